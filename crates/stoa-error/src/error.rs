@@ -1,0 +1,213 @@
+//! The error itself: primary message, detail, hint, code and source.
+
+use std::fmt;
+
+use crate::ErrorKind;
+
+/// Short for a result with [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+type Source = Box<dyn std::error::Error + Send + Sync>;
+
+/// An error as users read it: what was wrong, where, and what to do.
+///
+/// The primary message is one lower-case sentence without a full stop that names the place and
+/// the value; `detail` adds facts, `hint` says what to do. The source is chained, not repeated.
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: ErrorKind,
+    sqlstate: Option<&'static str>,
+    message: String,
+    detail: Option<String>,
+    hint: Option<String>,
+    position: Option<usize>,
+    source: Option<Source>,
+}
+
+impl Error {
+    /// Makes an error of `kind`; `message` is lower case, without a full stop.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner {
+            kind,
+            sqlstate: None,
+            message: message.into(),
+            detail: None,
+            hint: None,
+            position: None,
+            source: None,
+        }))
+    }
+
+    /// The request is wrong.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Invalid, message)
+    }
+
+    /// Stoa does not do this.
+    pub fn unsupported(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Unsupported, message)
+    }
+
+    /// The thing named does not exist.
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::NotFound, message)
+    }
+
+    /// The thing to be made exists.
+    pub fn already_exists(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::AlreadyExists, message)
+    }
+
+    /// Somebody else changed it.
+    pub fn conflict(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Conflict, message)
+    }
+
+    /// Stored bytes are damaged.
+    pub fn corrupt(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Corrupt, message)
+    }
+
+    /// A needed part does not answer.
+    pub fn unavailable(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Unavailable, message)
+    }
+
+    /// A bug.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Internal, message)
+    }
+
+    /// Sets an SQLSTATE more exact than the kind's own (five characters).
+    #[must_use]
+    pub fn with_sqlstate(mut self, sqlstate: &'static str) -> Self {
+        self.0.sqlstate = Some(sqlstate);
+        self
+    }
+
+    /// Adds facts that do not fit the message.
+    #[must_use]
+    pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
+        self.0.detail = Some(detail.into());
+        self
+    }
+
+    /// Says what to do.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// Points at a character of the statement, counted from 1.
+    #[must_use]
+    pub fn with_position(mut self, position: usize) -> Self {
+        self.0.position = Some(position);
+        self
+    }
+
+    /// Chains what caused this.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Source>) -> Self {
+        self.0.source = Some(source.into());
+        self
+    }
+
+    /// Puts the place in front of the message: `"{place}: {message}"`.
+    #[must_use]
+    pub fn at(mut self, place: impl fmt::Display) -> Self {
+        self.0.message = format!("{place}: {}", self.0.message);
+        self
+    }
+
+    /// What the caller can do.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The SQLSTATE: the exact one if known, else the kind's.
+    pub fn sqlstate(&self) -> &'static str {
+        self.0.sqlstate.unwrap_or_else(|| self.0.kind.sqlstate())
+    }
+
+    /// The primary message.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// More facts.
+    pub fn detail(&self) -> Option<&str> {
+        self.0.detail.as_deref()
+    }
+
+    /// What to do.
+    pub fn hint(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+
+    /// Character of the statement the error points at, counted from 1.
+    pub fn position(&self) -> Option<usize> {
+        self.0.position
+    }
+
+    /// The message followed by those of its sources, each once.
+    pub fn message_with_sources(&self) -> String {
+        let mut text = self.0.message.clone();
+        let mut next = std::error::Error::source(self);
+        while let Some(source) = next {
+            let part = source.to_string();
+            if !text.ends_with(&part) {
+                text.push_str(": ");
+                text.push_str(&part);
+            }
+            next = source.source();
+        }
+        text
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}): {}", self.kind().name(), self.sqlstate(), self.message_with_sources())?;
+        if let Some(detail) = self.detail() {
+            write!(f, "; detail: {detail}")?;
+        }
+        if let Some(hint) = self.hint() {
+            write!(f, "; hint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_ref().map(|s| s.as_ref() as &(dyn std::error::Error + 'static))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn message_with_sources_names_each_cause_once() {
+        let io = std::io::Error::other("disk full");
+        let error = Error::unavailable("cannot write data.orc").with_source(io).at("load");
+        assert_eq!(error.message_with_sources(), "load: cannot write data.orc: disk full");
+        assert_eq!(error.sqlstate(), "57P03");
+    }
+
+    #[test]
+    fn an_exact_sqlstate_wins_over_the_kind() {
+        let error = Error::not_found("no table t").with_sqlstate("42P01");
+        assert_eq!(error.sqlstate(), "42P01");
+        assert_eq!(error.kind().http_status(), 404);
+    }
+}

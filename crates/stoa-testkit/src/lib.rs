@@ -1,0 +1,21 @@
+//! What tests share. Not for use outside of tests.
+//!
+//! [`shared_dir`] finds the input data that is not part of the repository; a test that needs it
+//! and does not find it says `skipped` and returns.
+
+use std::path::{Path, PathBuf};
+
+/// The folder `name` of data shared beside the checkout (`orc-corpus`, `data`), if it is there.
+///
+/// Prints `skipped: …` where it is not, so that a run tells what it left out.
+pub fn shared_dir(name: &str) -> Option<PathBuf> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let found = here
+        .ancestors()
+        .map(|dir| dir.join("../shared").join(name))
+        .find(|dir| dir.is_dir());
+    if found.is_none() {
+        eprintln!("skipped: shared/{name} is not present");
+    }
+    found
+}
