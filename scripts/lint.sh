@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# Checks everything that is not a test: formatting, clippy, types of the console, shell scripts,
+# licences, bans and sources of dependencies. Nothing is changed. Goes on after a failure, so that
+# one run shows them all; exits with 1 if any check failed.
+#
+# A tool that is missing is installed where that is cheap; STOA_LINT_QUICK=1 skips what has to be
+# built first (cargo-deny, a few minutes once).
+set -uo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
+cd "$STOA_ROOT" || exit 1
+need_rust
+
+cargo_deny_version=0.20.2
+problems=()
+
+# check NAME COMMAND…: runs one check and keeps its outcome.
+check() {
+  local name=$1 start
+  shift
+  start=$(now_ms)
+  step "lint: $name"
+  if "$@" </dev/null; then
+    note "ok ($(seconds_since "$start"))"
+  else
+    problems+=("$name")
+  fi
+}
+
+check "format" cargo fmt --all --check
+check "clippy" cargo clippy --workspace --all-targets --locked -- -D warnings
+
+if have npm && [ -f console/package.json ]; then
+  console_types() {
+    (cd console && { [ -d node_modules ] || npm ci --no-audit --no-fund --silent; } && npm run --silent check)
+  }
+  check "console types" console_types
+else
+  step "lint: console types skipped (no npm here)"
+fi
+
+if have shellcheck || apt_install shellcheck; then
+  shell_scripts() { git ls-files -z '*.sh' '.ci/run' | xargs -0 shellcheck -x; }
+  check "shell scripts" shell_scripts
+else
+  step "lint: shell scripts skipped (no shellcheck here)"
+fi
+
+# cargo-deny is built from source once and kept with the other tools.
+deny="$STOA_TOOLS/cargo-deny/bin/cargo-deny"
+if have cargo-deny; then
+  deny=$(command -v cargo-deny)
+elif [ ! -x "$deny" ] && [ "${STOA_LINT_QUICK:-}" != 1 ]; then
+  step "Building cargo-deny $cargo_deny_version (once; kept in $STOA_TOOLS)"
+  CARGO_TARGET_DIR="$STOA_TOOLS/cargo-deny/build" cargo install --locked --quiet \
+    --root "$STOA_TOOLS/cargo-deny" "cargo-deny@$cargo_deny_version" </dev/null &&
+    rm -rf "$STOA_TOOLS/cargo-deny/build"
+fi
+if [ -x "$deny" ]; then
+  check "licences, bans, sources" "$deny" --locked --offline --all-features check licenses bans sources
+  if [ "${CI:-}" != true ]; then
+    # Advisories come over the network from a public repository: told, but not a failure of ours.
+    step "lint: advisories"
+    "$deny" --locked --all-features check advisories </dev/null ||
+      note "advisories: not checked, or something to look at (see above)"
+  fi
+else
+  step "lint: licences, bans, sources skipped (no cargo-deny here)"
+fi
+
+step "Summary"
+if [ ${#problems[@]} -gt 0 ]; then
+  printf 'lint failed: %s\n' "$(IFS=,; printf '%s' "${problems[*]}" | sed 's/,/, /g')"
+  exit 1
+fi
+printf 'lint: nothing to report\n'
