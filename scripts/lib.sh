@@ -6,6 +6,7 @@
 # shellcheck shell=bash
 
 STOA_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+export STOA_ROOT
 
 # Build results and tools live outside the checkout, so that checkouts and CI runs share them.
 STOA_CACHE="${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/stoa"

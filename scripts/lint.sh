@@ -57,11 +57,11 @@ elif [ ! -x "$deny" ] && [ "${STOA_LINT_QUICK:-}" != 1 ]; then
     rm -rf "$STOA_TOOLS/cargo-deny/build"
 fi
 if [ -x "$deny" ]; then
-  check "licences, bans, sources" "$deny" --locked --offline --all-features check licenses bans sources
+  check "licences, bans, sources" "$deny" --locked --log-level error check --hide-inclusion-graph licenses bans sources
   if [ "${CI:-}" != true ]; then
     # Advisories come over the network from a public repository: told, but not a failure of ours.
     step "lint: advisories"
-    "$deny" --locked --all-features check advisories </dev/null ||
+    "$deny" --locked check advisories </dev/null ||
       note "advisories: not checked, or something to look at (see above)"
   fi
 else
