@@ -1,1 +1,32 @@
-//! Placeholder.
+//! Workloads: the ad-report table, and the driver that asks for reports and measures the answers.
+//!
+//! In: a size, a seed, a server's address. Out: Arrow batches of the table `ad_report`
+//! ([`AdReport`]), and figures of a run ([`RunResult`]): reports per hour, latency percentiles,
+//! CPU, bytes and memory of the server.
+//!
+//! **Invariant:** the table is a pure function of its [`AdReportSpec`]: any chunk can be made alone,
+//! in any order, on any thread, and the sums a report must answer can be computed without the table.
+//! So every run checks a sample of the answers: it cannot be fast and wrong.
+//!
+//! Not here: how the batches get into a table (`stoa-query`), command line (`stoa`).
+
+mod accounts;
+mod ad_report;
+mod batches;
+mod calendar;
+mod check;
+mod driver;
+mod measure;
+mod mix;
+mod report;
+mod rows;
+mod server_process;
+mod summary;
+
+pub use ad_report::{AdReport, AdReportSpec, Chunk, DailySums};
+pub use batches::ChunkBatches;
+pub use driver::{Limit, Mode, RunOptions, RunResult, run};
+pub use measure::{ServerProbe, ServerUsage};
+pub use report::{Report, ReportPicker};
+pub use server_process::ServerProcess;
+pub use summary::{json, table};

@@ -1,0 +1,112 @@
+//! The report that users ask for, and who asks when.
+//!
+//! Accounts are picked in proportion to their rows: large advertisers look at their figures more
+//! often. The range is the last 1–31 days before some recent day; half of all reports end on the
+//! table's last day or the day before.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use chrono::NaiveDate;
+
+use crate::accounts::Accounts;
+use crate::ad_report::{AdReport, DailySums};
+use crate::mix::Sequence;
+
+/// One report to ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    account: u32,
+    days: Range<u32>,
+    /// The account's id, `$1` of [`Report::SQL`].
+    pub account_id: i64,
+    /// First day, `$2`.
+    pub first_day: NaiveDate,
+    /// Last day (inclusive), `$3`.
+    pub last_day: NaiveDate,
+}
+
+impl Report {
+    /// The statement, with parameters.
+    pub const SQL: &'static str = "SELECT account_id, day, sum(impressions), sum(clicks), sum(cost) \
+         FROM ad_report WHERE account_id = $1 AND day BETWEEN $2 AND $3 \
+         GROUP BY account_id, day ORDER BY day";
+
+    /// The statement with literals in place of the parameters.
+    pub fn literal_sql(&self) -> String {
+        format!(
+            "SELECT account_id, day, sum(impressions), sum(clicks), sum(cost) \
+             FROM ad_report WHERE account_id = {} AND day BETWEEN DATE '{}' AND DATE '{}' \
+             GROUP BY account_id, day ORDER BY day",
+            self.account_id, self.first_day, self.last_day
+        )
+    }
+
+    /// What the answer must be.
+    pub fn expected(&self, table: &AdReport) -> Vec<DailySums> {
+        table.expected(self.account, self.days.clone())
+    }
+}
+
+/// A repeatable sequence of reports.
+#[derive(Clone, Debug)]
+pub struct ReportPicker {
+    table: Arc<AdReport>,
+    sequence: Sequence,
+}
+
+impl ReportPicker {
+    /// Pickers with different seeds ask for different reports.
+    pub fn new(table: Arc<AdReport>, seed: u64) -> Self {
+        Self { table, sequence: Sequence::new(seed) }
+    }
+
+    /// The next report.
+    pub fn pick(&mut self) -> Report {
+        let rows = self.table.spec().rows.max(1);
+        let account = self.table.accounts().owner(self.sequence.below(rows));
+        let calendar = self.table.calendar();
+        let length = match self.sequence.below(10) {
+            0..3 => 1,
+            3..6 => 7,
+            6..8 => 31,
+            _ => 1 + self.sequence.below(31) as u32,
+        };
+        // Exponential with a mean of three days: most look at the newest days.
+        let age = (-self.sequence.unit().max(f64::MIN_POSITIVE).ln() * 3.0) as u32;
+        let end = calendar.days().saturating_sub(age).max(1);
+        let days = end.saturating_sub(length)..end;
+        Report {
+            account,
+            account_id: Accounts::id(account),
+            first_day: calendar.date(days.start),
+            last_day: calendar.date(days.end - 1),
+            days,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::AdReportSpec;
+
+    #[test]
+    fn reports_are_repeatable_recent_and_skewed() {
+        let spec = AdReportSpec { rows: 100_000, accounts: 1_000, seed: 3 };
+        let table = Arc::new(AdReport::new(spec));
+        let picks = |seed| {
+            let mut picker = ReportPicker::new(Arc::clone(&table), seed);
+            (0..1000).map(|_| picker.pick()).collect::<Vec<_>>()
+        };
+        assert_eq!(picks(1), picks(1));
+        assert_ne!(picks(1), picks(2));
+        let reports = picks(1);
+        let newest = table.days().1;
+        let recent = reports.iter().filter(|r| (newest - r.last_day).num_days() <= 3).count();
+        assert!(recent > 600, "{recent}");
+        assert!(reports.iter().all(|r| (0..31).contains(&(r.last_day - r.first_day).num_days())));
+        let accounts: std::collections::BTreeSet<_> = reports.iter().map(|r| r.account).collect();
+        assert!((100..700).contains(&accounts.len()), "{}", accounts.len());
+    }
+}
