@@ -1,0 +1,61 @@
+//! Errors as HTTP clients read them.
+//!
+//! ```json
+//! {"error":{"code":"42P01","kind":"not_found","message":"no table \"t\"","detail":null,
+//!           "hint":"…","position":15,"retryable":false}}
+//! ```
+//! The status is the kind's; `code` is the SQLSTATE; `position` counts characters of the statement
+//! text from 1.
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use stoa_error::{Error, ErrorKind};
+
+/// An [`Error`] on its way to an HTTP client.
+#[derive(Debug)]
+pub(crate) struct Problem(pub(crate) Error);
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        Self(error)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        log(&self.0);
+        let kind = self.0.kind();
+        let status = StatusCode::from_u16(kind.http_status())
+            .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = (status, Json(json!({ "error": to_json(&self.0) }))).into_response();
+        if matches!(kind, ErrorKind::Exhausted | ErrorKind::Unavailable) {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
+    }
+}
+
+/// The `error` member.
+pub(crate) fn to_json(error: &Error) -> Value {
+    json!({
+        "code": error.sqlstate(),
+        "kind": error.kind().name(),
+        "message": error.message_with_sources(),
+        "detail": error.detail(),
+        "hint": error.hint(),
+        "position": error.position(),
+        "retryable": error.kind().is_retryable(),
+    })
+}
+
+/// Somebody must look at damage and bugs; the rest is the client's.
+pub(crate) fn log(error: &Error) {
+    match error.kind() {
+        ErrorKind::Corrupt | ErrorKind::Internal => {
+            tracing::error!(code = error.sqlstate(), error = ?error, "request failed");
+        }
+        _ => tracing::debug!(code = error.sqlstate(), error = ?error, "request failed"),
+    }
+}
