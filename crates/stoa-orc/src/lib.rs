@@ -1,1 +1,32 @@
-//! Placeholder.
+//! ORC v1 files to Arrow record batches and back, without I/O.
+//!
+//! **Reading.** In: the last bytes of a file and then the byte ranges that the decoder asks for.
+//! Out: file metadata and Arrow record batches. The caller decides where bytes come from and how
+//! ranges are merged.
+//!
+//! **Writing.** In: Arrow record batches. Out: bytes for a sink, and column metrics.
+//!
+//! **Invariants:** bytes from outside never panic, loop, or allocate beyond the declared limits;
+//! pruning never drops a row that the predicate keeps; this crate does no I/O, spawns
+//! nothing and reads no clock.
+//!
+//! Not here: merging and executing range reads (`stoa-rangeio`), tables (`stoa-table`), encryption
+//! keys (encrypted columns are read masked).
+
+mod compact_index;
+mod compression;
+mod encode;
+mod error;
+mod predicate;
+pub mod proto;
+mod schema;
+mod statistics;
+mod writer;
+
+pub use compression::{Compression, CompressionKind};
+pub use predicate::{ColumnRef, CompareOp, Literal, Predicate};
+pub use schema::{
+    ArrowOptions, FIELD_ID_KEY, OrcType, StringOutput, TimestampOutput, TypeKind, TypeTree,
+    attribute,
+};
+pub use statistics::{ColumnStatistics, TimestampBound, ValueStatistics};

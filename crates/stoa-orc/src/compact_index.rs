@@ -1,0 +1,1 @@
+//! The compact copy of stripe footers and row-index positions in the file's user metadata.
