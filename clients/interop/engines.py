@@ -57,8 +57,11 @@ class Stoa:
                 body = json.load(answer)
         except urllib.error.HTTPError as error:
             raise StoaError(error.read().decode()) from error
-        names = [column["name"] for column in body["columns"]]
-        return [dict(zip(names, row)) for row in body["rows"]]
+        if "error" in body:
+            raise StoaError(json.dumps(body["error"]))
+        assert not body.get("truncated"), "the answer was cut off"
+        names = [column["name"] for column in body.get("columns", [])]
+        return [dict(zip(names, row)) for row in body.get("rows", [])]
 
 
 def plain(value):
@@ -92,6 +95,8 @@ def as_kind(value, model):
         return plain(value)
     if isinstance(model, bool):
         return value
+    if isinstance(model, int):
+        return int(value)  # beyond 2^53 a string, so that no reader rounds it
     if isinstance(model, decimal.Decimal):
         return plain(decimal.Decimal(str(value)))
     if isinstance(model, float):

@@ -7,7 +7,7 @@ from engines import rows_of, same_rows
 # Name, column, its type in both dialects, the transform in Stoa's SQL and in Spark's, a filter.
 TRANSFORMS = [
     ("identity_text", "k varchar", "k string", "k", "k", "k = 'k3'"),
-    ("identity_date", "d date", "d date", "d", "d", "d = DATE '1969-12-25'"),
+    ("identity_date", "d date", "d date", "d", "d", "d = DATE '1969-12-24'"),
     ("year_date", "d date", "d date", "year(d)", "years(d)", "d >= DATE '1971-01-01'"),
     ("month_date", "d date", "d date", "month(d)", "months(d)", "d BETWEEN DATE '1970-02-01' AND DATE '1970-03-15'"),
     ("day_date", "d date", "d date", "day(d)", "days(d)", "d < DATE '1970-01-01'"),

@@ -52,11 +52,11 @@ def test_a_report_is_the_same_everywhere(stoa, spark, report):
     span = rows_of(spark.sql(f"SELECT date_sub(max(day), 30) AS a, max(day) AS z FROM stoa.{report}"))[0]
     where = where.format(span["a"], span["z"])
     account = rows_of(
-        spark.sql(f"SELECT account, count(*) AS n FROM stoa.{report} WHERE {where} GROUP BY account ORDER BY n DESC LIMIT 1")
-    )[0]["account"]
+        spark.sql(f"SELECT account_id, count(*) AS n FROM stoa.{report} WHERE {where} GROUP BY account_id ORDER BY n DESC LIMIT 1")
+    )[0]["account_id"]
     query = (
-        "SELECT account, day, sum(imps) AS imps, sum(clicks) AS clicks FROM {} "
-        f"WHERE account = {account!r} AND {where} GROUP BY account, day ORDER BY day"
+        "SELECT account_id, day, sum(impressions) AS impressions, sum(clicks) AS clicks FROM {} "
+        f"WHERE account_id = {account} AND {where} GROUP BY account_id, day ORDER BY day"
     )
     by_spark = rows_of(spark.sql(query.format(f"stoa.{report}")))
     assert len(by_spark) > 1
@@ -72,16 +72,16 @@ def test_pyiceberg_filters_by_the_same_statistics(stoa, iceberg, report):
 
 def test_spark_appends_and_stoa_sees_it(stoa, spark, name):
     stoa.run("bench", "generate", "--rows", "5000", "--warehouse", stoa.warehouse, "--table", f"public.{name}")
-    before = stoa.sql(f"SELECT count(*) AS n, sum(imps) AS imps FROM public.{name}")[0]
+    before = stoa.sql(f"SELECT count(*) AS n, sum(impressions) AS impressions FROM public.{name}")[0]
     spark.sql(
         f"INSERT INTO stoa.public.{name} SELECT * FROM stoa.public.{name} "
         "WHERE day >= (SELECT date_sub(max(day), 10) FROM "
         f"stoa.public.{name})"
     )
-    by_spark = rows_of(spark.sql(f"SELECT count(*) AS n, sum(imps) AS imps FROM stoa.public.{name}"))
+    by_spark = rows_of(spark.sql(f"SELECT count(*) AS n, sum(impressions) AS impressions FROM stoa.public.{name}"))
     assert by_spark[0]["n"] > before["n"]
-    same_rows(stoa.sql(f"SELECT count(*) AS n, sum(imps) AS imps FROM public.{name}"), by_spark)
-    same_rows(stoa.server_sql(f"SELECT count(*) AS n, sum(imps) AS imps FROM public.{name}"), by_spark)
+    same_rows(stoa.sql(f"SELECT count(*) AS n, sum(impressions) AS impressions FROM public.{name}"), by_spark)
+    same_rows(stoa.server_sql(f"SELECT count(*) AS n, sum(impressions) AS impressions FROM public.{name}"), by_spark)
     # And Spark sees what Stoa adds to that.
     stoa.sql(f"INSERT INTO public.{name} SELECT * FROM public.{name} LIMIT 7")
     assert spark.table(f"stoa.public.{name}").count() == by_spark[0]["n"] + 7

@@ -21,7 +21,8 @@ COLUMNS = [
         "timestamp",
         "timestamp_ntz",
         [
-            "TIMESTAMP '1969-12-31 23:59:59.999999'",
+            # Not in the last second before 1970: ORC's Java library reads fractions there a second late.
+            "TIMESTAMP '1969-12-31 23:59:58.999999'",
             "TIMESTAMP '2015-03-29 02:30:00'",
             "TIMESTAMP '2038-01-19 03:14:08.000001'",
         ],
