@@ -4,7 +4,8 @@
 # All of it goes to $STOA_TOOLS (default: .tools in the checkout) and is kept between runs.
 #
 #   setup.sh            everything
-#   setup.sh --quick    PyIceberg only (make demo)
+#   setup.sh --spark    the same (make demo where there is Java)
+#   setup.sh --quick    PyIceberg only (make demo elsewhere)
 #
 # Exit status 3 means: cannot be installed here, with the reason on stderr.
 set -euo pipefail
