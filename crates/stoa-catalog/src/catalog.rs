@@ -1,0 +1,94 @@
+//! The catalog database: opening it, and transactions on it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+};
+use sqlx::{Sqlite, Transaction};
+use stoa_error::{Error, Result};
+
+use crate::{error, schema};
+
+/// How long a change waits for another process that is changing the database.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Readers beside the one writer that SQLite allows.
+const CONNECTIONS_MAX: u32 = 4;
+
+/// Namespaces and table pointers in one SQLite file. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Catalog {
+    pub(crate) inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) pool: SqlitePool,
+    pub(crate) name: String,
+    file: PathBuf,
+}
+
+impl Catalog {
+    /// Opens the database file, making it if need be; `name` is the key under which this catalog's
+    /// rows are kept, which other engines must use too.
+    ///
+    /// The journal is a write-ahead log (readers never wait for a writer; other SQLite clients
+    /// follow the file's own setting), and every commit is fsynced.
+    ///
+    /// # Errors
+    /// `Unavailable` where the file cannot be opened or is locked for longer than 30 s.
+    pub async fn open(file: &Path, name: &str) -> Result<Self> {
+        let options = SqliteConnectOptions::new()
+            .filename(file)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            .busy_timeout(BUSY_TIMEOUT);
+        let place = file.display().to_string();
+        let pool = SqlitePoolOptions::new()
+            .max_connections(CONNECTIONS_MAX)
+            .acquire_timeout(BUSY_TIMEOUT)
+            .connect_with(options)
+            .await
+            .map_err(|source| error::database(&place, source))?;
+        let inner = Inner { pool, name: name.to_owned(), file: file.to_owned() };
+        let catalog = Self { inner: Arc::new(inner) };
+        let mut transaction = catalog.begin().await?;
+        schema::ensure(&mut transaction).await.map_err(|source| catalog.failed(source))?;
+        catalog.commit(transaction).await?;
+        Ok(catalog)
+    }
+
+    /// The key of this catalog's rows.
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// The database file.
+    pub fn file(&self) -> &Path {
+        &self.inner.file
+    }
+
+    /// Waits for running statements and closes the file. Later calls fail.
+    pub async fn close(&self) {
+        self.inner.pool.close().await;
+    }
+
+    /// Begins a change: takes the write lock at once, so that what it reads stays true until it
+    /// commits.
+    pub(crate) async fn begin(&self) -> Result<Transaction<'static, Sqlite>> {
+        self.inner.pool.begin_with("BEGIN IMMEDIATE").await.map_err(|source| self.failed(source))
+    }
+
+    pub(crate) async fn commit(&self, transaction: Transaction<'static, Sqlite>) -> Result<()> {
+        transaction.commit().await.map_err(|source| self.failed(source))
+    }
+
+    /// An error of the database, naming the file.
+    pub(crate) fn failed(&self, source: sqlx::Error) -> Error {
+        error::database(&self.inner.file.display().to_string(), source)
+    }
+}

@@ -1,0 +1,196 @@
+//! Table pointers: which metadata file a name stands for.
+
+use sqlx::{Row, SqliteConnection};
+use stoa_error::{Error, Result};
+
+use crate::{Catalog, TableIdent, error};
+
+/// Rows that are tables: views share the relation; rows of schema version V0 have no type.
+macro_rules! is_table {
+    () => {
+        "(iceberg_type = 'TABLE' OR iceberg_type IS NULL)"
+    };
+}
+
+impl Catalog {
+    /// The names of the tables in `namespace`, in order.
+    ///
+    /// # Errors
+    /// `NotFound` (3F000) where the namespace does not exist.
+    pub async fn tables(&self, namespace: &str) -> Result<Vec<String>> {
+        let rows = sqlx::query(concat!(
+            "SELECT table_name FROM iceberg_tables
+             WHERE catalog_name = ? AND table_namespace = ? AND ",
+            is_table!(),
+            " ORDER BY 1"
+        ))
+        .bind(self.name())
+        .bind(namespace)
+        .fetch_all(&self.inner.pool)
+        .await
+        .map_err(|source| self.failed(source))?;
+        if rows.is_empty() && !self.namespace_exists(namespace).await? {
+            return Err(error::missing_namespace(namespace));
+        }
+        rows.iter().map(|row| row.try_get(0).map_err(|source| self.failed(source))).collect()
+    }
+
+    /// The metadata location that `ident` points to now.
+    ///
+    /// # Errors
+    /// `NotFound` (42P01, or 3F000 where the namespace does not exist either).
+    pub async fn pointer(&self, ident: &TableIdent) -> Result<String> {
+        let mut connection =
+            self.inner.pool.acquire().await.map_err(|source| self.failed(source))?;
+        match self.find(&mut connection, ident).await? {
+            Some(location) => Ok(location),
+            None => Err(self.missing(&mut connection, ident).await?),
+        }
+    }
+
+    /// Makes `ident` point to `location`.
+    ///
+    /// # Errors
+    /// `AlreadyExists` (42P07) also for a view of that name, `NotFound` (3F000) where the
+    /// namespace does not exist.
+    pub async fn create_table(&self, ident: &TableIdent, location: &str) -> Result<()> {
+        let mut transaction = self.begin().await?;
+        if !self.has_namespace(&mut transaction, &ident.namespace).await? {
+            return Err(error::missing_namespace(&ident.namespace));
+        }
+        let inserted = sqlx::query(
+            "INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name,
+                 metadata_location, previous_metadata_location, iceberg_type)
+             VALUES (?, ?, ?, ?, NULL, 'TABLE')",
+        )
+        .bind(self.name())
+        .bind(&ident.namespace)
+        .bind(&ident.name)
+        .bind(location)
+        .execute(&mut *transaction)
+        .await;
+        match inserted {
+            Ok(_) => self.commit(transaction).await,
+            Err(source) if error::is_duplicate_key(&source) => Err(error::duplicate_table(ident)),
+            Err(source) => Err(self.failed(source)),
+        }
+    }
+
+    /// Moves the pointer of `ident` from `expected` to `new`, if it still is `expected`.
+    ///
+    /// # Errors
+    /// `Conflict` where somebody else moved it first, `NotFound` (42P01) where it is gone.
+    pub async fn swap(&self, ident: &TableIdent, expected: &str, new: &str) -> Result<()> {
+        let mut transaction = self.begin().await?;
+        let moved = sqlx::query(concat!(
+            "UPDATE iceberg_tables SET metadata_location = ?, previous_metadata_location = ?
+             WHERE catalog_name = ? AND table_namespace = ? AND table_name = ?
+               AND metadata_location = ? AND ",
+            is_table!()
+        ))
+        .bind(new)
+        .bind(expected)
+        .bind(self.name())
+        .bind(&ident.namespace)
+        .bind(&ident.name)
+        .bind(expected)
+        .execute(&mut *transaction)
+        .await
+        .map_err(|source| self.failed(source))?;
+        if moved.rows_affected() == 1 {
+            return self.commit(transaction).await;
+        }
+        match self.find(&mut transaction, ident).await? {
+            Some(_) => Err(error::moved(ident)),
+            None => Err(self.missing(&mut transaction, ident).await?),
+        }
+    }
+
+    /// Gives `from` the name `to`, in the same namespace or another.
+    ///
+    /// # Errors
+    /// `NotFound` (42P01 for `from`, 3F000 for the namespace of `to`), `AlreadyExists` (42P07).
+    pub async fn rename_table(&self, from: &TableIdent, to: &TableIdent) -> Result<()> {
+        let mut transaction = self.begin().await?;
+        if !self.has_namespace(&mut transaction, &to.namespace).await? {
+            return Err(error::missing_namespace(&to.namespace));
+        }
+        let renamed = sqlx::query(concat!(
+            "UPDATE iceberg_tables SET table_namespace = ?, table_name = ?
+             WHERE catalog_name = ? AND table_namespace = ? AND table_name = ? AND ",
+            is_table!()
+        ))
+        .bind(&to.namespace)
+        .bind(&to.name)
+        .bind(self.name())
+        .bind(&from.namespace)
+        .bind(&from.name)
+        .execute(&mut *transaction)
+        .await;
+        match renamed {
+            Ok(done) if done.rows_affected() == 1 => self.commit(transaction).await,
+            Ok(_) => Err(self.missing(&mut transaction, from).await?),
+            Err(source) if error::is_duplicate_key(&source) => Err(error::duplicate_table(to)),
+            Err(source) => Err(self.failed(source)),
+        }
+    }
+
+    /// Forgets `ident`; gives back the metadata location it pointed to. Files stay.
+    ///
+    /// # Errors
+    /// `NotFound` (42P01).
+    pub async fn drop_table(&self, ident: &TableIdent) -> Result<String> {
+        let mut transaction = self.begin().await?;
+        let Some(location) = self.find(&mut transaction, ident).await? else {
+            return Err(self.missing(&mut transaction, ident).await?);
+        };
+        sqlx::query(concat!(
+            "DELETE FROM iceberg_tables
+             WHERE catalog_name = ? AND table_namespace = ? AND table_name = ? AND ",
+            is_table!()
+        ))
+        .bind(self.name())
+        .bind(&ident.namespace)
+        .bind(&ident.name)
+        .execute(&mut *transaction)
+        .await
+        .map_err(|source| self.failed(source))?;
+        self.commit(transaction).await?;
+        Ok(location)
+    }
+
+    async fn find(
+        &self,
+        connection: &mut SqliteConnection,
+        ident: &TableIdent,
+    ) -> Result<Option<String>> {
+        let row = sqlx::query(concat!(
+            "SELECT metadata_location FROM iceberg_tables
+             WHERE catalog_name = ? AND table_namespace = ? AND table_name = ? AND ",
+            is_table!()
+        ))
+        .bind(self.name())
+        .bind(&ident.namespace)
+        .bind(&ident.name)
+        .fetch_optional(connection)
+        .await
+        .map_err(|source| self.failed(source))?;
+        let Some(row) = row else { return Ok(None) };
+        let location: Option<String> = row.try_get(0).map_err(|source| self.failed(source))?;
+        location.map(Some).ok_or_else(|| {
+            Error::corrupt(format!("table {ident} has no metadata location in the catalog"))
+        })
+    }
+
+    /// What to say about a table that was not found: the schema may be missing, too.
+    async fn missing(
+        &self,
+        connection: &mut SqliteConnection,
+        ident: &TableIdent,
+    ) -> Result<Error> {
+        Ok(match self.has_namespace(connection, &ident.namespace).await? {
+            true => error::undefined_table(ident),
+            false => error::missing_namespace(&ident.namespace),
+        })
+    }
+}

@@ -1,0 +1,99 @@
+//! What the catalog promises: exact codes, one winner per swap, several openers of one file.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+
+use stoa_catalog::{Catalog, TableIdent};
+
+async fn open(directory: &tempfile::TempDir) -> Catalog {
+    Catalog::open(&directory.path().join("catalog.db"), "stoa").await.unwrap()
+}
+
+fn ident(name: &str) -> TableIdent {
+    TableIdent::new("public", name)
+}
+
+async fn with_namespace() -> (tempfile::TempDir, Catalog) {
+    let directory = tempfile::tempdir().unwrap();
+    let catalog = open(&directory).await;
+    catalog.create_namespace("public", &BTreeMap::new()).await.unwrap();
+    (directory, catalog)
+}
+
+#[tokio::test]
+async fn errors_have_their_exact_codes() {
+    let (_directory, catalog) = with_namespace().await;
+    let code = |error: stoa_error::Error| error.sqlstate();
+    let t = ident("t");
+    let none = BTreeMap::new();
+    let elsewhere = TableIdent::new("nowhere", "t");
+
+    assert_eq!(code(catalog.create_namespace("public", &none).await.unwrap_err()), "42P06");
+    assert_eq!(code(catalog.drop_namespace("nowhere").await.unwrap_err()), "3F000");
+    assert_eq!(code(catalog.tables("nowhere").await.unwrap_err()), "3F000");
+    assert_eq!(code(catalog.create_table(&elsewhere, "a").await.unwrap_err()), "3F000");
+    assert_eq!(code(catalog.pointer(&elsewhere).await.unwrap_err()), "3F000");
+    assert_eq!(code(catalog.pointer(&t).await.unwrap_err()), "42P01");
+    assert_eq!(code(catalog.swap(&t, "a", "b").await.unwrap_err()), "42P01");
+    assert_eq!(code(catalog.rename_table(&t, &ident("u")).await.unwrap_err()), "42P01");
+    assert_eq!(code(catalog.drop_table(&t).await.unwrap_err()), "42P01");
+
+    catalog.create_table(&t, "a").await.unwrap();
+    assert_eq!(code(catalog.create_table(&t, "b").await.unwrap_err()), "42P07");
+    assert_eq!(code(catalog.drop_namespace("public").await.unwrap_err()), "2BP01");
+    assert_eq!(code(catalog.swap(&t, "z", "b").await.unwrap_err()), "40001");
+    catalog.create_table(&ident("u"), "x").await.unwrap();
+    assert_eq!(code(catalog.rename_table(&t, &ident("u")).await.unwrap_err()), "42P07");
+    assert_eq!(code(catalog.rename_table(&t, &elsewhere).await.unwrap_err()), "3F000");
+}
+
+#[tokio::test]
+async fn a_table_lives_from_create_to_drop() {
+    let (_directory, catalog) = with_namespace().await;
+    catalog.create_table(&ident("t"), "a").await.unwrap();
+    catalog.swap(&ident("t"), "a", "b").await.unwrap();
+    catalog.rename_table(&ident("t"), &ident("u")).await.unwrap();
+    assert_eq!(catalog.tables("public").await.unwrap(), ["u"]);
+    assert_eq!(catalog.pointer(&ident("u")).await.unwrap(), "b");
+    assert_eq!(catalog.drop_table(&ident("u")).await.unwrap(), "b");
+    catalog.drop_namespace("public").await.unwrap();
+    assert!(catalog.namespaces().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn namespace_properties_come_back_and_the_namespace_stays() {
+    let (_directory, catalog) = with_namespace().await;
+    let set = BTreeMap::from([("owner".to_owned(), Some("ann".to_owned()))]);
+    catalog.set_namespace_properties("public", &set).await.unwrap();
+    let properties = catalog.namespace_properties("public").await.unwrap();
+    assert_eq!(properties, BTreeMap::from([("owner".to_owned(), "ann".to_owned())]));
+    let unset = BTreeMap::from([("owner".to_owned(), None)]);
+    catalog.set_namespace_properties("public", &unset).await.unwrap();
+    assert!(catalog.namespace_properties("public").await.unwrap().is_empty());
+    assert_eq!(catalog.namespaces().await.unwrap(), ["public"]);
+}
+
+#[tokio::test]
+async fn of_many_swaps_from_one_location_one_wins() {
+    let (directory, first) = with_namespace().await;
+    first.create_table(&ident("t"), "0").await.unwrap();
+    let second = open(&directory).await;
+    let mut wins = 0;
+    for round in 0..20 {
+        let (from, to) = (format!("{round}"), format!("{}", round + 1));
+        let t = ident("t");
+        let (a, b, c) = tokio::join!(
+            first.swap(&t, &from, &to),
+            second.swap(&t, &from, &to),
+            first.swap(&t, &from, &to)
+        );
+        for outcome in [a, b, c] {
+            match outcome {
+                Ok(()) => wins += 1,
+                Err(error) => assert_eq!(error.sqlstate(), "40001"),
+            }
+        }
+    }
+    assert_eq!(wins, 20);
+    assert_eq!(second.pointer(&ident("t")).await.unwrap(), "20");
+}
