@@ -28,6 +28,7 @@ check() {
 }
 
 check "format" cargo fmt --all --check
+check "layers of crates" python3 scripts/layers.py
 check "clippy" cargo clippy --workspace --all-targets --locked -- -D warnings
 
 if have npm && [ -f console/package.json ]; then

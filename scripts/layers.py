@@ -1,0 +1,70 @@
+"""Checks that crates depend downwards only and do not know what they must not know.
+
+The rule is ARCHITECTURE.md's; this is the copy of it that a machine can check. Only normal
+dependencies count: tests may use anything. Prints each offence, exits with 1 if there is any.
+"""
+
+import json
+import subprocess
+import sys
+
+# A crate may depend on crates of lower layers, never on one of its own layer or above.
+LAYER = {
+    "stoa-error": 0,
+    "stoa-env": 0,
+    "stoa-orc": 1,
+    "stoa-rangeio": 1,
+    "stoa-store": 2,
+    "stoa-load": 2,
+    "stoa-catalog": 3,
+    "stoa-table": 4,
+    "stoa-query": 5,
+    "stoa-pgwire": 6,
+    "stoa-http": 6,
+    "stoa-bench": 6,
+    "stoa": 7,
+}
+
+# Crates of others that mean knowing too much, by the first letters of their names.
+BARRED = {
+    "stoa-error": [""],
+    "stoa-orc": ["tokio", "object_store", "iceberg", "datafusion", "sqlx"],
+    "stoa-rangeio": ["iceberg", "datafusion", "arrow", "sqlx"],
+    "stoa-store": ["iceberg", "datafusion", "arrow", "sqlx"],
+    "stoa-load": ["tokio", "object_store", "iceberg", "datafusion", "sqlx"],
+    "stoa-catalog": ["datafusion", "arrow", "iceberg"],
+    "stoa-table": ["datafusion", "sqlparser", "sqlx", "axum", "pgwire"],
+    "stoa-query": ["axum", "pgwire", "sqlx"],
+    "stoa-pgwire": ["axum", "iceberg", "object_store", "sqlx"],
+    "stoa-http": ["pgwire", "iceberg", "object_store", "sqlx"],
+    "stoa-bench": ["datafusion", "iceberg", "object_store", "sqlx"],
+}
+
+
+def offences():
+    metadata = subprocess.run(
+        ["cargo", "metadata", "--no-deps", "--format-version", "1"], check=True, capture_output=True, text=True
+    )
+    for package in json.loads(metadata.stdout)["packages"]:
+        crate = package["name"]
+        if crate == "stoa-testkit":
+            continue
+        if crate not in LAYER:
+            yield f"{crate} has no layer: give it one here and a section in ARCHITECTURE.md"
+            continue
+        for dependency in package["dependencies"]:
+            if dependency["kind"] is not None:
+                continue
+            name = dependency["name"]
+            if name == "stoa-testkit":
+                yield f"{crate} uses stoa-testkit outside tests"
+            elif name in LAYER:
+                if LAYER[name] >= LAYER[crate]:
+                    yield f"{crate} (layer {LAYER[crate]}) must not depend on {name} (layer {LAYER[name]})"
+            elif any(name.startswith(barred) for barred in BARRED.get(crate, [])):
+                yield f"{crate} must not know {name}"
+
+
+found = list(offences())
+print("\n".join(found) or "every crate depends downwards only")
+sys.exit(bool(found))
