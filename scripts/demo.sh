@@ -68,8 +68,8 @@ if have psql; then
   ask() { psql -X -q -h 127.0.0.1 -p "$SERVER_PG_PORT" -U "${USER:-demo}" -d stoa -P pager=off -c '\timing on' -c "$1" | grep -v '^Timing is'; }
   note "asking with psql -h 127.0.0.1 -p $SERVER_PG_PORT -d stoa"
 else
-  ask() { "$stoa" sql --port "$SERVER_PG_PORT" --timing -c "$1"; }
-  note "no psql here: asking with stoa sql --port $SERVER_PG_PORT"
+  ask() { "$stoa" sql --http-port "$SERVER_HTTP_PORT" --timing -c "$1"; }
+  note "no psql here: asking with stoa sql --http-port $SERVER_HTTP_PORT"
 fi
 
 step "What is there"
@@ -118,7 +118,7 @@ fi
 step "Done in $(seconds_since "$demo_started")"
 printf '\n    Console:  %shttp://127.0.0.1:%s/%s\n' "$BOLD" "$SERVER_HTTP_PORT" "$PLAIN"
 printf '    psql:     psql -h 127.0.0.1 -p %s -d stoa\n' "$SERVER_PG_PORT"
-printf '    shell:    %s sql --port %s\n' "$stoa" "$SERVER_PG_PORT"
+printf '    shell:    %s sql --http-port %s\n' "$stoa" "$SERVER_HTTP_PORT"
 
 [ "${DEMO_EXIT:-}" = 1 ] && exit 0
 printf '\n    The server runs until you press Ctrl-C.\n'

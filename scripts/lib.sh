@@ -5,8 +5,8 @@
 # packages come through the ordinary clients (apt-get, pip, mvn, cargo) as they are set up.
 # shellcheck shell=bash
 
+# shellcheck disable=SC2034 # used by the scripts that source this
 STOA_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-export STOA_ROOT
 
 # Build results and tools live outside the checkout, so that checkouts and CI runs share them.
 STOA_CACHE="${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/stoa"
