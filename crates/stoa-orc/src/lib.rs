@@ -30,3 +30,4 @@ pub use schema::{
     attribute,
 };
 pub use statistics::{ColumnStatistics, TimestampBound, ValueStatistics};
+pub use writer::{ColumnMetrics, DictionaryChoice, FileSummary, Writer, WriterOptions};

@@ -1,1 +1,274 @@
-//! The writer.
+//! Arrow record batches to an ORC file.
+//!
+//! In: batches of one schema. Out: bytes for a sink, in order, and a [`FileSummary`].
+//!
+//! ```text
+//! "ORC" · stripe… · statistics of stripes · footer · postscript · its length
+//! stripe = row indexes and bloom filters by column · data streams by column · stripe footer
+//! ```
+//! **Invariants:** a row group's streams start where a run (and, if it holds enough, a compression
+//! chunk) starts; memory is that of one stripe.
+//! Not here: where the bytes go, encryption, padding for HDFS.
+
+mod children;
+mod collector;
+mod column;
+mod compressor;
+mod options;
+mod stream;
+mod summary;
+mod tail;
+mod values;
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{Schema, SchemaRef};
+use bytes::Bytes;
+use prost::Message;
+use stoa_error::Error;
+
+pub use options::{DictionaryChoice, WriterOptions};
+pub use summary::{ColumnMetrics, FileSummary};
+
+use crate::encode::int_rle::IntEncoder;
+use crate::error::Result;
+use crate::proto::{self, StreamKind};
+use crate::schema::TypeTree;
+use column::{Column, StripeParts};
+use compressor::Compressor;
+use stream::Context;
+
+/// First bytes of a file.
+const MAGIC: &[u8] = b"ORC";
+
+/// Writes one ORC file.
+///
+/// Give it batches with [`Self::write`], move [`Self::take_output`] to the sink whenever it suits
+/// (finished stripes wait there), call [`Self::finish`] and take the output a last time. Dropped
+/// before that, what was taken is not a file. After an error the writer must be dropped.
+pub struct Writer {
+    options: WriterOptions,
+    types: TypeTree,
+    /// Schema of the last batch, known to fit.
+    schema: SchemaRef,
+    root: Column,
+    cx: Context,
+    /// Rows in the row group and in the stripe at hand.
+    group_rows: u64,
+    stripe_rows: u64,
+    output: Vec<u8>,
+    taken_bytes: u64,
+    stripes: Vec<proto::StripeInformation>,
+    stripe_statistics: Vec<proto::StripeStatistics>,
+    rows: u64,
+    is_finished: bool,
+}
+
+impl Writer {
+    /// A writer of batches of `schema`.
+    ///
+    /// # Errors
+    /// `Unsupported` for a type that ORC does not have; `Invalid` for options out of range.
+    pub fn new(schema: &Schema, options: WriterOptions) -> Result<Self> {
+        let types = TypeTree::from_arrow(schema)?;
+        options.check(&types)?;
+        let compressor = Compressor::new(options.compression, options.compression_block_bytes)?;
+        let root = Column::new(&types, 0, &options)?;
+        Ok(Self {
+            schema: Arc::new(schema.clone()),
+            root,
+            cx: Context { compressor, integers: IntEncoder::new() },
+            group_rows: 0,
+            stripe_rows: 0,
+            output: MAGIC.to_vec(),
+            taken_bytes: 0,
+            stripes: Vec::new(),
+            stripe_statistics: Vec::new(),
+            rows: 0,
+            is_finished: false,
+            types,
+            options,
+        })
+    }
+
+    /// The types of the file.
+    pub fn types(&self) -> &TypeTree {
+        &self.types
+    }
+
+    /// Adds the rows of `batch`.
+    ///
+    /// # Errors
+    /// `Invalid` if the batch's columns are of other ORC types than the writer's schema.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        if self.is_finished {
+            return Err(Error::internal("the ORC file is finished"));
+        }
+        self.check_schema(batch)?;
+        let mut from = 0;
+        while from < batch.num_rows() {
+            if self.group_rows == 0 {
+                self.root.start_row_group(&self.cx);
+            }
+            let room = match self.options.row_index_stride {
+                0 => u64::MAX,
+                stride => u64::from(stride) - self.group_rows,
+            };
+            let rows = (batch.num_rows() - from).min(usize::try_from(room).unwrap_or(usize::MAX));
+            let part = batch.slice(from, rows);
+            self.root.write_root(rows, part.columns(), &mut self.cx)?;
+            self.group_rows += rows as u64;
+            self.stripe_rows += rows as u64;
+            from += rows;
+            if self.group_rows == u64::from(self.options.row_index_stride) {
+                self.end_row_group()?;
+            }
+            let is_border = self.group_rows == 0 || self.options.row_index_stride == 0;
+            if is_border && self.is_stripe_full() {
+                self.end_stripe()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes ready for the sink, possibly none. All outputs one after the other are the file.
+    pub fn take_output(&mut self) -> Bytes {
+        self.taken_bytes += self.output.len() as u64;
+        Bytes::from(std::mem::take(&mut self.output))
+    }
+
+    /// Bytes held: the stripe at hand, finished stripes not taken yet, scratch space.
+    pub fn memory_bytes(&self) -> usize {
+        self.root.memory_bytes() + self.output.capacity() + self.cx.compressor.memory_bytes()
+    }
+
+    /// Bytes of finished stripes, taken or not.
+    pub fn bytes_written(&self) -> u64 {
+        self.taken_bytes + self.output.len() as u64
+    }
+
+    /// About how many bytes the file will have if it ends now.
+    pub fn estimated_bytes(&self) -> u64 {
+        self.bytes_written() + self.root.stripe_bytes() as u64
+    }
+
+    /// Ends the file; take the output a last time afterwards.
+    ///
+    /// # Errors
+    /// `Internal` if called twice, or if a codec fails.
+    pub fn finish(&mut self) -> Result<FileSummary> {
+        if self.is_finished {
+            return Err(Error::internal("the ORC file is finished"));
+        }
+        self.end_stripe()?;
+        self.is_finished = true;
+        let content_end = self.bytes_written();
+        self.write_tail()?;
+        let mut columns = Vec::with_capacity(self.types.len());
+        self.root.metrics(&mut columns);
+        Ok(FileSummary {
+            rows: self.rows,
+            file_bytes: self.bytes_written(),
+            tail_bytes: self.bytes_written() - content_end,
+            stripe_offsets: self.stripes.iter().map(|stripe| stripe.offset()).collect(),
+            columns,
+        })
+    }
+
+    /// Whether `batch` has the ORC types of this file.
+    fn check_schema(&mut self, batch: &RecordBatch) -> Result<()> {
+        let schema = batch.schema_ref();
+        if Arc::ptr_eq(schema, &self.schema) {
+            return Ok(());
+        }
+        let types = TypeTree::from_arrow(schema)?;
+        let kinds = |tree: &TypeTree| {
+            let each = tree.types().iter();
+            each.map(|ty| (ty.kind, ty.precision, ty.scale, ty.children.clone())).collect::<Vec<_>>()
+        };
+        if kinds(&types) != kinds(&self.types) {
+            return Err(Error::invalid("a batch has other column types than the ORC file")
+                .with_detail(format!("batch: {schema}; file: {}", self.schema)));
+        }
+        self.schema = schema.clone();
+        Ok(())
+    }
+
+    fn is_stripe_full(&self) -> bool {
+        self.stripe_rows >= self.options.stripe_rows
+            || self.root.stripe_bytes() >= self.options.stripe_bytes
+    }
+
+    fn end_row_group(&mut self) -> Result<()> {
+        self.group_rows = 0;
+        self.root.end_row_group(&mut self.cx)
+    }
+
+    /// Moves the stripe at hand, if it has rows, to the output.
+    fn end_stripe(&mut self) -> Result<()> {
+        if self.stripe_rows == 0 {
+            return Ok(());
+        }
+        if self.group_rows > 0 {
+            self.end_row_group()?;
+        }
+        let mut parts = StripeParts::default();
+        self.root.end_stripe(&mut self.cx, &mut parts)?;
+
+        let offset = self.bytes_written();
+        let mut streams = Vec::new();
+        if self.options.row_index_stride > 0 {
+            self.write_indexes(&parts, &mut streams)?;
+        }
+        let data_from = self.bytes_written();
+        for (column, kind, bytes) in parts.streams {
+            streams.push(stream(column, kind, bytes.len()));
+            self.output.extend_from_slice(&bytes);
+        }
+        let footer_from = self.bytes_written();
+        let footer = proto::StripeFooter {
+            streams,
+            columns: parts.encodings,
+            writer_timezone: Some("UTC".to_owned()),
+            encryption: Vec::new(),
+        };
+        self.cx.compressor.write_section(&footer.encode_to_vec(), &mut self.output)?;
+        self.stripes.push(proto::StripeInformation {
+            offset: Some(offset),
+            index_length: Some(data_from - offset),
+            data_length: Some(footer_from - data_from),
+            footer_length: Some(self.bytes_written() - footer_from),
+            number_of_rows: Some(self.stripe_rows),
+        });
+        self.stripe_statistics.push(proto::StripeStatistics { col_stats: parts.statistics });
+        self.rows += self.stripe_rows;
+        self.stripe_rows = 0;
+        Ok(())
+    }
+
+    /// Writes the row index and the bloom filters of every column.
+    fn write_indexes(
+        &mut self,
+        parts: &StripeParts,
+        streams: &mut Vec<proto::Stream>,
+    ) -> Result<()> {
+        for (column, (index, bloom)) in parts.indexes.iter().zip(&parts.blooms).enumerate() {
+            let mut write = |kind, message: Vec<u8>| -> Result<()> {
+                let from = self.output.len();
+                self.cx.compressor.write_section(&message, &mut self.output)?;
+                streams.push(stream(column as u32, kind, self.output.len() - from));
+                Ok(())
+            };
+            write(StreamKind::RowIndex, index.encode_to_vec())?;
+            if let Some(bloom) = bloom {
+                write(StreamKind::BloomFilterUtf8, bloom.encode_to_vec())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn stream(column: u32, kind: StreamKind, length: usize) -> proto::Stream {
+    proto::Stream { kind: Some(kind as i32), column: Some(column), length: Some(length as u64) }
+}

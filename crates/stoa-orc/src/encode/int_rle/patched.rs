@@ -23,9 +23,9 @@ impl IntEncoder {
         if width < 8 || !has_few_outliers(values, width) {
             return false;
         }
-        let (min, max) = values.iter().fold((i64::MAX, i64::MIN), |(min, max), value| {
-            (min.min(*value), max.max(*value))
-        });
+        let (min, max) = values
+            .iter()
+            .fold((i64::MAX, i64::MIN), |(min, max), value| (min.min(*value), max.max(*value)));
         if max.checked_sub(min).is_none() || min <= -BASE_LIMIT || min >= BASE_LIMIT {
             return false;
         }
