@@ -1,0 +1,130 @@
+// A stand-in for the server, for work on the console's looks: serves ../../console and answers the API
+// with made-up numbers. `node mock.mjs [PORT]`. It proves nothing about the server.
+
+import { createServer } from "node:http";
+import { readFile } from "node:fs/promises";
+import { extname, join, normalize } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const CONSOLE = fileURLToPath(new URL("../../console/", import.meta.url));
+const TYPES = { ".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml" };
+const started = Date.now() - 7_412_000;
+const recent = [];
+const running = new Map();
+let nextId = 1;
+
+const report = `SELECT day, sum(impressions) AS impressions, sum(clicks) AS clicks, sum(cost) AS cost
+FROM ad_report WHERE account_id = $1 AND day BETWEEN $2 AND $3 GROUP BY day ORDER BY day`;
+
+const wave = (t, base, swing) => Math.max(0, base + swing * Math.sin(t / 37_000) + (Math.sin(t * 12.9898) * 43758.5453 % 1) * swing * 0.6);
+
+function sample(t) {
+  const p50 = wave(t, 3.1, 0.8);
+  return { unix_ms: t, per_second: Math.round(wave(t, 1240, 180)), failed: 0, running: 3, p50_ms: p50, p95_ms: p50 * 3.2, p99_ms: p50 * 6 + wave(t * 3, 4, 6) };
+}
+
+function status(since) {
+  const now = Math.floor(Date.now() / 1000) * 1000;
+  const history = [];
+  for (let t = Math.max(since + 1000, now - 300_000); t <= now; t += 1000) history.push(sample(t));
+  const last = sample(now);
+  return {
+    version: "0.1.0", ready: true, warehouse: "file:///data/warehouse", started_unix_ms: started, uptime_ms: Date.now() - started, now_unix_ms: now,
+    memory: { resident_bytes: 431_000_000, query_reserved_bytes: 12_000_000, query_limit_bytes: 2 ** 31 },
+    queries: { running: running.size, started: 9_211_034, finished: 9_210_877, failed: 42, cancelled: 115, rows: 1, bytes_read: 1, requests: 1 },
+    rate: { per_second: last.per_second, per_hour: last.per_second * 3600, window_s: 10 },
+    latency: { p50_ms: last.p50_ms, p95_ms: last.p95_ms, p99_ms: last.p99_ms, window_s: 10 },
+    history,
+  };
+}
+
+const columns = [
+  ["day", "date"], ["account_id", "bigint"], ["campaign_id", "bigint"], ["device", "string"], ["region", "string"],
+  ["impressions", "bigint"], ["clicks", "bigint"], ["conversions", "bigint"], ["cost", "decimal(18, 4)"], ["revenue", "decimal(18, 4)"],
+];
+const summary = (name, rows, bytes, files, partitioned_by, sorted_by) =>
+  ({ name, comment: null, rows, bytes, files, partitioned_by, sorted_by, committed_unix_ms: Date.now() - 3_600_000 });
+const namespaces = [
+  { name: "public", tables: [summary("ad_report", 10_000_000, 312_000_000, 396, ["day"], ["account_id"]), summary("fhv_daily", 88_413, 1_400_000, 12, ["month(pickup_date)"], ["base"]), summary("query_log", 75_274_825, 2_100_000_000, 41, [], ["row", "family"])] },
+  { name: "staging", tables: [summary("Import 2026", 1204, 90_100, 1, [], [])] },
+];
+
+function details(namespace, name) {
+  const table = namespaces.find((n) => n.name === namespace)?.tables.find((t) => t.name === name);
+  return table && {
+    ...table, namespace, location: `file:///data/warehouse/${namespace}/${name}`, metadata_location: `file:///data/warehouse/${namespace}/${name}/metadata/00002.metadata.json`,
+    columns: columns.map(([column, type], index) => ({ id: index + 1, name: column, type, nullable: index > 1, comment: null })),
+    properties: { "write.format.default": "orc" },
+    snapshots: [{ id: "4419380254117", parent_id: null, committed_unix_ms: Date.now() - 3_600_000, operation: "append", current: true, summary: { "added-records": "10000000", "total-records": "10000000", "added-data-files": "396" } }],
+  };
+}
+
+const PLAN = `SortPreservingMergeExec: [day@0 ASC NULLS LAST], metrics=[output_rows=31, elapsed_compute=42.1µs]
+  SortExec: expr=[day@0 ASC NULLS LAST], preserve_partitioning=[true], metrics=[output_rows=31, elapsed_compute=88.4µs, spill_count=0]
+    AggregateExec: mode=FinalPartitioned, gby=[day@0 as day], aggr=[sum(impressions), sum(clicks)], metrics=[output_rows=31, elapsed_compute=312.7µs]
+      RepartitionExec: partitioning=Hash([day@0], 2), input_partitions=2, metrics=[fetch_time=2.1ms, repartition_time=21.3µs, send_time=3.1µs]
+        AggregateExec: mode=Partial, gby=[day@0 as day], aggr=[sum(impressions), sum(clicks)], metrics=[output_rows=31, elapsed_compute=1.12ms]
+          OrcScanExec: table=public.ad_report, projection=[day, impressions, clicks], predicate=account_id = 17 AND day >= 2025-12-01, metrics=[output_rows=2417, elapsed_compute=4.81ms, files_total=396, files_pruned=365, stripes_total=31, stripes_pruned=0, row_groups_total=93, row_groups_pruned=62, bytes_read=1.2MiB, requests=62]`;
+
+function run(sql) {
+  if (/^explain/i.test(sql.trim())) return { columns: [{ name: "plan_type", type: "Utf8", nullable: false }, { name: "plan", type: "Utf8", nullable: false }], rows: [["Plan with Metrics", PLAN]] };
+  const names = [["day", "Date32"], ["account_id", "Int64"], ["region", "Utf8"], ["device", "Utf8"], ["impressions", "Int64"], ["clicks", "Int64"], ["ctr", "Float64"], ["cost", "Decimal128(18, 4)"]];
+  const rows = Array.from({ length: 10_000 }, (_, i) => {
+    const impressions = 9000 + ((i * 7919) % 51_000);
+    const clicks = Math.round(impressions * 0.021 + (i % 13) * 9);
+    return [new Date(Date.UTC(2025, 11, 1 + (i % 31))).toISOString().slice(0, 10), 17, i % 11 === 3 ? null : ["tokyo", "osaka", "nagoya", "sapporo"][i % 4], ["phone", "desktop", "tablet"][i % 3], impressions, clicks, clicks / impressions, (clicks * 0.4123).toFixed(4)];
+  });
+  return { columns: names.map(([name, type]) => ({ name, type, nullable: true })), rows, truncated: true };
+}
+
+async function answer(request, response) {
+  const url = new URL(request.url, "http://localhost");
+  const send = (code, value) => response.writeHead(code, { "content-type": "application/json" }).end(JSON.stringify(value));
+  if (url.pathname === "/v1/status") return send(200, status(Number(url.searchParams.get("since"))));
+  if (url.pathname === "/v1/tables") return send(200, { namespaces });
+  if (url.pathname.startsWith("/v1/tables/")) return send(200, details(...url.pathname.split("/").slice(3).map(decodeURIComponent)));
+  if (url.pathname === "/v1/queries") return send(200, { running: [...running.values()].map(({ info }) => ({ ...info, elapsed_ms: Date.now() - info.started_unix_ms })), recent: recent.slice(0, 60) });
+  if (url.pathname.startsWith("/v1/queries/")) return running.get(Number(url.pathname.split("/")[3]))?.cancel(), response.writeHead(204).end();
+  if (url.pathname === "/v1/sql") return sql(request, response, send);
+  const path = normalize(url.pathname === "/" ? "/index.html" : url.pathname);
+  try {
+    const content = await readFile(join(CONSOLE, path));
+    response.writeHead(200, { "content-type": TYPES[extname(path)] ?? "text/plain", "cache-control": "no-store", "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'" }).end(content);
+  } catch {
+    send(404, { error: { code: "42704", kind: "not_found", message: `nothing at ${path}`, detail: null, hint: null, position: null, retryable: false } });
+  }
+}
+
+async function sql(request, response, send) {
+  let text = "";
+  for await (const part of request) text += part;
+  const id = nextId++;
+  const info = { id, sql: text, user: "stoa", protocol: "http", state: "running", started_unix_ms: Date.now(), elapsed_ms: 0, rows: 0, bytes_read: 0, error: null };
+  const end = (state, more) => {
+    running.delete(id);
+    recent.unshift({ ...info, state, elapsed_ms: Date.now() - info.started_unix_ms, ...more });
+  };
+  const fail = (code, error) => {
+    end(error.kind === "cancelled" ? "cancelled" : "failed", { error: { code: error.code, message: error.message } });
+    send(code, { error: { detail: null, hint: null, position: null, retryable: false, ...error } });
+  };
+  const wrong = /slick/.exec(text);
+  if (wrong) return fail(400, { code: "42703", kind: "invalid", message: 'no column "slick" in table "public.ad_report"', hint: 'did you mean "clicks"?', position: wrong.index + 1 });
+  const wait = /sleep/.test(text) ? 600_000 : 12;
+  const timer = setTimeout(() => {
+    const result = run(text);
+    end("finished", { rows: result.rows.length, bytes_read: 1_253_376 });
+    send(200, { truncated: false, row_count: result.rows.length, elapsed_ms: 12.417, bytes_read: 1_253_376, query_id: id, ...result });
+  }, wait);
+  running.set(id, { info, cancel: () => { clearTimeout(timer); fail(499, { code: "57014", kind: "cancelled", message: "canceling statement due to user request" }); } });
+  response.on("close", () => { clearTimeout(timer); if (running.has(id)) end("cancelled", {}); });
+}
+
+setInterval(() => {
+  const id = nextId++;
+  recent.unshift({ id, sql: report, user: "report", protocol: "postgresql", state: "finished", started_unix_ms: Date.now(), elapsed_ms: 1 + Math.random() * 12, rows: 31, bytes_read: 402_112, error: null });
+  recent.length = Math.min(recent.length, 256);
+}, 700);
+
+const server = createServer(answer);
+server.listen(Number(process.argv[2] ?? 15999), "127.0.0.1", () => console.log(`http://127.0.0.1:${server.address().port}/`));

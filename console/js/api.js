@@ -1,0 +1,162 @@
+// The HTTP API, as docs/openapi.yaml describes it.
+
+/**
+ * @typedef {{ code: string, kind: string, message: string, detail: string | null,
+ *   hint: string | null, position: number | null, retryable: boolean }} ApiErrorBody
+ *
+ * @typedef {{ name: string, type: string, nullable: boolean }} ResultColumn
+ *
+ * @typedef {{ columns: ResultColumn[], rows: unknown[][], row_count: number, truncated: boolean,
+ *   command?: string, rows_affected?: number, notices?: string[], elapsed_ms: number,
+ *   bytes_read: number, query_id: number | null }} SqlResult
+ *
+ * @typedef {{ name: string, comment: string | null, rows: number | null, bytes: number | null,
+ *   files: number | null, partitioned_by: string[], sorted_by: string[],
+ *   committed_unix_ms: number | null }} TableSummary
+ *
+ * @typedef {{ name: string, tables: TableSummary[] }} Namespace
+ *
+ * @typedef {{ id: number | null, name: string, type: string, nullable: boolean,
+ *   comment: string | null }} TableColumn
+ *
+ * @typedef {{ id: string, parent_id: string | null, committed_unix_ms: number, operation: string,
+ *   current: boolean, summary: Record<string, string> }} Snapshot
+ *
+ * @typedef {TableSummary & { namespace: string, location: string, metadata_location: string,
+ *   columns: TableColumn[], properties: Record<string, string>, snapshots: Snapshot[] }} TableDetails
+ *
+ * @typedef {{ id: number, sql: string, user: string, protocol: string, state: string,
+ *   started_unix_ms: number, elapsed_ms: number, rows: number, bytes_read: number,
+ *   error: { code: string, message: string } | null }} QueryInfo
+ *
+ * @typedef {{ unix_ms: number, per_second: number, failed: number, running: number,
+ *   p50_ms: number | null, p95_ms: number | null, p99_ms: number | null }} Sample
+ *
+ * @typedef {{ version: string, ready: boolean, warehouse: string, started_unix_ms: number,
+ *   uptime_ms: number, now_unix_ms: number,
+ *   memory: { resident_bytes: number | null, query_reserved_bytes: number | null,
+ *     query_limit_bytes: number | null },
+ *   queries: { running: number, started: number, finished: number, failed: number,
+ *     cancelled: number, rows: number, bytes_read: number, requests: number },
+ *   rate: { per_second: number, per_hour: number, window_s: number },
+ *   latency: { p50_ms: number | null, p95_ms: number | null, p99_ms: number | null,
+ *     window_s: number },
+ *   history: Sample[] }} Status
+ */
+
+/** An error that the server described, or that kept us from reaching it. */
+export class ApiError extends Error {
+  /** @param {ApiErrorBody} body */
+  constructor(body) {
+    super(body.message);
+    this.body = body;
+  }
+}
+
+/**
+ * @param {string} message
+ * @param {string} hint
+ */
+function unreachable(message, hint) {
+  return new ApiError({
+    code: "08006", kind: "unavailable", message, detail: null, hint, position: null, retryable: true,
+  });
+}
+
+/**
+ * @param {string} path
+ * @param {RequestInit} [init]
+ */
+async function request(path, init) {
+  /** @type {Response} */
+  let response;
+  try {
+    response = await fetch(path, init);
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw unreachable("the server does not answer", "see whether `stoa server` still runs");
+  }
+  if (!response.ok) throw await problemOf(response);
+  return response;
+}
+
+/** @param {Response} response */
+async function problemOf(response) {
+  try {
+    const body = await response.json();
+    if (body?.error?.message) return new ApiError(body.error);
+  } catch {
+    // Not one of our error documents.
+  }
+  return unreachable(`the server answered ${response.status} ${response.statusText}`, "");
+}
+
+/**
+ * Runs statements and gives the last one's result.
+ *
+ * @param {string} sql
+ * @param {{ maxRows: number, signal: AbortSignal }} options
+ * @returns {Promise<SqlResult>}
+ */
+export async function runSql(sql, { maxRows, signal }) {
+  const response = await postSql(sql, `format=json&max_rows=${maxRows}`, signal);
+  /** @type {SqlResult & { error?: ApiErrorBody }} */
+  let result;
+  try {
+    result = await response.json();
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw unreachable("the result was broken off", "the server may have stopped; run it again");
+  }
+  if (result.error) throw new ApiError(result.error);
+  return result;
+}
+
+/**
+ * Runs statements and gives the response of the last one, for downloads.
+ *
+ * @param {string} sql
+ * @param {string} query
+ * @param {AbortSignal} [signal]
+ */
+export function postSql(sql, query, signal) {
+  return request(`/v1/sql?application=console&${query}`, {
+    method: "POST",
+    headers: { "content-type": "text/plain; charset=utf-8" },
+    body: sql,
+    ...(signal ? { signal } : {}),
+  });
+}
+
+/** @returns {Promise<{ namespaces: Namespace[] }>} */
+export async function tables() {
+  return (await request("/v1/tables")).json();
+}
+
+/**
+ * @param {string} namespace
+ * @param {string} table
+ * @returns {Promise<TableDetails>}
+ */
+export async function table(namespace, table) {
+  const path = `/v1/tables/${encodeURIComponent(namespace)}/${encodeURIComponent(table)}`;
+  return (await request(path)).json();
+}
+
+/** @returns {Promise<{ running: QueryInfo[], recent: QueryInfo[] }>} */
+export async function queries() {
+  return (await request("/v1/queries?recent=60")).json();
+}
+
+/** @param {number} id */
+export async function cancelQuery(id) {
+  await request(`/v1/queries/${id}`, { method: "DELETE" });
+}
+
+/**
+ * @param {number} since only samples taken after this time (ms since 1970)
+ * @returns {Promise<Status>}
+ */
+export async function status(since) {
+  return (await request(`/v1/status?since=${since}`)).json();
+}

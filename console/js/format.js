@@ -1,0 +1,108 @@
+// Numbers, sizes and times as people read them.
+
+const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+
+/** @param {number} value */
+export function count(value) {
+  return whole.format(value);
+}
+
+/**
+ * 1,234 → `1.2 K`; exact below 10,000.
+ *
+ * @param {number} value
+ */
+export function short(value) {
+  if (value < 10_000) return whole.format(value);
+  return scaled(value, 1000, ["", " K", " M", " B", " T"]);
+}
+
+/** @param {number} value */
+export function bytes(value) {
+  return scaled(value, 1024, [" B", " KiB", " MiB", " GiB", " TiB", " PiB"]);
+}
+
+/**
+ * @param {number} value
+ * @param {number} base
+ * @param {string[]} units
+ */
+function scaled(value, base, units) {
+  let unit = 0;
+  while (value >= base && unit < units.length - 1) {
+    value /= base;
+    unit += 1;
+  }
+  const digits = unit === 0 || value >= 100 ? 0 : 1;
+  return value.toFixed(digits) + units[unit];
+}
+
+/**
+ * A duration: `0.42 ms`, `12.4 ms`, `1.53 s`, `2 m 05 s`, `3 h 12 m`.
+ *
+ * @param {number} ms
+ */
+export function duration(ms) {
+  if (ms < 1) return `${ms.toFixed(2)} ms`;
+  if (ms < 100) return `${ms.toFixed(1)} ms`;
+  if (ms < 1000) return `${ms.toFixed(0)} ms`;
+  const seconds = ms / 1000;
+  if (seconds < 60) return `${seconds.toFixed(2)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} m ${pad(Math.floor(seconds % 60))} s`;
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return `${hours} h ${pad(minutes % 60)} m`;
+  return `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/**
+ * How long ago: `now`, `12 s`, `4 m`, `2 h`, `3 d`.
+ *
+ * @param {number} ms
+ */
+export function ago(ms) {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  if (seconds < 1) return "now";
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} m`;
+  if (seconds < 172_800) return `${Math.floor(seconds / 3600)} h`;
+  return `${Math.floor(seconds / 86_400)} d`;
+}
+
+/**
+ * A rate per second: `0`, `3.4`, `1,284`.
+ *
+ * @param {number} value
+ */
+export function rate(value) {
+  return value > 0 && value < 10 ? value.toFixed(1) : whole.format(value);
+}
+
+/** @param {number} unixMs */
+export function dateTime(unixMs) {
+  const date = new Date(unixMs);
+  const day = `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
+  return `${day} ${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`;
+}
+
+/**
+ * @param {number} value
+ * @param {string} one
+ */
+export function plural(value, one) {
+  return `${count(value)} ${one}${value === 1 ? "" : "s"}`;
+}
+
+/** @param {number} value */
+function pad(value) {
+  return String(value).padStart(2, "0");
+}
+
+/**
+ * A statement on one line, without runs of blanks.
+ *
+ * @param {string} sql
+ */
+export function oneLine(sql) {
+  return sql.replace(/\s+/g, " ").trim();
+}

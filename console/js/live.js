@@ -1,0 +1,146 @@
+// What the server does now: rate, latency, running and recent queries.
+
+import { ApiError, cancelQuery } from "./api.js";
+import { Chart } from "./charts.js";
+import { h, icon, reconcile, setText } from "./dom.js";
+import { ago, bytes, count, duration, oneLine, plural, rate, short } from "./format.js";
+import { paint } from "./highlight.js";
+
+/** @typedef {import("./api.js").Status} Status */
+/** @typedef {import("./api.js").Sample} Sample */
+/** @typedef {import("./api.js").QueryInfo} QueryInfo */
+
+const SPAN_MS = 300_000;
+
+export class Live {
+  /** @type {Sample[]} */
+  #samples = [];
+  /** @type {Map<number, string>} */
+  #titles = new Map();
+
+  /** @param {{ open: (sql: string) => void, notify: (text: string) => void }} actions */
+  constructor(actions) {
+    this.actions = actions;
+    this.rateNumber = h("span", { class: "figure", id: "rate" }, "0");
+    this.rateHour = h("span", { class: "muted tabular" }, "");
+    this.rateChart = new Chart({
+      label: "Queries per second over the last five minutes", series: [{ name: "queries/s", class: "rate" }],
+      area: true, format: rate, minTop: 3, spanMs: SPAN_MS,
+    });
+    this.percentiles = ["p50", "p95", "p99"].map((name) => ({ name, value: h("span", { class: "figure small" }, "–") }));
+    this.latencyChart = new Chart({
+      label: "Latency percentiles over the last five minutes, logarithmic",
+      series: ["p50", "p95", "p99"].map((name) => ({ name, class: name })),
+      log: true, format: shortDuration, minTop: 1, spanMs: SPAN_MS,
+    });
+    this.runningCount = h("span", { class: "count" }, "0");
+    this.runningList = h("ul", { class: "queries", id: "running" });
+    this.recentList = h("ul", { class: "queries", id: "recent" });
+    this.totals = h("span", { class: "muted tabular" });
+    this.parts = [
+      h("section", { class: "card", "aria-label": "Rate" },
+        h("h2", {}, "Queries per second"),
+        h("div", { class: "figures" }, this.rateNumber, this.rateHour), this.rateChart.element),
+      h("section", { class: "card", "aria-label": "Latency" },
+        h("h2", {}, "Latency"),
+        h("div", { class: "figures" }, ...this.percentiles.map(({ name, value }) =>
+          h("span", { class: `percentile ${name}` }, h("span", { class: "key" }, name), value))),
+        this.latencyChart.element),
+      h("section", { class: "card list", "aria-label": "Running queries" },
+        h("h2", {}, "Running", this.runningCount), this.runningList),
+      h("section", { class: "card list grow", "aria-label": "Recent queries" },
+        h("h2", {}, "Recent", this.totals), this.recentList),
+    ];
+  }
+
+  /** Time of the newest sample, ms since 1970; 0 before the first. */
+  get newest() {
+    return this.#samples.at(-1)?.unix_ms ?? 0;
+  }
+
+  /** @param {Status} status */
+  showStatus(status) {
+    const newest = this.newest;
+    const oldest = status.now_unix_ms - SPAN_MS - 1000;
+    this.#samples = [...this.#samples, ...status.history.filter((sample) => sample.unix_ms > newest)]
+      .filter((sample) => sample.unix_ms > oldest);
+    setText(this.rateNumber, rate(status.rate.per_second));
+    setText(this.rateHour, `${short(status.rate.per_hour)} per hour`);
+    const { latency } = status;
+    for (const [index, value] of [latency.p50_ms, latency.p95_ms, latency.p99_ms].entries()) {
+      const place = this.percentiles[index];
+      if (place) setText(place.value, value === null ? "–" : duration(value));
+    }
+    const now = this.newest || status.now_unix_ms;
+    this.rateChart.update(this.#samples.map((sample) => ({ at: sample.unix_ms, values: [sample.per_second] })), now);
+    this.latencyChart.update(this.#samples.map((sample) => ({ at: sample.unix_ms, values: [sample.p50_ms, sample.p95_ms, sample.p99_ms] })), now);
+    setText(this.totals, `${short(status.queries.finished)} finished · ${short(status.queries.failed)} failed`);
+  }
+
+  /**
+   * @param {QueryInfo[]} running
+   * @param {QueryInfo[]} recent
+   */
+  showQueries(running, recent) {
+    setText(this.runningCount, count(running.length));
+    const make = (/** @type {QueryInfo} */ query) => this.#make(query);
+    reconcile(this.runningList, running.slice(0, 50), (query) => String(query.id), make, (element, query) => this.#update(element, query));
+    reconcile(this.recentList, recent, (query) => String(query.id), make, (element, query) => this.#update(element, query));
+    const known = new Set([...running, ...recent].map((query) => query.id));
+    for (const id of this.#titles.keys()) if (!known.has(id)) this.#titles.delete(id);
+  }
+
+  /** @param {QueryInfo} query */
+  #make(query) {
+    const code = h("code", {});
+    paint(code, oneLine(query.sql).slice(0, 300));
+    const open = h("button", { type: "button", class: "query", onclick: () => this.actions.open(query.sql) },
+      code, h("span", { class: "facts" }, h("span", { class: "state" }), h("span", { class: "what" }), h("span", { class: "time" })));
+    const cancel = query.state === "running" &&
+      h("button", { type: "button", class: "cancel", "aria-label": `Cancel query ${query.id}`, title: "Cancel", onclick: () => this.#cancel(query.id) }, icon("stop"));
+    return h("li", {}, open, cancel);
+  }
+
+  /**
+   * @param {HTMLElement} element
+   * @param {QueryInfo} query
+   */
+  #update(element, query) {
+    element.dataset["state"] = query.state;
+    const [state, what, time] = ["state", "what", "time"].map((name) => /** @type {HTMLElement} */ (element.querySelector(`.${name}`)));
+    if (!state || !what || !time) return;
+    const running = query.state === "running";
+    setText(state, query.error ? query.error.code : query.state === "finished" ? duration(query.elapsed_ms) : running ? duration(query.elapsed_ms) : query.state);
+    setText(what, `${plural(query.rows, "row")}${query.bytes_read > 0 ? ` · ${bytes(query.bytes_read)}` : ""}`);
+    setText(time, running ? query.protocol : `${query.protocol} · ${ago(Date.now() - query.started_unix_ms)}`);
+    this.#title(element, query);
+  }
+
+  /**
+   * @param {HTMLElement} element
+   * @param {QueryInfo} query
+   */
+  #title(element, query) {
+    const title = `${query.sql}\n\nquery ${query.id}, ${query.state}, ${query.user} over ${query.protocol}${query.error ? `\n${query.error.code}: ${query.error.message}` : ""}`;
+    if (this.#titles.get(query.id) === title) return;
+    this.#titles.set(query.id, title);
+    element.querySelector(".query")?.setAttribute("title", title);
+  }
+
+  /** @param {number} id */
+  async #cancel(id) {
+    try {
+      await cancelQuery(id);
+      this.actions.notify(`Query ${id} is being cancelled`);
+    } catch (error) {
+      this.actions.notify(error instanceof ApiError ? error.message : String(error));
+    }
+  }
+}
+
+/** @param {number} ms */
+function shortDuration(ms) {
+  if (ms < 1) return `${Number((ms * 1000).toPrecision(3))} µs`;
+  if (ms < 1000) return `${Number(ms.toPrecision(3))} ms`;
+  return `${Number((ms / 1000).toPrecision(3))} s`;
+}

@@ -1,0 +1,263 @@
+// Puts the page together and runs what the editor asks for.
+
+import { ApiError, queries, runSql, status, table } from "./api.js";
+import { tableDetails } from "./details.js";
+import { h } from "./dom.js";
+import { Editor } from "./editor.js";
+import { remember } from "./history.js";
+import { Live } from "./live.js";
+import { codeUnits, Results } from "./results.js";
+import { qualified, Tables } from "./tables.js";
+import { Tabs } from "./tabs.js";
+import { openHelp, Top } from "./top.js";
+
+/** @typedef {import("./results.js").View} View */
+
+const FIRST_ROWS = 10_000;
+const EXPLAIN = "EXPLAIN ANALYZE ";
+const TABLES_EVERY_MS = 15_000;
+
+/** What each tab shows, and what it waits for. */
+const views = /** @type {Map<string, View>} */ (new Map());
+const waiting = /** @type {Map<string, AbortController>} */ (new Map());
+
+const toast = h("div", { class: "toast", role: "status", "aria-live": "polite" });
+const tabs = new Tabs();
+const top_ = new Top();
+const results = new Results({
+  more: (sql, rows) => run(sql, 0, rows),
+  goTo: (index) => editor.goTo(index),
+  notify,
+});
+const editor = new Editor(tabs, {
+  run: (sql, offset) => run(sql, offset, FIRST_ROWS),
+  explain: (sql, offset) => run(EXPLAIN + withoutEnd(sql), offset - EXPLAIN.length, FIRST_ROWS),
+  cancel: () => waiting.get(tabs.active.id)?.abort(),
+  notify,
+});
+const tables = new Tables({
+  query: (sql, title) => {
+    tabs.open(sql, title);
+    run(sql, 0, FIRST_ROWS);
+  },
+  insert: (text) => editor.insert(text),
+  details: showDetails,
+});
+const live = new Live({
+  open: (sql) => {
+    tabs.open(sql);
+    editor.focus();
+  },
+  notify,
+});
+
+/**
+ * Runs a statement for the active tab.
+ *
+ * @param {string} sql
+ * @param {number} offset where it begins in the editor
+ * @param {number} maxRows
+ */
+async function run(sql, offset, maxRows) {
+  const tab = tabs.active;
+  waiting.get(tab.id)?.abort();
+  const controller = new AbortController();
+  const since = performance.now();
+  waiting.set(tab.id, controller);
+  editor.markError(null);
+  show(tab.id, { kind: "running", sql, since });
+  /** @type {View} */
+  let view;
+  try {
+    const result = await runSql(sql, { maxRows, signal: controller.signal });
+    view = { kind: "result", sql, result, title: tab.title };
+    keep(sql, result.elapsed_ms, result.row_count, null);
+    if (result.command !== undefined) tables.refresh();
+  } catch (error) {
+    const ms = performance.now() - since;
+    view = viewOfError(error, sql, offset, ms);
+    if (view.kind === "error") keep(sql, ms, null, view.error.code);
+  }
+  if (waiting.get(tab.id) !== controller) return;
+  waiting.delete(tab.id);
+  show(tab.id, view);
+  if (view.kind === "error" && view.error.position !== null && tab === tabs.active) {
+    editor.markError(offset + codeUnits(sql, view.error.position));
+  }
+  refreshQueries();
+}
+
+/**
+ * @param {unknown} error
+ * @param {string} sql
+ * @param {number} offset
+ * @param {number} ms
+ * @returns {View}
+ */
+function viewOfError(error, sql, offset, ms) {
+  if (error instanceof DOMException && error.name === "AbortError") return { kind: "cancelled", ms };
+  if (error instanceof ApiError && error.body.kind === "cancelled") return { kind: "cancelled", ms };
+  if (error instanceof ApiError) return { kind: "error", sql, offset, error: error.body, ms };
+  throw error;
+}
+
+/**
+ * @param {string} tab
+ * @param {View} view
+ */
+function show(tab, view) {
+  views.set(tab, view);
+  if (tab === tabs.active.id) showActive();
+}
+
+function showActive() {
+  const view = views.get(tabs.active.id) ?? { kind: "nothing" };
+  results.show(view);
+  editor.setRunning(view.kind === "running");
+}
+
+/**
+ * @param {string} sql
+ * @param {number} ms
+ * @param {number | null} rows
+ * @param {string | null} error
+ */
+function keep(sql, ms, rows, error) {
+  remember({ sql: sql.startsWith(EXPLAIN) ? sql.slice(EXPLAIN.length) : sql, at: Date.now(), ms, rows, error });
+}
+
+/**
+ * @param {string} namespace
+ * @param {string} name
+ */
+async function showDetails(namespace, name) {
+  const tab = tabs.active.id;
+  const before = views.get(tab) ?? { kind: "nothing" };
+  try {
+    const element = tableDetails(await table(namespace, name), {
+      preview: () => {
+        const sql = `SELECT *\nFROM ${qualified(namespace, name)}\nLIMIT 100`;
+        tabs.open(sql, name);
+        run(sql, 0, FIRST_ROWS);
+      },
+      close: () => show(tab, before.kind === "element" ? { kind: "nothing" } : before),
+    });
+    show(tab, { kind: "element", element });
+  } catch (error) {
+    notify(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** @param {string} sql */
+function withoutEnd(sql) {
+  return sql.replace(/[\s;]+$/, "");
+}
+
+let toastTimer = 0;
+
+/** @param {string} text */
+function notify(text) {
+  toast.textContent = text;
+  toast.classList.add("shown");
+  clearTimeout(toastTimer);
+  toastTimer = setTimeout(() => toast.classList.remove("shown"), 2600);
+}
+
+async function refreshStatus() {
+  try {
+    const now = await status(live.newest);
+    top_.show(now);
+    live.showStatus(now);
+  } catch {
+    top_.showLost();
+  }
+}
+
+async function refreshQueries() {
+  try {
+    const { running, recent } = await queries();
+    live.showQueries(running, recent);
+  } catch {
+    // The top line says that there is no connection.
+  }
+}
+
+/** Asks once a second while the page is in view. */
+function poll() {
+  let tablesAt = 0;
+  const tick = async () => {
+    if (document.visibilityState === "visible") {
+      await Promise.all([refreshStatus(), refreshQueries()]);
+      if (performance.now() - tablesAt > TABLES_EVERY_MS || tablesAt === 0) {
+        tablesAt = performance.now();
+        tables.refresh();
+      }
+    }
+    setTimeout(tick, 1000);
+  };
+  tick();
+  document.addEventListener("visibilitychange", () => {
+    if (document.visibilityState === "visible") refreshStatus();
+  });
+}
+
+/** Walks through the three places where the keyboard works. */
+function nextPlace() {
+  const places = [
+    /** @type {HTMLElement | null} */ (tables.tree.querySelector("[tabindex='0']")),
+    editor.area,
+    results.grid.scroller.isConnected ? results.grid.scroller : null,
+  ].filter((place) => place !== null);
+  const current = places.findIndex((place) => place.contains(document.activeElement) || place.parentElement?.contains(document.activeElement));
+  places[(current + 1) % places.length]?.focus();
+}
+
+document.addEventListener("keydown", (event) => {
+  const typing = event.target instanceof HTMLInputElement || event.target instanceof HTMLTextAreaElement;
+  if (event.key === "F6") nextPlace();
+  else if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey) tables.filter.focus();
+  else if (event.key === "?" && !typing) openHelp();
+  else return;
+  event.preventDefault();
+});
+
+/** A link may carry a query; it is shown, never run by itself. */
+function openLinked() {
+  const sql = new URLSearchParams(location.hash.slice(1)).get("sql");
+  if (!sql) return;
+  history.replaceState(null, "", location.pathname);
+  tabs.open(sql, "Linked query");
+}
+
+/** The bar between editor and results can be moved. */
+function splitter() {
+  const bar = h("div", { class: "splitter", role: "separator", tabindex: "0", "aria-orientation": "horizontal", "aria-label": "Height of the editor" });
+  const set = (/** @type {number} */ px) => {
+    editor.element.style.height = `${Math.min(Math.max(px, 120), innerHeight - 200)}px`;
+  };
+  bar.addEventListener("pointerdown", (event) => {
+    bar.setPointerCapture(event.pointerId);
+    const start = editor.element.offsetHeight - event.clientY;
+    const move = (/** @type {PointerEvent} */ moved) => set(start + moved.clientY);
+    bar.addEventListener("pointermove", move);
+    bar.addEventListener("pointerup", () => bar.removeEventListener("pointermove", move), { once: true });
+  });
+  bar.addEventListener("keydown", (event) => {
+    const step = event.key === "ArrowDown" ? 24 : event.key === "ArrowUp" ? -24 : 0;
+    if (step === 0) return;
+    set(editor.element.offsetHeight + step);
+    event.preventDefault();
+  });
+  return bar;
+}
+
+document.getElementById("top")?.append(...top_.parts);
+document.getElementById("side")?.append(...tables.parts);
+document.getElementById("work")?.append(editor.element, splitter(), results.element);
+document.getElementById("live")?.append(...live.parts);
+document.body.append(toast);
+tabs.addEventListener("change", showActive);
+openLinked();
+showActive();
+editor.focus();
+poll();

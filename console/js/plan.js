@@ -1,0 +1,85 @@
+// EXPLAIN ANALYZE as a tree: one line per operator, with its rows, its time and what it left out.
+
+import { h } from "./dom.js";
+import { duration } from "./format.js";
+
+/** @typedef {{ depth: number, name: string, detail: string, metrics: Map<string, string>, ms: number | null }} Operator */
+
+const LINE = /^(\s*)([A-Z][A-Za-z0-9]*)(?::\s?|,\s?|$)(.*)$/;
+const SKIPPED = new Set(["output_rows", "elapsed_compute", "output_bytes", "output_batches", "start_timestamp", "end_timestamp"]);
+
+/**
+ * Reads the physical plan from the text of EXPLAIN ANALYZE; `null` if it is none.
+ *
+ * @param {string} text
+ * @returns {Operator[] | null}
+ */
+export function parsePlan(text) {
+  /** @type {Operator[]} */
+  const operators = [];
+  for (const line of text.split("\n")) {
+    if (line.trim() === "") continue;
+    const match = LINE.exec(line);
+    if (!match) return null;
+    const [, indent = "", name = "", rest = ""] = match;
+    const { detail, metrics } = splitMetrics(rest);
+    operators.push({ depth: indent.length / 2, name, detail, metrics, ms: milliseconds(metrics.get("elapsed_compute")) });
+  }
+  return operators.length > 0 && operators.some((operator) => operator.metrics.size > 0) ? operators : null;
+}
+
+/** @param {string} rest */
+function splitMetrics(rest) {
+  const start = rest.lastIndexOf("metrics=[");
+  /** @type {Map<string, string>} */
+  const metrics = new Map();
+  if (start < 0) return { detail: rest, metrics };
+  for (const part of rest.slice(start + "metrics=[".length).replace(/\]\s*$/, "").split(/,\s+(?=[A-Za-z_])/)) {
+    const equals = part.indexOf("=");
+    if (equals > 0) metrics.set(part.slice(0, equals).trim(), part.slice(equals + 1).trim());
+  }
+  return { detail: rest.slice(0, start).replace(/,\s*$/, ""), metrics };
+}
+
+const UNIT_MS = /** @type {const} */ ({ ns: 1e-6, "µs": 1e-3, "μs": 1e-3, us: 1e-3, ms: 1, s: 1000, m: 60_000 });
+
+/** @param {string | undefined} text */
+function milliseconds(text) {
+  const match = /^([\d.]+)\s*(ns|µs|μs|us|ms|s|m)$/.exec(text ?? "");
+  if (!match) return null;
+  return Number(match[1]) * UNIT_MS[/** @type {keyof typeof UNIT_MS} */ (match[2])];
+}
+
+/** @param {Operator[]} operators */
+export function planView(operators) {
+  const slowest = Math.max(...operators.map((operator) => operator.ms ?? 0), Number.MIN_VALUE);
+  return h("div", { class: "plan", role: "table", "aria-label": "Plan", tabindex: "0" },
+    h("div", { class: "plan-row plan-head", role: "row" },
+      h("span", { role: "columnheader" }, "Operator"), h("span", { role: "columnheader", class: "numeric" }, "Rows"),
+      h("span", { role: "columnheader", class: "numeric" }, "CPU time"), h("span", { role: "columnheader" })),
+    ...operators.map((operator) => operatorRow(operator, slowest)));
+}
+
+/**
+ * @param {Operator} operator
+ * @param {number} slowest
+ */
+function operatorRow(operator, slowest) {
+  const bar = h("span", { class: "bar-fill" });
+  bar.style.width = `${(100 * (operator.ms ?? 0)) / slowest}%`;
+  const facts = [...operator.metrics].filter(([name, value]) => !SKIPPED.has(name) && !isNothing(value));
+  const name = h("div", { class: "operator" },
+    h("div", { class: "operator-name" }, h("b", {}, operator.name), h("span", { class: "muted", title: operator.detail }, operator.detail)),
+    facts.length > 0 && h("div", { class: "chips" }, ...facts.map(([key, value]) => h("span", { class: "chip" }, `${key.replaceAll("_", " ")} `, h("b", {}, value)))));
+  name.style.paddingLeft = `${operator.depth * 18}px`;
+  return h("div", { class: "plan-row", role: "row" },
+    h("div", { role: "cell" }, name),
+    h("span", { role: "cell", class: "numeric" }, operator.metrics.get("output_rows") ?? ""),
+    h("span", { role: "cell", class: "numeric" }, operator.ms === null ? "" : duration(operator.ms)),
+    h("span", { role: "cell", class: "bar", "aria-hidden": "true" }, bar));
+}
+
+/** @param {string} value */
+function isNothing(value) {
+  return /^(0|0\.0+|0 ?B|0\.0 ?B|1ns|0ns)$/.test(value);
+}

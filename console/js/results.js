@@ -1,0 +1,249 @@
+// What came back: rows, a plan, a completion, an error, or the wait for one of them.
+
+import { h, icon, iconButton } from "./dom.js";
+import { bytes, count, duration, plural } from "./format.js";
+import { Grid } from "./grid.js";
+import { parsePlan, planView } from "./plan.js";
+import { asCurl, download, toCsv } from "./download.js";
+
+/** @typedef {import("./api.js").SqlResult} SqlResult */
+/** @typedef {import("./api.js").ApiErrorBody} ApiErrorBody */
+
+/**
+ * What a tab shows in its result panel.
+ *
+ * @typedef {{ kind: "nothing" }
+ *   | { kind: "running", sql: string, since: number }
+ *   | { kind: "result", sql: string, result: SqlResult, title: string }
+ *   | { kind: "error", sql: string, offset: number, error: ApiErrorBody, ms: number }
+ *   | { kind: "cancelled", ms: number }
+ *   | { kind: "element", element: HTMLElement }} View
+ */
+
+/**
+ * @typedef {{ more: (sql: string, rows: number) => void, goTo: (index: number) => void,
+ *   notify: (text: string) => void }} ResultActions
+ */
+
+export class Results {
+  #timer = 0;
+  /** @type {View} */
+  #view = { kind: "nothing" };
+
+  /** @param {ResultActions} actions */
+  constructor(actions) {
+    this.actions = actions;
+    this.grid = new Grid();
+    this.bar = h("div", { class: "result-bar", role: "status", "aria-live": "polite" });
+    this.body = h("div", { class: "result-body" });
+    this.element = h("section", { class: "results", "aria-label": "Result" }, this.bar, this.body);
+    this.show({ kind: "nothing" });
+  }
+
+  /** @param {View} view */
+  show(view) {
+    this.#view = view;
+    clearInterval(this.#timer);
+    this.bar.hidden = view.kind === "nothing" || view.kind === "element";
+    switch (view.kind) {
+      case "nothing": return this.#nothing();
+      case "running": return this.#running(view.since);
+      case "result": return this.#result(view.sql, view.result, view.title);
+      case "error": return this.#error(view);
+      case "cancelled": return this.#cancelled(view.ms);
+      case "element": return this.body.replaceChildren(view.element);
+    }
+  }
+
+  /** Puts the keyboard on the rows, if there are any. */
+  focus() {
+    if (this.#view.kind === "result") this.grid.scroller.focus();
+  }
+
+  #nothing() {
+    this.body.replaceChildren(h("div", { class: "blank" },
+      h("p", {}, "Results appear here."),
+      h("p", { class: "muted" }, h("kbd", {}, "Ctrl ↵"), " runs, ", h("kbd", {}, "Ctrl ⇧ ↵"), " runs with EXPLAIN ANALYZE.")));
+  }
+
+  /** @param {number} since */
+  #running(since) {
+    const clock = h("span", { class: "tabular" });
+    const tick = () => { clock.textContent = duration(performance.now() - since); };
+    tick();
+    this.#timer = setInterval(tick, 100);
+    this.bar.replaceChildren(h("span", { class: "spinner", "aria-hidden": "true" }), h("b", {}, "Running"), clock);
+    this.body.classList.add("stale");
+  }
+
+  /**
+   * @param {string} sql
+   * @param {SqlResult} result
+   * @param {string} title
+   */
+  #result(sql, result, title) {
+    this.body.classList.remove("stale");
+    const plan = planText(result);
+    const operators = plan === null ? null : parsePlan(plan);
+    this.bar.replaceChildren(h("span", { class: "dot ok", "aria-hidden": "true" }), ...facts(result), h("span", { class: "spring" }),
+      ...(result.columns.length > 0 ? this.#exports(sql, result, title) : []));
+    if (result.columns.length === 0) {
+      this.body.replaceChildren(h("div", { class: "blank" }, h("p", {}, result.command ?? "Done"),
+        ...(result.notices ?? []).map((notice) => h("p", { class: "muted" }, notice))));
+    } else if (operators) {
+      this.body.replaceChildren(planView(operators));
+    } else if (plan !== null) {
+      this.body.replaceChildren(h("pre", { class: "plan-text", tabindex: "0" }, plan));
+    } else {
+      this.body.replaceChildren(this.grid.element, ...(result.truncated ? [this.#more(sql, result)] : []));
+      this.grid.show(result.columns, result.rows);
+    }
+  }
+
+  /**
+   * @param {string} sql
+   * @param {SqlResult} result
+   * @param {string} title
+   */
+  #exports(sql, result, title) {
+    const names = result.columns.map((column) => column.name);
+    return [
+      this.#exportButton("copy", "Copy CSV", "Copy the rows shown as CSV", () => this.#copy(toCsv(names, result.rows), `${plural(result.rows.length, "row")} copied`)),
+      this.#exportButton("download", "CSV", "Download all rows as CSV", () => this.#download(sql, "csv", title)),
+      this.#exportButton("download", "Arrow", "Download all rows as an Arrow IPC stream", () => this.#download(sql, "arrow", title)),
+      iconButton("link", "Copy as curl", () => this.#copy(asCurl(sql), "curl command copied")),
+    ];
+  }
+
+  /**
+   * @param {"copy" | "download"} name
+   * @param {string} label
+   * @param {string} title
+   * @param {() => void} onclick
+   */
+  #exportButton(name, label, title, onclick) {
+    return h("button", { type: "button", class: "quiet", title, onclick }, icon(name), label);
+  }
+
+  /**
+   * @param {string} text
+   * @param {string} done
+   */
+  async #copy(text, done) {
+    try {
+      await navigator.clipboard.writeText(text);
+      this.actions.notify(done);
+    } catch {
+      this.actions.notify("The browser did not allow copying");
+    }
+  }
+
+  /**
+   * @param {string} sql
+   * @param {"csv" | "arrow"} format
+   * @param {string} title
+   */
+  async #download(sql, format, title) {
+    try {
+      await download(sql, format, title);
+    } catch (error) {
+      if (error instanceof DOMException && error.name === "AbortError") return;
+      this.actions.notify(`Download failed: ${error instanceof Error ? error.message : error}`);
+    }
+  }
+
+  /**
+   * @param {string} sql
+   * @param {SqlResult} result
+   */
+  #more(sql, result) {
+    const next = result.rows.length * 10;
+    return h("div", { class: "more" },
+      h("span", {}, `The first ${count(result.rows.length)} rows are shown.`),
+      h("button", { type: "button", class: "quiet", onclick: () => this.actions.more(sql, next) }, `Show up to ${count(next)}`),
+      h("span", { class: "muted" }, "Downloads hold all rows."));
+  }
+
+  /** @param {View & { kind: "error" }} view */
+  #error({ sql, offset, error, ms }) {
+    this.body.classList.remove("stale");
+    this.bar.replaceChildren(h("span", { class: "dot bad", "aria-hidden": "true" }), h("b", {}, "Failed"), h("span", { class: "tabular muted" }, duration(ms)));
+    const position = error.position;
+    this.body.replaceChildren(h("div", { class: "error", role: "alert" },
+      h("div", { class: "error-head" }, h("code", { class: "badge bad" }, error.code), h("span", { class: "muted" }, error.kind.replaceAll("_", " "))),
+      h("p", { class: "error-message" }, error.message),
+      position !== null && codeFrame(sql, position, () => this.actions.goTo(offset + codeUnits(sql, position))),
+      error.detail !== null && h("p", { class: "error-detail" }, error.detail),
+      error.hint !== null && h("p", { class: "error-hint" }, h("b", {}, "Hint"), " ", error.hint),
+      error.retryable && h("p", { class: "muted" }, "The same statement may succeed later.")));
+  }
+
+  /** @param {number} ms */
+  #cancelled(ms) {
+    this.body.classList.remove("stale");
+    this.bar.replaceChildren(h("span", { class: "dot", "aria-hidden": "true" }), h("b", {}, "Cancelled"), h("span", { class: "tabular muted" }, `after ${duration(ms)}`));
+    this.body.replaceChildren(h("div", { class: "blank" }, h("p", {}, "The query was cancelled.")));
+  }
+}
+
+/** @param {SqlResult} result */
+function facts(result) {
+  const parts = [];
+  if (result.command !== undefined) parts.push(h("b", {}, result.command));
+  else parts.push(h("b", {}, result.truncated ? `first ${plural(result.row_count, "row")}` : plural(result.row_count, "row")));
+  parts.push(h("span", { class: "tabular" }, duration(result.elapsed_ms)));
+  if (result.bytes_read > 0) parts.push(h("span", { class: "tabular muted" }, `${bytes(result.bytes_read)} read`));
+  if (result.query_id !== null) parts.push(h("span", { class: "tabular muted" }, `query ${result.query_id}`));
+  return parts;
+}
+
+/**
+ * The physical plan, if the result is one of EXPLAIN.
+ *
+ * @param {SqlResult} result
+ */
+function planText(result) {
+  const [type, plan] = result.columns;
+  if (result.columns.length !== 2 || type?.name !== "plan_type" || plan?.name !== "plan") return null;
+  const rows = result.rows.map((row) => row.map(String));
+  const best = rows.find(([kind]) => kind === "Plan with Metrics" || kind === "physical_plan") ?? rows[0];
+  return rows.length === 1 || best?.[0] === "Plan with Metrics" ? (best?.[1] ?? null) : rows.map((row) => row.join("\n")).join("\n\n");
+}
+
+/**
+ * The line of the error with a mark below its place.
+ *
+ * @param {string} sql
+ * @param {number} position character, counted from 1
+ * @param {() => void} goTo
+ */
+function codeFrame(sql, position, goTo) {
+  const index = codeUnits(sql, position);
+  const start = sql.lastIndexOf("\n", index - 1) + 1;
+  const newline = sql.indexOf("\n", index);
+  const line = sql.slice(start, newline < 0 ? undefined : newline);
+  const number = sql.slice(0, index).split("\n").length;
+  const column = index - start;
+  const from = Math.max(0, column - 100);
+  const label = `line ${number}, character ${column + 1}`;
+  return h("div", { class: "code-frame" },
+    h("button", { type: "button", class: "link", onclick: goTo, title: "Go there" }, label),
+    h("pre", {}, line.slice(from, from + 200), "\n", " ".repeat(column - from), h("span", { class: "bad" }, "^")));
+}
+
+/**
+ * The index in a JavaScript string of a character that is counted from 1 in Unicode characters.
+ *
+ * @param {string} text
+ * @param {number} position
+ */
+export function codeUnits(text, position) {
+  let index = 0;
+  let seen = 1;
+  for (const character of text) {
+    if (seen >= position) break;
+    index += character.length;
+    seen += 1;
+  }
+  return index;
+}

@@ -1,0 +1,247 @@
+// The tree of namespaces, tables and columns.
+
+import { ApiError, table as fetchTable, tables as fetchTables } from "./api.js";
+import { h, icon, iconButton } from "./dom.js";
+import { bytes, count, plural, short } from "./format.js";
+
+/** @typedef {import("./api.js").Namespace} Namespace */
+/** @typedef {import("./api.js").TableSummary} TableSummary */
+/** @typedef {import("./api.js").TableDetails} TableDetails */
+
+/**
+ * @typedef {{ query: (sql: string, title: string) => void, insert: (text: string) => void,
+ *   details: (namespace: string, table: string) => void }} TableActions
+ */
+
+export class Tables {
+  /** @type {Namespace[]} */
+  #namespaces = [];
+  /** @type {Set<string>} */
+  #open = new Set();
+  /** @type {Map<string, TableDetails | string>} */
+  #details = new Map();
+  #shown = "";
+
+  /** @param {TableActions} actions */
+  constructor(actions) {
+    this.actions = actions;
+    this.filter = h("input", { type: "search", class: "filter", placeholder: "Filter tables", "aria-label": "Filter tables", title: "Press / to come here", oninput: () => this.#draw() });
+    this.tree = h("ul", { class: "tree", role: "tree", "aria-label": "Tables", onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event) });
+    this.note = h("p", { class: "side-note muted" });
+    this.parts = [
+      h("div", { class: "side-head" }, this.filter, iconButton("refresh", "Read the tables again", () => this.refresh(true))),
+      this.tree, this.note,
+    ];
+  }
+
+  /**
+   * Reads the list of tables, and again the columns of those that are open.
+   *
+   * @param {boolean} [columns] forget all columns read before
+   */
+  async refresh(columns = false) {
+    try {
+      const { namespaces } = await fetchTables();
+      const text = JSON.stringify(namespaces);
+      if (text === this.#shown && !columns) return;
+      this.#shown = text;
+      this.#namespaces = namespaces;
+      this.#details.clear();
+      this.note.textContent = namespaces.some((namespace) => namespace.tables.length > 0) ? "" : "No tables yet. Load a file with: stoa load FILE --into TABLE --create";
+      this.#draw();
+      for (const key of this.#open) this.#read(key);
+    } catch (error) {
+      this.note.textContent = error instanceof ApiError ? error.message : String(error);
+    }
+  }
+
+  #draw() {
+    const focused = this.tree.contains(document.activeElement) ? /** @type {HTMLElement} */ (document.activeElement).dataset["key"] : undefined;
+    const words = this.filter.value.trim().toLowerCase();
+    const groups = this.#namespaces.map(({ name, tables }) => {
+      const found = tables.filter((table) => `${name}.${table.name}`.toLowerCase().includes(words));
+      return words !== "" && found.length === 0 ? null : this.#namespace(name, found);
+    });
+    this.tree.replaceChildren(...groups.filter((group) => group !== null));
+    const items = this.#items();
+    const current = items.find((item) => item.dataset["key"] === focused) ?? items[0];
+    if (current) current.tabIndex = 0;
+    if (focused !== undefined) current?.focus();
+  }
+
+  /**
+   * @param {string} name
+   * @param {TableSummary[]} tables
+   */
+  #namespace(name, tables) {
+    return h("li", { class: "namespace", role: "none" },
+      h("div", { class: "namespace-name", role: "treeitem", "aria-expanded": "true", "aria-level": "1", tabindex: "-1", "data-key": name },
+        h("span", {}, name), h("span", { class: "muted tabular" }, count(tables.length))),
+      h("ul", { role: "group" }, ...tables.map((table) => this.#table(name, table))));
+  }
+
+  /**
+   * @param {string} namespace
+   * @param {TableSummary} table
+   */
+  #table(namespace, table) {
+    const key = `${namespace}.${table.name}`;
+    const open = this.#open.has(key);
+    const row = h("div", {
+      class: "table-name", role: "treeitem", "aria-expanded": String(open), "aria-level": "2", tabindex: "-1",
+      "data-key": key, title: tableTitle(key, table), onclick: () => this.#toggle(key),
+    },
+      h("span", { class: open ? "twist open" : "twist" }, icon("chevron")), h("span", { class: "name" }, table.name),
+      h("span", { class: "size tabular" }, table.rows === null ? "" : short(table.rows)),
+      h("span", { class: "row-actions" },
+        this.#action("play", `First rows of ${key}`, () => this.#preview(namespace, table.name)),
+        this.#action("info", `About ${key}`, () => this.actions.details(namespace, table.name))));
+    return h("li", { role: "none" }, row, open && this.#inside(key, namespace, table));
+  }
+
+  /**
+   * @param {import("./dom.js").IconName} name
+   * @param {string} label
+   * @param {() => void} act
+   */
+  #action(name, label, act) {
+    const button = iconButton(name, label, (event) => {
+      event.stopPropagation();
+      act();
+    });
+    button.tabIndex = -1;
+    return button;
+  }
+
+  /**
+   * @param {string} key
+   * @param {string} namespace
+   * @param {TableSummary} table
+   */
+  #inside(key, namespace, table) {
+    const details = this.#details.get(key);
+    if (details === undefined) return h("div", { class: "inside muted" }, "…");
+    if (typeof details === "string") return h("div", { class: "inside bad" }, details);
+    const facts = [
+      table.rows !== null && plural(table.rows, "row"),
+      table.bytes !== null && bytes(table.bytes),
+      table.files !== null && plural(table.files, "file"),
+    ].filter(Boolean);
+    return h("div", { class: "inside" },
+      h("button", { type: "button", class: "inside-facts", tabindex: "-1", title: "About this table", onclick: () => this.actions.details(namespace, table.name) },
+        h("span", {}, facts.join(" · ")),
+        table.partitioned_by.length > 0 && h("span", {}, `partitioned by ${table.partitioned_by.join(", ")}`),
+        table.sorted_by.length > 0 && h("span", {}, `sorted by ${table.sorted_by.join(", ")}`)),
+      h("ul", { class: "columns", role: "group" }, ...details.columns.map((column) => h("li", { role: "none" },
+        h("div", {
+          role: "treeitem", "aria-level": "3", tabindex: "-1", "data-key": `${key}.${column.name}`,
+          title: column.comment ?? `${column.name} ${column.type}${column.nullable ? "" : " NOT NULL"}`,
+          ondblclick: () => this.actions.insert(quoted(column.name)),
+        }, h("span", { class: "name" }, column.name), h("span", { class: "type" }, column.type))))));
+  }
+
+  /**
+   * @param {string} namespace
+   * @param {string} table
+   */
+  #preview(namespace, table) {
+    this.actions.query(`SELECT *\nFROM ${qualified(namespace, table)}\nLIMIT 100`, table);
+  }
+
+  /** @param {string} key */
+  #toggle(key) {
+    if (this.#open.delete(key)) return this.#draw();
+    this.#open.add(key);
+    this.#draw();
+    this.#read(key);
+  }
+
+  /** @param {string} key */
+  async #read(key) {
+    if (this.#details.has(key)) return;
+    const found = this.#namespaces.flatMap(({ name, tables }) => tables.map((table) => [name, table.name]))
+      .find(([namespace, table]) => `${namespace}.${table}` === key);
+    const [namespace, table] = found ?? [];
+    if (namespace === undefined || table === undefined) return;
+    try {
+      this.#details.set(key, await fetchTable(namespace, table));
+    } catch (error) {
+      this.#details.set(key, error instanceof ApiError ? error.message : String(error));
+    }
+    this.#draw();
+  }
+
+  #items() {
+    return /** @type {HTMLElement[]} */ ([...this.tree.querySelectorAll("[role=treeitem]")]);
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    const items = this.#items();
+    const index = items.findIndex((item) => item === document.activeElement);
+    const item = items[index];
+    if (!item) return;
+    const key = item.dataset["key"] ?? "";
+    const isTable = item.classList.contains("table-name");
+    const open = this.#open.has(key);
+    if (event.key === "ArrowDown") this.#focus(items, index + 1);
+    else if (event.key === "ArrowUp") this.#focus(items, index - 1);
+    else if (event.key === "Home") this.#focus(items, 0);
+    else if (event.key === "End") this.#focus(items, items.length - 1);
+    else if (event.key === "ArrowRight" && isTable && !open) this.#toggle(key);
+    else if (event.key === "ArrowRight") this.#focus(items, index + 1);
+    else if (event.key === "ArrowLeft" && isTable && open) this.#toggle(key);
+    else if (event.key === "ArrowLeft") this.#focus(items, items.findLastIndex((other, place) => place < index && level(other) < level(item)));
+    else if (event.key === "Enter" && isTable) /** @type {HTMLElement | null} */ (item.querySelector("button"))?.click();
+    else if (event.key === "Enter" && level(item) === 3) this.actions.insert(quoted(key.slice(key.lastIndexOf(".") + 1)));
+    else if (event.key === " " && isTable) this.#toggle(key);
+    else return;
+    event.preventDefault();
+  }
+
+  /**
+   * @param {HTMLElement[]} items
+   * @param {number} index
+   */
+  #focus(items, index) {
+    const item = items[index];
+    if (!item) return;
+    for (const other of items) other.tabIndex = -1;
+    item.tabIndex = 0;
+    item.focus();
+  }
+}
+
+/** @param {HTMLElement} item */
+function level(item) {
+  return Number(item.getAttribute("aria-level"));
+}
+
+/**
+ * @param {string} key
+ * @param {TableSummary} table
+ */
+function tableTitle(key, table) {
+  const facts = [key];
+  if (table.comment) facts.push(table.comment);
+  if (table.rows !== null) facts.push(plural(table.rows, "row"));
+  if (table.bytes !== null) facts.push(bytes(table.bytes));
+  return facts.join("\n");
+}
+
+/**
+ * A name as SQL writes it: quoted only where it must be.
+ *
+ * @param {string} name
+ */
+export function quoted(name) {
+  return /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`;
+}
+
+/**
+ * @param {string} namespace
+ * @param {string} table
+ */
+export function qualified(namespace, table) {
+  return namespace === "public" ? quoted(table) : `${quoted(namespace)}.${quoted(table)}`;
+}
