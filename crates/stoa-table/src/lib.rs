@@ -1,1 +1,37 @@
-//! Placeholder.
+//! Iceberg v2 tables whose data files are ORC.
+//!
+//! In: table specifications, Arrow record batches, predicates. Out: committed snapshots, the files
+//! that a scan must read, and reports on a table's health.
+//!
+//! **Invariants:** a commit is one compare-and-swap of the catalog's pointer, and everything that
+//! the new pointer reaches is durable before it moves; a file is never changed once written;
+//! planning never leaves out a file that holds a matching row.
+//! Not here: decoding data files (`stoa-query` with `stoa-orc`), SQL, the catalog database itself
+//! (`stoa-catalog`).
+
+mod append;
+mod cache;
+mod check;
+mod commit;
+mod error;
+mod evolve;
+mod files;
+mod metrics;
+mod scan;
+mod schema;
+mod spec;
+mod table;
+mod transform;
+mod value;
+mod warehouse;
+mod write;
+
+pub use check::{CheckReport, Orphan, Problem, RemovedOrphans};
+pub use scan::{PartitionValue, ScanFile, ScanPlan};
+pub use schema::FIELD_ID_KEY;
+pub use spec::{ColumnPosition, PartitionTerm, SortTerm, TableChange, TableSpec, Transform};
+pub use stoa_catalog::TableIdent;
+pub use table::{SnapshotInfo, Table};
+pub use transform::transform_array;
+pub use warehouse::Warehouse;
+pub use write::{CommitOutcome, TableWriter, WriteOptions};

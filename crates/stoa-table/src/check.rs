@@ -1,0 +1,376 @@
+//! Is everything there that snapshots refer to, and is there anything else?
+//!
+//! In: a table. Out: what is missing or does not add up, and files that nothing refers to
+//! (orphans: left by writers that were killed or lost a commit). Only the table's own `data` and
+//! `metadata` directories are looked through.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use futures::TryStreamExt;
+use iceberg::spec::{ManifestContentType, ManifestFile, Snapshot};
+use object_store::path::Path;
+use object_store::{ObjectMeta, ObjectStoreExt};
+use stoa_env::clock;
+use stoa_error::{Error, ErrorKind, Result};
+use stoa_store::from_object_store;
+
+use crate::Table;
+
+/// What a check found.
+#[derive(Clone, Debug, Default)]
+pub struct CheckReport {
+    /// Retained snapshots looked at.
+    pub snapshots: usize,
+    /// Different manifests that they refer to.
+    pub manifests: usize,
+    /// Different data files that they refer to.
+    pub data_files: usize,
+    /// Rows in the current snapshot, by its manifests.
+    pub rows: u64,
+    /// Bytes of the data files in the current snapshot.
+    pub bytes: u64,
+    /// What is wrong; empty for a sound table.
+    pub problems: Vec<Problem>,
+    /// Files that no retained snapshot and no retained metadata version refers to. They do no harm
+    /// and may belong to a writer at work.
+    pub orphans: Vec<Orphan>,
+}
+
+impl CheckReport {
+    /// Whether nothing is wrong.
+    pub fn is_sound(&self) -> bool {
+        self.problems.is_empty()
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The file or snapshot.
+    pub place: String,
+    /// What is wrong with it.
+    pub what: String,
+}
+
+/// A file that nothing refers to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Orphan {
+    /// Its literal location.
+    pub location: String,
+    /// Its size.
+    pub bytes: u64,
+    /// When it was last written.
+    pub modified: DateTime<Utc>,
+}
+
+/// What a clean-up did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RemovedOrphans {
+    /// Orphans deleted.
+    pub files: usize,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Orphans left because they are too young.
+    pub kept: usize,
+}
+
+impl Table {
+    /// Looks through the newest version of the table: every file that a retained snapshot refers
+    /// to must be there with its size, and row counts must add up.
+    ///
+    /// # Errors
+    /// `NotFound` where the table is gone, `Unavailable` where the store fails. What is wrong with
+    /// the table is no error but in the report.
+    pub async fn check(&self) -> Result<CheckReport> {
+        // Listed before the metadata is read: a file that is committed in between is not taken for
+        // an orphan then.
+        let listed = self.listed().await?;
+        let table = self.reload().await?;
+        let mut check = Check::new(&table, listed);
+        check.run().await?;
+        Ok(check.report)
+    }
+
+    /// Deletes orphans that were last written more than `older_than` ago. Choose an age well above
+    /// the time that a load may take: files of a load at work are orphans until it commits.
+    ///
+    /// # Errors
+    /// `Corrupt` where the table is not sound (then nothing is deleted), `Unavailable` where the
+    /// store fails.
+    pub async fn remove_orphans(&self, older_than: Duration) -> Result<RemovedOrphans> {
+        let report = self.check().await?;
+        if let Some(problem) = report.problems.first() {
+            return Err(Error::corrupt(format!("table {} is not sound", self.ident()))
+                .with_detail(format!("{}: {}", problem.place, problem.what))
+                .with_hint("`stoa table check` lists all problems; nothing was deleted"));
+        }
+        let oldest_kept = DateTime::<Utc>::from(clock::now())
+            .checked_sub_signed(chrono::TimeDelta::from_std(older_than).unwrap_or_default())
+            .unwrap_or(DateTime::<Utc>::MIN_UTC);
+        let (old, young): (Vec<_>, Vec<_>) =
+            report.orphans.into_iter().partition(|orphan| orphan.modified <= oldest_kept);
+        let locations: Vec<String> = old.iter().map(|orphan| orphan.location.clone()).collect();
+        let files = self.warehouse().files().delete(&locations).await?;
+        Ok(RemovedOrphans {
+            files,
+            bytes: old.iter().map(|orphan| orphan.bytes).sum(),
+            kept: young.len(),
+        })
+    }
+
+    /// All files in the table's directories, by path.
+    async fn listed(&self) -> Result<HashMap<Path, ObjectMeta>> {
+        let mut listed = HashMap::new();
+        for part in ["data", "metadata"] {
+            let location = format!("{}/{part}", self.location());
+            let place = self.warehouse().stores().resolve(&location)?;
+            let files: Vec<ObjectMeta> = place
+                .store
+                .list(Some(&place.path))
+                .try_collect()
+                .await
+                .map_err(|source| from_object_store(&location, source))?;
+            listed.extend(files.into_iter().map(|file| (file.location.clone(), file)));
+        }
+        Ok(listed)
+    }
+}
+
+/// A check at work.
+struct Check<'a> {
+    table: &'a Table,
+    listed: HashMap<Path, ObjectMeta>,
+    referenced: HashSet<Path>,
+    /// Rows and bytes in live files per manifest, so that each is read once.
+    manifests: HashMap<String, Option<LiveTotals>>,
+    data_files: HashSet<String>,
+    report: CheckReport,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct LiveTotals {
+    files: u64,
+    rows: u64,
+    bytes: u64,
+}
+
+impl<'a> Check<'a> {
+    fn new(table: &'a Table, listed: HashMap<Path, ObjectMeta>) -> Self {
+        Self {
+            table,
+            listed,
+            referenced: HashSet::new(),
+            manifests: HashMap::new(),
+            data_files: HashSet::new(),
+            report: CheckReport::default(),
+        }
+    }
+
+    async fn run(&mut self) -> Result<()> {
+        let metadata = self.table.metadata();
+        self.refer(self.table.metadata_location())?;
+        for version in metadata.metadata_log() {
+            // Older versions may have been cleaned up by another engine; that is no damage.
+            self.refer(&version.metadata_file)?;
+        }
+        for statistics in metadata.statistics_iter() {
+            self.refer(&statistics.statistics_path)?;
+        }
+        for statistics in metadata.partition_statistics_iter() {
+            self.refer(&statistics.statistics_path)?;
+        }
+        for snapshot in metadata.snapshots() {
+            self.report.snapshots += 1;
+            self.snapshot(snapshot).await?;
+        }
+        self.report.manifests = self.manifests.len();
+        self.report.data_files = self.data_files.len();
+        self.find_orphans();
+        self.report.problems.sort_by(|a, b| a.place.cmp(&b.place));
+        Ok(())
+    }
+
+    async fn snapshot(&mut self, snapshot: &Snapshot) -> Result<()> {
+        let metadata = self.table.metadata();
+        let list = snapshot.manifest_list();
+        self.refer(list)?;
+        let files = self.table.warehouse().files();
+        let manifests = match files.manifest_list(snapshot, metadata.format_version()).await {
+            Ok(manifests) if self.exists(list).await? => manifests,
+            Ok(_) => return self.problem(list, "the file is missing"),
+            Err(error) => return self.damaged(list, error),
+        };
+        let mut totals = LiveTotals::default();
+        let mut complete = true;
+        for manifest in manifests.iter() {
+            match self.manifest(manifest).await? {
+                Some(live) if manifest.content == ManifestContentType::Data => {
+                    totals.files += live.files;
+                    totals.rows += live.rows;
+                    totals.bytes += live.bytes;
+                }
+                Some(_) => {}
+                None => complete = false,
+            }
+        }
+        if complete {
+            self.compare_totals(snapshot, totals)?;
+        }
+        if metadata.current_snapshot_id() == Some(snapshot.snapshot_id()) {
+            self.report.rows = totals.rows;
+            self.report.bytes = totals.bytes;
+        }
+        Ok(())
+    }
+
+    /// Totals of the live files in `manifest`, checked; `None` where it cannot be read.
+    async fn manifest(&mut self, manifest: &ManifestFile) -> Result<Option<LiveTotals>> {
+        let location = manifest.manifest_path.clone();
+        if let Some(known) = self.manifests.get(&location) {
+            return Ok(*known);
+        }
+        self.refer(&location)?;
+        let totals = match self.table.warehouse().files().parse_manifest(manifest).await {
+            Ok((parsed, bytes)) => {
+                if u64::try_from(manifest.manifest_length).ok() != Some(bytes as u64) {
+                    let what = format!(
+                        "the manifest has {bytes} bytes, its list says {}",
+                        manifest.manifest_length
+                    );
+                    self.problem(&location, &what)?;
+                }
+                Some(self.entries(manifest, &parsed).await?)
+            }
+            Err(error) => {
+                self.damaged(&location, error)?;
+                None
+            }
+        };
+        self.manifests.insert(location, totals);
+        Ok(totals)
+    }
+
+    async fn entries(
+        &mut self,
+        manifest: &ManifestFile,
+        parsed: &iceberg::spec::Manifest,
+    ) -> Result<LiveTotals> {
+        let mut totals = LiveTotals::default();
+        for entry in parsed.entries().iter().filter(|entry| entry.is_alive()) {
+            let file = entry.data_file();
+            totals.files += 1;
+            totals.rows += file.record_count();
+            totals.bytes += file.file_size_in_bytes();
+            self.refer(file.file_path())?;
+            if self.data_files.insert(file.file_path().to_owned()) {
+                self.data_file(file.file_path(), file.file_size_in_bytes()).await?;
+            }
+        }
+        let sum = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a + b);
+        let rows = sum(manifest.added_rows_count, manifest.existing_rows_count);
+        if rows.is_some_and(|rows| rows != totals.rows) {
+            let what = format!(
+                "the manifest holds {} rows, its list says {}",
+                totals.rows,
+                rows.unwrap_or_default()
+            );
+            self.problem(&manifest.manifest_path, &what)?;
+        }
+        Ok(totals)
+    }
+
+    async fn data_file(&mut self, location: &str, bytes: u64) -> Result<()> {
+        match self.size(location).await? {
+            None => self.problem(location, "the data file is missing"),
+            Some(size) if size != bytes => {
+                let what = format!("the data file has {size} bytes, its manifest says {bytes}");
+                self.problem(location, &what)
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn compare_totals(&mut self, snapshot: &Snapshot, totals: LiveTotals) -> Result<()> {
+        let summary = &snapshot.summary().additional_properties;
+        let place = format!("snapshot {}", snapshot.snapshot_id());
+        for (key, counted) in [
+            ("total-records", totals.rows),
+            ("total-data-files", totals.files),
+            ("total-files-size", totals.bytes),
+        ] {
+            let said = summary.get(key).and_then(|text| text.parse::<u64>().ok());
+            if let Some(said) = said.filter(|said| *said != counted) {
+                let what = format!("its summary says {key} = {said}, its manifests hold {counted}");
+                self.problem(&place, &what)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn find_orphans(&mut self) {
+        let referenced = &self.referenced;
+        // Hadoop's local file system keeps `.name.crc` beside `name`.
+        let is_checksum = |path: &Path| -> bool {
+            let whole = path.as_ref();
+            let (directory, name) = whole.rsplit_once('/').unwrap_or(("", whole));
+            let owner = name.strip_prefix('.').and_then(|name| name.strip_suffix(".crc"));
+            owner.is_some_and(|owner| {
+                Path::parse(format!("{directory}/{owner}")).is_ok_and(|p| referenced.contains(&p))
+            })
+        };
+        let orphans = self.listed.values().filter(|file| {
+            !referenced.contains(&file.location)
+                && !is_checksum(&file.location)
+                && !file.location.as_ref().ends_with("version-hint.text")
+        });
+        self.report.orphans = orphans
+            .map(|file| Orphan {
+                location: format!("file:///{}", file.location),
+                bytes: file.size,
+                modified: file.last_modified,
+            })
+            .collect();
+        self.report.orphans.sort_by(|a, b| a.location.cmp(&b.location));
+    }
+
+    /// Notes that something refers to `location`.
+    fn refer(&mut self, location: &str) -> Result<()> {
+        let place = self.table.warehouse().stores().resolve(location)?;
+        self.referenced.insert(place.path);
+        Ok(())
+    }
+
+    async fn exists(&self, location: &str) -> Result<bool> {
+        Ok(self.size(location).await?.is_some())
+    }
+
+    /// Bytes of a file, from the listing if it is in there.
+    async fn size(&self, location: &str) -> Result<Option<u64>> {
+        let place = self.table.warehouse().stores().resolve(location)?;
+        if let Some(file) = self.listed.get(&place.path) {
+            return Ok(Some(file.size));
+        }
+        match place.store.head(&place.path).await {
+            Ok(file) => Ok(Some(file.size)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(source) => Err(from_object_store(location, source)),
+        }
+    }
+
+    fn problem(&mut self, place: &str, what: &str) -> Result<()> {
+        self.report.problems.push(Problem { place: place.to_owned(), what: what.to_owned() });
+        Ok(())
+    }
+
+    /// Damage is a finding; a store that fails is an error.
+    fn damaged(&mut self, place: &str, error: Error) -> Result<()> {
+        match error.kind() {
+            ErrorKind::Corrupt | ErrorKind::Unsupported | ErrorKind::NotFound => {
+                self.problem(place, &error.message_with_sources())
+            }
+            _ => Err(error),
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! Changes of a table's schema, order, partitioning and properties.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use iceberg::spec::{
+    NestedField, NestedFieldRef, PartitionSpec, PrimitiveType, Schema, TableMetadata,
+    TableMetadataBuilder, Type,
+};
+use stoa_error::{Error, Result};
+
+use crate::commit::{self, Attempt};
+use crate::error::{duplicate_column, from_iceberg, invalid_request, undefined_column};
+use crate::schema::{FieldIds, field_to_iceberg, primitive_to_iceberg};
+use crate::table::Table;
+use crate::warehouse::{partition_spec, sort_order};
+use crate::{ColumnPosition, TableChange};
+
+/// Commits `changes`, applied in order to whatever version is current.
+pub(crate) async fn alter(table: &Table, changes: &[TableChange]) -> Result<Table> {
+    commit::commit(table, async |base: &Table, _| {
+        Ok(Attempt { metadata: changed(base, changes)?, scratch: Vec::new() })
+    })
+    .await
+}
+
+fn changed(base: &Table, changes: &[TableChange]) -> Result<TableMetadata> {
+    let mut builder = commit::builder(base);
+    let mut schema = Evolution::of(base);
+    for change in changes {
+        builder = match change {
+            TableChange::SetProperties(properties) => {
+                check_properties(base, properties.keys())?;
+                let properties: HashMap<_, _> = properties.clone().into_iter().collect();
+                builder.set_properties(properties).map_err(|e| invalid_request(base.ident(), e))?
+            }
+            TableChange::UnsetProperties(keys) => {
+                check_properties(base, keys.iter())?;
+                builder.remove_properties(keys).map_err(|e| invalid_request(base.ident(), e))?
+            }
+            TableChange::SetSortOrder(terms) => {
+                let order = sort_order(base.ident(), &schema.build()?, terms)?;
+                let builder = schema.flush(builder)?;
+                let failed = |e| invalid_request(base.ident(), e);
+                builder
+                    .add_sort_order(order)
+                    .and_then(|b| b.set_default_sort_order(TableMetadataBuilder::LAST_ADDED.into()))
+                    .map_err(failed)?
+            }
+            TableChange::SetPartitioning(terms) => {
+                let spec = partition_spec(base.ident(), &schema.build()?, terms)?;
+                let builder = schema.flush(builder)?;
+                builder
+                    .add_default_partition_spec(spec)
+                    .map_err(|e| invalid_request(base.ident(), e))?
+            }
+            column_change => {
+                schema.apply(column_change)?;
+                builder
+            }
+        };
+    }
+    let builder = schema.flush(builder)?;
+    commit::build(base, builder)
+}
+
+/// Properties that a writer could not follow are refused when they are set.
+fn check_properties<'a>(base: &Table, keys: impl Iterator<Item = &'a String>) -> Result<()> {
+    for key in keys {
+        if key == "format-version" || key == "write.format.default" {
+            return Err(Error::unsupported(format!(
+                "table {}: property {key} cannot be changed",
+                base.ident()
+            ))
+            .with_hint("Stoa's tables are Iceberg v2 with ORC files"));
+        }
+    }
+    Ok(())
+}
+
+/// A schema while it is changed.
+struct Evolution<'a> {
+    table: &'a Table,
+    spec: &'a PartitionSpec,
+    fields: Vec<NestedFieldRef>,
+    identifiers: Vec<i32>,
+    last_id: i32,
+    changed: bool,
+}
+
+impl<'a> Evolution<'a> {
+    fn of(table: &'a Table) -> Self {
+        let metadata = table.metadata();
+        let schema = metadata.current_schema();
+        Self {
+            table,
+            spec: table.partition_spec(),
+            fields: schema.as_struct().fields().to_vec(),
+            identifiers: schema.identifier_field_ids().collect(),
+            last_id: metadata.last_column_id(),
+            changed: false,
+        }
+    }
+
+    fn apply(&mut self, change: &TableChange) -> Result<()> {
+        match change {
+            TableChange::AddColumn { field, position } => self.add(field, position)?,
+            TableChange::DropColumn(name) => self.drop(name)?,
+            TableChange::RenameColumn { from, to } => self.rename(from, to)?,
+            TableChange::ChangeType { column, data_type } => {
+                let index = self.find(column)?;
+                let field = &self.fields[index];
+                let wanted = primitive_to_iceberg(data_type);
+                let promoted = promote(&field.field_type, wanted.as_ref()).ok_or_else(|| {
+                    Error::unsupported(format!(
+                        "table {}: column {column:?} of type {} cannot become {data_type}",
+                        self.table.ident(),
+                        field.field_type
+                    ))
+                    .with_sqlstate("42804")
+                    .with_hint(
+                        "types widen only: int to bigint, float to double, decimal to more digits",
+                    )
+                })?;
+                self.edit(index, |field| *field.field_type = Type::Primitive(promoted));
+            }
+            TableChange::SetNullable(column) => {
+                let index = self.find(column)?;
+                self.edit(index, |field| field.required = false);
+            }
+            TableChange::SetColumnComment { column, comment } => {
+                let index = self.find(column)?;
+                self.edit(index, |field| field.doc = comment.clone());
+            }
+            TableChange::SetProperties(_)
+            | TableChange::UnsetProperties(_)
+            | TableChange::SetSortOrder(_)
+            | TableChange::SetPartitioning(_) => {}
+        }
+        self.changed = true;
+        Ok(())
+    }
+
+    fn add(&mut self, field: &arrow_schema::Field, position: &ColumnPosition) -> Result<()> {
+        self.check_free(field.name())?;
+        if !field.is_nullable() {
+            return Err(Error::unsupported(format!(
+                "table {}: column {:?} cannot be added as NOT NULL",
+                self.table.ident(),
+                field.name()
+            ))
+            .with_hint("rows written before do not have it: leave NOT NULL out"));
+        }
+        let mut ids = FieldIds::after(self.last_id);
+        let added = field_to_iceberg(field, &mut ids)?;
+        self.last_id = ids.last();
+        let index = match position {
+            ColumnPosition::First => 0,
+            ColumnPosition::Last => self.fields.len(),
+            ColumnPosition::After(name) => self.find(name)? + 1,
+        };
+        self.fields.insert(index, added);
+        Ok(())
+    }
+
+    fn drop(&mut self, name: &str) -> Result<()> {
+        let index = self.find(name)?;
+        let id = self.fields[index].id;
+        let used = |what: &str, hint: &str| {
+            Error::invalid(format!("table {}: column {name:?} {what}", self.table.ident()))
+                .with_sqlstate("2BP01")
+                .with_hint(hint)
+        };
+        if self.fields.len() == 1 {
+            return Err(used("is the only one", "drop the table instead"));
+        }
+        if self.spec.fields().iter().any(|field| field.source_id == id) {
+            return Err(used("partitions the table", "a partition column stays"));
+        }
+        if self.table.metadata().default_sort_order().fields.iter().any(|f| f.source_id == id) {
+            return Err(used("is in the table's sort order", "change the sort order first"));
+        }
+        self.fields.remove(index);
+        self.identifiers.retain(|identifier| *identifier != id);
+        Ok(())
+    }
+
+    fn rename(&mut self, from: &str, to: &str) -> Result<()> {
+        let index = self.find(from)?;
+        if from == to {
+            return Ok(());
+        }
+        if to.is_empty() {
+            return Err(Error::invalid("a column name cannot be empty").with_sqlstate("42602"));
+        }
+        self.check_free(to)?;
+        self.edit(index, |field| field.name = to.to_owned());
+        Ok(())
+    }
+
+    fn find(&self, name: &str) -> Result<usize> {
+        self.fields
+            .iter()
+            .position(|field| field.name == name)
+            .ok_or_else(|| undefined_column(self.table.ident(), name))
+    }
+
+    fn check_free(&self, name: &str) -> Result<()> {
+        match self.fields.iter().any(|field| field.name == name) {
+            true => Err(duplicate_column(self.table.ident(), name)),
+            false => Ok(()),
+        }
+    }
+
+    fn edit(&mut self, index: usize, change: impl FnOnce(&mut NestedField)) {
+        if let Some(field) = self.fields.get_mut(index) {
+            let mut edited = NestedField::clone(field);
+            change(&mut edited);
+            *field = Arc::new(edited);
+        }
+    }
+
+    fn build(&self) -> Result<Schema> {
+        Schema::builder()
+            .with_fields(self.fields.iter().cloned())
+            .with_identifier_field_ids(self.identifiers.iter().copied())
+            .build()
+            .map_err(|e| from_iceberg(self.table.ident(), e))
+    }
+
+    /// Gives the changes so far to the builder.
+    fn flush(&mut self, builder: TableMetadataBuilder) -> Result<TableMetadataBuilder> {
+        if !std::mem::take(&mut self.changed) {
+            return Ok(builder);
+        }
+        builder
+            .add_current_schema(self.build()?)
+            .map_err(|e| invalid_request(self.table.ident(), e))
+    }
+}
+
+/// The wider type, if Iceberg allows going from `from` to `to`.
+fn promote(from: &Type, to: Option<&PrimitiveType>) -> Option<PrimitiveType> {
+    let (from, to) = (from.as_primitive_type()?, to?);
+    let allowed = match (from, to) {
+        (a, b) if a == b => true,
+        (PrimitiveType::Int, PrimitiveType::Long)
+        | (PrimitiveType::Float, PrimitiveType::Double) => true,
+        (
+            PrimitiveType::Decimal { precision: p, scale: s },
+            PrimitiveType::Decimal { precision: q, scale: t },
+        ) => s == t && q >= p,
+        _ => false,
+    };
+    allowed.then(|| to.clone())
+}

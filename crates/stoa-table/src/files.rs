@@ -1,0 +1,279 @@
+//! Metadata files on the store: table metadata, manifest lists, manifests.
+//!
+//! Reading goes through caches (the files are immutable); writing is durable when it returns and
+//! never replaces a file.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::StreamExt;
+use iceberg::io::FileIO;
+use iceberg::spec::{
+    DataFile, FormatVersion, Manifest, ManifestContentType, ManifestFile, ManifestList,
+    ManifestListWriter, ManifestWriter, ManifestWriterBuilder, PartitionSpec, Schema, Snapshot,
+    TableMetadata,
+};
+use object_store::{ObjectStoreExt, PutMode};
+use stoa_error::{Error, ErrorKind, Result};
+use stoa_store::{Stores, from_object_store};
+
+use crate::cache::Cache;
+use crate::error::from_iceberg;
+use crate::scan::{ScanFile, file_entry};
+use crate::schema;
+
+/// A parsed table metadata file.
+#[derive(Debug)]
+pub(crate) struct LoadedMetadata {
+    pub(crate) metadata: Arc<TableMetadata>,
+    pub(crate) schema: arrow_schema::SchemaRef,
+}
+
+/// Live files of one manifest.
+#[derive(Debug)]
+pub(crate) struct LoadedManifest {
+    pub(crate) files: Vec<Arc<ScanFile>>,
+    /// The format of the first file that is not ORC, with its location.
+    pub(crate) not_orc: Option<(String, String)>,
+}
+
+/// What caches may hold in total, by estimate.
+const METADATA_CACHE_BYTES: usize = 64 << 20;
+const MANIFEST_LIST_CACHE_BYTES: usize = 32 << 20;
+const MANIFEST_CACHE_BYTES: usize = 256 << 20;
+
+/// Metadata unpacked from gzip may not grow beyond this.
+const METADATA_BYTES_MAX: u64 = 1 << 30;
+
+/// Reads and writes metadata files.
+#[derive(Debug)]
+pub(crate) struct MetadataFiles {
+    stores: Stores,
+    metadata: Cache<LoadedMetadata>,
+    lists: Cache<Vec<ManifestFile>>,
+    manifests: Cache<LoadedManifest>,
+}
+
+impl MetadataFiles {
+    pub(crate) fn new(stores: Stores) -> Self {
+        Self {
+            stores,
+            metadata: Cache::new(METADATA_CACHE_BYTES),
+            lists: Cache::new(MANIFEST_LIST_CACHE_BYTES),
+            manifests: Cache::new(MANIFEST_CACHE_BYTES),
+        }
+    }
+
+    /// The table metadata at `location`.
+    pub(crate) async fn table_metadata(&self, location: &str) -> Result<Arc<LoadedMetadata>> {
+        if let Some(known) = self.metadata.get(location) {
+            return Ok(known);
+        }
+        let bytes = self.read(location).await?;
+        let json = gunzip(location, &bytes)?;
+        let metadata: TableMetadata = serde_json::from_slice(&json).map_err(|source| {
+            Error::corrupt(format!("{location}: the table metadata is not valid"))
+                .with_source(source)
+        })?;
+        let cost = json.len() * 4;
+        Ok(self.metadata.put(location, loaded(metadata)?, cost))
+    }
+
+    /// Writes table metadata; it must not exist.
+    pub(crate) async fn write_table_metadata(
+        &self,
+        location: &str,
+        metadata: TableMetadata,
+    ) -> Result<Arc<LoadedMetadata>> {
+        let json = serde_json::to_vec(&metadata).map_err(|source| {
+            Error::internal(format!("{location}: the table metadata cannot be written"))
+                .with_source(source)
+        })?;
+        let cost = json.len() * 4;
+        self.write(location, json.into()).await?;
+        Ok(self.metadata.put(location, loaded(metadata)?, cost))
+    }
+
+    /// The manifests of `snapshot`.
+    pub(crate) async fn manifest_list(
+        &self,
+        snapshot: &Snapshot,
+        version: FormatVersion,
+    ) -> Result<Arc<Vec<ManifestFile>>> {
+        let location = snapshot.manifest_list();
+        if let Some(known) = self.lists.get(location) {
+            return Ok(known);
+        }
+        let bytes = self.read(location).await?;
+        let list = ManifestList::parse_with_version(&bytes, version)
+            .map_err(|e| from_iceberg(location, e))?;
+        let entries: Vec<_> = list.consume_entries().into_iter().collect();
+        Ok(self.lists.put(location, entries, bytes.len() * 4))
+    }
+
+    /// The live files of `manifest`.
+    pub(crate) async fn manifest(&self, manifest: &ManifestFile) -> Result<Arc<LoadedManifest>> {
+        let location = &manifest.manifest_path;
+        if let Some(known) = self.manifests.get(location) {
+            return Ok(known);
+        }
+        let (parsed, bytes) = self.parse_manifest(manifest).await?;
+        let loaded = self.live_files(manifest, &parsed)?;
+        Ok(self.manifests.put(location, loaded, bytes * 8))
+    }
+
+    /// The manifest with all its entries, uncached, and its size in bytes.
+    pub(crate) async fn parse_manifest(
+        &self,
+        manifest: &ManifestFile,
+    ) -> Result<(Manifest, usize)> {
+        let location = &manifest.manifest_path;
+        if manifest.key_metadata.as_ref().is_some_and(|key| !key.is_empty()) {
+            return Err(Error::unsupported(format!("{location}: the manifest is encrypted")));
+        }
+        let bytes = self.read(location).await?;
+        let parsed = Manifest::parse_avro(&bytes).map_err(|e| from_iceberg(location, e))?;
+        Ok((parsed, bytes.len()))
+    }
+
+    fn live_files(&self, list_entry: &ManifestFile, manifest: &Manifest) -> Result<LoadedManifest> {
+        let mut files = Vec::with_capacity(manifest.entries().len());
+        let mut not_orc = None;
+        for entry in manifest.entries().iter().filter(|entry| entry.is_alive()) {
+            let file = entry.data_file();
+            if file.file_format() != iceberg::spec::DataFileFormat::Orc && not_orc.is_none() {
+                not_orc = Some((file.file_path().to_owned(), file.file_format().to_string()));
+            }
+            let added = entry.snapshot_id().unwrap_or(list_entry.added_snapshot_id);
+            files.push(Arc::new(file_entry(&self.stores, manifest.metadata(), file, added)?));
+        }
+        Ok(LoadedManifest { files, not_orc })
+    }
+
+    /// Writes a manifest of new data files and gives back its entry for the manifest list.
+    pub(crate) async fn write_manifest(
+        &self,
+        location: &str,
+        snapshot_id: i64,
+        schema: Arc<Schema>,
+        spec: PartitionSpec,
+        files: Vec<DataFile>,
+    ) -> Result<ManifestFile> {
+        self.write_manifest_with(location, snapshot_id, schema, spec, |writer| {
+            files.into_iter().try_for_each(|file| writer.add_file(file, -1))
+        })
+        .await
+    }
+
+    /// Writes a manifest whose entries `fill` adds.
+    pub(crate) async fn write_manifest_with(
+        &self,
+        location: &str,
+        snapshot_id: i64,
+        schema: Arc<Schema>,
+        spec: PartitionSpec,
+        fill: impl FnOnce(&mut ManifestWriter) -> iceberg::Result<()>,
+    ) -> Result<ManifestFile> {
+        let failed = |e| from_iceberg(location, e);
+        let memory = FileIO::new_with_memory();
+        let output = memory.new_output(SCRATCH).map_err(failed)?;
+        let mut writer =
+            ManifestWriterBuilder::new(output, Some(snapshot_id), schema, spec).build_v2_data();
+        fill(&mut writer).map_err(failed)?;
+        let mut entry = writer.write_manifest_file().await.map_err(failed)?;
+        let bytes = scratch_bytes(&memory).await.map_err(failed)?;
+        entry.manifest_path = location.to_owned();
+        entry.manifest_length = bytes.len() as i64;
+        self.write(location, bytes).await?;
+        Ok(entry)
+    }
+
+    /// Writes a manifest list.
+    pub(crate) async fn write_manifest_list(
+        &self,
+        location: &str,
+        snapshot_id: i64,
+        parent: Option<i64>,
+        sequence_number: i64,
+        manifests: Vec<ManifestFile>,
+    ) -> Result<()> {
+        let failed = |e| from_iceberg(location, e);
+        let memory = FileIO::new_with_memory();
+        let output = memory.new_output(SCRATCH).map_err(failed)?;
+        let file = output.writer().await.map_err(failed)?;
+        let mut writer = ManifestListWriter::v2(file, snapshot_id, parent, sequence_number);
+        debug_assert!(manifests.iter().all(|m| m.content == ManifestContentType::Data));
+        writer.add_manifests(manifests.into_iter()).map_err(failed)?;
+        writer.close().await.map_err(failed)?;
+        let bytes = scratch_bytes(&memory).await.map_err(failed)?;
+        self.write(location, bytes).await
+    }
+
+    /// The whole file at `location`.
+    pub(crate) async fn read(&self, location: &str) -> Result<Bytes> {
+        let place = self.stores.resolve(location)?;
+        let read = async { place.store.get(&place.path).await?.bytes().await };
+        read.await.map_err(|source| match source {
+            // A metadata file that another metadata file names must be there.
+            object_store::Error::NotFound { .. } => {
+                Error::new(ErrorKind::Corrupt, format!("{location}: the file is missing"))
+                    .with_hint("`stoa table check` lists everything that is missing")
+                    .with_source(source)
+            }
+            other => from_object_store(location, other),
+        })
+    }
+
+    /// Writes a new file, durable when this returns.
+    async fn write(&self, location: &str, bytes: Bytes) -> Result<()> {
+        let place = self.stores.resolve(location)?;
+        place
+            .store
+            .put_opts(&place.path, bytes.into(), PutMode::Create.into())
+            .await
+            .map_err(|source| from_object_store(location, source))?;
+        Ok(())
+    }
+
+    /// Deletes files that nothing refers to; ones that are gone already do not matter. Gives back
+    /// how many were deleted.
+    pub(crate) async fn delete(&self, locations: &[String]) -> Result<usize> {
+        let deletions = futures::stream::iter(locations).map(|location| async move {
+            let place = self.stores.resolve(location)?;
+            match place.store.delete(&place.path).await {
+                Ok(()) => Ok(1),
+                Err(object_store::Error::NotFound { .. }) => Ok(0),
+                Err(source) => Err(from_object_store(location, source)),
+            }
+        });
+        let counts: Vec<Result<usize>> = deletions.buffer_unordered(8).collect().await;
+        counts.into_iter().sum()
+    }
+}
+
+/// Name of the one file in a memory store.
+const SCRATCH: &str = "memory://scratch";
+
+async fn scratch_bytes(memory: &FileIO) -> iceberg::Result<Bytes> {
+    memory.new_input(SCRATCH)?.read().await
+}
+
+fn loaded(metadata: TableMetadata) -> Result<LoadedMetadata> {
+    let schema = schema::to_arrow(metadata.current_schema())?;
+    Ok(LoadedMetadata { metadata: Arc::new(metadata), schema })
+}
+
+/// Unpacks metadata that another engine wrote compressed (`….gz.metadata.json`).
+fn gunzip(location: &str, bytes: &Bytes) -> Result<Bytes> {
+    if !bytes.starts_with(&[0x1f, 0x8b]) {
+        return Ok(bytes.clone());
+    }
+    let mut json = Vec::new();
+    let mut unpacked = flate2::read::GzDecoder::new(&bytes[..]).take(METADATA_BYTES_MAX);
+    unpacked.read_to_end(&mut json).map_err(|source| {
+        Error::corrupt(format!("{location}: the table metadata cannot be unpacked"))
+            .with_source(source)
+    })?;
+    Ok(json.into())
+}

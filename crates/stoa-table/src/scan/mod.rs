@@ -1,0 +1,104 @@
+//! Which files a scan must read.
+//!
+//! In: a table version and a predicate over field ids. Out: the files that may hold matching rows,
+//! and how many were left out and why. Pruning goes from coarse to fine: manifests by their
+//! partition summaries, files by partition value (through the transform), files by column bounds.
+//!
+//! **Invariant:** a file with a matching row is never left out (property-tested in
+//! `tests/pruning.rs`).
+//! Not here: stripes and row groups inside a file (`stoa-orc`).
+
+mod plan;
+mod projection;
+mod verdict;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use object_store::ObjectStore;
+use object_store::path::Path;
+use stoa_orc::Literal;
+
+pub(crate) use plan::{file_entry, plan};
+
+use crate::Transform;
+
+/// The files of one scan, and what was pruned.
+#[derive(Clone, Debug)]
+pub struct ScanPlan {
+    /// The snapshot that was planned; `None` for a table without one (no files then).
+    pub snapshot_id: Option<i64>,
+    /// Files that may hold matching rows, in manifest order.
+    pub files: Vec<Arc<ScanFile>>,
+    /// Manifests in the snapshot.
+    pub manifests_total: usize,
+    /// Manifests left out by their partition summaries; their files count as pruned by partition.
+    pub manifests_pruned: usize,
+    /// Data files in the snapshot.
+    pub files_total: usize,
+    /// Files left out because no row of their partition can match.
+    pub files_pruned_by_partition: usize,
+    /// Files left out because of their columns' bounds and null counts.
+    pub files_pruned_by_statistics: usize,
+}
+
+impl ScanPlan {
+    /// Rows in the files that are left.
+    pub fn rows(&self) -> u64 {
+        self.files.iter().map(|file| file.rows).sum()
+    }
+
+    /// Bytes of the files that are left, whole.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.file_bytes).sum()
+    }
+}
+
+/// One ORC data file, with all that a reader needs.
+#[derive(Clone, Debug)]
+pub struct ScanFile {
+    /// The location as the manifest holds it: literal, not percent-encoded. Open it through
+    /// [`Self::store`] and [`Self::path`], not by parsing it as a URL.
+    pub location: String,
+    /// The store that holds it.
+    pub store: Arc<dyn ObjectStore>,
+    /// The path in that store.
+    pub path: Path,
+    /// Size in bytes.
+    pub file_bytes: u64,
+    /// Rows in the file.
+    pub rows: u64,
+    /// Partition values, in the order of the partition fields that the file was written with.
+    pub partition: Vec<PartitionValue>,
+    /// `name=value/name=value`, as in the file's path; empty without partitioning.
+    pub partition_text: String,
+    /// Values per field id, NULLs included.
+    pub value_counts: HashMap<i32, u64>,
+    /// NULLs per field id.
+    pub null_counts: HashMap<i32, u64>,
+    /// NaNs per field id.
+    pub nan_counts: HashMap<i32, u64>,
+    /// Nothing in the column is smaller, per field id (NULL and NaN aside; text may be cut).
+    pub lower_bounds: HashMap<i32, Literal>,
+    /// Nothing in the column is larger, per field id (NULL and NaN aside; text may be cut).
+    pub upper_bounds: HashMap<i32, Literal>,
+    /// Where stripes begin, in bytes, ascending; empty if unknown.
+    pub split_offsets: Vec<u64>,
+    /// Id of the table's sort order that the rows follow; `None` or 0 for none.
+    pub sort_order_id: Option<i32>,
+    /// The snapshot that added the file.
+    pub snapshot_id: Option<i64>,
+}
+
+/// One value of a file's partition.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartitionValue {
+    /// The partition field's name.
+    pub name: String,
+    /// The source column's field id.
+    pub source_id: i32,
+    /// What was done to the column's values.
+    pub transform: Transform,
+    /// The result; `None` for NULL.
+    pub value: Option<Literal>,
+}

@@ -1,0 +1,285 @@
+//! From a snapshot's manifests to the files that a scan reads.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use futures::{StreamExt, TryStreamExt};
+use iceberg::spec::{
+    DataFile, Datum, FieldSummary, ManifestContentType, ManifestFile, ManifestMetadata,
+    PrimitiveType, TableMetadata,
+};
+use stoa_error::{Error, Result};
+use stoa_orc::{ColumnRef, Literal, Predicate};
+use stoa_store::Stores;
+
+use super::projection::{self, PartitionBounds};
+use super::verdict::{self, FieldBounds};
+use super::{PartitionValue, ScanFile, ScanPlan};
+use crate::error::from_iceberg;
+use crate::files::LoadedManifest;
+use crate::transform::partition_path;
+use crate::{Table, Transform, value};
+
+/// Manifests read at the same time.
+const MANIFEST_READS_MAX: usize = 8;
+
+/// Plans a scan of `table`'s current snapshot.
+pub(crate) async fn plan(table: &Table, predicate: &Predicate) -> Result<ScanPlan> {
+    let metadata = table.metadata();
+    let mut plan = ScanPlan {
+        snapshot_id: None,
+        files: Vec::new(),
+        manifests_total: 0,
+        manifests_pruned: 0,
+        files_total: 0,
+        files_pruned_by_partition: 0,
+        files_pruned_by_statistics: 0,
+    };
+    let Some(snapshot) = metadata.current_snapshot() else { return Ok(plan) };
+    plan.snapshot_id = Some(snapshot.snapshot_id());
+    let files = table.warehouse().files();
+    let manifests = files.manifest_list(snapshot, metadata.format_version()).await?;
+    let mut surviving = Vec::with_capacity(manifests.len());
+    for manifest in manifests.iter().filter(|manifest| has_live_files(manifest)) {
+        if manifest.content == ManifestContentType::Deletes {
+            return Err(row_level_deletes(table, manifest));
+        }
+        plan.manifests_total += 1;
+        if predicate.is_always() || manifest_may_match(metadata, manifest, predicate) {
+            surviving.push(manifest);
+        } else {
+            plan.manifests_pruned += 1;
+            let files = live_file_count(manifest);
+            plan.files_total += files;
+            plan.files_pruned_by_partition += files;
+        }
+    }
+    let loaded: Vec<Arc<LoadedManifest>> = futures::stream::iter(surviving)
+        .map(|manifest| files.manifest(manifest))
+        .buffered(MANIFEST_READS_MAX)
+        .try_collect()
+        .await?;
+    let columns = comparable_columns(metadata);
+    for manifest in loaded {
+        if let Some((location, format)) = &manifest.not_orc {
+            return Err(not_orc(location, format));
+        }
+        for file in &manifest.files {
+            plan.files_total += 1;
+            if !partition_may_match(file, predicate) {
+                plan.files_pruned_by_partition += 1;
+            } else if !statistics_may_match(file, predicate, &columns) {
+                plan.files_pruned_by_statistics += 1;
+            } else {
+                plan.files.push(file.clone());
+            }
+        }
+    }
+    Ok(plan)
+}
+
+/// What a scan needs to know of one data file.
+pub(crate) fn file_entry(
+    stores: &Stores,
+    manifest: &ManifestMetadata,
+    file: &DataFile,
+    snapshot_id: i64,
+) -> Result<ScanFile> {
+    let location = file.file_path();
+    let place = stores.resolve(location)?;
+    let spec = manifest.partition_spec();
+    let types = spec.partition_type(manifest.schema()).map_err(|e| from_iceberg(location, e))?;
+    let mut partition = Vec::with_capacity(spec.fields().len());
+    for ((field, nested), value) in
+        spec.fields().iter().zip(types.fields()).zip(file.partition().iter())
+    {
+        let primitive = nested.field_type.as_primitive_type();
+        let value = match (value.and_then(|value| value.as_primitive_literal()), primitive) {
+            (Some(value), Some(primitive)) => {
+                // A value that no literal can hold must not look like NULL.
+                Some(value::from_primitive(&value, primitive).unwrap_or(Literal::Float(f64::NAN)))
+            }
+            _ => None,
+        };
+        partition.push(PartitionValue {
+            name: field.name.clone(),
+            source_id: field.source_id,
+            // An unknown transform prunes nothing, like void.
+            transform: Transform::from_iceberg(field.transform).unwrap_or(Transform::Void),
+            value,
+        });
+    }
+    let partition_text =
+        partition_path(partition.iter().map(|v| (v.name.as_str(), v.transform, v.value.as_ref())));
+    Ok(ScanFile {
+        location: location.to_owned(),
+        store: place.store,
+        path: place.path,
+        file_bytes: file.file_size_in_bytes(),
+        rows: file.record_count(),
+        partition,
+        partition_text,
+        value_counts: file.value_counts().clone(),
+        null_counts: file.null_value_counts().clone(),
+        nan_counts: file.nan_value_counts().clone(),
+        lower_bounds: literals(file.lower_bounds()),
+        upper_bounds: literals(file.upper_bounds()),
+        split_offsets: file
+            .split_offsets()
+            .unwrap_or_default()
+            .iter()
+            .filter_map(|offset| u64::try_from(*offset).ok())
+            .collect(),
+        sort_order_id: file.sort_order_id(),
+        snapshot_id: Some(snapshot_id),
+    })
+}
+
+fn literals(bounds: &HashMap<i32, Datum>) -> HashMap<i32, Literal> {
+    bounds.iter().filter_map(|(id, bound)| Some((*id, value::from_datum(bound)?))).collect()
+}
+
+/// Whether a partition that this manifest covers may hold matching rows.
+fn manifest_may_match(
+    metadata: &TableMetadata,
+    manifest: &ManifestFile,
+    predicate: &Predicate,
+) -> bool {
+    let Some(spec) = metadata.partition_spec_by_id(manifest.partition_spec_id) else { return true };
+    let Some(summaries) = &manifest.partitions else { return true };
+    // The spec may name columns that the current schema has dropped; without their types the
+    // summaries cannot be read, and nothing is pruned.
+    let Ok(types) = spec.partition_type(metadata.current_schema()) else { return true };
+    if summaries.len() != spec.fields().len() || types.fields().len() != summaries.len() {
+        return true;
+    }
+    let ranges: Vec<Range> = types
+        .fields()
+        .iter()
+        .zip(summaries)
+        .map(|(field, summary)| Range::new(field.field_type.as_primitive_type(), summary))
+        .collect();
+    let fields: Vec<PartitionBounds<'_>> = spec
+        .fields()
+        .iter()
+        .zip(&ranges)
+        .map(|(field, range)| PartitionBounds {
+            source_id: field.source_id,
+            transform: Transform::from_iceberg(field.transform),
+            bounds: range.bounds(),
+        })
+        .collect();
+    projection::may_match(predicate, &fields)
+}
+
+/// The values of one partition field in a manifest.
+struct Range {
+    lower: Option<Literal>,
+    upper: Option<Literal>,
+    has_null: bool,
+    has_value: Option<bool>,
+    has_nan: Option<bool>,
+}
+
+impl Range {
+    fn new(primitive: Option<&PrimitiveType>, summary: &FieldSummary) -> Self {
+        let bound = |bytes: Option<&[u8]>| -> Option<Literal> {
+            value::from_datum(&Datum::try_from_bytes(bytes?, primitive?.clone()).ok()?)
+        };
+        // Without any bound there is nothing but NULLs, unless NaNs are hidden.
+        let nothing = summary.lower_bound.is_none()
+            && summary.upper_bound.is_none()
+            && summary.contains_null
+            && summary.contains_nan == Some(false);
+        Self {
+            lower: bound(summary.lower_bound.as_ref().map(|b| b.as_slice())),
+            upper: bound(summary.upper_bound.as_ref().map(|b| b.as_slice())),
+            has_null: summary.contains_null,
+            has_value: nothing.then_some(false),
+            has_nan: summary.contains_nan,
+        }
+    }
+
+    fn bounds(&self) -> FieldBounds<'_> {
+        FieldBounds {
+            lower: self.lower.as_ref(),
+            upper: self.upper.as_ref(),
+            has_null: Some(self.has_null),
+            has_value: self.has_value,
+            has_nan: self.has_nan,
+        }
+    }
+}
+
+fn partition_may_match(file: &ScanFile, predicate: &Predicate) -> bool {
+    if file.partition.is_empty() {
+        return true;
+    }
+    let fields: Vec<PartitionBounds<'_>> = file.partition.iter().map(single_value).collect();
+    projection::may_match(predicate, &fields)
+}
+
+/// The bounds of one partition value.
+fn single_value(value: &PartitionValue) -> PartitionBounds<'_> {
+    let unknown = matches!(value.value, Some(Literal::Float(v)) if v.is_nan());
+    let bound = value.value.as_ref().filter(|_| !unknown);
+    PartitionBounds {
+        source_id: value.source_id,
+        transform: Some(value.transform),
+        bounds: FieldBounds {
+            lower: bound,
+            upper: bound,
+            has_null: Some(value.value.is_none()),
+            has_value: Some(value.value.is_some()),
+            has_nan: Some(unknown),
+        },
+    }
+}
+
+fn statistics_may_match(file: &ScanFile, predicate: &Predicate, columns: &HashSet<i32>) -> bool {
+    let bounds = |column: ColumnRef| match column {
+        ColumnRef::Field(id) if columns.contains(&id) => file_bounds(file, id),
+        _ => FieldBounds::default(),
+    };
+    verdict::may_match(predicate, &bounds)
+}
+
+fn file_bounds(file: &ScanFile, id: i32) -> FieldBounds<'_> {
+    let nulls = file.null_counts.get(&id).copied();
+    let values = file.value_counts.get(&id).copied();
+    FieldBounds {
+        lower: file.lower_bounds.get(&id),
+        upper: file.upper_bounds.get(&id),
+        has_null: nulls.map(|nulls| nulls > 0),
+        has_value: nulls.zip(values).map(|(nulls, values)| nulls < values),
+        has_nan: file.nan_counts.get(&id).map(|nans| *nans > 0),
+    }
+}
+
+/// Columns whose counts and bounds speak of rows: top-level primitives. (Counts inside lists, maps
+/// and nullable structs are of elements, not rows.)
+fn comparable_columns(metadata: &TableMetadata) -> HashSet<i32> {
+    let fields = metadata.current_schema().as_struct().fields();
+    fields.iter().filter(|field| field.field_type.is_primitive()).map(|field| field.id).collect()
+}
+
+fn has_live_files(manifest: &ManifestFile) -> bool {
+    manifest.has_added_files() || manifest.has_existing_files()
+}
+
+fn live_file_count(manifest: &ManifestFile) -> usize {
+    let added = manifest.added_files_count.unwrap_or(0);
+    let existing = manifest.existing_files_count.unwrap_or(0);
+    added as usize + existing as usize
+}
+
+fn not_orc(location: &str, format: &str) -> Error {
+    Error::unsupported(format!("{location}: the data file is {format}, not ORC"))
+        .with_hint("rewrite the table with write.format.default = orc, or load the file anew")
+}
+
+fn row_level_deletes(table: &Table, manifest: &ManifestFile) -> Error {
+    Error::unsupported(format!("table {} has row-level deletes", table.ident()))
+        .with_detail(format!("delete manifest {}", manifest.manifest_path))
+        .with_hint("compact it with the engine that wrote them (Spark: rewrite_data_files)")
+}

@@ -1,0 +1,253 @@
+//! One version of a table: its schema, partitioning, order, properties and snapshots.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::SchemaRef;
+use iceberg::spec::{NullOrder, PartitionSpec, SortDirection, TableMetadata};
+use stoa_catalog::TableIdent;
+use stoa_error::{Error, Result};
+use stoa_orc::Predicate;
+
+use crate::files::LoadedMetadata;
+use crate::scan::{self, ScanPlan};
+use crate::transform::transform_array;
+use crate::write::{TableWriter, WriteOptions};
+use crate::{PartitionTerm, SortTerm, TableChange, Transform, Warehouse};
+
+/// A table at one metadata version. Cheap to clone; later commits do not change it.
+#[derive(Clone)]
+pub struct Table {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    warehouse: Warehouse,
+    ident: TableIdent,
+    loaded: Arc<LoadedMetadata>,
+    /// `None` for a table that is not in the catalog yet.
+    metadata_location: Option<String>,
+}
+
+/// One snapshot, as reports show it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SnapshotInfo {
+    /// Its id.
+    pub id: i64,
+    /// The snapshot before it.
+    pub parent_id: Option<i64>,
+    /// Milliseconds since 1970-01-01 UTC.
+    pub timestamp_ms: i64,
+    /// `append`, `overwrite`, `delete` or `replace`.
+    pub operation: String,
+    /// What the writer said about it, such as `added-records`.
+    pub summary: BTreeMap<String, String>,
+}
+
+impl Table {
+    pub(crate) fn new(
+        warehouse: Warehouse,
+        ident: TableIdent,
+        loaded: Arc<LoadedMetadata>,
+        metadata_location: Option<String>,
+    ) -> Self {
+        Self { inner: Arc::new(Inner { warehouse, ident, loaded, metadata_location }) }
+    }
+
+    /// The name under which it was opened.
+    pub fn ident(&self) -> &TableIdent {
+        &self.inner.ident
+    }
+
+    /// The warehouse it belongs to.
+    pub fn warehouse(&self) -> &Warehouse {
+        &self.inner.warehouse
+    }
+
+    /// Columns in Arrow types; each field carries its Iceberg id under [`crate::FIELD_ID_KEY`].
+    pub fn schema(&self) -> SchemaRef {
+        self.inner.loaded.schema.clone()
+    }
+
+    /// The table's identity, which survives renaming.
+    pub fn uuid(&self) -> uuid::Uuid {
+        self.metadata().uuid()
+    }
+
+    /// The directory of the table, as a literal location.
+    pub fn location(&self) -> &str {
+        self.metadata().location()
+    }
+
+    /// The metadata file of this version; empty for a staged table.
+    pub fn metadata_location(&self) -> &str {
+        self.inner.metadata_location.as_deref().unwrap_or_default()
+    }
+
+    /// Whether the table is not in the catalog yet (see [`Warehouse::stage_table`]).
+    pub fn is_staged(&self) -> bool {
+        self.inner.metadata_location.is_none()
+    }
+
+    /// Table properties.
+    pub fn properties(&self) -> BTreeMap<String, String> {
+        self.metadata().properties().iter().map(|(k, v)| (k.clone(), v.clone())).collect()
+    }
+
+    /// One property.
+    pub fn property(&self, key: &str) -> Option<&str> {
+        self.metadata().properties().get(key).map(String::as_str)
+    }
+
+    /// The table's comment.
+    pub fn comment(&self) -> Option<&str> {
+        self.property("comment")
+    }
+
+    /// How rows written from now on are partitioned; terms of dropped columns and unknown
+    /// transforms are left out.
+    pub fn partition_terms(&self) -> Vec<PartitionTerm> {
+        let schema = self.metadata().current_schema();
+        let term = |field: &iceberg::spec::PartitionField| {
+            let column = schema.name_by_field_id(field.source_id)?;
+            let transform = Transform::from_iceberg(field.transform)?;
+            (transform != Transform::Void).then(|| PartitionTerm::new(column, transform))
+        };
+        self.metadata().default_partition_spec().fields().iter().filter_map(term).collect()
+    }
+
+    /// How rows inside a file are ordered.
+    pub fn sort_terms(&self) -> Vec<SortTerm> {
+        let schema = self.metadata().current_schema();
+        let term = |field: &iceberg::spec::SortField| {
+            Some(SortTerm {
+                column: schema.name_by_field_id(field.source_id)?.to_owned(),
+                transform: Transform::from_iceberg(field.transform)?,
+                descending: field.direction == SortDirection::Descending,
+                nulls_first: field.null_order == NullOrder::First,
+            })
+        };
+        self.metadata().default_sort_order().fields.iter().map_while(term).collect()
+    }
+
+    /// All retained snapshots, oldest first.
+    pub fn snapshots(&self) -> Vec<SnapshotInfo> {
+        let mut snapshots: Vec<_> = self.metadata().snapshots().map(|s| snapshot_info(s)).collect();
+        snapshots.sort_by_key(|snapshot| (snapshot.timestamp_ms, snapshot.id));
+        snapshots
+    }
+
+    /// The snapshot that scans read; `None` for a table without rows ever written.
+    pub fn current_snapshot(&self) -> Option<SnapshotInfo> {
+        self.metadata().current_snapshot().map(|snapshot| snapshot_info(snapshot))
+    }
+
+    /// Rows in the current snapshot, if its writer said so.
+    pub fn row_count(&self) -> Option<u64> {
+        match self.metadata().current_snapshot() {
+            None => Some(0),
+            Some(snapshot) => {
+                snapshot.summary().additional_properties.get("total-records")?.parse().ok()
+            }
+        }
+    }
+
+    /// The files that may hold rows matching `predicate` (columns by field id).
+    ///
+    /// # Errors
+    /// `Unsupported` where a file that is needed is not ORC or the snapshot has row-level deletes;
+    /// `Corrupt` where metadata is missing or not valid.
+    pub async fn plan_scan(&self, predicate: &Predicate) -> Result<ScanPlan> {
+        scan::plan(self, predicate).await
+    }
+
+    /// Applies `changes` in order, as one commit.
+    ///
+    /// # Errors
+    /// `Invalid` or `Unsupported` for a change that cannot be, `Conflict` where other writers won
+    /// too many times. Nothing is changed then.
+    pub async fn alter(&self, changes: Vec<TableChange>) -> Result<Self> {
+        crate::evolve::alter(self, &changes).await
+    }
+
+    /// Partition values of the rows of `batch` (which has the table's columns), one array per
+    /// partition field: rows sorted by these arrays are written with one open file at a time.
+    ///
+    /// # Errors
+    /// `Invalid` where a value has no partition value.
+    pub fn partition_columns(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+        self.partition_sources()?
+            .into_iter()
+            .map(|(column, transform)| {
+                let array = batch.columns().get(column).ok_or_else(|| {
+                    Error::internal(format!("batch for {} lacks column {column}", self.ident()))
+                })?;
+                transform_array(transform, array)
+            })
+            .collect()
+    }
+
+    /// Begins writing rows. Nothing is visible before [`TableWriter::commit`].
+    ///
+    /// # Errors
+    /// `Unsupported` where the table cannot be written (format version 3, a partition source inside
+    /// a nested column), `Invalid` for a property that makes no sense.
+    pub fn writer(&self, options: WriteOptions) -> Result<TableWriter> {
+        TableWriter::new(self.clone(), options)
+    }
+
+    /// The table as it is now.
+    ///
+    /// # Errors
+    /// `NotFound` (42P01) where it was dropped or renamed.
+    pub async fn reload(&self) -> Result<Self> {
+        self.warehouse().table(self.ident()).await
+    }
+
+    /// Column position and transform of each partition field of the default spec.
+    pub(crate) fn partition_sources(&self) -> Result<Vec<(usize, Transform)>> {
+        let unsupported = |what: String| {
+            Error::unsupported(format!("table {}: {what}", self.ident()))
+                .with_hint("write to it with the engine that partitioned it")
+        };
+        let columns = self.metadata().current_schema().as_struct().fields();
+        let source = |field: &iceberg::spec::PartitionField| {
+            let column = columns.iter().position(|column| column.id == field.source_id);
+            let column = column.ok_or_else(|| {
+                unsupported(format!("partition field {:?} has no top-level column", field.name))
+            })?;
+            let transform = Transform::from_iceberg(field.transform).ok_or_else(|| {
+                unsupported(format!("partition field {:?} has an unknown transform", field.name))
+            })?;
+            Ok((column, transform))
+        };
+        self.partition_spec().fields().iter().map(source).collect()
+    }
+
+    pub(crate) fn partition_spec(&self) -> &PartitionSpec {
+        self.metadata().default_partition_spec()
+    }
+
+    pub(crate) fn metadata(&self) -> &Arc<TableMetadata> {
+        &self.inner.loaded.metadata
+    }
+}
+
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Table({} at {:?})", self.ident(), self.metadata_location())
+    }
+}
+
+fn snapshot_info(snapshot: &iceberg::spec::Snapshot) -> SnapshotInfo {
+    let summary = snapshot.summary();
+    SnapshotInfo {
+        id: snapshot.snapshot_id(),
+        parent_id: snapshot.parent_snapshot_id(),
+        timestamp_ms: snapshot.timestamp_ms(),
+        operation: summary.operation.as_str().to_owned(),
+        summary: summary.additional_properties.clone().into_iter().collect(),
+    }
+}

@@ -1,0 +1,324 @@
+//! A warehouse: a directory of tables and the catalog that names them.
+//!
+//! ```text
+//! <warehouse>/catalog.db                              names → metadata files
+//! <warehouse>/<namespace>/<table>/metadata/           00000-<uuid>.metadata.json, snap-….avro, …-m0.avro
+//! <warehouse>/<namespace>/<table>/data/<part=value>/  ….orc
+//! ```
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::Arc;
+
+use futures::{StreamExt, TryStreamExt};
+use iceberg::spec::{
+    FormatVersion, NullOrder, Schema, SortDirection, SortField, SortOrder, TableMetadata,
+    TableMetadataBuilder, UnboundPartitionSpec,
+};
+use stoa_catalog::{Catalog, TableIdent};
+use stoa_error::{Error, ErrorKind, Result};
+use stoa_store::{Stores, from_object_store, literal_of};
+use url::Url;
+
+use crate::files::{LoadedMetadata, MetadataFiles};
+use crate::table::Table;
+use crate::{PartitionTerm, SortTerm, TableSpec, commit, error, schema};
+
+/// The name under which Stoa's tables are kept in the catalog database; other engines must use it.
+const CATALOG_NAME: &str = "stoa";
+
+/// The namespace that a new warehouse has.
+const DEFAULT_NAMESPACE: &str = "public";
+
+/// Tables under one location. Cheap to clone.
+#[derive(Clone)]
+pub struct Warehouse {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    url: Url,
+    /// The literal location, without a trailing slash.
+    location: String,
+    stores: Stores,
+    catalog: Catalog,
+    files: MetadataFiles,
+}
+
+impl Warehouse {
+    /// Opens the warehouse at `url`, making an empty one with the namespace `public` if there is
+    /// none. Any number of processes may have it open.
+    ///
+    /// # Errors
+    /// `Unsupported` for a URL that is not `file:`; `Unavailable` or `Forbidden` where the
+    /// directory cannot be used.
+    pub async fn open(url: &Url) -> Result<Self> {
+        let stores = Stores::new();
+        let location = literal_of(url)?;
+        stores.resolve(&location)?;
+        let directory = url.to_file_path().map_err(|()| {
+            Error::unsupported(format!("warehouse {url} is not a local directory"))
+        })?;
+        std::fs::create_dir_all(&directory).map_err(|source| {
+            Error::unavailable(format!("warehouse {url}: the directory cannot be made"))
+                .with_hint("choose a directory that this user may write")
+                .with_source(source)
+        })?;
+        let catalog = Catalog::open(&directory.join("catalog.db"), CATALOG_NAME).await?;
+        let files = MetadataFiles::new(stores.clone());
+        let inner = Inner { url: url.clone(), location, stores, catalog, files };
+        let warehouse = Self { inner: Arc::new(inner) };
+        if warehouse.namespaces().await?.is_empty() {
+            match warehouse.create_namespace(DEFAULT_NAMESPACE, &BTreeMap::new()).await {
+                // Another process opened it at the same moment.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                other => other?,
+            }
+        }
+        Ok(warehouse)
+    }
+
+    /// Where it is.
+    pub fn url(&self) -> &Url {
+        &self.inner.url
+    }
+
+    /// The catalog of names.
+    pub fn catalog(&self) -> &Catalog {
+        &self.inner.catalog
+    }
+
+    /// The stores its files are in.
+    pub fn stores(&self) -> &Stores {
+        &self.inner.stores
+    }
+
+    /// All namespaces, by name.
+    ///
+    /// # Errors
+    /// `Unavailable` where the catalog does not answer.
+    pub async fn namespaces(&self) -> Result<Vec<String>> {
+        self.catalog().namespaces().await
+    }
+
+    /// Makes a namespace.
+    ///
+    /// # Errors
+    /// `AlreadyExists` (42P06); `Invalid` for a name that cannot be a directory.
+    pub async fn create_namespace(
+        &self,
+        namespace: &str,
+        properties: &BTreeMap<String, String>,
+    ) -> Result<()> {
+        check_name("schema", namespace)?;
+        self.catalog().create_namespace(namespace, properties).await
+    }
+
+    /// Removes an empty namespace.
+    ///
+    /// # Errors
+    /// `NotFound` (3F000), `Conflict` (2BP01).
+    pub async fn drop_namespace(&self, namespace: &str) -> Result<()> {
+        self.catalog().drop_namespace(namespace).await
+    }
+
+    /// The tables of a namespace, by name.
+    ///
+    /// # Errors
+    /// `NotFound` (3F000).
+    pub async fn tables(&self, namespace: &str) -> Result<Vec<TableIdent>> {
+        let names = self.catalog().tables(namespace).await?;
+        Ok(names.into_iter().map(|name| TableIdent::new(namespace, name)).collect())
+    }
+
+    /// Opens a table at its current version. The pointer is read every time; the metadata it
+    /// points to is cached.
+    ///
+    /// # Errors
+    /// `NotFound` (42P01, 3F000); `Corrupt` where its metadata cannot be read.
+    pub async fn table(&self, ident: &TableIdent) -> Result<Table> {
+        let location = self.catalog().pointer(ident).await?;
+        let loaded = self.files().table_metadata(&location).await?;
+        Ok(Table::new(self.clone(), ident.clone(), loaded, Some(location)))
+    }
+
+    /// Makes an empty table.
+    ///
+    /// # Errors
+    /// `AlreadyExists` (42P07), `NotFound` (3F000), `Invalid` or `Unsupported` for a specification
+    /// that cannot be.
+    pub async fn create_table(&self, ident: &TableIdent, spec: TableSpec) -> Result<Table> {
+        let staged = self.stage_table(ident, spec).await?;
+        commit::create(&staged, TableMetadata::clone(staged.metadata())).await
+    }
+
+    /// Prepares a table that appears in the catalog, together with its first rows, when its
+    /// [`crate::TableWriter`] commits; until then nobody sees it.
+    ///
+    /// # Errors
+    /// As [`Self::create_table`].
+    pub async fn stage_table(&self, ident: &TableIdent, spec: TableSpec) -> Result<Table> {
+        check_name("table", &ident.name)?;
+        match self.catalog().pointer(ident).await {
+            Err(error) if error.sqlstate() == "42P01" => {}
+            Err(error) => return Err(error),
+            Ok(_) => {
+                return Err(Error::already_exists(format!("table {ident} exists already"))
+                    .with_sqlstate("42P07")
+                    .with_hint("choose another name, drop it first, or use IF NOT EXISTS"));
+            }
+        }
+        let location = self.free_location(ident).await?;
+        let metadata = new_metadata(ident, &spec, location)?;
+        let schema = schema::to_arrow(metadata.current_schema())?;
+        let loaded = LoadedMetadata { metadata: Arc::new(metadata), schema };
+        let table = Table::new(self.clone(), ident.clone(), Arc::new(loaded), None);
+        // A property that no writer could follow is refused now rather than at the first INSERT.
+        table.writer(crate::WriteOptions::default())?;
+        Ok(table)
+    }
+
+    /// Renames a table; its files stay where they are.
+    ///
+    /// # Errors
+    /// `NotFound` (42P01, 3F000), `AlreadyExists` (42P07).
+    pub async fn rename_table(&self, from: &TableIdent, to: &TableIdent) -> Result<()> {
+        check_name("table", &to.name)?;
+        self.catalog().rename_table(from, to).await
+    }
+
+    /// Forgets a table; with `purge` also deletes its files. Queries that run on it may fail then.
+    ///
+    /// # Errors
+    /// `NotFound` (42P01). A failure to delete files is logged and leaves them behind.
+    pub async fn drop_table(&self, ident: &TableIdent, purge: bool) -> Result<()> {
+        let pointer = self.catalog().drop_table(ident).await?;
+        if purge && let Err(error) = self.purge(&pointer).await {
+            tracing::warn!(table = %ident, %error, "files of a dropped table stay behind");
+        }
+        Ok(())
+    }
+
+    pub(crate) fn files(&self) -> &MetadataFiles {
+        &self.inner.files
+    }
+
+    async fn purge(&self, pointer: &str) -> Result<()> {
+        let loaded = self.files().table_metadata(pointer).await?;
+        let location = loaded.metadata.location();
+        // Only what a table's layout holds: another engine may keep a table inside this directory.
+        for part in ["data", "metadata"] {
+            let place = self.stores().resolve(&format!("{location}/{part}"))?;
+            let failed = |source| from_object_store(location, source);
+            let paths = place.store.list(Some(&place.path)).map_ok(|meta| meta.location).boxed();
+            let deleted = place.store.delete_stream(paths);
+            deleted.try_for_each(|_| async { Ok(()) }).await.map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// `<warehouse>/<namespace>/<table>`, or with a suffix where files of another table (renamed,
+    /// or dropped without purge) are there.
+    async fn free_location(&self, ident: &TableIdent) -> Result<String> {
+        let plain = format!("{}/{}/{}", self.inner.location, ident.namespace, ident.name);
+        let place = self.stores().resolve(&plain)?;
+        let first = place.store.list(Some(&place.path)).next().await.transpose();
+        match first.map_err(|source| from_object_store(&plain, source))? {
+            None => Ok(plain),
+            Some(_) => Ok(format!("{plain}-{:08x}", stoa_env::random::u64() as u32)),
+        }
+    }
+}
+
+impl fmt::Debug for Warehouse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Warehouse({})", self.inner.location)
+    }
+}
+
+/// A name must be usable as one directory.
+fn check_name(what: &str, name: &str) -> Result<()> {
+    let bad = name.is_empty()
+        || name.len() > 200
+        || name.starts_with('.')
+        || name.chars().any(|c| c.is_control() || matches!(c, '/' | '\\'));
+    if !bad {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("{what} name {name:?} is not usable"))
+        .with_sqlstate("42602")
+        .with_hint("use 1 to 200 bytes without slashes or control characters, no leading dot"))
+}
+
+fn new_metadata(ident: &TableIdent, spec: &TableSpec, location: String) -> Result<TableMetadata> {
+    let schema = schema::to_iceberg(&spec.schema)?;
+    let partitioning = partition_spec(ident, &schema, &spec.partition_by)?;
+    let order = sort_order(ident, &schema, &spec.sort_by)?;
+    let mut properties: HashMap<String, String> =
+        HashMap::from([("write.format.default".to_owned(), "orc".to_owned())]);
+    properties.extend(spec.properties.clone());
+    if let Some(comment) = &spec.comment {
+        properties.insert("comment".to_owned(), comment.clone());
+    }
+    if properties.get("write.format.default").is_some_and(|format| format != "orc") {
+        return Err(Error::unsupported(format!(
+            "table {ident}: write.format.default = {:?}",
+            properties["write.format.default"]
+        ))
+        .with_hint("Stoa writes ORC: leave the property out"));
+    }
+    let invalid = |e| error::invalid_request(format!("table {ident}"), e);
+    let builder = TableMetadataBuilder::new(
+        schema,
+        partitioning,
+        order,
+        location,
+        FormatVersion::V2,
+        properties,
+    );
+    Ok(builder.map_err(invalid)?.build().map_err(invalid)?.metadata)
+}
+
+/// The Iceberg form of partition terms over `schema`.
+pub(crate) fn partition_spec(
+    ident: &TableIdent,
+    schema: &Schema,
+    terms: &[PartitionTerm],
+) -> Result<UnboundPartitionSpec> {
+    let mut builder = UnboundPartitionSpec::builder();
+    for term in terms {
+        let field = schema
+            .field_by_name(&term.column)
+            .ok_or_else(|| error::undefined_column(ident, &term.column))?;
+        term.transform.result_type(&term.column, &field.field_type)?;
+        builder = builder
+            .add_partition_field(field.id, term.field_name(), term.transform.to_iceberg())
+            .map_err(|e| error::invalid_request(format!("table {ident}"), e))?;
+    }
+    Ok(builder.build())
+}
+
+/// The Iceberg form of sort terms over `schema`.
+pub(crate) fn sort_order(
+    ident: &TableIdent,
+    schema: &Schema,
+    terms: &[SortTerm],
+) -> Result<SortOrder> {
+    let mut builder = SortOrder::builder();
+    for term in terms {
+        let field = schema
+            .field_by_name(&term.column)
+            .ok_or_else(|| error::undefined_column(ident, &term.column))?;
+        term.transform.result_type(&term.column, &field.field_type)?;
+        builder.with_sort_field(SortField {
+            source_id: field.id,
+            transform: term.transform.to_iceberg(),
+            direction: match term.descending {
+                true => SortDirection::Descending,
+                false => SortDirection::Ascending,
+            },
+            null_order: if term.nulls_first { NullOrder::First } else { NullOrder::Last },
+        });
+    }
+    builder.build_unbound().map_err(|e| error::invalid_request(format!("table {ident}"), e))
+}

@@ -1,0 +1,191 @@
+//! One ORC data file on its way to the store.
+
+use std::collections::VecDeque;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use bytes::Bytes;
+use iceberg::spec::{DataContentType, DataFile, DataFileBuilder, DataFileFormat, Schema, Struct};
+use object_store::{MultipartUpload, ObjectStoreExt, PutPayload};
+use stoa_env::task::spawn;
+use stoa_error::{Error, Result};
+use stoa_orc::{FileSummary, Writer};
+use stoa_store::{Stores, from_object_store};
+use tokio::task::JoinHandle;
+
+use super::OrcOptions;
+use crate::metrics::file_metrics;
+
+/// Bytes of one part of an upload; object stores want at least 5 MiB.
+const PART_BYTES: usize = 8 << 20;
+
+/// Parts on their way at a time, per file.
+const PARTS_IN_FLIGHT_MAX: usize = 2;
+
+/// What all files of a writer have in common.
+pub(super) struct FileTarget<'a> {
+    pub(super) schema: &'a SchemaRef,
+    pub(super) options: &'a OrcOptions,
+}
+
+/// A file being written. Dropped unfinished, the upload is given up.
+pub(super) struct OpenFile {
+    location: String,
+    orc: Writer,
+    upload: Box<dyn MultipartUpload>,
+    /// Output not yet handed to the store.
+    pending: Vec<Bytes>,
+    pending_bytes: usize,
+    in_flight: VecDeque<Part>,
+}
+
+/// A part on its way to the store.
+struct Part {
+    bytes: usize,
+    upload: JoinHandle<object_store::Result<()>>,
+}
+
+/// A finished, durable file.
+pub(super) struct WrittenFile {
+    location: String,
+    summary: FileSummary,
+}
+
+impl OpenFile {
+    pub(super) async fn create(
+        stores: &Stores,
+        location: String,
+        target: &FileTarget<'_>,
+    ) -> Result<Self> {
+        let orc = Writer::new(target.schema, target.options.as_ref().clone())?;
+        let place = stores.resolve(&location)?;
+        let upload = place
+            .store
+            .put_multipart(&place.path)
+            .await
+            .map_err(|source| from_object_store(&location, source))?;
+        Ok(Self {
+            location,
+            orc,
+            upload,
+            pending: Vec::new(),
+            pending_bytes: 0,
+            in_flight: VecDeque::new(),
+        })
+    }
+
+    /// Adds rows; hands full parts to the store.
+    pub(super) async fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.orc.write(batch).map_err(|error| error.at(&self.location))?;
+        self.collect();
+        if self.pending_bytes >= PART_BYTES {
+            self.send().await?;
+        }
+        Ok(())
+    }
+
+    /// About how large the file would be if it ended now.
+    pub(super) fn estimated_bytes(&self) -> u64 {
+        self.orc.estimated_bytes()
+    }
+
+    /// Bytes held in memory for the file, parts on their way included.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let in_flight: usize = self.in_flight.iter().map(|part| part.bytes).sum();
+        self.orc.memory_bytes() + self.pending_bytes + in_flight
+    }
+
+    /// Writes the rest and makes the file durable.
+    pub(super) async fn finish(mut self) -> Result<WrittenFile> {
+        let summary = self.orc.finish().map_err(|error| error.at(&self.location))?;
+        self.collect();
+        self.send().await?;
+        while let Some(part) = self.in_flight.pop_front() {
+            self.landed(part).await?;
+        }
+        let completed = self.upload.complete().await;
+        completed.map_err(|source| from_object_store(&self.location, source))?;
+        Ok(WrittenFile { location: self.location, summary })
+    }
+
+    /// Gives the upload up; nothing of it stays.
+    pub(super) async fn abort(mut self) -> Result<()> {
+        while let Some(part) = self.in_flight.pop_front() {
+            // The outcome of a part of a file that is given up does not matter.
+            let _ = part.upload.await;
+        }
+        let aborted = self.upload.abort().await;
+        aborted.map_err(|source| from_object_store(&self.location, source))
+    }
+
+    fn collect(&mut self) {
+        let output = self.orc.take_output();
+        if !output.is_empty() {
+            self.pending_bytes += output.len();
+            self.pending.push(output);
+        }
+    }
+
+    /// Hands all pending output to the store as one part, in the background.
+    async fn send(&mut self) -> Result<()> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        while self.in_flight.len() >= PARTS_IN_FLIGHT_MAX
+            && let Some(part) = self.in_flight.pop_front()
+        {
+            self.landed(part).await?;
+        }
+        let payload: PutPayload = std::mem::take(&mut self.pending).into_iter().collect();
+        let bytes = std::mem::take(&mut self.pending_bytes);
+        let upload = spawn(self.upload.put_part(payload));
+        self.in_flight.push_back(Part { bytes, upload });
+        Ok(())
+    }
+
+    async fn landed(&self, part: Part) -> Result<()> {
+        let outcome = part.upload.await.map_err(|source| {
+            Error::unavailable(format!("{}: writing was interrupted", self.location))
+                .with_source(source)
+        })?;
+        outcome.map_err(|source| from_object_store(&self.location, source))
+    }
+}
+
+impl WrittenFile {
+    /// The file's entry in a manifest.
+    pub(super) fn data_file(
+        self,
+        schema: &Schema,
+        partition: Struct,
+        partition_spec_id: i32,
+        sort_order_id: Option<i32>,
+    ) -> Result<DataFile> {
+        let metrics = file_metrics(schema, &self.summary);
+        let offsets = self.summary.stripe_offsets.iter();
+        let offsets = offsets.filter_map(|offset| i64::try_from(*offset).ok()).collect();
+        let mut builder = DataFileBuilder::default();
+        builder
+            .content(DataContentType::Data)
+            .file_path(self.location.clone())
+            .file_format(DataFileFormat::Orc)
+            .partition(partition)
+            .partition_spec_id(partition_spec_id)
+            .record_count(self.summary.rows)
+            .file_size_in_bytes(self.summary.file_bytes)
+            .column_sizes(metrics.column_sizes)
+            .value_counts(metrics.value_counts)
+            .null_value_counts(metrics.null_counts)
+            .nan_value_counts(metrics.nan_counts)
+            .lower_bounds(metrics.lower_bounds)
+            .upper_bounds(metrics.upper_bounds)
+            .split_offsets(Some(offsets));
+        if let Some(order) = sort_order_id {
+            builder.sort_order_id(order);
+        }
+        builder.build().map_err(|source| {
+            Error::internal(format!("{}: no manifest entry can be made", self.location))
+                .with_source(source)
+        })
+    }
+}

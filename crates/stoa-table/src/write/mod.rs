@@ -1,0 +1,311 @@
+//! Writing rows: split by partition value, one ORC file per partition at a time, one commit.
+//!
+//! In: Arrow batches in the table's column order. Out: durable data files, and at the end one
+//! snapshot that holds them all.
+//!
+//! **Invariants:** nothing is visible before the commit; a writer dropped on the way leaves only
+//! files that no snapshot refers to; memory is bounded by
+//! [`WriteOptions::memory_max_bytes`] plus one batch.
+//! Not here: sorting (the caller does it, see [`crate::Table::partition_columns`]), encoding
+//! (`stoa-orc`).
+
+mod convert;
+mod file;
+mod properties;
+mod split;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use iceberg::spec::{DataFile, PrimitiveType};
+use stoa_env::random;
+use stoa_error::{Error, Result};
+use stoa_orc::Literal;
+
+use crate::append::{Append, append, check_format};
+use crate::transform::partition_path;
+use crate::{Table, Transform};
+use convert::Converter;
+use file::{FileTarget, OpenFile};
+use properties::FileProperties;
+use split::{PartitionKey, split};
+
+/// How rows are written. Properties of the table say the rest.
+#[derive(Clone, Debug)]
+pub struct WriteOptions {
+    /// Files open at a time; when another partition needs one, the longest unused is finished.
+    /// Input sorted by partition needs one.
+    pub open_files_max: usize,
+    /// Bytes that open files may hold; beyond it, the longest unused are finished early.
+    pub memory_max_bytes: usize,
+    /// Overrides the table's `write.target-file-size-bytes`.
+    pub target_file_bytes: Option<u64>,
+    /// Added to the snapshot's summary, such as who wrote it.
+    pub summary: BTreeMap<String, String>,
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        Self {
+            open_files_max: 16,
+            memory_max_bytes: 512 << 20,
+            target_file_bytes: None,
+            summary: BTreeMap::new(),
+        }
+    }
+}
+
+/// What a commit did.
+#[derive(Clone, Debug)]
+pub struct CommitOutcome {
+    /// The table with the rows in it; unchanged if there were none.
+    pub table: Table,
+    /// Rows added.
+    pub rows: u64,
+    /// Data files added.
+    pub files: u64,
+    /// Bytes of those files.
+    pub bytes: u64,
+}
+
+/// Writes rows into a table; see the module's invariants. Dropped before [`Self::commit`], the
+/// rows are not in the table.
+pub struct TableWriter {
+    table: Table,
+    options: WriteOptions,
+    properties: FileProperties,
+    converter: Converter,
+    /// Partition field names, transforms and result types, in order.
+    partition: Vec<PartitionField>,
+    /// Open files, the longest unused first.
+    open: Vec<(PartitionKey, OpenFile)>,
+    finished: Vec<DataFile>,
+    /// Makes the file names of this writer unique.
+    uuid: uuid::Uuid,
+    file_count: u32,
+    rows: u64,
+}
+
+/// One field of the partition spec that is written.
+#[derive(Clone, Debug)]
+struct PartitionField {
+    name: String,
+    transform: Transform,
+    result: PrimitiveType,
+}
+
+impl TableWriter {
+    pub(crate) fn new(table: Table, options: WriteOptions) -> Result<Self> {
+        check_format(&table)?;
+        let properties = FileProperties::of(&table, &options)?;
+        let partition = partition_fields(&table)?;
+        let converter = Converter::new(table.ident().clone(), table.schema());
+        Ok(Self {
+            table,
+            options,
+            properties,
+            converter,
+            partition,
+            open: Vec::new(),
+            finished: Vec::new(),
+            uuid: random::uuid(),
+            file_count: 0,
+            rows: 0,
+        })
+    }
+
+    /// Rows taken so far.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Bytes that open files hold in memory now.
+    pub fn memory_bytes(&self) -> usize {
+        self.open.iter().map(|(_, file)| file.memory_bytes()).sum()
+    }
+
+    /// Takes the rows of `batch`: the table's columns in the table's order; types are cast where
+    /// no value is lost.
+    ///
+    /// # Errors
+    /// `Invalid` for wrong columns, values that do not fit (22003), NULL in a NOT NULL column
+    /// (23502); `Unavailable` where the store fails. The writer must not be used after an error.
+    pub async fn write(&mut self, batch: RecordBatch) -> Result<()> {
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        let batch = self.converter.convert(batch)?;
+        self.rows += batch.num_rows() as u64;
+        if self.partition.is_empty() {
+            return self.write_part(PartitionKey::default(), batch).await;
+        }
+        let columns = self.table.partition_columns(&batch)?;
+        for (key, part) in split(&batch, &columns)? {
+            self.write_part(key, part).await?;
+        }
+        Ok(())
+    }
+
+    /// Finishes all files and adds them to the table as one snapshot. A staged table appears in the
+    /// catalog now. Without rows an existing table gets no snapshot.
+    ///
+    /// # Errors
+    /// `Conflict` where other writers won too often or the table was replaced, `NotFound` where it
+    /// was dropped, `AlreadyExists` where a staged table's name was taken. Nothing is visible then.
+    pub async fn commit(mut self) -> Result<CommitOutcome> {
+        while !self.open.is_empty() {
+            self.finish_oldest().await?;
+        }
+        let files = std::mem::take(&mut self.finished);
+        let rows = self.rows;
+        let count = files.len() as u64;
+        let bytes = files.iter().map(DataFile::file_size_in_bytes).sum();
+        let table = if files.is_empty() {
+            self.commit_nothing().await?
+        } else {
+            let metadata = self.table.metadata();
+            let appended = Append {
+                schema: metadata.current_schema().clone(),
+                spec: self.table.partition_spec().clone(),
+                files,
+                summary: std::mem::take(&mut self.options.summary),
+            };
+            append(&self.table, appended).await?
+        };
+        Ok(CommitOutcome { table, rows, files: count, bytes })
+    }
+
+    /// Gives up: deletes what was written, as far as possible.
+    ///
+    /// # Errors
+    /// `Unavailable` where the store fails; files may stay behind as orphans then.
+    pub async fn abort(mut self) -> Result<()> {
+        for (_, file) in std::mem::take(&mut self.open) {
+            file.abort().await?;
+        }
+        let written: Vec<String> =
+            self.finished.iter().map(|file| file.file_path().to_owned()).collect();
+        self.table.warehouse().files().delete(&written).await?;
+        Ok(())
+    }
+
+    async fn commit_nothing(&self) -> Result<Table> {
+        if self.table.is_staged() {
+            let metadata = iceberg::spec::TableMetadata::clone(self.table.metadata());
+            return crate::commit::create(&self.table, metadata).await;
+        }
+        self.table.reload().await
+    }
+
+    /// Writes rows of one partition.
+    async fn write_part(&mut self, key: PartitionKey, batch: RecordBatch) -> Result<()> {
+        let file = match self.open.iter().position(|(open, _)| *open == key) {
+            // Moves to the end: the most recently used.
+            Some(index) => self.open.remove(index).1,
+            None => {
+                while self.open.len() >= self.options.open_files_max.max(1) {
+                    self.finish_oldest().await?;
+                }
+                self.open_file(&key).await?
+            }
+        };
+        self.open.push((key, file));
+        let Some((_, file)) = self.open.last_mut() else { return Ok(()) };
+        file.write(&batch).await?;
+        if file.estimated_bytes() >= self.properties.target_file_bytes
+            && let Some((key, file)) = self.open.pop()
+        {
+            self.finish(key, file).await?;
+        }
+        while self.memory_bytes() > self.options.memory_max_bytes && self.open.len() > 1 {
+            self.finish_oldest().await?;
+        }
+        Ok(())
+    }
+
+    async fn open_file(&mut self, key: &PartitionKey) -> Result<OpenFile> {
+        let directory = partition_path(
+            self.partition
+                .iter()
+                .zip(key.values())
+                .map(|(field, value)| (field.name.as_str(), field.transform, value.as_ref())),
+        );
+        self.file_count += 1;
+        let name = format!("{:05}-{}.orc", self.file_count, self.uuid);
+        let slash = if directory.is_empty() { "" } else { "/" };
+        let location = format!("{}/data/{directory}{slash}{name}", self.table.location());
+        OpenFile::create(self.table.warehouse().stores(), location, &self.file_target()).await
+    }
+
+    fn file_target(&self) -> FileTarget<'_> {
+        FileTarget { schema: self.converter.schema(), options: &self.properties.orc }
+    }
+
+    async fn finish_oldest(&mut self) -> Result<()> {
+        if self.open.is_empty() {
+            return Ok(());
+        }
+        let (key, file) = self.open.remove(0);
+        self.finish(key, file).await
+    }
+
+    async fn finish(&mut self, key: PartitionKey, file: OpenFile) -> Result<()> {
+        let metadata = self.table.metadata();
+        let written = file.finish().await?;
+        let partition = self
+            .partition
+            .iter()
+            .zip(key.values())
+            .map(|(field, value)| partition_literal(field, value.as_ref()))
+            .collect::<Result<Vec<_>>>()?;
+        let sort_order = metadata.default_sort_order_id();
+        let file = written.data_file(
+            metadata.current_schema(),
+            iceberg::spec::Struct::from_iter(partition),
+            self.table.partition_spec().spec_id(),
+            i32::try_from(sort_order).ok(),
+        )?;
+        self.finished.push(file);
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for TableWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "TableWriter({}, {} rows)", self.table.ident(), self.rows)
+    }
+}
+
+fn partition_fields(table: &Table) -> Result<Vec<PartitionField>> {
+    let schema = table.metadata().current_schema();
+    let sources = table.partition_sources()?;
+    let fields = table.partition_spec().fields();
+    fields
+        .iter()
+        .zip(sources)
+        .map(|(field, (_, transform))| {
+            let source = schema.field_by_id(field.source_id).ok_or_else(|| {
+                Error::internal(format!("partition field {:?} has no source", field.name))
+            })?;
+            let result = transform.result_type(&source.name, &source.field_type)?;
+            Ok(PartitionField { name: field.name.clone(), transform, result })
+        })
+        .collect()
+}
+
+fn partition_literal(
+    field: &PartitionField,
+    value: Option<&Literal>,
+) -> Result<Option<iceberg::spec::Literal>> {
+    let Some(value) = value else { return Ok(None) };
+    crate::value::to_iceberg(value, &field.result).map(Some).ok_or_else(|| {
+        Error::internal(format!(
+            "partition field {:?}: {value:?} is no {}",
+            field.name, field.result
+        ))
+    })
+}
+
+/// Shared by all files of a writer.
+type OrcOptions = Arc<stoa_orc::WriterOptions>;

@@ -1,0 +1,99 @@
+//! Table properties that say how data files are written.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use stoa_error::{Error, Result};
+use stoa_orc::{Compression, WriterOptions};
+
+use super::{OrcOptions, WriteOptions};
+use crate::Table;
+
+/// Bytes at which a data file is finished.
+const TARGET_FILE_BYTES: u64 = 256 << 20;
+
+/// How data files of a table are written.
+#[derive(Clone, Debug)]
+pub(super) struct FileProperties {
+    pub(super) target_file_bytes: u64,
+    pub(super) orc: OrcOptions,
+}
+
+impl FileProperties {
+    /// Reads the properties of `table`.
+    ///
+    /// # Errors
+    /// `Invalid`, naming property and value, for one that cannot be followed.
+    pub(super) fn of(table: &Table, options: &WriteOptions) -> Result<Self> {
+        let target = match options.target_file_bytes {
+            Some(bytes) => Some(bytes),
+            None => number(table, "write.target-file-size-bytes", 1)?,
+        };
+        Ok(Self {
+            target_file_bytes: target.unwrap_or(TARGET_FILE_BYTES),
+            orc: Arc::new(orc_options(table)?),
+        })
+    }
+}
+
+fn orc_options(table: &Table) -> Result<WriterOptions> {
+    let mut options = WriterOptions::default();
+    if let Some(codec) = table.property("write.orc.compression-codec") {
+        options = options.with_compression(compression(table, codec)?);
+    }
+    if let Some(bytes) = number(table, "write.orc.stripe-size-bytes", 64 << 10)? {
+        options = options.with_stripe_bytes(bytes);
+    }
+    if let Some(rows) = number(table, "stoa.orc.row-index-stride", 100)? {
+        options = options.with_row_index_stride(rows);
+    }
+    let bloom = table.property("write.orc.bloom.filter.columns").unwrap_or_default();
+    for column in bloom.split(',').map(str::trim).filter(|column| !column.is_empty()) {
+        if table.metadata().current_schema().field_by_name(column).is_none() {
+            return Err(invalid(table, "write.orc.bloom.filter.columns", column)
+                .with_detail("the table has no such column"));
+        }
+        options = options.with_bloom_column(column);
+    }
+    if let Some(text) = table.property("write.orc.bloom.filter.fpp") {
+        let rate = text.parse::<f64>().ok().filter(|rate| *rate > 0.0 && *rate < 1.0);
+        let rate = rate.ok_or_else(|| invalid(table, "write.orc.bloom.filter.fpp", text))?;
+        options = options.with_bloom_fpp(rate);
+    }
+    Ok(options)
+}
+
+fn compression(table: &Table, codec: &str) -> Result<Compression> {
+    const LEVEL: &str = "stoa.orc.compression-level";
+    let level: Option<i32> = match table.property(LEVEL) {
+        Some(text) => Some(text.parse().map_err(|_| invalid(table, LEVEL, text))?),
+        None => None,
+    };
+    Ok(match codec.to_ascii_lowercase().as_str() {
+        "zstd" => level.map_or_else(Compression::default, |level| Compression::Zstd { level }),
+        "zlib" => {
+            Compression::Zlib { level: level.and_then(|l| u32::try_from(l).ok()).unwrap_or(6) }
+        }
+        "snappy" => Compression::Snappy,
+        "lz4" => Compression::Lz4,
+        "none" | "uncompressed" => Compression::None,
+        _ => {
+            return Err(invalid(table, "write.orc.compression-codec", codec)
+                .with_hint("choose zstd, zlib, snappy, lz4 or none"));
+        }
+    })
+}
+
+/// A number of at least `least`.
+fn number<T: FromStr + PartialOrd>(table: &Table, key: &str, least: T) -> Result<Option<T>> {
+    let Some(text) = table.property(key) else { return Ok(None) };
+    match text.trim().parse::<T>() {
+        Ok(value) if value >= least => Ok(Some(value)),
+        _ => Err(invalid(table, key, text)),
+    }
+}
+
+fn invalid(table: &Table, key: &str, value: &str) -> Error {
+    Error::invalid(format!("table {}: property {key} = {value:?} cannot be used", table.ident()))
+        .with_hint(format!("set {key} to another value, or unset it"))
+}

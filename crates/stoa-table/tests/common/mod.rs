@@ -1,0 +1,78 @@
+//! What the tests of tables share.
+#![allow(dead_code, clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Date32Array, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use stoa_table::{
+    PartitionTerm, SortTerm, Table, TableIdent, TableSpec, Transform, Warehouse, WriteOptions,
+};
+
+/// An empty warehouse in a directory of its own.
+pub struct Home {
+    pub directory: tempfile::TempDir,
+    pub warehouse: Warehouse,
+}
+
+impl Home {
+    pub async fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let warehouse = open(directory.path()).await;
+        Self { directory, warehouse }
+    }
+
+    /// The warehouse as another process would open it.
+    pub async fn reopen(&self) -> Warehouse {
+        open(self.directory.path()).await
+    }
+}
+
+pub async fn open(directory: &std::path::Path) -> Warehouse {
+    let url = stoa_store::parse_location(directory.to_str().unwrap()).unwrap();
+    Warehouse::open(&url).await.unwrap()
+}
+
+pub fn ident(name: &str) -> TableIdent {
+    TableIdent::new("public", name)
+}
+
+/// day, account, clicks, cost
+pub fn report_schema() -> SchemaRef {
+    Arc::new(Schema::new(vec![
+        Field::new("day", DataType::Date32, false),
+        Field::new("account", DataType::Utf8, true),
+        Field::new("clicks", DataType::Int64, true),
+        Field::new("cost", DataType::Float64, true),
+    ]))
+}
+
+/// Partitioned by month of day, sorted by account and day.
+pub fn report_spec() -> TableSpec {
+    TableSpec {
+        partition_by: vec![PartitionTerm::new("day", Transform::Month)],
+        sort_by: vec![SortTerm::ascending("account"), SortTerm::ascending("day")],
+        ..TableSpec::new(report_schema())
+    }
+}
+
+/// `rows` rows, one per day from `first_day` on.
+pub fn report_rows(first_day: i32, rows: usize) -> RecordBatch {
+    let days: ArrayRef = Arc::new(Date32Array::from_iter_values(
+        (0..rows).map(|row| first_day + i32::try_from(row).unwrap()),
+    ));
+    let accounts: ArrayRef = Arc::new(StringArray::from_iter(
+        (0..rows).map(|row| (row % 7 != 3).then(|| format!("account {}", row % 5))),
+    ));
+    let clicks: ArrayRef = Arc::new(Int64Array::from_iter_values((0..rows).map(|row| row as i64)));
+    let cost: ArrayRef =
+        Arc::new(Float64Array::from_iter_values((0..rows).map(|row| row as f64 / 4.0)));
+    RecordBatch::try_new(report_schema(), vec![days, accounts, clicks, cost]).unwrap()
+}
+
+/// Appends a batch in one commit.
+pub async fn append(table: &Table, batch: RecordBatch) -> Table {
+    let mut writer = table.writer(WriteOptions::default()).unwrap();
+    writer.write(batch).await.unwrap();
+    writer.commit().await.unwrap().table
+}

@@ -1,0 +1,219 @@
+//! Tables from create to drop: rows, pruning, evolution, renaming, staging.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_schema::{DataType, Field, Schema};
+use common::{Home, append, ident, report_rows, report_spec};
+use stoa_orc::{ColumnRef, CompareOp, Literal, Predicate};
+use stoa_table::{
+    ColumnPosition, PartitionTerm, SortTerm, TableChange, TableSpec, Transform, WriteOptions,
+};
+
+/// 2015-01-01 in days.
+const NEW_YEAR_2015: i32 = 16_436;
+
+fn compare(field: i32, op: CompareOp, value: Literal) -> Predicate {
+    Predicate::Compare { column: ColumnRef::Field(field), op, value }
+}
+
+fn assert_send<T: Send>(value: T) -> T {
+    value
+}
+
+#[tokio::test]
+async fn rows_land_in_partitions_and_scans_prune_them() {
+    let home = Home::new().await;
+    let table = home.warehouse.create_table(&ident("report"), report_spec()).await.unwrap();
+    assert_eq!(table.row_count(), Some(0));
+    let mut writer = table.writer(WriteOptions::default()).unwrap();
+    assert_send(writer.write(report_rows(NEW_YEAR_2015, 100))).await.unwrap();
+    let outcome = assert_send(writer.commit()).await.unwrap();
+    assert_eq!((outcome.rows, outcome.files), (100, 4));
+    let table = outcome.table;
+    assert_eq!(table.row_count(), Some(100));
+    assert_eq!(table.partition_terms(), [PartitionTerm::new("day", Transform::Month)]);
+    assert_eq!(table.sort_terms().len(), 2);
+
+    let all = assert_send(table.plan_scan(&Predicate::always())).await.unwrap();
+    assert_eq!((all.files.len(), all.rows(), all.bytes()), (4, 100, outcome.bytes));
+    let texts: Vec<_> = all.files.iter().map(|file| file.partition_text.as_str()).collect();
+    assert_eq!(
+        texts,
+        ["day_month=2015-01", "day_month=2015-02", "day_month=2015-03", "day_month=2015-04"]
+    );
+
+    let february = compare(1, CompareOp::Eq, Literal::Date(NEW_YEAR_2015 + 40));
+    let plan = table.plan_scan(&february).await.unwrap();
+    assert_eq!((plan.files.len(), plan.files_total, plan.files_pruned_by_partition), (1, 4, 3));
+
+    let few_clicks = compare(3, CompareOp::Lt, Literal::Int(10));
+    let plan = table.plan_scan(&few_clicks).await.unwrap();
+    assert_eq!((plan.files.len(), plan.files_pruned_by_statistics), (1, 3));
+
+    let other_year = compare(1, CompareOp::Gt, Literal::Date(NEW_YEAR_2015 + 4000));
+    let plan = table.plan_scan(&other_year).await.unwrap();
+    assert_eq!((plan.manifests_pruned, plan.files_total), (1, 4));
+    assert!(plan.files.is_empty());
+
+    let file = &all.files[0];
+    assert_eq!((file.rows, file.sort_order_id), (31, Some(1)));
+    assert_eq!(file.value_counts[&2], 31);
+    assert_eq!(file.lower_bounds[&1], Literal::Date(NEW_YEAR_2015));
+    assert_eq!(file.upper_bounds[&1], Literal::Date(NEW_YEAR_2015 + 30));
+    assert!(table.check().await.unwrap().is_sound());
+}
+
+#[tokio::test]
+async fn a_second_opener_sees_the_same_table() {
+    let home = Home::new().await;
+    let table = home.warehouse.create_table(&ident("report"), report_spec()).await.unwrap();
+    append(&table, report_rows(NEW_YEAR_2015, 10)).await;
+    append(&table, report_rows(NEW_YEAR_2015 + 100, 5)).await;
+    let other = home.reopen().await.table(&ident("report")).await.unwrap();
+    let plan = other.plan_scan(&Predicate::always()).await.unwrap();
+    assert_eq!((plan.rows(), plan.manifests_total), (15, 2));
+    assert_eq!(other.snapshots().len(), 2);
+    let summary = other.current_snapshot().unwrap().summary;
+    for (key, value) in [("added-records", "5"), ("total-records", "15"), ("engine-name", "stoa")] {
+        assert_eq!(summary[key], value, "{key}");
+    }
+}
+
+#[tokio::test]
+async fn a_staged_table_appears_with_its_rows() {
+    let home = Home::new().await;
+    let staged = home.warehouse.stage_table(&ident("ctas"), report_spec()).await.unwrap();
+    let mut writer = staged.writer(WriteOptions::default()).unwrap();
+    writer.write(report_rows(NEW_YEAR_2015, 10)).await.unwrap();
+    assert_eq!(home.warehouse.table(&ident("ctas")).await.unwrap_err().sqlstate(), "42P01");
+    let table = writer.commit().await.unwrap().table;
+    assert_eq!(table.row_count(), Some(10));
+    assert!(table.check().await.unwrap().is_sound());
+    let taken = home.warehouse.stage_table(&ident("ctas"), report_spec()).await.unwrap_err();
+    assert_eq!(taken.sqlstate(), "42P07");
+}
+
+#[tokio::test]
+async fn columns_change_by_field_id() {
+    let home = Home::new().await;
+    let schema = Arc::new(Schema::new(vec![
+        Field::new("a", DataType::Int32, false),
+        Field::new("b", DataType::Utf8, true),
+    ]));
+    let table = home.warehouse.create_table(&ident("t"), TableSpec::new(schema)).await.unwrap();
+    let changed = table
+        .alter(vec![
+            TableChange::AddColumn {
+                field: Field::new("c", DataType::Float64, true),
+                position: ColumnPosition::First,
+            },
+            TableChange::RenameColumn { from: "b".into(), to: "text".into() },
+            TableChange::ChangeType { column: "a".into(), data_type: DataType::Int64 },
+            TableChange::SetNullable("a".into()),
+            TableChange::SetColumnComment { column: "a".into(), comment: Some("number".into()) },
+            TableChange::SetSortOrder(vec![SortTerm::ascending("a")]),
+            TableChange::SetProperties(BTreeMap::from([("k".into(), "v".into())])),
+        ])
+        .await
+        .unwrap();
+    let fields: Vec<_> = changed
+        .schema()
+        .fields()
+        .iter()
+        .map(|f| (f.name().clone(), f.metadata()[stoa_table::FIELD_ID_KEY].clone()))
+        .collect();
+    let expected = [("c", "3"), ("a", "1"), ("text", "2")];
+    assert_eq!(fields, expected.map(|(name, id)| (name.to_owned(), id.to_owned())));
+    assert_eq!(changed.schema().field(1).data_type(), &DataType::Int64);
+    assert!(changed.schema().field(1).is_nullable());
+    assert_eq!(changed.property("k"), Some("v"));
+    assert_eq!(changed.sort_terms(), [SortTerm::ascending("a")]);
+
+    let dropped = changed.alter(vec![TableChange::DropColumn("text".into())]).await.unwrap();
+    let again = dropped
+        .alter(vec![TableChange::AddColumn {
+            field: Field::new("text", DataType::Utf8, true),
+            position: ColumnPosition::After("c".into()),
+        }])
+        .await
+        .unwrap();
+    let text = again.schema().field(1).clone();
+    assert_eq!(text.metadata()[stoa_table::FIELD_ID_KEY], "4");
+
+    let code = async |change| again.alter(vec![change]).await.unwrap_err().sqlstate();
+    assert_eq!(code(TableChange::DropColumn("x".into())).await, "42703");
+    assert_eq!(code(TableChange::DropColumn("a".into())).await, "2BP01");
+    let rename = TableChange::RenameColumn { from: "a".into(), to: "c".into() };
+    assert_eq!(code(rename).await, "42701");
+    let narrow = TableChange::ChangeType { column: "a".into(), data_type: DataType::Int32 };
+    assert_eq!(code(narrow).await, "42804");
+}
+
+#[tokio::test]
+async fn renamed_tables_keep_their_files_and_names_can_be_used_again() {
+    let home = Home::new().await;
+    let first = home.warehouse.create_table(&ident("t"), report_spec()).await.unwrap();
+    append(&first, report_rows(NEW_YEAR_2015, 10)).await;
+    home.warehouse.rename_table(&ident("t"), &ident("old")).await.unwrap();
+    let second = home.warehouse.create_table(&ident("t"), report_spec()).await.unwrap();
+    assert_ne!(first.location(), second.location());
+    append(&second, report_rows(NEW_YEAR_2015, 3)).await;
+    let old = home.warehouse.table(&ident("old")).await.unwrap();
+    assert_eq!(old.row_count(), Some(10));
+    assert!(old.check().await.unwrap().orphans.is_empty());
+    home.warehouse.drop_table(&ident("old"), true).await.unwrap();
+    let plan = second.reload().await.unwrap().plan_scan(&Predicate::always()).await.unwrap();
+    assert_eq!(plan.rows(), 3);
+    assert!(second.check().await.unwrap().is_sound());
+    home.warehouse.drop_table(&ident("t"), false).await.unwrap();
+    home.warehouse.drop_namespace("public").await.unwrap();
+}
+
+#[tokio::test]
+async fn rows_that_do_not_fit_are_refused() {
+    let home = Home::new().await;
+    let schema = Arc::new(Schema::new(vec![Field::new("a", DataType::Int32, false)]));
+    let table = home.warehouse.create_table(&ident("t"), TableSpec::new(schema)).await.unwrap();
+    let rows = |values: Vec<Option<i64>>| {
+        let array: ArrayRef = Arc::new(Int64Array::from(values));
+        RecordBatch::try_from_iter_with_nullable([("a", array, true)]).unwrap()
+    };
+    let code = async |batch| {
+        let mut writer = table.writer(WriteOptions::default()).unwrap();
+        writer.write(batch).await.unwrap_err().sqlstate()
+    };
+    assert_eq!(code(rows(vec![Some(1), None])).await, "23502");
+    assert_eq!(code(rows(vec![Some(1 << 40)])).await, "22003");
+    let loaded = append(&table, rows(vec![Some(7)])).await;
+    assert_eq!(loaded.row_count(), Some(1));
+}
+
+#[tokio::test]
+async fn specifications_that_cannot_be_say_why() {
+    let home = Home::new().await;
+    let code = async |change: &dyn Fn(&mut TableSpec)| {
+        let mut spec = report_spec();
+        change(&mut spec);
+        home.warehouse.create_table(&ident("t"), spec).await.unwrap_err().sqlstate()
+    };
+    let by = |column: &str, transform| vec![PartitionTerm::new(column, transform)];
+    assert_eq!(code(&|s| s.partition_by = by("nothing", Transform::Day)).await, "42703");
+    assert_eq!(code(&|s| s.partition_by = by("account", Transform::Day)).await, "42P17");
+    assert_eq!(code(&|s| s.partition_by = by("account", Transform::Bucket(0))).await, "42P17");
+    let property = |key: &str, value: &str| BTreeMap::from([(key.to_owned(), value.to_owned())]);
+    for (key, value) in [
+        ("write.orc.compression-codec", "rar"),
+        ("write.target-file-size-bytes", "-1"),
+        ("write.orc.bloom.filter.columns", "nothing"),
+        ("stoa.orc.row-index-stride", "many"),
+    ] {
+        assert_eq!(code(&|s| s.properties = property(key, value)).await, "22023", "{key}");
+    }
+    let parquet = property("write.format.default", "parquet");
+    assert_eq!(code(&|s| s.properties = parquet.clone()).await, "0A000");
+}
