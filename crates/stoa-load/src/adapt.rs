@@ -1,0 +1,289 @@
+//! Batches of a file that has a schema of its own (Parquet, ORC, Arrow) to the target schema.
+//!
+//! Columns match by name, exactly or else whatever the case. Values are cast only where nothing
+//! can be lost in silence: a cast that would cut, round to whole numbers or overflow is refused,
+//! for the type or for the value.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_cast::{CastOptions, can_cast_types, cast_with_options};
+use arrow_schema::{DataType, Schema, SchemaRef, TimeUnit};
+use stoa_error::{Error, Result};
+
+use crate::bad_value::{BadValue, quoted};
+use crate::column::Column;
+use crate::convert::Conversions;
+use crate::type_name::sql_name;
+use crate::{ColumnPolicy, Format, LoadOptions};
+
+/// Turns batches of one file's schema into the target's.
+pub(crate) struct Adapter {
+    name: String,
+    target: SchemaRef,
+    /// For each target column the file's, or `None` for NULL.
+    sources: Vec<Option<usize>>,
+    conversions: Conversions,
+    rows_before: u64,
+}
+
+impl Adapter {
+    /// # Errors
+    /// Columns are missing or too many, or a type cannot become the target's.
+    pub fn new(
+        name: &str,
+        file: &Schema,
+        target: SchemaRef,
+        options: &LoadOptions,
+    ) -> Result<Self> {
+        let sources: Vec<Option<usize>> =
+            target.fields().iter().map(|field| position(file, field.name())).collect();
+        check_columns(name, file, &target, &sources, options)?;
+        for (field, source) in target.fields().iter().zip(&sources) {
+            let Some(source) = source.and_then(|at| file.fields().get(at)) else {
+                continue;
+            };
+            if !may_cast(source.data_type(), field.data_type()) {
+                return Err(Error::invalid(format!(
+                    "{name}, column \"{}\": {} does not become {} without loss",
+                    field.name(),
+                    sql_name(source.data_type()),
+                    sql_name(field.data_type())
+                ))
+                .with_sqlstate("42804")
+                .with_hint("change the table's column, or load into a table of its own and INSERT … SELECT with a CAST"));
+            }
+        }
+        // Text in these files means what it says: no empty text is NULL.
+        let conversions = Conversions::new(options, Format::Ndjson)?;
+        Ok(Self { name: name.to_owned(), target, sources, conversions, rows_before: 0 })
+    }
+
+    /// One batch, cast.
+    pub fn adapt(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let mut arrays = Vec::with_capacity(self.sources.len());
+        for (column, source) in self.sources.iter().enumerate() {
+            let field = self.target.field(column);
+            let array = match source {
+                None => new_null_array(field.data_type(), batch.num_rows()),
+                Some(at) => self.cast(column, batch.column(*at))?,
+            };
+            if !field.is_nullable() && array.logical_null_count() > 0 {
+                let row = (0..array.len()).find(|&row| array.is_null(row)).unwrap_or(0);
+                return Err(BadValue::null().into_error(&self.place(column, row)));
+            }
+            arrays.push(array);
+        }
+        self.rows_before += batch.num_rows() as u64;
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        RecordBatch::try_new_with_options(self.target.clone(), arrays, &options).map_err(|e| {
+            Error::internal(format!("{}: cannot build a batch", self.name)).with_source(e)
+        })
+    }
+
+    fn cast(&self, column: usize, array: &ArrayRef) -> Result<ArrayRef> {
+        let to = self.target.field(column).data_type();
+        if array.data_type() == to {
+            return Ok(array.clone());
+        }
+        let cast = |array: &ArrayRef, to: &DataType, safe| {
+            let options = CastOptions { safe, ..CastOptions::default() };
+            cast_with_options(array, to, &options).map_err(|e| {
+                Error::invalid(format!(
+                    "{}, column \"{}\": cannot be cast to {}",
+                    self.name,
+                    self.target.field(column).name(),
+                    sql_name(to)
+                ))
+                .with_sqlstate("42804")
+                .with_source(e)
+            })
+        };
+        let array = match array.data_type() {
+            DataType::Dictionary(_, values) => cast(array, values, true)?,
+            _ => array.clone(),
+        };
+        if is_text(array.data_type()) && !is_text(to) {
+            return self.parse(column, &cast(&array, &DataType::LargeUtf8, true)?);
+        }
+        let done = cast(&array, to, true)?;
+        if done.logical_null_count() == array.logical_null_count() {
+            return Ok(done);
+        }
+        let row =
+            (0..array.len()).find(|&row| done.is_null(row) && array.is_valid(row)).unwrap_or(0);
+        let bad = BadValue::out_of_range(shown(&array, row).as_bytes(), &sql_name(to));
+        Err(bad.into_error(&self.place(column, row)))
+    }
+
+    /// Text through the same parsers as text files.
+    fn parse(&self, column: usize, array: &ArrayRef) -> Result<ArrayRef> {
+        let texts = array
+            .as_any()
+            .downcast_ref::<arrow_array::LargeStringArray>()
+            .ok_or_else(|| Error::internal("text did not become text"))?;
+        let mut parsed = Column::new(&self.target.fields()[column], texts.len())?;
+        for (row, text) in texts.iter().enumerate() {
+            let outcome = match text {
+                Some(text) => parsed.append_text(text.trim().as_bytes(), &self.conversions),
+                None => parsed.append_null(),
+            };
+            outcome.map_err(|bad| bad.into_error(&self.place(column, row)))?;
+        }
+        parsed.finish()
+    }
+
+    fn place(&self, column: usize, row: usize) -> String {
+        let row = self.rows_before + row as u64 + 1;
+        format!("{} row {row}, column \"{}\"", self.name, self.target.field(column).name())
+    }
+}
+
+fn shown(array: &ArrayRef, row: usize) -> String {
+    ArrayFormatter::try_new(array.as_ref(), &FormatOptions::default())
+        .map(|formatter| formatter.value(row).to_string())
+        .unwrap_or_default()
+}
+
+fn position(schema: &Schema, name: &str) -> Option<usize> {
+    let fields = schema.fields();
+    fields
+        .iter()
+        .position(|field| field.name() == name)
+        .or_else(|| fields.iter().position(|field| field.name().eq_ignore_ascii_case(name)))
+}
+
+fn check_columns(
+    name: &str,
+    file: &Schema,
+    target: &SchemaRef,
+    sources: &[Option<usize>],
+    options: &LoadOptions,
+) -> Result<()> {
+    let list = |names: &[&str]| {
+        names.iter().map(|name| quoted(name.as_bytes())).collect::<Vec<_>>().join(", ")
+    };
+    let missing: Vec<&str> = target
+        .fields()
+        .iter()
+        .zip(sources)
+        .filter(|(field, source)| {
+            source.is_none()
+                && (options.missing_columns == ColumnPolicy::Error || !field.is_nullable())
+        })
+        .map(|(field, _)| field.name().as_str())
+        .collect();
+    if !missing.is_empty() {
+        return Err(Error::invalid(format!("{name}: the file has no column {}", list(&missing)))
+            .with_sqlstate("42703")
+            .with_hint(
+                "set the option missing_columns to null to fill nullable columns with NULL",
+            ));
+    }
+    let extra: Vec<&str> = file
+        .fields()
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| !sources.contains(&Some(*at)))
+        .map(|(_, field)| field.name().as_str())
+        .collect();
+    if !extra.is_empty() && options.extra_columns == ColumnPolicy::Error {
+        return Err(Error::invalid(format!("{name}: the table has no column {}", list(&extra)))
+            .with_sqlstate("42703")
+            .with_hint("set the option extra_columns to ignore"));
+    }
+    Ok(())
+}
+
+fn is_text(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+}
+
+fn is_binary(data_type: &DataType) -> bool {
+    matches!(
+        data_type,
+        DataType::Binary
+            | DataType::LargeBinary
+            | DataType::BinaryView
+            | DataType::FixedSizeBinary(_)
+    )
+}
+
+/// Whether values of `from` become `to` without silent loss, if they are in range.
+fn may_cast(from: &DataType, to: &DataType) -> bool {
+    use DataType as T;
+    if from == to {
+        return true;
+    }
+    match (from, to) {
+        (T::Null, _) => true,
+        (T::Dictionary(_, values), to) => may_cast(values, to),
+        (from, to) if is_text(from) => !to.is_nested() || is_text(to),
+        (from, to) if is_binary(from) => is_binary(to),
+        (from, to) if from.is_integer() && (to.is_integer() || to.is_floating()) => true,
+        (from, T::Decimal128(..)) if from.is_integer() => true,
+        (T::Float16 | T::Float32, T::Float32 | T::Float64) => true,
+        (T::Decimal128(_, from) | T::Decimal256(_, from), T::Decimal128(_, to)) => from <= to,
+        (T::Decimal32(_, from) | T::Decimal64(_, from), T::Decimal128(_, to)) => from <= to,
+        (T::Date32 | T::Date64, T::Date32) => true,
+        (T::Date32, T::Timestamp(..)) => true,
+        // Finer units are cut to the column's, as in text files.
+        (T::Timestamp(..), T::Timestamp(..)) => true,
+        (T::Time32(_) | T::Time64(_), T::Time32(_) | T::Time64(_)) => true,
+        (T::Int64, T::Time64(TimeUnit::Microsecond)) => false,
+        (from, to) if is_text(to) => {
+            !from.is_nested() && !is_binary(from) && can_cast_types(from, to)
+        }
+        (
+            T::List(from) | T::LargeList(from) | T::ListView(from) | T::FixedSizeList(from, _),
+            T::List(to) | T::LargeList(to),
+        ) => may_cast(from.data_type(), to.data_type()),
+        (T::Map(from, _), T::Map(to, _)) => may_cast(from.data_type(), to.data_type()),
+        (T::Struct(from), T::Struct(to)) => {
+            from.len() == to.len()
+                && from.iter().zip(to).all(|(from, to)| may_cast(from.data_type(), to.data_type()))
+        }
+        _ => false,
+    }
+}
+
+/// The schema a table for files of `schema` gets: all columns nullable, no dictionaries or views,
+/// units and widths that Iceberg knows.
+pub(crate) fn table_schema(schema: &Schema) -> SchemaRef {
+    let fields: Vec<_> = schema
+        .fields()
+        .iter()
+        .map(|field| arrow_schema::Field::new(field.name(), table_type(field.data_type()), true))
+        .collect();
+    Arc::new(Schema::new(fields))
+}
+
+fn table_type(data_type: &DataType) -> DataType {
+    use DataType as T;
+    let inner = |field: &arrow_schema::FieldRef| {
+        Arc::new(arrow_schema::Field::new(field.name(), table_type(field.data_type()), true))
+    };
+    match data_type {
+        T::Dictionary(_, values) => table_type(values),
+        T::Int8 | T::Int16 | T::UInt8 | T::UInt16 => T::Int32,
+        T::UInt32 => T::Int64,
+        T::UInt64 => T::Decimal128(20, 0),
+        T::Float16 => T::Float32,
+        T::LargeUtf8 | T::Utf8View | T::Null => T::Utf8,
+        T::LargeBinary | T::BinaryView => T::Binary,
+        T::Date64 => T::Date32,
+        T::Timestamp(_, zone) => {
+            T::Timestamp(TimeUnit::Microsecond, zone.as_ref().map(|_| "+00:00".into()))
+        }
+        T::Time32(_) | T::Time64(_) => T::Time64(TimeUnit::Microsecond),
+        T::Decimal32(precision, scale) | T::Decimal64(precision, scale) => {
+            T::Decimal128(*precision, *scale)
+        }
+        T::List(item) | T::LargeList(item) | T::ListView(item) | T::FixedSizeList(item, _) => {
+            T::List(inner(item))
+        }
+        T::Struct(fields) => T::Struct(fields.iter().map(inner).collect()),
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,182 @@
+//! All inputs, one after the other, as batches of one schema.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_schema::SchemaRef;
+use stoa_error::{Error, Result};
+
+use crate::arrow_ipc::IpcFile;
+use crate::column::Column;
+use crate::delimited::{DelimitedReader, Records};
+use crate::ndjson::NdjsonReader;
+use crate::parquet_file::ParquetFile;
+use crate::rejects::Rejects;
+use crate::{Format, Input, LoadOptions, Progress, format};
+
+/// Text bytes after which a batch is handed out even if it has fewer rows than asked for: wide
+/// rows must not fill memory, and the offsets of a text column have 31 bits.
+pub(crate) const BATCH_BYTES: usize = 32 << 20;
+
+/// One opened file.
+pub(crate) trait FileBatches: Send {
+    /// The next batch of the target schema, `None` at the end.
+    fn next_batch(&mut self, rejects: &mut Rejects) -> Result<Option<RecordBatch>>;
+}
+
+/// Batches of all inputs in order; ends after the first error.
+pub struct BatchReader {
+    waiting: VecDeque<Input>,
+    current: Option<Box<dyn FileBatches>>,
+    target: SchemaRef,
+    options: Arc<LoadOptions>,
+    rejects: Rejects,
+    progress: Arc<Progress>,
+    /// Bytes of the files before the current one and of it, where all are known.
+    bytes_done: u64,
+    finished: bool,
+}
+
+/// Opens `inputs` to be read as batches of `target`.
+///
+/// Files are opened when their turn comes; that they exist is seen now.
+///
+/// # Errors
+/// `NotFound` for a missing file, `Invalid` for options that contradict each other or a format
+/// that cannot be told.
+pub fn open(inputs: Vec<Input>, target: SchemaRef, options: LoadOptions) -> Result<BatchReader> {
+    let progress = Arc::new(Progress::default());
+    for input in &inputs {
+        progress.add_total(input.total_bytes()?.unwrap_or(0));
+        format::detect(&input.name(), input.path(), options.format, options.compression)?;
+    }
+    Ok(BatchReader {
+        waiting: inputs.into(),
+        current: None,
+        target,
+        rejects: Rejects::new(&options, progress.clone())?,
+        options: Arc::new(options),
+        progress,
+        bytes_done: 0,
+        finished: false,
+    })
+}
+
+impl BatchReader {
+    /// The schema of all batches.
+    pub fn schema(&self) -> SchemaRef {
+        self.target.clone()
+    }
+
+    /// The counters, which live on while batches are read elsewhere.
+    pub fn progress(&self) -> Arc<Progress> {
+        self.progress.clone()
+    }
+
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            if self.current.is_none() {
+                let Some(input) = self.waiting.pop_front() else {
+                    self.rejects.finish()?;
+                    return Ok(None);
+                };
+                self.current = Some(self.open_file(input)?);
+            }
+            let Some(file) = &mut self.current else {
+                continue;
+            };
+            if let Some(batch) = file.next_batch(&mut self.rejects)? {
+                self.progress.add_rows(batch.num_rows() as u64);
+                return Ok(Some(batch));
+            }
+            self.current = None;
+            self.progress.set_read(self.progress.bytes_read().max(self.bytes_done));
+        }
+    }
+
+    fn open_file(&mut self, input: Input) -> Result<Box<dyn FileBatches>> {
+        let (name, options) = (input.name(), &self.options);
+        let (format, compression) =
+            format::detect(&name, input.path(), options.format, options.compression)?;
+        let before = self.bytes_done;
+        let bytes = input.total_bytes()?.unwrap_or(0);
+        self.bytes_done += bytes;
+        let target = self.target.clone();
+        if format.is_text() {
+            let reader = input.into_reader(compression, self.progress.clone())?;
+            if format == Format::Ndjson {
+                let file = NdjsonReader::new(name, reader, target, options.clone())?;
+                return Ok(Box::new(file));
+            }
+            let records = Records::new(name, reader, options, format)?;
+            let file = DelimitedReader::new(records, format, target, options.clone())?;
+            return Ok(Box::new(file));
+        }
+        let Some(path) = input.path() else {
+            return Err(Error::unsupported(format!("{name}: {} from a stream", format.name()))
+                .with_hint("these files are read from their end; load it as a file"));
+        };
+        let share = FileShare { progress: self.progress.clone(), before, bytes };
+        Ok(match format {
+            Format::Parquet => Box::new(ParquetFile::open(path, target, options, share)?),
+            Format::Arrow => Box::new(IpcFile::open(path, target, options, share)?),
+            _ => return Err(Error::unsupported(format!("{name}: {} files", format.name()))),
+        })
+    }
+}
+
+impl Iterator for BatchReader {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.finished {
+            return None;
+        }
+        let next = self.next_batch();
+        if !matches!(next, Ok(Some(_))) {
+            self.finished = true;
+        }
+        if next.is_err() {
+            // What was rejected so far helps to see what is wrong; the first error counts.
+            let _ = self.rejects.finish();
+        }
+        next.transpose()
+    }
+}
+
+/// What a file that is not read front to back adds to the progress.
+pub(crate) struct FileShare {
+    progress: Arc<Progress>,
+    before: u64,
+    bytes: u64,
+}
+
+impl FileShare {
+    /// Says that `done` of `total` (rows, batches) are read.
+    pub fn advance(&self, done: u64, total: u64) {
+        let share = u128::from(self.bytes) * u128::from(done.min(total)) / u128::from(total.max(1));
+        self.progress.set_read(self.before + share as u64);
+    }
+
+    /// Says that `bytes` of the file are read.
+    pub fn advance_to(&self, bytes: u64) {
+        self.progress.set_read(self.before + bytes.min(self.bytes));
+    }
+}
+
+/// The batch of what is in `columns`, or `None` if nothing is.
+pub(crate) fn finish_batch(
+    target: &SchemaRef,
+    columns: &mut [Column],
+    rows: usize,
+) -> Result<Option<RecordBatch>> {
+    if rows == 0 {
+        return Ok(None);
+    }
+    let arrays = columns.iter_mut().map(Column::finish).collect::<Result<Vec<_>>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    RecordBatch::try_new_with_options(target.clone(), arrays, &options)
+        .map(Some)
+        .map_err(|e| Error::internal("cannot build a batch of the loaded rows").with_source(e))
+}

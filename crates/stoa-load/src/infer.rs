@@ -1,0 +1,184 @@
+//! A schema for files whose table does not exist yet.
+
+mod guess;
+
+use std::path::PathBuf;
+
+use arrow_schema::{DataType, SchemaRef};
+use serde_json::value::RawValue;
+use stoa_error::{Error, Result};
+
+use crate::adapt;
+use crate::convert::Conversions;
+use crate::delimited::Records;
+use crate::header::{clean_names, no_names, schema_of};
+use crate::input::Input;
+use crate::ndjson::{for_each_member, line_options, not_an_object};
+use crate::progress::Progress;
+use crate::{Format, LoadOptions, arrow_ipc, format, parquet_file};
+use guess::Guess;
+
+/// Columns in the order they were met, each with the narrowest type that holds what was seen.
+type Guesses = Vec<(String, Guess)>;
+
+/// Proposes a schema for a table that `inputs` can be loaded into.
+///
+/// Text files are sampled ([`LoadOptions::sample_rows`] rows of each); the others say what they
+/// hold. Types are boolean, bigint, double, date, timestamp, timestamptz and text; numbers with
+/// leading zeros are text, as are columns without any value. All columns are nullable. A later
+/// line that does not fit is an error of the load.
+///
+/// # Errors
+/// A file cannot be read; a sampled line is damaged (unless `max_errors` bears it); the files'
+/// own schemas contradict each other.
+pub fn infer_schema(inputs: &[PathBuf], options: &LoadOptions) -> Result<SchemaRef> {
+    if inputs.is_empty() {
+        return Err(Error::invalid("no file to take a schema from"));
+    }
+    let mut guesses: Guesses = Vec::new();
+    let mut declared: Option<SchemaRef> = None;
+    for path in inputs {
+        let input = Input::Path(path.clone());
+        let name = input.name();
+        input.total_bytes()?;
+        let (format, compression) =
+            format::detect(&name, Some(path), options.format, options.compression)?;
+        let schema = match format {
+            Format::Parquet => parquet_file::schema(path)?,
+            Format::Arrow => arrow_ipc::schema(path)?,
+            Format::Orc => return Err(Error::unsupported(format!("{name}: ORC files"))),
+            Format::Ndjson => {
+                let reader = input.into_reader(compression, Progress::default().into())?;
+                let records = Records::new(name, reader, &line_options(options), Format::Csv)?;
+                merge(&mut guesses, ndjson(records, options)?);
+                continue;
+            }
+            Format::Csv | Format::Tsv | Format::PgText => {
+                let reader = input.into_reader(compression, Progress::default().into())?;
+                let records = Records::new(name, reader, options, format)?;
+                merge(&mut guesses, delimited(records, format, options)?);
+                continue;
+            }
+        };
+        let schema = adapt::table_schema(&schema);
+        match &declared {
+            None => declared = Some(schema),
+            Some(first) if *first == schema => {}
+            Some(_) => {
+                return Err(Error::invalid(format!(
+                    "{name} has other columns or types than {}",
+                    inputs.first().map(|path| path.display().to_string()).unwrap_or_default()
+                ))
+                .with_sqlstate("42804")
+                .with_hint("create the table with the columns wanted, then load into it"));
+            }
+        }
+    }
+    match (declared, guesses.is_empty()) {
+        (Some(schema), true) => Ok(schema),
+        (Some(_), false) => Err(Error::invalid("text files and files with a schema of their own cannot be mixed when the table is created from them")
+            .with_hint("create the table with the columns wanted, then load into it")),
+        (None, true) => Err(Error::invalid("the files have no columns")
+            .with_hint("they are empty; create the table with the columns wanted")),
+        (None, false) => {
+            Ok(schema_of(guesses.into_iter().map(|(n, guess)| (n, guess.data_type())).collect()))
+        }
+    }
+}
+
+fn merge(all: &mut Guesses, one: Guesses) {
+    for (name, guess) in one {
+        match all.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, known)) => *known = std::mem::take(known).merge(guess),
+            None => all.push((name, guess)),
+        }
+    }
+}
+
+fn delimited(mut records: Records, format: Format, options: &LoadOptions) -> Result<Guesses> {
+    let conversions = Conversions::new(options, format)?;
+    let mut names: Option<Vec<Option<String>>> = None;
+    if options.header_of(format) {
+        let name = records.name.clone();
+        let Some(mut row) = records.next()? else {
+            return Err(Error::invalid(format!("{name} is empty"))
+                .with_hint("there is no header in it to name columns by"));
+        };
+        let place = row.place();
+        if let Some(defect) = row.defect.take() {
+            return Err(defect.into_error(&place));
+        }
+        let texts = row.texts();
+        if texts.iter().all(String::is_empty) && options.columns.is_empty() {
+            return Err(no_names(&place));
+        }
+        names = Some(clean_names(&texts).into_iter().map(Some).collect());
+    }
+    if !options.columns.is_empty() {
+        names = Some(options.columns.clone());
+    }
+    let mut guesses: Vec<Guess> = Vec::new();
+    let mut seen = 0;
+    let mut errors = 0;
+    while seen < options.sample_rows {
+        let Some(mut row) = records.next()? else {
+            break;
+        };
+        let expected = names.as_ref().map_or(row.len(), Vec::len);
+        if expected > 1 && row.is_blank() {
+            continue;
+        }
+        let names = names.get_or_insert_with(|| {
+            clean_names(&vec![String::new(); expected]).into_iter().map(Some).collect()
+        });
+        let bad = row
+            .defect
+            .take()
+            .or_else(|| (row.len() != names.len()).then(|| row.wrong_count(names.len())));
+        if let Some(bad) = bad {
+            errors += 1;
+            if errors > options.max_errors {
+                return Err(bad.into_error(&row.place()));
+            }
+            continue;
+        }
+        guesses.resize(names.len(), Guess::Unknown);
+        for (at, guess) in guesses.iter_mut().enumerate() {
+            let (text, quoted) = row.field(at);
+            *guess = std::mem::take(guess).merge(Guess::of_field(text, quoted, &conversions));
+        }
+        seen += 1;
+    }
+    let names = names.unwrap_or_default();
+    guesses.resize(names.len(), Guess::Unknown);
+    Ok(names.into_iter().zip(guesses).filter_map(|(name, guess)| Some((name?, guess))).collect())
+}
+
+fn ndjson(mut records: Records, options: &LoadOptions) -> Result<Guesses> {
+    let conversions = Conversions::new(options, Format::Ndjson)?;
+    let mut guesses: Guesses = Vec::new();
+    let mut errors = 0;
+    for _ in 0..options.sample_rows {
+        let Some(row) = records.next()? else {
+            break;
+        };
+        let text = String::from_utf8_lossy(row.raw.trim_ascii()).into_owned();
+        let mut line: Vec<(String, Guess)> = Vec::new();
+        let parsed = for_each_member(&text, |key, raw: &RawValue| {
+            line.push((key.into_owned(), Guess::of_json(raw.get(), &conversions)));
+        });
+        match parsed {
+            Ok(()) => merge(&mut guesses, line),
+            Err(e) => {
+                errors += 1;
+                if errors > options.max_errors {
+                    return Err(not_an_object(&text, &e).into_error(&row.place()));
+                }
+            }
+        }
+    }
+    Ok(guesses)
+}
+
+/// The type of a column nobody could say more about.
+pub(crate) const FALLBACK: DataType = DataType::Utf8;
