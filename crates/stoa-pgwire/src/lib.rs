@@ -1,1 +1,39 @@
-//! Placeholder.
+//! The PostgreSQL protocol, version 3.0, over the engine's sessions.
+//!
+//! In: TCP connections. Out: rows, completions and errors as PostgreSQL's clients and drivers
+//! expect them: simple and extended protocol, text and binary values, portals fetched in parts,
+//! SQL cursors, COPY in both directions, cancel requests, ordered shutdown.
+//!
+//! **Invariants:**
+//! - Whatever bytes a client sends, the answer is a message or the end of its connection.
+//! - Memory per connection is bounded, and rows are encoded as they come: a slow client slows its
+//!   query down.
+//! - Each statement commits by itself. `BEGIN`, `COMMIT`, `ROLLBACK` and savepoints are accepted
+//!   and tracked, since drivers send them; a write in a block and a `ROLLBACK` after it are
+//!   answered with a WARNING.
+//!
+//! Why the messages are read and written here instead of by the crate `pgwire`: its decoders
+//! panic on truncated messages, its loop cannot suspend a portal's stream or notice a client that
+//! leaves while a query runs, and rows encoded straight from Arrow arrays cost a fraction.
+//!
+//! Not here: SQL, planning, `pg_catalog` (`stoa-query`); users, passwords and TLS, which do not
+//! exist yet: the binary lets this crate listen on loopback only.
+
+mod cancel;
+mod command;
+mod connection;
+mod copy;
+mod encode;
+mod execute;
+mod extended;
+mod portal;
+mod server;
+mod settings;
+mod simple;
+mod startup;
+mod statement;
+mod transaction;
+mod types;
+mod wire;
+
+pub use server::{ServeOptions, serve, serve_with};

@@ -1,0 +1,321 @@
+//! Statements that only this protocol knows: cursors, and prepared statements by name.
+//!
+//! In: a statement's text. Out: a [`Command`], or `None` for what the engine parses.
+
+use stoa_error::{Error, Result};
+
+/// A statement about cursors or prepared statements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Command {
+    /// `DECLARE name … CURSOR [WITH HOLD] FOR query`
+    Declare { name: String, hold: bool, binary: bool, query: String },
+    /// `FETCH [count] [FROM] name`, `MOVE` likewise.
+    Fetch { name: String, count: usize, discard: bool },
+    /// `CLOSE name`; `None` = all.
+    Close { name: Option<String> },
+    /// `PREPARE name [(types)] AS statement`
+    Prepare { name: String, types: Vec<String>, statement: String },
+    /// `EXECUTE name [(arguments)]`; the arguments' text.
+    Execute { name: String, arguments: String },
+    /// `DEALLOCATE name`; `None` = all.
+    Deallocate { name: Option<String> },
+    /// `DISCARD ALL`
+    DiscardAll,
+}
+
+impl Command {
+    /// Reads a statement.
+    ///
+    /// # Errors
+    /// It begins like one of these, but goes on otherwise (42601).
+    pub(crate) fn parse(text: &str) -> Result<Option<Self>> {
+        let mut words = Words::new(text);
+        let word = words.keyword();
+        let command = match word.as_str() {
+            "DECLARE" => declare(&mut words),
+            "FETCH" => fetch(&mut words, false),
+            "MOVE" => fetch(&mut words, true),
+            "CLOSE" => name_or_all(&mut words).map(|name| Self::Close { name }),
+            "PREPARE" => prepare(&mut words),
+            "EXECUTE" => execute(&mut words),
+            "DEALLOCATE" => {
+                words.accept("PREPARE");
+                name_or_all(&mut words).map(|name| Self::Deallocate { name })
+            }
+            "DISCARD" if words.accept("ALL") => Some(Self::DiscardAll),
+            _ => return Ok(None),
+        };
+        match command {
+            Some(command) => Ok(Some(command)),
+            None => Err(Error::invalid(format!("syntax error in {word}"))
+                .with_sqlstate("42601")
+                .with_position(words.position())
+                .with_hint(usage(&word))),
+        }
+    }
+}
+
+fn usage(word: &str) -> &'static str {
+    match word {
+        "DECLARE" => "DECLARE name CURSOR [WITH HOLD] FOR query",
+        "FETCH" | "MOVE" => "FETCH [NEXT | n | ALL | FORWARD n | FORWARD ALL] [FROM] name; cursors only go forward",
+        "CLOSE" => "CLOSE name | ALL",
+        "PREPARE" => "PREPARE name [(type, …)] AS statement",
+        "EXECUTE" => "EXECUTE name [(value, …)]",
+        "DEALLOCATE" => "DEALLOCATE [PREPARE] name | ALL",
+        _ => "DISCARD ALL",
+    }
+}
+
+fn declare(words: &mut Words<'_>) -> Option<Command> {
+    let name = words.name()?;
+    let mut binary = false;
+    loop {
+        match words.keyword().as_str() {
+            "BINARY" => binary = true,
+            "INSENSITIVE" | "ASENSITIVE" | "NO" | "SCROLL" => {}
+            "CURSOR" => break,
+            _ => return None,
+        }
+    }
+    let mut hold = false;
+    loop {
+        match words.keyword().as_str() {
+            "WITH" => hold = words.accept("HOLD").then_some(true)?,
+            "WITHOUT" => words.accept("HOLD").then_some(())?,
+            "FOR" => break,
+            _ => return None,
+        }
+    }
+    let query = words.rest().trim();
+    (!query.is_empty()).then(|| Command::Declare { name, hold, binary, query: query.to_owned() })
+}
+
+fn fetch(words: &mut Words<'_>, discard: bool) -> Option<Command> {
+    let before = words.at;
+    let count = match words.keyword().as_str() {
+        "NEXT" => 1,
+        "ALL" => usize::MAX,
+        "FORWARD" => words.count().unwrap_or(1),
+        "PRIOR" | "FIRST" | "LAST" | "ABSOLUTE" | "RELATIVE" | "BACKWARD" => return None,
+        _ => {
+            words.at = before;
+            words.count().unwrap_or(1)
+        }
+    };
+    if !words.accept("FROM") {
+        words.accept("IN");
+    }
+    let name = words.name()?;
+    words.is_at_end().then_some(Command::Fetch { name, count, discard })
+}
+
+fn name_or_all(words: &mut Words<'_>) -> Option<Option<String>> {
+    let name = if words.accept("ALL") { None } else { Some(words.name()?) };
+    words.is_at_end().then_some(name)
+}
+
+fn prepare(words: &mut Words<'_>) -> Option<Command> {
+    let name = words.name()?;
+    let types = match words.parenthesised() {
+        Some(types) => types.split(',').map(|name| name.trim().to_ascii_lowercase()).collect(),
+        None => Vec::new(),
+    };
+    words.accept("AS").then_some(())?;
+    let statement = words.rest().trim().to_owned();
+    (!statement.is_empty()).then_some(Command::Prepare { name, types, statement })
+}
+
+fn execute(words: &mut Words<'_>) -> Option<Command> {
+    let name = words.name()?;
+    let arguments = words.parenthesised().unwrap_or_default().to_owned();
+    words.is_at_end().then_some(Command::Execute { name, arguments })
+}
+
+/// Reads a statement word by word; blanks and comments are skipped.
+struct Words<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Words<'a> {
+    fn new(text: &'a str) -> Self {
+        Self { text, at: 0 }
+    }
+
+    fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    /// Characters before the place reached, plus 1.
+    fn position(&self) -> usize {
+        self.text.get(..self.at).map_or(0, |before| before.chars().count()) + 1
+    }
+
+    fn skip_blanks(&mut self) {
+        loop {
+            let rest = self.rest();
+            let trimmed = rest.trim_start();
+            self.at += rest.len() - trimmed.len();
+            let skipped = if trimmed.starts_with("--") {
+                trimmed.find('\n').unwrap_or(trimmed.len())
+            } else if trimmed.starts_with("/*") {
+                trimmed.find("*/").map_or(trimmed.len(), |end| end + 2)
+            } else {
+                return;
+            };
+            self.at += skipped;
+        }
+    }
+
+    fn is_at_end(&mut self) -> bool {
+        self.skip_blanks();
+        self.rest().trim_end_matches([';', ' ', '\n', '\r', '\t']).is_empty()
+    }
+
+    fn word(&mut self) -> &'a str {
+        self.skip_blanks();
+        let rest = self.rest();
+        let end = rest
+            .find(|next: char| !(next.is_alphanumeric() || next == '_' || next == '$'))
+            .unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+
+    /// The next word in upper case; empty where none is next.
+    fn keyword(&mut self) -> String {
+        self.word().to_ascii_uppercase()
+    }
+
+    /// Takes the next word if it is `wanted`.
+    fn accept(&mut self, wanted: &str) -> bool {
+        let before = self.at;
+        let found = self.word().eq_ignore_ascii_case(wanted);
+        if !found {
+            self.at = before;
+        }
+        found
+    }
+
+    /// A count of rows, or `ALL`.
+    fn count(&mut self) -> Option<usize> {
+        let before = self.at;
+        let word = self.word();
+        let count = match word {
+            all if all.eq_ignore_ascii_case("all") => Some(usize::MAX),
+            digits => digits.parse().ok(),
+        };
+        if count.is_none() {
+            self.at = before;
+        }
+        count
+    }
+
+    /// An identifier: in lower case, or as quoted.
+    fn name(&mut self) -> Option<String> {
+        self.skip_blanks();
+        let Some(mut quoted) = self.rest().strip_prefix('"') else {
+            let word = self.word();
+            return (!word.is_empty()).then(|| word.to_lowercase());
+        };
+        let start = quoted.len();
+        let mut name = String::new();
+        loop {
+            let end = quoted.find('"')?;
+            name.push_str(&quoted[..end]);
+            quoted = &quoted[end + 1..];
+            match quoted.strip_prefix('"') {
+                Some(rest) => {
+                    name.push('"');
+                    quoted = rest;
+                }
+                None => break,
+            }
+        }
+        self.at += 1 + start - quoted.len();
+        Some(name)
+    }
+
+    /// What stands in the parentheses that are next.
+    fn parenthesised(&mut self) -> Option<&'a str> {
+        self.skip_blanks();
+        let rest = self.rest();
+        let mut depth = 0;
+        let mut quote = None;
+        for (at, next) in rest.char_indices() {
+            match (quote, next) {
+                (Some(open), _) if open == next => quote = None,
+                (Some(_), _) => {}
+                (None, '\'' | '"') => quote = Some(next),
+                (None, '(') => depth += 1,
+                (None, ')') => {
+                    depth -= 1;
+                    if depth == 0 {
+                        self.at += at + 1;
+                        return rest.get(1..at);
+                    }
+                }
+                (None, _) if depth == 0 => return None,
+                (None, _) => {}
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Command {
+        Command::parse(text).unwrap().unwrap()
+    }
+
+    #[test]
+    fn cursors_are_read() {
+        assert_eq!(
+            read("declare \"My \"\"C\" no scroll cursor with hold for select 1"),
+            Command::Declare {
+                name: "My \"C".to_owned(),
+                hold: true,
+                binary: false,
+                query: "select 1".to_owned()
+            }
+        );
+        let fetch = |count| Command::Fetch { name: "c".to_owned(), count, discard: false };
+        assert_eq!(read("FETCH c"), fetch(1));
+        assert_eq!(read("FETCH FORWARD 100 FROM C;"), fetch(100));
+        assert_eq!(read("FETCH ALL IN c"), fetch(usize::MAX));
+        assert_eq!(read("FETCH 5 c"), fetch(5));
+        assert_eq!(read("/* x */ CLOSE -- y\n ALL"), Command::Close { name: None });
+        assert_eq!(Command::parse("FETCH BACKWARD 1 FROM c").unwrap_err().sqlstate(), "42601");
+    }
+
+    #[test]
+    fn prepared_statements_are_read() {
+        assert_eq!(
+            read("PREPARE p (int, text) AS SELECT $1"),
+            Command::Prepare {
+                name: "p".to_owned(),
+                types: vec!["int".to_owned(), "text".to_owned()],
+                statement: "SELECT $1".to_owned()
+            }
+        );
+        assert_eq!(
+            read("EXECUTE p (1, ')')"),
+            Command::Execute { name: "p".to_owned(), arguments: "1, ')'".to_owned() }
+        );
+        assert_eq!(
+            read("DEALLOCATE PREPARE p"),
+            Command::Deallocate { name: Some("p".to_owned()) }
+        );
+    }
+
+    #[test]
+    fn other_statements_are_the_engines() {
+        for text in ["", "SELECT 1", "COMMIT", "-- only a comment", "DISCARD PLANS", "ä"] {
+            assert_eq!(Command::parse(text).unwrap(), None, "{text}");
+        }
+    }
+}

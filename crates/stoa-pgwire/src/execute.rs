@@ -1,0 +1,260 @@
+//! Executes a statement, up to the point where its rows or its data flow.
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use stoa_error::{Error, Result};
+use stoa_query::{Completion, CopyIn, Outcome, Prepared, ScalarValue};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::command::Command;
+use crate::connection::{Connection, PORTALS_MAX, STATEMENTS_MAX};
+use crate::portal::{Portal, PortalState, Rows};
+use crate::statement::{Parsed, Plan, SharedStatement, type_named};
+use crate::wire::backend::Severity;
+use crate::wire::stream::Stop;
+
+/// What executing a statement led to.
+pub(crate) enum Executed {
+    /// There was no statement.
+    Empty,
+    /// Done, with this tag.
+    Done(String),
+    /// Rows to send.
+    Rows(Rows),
+    /// Rows to send as lines of a COPY.
+    CopyOut(Rows, Vec<(String, String)>),
+    /// Data to take in.
+    CopyIn(CopyIn),
+    /// Rows to send from a cursor, or to leave out.
+    Fetch { cursor: String, count: usize, discard: bool },
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
+    /// Executes a statement with its parameters.
+    pub(crate) async fn execute(
+        &mut self,
+        statement: &SharedStatement,
+        parameters: Vec<ScalarValue>,
+    ) -> Result<Executed, Stop> {
+        self.transaction.check_usable(statement.transaction())?;
+        match &statement.plan {
+            Plan::Empty => Ok(Executed::Empty),
+            Plan::Engine(prepared) => self.execute_prepared(prepared, parameters).await,
+            Plan::Declare { name, hold, binary, query } => {
+                self.check_cursor(name, *hold)?;
+                let Executed::Rows(rows) = self.execute_prepared(query, parameters).await? else {
+                    return Err(Error::internal("a cursor's query returned no rows").into());
+                };
+                let portal = Portal {
+                    statement: Arc::clone(statement),
+                    formats: vec![i16::from(*binary)],
+                    state: PortalState::Open(rows),
+                    hold: *hold,
+                };
+                self.portals.insert(name.clone(), portal);
+                Ok(Executed::Done("DECLARE CURSOR".to_owned()))
+            }
+            Plan::Command(command) => self.execute_command(command).await,
+        }
+    }
+
+    async fn execute_prepared(
+        &mut self,
+        prepared: &Prepared,
+        parameters: Vec<ScalarValue>,
+    ) -> Result<Executed, Stop> {
+        let statement = prepared.statement();
+        if let Some(control) = statement.transaction() {
+            let controlled = self.transaction.control(control)?;
+            if controlled.ended {
+                self.portals.retain(|_, portal| portal.hold);
+            }
+            self.warn(controlled.warning);
+            return Ok(Executed::Done(controlled.tag.to_owned()));
+        }
+        let deadline = self.deadline();
+        let work = self.session.execute(prepared, parameters);
+        let outcome = self.wire.watch(deadline, work).await??;
+        if statement.is_set() {
+            self.settings.renew(&self.session, &mut self.wire.output);
+        }
+        Ok(match outcome {
+            Outcome::Done(completion) => Executed::Done(self.completed(completion)),
+            Outcome::CopyIn(copy) => Executed::CopyIn(copy),
+            Outcome::Rows(stream) => {
+                let rows = Rows::new(stream, statement.text());
+                match statement.copy() {
+                    Some(copy) => Executed::CopyOut(rows, copy.options.clone()),
+                    None => Executed::Rows(rows),
+                }
+            }
+        })
+    }
+
+    /// Sends what a completion says besides its tag.
+    pub(crate) fn completed(&mut self, completion: Completion) -> String {
+        for notice in &completion.notices {
+            self.wire.output.notice(Severity::Notice, "00000", notice, "");
+        }
+        let warning = self.transaction.note(&completion.tag);
+        self.warn(warning);
+        completion.tag
+    }
+
+    async fn execute_command(&mut self, command: &Command) -> Result<Executed, Stop> {
+        let done = |tag: &str| Ok(Executed::Done(tag.to_owned()));
+        match command {
+            Command::Fetch { name, count, discard } => {
+                self.portal(name)?;
+                let (count, discard) = (*count, *discard);
+                Ok(Executed::Fetch { cursor: name.clone(), count, discard })
+            }
+            Command::Close { name } => {
+                match name {
+                    Some(name) => {
+                        self.portal(name)?;
+                        self.portals.remove(name);
+                    }
+                    None => self.portals.clear(),
+                }
+                done("CLOSE CURSOR")
+            }
+            Command::Prepare { name, types, statement } => {
+                if self.statements.contains_key(name) {
+                    return Err(duplicate_statement(name).into());
+                }
+                let declared: Vec<_> = types.iter().map(|name| type_named(name)).collect();
+                let parsed = Parsed::new(&self.session, statement, &declared).await?;
+                self.keep_statement(name.clone(), parsed)?;
+                done("PREPARE")
+            }
+            Command::Execute { name, arguments } => {
+                let statement = self.statement(name)?;
+                let Plan::Engine(prepared) = &statement.plan else {
+                    let message = format!("statement \"{name}\" cannot be run by EXECUTE");
+                    return Err(Error::unsupported(message).into());
+                };
+                let parameters = self.evaluate(arguments).await?;
+                self.execute_prepared(prepared, parameters).await
+            }
+            Command::Deallocate { name } => {
+                match name {
+                    Some(name) => {
+                        self.statement(name)?;
+                        self.statements.remove(name);
+                        done("DEALLOCATE")
+                    }
+                    None => {
+                        self.statements.clear();
+                        done("DEALLOCATE ALL")
+                    }
+                }
+            }
+            Command::DiscardAll => self.discard_all().await,
+            Command::Declare { .. } => {
+                Err(Error::internal("a cursor was declared without its query").into())
+            }
+        }
+    }
+
+    async fn discard_all(&mut self) -> Result<Executed, Stop> {
+        if self.transaction.in_block() {
+            let message = "DISCARD ALL cannot run inside a transaction block";
+            return Err(Error::invalid(message).with_sqlstate("25001").into());
+        }
+        self.statements.clear();
+        self.portals.clear();
+        self.session.sql("RESET ALL").await?;
+        self.settings.renew(&self.session, &mut self.wire.output);
+        Ok(Executed::Done("DISCARD ALL".to_owned()))
+    }
+
+    /// The values of an argument list, evaluated by the engine.
+    async fn evaluate(&mut self, arguments: &str) -> Result<Vec<ScalarValue>, Stop> {
+        if arguments.trim().is_empty() {
+            return Ok(Vec::new());
+        }
+        let Outcome::Rows(mut rows) = self.session.sql(&format!("SELECT {arguments}")).await?
+        else {
+            return Err(Error::internal("an argument list gave no row").into());
+        };
+        let mut values = Vec::new();
+        while let Some(batch) = rows.next().await {
+            let batch = batch?;
+            for column in batch.columns().iter().filter(|column| !column.is_empty()) {
+                values.push(ScalarValue::try_from_array(column, 0).map_err(|source| {
+                    Error::internal("an argument has no value").with_source(source)
+                })?);
+            }
+        }
+        Ok(values)
+    }
+
+    fn check_cursor(&self, name: &str, hold: bool) -> Result<()> {
+        if !hold && !self.transaction.in_block() {
+            return Err(Error::invalid("DECLARE CURSOR can only be used in transaction blocks")
+                .with_sqlstate("25P01")
+                .with_hint("send BEGIN first, or declare it WITH HOLD"));
+        }
+        if self.portals.contains_key(name) {
+            return Err(Error::already_exists(format!("cursor \"{name}\" already exists"))
+                .with_sqlstate("42P03"));
+        }
+        self.check_portal_room()
+    }
+
+    pub(crate) fn check_portal_room(&self) -> Result<()> {
+        if self.portals.len() < PORTALS_MAX {
+            return Ok(());
+        }
+        Err(Error::new(
+            stoa_error::ErrorKind::Exhausted,
+            format!("this connection has {PORTALS_MAX} open portals"),
+        )
+        .with_sqlstate("53400")
+        .with_hint("close those that are done"))
+    }
+
+    /// Keeps a prepared statement.
+    ///
+    /// # Errors
+    /// There are too many (53400).
+    pub(crate) fn keep_statement(&mut self, name: String, parsed: Parsed) -> Result<()> {
+        if self.statements.len() >= STATEMENTS_MAX && !self.statements.contains_key(&name) {
+            return Err(Error::new(
+                stoa_error::ErrorKind::Exhausted,
+                format!("this connection has {STATEMENTS_MAX} prepared statements"),
+            )
+            .with_sqlstate("53400")
+            .with_hint("deallocate those that are not needed"));
+        }
+        self.statements.insert(name, Arc::new(parsed));
+        Ok(())
+    }
+
+    /// The prepared statement `name`.
+    pub(crate) fn statement(&self, name: &str) -> Result<SharedStatement> {
+        self.statements.get(name).map(Arc::clone).ok_or_else(|| {
+            let message = match name {
+                "" => "unnamed prepared statement does not exist".to_owned(),
+                name => format!("prepared statement \"{name}\" does not exist"),
+            };
+            Error::not_found(message).with_sqlstate("26000")
+        })
+    }
+
+    /// The portal or cursor `name`.
+    pub(crate) fn portal(&mut self, name: &str) -> Result<&mut Portal> {
+        self.portals.get_mut(name).ok_or_else(|| {
+            Error::not_found(format!("portal \"{name}\" does not exist"))
+                .with_sqlstate("34000")
+                .with_hint("portals end with their transaction; send BEGIN to keep them longer")
+        })
+    }
+}
+
+pub(crate) fn duplicate_statement(name: &str) -> Error {
+    Error::already_exists(format!("prepared statement \"{name}\" already exists"))
+        .with_sqlstate("42P05")
+}

@@ -1,0 +1,148 @@
+//! A statement made ready: planned by the engine, or one of this protocol's own.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, SchemaRef};
+use stoa_error::{Error, Result};
+use stoa_query::{Prepared, Session, TransactionControl};
+
+use crate::command::Command;
+use crate::types::{PgType, field_type, to_arrow};
+
+/// A statement that can be executed any number of times.
+pub(crate) struct Parsed {
+    pub(crate) plan: Plan,
+    /// Wire types of the parameters.
+    pub(crate) parameter_types: Vec<PgType>,
+}
+
+/// What executing it means.
+pub(crate) enum Plan {
+    /// Nothing but blanks and comments.
+    Empty,
+    /// The engine runs it.
+    Engine(Box<Prepared>),
+    /// A cursor over what the engine runs.
+    Declare { name: String, hold: bool, binary: bool, query: Box<Prepared> },
+    /// The connection runs it.
+    Command(Command),
+}
+
+impl Parsed {
+    /// Plans the one statement in `text`; `declared` are the parameter types a client named.
+    ///
+    /// # Errors
+    /// Syntax (42601), more than one statement, and what planning finds.
+    pub(crate) async fn new(
+        session: &Session,
+        text: &str,
+        declared: &[Option<PgType>],
+    ) -> Result<Self> {
+        match Command::parse(text)? {
+            Some(Command::Declare { name, hold, binary, query }) => {
+                let query = prepare(session, &query, declared).await?;
+                let Some(query) = query.filter(|query| query.schema().is_some()) else {
+                    return Err(Error::invalid("a cursor needs a query that returns rows")
+                        .with_sqlstate("42P11"));
+                };
+                let parameter_types = wire_types(declared, query.parameter_types());
+                let query = Box::new(query);
+                Ok(Self { plan: Plan::Declare { name, hold, binary, query }, parameter_types })
+            }
+            Some(command) => {
+                Ok(Self { plan: Plan::Command(command), parameter_types: Vec::new() })
+            }
+            None => match prepare(session, text, declared).await? {
+                None => Ok(Self { plan: Plan::Empty, parameter_types: Vec::new() }),
+                Some(prepared) => {
+                    let parameter_types = wire_types(declared, prepared.parameter_types());
+                    Ok(Self { plan: Plan::Engine(Box::new(prepared)), parameter_types })
+                }
+            },
+        }
+    }
+
+    /// Transaction control, if it is that.
+    pub(crate) fn transaction(&self) -> Option<TransactionControl> {
+        match &self.plan {
+            Plan::Engine(prepared) => prepared.statement().transaction(),
+            _ => None,
+        }
+    }
+
+    /// Columns of the rows that go out as `DataRow`; `None` for COPY and for no rows.
+    pub(crate) fn row_schema(&self) -> Option<SchemaRef> {
+        match &self.plan {
+            Plan::Engine(prepared) if prepared.statement().copy().is_none() => prepared.schema(),
+            _ => None,
+        }
+    }
+}
+
+async fn prepare(
+    session: &Session,
+    text: &str,
+    declared: &[Option<PgType>],
+) -> Result<Option<Prepared>> {
+    let mut statements = session.parse(text)?;
+    if statements.len() > 1 {
+        return Err(Error::invalid("cannot insert multiple commands into a prepared statement")
+            .with_sqlstate("42601")
+            .with_hint("send them one by one, or all as one simple query"));
+    }
+    let Some(statement) = statements.pop().filter(|statement| !statement.is_empty()) else {
+        return Ok(None);
+    };
+    let types = declared.iter().map(|of| of.and_then(to_arrow)).collect();
+    session.prepare(statement, types).await.map(Some)
+}
+
+/// The declared type where the client named one, else the plan's.
+fn wire_types(declared: &[Option<PgType>], planned: &[DataType]) -> Vec<PgType> {
+    let count = planned.len().max(declared.len());
+    (0..count)
+        .map(|index| {
+            let planned = || {
+                let data_type = planned.get(index).cloned().unwrap_or(DataType::Utf8);
+                field_type(&Field::new("", data_type, true))
+            };
+            declared.get(index).copied().flatten().unwrap_or_else(planned)
+        })
+        .collect()
+}
+
+/// The type a `PREPARE name (type, …)` names; `None` leaves it to the plan.
+pub(crate) fn type_named(name: &str) -> Option<PgType> {
+    let name = name.split('(').next().unwrap_or_default().trim();
+    Some(match name {
+        "bool" | "boolean" => PgType::Bool,
+        "int2" | "smallint" => PgType::Int2,
+        "int" | "int4" | "integer" => PgType::Int4,
+        "int8" | "bigint" => PgType::Int8,
+        "float4" | "real" => PgType::Float4,
+        "float8" | "double precision" | "float" => PgType::Float8,
+        "numeric" | "decimal" => PgType::Numeric,
+        "text" => PgType::Text,
+        "varchar" | "character varying" => PgType::Varchar,
+        "bytea" => PgType::Bytea,
+        "date" => PgType::Date,
+        "time" => PgType::Time,
+        "timestamp" | "timestamp without time zone" => PgType::Timestamp,
+        "timestamptz" | "timestamp with time zone" => PgType::Timestamptz,
+        "interval" => PgType::Interval,
+        _ => return None,
+    })
+}
+
+/// The command tag of a statement that returned rows.
+pub(crate) fn rows_tag(text: &str, rows: u64) -> String {
+    let word = text.trim_start().split(|c: char| !c.is_ascii_alphabetic()).next();
+    match word.map(str::to_ascii_uppercase).as_deref() {
+        Some(word @ ("SHOW" | "EXPLAIN" | "DESCRIBE")) => word.to_owned(),
+        Some("DESC") => "DESCRIBE".to_owned(),
+        _ => format!("SELECT {rows}"),
+    }
+}
+
+/// A statement shared by its name and its portals.
+pub(crate) type SharedStatement = Arc<Parsed>;
