@@ -1,1 +1,53 @@
-//! Placeholder.
+//! SQL over Stoa's tables: sessions, dialect, scan operator, bulk writes.
+//!
+//! In: statements (text, parameters) and batches to load. Out: batch streams, completions, and
+//! errors with SQLSTATE, message, detail and hint.
+//!
+//! ```text
+//!  protocol crates ──► Session ──► Statement ──► Prepared ──► Outcome (rows | done | copy in)
+//!                         │           dialect      plan          │
+//!                      Engine (warehouse, memory pool, registry of queries, counters)
+//!                         │                                      ▼
+//!                  StoaTable (TableProvider) ──► OrcScanExec / TableSink ──► stoa-table, stoa-orc
+//! ```
+//!
+//! **Invariants:** no protocol is known here. A scan never returns rows of two snapshots. Every
+//! query that was started is ended exactly once in the [`QueryRegistry`], also when its stream is
+//! dropped. Filters given to a scan only leave out what cannot match; the plan filters again.
+//!
+//! Not here: wire formats (`stoa-pgwire`, `stoa-http`), file parsing (`stoa-load`), commits
+//! (`stoa-table`), settings from files or environment (the binary).
+
+mod catalog;
+mod copy;
+mod ddl;
+mod dialect;
+mod engine;
+mod error;
+mod file_cache;
+mod filter;
+mod load;
+mod outcome;
+mod pg_catalog;
+mod registry;
+mod scan;
+mod session;
+mod settings;
+mod show;
+mod sink;
+mod statement;
+mod table;
+
+pub use copy::CopyIn;
+pub use dialect::{CopyStatement, CreateTableStatement, TransactionControl, split_statements};
+pub use engine::{DATABASE, DEFAULT_NAMESPACE, Engine, EngineOptions};
+pub use error::from_datafusion;
+pub use load::{LoadRequest, LoadTarget};
+pub use outcome::{Completion, Outcome, RowStream};
+pub use registry::{LatencyHistogram, QueryInfo, QueryRegistry, QueryState, Totals};
+pub use show::sql_type;
+pub use session::{Prepared, Session, SessionOptions};
+pub use statement::Statement;
+
+/// A value bound to a parameter; DataFusion's own type.
+pub use datafusion::common::ScalarValue;

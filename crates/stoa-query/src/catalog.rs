@@ -1,0 +1,124 @@
+//! The warehouse as the engine's catalog: namespaces are schemas.
+//!
+//! In: names. Out: [`StoaTable`]s of the snapshot that is current when the statement is planned.
+//! Lists of names are asked for by synchronous calls (`information_schema`, `pg_catalog`); they
+//! come from a copy that [`StoaCatalog::refresh`] renews before such a statement is planned.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::catalog::{CatalogProvider, SchemaProvider, TableProvider};
+use datafusion::error::{DataFusionError, Result as EngineResult};
+use parking_lot::RwLock;
+use stoa_catalog::TableIdent;
+use stoa_error::{ErrorKind, Result};
+use stoa_table::Warehouse;
+
+use crate::error::to_datafusion;
+use crate::file_cache::FileCache;
+use crate::table::StoaTable;
+
+/// All namespaces of the warehouse.
+#[derive(Debug)]
+pub(crate) struct StoaCatalog {
+    shared: Arc<Shared>,
+    /// Schemas that are not namespaces: `pg_catalog`.
+    added: RwLock<BTreeMap<String, Arc<dyn SchemaProvider>>>,
+}
+
+struct Shared {
+    warehouse: Warehouse,
+    files: Arc<FileCache>,
+    names: RwLock<BTreeMap<String, Vec<String>>>,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("names", &self.names).finish_non_exhaustive()
+    }
+}
+
+impl StoaCatalog {
+    pub(crate) async fn new(warehouse: Warehouse, files: Arc<FileCache>) -> Result<Self> {
+        let shared = Shared { warehouse, files, names: RwLock::default() };
+        let catalog = Self { shared: Arc::new(shared), added: RwLock::default() };
+        catalog.refresh().await?;
+        Ok(catalog)
+    }
+
+    /// Reads the lists of names again.
+    pub(crate) async fn refresh(&self) -> Result<()> {
+        let warehouse = &self.shared.warehouse;
+        let mut names = BTreeMap::new();
+        for namespace in warehouse.namespaces().await? {
+            let tables = warehouse.tables(&namespace).await?;
+            names.insert(namespace, tables.into_iter().map(|ident| ident.name).collect());
+        }
+        *self.shared.names.write() = names;
+        Ok(())
+    }
+
+    /// The table as it is now.
+    pub(crate) async fn table(&self, ident: &TableIdent) -> Result<StoaTable> {
+        let table = self.shared.warehouse.table(ident).await?;
+        Ok(StoaTable::new(table, Arc::clone(&self.shared.files)))
+    }
+}
+
+impl CatalogProvider for StoaCatalog {
+    fn schema_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.shared.names.read().keys().cloned().collect();
+        names.extend(self.added.read().keys().cloned());
+        names
+    }
+
+    fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {
+        if let Some(schema) = self.added.read().get(name) {
+            return Some(Arc::clone(schema));
+        }
+        // A namespace another process has just made is not in the copy; its tables are looked up
+        // in the catalog all the same.
+        (name != "information_schema").then(|| {
+            let shared = Arc::clone(&self.shared);
+            Arc::new(Namespace { name: name.to_owned(), shared }) as Arc<dyn SchemaProvider>
+        })
+    }
+
+    fn register_schema(
+        &self,
+        name: &str,
+        schema: Arc<dyn SchemaProvider>,
+    ) -> EngineResult<Option<Arc<dyn SchemaProvider>>> {
+        Ok(self.added.write().insert(name.to_owned(), schema))
+    }
+}
+
+#[derive(Debug)]
+struct Namespace {
+    name: String,
+    shared: Arc<Shared>,
+}
+
+#[async_trait]
+impl SchemaProvider for Namespace {
+    fn table_names(&self) -> Vec<String> {
+        self.shared.names.read().get(&self.name).cloned().unwrap_or_default()
+    }
+
+    async fn table(&self, name: &str) -> EngineResult<Option<Arc<dyn TableProvider>>, DataFusionError> {
+        let ident = TableIdent { namespace: self.name.clone(), name: name.to_owned() };
+        match self.shared.warehouse.table(&ident).await {
+            Ok(table) => {
+                Ok(Some(Arc::new(StoaTable::new(table, Arc::clone(&self.shared.files)))))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(to_datafusion(error)),
+        }
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        let names = self.shared.names.read();
+        names.get(&self.name).is_some_and(|tables| tables.iter().any(|table| table == name))
+    }
+}

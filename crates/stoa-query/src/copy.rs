@@ -1,0 +1,247 @@
+//! `COPY`: rows from the client into a table, or rows to the client.
+//!
+//! In: bytes in chunks of any size. Out: one commit at the end. **Invariant:** a copy that is
+//! dropped, aborted or fails leaves nothing visible.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use arrow::array::{RecordBatch, new_null_array};
+use arrow::datatypes::{Schema, SchemaRef};
+use bytes::{Buf, Bytes};
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use stoa_error::{Error, ErrorKind, Result};
+use stoa_load::{Input, LoadOptions};
+use stoa_table::Table;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::dialect::{CopySource, CopyStatement};
+use crate::load::{LoadTarget, reader_stream};
+use crate::outcome::Completion;
+use crate::registry::QueryGuard;
+use crate::session::{Ran, Session};
+
+/// Chunks of client data that wait to be parsed.
+const CHUNKS_QUEUED_MAX: usize = 16;
+
+/// A `COPY … FROM STDIN` that waits for its rows.
+pub struct CopyIn {
+    columns: SchemaRef,
+    chunks: Option<mpsc::Sender<std::io::Result<Bytes>>>,
+    load: JoinHandle<Result<u64>>,
+    guard: Option<QueryGuard>,
+}
+
+impl CopyIn {
+    /// The columns expected, in order.
+    pub fn columns(&self) -> SchemaRef {
+        Arc::clone(&self.columns)
+    }
+
+    /// Takes the next bytes, as they came. Waits while too much is queued.
+    ///
+    /// # Errors
+    /// The error that parsing or writing has met.
+    pub async fn send(&mut self, chunk: Bytes) -> Result<()> {
+        let cancelled = self.guard.as_ref().is_some_and(|g| g.cancel_token().is_cancelled());
+        if cancelled {
+            return Err(self.fail(crate::outcome::cancelled_error()).await);
+        }
+        let sent = match &self.chunks {
+            Some(chunks) => chunks.send(Ok(chunk)).await.is_ok(),
+            None => false,
+        };
+        match sent {
+            true => Ok(()),
+            // The reader is gone: it has met an error, which is the load's result.
+            false => Err(self.end().await.err().unwrap_or_else(|| {
+                Error::internal("the copy ended before its data")
+            })),
+        }
+    }
+
+    /// Commits what was sent.
+    ///
+    /// # Errors
+    /// The error that parsing or writing has met; nothing is loaded then.
+    pub async fn finish(mut self) -> Result<Completion> {
+        self.end().await.map(|rows| Completion::rows("COPY", rows))
+    }
+
+    /// Gives up; `reason` is what the client said.
+    pub async fn abort(mut self, reason: &str) -> Error {
+        let error = Error::new(ErrorKind::Cancelled, format!("COPY from stdin failed: {reason}"))
+            .with_sqlstate("57014");
+        self.fail(error).await
+    }
+
+    pub(crate) fn with_guard(mut self, guard: QueryGuard) -> Self {
+        self.guard = Some(guard);
+        self
+    }
+
+    async fn fail(&mut self, error: Error) -> Error {
+        if let Some(chunks) = self.chunks.take() {
+            let _ = chunks.send(Err(std::io::Error::other(error.to_string()))).await;
+        }
+        let _ = (&mut self.load).await;
+        if let Some(mut guard) = self.guard.take() {
+            guard.end(Err(&error));
+        }
+        error
+    }
+
+    async fn end(&mut self) -> Result<u64> {
+        self.chunks = None;
+        let result = (&mut self.load)
+            .await
+            .unwrap_or_else(|e| Err(Error::internal("the load broke off").with_source(e)));
+        if let Some(mut guard) = self.guard.take() {
+            match &result {
+                Ok(rows) => {
+                    guard.progress().rows.store(*rows, std::sync::atomic::Ordering::Relaxed);
+                    guard.end(Ok(()));
+                }
+                Err(error) => guard.end(Err(error)),
+            }
+        }
+        result
+    }
+}
+
+impl Drop for CopyIn {
+    fn drop(&mut self) {
+        // Without this the reader would take the missing rest for the end of the data.
+        if let Some(chunks) = self.chunks.take() {
+            let _ = chunks.try_send(Err(std::io::Error::other("the client went away")));
+            self.load.abort();
+        }
+    }
+}
+
+/// Starts a `COPY`.
+pub(crate) async fn run(
+    session: &Session,
+    copy: &CopyStatement,
+    guard: &mut QueryGuard,
+) -> Result<Ran> {
+    match &copy.source {
+        CopySource::FromFiles(name, files) => {
+            crate::load::copy_from_files(session, copy, name, files, guard).await.map(Ran::Done)
+        }
+        CopySource::FromStdin(name) => {
+            let ident = session.table_ident(name)?;
+            let table = session.engine.warehouse.table(&ident).await?;
+            start(session, copy, table).await.map(Ran::CopyIn)
+        }
+        CopySource::TableToStdout(_) | CopySource::QueryToStdout(_) => {
+            Err(Error::internal("COPY TO is planned as a query"))
+        }
+    }
+}
+
+async fn start(session: &Session, copy: &CopyStatement, table: Table) -> Result<CopyIn> {
+    let mut options = LoadOptions::default();
+    if !copy.options.iter().any(|(name, _)| name == "format") {
+        options.set("format", "text")?;
+    }
+    for (name, value) in &copy.options {
+        options.set(name, value)?;
+    }
+    let columns = target_schema(&table, &copy.columns)?;
+    let (sender, receiver) = mpsc::channel(CHUNKS_QUEUED_MAX);
+    let reader = ChunkReader { receiver, current: Bytes::new() };
+    let input =
+        Input::Stream { name: "stdin".to_owned(), reader: Box::new(reader), total_bytes: None };
+    let engine = Arc::clone(&session.engine);
+    let options_of_session = session.options.clone();
+    let schema = Arc::clone(&columns);
+    let load = stoa_env::task::spawn(async move {
+        // Opening may read the header, which waits for the client.
+        let opened = stoa_env::task::spawn_blocking({
+            let schema = Arc::clone(&schema);
+            move || stoa_load::open(vec![input], schema, options)
+        });
+        let reader = opened
+            .await
+            .unwrap_or_else(|e| Err(Error::internal("the reader broke off").with_source(e)))?;
+        let batches = fill_columns(reader_stream(reader)?, schema, table.schema());
+        let target = LoadTarget { table: table.ident().to_string(), ..LoadTarget::default() };
+        let inner = engine.session(options_of_session);
+        let mut guard = engine.queries().start("COPY FROM STDIN", &inner.options.user, "load");
+        let ident = table.ident().clone();
+        let rows =
+            crate::load::write(&inner, &ident, &target, table.schema(), batches, &mut guard).await;
+        match &rows {
+            Ok(_) => guard.end(Ok(())),
+            Err(error) => guard.end(Err(error)),
+        }
+        rows
+    });
+    Ok(CopyIn { columns, chunks: Some(sender), load, guard: None })
+}
+
+/// The table's columns that a copy names, in its order; all if it names none.
+pub(crate) fn target_schema(table: &Table, columns: &[String]) -> Result<SchemaRef> {
+    let schema = table.schema();
+    if columns.is_empty() {
+        return Ok(schema);
+    }
+    let mut fields = Vec::with_capacity(columns.len());
+    for name in columns {
+        let field = schema.fields().iter().find(|field| field.name() == name).ok_or_else(|| {
+            let ident = table.ident();
+            Error::not_found(format!("column \"{name}\" of table {ident} does not exist"))
+                .with_sqlstate("42703")
+        })?;
+        fields.push(Arc::clone(field));
+    }
+    Ok(Arc::new(Schema::new(fields)))
+}
+
+/// Batches of some columns as batches of all, the others NULL.
+pub(crate) fn fill_columns(
+    batches: BoxStream<'static, Result<RecordBatch>>,
+    have: SchemaRef,
+    want: SchemaRef,
+) -> BoxStream<'static, Result<RecordBatch>> {
+    if have == want {
+        return batches;
+    }
+    // A column that must not be NULL fails in the sink, with its name.
+    let relaxed: Vec<_> =
+        want.fields().iter().map(|f| f.as_ref().clone().with_nullable(true)).collect();
+    let relaxed = Arc::new(Schema::new(relaxed));
+    Box::pin(batches.map(move |batch| {
+        let batch = batch?;
+        let column = |field: &Arc<arrow::datatypes::Field>| match have.index_of(field.name()) {
+            Ok(index) => Arc::clone(batch.column(index)),
+            Err(_) => new_null_array(field.data_type(), batch.num_rows()),
+        };
+        let columns = want.fields().iter().map(column).collect();
+        RecordBatch::try_new(Arc::clone(&relaxed), columns)
+            .map_err(|e| Error::internal("cannot add missing columns").with_source(e))
+    }))
+}
+
+/// The client's chunks as a blocking reader.
+struct ChunkReader {
+    receiver: mpsc::Receiver<std::io::Result<Bytes>>,
+    current: Bytes,
+}
+
+impl Read for ChunkReader {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        while self.current.is_empty() {
+            match self.receiver.blocking_recv() {
+                None => return Ok(0),
+                Some(chunk) => self.current = chunk?,
+            }
+        }
+        let bytes = buffer.len().min(self.current.len());
+        self.current.copy_to_slice(&mut buffer[..bytes]);
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,186 @@
+//! Stoa's SQL: what is parsed here, and what is left to DataFusion's planner.
+//!
+//! In: text. Out: [`Statement`]s. Table definitions, COPY, SHOW, SET and transaction control are
+//! parsed here (grammar: `docs/sql.md`), with the spellings of PostgreSQL, Hive and Spark where
+//! they are unambiguous; queries, INSERT and EXPLAIN go to the engine in PostgreSQL's dialect.
+//!
+//! Not here: names are not resolved, types not checked against tables (`ddl.rs`, the planner).
+
+mod alter;
+mod copy;
+mod create_table;
+mod literal;
+mod session;
+mod show;
+mod split;
+mod types;
+
+use datafusion::sql::parser::{DFParserBuilder, Statement as EngineStatement};
+use datafusion::sql::sqlparser::ast::{self, ObjectName};
+use datafusion::sql::sqlparser::dialect::{GenericDialect, PostgreSqlDialect};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::tokenizer::Token;
+use stoa_error::{Error, Result};
+
+pub(crate) use alter::{AlterAction, AlterTableStatement};
+pub use copy::{CopySource, CopyStatement};
+pub use create_table::CreateTableStatement;
+pub(crate) use create_table::{COMMENT_KEY, parse_partition_terms, parse_sort_terms};
+pub use session::TransactionControl;
+pub(crate) use show::ShowStatement;
+pub use split::split_statements;
+pub(crate) use types::arrow_type;
+
+use crate::error::from_parser;
+use crate::statement::{Statement, StatementKind};
+
+/// Parses a text of any number of statements. Empty ones are left out, unless the text holds
+/// nothing else: then one empty statement is returned.
+///
+/// # Errors
+/// Syntax errors (42601) with the place in the statement.
+pub(crate) fn parse(sql: &str) -> Result<Vec<Statement>> {
+    let mut statements = Vec::with_capacity(1);
+    for text in split_statements(sql) {
+        let kind = parse_kind(text)?;
+        statements.push(Statement { text: text.to_owned(), kind });
+    }
+    if statements.is_empty() {
+        statements.push(Statement { text: String::new(), kind: StatementKind::Empty });
+    }
+    Ok(statements)
+}
+
+fn parse_kind(text: &str) -> Result<StatementKind> {
+    let word = split::first_word(text).to_ascii_uppercase();
+    match word.as_str() {
+        "CREATE" | "DROP" | "ALTER" | "COPY" | "SHOW" | "DESCRIBE" | "DESC" | "SET" | "RESET"
+        | "USE" | "BEGIN" | "START" | "COMMIT" | "END" | "ROLLBACK" | "ABORT" | "SAVEPOINT"
+        | "RELEASE" | "DISCARD" | "DEALLOCATE" | "UNLISTEN" => parse_own(text, &word),
+        _ => parse_plan(text),
+    }
+}
+
+fn parse_plan(text: &str) -> Result<StatementKind> {
+    if let Some(statement) = crate::pg_catalog::parse(text)? {
+        let statement = EngineStatement::Statement(Box::new(statement));
+        return Ok(StatementKind::Plan(Box::new(statement)));
+    }
+    let dialect = PostgreSqlDialect {};
+    let mut parser = DFParserBuilder::new(text)
+        .with_dialect(&dialect)
+        .build()
+        .map_err(|e| from_parser(&e, text))?;
+    let statement = parser.parse_statement().map_err(|e| from_parser(&e, text))?;
+    let parser = &mut parser.parser;
+    expect_end(parser, text)?;
+    Ok(StatementKind::Plan(Box::new(statement)))
+}
+
+fn parse_own(text: &str, word: &str) -> Result<StatementKind> {
+    let dialect = GenericDialect {};
+    let mut parser = Parser::new(&dialect).try_with_sql(text).map_err(|e| from_parser_raw(e, text))?;
+    parser.next_token();
+    let kind = match word {
+        "CREATE" => parse_create(&mut parser),
+        "DROP" => parse_drop(&mut parser),
+        "ALTER" => alter::parse(&mut parser),
+        "COPY" => copy::parse(&mut parser),
+        "SHOW" => show::parse_show(&mut parser),
+        "DESCRIBE" | "DESC" => show::parse_describe(&mut parser),
+        _ => session::parse(&mut parser, word),
+    }
+    .map_err(|e| from_parser_raw(e, text))?;
+    expect_end(&mut parser, text)?;
+    Ok(kind)
+}
+
+type Parsed<T> = std::result::Result<T, datafusion::sql::sqlparser::parser::ParserError>;
+
+fn parse_create(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
+    if parser.parse_keyword(Keyword::TABLE) {
+        return create_table::parse(parser);
+    }
+    let schema_words = [Keyword::SCHEMA, Keyword::DATABASE];
+    if parser.parse_one_of_keywords(&schema_words).is_some() || parse_word(parser, "NAMESPACE") {
+        let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
+        let name = parser.parse_object_name(false)?;
+        return Ok(StatementKind::CreateSchema { name, if_not_exists });
+    }
+    let found = parser.peek_token();
+    parser.expected("TABLE or SCHEMA after CREATE", found)
+}
+
+fn parse_drop(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
+    if parser.parse_keyword(Keyword::TABLE) {
+        let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
+        let names = parser.parse_comma_separated(|p| p.parse_object_name(false))?;
+        let _ = parser.parse_one_of_keywords(&[Keyword::CASCADE, Keyword::RESTRICT]);
+        let purge = parser.parse_keyword(Keyword::PURGE);
+        return Ok(StatementKind::DropTable { names, if_exists, purge });
+    }
+    let schema_words = [Keyword::SCHEMA, Keyword::DATABASE];
+    if parser.parse_one_of_keywords(&schema_words).is_some() || parse_word(parser, "NAMESPACE") {
+        let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
+        let name = parser.parse_object_name(false)?;
+        let cascade = parser.parse_keyword(Keyword::CASCADE);
+        if !cascade {
+            let _ = parser.parse_keyword(Keyword::RESTRICT);
+        }
+        return Ok(StatementKind::DropSchema { name, if_exists, cascade });
+    }
+    let found = parser.peek_token();
+    parser.expected("TABLE or SCHEMA after DROP", found)
+}
+
+/// Takes the next token if it is the word `word` (upper case), be it a keyword or not.
+fn parse_word(parser: &mut Parser<'_>, word: &str) -> bool {
+    let matches = match &parser.peek_token_ref().token {
+        Token::Word(found) => found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word),
+        _ => false,
+    };
+    if matches {
+        parser.next_token();
+    }
+    matches
+}
+
+fn expect_end(parser: &mut Parser<'_>, text: &str) -> Result<()> {
+    while parser.consume_token(&Token::SemiColon) {}
+    let next = parser.peek_token();
+    match next.token {
+        Token::EOF => Ok(()),
+        ref found => Err(Error::invalid(format!("syntax error at or near \"{found}\""))
+            .with_sqlstate("42601")
+            .with_position(split::offset_of(text, next.span.start.line, next.span.start.column))
+            .with_hint("separate statements with semicolons")),
+    }
+}
+
+fn from_parser_raw(error: datafusion::sql::sqlparser::parser::ParserError, text: &str) -> Error {
+    crate::error::from_sql_parser(&error, text)
+}
+
+/// The parts of a name as the catalog knows them: lower case unless quoted.
+pub(crate) fn name_parts(name: &ObjectName) -> Result<Vec<String>> {
+    name.0
+        .iter()
+        .map(|part| match part.as_ident() {
+            Some(ident) => Ok(normalise(ident)),
+            None => Err(Error::invalid(format!("{name} is not a plain name"))
+                .with_sqlstate("42601")),
+        })
+        .collect()
+}
+
+/// An identifier as the catalog knows it: lower case unless quoted.
+pub(crate) fn normalise(ident: &ast::Ident) -> String {
+    match ident.quote_style {
+        Some(_) => ident.value.clone(),
+        None => ident.value.to_lowercase(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

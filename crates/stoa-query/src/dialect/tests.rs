@@ -1,0 +1,114 @@
+use super::*;
+use crate::dialect::create_table::CreateTableStatement;
+
+fn one(sql: &str) -> StatementKind {
+    let mut statements = parse(sql).unwrap_or_else(|e| panic!("{sql}: {e:?}"));
+    assert_eq!(statements.len(), 1, "{sql}");
+    statements.remove(0).kind
+}
+
+fn create(sql: &str) -> CreateTableStatement {
+    match one(sql) {
+        StatementKind::CreateTable(table) => *table,
+        other => panic!("{sql}: {other:?}"),
+    }
+}
+
+fn fails(sql: &str, part: &str) {
+    let error = parse(sql).expect_err(sql);
+    assert_eq!(error.sqlstate(), "42601", "{sql}: {error:?}");
+    assert!(error.message().contains(part), "{sql}: {error:?}");
+}
+
+#[test]
+fn a_text_is_cut_at_semicolons_outside_of_quotes() {
+    let check = |sql: &str, expected: &[&str]| assert_eq!(split_statements(sql), expected, "{sql}");
+    check("SELECT 1; SELECT 2;", &["SELECT 1", "SELECT 2"]);
+    check("SELECT ';' ; SELECT \";\"", &["SELECT ';'", "SELECT \";\""]);
+    check("SELECT E'\\';' ; x", &["SELECT E'\\';'", "x"]);
+    check("-- a;\n;/* b; /* c */ ; */; SELECT $$;$$", &["SELECT $$;$$"]);
+    check("SELECT $1; SELECT $x$ ; $x$", &["SELECT $1", "SELECT $x$ ; $x$"]);
+    check("", &[]);
+}
+
+#[test]
+fn spellings_of_postgresql_hive_and_spark_give_the_same_table() {
+    let ours = create(
+        "CREATE TABLE t (a BIGINT NOT NULL, d DATE, s TEXT) PARTITIONED BY (month(d)) ORDER BY (a, d DESC)",
+    );
+    let spark = create(
+        "CREATE TABLE t (a bigint NOT NULL, d date, s string) USING iceberg PARTITIONED BY (months(d)) ORDER BY a, d DESC",
+    );
+    assert_eq!(ours.columns, spark.columns);
+    assert_eq!(ours.partition_by, spark.partition_by);
+    assert_eq!(ours.sort_by, spark.sort_by);
+    let hive = create("CREATE TABLE t (a BIGINT) PARTITIONED BY (d DATE) STORED AS ORC");
+    assert_eq!(hive.columns.len(), 2);
+    assert_eq!(hive.partition_by[0].column, "d");
+}
+
+#[test]
+fn properties_comments_and_queries_are_taken() {
+    let table = create(
+        "CREATE TABLE IF NOT EXISTS n.t COMMENT 'x' TBLPROPERTIES ('a.b' = '1', c = 2) AS SELECT 1 AS a",
+    );
+    assert!(table.if_not_exists && table.query.is_some());
+    assert_eq!(table.comment.as_deref(), Some("x"));
+    let expected = [("a.b".to_owned(), "1".to_owned()), ("c".to_owned(), "2".to_owned())];
+    assert_eq!(table.properties, expected);
+}
+
+#[test]
+fn what_a_table_cannot_have_is_refused_by_name() {
+    fails("CREATE TABLE t (a INT PRIMARY KEY)", "PRIMARY");
+    fails("CREATE TABLE t (a INT DEFAULT 1)", "DEFAULT");
+    fails("CREATE TABLE t", "columns in parentheses");
+    fails("CREATE TABLE t (a INT) STORED AS PARQUET", "orc");
+    fails("CREATE TABLE t (a INT) PARTITIONED BY (week(a))", "unknown partition transform week");
+    fails("SELECT 1 SELECT 2", "");
+}
+
+#[test]
+fn copy_knows_both_option_forms() {
+    let StatementKind::Copy(copy) = one("COPY t (a, b) FROM STDIN WITH (FORMAT csv, HEADER)") else {
+        panic!("no copy");
+    };
+    assert_eq!(copy.columns, ["a", "b"]);
+    assert_eq!(copy.options[1], ("header".to_owned(), "true".to_owned()));
+    let StatementKind::Copy(copy) = one("COPY t FROM STDIN CSV DELIMITER ';'") else {
+        panic!("no copy");
+    };
+    assert_eq!(copy.options[1], ("delimiter".to_owned(), ";".to_owned()));
+}
+
+#[test]
+fn settings_and_transactions_are_recognised() {
+    let set = |sql: &str, name: &str, value: Option<&str>| match one(sql) {
+        StatementKind::Set { name: Some(n), value: v } => {
+            assert_eq!((n.as_str(), v.as_deref()), (name, value), "{sql}");
+        }
+        other => panic!("{sql}: {other:?}"),
+    };
+    set("SET extra_float_digits = 3", "extra_float_digits", Some("3"));
+    set("SET SESSION timezone TO 'UTC'", "timezone", Some("UTC"));
+    set("SET TIME ZONE 'UTC'", "timezone", Some("UTC"));
+    set("RESET timezone", "timezone", None);
+    set("USE sales", "search_path", Some("sales"));
+    let control = |sql: &str, expected| match one(sql) {
+        StatementKind::Transaction(control) => assert_eq!(control, expected, "{sql}"),
+        other => panic!("{sql}: {other:?}"),
+    };
+    control("BEGIN ISOLATION LEVEL READ COMMITTED", TransactionControl::Begin);
+    control("ROLLBACK TO SAVEPOINT a", TransactionControl::RollbackToSavepoint);
+    control("end", TransactionControl::Commit);
+}
+
+#[test]
+fn alter_table_takes_several_changes() {
+    let StatementKind::AlterTable(alter) =
+        one("ALTER TABLE t ADD COLUMN a INT, DROP COLUMN IF EXISTS b, RENAME c TO d")
+    else {
+        panic!("no alter");
+    };
+    assert_eq!(alter.actions.len(), 3);
+}

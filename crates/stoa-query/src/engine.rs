@@ -1,0 +1,203 @@
+//! The engine of one process: warehouse, memory, threads, and what runs.
+//!
+//! In: [`EngineOptions`]. Out: [`Session`]s. **Invariant:** all sessions share one memory pool,
+//! one registry of queries and one cache of file footers.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
+use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
+use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::prelude::{SessionConfig, SessionContext};
+use stoa_error::{Error, Result};
+use stoa_table::Warehouse;
+use url::Url;
+
+use crate::catalog::StoaCatalog;
+use crate::file_cache::FileCache;
+use crate::registry::QueryRegistry;
+use crate::session::{Session, SessionOptions};
+use crate::{error, pg_catalog};
+
+/// Name of the only database, and of the catalog in the warehouse's catalog file.
+pub const DATABASE: &str = "stoa";
+/// Namespace of tables named without one; made at start.
+pub const DEFAULT_NAMESPACE: &str = "public";
+
+/// What an [`Engine`] is started with.
+#[derive(Clone, Debug)]
+pub struct EngineOptions {
+    /// Where the tables are: `file:///…`.
+    pub warehouse: Url,
+    /// Memory that all queries together may use for their state, bytes.
+    pub memory_limit_bytes: usize,
+    /// Where queries and loads spill; the system's temporary folder if `None`.
+    pub spill_dir: Option<PathBuf>,
+    /// Plan partitions of a query, that is: cores it may use at once.
+    pub threads: usize,
+    /// Rows of a batch.
+    pub batch_rows: usize,
+}
+
+impl EngineOptions {
+    /// Options for `warehouse`: 2 GiB of memory, as many threads as there are cores.
+    pub fn new(warehouse: Url) -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+        Self {
+            warehouse,
+            memory_limit_bytes: 2 << 30,
+            spill_dir: None,
+            threads,
+            batch_rows: 8192,
+        }
+    }
+}
+
+/// The engine of one process. Open it once; make a [`Session`] per client.
+pub struct Engine {
+    pub(crate) warehouse: Warehouse,
+    pub(crate) catalog: Arc<StoaCatalog>,
+    pub(crate) files: Arc<FileCache>,
+    pub(crate) options: EngineOptions,
+    state: SessionState,
+    registry: QueryRegistry,
+    closing: AtomicBool,
+}
+
+impl Engine {
+    /// Opens the warehouse, making it if it is not there.
+    ///
+    /// # Errors
+    /// A location that cannot be opened or is no warehouse; a spill folder that cannot be made.
+    pub async fn open(options: EngineOptions) -> Result<Arc<Self>> {
+        let warehouse = Warehouse::open(&options.warehouse).await?;
+        ensure_default_namespace(&warehouse).await?;
+        let files = Arc::new(FileCache::default());
+        let catalog =
+            Arc::new(StoaCatalog::new(warehouse.clone(), Arc::clone(&files)).await?);
+        let state = build_state(&options, &catalog)?;
+        Ok(Arc::new(Self {
+            warehouse,
+            catalog,
+            files,
+            options,
+            state,
+            registry: QueryRegistry::default(),
+            closing: AtomicBool::new(false),
+        }))
+    }
+
+    /// Starts a session.
+    pub fn session(self: &Arc<Self>, options: SessionOptions) -> Arc<Session> {
+        Session::new(Arc::clone(self), options)
+    }
+
+    /// The tables.
+    pub fn warehouse(&self) -> &Warehouse {
+        &self.warehouse
+    }
+
+    /// What runs and ran.
+    pub fn queries(&self) -> &QueryRegistry {
+        &self.registry
+    }
+
+    /// What it was opened with.
+    pub fn options(&self) -> &EngineOptions {
+        &self.options
+    }
+
+    /// Bytes of the memory pool in use now.
+    pub fn memory_used_bytes(&self) -> usize {
+        self.state.runtime_env().memory_pool.reserved()
+    }
+
+    /// Whether [`Engine::shutdown`] has begun; new statements are refused then.
+    pub fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Acquire)
+    }
+
+    /// Refuses new statements, waits up to `grace` for running ones, then cancels the rest.
+    /// Returns how many had to be cancelled.
+    pub async fn shutdown(&self, grace: Duration) -> usize {
+        self.closing.store(true, Ordering::Release);
+        if self.wait_until_idle(grace).await {
+            return 0;
+        }
+        let cancelled = self.registry.cancel_all();
+        self.wait_until_idle(Duration::from_secs(2)).await;
+        cancelled
+    }
+
+    async fn wait_until_idle(&self, limit: Duration) -> bool {
+        let idle = async {
+            while self.registry.running_count() > 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(limit, idle).await.is_ok()
+    }
+
+    /// A state of its own for one session; functions, catalog, memory and files are shared.
+    pub(crate) fn new_state(&self) -> SessionState {
+        self.state.clone()
+    }
+}
+
+async fn ensure_default_namespace(warehouse: &Warehouse) -> Result<()> {
+    match warehouse.create_namespace(DEFAULT_NAMESPACE, &BTreeMap::new()).await {
+        Err(error) if error.kind() != stoa_error::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn build_state(options: &EngineOptions, catalog: &Arc<StoaCatalog>) -> Result<SessionState> {
+    let mut config = SessionConfig::new()
+        .with_default_catalog_and_schema(DATABASE, DEFAULT_NAMESPACE)
+        .with_create_default_catalog_and_schema(false)
+        .with_information_schema(true)
+        .with_target_partitions(options.threads.max(1))
+        .with_batch_size(options.batch_rows.max(1));
+    let engine = config.options_mut();
+    engine.sql_parser.dialect = datafusion::config::Dialect::PostgreSQL;
+    engine.sql_parser.map_string_types_to_utf8view = false;
+    engine.sql_parser.default_null_ordering = "nulls_max".to_owned();
+    engine.execution.time_zone = Some("UTC".to_owned());
+    // Plan partitions that come from small files cost more to shuffle than to read.
+    engine.optimizer.prefer_existing_union = true;
+    let state = SessionStateBuilder::new()
+        .with_config(config)
+        .with_runtime_env(build_runtime(options)?)
+        .with_default_features()
+        .build();
+    let context = SessionContext::new_with_state(state);
+    context.register_catalog(DATABASE, Arc::clone(catalog) as _);
+    pg_catalog::install(&context, DATABASE)?;
+    Ok(context.state())
+}
+
+fn build_runtime(options: &EngineOptions) -> Result<Arc<RuntimeEnv>> {
+    let pool = FairSpillPool::new(options.memory_limit_bytes);
+    let top = std::num::NonZeroUsize::MIN.saturating_add(4);
+    let mode = match &options.spill_dir {
+        Some(dir) => {
+            std::fs::create_dir_all(dir).map_err(|e| {
+                Error::unavailable(format!("cannot make the spill folder {}", dir.display()))
+                    .with_source(e)
+                    .with_hint("set spill_dir to a folder that can be written")
+            })?;
+            DiskManagerMode::Directories(vec![dir.clone()])
+        }
+        None => DiskManagerMode::OsTmpDirectory,
+    };
+    RuntimeEnvBuilder::new()
+        .with_memory_pool(Arc::new(TrackConsumersPool::new(pool, top)))
+        .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(mode))
+        .build_arc()
+        .map_err(error::from_datafusion)
+}

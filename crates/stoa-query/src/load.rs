@@ -1,0 +1,292 @@
+//! Bulk loads: files or batches into a table, sorted, in one commit.
+//!
+//! In: a [`LoadRequest`]. Out: rows loaded. **Invariants:** nothing is visible before all rows
+//! were read, and a table that the load makes appears together with its rows. Memory is bounded by the
+//! engine's limit (the sort spills) plus one stripe per open file.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use datafusion::catalog::streaming::StreamingTable;
+use datafusion::datasource::provider_as_source;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::LogicalPlanBuilder;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::streaming::PartitionStream;
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::parser::Parser;
+use futures::stream::BoxStream;
+use parking_lot::Mutex;
+use stoa_catalog::TableIdent;
+use stoa_error::{Error, Result};
+use stoa_load::{BatchReader, Input, LoadOptions};
+use stoa_table::Table;
+
+use crate::dialect::{parse_partition_terms, parse_sort_terms};
+use crate::engine::Engine;
+use crate::error::{from_datafusion, from_sql_parser, to_datafusion};
+use crate::outcome::Completion;
+use crate::registry::QueryGuard;
+use crate::session::{Session, SessionOptions};
+use crate::{ddl, dialect};
+
+/// Batches on their way between the thread that parses and the plan that sorts.
+const BATCHES_QUEUED_MAX: usize = 4;
+
+/// Where rows go.
+#[derive(Clone, Debug, Default)]
+pub struct LoadTarget {
+    /// `table`, `namespace.table`; quoted parts keep their case.
+    pub table: String,
+    /// Make the table if it is not there, with the source's columns.
+    pub create: bool,
+    /// For a table to be made: partition terms, as in `PARTITIONED BY (…)`; may be empty.
+    pub partition_by: String,
+    /// For a table to be made: sort terms, as in `ORDER BY (…)`; may be empty.
+    pub order_by: String,
+    /// For a table to be made: its properties.
+    pub properties: BTreeMap<String, String>,
+}
+
+/// A load of files.
+pub struct LoadRequest {
+    /// Where rows go.
+    pub target: LoadTarget,
+    /// Where they come from.
+    pub inputs: Vec<Input>,
+    /// How the inputs are read.
+    pub options: LoadOptions,
+    /// Called once reading begins, with the counters to show.
+    pub on_start: Option<Box<dyn FnOnce(Arc<stoa_load::Progress>) + Send>>,
+}
+
+impl Engine {
+    /// Loads files into a table in one commit.
+    ///
+    /// # Errors
+    /// Unknown table (42P01), unreadable files, bad lines (22P02 with file, line, column and
+    /// value), and what writing finds. Nothing is loaded then.
+    pub async fn load(self: &Arc<Self>, request: LoadRequest) -> Result<Completion> {
+        let session = self.session(SessionOptions { protocol: "load", ..Default::default() });
+        let LoadRequest { target, inputs, options, on_start } = request;
+        let ident = session.target_ident(&target.table)?;
+        let text = format!("LOAD INTO {ident}");
+        let mut guard = self.queries().start(&text, &session.options.user, "load");
+        let result = async {
+            let schema = match self.warehouse.table(&ident).await {
+                Ok(table) => table.schema(),
+                Err(error) if target.create && is_missing(&error) => {
+                    inferred_schema(&inputs, &options)?
+                }
+                Err(error) => return Err(with_create_hint(error)),
+            };
+            let reader = stoa_load::open(inputs, Arc::clone(&schema), options)?;
+            let progress = reader.progress();
+            if let Some(on_start) = on_start {
+                on_start(progress);
+            }
+            let batches = reader_stream(reader)?;
+            write(&session, &ident, &target, schema, batches, &mut guard).await
+        }
+        .await;
+        finish(&mut guard, result)
+    }
+
+    /// Writes a stream of batches into a table in one commit; the table is made if `target` says
+    /// so. The batches have the columns of `schema`, which are the table's, in order.
+    ///
+    /// # Errors
+    /// As [`Engine::load`].
+    pub async fn write_batches(
+        self: &Arc<Self>,
+        target: LoadTarget,
+        schema: SchemaRef,
+        batches: BoxStream<'static, Result<RecordBatch>>,
+    ) -> Result<Completion> {
+        let session = self.session(SessionOptions { protocol: "load", ..Default::default() });
+        let ident = session.target_ident(&target.table)?;
+        let text = format!("WRITE INTO {ident}");
+        let mut guard = self.queries().start(&text, &session.options.user, "load");
+        let result = write(&session, &ident, &target, schema, batches, &mut guard).await;
+        finish(&mut guard, result)
+    }
+}
+
+fn finish(guard: &mut QueryGuard, result: Result<u64>) -> Result<Completion> {
+    match result {
+        Ok(rows) => {
+            guard.progress().rows.store(rows, std::sync::atomic::Ordering::Relaxed);
+            guard.end(Ok(()));
+            Ok(Completion::rows("COPY", rows))
+        }
+        Err(error) => {
+            guard.end(Err(&error));
+            Err(error)
+        }
+    }
+}
+
+impl Session {
+    /// The table that a name given outside of SQL means.
+    fn target_ident(&self, name: &str) -> Result<TableIdent> {
+        let dialect = GenericDialect {};
+        let mut parser = Parser::new(&dialect)
+            .try_with_sql(name)
+            .map_err(|e| from_sql_parser(&e, name))?;
+        let parsed = parser.parse_object_name(false).map_err(|e| from_sql_parser(&e, name))?;
+        self.table_ident(&parsed)
+    }
+}
+
+/// Appends batches to the table; one that is to be made appears together with its rows.
+pub(crate) async fn write(
+    session: &Session,
+    ident: &TableIdent,
+    target: &LoadTarget,
+    schema: SchemaRef,
+    batches: BoxStream<'static, Result<RecordBatch>>,
+    guard: &mut QueryGuard,
+) -> Result<u64> {
+    let warehouse = &session.engine.warehouse;
+    let table = match warehouse.table(ident).await {
+        Err(error) if target.create && is_missing(&error) => {
+            let spec = spec_of(target, ddl::storable_schema(&schema)?)?;
+            warehouse.stage_table(ident, spec).await?
+        }
+        found => found.map_err(with_create_hint)?,
+    };
+    let rows = append(session, table, schema, batches, guard).await?;
+    session.engine.catalog.refresh().await?;
+    Ok(rows)
+}
+
+async fn append(
+    session: &Session,
+    table: Table,
+    schema: SchemaRef,
+    batches: BoxStream<'static, Result<RecordBatch>>,
+    guard: &mut QueryGuard,
+) -> Result<u64> {
+    let stored = table.schema();
+    let source = OneStream { schema: Arc::clone(&schema), batches: Mutex::new(Some(batches)) };
+    let input = StreamingTable::try_new(schema, vec![Arc::new(source)]).map_err(from_datafusion)?;
+    let plan = LogicalPlanBuilder::scan("input", provider_as_source(Arc::new(input)), None)
+        .and_then(LogicalPlanBuilder::build)
+        .map_err(from_datafusion)?;
+    let plan = ddl::cast_to(plan, &stored)?;
+    ddl::append_plan(session, table, plan, guard).await
+}
+
+fn spec_of(target: &LoadTarget, schema: SchemaRef) -> Result<stoa_table::TableSpec> {
+    let dialect = GenericDialect {};
+    let parser = |text| {
+        Parser::new(&dialect).try_with_sql(text).map_err(|e| from_sql_parser(&e, text))
+    };
+    let partition_by = match target.partition_by.trim() {
+        "" => Vec::new(),
+        text => parse_partition_terms(&mut parser(text)?).map_err(|e| from_sql_parser(&e, text))?,
+    };
+    let sort_by = match target.order_by.trim() {
+        "" => Vec::new(),
+        text => parse_sort_terms(&mut parser(text)?).map_err(|e| from_sql_parser(&e, text))?,
+    };
+    Ok(ddl::spec_from_parts(schema, partition_by, sort_by, target.properties.clone()))
+}
+
+fn inferred_schema(inputs: &[Input], options: &LoadOptions) -> Result<SchemaRef> {
+    let mut paths = Vec::with_capacity(inputs.len());
+    for input in inputs {
+        match input {
+            Input::Path(path) => paths.push(path.clone()),
+            Input::Stream { name, .. } => {
+                return Err(Error::invalid(format!("{name}: cannot infer columns from a stream"))
+                    .with_hint("create the table first, or load from a file"));
+            }
+        }
+    }
+    let inferred = stoa_load::infer_schema(&paths, options)?;
+    ddl::storable_schema(&inferred)
+}
+
+fn is_missing(error: &Error) -> bool {
+    error.kind() == stoa_error::ErrorKind::NotFound
+}
+
+fn with_create_hint(error: Error) -> Error {
+    match is_missing(&error) && error.hint().is_none() {
+        true => error.with_hint("make it with CREATE TABLE, or load with --create"),
+        false => error,
+    }
+}
+
+/// Parses on a thread of its own; the plan takes batches as it can use them.
+pub(crate) fn reader_stream(reader: BatchReader) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+    let (sender, receiver) = tokio::sync::mpsc::channel(BATCHES_QUEUED_MAX);
+    let parse = move || {
+        for batch in reader {
+            let failed = batch.is_err();
+            if sender.blocking_send(batch).is_err() || failed {
+                return;
+            }
+        }
+    };
+    stoa_env::task::spawn_thread("stoa-load", parse)
+        .map_err(|e| Error::unavailable("cannot start a thread to read").with_source(e))?;
+    let next = |mut receiver: tokio::sync::mpsc::Receiver<Result<RecordBatch>>| async move {
+        receiver.recv().await.map(|batch| (batch, receiver))
+    };
+    Ok(Box::pin(futures::stream::unfold(receiver, next)))
+}
+
+/// A stream as a table that can be scanned once.
+struct OneStream {
+    schema: SchemaRef,
+    batches: Mutex<Option<BoxStream<'static, Result<RecordBatch>>>>,
+}
+
+impl std::fmt::Debug for OneStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("OneStream")
+    }
+}
+
+impl PartitionStream for OneStream {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn execute(&self, _context: Arc<TaskContext>) -> SendableRecordBatchStream {
+        use futures::TryStreamExt;
+        let batches = self.batches.lock().take().unwrap_or_else(|| {
+            let error = Error::internal("a stream was scanned twice");
+            Box::pin(futures::stream::iter([Err(error)]))
+        });
+        let schema = Arc::clone(&self.schema);
+        Box::pin(RecordBatchStreamAdapter::new(schema, batches.map_err(to_datafusion)))
+    }
+}
+
+/// Reads `COPY … FROM 'file'`.
+pub(crate) async fn copy_from_files(
+    session: &Session,
+    copy: &dialect::CopyStatement,
+    name: &datafusion::sql::sqlparser::ast::ObjectName,
+    files: &[String],
+    guard: &mut QueryGuard,
+) -> Result<Completion> {
+    let ident = session.table_ident(name)?;
+    let table = session.engine.warehouse.table(&ident).await?;
+    let mut options = LoadOptions::default();
+    for (name, value) in &copy.options {
+        options.set(name, value)?;
+    }
+    let schema = crate::copy::target_schema(&table, &copy.columns)?;
+    let inputs = files.iter().map(|file| Input::Path(file.into())).collect();
+    let reader = stoa_load::open(inputs, Arc::clone(&schema), options)?;
+    let batches = crate::copy::fill_columns(reader_stream(reader)?, schema, table.schema());
+    let target = LoadTarget { table: ident.to_string(), ..LoadTarget::default() };
+    let rows = write(session, &ident, &target, table.schema(), batches, guard).await?;
+    Ok(Completion::rows("COPY", rows))
+}

@@ -1,0 +1,377 @@
+//! What runs now, what ran lately, and how fast: the numbers that console, `system` tables and
+//! `/metrics` show.
+//!
+//! In: start, progress and end of queries. Out: snapshots of them. Bounded: at most
+//! [`RECENT_MAX`] ended queries are kept, and statement texts are cut at [`SQL_TEXT_MAX`] bytes.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use stoa_env::clock;
+use stoa_error::Error;
+use tokio_util::sync::CancellationToken;
+
+/// Ended queries that are remembered.
+pub const RECENT_MAX: usize = 256;
+/// Bytes of a statement's text that are remembered.
+pub const SQL_TEXT_MAX: usize = 4096;
+
+/// Where a query is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueryState {
+    /// Planning or executing.
+    Running,
+    /// All rows were taken, or the client asked for no more.
+    Finished,
+    /// Ended with an error.
+    Failed,
+    /// Ended because somebody cancelled it.
+    Cancelled,
+}
+
+impl QueryState {
+    /// The name as users see it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Finished => "finished",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// One query as it stands at the moment of asking.
+#[derive(Clone, Debug)]
+pub struct QueryInfo {
+    /// Unique within this process, counted from 1.
+    pub id: u64,
+    /// Statement text, cut at [`SQL_TEXT_MAX`] bytes.
+    pub sql: String,
+    /// Who asked.
+    pub user: String,
+    /// Over which protocol: `postgresql`, `http`, `shell`.
+    pub protocol: &'static str,
+    /// Where it is in its life.
+    pub state: QueryState,
+    /// Start, milliseconds since 1970-01-01 UTC.
+    pub started_unix_ms: i64,
+    /// Time from start to now or to the end, microseconds.
+    pub elapsed_us: u64,
+    /// Rows returned (or written) so far.
+    pub rows: u64,
+    /// Bytes read from storage so far.
+    pub bytes_read: u64,
+    /// Message of the error it ended with.
+    pub error: Option<String>,
+    /// SQLSTATE of that error.
+    pub sqlstate: Option<&'static str>,
+}
+
+/// Sums since the process started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Queries that were started.
+    pub started: u64,
+    /// Queries that finished without an error.
+    pub finished: u64,
+    /// Queries that ended with an error other than a cancel.
+    pub failed: u64,
+    /// Queries that were cancelled.
+    pub cancelled: u64,
+    /// Rows returned or written.
+    pub rows: u64,
+    /// Bytes read from storage by scans.
+    pub bytes_read: u64,
+    /// Read requests sent to storage by scans.
+    pub requests: u64,
+}
+
+/// All queries of an engine.
+#[derive(Clone, Default)]
+pub struct QueryRegistry(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    next_id: AtomicU64,
+    running: Mutex<BTreeMap<u64, Arc<Running>>>,
+    recent: Mutex<VecDeque<QueryInfo>>,
+    finished: AtomicU64,
+    failed: AtomicU64,
+    cancelled: AtomicU64,
+    rows: AtomicU64,
+    bytes_read: AtomicU64,
+    requests: AtomicU64,
+    latency: LatencyHistogram,
+}
+
+struct Running {
+    id: u64,
+    sql: String,
+    user: String,
+    protocol: &'static str,
+    started_unix_ms: i64,
+    started: Instant,
+    progress: Arc<Progress>,
+    cancel: CancellationToken,
+}
+
+/// What a running query counts; shared with its scan operators.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    pub(crate) rows: AtomicU64,
+    pub(crate) bytes_read: AtomicU64,
+    pub(crate) requests: AtomicU64,
+}
+
+impl QueryRegistry {
+    /// Queries that run now, oldest first.
+    pub fn running(&self) -> Vec<QueryInfo> {
+        self.0.running.lock().values().map(|q| q.info(QueryState::Running, None)).collect()
+    }
+
+    /// Queries that ended lately, newest first, at most [`RECENT_MAX`].
+    pub fn recent(&self) -> Vec<QueryInfo> {
+        self.0.recent.lock().iter().rev().cloned().collect()
+    }
+
+    /// Asks query `id` to stop; `false` if no such query runs.
+    pub fn cancel(&self, id: u64) -> bool {
+        let found = self.0.running.lock().get(&id).cloned();
+        if let Some(query) = &found {
+            query.cancel.cancel();
+        }
+        found.is_some()
+    }
+
+    /// Asks all running queries to stop; returns how many.
+    pub fn cancel_all(&self) -> usize {
+        let running = self.0.running.lock();
+        running.values().for_each(|query| query.cancel.cancel());
+        running.len()
+    }
+
+    /// Queries that run now.
+    pub fn running_count(&self) -> usize {
+        self.0.running.lock().len()
+    }
+
+    /// Sums since the process started.
+    pub fn totals(&self) -> Totals {
+        let shared = &self.0;
+        Totals {
+            started: shared.next_id.load(Ordering::Relaxed),
+            finished: shared.finished.load(Ordering::Relaxed),
+            failed: shared.failed.load(Ordering::Relaxed),
+            cancelled: shared.cancelled.load(Ordering::Relaxed),
+            rows: shared.rows.load(Ordering::Relaxed),
+            bytes_read: shared.bytes_read.load(Ordering::Relaxed),
+            requests: shared.requests.load(Ordering::Relaxed),
+        }
+    }
+
+    /// How long finished queries took.
+    pub fn latency(&self) -> &LatencyHistogram {
+        &self.0.latency
+    }
+
+    /// Registers a query; it ends when the guard is ended or dropped.
+    pub(crate) fn start(&self, sql: &str, user: &str, protocol: &'static str) -> QueryGuard {
+        let id = self.0.next_id.fetch_add(1, Ordering::Relaxed) + 1;
+        let query = Arc::new(Running {
+            id,
+            sql: cut(sql).to_owned(),
+            user: user.to_owned(),
+            protocol,
+            started_unix_ms: clock::unix_ms(),
+            started: clock::monotonic(),
+            progress: Arc::default(),
+            cancel: CancellationToken::new(),
+        });
+        self.0.running.lock().insert(id, Arc::clone(&query));
+        QueryGuard { registry: self.clone(), query, ended: false }
+    }
+
+    fn end(&self, query: &Running, state: QueryState, error: Option<&Error>) {
+        let shared = &self.0;
+        shared.running.lock().remove(&query.id);
+        let info = query.info(state, error);
+        let counter = match state {
+            QueryState::Failed => &shared.failed,
+            QueryState::Cancelled => &shared.cancelled,
+            QueryState::Running | QueryState::Finished => &shared.finished,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+        shared.rows.fetch_add(info.rows, Ordering::Relaxed);
+        shared.bytes_read.fetch_add(info.bytes_read, Ordering::Relaxed);
+        shared.requests.fetch_add(query.progress.requests.load(Ordering::Relaxed), Ordering::Relaxed);
+        if state == QueryState::Finished {
+            shared.latency.record(info.elapsed_us);
+        }
+        let mut recent = shared.recent.lock();
+        if recent.len() == RECENT_MAX {
+            recent.pop_front();
+        }
+        recent.push_back(info);
+    }
+}
+
+impl Running {
+    fn info(&self, state: QueryState, error: Option<&Error>) -> QueryInfo {
+        QueryInfo {
+            id: self.id,
+            sql: self.sql.clone(),
+            user: self.user.clone(),
+            protocol: self.protocol,
+            state,
+            started_unix_ms: self.started_unix_ms,
+            elapsed_us: u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX),
+            rows: self.progress.rows.load(Ordering::Relaxed),
+            bytes_read: self.progress.bytes_read.load(Ordering::Relaxed),
+            error: error.map(Error::message_with_sources),
+            sqlstate: error.map(Error::sqlstate),
+        }
+    }
+}
+
+/// Ends its query in the registry exactly once, at the latest when dropped.
+pub(crate) struct QueryGuard {
+    registry: QueryRegistry,
+    query: Arc<Running>,
+    ended: bool,
+}
+
+impl QueryGuard {
+    pub(crate) fn id(&self) -> u64 {
+        self.query.id
+    }
+
+    pub(crate) fn progress(&self) -> &Arc<Progress> {
+        &self.query.progress
+    }
+
+    pub(crate) fn cancel_token(&self) -> &CancellationToken {
+        &self.query.cancel
+    }
+
+    /// Ends the query; later calls change nothing.
+    pub(crate) fn end(&mut self, outcome: Result<(), &Error>) {
+        if std::mem::replace(&mut self.ended, true) {
+            return;
+        }
+        let state = match &outcome {
+            Ok(()) => QueryState::Finished,
+            Err(error) if error.kind() == stoa_error::ErrorKind::Cancelled => QueryState::Cancelled,
+            Err(_) => QueryState::Failed,
+        };
+        self.registry.end(&self.query, state, outcome.err());
+    }
+}
+
+impl Drop for QueryGuard {
+    fn drop(&mut self) {
+        self.end(Ok(()));
+    }
+}
+
+/// Counts of latencies in buckets that grow by a quarter of a power of two, from 1 µs to days.
+///
+/// A percentile read from it is at most 19 % above the true one. Snapshots of the counts taken at
+/// two times can be subtracted to see a window.
+#[derive(Debug)]
+pub struct LatencyHistogram {
+    counts: Box<[AtomicU64]>,
+}
+
+const BUCKETS_PER_DOUBLING: usize = 4;
+const BUCKETS: usize = 40 * BUCKETS_PER_DOUBLING;
+
+impl Default for LatencyHistogram {
+    fn default() -> Self {
+        Self { counts: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect() }
+    }
+}
+
+impl LatencyHistogram {
+    fn record(&self, micros: u64) {
+        let bucket = Self::bucket_of(micros);
+        if let Some(count) = self.counts.get(bucket) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn bucket_of(micros: u64) -> usize {
+        let exact = (micros.max(1) as f64).log2() * BUCKETS_PER_DOUBLING as f64;
+        (exact as usize).min(BUCKETS - 1)
+    }
+
+    /// Upper end of bucket `index`, microseconds.
+    pub fn bucket_upper_us(index: usize) -> f64 {
+        ((index + 1) as f64 / BUCKETS_PER_DOUBLING as f64).exp2()
+    }
+
+    /// Counts per bucket since the process started.
+    pub fn snapshot(&self) -> Vec<u64> {
+        self.counts.iter().map(|count| count.load(Ordering::Relaxed)).collect()
+    }
+
+    /// The latency in microseconds that a `share` (0 to 1) of `counts` does not exceed; `None`
+    /// where there are none.
+    pub fn percentile_us(counts: &[u64], share: f64) -> Option<f64> {
+        let total: u64 = counts.iter().sum();
+        let wanted = ((total as f64 * share).ceil() as u64).max(1);
+        let mut seen = 0;
+        counts.iter().enumerate().find_map(|(index, count)| {
+            seen += count;
+            (total > 0 && seen >= wanted).then(|| Self::bucket_upper_us(index))
+        })
+    }
+}
+
+fn cut(sql: &str) -> &str {
+    let mut end = sql.len().min(SQL_TEXT_MAX);
+    while !sql.is_char_boundary(end) {
+        end -= 1;
+    }
+    &sql[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_ends_once_and_is_remembered() {
+        let registry = QueryRegistry::default();
+        let mut guard = registry.start("SELECT 1", "me", "http");
+        assert_eq!(registry.running_count(), 1);
+        guard.end(Err(&Error::invalid("no")));
+        drop(guard);
+        assert_eq!(registry.running_count(), 0);
+        let totals = registry.totals();
+        assert_eq!((totals.started, totals.finished, totals.failed), (1, 0, 1));
+        assert_eq!(registry.recent()[0].error.as_deref(), Some("no"));
+    }
+
+    #[test]
+    fn percentiles_come_from_the_right_bucket() {
+        let histogram = LatencyHistogram::default();
+        (0..99).for_each(|_| histogram.record(100));
+        histogram.record(10_000);
+        let counts = histogram.snapshot();
+        let p50 = LatencyHistogram::percentile_us(&counts, 0.5).unwrap();
+        let p999 = LatencyHistogram::percentile_us(&counts, 0.999).unwrap();
+        assert!((100.0..120.0).contains(&p50), "{p50}");
+        assert!((10_000.0..12_000.0).contains(&p999), "{p999}");
+        assert_eq!(LatencyHistogram::percentile_us(&[], 0.5), None);
+    }
+
+    #[test]
+    fn long_statements_are_cut_between_characters() {
+        let text = "ä".repeat(SQL_TEXT_MAX);
+        assert!(cut(&text).len() <= SQL_TEXT_MAX);
+    }
+}

@@ -1,0 +1,70 @@
+//! What a scan counts. Shown by `EXPLAIN ANALYZE`; summed per query for the registry.
+
+use std::sync::atomic::Ordering;
+
+use datafusion::physical_plan::metrics::{
+    BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder,
+};
+use stoa_orc::DecodeMetrics;
+use stoa_table::ScanPlan;
+
+use crate::registry::Progress;
+
+/// Counters of one plan partition of a scan.
+#[derive(Clone)]
+pub(super) struct ScanMetrics {
+    pub(super) baseline: BaselineMetrics,
+    manifests_total: Count,
+    manifests_pruned: Count,
+    files_total: Count,
+    files_pruned: Count,
+    stripes_total: Count,
+    stripes_pruned: Count,
+    row_groups_total: Count,
+    row_groups_pruned: Count,
+    bytes_read: Count,
+    requests: Count,
+}
+
+impl ScanMetrics {
+    pub(super) fn new(set: &ExecutionPlanMetricsSet, partition: usize) -> Self {
+        let count = |name: &'static str| MetricBuilder::new(set).counter(name, partition);
+        Self {
+            baseline: BaselineMetrics::new(set, partition),
+            manifests_total: count("manifests_total"),
+            manifests_pruned: count("manifests_pruned"),
+            files_total: count("files_total"),
+            files_pruned: count("files_pruned"),
+            stripes_total: count("stripes_total"),
+            stripes_pruned: count("stripes_pruned"),
+            row_groups_total: count("row_groups_total"),
+            row_groups_pruned: count("row_groups_pruned"),
+            bytes_read: count("bytes_read"),
+            requests: count("read_requests"),
+        }
+    }
+
+    /// Adds what planning pruned; once per scan.
+    pub(super) fn record_planning(&self, plan: &ScanPlan) {
+        self.manifests_total.add(plan.manifests_total);
+        self.manifests_pruned.add(plan.manifests_pruned);
+        self.files_total.add(plan.files_total);
+        self.files_pruned.add(plan.files_pruned_by_partition + plan.files_pruned_by_statistics);
+    }
+
+    /// Adds what a decoder pruned in one split.
+    pub(super) fn record_decoder(&self, decoder: &DecodeMetrics) {
+        self.stripes_total.add(decoder.stripes_total);
+        self.stripes_pruned.add(decoder.stripes_pruned);
+        self.row_groups_total.add(decoder.row_groups_total);
+        self.row_groups_pruned.add(decoder.row_groups_pruned);
+    }
+
+    /// Adds one call for bytes.
+    pub(super) fn record_read(&self, requests: usize, bytes: u64, progress: &Progress) {
+        self.requests.add(requests);
+        self.bytes_read.add(usize::try_from(bytes).unwrap_or(usize::MAX));
+        progress.requests.fetch_add(requests as u64, Ordering::Relaxed);
+        progress.bytes_read.fetch_add(bytes, Ordering::Relaxed);
+    }
+}

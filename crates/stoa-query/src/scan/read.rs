@@ -1,0 +1,189 @@
+//! Reads the splits of one plan partition, one after another.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::datatypes::SchemaRef;
+use bytes::Bytes;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use futures::TryStreamExt;
+use futures::stream;
+use stoa_error::{Error, Result};
+use stoa_orc::{
+    Decoder, FileMetadata, Predicate, Projection, ReadOptions, Step, TAIL_GUESS_BYTES, TailDecoder,
+    TailStep,
+};
+use stoa_rangeio::{RangeReader, ReadMetrics, ReaderOptions};
+use stoa_table::ScanFile;
+
+use super::Split;
+use super::metrics::ScanMetrics;
+use crate::error::to_datafusion;
+use crate::registry::Progress;
+use crate::table::StoaTable;
+
+/// What all splits of a plan partition have in common.
+pub(super) struct SplitReader {
+    pub(super) table: StoaTable,
+    pub(super) schema: SchemaRef,
+    pub(super) predicate: Predicate,
+    pub(super) batch_rows: usize,
+    pub(super) metrics: ScanMetrics,
+    pub(super) progress: Arc<Progress>,
+}
+
+/// A split that is being read.
+struct OpenSplit {
+    source: FileSource,
+    decoder: Decoder,
+}
+
+/// The bytes of one file.
+struct FileSource {
+    reader: RangeReader,
+    counters: Arc<ReadMetrics>,
+    file: Arc<ScanFile>,
+}
+
+impl SplitReader {
+    pub(super) fn stream(self, splits: Vec<Split>) -> SendableRecordBatchStream {
+        let schema = Arc::clone(&self.schema);
+        let state = (self, splits.into_iter(), None::<OpenSplit>);
+        let batches = stream::try_unfold(state, |(reader, mut splits, mut open)| async move {
+            loop {
+                if let Some(split) = &mut open {
+                    if let Some(batch) = reader.next_batch(split).await? {
+                        return Ok(Some((batch, (reader, splits, open))));
+                    }
+                    reader.metrics.record_decoder(split.decoder.metrics());
+                    open = None;
+                }
+                let Some(split) = splits.next() else { return Ok(None) };
+                if reader.schema.fields().is_empty() && reader.predicate.is_always() {
+                    let batch = reader.row_count_batch(&split)?;
+                    return Ok(Some((batch, (reader, splits, open))));
+                }
+                open = Some(reader.open(&split).await?);
+            }
+        });
+        Box::pin(RecordBatchStreamAdapter::new(schema, batches.map_err(to_datafusion)))
+    }
+
+    /// Rows without columns, as `count(*)` wants them: known without reading the file.
+    fn row_count_batch(&self, split: &Split) -> Result<RecordBatch> {
+        let rows = if split.part == 0 { split.file.rows } else { 0 };
+        let rows = usize::try_from(rows).unwrap_or(usize::MAX);
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), Vec::new(), &options)
+            .map_err(|e| Error::internal("cannot make a batch without columns").with_source(e))
+    }
+
+    async fn open(&self, split: &Split) -> Result<OpenSplit> {
+        let source = FileSource::open(&split.file);
+        let metadata = self.metadata(&source).await?;
+        let options = ReadOptions::default()
+            .with_projection(Projection::Fields(Arc::clone(&self.schema)))
+            .with_predicate(self.predicate.clone())
+            .with_batch_rows(self.batch_rows)
+            .with_stripes(stripes_of(split, metadata.stripes.len()));
+        let decoder = Decoder::new(metadata, options)
+            .map_err(|e| Error::from(e).at(&split.file.location))?;
+        Ok(OpenSplit { source, decoder })
+    }
+
+    /// The parsed tail of a file, from the cache if it was read before.
+    async fn metadata(&self, source: &FileSource) -> Result<Arc<FileMetadata>> {
+        let file = &source.file;
+        if let Some(known) = self.table.files.get(&file.location, file.file_bytes) {
+            return Ok(known);
+        }
+        let mut tail = TailDecoder::new(file.file_bytes);
+        let mut wanted = TAIL_GUESS_BYTES.min(file.file_bytes);
+        loop {
+            let bytes = self.read_tail(source, wanted).await?;
+            match tail.decode(bytes).map_err(|e| Error::from(e).at(&file.location))? {
+                TailStep::NeedsTail(more) => wanted = more,
+                TailStep::Done(metadata) => {
+                    let metadata = Arc::new(metadata);
+                    let kept = Arc::clone(&metadata);
+                    self.table.files.insert(&file.location, file.file_bytes, kept);
+                    return Ok(metadata);
+                }
+            }
+        }
+    }
+
+    async fn read_tail(&self, source: &FileSource, bytes: u64) -> Result<Bytes> {
+        let from = source.file.file_bytes.saturating_sub(bytes);
+        let range = from..source.file.file_bytes;
+        let chunks = self.read(source, std::slice::from_ref(&range)).await?;
+        let chunk = chunks.into_iter().find(|(offset, chunk)| {
+            *offset <= range.start && range.end <= offset + chunk.len() as u64
+        });
+        let (offset, chunk) = chunk.ok_or_else(|| {
+            Error::internal(format!("{}: the tail was not returned", source.file.location))
+        })?;
+        let start = usize::try_from(range.start - offset).unwrap_or(usize::MAX);
+        Ok(chunk.slice(start..))
+    }
+
+    async fn next_batch(&self, split: &mut OpenSplit) -> Result<Option<RecordBatch>> {
+        let location = &split.source.file.location;
+        loop {
+            let step = {
+                let _timer = self.metrics.baseline.elapsed_compute().timer();
+                split.decoder.next().map_err(|e| Error::from(e).at(location))?
+            };
+            match step {
+                Step::NeedsData(ranges) => {
+                    for (offset, bytes) in self.read(&split.source, &ranges).await? {
+                        split.decoder.push(offset, bytes);
+                    }
+                }
+                Step::Batch(batch) => {
+                    self.metrics.baseline.record_output(batch.num_rows());
+                    return Ok(Some(batch));
+                }
+                Step::Finished => return Ok(None),
+            }
+        }
+    }
+
+    async fn read(&self, source: &FileSource, ranges: &[Range<u64>]) -> Result<Vec<(u64, Bytes)>> {
+        let before = source.counters.counts();
+        let chunks = source.reader.read(&source.file.path, ranges).await;
+        let after = source.counters.counts();
+        let requests = usize::try_from(after.requests - before.requests).unwrap_or(0);
+        self.metrics.record_read(requests, after.bytes_read - before.bytes_read, &self.progress);
+        chunks.map_err(|e| missing_file(e, &source.file.location))
+    }
+}
+
+impl FileSource {
+    fn open(file: &Arc<ScanFile>) -> Self {
+        let counters = Arc::new(ReadMetrics::default());
+        let reader = RangeReader::new(Arc::clone(&file.store), ReaderOptions::local_file())
+            .with_metrics(Arc::clone(&counters));
+        Self { reader, counters, file: Arc::clone(file) }
+    }
+}
+
+/// A snapshot names the file, so its absence is damage, not a wrong request.
+fn missing_file(error: Error, location: &str) -> Error {
+    match error.kind() {
+        stoa_error::ErrorKind::NotFound => {
+            Error::corrupt(format!("data file {location} is missing"))
+                .with_hint("`stoa table check` lists what else is missing; restore the file")
+                .with_source(error)
+        }
+        _ => error.at(location),
+    }
+}
+
+/// The stripes of a split: an equal run of them, so that neighbours stay together.
+fn stripes_of(split: &Split, stripes: usize) -> Range<usize> {
+    stripes * split.part / split.parts..stripes * (split.part + 1) / split.parts
+}
+

@@ -1,0 +1,535 @@
+//! A client's session: parse, prepare, execute.
+//!
+//! In: text and parameters. Out: [`Outcome`]s. **Invariants:** each execution reads, for every
+//! table it names, one snapshot: the one that is current when it starts. A statement prepared
+//! earlier sees what was committed since, and fails clearly if the table's columns changed.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, SchemaRef};
+use datafusion::common::{ParamValues, ScalarValue};
+use datafusion::execution::TaskContext;
+use datafusion::execution::session_state::SessionState;
+use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement as PlanStatement};
+use datafusion::physical_plan::execute_stream;
+use futures::StreamExt;
+use parking_lot::Mutex;
+use stoa_catalog::TableIdent;
+use stoa_error::{Error, ErrorKind, Result};
+use tokio_util::sync::CancellationToken;
+
+use crate::dialect::{self, CopySource, name_parts, normalise};
+use crate::engine::{DATABASE, DEFAULT_NAMESPACE, Engine};
+use crate::error::from_datafusion;
+use crate::outcome::{Completion, Outcome, RowStream, cancelled_error};
+use crate::registry::QueryGuard;
+use crate::settings::Settings;
+use crate::statement::{Statement, StatementKind};
+use crate::{ddl, scan, show, table};
+
+/// Who asks, and how.
+#[derive(Clone, Debug)]
+pub struct SessionOptions {
+    /// Name of the user, as the client gave it.
+    pub user: String,
+    /// `postgresql`, `http`, `shell`.
+    pub protocol: &'static str,
+    /// Name of the client program.
+    pub application: String,
+    /// Namespace of names without one; [`DEFAULT_NAMESPACE`] if `None`.
+    pub namespace: Option<String>,
+}
+
+impl Default for SessionOptions {
+    fn default() -> Self {
+        Self {
+            user: "stoa".to_owned(),
+            protocol: "shell",
+            application: String::new(),
+            namespace: None,
+        }
+    }
+}
+
+/// A client's session. Statements of one session may run at the same time.
+pub struct Session {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) options: SessionOptions,
+    pub(crate) settings: Mutex<Settings>,
+    planner: Mutex<Planner>,
+    running: Mutex<Vec<CancellationToken>>,
+}
+
+/// The engine's state for this session, and what is derived from it.
+#[derive(Clone)]
+struct Planner {
+    state: Arc<SessionState>,
+    tasks: Arc<TaskContext>,
+}
+
+/// Tokens of a session's latest statements that are kept for [`Session::cancel`].
+const RUNNING_MAX: usize = 16;
+
+/// A statement that was planned, to be executed any number of times.
+#[derive(Clone)]
+pub struct Prepared {
+    statement: Statement,
+    plan: Option<Arc<LogicalPlan>>,
+    parameter_types: Vec<DataType>,
+    schema: Option<SchemaRef>,
+}
+
+impl Prepared {
+    /// The statement.
+    pub fn statement(&self) -> &Statement {
+        &self.statement
+    }
+
+    /// Types of the parameters `$1`, `$2`, …, as the plan wants them.
+    pub fn parameter_types(&self) -> &[DataType] {
+        &self.parameter_types
+    }
+
+    /// Columns of the result; `None` for a statement that gives no rows.
+    pub fn schema(&self) -> Option<SchemaRef> {
+        self.schema.clone()
+    }
+}
+
+impl Session {
+    pub(crate) fn new(engine: Arc<Engine>, options: SessionOptions) -> Arc<Self> {
+        let mut settings = Settings::default();
+        let _ = settings.set("application_name", Some(&options.application));
+        let mut state = engine.new_state();
+        if let Some(namespace) = &options.namespace {
+            let _ = settings.set("search_path", Some(namespace));
+            state.config_mut().options_mut().catalog.default_schema.clone_from(namespace);
+        }
+        Arc::new(Self {
+            planner: Mutex::new(Planner::new(state)),
+            engine,
+            options,
+            settings: Mutex::new(settings),
+            running: Mutex::default(),
+        })
+    }
+
+    /// Parses a text of any number of statements; an empty text gives one empty statement.
+    ///
+    /// # Errors
+    /// Syntax errors (42601), with their place.
+    pub fn parse(&self, sql: &str) -> Result<Vec<Statement>> {
+        dialect::parse(sql)
+    }
+
+    /// Plans a statement. `parameter_types` are those the client declared; missing ones are
+    /// inferred.
+    ///
+    /// # Errors
+    /// Unknown tables (42P01), columns (42703), functions (42883), and what else planning finds.
+    pub async fn prepare(
+        &self,
+        statement: Statement,
+        parameter_types: Vec<Option<DataType>>,
+    ) -> Result<Prepared> {
+        if let StatementKind::Plan(parsed) = &statement.kind {
+            let planner = self.planner_for(statement.text());
+            if reads_names(statement.text()) {
+                self.engine.catalog.refresh().await?;
+            }
+            let plan = planner.state.statement_to_plan((**parsed).clone()).await;
+            let plan = plan.map_err(from_datafusion)?;
+            check_supported(&plan)?;
+            return prepared_plan(statement, plan, &parameter_types);
+        }
+        if let Some(CopySource::QueryToStdout(query)) = statement.copy().map(|copy| &copy.source) {
+            let inner = dialect::parse(&query.to_string())?.swap_remove(0);
+            let prepared = Box::pin(self.prepare(inner, parameter_types)).await?;
+            return Ok(Prepared { statement, ..prepared });
+        }
+        if let Some(CopySource::TableToStdout(name)) = statement.copy().map(|copy| &copy.source) {
+            let columns = match statement.copy().map(|copy| copy.columns.as_slice()) {
+                Some([_, ..]) => {
+                    let columns = statement.copy().map(|copy| copy.columns.clone());
+                    let quoted = |c: &String| format!("\"{}\"", c.replace('"', "\"\""));
+                    columns.unwrap_or_default().iter().map(quoted).collect::<Vec<_>>().join(", ")
+                }
+                _ => "*".to_owned(),
+            };
+            let inner = dialect::parse(&format!("SELECT {columns} FROM {name}"))?.swap_remove(0);
+            let prepared = Box::pin(self.prepare(inner, parameter_types)).await?;
+            return Ok(Prepared { statement, ..prepared });
+        }
+        let schema = show::schema_of(&statement.kind);
+        Ok(Prepared { statement, plan: None, parameter_types: Vec::new(), schema })
+    }
+
+    /// Executes a prepared statement. Values are cast to the parameters' types.
+    ///
+    /// # Errors
+    /// A wrong number of parameters (08P01), values that do not fit (22P02), and what execution
+    /// finds before the first row. Later errors come with the rows.
+    pub async fn execute(
+        &self,
+        prepared: &Prepared,
+        parameters: Vec<ScalarValue>,
+    ) -> Result<Outcome> {
+        if self.engine.is_closing() {
+            return Err(Error::unavailable("the server is shutting down").with_sqlstate("57P01"));
+        }
+        let text = prepared.statement.text();
+        let queries = self.engine.queries();
+        let mut guard = queries.start(text, &self.options.user, self.options.protocol);
+        self.remember(guard.cancel_token().clone());
+        let cancel = guard.cancel_token().clone();
+        let run = self.run(prepared, parameters, &mut guard);
+        let result = tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(cancelled_error()),
+            result = run => result,
+        };
+        match result {
+            Ok(Ran::Stream(stream)) => Ok(Outcome::Rows(RowStream::new(stream, guard))),
+            Ok(Ran::Done(completion)) => {
+                guard.end(Ok(()));
+                Ok(Outcome::Done(completion))
+            }
+            Ok(Ran::CopyIn(copy)) => Ok(Outcome::CopyIn(copy.with_guard(guard))),
+            Err(error) => {
+                guard.end(Err(&error));
+                Err(error)
+            }
+        }
+    }
+
+    /// Parses, plans and executes one statement.
+    ///
+    /// # Errors
+    /// As [`Session::parse`], [`Session::prepare`] and [`Session::execute`].
+    pub async fn run_one(&self, statement: Statement) -> Result<Outcome> {
+        let prepared = self.prepare(statement, Vec::new()).await?;
+        self.execute(&prepared, Vec::new()).await
+    }
+
+    /// Runs all statements of a text one after another and returns the last one's outcome; rows
+    /// of those before are read and dropped.
+    ///
+    /// # Errors
+    /// The first error; statements before it have taken effect.
+    pub async fn sql(&self, sql: &str) -> Result<Outcome> {
+        let mut last = Outcome::Done(Completion::of(""));
+        for statement in self.parse(sql)? {
+            if let Outcome::Rows(mut rows) = last {
+                while let Some(batch) = rows.next().await {
+                    batch?;
+                }
+            }
+            last = self.run_one(statement).await?;
+        }
+        Ok(last)
+    }
+
+    /// Cancels what this session runs now.
+    pub fn cancel(&self) {
+        self.running.lock().drain(..).for_each(|token| token.cancel());
+    }
+
+    /// The value of a setting, as `SHOW` gives it.
+    ///
+    /// # Errors
+    /// No such setting (42704).
+    pub fn setting(&self, name: &str) -> Result<String> {
+        self.settings.lock().get(name)
+    }
+
+    /// Sets a setting, as `SET` does; `None` resets it.
+    ///
+    /// # Errors
+    /// No such setting (42704), or a value it does not take (22023).
+    pub fn set(&self, name: &str, value: Option<&str>) -> Result<()> {
+        if let Some(engine_option) = name.to_ascii_lowercase().strip_prefix("datafusion.") {
+            return self.set_engine_option(engine_option, value);
+        }
+        self.settings.lock().set(name, value)?;
+        self.apply(name);
+        Ok(())
+    }
+
+    /// The namespace of names without one.
+    pub fn namespace(&self) -> String {
+        self.planner.lock().state.config_options().catalog.default_schema.clone()
+    }
+
+    /// The table that `name` means in this session.
+    pub(crate) fn table_ident(
+        &self,
+        name: &datafusion::sql::sqlparser::ast::ObjectName,
+    ) -> Result<TableIdent> {
+        let mut parts = name_parts(name)?;
+        if parts.len() == 3 && parts[0] == DATABASE {
+            parts.remove(0);
+        }
+        match parts.as_slice() {
+            [name] => Ok(TableIdent { namespace: self.namespace(), name: name.clone() }),
+            [namespace, name] => {
+                Ok(TableIdent { namespace: namespace.clone(), name: name.clone() })
+            }
+            _ => Err(Error::invalid(format!("{name} names no table of database {DATABASE}"))
+                .with_sqlstate("3D000")
+                .with_hint("write table, or namespace.table")),
+        }
+    }
+
+    pub(crate) fn state(&self) -> Arc<SessionState> {
+        Arc::clone(&self.planner.lock().state)
+    }
+
+    fn planner_for(&self, text: &str) -> Planner {
+        let planner = self.planner.lock().clone();
+        if !reads_clock(text) {
+            return planner;
+        }
+        let mut state = (*planner.state).clone();
+        state.mark_start_execution();
+        Planner { state: Arc::new(state), tasks: planner.tasks }
+    }
+
+    async fn run(
+        &self,
+        prepared: &Prepared,
+        parameters: Vec<ScalarValue>,
+        guard: &mut QueryGuard,
+    ) -> Result<Ran> {
+        if let Some(plan) = &prepared.plan {
+            let plan = bind(plan, &prepared.parameter_types, parameters)?;
+            let plan = table::pin_snapshots(plan, &self.engine).await?;
+            return self.run_plan(plan, prepared.statement.text(), guard).await;
+        }
+        match &prepared.statement.kind {
+            StatementKind::Show(show) => Ok(Ran::Stream(show::run(self, show).await?)),
+            StatementKind::Copy(copy) => crate::copy::run(self, copy, guard).await,
+            StatementKind::Set { name, value } => self.run_set(name.as_deref(), value.as_deref()),
+            StatementKind::Transaction(control) => Ok(Ran::Done(Completion::of(control.tag()))),
+            StatementKind::Accepted { tag } => {
+                if *tag == "DISCARD ALL" {
+                    self.run_set(None, None)?;
+                }
+                Ok(Ran::Done(Completion::of(tag)))
+            }
+            StatementKind::Empty => Ok(Ran::Done(Completion::of(""))),
+            other => ddl::run(self, other, guard).await.map(Ran::Done),
+        }
+    }
+
+    /// Plans physically and starts a bound logical plan.
+    pub(crate) async fn run_plan(
+        &self,
+        plan: LogicalPlan,
+        text: &str,
+        guard: &mut QueryGuard,
+    ) -> Result<Ran> {
+        let planner = self.planner_for(text);
+        let command = match &plan {
+            LogicalPlan::Dml(dml) => Some(dml.op.name()),
+            _ => None,
+        };
+        let physical =
+            planner.state.create_physical_plan(&plan).await.map_err(from_datafusion)?;
+        scan::attach_progress(&physical, guard.progress());
+        let stream = execute_stream(physical, planner.tasks).map_err(from_datafusion)?;
+        match command {
+            None => Ok(Ran::Stream(stream)),
+            Some(_) => {
+                let rows = count_written(stream).await?;
+                Ok(Ran::Done(Completion::rows("INSERT", rows)))
+            }
+        }
+    }
+
+    fn run_set(&self, name: Option<&str>, value: Option<&str>) -> Result<Ran> {
+        match name {
+            Some(name) => self.set(name, value)?,
+            None => {
+                self.settings.lock().reset_all();
+                self.apply("search_path");
+                self.apply("timezone");
+            }
+        }
+        let tag = if value.is_some() { "SET" } else { "RESET" };
+        Ok(Ran::Done(Completion::of(tag)))
+    }
+
+    /// Carries a setting over to the engine's configuration.
+    fn apply(&self, name: &str) {
+        let name = name.to_ascii_lowercase();
+        let Ok(value) = self.setting(&name) else { return };
+        match name.as_str() {
+            "search_path" => {
+                let first = first_namespace(&value);
+                self.change_state(|state| {
+                    state.config_mut().options_mut().catalog.default_schema.clone_from(&first);
+                });
+            }
+            "timezone" => self.change_state(|state| {
+                state.config_mut().options_mut().execution.time_zone = Some(value.clone());
+            }),
+            _ => {}
+        }
+    }
+
+    fn set_engine_option(&self, option: &str, value: Option<&str>) -> Result<()> {
+        let name = format!("datafusion.{option}");
+        let Some(value) = value else {
+            return Err(Error::unsupported(format!("cannot reset {name}"))
+                .with_hint("set it to the value you want"));
+        };
+        if option.starts_with("catalog.") || option.starts_with("runtime.") {
+            return Err(Error::new(ErrorKind::Forbidden, format!("{name} cannot be changed"))
+                .with_sqlstate("42501"));
+        }
+        let mut result = Ok(());
+        self.change_state(|state| result = state.config_mut().options_mut().set(&name, value));
+        result.map_err(from_datafusion)
+    }
+
+    fn change_state(&self, change: impl FnOnce(&mut SessionState)) {
+        let mut planner = self.planner.lock();
+        let mut state = (*planner.state).clone();
+        change(&mut state);
+        *planner = Planner::new(state);
+    }
+
+    fn remember(&self, token: CancellationToken) {
+        let mut running = self.running.lock();
+        if running.len() == RUNNING_MAX {
+            running.remove(0);
+        }
+        running.push(token);
+    }
+}
+
+impl Planner {
+    fn new(state: SessionState) -> Self {
+        let tasks = state.task_ctx();
+        Self { state: Arc::new(state), tasks }
+    }
+}
+
+/// How far a statement got before its outcome is handed out.
+pub(crate) enum Ran {
+    Stream(datafusion::execution::SendableRecordBatchStream),
+    Done(Completion),
+    CopyIn(crate::copy::CopyIn),
+}
+
+/// Reads the one number that a writing plan returns.
+pub(crate) async fn count_written(
+    mut stream: datafusion::execution::SendableRecordBatchStream,
+) -> Result<u64> {
+    use arrow::array::{Array, UInt64Array};
+    let mut rows = 0;
+    while let Some(batch) = stream.next().await {
+        let batch = batch.map_err(from_datafusion)?;
+        let counts = batch.column(0).as_any().downcast_ref::<UInt64Array>();
+        rows += counts.map_or(0, |counts| counts.iter().flatten().sum::<u64>());
+    }
+    Ok(rows)
+}
+
+fn prepared_plan(
+    statement: Statement,
+    plan: LogicalPlan,
+    declared: &[Option<DataType>],
+) -> Result<Prepared> {
+    let inferred = plan.get_parameter_types().map_err(from_datafusion)?;
+    let highest = inferred.keys().filter_map(|name| parameter_index(name)).max().unwrap_or(0);
+    let parameter_types = (0..highest.max(declared.len()))
+        .map(|index| {
+            let known = inferred.get(&format!("${}", index + 1)).cloned().flatten();
+            known.or_else(|| declared.get(index).cloned().flatten()).unwrap_or(DataType::Utf8)
+        })
+        .collect();
+    let schema = match &plan {
+        LogicalPlan::Dml(_) => None,
+        other => Some(SchemaRef::new(other.schema().as_arrow().clone())),
+    };
+    Ok(Prepared { statement, plan: Some(Arc::new(plan)), parameter_types, schema })
+}
+
+fn parameter_index(name: &str) -> Option<usize> {
+    name.strip_prefix('$')?.parse().ok()
+}
+
+fn bind(
+    plan: &LogicalPlan,
+    types: &[DataType],
+    parameters: Vec<ScalarValue>,
+) -> Result<LogicalPlan> {
+    if parameters.len() != types.len() {
+        let message = format!(
+            "the statement takes {} parameters, but {} were given",
+            types.len(),
+            parameters.len()
+        );
+        return Err(Error::invalid(message).with_sqlstate("08P01"));
+    }
+    if types.is_empty() {
+        return Ok(plan.clone());
+    }
+    let cast = |(index, (value, data_type)): (usize, (ScalarValue, &DataType))| {
+        if &value.data_type() == data_type {
+            return Ok(value);
+        }
+        value.cast_to(data_type).map_err(|e| from_datafusion(e).at(format!("${}", index + 1)))
+    };
+    let values = parameters.into_iter().zip(types).enumerate().map(cast);
+    let values = ParamValues::from(values.collect::<Result<Vec<_>>>()?);
+    plan.clone().replace_params_with_values(&values).map_err(from_datafusion)
+}
+
+/// Refuses what the engine could plan but a report server must not do, or does not yet do.
+fn check_supported(plan: &LogicalPlan) -> Result<()> {
+    let refuse = |what: &str, hint: &str| {
+        Err(Error::unsupported(format!("{what} is not supported")).with_hint(hint.to_owned()))
+    };
+    match plan {
+        LogicalPlan::Copy(_) => refuse("COPY to a file", "use COPY … TO STDOUT"),
+        LogicalPlan::Ddl(DdlStatement::CreateExternalTable(_)) => {
+            refuse("CREATE EXTERNAL TABLE", "load the files with COPY … FROM or stoa load")
+        }
+        LogicalPlan::Ddl(_) => refuse("this statement", "docs/sql.md lists the statements"),
+        LogicalPlan::Statement(PlanStatement::Prepare(_) | PlanStatement::Execute(_)) => refuse(
+            "PREPARE and EXECUTE as statements",
+            "use the protocol's prepared statements, as drivers do",
+        ),
+        LogicalPlan::Statement(_) => refuse("this statement", "docs/sql.md lists the statements"),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a statement asks for the time, and so needs a state that knows when it started.
+fn reads_clock(text: &str) -> bool {
+    contains_ignore_case(text, "now") || contains_ignore_case(text, "current_")
+}
+
+/// Whether a statement reads the lists of names.
+fn reads_names(text: &str) -> bool {
+    contains_ignore_case(text, "information_schema")
+        || contains_ignore_case(text, "pg_")
+        || contains_ignore_case(text, "regclass")
+}
+
+fn contains_ignore_case(text: &str, part: &str) -> bool {
+    text.as_bytes().windows(part.len()).any(|window| window.eq_ignore_ascii_case(part.as_bytes()))
+}
+
+/// The first namespace of a search path that is not the user's own.
+fn first_namespace(path: &str) -> String {
+    path.split(',')
+        .map(|name| name.trim().trim_matches('"'))
+        .find(|name| !name.is_empty() && *name != "$user" && *name != "pg_catalog")
+        .map_or_else(
+            || DEFAULT_NAMESPACE.to_owned(),
+            |name| normalise(&datafusion::sql::sqlparser::ast::Ident::new(name)),
+        )
+}

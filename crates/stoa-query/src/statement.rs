@@ -1,0 +1,69 @@
+//! One parsed statement, with its text.
+
+use datafusion::sql::parser::Statement as EngineStatement;
+use datafusion::sql::sqlparser::ast;
+
+use crate::dialect::{
+    AlterTableStatement, CopyStatement, CreateTableStatement, ShowStatement, TransactionControl,
+};
+
+/// A statement that was parsed but not yet planned. Made by [`crate::Session::parse`].
+#[derive(Clone, Debug)]
+pub struct Statement {
+    pub(crate) text: String,
+    pub(crate) kind: StatementKind,
+}
+
+/// What it asks for: Stoa's own statements, and everything that the engine plans.
+#[derive(Clone, Debug)]
+pub(crate) enum StatementKind {
+    /// Nothing but blanks and comments.
+    Empty,
+    /// SELECT, VALUES, WITH, EXPLAIN, INSERT: planned by DataFusion.
+    Plan(Box<EngineStatement>),
+    CreateTable(Box<CreateTableStatement>),
+    CreateSchema { name: ast::ObjectName, if_not_exists: bool },
+    DropSchema { name: ast::ObjectName, if_exists: bool, cascade: bool },
+    DropTable { names: Vec<ast::ObjectName>, if_exists: bool, purge: bool },
+    AlterTable(AlterTableStatement),
+    Copy(CopyStatement),
+    Show(ShowStatement),
+    /// `SET name = value`, `RESET name`; `None` resets; name `None` means all.
+    Set { name: Option<String>, value: Option<String> },
+    Transaction(TransactionControl),
+    /// `DISCARD`, `DEALLOCATE`, `LISTEN`, …: accepted, with the tag to answer.
+    Accepted { tag: &'static str },
+}
+
+impl Statement {
+    /// The statement's text, without the semicolon that ended it.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it holds nothing but blanks and comments.
+    pub fn is_empty(&self) -> bool {
+        matches!(self.kind, StatementKind::Empty)
+    }
+
+    /// Transaction control, which a protocol with transaction state must see.
+    pub fn transaction(&self) -> Option<TransactionControl> {
+        match &self.kind {
+            StatementKind::Transaction(control) => Some(*control),
+            _ => None,
+        }
+    }
+
+    /// The `COPY` statement, if it is one.
+    pub fn copy(&self) -> Option<&CopyStatement> {
+        match &self.kind {
+            StatementKind::Copy(copy) => Some(copy),
+            _ => None,
+        }
+    }
+
+    /// The statement that `DEALLOCATE` names (`None` = all), if it is one.
+    pub fn is_set(&self) -> bool {
+        matches!(self.kind, StatementKind::Set { .. })
+    }
+}

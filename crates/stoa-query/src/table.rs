@@ -1,0 +1,198 @@
+//! A table as the engine sees it.
+//!
+//! **Invariant:** one [`StoaTable`] is one snapshot. [`pin_snapshots`] puts the current one into a
+//! plan before each execution, the same for every place that names the table.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use datafusion::catalog::{Session as EngineSession, TableProvider};
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::stats::Precision;
+use datafusion::common::Statistics;
+use datafusion::datasource::{provider_as_source, source_as_provider};
+use datafusion::error::{DataFusionError, Result as EngineResult};
+use datafusion::logical_expr::dml::InsertOp;
+use datafusion::logical_expr::{
+    Expr, LogicalPlan, TableProviderFilterPushDown, TableSource, TableType,
+};
+use datafusion::physical_plan::ExecutionPlan;
+use stoa_catalog::TableIdent;
+use stoa_error::{Error, Result};
+use stoa_table::Table;
+
+use crate::engine::Engine;
+use crate::error::{from_datafusion, to_datafusion};
+use crate::file_cache::FileCache;
+use crate::filter::predicate_of;
+use crate::scan::OrcScanExec;
+use crate::sink;
+
+/// One snapshot of a table.
+#[derive(Clone)]
+pub(crate) struct StoaTable {
+    pub(crate) table: Table,
+    pub(crate) files: Arc<FileCache>,
+    schema: SchemaRef,
+}
+
+impl std::fmt::Debug for StoaTable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StoaTable").field("ident", self.table.ident()).finish_non_exhaustive()
+    }
+}
+
+impl StoaTable {
+    pub(crate) fn new(table: Table, files: Arc<FileCache>) -> Self {
+        let schema = table.schema();
+        Self { table, files, schema }
+    }
+}
+
+#[async_trait]
+impl TableProvider for StoaTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> EngineResult<Vec<TableProviderFilterPushDown>> {
+        let support = |filter: &&Expr| match predicate_of(filter, &self.schema) {
+            Some(_) => TableProviderFilterPushDown::Inexact,
+            None => TableProviderFilterPushDown::Unsupported,
+        };
+        Ok(filters.iter().map(support).collect())
+    }
+
+    fn statistics(&self) -> Option<Statistics> {
+        let mut statistics = Statistics::new_unknown(&self.schema);
+        if let Some(rows) = self.table.row_count() {
+            statistics.num_rows = Precision::Exact(usize::try_from(rows).ok()?);
+        }
+        Some(statistics)
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn EngineSession,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        _limit: Option<usize>,
+    ) -> EngineResult<Arc<dyn ExecutionPlan>> {
+        let scan = OrcScanExec::plan(self, state, projection, filters).await;
+        Ok(Arc::new(scan.map_err(to_datafusion)?))
+    }
+
+    async fn insert_into(
+        &self,
+        _state: &dyn EngineSession,
+        input: Arc<dyn ExecutionPlan>,
+        insert_op: InsertOp,
+    ) -> EngineResult<Arc<dyn ExecutionPlan>> {
+        if insert_op != InsertOp::Append {
+            return Err(to_datafusion(
+                Error::unsupported("INSERT OVERWRITE and REPLACE are not supported")
+                    .with_hint("drop the table and create it again from a query"),
+            ));
+        }
+        sink::plan_append(self.table.clone(), input).map_err(to_datafusion)
+    }
+
+    async fn delete_from(
+        &self,
+        _state: &dyn EngineSession,
+        _filters: Vec<Expr>,
+    ) -> EngineResult<Arc<dyn ExecutionPlan>> {
+        Err(row_change_error("DELETE"))
+    }
+
+    async fn update(
+        &self,
+        _state: &dyn EngineSession,
+        _assignments: Vec<(String, Expr)>,
+        _filters: Vec<Expr>,
+    ) -> EngineResult<Arc<dyn ExecutionPlan>> {
+        Err(row_change_error("UPDATE"))
+    }
+
+    async fn truncate(&self, _state: &dyn EngineSession) -> EngineResult<Arc<dyn ExecutionPlan>> {
+        Err(row_change_error("TRUNCATE"))
+    }
+}
+
+fn row_change_error(statement: &str) -> DataFusionError {
+    to_datafusion(
+        Error::unsupported(format!("{statement} is not supported yet"))
+            .with_hint("event tables are appended to; write a new table with CREATE TABLE … AS"),
+    )
+}
+
+/// The StoaTable behind a source of a plan, if it is one.
+fn stoa_table(source: &Arc<dyn TableSource>) -> Option<StoaTable> {
+    let provider = source_as_provider(source).ok()?;
+    (provider.as_ref() as &dyn Any).downcast_ref::<StoaTable>().cloned()
+}
+
+/// Puts the current snapshot of every table into a plan.
+///
+/// # Errors
+/// A table that is gone (42P01), or whose columns changed since the plan was made (0A000).
+pub(crate) async fn pin_snapshots(plan: LogicalPlan, engine: &Engine) -> Result<LogicalPlan> {
+    let mut idents: Vec<TableIdent> = Vec::new();
+    plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::TableScan(scan) = node
+            && let Some(found) = stoa_table(&scan.source)
+            && !idents.contains(found.table.ident())
+        {
+            idents.push(found.table.ident().clone());
+        }
+        Ok(datafusion::common::tree_node::TreeNodeRecursion::Continue)
+    })
+    .map_err(from_datafusion)?;
+    if idents.is_empty() {
+        return Ok(plan);
+    }
+    let mut current = HashMap::with_capacity(idents.len());
+    for ident in idents {
+        let table = engine.catalog.table(&ident).await?;
+        current.insert(ident, table);
+    }
+    plan.transform_up_with_subqueries(|node| pin_node(node, &current))
+        .map(|pinned| pinned.data)
+        .map_err(from_datafusion)
+}
+
+fn pin_node(
+    node: LogicalPlan,
+    current: &HashMap<TableIdent, StoaTable>,
+) -> EngineResult<Transformed<LogicalPlan>> {
+    let LogicalPlan::TableScan(mut scan) = node else { return Ok(Transformed::no(node)) };
+    let Some(planned) = stoa_table(&scan.source) else {
+        return Ok(Transformed::no(LogicalPlan::TableScan(scan)));
+    };
+    let Some(table) = current.get(planned.table.ident()) else {
+        return Ok(Transformed::no(LogicalPlan::TableScan(scan)));
+    };
+    if table.table.metadata_location() == planned.table.metadata_location() {
+        return Ok(Transformed::no(LogicalPlan::TableScan(scan)));
+    }
+    if table.schema != planned.schema {
+        let ident = planned.table.ident();
+        return Err(to_datafusion(
+            Error::unsupported(format!("the columns of {ident} changed since the statement was prepared"))
+                .with_sqlstate("0A000")
+                .with_hint("prepare the statement again"),
+        ));
+    }
+    scan.source = provider_as_source(Arc::new(table.clone()));
+    Ok(Transformed::yes(LogicalPlan::TableScan(scan)))
+}
