@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::{Int64Builder, StringBuilder};
 use arrow_array::{ArrayRef, Date32Array, Int64Array, RecordBatch};
+use futures::stream::{self, BoxStream, StreamExt};
 use stoa_error::{Error, Result};
 
 use crate::accounts::Accounts;
@@ -27,7 +28,27 @@ struct Run {
     end: u64,
 }
 
+/// Chunks that are made at once, ahead of who takes them.
+const CHUNKS_AHEAD: usize = 2;
+
 impl AdReport {
+    /// The whole table, chunk by chunk; two chunks are made ahead on the runtime's threads for
+    /// blocking work, at some 25 MB each.
+    pub fn stream(self: &Arc<Self>, batch_rows: usize) -> BoxStream<'static, Result<RecordBatch>> {
+        let table = Arc::clone(self);
+        let make = move |chunk: Chunk| {
+            let table = Arc::clone(&table);
+            stoa_env::task::spawn_blocking(move || {
+                table.batches(&chunk, batch_rows).collect::<Vec<_>>()
+            })
+        };
+        let batches = stream::iter(self.chunks()).map(make).buffered(CHUNKS_AHEAD).map(|made| {
+            let failed = |e| vec![Err(Error::internal("the generator broke off").with_source(e))];
+            stream::iter(made.unwrap_or_else(failed))
+        });
+        batches.flatten().boxed()
+    }
+
     /// The batches of `chunk`, at most `batch_rows` (> 0) rows each.
     pub fn batches(&self, chunk: &Chunk, batch_rows: usize) -> ChunkBatches<'_> {
         let days = self.calendar().months()[chunk.month].clone();

@@ -50,6 +50,8 @@ pub struct RunOptions {
     pub host: String,
     /// Its port of the PostgreSQL protocol.
     pub pg_port: u16,
+    /// The table's name, as SQL writes it.
+    pub table: String,
     /// How reports are sent.
     pub mode: Mode,
     /// Connections at once, at least 1.
@@ -95,8 +97,10 @@ pub struct RunResult {
     pub max_us: u64,
     /// CPU time of the server per report.
     pub server_cpu_us_per_report: Option<f64>,
-    /// Bytes the server read from data files per report.
+    /// Bytes the server read from storage per report.
     pub bytes_read_per_report: Option<f64>,
+    /// Read requests the server sent to storage per report.
+    pub read_requests_per_report: Option<f64>,
     /// The most memory the server ever had resident.
     pub server_peak_rss_bytes: Option<u64>,
 }
@@ -150,6 +154,31 @@ pub async fn run(
         check(table, report, answer)?;
     }
     total.result(options, elapsed, checked, before, after)
+}
+
+/// Rows of a table, by asking a server.
+///
+/// # Errors
+/// Unavailable: no server answers, or it has no such table.
+pub async fn count_rows(host: &str, pg_port: u16, table: &str) -> Result<u64> {
+    let client = connect(host, pg_port).await?;
+    let row = client.query_one(&format!("SELECT count(*) FROM {table}"), &[]).await;
+    let rows: i64 = row.and_then(|row| row.try_get(0)).map_err(answer_error)?;
+    Ok(rows.unsigned_abs())
+}
+
+async fn connect(host: &str, pg_port: u16) -> Result<Client> {
+    let config =
+        format!("host={host} port={pg_port} user=bench dbname=stoa application_name=stoa-bench");
+    let place = format!("postgresql://{host}:{pg_port}");
+    let (client, connection) = tokio_postgres::connect(&config, NoTls)
+        .await
+        .map_err(|e| Error::unavailable(format!("cannot connect to {place}")).with_source(e))?;
+    // Ends when the client is dropped; its error shows in the client's calls.
+    stoa_env::task::spawn(async move {
+        let _ = connection.await;
+    });
+    Ok(client)
 }
 
 struct ClientTask {
@@ -262,6 +291,7 @@ impl Tally {
             |before: Option<f64>, after: Option<f64>| Some((after? - before?) / reports as f64);
         let cpu_us = |usage: ServerUsage| usage.cpu.map(|cpu| cpu.as_micros() as f64);
         let bytes = |usage: ServerUsage| usage.bytes_read.map(|bytes| bytes as f64);
+        let requests = |usage: ServerUsage| usage.read_requests.map(|requests| requests as f64);
         Ok(RunResult {
             mode: options.mode,
             clients: options.clients,
@@ -278,6 +308,7 @@ impl Tally {
             max_us: self.latency_us.max(),
             server_cpu_us_per_report: per_report(cpu_us(before), cpu_us(after)),
             bytes_read_per_report: per_report(bytes(before), bytes(after)),
+            read_requests_per_report: per_report(requests(before), requests(after)),
             server_peak_rss_bytes: after.peak_rss_bytes,
         })
     }
@@ -287,31 +318,24 @@ impl Tally {
 struct Connection {
     client: Client,
     mode: Mode,
+    table: String,
+    /// With parameters.
+    sql: String,
     prepared: Option<Statement>,
 }
 
 impl Connection {
     async fn open(options: &RunOptions) -> Result<Self> {
-        let config = format!(
-            "host={} port={} user=bench dbname=stoa application_name=stoa-bench",
-            options.host, options.pg_port
-        );
-        let place = format!("postgresql://{}:{}", options.host, options.pg_port);
-        let (client, connection) = tokio_postgres::connect(&config, NoTls)
-            .await
-            .map_err(|e| Error::unavailable(format!("cannot connect to {place}")).with_source(e))?;
-        // Ends when the client is dropped; its error shows in the client's calls.
-        stoa_env::task::spawn(async move {
-            let _ = connection.await;
-        });
+        let client = connect(&options.host, options.pg_port).await?;
+        let sql = Report::sql(&options.table);
         let prepared = match options.mode {
             Mode::Prepared => {
                 let types = [Type::INT8, Type::DATE, Type::DATE];
-                Some(client.prepare_typed(Report::SQL, &types).await.map_err(answer_error)?)
+                Some(client.prepare_typed(&sql, &types).await.map_err(answer_error)?)
             }
             Mode::Extended | Mode::Simple => None,
         };
-        Ok(Self { client, mode: options.mode, prepared })
+        Ok(Self { client, mode: options.mode, table: options.table.clone(), sql, prepared })
     }
 
     fn is_closed(&self) -> bool {
@@ -327,15 +351,15 @@ impl Connection {
             (None, Mode::Simple) => return self.ask_simple(report).await,
             (None, _) => {
                 let parameters = [(id, Type::INT8), (first, Type::DATE), (last, Type::DATE)];
-                self.client.query_typed(Report::SQL, &parameters).await
+                self.client.query_typed(&self.sql, &parameters).await
             }
         };
         rows.map_err(answer_error)?.iter().map(binary_line).collect()
     }
 
     async fn ask_simple(&self, report: &Report) -> Result<Vec<DailySums>> {
-        let messages =
-            self.client.simple_query(&report.literal_sql()).await.map_err(answer_error)?;
+        let sql = report.literal_sql(&self.table);
+        let messages = self.client.simple_query(&sql).await.map_err(answer_error)?;
         let rows = messages.iter().filter_map(|message| match message {
             SimpleQueryMessage::Row(row) => Some(text_line(row)),
             _ => None,

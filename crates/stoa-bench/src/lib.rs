@@ -25,7 +25,7 @@ mod summary;
 
 pub use ad_report::{AdReport, AdReportSpec, Chunk, DailySums};
 pub use batches::ChunkBatches;
-pub use driver::{Limit, Mode, RunOptions, RunResult, run};
+pub use driver::{Limit, Mode, RunOptions, RunResult, count_rows, run};
 pub use measure::{ServerProbe, ServerUsage};
 pub use report::{Report, ReportPicker};
 pub use server_process::ServerProcess;

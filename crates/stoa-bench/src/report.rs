@@ -18,7 +18,7 @@ use crate::mix::Sequence;
 pub struct Report {
     account: u32,
     days: Range<u32>,
-    /// The account's id, `$1` of [`Report::SQL`].
+    /// The account's id, `$1` of [`Report::sql`].
     pub account_id: i64,
     /// First day, `$2`.
     pub first_day: NaiveDate,
@@ -27,25 +27,29 @@ pub struct Report {
 }
 
 impl Report {
-    /// The statement, with parameters.
-    pub const SQL: &'static str = "SELECT account_id, day, sum(impressions), sum(clicks), sum(cost) \
-         FROM ad_report WHERE account_id = $1 AND day BETWEEN $2 AND $3 \
-         GROUP BY account_id, day ORDER BY day";
+    /// The statement on `table`, with parameters.
+    pub fn sql(table: &str) -> String {
+        statement(table, "$1", "$2 AND $3")
+    }
 
     /// The statement with literals in place of the parameters.
-    pub fn literal_sql(&self) -> String {
-        format!(
-            "SELECT account_id, day, sum(impressions), sum(clicks), sum(cost) \
-             FROM ad_report WHERE account_id = {} AND day BETWEEN DATE '{}' AND DATE '{}' \
-             GROUP BY account_id, day ORDER BY day",
-            self.account_id, self.first_day, self.last_day
-        )
+    pub fn literal_sql(&self, table: &str) -> String {
+        let days = format!("DATE '{}' AND DATE '{}'", self.first_day, self.last_day);
+        statement(table, &self.account_id.to_string(), &days)
     }
 
     /// What the answer must be.
     pub fn expected(&self, table: &AdReport) -> Vec<DailySums> {
         table.expected(self.account, self.days.clone())
     }
+}
+
+fn statement(table: &str, account: &str, days: &str) -> String {
+    format!(
+        "SELECT account_id, day, sum(impressions), sum(clicks), sum(cost) FROM {table} \
+         WHERE account_id = {account} AND day BETWEEN {days} \
+         GROUP BY account_id, day ORDER BY day"
+    )
 }
 
 /// A repeatable sequence of reports.

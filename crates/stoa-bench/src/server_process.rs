@@ -74,7 +74,7 @@ impl ServerProcess {
 
     /// Measures this server.
     pub fn probe(&self) -> ServerProbe {
-        ServerProbe { pid: Some(self.pid()), http_url: self.http_url() }
+        ServerProbe { pid: Some(self.pid()), http_url: Some(self.http_url()) }
     }
 
     /// Asks the server to end (SIGTERM), without waiting.

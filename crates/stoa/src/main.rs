@@ -1,2 +1,34 @@
-//! Placeholder.
-fn main() {}
+//! `stoa`: a report server in one binary.
+//!
+//! In: command line, environment, configuration file. Out: a running server, a shell, loaded tables,
+//! measurements. This crate parses what the user says, settles the settings, starts the parts and
+//! stops them in order; it is the only place that reads files, flags and environment for settings.
+//!
+//! Not here: SQL (`stoa-query`), protocols (`stoa-pgwire`, `stoa-http`), files (`stoa-load`).
+
+mod command;
+mod config;
+mod failure;
+mod runtime;
+mod server;
+mod shell;
+mod units;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::command::Cli;
+use crate::failure::Failure;
+
+fn main() -> ExitCode {
+    failure::install_panic_hook();
+    let cli = Cli::parse();
+    // The hook has shown a panic; nothing else of it may reach the user.
+    match catch_unwind(AssertUnwindSafe(|| cli.run())) {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(failure)) => failure.report(),
+        Err(_) => Failure::Reported.report(),
+    }
+}

@@ -1,0 +1,337 @@
+//! `stoa bench`: makes the ad-report table and measures reports over it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use futures::StreamExt;
+use indicatif::{ProgressBar, ProgressStyle};
+use stoa_bench::{
+    AdReport, AdReportSpec, Limit, Mode, RunOptions, RunResult, ServerProbe, ServerProcess,
+};
+use stoa_env::clock::monotonic;
+use stoa_error::{Error, ErrorKind, Result};
+use stoa_query::{Engine, LoadTarget};
+
+use super::settle;
+use super::table::parse_ident;
+use crate::config::{Config, SettingFlags, scope};
+use crate::failure::Failure;
+use crate::runtime::{block_on, open_engine, start_log};
+use crate::units;
+
+/// What to measure.
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// Make the ad-report table: 13 months of days, Zipf-skewed accounts, always the same rows
+    Generate(GenerateArgs),
+    /// Ask for reports over the PostgreSQL protocol: reports/hour, latency, CPU and bytes per report
+    Report(ReportArgs),
+}
+
+/// Arguments of `generate`.
+#[derive(Debug, Args)]
+pub struct GenerateArgs {
+    #[command(flatten)]
+    table: TableArgs,
+
+    /// Drop the table first if it is there
+    #[arg(long)]
+    recreate: bool,
+
+    #[command(flatten)]
+    settings: SettingFlags<{ scope::ENGINE }>,
+}
+
+/// Which table.
+#[derive(Clone, Debug, Args)]
+struct TableArgs {
+    /// Rows in total [default: 10000000]
+    #[arg(long, value_name = "N")]
+    rows: Option<u64>,
+
+    /// Accounts; the one of rank r has a share of 1/r
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..))]
+    accounts: u32,
+
+    /// Equal seeds make equal tables
+    #[arg(long, value_name = "N", default_value_t = AdReportSpec::default().seed)]
+    seed: u64,
+
+    /// Name of the table
+    #[arg(long, value_name = "TABLE", default_value = "ad_report")]
+    table: String,
+}
+
+/// Arguments of `report`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ReportArgs {
+    #[command(flatten)]
+    table: TableArgs,
+
+    /// Connections at once; several numbers give several runs
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,8,32")]
+    clients: Vec<usize>,
+
+    /// How reports are sent; several modes give several runs
+    #[arg(long, value_enum, value_name = "MODE,…", value_delimiter = ',', default_value = "prepared")]
+    mode: Vec<ModeArg>,
+
+    /// How long each run takes
+    #[arg(long, visible_alias = "seconds", value_name = "TIME", default_value = "10s", value_parser = units::parse_duration)]
+    duration: Duration,
+
+    /// End each run after so many reports instead
+    #[arg(long, value_name = "N", conflicts_with = "duration")]
+    reports: Option<u64>,
+
+    /// How long each run sends reports before it measures
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = units::parse_duration)]
+    warm_up: Duration,
+
+    /// Compare one of so many answers with the generator's sums; 0 = none
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    check_every: u64,
+
+    /// Use a server that runs already: its HTTP address, http://HOST:PORT (needs --port)
+    #[arg(long, value_name = "URL", requires = "port")]
+    url: Option<String>,
+
+    /// Use a server that runs already: its port of the PostgreSQL protocol
+    #[arg(long, value_name = "PORT")]
+    port: Option<u16>,
+
+    /// Process id of that server, to show its peak memory
+    #[arg(long, value_name = "PID", requires = "port")]
+    pid: Option<u32>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    settings: SettingFlags<{ scope::ENGINE }>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  stoa bench report                                    10 M rows, 1, 8 and 32 clients
+  stoa bench report --rows 1000000 --mode prepared,extended,simple --clients 8
+  stoa bench report --url http://127.0.0.1:15002 --port 5433 --clients 32 --json
+
+Without --port, makes the table in the warehouse if it is not there and starts a server of its own on
+free ports. A sample of the answers is compared with sums computed from the generator; a wrong answer
+ends the measurement with an error.";
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ModeArg {
+    /// Prepared once per connection
+    Prepared,
+    /// Parsed, bound and executed each time
+    Extended,
+    /// As text with literals
+    Simple,
+}
+
+impl From<ModeArg> for Mode {
+    fn from(mode: ModeArg) -> Self {
+        match mode {
+            ModeArg::Prepared => Self::Prepared,
+            ModeArg::Extended => Self::Extended,
+            ModeArg::Simple => Self::Simple,
+        }
+    }
+}
+
+pub fn run(command: BenchCommand, file: Option<PathBuf>) -> Result<(), Failure> {
+    let settings = match &command {
+        BenchCommand::Generate(args) => &args.settings,
+        BenchCommand::Report(args) => &args.settings,
+    };
+    let resolved = settle(settings, file)?;
+    start_log(&resolved, true);
+    block_on(&resolved.config, async {
+        match command {
+            BenchCommand::Generate(args) => {
+                let engine = open_engine(&resolved.config).await?;
+                if args.recreate {
+                    drop_table(&engine, &args.table.table).await?;
+                }
+                generate(&engine, &args.table).await
+            }
+            BenchCommand::Report(args) => report(&args, &resolved.config).await,
+        }
+    })
+    .map_err(Failure::Failed)
+}
+
+impl TableArgs {
+    fn spec(&self) -> AdReportSpec {
+        let rows = self.rows.unwrap_or(AdReportSpec::default().rows);
+        AdReportSpec { rows, accounts: self.accounts, seed: self.seed }
+    }
+}
+
+async fn drop_table(engine: &Engine, table: &str) -> Result<()> {
+    match engine.warehouse().drop_table(&parse_ident(table)?, true).await {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+async fn generate(engine: &Arc<Engine>, args: &TableArgs) -> Result<()> {
+    let begin = monotonic();
+    let ident = parse_ident(&args.table)?;
+    if engine.warehouse().table(&ident).await.is_ok() {
+        return Err(Error::already_exists(format!("table {ident} is there already"))
+            .with_sqlstate("42P07")
+            .with_hint("add --recreate to make it anew, or name another with --table"));
+    }
+    let table = Arc::new(AdReport::new(args.spec()));
+    let bar = ProgressBar::new(table.spec().rows);
+    let template = "{wide_bar} {human_pos}/{human_len} rows, {per_sec}, {elapsed}, {eta} left";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    let counted = bar.clone();
+    let batches = table.stream(engine.options().batch_rows).inspect(move |batch| {
+        if let Ok(batch) = batch {
+            counted.inc(batch.num_rows() as u64);
+        }
+    });
+    let target = LoadTarget {
+        table: args.table.clone(),
+        create: true,
+        partition_by: "month(day)".to_owned(),
+        order_by: "account_id, day".to_owned(),
+        ..LoadTarget::default()
+    };
+    let written = engine.write_batches(target, AdReport::schema(), batches.boxed()).await;
+    bar.finish_and_clear();
+    let rows = written?.rows;
+    let seconds = begin.elapsed().as_secs_f64();
+    eprintln!(
+        "made {} rows of {ident} in {seconds:.1} s, {} rows/s",
+        units::count(rows),
+        units::count((rows as f64 / seconds) as u64)
+    );
+    Ok(())
+}
+
+async fn report(args: &ReportArgs, config: &Config) -> Result<()> {
+    match args.port {
+        Some(port) => {
+            let probe = ServerProbe {
+                pid: args.pid,
+                http_url: args.url.as_ref().map(|url| url.trim_end_matches('/').to_owned()),
+            };
+            let host = host_of(args.url.as_deref())?;
+            let spec = match args.table.rows {
+                Some(_) => args.table.spec(),
+                None => {
+                    let rows = stoa_bench::count_rows(&host, port, &args.table.table).await?;
+                    AdReportSpec { rows, ..args.table.spec() }
+                }
+            };
+            measure(args, spec, &host, port, &probe).await
+        }
+        None => {
+            ensure_table(args, config).await?;
+            let server = start_server(config).await?;
+            let probe = server.probe();
+            let measured =
+                measure(args, args.table.spec(), "127.0.0.1", server.pg_port(), &probe).await;
+            let stopped = server.stop().await;
+            measured?;
+            stopped.map(drop)
+        }
+    }
+}
+
+fn host_of(url: Option<&str>) -> Result<String> {
+    let Some(url) = url else { return Ok("127.0.0.1".to_owned()) };
+    let parsed = url::Url::parse(url).ok();
+    let host = parsed.as_ref().and_then(|url| url.host_str());
+    host.map(str::to_owned).ok_or_else(|| {
+        Error::invalid(format!("--url {url:?} is not a URL")).with_hint("write http://HOST:PORT")
+    })
+}
+
+/// Makes the table unless it is there with as many rows; memory that this takes is free again when
+/// the server starts.
+async fn ensure_table(args: &ReportArgs, config: &Config) -> Result<()> {
+    let engine = open_engine(config).await?;
+    let ident = parse_ident(&args.table.table)?;
+    let wanted = args.table.spec().rows;
+    match engine.warehouse().table(&ident).await {
+        Err(error) if error.kind() == ErrorKind::NotFound => generate(&engine, &args.table).await,
+        Err(error) => Err(error),
+        Ok(table) => match table.row_count() {
+            Some(rows) if rows != wanted => Err(Error::invalid(format!(
+                "table {ident} has {rows} rows, not {wanted}"
+            ))
+            .with_hint(format!(
+                "ask for --rows {rows}, or make it anew with `stoa bench generate --recreate`"
+            ))),
+            _ => Ok(()),
+        },
+    }
+}
+
+async fn start_server(config: &Config) -> Result<ServerProcess> {
+    let program = std::env::current_exe()
+        .map_err(|e| Error::unavailable("cannot find this program's file").with_source(e))?;
+    let mut arguments = vec![
+        "--warehouse".to_owned(),
+        config.warehouse.clone(),
+        "--memory-limit".to_owned(),
+        config.memory_limit.0.to_string(),
+        "--threads".to_owned(),
+        config.threads.0.to_string(),
+        "--log-level".to_owned(),
+        "warn".to_owned(),
+    ];
+    if let Some(dir) = &config.spill_dir {
+        arguments.extend(["--spill-dir".to_owned(), dir.display().to_string()]);
+    }
+    ServerProcess::start(&program, &arguments).await
+}
+
+async fn measure(
+    args: &ReportArgs,
+    spec: AdReportSpec,
+    host: &str,
+    pg_port: u16,
+    probe: &ServerProbe,
+) -> Result<()> {
+    let table = Arc::new(AdReport::new(spec));
+    let mut results: Vec<RunResult> = Vec::new();
+    for mode in &args.mode {
+        for clients in &args.clients {
+            let options = RunOptions {
+                host: host.to_owned(),
+                pg_port,
+                table: args.table.table.clone(),
+                mode: (*mode).into(),
+                clients: *clients,
+                limit: args.reports.map_or(Limit::Duration(args.duration), Limit::Reports),
+                warm_up: args.warm_up,
+                seed: args.table.seed,
+                check_every: args.check_every,
+            };
+            results.push(stoa_bench::run(&table, &options, probe).await?);
+        }
+    }
+    match args.json {
+        true => println!("{}", stoa_bench::json(table.spec(), &results)?),
+        false => print!("{}", stoa_bench::table(&results)),
+    }
+    match results.iter().find_map(|result| result.first_error.as_ref()) {
+        Some(error) => {
+            Err(Error::unavailable("some reports failed").with_detail(error.clone()))
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,38 @@
+//! `stoa server`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::settle;
+use crate::config::{SettingFlags, scope};
+use crate::failure::Failure;
+use crate::runtime::{block_on, start_log};
+use crate::server;
+
+/// Serve SQL over the PostgreSQL protocol and HTTP, with a console in the browser. Without any
+/// settings: data in ./stoa-data, listening on 127.0.0.1 only.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct ServerArgs {
+    #[command(flatten)]
+    settings: SettingFlags<{ scope::SERVER }>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  stoa server                                  data in ./stoa-data
+  stoa server --warehouse /srv/stoa            data elsewhere
+  stoa server --http-port 0 --pg-port 0        free ports; a script reads them from the line below
+
+Once it listens, it prints one line of JSON to stdout:
+  {\"event\":\"listening\",\"http_port\":15002,\"pg_port\":5433,\"warehouse\":\"file:///…\",\"pid\":42,…}
+Logs go to stderr. SIGTERM or Ctrl-C: running queries may finish within --shutdown-grace-s, the rest
+is cancelled, exit code 0; a second signal ends it at once.";
+
+pub fn run(args: ServerArgs, file: Option<PathBuf>) -> Result<(), Failure> {
+    let resolved = settle(&args.settings, file)?;
+    server::check_listen(&resolved.config).map_err(Failure::Usage)?;
+    start_log(&resolved, false);
+    block_on(&resolved.config, server::run(&resolved.config)).map_err(Failure::Failed)
+}

@@ -1,0 +1,48 @@
+//! The TOML file: `name = value` lines.
+
+use std::path::Path;
+
+use stoa_error::{Error, Result};
+use toml::de::{DeTable, DeValue};
+
+use super::resolve::unknown;
+use super::setting::Setting;
+use super::settings::SETTINGS;
+
+/// Reads settings from the text of `file`, with the place of each (`stoa.toml:3`).
+///
+/// # Errors
+/// Invalid, with file and line: not TOML, a key that is no setting, a value that is a list or table.
+pub(super) fn read(file: &Path, text: &str) -> Result<Vec<(&'static Setting, String, String)>> {
+    let place = |offset: usize| {
+        let line = text.get(..offset).unwrap_or(text).matches('\n').count() + 1;
+        format!("{}:{line}", file.display())
+    };
+    let table = DeTable::parse(text).map_err(|e| {
+        let start = e.span().map_or(0, |span| span.start);
+        Error::invalid(format!("{}: not valid TOML: {}", place(start), e.message()))
+    })?;
+    let mut values = Vec::new();
+    for (key, value) in table.into_inner() {
+        let at = place(key.span().start);
+        let name = key.into_inner();
+        let setting = SETTINGS
+            .iter()
+            .find(|setting| setting.name == name)
+            .ok_or_else(|| unknown("setting", &name, SETTINGS.iter().map(|s| s.name)).at(&at))?;
+        let text = match value.into_inner() {
+            DeValue::String(text) => text.into_owned(),
+            DeValue::Integer(number) => number.to_string(),
+            DeValue::Float(number) => number.to_string(),
+            DeValue::Boolean(value) => value.to_string(),
+            _ => {
+                return Err(Error::invalid(format!(
+                    "{at}: {name} must be a {}, not a date, list or table",
+                    setting.kind
+                )));
+            }
+        };
+        values.push((setting, text, at));
+    }
+    Ok(values)
+}

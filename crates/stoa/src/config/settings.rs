@@ -1,0 +1,52 @@
+//! The settings themselves. This is the only place where one is declared.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use super::Machine;
+use super::setting::{Setting, SettingValue, scope, settings, toml_text};
+use super::value::{ByteSize, LogFormat, LogLevel, Threads};
+
+settings! {
+    /// Where tables and the catalog are kept: a directory or a `file://` URL. Made if it is not
+    /// there.
+    warehouse: String = "./stoa-data" for scope::ALL;
+
+    /// Address to listen on. There are no users yet, so any address but loopback's needs
+    /// `insecure_listen`.
+    listen: IpAddr = "127.0.0.1" for scope::SERVER;
+
+    /// Allows `listen` to be an address that other machines reach: everybody who reaches it may read
+    /// and change everything.
+    insecure_listen: bool = "false" for scope::SERVER;
+
+    /// Port for HTTP and the console; 0 takes a free one. `stoa sql` looks for a server here.
+    http_port: u16 = "15002" for scope::SERVER | scope::SHELL;
+
+    /// Port for the PostgreSQL protocol; 0 takes a free one.
+    pg_port: u16 = "5433" for scope::SERVER;
+
+    /// Most connections of the PostgreSQL protocol at once; one more is refused with code 53300.
+    max_connections: u32 = "256" for scope::SERVER;
+
+    /// Memory that all queries and loads may use together; beyond it they spill to disk or fail
+    /// with code 53200. The process itself needs some more (caches, buffers of connections).
+    memory_limit: ByteSize = "50%" for scope::ALL;
+
+    /// Threads that compute. More than the machine has gains nothing.
+    threads: Threads = "auto" for scope::ALL;
+
+    /// Directory for what does not fit into memory; empty means the system's directory for temporary
+    /// files. It should be a fast local disk with room for the largest sort.
+    spill_dir: Option<PathBuf> = "" for scope::ALL;
+
+    /// After a signal to stop, how many seconds running queries may go on before they are cancelled.
+    shutdown_grace_s: u64 = "10" for scope::SERVER;
+
+    /// What to log: `error`, `warn`, `info`, `debug`, `trace`, or filters such as
+    /// `info,stoa_query=debug`. Logs go to stderr.
+    log_level: LogLevel = "info" for scope::ALL;
+
+    /// How to log: `text` for people, `json` for collectors.
+    log_format: LogFormat = "text" for scope::ALL;
+}

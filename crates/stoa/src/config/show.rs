@@ -1,0 +1,83 @@
+//! The effective settings as TOML and JSON, and the reference page as Markdown.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use super::resolve::Resolved;
+use super::setting::Setting;
+use super::settings::SETTINGS;
+
+/// A file that sets exactly what is in effect, with where each value came from.
+pub fn to_toml(resolved: &Resolved) -> String {
+    let mut text = String::new();
+    for (setting, value, source) in &resolved.values {
+        let value = (setting.to_toml)(value);
+        let _ = writeln!(text, "{} = {value}  # {source}", setting.name);
+    }
+    text
+}
+
+/// The same as a list of objects.
+pub fn to_json(resolved: &Resolved) -> Value {
+    let entry = |(setting, value, source): &(&'static Setting, String, String)| {
+        json!({
+            "name": setting.name,
+            "value": value,
+            "source": source,
+            "default": setting.default,
+            "flag": format!("--{}", setting.flag()),
+            "environment": setting.variable(),
+            "doc": setting.doc(),
+        })
+    };
+    resolved.values.iter().map(entry).collect()
+}
+
+/// The reference page, `docs/configuration.md`.
+pub fn to_markdown() -> String {
+    let mut text = String::from(
+        "# Configuration\n\n\
+         <!-- Written by `stoa config --markdown` from crates/stoa/src/config/settings.rs. -->\n\n\
+         A value is taken from the first of these that gives one: a flag, an environment variable,\n\
+         the TOML file (`--config FILE`, else `STOA_CONFIG`, else `stoa.toml` in the current\n\
+         directory if there is one), the default. `stoa config` prints the values in effect and where\n\
+         each came from; what it prints is a valid file. A key in the file that is no setting is an\n\
+         error.\n\n\
+         Sizes take units: `512MB` (powers of 1000), `2GiB` (powers of 1024), `50%` (of the memory\n\
+         that the process may use, limits of its container included).\n",
+    );
+    for setting in SETTINGS {
+        let default = match setting.default {
+            "" => "empty".to_owned(),
+            default => format!("`{default}`"),
+        };
+        let _ = write!(
+            text,
+            "\n## `{}`\n\n{}\n\nDefault: {default}. Value: {}. Flag: `--{}`. Environment: `{}`.\n",
+            setting.name,
+            wrap(&setting.doc(), 96),
+            setting.kind,
+            setting.flag(),
+            setting.variable(),
+        );
+    }
+    text
+}
+
+fn wrap(text: &str, width: usize) -> String {
+    let mut lines = String::new();
+    let mut length = 0;
+    for word in text.split_whitespace() {
+        if length > 0 && length + 1 + word.len() > width {
+            lines.push('\n');
+            length = 0;
+        } else if length > 0 {
+            lines.push(' ');
+            length += 1;
+        }
+        lines.push_str(word);
+        length += word.len();
+    }
+    lines
+}

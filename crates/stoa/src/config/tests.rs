@@ -1,0 +1,136 @@
+use std::path::Path;
+
+use super::*;
+
+const MACHINE: Machine = Machine { memory_bytes: 8 << 30, processors: 4 };
+
+fn setting(name: &str) -> &'static Setting {
+    SETTINGS.iter().find(|s| s.name == name).unwrap()
+}
+
+/// Sources whose file, named so that no stoa.toml of the working directory is read, is in the
+/// directory, which must outlive the use.
+fn sources(
+    file: Option<&str>,
+    environment: &[(&str, &str)],
+    flags: &[(&str, &str)],
+) -> (tempfile::TempDir, Sources) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("f.toml");
+    std::fs::write(&path, file.unwrap_or("")).unwrap();
+    let sources = Sources {
+        flags: flags.iter().map(|(n, v)| (setting(n), (*v).to_owned())).collect(),
+        environment: environment.iter().map(|(n, v)| ((*n).into(), (*v).into())).collect(),
+        file: Some(path),
+    };
+    (dir, sources)
+}
+
+fn resolved(file: Option<&str>, env: &[(&str, &str)], flags: &[(&str, &str)]) -> Resolved {
+    let (_dir, sources) = sources(file, env, flags);
+    resolve(&sources, &MACHINE).unwrap()
+}
+
+fn message(file: Option<&str>, env: &[(&str, &str)], flags: &[(&str, &str)]) -> String {
+    let (dir, sources) = sources(file, env, flags);
+    let error = resolve(&sources, &MACHINE).unwrap_err();
+    let text = format!("{error}; {}", error.hint().unwrap_or(""));
+    text.replace(&format!("{}/", dir.path().display()), "")
+}
+
+#[test]
+fn flags_beat_environment_beats_file_beats_default() {
+    let file = Some("http_port = 1\npg_port = 2\nmax_connections = 3\n");
+    let env = [("STOA_HTTP_PORT", "10"), ("STOA_PG_PORT", "20")];
+    let found = resolved(file, &env, &[("http_port", "100")]);
+    let config = &found.config;
+    assert_eq!((config.http_port, config.pg_port, config.max_connections), (100, 20, 3));
+    assert_eq!(config.shutdown_grace_s, 10);
+    assert!(found.is_flag("http_port") && !found.is_flag("pg_port"));
+    let sources: Vec<_> = found.values.iter().map(|v| v.2.as_str()).collect();
+    assert!(sources.contains(&"flag --http-port"));
+    assert!(sources.contains(&"environment STOA_PG_PORT"));
+    assert!(sources.iter().any(|s| s.ends_with(":3")), "{sources:?}");
+}
+
+#[test]
+fn what_config_prints_reads_back_the_same() {
+    let found = resolved(None, &[], &[("memory_limit", "2GiB"), ("insecure_listen", "true")]);
+    let again = resolved(Some(&to_toml(&found)), &[], &[]);
+    assert_eq!(format!("{:?}", again.config), format!("{:?}", found.config));
+}
+
+#[test]
+fn defaults_follow_the_machine() {
+    let config = resolved(None, &[], &[]).config;
+    assert_eq!((config.memory_limit.0, config.threads.0), (4 << 30, 4));
+}
+
+#[test]
+fn sizes_have_units() {
+    let size = |text| resolved(None, &[], &[("memory_limit", text)]).config.memory_limit.0;
+    assert_eq!(size("2GiB"), 2 << 30);
+    assert_eq!(size("1.5 gib"), 3 << 29);
+    assert_eq!(size("512MB"), 512_000_000);
+    assert_eq!(size("104857600"), 104_857_600);
+    assert_eq!(size("25%"), 2 << 30);
+    for wrong in ["", "x", "2 apples", "1KiB", "200%", "-5MB", "1..5GB"] {
+        let text = message(None, &[], &[("memory_limit", wrong)]);
+        assert!(text.starts_with("flag --memory-limit: memory_limit = "), "{text}");
+    }
+}
+
+#[test]
+fn unknown_keys_are_errors_with_the_nearest_name() {
+    assert_eq!(
+        message(Some("\nhttp_prot = 1"), &[], &[]),
+        "f.toml:2: unknown setting \"http_prot\"; did you mean http_port?"
+    );
+    assert_eq!(
+        message(Some("colour = 'red'"), &[], &[]),
+        "f.toml:1: unknown setting \"colour\"; `stoa config` lists all settings"
+    );
+    let warnings = resolved(None, &[("STOA_HTP_PORT", "1"), ("STOA_SERVICE_HOST", "x")], &[]).warnings;
+    assert_eq!(
+        warnings,
+        ["environment variable STOA_HTP_PORT is not a setting; did you mean STOA_HTTP_PORT?"]
+    );
+}
+
+#[test]
+fn wrong_values_name_their_place() {
+    assert_eq!(
+        message(Some("pg_port = 70000"), &[], &[]),
+        "f.toml:1: pg_port = \"70000\" must be a port, 0 to 65535; "
+    );
+    assert_eq!(
+        message(None, &[("STOA_LISTEN", "somewhere")], &[]),
+        "environment STOA_LISTEN: listen = \"somewhere\" must be an IP address such as 127.0.0.1 \
+         or ::1; "
+    );
+    assert_eq!(
+        message(None, &[], &[("log_level", "loud")]),
+        "flag --log-level: log_level = \"loud\" must be one of off, error, warn, info, debug, \
+         trace; "
+    );
+    assert!(message(Some("pg_port = [1]"), &[], &[]).starts_with("f.toml:1: pg_port must be a port"));
+    assert!(message(Some("pg_port = = 1"), &[], &[]).starts_with("f.toml:1: not valid TOML"));
+}
+
+#[test]
+fn a_file_that_was_named_must_be_there() {
+    let sources = Sources { file: Some("/nowhere/stoa.toml".into()), ..Sources::default() };
+    let error = resolve(&sources, &MACHINE).unwrap_err();
+    assert!(error.message().starts_with("cannot read configuration file /nowhere/stoa.toml"));
+}
+
+#[test]
+fn the_reference_page_is_current() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
+    let found = std::fs::read_to_string(&page).unwrap_or_default();
+    assert!(
+        found == to_markdown(),
+        "docs/configuration.md is not current; write it anew: \
+         stoa config --markdown > docs/configuration.md"
+    );
+}

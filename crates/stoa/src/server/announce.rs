@@ -1,0 +1,73 @@
+//! Says that the server listens: a line of JSON for scripts, and a few lines for people.
+
+use std::io::{IsTerminal, Write};
+use std::net::SocketAddr;
+
+use serde::Serialize;
+use stoa_error::{Error, Result};
+use stoa_query::Engine;
+use tokio::net::TcpListener;
+
+use crate::shell::output_error;
+
+/// What scripts read from stdout.
+#[derive(Debug, Serialize)]
+pub(super) struct Announcement {
+    event: &'static str,
+    listen: String,
+    http_port: u16,
+    pg_port: u16,
+    warehouse: String,
+    pid: u32,
+    version: &'static str,
+}
+
+impl Announcement {
+    pub(super) fn new(http: &TcpListener, pg: &TcpListener, engine: &Engine) -> Result<Self> {
+        let (http, pg) = (address(http)?, address(pg)?);
+        Ok(Self {
+            event: "listening",
+            listen: http.ip().to_string(),
+            http_port: http.port(),
+            pg_port: pg.port(),
+            warehouse: engine.options().warehouse.to_string(),
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION"),
+        })
+    }
+
+    /// Prints the line to stdout, and to a terminal on stderr what a person wants to know.
+    pub(super) fn print(&self) -> Result<()> {
+        let line = serde_json::to_string(self)
+            .map_err(|e| Error::internal("cannot write JSON").with_source(e))?;
+        let mut stdout = std::io::stdout();
+        writeln!(stdout, "{line}").and_then(|()| stdout.flush()).map_err(output_error)?;
+        if std::io::stderr().is_terminal() {
+            eprint!("{}", self.banner());
+        }
+        tracing::info!(
+            http_port = self.http_port,
+            pg_port = self.pg_port,
+            warehouse = self.warehouse,
+            version = self.version,
+            "listening"
+        );
+        Ok(())
+    }
+
+    fn banner(&self) -> String {
+        let Self { listen, http_port, pg_port, warehouse, version, .. } = self;
+        let host = if listen.contains(':') { format!("[{listen}]") } else { listen.clone() };
+        format!(
+            "\n  Stoa {version} serves {warehouse}\n\n    \
+             console  http://{host}:{http_port}/\n    \
+             psql     psql -h {listen} -p {pg_port} -d stoa\n    \
+             shell    stoa sql --http-port {http_port}\n\n  \
+             Ctrl-C stops it.\n\n"
+        )
+    }
+}
+
+fn address(listener: &TcpListener) -> Result<SocketAddr> {
+    listener.local_addr().map_err(|e| Error::internal("a listener has no address").with_source(e))
+}

@@ -1,0 +1,102 @@
+//! The server process: binds, opens the warehouse, serves, and ends in order.
+//!
+//! ```text
+//! bind ports ─► open engine ─► serve pgwire, HTTP ─► say so on stdout ─► wait for a signal
+//!     ─► stop taking work ─► running queries finish or are cancelled ─► connections end ─► exit 0
+//! ```
+//!
+//! **Invariants:** the line on stdout comes when both ports take connections. After the first signal
+//! the process ends within the grace time plus [`CLOSE_LIMIT`]; after the second, at once.
+//! Not here: protocols (`stoa-pgwire`, `stoa-http`).
+
+mod announce;
+mod listen;
+mod signals;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use stoa_env::task;
+use stoa_error::{Error, Result};
+use tokio::sync::watch;
+
+use crate::config::Config;
+use crate::runtime::open_engine;
+
+pub use listen::check_listen;
+
+/// How long connections may take to end once no query runs.
+const CLOSE_LIMIT: Duration = Duration::from_secs(3);
+
+/// Runs a server until a signal ends it.
+///
+/// # Errors
+/// A port or the warehouse cannot be had, or a protocol's server ended by itself.
+pub async fn run(config: &Config) -> Result<()> {
+    let mut signals = signals::Signals::listen()?;
+    let http = listen::bind(config, "http_port", config.http_port).await?;
+    let pg = listen::bind(config, "pg_port", config.pg_port).await?;
+    let engine = open_engine(config).await?;
+    let announcement = announce::Announcement::new(&http, &pg, &engine)?;
+
+    let grace = Duration::from_secs(config.shutdown_grace_s);
+    let (stop, stopped) = watch::channel(false);
+    let pg_options = stoa_pgwire::ServeOptions {
+        max_connections: config.max_connections as usize,
+        shutdown_grace: grace,
+        ..stoa_pgwire::ServeOptions::default()
+    };
+    let until_stopped = stop_future(stopped.clone());
+    let mut pg =
+        task::spawn(stoa_pgwire::serve_with(pg, Arc::clone(&engine), pg_options, until_stopped));
+    let http_options = stoa_http::HttpOptions {
+        drain_ms_max: (grace + CLOSE_LIMIT / 2).as_millis() as u64,
+        ..stoa_http::HttpOptions::default()
+    };
+    let until_stopped = stop_future(stopped);
+    let mut http =
+        task::spawn(stoa_http::serve_with(http, Arc::clone(&engine), http_options, until_stopped));
+
+    announcement.print()?;
+    let ended = tokio::select! {
+        signal = signals.next() => {
+            tracing::info!(signal, grace_s = config.shutdown_grace_s, "stopping");
+            Ok(())
+        }
+        result = &mut pg => Err(ended_early("the PostgreSQL protocol", result)),
+        result = &mut http => Err(ended_early("HTTP", result)),
+    };
+    signals.exit_at_next();
+    // Nobody may listen any more if the protocols have ended.
+    let _ = stop.send(true);
+    let cancelled = engine.shutdown(grace).await;
+    if cancelled > 0 {
+        tracing::warn!(queries = cancelled, "cancelled queries that ran beyond the grace time");
+    }
+    if ended.is_ok() {
+        let closing = async { tokio::join!(pg, http) };
+        if tokio::time::timeout(CLOSE_LIMIT, closing).await.is_err() {
+            tracing::warn!("left connections that did not end");
+        }
+    }
+    tracing::info!("stopped");
+    ended
+}
+
+async fn stop_future(mut stopped: watch::Receiver<bool>) {
+    // A sender that is gone means the same.
+    let _ = stopped.wait_for(|stop| *stop).await;
+}
+
+fn ended_early(
+    what: &str,
+    result: Result<Result<()>, tokio::task::JoinError>,
+) -> Error {
+    match result {
+        Ok(Ok(())) => Error::internal(format!("the server of {what} ended by itself")),
+        Ok(Err(error)) => error.at(format!("the server of {what}")),
+        Err(error) => {
+            Error::internal(format!("the server of {what} broke off")).with_source(error)
+        }
+    }
+}

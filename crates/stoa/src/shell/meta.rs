@@ -1,0 +1,147 @@
+//! Commands of the shell itself: lines that start with a backslash.
+
+use clap::ValueEnum;
+use stoa_error::{Error, Result};
+
+use super::format::Format;
+
+/// A parsed command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Meta {
+    /// `\d`, `\dt`, `\dn`, …: a statement to run.
+    Run(String),
+    /// `\timing [on|off]`.
+    Timing(Option<bool>),
+    /// `\x [on|off]`.
+    Expanded(Option<bool>),
+    /// `\format NAME`.
+    Format(Format),
+    /// `\i FILE`.
+    Include(String),
+    /// `\echo TEXT`.
+    Echo(String),
+    /// `\conninfo`.
+    Place,
+    /// `\?`.
+    Help,
+    /// `\q`.
+    Quit,
+}
+
+pub(super) const HELP: &str = r"Statements end with a semicolon and may take several lines.
+
+  \d             list tables
+  \d TABLE       columns of a table          \d+ TABLE   the statement that makes it
+  \dt [PATTERN]  list tables (% and _ stand for anything, for one character)
+  \dn            list namespaces
+  \df TABLE      data files of a table       \ds TABLE   snapshots of a table
+  \x [on|off]    one line per value
+  \timing [on|off]  how long statements take
+  \format table|csv|tsv|jsonl
+  \i FILE        run statements from a file
+  \echo TEXT     print a text
+  \conninfo      where statements run
+  \q             leave (also Ctrl-D)
+
+Ctrl-C cancels the statement that runs, or drops the one that is being typed.
+Tab completes keywords, tables and columns.
+";
+
+const NAMES: [&str; 17] = [
+    "\\d", "\\d+", "\\dt", "\\dn", "\\df", "\\ds", "\\x", "\\timing", "\\format", "\\pset", "\\i",
+    "\\echo", "\\conninfo", "\\?", "\\h", "\\q", "\\quit",
+];
+
+/// Parses a line that starts with a backslash; a semicolon at its end is passed over.
+pub(super) fn parse(line: &str) -> Result<Meta> {
+    let line = line.trim().trim_end_matches(';').trim_end();
+    let (name, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let argument = argument.trim();
+    let run = |text: String| Ok(Meta::Run(text));
+    let table = || match argument {
+        "" => Err(Error::invalid(format!("{name} needs the name of a table"))),
+        table => Ok(table),
+    };
+    match name {
+        "\\d" | "\\dt" if argument.is_empty() => run("SHOW TABLES".into()),
+        "\\dt" => run(format!("SHOW TABLES LIKE '{}'", argument.replace('\'', "''"))),
+        "\\d" => run(format!("DESCRIBE {argument}")),
+        "\\d+" => run(format!("SHOW CREATE TABLE {}", table()?)),
+        "\\dn" => run("SHOW SCHEMAS".into()),
+        "\\df" => run(format!("SHOW FILES IN {}", table()?)),
+        "\\ds" => run(format!("SHOW SNAPSHOTS IN {}", table()?)),
+        "\\x" => on_or_off(name, argument).map(Meta::Expanded),
+        "\\timing" => on_or_off(name, argument).map(Meta::Timing),
+        "\\format" => format(argument).map(Meta::Format),
+        "\\pset" => format(argument.strip_prefix("format").unwrap_or(argument).trim())
+            .map(Meta::Format),
+        "\\i" if argument.is_empty() => Err(Error::invalid("\\i needs the name of a file")),
+        "\\i" => Ok(Meta::Include(unquoted(argument))),
+        "\\echo" => Ok(Meta::Echo(unquoted(argument))),
+        "\\conninfo" => Ok(Meta::Place),
+        "\\?" | "\\h" | "\\help" => Ok(Meta::Help),
+        "\\q" | "\\quit" | "\\exit" => Ok(Meta::Quit),
+        _ => {
+            let near = NAMES.iter().min_by_key(|known| strsim::levenshtein(known, name));
+            let error = Error::invalid(format!("unknown command {name}")).with_sqlstate("42601");
+            let near = near.filter(|near| strsim::levenshtein(near, name) < 3);
+            Err(error.with_hint(match near {
+                Some(near) => format!("did you mean {near}? \\? lists all"),
+                None => "\\? lists all".into(),
+            }))
+        }
+    }
+}
+
+fn on_or_off(name: &str, argument: &str) -> Result<Option<bool>> {
+    match argument {
+        "" => Ok(None),
+        "on" => Ok(Some(true)),
+        "off" => Ok(Some(false)),
+        other => Err(Error::invalid(format!("{name} takes on or off, not {other:?}"))),
+    }
+}
+
+fn format(name: &str) -> Result<Format> {
+    Format::from_str(name, true).map_err(|_| {
+        Error::invalid(format!("unknown format {name:?}")).with_hint("use table, csv, tsv or jsonl")
+    })
+}
+
+fn unquoted(text: &str) -> String {
+    let inner = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\''));
+    inner.map_or_else(|| text.to_owned(), |inner| inner.replace("''", "'"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_take_arguments() {
+        let run = |text: &str| Meta::Run(text.to_owned());
+        for (line, expected) in [
+            ("\\d", run("SHOW TABLES")),
+            ("\\d ad_report;", run("DESCRIBE ad_report")),
+            ("\\dt  ad%", run("SHOW TABLES LIKE 'ad%'")),
+            ("\\x", Meta::Expanded(None)),
+            ("\\timing on", Meta::Timing(Some(true))),
+            ("\\format CSV", Meta::Format(Format::Csv)),
+            ("\\format json", Meta::Format(Format::Jsonl)),
+            ("\\pset format tsv", Meta::Format(Format::Tsv)),
+            ("\\i 'my file.sql'", Meta::Include("my file.sql".into())),
+            ("\\q", Meta::Quit),
+        ] {
+            assert_eq!(parse(line).unwrap(), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn wrong_commands_say_what_is_right() {
+        let error = parse("\\timng").unwrap_err();
+        assert_eq!(error.message(), "unknown command \\timng");
+        assert_eq!(error.hint(), Some("did you mean \\timing? \\? lists all"));
+        assert!(parse("\\x maybe").is_err());
+        assert!(parse("\\format xml").is_err());
+    }
+}
