@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use iceberg::spec::{
     DataFile, FormatVersion, MAIN_BRANCH, ManifestFile, Operation, PartitionSpec, Schema, Snapshot,
     Summary,
@@ -10,7 +12,7 @@ use iceberg::spec::{
 use stoa_env::clock;
 use stoa_error::Result;
 
-use crate::commit::{self, Attempt};
+use crate::commit::{self, Attempt, Change};
 use crate::error::from_iceberg;
 use crate::table::Table;
 
@@ -40,54 +42,71 @@ pub(crate) async fn append(table: &Table, append: Append) -> Result<Table> {
             append.files,
         )
         .await?;
-    let attempt = async |base: &Table, number: u32| -> Result<Attempt> {
+    let addition =
+        Addition { snapshot_id, uuid, manifest, counts, directory, summary: append.summary };
+    if table.is_staged() {
+        let first = addition.attempt(table, 0).await?;
+        return commit::create(table, first.metadata).await;
+    }
+    commit::commit(table, &addition).await
+}
+
+/// A written manifest that becomes part of the next snapshot.
+struct Addition {
+    snapshot_id: i64,
+    uuid: uuid::Uuid,
+    manifest: ManifestFile,
+    counts: Counts,
+    /// The table's metadata directory.
+    directory: String,
+    summary: BTreeMap<String, String>,
+}
+
+impl Change for Addition {
+    fn attempt<'a>(&'a self, base: &'a Table, number: u32) -> BoxFuture<'a, Result<Attempt>> {
+        self.next_version(base, number).boxed()
+    }
+}
+
+impl Addition {
+    async fn next_version(&self, base: &Table, number: u32) -> Result<Attempt> {
+        let Self { snapshot_id, uuid, directory, .. } = self;
         let list = format!("{directory}/snap-{snapshot_id}-{number}-{uuid}.avro");
-        let snapshot = write_snapshot(base, &list, snapshot_id, &manifest, |parent| {
-            counts.summary(parent, &append.summary)
-        })
-        .await?;
+        let snapshot = self.write_snapshot(base, &list).await?;
         let builder = commit::builder(base)
             .set_branch_snapshot(snapshot, MAIN_BRANCH)
             .map_err(|e| from_iceberg(format!("table {}", base.ident()), e))?;
         Ok(Attempt { metadata: commit::build(base, builder)?, scratch: vec![list] })
-    };
-    if table.is_staged() {
-        let first = attempt(table, 0).await?;
-        return commit::create(table, first.metadata).await;
     }
-    commit::commit(table, attempt).await
-}
 
-/// Writes the manifest list of a snapshot that adds `manifest` to `base`'s current one.
-async fn write_snapshot(
-    base: &Table,
-    list: &str,
-    snapshot_id: i64,
-    manifest: &ManifestFile,
-    summary: impl FnOnce(Option<&HashMap<String, String>>) -> HashMap<String, String>,
-) -> Result<Snapshot> {
-    let metadata = base.metadata();
-    let files = base.warehouse().files();
-    let parent = metadata.current_snapshot();
-    let mut manifests = vec![manifest.clone()];
-    if let Some(parent) = parent {
-        let earlier = files.manifest_list(parent, metadata.format_version()).await?;
-        manifests.extend(earlier.iter().cloned());
+    /// Writes the manifest list of a snapshot that adds the manifest to `base`'s current one.
+    async fn write_snapshot(&self, base: &Table, list: &str) -> Result<Snapshot> {
+        let metadata = base.metadata();
+        let files = base.warehouse().files();
+        let parent = metadata.current_snapshot();
+        let mut manifests = vec![self.manifest.clone()];
+        if let Some(parent) = parent {
+            let earlier = files.manifest_list(parent, metadata.format_version()).await?;
+            manifests.extend(earlier.iter().cloned());
+        }
+        let parent_id = parent.map(|parent| parent.snapshot_id());
+        let sequence_number = metadata.next_sequence_number();
+        files
+            .write_manifest_list(list, self.snapshot_id, parent_id, sequence_number, manifests)
+            .await?;
+        let before = parent.map(|parent| &parent.summary().additional_properties);
+        let additional_properties = self.counts.summary(before, &self.summary);
+        Ok(Snapshot::builder()
+            .with_snapshot_id(self.snapshot_id)
+            .with_parent_snapshot_id(parent_id)
+            .with_sequence_number(sequence_number)
+            // Clocks differ between machines; time must not run backwards inside a table.
+            .with_timestamp_ms(clock::unix_ms().max(metadata.last_updated_ms()))
+            .with_manifest_list(list)
+            .with_summary(Summary { operation: Operation::Append, additional_properties })
+            .with_schema_id(metadata.current_schema_id())
+            .build())
     }
-    let parent_id = parent.map(|parent| parent.snapshot_id());
-    let sequence_number = metadata.next_sequence_number();
-    files.write_manifest_list(list, snapshot_id, parent_id, sequence_number, manifests).await?;
-    let additional_properties = summary(parent.map(|p| &p.summary().additional_properties));
-    Ok(Snapshot::builder()
-        .with_snapshot_id(snapshot_id)
-        .with_parent_snapshot_id(parent_id)
-        .with_sequence_number(sequence_number)
-        // Clocks differ between machines; time must not run backwards inside a table.
-        .with_timestamp_ms(clock::unix_ms().max(metadata.last_updated_ms()))
-        .with_manifest_list(list)
-        .with_summary(Summary { operation: Operation::Append, additional_properties })
-        .with_schema_id(metadata.current_schema_id())
-        .build())
 }
 
 /// A positive id that the table does not have.

@@ -13,6 +13,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use iceberg::spec::{TableMetadata, TableMetadataBuilder};
 use stoa_error::{Error, ErrorKind, Result};
 
@@ -52,16 +53,18 @@ pub(crate) struct Attempt {
     pub(crate) scratch: Vec<String>,
 }
 
-/// Commits the change that `attempt` makes to whatever version is current, retrying when somebody
-/// else commits first.
+/// Something to be done to whatever version of a table is current.
+pub(crate) trait Change: Sync {
+    /// Makes the next version on top of `base`; `number` counts the tries from 0.
+    fn attempt<'a>(&'a self, base: &'a Table, number: u32) -> BoxFuture<'a, Result<Attempt>>;
+}
+
+/// Commits `change`, retrying when somebody else commits first.
 ///
 /// # Errors
-/// Those of `attempt`; `NotFound` where the table is gone; `Conflict` where it was replaced by
+/// Those of `change`; `NotFound` where the table is gone; `Conflict` where it was replaced by
 /// another of the same name, or all tries lost.
-pub(crate) async fn commit(
-    table: &Table,
-    mut attempt: impl AsyncFnMut(&Table, u32) -> Result<Attempt>,
-) -> Result<Table> {
+pub(crate) async fn commit(table: &Table, change: &impl Change) -> Result<Table> {
     let retries = retries(table);
     let mut base = table.clone();
     for number in 0..=retries {
@@ -72,7 +75,7 @@ pub(crate) async fn commit(
                 return Err(replaced(table));
             }
         }
-        let Attempt { metadata, mut scratch } = attempt(&base, number).await?;
+        let Attempt { metadata, mut scratch } = change.attempt(&base, number).await?;
         match swap(&base, metadata, &mut scratch).await {
             Ok(next) => return Ok(next),
             Err(error) if error.kind() == ErrorKind::Conflict => {

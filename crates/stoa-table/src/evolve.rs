@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use iceberg::spec::{
     NestedField, NestedFieldRef, PartitionSpec, PrimitiveType, Schema, TableMetadata,
     TableMetadataBuilder, Type,
 };
 use stoa_error::{Error, Result};
 
-use crate::commit::{self, Attempt};
+use crate::commit::{self, Attempt, Change};
 use crate::error::{duplicate_column, from_iceberg, invalid_request, undefined_column};
 use crate::schema::{FieldIds, field_to_iceberg, primitive_to_iceberg};
 use crate::table::Table;
@@ -18,10 +20,19 @@ use crate::{ColumnPosition, TableChange};
 
 /// Commits `changes`, applied in order to whatever version is current.
 pub(crate) async fn alter(table: &Table, changes: &[TableChange]) -> Result<Table> {
-    commit::commit(table, async |base: &Table, _| {
-        Ok(Attempt { metadata: changed(base, changes)?, scratch: Vec::new() })
-    })
-    .await
+    commit::commit(table, &Alteration { changes }).await
+}
+
+struct Alteration<'a> {
+    changes: &'a [TableChange],
+}
+
+impl Change for Alteration<'_> {
+    fn attempt<'a>(&'a self, base: &'a Table, _: u32) -> BoxFuture<'a, Result<Attempt>> {
+        let changed = changed(base, self.changes);
+        let attempt = changed.map(|metadata| Attempt { metadata, scratch: Vec::new() });
+        std::future::ready(attempt).boxed()
+    }
 }
 
 fn changed(base: &Table, changes: &[TableChange]) -> Result<TableMetadata> {

@@ -239,16 +239,21 @@ impl MetadataFiles {
     /// Deletes files that nothing refers to; ones that are gone already do not matter. Gives back
     /// how many were deleted.
     pub(crate) async fn delete(&self, locations: &[String]) -> Result<usize> {
-        let deletions = futures::stream::iter(locations).map(|location| async move {
-            let place = self.stores.resolve(location)?;
-            match place.store.delete(&place.path).await {
-                Ok(()) => Ok(1),
-                Err(object_store::Error::NotFound { .. }) => Ok(0),
-                Err(source) => Err(from_object_store(location, source)),
-            }
-        });
-        let counts: Vec<Result<usize>> = deletions.buffer_unordered(8).collect().await;
+        // Made before they are streamed; see `scan::plan`.
+        let deletions: Vec<_> =
+            locations.iter().map(|location| self.delete_one(location)).collect();
+        let counts: Vec<Result<usize>> =
+            futures::stream::iter(deletions).buffer_unordered(8).collect().await;
         counts.into_iter().sum()
+    }
+
+    async fn delete_one(&self, location: &str) -> Result<usize> {
+        let place = self.stores.resolve(location)?;
+        match place.store.delete(&place.path).await {
+            Ok(()) => Ok(1),
+            Err(object_store::Error::NotFound { .. }) => Ok(0),
+            Err(source) => Err(from_object_store(location, source)),
+        }
     }
 }
 

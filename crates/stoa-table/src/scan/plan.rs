@@ -54,11 +54,11 @@ pub(crate) async fn plan(table: &Table, predicate: &Predicate) -> Result<ScanPla
             plan.files_pruned_by_partition += files;
         }
     }
-    let loaded: Vec<Arc<LoadedManifest>> = futures::stream::iter(surviving)
-        .map(|manifest| files.manifest(manifest))
-        .buffered(MANIFEST_READS_MAX)
-        .try_collect()
-        .await?;
+    // The futures are made before they are streamed: a closure over borrowed manifests inside the
+    // stream would keep this future from being `Send`.
+    let reads: Vec<_> = surviving.into_iter().map(|manifest| files.manifest(manifest)).collect();
+    let loaded: Vec<Arc<LoadedManifest>> =
+        futures::stream::iter(reads).buffered(MANIFEST_READS_MAX).try_collect().await?;
     let columns = comparable_columns(metadata);
     for manifest in loaded {
         if let Some((location, format)) = &manifest.not_orc {

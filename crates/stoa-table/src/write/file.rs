@@ -7,6 +7,7 @@ use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use iceberg::spec::{DataContentType, DataFile, DataFileBuilder, DataFileFormat, Schema, Struct};
 use object_store::{MultipartUpload, ObjectStoreExt, PutPayload};
+use parking_lot::Mutex;
 use stoa_env::task::spawn;
 use stoa_error::{Error, Result};
 use stoa_orc::{FileSummary, Writer};
@@ -29,10 +30,16 @@ pub(super) struct FileTarget<'a> {
 }
 
 /// A file being written. Dropped unfinished, the upload is given up.
+///
+/// The mutexes are never locked: they make the whole `Sync`, so that futures that borrow it can
+/// move between threads.
 pub(super) struct OpenFile {
     location: String,
-    orc: Writer,
-    upload: Box<dyn MultipartUpload>,
+    orc: Mutex<Writer>,
+    upload: Mutex<Box<dyn MultipartUpload>>,
+    /// The encoder's own estimates, after the last batch.
+    orc_memory_bytes: usize,
+    estimated_bytes: u64,
     /// Output not yet handed to the store.
     pending: Vec<Bytes>,
     pending_bytes: usize,
@@ -66,8 +73,10 @@ impl OpenFile {
             .map_err(|source| from_object_store(&location, source))?;
         Ok(Self {
             location,
-            orc,
-            upload,
+            orc_memory_bytes: orc.memory_bytes(),
+            estimated_bytes: 0,
+            orc: Mutex::new(orc),
+            upload: Mutex::new(upload),
             pending: Vec::new(),
             pending_bytes: 0,
             in_flight: VecDeque::new(),
@@ -76,7 +85,7 @@ impl OpenFile {
 
     /// Adds rows; hands full parts to the store.
     pub(super) async fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.orc.write(batch).map_err(|error| error.at(&self.location))?;
+        self.orc.get_mut().write(batch).map_err(|error| error.at(&self.location))?;
         self.collect();
         if self.pending_bytes >= PART_BYTES {
             self.send().await?;
@@ -86,24 +95,24 @@ impl OpenFile {
 
     /// About how large the file would be if it ended now.
     pub(super) fn estimated_bytes(&self) -> u64 {
-        self.orc.estimated_bytes()
+        self.estimated_bytes
     }
 
     /// Bytes held in memory for the file, parts on their way included.
     pub(super) fn memory_bytes(&self) -> usize {
         let in_flight: usize = self.in_flight.iter().map(|part| part.bytes).sum();
-        self.orc.memory_bytes() + self.pending_bytes + in_flight
+        self.orc_memory_bytes + self.pending_bytes + in_flight
     }
 
     /// Writes the rest and makes the file durable.
     pub(super) async fn finish(mut self) -> Result<WrittenFile> {
-        let summary = self.orc.finish().map_err(|error| error.at(&self.location))?;
+        let summary = self.orc.get_mut().finish().map_err(|error| error.at(&self.location))?;
         self.collect();
         self.send().await?;
         while let Some(part) = self.in_flight.pop_front() {
-            self.landed(part).await?;
+            landed(&self.location, part).await?;
         }
-        let completed = self.upload.complete().await;
+        let completed = self.upload.get_mut().complete().await;
         completed.map_err(|source| from_object_store(&self.location, source))?;
         Ok(WrittenFile { location: self.location, summary })
     }
@@ -114,12 +123,15 @@ impl OpenFile {
             // The outcome of a part of a file that is given up does not matter.
             let _ = part.upload.await;
         }
-        let aborted = self.upload.abort().await;
+        let aborted = self.upload.get_mut().abort().await;
         aborted.map_err(|source| from_object_store(&self.location, source))
     }
 
     fn collect(&mut self) {
-        let output = self.orc.take_output();
+        let orc = self.orc.get_mut();
+        let output = orc.take_output();
+        self.orc_memory_bytes = orc.memory_bytes();
+        self.estimated_bytes = orc.estimated_bytes();
         if !output.is_empty() {
             self.pending_bytes += output.len();
             self.pending.push(output);
@@ -134,21 +146,13 @@ impl OpenFile {
         while self.in_flight.len() >= PARTS_IN_FLIGHT_MAX
             && let Some(part) = self.in_flight.pop_front()
         {
-            self.landed(part).await?;
+            landed(&self.location, part).await?;
         }
         let payload: PutPayload = std::mem::take(&mut self.pending).into_iter().collect();
         let bytes = std::mem::take(&mut self.pending_bytes);
-        let upload = spawn(self.upload.put_part(payload));
+        let upload = spawn(self.upload.get_mut().put_part(payload));
         self.in_flight.push_back(Part { bytes, upload });
         Ok(())
-    }
-
-    async fn landed(&self, part: Part) -> Result<()> {
-        let outcome = part.upload.await.map_err(|source| {
-            Error::unavailable(format!("{}: writing was interrupted", self.location))
-                .with_source(source)
-        })?;
-        outcome.map_err(|source| from_object_store(&self.location, source))
     }
 }
 
@@ -188,4 +192,11 @@ impl WrittenFile {
                 .with_source(source)
         })
     }
+}
+
+async fn landed(location: &str, part: Part) -> Result<()> {
+    let outcome = part.upload.await.map_err(|source| {
+        Error::unavailable(format!("{location}: writing was interrupted")).with_source(source)
+    })?;
+    outcome.map_err(|source| from_object_store(location, source))
 }
