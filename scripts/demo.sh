@@ -49,7 +49,7 @@ mkdir -p "$warehouse"
 trips=
 if [ -f "$trips_csv" ]; then
   step "Loading real data: daily trips of New York's for-hire-vehicle bases, January to August 2015"
-  "$stoa" load "$trips_csv" --into trips --create --partition-by 'month(day)' --sort-by 'base, day' \
+  "$stoa" load "$trips_csv" --into trips --create --partition-by 'month(day)' --order-by 'base, day' \
     --warehouse "$warehouse"
   trips=1
 else
@@ -96,7 +96,8 @@ GROUP BY 1, 2 ORDER BY 1, 2"
 fi
 
 step "Many reports at once: 8 clients for 10 seconds, each a random account and range of days"
-"$stoa" bench report --port "$SERVER_PG_PORT" --clients 8 --seconds 10
+"$stoa" bench report --url "http://127.0.0.1:$SERVER_HTTP_PORT" --port "$SERVER_PG_PORT" --pid "$SERVER_PID" \
+  --clients 8 --seconds 10
 
 if [ -n "$tools_pid" ]; then
   step "The same table, read by another engine ($engine) straight from the warehouse"
