@@ -20,7 +20,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use iceberg::spec::{DataFile, PrimitiveType};
 use stoa_env::random;
-use stoa_error::{Error, Result};
+use stoa_error::{Error, ErrorKind, Result};
 use stoa_orc::Literal;
 
 use crate::append::{Append, append, check_format};
@@ -252,7 +252,13 @@ impl TableWriter {
 
     async fn finish(&mut self, key: PartitionKey, file: OpenFile) -> Result<()> {
         let metadata = self.table.metadata();
-        let written = file.finish().await?;
+        let written = match file.finish().await {
+            // The files of a table that is dropped vanish under its writers.
+            Err(error) if error.kind() == ErrorKind::NotFound && !self.table.is_staged() => {
+                return Err(self.table.reload().await.err().unwrap_or(error));
+            }
+            other => other?,
+        };
         let partition = self
             .partition
             .iter()
