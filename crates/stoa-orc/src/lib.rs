@@ -13,21 +13,35 @@
 //! Not here: merging and executing range reads (`stoa-rangeio`), tables (`stoa-table`), encryption
 //! keys (encrypted columns are read masked).
 
+mod bloom;
 mod compact_index;
 mod compression;
+mod decode;
+mod decoder;
 mod encode;
 mod error;
+mod limits;
+mod options;
 mod predicate;
 pub mod proto;
+mod prune;
 mod schema;
+mod segments;
 mod statistics;
+mod stripe;
+mod tail;
 mod writer;
 
 pub use compression::{Compression, CompressionKind};
+pub use decoder::{DecodeMetrics, Decoder, Step};
+pub use limits::Limits;
+pub use options::{Projection, ReadOptions};
 pub use predicate::{ColumnRef, CompareOp, Literal, Predicate};
 pub use schema::{
     ArrowOptions, FIELD_ID_KEY, OrcType, StringOutput, TimestampOutput, TypeKind, TypeTree,
     attribute,
 };
 pub use statistics::{ColumnStatistics, TimestampBound, ValueStatistics};
+pub use stripe::{RowIndex, StripeMetadata};
+pub use tail::{FileMetadata, StripeInfo, TAIL_GUESS_BYTES, TailDecoder, TailStep, WriterId};
 pub use writer::{ColumnMetrics, DictionaryChoice, FileSummary, Writer, WriterOptions};

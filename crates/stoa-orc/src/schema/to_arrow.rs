@@ -112,7 +112,7 @@ pub(crate) fn arrow_type(tree: &TypeTree, column: u32, options: &ArrowOptions) -
 }
 
 /// The Arrow type of strings.
-pub(crate) fn with_strings(strings: StringOutput) -> DataType {
+fn with_strings(strings: StringOutput) -> DataType {
     match strings {
         StringOutput::Utf8 => DataType::Utf8,
         StringOutput::Utf8View => DataType::Utf8View,

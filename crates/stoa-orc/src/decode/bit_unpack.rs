@@ -1,0 +1,118 @@
+//! Unpacking of big-endian bit-packed integers.
+//!
+//! In: bytes in which values of `width` bits follow each other, highest bit first. Out: one `i64`
+//! (the unsigned bits) per value. Widths up to 56 load eight bytes per value and shift; the loop
+//! over eight values (which take `width` bytes) has constant shifts.
+
+/// Bytes that `count` values of `width` bits take.
+#[inline]
+pub(crate) fn packed_bytes(count: usize, width: usize) -> usize {
+    (count * width).div_ceil(8)
+}
+
+/// Unpacks `out.len()` values; `input` holds at least [`packed_bytes`] of them. Bytes behind those
+/// are not used, but let the fast loop run to the end.
+pub(crate) fn unpack(input: &[u8], width: usize, out: &mut [i64]) {
+    macro_rules! by_width {
+        ($($w:literal)*) => {
+            match width {
+                $($w => unpack_const::<$w>(input, out),)*
+                64 => unpack_words(input, out),
+                _ => unpack_slow(input, width, 0, out),
+            }
+        };
+    }
+    match width {
+        8 => unpack_bytes(input, out),
+        16 => unpack_chunks::<2>(input, out, |c| i64::from(u16::from_be_bytes(c))),
+        32 => unpack_chunks::<4>(input, out, |c| i64::from(u32::from_be_bytes(c))),
+        _ => by_width!(1 2 3 4 5 6 7 9 10 11 12 13 14 15 17 18 19 20 21 22 23 24 26 28 30 40 48 56),
+    }
+}
+
+fn unpack_bytes(input: &[u8], out: &mut [i64]) {
+    for (value, byte) in out.iter_mut().zip(input) {
+        *value = i64::from(*byte);
+    }
+}
+
+fn unpack_words(input: &[u8], out: &mut [i64]) {
+    unpack_chunks::<8>(input, out, i64::from_be_bytes);
+}
+
+#[inline(always)]
+fn unpack_chunks<const N: usize>(input: &[u8], out: &mut [i64], from: impl Fn([u8; N]) -> i64) {
+    let (chunks, _) = input.as_chunks::<N>();
+    for (value, chunk) in out.iter_mut().zip(chunks) {
+        *value = from(*chunk);
+    }
+}
+
+/// Eight values of `W` ≤ 56 bits take `W` bytes; each lies in the eight bytes from its first one.
+fn unpack_const<const W: usize>(input: &[u8], out: &mut [i64]) {
+    // The last value of a group starts at most W - 1 bytes in and loads eight bytes.
+    let reach = W + 7;
+    let whole = out.len() / 8;
+    let groups = if input.len() < reach { 0 } else { (input.len() - reach) / W + 1 }.min(whole);
+    for (group, values) in out.chunks_exact_mut(8).take(groups).enumerate() {
+        let bytes = &input[group * W..group * W + reach];
+        for (i, value) in values.iter_mut().enumerate() {
+            let (byte, bit) = (i * W / 8, i * W % 8);
+            let mut word = [0u8; 8];
+            word.copy_from_slice(&bytes[byte..byte + 8]);
+            *value = ((u64::from_be_bytes(word) << bit) >> (64 - W)) as i64;
+        }
+    }
+    unpack_slow(input, W, groups * 8, out);
+}
+
+/// Unpacks the values from `first` on, one by one.
+fn unpack_slow(input: &[u8], width: usize, first: usize, out: &mut [i64]) {
+    for (index, value) in out.iter_mut().enumerate().skip(first) {
+        let bit = index * width;
+        let last = (bit + width).div_ceil(8).min(input.len());
+        let bytes = input.get(bit / 8..last).unwrap_or(&[]);
+        // At most 9 bytes for 64 bits: gather in 128.
+        let gathered = bytes.iter().fold(0u128, |word, byte| word << 8 | u128::from(*byte));
+        let unused = bytes.len() * 8 - (bit % 8 + width).min(bytes.len() * 8);
+        let mask = if width >= 64 { u64::MAX } else { (1u64 << width) - 1 };
+        *value = ((gathered >> unused) as u64 & mask) as i64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Packs values bit by bit.
+    fn pack(values: &[u64], width: usize) -> Vec<u8> {
+        let mut bytes = vec![0u8; packed_bytes(values.len(), width)];
+        for (i, value) in values.iter().enumerate() {
+            for bit in 0..width {
+                let at = i * width + bit;
+                bytes[at / 8] |= ((value >> (width - 1 - bit) & 1) as u8) << (7 - at % 8);
+            }
+        }
+        bytes
+    }
+
+    #[test]
+    fn all_widths_and_counts_unpack() {
+        for width in 1..=64usize {
+            let mask = if width == 64 { u64::MAX } else { (1 << width) - 1 };
+            for count in [1, 2, 7, 8, 9, 31, 64, 511, 512] {
+                let values: Vec<u64> = (0..count as u64)
+                    .map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17) & mask)
+                    .collect();
+                let mut bytes = pack(&values, width);
+                for slack in [0, 3, 16] {
+                    bytes.resize(packed_bytes(count, width) + slack, 0xa5);
+                    let mut out = vec![0i64; count];
+                    unpack(&bytes, width, &mut out);
+                    let out: Vec<u64> = out.into_iter().map(|v| v as u64).collect();
+                    assert_eq!(out, values, "width {width}, count {count}, slack {slack}");
+                }
+            }
+        }
+    }
+}

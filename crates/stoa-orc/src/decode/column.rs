@@ -1,0 +1,227 @@
+//! One column of a run of row groups: the decoders of all types behind one trait.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use arrow_array::types::{
+    Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    Time64MicrosecondType,
+};
+use arrow_buffer::NullBuffer;
+use arrow_schema::{DataType, TimeUnit};
+
+use super::binary::{BinaryColumn, DictionaryColumn};
+use super::context::Context;
+use super::decimal::DecimalColumn;
+use super::dictionary::Dictionary;
+use super::nested::{ListColumn, MapColumn, StructColumn};
+use super::plan::PlanNode;
+use super::primitive::{BooleanColumn, ByteColumn, DateColumn, FloatColumn, IntColumn};
+use super::source::StreamStart;
+use super::timestamp::TimestampColumn;
+use super::timezone::Zone;
+use super::union::UnionColumn;
+use crate::error::{Result, corrupt, unsupported};
+use crate::proto::{CalendarKind, StreamKind};
+use crate::schema::{TypeKind, TypeTree};
+use crate::stripe::{Encoding, StripeMetadata};
+
+/// Decodes a column.
+pub(crate) trait Column: Send {
+    /// Decodes the next `rows` rows, of which the parent has those in `parent` (all if `None`).
+    fn decode(
+        &mut self,
+        cx: &mut Context,
+        rows: usize,
+        parent: Option<&NullBuffer>,
+    ) -> Result<ArrayRef>;
+
+    /// Skips rows, of which the parent has `count`.
+    fn skip(&mut self, cx: &mut Context, count: usize) -> Result<()>;
+
+    /// Gives memory back; the column is not used after that.
+    fn recycle(&mut self, cx: &mut Context);
+}
+
+/// What the decoders of one run are opened from.
+pub(crate) struct Opening<'a> {
+    pub(crate) types: &'a TypeTree,
+    pub(crate) stripe: &'a StripeMetadata,
+    pub(crate) streams: &'a HashMap<(u32, StreamKind), StreamStart>,
+    pub(crate) zone: &'a Zone,
+    pub(crate) dates: DateRule,
+    /// Version of the format.
+    pub(crate) version: (u32, u32),
+    /// Dictionaries of the stripe that were read before.
+    pub(crate) dictionaries: &'a mut HashMap<u32, Arc<Dictionary>>,
+}
+
+/// Which calendar the days of a file are counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DateRule {
+    /// As Arrow does.
+    Proleptic,
+    /// Julian before 1582-10-15: such days are converted, keeping year, month and day.
+    Hybrid,
+}
+
+impl DateRule {
+    /// From a footer: a file that does not say is read as it is, as ORC C++ does.
+    pub(crate) fn of(calendar: CalendarKind) -> Self {
+        match calendar {
+            CalendarKind::JulianGregorian => Self::Hybrid,
+            _ => Self::Proleptic,
+        }
+    }
+}
+
+/// Version of the experiment whose small decimals are plain integers.
+const DECIMAL64_VERSION: (u32, u32) = (1, 9999);
+
+/// Most digits of such a decimal.
+const DECIMAL64_PRECISION_MAX: u32 = 18;
+
+impl Opening<'_> {
+    /// Opens the decoder of `node`.
+    pub(crate) fn open(&mut self, node: &PlanNode, cx: &mut Context) -> Result<Box<dyn Column>> {
+        let column = node.column;
+        let place = Place { name: format!("column {column} ({})", self.types.path(column)) };
+        let inner = self.open_inner(node, cx).map_err(|e| place.of(e))?;
+        Ok(Box::new(Located { inner, place }))
+    }
+
+    fn open_inner(&mut self, node: &PlanNode, cx: &mut Context) -> Result<Box<dyn Column>> {
+        let column = node.column;
+        let ty = self.types.get(column).ok_or_else(|| corrupt("no such column"))?;
+        let encoding = self.stripe.encoding(column)?;
+        Ok(match (ty.kind, &node.data_type) {
+            (TypeKind::Boolean, _) => Box::new(BooleanColumn::open(self, column, cx)?),
+            (TypeKind::Byte, DataType::Int8) => byte::<Int8Type>(self, column, cx)?,
+            (TypeKind::Byte, DataType::Int16) => byte::<Int16Type>(self, column, cx)?,
+            (TypeKind::Byte, DataType::Int32) => byte::<Int32Type>(self, column, cx)?,
+            (TypeKind::Byte, DataType::Int64) => byte::<Int64Type>(self, column, cx)?,
+            (TypeKind::Short | TypeKind::Int | TypeKind::Long, to) => match to {
+                DataType::Int16 => int::<Int16Type>(self, column, encoding, cx)?,
+                DataType::Int32 => int::<Int32Type>(self, column, encoding, cx)?,
+                DataType::Int64 => int::<Int64Type>(self, column, encoding, cx)?,
+                DataType::Time64(TimeUnit::Microsecond) => {
+                    int::<Time64MicrosecondType>(self, column, encoding, cx)?
+                }
+                other => return Err(unsupported(format!("{:?} as {other}", ty.kind))),
+            },
+            (TypeKind::Date, _) => match self.dates {
+                DateRule::Proleptic => int::<Date32Type>(self, column, encoding, cx)?,
+                DateRule::Hybrid => Box::new(DateColumn::open(self, column, encoding, cx)?),
+            },
+            (TypeKind::Float, DataType::Float64) => {
+                Box::new(FloatColumn::<4, Float64Type>::open(self, column, cx, |b| {
+                    f64::from(f32::from_le_bytes(b))
+                })?)
+            }
+            (TypeKind::Float, _) => {
+                Box::new(FloatColumn::<4, Float32Type>::open(self, column, cx, f32::from_le_bytes)?)
+            }
+            (TypeKind::Double, _) => {
+                Box::new(FloatColumn::<8, Float64Type>::open(self, column, cx, f64::from_le_bytes)?)
+            }
+            (TypeKind::String | TypeKind::Varchar | TypeKind::Char, to)
+                if encoding.is_dictionary() =>
+            {
+                Box::new(DictionaryColumn::open(self, column, encoding, to, cx)?)
+            }
+            (
+                TypeKind::String
+                | TypeKind::Varchar
+                | TypeKind::Char
+                | TypeKind::Binary
+                | TypeKind::Geometry,
+                to,
+            ) => Box::new(BinaryColumn::open(self, column, encoding, to, cx)?),
+            (TypeKind::Timestamp | TypeKind::TimestampInstant, to) => {
+                let is_instant = ty.kind == TypeKind::TimestampInstant;
+                Box::new(TimestampColumn::open(self, column, encoding, is_instant, to, cx)?)
+            }
+            (TypeKind::Decimal, to) => {
+                let is_64 = self.version == DECIMAL64_VERSION
+                    && (1..=DECIMAL64_PRECISION_MAX).contains(&ty.precision);
+                Box::new(DecimalColumn::open(self, column, encoding, is_64, ty.scale, to, cx)?)
+            }
+            (TypeKind::List, _) => Box::new(ListColumn::open(self, node, encoding, cx)?),
+            (TypeKind::Map, _) => Box::new(MapColumn::open(self, node, encoding, cx)?),
+            (TypeKind::Struct, _) => Box::new(StructColumn::open(self, node, cx)?),
+            (TypeKind::Union, _) => Box::new(UnionColumn::open(self, node, cx)?),
+            (kind, other) => return Err(unsupported(format!("{kind:?} as {other}"))),
+        })
+    }
+
+    /// The PRESENT stream of a column, if there is one.
+    pub(crate) fn present(&self, column: u32) -> Option<&StreamStart> {
+        self.streams.get(&(column, StreamKind::Present))
+    }
+
+    /// A stream that the column's values need; one that the stripe does not have is empty.
+    pub(crate) fn stream(&self, column: u32, kind: StreamKind) -> StreamStart {
+        let found = self.streams.get(&(column, kind)).cloned();
+        found.unwrap_or_else(|| StreamStart::whole(kind, bytes::Bytes::new()))
+    }
+}
+
+fn byte<T>(opening: &Opening, column: u32, cx: &mut Context) -> Result<Box<dyn Column>>
+where
+    T: arrow_array::ArrowPrimitiveType,
+    T::Native: super::int_rle::IntTarget,
+{
+    Ok(Box::new(ByteColumn::<T>::open(opening, column, cx)?))
+}
+
+fn int<T>(
+    opening: &Opening,
+    column: u32,
+    encoding: Encoding,
+    cx: &mut Context,
+) -> Result<Box<dyn Column>>
+where
+    T: arrow_array::ArrowPrimitiveType,
+    T::Native: super::int_rle::IntTarget,
+{
+    Ok(Box::new(IntColumn::<T>::open(opening, column, encoding, cx)?))
+}
+
+/// The column's name, for messages.
+struct Place {
+    name: String,
+}
+
+impl Place {
+    /// Puts the name in front, unless a nested column has put its own there.
+    #[cold]
+    fn of(&self, error: crate::error::Error) -> crate::error::Error {
+        if error.message().starts_with("column ") { error } else { error.at(&self.name) }
+    }
+}
+
+/// A column whose errors name it.
+struct Located {
+    inner: Box<dyn Column>,
+    place: Place,
+}
+
+impl Column for Located {
+    fn decode(
+        &mut self,
+        cx: &mut Context,
+        rows: usize,
+        parent: Option<&NullBuffer>,
+    ) -> Result<ArrayRef> {
+        self.inner.decode(cx, rows, parent).map_err(|e| self.place.of(e))
+    }
+
+    fn skip(&mut self, cx: &mut Context, count: usize) -> Result<()> {
+        self.inner.skip(cx, count).map_err(|e| self.place.of(e))
+    }
+
+    fn recycle(&mut self, cx: &mut Context) {
+        self.inner.recycle(cx);
+    }
+}

@@ -1,0 +1,63 @@
+//! What all decoders of a file share while they decode.
+
+use crate::compression::{CompressionKind, Decompressor};
+use crate::error::{Result, exhausted};
+
+/// Codec state, scratch memory, and what is left of the memory budget.
+pub(crate) struct Context {
+    pub(crate) decompressor: Decompressor,
+    /// Largest content of a chunk in bytes.
+    pub(crate) block_bytes: usize,
+    budget_bytes: usize,
+    left_bytes: usize,
+    /// Buffers of finished sources, to be used again.
+    spare: Vec<Vec<u8>>,
+}
+
+/// How many chunk buffers are kept for the next run.
+const SPARE_MAX: usize = 256;
+
+impl Context {
+    pub(crate) fn new(kind: CompressionKind, block_bytes: usize, budget_bytes: usize) -> Self {
+        Self {
+            decompressor: Decompressor::new(kind),
+            block_bytes,
+            budget_bytes,
+            left_bytes: budget_bytes,
+            spare: Vec::new(),
+        }
+    }
+
+    /// Starts a new budget: one batch, or the dictionaries of one stripe.
+    pub(crate) fn start_budget(&mut self) {
+        self.left_bytes = self.budget_bytes;
+    }
+
+    /// Takes memory out of the budget, before it is allocated.
+    pub(crate) fn take<T>(&mut self, count: usize) -> Result<()> {
+        let bytes = count.saturating_mul(size_of::<T>());
+        match self.left_bytes.checked_sub(bytes) {
+            Some(left) => {
+                self.left_bytes = left;
+                Ok(())
+            }
+            None => {
+                let budget = self.budget_bytes;
+                Err(exhausted(format!("a batch would take more than {budget} bytes of memory"))
+                    .with_hint("read fewer rows per batch"))
+            }
+        }
+    }
+
+    /// A buffer for a source.
+    pub(crate) fn spare_buffer(&mut self) -> Vec<u8> {
+        self.spare.pop().unwrap_or_default()
+    }
+
+    /// Takes a buffer back.
+    pub(crate) fn recycle(&mut self, buffer: Vec<u8>) {
+        if self.spare.len() < SPARE_MAX && buffer.capacity() > 0 {
+            self.spare.push(buffer);
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! LIST, MAP and STRUCT columns.
+//!
+//! Children of a list or map have values only for parents that are there; children of a struct
+//! get the struct's mask.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, new_null_array};
+use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::{DataType, FieldRef, Fields};
+
+use super::column::{Column, Opening};
+use super::context::Context;
+use super::int_rle::IntRle;
+use super::plan::{PlanChild, PlanNode};
+use super::validity::{Present, spread, valid_count};
+use crate::error::{Result, corrupt, exhausted};
+use crate::proto::StreamKind;
+use crate::stripe::Encoding;
+
+/// Numbers of children per row.
+struct Lengths {
+    present: Present,
+    lengths: IntRle,
+    scratch: Vec<i64>,
+}
+
+impl Lengths {
+    fn open(opening: &Opening, column: u32, encoding: Encoding, cx: &mut Context) -> Result<Self> {
+        let lengths = opening.stream(column, StreamKind::Length);
+        Ok(Self {
+            present: Present::open(opening.present(column), cx)?,
+            lengths: IntRle::open(&lengths, encoding.is_v2(), false, cx)?,
+            scratch: Vec::new(),
+        })
+    }
+
+    /// Reads the lengths of `valid` values and returns their sum.
+    fn read(&mut self, cx: &mut Context, valid: usize) -> Result<usize> {
+        cx.take::<i64>(valid)?;
+        self.scratch.clear();
+        self.scratch.resize(valid, 0);
+        self.lengths.decode(cx, &mut self.scratch)?;
+        let mut total = 0i64;
+        for length in &self.scratch {
+            if *length < 0 {
+                return Err(corrupt(format!("a value of {length} children")));
+            }
+            total = total.saturating_add(*length);
+        }
+        if total > i64::from(i32::MAX) {
+            return Err(exhausted(format!("a batch holds {total} children of one column"))
+                .with_hint("read fewer rows per batch"));
+        }
+        Ok(total as usize)
+    }
+
+    fn decode(
+        &mut self,
+        cx: &mut Context,
+        rows: usize,
+        parent: Option<&NullBuffer>,
+    ) -> Result<(OffsetBuffer<i32>, usize, Option<NullBuffer>)> {
+        let nulls = self.present.decode(cx, rows, parent)?;
+        let total = self.read(cx, valid_count(rows, nulls.as_ref()))?;
+        cx.take::<i32>(rows + 1)?;
+        let mut offsets = vec![0i32; rows + 1];
+        for (offset, length) in offsets[1..].iter_mut().zip(&self.scratch) {
+            *offset = *length as i32;
+        }
+        if let Some(nulls) = &nulls {
+            spread(&mut offsets[1..], nulls);
+        }
+        let mut end = 0;
+        for offset in &mut offsets {
+            end += *offset;
+            *offset = end;
+        }
+        Ok((OffsetBuffer::new(ScalarBuffer::from(offsets)), total, nulls))
+    }
+
+    fn skip(&mut self, cx: &mut Context, count: usize) -> Result<usize> {
+        let valid = self.present.skip(cx, count)?;
+        self.read(cx, valid)
+    }
+
+    fn recycle(&mut self, cx: &mut Context) {
+        self.present.recycle(cx);
+        self.lengths.recycle(cx);
+    }
+}
+
+/// The decoder of a child that must be there.
+fn open_child(
+    opening: &mut Opening,
+    node: &PlanNode,
+    index: usize,
+    cx: &mut Context,
+) -> Result<Box<dyn Column>> {
+    match node.children.get(index) {
+        Some(PlanChild::Read(child)) => opening.open(child, cx),
+        _ => Err(corrupt(format!("child {index} is not there"))),
+    }
+}
+
+/// LIST.
+pub(crate) struct ListColumn {
+    lengths: Lengths,
+    item: Box<dyn Column>,
+    field: FieldRef,
+}
+
+impl ListColumn {
+    pub(crate) fn open(
+        opening: &mut Opening,
+        node: &PlanNode,
+        encoding: Encoding,
+        cx: &mut Context,
+    ) -> Result<Self> {
+        let DataType::List(field) = &node.data_type else {
+            return Err(corrupt(format!("a list as {}", node.data_type)));
+        };
+        Ok(Self {
+            lengths: Lengths::open(opening, node.column, encoding, cx)?,
+            item: open_child(opening, node, 0, cx)?,
+            field: field.clone(),
+        })
+    }
+}
+
+impl Column for ListColumn {
+    fn decode(
+        &mut self,
+        cx: &mut Context,
+        rows: usize,
+        parent: Option<&NullBuffer>,
+    ) -> Result<ArrayRef> {
+        let (offsets, total, nulls) = self.lengths.decode(cx, rows, parent)?;
+        let items = self.item.decode(cx, total, None)?;
+        let array = ListArray::try_new(self.field.clone(), offsets, items, nulls);
+        Ok(Arc::new(array.map_err(|e| corrupt(e.to_string()))?))
+    }
+
+    fn skip(&mut self, cx: &mut Context, count: usize) -> Result<()> {
+        let total = self.lengths.skip(cx, count)?;
+        self.item.skip(cx, total)
+    }
+
+    fn recycle(&mut self, cx: &mut Context) {
+        self.lengths.recycle(cx);
+        self.item.recycle(cx);
+    }
+}
+
+/// MAP.
+pub(crate) struct MapColumn {
+    lengths: Lengths,
+    key: Box<dyn Column>,
+    value: Box<dyn Column>,
+    entries: FieldRef,
+    fields: Fields,
+    sorted: bool,
+}
+
+impl MapColumn {
+    pub(crate) fn open(
+        opening: &mut Opening,
+        node: &PlanNode,
+        encoding: Encoding,
+        cx: &mut Context,
+    ) -> Result<Self> {
+        let DataType::Map(entries, sorted) = &node.data_type else {
+            return Err(corrupt(format!("a map as {}", node.data_type)));
+        };
+        let DataType::Struct(fields) = entries.data_type() else {
+            return Err(corrupt(format!("a map as {}", node.data_type)));
+        };
+        Ok(Self {
+            lengths: Lengths::open(opening, node.column, encoding, cx)?,
+            key: open_child(opening, node, 0, cx)?,
+            value: open_child(opening, node, 1, cx)?,
+            fields: fields.clone(),
+            entries: entries.clone(),
+            sorted: *sorted,
+        })
+    }
+}
+
+impl Column for MapColumn {
+    fn decode(
+        &mut self,
+        cx: &mut Context,
+        rows: usize,
+        parent: Option<&NullBuffer>,
+    ) -> Result<ArrayRef> {
+        let (offsets, total, nulls) = self.lengths.decode(cx, rows, parent)?;
+        let arrays = vec![self.key.decode(cx, total, None)?, self.value.decode(cx, total, None)?];
+        let entries = StructArray::try_new(self.fields.clone(), arrays, None)
+            .map_err(|e| corrupt(format!("map entries: {e}")))?;
+        let array = MapArray::try_new(self.entries.clone(), offsets, entries, nulls, self.sorted);
+        Ok(Arc::new(array.map_err(|e| corrupt(e.to_string()))?))
+    }
+
+    fn skip(&mut self, cx: &mut Context, count: usize) -> Result<()> {
+        let total = self.lengths.skip(cx, count)?;
+        self.key.skip(cx, total)?;
+        self.value.skip(cx, total)
+    }
+
+    fn recycle(&mut self, cx: &mut Context) {
+        self.lengths.recycle(cx);
+        self.key.recycle(cx);
+        self.value.recycle(cx);
+    }
+}
+
+/// A child of a struct: read, or NULL because the file does not have it.
+enum Child {
+    Read(Box<dyn Column>),
+    Missing(DataType),
+}
+
+/// STRUCT, also the root.
+pub(crate) struct StructColumn {
+    present: Present,
+    children: Vec<Child>,
+    fields: Fields,
+}
+
+impl StructColumn {
+    pub(crate) fn open(opening: &mut Opening, node: &PlanNode, cx: &mut Context) -> Result<Self> {
+        let DataType::Struct(fields) = &node.data_type else {
+            return Err(corrupt(format!("a struct as {}", node.data_type)));
+        };
+        let mut children = Vec::with_capacity(node.children.len());
+        for child in &node.children {
+            children.push(match child {
+                PlanChild::Read(child) => Child::Read(opening.open(child, cx)?),
+                PlanChild::Missing(data_type) => Child::Missing(data_type.clone()),
+            });
+        }
+        let present = Present::open(opening.present(node.column), cx)?;
+        Ok(Self { present, children, fields: fields.clone() })
+    }
+
+    /// Decodes the children, and the struct's own mask.
+    pub(crate) fn decode_children(
+        &mut self,
+        cx: &mut Context,
+        rows: usize,
+        parent: Option<&NullBuffer>,
+    ) -> Result<(Vec<ArrayRef>, Option<NullBuffer>)> {
+        let nulls = self.present.decode(cx, rows, parent)?;
+        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.children.len());
+        for child in &mut self.children {
+            arrays.push(match child {
+                Child::Read(column) => column.decode(cx, rows, nulls.as_ref())?,
+                Child::Missing(data_type) => {
+                    cx.take::<u64>(rows)?;
+                    new_null_array(data_type, rows)
+                }
+            });
+        }
+        Ok((arrays, nulls))
+    }
+}
+
+impl Column for StructColumn {
+    fn decode(
+        &mut self,
+        cx: &mut Context,
+        rows: usize,
+        parent: Option<&NullBuffer>,
+    ) -> Result<ArrayRef> {
+        let (arrays, nulls) = self.decode_children(cx, rows, parent)?;
+        if arrays.is_empty() {
+            return Ok(Arc::new(StructArray::new_empty_fields(rows, nulls)));
+        }
+        debug_assert!(arrays.iter().all(|array| array.len() == rows));
+        let array = StructArray::try_new(self.fields.clone(), arrays, nulls);
+        Ok(Arc::new(array.map_err(|e| corrupt(e.to_string()))?))
+    }
+
+    fn skip(&mut self, cx: &mut Context, count: usize) -> Result<()> {
+        let valid = self.present.skip(cx, count)?;
+        for child in &mut self.children {
+            if let Child::Read(column) = child {
+                column.skip(cx, valid)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn recycle(&mut self, cx: &mut Context) {
+        self.present.recycle(cx);
+        for child in &mut self.children {
+            if let Child::Read(column) = child {
+                column.recycle(cx);
+            }
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! The bytes of a stripe's runs of row groups.
+//!
+//! In: positions and what is read. Out: ranges to ask for, and then the starts of streams.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::task::group_count;
+use crate::compression::CompressionKind;
+use crate::decode::plan::Plan;
+use crate::decode::position::ColumnPositions;
+use crate::decode::source::StreamStart;
+use crate::error::Result;
+use crate::proto::StreamKind;
+use crate::segments::Segments;
+use crate::stripe::StripeMetadata;
+use crate::tail::{FileMetadata, StripeInfo};
+
+/// Version of the experiment whose small decimals are plain integers, and their digits.
+const DECIMAL64: ((u32, u32), Range<u32>) = ((1, 9999), 1..19);
+
+/// A run of row groups: its rows and where its streams are.
+pub(super) struct RunData {
+    /// Rows of the stripe.
+    pub(super) rows: Range<u64>,
+    streams: Vec<RunStream>,
+}
+
+/// A stream of a run.
+struct RunStream {
+    column: u32,
+    kind: StreamKind,
+    /// In the file.
+    range: Range<u64>,
+    /// Offset of the range in the stream.
+    origin: u64,
+    skip_bytes: u64,
+    skip_values: u64,
+    skip_bits: u64,
+}
+
+/// A run whose bytes are here.
+pub(crate) struct OpenRun {
+    pub(crate) rows: Range<u64>,
+    pub(crate) streams: HashMap<(u32, StreamKind), StreamStart>,
+}
+
+/// All runs of a stripe.
+pub(super) struct StripeData {
+    pub(super) runs: Vec<OpenRun>,
+}
+
+impl StripeData {
+    /// Takes the bytes of `runs` out of `segments`, which has them.
+    pub(super) fn take(runs: Vec<RunData>, segments: &Segments) -> Self {
+        let open = |run: RunData| OpenRun {
+            rows: run.rows,
+            streams: run
+                .streams
+                .into_iter()
+                .map(|stream| {
+                    let start = StreamStart {
+                        kind: stream.kind,
+                        data: segments.get(&stream.range).unwrap_or_default(),
+                        origin: stream.origin,
+                        skip_bytes: stream.skip_bytes,
+                        skip_values: stream.skip_values,
+                        skip_bits: stream.skip_bits,
+                    };
+                    ((stream.column, stream.kind), start)
+                })
+                .collect(),
+        };
+        Self { runs: runs.into_iter().map(open).collect() }
+    }
+}
+
+impl RunData {
+    /// All row groups of a stripe.
+    pub(super) fn whole(
+        metadata: &StripeMetadata,
+        plan: &Plan,
+        file: &FileMetadata,
+        info: &StripeInfo,
+    ) -> Self {
+        let streams = metadata.footer.streams.iter().filter(|stream| {
+            is_data(stream.kind)
+                && plan.columns.binary_search(&stream.column).is_ok()
+                && (stream.column as usize) < file.types.len()
+        });
+        let streams = streams.map(|stream| RunStream {
+            column: stream.column,
+            kind: stream.kind,
+            range: stream.range.clone(),
+            origin: 0,
+            skip_bytes: 0,
+            skip_values: 0,
+            skip_bits: 0,
+        });
+        Self { rows: 0..info.rows, streams: streams.collect() }
+    }
+
+    /// The row groups `groups`; `None` if an index is missing or says something impossible.
+    pub(super) fn of_groups(
+        metadata: &StripeMetadata,
+        plan: &Plan,
+        file: &FileMetadata,
+        info: &StripeInfo,
+        groups: Range<usize>,
+    ) -> Result<Option<Self>> {
+        let stride = u64::from(file.row_index_stride);
+        let rows = groups.start as u64 * stride..(groups.end as u64 * stride).min(info.rows);
+        let count = group_count(file, info);
+        let mut streams = Vec::new();
+        for column in &plan.columns {
+            let Some(ty) = file.types.get(*column) else { return Ok(None) };
+            let encoding = metadata.encoding(*column)?;
+            let stream_bytes = |kind: StreamKind| {
+                metadata.stream(*column, kind).map(|stream| stream.range.end - stream.range.start)
+            };
+            let has_streams = metadata
+                .footer
+                .streams
+                .iter()
+                .any(|stream| stream.column == *column && is_data(stream.kind));
+            if !has_streams {
+                continue;
+            }
+            let index = match metadata.row_index(*column) {
+                Some(index) if index.len() == count => index,
+                _ => return Ok(None),
+            };
+            let positions = ColumnPositions {
+                kind: ty.kind,
+                encoding,
+                is_decimal64: file.version == DECIMAL64.0 && DECIMAL64.1.contains(&ty.precision),
+                block_bytes: (file.compression != CompressionKind::None)
+                    .then_some(file.block_bytes as u64),
+                index,
+                stream_bytes: &stream_bytes,
+            };
+            let Some(runs) = positions.run(groups.clone()) else { return Ok(None) };
+            for run in runs {
+                let Some(stream) = metadata.stream(*column, run.kind) else { return Ok(None) };
+                streams.push(RunStream {
+                    column: *column,
+                    kind: run.kind,
+                    range: stream.range.start + run.range.start..stream.range.start + run.range.end,
+                    origin: run.range.start,
+                    skip_bytes: run.skip_bytes,
+                    skip_values: run.skip_values,
+                    skip_bits: run.skip_bits,
+                });
+            }
+            if encoding.is_dictionary() {
+                for kind in [StreamKind::DictionaryData, StreamKind::Length] {
+                    if let Some(stream) = metadata.stream(*column, kind) {
+                        streams.push(RunStream {
+                            column: *column,
+                            kind,
+                            range: stream.range.clone(),
+                            origin: 0,
+                            skip_bytes: 0,
+                            skip_values: 0,
+                            skip_bits: 0,
+                        });
+                    }
+                }
+            }
+        }
+        Ok(Some(Self { rows, streams }))
+    }
+
+    /// Ranges of the file that hold bytes.
+    pub(super) fn ranges(&self) -> impl Iterator<Item = Range<u64>> + '_ {
+        self.streams.iter().map(|stream| stream.range.clone()).filter(|range| !range.is_empty())
+    }
+}
+
+/// Whether a stream holds values (not an index).
+fn is_data(kind: StreamKind) -> bool {
+    matches!(
+        kind,
+        StreamKind::Present
+            | StreamKind::Data
+            | StreamKind::Length
+            | StreamKind::DictionaryData
+            | StreamKind::Secondary
+    )
+}
+
+/// Runs of neighbouring row groups that are kept.
+pub(super) fn runs_of(groups: &[bool]) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for (group, _) in groups.iter().enumerate().filter(|(_, keep)| **keep) {
+        match runs.last_mut() {
+            Some(run) if run.end == group => run.end += 1,
+            _ => runs.push(group..group + 1),
+        }
+    }
+    runs
+}

@@ -1,0 +1,344 @@
+//! One stripe on its way to being decoded: what is known about it and what it needs next.
+//!
+//! In: bytes of the stripe's footer, indexes and data. Out: [`Progress`], and finally the row
+//! groups to read and the bytes of their streams.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::data::{RunData, StripeData, runs_of};
+use super::{DecodeMetrics, is_framed};
+use crate::bloom::BloomIndex;
+use crate::compression::{CompressionKind, decompress_section};
+use crate::decode::context::Context;
+use crate::decode::plan::Plan;
+use crate::error::Result;
+use crate::options::ReadOptions;
+use crate::proto::StreamKind;
+use crate::prune::{Condition, Evidence, Level, Trust};
+use crate::segments::Segments;
+use crate::statistics::ColumnStatistics;
+use crate::stripe::{RowIndex, StripeMetadata};
+use crate::tail::{FileMetadata, StripeInfo};
+
+/// A stripe to read.
+pub(super) struct Task {
+    pub(super) index: usize,
+    pub(super) metadata: Option<Arc<StripeMetadata>>,
+    stage: Stage,
+}
+
+enum Stage {
+    /// The footer is wanted.
+    Footer,
+    /// Row indexes and bloom filters of predicate columns are wanted.
+    PredicateIndexes,
+    /// Some row groups are left out; positions of all columns are wanted.
+    Positions { groups: Vec<bool> },
+    /// Bytes of these runs are wanted.
+    Data { runs: Vec<RunData>, bytes: u64 },
+    /// All is here.
+    Ready { data: StripeData, bytes: u64 },
+}
+
+/// How far a task came.
+pub(super) enum Progress {
+    /// It can be decoded and holds this many bytes.
+    Ready {
+        bytes: u64,
+    },
+    /// No row group may match.
+    Empty,
+    NeedsMetadata(Vec<Range<u64>>),
+    NeedsData(Vec<Range<u64>>),
+    /// It would ask for data, but may not yet.
+    Waits,
+}
+
+/// What is the same for all stripes.
+pub(super) struct Env<'a> {
+    pub(super) file: &'a FileMetadata,
+    pub(super) options: &'a ReadOptions,
+    pub(super) plan: &'a Plan,
+    pub(super) condition: Option<&'a Condition>,
+}
+
+impl Task {
+    pub(super) fn new(index: usize, metadata: Option<Arc<StripeMetadata>>) -> Self {
+        Self { index, metadata, stage: Stage::Footer }
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        matches!(self.stage, Stage::Ready { .. })
+    }
+
+    /// The stripe's bytes, once it is ready.
+    pub(super) fn into_data(self) -> Option<(Arc<StripeMetadata>, StripeData)> {
+        match (self.metadata, self.stage) {
+            (Some(metadata), Stage::Ready { data, .. }) => Some((metadata, data)),
+            _ => None,
+        }
+    }
+
+    /// Goes on as far as the bytes in `segments` allow.
+    pub(super) fn advance(
+        &mut self,
+        env: &Env,
+        segments: &mut Segments,
+        cx: &mut Context,
+        may_ask_data: bool,
+        metrics: &mut DecodeMetrics,
+    ) -> Result<Progress> {
+        let info = env.file.stripes[self.index];
+        loop {
+            let next = match &mut self.stage {
+                Stage::Footer => match self.read_footer(env, &info, segments, cx)? {
+                    Some(needs) => return Ok(Progress::NeedsMetadata(needs)),
+                    None => Stage::PredicateIndexes,
+                },
+                Stage::PredicateIndexes => {
+                    let streams = self.wanted_indexes(env, &info);
+                    if let Some(needs) = self.read_indexes(env, &streams, segments, cx)? {
+                        return Ok(Progress::NeedsMetadata(needs));
+                    }
+                    let groups = self.groups(env, &info);
+                    metrics.row_groups_total += groups.len() as u64;
+                    let left = groups.iter().filter(|keep| **keep).count();
+                    metrics.row_groups_pruned += (groups.len() - left) as u64;
+                    match left {
+                        0 => return Ok(Progress::Empty),
+                        n if n == groups.len() => self.whole(env, &info)?,
+                        _ => Stage::Positions { groups },
+                    }
+                }
+                Stage::Positions { groups } => {
+                    let groups = groups.clone();
+                    let streams = self.position_streams(env);
+                    if let Some(needs) = self.read_indexes(env, &streams, segments, cx)? {
+                        return Ok(Progress::NeedsMetadata(needs));
+                    }
+                    match self.partial(env, &info, &groups)? {
+                        Some(stage) => stage,
+                        // The index is of no use: read the whole stripe.
+                        None => self.whole(env, &info)?,
+                    }
+                }
+                Stage::Data { runs, bytes } => {
+                    let missing: Vec<_> = runs
+                        .iter()
+                        .flat_map(RunData::ranges)
+                        .filter(|range| !segments.covers(range))
+                        .collect();
+                    if missing.is_empty() {
+                        let data = StripeData::take(std::mem::take(runs), segments);
+                        Stage::Ready { data, bytes: *bytes }
+                    } else if may_ask_data {
+                        return Ok(Progress::NeedsData(missing));
+                    } else {
+                        return Ok(Progress::Waits);
+                    }
+                }
+                Stage::Ready { bytes, .. } => return Ok(Progress::Ready { bytes: *bytes }),
+            };
+            self.stage = next;
+        }
+    }
+
+    /// Parses the footer, or says what is needed for it.
+    fn read_footer(
+        &mut self,
+        env: &Env,
+        info: &StripeInfo,
+        segments: &Segments,
+        cx: &mut Context,
+    ) -> Result<Option<Vec<Range<u64>>>> {
+        if self.metadata.is_some() {
+            return Ok(None);
+        }
+        let range = info.footer_range();
+        let Some(bytes) = segments.get(&range) else {
+            let mut needs = vec![range];
+            let uses_index = env.condition.is_some() && may_use_index(env, info);
+            if uses_index && (1..=env.options.whole_index_bytes).contains(&info.index_bytes) {
+                needs.push(info.index_range());
+            }
+            return Ok(Some(needs));
+        };
+        let bytes = inflate(env, cx, &bytes).map_err(|e| e.at("stripe footer"))?;
+        let metadata = StripeMetadata::parse(info, env.file.types.len(), bytes)?;
+        self.metadata = Some(Arc::new(metadata));
+        Ok(None)
+    }
+
+    /// Index streams that the condition is judged by.
+    fn wanted_indexes(&self, env: &Env, info: &StripeInfo) -> Vec<(u32, StreamKind)> {
+        let mut wanted = Vec::new();
+        let Some(condition) = env.condition.filter(|_| may_use_index(env, info)) else {
+            return wanted;
+        };
+        condition.for_each_column(&mut |column, bloom| {
+            wanted.push((column, StreamKind::RowIndex));
+            if bloom && let Some(kind) = self.bloom_kind(env, column) {
+                wanted.push((column, kind));
+            }
+        });
+        wanted.sort_unstable();
+        wanted.dedup();
+        wanted
+    }
+
+    /// The bloom filter stream of a column to use, if there is one to be trusted.
+    fn bloom_kind(&self, env: &Env, column: u32) -> Option<StreamKind> {
+        let metadata = self.metadata.as_ref()?;
+        let encoding = metadata.encoding(column).ok()?;
+        [StreamKind::BloomFilterUtf8, StreamKind::BloomFilter].into_iter().find(|kind| {
+            metadata.stream(column, *kind).is_some()
+                && Trust::of(env.file).bloom(column, *kind, encoding)
+        })
+    }
+
+    /// Row indexes of all columns that are read.
+    fn position_streams(&self, env: &Env) -> Vec<(u32, StreamKind)> {
+        env.plan.columns.iter().map(|column| (*column, StreamKind::RowIndex)).collect()
+    }
+
+    /// Parses the index streams that are not yet known, or says what is needed for it.
+    fn read_indexes(
+        &mut self,
+        env: &Env,
+        streams: &[(u32, StreamKind)],
+        segments: &Segments,
+        cx: &mut Context,
+    ) -> Result<Option<Vec<Range<u64>>>> {
+        let Some(metadata) = &mut self.metadata else { return Ok(None) };
+        let mut needs = Vec::new();
+        let mut found = Vec::new();
+        for (column, kind) in streams {
+            let is_known = match kind {
+                StreamKind::RowIndex => metadata.row_indexes.contains_key(column),
+                _ => metadata.blooms.contains_key(column),
+            };
+            let Some(stream) = metadata.stream(*column, *kind).filter(|_| !is_known) else {
+                continue;
+            };
+            match segments.get(&stream.range) {
+                Some(bytes) => found.push((*column, *kind, bytes)),
+                None => needs.push(stream.range.clone()),
+            }
+        }
+        if !needs.is_empty() {
+            return Ok(Some(needs));
+        }
+        if found.is_empty() {
+            return Ok(None);
+        }
+        let metadata = Arc::make_mut(metadata);
+        for (column, kind, bytes) in found {
+            let place = |e: crate::error::Error| {
+                let path = env.file.types.path(column);
+                let name = crate::decode::source::kind_name(kind);
+                e.at(format!("column {column} ({path}): {name} stream"))
+            };
+            let bytes = inflate(env, cx, &bytes).map_err(place)?;
+            if kind == StreamKind::RowIndex {
+                let index = RowIndex::parse(bytes).map_err(place)?;
+                metadata.row_indexes.insert(column, Arc::new(index));
+            } else {
+                let index = BloomIndex::parse(bytes).map_err(place)?;
+                metadata.blooms.insert(column, Arc::new(index));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Which row groups may match.
+    fn groups(&self, env: &Env, info: &StripeInfo) -> Vec<bool> {
+        let count = group_count(env.file, info);
+        let (Some(condition), Some(metadata)) = (env.condition, &self.metadata) else {
+            return vec![true; count];
+        };
+        if !may_use_index(env, info) {
+            return vec![true; count];
+        }
+        (0..count)
+            .map(|group| {
+                let evidence = OfGroup { trust: Trust::of(env.file), metadata, group };
+                condition.may_match(env.file, &evidence)
+            })
+            .collect()
+    }
+
+    /// The next stage: all of the stripe.
+    fn whole(&self, env: &Env, info: &StripeInfo) -> Result<Stage> {
+        let Some(metadata) = &self.metadata else { return Ok(Stage::Footer) };
+        let run = RunData::whole(metadata, env.plan, env.file, info);
+        Ok(Self::data_stage(vec![run]))
+    }
+
+    /// The next stage: some row groups; `None` if the index does not tell where they are.
+    fn partial(&self, env: &Env, info: &StripeInfo, groups: &[bool]) -> Result<Option<Stage>> {
+        let Some(metadata) = &self.metadata else { return Ok(Some(Stage::Footer)) };
+        let mut runs = Vec::new();
+        for groups in runs_of(groups) {
+            match RunData::of_groups(metadata, env.plan, env.file, info, groups)? {
+                Some(run) => runs.push(run),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(Self::data_stage(runs)))
+    }
+
+    fn data_stage(runs: Vec<RunData>) -> Stage {
+        let bytes = runs.iter().flat_map(RunData::ranges).map(|r| r.end - r.start).sum();
+        Stage::Data { runs, bytes }
+    }
+}
+
+/// Number of row groups of a stripe; 1 if the file has no row index.
+pub(super) fn group_count(file: &FileMetadata, info: &StripeInfo) -> usize {
+    match u64::from(file.row_index_stride) {
+        0 => 1,
+        stride => usize::try_from(info.rows.div_ceil(stride)).unwrap_or(usize::MAX),
+    }
+}
+
+/// Whether the stripe has row groups that can be left out. A stripe of one row group may still
+/// have bloom filters.
+fn may_use_index(env: &Env, info: &StripeInfo) -> bool {
+    env.file.row_index_stride > 0
+        && info.index_bytes > 0
+        // Each group has an entry of a byte at least.
+        && info.rows.div_ceil(u64::from(env.file.row_index_stride)) <= MAX_GROUPS
+}
+
+/// More row groups than this in a stripe are not worth an index.
+const MAX_GROUPS: u64 = 1 << 24;
+
+/// The content of a section of the file.
+fn inflate(env: &Env, cx: &mut Context, bytes: &Bytes) -> Result<Bytes> {
+    if !is_framed(env.file) || env.file.compression == CompressionKind::None {
+        return Ok(bytes.clone());
+    }
+    let limit = env.options.limits.metadata_bytes;
+    decompress_section(&mut cx.decompressor, env.file.block_bytes, bytes, limit).map(Bytes::from)
+}
+
+/// Statistics of a row group.
+struct OfGroup<'a> {
+    trust: Trust<'a>,
+    metadata: &'a StripeMetadata,
+    group: usize,
+}
+
+impl Evidence for OfGroup<'_> {
+    fn statistics(&self, column: u32) -> Option<ColumnStatistics> {
+        let statistics = self.metadata.row_index(column)?.statistics(self.group)?;
+        self.trust.statistics(column, Level::RowGroup, statistics)
+    }
+
+    fn bloom(&self, column: u32) -> Option<(&BloomIndex, usize)> {
+        Some((self.metadata.blooms.get(&column)?.as_ref(), self.group))
+    }
+}

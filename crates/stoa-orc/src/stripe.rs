@@ -1,0 +1,241 @@
+//! The directory of a stripe: its footer, row indexes and bloom filters.
+//!
+//! In: the bytes of a stripe footer, of ROW_INDEX and of BLOOM_FILTER streams. Out:
+//! [`StripeMetadata`]. **Invariant:** every stream lies inside the stripe.
+//! Not here: which of them are needed (`decoder`), what a position means (`decode::position`).
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use prost::Message;
+
+use crate::bloom::BloomIndex;
+use crate::error::{Result, corrupt};
+use crate::proto::{self, EncodingKind, StreamKind};
+use crate::statistics::ColumnStatistics;
+use crate::tail::StripeInfo;
+
+/// A stream of a stripe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StreamInfo {
+    pub(crate) column: u32,
+    pub(crate) kind: StreamKind,
+    /// Where it is in the file.
+    pub(crate) range: Range<u64>,
+}
+
+/// How a column is encoded in a stripe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Encoding {
+    pub(crate) kind: EncodingKind,
+    pub(crate) dictionary_size: u32,
+    /// Whether timestamps in bloom filters are UTC (ORC-135).
+    pub(crate) bloom_is_utc: bool,
+}
+
+impl Encoding {
+    /// Whether integers are RLE version 2.
+    pub(crate) fn is_v2(self) -> bool {
+        matches!(self.kind, EncodingKind::DirectV2 | EncodingKind::DictionaryV2)
+    }
+
+    /// Whether strings are indexes into a dictionary.
+    pub(crate) fn is_dictionary(self) -> bool {
+        matches!(self.kind, EncodingKind::Dictionary | EncodingKind::DictionaryV2)
+    }
+}
+
+/// What is known about a stripe: always its footer, and the indexes of some columns.
+///
+/// Cheap to clone. To cache it, take it from [`crate::Decoder::stripe_metadata`] and hand it to
+/// [`crate::ReadOptions::with_stripe_metadata`].
+#[derive(Clone, Debug)]
+pub struct StripeMetadata {
+    pub(crate) footer: Arc<Footer>,
+    pub(crate) row_indexes: BTreeMap<u32, Arc<RowIndex>>,
+    pub(crate) blooms: BTreeMap<u32, Arc<BloomIndex>>,
+}
+
+/// A parsed stripe footer.
+#[derive(Debug)]
+pub(crate) struct Footer {
+    /// Sorted by column and kind.
+    pub(crate) streams: Vec<StreamInfo>,
+    pub(crate) encodings: Vec<Encoding>,
+    pub(crate) timezone: Option<String>,
+}
+
+impl StripeMetadata {
+    /// Parses an inflated stripe footer.
+    pub(crate) fn parse(info: &StripeInfo, columns: usize, bytes: Bytes) -> Result<Self> {
+        let footer = proto::StripeFooter::decode(bytes)
+            .map_err(|e| corrupt(format!("stripe footer: {e}")))?;
+        Self::from_footer(info, columns, footer)
+    }
+
+    /// Takes a stripe footer message.
+    pub(crate) fn from_footer(
+        info: &StripeInfo,
+        columns: usize,
+        footer: proto::StripeFooter,
+    ) -> Result<Self> {
+        let end = info.offset + info.index_bytes + info.data_bytes;
+        let mut at = info.offset;
+        let mut streams = Vec::with_capacity(footer.streams.len());
+        for stream in &footer.streams {
+            let length = stream.length.unwrap_or(0);
+            let column = stream.column.unwrap_or(0);
+            let next = at.checked_add(length).filter(|next| *next <= end).ok_or_else(|| {
+                corrupt(format!(
+                    "stripe footer: stream of column {column} at offset {at} with {length} bytes \
+                     ends behind the stripe ({end})"
+                ))
+            })?;
+            // A kind that is not known yet only takes its place.
+            if let Ok(kind) = StreamKind::try_from(stream.kind.unwrap_or(0)) {
+                streams.push(StreamInfo { column, kind, range: at..next });
+            }
+            at = next;
+        }
+        streams.sort_by_key(|s| (s.column, s.kind));
+        if footer.columns.len() < columns {
+            let have = footer.columns.len();
+            return Err(corrupt(format!(
+                "stripe footer: encodings of {have} columns, the file has {columns}"
+            )));
+        }
+        let encodings =
+            footer.columns.iter().enumerate().map(encoding).collect::<Result<Vec<_>>>()?;
+        let footer = Footer { streams, encodings, timezone: footer.writer_timezone };
+        Ok(Self { footer: Arc::new(footer), row_indexes: BTreeMap::new(), blooms: BTreeMap::new() })
+    }
+
+    /// A stream, if the stripe has it.
+    pub(crate) fn stream(&self, column: u32, kind: StreamKind) -> Option<&StreamInfo> {
+        let streams = &self.footer.streams;
+        let found = streams.binary_search_by_key(&(column, kind), |s| (s.column, s.kind)).ok()?;
+        streams.get(found)
+    }
+
+    /// The encoding of a column.
+    pub(crate) fn encoding(&self, column: u32) -> Result<Encoding> {
+        let encoding = self.footer.encodings.get(column as usize);
+        encoding.copied().ok_or_else(|| corrupt(format!("column {column} has no encoding")))
+    }
+
+    /// The writer's time zone, if the footer names it.
+    pub fn timezone(&self) -> Option<&str> {
+        self.footer.timezone.as_deref()
+    }
+
+    /// The row index of a column, if it was read.
+    pub fn row_index(&self, column: u32) -> Option<&RowIndex> {
+        self.row_indexes.get(&column).map(AsRef::as_ref)
+    }
+
+    /// Memory this takes, about, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        let streams = self.footer.streams.len() * size_of::<StreamInfo>();
+        let encodings = self.footer.encodings.len() * size_of::<Encoding>();
+        let indexes: usize = self.row_indexes.values().map(|index| index.memory_bytes()).sum();
+        let blooms: usize = self.blooms.values().map(|bloom| bloom.memory_bytes()).sum();
+        size_of::<Self>() + streams + encodings + indexes + blooms
+    }
+}
+
+fn encoding((column, message): (usize, &proto::ColumnEncoding)) -> Result<Encoding> {
+    let number = message.kind.unwrap_or(0);
+    let kind = EncodingKind::try_from(number)
+        .map_err(|_| corrupt(format!("stripe footer: column {column}: encoding {number}")))?;
+    Ok(Encoding {
+        kind,
+        dictionary_size: message.dictionary_size.unwrap_or(0),
+        bloom_is_utc: message.bloom_encoding == Some(1),
+    })
+}
+
+/// The row index of a column: positions and statistics per row group.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowIndex {
+    /// Positions of all row groups, one after the other.
+    positions: Vec<u64>,
+    /// Per row group: where its positions end.
+    ends: Vec<u32>,
+    /// Per row group: its encoded statistics.
+    statistics: Vec<Bytes>,
+}
+
+impl RowIndex {
+    /// Parses an inflated ROW_INDEX stream.
+    pub(crate) fn parse(bytes: Bytes) -> Result<Self> {
+        let message =
+            RowIndexView::decode(bytes).map_err(|e| corrupt(format!("row index: {e}")))?;
+        let mut index = Self::default();
+        for entry in message.entry {
+            let entry = RowIndexEntryView::decode(entry)
+                .map_err(|e| corrupt(format!("row index: entry {}: {e}", index.ends.len())))?;
+            index.push(&entry.positions, entry.statistics);
+        }
+        Ok(index)
+    }
+
+    /// Adds a row group.
+    pub(crate) fn push(&mut self, positions: &[u64], statistics: Bytes) {
+        self.positions.extend_from_slice(positions);
+        self.ends.push(u32::try_from(self.positions.len()).unwrap_or(u32::MAX));
+        self.statistics.push(statistics);
+    }
+
+    /// Number of row groups.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are no row groups.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The positions of a row group in the column's streams.
+    pub fn positions(&self, group: usize) -> Option<&[u64]> {
+        let start = match group.checked_sub(1) {
+            Some(before) => *self.ends.get(before)?,
+            None => 0,
+        };
+        self.positions.get(start as usize..*self.ends.get(group)? as usize)
+    }
+
+    /// The statistics of a row group.
+    pub fn statistics(&self, group: usize) -> Option<ColumnStatistics> {
+        let bytes = self.statistics.get(group)?.clone();
+        if bytes.is_empty() {
+            return None;
+        }
+        let message = proto::ColumnStatistics::decode(bytes).ok()?;
+        Some(ColumnStatistics::from_proto(&message))
+    }
+
+    /// Memory this takes, about, in bytes.
+    fn memory_bytes(&self) -> usize {
+        let statistics: usize = self.statistics.iter().map(|s| s.len() + size_of::<Bytes>()).sum();
+        size_of::<Self>() + self.positions.len() * 8 + self.ends.len() * 4 + statistics
+    }
+}
+
+/// [`proto::RowIndex`], encoded per row group.
+#[derive(Clone, PartialEq, Message)]
+struct RowIndexView {
+    #[prost(bytes = "bytes", repeated, tag = "1")]
+    entry: Vec<Bytes>,
+}
+
+/// [`proto::RowIndexEntry`] with encoded statistics.
+#[derive(Clone, PartialEq, Message)]
+struct RowIndexEntryView {
+    #[prost(uint64, repeated, tag = "1")]
+    positions: Vec<u64>,
+    #[prost(bytes = "bytes", tag = "2")]
+    statistics: Bytes,
+}

@@ -1,0 +1,448 @@
+//! The tail of a file: postscript, footer and stripe statistics.
+//!
+//! ```text
+//! … stripes · metadata (stripe statistics) · footer · postscript · u8 postscript length
+//! ```
+//!
+//! In: the last bytes of a file. Out: [`FileMetadata`], or how many more bytes are needed.
+//! **Invariant:** every stripe lies inside the file. Statistics stay encoded until asked for.
+//! Not here: stripe footers and indexes (`stripe`).
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use bytes::Bytes;
+use prost::Message;
+
+use crate::compression::{
+    BLOCK_BYTES_DEFAULT, CHUNK_BYTES_MAX, CompressionKind, Decompressor, decompress_section,
+};
+use crate::error::{Result, corrupt, exhausted};
+use crate::limits::Limits;
+use crate::proto::{self, CalendarKind};
+use crate::schema::{OrcType, TypeKind, TypeTree};
+use crate::statistics::ColumnStatistics;
+
+/// How many bytes to read from the end of a file at first.
+pub const TAIL_GUESS_BYTES: u64 = 16 << 10;
+
+const MAGIC: &str = "ORC";
+
+/// The software that wrote a file, as far as it says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WriterId {
+    /// 0 Java, 1 C++, 2 Presto, 3 Go, 4 Trino, 5 cuDF.
+    pub code: u32,
+    /// Version of the writer (postscript): which known bugs its files have.
+    pub version: u32,
+    /// Version of the software in words.
+    pub software: Option<String>,
+}
+
+impl WriterId {
+    /// Code of ORC Java.
+    pub const JAVA: u32 = 0;
+    /// Code of ORC C++.
+    pub const CPP: u32 = 1;
+
+    /// Whether this is ORC Java before the writer version `version`.
+    pub(crate) fn is_java_before(&self, version: u32) -> bool {
+        self.code == Self::JAVA && self.version < version
+    }
+}
+
+/// Where a stripe is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StripeInfo {
+    /// Offset in the file in bytes.
+    pub offset: u64,
+    /// Bytes of index streams, which come first.
+    pub index_bytes: u64,
+    /// Bytes of data streams.
+    pub data_bytes: u64,
+    /// Bytes of the stripe footer, which comes last.
+    pub footer_bytes: u64,
+    /// Rows in the stripe.
+    pub rows: u64,
+    /// Rows of the file before this stripe.
+    pub first_row: u64,
+}
+
+impl StripeInfo {
+    /// The whole stripe in the file.
+    pub fn range(&self) -> Range<u64> {
+        self.offset..self.footer_range().end
+    }
+
+    /// The stripe footer in the file.
+    pub fn footer_range(&self) -> Range<u64> {
+        let start = self.offset + self.index_bytes + self.data_bytes;
+        start..start + self.footer_bytes
+    }
+
+    /// The index streams in the file.
+    pub fn index_range(&self) -> Range<u64> {
+        self.offset..self.offset + self.index_bytes
+    }
+}
+
+/// What the tail of a file says. Share it in an `Arc`; it never changes.
+#[derive(Clone, Debug)]
+pub struct FileMetadata {
+    /// Length of the file in bytes.
+    pub file_bytes: u64,
+    /// The types; index = column id.
+    pub types: TypeTree,
+    /// Rows in the file.
+    pub rows: u64,
+    /// The stripes.
+    pub stripes: Vec<StripeInfo>,
+    /// Rows in a row group; 0 = the file has no row index.
+    pub row_index_stride: u32,
+    /// Codec.
+    pub compression: CompressionKind,
+    /// Largest content of a compression chunk in bytes.
+    pub block_bytes: usize,
+    /// Version of the format: (0, 11), (0, 12) or that of an experiment.
+    pub version: (u32, u32),
+    /// Who wrote the file.
+    pub writer: WriterId,
+    /// Calendar of dates and timestamps before 1582-10-15.
+    pub calendar: CalendarKind,
+    /// Keys of the user's own.
+    pub user_metadata: BTreeMap<String, Bytes>,
+    /// Columns that are encrypted (roots of subtrees): what is read of them is masked.
+    pub encrypted_columns: Vec<u32>,
+    /// Encoded `ColumnStatistics` per column.
+    statistics: Vec<Bytes>,
+    /// Encoded `StripeStatistics` per stripe; empty if the file has none, or too few.
+    stripe_statistics: Vec<Bytes>,
+}
+
+impl FileMetadata {
+    /// Statistics of a column over the whole file.
+    pub fn file_statistics(&self, column: u32) -> Option<ColumnStatistics> {
+        let bytes = self.statistics.get(column as usize)?;
+        parse_statistics(bytes.clone())
+    }
+
+    /// Statistics of all columns of a stripe, index = column id; `None` if the file has none.
+    pub fn stripe_statistics(&self, stripe: usize) -> Option<Vec<ColumnStatistics>> {
+        let bytes = self.stripe_statistics.get(stripe)?;
+        let message = StripeStatisticsView::decode(bytes.clone()).ok()?;
+        message.col_stats.into_iter().map(parse_statistics).collect()
+    }
+
+    /// Whether a column is encrypted, itself or an ancestor.
+    pub fn is_encrypted(&self, column: u32) -> bool {
+        self.encrypted_columns
+            .iter()
+            .any(|root| (*root..self.types.subtree_end(*root)).contains(&column))
+    }
+
+    /// Memory this takes, about, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        let statistics: usize = self.statistics.iter().map(Bytes::len).sum();
+        let stripes: usize = self.stripe_statistics.iter().map(Bytes::len).sum();
+        let keys: usize = self.user_metadata.values().map(Bytes::len).sum();
+        let entries = self.statistics.len() + self.stripe_statistics.len();
+        size_of::<Self>()
+            + statistics
+            + stripes
+            + keys
+            + entries * size_of::<Bytes>()
+            + self.stripes.len() * size_of::<StripeInfo>()
+            + self.types.len() * size_of::<OrcType>()
+    }
+
+    /// Metadata of a file of zero bytes, which Hive writes for empty tables.
+    fn empty() -> Result<Self> {
+        Ok(Self {
+            file_bytes: 0,
+            types: TypeTree::new(vec![OrcType::new(TypeKind::Struct)])?,
+            rows: 0,
+            stripes: Vec::new(),
+            row_index_stride: 0,
+            compression: CompressionKind::None,
+            block_bytes: BLOCK_BYTES_DEFAULT,
+            version: (0, 12),
+            writer: WriterId::default(),
+            calendar: CalendarKind::Unknown,
+            user_metadata: BTreeMap::new(),
+            encrypted_columns: Vec::new(),
+            statistics: Vec::new(),
+            stripe_statistics: Vec::new(),
+        })
+    }
+}
+
+/// What [`TailDecoder::decode`] came to.
+#[derive(Debug)]
+pub enum TailStep {
+    /// Read this many bytes from the end of the file and call again.
+    NeedsTail(u64),
+    /// Done.
+    Done(FileMetadata),
+}
+
+/// Decodes the tail of a file.
+///
+/// ```
+/// use stoa_orc::{TAIL_GUESS_BYTES, TailDecoder, TailStep};
+/// # fn read(file: &[u8]) -> stoa_error::Result<()> {
+/// let mut decoder = TailDecoder::new(file.len() as u64);
+/// let mut wanted = TAIL_GUESS_BYTES;
+/// let metadata = loop {
+///     let from = file.len().saturating_sub(wanted as usize);
+///     match decoder.decode(bytes::Bytes::copy_from_slice(&file[from..]))? {
+///         TailStep::NeedsTail(more) => wanted = more,
+///         TailStep::Done(metadata) => break metadata,
+///     }
+/// };
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct TailDecoder {
+    file_bytes: u64,
+    limits: Limits,
+}
+
+impl TailDecoder {
+    /// A decoder for a file of `file_len` bytes.
+    pub fn new(file_len: u64) -> Self {
+        Self { file_bytes: file_len, limits: Limits::default() }
+    }
+
+    /// Sets limits other than the default ones.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Decodes `tail`, the last bytes of the file (or all of it).
+    ///
+    /// # Errors
+    /// `Corrupt` if this is no ORC file or damaged, `Unsupported` for types or codecs that are
+    /// not known, `Exhausted` beyond the limits.
+    pub fn decode(&mut self, tail: Bytes) -> Result<TailStep> {
+        if self.file_bytes == 0 {
+            return Ok(TailStep::Done(FileMetadata::empty()?));
+        }
+        self.decode_tail(&tail).map_err(|e| e.at("file tail"))
+    }
+
+    fn decode_tail(&self, tail: &Bytes) -> Result<TailStep> {
+        let Some((length, rest)) = tail.split_last() else {
+            return Ok(TailStep::NeedsTail(TAIL_GUESS_BYTES.min(self.file_bytes)));
+        };
+        let length = usize::from(*length);
+        let Some(start) = rest.len().checked_sub(length) else {
+            return self.needs(length as u64 + 1);
+        };
+        let postscript = proto::PostScript::decode(&rest[start..])
+            .map_err(|e| corrupt(format!("postscript: {e}")).with_hint(NOT_ORC_HINT))?;
+        // The first files of Hive had the magic only at their start.
+        let is_orc = match postscript.magic.as_deref() {
+            Some(magic) => magic == MAGIC,
+            None => postscript.footer_length.is_some_and(|length| length > 0),
+        };
+        if !is_orc {
+            return Err(corrupt("postscript has no magic `ORC`").with_hint(NOT_ORC_HINT));
+        }
+        let footer_bytes = postscript.footer_length.unwrap_or(0);
+        let metadata_bytes = postscript.metadata_length.unwrap_or(0);
+        let wanted =
+            (length as u64 + 1).saturating_add(footer_bytes).saturating_add(metadata_bytes);
+        let body = &tail[..start];
+        if wanted > tail.len() as u64 {
+            return self.needs(wanted);
+        }
+        let (before, footer) = body.split_at(body.len() - footer_bytes as usize);
+        let metadata = &before[before.len() - metadata_bytes as usize..];
+        let compression = CompressionKind::from_number(postscript.compression.unwrap_or(0))?;
+        let block_bytes = block_bytes(&postscript, compression)?;
+        let mut codec = Decompressor::new(compression);
+        let mut inflate = |section: &[u8], name: &str| {
+            let result = match compression {
+                CompressionKind::None => Ok(section.to_vec()),
+                _ => {
+                    decompress_section(&mut codec, block_bytes, section, self.limits.metadata_bytes)
+                }
+            };
+            result.map(Bytes::from).map_err(|e| e.at(name))
+        };
+        let footer = inflate(footer, "footer")?;
+        let metadata = inflate(metadata, "metadata")?;
+        let footer = FooterView::decode(footer).map_err(|e| corrupt(format!("footer: {e}")))?;
+        // Stripe statistics are only ever a help: without them every stripe is read.
+        let metadata = MetadataView::decode(metadata).unwrap_or_default();
+        self.build(&postscript, block_bytes, compression, footer, metadata).map(TailStep::Done)
+    }
+
+    fn needs(&self, bytes: u64) -> Result<TailStep> {
+        if bytes > self.file_bytes {
+            let have = self.file_bytes;
+            let message = format!("tail of {bytes} bytes in a file of {have} bytes");
+            return Err(corrupt(message).with_hint(NOT_ORC_HINT));
+        }
+        if bytes > self.limits.metadata_bytes as u64 {
+            let limit = self.limits.metadata_bytes;
+            return Err(exhausted(format!("tail of {bytes} bytes exceeds {limit}")));
+        }
+        Ok(TailStep::NeedsTail(bytes))
+    }
+
+    fn build(
+        &self,
+        postscript: &proto::PostScript,
+        block_bytes: usize,
+        compression: CompressionKind,
+        footer: FooterView,
+        metadata: MetadataView,
+    ) -> Result<FileMetadata> {
+        check_count("types", footer.types.len(), self.limits.columns)?;
+        check_count("stripes", footer.stripes.len(), self.limits.stripes)?;
+        let types = footer
+            .types
+            .into_iter()
+            .map(proto::Type::decode)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|e| corrupt(format!("footer: types: {e}")))?;
+        let types = TypeTree::from_proto(&types)?;
+        let stripes = self.stripes(footer.stripes)?;
+        let rows = stripes.last().map_or(0, |s| s.first_row + s.rows);
+        if footer.number_of_rows.is_some_and(|n| n != rows) {
+            let said = footer.number_of_rows.unwrap_or(0);
+            return Err(corrupt(format!("footer says {said} rows, its stripes have {rows}")));
+        }
+        let version = postscript.version.as_slice();
+        let enough = metadata.stripe_stats.len() >= stripes.len();
+        let columns = types.len() as u32;
+        Ok(FileMetadata {
+            file_bytes: self.file_bytes,
+            rows,
+            row_index_stride: footer.row_index_stride.unwrap_or(0),
+            compression,
+            block_bytes,
+            version: (version.first().copied().unwrap_or(0), version.get(1).copied().unwrap_or(11)),
+            writer: WriterId {
+                code: footer.writer.unwrap_or(WriterId::JAVA),
+                version: postscript.writer_version.unwrap_or(0),
+                software: footer.software_version,
+            },
+            calendar: footer
+                .calendar
+                .and_then(|c| CalendarKind::try_from(c).ok())
+                .unwrap_or(CalendarKind::Unknown),
+            user_metadata: footer
+                .metadata
+                .into_iter()
+                .map(|item| (item.name.unwrap_or_default(), item.value.unwrap_or_default()))
+                .collect(),
+            encrypted_columns: footer
+                .encryption
+                .map(|e| e.variants.iter().filter_map(|v| v.root).collect::<Vec<_>>())
+                .unwrap_or_default()
+                .into_iter()
+                .filter(|root| *root < columns)
+                .collect(),
+            statistics: footer.statistics,
+            stripe_statistics: if enough { metadata.stripe_stats } else { Vec::new() },
+            types,
+            stripes,
+        })
+    }
+
+    fn stripes(&self, encoded: Vec<Bytes>) -> Result<Vec<StripeInfo>> {
+        let mut first_row = 0u64;
+        let mut stripes = Vec::with_capacity(encoded.len());
+        for (index, bytes) in encoded.into_iter().enumerate() {
+            let stripe = proto::StripeInformation::decode(bytes)
+                .map_err(|e| corrupt(format!("footer: stripe {index}: {e}")))?;
+            let info = StripeInfo {
+                offset: stripe.offset.unwrap_or(0),
+                index_bytes: stripe.index_length.unwrap_or(0),
+                data_bytes: stripe.data_length.unwrap_or(0),
+                footer_bytes: stripe.footer_length.unwrap_or(0),
+                rows: stripe.number_of_rows.unwrap_or(0),
+                first_row,
+            };
+            let end = [info.index_bytes, info.data_bytes, info.footer_bytes]
+                .iter()
+                .try_fold(info.offset, |sum, part| sum.checked_add(*part));
+            if end.is_none_or(|end| end > self.file_bytes) {
+                let message =
+                    format!("stripe {index} at offset {} ends behind the file", info.offset);
+                return Err(corrupt(message));
+            }
+            first_row = first_row
+                .checked_add(info.rows)
+                .filter(|rows| i64::try_from(*rows).is_ok())
+                .ok_or_else(|| corrupt(format!("stripe {index}: too many rows")))?;
+            stripes.push(info);
+        }
+        Ok(stripes)
+    }
+}
+
+const NOT_ORC_HINT: &str = "is this an ORC file, and was it written to its end?";
+
+fn check_count(what: &str, count: usize, limit: usize) -> Result<()> {
+    if count > limit {
+        return Err(exhausted(format!("{count} {what} exceed the limit of {limit}")));
+    }
+    Ok(())
+}
+
+fn block_bytes(postscript: &proto::PostScript, compression: CompressionKind) -> Result<usize> {
+    let said = postscript.compression_block_size.unwrap_or(BLOCK_BYTES_DEFAULT as u64);
+    if compression != CompressionKind::None && !(1..=CHUNK_BYTES_MAX as u64 + 1).contains(&said) {
+        return Err(corrupt(format!("compression block size of {said} bytes")));
+    }
+    Ok(usize::try_from(said).unwrap_or(BLOCK_BYTES_DEFAULT))
+}
+
+fn parse_statistics(bytes: Bytes) -> Option<ColumnStatistics> {
+    let message = proto::ColumnStatistics::decode(bytes).ok()?;
+    Some(ColumnStatistics::from_proto(&message))
+}
+
+/// [`proto::Footer`] whose repeated messages stay encoded: a small footer can say a lot of them.
+#[derive(Clone, PartialEq, Message)]
+struct FooterView {
+    #[prost(bytes = "bytes", repeated, tag = "3")]
+    stripes: Vec<Bytes>,
+    #[prost(bytes = "bytes", repeated, tag = "4")]
+    types: Vec<Bytes>,
+    #[prost(message, repeated, tag = "5")]
+    metadata: Vec<proto::UserMetadataItem>,
+    #[prost(uint64, optional, tag = "6")]
+    number_of_rows: Option<u64>,
+    #[prost(bytes = "bytes", repeated, tag = "7")]
+    statistics: Vec<Bytes>,
+    #[prost(uint32, optional, tag = "8")]
+    row_index_stride: Option<u32>,
+    #[prost(uint32, optional, tag = "9")]
+    writer: Option<u32>,
+    #[prost(message, optional, tag = "10")]
+    encryption: Option<proto::Encryption>,
+    #[prost(int32, optional, tag = "11")]
+    calendar: Option<i32>,
+    #[prost(string, optional, tag = "12")]
+    software_version: Option<String>,
+}
+
+/// [`proto::Metadata`], encoded per stripe.
+#[derive(Clone, PartialEq, Message)]
+struct MetadataView {
+    #[prost(bytes = "bytes", repeated, tag = "1")]
+    stripe_stats: Vec<Bytes>,
+}
+
+/// [`proto::StripeStatistics`], encoded per column.
+#[derive(Clone, PartialEq, Message)]
+struct StripeStatisticsView {
+    #[prost(bytes = "bytes", repeated, tag = "1")]
+    col_stats: Vec<Bytes>,
+}
