@@ -12,8 +12,8 @@ mod tree;
 mod tests;
 
 pub use crate::proto::TypeKind;
+pub(crate) use to_arrow::arrow_type;
 pub use to_arrow::{ArrowOptions, StringOutput, TimestampOutput};
-pub(crate) use to_arrow::{arrow_type, with_strings};
 pub use tree::{OrcType, TypeTree};
 
 /// Arrow field metadata key of the Iceberg field id.
