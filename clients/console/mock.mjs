@@ -68,7 +68,7 @@ const PLAN = `SortPreservingMergeExec: [day@0 ASC NULLS LAST], metrics=[output_r
 
 function run(sql) {
   if (/^explain/i.test(sql.trim())) return { columns: [{ name: "plan_type", type: "Utf8", nullable: false }, { name: "plan", type: "Utf8", nullable: false }], rows: [["Plan with Metrics", PLAN]] };
-  const names = [["day", "Date32"], ["account_id", "Int64"], ["region", "Utf8"], ["device", "Utf8"], ["impressions", "Int64"], ["clicks", "Int64"], ["ctr", "Float64"], ["cost", "Decimal128(18, 4)"]];
+  const names = [["day", "date"], ["account_id", "bigint"], ["region", "text"], ["device", "text"], ["impressions", "bigint"], ["clicks", "bigint"], ["ctr", "double"], ["cost", "decimal(18,4)"]];
   const rows = Array.from({ length: 10_000 }, (_, i) => {
     const impressions = 9000 + ((i * 7919) % 51_000);
     const clicks = Math.round(impressions * 0.021 + (i % 13) * 9);

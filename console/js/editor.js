@@ -164,11 +164,35 @@ export class Editor {
     event.preventDefault();
   }
 
-  /** @param {string} id */
+  /**
+   * Puts a box over the tab's name.
+   *
+   * @param {string} id
+   */
   #rename(id) {
     const tab = this.tabs.all.find((candidate) => candidate.id === id);
-    const title = tab && window.prompt("Name of this tab", tab.title);
-    if (title) this.tabs.rename(id, title);
+    const element = [...this.tabList.children].find((child) => child instanceof HTMLElement && child.dataset["key"] === id);
+    const button = element?.firstElementChild;
+    if (!tab || !(button instanceof HTMLElement) || !element || element.querySelector("input")) return;
+    const end = (/** @type {boolean} */ keep) => {
+      if (!box.isConnected) return;
+      const title = box.value;
+      box.remove();
+      button.hidden = false;
+      if (keep) this.tabs.rename(id, title);
+    };
+    const box = h("input", {
+      class: "tab-name", value: tab.title, "aria-label": "Name of this tab",
+      onblur: () => end(true),
+      onkeydown: (/** @type {KeyboardEvent} */ event) => {
+        event.stopPropagation();
+        if (event.key === "Enter") end(true);
+        if (event.key === "Escape") end(false);
+      },
+    });
+    button.hidden = true;
+    element.append(box);
+    box.select();
   }
 
   #newTab() {

@@ -12,7 +12,7 @@ const MARGIN_ROWS = 6;
 const SAMPLE_ROWS = 120;
 const WIDTH_MIN = 56;
 const WIDTH_MAX = 420;
-const NUMERIC = /^(U?Int\d+|Float\d+|Decimal\d*\b)/;
+const NUMERIC = /^(integer|bigint|real|double|decimal|U?Int|Float|Decimal)/;
 
 export class Grid {
   /** @type {ResultColumn[]} */
@@ -287,7 +287,8 @@ function edges(columns, rows, start) {
   const measure = (value, style) => {
     if (!pen) return value.length * 8;
     pen.font = `${style} ${font}`;
-    return pen.measureText(value).width;
+    // Digits are set in figures of one width, which the canvas does not know.
+    return pen.measureText(value.replace(/\d/g, "0")).width;
   };
   const result = [start];
   columns.forEach((column, index) => {

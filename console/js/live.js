@@ -39,10 +39,10 @@ export class Live {
     this.totals = h("span", { class: "muted tabular" });
     this.parts = [
       h("section", { class: "card", "aria-label": "Rate" },
-        h("h2", {}, "Queries per second"),
+        h("h2", {}, "Queries per second", h("span", { class: "muted" }, "last 10 seconds")),
         h("div", { class: "figures" }, this.rateNumber, this.rateHour), this.rateChart.element),
       h("section", { class: "card", "aria-label": "Latency" },
-        h("h2", {}, "Latency"),
+        h("h2", {}, "Latency", h("span", { class: "muted" }, "last minute")),
         h("div", { class: "figures" }, ...this.percentiles.map(({ name, value }) =>
           h("span", { class: `percentile ${name}` }, h("span", { class: "key" }, name), value))),
         this.latencyChart.element),
