@@ -185,7 +185,8 @@ impl Writer {
         let types = TypeTree::from_arrow(schema)?;
         let kinds = |tree: &TypeTree| {
             let each = tree.types().iter();
-            each.map(|ty| (ty.kind, ty.precision, ty.scale, ty.children.clone())).collect::<Vec<_>>()
+            each.map(|ty| (ty.kind, ty.precision, ty.scale, ty.children.clone()))
+                .collect::<Vec<_>>()
         };
         if kinds(&types) != kinds(&self.types) {
             return Err(Error::invalid("a batch has other column types than the ORC file")

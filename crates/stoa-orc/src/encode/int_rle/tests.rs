@@ -165,7 +165,8 @@ fn extremes_survive() {
         values[at] = value;
         check(&values, true);
     }
-    let steps: Vec<i64> = (0..20).map(|at| i64::MIN + at * (i64::MAX / 11)).collect();
+    let steps: Vec<i64> =
+        (0..20).map(|at: i64| i64::MIN.wrapping_add(at.wrapping_mul(i64::MAX / 11))).collect();
     check(&steps, true);
 }
 

@@ -85,8 +85,9 @@ pub(super) fn visit(array: &dyn Array, visitor: impl Visitor) -> Result<()> {
             let Some(dictionary) = array.as_any_dictionary_opt() else {
                 return Err(mismatch(array, "strings"));
             };
-            let keys = dictionary.normalized_keys();
             let values = dictionary.values();
+            // Without values all keys are NULL, and are not looked up.
+            let keys = if values.is_empty() { Vec::new() } else { dictionary.normalized_keys() };
             match values.data_type() {
                 DataType::Utf8 => visitor.visit(&Keyed { keys, values: values.as_string::<i32>() }),
                 DataType::LargeUtf8 => {
