@@ -1,6 +1,6 @@
 //! What to read of a file, and how.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -36,6 +36,9 @@ pub struct ReadOptions {
     pub batch_rows: usize,
     /// Which stripes to read.
     pub stripes: Option<Range<usize>>,
+    /// Which row groups to read of some stripes, for a cache that has the others; a stripe that
+    /// is not named is read as a whole.
+    pub row_groups: BTreeMap<usize, BTreeSet<usize>>,
     /// Arrow type of strings (not for [`Projection::Fields`]).
     pub strings: StringOutput,
     /// Arrow unit of timestamps (not for [`Projection::Fields`]).
@@ -60,6 +63,7 @@ impl Default for ReadOptions {
             predicate: None,
             batch_rows: 8192,
             stripes: None,
+            row_groups: BTreeMap::new(),
             strings: StringOutput::default(),
             timestamps: TimestampOutput::default(),
             align_to_row_groups: false,
@@ -97,6 +101,13 @@ impl ReadOptions {
     #[must_use]
     pub fn with_stripes(mut self, stripes: Range<usize>) -> Self {
         self.stripes = Some(stripes);
+        self
+    }
+
+    /// Sets which row groups of a stripe to read, counted from 0 in each stripe.
+    #[must_use]
+    pub fn with_row_groups(mut self, stripe: usize, groups: BTreeSet<usize>) -> Self {
+        self.row_groups.insert(stripe, groups);
         self
     }
 

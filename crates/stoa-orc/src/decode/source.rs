@@ -69,11 +69,6 @@ impl Source {
         Ok(source)
     }
 
-    /// The stream's kind, for messages.
-    pub(crate) fn kind(&self) -> StreamKind {
-        self.kind
-    }
-
     /// At least `want` bytes, or all that are left.
     #[inline]
     pub(crate) fn window(&mut self, cx: &mut Context, want: usize) -> Result<&[u8]> {
@@ -182,7 +177,12 @@ impl Source {
     }
 
     fn next_chunk(&mut self, cx: &mut Context) -> Result<()> {
-        let (is_original, chunk, _) = split_chunk(&self.data[self.next..])?;
+        let Ok((is_original, chunk, _)) = split_chunk(&self.data[self.next..]) else {
+            // The bytes of a run may end inside a chunk that its values do not need. If they do
+            // need it, the stream ends before they do.
+            self.next = self.data.len();
+            return Ok(());
+        };
         let from = self.next + CHUNK_HEADER_BYTES;
         let until = from + chunk.len();
         if is_original && self.start == self.end {

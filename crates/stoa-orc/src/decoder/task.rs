@@ -14,7 +14,7 @@ use crate::bloom::BloomIndex;
 use crate::compression::{CompressionKind, decompress_section};
 use crate::decode::context::Context;
 use crate::decode::plan::Plan;
-use crate::error::Result;
+use crate::error::{Result, corrupt};
 use crate::options::ReadOptions;
 use crate::proto::StreamKind;
 use crate::prune::{Condition, Evidence, Level, Trust};
@@ -104,9 +104,13 @@ impl Task {
                         return Ok(Progress::NeedsMetadata(needs));
                     }
                     let groups = self.groups(env, &info);
-                    metrics.row_groups_total += groups.len() as u64;
+                    let wanted = env.options.row_groups.get(&self.index);
+                    let asked = wanted.map_or(groups.len(), |wanted| {
+                        wanted.iter().filter(|group| **group < groups.len()).count()
+                    });
                     let left = groups.iter().filter(|keep| **keep).count();
-                    metrics.row_groups_pruned += (groups.len() - left) as u64;
+                    metrics.row_groups_total += asked as u64;
+                    metrics.row_groups_pruned += (asked - left) as u64;
                     match left {
                         0 => return Ok(Progress::Empty),
                         n if n == groups.len() => self.whole(env, &info)?,
@@ -121,7 +125,10 @@ impl Task {
                     }
                     match self.partial(env, &info, &groups)? {
                         Some(stage) => stage,
-                        // The index is of no use: read the whole stripe.
+                        // The index is of no use: read the whole stripe, if that is allowed.
+                        None if env.options.row_groups.contains_key(&self.index) => {
+                            return Err(corrupt("the row index does not say where row groups are"));
+                        }
                         None => self.whole(env, &info)?,
                     }
                 }
@@ -160,7 +167,9 @@ impl Task {
         let range = info.footer_range();
         let Some(bytes) = segments.get(&range) else {
             let mut needs = vec![range];
-            let uses_index = env.condition.is_some() && may_use_index(env, info);
+            let is_partial =
+                env.condition.is_some() || env.options.row_groups.contains_key(&self.index);
+            let uses_index = is_partial && may_use_index(env, info);
             if uses_index && (1..=env.options.whole_index_bytes).contains(&info.index_bytes) {
                 needs.push(info.index_range());
             }
@@ -256,18 +265,19 @@ impl Task {
     /// Which row groups may match.
     fn groups(&self, env: &Env, info: &StripeInfo) -> Vec<bool> {
         let count = group_count(env.file, info);
-        let (Some(condition), Some(metadata)) = (env.condition, &self.metadata) else {
-            return vec![true; count];
+        let mut groups = match env.options.row_groups.get(&self.index) {
+            Some(wanted) => (0..count).map(|group| wanted.contains(&group)).collect(),
+            None => vec![true; count],
         };
-        if !may_use_index(env, info) {
-            return vec![true; count];
-        }
-        (0..count)
-            .map(|group| {
+        if let (Some(condition), Some(metadata)) = (env.condition, &self.metadata)
+            && may_use_index(env, info)
+        {
+            for (group, keep) in groups.iter_mut().enumerate().filter(|(_, keep)| **keep) {
                 let evidence = OfGroup { trust: Trust::of(env.file), metadata, group };
-                condition.may_match(env.file, &evidence)
-            })
-            .collect()
+                *keep = condition.may_match(env.file, &evidence);
+            }
+        }
+        groups
     }
 
     /// The next stage: all of the stripe.

@@ -1,6 +1,7 @@
 //! What the tests of this crate share: reading files in memory, and comparing rows with JSON.
 #![allow(dead_code)]
 
+pub mod generate;
 pub mod json;
 
 use std::ops::Range;
@@ -11,7 +12,7 @@ use bytes::Bytes;
 use stoa_error::Result;
 use stoa_orc::{
     DecodeMetrics, Decoder, FileMetadata, ReadOptions, Step, TAIL_GUESS_BYTES, TailDecoder,
-    TailStep,
+    TailStep, Writer, WriterOptions,
 };
 
 /// Reads the tail of a file.
@@ -73,6 +74,19 @@ pub fn drain(file: &Bytes, decoder: &mut Decoder) -> Result<Read> {
         }
     }
     Ok(Read { batches, metrics: decoder.metrics().clone(), ranges: all })
+}
+
+/// Writes batches to a file in memory.
+pub fn write(batches: &[RecordBatch], options: WriterOptions) -> Bytes {
+    let mut writer = Writer::new(&batches[0].schema(), options).unwrap();
+    let mut file = Vec::new();
+    for batch in batches {
+        writer.write(batch).unwrap();
+        file.extend_from_slice(&writer.take_output());
+    }
+    writer.finish().unwrap();
+    file.extend_from_slice(&writer.take_output());
+    Bytes::from(file)
 }
 
 /// Files of the corpus, by name, with the expected rows if there are some.
