@@ -11,6 +11,7 @@
 
 mod convert;
 mod file;
+mod finishing;
 mod properties;
 mod split;
 
@@ -27,7 +28,8 @@ use crate::append::{Append, append, check_format};
 use crate::transform::partition_path;
 use crate::{Table, Transform};
 use convert::Converter;
-use file::{FileTarget, OpenFile};
+use file::{FileTarget, OpenFile, WrittenFile};
+use finishing::Finishing;
 use properties::FileProperties;
 use split::{PartitionKey, split};
 
@@ -80,6 +82,7 @@ pub struct TableWriter {
     partition: Vec<PartitionField>,
     /// Open files, the longest unused first.
     open: Vec<(PartitionKey, OpenFile)>,
+    finishing: Finishing,
     finished: Vec<DataFile>,
     /// Makes the file names of this writer unique.
     uuid: uuid::Uuid,
@@ -108,6 +111,7 @@ impl TableWriter {
             converter,
             partition,
             open: Vec::new(),
+            finishing: Finishing::default(),
             finished: Vec::new(),
             uuid: random::uuid(),
             file_count: 0,
@@ -120,9 +124,10 @@ impl TableWriter {
         self.rows
     }
 
-    /// Bytes that open files hold in memory now.
+    /// Bytes that unfinished files hold in memory now.
     pub fn memory_bytes(&self) -> usize {
-        self.open.iter().map(|(_, file)| file.memory_bytes()).sum()
+        let open: usize = self.open.iter().map(|(_, file)| file.memory_bytes()).sum();
+        open + self.finishing.memory_bytes()
     }
 
     /// Takes the rows of `batch`: the table's columns in the table's order; types are cast where
@@ -157,6 +162,9 @@ impl TableWriter {
         while !self.open.is_empty() {
             self.finish_oldest().await?;
         }
+        while !self.finishing.is_empty() {
+            self.wait_for_finished().await?;
+        }
         let files = std::mem::take(&mut self.finished);
         let rows = self.rows;
         let count = files.len() as u64;
@@ -183,6 +191,10 @@ impl TableWriter {
     pub async fn abort(mut self) -> Result<()> {
         for (_, file) in std::mem::take(&mut self.open) {
             file.abort().await?;
+        }
+        while !self.finishing.is_empty() {
+            // What could not be finished is not there to be deleted.
+            let _ = self.wait_for_finished().await;
         }
         let written: Vec<String> =
             self.finished.iter().map(|file| file.file_path().to_owned()).collect();
@@ -218,8 +230,14 @@ impl TableWriter {
         {
             self.finish(key, file).await?;
         }
-        while self.memory_bytes() > self.options.memory_max_bytes && self.open.len() > 1 {
-            self.finish_oldest().await?;
+        while self.memory_bytes() > self.options.memory_max_bytes {
+            if !self.finishing.is_empty() {
+                self.wait_for_finished().await?;
+            } else if self.open.len() > 1 {
+                self.finish_oldest().await?;
+            } else {
+                break;
+            }
         }
         Ok(())
     }
@@ -250,27 +268,42 @@ impl TableWriter {
         self.finish(key, file).await
     }
 
+    /// Begins to finish a file.
     async fn finish(&mut self, key: PartitionKey, file: OpenFile) -> Result<()> {
-        let metadata = self.table.metadata();
-        let written = match file.finish().await {
+        while self.finishing.is_full() {
+            self.wait_for_finished().await?;
+        }
+        self.finishing.push(key, file);
+        Ok(())
+    }
+
+    /// Waits until the file that is longest on its way is finished.
+    async fn wait_for_finished(&mut self) -> Result<()> {
+        match self.finishing.next().await {
+            None => Ok(()),
+            Some(Ok((key, written))) => self.note(&key, written),
             // The files of a table that is dropped vanish under its writers.
-            Err(error) if error.kind() == ErrorKind::NotFound && !self.table.is_staged() => {
-                return Err(self.table.reload().await.err().unwrap_or(error));
+            Some(Err(error)) if error.kind() == ErrorKind::NotFound && !self.table.is_staged() => {
+                Err(self.table.reload().await.err().unwrap_or(error))
             }
-            other => other?,
-        };
+            Some(Err(error)) => Err(error),
+        }
+    }
+
+    /// Notes a finished file for the commit.
+    fn note(&mut self, key: &PartitionKey, written: WrittenFile) -> Result<()> {
+        let metadata = self.table.metadata();
         let partition = self
             .partition
             .iter()
             .zip(key.values())
             .map(|(field, value)| partition_literal(field, value.as_ref()))
             .collect::<Result<Vec<_>>>()?;
-        let sort_order = metadata.default_sort_order_id();
         let file = written.data_file(
             metadata.current_schema(),
             iceberg::spec::Struct::from_iter(partition),
             self.table.partition_spec().spec_id(),
-            i32::try_from(sort_order).ok(),
+            i32::try_from(metadata.default_sort_order_id()).ok(),
         )?;
         self.finished.push(file);
         Ok(())
