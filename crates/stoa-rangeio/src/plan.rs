@@ -1,15 +1,26 @@
 //! Required ranges in, reads out.
+//!
+//! ```text
+//! wanted   ##   ###      ########################              ##
+//! read    [##...###]    [############][##########]            [##]
+//!          a gap read over   one range split in two            a gap too wide
+//! ```
+//!
+//! **Invariants** (property tests in `tests/plan.rs`): the parts of all reads together are exactly
+//! the union of the ranges asked for; reads are sorted and disjoint, none larger than
+//! `max_read_bytes`; extra bytes of the plan stay within `max_over_read`.
 
 use std::ops::Range;
 
-use crate::PlanOptions;
+use crate::{PlanOptions, adaptive};
 
 /// One read and the required bytes it brings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedRead {
     /// The bytes to read.
     pub range: Range<u64>,
-    /// The required parts of `range`: sorted, disjoint, not touching.
+    /// The required parts of `range`: sorted, disjoint, not touching. The first starts and the
+    /// last ends with `range`.
     pub parts: Vec<Range<u64>>,
 }
 
@@ -29,20 +40,15 @@ impl PlannedRead {
 ///
 /// The reads come sorted and disjoint; their parts together are exactly the union of `ranges`.
 pub fn plan(ranges: &[Range<u64>], options: &PlanOptions) -> Vec<PlannedRead> {
+    let wanted = union(ranges);
     let max = options.max_read_bytes.max(1);
-    let mut reads: Vec<PlannedRead> = Vec::new();
-    for range in union(ranges).into_iter().flat_map(|range| split(range, max)) {
-        match reads.last_mut() {
-            Some(read)
-                if range.start - read.range.end <= options.min_seek_size
-                    && range.end - read.range.start <= max =>
-            {
-                extend(read, range);
-            }
-            _ => reads.push(PlannedRead { range: range.clone(), parts: vec![range] }),
+    match &options.profile {
+        Some(profile) => adaptive::plan(&wanted, profile, max, options.max_over_read),
+        None => {
+            let gap = allowed_gap(&wanted, options.min_seek_size, options.max_over_read);
+            pack(&wanted, gap, max)
         }
     }
-    reads
 }
 
 /// The union of `ranges` as sorted, disjoint, non-touching, non-empty ranges.
@@ -60,16 +66,87 @@ pub(crate) fn union(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     union
 }
 
-/// Cuts `range` into pieces of at most `max` bytes.
+/// The widest gap, at most `gap`, such that all gaps up to it together stay within
+/// `max_over_read` times the needed bytes.
+pub(crate) fn allowed_gap(wanted: &[Range<u64>], gap: u64, max_over_read: f64) -> u64 {
+    if max_over_read.is_infinite() {
+        return gap;
+    }
+    let needed: u64 = wanted.iter().map(|range| range.end - range.start).sum();
+    let extra_max = needed as f64 * max_over_read.max(0.0);
+    let mut gaps: Vec<u64> = gaps(wanted).filter(|found| *found <= gap).collect();
+    gaps.sort_unstable();
+    let mut extra = 0.0;
+    let mut allowed = 0;
+    for same in gaps.chunk_by(|a, b| a == b) {
+        let Some(&width) = same.first() else {
+            continue;
+        };
+        extra += width as f64 * same.len() as f64;
+        if extra > extra_max {
+            return allowed;
+        }
+        allowed = width;
+    }
+    gap
+}
+
+/// Bytes between neighbours.
+pub(crate) fn gaps(wanted: &[Range<u64>]) -> impl Iterator<Item = u64> {
+    wanted.windows(2).filter_map(|pair| match pair {
+        [left, right] => Some(right.start - left.end),
+        _ => None,
+    })
+}
+
+/// Merges neighbours whose gap is at most `gap` into reads of at most `max` bytes, and splits
+/// ranges larger than that into equal pieces.
+pub(crate) fn pack(wanted: &[Range<u64>], gap: u64, max: u64) -> Vec<PlannedRead> {
+    let mut reads: Vec<PlannedRead> = Vec::new();
+    pieces(wanted, gap, max, |range, joins| match reads.last_mut() {
+        Some(read) if joins => extend(read, range),
+        _ => reads.push(PlannedRead { range: range.clone(), parts: vec![range] }),
+    });
+    reads
+}
+
+/// The sizes in bytes of the reads that [`pack`] would make.
+pub(crate) fn pack_sizes(wanted: &[Range<u64>], gap: u64, max: u64, sizes: &mut Vec<u64>) {
+    sizes.clear();
+    let mut start = 0;
+    pieces(wanted, gap, max, |range, joins| match sizes.last_mut() {
+        Some(size) if joins => *size = range.end - start,
+        _ => {
+            start = range.start;
+            sizes.push(range.end - range.start);
+        }
+    });
+}
+
+/// Calls `piece` for each range, or part of one, and whether it joins the read before it.
+fn pieces(wanted: &[Range<u64>], gap: u64, max: u64, mut piece: impl FnMut(Range<u64>, bool)) {
+    let mut open: Option<Range<u64>> = None;
+    for range in wanted.iter().flat_map(|range| split(range.clone(), max)) {
+        let joins = open
+            .as_ref()
+            .filter(|read| range.start - read.end <= gap && range.end - read.start <= max);
+        let start = joins.map(|read| read.start);
+        open = Some(start.unwrap_or(range.start)..range.end);
+        piece(range, start.is_some());
+    }
+}
+
+/// Cuts `range` into pieces of at most `max` bytes that differ by one byte at most.
 fn split(range: Range<u64>, max: u64) -> impl Iterator<Item = Range<u64>> {
+    let bytes = range.end - range.start;
+    let pieces = bytes.div_ceil(max.max(1)).max(1);
+    let (each, longer) = (bytes / pieces, bytes % pieces);
     let mut start = range.start;
-    std::iter::from_fn(move || {
-        (start < range.end).then(|| {
-            let end = start.saturating_add(max).min(range.end);
-            let piece = start..end;
-            start = end;
-            piece
-        })
+    (0..pieces).map(move |piece| {
+        let end = start + each + u64::from(piece < longer);
+        let cut = start..end;
+        start = end;
+        cut
     })
 }
 

@@ -3,28 +3,45 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
-use futures::{StreamExt, TryStreamExt, stream};
+use bytes::Bytes;
+use futures::{StreamExt, stream};
+use object_store::ObjectStore;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt};
-use stoa_env::clock;
 use stoa_error::{Error, Result};
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
-use crate::plan::union;
-use crate::{PlannedRead, ReadMetrics, ReaderOptions, plan};
+use crate::chunks::{stitch, take_parts};
+use crate::measure::Estimator;
+use crate::plan::{plan, union};
+use crate::request::{Request, store_error};
+use crate::{PlannedRead, ReadMetrics, ReaderOptions, StoreProfile};
 
-/// Reads byte ranges of objects in one store. Cheap to clone; clones share their counters.
+/// Reads byte ranges of objects in one store.
+///
+/// Cheap to clone; clones share counters, measurements and the bound on requests in flight. Make
+/// one per store and keep it: what it measures makes later plans better.
 #[derive(Clone, Debug)]
 pub struct RangeReader {
-    store: Arc<dyn ObjectStore>,
-    options: Arc<ReaderOptions>,
+    shared: Arc<Shared>,
     metrics: Arc<ReadMetrics>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    store: Arc<dyn ObjectStore>,
+    options: ReaderOptions,
+    estimator: Estimator,
+    in_flight: Semaphore,
 }
 
 impl RangeReader {
     /// A reader on `store`.
     pub fn new(store: Arc<dyn ObjectStore>, options: ReaderOptions) -> Self {
-        Self { store, options: Arc::new(options), metrics: Arc::default() }
+        let profile = options.plan.profile.unwrap_or_default();
+        let in_flight = Semaphore::new(options.in_flight_max.clamp(1, Semaphore::MAX_PERMITS));
+        let shared = Shared { store, options, estimator: Estimator::new(profile), in_flight };
+        Self { shared: Arc::new(shared), metrics: Arc::default() }
     }
 
     /// The same reader with counters of its own, for instance those of one query.
@@ -39,6 +56,11 @@ impl RangeReader {
         &self.metrics
     }
 
+    /// What the store is taken for: the preset, corrected by what was measured.
+    pub fn profile(&self) -> StoreProfile {
+        self.shared.estimator.profile()
+    }
+
     /// Reads `ranges` of the object at `path`; returns chunks as (offset, bytes), sorted.
     ///
     /// Every range asked for lies whole inside one chunk. Chunks may hold bytes nobody asked
@@ -46,19 +68,49 @@ impl RangeReader {
     ///
     /// # Errors
     /// `NotFound` if the object is missing, `Corrupt` if it is shorter than a range asks for,
-    /// `Unavailable` if the store does not answer.
+    /// `Unavailable` if the store does not answer after all retries.
     pub async fn read(&self, path: &Path, ranges: &[Range<u64>]) -> Result<Vec<(u64, Bytes)>> {
-        let started = clock::monotonic();
+        // Tokio's clock, because a paused runtime drives it together with the waits.
+        let started = Instant::now();
         let wanted = union(ranges);
         let needed = wanted.iter().map(|range| range.end - range.start).sum();
-        let reads = plan(&wanted, &self.options.plan);
-        let chunks = if self.options.one_call {
+        let reads = self.plan(&wanted);
+        let chunks = if self.shared.options.one_call {
             self.read_in_one_call(path, reads).await
         } else {
             self.read_in_parallel(path, reads).await
-        }?;
-        self.metrics.add_call(needed, clock::monotonic() - started);
-        Ok(stitch(chunks, &wanted))
+        };
+        self.metrics.add_call(needed, started.elapsed());
+        Ok(stitch(chunks?, &wanted))
+    }
+
+    /// Reads one range.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub async fn read_one(&self, path: &Path, range: Range<u64>) -> Result<Bytes> {
+        let chunks = self.read(path, std::slice::from_ref(&range)).await?;
+        let covers = |(at, bytes): &(u64, Bytes)| {
+            let from = usize::try_from(range.start.checked_sub(*at)?).ok()?;
+            let to = from.checked_add(usize::try_from(range.end - range.start).ok()?)?;
+            (to <= bytes.len()).then(|| bytes.slice(from..to))
+        };
+        match chunks.iter().find_map(covers) {
+            Some(bytes) => Ok(bytes),
+            None if range.is_empty() => Ok(Bytes::new()),
+            None => Err(Error::internal(format!("{path}: no chunk covers {range:?}"))),
+        }
+    }
+
+    /// The reads that [`Self::read`] would do now.
+    pub fn plan(&self, ranges: &[Range<u64>]) -> Vec<PlannedRead> {
+        let options = &self.shared.options;
+        if options.measure && options.plan.profile.is_some() {
+            let mut measured = options.plan.clone();
+            measured.profile = Some(self.profile());
+            return plan(ranges, &measured);
+        }
+        plan(ranges, &options.plan)
     }
 
     async fn read_in_one_call(
@@ -70,8 +122,10 @@ impl RangeReader {
         if ranges.is_empty() {
             return Ok(Vec::new());
         }
+        let _permit = self.permit().await?;
         self.metrics.add_request();
-        let all = self.store.get_ranges(path, &ranges).await.map_err(|e| store_error(path, e))?;
+        let all =
+            self.shared.store.get_ranges(path, &ranges).await.map_err(|e| store_error(path, e))?;
         let mut chunks = Vec::with_capacity(reads.len());
         for (read, bytes) in reads.iter().zip(all) {
             self.take(path, read, bytes, &mut chunks)?;
@@ -82,25 +136,31 @@ impl RangeReader {
     async fn read_in_parallel(
         &self,
         path: &Path,
-        reads: Vec<PlannedRead>,
+        mut reads: Vec<PlannedRead>,
     ) -> Result<Vec<(u64, Bytes)>> {
-        let answers = stream::iter(reads)
+        // The longest first, so that none is left to run alone at the end.
+        reads.sort_by_key(|read| std::cmp::Reverse(read.read_bytes()));
+        let mut answers = stream::iter(reads)
             .map(|read| async move {
-                self.metrics.add_request();
-                let bytes = self
-                    .store
-                    .get_range(path, read.range.clone())
-                    .await
-                    .map_err(|e| store_error(path, e))?;
+                let _permit = self.permit().await?;
+                let request = Request {
+                    store: &self.shared.store,
+                    options: &self.shared.options,
+                    estimator: &self.shared.estimator,
+                    metrics: &self.metrics,
+                    path,
+                    range: read.range.clone(),
+                };
+                let bytes = request.send().await?;
                 Ok::<_, Error>((read, bytes))
             })
-            .buffered(self.options.parallelism.max(1))
-            .try_collect::<Vec<_>>()
-            .await?;
-        let mut chunks = Vec::with_capacity(answers.len());
-        for (read, bytes) in answers {
+            .buffer_unordered(self.shared.options.parallelism.max(1));
+        let mut chunks = Vec::new();
+        while let Some(answer) = answers.next().await {
+            let (read, bytes) = answer?;
             self.take(path, &read, bytes, &mut chunks)?;
         }
+        chunks.sort_unstable_by_key(|(offset, _)| *offset);
         Ok(chunks)
     }
 
@@ -115,67 +175,19 @@ impl RangeReader {
         self.metrics.add_bytes_read(bytes.len() as u64);
         if bytes.len() as u64 != read.read_bytes() {
             return Err(Error::corrupt(format!(
-                "{path} bytes {}..{}: the store returned {} bytes, the file is shorter than its metadata says",
+                "{path} bytes {}..{}: the store returned {} bytes, the object is shorter than \
+                 its metadata says",
                 read.range.start,
                 read.range.end,
                 bytes.len()
             )));
         }
-        let needed = read.needed_bytes();
-        let extra = read.read_bytes() - needed;
-        if extra as f64 <= self.options.plan.tolerance * needed as f64 {
-            chunks.push((read.range.start, bytes));
-            return Ok(());
-        }
-        for part in &read.parts {
-            let start = (part.start - read.range.start) as usize;
-            let end = (part.end - read.range.start) as usize;
-            chunks.push((part.start, Bytes::copy_from_slice(&bytes[start..end])));
-        }
+        take_parts(read, bytes, self.shared.options.plan.tolerance, chunks);
         Ok(())
     }
-}
 
-/// Joins chunks where a wanted range spans several of them.
-///
-/// `chunks` and `wanted` are sorted and disjoint.
-fn stitch(chunks: Vec<(u64, Bytes)>, wanted: &[Range<u64>]) -> Vec<(u64, Bytes)> {
-    let mut out: Vec<(u64, Bytes)> = Vec::with_capacity(chunks.len());
-    let mut open: Option<(u64, BytesMut)> = None;
-    let mut wanted = wanted.iter().peekable();
-    for (offset, bytes) in chunks {
-        let end = offset + bytes.len() as u64;
-        while wanted.peek().is_some_and(|range| range.end <= offset) {
-            wanted.next();
-        }
-        // The range that crosses the end of this chunk, if any, goes on in the next one.
-        while wanted.peek().is_some_and(|range| range.end <= end) {
-            wanted.next();
-        }
-        let goes_on = wanted.peek().is_some_and(|range| range.start < end);
-        match (open.take(), goes_on) {
-            (None, false) => out.push((offset, bytes)),
-            (None, true) => open = Some((offset, BytesMut::from(bytes.as_ref()))),
-            (Some((start, mut joined)), goes_on) => {
-                joined.extend_from_slice(&bytes);
-                if goes_on {
-                    open = Some((start, joined));
-                } else {
-                    out.push((start, joined.freeze()));
-                }
-            }
-        }
-    }
-    out
-}
-
-fn store_error(path: &Path, error: object_store::Error) -> Error {
-    match error {
-        object_store::Error::NotFound { .. } => {
-            Error::not_found(format!("object {path} does not exist"))
-                .with_hint("it may have been removed by a clean-up; run the query again")
-                .with_source(error)
-        }
-        error => Error::unavailable(format!("cannot read {path}")).with_source(error),
+    async fn permit(&self) -> Result<tokio::sync::SemaphorePermit<'_>> {
+        let permit = self.shared.in_flight.acquire().await;
+        permit.map_err(|e| Error::internal("the range reader is closed").with_source(e))
     }
 }
