@@ -1,6 +1,7 @@
 //! How fast text becomes batches on one thread: generates lines of five columns in memory and
 //! prints rows/s and MB/s per format. Run with `--release`; the argument is the number of rows.
 
+#![allow(clippy::expect_used)]
 use std::io::Cursor;
 use std::sync::Arc;
 

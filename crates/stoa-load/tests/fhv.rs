@@ -1,7 +1,8 @@
 //! The real files: daily trips of for-hire-vehicle bases, as cleaned and as published.
+#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Int64Type};
@@ -13,8 +14,8 @@ fn file(name: &str) -> Option<PathBuf> {
     stoa_testkit::shared_dir("data").map(|dir| dir.join(name))
 }
 
-fn load(path: &PathBuf, schema: SchemaRef, options: LoadOptions) -> Vec<RecordBatch> {
-    let reader = open(vec![Input::Path(path.clone())], schema, options).unwrap();
+fn load(path: &Path, schema: SchemaRef, options: LoadOptions) -> Vec<RecordBatch> {
+    let reader = open(vec![Input::Path(path.to_path_buf())], schema, options).unwrap();
     let progress = reader.progress();
     let batches: Vec<RecordBatch> = reader.map(|batch| batch.unwrap()).collect();
     let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
@@ -61,7 +62,7 @@ fn raw_options() -> LoadOptions {
 #[test]
 fn the_clean_file_infers_and_loads() {
     let Some(path) = file("fhv-daily-2015.csv") else { return };
-    let schema = infer_schema(&[path.clone()], &LoadOptions::default()).unwrap();
+    let schema = infer_schema(std::slice::from_ref(&path), &LoadOptions::default()).unwrap();
     let columns: Vec<_> =
         schema.fields().iter().map(|f| (f.name().as_str(), f.data_type().clone())).collect();
     assert_eq!(
@@ -84,7 +85,7 @@ fn the_raw_file_loads_with_options_to_the_same_sums() {
     else {
         return;
     };
-    let schema = infer_schema(&[clean.clone()], &LoadOptions::default()).unwrap();
+    let schema = infer_schema(std::slice::from_ref(&clean), &LoadOptions::default()).unwrap();
     let expected = sums(&load(&clean, schema.clone(), LoadOptions::default()));
     assert_eq!(sums(&load(&raw, schema, raw_options())), expected);
 }
@@ -94,7 +95,7 @@ fn the_raw_file_infers_with_options() {
     let Some(raw) = file("fhv-daily-2015-raw.csv") else { return };
     let mut options = raw_options();
     options.columns.clear();
-    let schema = infer_schema(&[raw.clone()], &options).unwrap();
+    let schema = infer_schema(std::slice::from_ref(&raw), &options).unwrap();
     let columns: Vec<_> =
         schema.fields().iter().map(|f| (f.name().as_str(), f.data_type().clone())).collect();
     assert_eq!(

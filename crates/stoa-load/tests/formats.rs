@@ -1,4 +1,5 @@
 //! Every format to the same rows.
+#![allow(clippy::unwrap_used)]
 
 mod common;
 
@@ -214,7 +215,7 @@ fn nested_json_loads_into_nested_columns() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("f.ndjson");
     std::fs::write(&path, text).unwrap();
-    let inferred = infer_schema(&[path.clone()], &LoadOptions::default()).unwrap();
+    let inferred = infer_schema(std::slice::from_ref(&path), &LoadOptions::default()).unwrap();
     let geo = DataType::Struct(
         vec![
             Field::new("lat", DataType::Float64, true),

@@ -1,4 +1,5 @@
 //! What is written comes back, however it is quoted and wherever the buffer ends.
+#![allow(clippy::unwrap_used)]
 
 mod common;
 

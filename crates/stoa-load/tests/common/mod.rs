@@ -1,5 +1,5 @@
 //! Loading from memory, and batches as text.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used)]
 
 use std::io::Cursor;
 use std::sync::Arc;
