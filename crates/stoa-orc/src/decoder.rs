@@ -145,7 +145,9 @@ impl Decoder {
                 continue;
             }
             if condition.as_ref().is_none_or(|c| c.may_match(&file, &OfStripe::new(&file, index))) {
-                tasks.push_back(Task::new(index, options.stripe_metadata.get(&index).cloned()));
+                let known = options.stripe_metadata.get(&index);
+                let known = known.or_else(|| file.copied_stripes.get(index));
+                tasks.push_back(Task::new(index, known.cloned()));
             } else {
                 metrics.stripes_pruned += 1;
             }

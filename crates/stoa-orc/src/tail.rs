@@ -10,10 +10,12 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use prost::Message;
 
+use crate::compact_index;
 use crate::compression::{
     BLOCK_BYTES_DEFAULT, CHUNK_BYTES_MAX, CompressionKind, Decompressor, decompress_section,
 };
@@ -22,6 +24,7 @@ use crate::limits::Limits;
 use crate::proto::{self, CalendarKind};
 use crate::schema::{OrcType, TypeKind, TypeTree};
 use crate::statistics::ColumnStatistics;
+use crate::stripe::StripeMetadata;
 
 /// How many bytes to read from the end of a file at first.
 pub const TAIL_GUESS_BYTES: u64 = 16 << 10;
@@ -117,6 +120,8 @@ pub struct FileMetadata {
     statistics: Vec<Bytes>,
     /// Encoded `StripeStatistics` per stripe; empty if the file has none, or too few.
     stripe_statistics: Vec<Bytes>,
+    /// Footers and row indexes of all stripes, if the tail had a copy; else empty.
+    pub(crate) copied_stripes: Vec<Arc<StripeMetadata>>,
 }
 
 impl FileMetadata {
@@ -146,7 +151,9 @@ impl FileMetadata {
         let stripes: usize = self.stripe_statistics.iter().map(Bytes::len).sum();
         let keys: usize = self.user_metadata.values().map(Bytes::len).sum();
         let entries = self.statistics.len() + self.stripe_statistics.len();
+        let copied: usize = self.copied_stripes.iter().map(|stripe| stripe.memory_bytes()).sum();
         size_of::<Self>()
+            + copied
             + statistics
             + stripes
             + keys
@@ -172,6 +179,7 @@ impl FileMetadata {
             encrypted_columns: Vec::new(),
             statistics: Vec::new(),
             stripe_statistics: Vec::new(),
+            copied_stripes: Vec::new(),
         })
     }
 }
@@ -319,7 +327,7 @@ impl TailDecoder {
         let version = postscript.version.as_slice();
         let enough = metadata.stripe_stats.len() >= stripes.len();
         let columns = types.len() as u32;
-        Ok(FileMetadata {
+        let mut file = FileMetadata {
             file_bytes: self.file_bytes,
             rows,
             row_index_stride: footer.row_index_stride.unwrap_or(0),
@@ -349,9 +357,15 @@ impl TailDecoder {
                 .collect(),
             statistics: footer.statistics,
             stripe_statistics: if enough { metadata.stripe_stats } else { Vec::new() },
+            copied_stripes: Vec::new(),
             types,
             stripes,
-        })
+        };
+        if let Some(copy) = file.user_metadata.remove(compact_index::COMPACT_INDEX_KEY) {
+            let stripes = compact_index::stripe_metadata(&copy, &file.stripes, file.types.len());
+            file.copied_stripes = stripes.unwrap_or_default();
+        }
+        Ok(file)
     }
 
     fn stripes(&self, encoded: Vec<Bytes>) -> Result<Vec<StripeInfo>> {

@@ -31,6 +31,7 @@ use stoa_error::Error;
 pub use options::{DictionaryChoice, WriterOptions};
 pub use summary::{ColumnMetrics, FileSummary};
 
+use crate::compact_index::{COMPACT_INDEX_KEY, CompactIndexBuilder};
 use crate::encode::int_rle::IntEncoder;
 use crate::error::Result;
 use crate::proto::{self, StreamKind};
@@ -41,6 +42,9 @@ use stream::Context;
 
 /// First bytes of a file.
 const MAGIC: &[u8] = b"ORC";
+
+/// Without row groups, the size of a stripe is looked at after this many rows.
+const ROWS_AT_ONCE_MAX: u64 = 10_000;
 
 /// Writes one ORC file.
 ///
@@ -61,6 +65,7 @@ pub struct Writer {
     taken_bytes: u64,
     stripes: Vec<proto::StripeInformation>,
     stripe_statistics: Vec<proto::StripeStatistics>,
+    compact_index: CompactIndexBuilder,
     rows: u64,
     is_finished: bool,
 }
@@ -85,6 +90,7 @@ impl Writer {
             taken_bytes: 0,
             stripes: Vec::new(),
             stripe_statistics: Vec::new(),
+            compact_index: CompactIndexBuilder::default(),
             rows: 0,
             is_finished: false,
             types,
@@ -112,9 +118,11 @@ impl Writer {
                 self.root.start_row_group(&self.cx);
             }
             let room = match self.options.row_index_stride {
-                0 => u64::MAX,
+                0 => ROWS_AT_ONCE_MAX,
                 stride => u64::from(stride) - self.group_rows,
             };
+            let room =
+                room.min(self.options.stripe_rows.max(self.stripe_rows + 1) - self.stripe_rows);
             let rows = (batch.num_rows() - from).min(usize::try_from(room).unwrap_or(usize::MAX));
             let part = batch.slice(from, rows);
             self.root.write_root(rows, part.columns(), &mut self.cx)?;
@@ -125,7 +133,8 @@ impl Writer {
                 self.end_row_group()?;
             }
             let is_border = self.group_rows == 0 || self.options.row_index_stride == 0;
-            if is_border && self.is_stripe_full() {
+            if self.stripe_rows >= self.options.stripe_rows || (is_border && self.is_stripe_full())
+            {
                 self.end_stripe()?;
             }
         }
@@ -140,7 +149,8 @@ impl Writer {
 
     /// Bytes held: the stripe at hand, finished stripes not taken yet, scratch space.
     pub fn memory_bytes(&self) -> usize {
-        self.root.memory_bytes() + self.output.capacity() + self.cx.compressor.memory_bytes()
+        let kept = self.output.capacity() + self.compact_index.memory_bytes();
+        self.root.memory_bytes() + kept + self.cx.compressor.memory_bytes()
     }
 
     /// Bytes of finished stripes, taken or not.
@@ -197,8 +207,7 @@ impl Writer {
     }
 
     fn is_stripe_full(&self) -> bool {
-        self.stripe_rows >= self.options.stripe_rows
-            || self.root.stripe_bytes() >= self.options.stripe_bytes
+        self.root.stripe_bytes() >= self.options.stripe_bytes
     }
 
     fn end_row_group(&mut self) -> Result<()> {
@@ -219,9 +228,7 @@ impl Writer {
 
         let offset = self.bytes_written();
         let mut streams = Vec::new();
-        if self.options.row_index_stride > 0 {
-            self.write_indexes(&parts, &mut streams)?;
-        }
+        let row_indexes = self.write_indexes(&parts, &mut streams)?;
         let data_from = self.bytes_written();
         for (column, kind, bytes) in parts.streams {
             streams.push(stream(column, kind, bytes.len()));
@@ -234,39 +241,51 @@ impl Writer {
             writer_timezone: Some("UTC".to_owned()),
             encryption: Vec::new(),
         };
-        self.cx.compressor.write_section(&footer.encode_to_vec(), &mut self.output)?;
-        self.stripes.push(proto::StripeInformation {
+        let footer = footer.encode_to_vec();
+        self.cx.compressor.write_section(&footer, &mut self.output)?;
+        let stripe = proto::StripeInformation {
             offset: Some(offset),
             index_length: Some(data_from - offset),
             data_length: Some(footer_from - data_from),
             footer_length: Some(self.bytes_written() - footer_from),
             number_of_rows: Some(self.stripe_rows),
-        });
+        };
+        if self.options.compact_index {
+            self.compact_index.push(&stripe, &footer, &row_indexes);
+        }
+        self.stripes.push(stripe);
         self.stripe_statistics.push(proto::StripeStatistics { col_stats: parts.statistics });
         self.rows += self.stripe_rows;
         self.stripe_rows = 0;
         Ok(())
     }
 
-    /// Writes the row index and the bloom filters of every column.
+    /// Writes the row index and the bloom filters of every column; returns the row indexes
+    /// (empty messages if the file has none).
     fn write_indexes(
         &mut self,
         parts: &StripeParts,
         streams: &mut Vec<proto::Stream>,
-    ) -> Result<()> {
+    ) -> Result<Vec<Vec<u8>>> {
+        if self.options.row_index_stride == 0 {
+            return Ok(vec![Vec::new(); parts.indexes.len()]);
+        }
+        let mut row_indexes = Vec::with_capacity(parts.indexes.len());
         for (column, (index, bloom)) in parts.indexes.iter().zip(&parts.blooms).enumerate() {
-            let mut write = |kind, message: Vec<u8>| -> Result<()> {
+            let mut write = |kind, message: &[u8]| -> Result<()> {
                 let from = self.output.len();
-                self.cx.compressor.write_section(&message, &mut self.output)?;
+                self.cx.compressor.write_section(message, &mut self.output)?;
                 streams.push(stream(column as u32, kind, self.output.len() - from));
                 Ok(())
             };
-            write(StreamKind::RowIndex, index.encode_to_vec())?;
+            let index = index.encode_to_vec();
+            write(StreamKind::RowIndex, &index)?;
+            row_indexes.push(index);
             if let Some(bloom) = bloom {
-                write(StreamKind::BloomFilterUtf8, bloom.encode_to_vec())?;
+                write(StreamKind::BloomFilterUtf8, &bloom.encode_to_vec())?;
             }
         }
-        Ok(())
+        Ok(row_indexes)
     }
 }
 

@@ -25,16 +25,6 @@ pub(crate) fn encode(values: &[u8], out: &mut Vec<u8>) {
     write_literals(&values[literals_from..], out);
 }
 
-/// Appends `count` times `value` as complete runs.
-pub(crate) fn encode_repeated(value: u8, mut count: usize, out: &mut Vec<u8>) {
-    while count >= RUN_MIN {
-        let run = count.min(RUN_MAX);
-        out.extend_from_slice(&[(run - RUN_MIN) as u8, value]);
-        count -= run;
-    }
-    write_literals(&[value; RUN_MIN][..count], out);
-}
-
 /// How many of the first bytes are equal, at most [`RUN_MAX`].
 #[inline]
 fn run_length(values: &[u8]) -> usize {
@@ -99,13 +89,6 @@ pub(crate) mod tests {
             let mut out = Vec::new();
             encode(&values, &mut out);
             prop_assert_eq!(decode(&out), values);
-        }
-
-        #[test]
-        fn repeats_survive(value: u8, count in 0usize..1000) {
-            let mut out = Vec::new();
-            encode_repeated(value, count, &mut out);
-            prop_assert_eq!(decode(&out), vec![value; count]);
         }
     }
 }

@@ -30,7 +30,7 @@ pub struct WriterOptions {
     pub compression_block_bytes: usize,
     /// A stripe ends at the first row group that brings its data to this many bytes; 64 MiB.
     pub stripe_bytes: usize,
-    /// A stripe ends at the first row group that brings it to this many rows; no limit.
+    /// Most rows in a stripe; no limit.
     pub stripe_rows: u64,
     /// Rows in a row group; 10,000. 0 = no row index.
     pub row_index_stride: u32,

@@ -3,7 +3,7 @@
 use prost::Message;
 use stoa_error::Error;
 
-use super::{MAGIC, Writer};
+use super::{COMPACT_INDEX_KEY, MAGIC, Writer};
 use crate::error::Result;
 use crate::proto;
 
@@ -27,6 +27,9 @@ impl Writer {
         self.cx.compressor.write_section(&metadata, &mut self.output)?;
         let metadata_end = self.bytes_written();
 
+        if let Some(copy) = self.compact_index.finish()? {
+            self.options.user_metadata.insert(COMPACT_INDEX_KEY.to_owned(), copy);
+        }
         let footer = self.footer(content_end).encode_to_vec();
         self.cx.compressor.write_section(&footer, &mut self.output)?;
         let postscript = proto::PostScript {

@@ -30,13 +30,6 @@ enum Upper {
 }
 
 impl StringBounds {
-    /// Adds a value.
-    #[inline]
-    pub(crate) fn add(&mut self, value: &[u8]) {
-        self.add_length(value.len());
-        self.add_bounds(value);
-    }
-
     /// Adds to the total length only.
     #[inline]
     pub(crate) fn add_length(&mut self, bytes: usize) {
@@ -153,7 +146,10 @@ mod tests {
         let mut whole = StringBounds::default();
         for part in values.chunks(2) {
             let mut bounds = StringBounds::default();
-            part.iter().for_each(|value| bounds.add(value.as_bytes()));
+            for value in part {
+                bounds.add_length(value.len());
+                bounds.add_bounds(value.as_bytes());
+            }
             whole.merge(&bounds);
         }
         let ValueStatistics::String { lower, upper, lower_is_exact, upper_is_exact, total_bytes } =
