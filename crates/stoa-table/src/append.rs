@@ -14,6 +14,7 @@ use stoa_error::Result;
 
 use crate::commit::{self, Attempt, Change};
 use crate::error::from_iceberg;
+use crate::merge::{Target, merge};
 use crate::table::Table;
 
 /// New data files, all of one partition spec, written with one schema.
@@ -72,22 +73,31 @@ impl Addition {
     async fn next_version(&self, base: &Table, number: u32) -> Result<Attempt> {
         let Self { snapshot_id, uuid, directory, .. } = self;
         let list = format!("{directory}/snap-{snapshot_id}-{number}-{uuid}.avro");
-        let snapshot = self.write_snapshot(base, &list).await?;
+        let mut scratch = vec![list.clone()];
+        let snapshot = self.write_snapshot(base, &list, number, &mut scratch).await?;
         let builder = commit::builder(base)
             .set_branch_snapshot(snapshot, MAIN_BRANCH)
             .map_err(|e| from_iceberg(format!("table {}", base.ident()), e))?;
-        Ok(Attempt { metadata: commit::build(base, builder)?, scratch: vec![list] })
+        Ok(Attempt { metadata: commit::build(base, builder)?, scratch })
     }
 
     /// Writes the manifest list of a snapshot that adds the manifest to `base`'s current one.
-    async fn write_snapshot(&self, base: &Table, list: &str) -> Result<Snapshot> {
+    async fn write_snapshot(
+        &self,
+        base: &Table,
+        list: &str,
+        number: u32,
+        scratch: &mut Vec<String>,
+    ) -> Result<Snapshot> {
         let metadata = base.metadata();
         let files = base.warehouse().files();
         let parent = metadata.current_snapshot();
         let mut manifests = vec![self.manifest.clone()];
         if let Some(parent) = parent {
             let earlier = files.manifest_list(parent, metadata.format_version()).await?;
-            manifests.extend(earlier.iter().cloned());
+            let prefix = format!("{}/{}-{number}", self.directory, self.uuid);
+            let target = Target { prefix: &prefix, snapshot_id: self.snapshot_id };
+            manifests.extend(merge(base, earlier.to_vec(), &target, scratch).await);
         }
         let parent_id = parent.map(|parent| parent.snapshot_id());
         let sequence_number = metadata.next_sequence_number();

@@ -16,6 +16,7 @@ mod commit;
 mod error;
 mod evolve;
 mod files;
+mod merge;
 mod metrics;
 mod scan;
 mod schema;

@@ -217,3 +217,73 @@ async fn specifications_that_cannot_be_say_why() {
     let parquet = property("write.format.default", "parquet");
     assert_eq!(code(&|s| s.properties = parquet.clone()).await, "0A000");
 }
+
+#[tokio::test]
+async fn many_small_appends_keep_few_manifests() {
+    let home = Home::new().await;
+    let mut spec = report_spec();
+    spec.properties =
+        BTreeMap::from([("commit.manifest.min-count-to-merge".to_owned(), "4".to_owned())]);
+    let mut table = home.warehouse.create_table(&ident("t"), spec).await.unwrap();
+    for number in 0..11 {
+        table = append(&table, report_rows(NEW_YEAR_2015 + number, 2)).await;
+    }
+    let plan = table.plan_scan(&Predicate::always()).await.unwrap();
+    assert!(plan.manifests_total <= 4, "{}", plan.manifests_total);
+    assert_eq!((plan.files.len(), plan.rows()), (11, 22));
+    let first = compare(1, CompareOp::Eq, Literal::Date(NEW_YEAR_2015));
+    assert_eq!(table.plan_scan(&first).await.unwrap().files.len(), 1);
+    let snapshots: std::collections::HashSet<_> =
+        plan.files.iter().map(|file| file.snapshot_id).collect();
+    assert_eq!(snapshots.len(), 11, "entries keep the snapshot that added them");
+    let report = table.check().await.unwrap();
+    assert_eq!((report.problems.as_slice(), report.orphans.len()), ([].as_slice(), 0));
+    // Another opener, whose caches are empty, reads the same.
+    let other = home.reopen().await.table(&ident("t")).await.unwrap();
+    assert_eq!(other.plan_scan(&Predicate::always()).await.unwrap().rows(), 22);
+}
+
+#[tokio::test]
+async fn partitioning_can_change() {
+    let home = Home::new().await;
+    let table = home.warehouse.create_table(&ident("t"), report_spec()).await.unwrap();
+    let table = append(&table, report_rows(NEW_YEAR_2015, 60)).await;
+    let by_account = vec![PartitionTerm::new("account", Transform::Identity)];
+    let table = table.alter(vec![TableChange::SetPartitioning(by_account.clone())]).await.unwrap();
+    assert_eq!(table.partition_terms(), by_account);
+    let table = append(&table, report_rows(NEW_YEAR_2015, 60)).await;
+    let plan = table.plan_scan(&Predicate::always()).await.unwrap();
+    // Two or three months and five accounts or none.
+    assert_eq!((plan.rows(), plan.files.len()), (120, 3 + 6));
+    let account = compare(2, CompareOp::Eq, Literal::String("account 2".into()));
+    let day = compare(1, CompareOp::Eq, Literal::Date(NEW_YEAR_2015 + 1));
+    let plan = table.plan_scan(&account.and(day)).await.unwrap();
+    assert_eq!(plan.files_total, 9);
+    assert!(plan.files_pruned_by_partition >= 7, "{plan:?}");
+    assert!(table.check().await.unwrap().is_sound());
+}
+
+#[tokio::test]
+async fn files_roll_at_their_target_size() {
+    let home = Home::new().await;
+    let mut spec = TableSpec::new(common::report_schema());
+    spec.properties = [
+        ("write.target-file-size-bytes", "20000"),
+        ("write.orc.stripe-size-bytes", "65536"),
+        ("stoa.orc.row-index-stride", "1000"),
+        ("write.orc.compression-codec", "none"),
+        ("write.orc.bloom.filter.columns", "account"),
+    ]
+    .map(|(key, value)| (key.to_owned(), value.to_owned()))
+    .into();
+    let table = home.warehouse.create_table(&ident("t"), spec).await.unwrap();
+    let mut writer = table.writer(WriteOptions::default()).unwrap();
+    for number in 0..20 {
+        writer.write(report_rows(NEW_YEAR_2015 + number, 2000)).await.unwrap();
+    }
+    let outcome = writer.commit().await.unwrap();
+    assert!(outcome.files > 4, "{} files", outcome.files);
+    let plan = outcome.table.plan_scan(&Predicate::always()).await.unwrap();
+    assert_eq!(plan.rows(), 40_000);
+    assert!(outcome.table.check().await.unwrap().is_sound());
+}

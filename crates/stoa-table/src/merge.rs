@@ -1,0 +1,143 @@
+//! Keeping the number of manifests small.
+//!
+//! Every append adds a manifest, and a scan looks at all of them. Once there are enough
+//! (`commit.manifest.min-count-to-merge`, 100), an append rewrites the small ones into few: the
+//! files stay, their entries move. `commit.manifest-merge.enabled = false` switches it off.
+
+use iceberg::spec::{ManifestContentType, ManifestFile, ManifestStatus, TableMetadata};
+use stoa_error::Result;
+
+use crate::Table;
+
+/// Manifests that make a merge worth while.
+const MANIFESTS_MIN: usize = 100;
+
+/// Bytes up to which manifests are merged.
+const MANIFEST_BYTES: i64 = 8 << 20;
+
+/// Where merged manifests go: `<prefix>-m<number>.avro`.
+pub(crate) struct Target<'a> {
+    pub(crate) prefix: &'a str,
+    pub(crate) snapshot_id: i64,
+}
+
+/// Merges the small ones of `manifests` where there are enough. New files are noted in `scratch`.
+/// Merging is a kindness to readers: if it fails, the manifests stay as they are.
+pub(crate) async fn merge(
+    table: &Table,
+    manifests: Vec<ManifestFile>,
+    target: &Target<'_>,
+    scratch: &mut Vec<String>,
+) -> Vec<ManifestFile> {
+    let Limits { count_min, bytes } = Limits::of(table.metadata());
+    let spec = table.partition_spec().spec_id();
+    let is_small = |manifest: &ManifestFile| {
+        manifest.content == ManifestContentType::Data
+            && manifest.partition_spec_id == spec
+            && manifest.manifest_length < bytes
+            && manifest.key_metadata.as_ref().is_none_or(Vec::is_empty)
+    };
+    let (small, mut kept): (Vec<_>, Vec<_>) = manifests.into_iter().partition(is_small);
+    if small.len() < count_min {
+        // The order of manifests has no meaning; newest first is a habit of writers.
+        kept.splice(0..0, small);
+        return kept;
+    }
+    let mut number = 1;
+    for group in groups(small, bytes) {
+        let path = format!("{}-m{number}.avro", target.prefix);
+        number += 1;
+        match merge_group(table, &group, &path, target.snapshot_id).await {
+            Ok(Some(merged)) => {
+                scratch.push(path);
+                kept.push(merged);
+            }
+            // Nothing alive was in there.
+            Ok(None) => {}
+            Err(error) => {
+                tracing::debug!(table = %table.ident(), %error, "manifests stay unmerged");
+                kept.extend(group);
+            }
+        }
+    }
+    kept
+}
+
+/// Runs of manifests of about `bytes` each.
+fn groups(manifests: Vec<ManifestFile>, bytes: i64) -> Vec<Vec<ManifestFile>> {
+    let mut groups: Vec<Vec<ManifestFile>> = Vec::new();
+    let mut size = i64::MAX;
+    for manifest in manifests {
+        size = size.saturating_add(manifest.manifest_length);
+        match groups.last_mut() {
+            Some(group) if size <= bytes => group.push(manifest),
+            _ => {
+                size = manifest.manifest_length;
+                groups.push(vec![manifest]);
+            }
+        }
+    }
+    groups
+}
+
+async fn merge_group(
+    table: &Table,
+    group: &[ManifestFile],
+    path: &str,
+    snapshot_id: i64,
+) -> Result<Option<ManifestFile>> {
+    if let [only] = group {
+        return Ok(Some(only.clone()));
+    }
+    let files = table.warehouse().files();
+    let mut entries = Vec::new();
+    for manifest in group {
+        let (parsed, _) = files.parse_manifest(manifest).await?;
+        for entry in parsed.entries().iter().filter(|entry| entry.is_alive()) {
+            // What an entry does not say it inherits from its manifest (spec, "sequence number
+            // inheritance").
+            let inherited =
+                (entry.status() == ManifestStatus::Added).then_some(manifest.sequence_number);
+            entries.push((
+                entry.data_file().clone(),
+                entry.snapshot_id().unwrap_or(manifest.added_snapshot_id),
+                entry.sequence_number().or(inherited).unwrap_or(0),
+                entry.file_sequence_number.or(inherited),
+            ));
+        }
+    }
+    if entries.is_empty() {
+        return Ok(None);
+    }
+    let metadata = table.metadata();
+    let schema = metadata.current_schema().clone();
+    let spec = table.partition_spec().clone();
+    let merged = files
+        .write_manifest_with(path, snapshot_id, schema, spec, |writer| {
+            entries.into_iter().try_for_each(|(file, snapshot, sequence, file_sequence)| {
+                writer.add_existing_file(file, snapshot, sequence, file_sequence)
+            })
+        })
+        .await?;
+    Ok(Some(merged))
+}
+
+struct Limits {
+    count_min: usize,
+    bytes: i64,
+}
+
+impl Limits {
+    fn of(metadata: &TableMetadata) -> Self {
+        let property = |key: &str| metadata.properties().get(key);
+        let enabled = property("commit.manifest-merge.enabled").is_none_or(|text| text != "false");
+        let count =
+            property("commit.manifest.min-count-to-merge").and_then(|text| text.parse().ok());
+        let bytes =
+            property("commit.manifest.target-size-bytes").and_then(|text| text.parse().ok());
+        Self {
+            count_min: if enabled { count.unwrap_or(MANIFESTS_MIN).max(2) } else { usize::MAX },
+            bytes: bytes.unwrap_or(MANIFEST_BYTES),
+        }
+    }
+}
