@@ -22,8 +22,10 @@ use crate::{ColumnPolicy, Format, LoadOptions};
 pub(crate) struct Adapter {
     name: String,
     target: SchemaRef,
-    /// For each target column the file's, or `None` for NULL.
+    /// For each target column its position in the batches, or `None` for NULL.
     sources: Vec<Option<usize>>,
+    /// The file's columns that batches are made of, ascending.
+    projection: Vec<usize>,
     conversions: Conversions,
     rows_before: u64,
 }
@@ -57,10 +59,20 @@ impl Adapter {
         }
         // Text in these files means what it says: no empty text is NULL.
         let conversions = Conversions::new(options, Format::Ndjson)?;
-        Ok(Self { name: name.to_owned(), target, sources, conversions, rows_before: 0 })
+        let mut projection: Vec<usize> = sources.iter().flatten().copied().collect();
+        projection.sort_unstable();
+        let sources =
+            sources.into_iter().map(|source| projection.binary_search(&source?).ok()).collect();
+        let name = name.to_owned();
+        Ok(Self { name, target, sources, projection, conversions, rows_before: 0 })
     }
 
-    /// One batch, cast.
+    /// Positions of the file's columns to read, ascending; batches hold these and no others.
+    pub fn projection(&self) -> &[usize] {
+        &self.projection
+    }
+
+    /// One batch of the projected columns, cast.
     pub fn adapt(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
         let mut arrays = Vec::with_capacity(self.sources.len());
         for (column, source) in self.sources.iter().enumerate() {
@@ -107,13 +119,25 @@ impl Adapter {
         if is_text(array.data_type()) && !is_text(to) {
             return self.parse(column, &cast(&array, &DataType::LargeUtf8, true)?);
         }
-        let done = cast(&array, to, true)?;
-        if done.logical_null_count() == array.logical_null_count() {
+        // Inside lists and structs a value that does not fit would only become NULL.
+        let done = cast(&array, to, !to.is_nested())?;
+        let changed = if array.data_type().is_integer() && to.is_floating() {
+            let back = cast(&done, array.data_type(), true)?;
+            (0..array.len()).find(|&row| array.is_valid(row) && !same_value(&array, &back, row))
+        } else if done.logical_null_count() > array.logical_null_count() {
+            (0..array.len()).find(|&row| done.is_null(row) && array.is_valid(row))
+        } else {
+            None
+        };
+        let Some(row) = changed else {
             return Ok(done);
-        }
-        let row =
-            (0..array.len()).find(|&row| done.is_null(row) && array.is_valid(row)).unwrap_or(0);
-        let bad = BadValue::out_of_range(shown(&array, row).as_bytes(), &sql_name(to));
+        };
+        let text = shown(&array, row);
+        let bad = if is_text(to) {
+            BadValue::not_utf8(text.as_bytes())
+        } else {
+            BadValue::out_of_range(text.as_bytes(), &sql_name(to))
+        };
         Err(bad.into_error(&self.place(column, row)))
     }
 
@@ -138,6 +162,10 @@ impl Adapter {
         let row = self.rows_before + row as u64 + 1;
         format!("{} row {row}, column \"{}\"", self.name, self.target.field(column).name())
     }
+}
+
+fn same_value(left: &ArrayRef, right: &ArrayRef, row: usize) -> bool {
+    left.slice(row, 1).as_ref() == right.slice(row, 1).as_ref()
 }
 
 fn shown(array: &ArrayRef, row: usize) -> String {
@@ -220,7 +248,7 @@ fn may_cast(from: &DataType, to: &DataType) -> bool {
         (T::Null, _) => true,
         (T::Dictionary(_, values), to) => may_cast(values, to),
         (from, to) if is_text(from) => !to.is_nested() || is_text(to),
-        (from, to) if is_binary(from) => is_binary(to),
+        (from, to) if is_binary(from) => is_binary(to) || is_text(to),
         (from, to) if from.is_integer() && (to.is_integer() || to.is_floating()) => true,
         (from, T::Decimal128(..)) if from.is_integer() => true,
         (T::Float16 | T::Float32, T::Float32 | T::Float64) => true,
@@ -231,10 +259,7 @@ fn may_cast(from: &DataType, to: &DataType) -> bool {
         // Finer units are cut to the column's, as in text files.
         (T::Timestamp(..), T::Timestamp(..)) => true,
         (T::Time32(_) | T::Time64(_), T::Time32(_) | T::Time64(_)) => true,
-        (T::Int64, T::Time64(TimeUnit::Microsecond)) => false,
-        (from, to) if is_text(to) => {
-            !from.is_nested() && !is_binary(from) && can_cast_types(from, to)
-        }
+        (from, to) if is_text(to) => !from.is_nested() && can_cast_types(from, to),
         (
             T::List(from) | T::LargeList(from) | T::ListView(from) | T::FixedSizeList(from, _),
             T::List(to) | T::LargeList(to),
@@ -242,7 +267,9 @@ fn may_cast(from: &DataType, to: &DataType) -> bool {
         (T::Map(from, _), T::Map(to, _)) => may_cast(from.data_type(), to.data_type()),
         (T::Struct(from), T::Struct(to)) => {
             from.len() == to.len()
-                && from.iter().zip(to).all(|(from, to)| may_cast(from.data_type(), to.data_type()))
+                && from.iter().zip(to).all(|(from, to)| {
+                    from.name() == to.name() && may_cast(from.data_type(), to.data_type())
+                })
         }
         _ => false,
     }

@@ -125,7 +125,8 @@ impl IpcFile {
                 self.share.advance_to(position);
             }
         }
-        batch.map(Some).map_err(|e| {
+        let projected = batch.and_then(|batch| batch.project(self.adapter.projection()));
+        projected.map(Some).map_err(|e| {
             Error::corrupt(format!("{}: batch {} is damaged", self.name, self.done)).with_source(e)
         })
     }

@@ -11,6 +11,7 @@ use crate::arrow_ipc::IpcFile;
 use crate::column::Column;
 use crate::delimited::{DelimitedReader, Records};
 use crate::ndjson::NdjsonReader;
+use crate::orc_file::OrcFile;
 use crate::parquet_file::ParquetFile;
 use crate::rejects::Rejects;
 use crate::{Format, Input, LoadOptions, Progress, format};
@@ -121,7 +122,7 @@ impl BatchReader {
         Ok(match format {
             Format::Parquet => Box::new(ParquetFile::open(path, target, options, share)?),
             Format::Arrow => Box::new(IpcFile::open(path, target, options, share)?),
-            _ => return Err(Error::unsupported(format!("{name}: {} files", format.name()))),
+            _ => Box::new(OrcFile::open(path, target, options, share)?),
         })
     }
 }

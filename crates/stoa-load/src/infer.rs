@@ -15,7 +15,7 @@ use crate::header::{clean_names, no_names, schema_of};
 use crate::input::Input;
 use crate::ndjson::{for_each_member, line_options, not_an_object};
 use crate::progress::Progress;
-use crate::{Format, LoadOptions, arrow_ipc, format, parquet_file};
+use crate::{Format, LoadOptions, arrow_ipc, format, orc_file, parquet_file};
 use guess::Guess;
 
 /// Columns in the order they were met, each with the narrowest type that holds what was seen.
@@ -46,7 +46,7 @@ pub fn infer_schema(inputs: &[PathBuf], options: &LoadOptions) -> Result<SchemaR
         let schema = match format {
             Format::Parquet => parquet_file::schema(path)?,
             Format::Arrow => arrow_ipc::schema(path)?,
-            Format::Orc => return Err(Error::unsupported(format!("{name}: ORC files"))),
+            Format::Orc => orc_file::schema(path)?,
             Format::Ndjson => {
                 let reader = input.into_reader(compression, Progress::default().into())?;
                 let records = Records::new(name, reader, &line_options(options), Format::Csv)?;

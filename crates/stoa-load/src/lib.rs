@@ -28,6 +28,7 @@ mod input;
 mod line_buffer;
 mod ndjson;
 mod options;
+mod orc_file;
 mod parquet_file;
 mod progress;
 mod rejects;

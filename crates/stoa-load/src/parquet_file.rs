@@ -5,6 +5,7 @@ use std::path::Path;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::errors::ParquetError;
 use stoa_error::{Error, Result};
@@ -36,8 +37,13 @@ impl ParquetFile {
         let builder = builder(path)?;
         let adapter = Adapter::new(&name, builder.schema(), target, options)?;
         let rows_total = builder.metadata().file_metadata().num_rows().try_into().unwrap_or(0);
-        let batches =
-            builder.with_batch_size(options.batch_rows).build().map_err(|e| damaged(&name, e))?;
+        let columns = adapter.projection().iter().copied();
+        let mask = ProjectionMask::roots(builder.parquet_schema(), columns);
+        let batches = builder
+            .with_projection(mask)
+            .with_batch_size(options.batch_rows)
+            .build()
+            .map_err(|e| damaged(&name, e))?;
         Ok(Self { name, batches, adapter, rows_done: 0, rows_total, share })
     }
 }

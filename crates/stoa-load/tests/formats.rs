@@ -126,11 +126,22 @@ fn write_arrow(folder: &tempfile::TempDir, batch: &RecordBatch, as_stream: bool)
     path
 }
 
+fn write_orc(folder: &tempfile::TempDir, batch: &RecordBatch) -> PathBuf {
+    let path = folder.path().join("f.orc");
+    let options = stoa_orc::WriterOptions::default();
+    let mut writer = stoa_orc::Writer::new(&batch.schema(), options).unwrap();
+    writer.write(batch).unwrap();
+    writer.finish().unwrap();
+    std::fs::write(&path, writer.take_output()).unwrap();
+    path
+}
+
 fn binary_files(folder: &tempfile::TempDir, batch: &RecordBatch) -> Vec<PathBuf> {
     vec![
         write_parquet(folder, batch),
         write_arrow(folder, batch, false),
         write_arrow(folder, batch, true),
+        write_orc(folder, batch),
     ]
 }
 
@@ -182,6 +193,11 @@ fn binary_formats_cast_what_fits_and_refuse_what_does_not() {
             DataType::Int64,
             DataType::Int64,
             Err("row 3, column \"name\": \"x\" is not a bigint"),
+        );
+        check(
+            DataType::Float32,
+            DataType::Utf8,
+            Ok(vec![vec!["7", "1.0"], vec!["8", "NULL"], vec!["x", "70000.0"]]),
         );
         check(
             DataType::Boolean,
@@ -334,4 +350,21 @@ fn latin1_and_custom_texts() {
     let settings = options(&[("encoding", "latin1"), ("true_text", "ja"), ("false_text", "nein")]);
     let batches = load(vec![stream("f.csv", *b"a,b\nGr\xf6\xdfe,JA\nx,nein\n")], target, settings);
     assert_eq!(rows(&batches.unwrap()), [["Größe", "true"], ["x", "false"]]);
+}
+
+#[test]
+fn orc_files_of_other_writers_infer_and_load() {
+    let Some(corpus) = stoa_testkit::shared_dir("orc-corpus") else { return };
+    for (name, expected) in [
+        ("TestOrcFile.testSnappy.orc", 10_000),
+        ("demo-12-zlib.orc", 1_920_800),
+        ("TestOrcFile.emptyFile.orc", 0),
+        ("TestOrcFile.testTimestamp.orc", 12),
+        ("orc-file-11-format.orc", 7500),
+    ] {
+        let path = corpus.join(name);
+        let schema = infer_schema(std::slice::from_ref(&path), &LoadOptions::default()).unwrap();
+        let batches = load(vec![Input::Path(path)], schema, options(&[])).unwrap();
+        assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), expected, "{name}");
+    }
 }
