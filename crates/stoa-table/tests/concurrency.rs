@@ -160,16 +160,19 @@ async fn a_dropped_or_aborted_writer_changes_nothing() {
 async fn damage_is_found() {
     let home = Home::new().await;
     let table = home.warehouse.create_table(&ident("t"), report_spec()).await.unwrap();
-    let table = append(&table, report_rows(NEW_YEAR_2015, 60)).await;
+    let table = append(&table, report_rows(NEW_YEAR_2015, 70)).await;
     let files = table.plan_scan(&Predicate::always()).await.unwrap().files;
     let path = |index: usize| format!("/{}", files[index].path);
     std::fs::remove_file(path(0)).unwrap();
     std::fs::write(path(1), b"short").unwrap();
+    let bytes = usize::try_from(files[2].file_bytes).unwrap();
+    std::fs::write(path(2), vec![0; bytes]).unwrap();
     let report = table.check().await.unwrap();
     let found: Vec<_> = report.problems.iter().map(|p| (p.place.clone(), p.what.clone())).collect();
-    assert_eq!(found.len(), 2, "{found:?}");
+    assert_eq!(found.len(), 3, "{found:?}");
     assert!(found.iter().any(|(_, what)| what == "the data file is missing"));
     assert!(found.iter().any(|(_, what)| what.starts_with("the data file has 5 bytes")));
+    assert!(found.iter().any(|(_, what)| what.starts_with("file tail")));
     let refused = table.remove_orphans(Duration::ZERO).await.unwrap_err();
     assert_eq!(refused.sqlstate(), "XX001");
 }

@@ -4,12 +4,14 @@
 //! (orphans: left by writers that were killed or lost a commit). Only the table's own `data` and
 //! `metadata` directories are looked through.
 
+mod tail;
+
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use futures::TryStreamExt;
-use iceberg::spec::{ManifestContentType, ManifestFile, Snapshot};
+use iceberg::spec::{DataFile, DataFileFormat, ManifestContentType, ManifestFile, Snapshot};
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStoreExt};
 use stoa_env::clock;
@@ -17,6 +19,7 @@ use stoa_error::{Error, ErrorKind, Result};
 use stoa_store::from_object_store;
 
 use crate::Table;
+use tail::{Described, check_tails};
 
 /// What a check found.
 #[derive(Clone, Debug, Default)]
@@ -146,6 +149,8 @@ struct Check<'a> {
     /// Rows and bytes in live files per manifest, so that each is read once.
     manifests: HashMap<String, Option<LiveTotals>>,
     data_files: HashSet<String>,
+    /// ORC data files that are there with their size.
+    present: Vec<Described>,
     report: CheckReport,
 }
 
@@ -164,6 +169,7 @@ impl<'a> Check<'a> {
             referenced: HashSet::new(),
             manifests: HashMap::new(),
             data_files: HashSet::new(),
+            present: Vec::new(),
             report: CheckReport::default(),
         }
     }
@@ -187,6 +193,8 @@ impl<'a> Check<'a> {
         }
         self.report.manifests = self.manifests.len();
         self.report.data_files = self.data_files.len();
+        let problems = check_tails(self.table.warehouse().stores(), &self.present).await?;
+        self.report.problems.extend(problems);
         self.find_orphans();
         self.report.problems.sort_by(|a, b| a.place.cmp(&b.place));
         Ok(())
@@ -265,7 +273,7 @@ impl<'a> Check<'a> {
             totals.bytes += file.file_size_in_bytes();
             self.refer(file.file_path())?;
             if self.data_files.insert(file.file_path().to_owned()) {
-                self.data_file(file.file_path(), file.file_size_in_bytes()).await?;
+                self.data_file(file).await?;
             }
         }
         let sum = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a + b);
@@ -281,14 +289,22 @@ impl<'a> Check<'a> {
         Ok(totals)
     }
 
-    async fn data_file(&mut self, location: &str, bytes: u64) -> Result<()> {
+    async fn data_file(&mut self, file: &DataFile) -> Result<()> {
+        let location = file.file_path();
+        let bytes = file.file_size_in_bytes();
         match self.size(location).await? {
             None => self.problem(location, "the data file is missing"),
             Some(size) if size != bytes => {
                 let what = format!("the data file has {size} bytes, its manifest says {bytes}");
                 self.problem(location, &what)
             }
-            Some(_) => Ok(()),
+            Some(_) => {
+                if file.file_format() == DataFileFormat::Orc {
+                    let rows = file.record_count();
+                    self.present.push(Described { location: location.to_owned(), bytes, rows });
+                }
+                Ok(())
+            }
         }
     }
 
