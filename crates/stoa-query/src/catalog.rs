@@ -47,6 +47,11 @@ impl StoaCatalog {
         Ok(catalog)
     }
 
+    /// The tables.
+    pub(crate) fn warehouse(&self) -> &Warehouse {
+        &self.shared.warehouse
+    }
+
     /// Reads the lists of names again.
     pub(crate) async fn refresh(&self) -> Result<()> {
         let warehouse = &self.shared.warehouse;

@@ -177,7 +177,7 @@ fn build_state(options: &EngineOptions, catalog: &Arc<StoaCatalog>) -> Result<Se
         .build();
     let context = SessionContext::new_with_state(state);
     context.register_catalog(DATABASE, Arc::clone(catalog) as _);
-    pg_catalog::install(&context, DATABASE)?;
+    pg_catalog::install(&context, DATABASE, catalog.warehouse())?;
     Ok(context.state())
 }
 

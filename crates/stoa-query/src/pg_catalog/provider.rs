@@ -1,0 +1,143 @@
+//! The schema `pg_catalog`: its own tables first, then those every PostgreSQL has alike.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use datafusion::catalog::streaming::StreamingTable;
+use datafusion::catalog::{SchemaProvider, TableProvider};
+use datafusion::error::{DataFusionError, Result as EngineResult};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::streaming::PartitionStream;
+use stoa_table::Warehouse;
+use tokio::sync::OnceCell;
+
+use super::relations::Relations;
+use super::system_tables::{Build, SystemTable, TABLES};
+use crate::error::to_datafusion;
+
+/// Name of the schema.
+pub(super) const PG_CATALOG: &str = "pg_catalog";
+/// Name of the schema that the engine itself provides.
+pub(super) const INFORMATION_SCHEMA: &str = "information_schema";
+
+/// `pg_catalog`.
+#[derive(Debug)]
+pub(super) struct PgCatalog {
+    source: Arc<Source>,
+}
+
+/// What the tables are built from.
+struct Source {
+    warehouse: Warehouse,
+    /// Tables that are the same in every PostgreSQL.
+    common: Arc<dyn SchemaProvider>,
+    /// Names and columns of all tables of this schema; read once.
+    system: OnceCell<Vec<(String, SchemaRef)>>,
+}
+
+impl std::fmt::Debug for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Source").finish_non_exhaustive()
+    }
+}
+
+impl PgCatalog {
+    pub(super) fn new(warehouse: Warehouse, common: Arc<dyn SchemaProvider>) -> Self {
+        Self { source: Arc::new(Source { warehouse, common, system: OnceCell::new() }) }
+    }
+}
+
+impl Source {
+    fn names(&self) -> Vec<String> {
+        let mut names = self.common.table_names();
+        names.extend(TABLES.iter().map(|table| table.name.to_owned()));
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    async fn table(
+        self: &Arc<Self>,
+        name: &str,
+    ) -> EngineResult<Option<Arc<dyn TableProvider>>, DataFusionError> {
+        let Some(table) = TABLES.iter().find(|table| table.name == name) else {
+            return self.common.table(name).await;
+        };
+        let live: Arc<dyn PartitionStream> = Arc::new(LiveTable::new(self, table)?);
+        let table = StreamingTable::try_new(Arc::clone(live.schema()), vec![live])?;
+        Ok(Some(Arc::new(table)))
+    }
+
+    async fn relations(self: &Arc<Self>, columns: bool) -> EngineResult<Relations> {
+        let system = self.system.get_or_try_init(|| self.read_system()).await?;
+        Relations::read(&self.warehouse, system, columns).await.map_err(to_datafusion)
+    }
+
+    async fn read_system(self: &Arc<Self>) -> EngineResult<Vec<(String, SchemaRef)>> {
+        let mut system = Vec::new();
+        for name in self.names() {
+            if let Some(table) = Box::pin(self.table(&name)).await? {
+                system.push((name, table.schema()));
+            }
+        }
+        Ok(system)
+    }
+}
+
+#[async_trait]
+impl SchemaProvider for PgCatalog {
+    fn table_names(&self) -> Vec<String> {
+        self.source.names()
+    }
+
+    async fn table(
+        &self,
+        name: &str,
+    ) -> EngineResult<Option<Arc<dyn TableProvider>>, DataFusionError> {
+        self.source.table(name).await
+    }
+
+    fn table_exist(&self, name: &str) -> bool {
+        TABLES.iter().any(|table| table.name == name) || self.source.common.table_exist(name)
+    }
+}
+
+/// A table that is built when it is read.
+#[derive(Debug)]
+struct LiveTable {
+    source: Arc<Source>,
+    schema: SchemaRef,
+    build: Build,
+    reads_columns: bool,
+}
+
+impl LiveTable {
+    fn new(source: &Arc<Source>, table: &SystemTable) -> EngineResult<Self> {
+        Ok(Self {
+            source: Arc::clone(source),
+            schema: (table.build)(&Relations::default())?.schema(),
+            build: table.build,
+            reads_columns: table.reads_columns,
+        })
+    }
+}
+
+impl PartitionStream for LiveTable {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let (source, build, reads_columns) =
+            (Arc::clone(&self.source), self.build, self.reads_columns);
+        let rows = async move {
+            let relations = source.relations(reads_columns).await?;
+            EngineResult::<RecordBatch>::Ok(build(&relations)?)
+        };
+        let stream = futures::stream::once(rows);
+        Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), stream))
+    }
+}
