@@ -47,6 +47,7 @@ pub struct BatchReader {
 /// `NotFound` for a missing file, `Invalid` for options that contradict each other or a format
 /// that cannot be told.
 pub fn open(inputs: Vec<Input>, target: SchemaRef, options: LoadOptions) -> Result<BatchReader> {
+    options.check()?;
     let progress = Arc::new(Progress::default());
     for input in &inputs {
         progress.add_total(input.total_bytes()?.unwrap_or(0));

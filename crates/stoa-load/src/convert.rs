@@ -218,9 +218,24 @@ pub(crate) fn double(text: &[u8]) -> Option<f64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// `\x` and pairs of hex digits.
+/// `\x` and pairs of hex digits. What was appended before an error stays.
 pub(crate) fn hex(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
-    let digits = text.strip_prefix(b"\\x").or_else(|| text.strip_prefix(b"\\X"))?;
+    hex_digits(text.strip_prefix(b"\\x").or_else(|| text.strip_prefix(b"\\X"))?, out)
+}
+
+/// A UUID with its four dashes, in braces or not, or nothing at all.
+pub(crate) fn uuid(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    let text = text.strip_prefix(b"{").and_then(|t| t.strip_suffix(b"}")).unwrap_or(text);
+    let dashes = [8, 13, 18, 23];
+    if text.len() != 36 || !dashes.iter().all(|&at| text.get(at) == Some(&b'-')) {
+        return None;
+    }
+    let digits: Vec<u8> = text.iter().copied().filter(|byte| *byte != b'-').collect();
+    let is_uuid = digits.len() == 32 && digits.iter().all(u8::is_ascii_hexdigit);
+    is_uuid.then(|| hex_digits(&digits, out)).flatten()
+}
+
+fn hex_digits(digits: &[u8], out: &mut Vec<u8>) -> Option<()> {
     if !digits.len().is_multiple_of(2) {
         return None;
     }

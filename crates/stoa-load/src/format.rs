@@ -42,6 +42,17 @@ impl Format {
         Self::ALL.iter().find(|(format, _)| *format == self).map_or("", |(_, name)| name)
     }
 
+    /// The format that options call `name`, in any case; `text` is PostgreSQL's word for its own.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let name = name.to_ascii_lowercase();
+        match name.as_str() {
+            "text" => Some(Self::PgText),
+            "json" | "jsonl" => Some(Self::Ndjson),
+            "ipc" | "feather" => Some(Self::Arrow),
+            _ => Self::ALL.iter().find(|(_, known)| *known == name).map(|(format, _)| *format),
+        }
+    }
+
     /// Whether the format is made of lines.
     pub fn is_text(self) -> bool {
         matches!(self, Self::Csv | Self::Tsv | Self::Ndjson | Self::PgText)

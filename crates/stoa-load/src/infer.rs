@@ -32,6 +32,7 @@ type Guesses = Vec<(String, Guess)>;
 /// A file cannot be read; a sampled line is damaged (unless `max_errors` bears it); the files'
 /// own schemas contradict each other.
 pub fn infer_schema(inputs: &[PathBuf], options: &LoadOptions) -> Result<SchemaRef> {
+    options.check()?;
     if inputs.is_empty() {
         return Err(Error::invalid("no file to take a schema from"));
     }

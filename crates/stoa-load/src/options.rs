@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use stoa_error::{Error, Result};
+
 use crate::{FileCompression, Format};
 
 /// How lines end.
@@ -131,9 +133,42 @@ impl Default for LoadOptions {
 }
 
 impl LoadOptions {
-    /// The defaults of PostgreSQL's COPY for `format` (`Csv` or `PgText`): no header.
-    pub fn pg_copy(format: Format) -> Self {
-        Self { format: Some(format), header: Some(false), ..Self::default() }
+    /// The defaults of PostgreSQL's `COPY … FROM STDIN`: its text format, and no header in any
+    /// format unless asked for.
+    pub fn pg_copy() -> Self {
+        Self { format: Some(Format::PgText), header: Some(false), ..Self::default() }
+    }
+
+    /// Finds options that contradict each other.
+    ///
+    /// # Errors
+    /// `Invalid`, naming both.
+    pub(crate) fn check(&self) -> Result<()> {
+        let clash = |what: String| Err(Error::invalid(format!("load options {what}")));
+        let is_line_end = |byte: Option<u8>| matches!(byte, Some(b'\n' | b'\r'));
+        if is_line_end(self.delimiter) || is_line_end(self.quote) || is_line_end(self.escape) {
+            return clash("delimiter, quote and escape cannot be line ends".to_owned());
+        }
+        if self.quote.is_some() && self.quote == self.delimiter {
+            return clash("delimiter and quote are the same".to_owned());
+        }
+        if self.escape.is_some() && self.escape == self.delimiter {
+            return clash("delimiter and escape are the same".to_owned());
+        }
+        if self.thousands_separator == Some(char::from(self.decimal_point)) {
+            return clash("thousands_separator and decimal_point are the same".to_owned());
+        }
+        if let Some(text) = self
+            .true_text
+            .iter()
+            .find(|text| self.false_text.iter().any(|other| other.eq_ignore_ascii_case(text)))
+        {
+            return clash(format!("true_text and false_text both have \"{text}\""));
+        }
+        if self.batch_rows == 0 || self.sample_rows == 0 || self.max_line_bytes == 0 {
+            return clash("batch_rows, sample_rows and max_line_bytes cannot be 0".to_owned());
+        }
+        Ok(())
     }
 
     /// The delimiter in effect for `format`.

@@ -26,8 +26,7 @@ const SETTINGS: &[(&str, &str, &str, &str, Apply)] = &[
         "format of the file",
         "csv, tsv, ndjson, pgtext, parquet, orc or arrow",
         |o, v| {
-            o.format =
-                Some(Format::ALL.iter().find(|(_, name)| *name == v.to_ascii_lowercase())?.0);
+            o.format = Some(Format::from_name(v)?);
             Some(())
         },
     ),
@@ -364,7 +363,7 @@ mod tests {
     #[test]
     fn every_setting_takes_a_value_and_refuses_nonsense() {
         for (name, value) in [
-            ("format", "TSV"),
+            ("format", "text"),
             ("compression", "gzip"),
             ("header", "off"),
             ("columns", "a,-,b"),

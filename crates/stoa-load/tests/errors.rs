@@ -198,3 +198,28 @@ fn files_that_are_not_there_or_not_text() {
     let error = load(vec![stream("f.dat", "")], two(), options(&[])).unwrap_err();
     assert!(error.hint().unwrap().contains("format"));
 }
+
+#[test]
+fn options_that_contradict_each_other_are_named() {
+    let check = |settings: &[(&str, &str)], expected: &str| {
+        let error = error_of("f.csv", "name,trips\n", two(), options(settings));
+        assert!(error.message().contains(expected), "{error:?}");
+    };
+    check(&[("delimiter", "'"), ("quote", "'")], "delimiter and quote");
+    check(&[("thousands_separator", ".")], "decimal_point");
+    check(&[("true_text", "x"), ("false_text", "X")], "both have \"x\"");
+    check(&[("reject_file", "bad.csv")], "no errors are allowed");
+}
+
+#[test]
+fn copy_from_stdin_has_the_defaults_of_postgresql() {
+    let mut text = stoa_load::LoadOptions::pg_copy();
+    let batches = load(vec![stream("stdin", "a\t1\n\\N\t2\n")], two(), text.clone()).unwrap();
+    assert_eq!(rows(&batches), [["a", "1"], ["NULL", "2"]]);
+    text.set("format", "csv").unwrap();
+    let batches = load(vec![stream("stdin", "a,1\n,2\n")], two(), text.clone()).unwrap();
+    assert_eq!(rows(&batches), [["a", "1"], ["NULL", "2"]]);
+    text.set("header", "true").unwrap();
+    let batches = load(vec![stream("stdin", "trips,name\n1,a\n")], two(), text).unwrap();
+    assert_eq!(rows(&batches), [["a", "1"]]);
+}

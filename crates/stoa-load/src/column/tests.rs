@@ -72,6 +72,11 @@ fn every_type_reads_its_values_and_refuses_others() {
     );
     check(DataType::LargeBinary, &[("\\x00ff", "00ff")], &["00ff", "\\x0"]);
     check(DataType::FixedSizeBinary(2), &[("\\x00ff", "00ff")], &["\\x00"]);
+    check(
+        DataType::FixedSizeBinary(16),
+        &[("A0EEBC99-9c0b-4ef8-bb6d-6bb9bd380a11", "a0eebc999c0b4ef8bb6d6bb9bd380a11")],
+        &["a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a1", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a1x", "\\x00"],
+    );
     for text in [DataType::Utf8, DataType::LargeUtf8, DataType::Utf8View] {
         check(text, &[("a", "a"), (" b ", " b ")], &[]);
     }

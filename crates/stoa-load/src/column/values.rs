@@ -191,7 +191,11 @@ impl Values {
             }
             Self::FixedBinary { values, width } => {
                 let start = values.len();
-                if convert::hex(text, values).is_none() || values.len() - start != *width {
+                let read = match *width {
+                    16 => convert::uuid(text, values).or_else(|| convert::hex(text, values)),
+                    _ => convert::hex(text, values),
+                };
+                if read.is_none() || values.len() - start != *width {
                     values.truncate(start);
                     return Err(not_hex(text, type_name));
                 }
