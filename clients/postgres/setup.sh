@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Installs what the checks with PostgreSQL's clients need: psql and pgbench, a Python environment
+# with psycopg, a JDK and the JDBC driver. What is not a system package goes to $STOA_TOOLS.
+#
+# Exit status 3 means: cannot be installed here, with the reason on stderr.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=scripts/lib.sh
+. "$here/../../scripts/lib.sh"
+
+tools="$STOA_TOOLS/postgres"
+# The driver that connection pools and BI tools of today ship.
+driver=org.postgresql:postgresql:42.7.8
+
+cannot() {
+  printf 'cannot install the PostgreSQL clients: %s\n' "$*" >&2
+  exit 3
+}
+
+mkdir -p "$tools"
+need_command psql postgresql-client || cannot "psql is needed (package postgresql-client)"
+# pgbench comes with the server's package; depending on the release under one of two names.
+need_command pgbench postgresql-contrib || need_command pgbench postgresql ||
+  cannot "pgbench is needed (package postgresql-contrib or postgresql)"
+need_command javac default-jdk-headless || cannot "a JDK is needed (package default-jdk-headless)"
+
+IFS=: read -r _ name version <<<"$driver"
+if [ ! -s "$tools/$name-$version.jar" ]; then
+  need_command mvn maven || cannot "Maven (mvn) is needed to fetch $driver"
+  note "jar: $driver"
+  mvn -B -q -Dstyle.color=never org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy \
+    -Dartifact="$driver" -DoutputDirectory="$tools" -Dmdep.useBaseVersion=true </dev/null >&2 ||
+    cannot "Maven could not fetch $driver"
+fi
+ln -sf "$name-$version.jar" "$tools/postgresql.jar"
+
+make_venv "$tools/venv" "$here/requirements.txt" ||
+  cannot "no Python 3.10 or newer with venv, or pip could not fetch the packages"

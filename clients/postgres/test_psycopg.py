@@ -1,0 +1,260 @@
+"""psycopg 3: parameters and results in text and binary, types, NULLs, cursors, COPY, cancel."""
+
+import datetime as dt
+import threading
+from decimal import Decimal
+
+import psycopg
+import pytest
+from psycopg.rows import dict_row
+
+BOTH = pytest.mark.parametrize("binary", [False, True], ids=["text", "binary"])
+
+UTC = dt.timezone.utc
+VALUES = {
+    "boolean": True,
+    "integer": -(2**31),
+    "bigint": 2**63 - 1,
+    "real": 1.5,
+    "double precision": 0.1,
+    "decimal(20, 4)": Decimal("-1234567890123456.7890"),
+    "text": 'ä"\\\t\n€',
+    "bytea": bytes(range(256)),
+    "date": dt.date(2024, 2, 29),
+    "time": dt.time(12, 34, 56, 789000),
+    "timestamp": dt.datetime(2024, 2, 29, 12, 34, 56, 789012),
+    "timestamptz": dt.datetime(2024, 2, 29, 12, 34, 56, 789012, tzinfo=UTC),
+}
+
+
+def test_server_is_seen_as_postgresql_16(conn):
+    assert conn.info.server_version // 10000 == 16
+    assert conn.info.parameter_status("server_encoding") == "UTF8"
+    assert conn.info.parameter_status("integer_datetimes") == "on"
+    assert conn.info.backend_pid > 0
+
+
+@BOTH
+@pytest.mark.parametrize("sql_type", VALUES)
+def test_a_value_goes_in_and_comes_out(conn, table, sql_type, binary):
+    name = table(f"id integer, v {sql_type}")
+    value = VALUES[sql_type]
+    with conn.cursor(binary=binary) as cur:
+        mark = "%b" if binary else "%t"
+        cur.execute(f"INSERT INTO {name} VALUES (1, {mark}), (2, NULL)", [value])
+        assert cur.rowcount == 2
+        rows = cur.execute(f"SELECT id, v FROM {name} ORDER BY id").fetchall()
+        assert rows == [(1, value), (2, None)]
+        found = cur.execute(f"SELECT id FROM {name} WHERE v = {mark}", [value]).fetchall()
+        assert found == [(1,)]
+
+
+@BOTH
+def test_null_parameters_of_every_type(conn, table, binary):
+    columns = ", ".join(f"c{i} {sql_type}" for i, sql_type in enumerate(VALUES))
+    name = table(columns)
+    marks = ", ".join(["%b" if binary else "%t"] * len(VALUES))
+    conn.execute(f"INSERT INTO {name} VALUES ({marks})", [None] * len(VALUES))
+    assert conn.execute(f"SELECT * FROM {name}", binary=binary).fetchall() == [(None,) * len(VALUES)]
+
+
+@BOTH
+def test_arrays_structs_and_intervals(conn, binary):
+    row = conn.execute(
+        "SELECT ARRAY[1, 2, NULL], ARRAY['a', 'b,c', ''], INTERVAL '1 day 2 hours'", binary=binary
+    ).fetchone()
+    assert row == ([1, 2, None], ["a", "b,c", ""], dt.timedelta(days=1, hours=2))
+    value = conn.execute("SELECT named_struct('a', 1, 'b', 'x')", binary=binary).fetchone()[0]
+    assert value == {"a": 1, "b": "x"}
+
+
+def test_parameters_compare_by_value_not_by_column_type(conn, table):
+    name = table("i integer, d decimal(10, 2)")
+    conn.execute(f"INSERT INTO {name} VALUES (1, 1.23), (2, 1.24)")
+    count = lambda where, value: conn.execute(
+        f"SELECT count(*) FROM {name} WHERE {where}", [value]
+    ).fetchone()[0]
+    assert count("i = %s", Decimal("1.5")) == 0
+    assert count("d > %s", Decimal("1.235")) == 1
+    assert count("i < %s", 2**40) == 2
+
+
+def test_any_array_parameter(conn, table):
+    name = table("i integer")
+    conn.execute(f"INSERT INTO {name} VALUES (1), (2), (3)")
+    rows = conn.execute(f"SELECT i FROM {name} WHERE i = ANY(%s) ORDER BY i", [[1, 3, 9]]).fetchall()
+    assert rows == [(1,), (3,)]
+
+
+def test_executemany_and_pipeline(conn, table):
+    name = table("i integer, s text")
+    with conn.cursor() as cur:
+        cur.executemany(f"INSERT INTO {name} VALUES (%s, %s)", [(i, f"s{i}") for i in range(5)])
+    assert conn.execute(f"SELECT count(*), max(s) FROM {name}").fetchone() == (5, "s4")
+    with conn.pipeline():
+        first = conn.execute("SELECT 1")
+        second = conn.execute("SELECT 2")
+    assert (first.fetchone(), second.fetchone()) == ((1,), (2,))
+
+
+def test_an_error_in_a_pipeline_ends_it_only(conn):
+    with pytest.raises(psycopg.Error):
+        with conn.pipeline():
+            conn.execute("SELECT 1")
+            conn.execute("SELECT * FROM nothing")
+            conn.execute("SELECT 2")
+    assert conn.execute("SELECT 3").fetchone() == (3,)
+
+
+def test_prepared_statements_are_reused(conn):
+    for i in range(10):
+        assert conn.execute("SELECT %s::int + 1", [i], prepare=True).fetchone() == (i + 1,)
+
+
+def test_rows_as_dicts_and_descriptions(conn):
+    with conn.cursor(row_factory=dict_row) as cur:
+        cur.execute("SELECT CAST(1 AS bigint) AS one, CAST(2.5 AS decimal(10, 2)) AS money")
+        assert [c.name for c in cur.description] == ["one", "money"]
+        assert [c.type_code for c in cur.description] == [20, 1700]
+        assert (cur.description[1].precision, cur.description[1].scale) == (10, 2)
+        assert cur.fetchone() == {"one": 1, "money": Decimal("2.50")}
+
+
+@BOTH
+def test_server_side_cursor(binary):
+    with psycopg.connect() as conn:
+        with conn.cursor("my cursor", binary=binary) as cur:
+            cur.itersize = 100
+            cur.execute(
+                "SELECT value FROM generate_series(1, %s) ORDER BY value", [1000], binary=binary
+            )
+            assert cur.fetchone() == (1,)
+            assert cur.fetchmany(10) == [(i,) for i in range(2, 12)]
+            assert sum(1 for _ in cur) == 989
+
+
+def test_streamed_rows(conn):
+    with conn.cursor() as cur:
+        rows = cur.stream("SELECT value FROM generate_series(1, 5000) ORDER BY value")
+        assert sum(value for (value,) in rows) == 5000 * 5001 // 2
+
+
+def test_copy_in_and_out(conn, table):
+    name = table("i integer, s text, d date")
+    with conn.cursor() as cur:
+        with cur.copy(f"COPY {name} FROM STDIN") as copy:
+            for i in range(1000):
+                copy.write_row((i, None if i % 2 else "a\tb\\", dt.date(2024, 1, 1)))
+        assert cur.rowcount == 1000
+        with cur.copy(f"COPY (SELECT * FROM {name} ORDER BY i) TO STDOUT") as copy:
+            copy.set_types(["int4", "text", "date"])
+            rows = list(copy.rows())
+    assert len(rows) == 1000
+    assert rows[0] == (0, "a\tb\\", dt.date(2024, 1, 1))
+    assert rows[1] == (1, None, dt.date(2024, 1, 1))
+
+
+def test_copy_given_up_leaves_nothing(conn, table):
+    name = table("i integer")
+    with pytest.raises(ZeroDivisionError):
+        with conn.cursor() as cur, cur.copy(f"COPY {name} FROM STDIN") as copy:
+            copy.write_row((1,))
+            raise ZeroDivisionError
+    assert conn.execute(f"SELECT count(*) FROM {name}").fetchone() == (0,)
+
+
+def test_copy_error_names_the_value(conn, table):
+    name = table("i integer")
+    with pytest.raises(psycopg.Error) as raised:
+        with conn.cursor() as cur, cur.copy(f"COPY {name} FROM STDIN") as copy:
+            copy.write(b"1\nnonsense\n")
+    assert "nonsense" in str(raised.value) + str(raised.value.diag.message_detail)
+    assert conn.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_errors_carry_their_codes(conn):
+    for sql, state in [
+        ("SELEC 1", "42601"),
+        ("SELECT * FROM nothing", "42P01"),
+        ("SELECT nothing FROM (SELECT 1 AS a) AS t", "42703"),
+        ("SELECT nothing(1)", "42883"),
+        ("SELECT 1 / 0", "22012"),
+        ("SELECT CAST('x' AS int)", "22P02"),
+    ]:
+        with pytest.raises(psycopg.Error) as raised:
+            conn.execute(sql).fetchall()
+        assert raised.value.sqlstate == state, sql
+
+
+def test_transactions_as_drivers_expect_them(table, conn):
+    name = table("i integer")
+    with psycopg.connect() as other:
+        assert other.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+        other.execute("SELECT 1")
+        assert other.info.transaction_status == psycopg.pq.TransactionStatus.INTRANS
+        with pytest.raises(psycopg.Error):
+            other.execute("SELECT * FROM nothing")
+        assert other.info.transaction_status == psycopg.pq.TransactionStatus.INERROR
+        with pytest.raises(psycopg.errors.InFailedSqlTransaction):
+            other.execute("SELECT 1")
+        other.rollback()
+        notices = []
+        other.add_notice_handler(lambda diag: notices.append(diag.severity))
+        other.execute(f"INSERT INTO {name} VALUES (1)")
+        other.commit()
+        assert notices == ["WARNING"]
+        with other.transaction():
+            with other.transaction():
+                other.execute("SELECT 1")
+    assert conn.execute(f"SELECT count(*) FROM {name}").fetchone() == (1,)
+
+
+def test_cancel(conn):
+    timer = threading.Timer(0.3, conn.cancel)
+    timer.start()
+    with pytest.raises(psycopg.errors.QueryCanceled):
+        conn.execute(
+            "SELECT count(*) FROM generate_series(1, 100000000) a, generate_series(1, 1000) b "
+            "WHERE a.value % 7 = b.value % 11"
+        ).fetchall()
+    timer.join()
+    assert conn.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_settings(conn):
+    conn.execute("SET TimeZone = 'Europe/Berlin'")
+    assert conn.info.parameter_status("TimeZone") == "Europe/Berlin"
+    value = conn.execute("SELECT TIMESTAMPTZ '2024-07-01 12:00:00+00'").fetchone()[0]
+    assert value.utcoffset() == dt.timedelta(hours=2)
+    with pytest.raises(psycopg.Error) as raised:
+        conn.execute("SET no_such_setting = 1")
+    assert raised.value.sqlstate == "42704"
+    with psycopg.connect(options="-c search_path=public", application_name="check") as other:
+        assert other.execute("SHOW application_name").fetchone() == ("check",)
+
+
+def test_catalog_queries_of_tools(conn, table):
+    name = table("a integer NOT NULL, b decimal(10, 2)")
+    rows = conn.execute(
+        "SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), a.attnotnull "
+        "FROM pg_catalog.pg_attribute a WHERE a.attrelid = %s::regclass AND a.attnum > 0 "
+        "AND NOT a.attisdropped ORDER BY a.attnum",
+        [name],
+    ).fetchall()
+    assert rows == [("a", "integer", True), ("b", "numeric(10,2)", False)]
+    rows = conn.execute(
+        "SELECT column_name, data_type, is_nullable FROM information_schema.columns "
+        "WHERE table_schema = 'public' AND table_name = %s ORDER BY ordinal_position",
+        [name],
+    ).fetchall()
+    assert [(n, null) for n, _, null in rows] == [("a", "NO"), ("b", "YES")]
+    assert conn.execute("SELECT current_schema()").fetchone() == ("public",)
+    assert "PostgreSQL 16" in conn.execute("SELECT version()").fetchone()[0]
+    conn.execute("SELECT current_database(), current_user, pg_backend_pid()").fetchone()
+
+
+def test_types_are_found_by_name(conn):
+    from psycopg.types import TypeInfo
+
+    info = TypeInfo.fetch(conn, "timestamptz")
+    assert (info.oid, info.array_oid) == (1184, 1185)
