@@ -43,10 +43,9 @@ pub(crate) async fn merge(
         kept.splice(0..0, small);
         return kept;
     }
-    let mut number = 1;
-    for group in groups(small, bytes) {
-        let path = format!("{}-m{number}.avro", target.prefix);
-        number += 1;
+    for (number, group) in groups(small, bytes).into_iter().enumerate() {
+        // 0 is the manifest of the files that are added.
+        let path = format!("{}-m{}.avro", target.prefix, number + 1);
         match merge_group(table, &group, &path, target.snapshot_id).await {
             Ok(Some(merged)) => {
                 scratch.push(path);

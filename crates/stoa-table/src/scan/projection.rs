@@ -157,4 +157,54 @@ mod tests {
         check(Transform::Truncate(2), text("ab"), Gt, text("ac"), false);
         check(Transform::Truncate(2), text("ab"), Gt, text("abz"), true);
     }
+
+    /// Every pair of values near each other, under every transform and operator: where `x op v`
+    /// holds, the partition of x must survive.
+    #[test]
+    fn no_partition_of_a_matching_value_is_left_out() {
+        use CompareOp::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+        const HOUR: i64 = 3_600_000_000;
+        let moments = (-30..30).flat_map(|hour| [-1, 0, 1].map(|step| hour * HOUR + step));
+        let domains: [Vec<Literal>; 5] = [
+            (-70..70).map(Literal::Date).collect(),
+            moments.map(Literal::TimestampMicros).collect(),
+            (-20..20).map(Literal::Int).collect(),
+            (-20..20).map(|v| Literal::Decimal(v, 2)).collect(),
+            ["", "a", "aa", "aab", "ab", "b", "ba"].map(|t| Literal::String(t.into())).to_vec(),
+        ];
+        let transforms = [
+            Transform::Identity,
+            Transform::Year,
+            Transform::Month,
+            Transform::Day,
+            Transform::Hour,
+            Transform::Bucket(3),
+            Transform::Truncate(1),
+            Transform::Truncate(7),
+        ];
+        let mut judged = 0;
+        for (domain, transform) in domains.iter().flat_map(|d| transforms.map(|t| (d, t))) {
+            for x in domain {
+                let Some(partition) = transform_literal(transform, x) else { continue };
+                for (v, op) in
+                    domain.iter().flat_map(|v| [Eq, NotEq, Lt, LtEq, Gt, GtEq].map(|o| (v, o)))
+                {
+                    let order = crate::value::compare(x, v).unwrap();
+                    let holds = match op {
+                        Eq => order.is_eq(),
+                        NotEq => order.is_ne(),
+                        Lt => order.is_lt(),
+                        LtEq => order.is_le(),
+                        Gt => order.is_gt(),
+                        GtEq => order.is_ge(),
+                    };
+                    if holds {
+                        check(transform, partition.clone(), op, v.clone(), true);
+                        judged += 1;
+                    }
+                }
+            }
+        }
+        assert!(judged > 100_000, "{judged}");
+    }
 }
