@@ -54,10 +54,10 @@ impl ScanMetrics {
 
     /// Adds what a decoder pruned in one split.
     pub(super) fn record_decoder(&self, decoder: &DecodeMetrics) {
-        self.stripes_total.add(decoder.stripes_total);
-        self.stripes_pruned.add(decoder.stripes_pruned);
-        self.row_groups_total.add(decoder.row_groups_total);
-        self.row_groups_pruned.add(decoder.row_groups_pruned);
+        self.stripes_total.add(count_of(decoder.stripes_total));
+        self.stripes_pruned.add(count_of(decoder.stripes_pruned));
+        self.row_groups_total.add(count_of(decoder.row_groups_total));
+        self.row_groups_pruned.add(count_of(decoder.row_groups_pruned));
     }
 
     /// Adds one call for bytes.
@@ -67,4 +67,8 @@ impl ScanMetrics {
         progress.requests.fetch_add(requests as u64, Ordering::Relaxed);
         progress.bytes_read.fetch_add(bytes, Ordering::Relaxed);
     }
+}
+
+fn count_of(value: u64) -> usize {
+    usize::try_from(value).unwrap_or(usize::MAX)
 }
