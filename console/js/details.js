@@ -34,11 +34,17 @@ function facts(table) {
     ["Data files", number(table.files, count)],
     ["Partitioned by", table.partitioned_by.join(", ") || "–"],
     ["Sorted by", table.sorted_by.join(", ") || "–"],
-    ["Last commit", table.committed_unix_ms === null ? "–" : `${dateTime(table.committed_unix_ms)} (${ago(Date.now() - table.committed_unix_ms)} ago)`],
+    ["Last commit", table.committed_unix_ms === null ? "–" : `${dateTime(table.committed_unix_ms)} (${agoText(table.committed_unix_ms)})`],
     ["Location", table.location],
     ["Metadata", table.metadata_location],
   ];
   return h("dl", { class: "facts-list" }, ...all.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+}
+
+/** @param {number} unixMs */
+function agoText(unixMs) {
+  const age = ago(Date.now() - unixMs);
+  return age === "now" ? "just now" : `${age} ago`;
 }
 
 /** @param {TableDetails} table */

@@ -288,7 +288,7 @@ function edges(columns, rows, start) {
     if (!pen) return value.length * 8;
     pen.font = `${style} ${font}`;
     // Digits are set in figures of one width, which the canvas does not know.
-    return pen.measureText(value.replace(/\d/g, "0")).width;
+    return 1.05 * pen.measureText(value.replace(/\d/g, "0")).width;
   };
   const result = [start];
   columns.forEach((column, index) => {

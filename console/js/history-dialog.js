@@ -50,7 +50,8 @@ export function openHistory(choose) {
 function row(entry, pick) {
   const code = h("code", {});
   paint(code, oneLine(entry.sql).slice(0, 400));
-  const facts = [`${ago(Date.now() - entry.at)} ago`];
+  const age = ago(Date.now() - entry.at);
+  const facts = [age === "now" ? "just now" : `${age} ago`];
   if (entry.error) facts.push(entry.error);
   else {
     if (entry.rows !== null) facts.push(`${count(entry.rows)} rows`);

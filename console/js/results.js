@@ -37,13 +37,17 @@ export class Results {
     this.bar = h("div", { class: "result-bar", role: "status", "aria-live": "polite" });
     this.body = h("div", { class: "result-body" });
     this.element = h("section", { class: "results", "aria-label": "Result" }, this.bar, this.body);
-    this.show({ kind: "nothing" });
+    this.bar.hidden = true;
+    this.#nothing();
   }
 
   /** @param {View} view */
   show(view) {
+    // The same again (another tab was renamed, say) must not lose the place in the rows.
+    if (view === this.#view) return;
     this.#view = view;
     clearInterval(this.#timer);
+    this.body.classList.toggle("stale", view.kind === "running");
     this.bar.hidden = view.kind === "nothing" || view.kind === "element";
     switch (view.kind) {
       case "nothing": return this.#nothing();
@@ -73,7 +77,6 @@ export class Results {
     tick();
     this.#timer = setInterval(tick, 100);
     this.bar.replaceChildren(h("span", { class: "spinner", "aria-hidden": "true" }), h("b", {}, "Running"), clock);
-    this.body.classList.add("stale");
   }
 
   /**
@@ -82,7 +85,6 @@ export class Results {
    * @param {string} title
    */
   #result(sql, result, title) {
-    this.body.classList.remove("stale");
     const plan = planText(result);
     const operators = plan === null ? null : parsePlan(plan);
     this.bar.replaceChildren(h("span", { class: "dot ok", "aria-hidden": "true" }), ...facts(result), h("span", { class: "spring" }),
@@ -166,7 +168,6 @@ export class Results {
 
   /** @param {View & { kind: "error" }} view */
   #error({ sql, offset, error, ms }) {
-    this.body.classList.remove("stale");
     this.bar.replaceChildren(h("span", { class: "dot bad", "aria-hidden": "true" }), h("b", {}, "Failed"), h("span", { class: "tabular muted" }, duration(ms)));
     const position = error.position;
     this.body.replaceChildren(h("div", { class: "error", role: "alert" },
@@ -180,7 +181,6 @@ export class Results {
 
   /** @param {number} ms */
   #cancelled(ms) {
-    this.body.classList.remove("stale");
     this.bar.replaceChildren(h("span", { class: "dot", "aria-hidden": "true" }), h("b", {}, "Cancelled"), h("span", { class: "tabular muted" }, `after ${duration(ms)}`));
     this.body.replaceChildren(h("div", { class: "blank" }, h("p", {}, "The query was cancelled.")));
   }
