@@ -97,3 +97,50 @@ async fn of_many_swaps_from_one_location_one_wins() {
     assert_eq!(wins, 20);
     assert_eq!(second.pointer(&ident("t")).await.unwrap(), "20");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_new_file_may_be_opened_by_many_at_once() {
+    for _ in 0..10 {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("catalog.db");
+        let openers: Vec<_> = (0..8)
+            .map(|number: u32| {
+                let file = file.clone();
+                stoa_env::task::spawn(async move {
+                    let catalog = Catalog::open(&file, "stoa").await.unwrap();
+                    let name = format!("n{number}");
+                    catalog.create_namespace(&name, &BTreeMap::new()).await.unwrap();
+                })
+            })
+            .collect();
+        for opener in openers {
+            opener.await.unwrap();
+        }
+        assert_eq!(open(&directory).await.namespaces().await.unwrap().len(), 8);
+    }
+}
+
+/// Opens a file in the rollback journal and without the type column, as older clients leave it.
+#[tokio::test]
+async fn a_file_of_schema_version_0_is_brought_up_to_date() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("catalog.db");
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&file).create_if_missing(true);
+    let pool = sqlx::SqlitePool::connect_with(options).await.unwrap();
+    for statement in [
+        "CREATE TABLE iceberg_tables (catalog_name VARCHAR(255) NOT NULL,
+            table_namespace VARCHAR(255) NOT NULL, table_name VARCHAR(255) NOT NULL,
+            metadata_location VARCHAR(1000), previous_metadata_location VARCHAR(1000),
+            PRIMARY KEY (catalog_name, table_namespace, table_name))",
+        "INSERT INTO iceberg_tables VALUES ('stoa', 'db', 't', 'here', NULL)",
+        "INSERT INTO iceberg_tables VALUES ('other', 'db', 'u', 'there', NULL)",
+    ] {
+        sqlx::query(statement).execute(&pool).await.unwrap();
+    }
+    pool.close().await;
+    let catalog = open(&directory).await;
+    assert_eq!(catalog.namespaces().await.unwrap(), ["db"]);
+    assert_eq!(catalog.tables("db").await.unwrap(), ["t"]);
+    catalog.swap(&TableIdent::new("db", "t"), "here", "now").await.unwrap();
+    assert_eq!(catalog.pointer(&TableIdent::new("db", "t")).await.unwrap(), "now");
+}
