@@ -9,6 +9,7 @@
 //! Not here: decoding data files (`stoa-query` with `stoa-orc`), SQL, the catalog database itself
 //! (`stoa-catalog`).
 
+mod abandoned;
 mod append;
 mod cache;
 mod check;

@@ -14,11 +14,11 @@ use futures::TryStreamExt;
 use iceberg::spec::{DataFile, DataFileFormat, ManifestContentType, ManifestFile, Snapshot};
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStoreExt};
-use stoa_env::clock;
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_store::from_object_store;
 
 use crate::Table;
+use crate::abandoned::remove;
 use tail::{Described, check_tails};
 
 /// What a check found.
@@ -109,18 +109,7 @@ impl Table {
                 .with_detail(format!("{}: {}", problem.place, problem.what))
                 .with_hint("`stoa table check` lists all problems; nothing was deleted"));
         }
-        let oldest_kept = DateTime::<Utc>::from(clock::now())
-            .checked_sub_signed(chrono::TimeDelta::from_std(older_than).unwrap_or_default())
-            .unwrap_or(DateTime::<Utc>::MIN_UTC);
-        let (old, young): (Vec<_>, Vec<_>) =
-            report.orphans.into_iter().partition(|orphan| orphan.modified <= oldest_kept);
-        let locations: Vec<String> = old.iter().map(|orphan| orphan.location.clone()).collect();
-        let files = self.warehouse().files().delete(&locations).await?;
-        Ok(RemovedOrphans {
-            files,
-            bytes: old.iter().map(|orphan| orphan.bytes).sum(),
-            kept: young.len(),
-        })
+        remove(self.warehouse(), report.orphans, older_than).await
     }
 
     /// All files in the table's directories, by path.
