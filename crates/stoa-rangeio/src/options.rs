@@ -80,7 +80,7 @@ pub struct StoreProfile {
     pub bandwidth: f64,
     /// Bytes per second of all requests together (the network card).
     pub bandwidth_total: f64,
-    /// Requests that run at once (K).
+    /// Requests that run at once (K); a reader sets it from its own options.
     pub parallelism: usize,
     /// What one request is worth in time: its price over the price of the machine that waits.
     pub request_price: Duration,
@@ -124,8 +124,7 @@ impl StoreProfile {
 pub struct ReaderOptions {
     /// How reads are planned.
     pub plan: PlanOptions,
-    /// Reads of one call in flight at once (K), at least 1. With a profile in `plan`, its
-    /// parallelism should be the same.
+    /// Reads of one call in flight at once (K), at least 1. A profile in `plan` is given the same.
     pub parallelism: usize,
     /// Reads in flight at once of a reader and all its clones together.
     pub in_flight_max: usize,

@@ -37,7 +37,11 @@ struct Shared {
 
 impl RangeReader {
     /// A reader on `store`.
-    pub fn new(store: Arc<dyn ObjectStore>, options: ReaderOptions) -> Self {
+    pub fn new(store: Arc<dyn ObjectStore>, mut options: ReaderOptions) -> Self {
+        // What is planned for is what will run.
+        if let Some(profile) = &mut options.plan.profile {
+            profile.parallelism = options.parallelism.max(1);
+        }
         let profile = options.plan.profile.unwrap_or_default();
         let in_flight = Semaphore::new(options.in_flight_max.clamp(1, Semaphore::MAX_PERMITS));
         let shared = Shared { store, options, estimator: Estimator::new(profile), in_flight };

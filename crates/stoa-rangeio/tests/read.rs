@@ -209,7 +209,6 @@ async fn measured_latency_changes_the_plan() {
     let mut options = ReaderOptions::object_store();
     options.parallelism = 1;
     if let Some(profile) = &mut options.plan.profile {
-        profile.parallelism = 1;
         profile.request_price = Duration::ZERO;
     }
     let reader = RangeReader::new(slow_store(4 << 20, throttle).await, options);
