@@ -368,3 +368,15 @@ fn orc_files_of_other_writers_infer_and_load() {
         assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), expected, "{name}");
     }
 }
+
+#[test]
+fn json_nested_without_end_is_borne() {
+    let deep = format!("{{\"a\":{}{}}}", "[".repeat(200_000), "]".repeat(200_000));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f.ndjson");
+    std::fs::write(&path, deep).unwrap();
+    let inferred = infer_schema(std::slice::from_ref(&path), &LoadOptions::default()).unwrap();
+    assert!(inferred.field(0).data_type().is_nested());
+    let target = schema(&[("a", DataType::Utf8)]);
+    assert_eq!(load(vec![Input::Path(path)], target, options(&[])).unwrap().len(), 1);
+}

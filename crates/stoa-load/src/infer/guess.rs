@@ -9,6 +9,9 @@ use crate::column::members;
 use crate::convert::{self, Conversions};
 use crate::datetime::Moments;
 
+/// Levels of lists and objects that become types; what is deeper stays JSON text.
+const NESTING_MAX: usize = 16;
+
 /// What a column may be, from what was seen of it. `merge` only ever widens.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Guess {
@@ -87,8 +90,15 @@ impl Guess {
         }
     }
 
-    /// Of a JSON value.
+    /// Of a JSON value; text where it is nested deeper than any table.
     pub fn of_json(json: &str, with: &Conversions) -> Self {
+        Self::of_json_at(json, with, NESTING_MAX)
+    }
+
+    fn of_json_at(json: &str, with: &Conversions, levels_left: usize) -> Self {
+        if levels_left == 0 {
+            return Self::Text;
+        }
         match json.as_bytes().first() {
             Some(b'n') => Self::Unknown,
             Some(b't' | b'f') => Self::Boolean,
@@ -101,7 +111,7 @@ impl Guess {
                 Ok(items) => Self::List(Box::new(
                     items
                         .iter()
-                        .map(|item| Self::of_json(item.get(), with))
+                        .map(|item| Self::of_json_at(item.get(), with, levels_left - 1))
                         .fold(Self::Unknown, Self::merge),
                 )),
                 Err(_) => Self::Text,
@@ -110,7 +120,9 @@ impl Guess {
                 Ok(members) if !members.is_empty() => Self::Struct(
                     members
                         .into_iter()
-                        .map(|(name, raw)| (name.into_owned(), Self::of_json(raw.get(), with)))
+                        .map(|(name, raw)| {
+                            (name.into_owned(), Self::of_json_at(raw.get(), with, levels_left - 1))
+                        })
                         .collect(),
                 ),
                 _ => Self::Unknown,
