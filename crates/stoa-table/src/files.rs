@@ -10,9 +10,8 @@ use bytes::Bytes;
 use futures::StreamExt;
 use iceberg::io::FileIO;
 use iceberg::spec::{
-    DataFile, FormatVersion, Manifest, ManifestContentType, ManifestFile, ManifestList,
-    ManifestListWriter, ManifestWriter, ManifestWriterBuilder, PartitionSpec, Schema, Snapshot,
-    TableMetadata,
+    DataFile, FormatVersion, Manifest, ManifestFile, ManifestList, ManifestListWriter,
+    ManifestWriter, ManifestWriterBuilder, PartitionSpec, Schema, Snapshot, TableMetadata,
 };
 use object_store::{ObjectStoreExt, PutMode};
 use stoa_error::{Error, ErrorKind, Result};
@@ -203,7 +202,6 @@ impl MetadataFiles {
         let output = memory.new_output(SCRATCH).map_err(failed)?;
         let file = output.writer().await.map_err(failed)?;
         let mut writer = ManifestListWriter::v2(file, snapshot_id, parent, sequence_number);
-        debug_assert!(manifests.iter().all(|m| m.content == ManifestContentType::Data));
         writer.add_manifests(manifests.into_iter()).map_err(failed)?;
         writer.close().await.map_err(failed)?;
         let bytes = scratch_bytes(&memory).await.map_err(failed)?;

@@ -32,7 +32,7 @@ pub struct CheckReport {
     pub data_files: usize,
     /// Rows in the current snapshot, by its manifests.
     pub rows: u64,
-    /// Bytes of the data files in the current snapshot.
+    /// Bytes of the files in the current snapshot.
     pub bytes: u64,
     /// What is wrong; empty for a sound table.
     pub problems: Vec<Problem>,
@@ -208,7 +208,8 @@ impl<'a> Check<'a> {
                     totals.rows += live.rows;
                     totals.bytes += live.bytes;
                 }
-                Some(_) => {}
+                // Delete files count in the size only.
+                Some(live) => totals.bytes += live.bytes,
                 None => complete = false,
             }
         }
