@@ -8,7 +8,6 @@
 use bytes::Bytes;
 use prost::Message;
 
-use crate::error::{Result, corrupt};
 use crate::proto;
 
 /// Murmur3 seed of ORC Java.
@@ -80,10 +79,10 @@ struct Filter {
 }
 
 impl BloomIndex {
-    /// Parses an inflated BLOOM_FILTER or BLOOM_FILTER_UTF8 stream.
-    pub(crate) fn parse(bytes: Bytes) -> Result<Self> {
-        let message = proto::BloomFilterIndex::decode(bytes)
-            .map_err(|e| corrupt(format!("bloom filters: {e}")))?;
+    /// Parses an inflated BLOOM_FILTER or BLOOM_FILTER_UTF8 stream. One that is damaged, or in
+    /// the layout of the first Hive releases that had them, is empty: it keeps everything.
+    pub(crate) fn parse(bytes: Bytes) -> Self {
+        let message = proto::BloomFilterIndex::decode(bytes).unwrap_or_default();
         let filters = message.bloom_filter.into_iter().map(|filter| Filter {
             functions: filter.num_hash_functions.unwrap_or(0),
             words: match filter.utf8bitset {
@@ -94,7 +93,7 @@ impl BloomIndex {
                 None => filter.bitset,
             },
         });
-        Ok(Self { filters: filters.collect() })
+        Self { filters: filters.collect() }
     }
 
     /// Whether a value with this hash may be in a row group; true if there is no filter for it.

@@ -19,6 +19,7 @@ pub(crate) mod position;
 pub(crate) mod primitive;
 pub(crate) mod rle_v1;
 pub(crate) mod rle_v2;
+pub(crate) mod row_filter;
 pub(crate) mod source;
 pub(crate) mod timestamp;
 pub(crate) mod timezone;

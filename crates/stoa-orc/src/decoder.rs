@@ -28,6 +28,7 @@ use bytes::Bytes;
 use crate::compression::CompressionKind;
 use crate::decode::context::Context;
 use crate::decode::plan::Plan;
+use crate::decode::row_filter::RowFilter;
 use crate::error::Result;
 use crate::options::{Projection, ReadOptions};
 use crate::prune::{Condition, Evidence, Level, Trust};
@@ -66,8 +67,10 @@ pub struct DecodeMetrics {
     pub row_groups_total: u64,
     /// Row groups left out by statistics or bloom filters.
     pub row_groups_pruned: u64,
-    /// Rows decoded.
+    /// Rows decoded and handed out.
     pub rows_decoded: u64,
+    /// Rows of row groups that were read, of which only predicate columns were decoded.
+    pub rows_skipped: u64,
     /// Bytes asked for.
     pub bytes_needed: u64,
     /// Ranges asked for.
@@ -102,6 +105,7 @@ pub struct Decoder {
     options: ReadOptions,
     plan: Arc<Plan>,
     condition: Option<Condition>,
+    filter: Option<Arc<RowFilter>>,
     cx: Context,
     segments: Segments,
     tasks: VecDeque<Task>,
@@ -137,6 +141,9 @@ impl Decoder {
         let condition = condition.map(|predicate| Condition::new(predicate, &file, wanted));
         let all = 0..file.stripes.len();
         let stripes = options.stripes.clone().unwrap_or(all);
+        // A cache wants whole row groups.
+        let filter = condition.as_ref().filter(|_| !options.align_to_row_groups);
+        let filter = filter.and_then(|condition| RowFilter::new(condition, &plan)).map(Arc::new);
         let mut metrics = DecodeMetrics::default();
         let mut tasks = VecDeque::new();
         for index in stripes.start..stripes.end.min(file.stripes.len()) {
@@ -156,6 +163,7 @@ impl Decoder {
         Ok(Self {
             plan,
             condition,
+            filter,
             cx,
             segments: Segments::default(),
             tasks,
@@ -200,7 +208,9 @@ impl Decoder {
         loop {
             if let Some(reader) = &mut self.current {
                 let index = reader.index();
-                if let Some(batch) = reader.next(&mut self.cx).map_err(|e| at_stripe(e, index))? {
+                let batch = reader.next(&mut self.cx).map_err(|e| at_stripe(e, index))?;
+                self.metrics.rows_skipped += reader.take_skipped();
+                if let Some(batch) = batch {
                     self.metrics.rows_decoded += batch.num_rows() as u64;
                     return Ok(Step::Batch(batch));
                 }
@@ -266,7 +276,14 @@ impl Decoder {
     /// Turns the needs into a step.
     fn ask(&mut self, mut needs: Vec<Range<u64>>) -> Result<Step> {
         needs.sort_unstable_by_key(|range| (range.start, range.end));
-        needs.dedup();
+        // Ranges that touch are one: runs share chunks, streams are neighbours.
+        needs.dedup_by(|next, last| {
+            let touches = next.start <= last.end;
+            if touches {
+                last.end = last.end.max(next.end);
+            }
+            touches
+        });
         if needs != self.asked {
             self.metrics.bytes_needed += needs.iter().map(|r| r.end - r.start).sum::<u64>();
             self.metrics.ranges_needed += needs.len() as u64;
@@ -283,7 +300,8 @@ impl Decoder {
         let Some(task) = self.tasks.pop_front() else { return Ok(()) };
         let index = task.index;
         self.remember(index, task.metadata.clone());
-        let reader = StripeReader::new(&self.file, &self.options, self.plan.clone(), task)
+        let filter = self.filter.clone();
+        let reader = StripeReader::new(&self.file, &self.options, self.plan.clone(), filter, task)
             .map_err(|e| at_stripe(e, index))?;
         self.current = Some(reader);
         Ok(())

@@ -3,6 +3,7 @@
 //! Children of a list or map have values only for parents that are there; children of a struct
 //! get the struct's mask.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, new_null_array};
@@ -13,6 +14,7 @@ use super::column::{Column, Opening};
 use super::context::Context;
 use super::int_rle::IntRle;
 use super::plan::{PlanChild, PlanNode};
+use super::row_filter::RowFilter;
 use super::validity::{Present, spread, valid_count};
 use crate::error::{Result, corrupt, exhausted};
 use crate::proto::StreamKind;
@@ -220,6 +222,36 @@ enum Child {
     Missing(DataType),
 }
 
+impl Child {
+    fn decode(
+        &mut self,
+        cx: &mut Context,
+        rows: usize,
+        parent: Option<&NullBuffer>,
+    ) -> Result<ArrayRef> {
+        match self {
+            Self::Read(column) => column.decode(cx, rows, parent),
+            Self::Missing(data_type) => {
+                cx.take::<u64>(rows)?;
+                Ok(new_null_array(data_type, rows))
+            }
+        }
+    }
+
+    fn skip(&mut self, cx: &mut Context, count: usize) -> Result<()> {
+        match self {
+            Self::Read(column) if count > 0 => column.skip(cx, count),
+            _ => Ok(()),
+        }
+    }
+
+    fn recycle(&mut self, cx: &mut Context) {
+        if let Self::Read(column) = self {
+            column.recycle(cx);
+        }
+    }
+}
+
 /// STRUCT, also the root.
 pub(crate) struct StructColumn {
     present: Present,
@@ -251,17 +283,49 @@ impl StructColumn {
         parent: Option<&NullBuffer>,
     ) -> Result<(Vec<ArrayRef>, Option<NullBuffer>)> {
         let nulls = self.present.decode(cx, rows, parent)?;
-        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.children.len());
-        for child in &mut self.children {
-            arrays.push(match child {
-                Child::Read(column) => column.decode(cx, rows, nulls.as_ref())?,
-                Child::Missing(data_type) => {
-                    cx.take::<u64>(rows)?;
-                    new_null_array(data_type, rows)
+        let children = self.children.iter_mut();
+        let arrays = children.map(|child| child.decode(cx, rows, nulls.as_ref()));
+        Ok((arrays.collect::<Result<_>>()?, nulls))
+    }
+
+    /// Decodes the next `rows` rows of a root from the first to the last one that `filter` keeps:
+    /// the columns it tests first, of the others only that span. `None` if it keeps no row.
+    pub(crate) fn decode_span(
+        &mut self,
+        cx: &mut Context,
+        rows: usize,
+        filter: &RowFilter,
+    ) -> Result<Option<(Vec<ArrayRef>, usize)>> {
+        let nulls = self.present.decode(cx, rows, None)?;
+        let mut arrays: Vec<Option<ArrayRef>> = vec![None; self.children.len()];
+        for index in filter.columns() {
+            if let (Some(child), Some(array)) =
+                (self.children.get_mut(index), arrays.get_mut(index))
+            {
+                *array = Some(child.decode(cx, rows, nulls.as_ref())?);
+            }
+        }
+        let span = filter.span(&arrays, rows);
+        let valid = |range: Range<usize>| {
+            let nulls = nulls.as_ref().map(|nulls| nulls.slice(range.start, range.len()));
+            (valid_count(range.len(), nulls.as_ref()), nulls)
+        };
+        let (before, _) = valid(0..span.start);
+        let (_, nulls_of_span) = valid(span.clone());
+        let (after, _) = valid(span.end..rows);
+        let mut decoded = Vec::with_capacity(arrays.len());
+        for (child, array) in self.children.iter_mut().zip(arrays) {
+            decoded.push(match array {
+                Some(array) => array.slice(span.start, span.len()),
+                None => {
+                    child.skip(cx, before)?;
+                    let array = child.decode(cx, span.len(), nulls_of_span.as_ref())?;
+                    child.skip(cx, after)?;
+                    array
                 }
             });
         }
-        Ok((arrays, nulls))
+        Ok((!span.is_empty()).then_some((decoded, span.len())))
     }
 }
 
@@ -283,20 +347,11 @@ impl Column for StructColumn {
 
     fn skip(&mut self, cx: &mut Context, count: usize) -> Result<()> {
         let valid = self.present.skip(cx, count)?;
-        for child in &mut self.children {
-            if let Child::Read(column) = child {
-                column.skip(cx, valid)?;
-            }
-        }
-        Ok(())
+        self.children.iter_mut().try_for_each(|child| child.skip(cx, valid))
     }
 
     fn recycle(&mut self, cx: &mut Context) {
         self.present.recycle(cx);
-        for child in &mut self.children {
-            if let Child::Read(column) = child {
-                column.recycle(cx);
-            }
-        }
+        self.children.iter_mut().for_each(|child| child.recycle(cx));
     }
 }

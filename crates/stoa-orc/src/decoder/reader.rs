@@ -12,6 +12,7 @@ use crate::decode::context::Context;
 use crate::decode::dictionary::Dictionary;
 use crate::decode::nested::StructColumn;
 use crate::decode::plan::Plan;
+use crate::decode::row_filter::RowFilter;
 use crate::decode::timezone::Zone;
 use crate::error::{Error, Result, corrupt};
 use crate::options::ReadOptions;
@@ -33,6 +34,8 @@ pub(super) struct StripeReader {
     current: Option<Run>,
     dictionaries: HashMap<u32, Arc<Dictionary>>,
     batch_rows: u64,
+    filter: Option<Arc<RowFilter>>,
+    skipped: u64,
     /// Rows after which a batch ends, counted from the start of the stripe; 0 = anywhere.
     align_rows: u64,
 }
@@ -54,6 +57,7 @@ impl StripeReader {
         file: &Arc<FileMetadata>,
         options: &ReadOptions,
         plan: Arc<Plan>,
+        filter: Option<Arc<RowFilter>>,
         task: Task,
     ) -> Result<Self> {
         let index = task.index;
@@ -73,6 +77,8 @@ impl StripeReader {
             current: None,
             dictionaries: HashMap::new(),
             batch_rows,
+            filter,
+            skipped: 0,
             align_rows,
         })
     }
@@ -90,23 +96,33 @@ impl StripeReader {
                 self.current = Some(self.open(run, cx)?);
             }
             let Some(run) = &mut self.current else { return Ok(None) };
-            if run.at < run.end {
-                break;
+            if run.at == run.end {
+                run.recycle(cx);
+                self.current = None;
+                continue;
             }
-            run.recycle(cx);
-            self.current = None;
+            let mut rows = self.batch_rows.min(run.end - run.at);
+            if self.align_rows > 0 {
+                rows = rows.min(self.align_rows - run.at % self.align_rows);
+            }
+            let first = run.at;
+            run.at += rows;
+            cx.start_budget();
+            let filter = self.filter.as_deref();
+            let batch = run.decode(cx, rows as usize, &self.plan, filter).map_err(|e| {
+                e.with_detail(format!("rows {first} to {} of the stripe", first + rows))
+            })?;
+            let kept = batch.as_ref().map_or(0, RecordBatch::num_rows);
+            self.skipped += rows - kept as u64;
+            if batch.is_some() {
+                return Ok(batch);
+            }
         }
-        let Some(run) = &mut self.current else { return Ok(None) };
-        let mut rows = self.batch_rows.min(run.end - run.at);
-        if self.align_rows > 0 {
-            rows = rows.min(self.align_rows - run.at % self.align_rows);
-        }
-        let first = run.at;
-        run.at += rows;
-        cx.start_budget();
-        run.decode(cx, rows as usize, &self.plan)
-            .map(Some)
-            .map_err(|e| e.with_detail(format!("rows {first} to {} of the stripe", first + rows)))
+    }
+
+    /// Rows left out since the last call.
+    pub(super) fn take_skipped(&mut self) -> u64 {
+        std::mem::take(&mut self.skipped)
     }
 
     fn open(&mut self, run: OpenRun, cx: &mut Context) -> Result<Run> {
@@ -137,14 +153,25 @@ impl StripeReader {
 }
 
 impl Run {
-    fn decode(&mut self, cx: &mut Context, rows: usize, plan: &Plan) -> Result<RecordBatch> {
-        let arrays = match &mut self.root {
-            Root::Struct(root) => root.decode_children(cx, rows, None)?.0,
-            Root::Column(column) => vec![column.decode(cx, rows, None)?],
+    /// The next rows; `None` if the filter keeps none of them.
+    fn decode(
+        &mut self,
+        cx: &mut Context,
+        rows: usize,
+        plan: &Plan,
+        filter: Option<&RowFilter>,
+    ) -> Result<Option<RecordBatch>> {
+        let (arrays, rows) = match (&mut self.root, filter) {
+            (Root::Struct(root), Some(filter)) => match root.decode_span(cx, rows, filter)? {
+                Some(decoded) => decoded,
+                None => return Ok(None),
+            },
+            (Root::Struct(root), None) => (root.decode_children(cx, rows, None)?.0, rows),
+            (Root::Column(column), _) => (vec![column.decode(cx, rows, None)?], rows),
         };
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(plan.schema.clone(), arrays, &options)
-            .map_err(|e| corrupt(e.to_string()))
+        let batch = RecordBatch::try_new_with_options(plan.schema.clone(), arrays, &options);
+        batch.map(Some).map_err(|e| corrupt(e.to_string()))
     }
 
     fn recycle(&mut self, cx: &mut Context) {

@@ -255,8 +255,7 @@ impl Task {
                 let index = RowIndex::parse(bytes).map_err(place)?;
                 metadata.row_indexes.insert(column, Arc::new(index));
             } else {
-                let index = BloomIndex::parse(bytes).map_err(place)?;
-                metadata.blooms.insert(column, Arc::new(index));
+                metadata.blooms.insert(column, Arc::new(BloomIndex::parse(bytes)));
             }
         }
         Ok(None)

@@ -62,13 +62,15 @@ pub(super) fn bounds_of(statistics: &ValueStatistics) -> Option<Bounds> {
         }
         ValueStatistics::Timestamp { min, max } => {
             // A second of play: rounding of times before 1970 differs between writers.
-            let nanos = |b: &Option<TimestampBound>, play: i128| {
-                b.map(|b| {
-                    let nanos = i128::from(b.millis) * 1_000_000 + i128::from(b.nanos);
-                    Bound::Timestamp(if nanos < NANOS_PER_SECOND { nanos + play } else { nanos })
-                })
+            let nanos = |b: &TimestampBound, play: i128| {
+                let nanos = i128::from(b.millis) * 1_000_000 + i128::from(b.nanos);
+                if nanos < NANOS_PER_SECOND { nanos + play } else { nanos }
             };
-            bounds(nanos(min, -NANOS_PER_SECOND), nanos(max, NANOS_PER_SECOND), false)
+            // Values may be cut to microseconds when they are read, or not: so is the lower bound.
+            let cut = |nanos: i128| nanos.div_euclid(NANOS_PER_MICRO) * NANOS_PER_MICRO;
+            let lower = min.map(|b| Bound::Timestamp(cut(nanos(&b, -NANOS_PER_SECOND))));
+            let upper = max.map(|b| Bound::Timestamp(nanos(&b, NANOS_PER_SECOND)));
+            bounds(lower, upper, false)
         }
         ValueStatistics::None
         | ValueStatistics::Boolean { .. }
@@ -94,12 +96,9 @@ pub(super) fn compare(bound: &Bound, value: &Literal) -> Option<Ordering> {
             Some((i128::from(*a) * NANOS_PER_DAY).cmp(&(i128::from(*b) * NANOS_PER_MICRO)))
         }
         (Bound::Timestamp(a), Literal::TimestampMicros(b)) => {
-            // Values are cut to microseconds when read: compare what is left.
-            Some(a.div_euclid(NANOS_PER_MICRO).cmp(&i128::from(*b)))
+            Some(a.cmp(&(i128::from(*b) * NANOS_PER_MICRO)))
         }
-        (Bound::Timestamp(a), Literal::Date(b)) => Some(
-            a.div_euclid(NANOS_PER_MICRO).cmp(&(i128::from(*b) * NANOS_PER_DAY / NANOS_PER_MICRO)),
-        ),
+        (Bound::Timestamp(a), Literal::Date(b)) => Some(a.cmp(&(i128::from(*b) * NANOS_PER_DAY))),
         _ => None,
     }
 }
