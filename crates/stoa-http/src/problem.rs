@@ -4,8 +4,8 @@
 //! {"error":{"code":"42P01","kind":"not_found","message":"no table \"t\"","detail":null,
 //!           "hint":"…","position":15,"retryable":false}}
 //! ```
-//! The status is the kind's; `code` is the SQLSTATE; `position` counts characters of the statement
-//! text from 1.
+//! The status is the kind's; `code` is the SQLSTATE; `position` counts characters of the request's
+//! statement text from 1.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -15,22 +15,31 @@ use stoa_error::{Error, ErrorKind};
 
 /// An [`Error`] on its way to an HTTP client.
 #[derive(Debug)]
-pub(crate) struct Problem(pub(crate) Error);
+pub(crate) struct Problem {
+    error: Error,
+    status: StatusCode,
+}
+
+impl Problem {
+    /// A status that says more than the kind's.
+    pub(crate) fn with_status(error: Error, status: StatusCode) -> Self {
+        Self { error, status }
+    }
+}
 
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
-        Self(error)
+        let status = StatusCode::from_u16(error.kind().http_status());
+        Self { error, status: status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR) }
     }
 }
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        log(&self.0);
-        let kind = self.0.kind();
-        let status = StatusCode::from_u16(kind.http_status())
-            .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let mut response = (status, Json(json!({ "error": to_json(&self.0) }))).into_response();
-        if matches!(kind, ErrorKind::Exhausted | ErrorKind::Unavailable) {
+        log(&self.error);
+        let body = Json(json!({ "error": to_json(&self.error) }));
+        let mut response = (self.status, body).into_response();
+        if matches!(self.error.kind(), ErrorKind::Exhausted | ErrorKind::Unavailable) {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
         response
@@ -50,7 +59,7 @@ pub(crate) fn to_json(error: &Error) -> Value {
     })
 }
 
-/// Somebody must look at damage and bugs; the rest is the client's.
+/// Damage and bugs are for somebody here to look at; the rest is the client's.
 pub(crate) fn log(error: &Error) {
     match error.kind() {
         ErrorKind::Corrupt | ErrorKind::Internal => {

@@ -1,7 +1,7 @@
 //! One JSON document.
 //!
 //! ```json
-//! {"columns":[{"name":"day","type":"Date32","nullable":false}],
+//! {"columns":[{"name":"day","type":"date","nullable":false}],
 //!  "rows":[["2026-01-01"],…],
 //!  "row_count":1,"truncated":false,"elapsed_ms":1.25,"bytes_read":4096,"query_id":7}
 //! ```
@@ -11,6 +11,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use serde_json::{Map, Value, json};
 use stoa_error::{Error, Result};
+use stoa_query::sql_type;
 
 use super::value::{append, make_encoder, options};
 use super::{Ending, ResultEncoder, Summary, cannot_encode};
@@ -77,7 +78,7 @@ fn columns(schema: &SchemaRef) -> Value {
     let column = |field: &arrow_schema::FieldRef| {
         json!({
             "name": field.name(),
-            "type": field.data_type().to_string(),
+            "type": sql_type(field.data_type()),
             "nullable": field.is_nullable(),
         })
     };

@@ -40,16 +40,6 @@ impl Format {
         }
     }
 
-    /// The usual ending of a file in this format.
-    pub(crate) fn file_extension(self) -> &'static str {
-        match self {
-            Self::Json => "json",
-            Self::Ndjson => "ndjson",
-            Self::Csv => "csv",
-            Self::Arrow => "arrows",
-        }
-    }
-
     fn named(name: &str) -> Result<Self> {
         match name.to_ascii_lowercase().as_str() {
             "json" => Ok(Self::Json),

@@ -64,7 +64,7 @@ fn json_keeps_every_digit_and_tells_null_from_nan() {
     assert_eq!(document["rows"], json!([first, second, first, second]));
     assert_eq!(document["row_count"], 4);
     assert_eq!(document["query_id"], 7);
-    assert_eq!(document["columns"][0], json!({"name": "big", "type": "Int64", "nullable": true}));
+    assert_eq!(document["columns"][0], json!({"name": "big", "type": "bigint", "nullable": true}));
 }
 
 #[test]

@@ -1,0 +1,128 @@
+//! What all requests share.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use stoa_env::clock;
+use stoa_error::{Error, Result};
+use stoa_query::Engine;
+use tokio::sync::{mpsc, watch};
+
+use crate::guard::Guard;
+use crate::sampler::Sampler;
+use crate::server::{HttpOptions, Readiness};
+
+/// State of one server.
+pub(crate) struct App {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) guard: Guard,
+    pub(crate) sampler: Arc<Sampler>,
+    pub(crate) flights: Flights,
+    pub(crate) requests: Requests,
+    pub(crate) started_unix_ms: i64,
+    pub(crate) started: Instant,
+    readiness: Readiness,
+}
+
+impl App {
+    pub(crate) fn new(engine: Arc<Engine>, guard: Guard, options: &HttpOptions) -> Self {
+        Self {
+            sampler: Arc::new(Sampler::new(engine.queries().clone())),
+            engine,
+            guard,
+            flights: Flights::new(),
+            requests: Requests::default(),
+            started_unix_ms: clock::unix_ms(),
+            started: clock::monotonic(),
+            readiness: options.readiness.clone(),
+        }
+    }
+
+    /// Whether statements are taken.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.readiness.is_ready() && !self.flights.is_closed() && !self.engine.is_closing()
+    }
+}
+
+/// The SQL requests under way, so that a shutdown can wait for them.
+pub(crate) struct Flights {
+    /// Each flight holds a clone; gone once closed.
+    tower: Mutex<Option<mpsc::Sender<()>>>,
+    landed: Mutex<Option<mpsc::Receiver<()>>>,
+    closed: watch::Sender<bool>,
+}
+
+/// One SQL request under way, until dropped.
+#[derive(Debug)]
+pub(crate) struct Flight {
+    _held: mpsc::Sender<()>,
+}
+
+impl Flights {
+    fn new() -> Self {
+        let (tower, landed) = mpsc::channel(1);
+        Self {
+            tower: Mutex::new(Some(tower)),
+            landed: Mutex::new(Some(landed)),
+            closed: watch::Sender::new(false),
+        }
+    }
+
+    /// # Errors
+    /// Unavailable (57P01): the server is shutting down.
+    pub(crate) fn start(&self) -> Result<Flight> {
+        let held = self.tower.lock().clone();
+        held.map(|held| Flight { _held: held })
+            .ok_or_else(|| Error::unavailable("the server is shutting down").with_sqlstate("57P01"))
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        *self.closed.borrow()
+    }
+
+    /// Completes once [`Flights::close`] was called.
+    pub(crate) async fn closed(&self) {
+        // An error would mean that the sender is gone, but it is in `self`.
+        let _ = self.closed.subscribe().wait_for(|closed| *closed).await;
+    }
+
+    /// Lets no more flights start, and waits until the last one is down.
+    pub(crate) async fn close(&self) {
+        drop(self.tower.lock().take());
+        self.closed.send_replace(true);
+        let landed = self.landed.lock().take();
+        if let Some(mut landed) = landed {
+            // Nothing is ever sent: this ends when the last sender is dropped.
+            landed.recv().await;
+        }
+    }
+}
+
+/// Counts of requests by route and status.
+#[derive(Default)]
+pub(crate) struct Requests {
+    counts: Mutex<BTreeMap<(&'static str, u16), u64>>,
+    running: AtomicUsize,
+}
+
+impl Requests {
+    pub(crate) fn begin(&self) {
+        self.running.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn end(&self, route: &'static str, status: u16) {
+        self.running.fetch_sub(1, Ordering::Relaxed);
+        *self.counts.lock().entry((route, status)).or_default() += 1;
+    }
+
+    pub(crate) fn running(&self) -> usize {
+        self.running.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn counts(&self) -> BTreeMap<(&'static str, u16), u64> {
+        self.counts.lock().clone()
+    }
+}

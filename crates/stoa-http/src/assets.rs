@@ -1,0 +1,147 @@
+//! The console's files, part of the binary.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::LazyLock;
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use stoa_error::Error;
+
+use crate::problem::Problem;
+
+/// Only what came from this server runs, and nothing may put the console in a frame.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+struct Asset {
+    path: &'static str,
+    content: &'static [u8],
+    etag: String,
+}
+
+macro_rules! assets {
+    ($($path:literal),* $(,)?) => {
+        vec![$(Asset::new($path, include_bytes!(concat!("../../../console", $path)))),*]
+    };
+}
+
+static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
+    assets![
+        "/index.html",
+        "/favicon.svg",
+        "/css/base.css",
+        "/css/layout.css",
+        "/css/parts.css",
+        "/css/results.css",
+        "/js/api.js",
+        "/js/charts.js",
+        "/js/details.js",
+        "/js/dom.js",
+        "/js/download.js",
+        "/js/editor.js",
+        "/js/format.js",
+        "/js/grid.js",
+        "/js/highlight.js",
+        "/js/history-dialog.js",
+        "/js/history.js",
+        "/js/live.js",
+        "/js/main.js",
+        "/js/plan.js",
+        "/js/results.js",
+        "/js/storage.js",
+        "/js/tables.js",
+        "/js/tabs.js",
+        "/js/theme-boot.js",
+        "/js/top.js",
+    ]
+});
+
+impl Asset {
+    fn new(path: &'static str, content: &'static [u8]) -> Self {
+        let mut hasher = DefaultHasher::new();
+        content.hash(&mut hasher);
+        Self { path, content, etag: format!("\"{:016x}\"", hasher.finish()) }
+    }
+
+    fn content_type(&self) -> &'static str {
+        match self.path.rsplit('.').next() {
+            Some("html") => "text/html; charset=utf-8",
+            Some("css") => "text/css; charset=utf-8",
+            Some("js") => "text/javascript; charset=utf-8",
+            Some("svg") => "image/svg+xml",
+            _ => "application/octet-stream",
+        }
+    }
+}
+
+/// Answers with a file of the console, or says that there is nothing.
+pub(crate) async fn file(method: Method, uri: Uri, headers: HeaderMap) -> Response {
+    let path = if uri.path() == "/" { "/index.html" } else { uri.path() };
+    let found = ASSETS.iter().find(|asset| asset.path == path);
+    match found {
+        Some(asset) if method == Method::GET || method == Method::HEAD => send(asset, &headers),
+        Some(_) => Problem::with_status(
+            Error::invalid(format!("{method} is not possible on {path}")),
+            StatusCode::METHOD_NOT_ALLOWED,
+        )
+        .into_response(),
+        None => Problem::from(
+            Error::not_found(format!("there is nothing at {path}"))
+                .with_hint("the console is at /, the API below /v1"),
+        )
+        .into_response(),
+    }
+}
+
+fn send(asset: &'static Asset, headers: &HeaderMap) -> Response {
+    let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+    let known = known.is_some_and(|tags| tags.split(',').any(|tag| tag.trim() == asset.etag));
+    let mut response = match known {
+        true => StatusCode::NOT_MODIFIED.into_response(),
+        false => asset.content.into_response(),
+    };
+    let headers = response.headers_mut();
+    let mut set = |name: HeaderName, value: &'static str| {
+        headers.insert(name, HeaderValue::from_static(value));
+    };
+    set(header::CONTENT_TYPE, asset.content_type());
+    set(header::ETAG, &asset.etag);
+    // Kept by the browser, but asked for again each time: a new server has a new console.
+    set(header::CACHE_CONTROL, "no-cache");
+    set(header::CONTENT_SECURITY_POLICY, POLICY);
+    set(HeaderName::from_static("cross-origin-opener-policy"), "same-origin");
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_console_is_in_the_binary() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../console");
+        let mut there = BTreeSet::from(["/index.html".to_owned(), "/favicon.svg".to_owned()]);
+        for folder in ["css", "js"] {
+            for entry in std::fs::read_dir(root.join(folder)).unwrap() {
+                there.insert(format!("/{folder}/{}", entry.unwrap().file_name().to_string_lossy()));
+            }
+        }
+        let here: BTreeSet<String> = ASSETS.iter().map(|asset| asset.path.to_owned()).collect();
+        assert_eq!(here, there);
+    }
+
+    #[test]
+    fn scripts_import_only_files_that_are_here() {
+        for asset in ASSETS.iter().filter(|asset| asset.path.ends_with(".js")) {
+            let text = std::str::from_utf8(asset.content).unwrap();
+            for part in text.split("from \"./").skip(1) {
+                let name = part.split('"').next().unwrap();
+                let path = format!("/js/{name}");
+                assert!(ASSETS.iter().any(|other| other.path == path), "{}: {path}", asset.path);
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! `GET /metrics`: the numbers of console and `/v1/status` in Prometheus' text format.
+//!
+//! Every metric is declared in this file and nowhere else.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use stoa_query::LatencyHistogram;
+
+use crate::app::App;
+use crate::process;
+
+pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
+    let content_type = "text/plain; version=0.0.4; charset=utf-8";
+    ([(header::CONTENT_TYPE, content_type)], text(&app)).into_response()
+}
+
+fn text(app: &App) -> String {
+    let mut out = Exposition::default();
+    let version = env!("CARGO_PKG_VERSION");
+    out.family("stoa_build_info", "gauge", "Always 1; the version is a label.");
+    out.value("stoa_build_info", &format!("version=\"{version}\""), 1.0);
+    out.gauge("stoa_process_ready", "Whether statements are taken.", f64::from(app.is_ready()));
+    let uptime = app.started.elapsed().as_secs_f64();
+    out.gauge("stoa_process_uptime_seconds", "Time since start.", uptime);
+    if let Some(bytes) = process::resident_bytes() {
+        out.gauge("stoa_process_resident_memory_bytes", "Resident memory.", bytes as f64);
+    }
+    if let Some(seconds) = process::cpu_seconds() {
+        out.counter("stoa_process_cpu_seconds_total", "CPU time used.", seconds);
+    }
+    queries(app, &mut out);
+    requests(app, &mut out);
+    out.0
+}
+
+fn queries(app: &App, out: &mut Exposition) {
+    let registry = app.engine.queries();
+    let totals = registry.totals();
+    let running = registry.running_count() as f64;
+    out.gauge("stoa_query_running_queries", "Queries that run now.", running);
+    out.counter("stoa_query_started_queries_total", "Queries started.", totals.started as f64);
+    out.family("stoa_query_ended_queries_total", "counter", "Queries ended, by how they ended.");
+    let ends = [
+        ("finished", totals.finished),
+        ("failed", totals.failed),
+        ("cancelled", totals.cancelled),
+    ];
+    for (state, count) in ends {
+        let label = format!("state=\"{state}\"");
+        out.value("stoa_query_ended_queries_total", &label, count as f64);
+    }
+    out.counter("stoa_query_rows_total", "Rows returned or written.", totals.rows as f64);
+    let read = totals.bytes_read as f64;
+    out.counter("stoa_query_read_bytes_total", "Bytes that scans read from storage.", read);
+    let requests = totals.requests as f64;
+    out.counter("stoa_query_read_requests_total", "Requests of scans to storage.", requests);
+    let reserved = app.engine.memory_used_bytes() as f64;
+    out.gauge("stoa_query_memory_reserved_bytes", "Memory that queries hold.", reserved);
+    let limit = app.engine.options().memory_limit_bytes as f64;
+    out.gauge("stoa_query_memory_limit_bytes", "Memory that queries may hold.", limit);
+    latencies(&registry.latency().snapshot(), out);
+}
+
+/// The registry's buckets grow by a quarter of a power of two; here by a whole one.
+fn latencies(counts: &[u64], out: &mut Exposition) {
+    const NAME: &str = "stoa_query_duration_seconds";
+    const BUCKETS_PER_LIMIT: usize = 4;
+    out.family(NAME, "histogram", "Time of finished queries; the sum is estimated from buckets.");
+    let mut seen = 0;
+    let mut sum = 0.0;
+    for (index, count) in counts.iter().enumerate() {
+        seen += count;
+        // The middle of the bucket, as ratios go.
+        let upper_s = LatencyHistogram::bucket_upper_us(index) / 1e6;
+        sum += *count as f64 * upper_s / 2_f64.powf(0.5 / BUCKETS_PER_LIMIT as f64);
+        let is_limit = index % BUCKETS_PER_LIMIT == BUCKETS_PER_LIMIT - 1;
+        if is_limit && (6..30).contains(&(index / BUCKETS_PER_LIMIT)) {
+            out.value(&format!("{NAME}_bucket"), &format!("le=\"{upper_s}\""), seen as f64);
+        }
+    }
+    out.value(&format!("{NAME}_bucket"), "le=\"+Inf\"", seen as f64);
+    out.value(&format!("{NAME}_sum"), "", sum);
+    out.value(&format!("{NAME}_count"), "", seen as f64);
+}
+
+fn requests(app: &App, out: &mut Exposition) {
+    let running = app.requests.running() as f64;
+    out.gauge("stoa_http_running_requests", "HTTP requests under way.", running);
+    out.family("stoa_http_requests_total", "counter", "HTTP requests, by route and status.");
+    for ((route, status), count) in app.requests.counts() {
+        let labels = format!("route=\"{route}\",status=\"{status}\"");
+        out.value("stoa_http_requests_total", &labels, count as f64);
+    }
+}
+
+#[derive(Default)]
+struct Exposition(String);
+
+impl Exposition {
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    }
+
+    fn value(&mut self, name: &str, labels: &str, value: f64) {
+        let _ = match labels {
+            "" => writeln!(self.0, "{name} {value}"),
+            _ => writeln!(self.0, "{name}{{{labels}}} {value}"),
+        };
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, value: f64) {
+        self.family(name, "gauge", help);
+        self.value(name, "", value);
+    }
+
+    fn counter(&mut self, name: &str, help: &str, value: f64) {
+        self.family(name, "counter", help);
+        self.value(name, "", value);
+    }
+}

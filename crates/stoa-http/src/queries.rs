@@ -1,0 +1,72 @@
+//! `GET /v1/queries` and `DELETE /v1/queries/{id}`: what runs, what ran, and stopping it.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
+use axum::http::StatusCode;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use stoa_error::Error;
+use stoa_query::QueryInfo;
+
+use crate::app::App;
+use crate::parameters::{checked, checked_path};
+use crate::problem::Problem;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListParameters {
+    /// Most ended queries to list.
+    #[serde(default = "recent_default")]
+    recent: usize,
+}
+
+fn recent_default() -> usize {
+    100
+}
+
+/// Running queries oldest first, ended ones newest first.
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    parameters: Result<Query<ListParameters>, QueryRejection>,
+) -> Result<Json<Value>, Problem> {
+    let most = checked(parameters)?.recent;
+    let registry = app.engine.queries();
+    let running: Vec<Value> = registry.running().iter().map(to_json).collect();
+    let recent: Vec<Value> = registry.recent().iter().take(most).map(to_json).collect();
+    Ok(Json(json!({ "running": running, "recent": recent })))
+}
+
+/// Asks a query to stop; 204 says that it was asked.
+pub(crate) async fn cancel(
+    State(app): State<Arc<App>>,
+    id: Result<Path<u64>, PathRejection>,
+) -> Result<StatusCode, Problem> {
+    let id = checked_path(id)?;
+    if app.engine.queries().cancel(id) {
+        return Ok(StatusCode::NO_CONTENT);
+    }
+    Err(Error::not_found(format!("no query {id} runs"))
+        .with_hint("GET /v1/queries lists the queries that run")
+        .into())
+}
+
+fn to_json(query: &QueryInfo) -> Value {
+    let error = query.error.as_ref().map(|message| {
+        json!({ "code": query.sqlstate.unwrap_or("XX000"), "message": message })
+    });
+    json!({
+        "id": query.id,
+        "sql": query.sql,
+        "user": query.user,
+        "protocol": query.protocol,
+        "state": query.state.name(),
+        "started_unix_ms": query.started_unix_ms,
+        "elapsed_ms": query.elapsed_us as f64 / 1000.0,
+        "rows": query.rows,
+        "bytes_read": query.bytes_read,
+        "error": error,
+    })
+}

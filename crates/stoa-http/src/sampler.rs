@@ -1,0 +1,150 @@
+//! One sample a second of how many queries end and how long they take, for live charts.
+//!
+//! In: the registry's counters. Out: [`Sample`]s of the last [`SAMPLES_MAX`] seconds. Percentiles
+//! of a sample cover the [`WINDOW`] seconds before it, so that few queries still make a line.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use serde::Serialize;
+use stoa_env::clock;
+use stoa_query::{LatencyHistogram, QueryRegistry, Totals};
+use tokio::time::{MissedTickBehavior, interval};
+
+/// Samples that are kept.
+pub(crate) const SAMPLES_MAX: usize = 600;
+/// Seconds that the percentiles of one sample cover.
+pub(crate) const WINDOW: usize = 10;
+/// Seconds that the latest rate and percentiles cover.
+pub(crate) const RECENT: usize = 60;
+
+/// One second.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Sample {
+    /// End of the second, milliseconds since 1970-01-01 UTC.
+    pub(crate) unix_ms: i64,
+    /// Queries that ended well.
+    pub(crate) per_second: f64,
+    /// Queries that failed.
+    pub(crate) failed: u64,
+    /// Queries that ran at the end of the second.
+    pub(crate) running: usize,
+    /// Latencies over the window, milliseconds.
+    pub(crate) p50_ms: Option<f64>,
+    pub(crate) p95_ms: Option<f64>,
+    pub(crate) p99_ms: Option<f64>,
+}
+
+/// Latencies in milliseconds that 50, 95 and 99 % of queries did not exceed.
+pub(crate) type Percentiles = [Option<f64>; 3];
+
+pub(crate) struct Sampler {
+    registry: QueryRegistry,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    samples: VecDeque<Sample>,
+    /// Counters as they were at the last [`RECENT`] + 1 ticks, oldest first.
+    marks: VecDeque<Mark>,
+}
+
+struct Mark {
+    at: Instant,
+    totals: Totals,
+    latencies: Vec<u64>,
+}
+
+impl Sampler {
+    pub(crate) fn new(registry: QueryRegistry) -> Self {
+        let first = Mark::now(&registry);
+        let inner = Inner { samples: VecDeque::new(), marks: VecDeque::from([first]) };
+        Self { registry, inner: Mutex::new(inner) }
+    }
+
+    /// Samples each second until the task is ended.
+    pub(crate) async fn run(self: Arc<Self>) {
+        let mut ticks = interval(Duration::from_secs(1));
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        ticks.tick().await;
+        loop {
+            ticks.tick().await;
+            self.sample();
+        }
+    }
+
+    fn sample(&self) {
+        let mark = Mark::now(&self.registry);
+        let mut inner = self.inner.lock();
+        let Some(before) = inner.marks.back() else { return };
+        let seconds = mark.at.duration_since(before.at).as_secs_f64().max(1e-3);
+        let finished = mark.totals.finished.saturating_sub(before.totals.finished);
+        let failed = mark.totals.failed.saturating_sub(before.totals.failed);
+        let window = inner.marks.len().saturating_sub(WINDOW);
+        let [p50_ms, p95_ms, p99_ms] =
+            inner.marks.get(window).map_or([None; 3], |from| percentiles(from, &mark));
+        let sample = Sample {
+            unix_ms: clock::unix_ms(),
+            per_second: finished as f64 / seconds,
+            failed,
+            running: self.registry.running_count(),
+            p50_ms,
+            p95_ms,
+            p99_ms,
+        };
+        push_bounded(&mut inner.samples, sample, SAMPLES_MAX);
+        push_bounded(&mut inner.marks, mark, RECENT + 1);
+    }
+
+    /// Samples taken after `since_unix_ms`, oldest first.
+    pub(crate) fn samples_since(&self, since_unix_ms: i64) -> Vec<Sample> {
+        let inner = self.inner.lock();
+        inner.samples.iter().filter(|sample| sample.unix_ms > since_unix_ms).cloned().collect()
+    }
+
+    /// Queries per second over the last [`WINDOW`] seconds.
+    pub(crate) fn rate(&self) -> f64 {
+        let inner = self.inner.lock();
+        let from = inner.marks.get(inner.marks.len().saturating_sub(WINDOW + 1));
+        let Some((from, to)) = from.zip(inner.marks.back()) else { return 0.0 };
+        let seconds = to.at.duration_since(from.at).as_secs_f64();
+        let finished = to.totals.finished.saturating_sub(from.totals.finished);
+        if seconds > 0.0 { finished as f64 / seconds } else { 0.0 }
+    }
+
+    /// Percentiles over the last [`RECENT`] seconds, including what ended since the last tick.
+    pub(crate) fn recent_percentiles(&self) -> Percentiles {
+        let now = Mark::now(&self.registry);
+        self.inner.lock().marks.front().map_or([None; 3], |from| percentiles(from, &now))
+    }
+}
+
+impl Mark {
+    fn now(registry: &QueryRegistry) -> Self {
+        Self {
+            at: clock::monotonic(),
+            totals: registry.totals(),
+            latencies: registry.latency().snapshot(),
+        }
+    }
+}
+
+fn percentiles(from: &Mark, to: &Mark) -> Percentiles {
+    let counts: Vec<u64> = to
+        .latencies
+        .iter()
+        .zip(&from.latencies)
+        .map(|(after, before)| after.saturating_sub(*before))
+        .collect();
+    [0.50, 0.95, 0.99]
+        .map(|share| LatencyHistogram::percentile_us(&counts, share).map(|us| us / 1000.0))
+}
+
+fn push_bounded<T>(queue: &mut VecDeque<T>, item: T, max: usize) {
+    if queue.len() == max {
+        queue.pop_front();
+    }
+    queue.push_back(item);
+}

@@ -1,0 +1,223 @@
+//! Serving: routes, the rules every request passes, and an ordered end.
+//!
+//! At shutdown `/ready` turns 503 and new SQL is refused at once; requests under way run to their
+//! end (the engine cancels them when its own time is up); then connections are closed.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{delete, get, post};
+use axum::serve::ListenerExt;
+use stoa_error::{Error, Result};
+use stoa_query::Engine;
+use tokio::net::TcpListener;
+
+use crate::app::App;
+use crate::guard::Guard;
+use crate::problem::Problem;
+use crate::{assets, probes, prometheus, queries, sql, status, tables};
+
+/// How a server behaves.
+#[derive(Clone, Debug)]
+pub struct HttpOptions {
+    /// Longest body of a request, bytes.
+    pub body_bytes_max: usize,
+    /// Names under which the server is reached besides those of loopback, without port. Matters
+    /// only while it listens on loopback.
+    pub allowed_hosts: Vec<String>,
+    /// Says when `/ready` may say so.
+    pub readiness: Readiness,
+    /// How long a shutdown waits for requests under way before it closes their connections, ms.
+    pub drain_ms_max: u64,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        Self {
+            body_bytes_max: 16 << 20,
+            allowed_hosts: Vec::new(),
+            readiness: Readiness::default(),
+            drain_ms_max: 60_000,
+        }
+    }
+}
+
+/// A switch for `/ready`, for servers that listen before everything else is up. On by default.
+#[derive(Clone, Debug)]
+pub struct Readiness(Arc<AtomicBool>);
+
+impl Default for Readiness {
+    fn default() -> Self {
+        Self(Arc::new(AtomicBool::new(true)))
+    }
+}
+
+impl Readiness {
+    /// A switch that is off until [`Readiness::set`].
+    pub fn not_yet() -> Self {
+        let readiness = Self::default();
+        readiness.set(false);
+        readiness
+    }
+
+    /// Turns it on or off.
+    pub fn set(&self, ready: bool) {
+        self.0.store(ready, Ordering::Release);
+    }
+
+    pub(crate) fn is_ready(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// Answers requests on `listener` until `shutdown` completes, with default options.
+///
+/// # Errors
+/// Unavailable: the listener is not usable.
+pub async fn serve(
+    listener: TcpListener,
+    engine: Arc<Engine>,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> Result<()> {
+    serve_with(listener, engine, HttpOptions::default(), shutdown).await
+}
+
+/// Answers requests on `listener` until `shutdown` completes; then waits for what is under way, at
+/// most [`HttpOptions::drain_ms_max`].
+///
+/// # Errors
+/// Unavailable: the listener is not usable.
+pub async fn serve_with(
+    listener: TcpListener,
+    engine: Arc<Engine>,
+    options: HttpOptions,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> Result<()> {
+    let unusable = |error| Error::unavailable("cannot serve HTTP").with_source(error);
+    let address = listener.local_addr().map_err(unusable)?;
+    let guard = Guard::new(address.ip(), &options.allowed_hosts);
+    let app = Arc::new(App::new(engine, guard, &options));
+    let sampling = stoa_env::task::spawn(Arc::clone(&app.sampler).run());
+    let listener = listener.tap_io(|stream| {
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "cannot set TCP_NODELAY");
+        }
+    });
+    let (closing, mut closed) = tokio::sync::watch::channel(false);
+    let drain = {
+        let app = Arc::clone(&app);
+        async move {
+            shutdown.await;
+            app.flights.close().await;
+        }
+    };
+    let drain_ms_max = Duration::from_millis(options.drain_ms_max);
+    let server = axum::serve(listener, router(Arc::clone(&app), options.body_bytes_max))
+        .with_graceful_shutdown(async move {
+            drain.await;
+            closing.send_replace(true);
+        });
+    let result = tokio::select! {
+        result = server.into_future() => result.map_err(unusable),
+        () = overdue(&app, &mut closed, drain_ms_max) => Ok(()),
+    };
+    sampling.abort();
+    result
+}
+
+/// Completes when connections should have ended by themselves but did not.
+async fn overdue(app: &App, closed: &mut tokio::sync::watch::Receiver<bool>, limit: Duration) {
+    app.flights.closed().await;
+    // Requests under way may take `limit`; what is left after them has a second to say goodbye.
+    let _ = tokio::time::timeout(limit, closed.wait_for(|closed| *closed)).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    tracing::warn!("connections closed that did not end by themselves");
+}
+
+fn router(app: Arc<App>, body_bytes_max: usize) -> Router {
+    Router::new()
+        .route("/v1/sql", post(sql::run))
+        .route("/v1/tables", get(tables::list))
+        .route("/v1/tables/{namespace}/{table}", get(tables::describe))
+        .route("/v1/queries", get(queries::list))
+        .route("/v1/queries/{id}", delete(queries::cancel))
+        .route("/v1/status", get(status::status))
+        .route("/health", get(probes::health))
+        .route("/ready", get(probes::ready))
+        .route("/metrics", get(prometheus::metrics))
+        .fallback(assets::file)
+        .method_not_allowed_fallback(method_not_allowed)
+        .layer(DefaultBodyLimit::max(body_bytes_max))
+        .layer(from_fn_with_state(Arc::clone(&app), rules))
+        .with_state(app)
+}
+
+/// What holds for every request: who may ask, which headers protect the answer, and counting.
+async fn rules(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let route = route_name(request.uri().path());
+    let counted = Counted::new(Arc::clone(&app), route);
+    let allowed = app.guard.check(request.method(), request.uri(), request.headers());
+    let mut response = match allowed {
+        Ok(()) => next.run(request).await,
+        Err(error) => Problem::from(error).into_response(),
+    };
+    for (name, value) in PROTECTION {
+        response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    counted.end(response.status());
+    response
+}
+
+const PROTECTION: [(HeaderName, &str); 4] = [
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::CACHE_CONTROL, "no-store"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+];
+
+/// Counts a request, also if its client goes away before the answer.
+struct Counted {
+    app: Arc<App>,
+    route: &'static str,
+    status: u16,
+}
+
+impl Counted {
+    fn new(app: Arc<App>, route: &'static str) -> Self {
+        app.requests.begin();
+        Self { app, route, status: 499 }
+    }
+
+    fn end(mut self, status: StatusCode) {
+        self.status = status.as_u16();
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.app.requests.end(self.route, self.status);
+    }
+}
+
+fn route_name(path: &str) -> &'static str {
+    const ROUTES: [&str; 7] =
+        ["/v1/sql", "/v1/tables", "/v1/queries", "/v1/status", "/health", "/ready", "/metrics"];
+    ROUTES.into_iter().find(|route| path.starts_with(route)).unwrap_or("/")
+}
+
+async fn method_not_allowed(method: Method, request: Request) -> Problem {
+    let path = request.uri().path();
+    Problem::with_status(
+        Error::invalid(format!("{method} is not possible on {path}"))
+            .with_hint("docs/openapi.yaml lists the requests that are"),
+        StatusCode::METHOD_NOT_ALLOWED,
+    )
+}
+

@@ -1,0 +1,128 @@
+//! `GET /v1/tables` and `GET /v1/tables/{namespace}/{table}`: what there is.
+
+use std::sync::Arc;
+
+use arrow_schema::Field;
+use axum::Json;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, State};
+use futures::{StreamExt, stream};
+use serde_json::{Map, Value, json};
+use stoa_error::Result;
+use stoa_query::sql_type;
+use stoa_table::{FIELD_ID_KEY, SnapshotInfo, Table, TableIdent};
+
+use crate::app::App;
+use crate::parameters::checked_path;
+use crate::problem::{self, Problem};
+
+/// Tables whose metadata is read at the same time.
+const READS_AT_ONCE: usize = 8;
+/// Snapshots in a table's description, newest first.
+const SNAPSHOTS_MAX: usize = 100;
+
+/// All namespaces with their tables. A table that cannot be read is listed with its `error`.
+pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Json<Value>, Problem> {
+    let mut namespaces = Vec::new();
+    for name in app.engine.warehouse().namespaces().await? {
+        let idents = app.engine.warehouse().tables(&name).await?;
+        let tables: Vec<Value> = stream::iter(idents)
+            .map(|ident| entry(&app, ident))
+            .buffered(READS_AT_ONCE)
+            .collect()
+            .await;
+        namespaces.push(json!({ "name": name, "tables": tables }));
+    }
+    Ok(Json(json!({ "namespaces": namespaces })))
+}
+
+async fn entry(app: &App, ident: TableIdent) -> Value {
+    match app.engine.warehouse().table(&ident).await {
+        Ok(table) => Value::Object(summary(&table)),
+        Err(error) => json!({
+            "name": ident.name, "comment": null, "rows": null, "bytes": null, "files": null,
+            "partitioned_by": [], "sorted_by": [], "committed_unix_ms": null,
+            "error": problem::to_json(&error),
+        }),
+    }
+}
+
+/// One table in full.
+pub(crate) async fn describe(
+    State(app): State<Arc<App>>,
+    path: Result<Path<(String, String)>, PathRejection>,
+) -> Result<Json<Value>, Problem> {
+    let (namespace, name) = checked_path(path)?;
+    let table = app.engine.warehouse().table(&TableIdent::new(namespace, name)).await?;
+    let current = table.current_snapshot().map(|snapshot| snapshot.id);
+    let schema = table.schema();
+    let columns: Vec<Value> = schema.fields().iter().map(|field| column(field)).collect();
+    let snapshots: Vec<Value> = table
+        .snapshots()
+        .iter()
+        .rev()
+        .take(SNAPSHOTS_MAX)
+        .map(|info| snapshot(info, current))
+        .collect();
+    let mut members = summary(&table);
+    members.insert("namespace".into(), table.ident().namespace.as_str().into());
+    members.insert("location".into(), table.location().into());
+    members.insert("metadata_location".into(), table.metadata_location().into());
+    members.insert("columns".into(), columns.into());
+    members.insert("properties".into(), json!(table.properties()));
+    members.insert("snapshots".into(), snapshots.into());
+    Ok(Json(Value::Object(members)))
+}
+
+/// What the list says about a table. Sums come from the snapshot's summary, so no file is read;
+/// they are `null` where its writer left them out.
+fn summary(table: &Table) -> Map<String, Value> {
+    let current = table.current_snapshot();
+    let total = |key: &str| match &current {
+        None => Some(0),
+        Some(snapshot) => snapshot.summary.get(key).and_then(|text| text.parse::<u64>().ok()),
+    };
+    let texts = |terms: Vec<String>| Value::from(terms);
+    let mut members = Map::new();
+    members.insert("name".into(), table.ident().name.as_str().into());
+    members.insert("comment".into(), json!(table.comment()));
+    members.insert("rows".into(), json!(total("total-records")));
+    members.insert("bytes".into(), json!(total("total-files-size")));
+    members.insert("files".into(), json!(total("total-data-files")));
+    members.insert(
+        "partitioned_by".into(),
+        texts(table.partition_terms().iter().map(ToString::to_string).collect()),
+    );
+    members.insert(
+        "sorted_by".into(),
+        texts(table.sort_terms().iter().map(ToString::to_string).collect()),
+    );
+    members.insert("committed_unix_ms".into(), json!(current.map(|snapshot| snapshot.timestamp_ms)));
+    members
+}
+
+fn column(field: &Field) -> Value {
+    let id = field.metadata().get(FIELD_ID_KEY).and_then(|text| text.parse::<i32>().ok());
+    json!({
+        "id": id,
+        "name": field.name(),
+        "type": sql_type(field.data_type()),
+        "nullable": field.is_nullable(),
+        "comment": field.metadata().get(COMMENT_KEY),
+    })
+}
+
+/// Where a column's comment is kept among its field's metadata.
+const COMMENT_KEY: &str = "comment";
+
+/// Ids are text: they are random 63-bit numbers, which JavaScript would round.
+fn snapshot(snapshot: &SnapshotInfo, current: Option<i64>) -> Value {
+    json!({
+        "id": snapshot.id.to_string(),
+        "parent_id": snapshot.parent_id.map(|id| id.to_string()),
+        "committed_unix_ms": snapshot.timestamp_ms,
+        "operation": snapshot.operation,
+        "current": Some(snapshot.id) == current,
+        "summary": snapshot.summary,
+    })
+}

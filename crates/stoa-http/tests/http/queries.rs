@@ -1,0 +1,103 @@
+//! Seeing and stopping queries.
+
+use reqwest::Method;
+use serde_json::Value;
+use stoa_query::QueryState;
+
+use crate::support::{ENDLESS, Server, until};
+
+#[tokio::test]
+async fn a_query_can_be_cancelled_by_its_number() {
+    let server = Server::start().await;
+    let running = server.request(Method::POST, "/v1/sql").body(ENDLESS).send();
+    let cancelling = async {
+        until("the query runs", || server.engine.queries().running_count() == 1).await;
+        let listed = server.get_json("/v1/queries").await;
+        assert_eq!(listed["running"][0]["sql"], ENDLESS);
+        assert_eq!(listed["running"][0]["protocol"], "http");
+        let path = format!("/v1/queries/{}", listed["running"][0]["id"]);
+        server.request(Method::DELETE, &path).send().await.unwrap().status()
+    };
+    let (answer, cancelled) = tokio::join!(running, cancelling);
+    assert_eq!(cancelled, 204);
+    let answer = answer.unwrap();
+    assert_eq!(answer.status(), 499);
+    assert_eq!(answer.json::<Value>().await.unwrap()["error"]["code"], "57014");
+    let recent = server.get_json("/v1/queries").await;
+    assert_eq!(recent["recent"][0]["state"], "cancelled");
+    let gone = server.request(Method::DELETE, "/v1/queries/4711").send().await.unwrap();
+    assert_eq!(gone.status(), 404);
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_stops_its_query() {
+    let server = Server::start().await;
+    let running = server.request(Method::POST, "/v1/sql").body(ENDLESS).send();
+    let seen = until("the query runs", || server.engine.queries().running_count() == 1);
+    tokio::select! {
+        _ = running => panic!("the query never ends"),
+        () = seen => {}
+    }
+    until("the query stopped", || server.engine.queries().running_count() == 0).await;
+}
+
+#[tokio::test]
+async fn a_client_that_goes_away_stops_its_stream() {
+    let server = Server::start().await;
+    let sql = "SELECT value FROM generate_series(1, 1000000000000)";
+    let mut response = server.post("/v1/sql?format=csv", sql).await;
+    assert!(response.chunk().await.unwrap().is_some());
+    assert_eq!(server.engine.queries().running_count(), 1);
+    drop(response);
+    until("the stream stopped", || server.engine.queries().running_count() == 0).await;
+}
+
+#[tokio::test]
+async fn status_metrics_and_the_list_agree() {
+    let server = Server::start().await;
+    for _ in 0..3 {
+        server.sql("SELECT 1").await;
+    }
+    assert_eq!(server.post("/v1/sql", "SELECT 1 / 0").await.status(), 400);
+    let status = server.get_json("/v1/status").await;
+    assert_eq!(status["queries"]["finished"], 3);
+    assert_eq!(status["queries"]["failed"], 1);
+    assert_eq!(status["ready"], true);
+    assert!(status["latency"]["p50_ms"].as_f64().unwrap() > 0.0);
+    assert!(status["memory"]["resident_bytes"].as_u64().unwrap() > 0);
+    let metrics = server.get("/metrics").await.text().await.unwrap();
+    for line in [
+        "stoa_query_ended_queries_total{state=\"finished\"} 3",
+        "stoa_query_ended_queries_total{state=\"failed\"} 1",
+        "stoa_query_duration_seconds_count 3",
+        "stoa_http_requests_total{route=\"/v1/sql\",status=\"200\"} 3",
+        "stoa_http_requests_total{route=\"/v1/sql\",status=\"400\"} 1",
+    ] {
+        assert!(metrics.lines().any(|found| found == line), "{line}\n{metrics}");
+    }
+    let listed = server.get_json("/v1/queries?recent=1").await;
+    assert_eq!(listed["recent"].as_array().unwrap().len(), 1);
+    assert_eq!(listed["recent"][0]["error"]["code"], "22012");
+    assert_eq!(server.engine.queries().recent()[0].state, QueryState::Failed);
+}
+
+#[tokio::test]
+async fn samples_appear_each_second() {
+    let server = Server::start().await;
+    server.sql("SELECT 1").await;
+    let history = loop {
+        let status = server.get_json("/v1/status?since=0").await;
+        let history = status["history"].as_array().unwrap().clone();
+        if !history.is_empty() {
+            break history;
+        }
+    };
+    assert!(history[0]["per_second"].as_f64().unwrap() > 0.0);
+    assert!(history[0]["p99_ms"].as_f64().unwrap() > 0.0);
+    let newest = history.last().unwrap()["unix_ms"].as_i64().unwrap();
+    let path = format!("/v1/status?since={newest}");
+    let later = server.get_json(&path).await;
+    for sample in later["history"].as_array().unwrap() {
+        assert!(sample["unix_ms"].as_i64().unwrap() > newest);
+    }
+}
