@@ -76,7 +76,13 @@ pub struct ReportArgs {
     clients: Vec<usize>,
 
     /// How reports are sent; several modes give several runs
-    #[arg(long, value_enum, value_name = "MODE,…", value_delimiter = ',', default_value = "prepared")]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "MODE,…",
+        value_delimiter = ',',
+        default_value = "prepared"
+    )]
     mode: Vec<ModeArg>,
 
     /// How long each run takes
@@ -329,9 +335,7 @@ async fn measure(
         false => print!("{}", stoa_bench::table(&results)),
     }
     match results.iter().find_map(|result| result.first_error.as_ref()) {
-        Some(error) => {
-            Err(Error::unavailable("some reports failed").with_detail(error.clone()))
-        }
+        Some(error) => Err(Error::unavailable("some reports failed").with_detail(error.clone())),
         None => Ok(()),
     }
 }

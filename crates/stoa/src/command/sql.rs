@@ -110,7 +110,11 @@ async fn run_shell(args: &SqlArgs, resolved: &Resolved) -> Result<(), Failure> {
 
 async fn interact(shell: &mut Shell, quiet: bool) -> Result<()> {
     if !quiet {
-        println!("stoa {} on {}. \\? for help, \\q to leave.", env!("CARGO_PKG_VERSION"), shell.place());
+        println!(
+            "stoa {} on {}. \\? for help, \\q to leave.",
+            env!("CARGO_PKG_VERSION"),
+            shell.place()
+        );
     }
     let mut editor = Editor::new(shell.names())?;
     shell.run(&mut editor).await.map(drop)

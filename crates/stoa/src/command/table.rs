@@ -174,16 +174,18 @@ async fn list(warehouse: &Warehouse, args: &ListArgs) -> Result<()> {
         listed.push((ident.to_string(), Totals::of(&table)));
     }
     if args.common.json {
-        let entry = |(name, totals): &(String, Totals)| {
-            json!({ "table": name, "rows": totals.rows, "files": totals.files, "bytes": totals.bytes })
-        };
+        let entry = |(name, totals): &(String, Totals)| json!({ "table": name, "rows": totals.rows, "files": totals.files, "bytes": totals.bytes });
         return print_json(&listed.iter().map(entry).collect());
     }
     let width = listed.iter().map(|(name, _)| name.len()).max().unwrap_or(0).max("table".len());
     let mut text = format!("{:width$} {:>15} {:>8} {:>11}\n", "table", "rows", "files", "size");
     for (name, totals) in &listed {
         let (rows, files) = (units::count(totals.rows), units::count(totals.files));
-        let _ = writeln!(text, "{name:width$} {rows:>15} {files:>8} {:>11}", units::bytes(totals.bytes));
+        let _ = writeln!(
+            text,
+            "{name:width$} {rows:>15} {files:>8} {:>11}",
+            units::bytes(totals.bytes)
+        );
     }
     print(&text)
 }
@@ -228,7 +230,10 @@ async fn describe(warehouse: &Warehouse, args: &DescribeArgs) -> Result<()> {
     section("partitioned by", table.partition_terms().iter().map(ToString::to_string).collect());
     section("ordered by", table.sort_terms().iter().map(ToString::to_string).collect());
     let properties = table.properties();
-    section("properties", properties.iter().map(|(name, value)| format!("{name} = {value}")).collect());
+    section(
+        "properties",
+        properties.iter().map(|(name, value)| format!("{name} = {value}")).collect(),
+    );
     let totals = Totals::of(&table);
     section(
         "contents",
@@ -322,9 +327,7 @@ fn check_text(ident: &TableIdent, report: &CheckReport) -> String {
 
 fn check_json(ident: &TableIdent, report: &CheckReport) -> Value {
     let problem = |p: &stoa_table::Problem| json!({ "place": p.place, "what": p.what });
-    let orphan = |o: &stoa_table::Orphan| {
-        json!({ "location": o.location, "bytes": o.bytes, "modified": o.modified.to_rfc3339() })
-    };
+    let orphan = |o: &stoa_table::Orphan| json!({ "location": o.location, "bytes": o.bytes, "modified": o.modified.to_rfc3339() });
     json!({
         "table": ident.to_string(),
         "sound": report.is_sound(),
@@ -358,7 +361,9 @@ async fn clean(warehouse: &Warehouse, args: &CleanArgs) -> Result<()> {
         }
         let verb = if args.dry_run { "would remove" } else { "removed" };
         let size = units::bytes(bytes);
-        print(&format!("{ident}: {verb} {files} orphans of {size}, kept {kept} that are younger\n"))?;
+        print(&format!(
+            "{ident}: {verb} {files} orphans of {size}, kept {kept} that are younger\n"
+        ))?;
     }
     if args.common.json {
         print_json(&Value::from(documents))?;

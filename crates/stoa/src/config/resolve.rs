@@ -74,14 +74,18 @@ impl Resolved {
 pub fn resolve(sources: &Sources, machine: &Machine) -> Result<Resolved> {
     let mut values: Vec<_> =
         SETTINGS.iter().map(|s| (s, s.default.to_owned(), "default".to_owned())).collect();
-    let given = file_values(sources)?
-        .into_iter()
-        .chain(environment_values(&sources.environment))
-        .chain(sources.flags.iter().map(|(s, text)| (*s, text.clone(), format!("flag --{}", s.flag()))));
+    let given =
+        file_values(sources)?.into_iter().chain(environment_values(&sources.environment)).chain(
+            sources
+                .flags
+                .iter()
+                .map(|(s, text)| (*s, text.clone(), format!("flag --{}", s.flag()))),
+        );
     for (setting, text, source) in given {
         let text = text.trim().to_owned();
-        (setting.check)(&text, machine)
-            .map_err(|why| Error::invalid(format!("{source}: {} = {text:?} {why}", setting.name)))?;
+        (setting.check)(&text, machine).map_err(|why| {
+            Error::invalid(format!("{source}: {} = {text:?} {why}", setting.name))
+        })?;
         if let Some(slot) = values.iter_mut().find(|slot| slot.0.name == setting.name) {
             *slot = (setting, text, source);
         }

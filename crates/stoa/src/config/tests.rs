@@ -1,5 +1,7 @@
 use std::path::Path;
 
+use super::setting::Setting;
+use super::settings::SETTINGS;
 use super::*;
 
 const MACHINE: Machine = Machine { memory_bytes: 8 << 30, processors: 4 };
@@ -90,7 +92,8 @@ fn unknown_keys_are_errors_with_the_nearest_name() {
         message(Some("colour = 'red'"), &[], &[]),
         "f.toml:1: unknown setting \"colour\"; `stoa config` lists all settings"
     );
-    let warnings = resolved(None, &[("STOA_HTP_PORT", "1"), ("STOA_SERVICE_HOST", "x")], &[]).warnings;
+    let warnings =
+        resolved(None, &[("STOA_HTP_PORT", "1"), ("STOA_SERVICE_HOST", "x")], &[]).warnings;
     assert_eq!(
         warnings,
         ["environment variable STOA_HTP_PORT is not a setting; did you mean STOA_HTTP_PORT?"]
@@ -113,7 +116,9 @@ fn wrong_values_name_their_place() {
         "flag --log-level: log_level = \"loud\" must be one of off, error, warn, info, debug, \
          trace; "
     );
-    assert!(message(Some("pg_port = [1]"), &[], &[]).starts_with("f.toml:1: pg_port must be a port"));
+    assert!(
+        message(Some("pg_port = [1]"), &[], &[]).starts_with("f.toml:1: pg_port must be a port")
+    );
     assert!(message(Some("pg_port = = 1"), &[], &[]).starts_with("f.toml:1: not valid TOML"));
 }
 

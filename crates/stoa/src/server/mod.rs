@@ -88,15 +88,10 @@ async fn stop_future(mut stopped: watch::Receiver<bool>) {
     let _ = stopped.wait_for(|stop| *stop).await;
 }
 
-fn ended_early(
-    what: &str,
-    result: Result<Result<()>, tokio::task::JoinError>,
-) -> Error {
+fn ended_early(what: &str, result: Result<Result<()>, tokio::task::JoinError>) -> Error {
     match result {
         Ok(Ok(())) => Error::internal(format!("the server of {what} ended by itself")),
         Ok(Err(error)) => error.at(format!("the server of {what}")),
-        Err(error) => {
-            Error::internal(format!("the server of {what} broke off")).with_source(error)
-        }
+        Err(error) => Error::internal(format!("the server of {what} broke off")).with_source(error),
     }
 }

@@ -19,8 +19,14 @@ pub enum Backend {
 
 /// What a statement gave back.
 pub(super) enum Reply {
-    Rows { schema: SchemaRef, batches: BoxStream<'static, Result<RecordBatch>> },
-    Done { tag: String, notices: Vec<String> },
+    Rows {
+        schema: SchemaRef,
+        batches: BoxStream<'static, Result<RecordBatch>>,
+    },
+    Done {
+        tag: String,
+        notices: Vec<String>,
+    },
     /// It waits for rows.
     CopyIn(Box<CopyIn>),
 }

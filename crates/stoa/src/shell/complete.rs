@@ -32,9 +32,9 @@ impl Names {
     pub(super) fn complete(&self, line: &str, end: usize) -> (usize, Vec<String>) {
         let head = &line[..end];
         let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '\\';
-        let begin = head.rfind(|c| !is_part(c)).map_or(0, |at| {
-            at + head[at..].chars().next().map_or(1, char::len_utf8)
-        });
+        let begin = head
+            .rfind(|c| !is_part(c))
+            .map_or(0, |at| at + head[at..].chars().next().map_or(1, char::len_utf8));
         let word = &head[begin..];
         if word.is_empty() {
             return (begin, Vec::new());
@@ -58,21 +58,119 @@ impl Names {
 }
 
 const COMMANDS: [&str; 14] = [
-    "\\d", "\\d+", "\\dt", "\\dn", "\\df", "\\ds", "\\x", "\\timing", "\\format", "\\i", "\\echo",
-    "\\conninfo", "\\?", "\\q",
+    "\\d",
+    "\\d+",
+    "\\dt",
+    "\\dn",
+    "\\df",
+    "\\ds",
+    "\\x",
+    "\\timing",
+    "\\format",
+    "\\i",
+    "\\echo",
+    "\\conninfo",
+    "\\?",
+    "\\q",
 ];
 
 const KEYWORDS: [&str; 96] = [
-    "ADD", "ALTER", "ANALYZE", "AND", "ANY", "AS", "ASC", "BETWEEN", "BIGINT", "BOOLEAN", "BY",
-    "CASE", "CAST", "COLUMN", "COMMENT", "COPY", "COUNT", "CREATE", "CROSS", "CURRENT_DATE",
-    "DATE", "DAY", "DECIMAL", "DELETE", "DESC", "DESCRIBE", "DISTINCT", "DOUBLE", "DROP", "ELSE",
-    "END", "EXCEPT", "EXISTS", "EXPLAIN", "EXTRACT", "FALSE", "FETCH", "FILTER", "FIRST", "FROM",
-    "FULL", "GROUP", "HAVING", "HOUR", "IF", "ILIKE", "IN", "INNER", "INSERT", "INTEGER",
-    "INTERSECT", "INTERVAL", "INTO", "IS", "JOIN", "LAST", "LEFT", "LIKE", "LIMIT", "MONTH", "NOT",
-    "NULL", "NULLS", "OFFSET", "ON", "OR", "ORDER", "OUTER", "OVER", "PARTITION", "PARTITIONED",
-    "RENAME", "RIGHT", "SCHEMA", "SELECT", "SET", "SHOW", "STORED", "SUM", "TABLE", "TABLES", "TEXT",
-    "THEN", "TIMESTAMP", "TO", "TRUE", "UNION", "USING", "VALUES", "WHEN", "WHERE", "WINDOW", "WITH",
-    "YEAR", "SNAPSHOTS", "FILES",
+    "ADD",
+    "ALTER",
+    "ANALYZE",
+    "AND",
+    "ANY",
+    "AS",
+    "ASC",
+    "BETWEEN",
+    "BIGINT",
+    "BOOLEAN",
+    "BY",
+    "CASE",
+    "CAST",
+    "COLUMN",
+    "COMMENT",
+    "COPY",
+    "COUNT",
+    "CREATE",
+    "CROSS",
+    "CURRENT_DATE",
+    "DATE",
+    "DAY",
+    "DECIMAL",
+    "DELETE",
+    "DESC",
+    "DESCRIBE",
+    "DISTINCT",
+    "DOUBLE",
+    "DROP",
+    "ELSE",
+    "END",
+    "EXCEPT",
+    "EXISTS",
+    "EXPLAIN",
+    "EXTRACT",
+    "FALSE",
+    "FETCH",
+    "FILTER",
+    "FIRST",
+    "FROM",
+    "FULL",
+    "GROUP",
+    "HAVING",
+    "HOUR",
+    "IF",
+    "ILIKE",
+    "IN",
+    "INNER",
+    "INSERT",
+    "INTEGER",
+    "INTERSECT",
+    "INTERVAL",
+    "INTO",
+    "IS",
+    "JOIN",
+    "LAST",
+    "LEFT",
+    "LIKE",
+    "LIMIT",
+    "MONTH",
+    "NOT",
+    "NULL",
+    "NULLS",
+    "OFFSET",
+    "ON",
+    "OR",
+    "ORDER",
+    "OUTER",
+    "OVER",
+    "PARTITION",
+    "PARTITIONED",
+    "RENAME",
+    "RIGHT",
+    "SCHEMA",
+    "SELECT",
+    "SET",
+    "SHOW",
+    "STORED",
+    "SUM",
+    "TABLE",
+    "TABLES",
+    "TEXT",
+    "THEN",
+    "TIMESTAMP",
+    "TO",
+    "TRUE",
+    "UNION",
+    "USING",
+    "VALUES",
+    "WHEN",
+    "WHERE",
+    "WINDOW",
+    "WITH",
+    "YEAR",
+    "SNAPSHOTS",
+    "FILES",
 ];
 
 #[cfg(test)]
@@ -82,7 +180,10 @@ mod tests {
     fn check(line: &str, begin: usize, expected: &[&str]) {
         let names = Names::default();
         names.replace(vec!["ad_report".into(), "account_id".into(), "day".into(), "day".into()]);
-        assert_eq!(names.complete(line, line.len()), (begin, expected.iter().map(|s| (*s).into()).collect()));
+        assert_eq!(
+            names.complete(line, line.len()),
+            (begin, expected.iter().map(|s| (*s).into()).collect())
+        );
     }
 
     #[test]

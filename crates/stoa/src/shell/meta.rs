@@ -48,8 +48,23 @@ Tab completes keywords, tables and columns.
 ";
 
 const NAMES: [&str; 17] = [
-    "\\d", "\\d+", "\\dt", "\\dn", "\\df", "\\ds", "\\x", "\\timing", "\\format", "\\pset", "\\i",
-    "\\echo", "\\conninfo", "\\?", "\\h", "\\q", "\\quit",
+    "\\d",
+    "\\d+",
+    "\\dt",
+    "\\dn",
+    "\\df",
+    "\\ds",
+    "\\x",
+    "\\timing",
+    "\\format",
+    "\\pset",
+    "\\i",
+    "\\echo",
+    "\\conninfo",
+    "\\?",
+    "\\h",
+    "\\q",
+    "\\quit",
 ];
 
 /// Parses a line that starts with a backslash; a semicolon at its end is passed over.
@@ -73,8 +88,9 @@ pub(super) fn parse(line: &str) -> Result<Meta> {
         "\\x" => on_or_off(name, argument).map(Meta::Expanded),
         "\\timing" => on_or_off(name, argument).map(Meta::Timing),
         "\\format" => format(argument).map(Meta::Format),
-        "\\pset" => format(argument.strip_prefix("format").unwrap_or(argument).trim())
-            .map(Meta::Format),
+        "\\pset" => {
+            format(argument.strip_prefix("format").unwrap_or(argument).trim()).map(Meta::Format)
+        }
         "\\i" if argument.is_empty() => Err(Error::invalid("\\i needs the name of a file")),
         "\\i" => Ok(Meta::Include(unquoted(argument))),
         "\\echo" => Ok(Meta::Echo(unquoted(argument))),

@@ -229,7 +229,9 @@ impl Shell {
             }
             Meta::Format(format) => self.options.format = format,
             Meta::Echo(text) => {
-                writeln!(self.out, "{text}").and_then(|()| self.out.flush()).map_err(output_error)?;
+                writeln!(self.out, "{text}")
+                    .and_then(|()| self.out.flush())
+                    .map_err(output_error)?;
             }
             Meta::Place => self.say(&format!("Statements run on {}.", self.backend.place()))?,
             Meta::Help => self.say(meta::HELP.trim_end())?,

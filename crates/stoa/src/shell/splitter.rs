@@ -241,7 +241,11 @@ mod tests {
 
     #[test]
     fn text_of_other_scripts_is_left_alone() {
-        check("SELECT '日本;語' AS 地域; SELECT $ü$;$ü$;", &["SELECT '日本;語' AS 地域", "SELECT $ü$;$ü$"], None);
+        check(
+            "SELECT '日本;語' AS 地域; SELECT $ü$;$ü$;",
+            &["SELECT '日本;語' AS 地域", "SELECT $ü$;$ü$"],
+            None,
+        );
     }
 
     #[test]

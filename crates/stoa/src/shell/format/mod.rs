@@ -63,6 +63,6 @@ pub(super) fn row_writer(style: Style, schema: &SchemaRef) -> Box<dyn RowWriter 
 }
 
 /// An error of the output; its source says whether nobody reads it any more.
-pub(crate) fn output_error(error: std::io::Error) -> Error {
+pub fn output_error(error: std::io::Error) -> Error {
     Error::unavailable("cannot write output").with_source(error)
 }

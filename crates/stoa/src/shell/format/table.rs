@@ -59,7 +59,13 @@ impl Table {
     fn write_header(&self, out: &mut dyn Write) -> Result<()> {
         let centred = |(name, width): (&String, &usize)| {
             let space = width.saturating_sub(name.width());
-            format!(" {:left$}{name}{:right$} ", "", "", left = space / 2, right = space - space / 2)
+            format!(
+                " {:left$}{name}{:right$} ",
+                "",
+                "",
+                left = space / 2,
+                right = space - space / 2
+            )
         };
         let names: Vec<_> = self.names.iter().zip(&self.widths).map(centred).collect();
         let rules: Vec<_> = self.widths.iter().map(|width| "-".repeat(width + 2)).collect();

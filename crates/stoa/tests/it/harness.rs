@@ -1,0 +1,216 @@
+//! Runs the binary and looks at what it says.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+use stoa_env::clock::monotonic;
+
+/// Nothing here takes longer than this unless it hangs.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// A directory to run in.
+pub struct Place {
+    dir: tempfile::TempDir,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        Self { dir: tempfile::tempdir().unwrap() }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// The program, ready to run here with nothing of the caller's environment that matters.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_stoa"));
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("STOA_") {
+                command.env_remove(name);
+            }
+        }
+        command.current_dir(self.dir.path()).env("HOME", self.dir.path()).args(arguments);
+        command.env_remove("RUST_BACKTRACE").stdin(Stdio::null());
+        command
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> Ran {
+        output(self.command(arguments))
+    }
+
+    pub fn run_with_input(&self, arguments: &[&str], input: &str) -> Ran {
+        let mut command = self.command(arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let input = input.to_owned();
+        let feeding = stoa_env::task::spawn_thread("feed", move || {
+            // A program that ends early closes its side.
+            let _ = stdin.write_all(input.as_bytes());
+        });
+        let output = child.wait_with_output().unwrap();
+        feeding.unwrap().join().unwrap();
+        ran(output)
+    }
+
+    /// Runs and expects success; gives what it printed.
+    pub fn ok(&self, arguments: &[&str]) -> String {
+        let ran = self.run(arguments);
+        assert_eq!(ran.code, Some(0), "stoa {arguments:?}: {}{}", ran.stdout, ran.stderr);
+        ran.stdout
+    }
+
+    /// Rows of a query on the warehouse in this place, as CSV without header.
+    pub fn query(&self, sql: &str) -> String {
+        self.ok(&["sql", "--warehouse", "w", "--format", "csv", "--no-header", "-c", sql])
+    }
+}
+
+fn output(mut command: Command) -> Ran {
+    ran(command.output().unwrap())
+}
+
+fn ran(output: std::process::Output) -> Ran {
+    Ran {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// Waits until `fact` gives something.
+pub fn wait_for<T>(what: &str, mut fact: impl FnMut() -> Option<T>) -> T {
+    let begin = monotonic();
+    loop {
+        if let Some(found) = fact() {
+            return found;
+        }
+        assert!(begin.elapsed() < LIMIT, "waited too long: {what}");
+        std::thread::park_timeout(Duration::from_millis(10));
+    }
+}
+
+/// All files below a directory.
+pub fn files_below(dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() { found.extend(files_below(&path)) } else { found.push(path) }
+    }
+    found
+}
+
+/// A running server; killed when dropped.
+pub struct Server {
+    child: Child,
+    pub listening: Value,
+    stderr: std::sync::mpsc::Receiver<String>,
+}
+
+impl Server {
+    /// Starts `stoa server --warehouse w` on free ports and waits for its line.
+    pub fn start(place: &Place, arguments: &[&str]) -> Self {
+        let mut all = vec!["server", "--warehouse", "w", "--http-port", "0", "--pg-port", "0"];
+        all.extend(arguments);
+        let mut command = place.command(&all);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut log = child.stderr.take().unwrap();
+        let (sender, stderr) = std::sync::mpsc::channel();
+        let read = move || {
+            let mut text = String::new();
+            let _ = log.read_to_string(&mut text);
+            let _ = sender.send(text);
+        };
+        stoa_env::task::spawn_thread("log", read).unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let listening =
+            serde_json::from_str(&line).unwrap_or_else(|e| panic!("the server said {line:?}: {e}"));
+        Self { child, listening, stderr }
+    }
+
+    pub fn http_port(&self) -> u16 {
+        self.listening["http_port"].as_u64().unwrap().try_into().unwrap()
+    }
+
+    pub fn pg_port(&self) -> u16 {
+        self.listening["pg_port"].as_u64().unwrap().try_into().unwrap()
+    }
+
+    pub fn http_url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.http_port())
+    }
+
+    /// Status and body of a GET; None if nobody answers.
+    pub fn get(&self, path: &str) -> Option<(u16, String)> {
+        self.request(&format!(
+            "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        ))
+    }
+
+    /// Status and body of a statement.
+    pub fn post_sql(&self, sql: &str) -> Option<(u16, String)> {
+        self.request(&format!(
+            "POST /v1/sql HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+             Content-Type: text/plain\r\nContent-Length: {}\r\n\r\n{sql}",
+            sql.len()
+        ))
+    }
+
+    fn request(&self, text: &str) -> Option<(u16, String)> {
+        request(self.http_port(), text)
+    }
+
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        send_signal(&self.child, signal);
+    }
+
+    /// Waits until the process has ended; gives its status and log.
+    pub fn wait(mut self) -> (ExitStatus, String) {
+        let status = wait_for("the server's end", || self.child.try_wait().unwrap());
+        let log = self.stderr.recv().unwrap();
+        (status, log)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Sends a request to a port of this machine; status and body, None if nobody answers.
+pub fn request(port: u16, text: &str) -> Option<(u16, String)> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    stream.write_all(text.as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    let status = answer.split(' ').nth(1)?.parse().ok()?;
+    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    Some((status, body.to_owned()))
+}
+
+pub fn send_signal(child: &Child, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_child(child);
+    rustix::process::kill_process(pid, signal).unwrap();
+}

@@ -1,0 +1,139 @@
+//! `stoa load`: good files, bad files, and what is said about them.
+
+use crate::harness::Place;
+
+const GOOD: &str = "id,day,n\n1,2025-01-01,10\n2,2025-01-02,20\n3,2025-02-01,\n";
+
+fn load(place: &Place, arguments: &[&str]) -> crate::harness::Ran {
+    let mut all = vec!["load", "--warehouse", "w", "--into", "t"];
+    all.extend(arguments);
+    place.run(&all)
+}
+
+#[test]
+fn a_file_makes_a_table() {
+    let place = Place::new();
+    place.write("good.csv", GOOD);
+    let ran = load(
+        &place,
+        &["good.csv", "--create", "--partition-by", "month(day)", "--order-by", "id DESC"],
+    );
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(
+        ran.stdout.starts_with("loaded 3 rows into t: 0 rejected, 55 B read, 2 files of "),
+        "{}",
+        ran.stdout
+    );
+    assert!(ran.stdout.ends_with(" rows/s\n"), "{}", ran.stdout);
+    assert_eq!(
+        place.query("SELECT * FROM t ORDER BY id"),
+        "1,2025-01-01,10\n2,2025-01-02,20\n3,2025-02-01,\n"
+    );
+    let said = place.ok(&["table", "describe", "t", "--warehouse", "w"]);
+    assert!(said.contains("month(day)") && said.contains("id DESC"), "{said}");
+    assert_eq!(load(&place, &["good.csv", "-q"]).stdout, "");
+    assert_eq!(place.query("SELECT count(*), sum(n) FROM t"), "6,60\n");
+}
+
+#[test]
+fn stdin_loads_with_options() {
+    let place = Place::new();
+    place.query("CREATE TABLE t (id bigint, day date, n bigint)");
+    let input = "7;31/12/2025;1.234\n8;01/01/2026;-\n";
+    let ran = place.run_with_input(
+        &[
+            "load",
+            "-",
+            "--into",
+            "t",
+            "--warehouse",
+            "w",
+            "--format",
+            "csv",
+            "--header",
+            "false",
+            "--delimiter",
+            ";",
+            "--date-format",
+            "%d/%m/%Y",
+            "--null-text",
+            "-",
+            "--thousands-separator",
+            ".",
+            "--decimal-point",
+            ",",
+        ],
+        input,
+    );
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(place.query("SELECT * FROM t ORDER BY id"), "7,2025-12-31,1234\n8,2026-01-01,\n");
+}
+
+#[test]
+fn a_bad_line_loads_nothing_and_names_its_place() {
+    let place = Place::new();
+    place.query("CREATE TABLE t (id bigint, day date, n bigint)");
+    let check = |text: &str, expected: &[&str]| {
+        place.write("bad.csv", text);
+        let ran = load(&place, &["bad.csv"]);
+        assert_eq!(ran.code, Some(1), "{text:?}: {}", ran.stderr);
+        for part in expected {
+            assert!(ran.stderr.contains(part), "{part:?} is not in {}", ran.stderr);
+        }
+        assert_eq!(place.query("SELECT count(*) FROM t"), "0\n", "{text:?}");
+    };
+    check(
+        "id,day,n\n1,2025-01-01,10\n2,2025-01-02,many\n",
+        &["bad.csv", "3", "n", "many", "code: 22P02"],
+    );
+    check("id,day,n\n1,2025-13-01,10\n", &["bad.csv", "2", "day", "2025-13-01"]);
+    check("id,day,n\n1,2025-01-01\n", &["bad.csv", "2"]);
+    check("id,day,m\n1,2025-01-01,1\n", &["m"]);
+}
+
+#[test]
+fn bad_lines_can_be_kept_aside() {
+    let place = Place::new();
+    place.query("CREATE TABLE t (id bigint, day date, n bigint)");
+    place.write("mixed.csv", "id,day,n\n1,2025-01-01,10\nx,2025-01-02,20\n3,2025-01-03,30\n");
+    let ran = load(&place, &["mixed.csv", "--max-errors", "1", "--reject-file", "bad.csv"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.starts_with("loaded 2 rows into t: 1 rejected, "), "{}", ran.stdout);
+    assert_eq!(place.query("SELECT sum(id) FROM t"), "4\n");
+    let rejected = std::fs::read_to_string(place.path("bad.csv")).unwrap();
+    assert!(rejected.contains("x,2025-01-02,20"), "{rejected}");
+}
+
+#[test]
+fn a_missing_table_or_file_is_named() {
+    let place = Place::new();
+    place.write("good.csv", GOOD);
+    let ran = load(&place, &["good.csv"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("t") && ran.stderr.contains("--create"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("code: 42P01"), "{}", ran.stderr);
+    let ran = load(&place, &["absent.csv", "--create"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("absent.csv"), "{}", ran.stderr);
+}
+
+#[test]
+fn real_data_loads_with_exact_sums() {
+    let Some(data) = stoa_testkit::shared_dir("data") else { return };
+    let place = Place::new();
+    let file = data.join("fhv-daily-2015.csv");
+    let file = file.to_str().unwrap();
+    let ran = load(
+        &place,
+        &[file, "--create", "--partition-by", "month(day)", "--order-by", "base, day"],
+    );
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let (mut rows, mut trips) = (0u64, 0u64);
+    for line in std::fs::read_to_string(file).unwrap().lines().skip(1) {
+        rows += 1;
+        // base, base_name (may be quoted), day, trips, vehicles
+        let trip = line.rsplit(',').nth(1).unwrap();
+        trips += trip.parse::<u64>().unwrap_or(0);
+    }
+    assert_eq!(place.query("SELECT count(*), sum(trips) FROM t"), format!("{rows},{trips}\n"));
+}

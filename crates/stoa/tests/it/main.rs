@@ -1,0 +1,13 @@
+//! Tests of the real binary: command line, settings, shell, loads, server, measurements.
+//!
+//! Every test has a directory of its own as working directory, home and warehouse.
+
+mod bench;
+mod command_line;
+mod concurrent_loads;
+mod harness;
+mod load;
+mod server;
+mod settings;
+mod shell;
+mod tables;

@@ -1,0 +1,140 @@
+//! `stoa server`: start, readiness, refusals, ordered end.
+
+use rustix::process::Signal;
+use stoa_env::clock::monotonic;
+
+use crate::harness::{Place, Server, request, wait_for};
+
+/// Runs for minutes unless it is cancelled.
+const LONG: &str = "SELECT sum(a.value * b.value) FROM generate_series(1, 1000000) a, \
+     generate_series(1, 1000000) b";
+
+#[test]
+fn a_server_says_where_it_listens_and_ends_cleanly() {
+    let place = Place::new();
+    let server = Server::start(&place, &[]);
+    let said = &server.listening;
+    assert_eq!(said["event"], "listening");
+    assert_eq!(said["listen"], "127.0.0.1");
+    assert_eq!(said["version"], env!("CARGO_PKG_VERSION"));
+    let warehouse = said["warehouse"].as_str().unwrap();
+    assert!(warehouse.starts_with("file:///") && warehouse.ends_with("/w"), "{warehouse}");
+    assert!(said["pid"].as_u64().unwrap() > 1 && server.pg_port() > 0);
+    assert_eq!(server.get("/ready").unwrap().0, 200);
+    assert_eq!(server.get("/health").unwrap().0, 200);
+    server.signal(Signal::TERM);
+    let (status, log) = server.wait();
+    assert_eq!(status.code(), Some(0), "{log}");
+    assert!(log.contains("listening") && log.contains("stopped"), "{log}");
+    assert!(!log.contains("ERROR") && !log.contains("WARN"), "{log}");
+}
+
+#[test]
+fn postgresql_clients_are_answered() {
+    let place = Place::new();
+    place.query("CREATE TABLE t (id bigint)");
+    let server = Server::start(&place, &[]);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let config = format!("host=127.0.0.1 port={} user=me dbname=stoa", server.pg_port());
+    let count: i64 = runtime.block_on(async {
+        let (client, connection) =
+            tokio_postgres::connect(&config, tokio_postgres::NoTls).await.unwrap();
+        stoa_env::task::spawn(connection);
+        client.batch_execute("INSERT INTO t VALUES (1), (2)").await.unwrap();
+        client.query_one("SELECT count(*) FROM t WHERE id > $1", &[&1i64]).await.unwrap().get(0)
+    });
+    assert_eq!(count, 1);
+}
+
+#[test]
+fn running_queries_are_cancelled_after_the_grace_time() {
+    let place = Place::new();
+    let server = Server::start(&place, &["--shutdown-grace-s", "1"]);
+    let port = server.http_port();
+    let query = start_long_query(&server);
+    server.signal(Signal::INT);
+    let begin = monotonic();
+    let (status, log) = server.wait();
+    assert_eq!(status.code(), Some(0), "{log}");
+    assert!(begin.elapsed().as_secs() < 30);
+    assert!(log.contains("cancelled queries that ran beyond the grace time"), "{log}");
+    let answer = query.recv().unwrap();
+    assert!(answer.is_none_or(|(status, _)| status != 200));
+    assert!(request(port, "GET /ready HTTP/1.0\r\n\r\n").is_none());
+}
+
+#[test]
+fn ready_turns_503_at_once_and_a_second_signal_ends_it() {
+    let place = Place::new();
+    let server = Server::start(&place, &["--shutdown-grace-s", "600"]);
+    let query = start_long_query(&server);
+    server.signal(Signal::TERM);
+    wait_for("/ready to be 503", || server.get("/ready").filter(|(status, _)| *status == 503));
+    server.signal(Signal::TERM);
+    let (status, log) = server.wait();
+    assert_eq!(status.code(), Some(1), "{log}");
+    assert!(log.contains("second signal"), "{log}");
+    query.recv().unwrap();
+}
+
+fn start_long_query(server: &Server) -> std::sync::mpsc::Receiver<Option<(u16, String)>> {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let port = server.http_port();
+    let ask = move || {
+        let text = format!(
+            "POST /v1/sql HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+             Content-Length: {}\r\n\r\n{LONG}",
+            LONG.len()
+        );
+        let _ = sender.send(request(port, &text));
+    };
+    stoa_env::task::spawn_thread("ask", ask).unwrap();
+    wait_for("the query to run", || {
+        let (_, metrics) = server.get("/metrics")?;
+        metrics.contains("\nstoa_query_running_queries 1").then_some(())
+    });
+    receiver
+}
+
+#[test]
+fn other_addresses_need_to_be_insisted_on() {
+    let place = Place::new();
+    let ran = place.run(&["server", "--listen", "0.0.0.0", "--http-port", "0", "--pg-port", "0"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
+    assert_eq!(
+        ran.stderr,
+        "error: refusing to listen on 0.0.0.0\n\
+         detail: there are no users and passwords yet: everybody who reaches this address could \
+         read and change everything\n\
+         hint: listen on 127.0.0.1, or add --insecure-listen if only trusted machines reach it\n\
+         code: 42501\n"
+    );
+    let server = Server::start(&place, &["--listen", "0.0.0.0", "--insecure-listen"]);
+    assert_eq!(server.get("/ready").unwrap().0, 200);
+}
+
+#[test]
+fn a_port_in_use_is_named() {
+    let place = Place::new();
+    let server = Server::start(&place, &[]);
+    let port = server.http_port().to_string();
+    let ran = place.run(&["server", "--warehouse", "w", "--http-port", &port, "--pg-port", "0"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
+    let expected = format!("error: cannot listen on 127.0.0.1:{port} (http_port)");
+    assert!(
+        ran.stderr.contains(&expected) && ran.stderr.contains("--http-port 0"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn two_servers_may_share_a_warehouse() {
+    let place = Place::new();
+    let (one, two) = (Server::start(&place, &[]), Server::start(&place, &[]));
+    assert_eq!(one.post_sql("CREATE TABLE t (id bigint)").unwrap().0, 200);
+    assert_eq!(two.post_sql("INSERT INTO t VALUES (1), (2)").unwrap().0, 200);
+    let (status, body) = one.post_sql("SELECT count(*) AS n FROM t").unwrap();
+    assert_eq!(status, 200);
+    assert!(body.contains('2'), "{body}");
+}
