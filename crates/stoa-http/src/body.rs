@@ -76,6 +76,8 @@ enum State {
     Rows,
     /// The failed result must be broken off after what is in `out`.
     BreakOff,
+    /// The last bytes were handed over; the connection may send them before it is broken off.
+    Parting,
     Ended,
 }
 
@@ -202,7 +204,7 @@ impl Stream for ResultBody {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
-        if this.state != State::BreakOff {
+        if !matches!(this.state, State::BreakOff | State::Parting) {
             if let Err(error) = ready!(this.poll_chunk(cx)).map(|chunk| this.out = chunk.into()) {
                 this.fail(&error);
             }
@@ -211,6 +213,12 @@ impl Stream for ResultBody {
         match this.state {
             _ if !chunk.is_empty() => Poll::Ready(Some(Ok(chunk))),
             State::BreakOff => {
+                // The connection sends what it holds when the body has nothing for now.
+                this.state = State::Parting;
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            State::Parting => {
                 this.state = State::Ended;
                 Poll::Ready(Some(Err(std::io::Error::other("the query failed"))))
             }

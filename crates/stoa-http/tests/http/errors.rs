@@ -20,7 +20,7 @@ async fn errors_have_code_status_and_place() {
     let error = check(&server, "SELECT 1;\nSELEC 2", 400, "42601").await;
     assert_eq!(error["position"], 11, "counted in the whole text: {error}");
     check(&server, "SELECT * FROM missing", 404, "42P01").await;
-    check(&server, "SELECT nothing", 400, "42703").await;
+    check(&server, "SELECT nothing", 404, "42703").await;
     check(&server, "SELECT 1 / 0", 400, "22012").await;
     check(&server, "  -- nothing", 400, "42601").await;
     check(&server, "COPY t FROM STDIN", 404, "42P01").await;
