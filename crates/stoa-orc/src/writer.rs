@@ -51,6 +51,22 @@ const ROWS_AT_ONCE_MAX: u64 = 10_000;
 /// Give it batches with [`Self::write`], move [`Self::take_output`] to the sink whenever it suits
 /// (finished stripes wait there), call [`Self::finish`] and take the output a last time. Dropped
 /// before that, what was taken is not a file. After an error the writer must be dropped.
+///
+/// ```
+/// use arrow_array::{ArrayRef, Int32Array, RecordBatch};
+/// use stoa_orc::{Writer, WriterOptions};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let column: ArrayRef = std::sync::Arc::new(Int32Array::from(vec![1, 2, 3]));
+/// let batch = RecordBatch::try_from_iter([("number", column)])?;
+/// let mut file: Vec<u8> = Vec::new();
+/// let mut writer = Writer::new(&batch.schema(), WriterOptions::default())?;
+/// writer.write(&batch)?;
+/// file.extend_from_slice(&writer.take_output());
+/// let summary = writer.finish()?;
+/// file.extend_from_slice(&writer.take_output());
+/// assert_eq!((summary.rows, summary.file_bytes), (3, file.len() as u64));
+/// # Ok(()) }
+/// ```
 pub struct Writer {
     options: WriterOptions,
     types: TypeTree,
@@ -230,6 +246,7 @@ impl Writer {
         let mut streams = Vec::new();
         let row_indexes = self.write_indexes(&parts, &mut streams)?;
         let data_from = self.bytes_written();
+        self.output.reserve(parts.streams.iter().map(|(_, _, bytes)| bytes.len()).sum());
         for (column, kind, bytes) in parts.streams {
             streams.push(stream(column, kind, bytes.len()));
             self.output.extend_from_slice(&bytes);

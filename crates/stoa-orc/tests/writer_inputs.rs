@@ -1,5 +1,6 @@
 //! What the writer takes (every Arrow layout of a type, options, wrong input) and what a file of it
 //! reads as.
+#![allow(clippy::unwrap_used)]
 
 mod support;
 

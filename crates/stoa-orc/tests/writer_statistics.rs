@@ -1,5 +1,6 @@
 //! Statistics of file, stripes and row groups are those of the values, for every type; metrics for
 //! a table's manifest agree with them.
+#![allow(clippy::unwrap_used)]
 
 mod support;
 

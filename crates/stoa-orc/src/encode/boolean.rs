@@ -37,7 +37,7 @@ impl BooleanEncoder {
             count -= bits;
         }
         self.bytes.resize(self.bytes.len() + count / 8, byte);
-        if count % 8 > 0 {
+        if !count.is_multiple_of(8) {
             self.push_bits(byte, count % 8);
         }
     }
@@ -46,7 +46,7 @@ impl BooleanEncoder {
     pub(crate) fn push_buffer(&mut self, bits: &BooleanBuffer) {
         let (values, offset, length) = (bits.values(), bits.offset(), bits.len());
         let mut at = 0;
-        if self.partial_bits == 0 && offset % 8 == 0 {
+        if self.partial_bits == 0 && offset.is_multiple_of(8) {
             let whole = length / 8;
             let from = offset / 8;
             self.bytes.extend(values[from..from + whole].iter().map(|byte| byte.reverse_bits()));

@@ -91,8 +91,8 @@ impl Compressor {
         match &mut self.codec {
             Codec::None => Ok(usize::MAX),
             Codec::Zlib(state) => {
-                // Whatever does not fit is not worth compressing.
-                self.scratch.resize(content.len(), 0);
+                // More than the worst case: zlib-rs panics where stored blocks do not fit.
+                self.scratch.resize(content.len() + content.len() / 8 + 64, 0);
                 state.reset();
                 let status = state
                     .compress(content, &mut self.scratch, flate2::FlushCompress::Finish)
@@ -119,4 +119,45 @@ impl Compressor {
 
 fn failed(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::internal("compressing a chunk failed").with_source(source)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::compression::{Decompressor, decompress_section};
+
+    fn compression() -> impl Strategy<Value = Compression> {
+        prop_oneof![
+            (0u32..=9).prop_map(|level| Compression::Zlib { level }),
+            Just(Compression::Snappy),
+            Just(Compression::Lz4),
+            (1i32..=9).prop_map(|level| Compression::Zstd { level }),
+        ]
+    }
+
+    proptest! {
+        /// Noise, too, which no codec makes smaller.
+        #[test]
+        fn sections_survive(
+            compression in compression(),
+            block_bytes in prop_oneof![1024usize..10_000, Just(256usize << 10)],
+            parts in prop::collection::vec((any::<u64>(), 0usize..90_000, 1u64..300), 1..4),
+        ) {
+            let mut compressor = Compressor::new(compression, block_bytes).unwrap();
+            let mut decompressor = Decompressor::new(compression.kind());
+            for (seed, length, range) in parts {
+                let noise = |at: u64| (seed ^ at).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+                let content: Vec<u8> =
+                    (0..length as u64).map(|at| (noise(at) % range) as u8).collect();
+                let mut section = Vec::new();
+                compressor.write_section(&content, &mut section).unwrap();
+                let most = content.len() + CHUNK_HEADER_BYTES * content.len().div_ceil(block_bytes);
+                prop_assert!(section.len() <= most);
+                let back = decompress_section(&mut decompressor, block_bytes, &section, 1 << 20);
+                prop_assert!(back.unwrap() == content);
+            }
+        }
+    }
 }
