@@ -1,7 +1,7 @@
 // One table in full: facts, columns, snapshots, properties.
 
 import { h, icon } from "./dom.js";
-import { ago, bytes, count, dateTime } from "./format.js";
+import { ago, bytes, count, dateTime, sortOrder } from "./format.js";
 
 /** @typedef {import("./api.js").TableDetails} TableDetails */
 /** @typedef {import("./api.js").Snapshot} Snapshot */
@@ -33,7 +33,7 @@ function facts(table) {
     ["Size", number(table.bytes, bytes)],
     ["Data files", number(table.files, count)],
     ["Partitioned by", table.partitioned_by.join(", ") || "–"],
-    ["Sorted by", table.sorted_by.join(", ") || "–"],
+    ["Sorted by", sortOrder(table.sorted_by) || "–"],
     ["Last commit", table.committed_unix_ms === null ? "–" : `${dateTime(table.committed_unix_ms)} (${agoText(table.committed_unix_ms)})`],
     ["Location", table.location],
     ["Metadata", table.metadata_location],

@@ -70,12 +70,12 @@ export function ago(ms) {
 }
 
 /**
- * A rate per second: `0`, `3.4`, `1,284`.
+ * A rate per second: `0`, `0.25`, `3.4`, `1,284`.
  *
  * @param {number} value
  */
 export function rate(value) {
-  return value > 0 && value < 10 ? value.toFixed(1) : whole.format(value);
+  return value < 10 ? String(Number(value.toPrecision(2))) : whole.format(value);
 }
 
 /** @param {number} unixMs */
@@ -96,6 +96,15 @@ export function plural(value, one) {
 /** @param {number} value */
 function pad(value) {
   return String(value).padStart(2, "0");
+}
+
+/**
+ * A sort order without what goes without saying: ascending means NULLs first, descending last.
+ *
+ * @param {string[]} terms
+ */
+export function sortOrder(terms) {
+  return terms.map((term) => term.replace(/ ASC NULLS FIRST$/, "").replace(/ DESC NULLS LAST$/, " DESC").replace(/ ASC /, " ")).join(", ");
 }
 
 /**

@@ -67,7 +67,7 @@ export function planView(operators) {
 function operatorRow(operator, slowest) {
   const bar = h("span", { class: "bar-fill" });
   bar.style.width = `${(100 * (operator.ms ?? 0)) / slowest}%`;
-  const facts = [...operator.metrics].filter(([name, value]) => !SKIPPED.has(name) && !isNothing(value));
+  const facts = [...funnel(operator.metrics), ...[...operator.metrics].filter(([name, value]) => !SKIPPED.has(name) && !FUNNEL.test(name) && !isNothing(value))];
   const name = h("div", { class: "operator" },
     h("div", { class: "operator-name" }, h("b", {}, operator.name), h("span", { class: "muted", title: operator.detail }, operator.detail)),
     facts.length > 0 && h("div", { class: "chips" }, ...facts.map(([key, value]) => h("span", { class: "chip" }, `${key.replaceAll("_", " ")} `, h("b", {}, value)))));
@@ -77,6 +77,25 @@ function operatorRow(operator, slowest) {
     h("span", { role: "cell", class: "numeric" }, operator.metrics.get("output_rows") ?? ""),
     h("span", { role: "cell", class: "numeric" }, operator.ms === null ? "" : duration(operator.ms)),
     h("span", { role: "cell", class: "bar", "aria-hidden": "true" }, bar));
+}
+
+const FUNNEL = /_(total|pruned)$/;
+const FUNNEL_STEPS = ["manifests", "files", "stripes", "row_groups"];
+
+/**
+ * What a scan read of all there was, from the largest parts to the smallest: `files`, `2 of 12`.
+ *
+ * @param {Map<string, string>} metrics
+ * @returns {[string, string][]}
+ */
+function funnel(metrics) {
+  return FUNNEL_STEPS.flatMap((step) => {
+    const [total, pruned] = [metrics.get(`${step}_total`), metrics.get(`${step}_pruned`) ?? "0"];
+    if (total === undefined) return [];
+    const [all, left] = [Number(total), Number(total) - Number(pruned)];
+    // Large counts come rounded ("1.2 K"): then they are shown as they are.
+    return [/** @type {[string, string]} */ ([step, Number.isNaN(left) ? `${total}, ${pruned} pruned` : `${left} of ${all}`])];
+  });
 }
 
 /** @param {string} value */

@@ -2,7 +2,7 @@
 
 import { ApiError, table as fetchTable, tables as fetchTables } from "./api.js";
 import { h, icon, iconButton } from "./dom.js";
-import { bytes, count, plural, short } from "./format.js";
+import { bytes, count, plural, short, sortOrder } from "./format.js";
 
 /** @typedef {import("./api.js").Namespace} Namespace */
 /** @typedef {import("./api.js").TableSummary} TableSummary */
@@ -131,7 +131,7 @@ export class Tables {
       h("button", { type: "button", class: "inside-facts", tabindex: "-1", title: "About this table", onclick: () => this.actions.details(namespace, table.name) },
         h("span", {}, facts.join(" · ")),
         table.partitioned_by.length > 0 && h("span", {}, `partitioned by ${table.partitioned_by.join(", ")}`),
-        table.sorted_by.length > 0 && h("span", {}, `sorted by ${table.sorted_by.join(", ")}`)),
+        table.sorted_by.length > 0 && h("span", {}, `sorted by ${sortOrder(table.sorted_by)}`)),
       h("ul", { class: "columns", role: "group" }, ...details.columns.map((column) => h("li", { role: "none" },
         h("div", {
           role: "treeitem", "aria-level": "3", tabindex: "-1", "data-key": `${key}.${column.name}`,
