@@ -163,14 +163,14 @@ impl Server {
     /// Status and body of a GET; None if nobody answers.
     pub fn get(&self, path: &str) -> Option<(u16, String)> {
         self.request(&format!(
-            "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+            "GET {path} HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\n\r\n"
         ))
     }
 
-    /// Status and body of a statement.
+    /// Status and body (CSV) of a statement.
     pub fn post_sql(&self, sql: &str) -> Option<(u16, String)> {
         self.request(&format!(
-            "POST /v1/sql HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+            "POST /v1/sql?format=csv HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\n\
              Content-Type: text/plain\r\nContent-Length: {}\r\n\r\n{sql}",
             sql.len()
         ))
