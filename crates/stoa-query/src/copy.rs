@@ -143,10 +143,7 @@ pub(crate) async fn run(
 }
 
 async fn start(session: &Session, copy: &CopyStatement, table: Table) -> Result<CopyIn> {
-    let mut options = LoadOptions::default();
-    if !copy.options.iter().any(|(name, _)| name == "format") {
-        options.set("format", "text")?;
-    }
+    let mut options = LoadOptions::pg_copy();
     for (name, value) in &copy.options {
         options.set(name, value)?;
     }

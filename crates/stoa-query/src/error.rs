@@ -145,6 +145,11 @@ fn from_plan(message: &str) -> Error {
     if message.contains("no function matches") || message.contains("oerce") {
         return Error::invalid(message).with_sqlstate("42883");
     }
+    if message.contains("unique expression names") {
+        return Error::invalid(message)
+            .with_sqlstate("42701")
+            .with_hint("name the columns of the query with AS");
+    }
     Error::invalid(message).with_sqlstate("42601")
 }
 

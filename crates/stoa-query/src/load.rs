@@ -27,6 +27,7 @@ use stoa_table::Table;
 use crate::dialect::{parse_partition_terms, parse_sort_terms};
 use crate::engine::Engine;
 use crate::error::{from_datafusion, from_sql_parser, to_datafusion};
+use crate::nested::engine_schema;
 use crate::outcome::Completion;
 use crate::registry::QueryGuard;
 use crate::session::{Session, SessionOptions};
@@ -169,7 +170,7 @@ async fn append(
     batches: BoxStream<'static, Result<RecordBatch>>,
     guard: &mut QueryGuard,
 ) -> Result<u64> {
-    let stored = table.schema();
+    let stored = engine_schema(&table.schema());
     let source = OneStream { schema: Arc::clone(&schema), batches: Mutex::new(Some(batches)) };
     let input = StreamingTable::try_new(schema, vec![Arc::new(source)]).map_err(from_datafusion)?;
     let plan = LogicalPlanBuilder::scan("input", provider_as_source(Arc::new(input)), None)

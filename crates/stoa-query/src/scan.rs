@@ -42,6 +42,7 @@ use stoa_table::{ScanFile, ScanPlan};
 
 use crate::error::from_datafusion;
 use crate::filter::predicate_of_all;
+use crate::nested::engine_schema;
 use crate::registry::Progress;
 use crate::table::StoaTable;
 use metrics::ScanMetrics;
@@ -63,6 +64,8 @@ pub(crate) struct Split {
 pub(crate) struct OrcScanExec {
     table: StoaTable,
     schema: SchemaRef,
+    /// The same columns with field ids at every level.
+    stored: SchemaRef,
     predicate: Predicate,
     plan: Arc<ScanPlan>,
     partitions: Vec<Vec<Split>>,
@@ -83,10 +86,11 @@ impl OrcScanExec {
         let full = table.table.schema();
         let predicate = predicate_of_all(filters, &full);
         let plan = Arc::new(table.table.plan_scan(&predicate).await?);
-        let schema = match projection {
+        let stored = match projection {
             Some(columns) => Arc::new(full.project(columns).map_err(|e| from_datafusion(e.into()))?),
             None => full,
         };
+        let schema = engine_schema(&stored);
         let threads = state.config().target_partitions();
         let partitions = deal(&plan.files, partition_count(table, &predicate, &plan, threads));
         let properties = PlanProperties::new(
@@ -98,6 +102,7 @@ impl OrcScanExec {
         Ok(Self {
             table: table.clone(),
             schema,
+            stored,
             predicate,
             plan,
             partitions,
@@ -253,6 +258,7 @@ impl ExecutionPlan for OrcScanExec {
         let reader = SplitReader {
             table: self.table.clone(),
             schema: Arc::clone(&self.schema),
+            stored: Arc::clone(&self.stored),
             predicate: self.predicate.clone(),
             batch_rows: self.batch_rows,
             metrics,

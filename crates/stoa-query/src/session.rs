@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, SchemaRef};
-use datafusion::common::{ParamValues, ScalarValue};
+use datafusion::common::ScalarValue;
 use datafusion::execution::TaskContext;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement as PlanStatement};
@@ -25,7 +25,7 @@ use crate::outcome::{Completion, Outcome, RowStream, cancelled_error};
 use crate::registry::QueryGuard;
 use crate::settings::Settings;
 use crate::statement::{Statement, StatementKind};
-use crate::{ddl, scan, show, table};
+use crate::{ddl, parameters, scan, show, table};
 
 /// Who asks, and how.
 #[derive(Clone, Debug)]
@@ -301,7 +301,7 @@ impl Session {
         guard: &mut QueryGuard,
     ) -> Result<Ran> {
         if let Some(plan) = &prepared.plan {
-            let plan = bind(plan, &prepared.parameter_types, parameters)?;
+            let plan = parameters::bind(plan, &prepared.parameter_types, parameters)?;
             let plan = table::pin_snapshots(plan, &self.engine).await?;
             return self.run_plan(plan, prepared.statement.text(), guard).await;
         }
@@ -441,50 +441,12 @@ fn prepared_plan(
     plan: LogicalPlan,
     declared: &[Option<DataType>],
 ) -> Result<Prepared> {
-    let inferred = plan.get_parameter_types().map_err(from_datafusion)?;
-    let highest = inferred.keys().filter_map(|name| parameter_index(name)).max().unwrap_or(0);
-    let parameter_types = (0..highest.max(declared.len()))
-        .map(|index| {
-            let known = inferred.get(&format!("${}", index + 1)).cloned().flatten();
-            known.or_else(|| declared.get(index).cloned().flatten()).unwrap_or(DataType::Utf8)
-        })
-        .collect();
+    let (plan, parameter_types) = parameters::resolve(plan, declared)?;
     let schema = match &plan {
         LogicalPlan::Dml(_) => None,
         other => Some(SchemaRef::new(other.schema().as_arrow().clone())),
     };
     Ok(Prepared { statement, plan: Some(Arc::new(plan)), parameter_types, schema })
-}
-
-fn parameter_index(name: &str) -> Option<usize> {
-    name.strip_prefix('$')?.parse().ok()
-}
-
-fn bind(
-    plan: &LogicalPlan,
-    types: &[DataType],
-    parameters: Vec<ScalarValue>,
-) -> Result<LogicalPlan> {
-    if parameters.len() != types.len() {
-        let message = format!(
-            "the statement takes {} parameters, but {} were given",
-            types.len(),
-            parameters.len()
-        );
-        return Err(Error::invalid(message).with_sqlstate("08P01"));
-    }
-    if types.is_empty() {
-        return Ok(plan.clone());
-    }
-    let cast = |(index, (value, data_type)): (usize, (ScalarValue, &DataType))| {
-        if &value.data_type() == data_type {
-            return Ok(value);
-        }
-        value.cast_to(data_type).map_err(|e| from_datafusion(e).at(format!("${}", index + 1)))
-    };
-    let values = parameters.into_iter().zip(types).enumerate().map(cast);
-    let values = ParamValues::from(values.collect::<Result<Vec<_>>>()?);
-    plan.clone().replace_params_with_values(&values).map_err(from_datafusion)
 }
 
 /// Refuses what the engine could plan but a report server must not do, or does not yet do.

@@ -35,6 +35,7 @@ use stoa_error::{Error, Result};
 use stoa_table::{Table, Transform, WriteOptions, transform_array};
 
 use crate::error::{from_datafusion, to_datafusion};
+use crate::nested::retype;
 
 /// A plan that appends `input` to `table`, partitioned and sorted, in one commit.
 pub(crate) fn plan_append(
@@ -120,7 +121,7 @@ fn keys_of(table: &Table, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
 
 /// `batch` with the table's own field names and ids, and its keys behind.
 fn add_keys(table: &Table, keyed: &SchemaRef, batch: &RecordBatch) -> Result<RecordBatch> {
-    let batch = RecordBatch::try_new(table.schema(), batch.columns().to_vec())
+    let batch = retype(batch.clone(), &table.schema())
         .map_err(|e| null_or_type_error(table, batch, e))?;
     let mut columns = batch.columns().to_vec();
     columns.extend(keys_of(table, &batch)?);

@@ -28,6 +28,7 @@ use crate::engine::Engine;
 use crate::error::{from_datafusion, to_datafusion};
 use crate::file_cache::FileCache;
 use crate::filter::predicate_of;
+use crate::nested::engine_schema;
 use crate::scan::OrcScanExec;
 use crate::sink;
 
@@ -47,7 +48,7 @@ impl std::fmt::Debug for StoaTable {
 
 impl StoaTable {
     pub(crate) fn new(table: Table, files: Arc<FileCache>) -> Self {
-        let schema = table.schema();
+        let schema = engine_schema(&table.schema());
         Self { table, files, schema }
     }
 }

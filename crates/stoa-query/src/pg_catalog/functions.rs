@@ -6,7 +6,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, StringArray};
+use arrow::array::{Array, ArrayRef, Int32Array, StringArray};
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::{ScalarValue, exec_err};
@@ -17,6 +17,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::prelude::SessionContext;
 
+use super::type_info::type_named;
 use crate::settings::Settings;
 
 /// Adds the functions to a context.
@@ -25,6 +26,8 @@ pub(super) fn register(ctx: &SessionContext, database: &str) {
         ctx.register_udf(ScalarUDF::new_from_impl(function));
     }
     ctx.register_udf(ScalarUDF::new_from_impl(CurrentSetting::new()));
+    ctx.register_udf(ScalarUDF::new_from_impl(CurrentSchema::new()));
+    ctx.register_udf(ScalarUDF::new_from_impl(ToRegtype::new()));
 }
 
 fn all(database: &str) -> Vec<Constant> {
@@ -34,9 +37,8 @@ fn all(database: &str) -> Vec<Constant> {
     let no_text = || ScalarValue::Utf8(None);
     let number = |value| ScalarValue::Int64(Some(value));
     let version = format!(
-        "PostgreSQL {} (Stoa {})",
+        "PostgreSQL {}",
         Settings::default().get("server_version").unwrap_or_default(),
-        env!("CARGO_PKG_VERSION")
     );
     let mut functions = vec![
         Constant::new("version", text(&version)),
@@ -194,5 +196,71 @@ fn setting(name: &str, missing_ok: bool, options: &ConfigOptions) -> Result<Opti
             Err(_) if missing_ok => Ok(None),
             Err(error) => Err(crate::error::to_datafusion(error)),
         },
+    }
+}
+
+/// `current_schema()`: the namespace of names without one.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct CurrentSchema {
+    signature: Signature,
+}
+
+impl CurrentSchema {
+    fn new() -> Self {
+        Self { signature: Signature::nullary(Volatility::Stable) }
+    }
+}
+
+impl ScalarUDFImpl for CurrentSchema {
+    fn name(&self) -> &str {
+        "current_schema"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Utf8)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let schema = args.config_options.catalog.default_schema.clone();
+        Ok(ColumnarValue::Scalar(ScalarValue::Utf8(Some(schema))))
+    }
+}
+
+/// `to_regtype(name)`: the OID of a type; NULL for an unknown one.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct ToRegtype {
+    signature: Signature,
+}
+
+impl ToRegtype {
+    fn new() -> Self {
+        Self { signature: Signature::exact(vec![DataType::Utf8], Volatility::Immutable) }
+    }
+}
+
+impl ScalarUDFImpl for ToRegtype {
+    fn name(&self) -> &str {
+        "to_regtype"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Int32)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let arrays = ColumnarValue::values_to_arrays(&args.args)?;
+        let Some(names) = arrays.first().and_then(text_array) else {
+            return exec_err!("to_regtype needs the name of a type");
+        };
+        let oids: Int32Array = names.iter().map(|name| name.and_then(type_named)).collect();
+        Ok(ColumnarValue::Array(Arc::new(oids)))
     }
 }

@@ -135,7 +135,7 @@ fn system_relation(name: &str, columns: &SchemaRef) -> RelationInfo {
 }
 
 /// OIDs that clients write into their queries.
-fn well_known_oid(name: &str) -> Option<i32> {
+pub(super) fn well_known_oid(name: &str) -> Option<i32> {
     Some(match name {
         "pg_type" => 1247,
         "pg_attribute" => 1249,

@@ -25,10 +25,6 @@ const JSON: i32 = 114;
 /// The type of a column. Agrees with what `stoa-pgwire` says in row descriptions; a test there
 /// compares the two.
 pub(super) fn type_info(field: &Field) -> TypeInfo {
-    let extension = field.metadata().get("ARROW:extension:name").map(String::as_str);
-    if extension == Some("arrow.uuid") {
-        return fixed(2950, 16, "c");
-    }
     if let Some(kind) = field.metadata().get("pg.oid_alias") {
         return fixed(oid_alias(kind), 4, "i");
     }
@@ -57,6 +53,7 @@ fn of(data_type: &DataType) -> TypeInfo {
         DataType::Null | DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
             TypeInfo { collation: 100, ..varying(TEXT) }
         }
+        DataType::FixedSizeBinary(16) => fixed(2950, 16, "c"),
         DataType::Binary
         | DataType::LargeBinary
         | DataType::BinaryView
@@ -143,64 +140,63 @@ fn array_oid(element: i32) -> Option<i32> {
     })
 }
 
-/// The SQL name of a type OID, as `information_schema.columns` gives it.
-pub(super) fn sql_name(oid: i32) -> &'static str {
-    match oid {
-        16 => "boolean",
-        17 => "bytea",
-        20 => "bigint",
-        21 => "smallint",
-        23 => "integer",
-        TEXT => "text",
-        JSON => "json",
-        700 => "real",
-        701 => "double precision",
-        1082 => "date",
-        1083 => "time without time zone",
-        1114 => "timestamp without time zone",
-        1184 => "timestamp with time zone",
-        1186 => "interval",
-        1700 => "numeric",
-        2950 => "uuid",
-        18 => "\"char\"",
-        26 => "oid",
-        24 => "regproc",
-        2205 => "regclass",
-        2206 => "regtype",
-        4089 => "regnamespace",
-        4096 => "regrole",
-        _ => "ARRAY",
+/// Names of scalar types: OID, the name in `pg_type`, SQL's name.
+const NAMES: [(i32, &str, &str); 20] = [
+    (16, "bool", "boolean"),
+    (17, "bytea", "bytea"),
+    (18, "char", "\"char\""),
+    (19, "name", "name"),
+    (20, "int8", "bigint"),
+    (21, "int2", "smallint"),
+    (23, "int4", "integer"),
+    (TEXT, "text", "text"),
+    (26, "oid", "oid"),
+    (JSON, "json", "json"),
+    (700, "float4", "real"),
+    (701, "float8", "double precision"),
+    (1043, "varchar", "character varying"),
+    (1082, "date", "date"),
+    (1083, "time", "time without time zone"),
+    (1114, "timestamp", "timestamp without time zone"),
+    (1184, "timestamptz", "timestamp with time zone"),
+    (1186, "interval", "interval"),
+    (1700, "numeric", "numeric"),
+    (2950, "uuid", "uuid"),
+];
+
+/// The OID of the type with this name, which may be quoted, qualified, or end with `[]`.
+pub(super) fn type_named(name: &str) -> Option<i32> {
+    let name = name.trim().to_ascii_lowercase();
+    let name = name.strip_prefix("pg_catalog.").unwrap_or(&name);
+    if let Some(element) = name.strip_suffix("[]") {
+        return array_oid(type_named(element)?);
     }
+    let bare = name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name);
+    let name = match bare {
+        "int" => "int4",
+        "float" => "float8",
+        "decimal" => "numeric",
+        other => other,
+    };
+    NAMES.iter().find(|(_, short, sql)| [*short, *sql].contains(&name)).map(|(oid, _, _)| *oid)
 }
 
-/// The name of a type OID as `udt_name` gives it.
-pub(super) fn udt_name(oid: i32) -> &'static str {
-    match oid {
-        16 => "bool",
-        20 => "int8",
-        21 => "int2",
-        23 => "int4",
-        700 => "float4",
-        701 => "float8",
-        1083 => "time",
-        1114 => "timestamp",
-        1184 => "timestamptz",
-        18 => "char",
-        1000 => "_bool",
-        1001 => "_bytea",
-        1016 => "_int8",
-        1005 => "_int2",
-        1007 => "_int4",
-        1009 => "_text",
-        1021 => "_float4",
-        1022 => "_float8",
-        1182 => "_date",
-        1183 => "_time",
-        1115 => "_timestamp",
-        1185 => "_timestamptz",
-        1187 => "_interval",
-        1231 => "_numeric",
-        2951 => "_uuid",
-        other => sql_name(other),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_found_by_their_names() {
+        assert_eq!(type_named("timestamptz"), Some(1184));
+        assert_eq!(type_named("pg_catalog.int4"), Some(23));
+        assert_eq!(type_named("Double Precision"), Some(701));
+        assert_eq!(type_named("text[]"), Some(1009));
+        assert_eq!(type_named("hstore"), None);
+    }
+
+    #[test]
+    fn decimals_carry_their_digits() {
+        let field = Field::new("d", DataType::Decimal128(10, 2), true);
+        assert_eq!(type_info(&field).modifier, ((10 << 16) | 2) + 4);
     }
 }

@@ -21,6 +21,7 @@ use stoa_table::ScanFile;
 use super::Split;
 use super::metrics::ScanMetrics;
 use crate::error::to_datafusion;
+use crate::nested::retype;
 use crate::registry::Progress;
 use crate::table::StoaTable;
 
@@ -28,6 +29,7 @@ use crate::table::StoaTable;
 pub(super) struct SplitReader {
     pub(super) table: StoaTable,
     pub(super) schema: SchemaRef,
+    pub(super) stored: SchemaRef,
     pub(super) predicate: Predicate,
     pub(super) batch_rows: usize,
     pub(super) metrics: ScanMetrics,
@@ -84,7 +86,7 @@ impl SplitReader {
         let source = FileSource::open(&split.file);
         let metadata = self.metadata(&source).await?;
         let options = ReadOptions::default()
-            .with_projection(Projection::Fields(Arc::clone(&self.schema)))
+            .with_projection(Projection::Fields(Arc::clone(&self.stored)))
             .with_predicate(self.predicate.clone())
             .with_batch_rows(self.batch_rows)
             .with_stripes(stripes_of(split, metadata.stripes.len()));
@@ -144,6 +146,10 @@ impl SplitReader {
                 }
                 Step::Batch(batch) => {
                     self.metrics.baseline.record_output(batch.num_rows());
+                    let batch = retype(batch, &self.schema).map_err(|e| {
+                        Error::corrupt(format!("{location}: rows are not as the table says"))
+                            .with_source(e)
+                    })?;
                     return Ok(Some(batch));
                 }
                 Step::Finished => return Ok(None),

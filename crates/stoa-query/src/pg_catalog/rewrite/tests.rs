@@ -1,0 +1,68 @@
+use super::*;
+
+fn check(sql: &str, expected: &str) {
+    let rewritten = parse(sql).unwrap().map(|statement| statement.to_string());
+    assert_eq!(rewritten.as_deref(), Some(expected), "{sql}");
+}
+
+#[test]
+fn reports_take_the_plain_way() {
+    for sql in ["SELECT account, sum(clicks) FROM report GROUP BY account", "SELECT pg_ FROM"] {
+        assert!(parse(sql).unwrap().is_none(), "{sql}");
+    }
+}
+
+#[test]
+fn well_known_names_become_their_oids() {
+    check(
+        "SELECT 1 FROM pg_description d WHERE d.classoid = 'pg_catalog.pg_class'::regclass",
+        "SELECT 1 FROM pg_catalog.pg_description d WHERE d.classoid = 1259",
+    );
+}
+
+#[test]
+fn oids_shown_as_types_become_names() {
+    check(
+        "SELECT a.atttypid::regtype::text AS t FROM pg_attribute a",
+        "SELECT format_type(a.atttypid, NULL) AS t FROM pg_catalog.pg_attribute a",
+    );
+}
+
+#[test]
+fn queries_over_what_is_not_there_have_no_rows() {
+    check(
+        "SELECT i.indexrelid, c.relname AS n FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid \
+         ORDER BY c.relname",
+        "SELECT CAST(NULL AS TEXT) AS \"indexrelid\", CAST(NULL AS TEXT) AS \"n\" WHERE false",
+    );
+    check(
+        "SELECT (r.keys).x FROM (SELECT f(i.indkey) AS keys FROM pg_index i) r",
+        "SELECT CAST(NULL AS TEXT) AS \"?column?\" WHERE false",
+    );
+    // Rows may come from the other side, or from an aggregate.
+    let kept = [
+        "SELECT c.relname FROM pg_class c LEFT JOIN pg_index i ON c.oid = i.indrelid",
+        "SELECT count(*) FROM pg_index",
+    ];
+    for sql in kept {
+        let statement = parse(sql).unwrap().unwrap().to_string();
+        assert!(statement.contains("pg_index"), "{statement}");
+    }
+}
+
+#[test]
+fn correlated_scalar_subqueries_are_aggregated() {
+    check(
+        "SELECT 1 FROM pg_type t WHERE (SELECT c.relkind = 'c' FROM pg_class c WHERE c.oid = t.typrelid)",
+        "SELECT 1 FROM pg_catalog.pg_type t WHERE (SELECT max(c.relkind = 'c') FROM \
+         pg_catalog.pg_class c WHERE c.oid = t.typrelid)",
+    );
+}
+
+#[test]
+fn the_same_expression_twice_gets_names() {
+    check(
+        "SELECT NULL, NULL, nspname FROM pg_namespace",
+        "SELECT NULL, NULL AS \"?column?_2\", nspname FROM pg_catalog.pg_namespace",
+    );
+}
