@@ -214,24 +214,37 @@ const tests = {
 
 /** A page that shows what the console can do, for docs/. */
 async function takeScreenshot() {
-  const page = await open({ deviceScaleFactor: 1 });
-  const report = (account) => `SELECT day, sum(impressions) AS impressions, sum(clicks) AS clicks\nFROM console_report\nWHERE account_id = ${account} AND day >= DATE '2024-12-01'\nGROUP BY day ORDER BY day`;
+  await post("DROP TABLE IF EXISTS console_report");
+  await post(`CREATE TABLE ad_report (day date, account_id bigint, campaign_id bigint, device text, region text,
+    impressions bigint, clicks bigint, conversions bigint, cost decimal(18, 4)) PARTITIONED BY (month(day)) ORDER BY (account_id, day)`);
+  await post(`INSERT INTO ad_report
+    SELECT CAST(CAST(19723 + value % 366 AS integer) AS date), value / 366, value % 7,
+           CASE value % 3 WHEN 0 THEN 'phone' WHEN 1 THEN 'desktop' ELSE 'tablet' END,
+           CASE value % 4 WHEN 0 THEN 'tokyo' WHEN 1 THEN 'osaka' WHEN 2 THEN 'nagoya' END,
+           9000 + value * 7919 % 51000, 180 + value * 104729 % 1400, value * 31 % 90,
+           CAST(value * 7919 % 900000 AS decimal(18, 4)) / 1000
+    FROM generate_series(0, 366 * 40 - 1)`);
+  const page = await open();
+  const report = (account) => `SELECT day, sum(impressions) AS impressions, sum(clicks) AS clicks,\n       sum(conversions) AS conversions, sum(cost) AS cost, max(region) AS region\nFROM ad_report\nWHERE account_id = ${account} AND day BETWEEN DATE '2024-12-01' AND DATE '2024-12-31'\nGROUP BY day ORDER BY day`;
   // Some traffic, so that the charts have something to draw.
-  const end = Date.now() + (keep ? 45_000 : 3_000);
+  const end = Date.now() + (keep ? 240_000 : 3_000);
   const clients = Array.from({ length: 2 }, async (_, client) => {
     for (let account = client; Date.now() < end; account += 1) {
-      await post(report(account % 12));
-      await new Promise((resolve) => setTimeout(resolve, 20 + 60 * Math.random()));
+      await post(report(account % 40));
+      await new Promise((resolve) => setTimeout(resolve, 50 + 150 * Math.random()));
     }
   });
-  await page.locator(".table-name", { hasText: "console_report" }).click();
-  await run(page, `-- Last month of one account\n${report(7)}`);
+  await page.locator(".table-name", { hasText: "ad_report" }).click();
+  await page.mouse.move(700, 880);
+  await run(page, `-- Last month of one account\n${report(17)}`);
   await cell(page, 0, 0).waitFor();
-  await Promise.all(clients);
+  await page.waitForTimeout(end - Date.now() - 1000);
   await page.screenshot({ path: screenshot });
+  await Promise.all(clients);
   const { size } = await stat(screenshot);
   assert.ok(size < SCREENSHOT_BYTES_MAX, `${screenshot} has ${size} bytes`);
   await page.context().close();
+  await post("DROP TABLE ad_report");
 }
 
 async function prepare() {
