@@ -43,7 +43,7 @@ record() {
 count() {
   sed -E 's/\x1b\[[0-9;]*m//g' "$1" |
     grep -E '^test result: |^=+ .* in [0-9.]+s.*=+$|^[0-9]+ (passed|failed|skipped)(, [0-9]+ [a-z]+)*( in [0-9.]+s.*)?$' |
-    grep -oE "[0-9]+ $2" | awk '{ sum += $1 } END { print sum + 0 }'
+    grep -oE "[0-9]+ $2\b" | awk '{ sum += $1 } END { print sum + 0 }'
 }
 
 need_rust
@@ -88,7 +88,8 @@ client_suite() {
     STOA_WAREHOUSE="$scratch/$name/warehouse" STOA_SCRATCH="$scratch/$name" \
     "clients/$name/run.sh" </dev/null 2>&1 | tee "$log"
   status=${PIPESTATUS[0]}
-  p=$(count "$log" passed) f=$(count "$log" failed) s=$(count "$log" skipped)
+  p=$(count "$log" passed) s=$(count "$log" skipped)
+  f=$(($(count "$log" failed) + $(count "$log" errors?)))
   if [ "$status" = 3 ] && [ "$f" = 0 ]; then
     s=$((s + 1)) remark="skipped: its tools cannot be installed here (see above)"
     printf '%s: skipped\n' "$name"

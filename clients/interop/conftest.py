@@ -51,6 +51,9 @@ def spark(stoa, warehouse):
         .config("spark.sql.catalog.stoa.uri", f"jdbc:sqlite:file:{warehouse}/catalog.db")
         .config("spark.sql.catalog.stoa.warehouse", warehouse.as_uri())
         .config("spark.sql.catalog.stoa.jdbc.schema-version", "V1")
+        # Looking whether its tables are there, Iceberg leaves a statement open that pins what the
+        # session sees of the catalog to that moment; Stoa has made the tables.
+        .config("spark.sql.catalog.stoa.jdbc.init-catalog-tables", "false")
         # Iceberg caches table metadata; here others commit between two statements.
         .config("spark.sql.catalog.stoa.cache-enabled", "false")
         .config("spark.sql.catalog.stoa.table-default.write.format.default", "orc")

@@ -28,6 +28,7 @@ def by_spark():
         .config("spark.sql.catalog.stoa.uri", f"jdbc:sqlite:file:{warehouse}/catalog.db")
         .config("spark.sql.catalog.stoa.warehouse", warehouse.as_uri())
         .config("spark.sql.catalog.stoa.jdbc.schema-version", "V1")
+        .config("spark.sql.catalog.stoa.jdbc.init-catalog-tables", "false")
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")

@@ -83,7 +83,7 @@ def test_renamed_dropped_and_listed(stoa, spark, iceberg, name):
     stoa.sql(f"ALTER TABLE public.{name} RENAME TO {name}_b")
     listed = {row["tableName"] for row in rows_of(spark.sql("SHOW TABLES IN stoa.public"))}
     assert f"{name}_b" in listed and name not in listed
-    spark.sql(f"ALTER TABLE stoa.public.{name}_b RENAME TO stoa.public.{name}_c")
+    spark.sql(f"ALTER TABLE stoa.public.{name}_b RENAME TO public.{name}_c")
     assert stoa.sql(f"SELECT id FROM public.{name}_c") == [{"id": 1}]
     assert ("public", f"{name}_c") in iceberg.list_tables("public")
     stoa.sql(f"DROP TABLE public.{name}_c")

@@ -29,7 +29,7 @@ def by_duckdb(shared_data):
 def test_sums_per_base_and_month(stoa, by_duckdb):
     file, expected = by_duckdb
     stoa.run("load", str(file), "--into", "public.fhv", "--create", "--warehouse", stoa.warehouse)
-    assert len(expected) > 1000
+    assert len(expected) > 900
     assert typed(stoa.sql(MONTHLY.format("public.fhv"))) == expected
     assert typed(stoa.server_sql(MONTHLY.format("public.fhv"))) == expected
 

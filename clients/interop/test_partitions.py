@@ -28,7 +28,7 @@ TRANSFORMS = [
 STOA_VALUES = {
     "k": "concat('k', CAST(n AS varchar))",
     "d": "DATE '1970-01-01' + CAST(n * 8 AS int)",
-    "t": "TIMESTAMP '1970-01-01 00:00:00' + CAST(n * 8 AS int) * INTERVAL '1 day' + CAST(n AS int) * INTERVAL '13 minutes'",
+    "t": "CAST(to_timestamp_seconds(n * 691980) AS timestamp)",
     "i": "CAST(n AS int)",
     "b": "CAST(n * 100000000000 AS bigint)",
     "p": "CAST(n * 4.25 AS decimal(12, 2))",
@@ -36,7 +36,7 @@ STOA_VALUES = {
 SPARK_VALUES = {
     "k": "concat('k', CAST(n AS string))",
     "d": "date_add(DATE '1970-01-01', CAST(n * 8 AS int))",
-    "t": "CAST(CAST(n * 8 * 86400 + n * 780 AS timestamp) AS timestamp_ntz)",
+    "t": "CAST(CAST(n * 691980 AS timestamp) AS timestamp_ntz)",
     "i": "CAST(n AS int)",
     "b": "CAST(n * 100000000000 AS bigint)",
     "p": "CAST(n * 4.25 AS decimal(12, 2))",
@@ -51,8 +51,7 @@ def test_same_partitions_and_rows(stoa, spark, case):
 
     stoa.sql(
         f"CREATE TABLE {ours} (n bigint, {stoa_column}) PARTITIONED BY ({stoa_term})",
-        f"INSERT INTO {ours} SELECT value AS n, {STOA_VALUES[column].replace('n ', 'value ').replace('(n', '(value')} "
-        "FROM generate_series(-20, 50)",
+        f"INSERT INTO {ours} SELECT n, {STOA_VALUES[column]} AS {column} FROM generate_series(-20, 50) AS numbers (n)",
         f"INSERT INTO {ours} VALUES (NULL, NULL)",
     )
     spark.sql(
