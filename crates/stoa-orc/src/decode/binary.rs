@@ -16,7 +16,7 @@ use arrow_schema::DataType;
 
 use super::column::{Column, Opening};
 use super::context::Context;
-use super::dictionary::{Dictionary, PADDING, not_utf8};
+use super::dictionary::{Dictionary, PADDED_BYTES, not_utf8};
 use super::int_rle::IntRle;
 use super::source::Source;
 use super::validity::{Present, spread, valid_count};
@@ -277,32 +277,35 @@ impl DictionaryColumn {
         nulls: Option<NullBuffer>,
     ) -> Result<ArrayRef> {
         cx.take::<i32>(rows + 1)?;
-        let from = self.dictionary.offsets.as_slice();
+        let dictionary = self.dictionary.as_ref();
         let mut offsets = vec![0i32; rows + 1];
         let mut total = 0usize;
         for (offset, key) in offsets[1..].iter_mut().zip(keys) {
-            let key = *key as usize;
-            *offset = from[key + 1] - from[key];
-            total += *offset as usize;
+            let length = dictionary.lengths[*key as usize];
+            *offset = length;
+            total += length as usize;
         }
         if i32::try_from(total).is_err() {
             return Err(exhausted(format!("a batch holds {total} bytes of one column"))
                 .with_hint("read fewer rows per batch"));
         }
-        cx.take::<u8>(total + PADDING)?;
-        let mut bytes = vec![0u8; total + PADDING];
-        let entries = self.dictionary.bytes.as_slice();
+        cx.take::<u8>(total + PADDED_BYTES)?;
+        let mut bytes = vec![0u8; total + PADDED_BYTES];
         let mut at = 0usize;
-        for (key, length) in keys.iter().zip(&offsets[1..]) {
-            let start = from[*key as usize] as usize;
-            let length = *length as usize;
-            if length <= PADDING {
-                // A copy of constant length, most of it overwritten by the next entry.
-                bytes[at..at + PADDING].copy_from_slice(&entries[start..start + PADDING]);
-            } else {
-                bytes[at..at + length].copy_from_slice(&entries[start..start + length]);
+        if let Some(padded) = &dictionary.padded {
+            for (key, length) in keys.iter().zip(&offsets[1..]) {
+                // What is too much is overwritten by the next entry.
+                bytes[at..at + PADDED_BYTES].copy_from_slice(&padded[*key as usize]);
+                at += *length as usize;
             }
-            at += length;
+        } else {
+            for (key, length) in keys.iter().zip(&offsets[1..]) {
+                let (start, length) =
+                    (dictionary.offsets[*key as usize] as usize, *length as usize);
+                let entry = &dictionary.bytes[start..start + length];
+                bytes[at..at + length].copy_from_slice(entry);
+                at += length;
+            }
         }
         bytes.truncate(total);
         if let Some(nulls) = &nulls {

@@ -50,20 +50,37 @@ fn unpack_chunks<const N: usize>(input: &[u8], out: &mut [i64], from: impl Fn([u
 
 /// Eight values of `W` ≤ 56 bits take `W` bytes; each lies in the eight bytes from its first one.
 fn unpack_const<const W: usize>(input: &[u8], out: &mut [i64]) {
-    // The last value of a group starts at most W - 1 bytes in and loads eight bytes.
+    // The last load of a group starts at most W - 1 bytes in and takes eight bytes.
     let reach = W + 7;
     let whole = out.len() / 8;
     let groups = if input.len() < reach { 0 } else { (input.len() - reach) / W + 1 }.min(whole);
-    for (group, values) in out.chunks_exact_mut(8).take(groups).enumerate() {
+    let (values, _) = out.as_chunks_mut::<8>();
+    for (group, values) in values.iter_mut().take(groups).enumerate() {
         let bytes = &input[group * W..group * W + reach];
-        for (i, value) in values.iter_mut().enumerate() {
-            let (byte, bit) = (i * W / 8, i * W % 8);
-            let mut word = [0u8; 8];
-            word.copy_from_slice(&bytes[byte..byte + 8]);
-            *value = ((u64::from_be_bytes(word) << bit) >> (64 - W)) as i64;
+        match W {
+            // How many values the 57 bits hold that a load has for certain.
+            0..=7 => unpack_loads::<W, 8>(bytes, values),
+            8..=14 => unpack_loads::<W, 4>(bytes, values),
+            15..=28 => unpack_loads::<W, 2>(bytes, values),
+            _ => unpack_loads::<W, 1>(bytes, values),
         }
     }
     unpack_slow(input, W, groups * 8, out);
+}
+
+/// Unpacks eight values with `8 / N` loads.
+#[inline(always)]
+fn unpack_loads<const W: usize, const N: usize>(bytes: &[u8], values: &mut [i64; 8]) {
+    let (parts, _) = values.as_chunks_mut::<N>();
+    for (load, part) in parts.iter_mut().enumerate() {
+        let (byte, bit) = (load * N * W / 8, load * N * W % 8);
+        let mut word = [0u8; 8];
+        word.copy_from_slice(&bytes[byte..byte + 8]);
+        let word = u64::from_be_bytes(word) << bit;
+        for (i, value) in part.iter_mut().enumerate() {
+            *value = ((word << (i * W)) >> (64 - W)) as i64;
+        }
+    }
 }
 
 /// Unpacks the values from `first` on, one by one.

@@ -115,16 +115,22 @@ impl Opening<'_> {
                 DateRule::Hybrid => Box::new(DateColumn::open(self, column, encoding, cx)?),
             },
             (TypeKind::Float, DataType::Float64) => {
-                Box::new(FloatColumn::<4, Float64Type>::open(self, column, cx, |b| {
+                Box::new(FloatColumn::<4, Float64Type, _>::open(self, column, cx, |b| {
                     f64::from(f32::from_le_bytes(b))
                 })?)
             }
-            (TypeKind::Float, _) => {
-                Box::new(FloatColumn::<4, Float32Type>::open(self, column, cx, f32::from_le_bytes)?)
-            }
-            (TypeKind::Double, _) => {
-                Box::new(FloatColumn::<8, Float64Type>::open(self, column, cx, f64::from_le_bytes)?)
-            }
+            (TypeKind::Float, _) => Box::new(FloatColumn::<4, Float32Type, _>::open(
+                self,
+                column,
+                cx,
+                f32::from_le_bytes,
+            )?),
+            (TypeKind::Double, _) => Box::new(FloatColumn::<8, Float64Type, _>::open(
+                self,
+                column,
+                cx,
+                f64::from_le_bytes,
+            )?),
             (TypeKind::String | TypeKind::Varchar | TypeKind::Char, to)
                 if encoding.is_dictionary() =>
             {

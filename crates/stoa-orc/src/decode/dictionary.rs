@@ -16,8 +16,8 @@ use super::source::{Source, StreamStart};
 use crate::error::{Result, corrupt};
 use crate::stripe::Encoding;
 
-/// Bytes behind the last entry, so that short entries can be copied as 16 bytes.
-pub(super) const PADDING: usize = 16;
+/// Entries up to this many bytes are copied as this many: a copy of constant length is a move.
+pub(super) const PADDED_BYTES: usize = 16;
 
 /// How many lengths are decoded at a time: memory grows with what the stream really holds.
 const STEP: usize = 4096;
@@ -27,8 +27,12 @@ const STEP: usize = 4096;
 pub(crate) struct Dictionary {
     /// Where entries start, and where the last one ends.
     pub(super) offsets: Vec<i32>,
-    /// Entries one after the other, and [`PADDING`].
+    /// Entries one after the other.
     pub(super) bytes: Vec<u8>,
+    /// Lengths of the entries.
+    pub(super) lengths: Vec<i32>,
+    /// The entries padded to [`PADDED_BYTES`], if none is longer.
+    pub(super) padded: Option<Vec<[u8; PADDED_BYTES]>>,
     /// The entries as an array, for outputs that share it; `Utf8`, `Utf8View` or `Binary`.
     pub(super) array: ArrayRef,
     /// Whether the entries are known to be UTF-8.
@@ -71,9 +75,16 @@ impl Dictionary {
         source.append_to(cx, &mut bytes, total)?;
         source.recycle(cx);
         let array = Self::array(&offsets, &bytes, to)?;
-        bytes.resize(total + PADDING, 0);
+        let lengths: Vec<i32> = offsets.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        cx.take::<i32>(lengths.len())?;
+        let padded = if *to == DataType::Utf8 && lengths.iter().all(|n| *n <= PADDED_BYTES as i32) {
+            cx.take::<[u8; PADDED_BYTES]>(lengths.len())?;
+            Some(pad(&offsets, &bytes))
+        } else {
+            None
+        };
         let is_utf8 = *to != DataType::Binary;
-        Ok(Self { offsets, bytes, array, is_utf8 })
+        Ok(Self { offsets, bytes, lengths, padded, array, is_utf8 })
     }
 
     /// Number of entries.
@@ -93,6 +104,17 @@ impl Dictionary {
             _ => Arc::new(array),
         })
     }
+}
+
+/// The entries between offsets, each padded with zeros.
+fn pad(offsets: &[i32], bytes: &[u8]) -> Vec<[u8; PADDED_BYTES]> {
+    let padded = offsets.windows(2).map(|pair| {
+        let entry = &bytes[pair[0] as usize..pair[1] as usize];
+        let mut padded = [0u8; PADDED_BYTES];
+        padded[..entry.len()].copy_from_slice(entry);
+        padded
+    });
+    padded.collect()
 }
 
 /// The error of a text that is none.

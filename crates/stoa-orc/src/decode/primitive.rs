@@ -246,30 +246,36 @@ impl Column for BooleanColumn {
 }
 
 /// FLOAT (`N` = 4) and DOUBLE (`N` = 8).
-pub(crate) struct FloatColumn<const N: usize, T: ArrowPrimitiveType> {
+pub(crate) struct FloatColumn<const N: usize, T, F> {
     present: Present,
     data: Source,
-    convert: fn([u8; N]) -> T::Native,
+    convert: F,
+    target: PhantomData<fn() -> T>,
 }
 
-impl<const N: usize, T: ArrowPrimitiveType> FloatColumn<N, T> {
+impl<const N: usize, T: ArrowPrimitiveType, F> FloatColumn<N, T, F>
+where
+    F: Fn([u8; N]) -> T::Native,
+{
     pub(crate) fn open(
         opening: &Opening,
         column: u32,
         cx: &mut Context,
-        convert: fn([u8; N]) -> T::Native,
+        convert: F,
     ) -> Result<Self> {
         Ok(Self {
             present: Present::open(opening.present(column), cx)?,
             data: Source::open(&opening.stream(column, StreamKind::Data), cx)?,
             convert,
+            target: PhantomData,
         })
     }
 }
 
-impl<const N: usize, T: ArrowPrimitiveType> Column for FloatColumn<N, T>
+impl<const N: usize, T: ArrowPrimitiveType, F> Column for FloatColumn<N, T, F>
 where
     T::Native: Default,
+    F: Fn([u8; N]) -> T::Native + Send,
 {
     fn decode(
         &mut self,

@@ -36,82 +36,165 @@ impl RleV2 {
     }
 
     pub(super) fn decode<T: IntTarget>(&mut self, cx: &mut Context, out: &mut [T]) -> Result<()> {
-        let mut done = 0;
+        let mut done = self.take(out);
         while done < out.len() {
-            if self.at == self.len {
-                if let Some(direct) = T::as_i64(&mut out[done..])
-                    && let Some(target) = direct.first_chunk_mut::<RUN_MAX>()
-                {
-                    done += read_run(&mut self.source, self.signed, target, cx)?;
-                    continue;
+            let window = self.source.window(cx, BYTES_MAX)?;
+            // Runs that start before this point are whole in the window, or the last ones.
+            let whole = window.len().saturating_sub(BYTES_MAX) + 1;
+            let mut at = 0;
+            let mut failed = None;
+            while done < out.len() && at < whole && at < window.len() {
+                let rest = &window[at..];
+                match read_run(rest, self.signed, &mut out[done..], &mut self.values) {
+                    Ok((bytes, count, used)) => {
+                        at += bytes;
+                        (self.at, self.len) = (used, count);
+                        done += used;
+                    }
+                    Err(error) => {
+                        failed = Some(error);
+                        break;
+                    }
                 }
-                self.len = read_run(&mut self.source, self.signed, &mut self.values, cx)?;
-                self.at = 0;
             }
-            let n = (self.len - self.at).min(out.len() - done);
-            for (target, value) in
-                out[done..done + n].iter_mut().zip(&self.values[self.at..self.at + n])
-            {
-                *target = T::from_i64(*value);
+            if let Some(error) = failed {
+                self.source.advance(at);
+                return Err(self.source.bad(error.message().to_owned()));
             }
-            self.at += n;
-            done += n;
+            if at == 0 {
+                return Err(self.source.ended());
+            }
+            self.source.advance(at);
         }
         Ok(())
+    }
+
+    /// Takes values of the last run that were not asked for.
+    fn take<T: IntTarget>(&mut self, out: &mut [T]) -> usize {
+        let n = (self.len - self.at).min(out.len());
+        convert(&self.values[self.at..self.at + n], &mut out[..n]);
+        self.at += n;
+        n
     }
 
     pub(super) fn skip(&mut self, cx: &mut Context, count: u64) -> Result<()> {
         let mut left = count;
-        while left > 0 {
-            if self.at == self.len {
-                self.len = read_run(&mut self.source, self.signed, &mut self.values, cx)?;
-                self.at = 0;
-            }
+        loop {
             let n = ((self.len - self.at) as u64).min(left);
             self.at += n as usize;
             left -= n;
+            if left == 0 {
+                return Ok(());
+            }
+            // Decodes one run into the buffer, none of it into an output.
+            let window = self.source.window(cx, BYTES_MAX)?;
+            if window.is_empty() {
+                return Err(self.source.ended());
+            }
+            match read_run::<i64>(window, self.signed, &mut [], &mut self.values) {
+                Ok((bytes, count, _)) => {
+                    self.source.advance(bytes);
+                    (self.at, self.len) = (0, count);
+                }
+                Err(error) => return Err(self.source.bad(error.message().to_owned())),
+            }
         }
-        Ok(())
     }
 }
 
-/// Decodes the next run and returns its number of values, at least one.
-fn read_run(
-    source: &mut Source,
-    signed: bool,
-    out: &mut [i64; RUN_MAX],
-    cx: &mut Context,
-) -> Result<usize> {
-    let window = source.window(cx, BYTES_MAX)?;
-    let Some(first) = window.first() else { return Err(source.ended()) };
-    let run = match first >> 6 {
-        0 => short_repeat(window, signed, out),
-        1 => direct(window, signed, out),
-        2 => patched_base(window, out),
-        _ => delta(window, signed, out),
-    };
-    match run {
-        Ok((bytes, count)) => {
-            source.advance(bytes);
-            Ok(count)
-        }
-        Err(error) => Err(source.bad(error.message().to_owned())),
+#[inline]
+fn convert<T: IntTarget>(from: &[i64], to: &mut [T]) {
+    for (target, value) in to.iter_mut().zip(from) {
+        *target = T::from_i64(*value);
     }
 }
+
+/// Decodes the run that `window` starts with into `out`, or, where it does not fit, into `values`
+/// and from there as far as it does. Returns its bytes, its values and how many `out` got.
+#[inline]
+fn read_run<T: IntTarget>(
+    window: &[u8],
+    signed: bool,
+    out: &mut [T],
+    values: &mut [i64; RUN_MAX],
+) -> Result<(usize, usize, usize)> {
+    if let Some(repeat) = repeat(window, signed)? {
+        // Nearly all runs of sorted or constant columns are repeats: fill without a detour.
+        let used = repeat.count.min(out.len());
+        if repeat.delta == 0 {
+            out[..used].fill(T::from_i64(repeat.base));
+        } else {
+            for (i, target) in out[..used].iter_mut().enumerate() {
+                *target = T::from_i64(repeat.at(i));
+            }
+        }
+        if used < repeat.count {
+            for (i, value) in values[used..repeat.count].iter_mut().enumerate() {
+                *value = repeat.at(used + i);
+            }
+        }
+        return Ok((repeat.bytes, repeat.count, used));
+    }
+    let direct = T::as_i64(out).and_then(|out| out.first_chunk_mut::<RUN_MAX>());
+    let is_direct = direct.is_some();
+    let target = direct.unwrap_or(&mut *values);
+    let (bytes, count) = match window.first().map(|first| first >> 6) {
+        Some(1) => direct_run(window, signed, target)?,
+        Some(2) => patched_base(window, target)?,
+        _ => delta(window, signed, target)?,
+    };
+    if is_direct {
+        return Ok((bytes, count, count));
+    }
+    let used = count.min(out.len());
+    convert(&values[..used], &mut out[..used]);
+    Ok((bytes, count, used))
+}
+
+/// A run whose values follow from the first one.
+struct Repeat {
+    base: i64,
+    delta: i64,
+    count: usize,
+    bytes: usize,
+}
+
+impl Repeat {
+    #[inline(always)]
+    fn at(&self, index: usize) -> i64 {
+        self.base.wrapping_add(self.delta.wrapping_mul(index as i64))
+    }
+}
+
+/// SHORT_REPEAT, and DELTA without widths.
+#[inline]
+fn repeat(window: &[u8], signed: bool) -> Result<Option<Repeat>> {
+    let Some(first) = window.first() else { return Err(cut_off()) };
+    if first >> 6 == 0 {
+        let bytes = usize::from(first >> 3 & 7) + 1;
+        let count = usize::from(first & 7) + 3;
+        let value = big_endian(window.get(1..1 + bytes).ok_or_else(cut_off)?);
+        let base = if signed { unzigzag(value) } else { value as i64 };
+        return Ok(Some(Repeat { base, delta: 0, count, bytes: 1 + bytes }));
+    }
+    if first >> 1 != DELTA_WITHOUT_WIDTH {
+        return Ok(None);
+    }
+    let (_, count) = header(window)?;
+    let mut bytes = 2;
+    let base = varint(window, &mut bytes)?;
+    let base = if signed { unzigzag(base) } else { base as i64 };
+    let delta = unzigzag(varint(window, &mut bytes)?);
+    Ok(Some(Repeat { base, delta, count, bytes }))
+}
+
+/// The first seven bits of a DELTA run of width code 0: all deltas are the first one.
+const DELTA_WITHOUT_WIDTH: u8 = 0b11_00000;
 
 /// Bytes read, values written.
 type Run = Result<(usize, usize), Error>;
 
-fn short_repeat(window: &[u8], signed: bool, out: &mut [i64; RUN_MAX]) -> Run {
-    let header = window[0];
-    let bytes = usize::from(header >> 3 & 7) + 1;
-    let count = usize::from(header & 7) + 3;
-    let value = big_endian(window.get(1..1 + bytes).ok_or_else(cut_off)?);
-    out[..count].fill(if signed { unzigzag(value) } else { value as i64 });
-    Ok((1 + bytes, count))
-}
-
-fn direct(window: &[u8], signed: bool, out: &mut [i64; RUN_MAX]) -> Run {
+fn direct_run(window: &[u8], signed: bool, out: &mut [i64; RUN_MAX]) -> Run {
     let (width, count) = header(window)?;
     let body = &window[2..];
     let bytes = packed_bytes(count, width);
@@ -171,25 +254,13 @@ fn patched_base(window: &[u8], out: &mut [i64; RUN_MAX]) -> Run {
     Ok((4 + total, count))
 }
 
+/// DELTA with a width; code 0 is a [`Repeat`].
 fn delta(window: &[u8], signed: bool, out: &mut [i64; RUN_MAX]) -> Run {
-    let (_, count) = header(window)?;
-    // Width code 0 means that all deltas are the first one.
-    let code = window[0] >> 1 & 31;
-    let width = if code == 0 { 0 } else { width_of_code(code) };
+    let (width, count) = header(window)?;
     let mut at = 2;
     let base = varint(window, &mut at)?;
     let base = if signed { unzigzag(base) } else { base as i64 };
     let first_delta = unzigzag(varint(window, &mut at)?);
-    if width == 0 {
-        if first_delta == 0 {
-            out[..count].fill(base);
-        } else {
-            for (i, value) in out[..count].iter_mut().enumerate() {
-                *value = base.wrapping_add(first_delta.wrapping_mul(i as i64));
-            }
-        }
-        return Ok((at, count));
-    }
     out[0] = base;
     if count == 1 {
         return Ok((at, count));
