@@ -91,7 +91,8 @@ fn with_types(plan: LogicalPlan, types: &[DataType]) -> EngineResult<LogicalPlan
         other => Ok(Transformed::no(other)),
     };
     let plan = plan.transform_up_with_subqueries(|node| {
-        node.map_expressions(|expr| expr.transform_up(typed))?.map_data(LogicalPlan::recompute_schema)
+        node.map_expressions(|expr| expr.transform_up(typed))?
+            .map_data(LogicalPlan::recompute_schema)
     })?;
     Ok(plan.data)
 }
@@ -106,8 +107,11 @@ pub(crate) fn bind(
     values: Vec<ScalarValue>,
 ) -> Result<LogicalPlan> {
     if values.len() != types.len() {
-        let message =
-            format!("the statement takes {} parameters, but {} were given", types.len(), values.len());
+        let message = format!(
+            "the statement takes {} parameters, but {} were given",
+            types.len(),
+            values.len()
+        );
         return Err(Error::invalid(message).with_sqlstate("08P01"));
     }
     if types.is_empty() {

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use arrow::array::builder::{ListBuilder, StringBuilder};
 use arrow::array::{
     Array, ArrayRef, BooleanArray, Float32Array, Int16Array, Int32Array, ListArray, RecordBatch,
     RecordBatchOptions, StringArray,
 };
-use arrow::array::builder::{ListBuilder, StringBuilder};
 use arrow::datatypes::{DataType, Field, Schema};
 use datafusion::error::Result as EngineResult;
 use datafusion_pg_catalog::pg_catalog::oid_field::OID_ALIAS_KEY;

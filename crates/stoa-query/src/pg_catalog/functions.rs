@@ -36,10 +36,8 @@ fn all(database: &str) -> Vec<Constant> {
     let text = |value: &str| ScalarValue::Utf8(Some(value.to_owned()));
     let no_text = || ScalarValue::Utf8(None);
     let number = |value| ScalarValue::Int64(Some(value));
-    let version = format!(
-        "PostgreSQL {}",
-        Settings::default().get("server_version").unwrap_or_default(),
-    );
+    let version =
+        format!("PostgreSQL {}", Settings::default().get("server_version").unwrap_or_default(),);
     let mut functions = vec![
         Constant::new("version", text(&version)),
         Constant::new("current_database", text(database)),

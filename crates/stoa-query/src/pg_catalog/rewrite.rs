@@ -18,6 +18,7 @@ use std::sync::LazyLock;
 use datafusion::sql::sqlparser::ast::{Expr, Statement, VisitMut};
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
+use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
 use datafusion_pg_catalog::sql::rules::{
     AliasDuplicatedProjectionRewrite, CurrentUserVariableToSessionUserFunctionCall,
     FixArrayLiteral, FixVersionColumnName, PrependUnqualifiedPgTableName,
@@ -43,7 +44,9 @@ const SIGNS: [&str; 11] = [
 ];
 
 /// The shared rules, in the order their crate applies them.
-static RULES: LazyLock<Vec<Box<dyn SqlStatementRewriteRule>>> = LazyLock::new(|| {
+static RULES: LazyLock<Vec<Box<dyn SqlStatementRewriteRule>>> = LazyLock::new(shared_rules);
+
+fn shared_rules() -> Vec<Box<dyn SqlStatementRewriteRule>> {
     vec![
         Box::new(AliasDuplicatedProjectionRewrite),
         Box::new(ResolveUnqualifiedIdentifier),
@@ -58,7 +61,13 @@ static RULES: LazyLock<Vec<Box<dyn SqlStatementRewriteRule>>> = LazyLock::new(||
         Box::new(RemoveSubqueryFromProjection),
         Box::new(FixVersionColumnName),
     ]
-});
+}
+
+/// How Grafana reads the search path; the shared crate knows this text as a whole.
+const SEARCH_PATH: &str = "string_to_array(current_setting('search_path')";
+
+static WHOLE_TEXTS: LazyLock<PostgresCompatibilityParser> =
+    LazyLock::new(PostgresCompatibilityParser::new);
 
 /// Parses a statement that reads the system catalog, rewritten; `None` for all others, which then
 /// take the plain way. Cheap for those: it stands before every report.
@@ -70,10 +79,14 @@ pub(crate) fn parse(text: &str) -> Result<Option<Statement>> {
     if !SIGNS.iter().any(|sign| lower.contains(sign)) {
         return Ok(None);
     }
-    let Ok(mut statements) = Parser::parse_sql(&PostgreSqlDialect {}, text) else {
-        return Ok(None);
+    let whole = lower.contains(SEARCH_PATH);
+    let parsed = match whole {
+        true => WHOLE_TEXTS.parse(text),
+        false => Parser::parse_sql(&PostgreSqlDialect {}, text),
     };
+    let Ok(mut statements) = parsed else { return Ok(None) };
     match (statements.pop(), statements.is_empty()) {
+        (Some(statement @ Statement::Query(_)), true) if whole => Ok(Some(statement)),
         (Some(statement @ Statement::Query(_)), true) => Ok(Some(rewrite(statement))),
         _ => Ok(None),
     }

@@ -7,12 +7,11 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, JoinOperator, ObjectName, Query, Select, SelectItem, SetExpr, TableFactor,
-    TableWithJoins, VisitorMut,
+    Expr, Ident, JoinOperator, ObjectName, Query, Select, SelectItem, SetExpr, Statement,
+    TableFactor, TableWithJoins, VisitorMut,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
-use datafusion::sql::sqlparser::ast::Statement;
 
 /// Catalog tables without rows.
 const EMPTY: [&str; 25] = [
@@ -111,9 +110,7 @@ fn is_empty_table(name: &ObjectName) -> bool {
 /// Columns whose names are known, and no aggregate, which gives a row even from nothing.
 fn has_plain_columns(select: &Select) -> bool {
     select.projection.iter().all(|item| match item {
-        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
-            !aggregates(expr)
-        }
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => !aggregates(expr),
         _ => false,
     })
 }
@@ -142,20 +139,12 @@ fn make_empty(body: &mut SetExpr) {
             }
         }
         SetExpr::SetOperation { left, .. } => {
-            let mut left = std::mem::replace(left, Box::new(SetExpr::Values(no_values())));
-            make_empty(&mut left);
-            *body = *left;
+            let mut first = left.as_ref().clone();
+            make_empty(&mut first);
+            *body = first;
         }
         SetExpr::Query(query) => make_empty(&mut query.body),
         _ => {}
-    }
-}
-
-fn no_values() -> datafusion::sql::sqlparser::ast::Values {
-    datafusion::sql::sqlparser::ast::Values {
-        explicit_row: false,
-        value_keyword: false,
-        rows: Vec::new(),
     }
 }
 
@@ -165,7 +154,7 @@ fn empty_text(select: &Select) -> Option<String> {
     for item in &select.projection {
         let name = match item {
             SelectItem::UnnamedExpr(expr) => column_name(expr),
-            SelectItem::ExprWithAlias { alias, .. } => alias.value.clone(),
+            SelectItem::ExprWithAlias { alias, .. } => plain(alias),
             _ => return None,
         };
         let mut unique = name.clone();
@@ -176,19 +165,16 @@ fn empty_text(select: &Select) -> Option<String> {
         }
         names.push(unique);
     }
-    let columns = names.iter().map(|name| {
-        format!("CAST(NULL AS TEXT) AS \"{}\"", name.replace('"', "\"\""))
-    });
+    let columns =
+        names.iter().map(|name| format!("CAST(NULL AS TEXT) AS \"{}\"", name.replace('"', "\"\"")));
     Some(format!("SELECT {} WHERE false", columns.collect::<Vec<_>>().join(", ")))
 }
 
 /// The name PostgreSQL gives a column without an alias.
 pub(super) fn column_name(expr: &Expr) -> String {
     match expr {
-        Expr::Identifier(ident) => ident.value.clone(),
-        Expr::CompoundIdentifier(parts) => {
-            parts.last().map(|ident| ident.value.clone()).unwrap_or_default()
-        }
+        Expr::Identifier(ident) => plain(ident),
+        Expr::CompoundIdentifier(parts) => parts.last().map(plain).unwrap_or_default(),
         Expr::Function(function) => {
             let name = function.name.0.last().and_then(|part| part.as_ident());
             name.map_or_else(|| "?column?".to_owned(), |ident| ident.value.to_ascii_lowercase())
@@ -196,6 +182,14 @@ pub(super) fn column_name(expr: &Expr) -> String {
         Expr::Cast { expr, .. } | Expr::Nested(expr) => column_name(expr),
         Expr::Case { .. } => "case".to_owned(),
         _ => "?column?".to_owned(),
+    }
+}
+
+/// Lower case unless quoted, as other parts of the statement will refer to it.
+fn plain(ident: &Ident) -> String {
+    match ident.quote_style {
+        Some(_) => ident.value.clone(),
+        None => ident.value.to_lowercase(),
     }
 }
 

@@ -6,10 +6,11 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Query, SelectItem,
-    SetExpr, Value, VisitorMut,
+    DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query,
+    SelectItem, SetExpr, Value, VisitorMut,
 };
 
+use super::empty::column_name;
 use super::expression;
 use crate::pg_catalog::relations::well_known_oid;
 
@@ -40,8 +41,12 @@ fn rewrite_item(item: &mut SelectItem) {
     let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item else {
         return;
     };
-    if let Some(name) = reg_name(expr).or_else(|| well_known_name(expr)) {
-        *expr = name;
+    let Some(name) = reg_name(expr).or_else(|| well_known_name(expr)) else { return };
+    let alias = Ident::with_quote('"', column_name(expr));
+    match item {
+        SelectItem::UnnamedExpr(_) => *item = SelectItem::ExprWithAlias { expr: name, alias },
+        SelectItem::ExprWithAlias { expr, .. } => *expr = name,
+        _ => {}
     }
 }
 
@@ -81,8 +86,8 @@ fn rewritten_function(function: &Function) -> Option<Expr> {
 
 fn comment(oid: &Expr, number: &str) -> Option<Expr> {
     expression(&format!(
-        "(SELECT max(pd_.description) FROM pg_catalog.pg_description AS pd_ \
-         WHERE pd_.objoid = {oid} AND pd_.objsubid = {number})"
+        "((SELECT max(pd_.description) FROM pg_catalog.pg_description AS pd_ \
+         WHERE pd_.objoid = {oid} AND pd_.objsubid = {number}))"
     ))
 }
 
@@ -93,11 +98,14 @@ fn is_simple(expr: &Expr) -> bool {
 
 fn arguments(function: &Function) -> Option<Vec<&Expr>> {
     let FunctionArguments::List(list) = &function.args else { return None };
-    let one = |arg| match arg {
-        &FunctionArg::Unnamed(FunctionArgExpr::Expr(ref expr)) => Some(expr),
+    list.args.iter().map(argument).collect()
+}
+
+fn argument(argument: &FunctionArg) -> Option<&Expr> {
+    match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
         _ => None,
-    };
-    list.args.iter().map(one).collect()
+    }
 }
 
 /// The look-up of the name that `oid::regtype` and its like show; `None` for other expressions
@@ -119,7 +127,7 @@ fn reg_name(expr: &Expr) -> Option<Expr> {
 
 fn lookup(table: &str, name: &str, oid: &Expr) -> Option<Expr> {
     expression(&format!(
-        "(SELECT max(rn_.{name}) FROM pg_catalog.{table} AS rn_ WHERE rn_.oid = {oid})"
+        "((SELECT max(rn_.{name}) FROM pg_catalog.{table} AS rn_ WHERE rn_.oid = {oid}))"
     ))
 }
 
@@ -127,7 +135,10 @@ fn lookup(table: &str, name: &str, oid: &Expr) -> Option<Expr> {
 fn reg_cast(expr: &Expr) -> Option<(&Expr, String)> {
     let Expr::Cast { expr: operand, data_type, .. } = expr else { return None };
     let name = type_name(data_type);
-    name.starts_with("reg").then_some((operand, name))
+    if !name.starts_with("reg") {
+        return None;
+    }
+    Some((&**operand, name))
 }
 
 fn type_name(data_type: &DataType) -> String {
@@ -142,7 +153,7 @@ fn is_text(data_type: &DataType) -> bool {
 fn literal(expr: &Expr) -> Option<&str> {
     match expr {
         Expr::Value(value) => match &value.value {
-            Value::SingleQuotedString(text) => Some(text),
+            Value::SingleQuotedString(text) => Some(text.as_str()),
             _ => None,
         },
         _ => None,

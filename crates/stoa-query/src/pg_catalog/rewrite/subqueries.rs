@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArguments, GroupByExpr, Query, Select, SelectItem,
-    SetExpr, TableFactor, Visit, Visitor, VisitorMut,
+    SetExpr, TableFactor, Value, Visit, Visitor, VisitorMut,
 };
 
 use super::expression;
@@ -26,8 +26,8 @@ impl VisitorMut for Subqueries {
                 }
             }
             Expr::Subquery(query) => {
-                if let Some(aggregated) = aggregated(query, "max") {
-                    *expr = Expr::Subquery(Box::new(aggregated));
+                if let Some(one_row) = aggregated(query, "max") {
+                    *expr = nested(one_row);
                 }
             }
             _ => {}
@@ -42,9 +42,8 @@ fn is_array_of_query(function: &Function) -> bool {
 }
 
 fn null_array() -> Expr {
-    expression("CAST(NULL AS TEXT[])").unwrap_or(Expr::Value(
-        datafusion::sql::sqlparser::ast::Value::Null.into(),
-    ))
+    let null = || Expr::Value(Value::Null.with_empty_span());
+    expression("CAST(NULL AS TEXT[])").unwrap_or_else(null)
 }
 
 /// `None` for what reads rows of a function over outer columns, which cannot be planned.
@@ -65,7 +64,13 @@ fn array_of(query: &Query) -> Option<Expr> {
     let aggregate = expression(&format!("array_agg({expr})"))?;
     *item = SelectItem::UnnamedExpr(aggregate);
     query.order_by = None;
-    Some(Expr::Subquery(Box::new(query)))
+    Some(nested(query))
+}
+
+/// In parentheses, which keeps a shared rule from taking a correlated subquery for one that cannot
+/// be planned.
+fn nested(query: Query) -> Expr {
+    Expr::Nested(Box::new(Expr::Subquery(Box::new(query))))
 }
 
 fn is_function(factor: &TableFactor) -> bool {
@@ -86,7 +91,7 @@ fn simple_select(query: &mut Query) -> Option<&mut Select> {
                 && select.having.is_none()
                 && matches!(&select.group_by, GroupByExpr::Expressions(by, _) if by.is_empty()) =>
         {
-            Some(select)
+            Some(select.as_mut())
         }
         _ => None,
     }

@@ -54,8 +54,8 @@ fn queries_over_what_is_not_there_have_no_rows() {
 fn correlated_scalar_subqueries_are_aggregated() {
     check(
         "SELECT 1 FROM pg_type t WHERE (SELECT c.relkind = 'c' FROM pg_class c WHERE c.oid = t.typrelid)",
-        "SELECT 1 FROM pg_catalog.pg_type t WHERE (SELECT max(c.relkind = 'c') FROM \
-         pg_catalog.pg_class c WHERE c.oid = t.typrelid)",
+        "SELECT 1 FROM pg_catalog.pg_type t WHERE ((SELECT max(c.relkind = 'c') FROM \
+         pg_catalog.pg_class c WHERE c.oid = t.typrelid))",
     );
 }
 
