@@ -55,7 +55,9 @@ impl CancelRegistry {
         let session = {
             let entries = self.entries.lock();
             let entry = entries.get(&process_id);
-            entry.filter(|entry| entry.secret.to_be_bytes()[..] == secret[..]).and_then(|entry| entry.session.upgrade())
+            entry
+                .filter(|entry| entry.secret.to_be_bytes()[..] == secret[..])
+                .and_then(|entry| entry.session.upgrade())
         };
         if let Some(session) = &session {
             session.cancel();

@@ -58,7 +58,9 @@ impl Command {
 fn usage(word: &str) -> &'static str {
     match word {
         "DECLARE" => "DECLARE name CURSOR [WITH HOLD] FOR query",
-        "FETCH" | "MOVE" => "FETCH [NEXT | n | ALL | FORWARD n | FORWARD ALL] [FROM] name; cursors only go forward",
+        "FETCH" | "MOVE" => {
+            "FETCH [NEXT | n | ALL | FORWARD n | FORWARD ALL] [FROM] name; cursors only go forward"
+        }
         "CLOSE" => "CLOSE name | ALL",
         "PREPARE" => "PREPARE name [(type, …)] AS statement",
         "EXECUTE" => "EXECUTE name [(value, …)]",

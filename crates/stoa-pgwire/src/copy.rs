@@ -96,13 +96,16 @@ fn out_format(options: &[(String, String)]) -> Result<CopyOutFormat> {
                     !["false", "off", "0"].iter().any(|off| value.eq_ignore_ascii_case(off));
             }
             "force_quote" if value == "*" => format.force_quote = true,
-            "encoding" if ["utf8", "utf-8"].iter().any(|utf8| value.eq_ignore_ascii_case(utf8)) => {}
+            "encoding" if ["utf8", "utf-8"].iter().any(|utf8| value.eq_ignore_ascii_case(utf8)) => {
+            }
             _ => {
                 return Err(Error::invalid(format!(
                     "option {name} = \"{value}\" is not known for COPY TO STDOUT"
                 ))
                 .with_sqlstate("42601")
-                .with_hint("known are format, delimiter, null, header, quote, escape, force_quote *"));
+                .with_hint(
+                    "known are format, delimiter, null, header, quote, escape, force_quote *",
+                ));
             }
         }
     }

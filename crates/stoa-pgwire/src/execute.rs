@@ -83,7 +83,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             Outcome::Done(completion) => Executed::Done(self.completed(completion)),
             Outcome::CopyIn(copy) => Executed::CopyIn(copy),
             Outcome::Rows(stream) => {
-                let rows = Rows::new(stream, statement.text());
+                let rows = Rows::new(stream, statement.text(), prepared.schema())?;
                 match statement.copy() {
                     Some(copy) => Executed::CopyOut(rows, copy.options.clone()),
                     None => Executed::Rows(rows),
@@ -138,19 +138,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 let parameters = self.evaluate(arguments).await?;
                 self.execute_prepared(prepared, parameters).await
             }
-            Command::Deallocate { name } => {
-                match name {
-                    Some(name) => {
-                        self.statement(name)?;
-                        self.statements.remove(name);
-                        done("DEALLOCATE")
-                    }
-                    None => {
-                        self.statements.clear();
-                        done("DEALLOCATE ALL")
-                    }
+            Command::Deallocate { name } => match name {
+                Some(name) => {
+                    self.statement(name)?;
+                    self.statements.remove(name);
+                    done("DEALLOCATE")
                 }
-            }
+                None => {
+                    self.statements.clear();
+                    done("DEALLOCATE ALL")
+                }
+            },
             Command::DiscardAll => self.discard_all().await,
             Command::Declare { .. } => {
                 Err(Error::internal("a cursor was declared without its query").into())

@@ -14,7 +14,7 @@ use crate::execute::{Executed, duplicate_statement};
 use crate::portal::{Portal, PortalState};
 use crate::statement::{Parsed, Plan, rows_tag};
 use crate::types::PgType;
-use crate::types::decode::{cast_parameter, parameter};
+use crate::types::decode::parameter;
 use crate::wire::frontend::{Bind, violation};
 use crate::wire::stream::Stop;
 
@@ -83,22 +83,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 types.len()
             )));
         }
-        let planned = match &statement.plan {
-            Plan::Engine(prepared) | Plan::Declare { query: prepared, .. } => {
-                prepared.parameter_types()
-            }
-            _ => &[],
-        };
         let formats = Format::spread(&bind.parameter_formats, types.len())?;
         let zone = self.settings.style.zone;
         let values = types.iter().zip(formats).zip(&bind.parameters).enumerate();
         values
             .map(|(index, ((of, format), bytes))| {
                 let value = parameter(*of, format, bytes.as_deref(), zone);
-                let value = value.and_then(|value| match planned.get(index) {
-                    Some(wanted) => cast_parameter(value, wanted),
-                    None => Ok(value),
-                });
                 value.map_err(|error| error.at(format_args!("parameter ${}", index + 1)))
             })
             .collect()
@@ -151,19 +141,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                     _ => None,
                 }
             }
-            Plan::Command(Command::Execute { name, .. }) => {
-                self.statements.get(name)?.row_schema()
-            }
+            Plan::Command(Command::Execute { name, .. }) => self.statements.get(name)?.row_schema(),
             _ => statement.row_schema(),
         }
     }
 
     /// `Execute`
-    pub(crate) async fn execute_portal(
-        &mut self,
-        name: &str,
-        rows_max: usize,
-    ) -> Result<(), Stop> {
+    pub(crate) async fn execute_portal(&mut self, name: &str, rows_max: usize) -> Result<(), Stop> {
         let portal = self.portal(name)?;
         if let PortalState::Bound(parameters) = &mut portal.state {
             let parameters = std::mem::take(parameters);

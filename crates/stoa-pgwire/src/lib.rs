@@ -26,6 +26,8 @@ mod copy;
 mod encode;
 mod execute;
 mod extended;
+#[doc(hidden)]
+pub mod measure;
 mod portal;
 mod server;
 mod settings;

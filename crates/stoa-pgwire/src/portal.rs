@@ -7,7 +7,9 @@ use std::time::Instant;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use datafusion::arrow::compute::cast;
 use futures::StreamExt;
+use stoa_error::{Error, Result};
 use stoa_query::{RowStream, ScalarValue};
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -38,6 +40,9 @@ pub(crate) enum PortalState {
 /// The rows of a query, as far as they were not sent.
 pub(crate) struct Rows {
     schema: SchemaRef,
+    /// The query gives other types than were described to the client (a parameter of another
+    /// type, a table altered since): they are cast.
+    cast: bool,
     stream: Option<RowStream>,
     current: Option<(RecordBatch, usize)>,
     /// The statement's text, which the command tag depends on.
@@ -53,13 +58,20 @@ pub(crate) struct Sent {
 }
 
 impl Rows {
-    pub(crate) fn new(stream: RowStream, text: &str) -> Self {
-        Self {
-            schema: stream.schema(),
-            stream: Some(stream),
-            current: None,
-            text: text.to_owned(),
+    /// `described` is what the client was told about the columns.
+    ///
+    /// # Errors
+    /// There are other columns now (0A000).
+    pub(crate) fn new(stream: RowStream, text: &str, described: Option<SchemaRef>) -> Result<Self> {
+        let given = stream.schema();
+        let schema = described.unwrap_or_else(|| SchemaRef::clone(&given));
+        if schema.fields().len() != given.fields().len() {
+            return Err(Error::unsupported("cached plan must not change result type")
+                .with_hint("prepare the statement again: a table it reads was altered"));
         }
+        let mut pairs = schema.fields().iter().zip(given.fields());
+        let cast = pairs.any(|(told, given)| told.data_type() != given.data_type());
+        Ok(Self { schema, cast, stream: Some(stream), current: None, text: text.to_owned() })
     }
 
     /// The columns.
@@ -151,6 +163,7 @@ impl Rows {
         while let Some(stream) = &mut self.stream {
             match wire.watch(deadline, stream.next()).await? {
                 Some(Ok(batch)) if batch.num_rows() == 0 => {}
+                Some(Ok(batch)) if self.cast => return Ok(Some((self.as_described(&batch)?, 0))),
                 Some(Ok(batch)) => return Ok(Some((batch, 0))),
                 Some(Err(error)) => {
                     self.stream = None;
@@ -160,5 +173,19 @@ impl Rows {
             }
         }
         Ok(None)
+    }
+
+    fn as_described(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let columns = self.schema.fields().iter().zip(batch.columns());
+        let columns = columns.map(|(field, column)| cast(column, field.data_type()));
+        columns
+            .collect::<std::result::Result<_, _>>()
+            .and_then(|columns| RecordBatch::try_new(self.schema(), columns))
+            .map_err(|source| {
+                Error::invalid("the result has other types than were described")
+                    .with_source(source)
+                    .with_sqlstate("0A000")
+                    .with_hint("prepare the statement again, or cast its parameters")
+            })
     }
 }

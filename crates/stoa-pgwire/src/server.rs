@@ -160,8 +160,8 @@ impl Shared {
                 .with_hint("connect again later")
                 .into());
         }
-        let slot = SessionSlot::take(self)
-            .ok_or_else(|| full_error(self.options.max_connections))?;
+        let slot =
+            SessionSlot::take(self).ok_or_else(|| full_error(self.options.max_connections))?;
         parameters.negotiate(wire);
         wire.output.authentication_ok();
         let session = parameters.session(&self.engine, wire)?;

@@ -211,8 +211,12 @@ mod tests {
     fn settings_come_from_parameters_and_options() {
         let options = "-c search_path=a\\ b --statement-timeout=5 -cjit=off";
         let read = read(&[("user", "me"), ("options", options), ("DateStyle", "ISO")]).unwrap();
-        let expected =
-            [("search_path", "a b"), ("statement_timeout", "5"), ("jit", "off"), ("DateStyle", "ISO")];
+        let expected = [
+            ("search_path", "a b"),
+            ("statement_timeout", "5"),
+            ("jit", "off"),
+            ("DateStyle", "ISO"),
+        ];
         assert_eq!(read.settings, expected.map(|(k, v)| (k.to_owned(), v.to_owned())));
         assert!(command_line_settings("-x").is_err());
     }

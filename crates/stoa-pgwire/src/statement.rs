@@ -49,9 +49,7 @@ impl Parsed {
                 let query = Box::new(query);
                 Ok(Self { plan: Plan::Declare { name, hold, binary, query }, parameter_types })
             }
-            Some(command) => {
-                Ok(Self { plan: Plan::Command(command), parameter_types: Vec::new() })
-            }
+            Some(command) => Ok(Self { plan: Plan::Command(command), parameter_types: Vec::new() }),
             None => match prepare(session, text, declared).await? {
                 None => Ok(Self { plan: Plan::Empty, parameter_types: Vec::new() }),
                 Some(prepared) => {

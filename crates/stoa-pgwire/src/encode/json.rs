@@ -81,11 +81,7 @@ impl UnionValues {
             .iter()
             .map(|(id, field)| Ok((id, Column::new(field, union.child(id), Format::Text, style)?)))
             .collect::<Result<_>>()?;
-        Ok(Self {
-            members,
-            type_ids: union.type_ids().clone(),
-            offsets: union.offsets().cloned(),
-        })
+        Ok(Self { members, type_ids: union.type_ids().clone(), offsets: union.offsets().cloned() })
     }
 
     fn member(&self, row: usize) -> Option<(&Column, usize)> {
@@ -163,10 +159,7 @@ pub(super) fn put_list(list: &ListValues, row: usize, out: &mut Vec<u8>) {
     out.push(b']');
 }
 
-fn put_object<'a>(
-    members: impl Iterator<Item = (&'a [u8], &'a Column, usize)>,
-    out: &mut Vec<u8>,
-) {
+fn put_object<'a>(members: impl Iterator<Item = (&'a [u8], &'a Column, usize)>, out: &mut Vec<u8>) {
     out.push(b'{');
     for (index, (name, column, row)) in members.enumerate() {
         if index > 0 {

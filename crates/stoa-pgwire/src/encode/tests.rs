@@ -93,7 +93,10 @@ fn intervals_are_written_in_postgresqls_style() {
             months, days, nanos,
         )])
     };
-    assert_eq!(text(value(14, -3, 14_706_700_000_000)), some(&["1 year 2 mons -3 days +04:05:06.7"]));
+    assert_eq!(
+        text(value(14, -3, 14_706_700_000_000)),
+        some(&["1 year 2 mons -3 days +04:05:06.7"])
+    );
     assert_eq!(text(value(0, 0, 0)), some(&["00:00:00"]));
     assert_eq!(text(value(0, 1, 0)), some(&["1 day"]));
     assert_eq!(text(DurationSecondArray::from(vec![-90_061])), some(&["-25:01:01"]));

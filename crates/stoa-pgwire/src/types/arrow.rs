@@ -22,7 +22,6 @@ pub(crate) fn field_type(field: &Field) -> PgType {
         return PgType::Char;
     }
     match field.metadata().get(EXTENSION_KEY).map(String::as_str) {
-        Some("arrow.uuid") if *field.data_type() == DataType::FixedSizeBinary(16) => PgType::Uuid,
         Some("arrow.json") => PgType::Json,
         _ => data_type(field.data_type()),
     }
@@ -60,6 +59,8 @@ fn data_type(data_type: &DataType) -> PgType {
         DataType::Float16 | DataType::Float32 => PgType::Float4,
         DataType::Float64 => PgType::Float8,
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => PgType::Text,
+        // What tables call UUID; the engine's functions give no other 16 bytes of fixed size.
+        DataType::FixedSizeBinary(16) => PgType::Uuid,
         DataType::Binary
         | DataType::LargeBinary
         | DataType::BinaryView
@@ -135,7 +136,8 @@ pub(crate) fn to_arrow(of: PgType) -> Option<DataType> {
         PgType::Timestamptz => DataType::Timestamp(TimeUnit::Microsecond, Some("+00:00".into())),
         PgType::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
         // Precision and scale are the value's own; the planner infers from the place it stands in.
-        PgType::Numeric | PgType::Unknown | PgType::Timetz | PgType::Uuid => return None,
+        PgType::Numeric | PgType::Unknown | PgType::Timetz => return None,
+        PgType::Uuid => DataType::FixedSizeBinary(16),
         PgType::Array(_) => {
             let element = to_arrow(of.element()?)?;
             DataType::List(Arc::new(Field::new_list_field(element, true)))

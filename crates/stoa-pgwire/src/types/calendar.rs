@@ -124,14 +124,21 @@ pub(crate) fn parse_date(text: &str) -> Option<i64> {
     let text = text.trim();
     let (text, before) = strip_bc(text);
     let (days, rest) = scan_date(text, before)?;
-    // A timestamp is accepted where a date is wanted, as PostgreSQL does.
-    if rest.is_empty() || matches!(rest.as_bytes().first(), Some(b' ' | b'T')) {
-        if !rest.is_empty() {
-            scan_time(&rest[1..])?;
-        }
+    if rest.is_empty() {
         return Some(days);
     }
-    None
+    // A time of day, or the zone that JDBC sends with a date, is read and left out.
+    let rest = rest.strip_prefix([' ', 'T']).unwrap_or(rest);
+    match scan_time(rest) {
+        Some((_, offset)) if offset.trim().is_empty() => {}
+        Some((_, offset)) => {
+            parse_offset(offset)?;
+        }
+        None => {
+            parse_offset(rest)?;
+        }
+    }
+    Some(days)
 }
 
 /// Reads `HH:MM[:SS[.ffffff]]`; an offset that follows is read and left out.
@@ -279,7 +286,11 @@ mod tests {
         assert_eq!(read("1970-13-01"), None);
         assert_eq!(read("1970-01-01 25:00"), None);
         assert_eq!(read("1970-01-01ä"), None);
-        assert_eq!(parse_date("2024-02-29"), Some(19_782));
+        for text in ["2024-02-29", "2024-02-29 +00", "2024-02-29 12:00:00+09", "2024-02-29T12:00Z"]
+        {
+            assert_eq!(parse_date(text), Some(19_782), "{text}");
+        }
+        assert_eq!(parse_date("2024-02-29 noon"), None);
         assert_eq!(parse_time("24:00:00"), Some(DAY_US));
         assert_eq!(parse_time("12:30:00.25+02"), Some(45_000_250_000));
     }

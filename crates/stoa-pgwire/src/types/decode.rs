@@ -6,7 +6,7 @@
 //! or 22P03 (binary).
 
 use arrow_array::types::IntervalMonthDayNano;
-use arrow_schema::{DataType, TimeUnit};
+use arrow_schema::DataType;
 use datafusion::arrow::datatypes::i256;
 use datafusion::common::ScalarValue;
 use stoa_error::{Error, Result};
@@ -44,18 +44,13 @@ pub(crate) fn parameter(
 
 fn text_error(of: PgType, text: &str) -> Error {
     let shown: String = text.chars().take(80).collect();
-    let error =
-        Error::invalid(format!("invalid input syntax for type {}: \"{shown}\"", of.name()));
+    let error = Error::invalid(format!("invalid input syntax for type {}: \"{shown}\"", of.name()));
     error.with_sqlstate("22P02")
 }
 
 fn binary_error(of: PgType, bytes: &[u8]) -> Error {
-    Error::invalid(format!(
-        "incorrect binary data for type {}: {} bytes",
-        of.name(),
-        bytes.len()
-    ))
-    .with_sqlstate("22P03")
+    Error::invalid(format!("incorrect binary data for type {}: {} bytes", of.name(), bytes.len()))
+        .with_sqlstate("22P03")
 }
 
 fn from_text(of: PgType, text: &str, zone: Zone) -> Option<ScalarValue> {
@@ -123,9 +118,7 @@ fn from_binary(of: PgType, bytes: &[u8]) -> Option<ScalarValue> {
         | PgType::Regclass
         | PgType::Regtype
         | PgType::Regnamespace
-        | PgType::Regrole => {
-            ScalarValue::Int32(Some(i32::from_be_bytes(bytes.try_into().ok()?)))
-        }
+        | PgType::Regrole => ScalarValue::Int32(Some(i32::from_be_bytes(bytes.try_into().ok()?))),
         PgType::Int8 => ScalarValue::Int64(Some(i64::from_be_bytes(bytes.try_into().ok()?))),
         PgType::Float4 => ScalarValue::Float32(Some(f32::from_be_bytes(bytes.try_into().ok()?))),
         PgType::Float8 => ScalarValue::Float64(Some(f64::from_be_bytes(bytes.try_into().ok()?))),
@@ -252,8 +245,7 @@ fn parse_hex(digits: &[u8]) -> Option<Vec<u8>> {
 }
 
 fn parse_uuid(text: &str) -> Option<Vec<u8>> {
-    let digits: Vec<u8> =
-        text.bytes().filter(|byte| !matches!(byte, b'-' | b'{' | b'}')).collect();
+    let digits: Vec<u8> = text.bytes().filter(|byte| !matches!(byte, b'-' | b'{' | b'}')).collect();
     parse_hex(&digits).filter(|bytes| bytes.len() == 16)
 }
 
@@ -278,9 +270,7 @@ fn interval_words(text: &str) -> Option<String> {
         if fields.next().is_some() || ![hours, minutes, seconds].into_iter().all(numeric) {
             return None;
         }
-        parts.push(format!(
-            "{sign}{hours} hours {sign}{minutes} minutes {sign}{seconds} seconds"
-        ));
+        parts.push(format!("{sign}{hours} hours {sign}{minutes} minutes {sign}{seconds} seconds"));
     }
     (!parts.is_empty()).then(|| parts.join(" "))
 }
@@ -378,30 +368,6 @@ fn array_from_text(element: PgType, text: &str, zone: Zone) -> Option<ScalarValu
     list(element, values)
 }
 
-/// Brings a value to the type the plan wants, where they differ.
-///
-/// # Errors
-/// The value does not fit the type.
-pub(crate) fn cast_parameter(value: ScalarValue, wanted: &DataType) -> Result<ScalarValue> {
-    if value.data_type() == *wanted || *wanted == DataType::Null {
-        return Ok(value);
-    }
-    // The local time of a `timestamp` is what counts, also where the plan wants other units.
-    if let (
-        ScalarValue::TimestampMicrosecond(Some(micros), None),
-        DataType::Timestamp(TimeUnit::Nanosecond, None),
-    ) = (&value, wanted)
-        && let Some(nanos) = micros.checked_mul(1000)
-    {
-        return Ok(ScalarValue::TimestampNanosecond(Some(nanos), None));
-    }
-    value.cast_to(wanted).map_err(|source| {
-        Error::invalid(format!("parameter value {value} does not fit type {wanted}"))
-            .with_sqlstate("22023")
-            .with_source(source)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -432,7 +398,10 @@ mod tests {
             Some(ScalarValue::TimestampMicrosecond(Some(1_000_000), Some("+00:00".into())))
         );
         assert_eq!(read(PgType::Bytea, "\\x00ff"), Some(ScalarValue::Binary(Some(vec![0, 255]))));
-        assert_eq!(read(PgType::Bytea, "a\\\\\\001"), Some(ScalarValue::Binary(Some(b"a\\\x01".to_vec()))));
+        assert_eq!(
+            read(PgType::Bytea, "a\\\\\\001"),
+            Some(ScalarValue::Binary(Some(b"a\\\x01".to_vec())))
+        );
         assert_eq!(
             read(PgType::Interval, "1 mon 2 days 00:00:01.5"),
             Some(ScalarValue::IntervalMonthDayNano(Some(IntervalMonthDayNano::new(

@@ -286,9 +286,8 @@ impl Decimal {
         let (head, tail) = self.digits.split_at(first.min(self.digits.len()));
         let mut groups = Vec::with_capacity(tail.len() / 4 + 2);
         let value = |digits: &[u8], width: usize| {
-            (0..width).fold(0_i16, |sum, at| {
-                sum * 10 + i16::from(digits.get(at).copied().unwrap_or(0))
-            })
+            (0..width)
+                .fold(0_i16, |sum, at| sum * 10 + i16::from(digits.get(at).copied().unwrap_or(0)))
         };
         if !head.is_empty() {
             groups.push(value(head, first));
@@ -311,7 +310,8 @@ impl Decimal {
         }
         let mut digits = Vec::with_capacity(count * 4);
         for index in 0..count {
-            let group = u16::try_from(field(8 + 2 * index)?).ok().filter(|group| *group < 10_000)?;
+            let group =
+                u16::try_from(field(8 + 2 * index)?).ok().filter(|group| *group < 10_000)?;
             digits.extend([group / 1000, group / 100 % 10, group / 10 % 10, group % 10]);
         }
         // The digits end at this scale; bring them to the display scale.

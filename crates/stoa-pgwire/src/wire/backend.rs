@@ -260,10 +260,7 @@ mod tests {
             .with_position(3)
             .with_source(std::io::Error::other("why"));
         output.error(Severity::Error, &error, 10);
-        assert_eq!(
-            &output.bytes()[5..],
-            b"SERROR\0VERROR\0C42601\0Mno\0Dwhy\0Htry\0P13\0\0"
-        );
+        assert_eq!(&output.bytes()[5..], b"SERROR\0VERROR\0C42601\0Mno\0Dwhy\0Htry\0P13\0\0");
         let length = u32::from_be_bytes(output.bytes()[1..5].try_into().unwrap());
         assert_eq!(length as usize, output.bytes().len() - 1);
     }

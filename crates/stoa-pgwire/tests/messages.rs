@@ -1,0 +1,326 @@
+//! What is answered to which messages, in which order.
+
+mod common;
+
+use common::raw::{RawClient, bind, describe, execute, message, parse, query, sync};
+use common::{ENDLESS, Server, within};
+use stoa_pgwire::ServeOptions;
+
+#[tokio::test]
+async fn encryption_is_refused_and_the_connection_goes_on() {
+    let server = Server::start().await;
+    let mut client = RawClient::silent(server.port).await;
+    for code in [80_877_103_i32, 80_877_104] {
+        client.send_bytes(&[&8_i32.to_be_bytes()[..], &code.to_be_bytes()].concat()).await;
+        assert_eq!(client.byte().await, b'N');
+    }
+    client.startup(&[("user", "me")]).await;
+    let answers = client.until('Z').await;
+    let status = |name: &str| {
+        answers
+            .iter()
+            .find(|a| a.kind == 'S' && a.body.starts_with(name.as_bytes()))
+            .map(|a| String::from_utf8(a.body[name.len() + 1..a.body.len() - 1].to_vec()).unwrap())
+    };
+    assert_eq!(status("server_encoding").as_deref(), Some("UTF8"));
+    assert_eq!(status("integer_datetimes").as_deref(), Some("on"));
+    assert!(status("server_version").unwrap().starts_with("16."));
+}
+
+#[tokio::test]
+async fn wrong_starts_are_told_so() {
+    let server = Server::start().await;
+    for (parameters, sqlstate) in [
+        (&[("user", "me"), ("database", "sales")][..], "3D000"),
+        (&[("database", "stoa")][..], "28000"),
+        (&[("user", "me"), ("replication", "database")][..], "0A000"),
+        (&[("user", "me"), ("client_encoding", "LATIN1")][..], "22023"),
+    ] {
+        let mut client = RawClient::silent(server.port).await;
+        client.startup(parameters).await;
+        let answers = client.until('E').await;
+        let error = answers.last().unwrap();
+        assert_eq!(error.field(b'S').as_deref(), Some("FATAL"));
+        assert_eq!(error.field(b'C').as_deref(), Some(sqlstate));
+        assert_eq!(client.next().await, None);
+    }
+    let mut client = RawClient::silent(server.port).await;
+    client.send_bytes(b"GET / HTTP/1.1\r\n\r\n").await;
+    assert_eq!(client.until('E').await[0].field(b'C').as_deref(), Some("08P01"));
+}
+
+#[tokio::test]
+async fn simple_queries_answer_statement_by_statement() {
+    let server = Server::start().await;
+    let mut client = RawClient::connect(server.port).await;
+    client.send(&[query("SELECT 1; SELECT 'a' WHERE false;")]).await;
+    assert_eq!(client.kinds().await, "TDCTCZ");
+    client.send(&[query(" -- nothing\n;")]).await;
+    assert_eq!(client.kinds().await, "IZ");
+    client.send(&[query("SELECT 1; SELECT * FROM nothing; SELECT 2")]).await;
+    let answers = client.until('Z').await;
+    let kinds: String = answers.iter().map(|answer| answer.kind).collect();
+    assert_eq!(kinds, "TDCEZ");
+    assert_eq!(answers[3].field(b'C').as_deref(), Some("42P01"));
+}
+
+#[tokio::test]
+async fn an_error_points_into_the_whole_message() {
+    let server = Server::start().await;
+    let mut client = RawClient::connect(server.port).await;
+    client.send(&[query("SELECT 'ä';   SELEC 1")]).await;
+    let answers = client.until('Z').await;
+    let error = answers.iter().find(|answer| answer.kind == 'E').unwrap();
+    assert_eq!(error.field(b'C').as_deref(), Some("42601"));
+    let position: usize = error.field(b'P').unwrap().parse().unwrap();
+    assert!((15..=22).contains(&position), "{position}");
+}
+
+#[tokio::test]
+async fn the_extended_protocol_answers_each_message() {
+    let server = Server::start().await;
+    let mut client = RawClient::connect(server.port).await;
+    client
+        .send(&[
+            parse("s", "SELECT $1::int + 1 AS n", &[]),
+            describe(b'S', "s"),
+            bind("", "s", &[Some("41")]),
+            describe(b'P', ""),
+            execute("", 0),
+            sync(),
+        ])
+        .await;
+    let answers = client.until('Z').await;
+    let kinds: String = answers.iter().map(|answer| answer.kind).collect();
+    assert_eq!(kinds, "1tT2TDCZ");
+    assert!(answers[5].body.ends_with(b"42"));
+    client.send(&[bind("", "s", &[None]), execute("", 0), sync()]).await;
+    assert_eq!(client.kinds().await, "2DCZ");
+    client.send(&[message(b'C', b"Ss\0"), bind("", "s", &[None]), sync()]).await;
+    let answers = client.until('Z').await;
+    assert_eq!(answers[1].field(b'C').as_deref(), Some("26000"));
+}
+
+#[tokio::test]
+async fn after_an_error_all_is_silent_until_sync() {
+    let server = Server::start().await;
+    let mut client = RawClient::connect(server.port).await;
+    client
+        .send(&[
+            parse("", "SELECT * FROM nothing", &[]),
+            bind("", "", &[]),
+            execute("", 0),
+            query("SELECT 1"),
+            sync(),
+        ])
+        .await;
+    assert_eq!(client.kinds().await, "EZ");
+    client.send(&[query("SELECT 1")]).await;
+    assert_eq!(client.kinds().await, "TDCZ");
+}
+
+#[tokio::test]
+async fn a_portal_goes_on_where_it_stopped() {
+    let server = Server::start().await;
+    let mut client = RawClient::connect(server.port).await;
+    client
+        .send(&[
+            query("BEGIN"),
+            parse("", "SELECT value FROM generate_series(1, 5) ORDER BY value", &[]),
+            bind("p", "", &[]),
+            execute("p", 2),
+            sync(),
+        ])
+        .await;
+    assert_eq!(client.kinds().await, "CZ");
+    assert_eq!(client.kinds().await, "12DDsZ");
+    client.send(&[execute("p", 2), execute("p", 2), execute("p", 2), sync()]).await;
+    let answers = client.until('Z').await;
+    let kinds: String = answers.iter().map(|answer| answer.kind).collect();
+    assert_eq!(kinds, "DDsDCCZ");
+    assert!(answers[3].body.ends_with(b"5"));
+    assert_eq!(answers[4].body, b"SELECT 1\0");
+    client.send(&[query("COMMIT"), execute("p", 1), sync()]).await;
+    assert_eq!(client.kinds().await, "CZ");
+    let answers = client.until('Z').await;
+    assert_eq!(answers[0].field(b'C').as_deref(), Some("34000"));
+}
+
+#[tokio::test]
+async fn cursors_and_portals_are_one() {
+    let server = Server::start().await;
+    let mut client = RawClient::connect(server.port).await;
+    client.send(&[query("DECLARE c CURSOR FOR SELECT 1")]).await;
+    assert_eq!(client.until('Z').await[0].field(b'C').as_deref(), Some("25P01"));
+    client
+        .send(&[
+            query("BEGIN; DECLARE c CURSOR FOR SELECT value FROM generate_series(1, 9) ORDER BY 1"),
+            describe(b'P', "c"),
+            sync(),
+            query("FETCH 2 FROM c; MOVE 5 FROM c; FETCH ALL FROM c; CLOSE c; COMMIT"),
+        ])
+        .await;
+    assert_eq!(client.kinds().await, "CCZ");
+    assert_eq!(client.kinds().await, "TZ");
+    assert_eq!(client.kinds().await, "TDDCCTDDCCCZ");
+}
+
+#[tokio::test]
+async fn the_transaction_state_follows_the_statements() {
+    let server = Server::start().await;
+    let mut client = RawClient::connect(server.port).await;
+    for (sql, state) in [
+        ("BEGIN", b'T'),
+        ("SELECT 1", b'T'),
+        ("SAVEPOINT a", b'T'),
+        ("SELECT * FROM nothing", b'E'),
+        ("SELECT 1", b'E'),
+        ("ROLLBACK TO a", b'T'),
+        ("SELECT * FROM nothing", b'E'),
+        ("COMMIT", b'I'),
+    ] {
+        client.send(&[query(sql)]).await;
+        let answers = client.until('Z').await;
+        assert_eq!(answers.last().unwrap().body, [state], "{sql}");
+    }
+}
+
+#[tokio::test]
+async fn copy_in_takes_data_and_late_data_is_dropped() {
+    let server = Server::start().await;
+    let mut client = RawClient::connect(server.port).await;
+    client.send(&[query("CREATE TABLE t (i INT, s TEXT)")]).await;
+    client.kinds().await;
+    let copy = query("COPY t FROM STDIN");
+    client
+        .send(&[
+            copy.clone(),
+            message(b'd', b"1\ta\n2"),
+            message(b'd', b"\t\\N\n"),
+            message(b'c', b""),
+        ])
+        .await;
+    let answers = client.until('Z').await;
+    assert_eq!(answers[0].kind, 'G');
+    assert_eq!(answers[1].body, b"COPY 2\0");
+
+    client.send(&[copy.clone(), message(b'd', b"3\tc\n"), message(b'f', b"no more\0")]).await;
+    let answers = client.until('Z').await;
+    assert_eq!(answers[1].field(b'C').as_deref(), Some("57014"));
+
+    client
+        .send(&[
+            copy,
+            message(b'd', b"x\tc\n"),
+            message(b'c', b""),
+            query("SELECT count(*) FROM t"),
+        ])
+        .await;
+    let kinds = client.kinds().await;
+    assert!(kinds.starts_with("GE"), "{kinds}");
+    let answers = client.until('Z').await;
+    assert!(answers[1].body.ends_with(b"2"));
+}
+
+#[tokio::test]
+async fn copy_out_sends_lines() {
+    let server = Server::start().await;
+    let mut client = RawClient::connect(server.port).await;
+    client
+        .send(&[query("COPY (SELECT 1 AS a, NULL AS b) TO STDOUT WITH (FORMAT csv, HEADER true)")])
+        .await;
+    let answers = client.until('Z').await;
+    let kinds: String = answers.iter().map(|answer| answer.kind).collect();
+    assert_eq!(kinds, "HddcCZ");
+    assert_eq!(answers[2].body, b"1,\n");
+}
+
+#[tokio::test]
+async fn damaged_messages_are_errors() {
+    let server = Server::start().await;
+    let mut client = RawClient::connect(server.port).await;
+    client
+        .send(&[message(b'B', b"p\0s\0\0"), sync(), message(b'Q', b"SELECT 1"), query("SELECT 1")])
+        .await;
+    assert_eq!(client.kinds().await, "EZ");
+    assert_eq!(client.kinds().await, "EZ");
+    assert_eq!(client.kinds().await, "TDCZ");
+    client.send(&[message(b'?', b"")]).await;
+    assert_eq!(client.next().await.unwrap().field(b'S').as_deref(), Some("FATAL"));
+    assert_eq!(client.next().await, None);
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_ends_its_query() {
+    let server = Server::start().await;
+    let mut client = RawClient::connect(server.port).await;
+    client.send(&[query(ENDLESS)]).await;
+    server.until_running(1).await;
+    drop(client);
+    server.until_running(0).await;
+}
+
+#[tokio::test]
+async fn a_statement_timeout_ends_a_query() {
+    let server = Server::start().await;
+    let mut client = RawClient::connect(server.port).await;
+    client.send(&[query("SET statement_timeout = 20"), query(ENDLESS)]).await;
+    client.kinds().await;
+    let answers = client.until('E').await;
+    assert_eq!(answers.last().unwrap().field(b'C').as_deref(), Some("57014"));
+    client.until('Z').await;
+    client.send(&[query("SELECT 1")]).await;
+    assert_eq!(client.kinds().await, "TDCZ");
+}
+
+#[tokio::test]
+async fn clients_beyond_the_limit_are_refused() {
+    let options = ServeOptions { max_connections: 1, ..ServeOptions::default() };
+    let server = Server::start_with(options).await;
+    let first = RawClient::connect(server.port).await;
+    let mut second = RawClient::silent(server.port).await;
+    second.startup(&[("user", "me")]).await;
+    let answers = second.until('E').await;
+    assert_eq!(answers[0].field(b'C').as_deref(), Some("53300"));
+    drop(first);
+    within(async {
+        loop {
+            let mut third = RawClient::silent(server.port).await;
+            third.startup(&[("user", "me")]).await;
+            if third.next().await.is_some_and(|answer| answer.kind == 'R') {
+                break;
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn shutdown_ends_idle_clients_and_lets_statements_finish() {
+    let mut server = Server::start().await;
+    let mut idle = RawClient::connect(server.port).await;
+    let mut busy = RawClient::connect(server.port).await;
+    busy.send(&[parse("", "SELECT 1", &[]), message(b'H', b"")]).await;
+    assert_eq!(busy.next().await.unwrap().kind, '1');
+    server.stop();
+    assert_eq!(idle.next().await.unwrap().field(b'C').as_deref(), Some("57P01"));
+    assert_eq!(idle.next().await, None);
+    busy.send(&[bind("", "", &[]), execute("", 0), sync()]).await;
+    assert_eq!(busy.kinds().await, "2DCZ");
+    assert_eq!(busy.next().await.unwrap().field(b'C').as_deref(), Some("57P01"));
+    server.stopped().await;
+}
+
+#[tokio::test]
+async fn shutdown_cancels_what_outlasts_the_grace() {
+    let grace = std::time::Duration::from_millis(20);
+    let options = ServeOptions { shutdown_grace: grace, ..ServeOptions::default() };
+    let mut server = Server::start_with(options).await;
+    let mut client = RawClient::connect(server.port).await;
+    client.send(&[query(ENDLESS)]).await;
+    server.until_running(1).await;
+    server.stop();
+    let answers = client.until('E').await;
+    assert_eq!(answers.last().unwrap().field(b'C').as_deref(), Some("57014"));
+    server.stopped().await;
+}
