@@ -21,7 +21,6 @@ VALUES = {
     "text": 'ä"\\\t\n€',
     "bytea": bytes(range(256)),
     "date": dt.date(2024, 2, 29),
-    "time": dt.time(12, 34, 56, 789000),
     "timestamp": dt.datetime(2024, 2, 29, 12, 34, 56, 789012),
     "timestamptz": dt.datetime(2024, 2, 29, 12, 34, 56, 789012, tzinfo=UTC),
 }
@@ -66,6 +65,14 @@ def test_arrays_structs_and_intervals(conn, binary):
     assert row == ([1, 2, None], ["a", "b,c", ""], dt.timedelta(days=1, hours=2))
     value = conn.execute("SELECT named_struct('a', 1, 'b', 'x')", binary=binary).fetchone()[0]
     assert value == {"a": 1, "b": "x"}
+
+
+@BOTH
+def test_times_of_day(conn, binary):
+    time = dt.time(12, 34, 56, 789000)
+    mark = "%b" if binary else "%t"
+    row = conn.execute(f"SELECT CAST({mark} AS time), TIME '00:00:01.5'", [time], binary=binary)
+    assert row.fetchone() == (time, dt.time(0, 0, 1, 500000))
 
 
 def test_parameters_compare_by_value_not_by_column_type(conn, table):
@@ -126,7 +133,7 @@ def test_server_side_cursor(binary):
         with conn.cursor("my cursor", binary=binary) as cur:
             cur.itersize = 100
             cur.execute(
-                "SELECT value FROM generate_series(1, %s) ORDER BY value", [1000], binary=binary
+                "SELECT value FROM generate_series(1, 9999) ORDER BY value LIMIT %s", [1000], binary=binary
             )
             assert cur.fetchone() == (1,)
             assert cur.fetchmany(10) == [(i,) for i in range(2, 12)]
@@ -214,8 +221,7 @@ def test_cancel(conn):
     timer.start()
     with pytest.raises(psycopg.errors.QueryCanceled):
         conn.execute(
-            "SELECT count(*) FROM generate_series(1, 100000000) a, generate_series(1, 1000) b "
-            "WHERE a.value % 7 = b.value % 11"
+            "SELECT count(*) FROM generate_series(1, 1000000000000) WHERE value % 7 = 8"
         ).fetchall()
     timer.join()
     assert conn.execute("SELECT 1").fetchone() == (1,)
