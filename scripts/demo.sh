@@ -60,37 +60,42 @@ step "Generating the ad-report table: $rows rows, 13 months, 100,000 accounts, a
 "$stoa" bench generate --rows "$rows" --warehouse "$warehouse"
 
 step "Starting the server"
-start_server "$stoa" "$warehouse" "$home/server.log" || fail "the server did not start; see $home/server.log"
+start_server "$stoa" "$warehouse" "$home/server.log" "$(port_or_zero 15002)" "$(port_or_zero 5433)" ||
+  fail "the server did not start; see $home/server.log"
 note "PostgreSQL protocol on port $SERVER_PG_PORT, console and HTTP on port $SERVER_HTTP_PORT"
 
-# ask SQL: one statement over the PostgreSQL protocol, with the time it took.
+# ask SQL: shows the answer to one statement over the PostgreSQL protocol, and the time it took.
+# value SQL: prints a single value.
 if have psql; then
-  ask() { psql -X -q -h 127.0.0.1 -p "$SERVER_PG_PORT" -U "${USER:-demo}" -d stoa -P pager=off -c '\timing on' -c "$1" | grep -v '^Timing is'; }
+  psql=(psql -X -q -h 127.0.0.1 -p "$SERVER_PG_PORT" -U demo -d stoa -P pager=off)
+  ask() { "${psql[@]}" -c '\timing on' -c "$1" | grep -v '^Timing is'; }
+  value() { "${psql[@]}" -At -c "$1"; }
   note "asking with psql -h 127.0.0.1 -p $SERVER_PG_PORT -d stoa"
 else
-  ask() { "$stoa" sql --http-port "$SERVER_HTTP_PORT" --timing -c "$1"; }
+  shell=("$stoa" sql --http-port "$SERVER_HTTP_PORT")
+  ask() { "${shell[@]}" --timing -c "$1"; }
+  value() { "${shell[@]}" --format csv --no-header --quiet -c "$1"; }
   note "no psql here: asking with stoa sql --http-port $SERVER_HTTP_PORT"
 fi
 
 step "What is there"
 ask 'SHOW TABLES'
 
-step "A report: one account, every day of the last month"
+account=$(value "SELECT account_id FROM ad_report GROUP BY account_id ORDER BY count(*) DESC, account_id LIMIT 1")
+step "A report: the largest account, the last seven days"
 report="SELECT account_id, day, sum(impressions) AS impressions, sum(clicks) AS clicks, sum(cost) AS cost
 FROM ad_report
-WHERE account_id = (SELECT account_id FROM ad_report GROUP BY account_id ORDER BY count(*) DESC, account_id LIMIT 1)
-  AND day BETWEEN (SELECT max(day) FROM ad_report) - INTERVAL '6 days' AND (SELECT max(day) FROM ad_report)
+WHERE account_id = $account AND day BETWEEN DATE '2025-12-25' AND DATE '2025-12-31'
 GROUP BY account_id, day ORDER BY day"
 printf '%s\n\n' "$report"
 ask "$report"
 
 if [ -n "$trips" ]; then
-  step "A report on the real data: the largest bases, by month"
-  report="SELECT base, extract(month FROM day) AS month, sum(trips) AS trips, max(vehicles) AS vehicles
+  step "A report on the real data: the busiest bases of March 2015"
+  report="SELECT base, base_name, sum(trips) AS trips, max(vehicles) AS vehicles
 FROM trips
-WHERE base IN (SELECT base FROM trips GROUP BY base ORDER BY sum(trips) DESC LIMIT 3)
-  AND day BETWEEN DATE '2015-06-01' AND DATE '2015-08-31'
-GROUP BY 1, 2 ORDER BY 1, 2"
+WHERE day BETWEEN DATE '2015-03-01' AND DATE '2015-03-31'
+GROUP BY base, base_name ORDER BY trips DESC LIMIT 5"
   printf '%s\n\n' "$report"
   ask "$report"
 fi
@@ -101,7 +106,7 @@ step "Many reports at once: 8 clients for 10 seconds, each a random account and 
 
 if [ -n "$tools_pid" ]; then
   step "The same table, read by another engine ($engine) straight from the warehouse"
-  kill -0 "$tools_pid" 2>/dev/null && note "waiting for its installation to end"
+  jobs -pr | grep -qx "$tools_pid" && note "waiting for its installation to end"
   if wait "$tools_pid"; then
     venv="$STOA_TOOLS/interop/venv"
     [ "$engine" = spark ] || venv="$STOA_TOOLS/interop/venv-quick"

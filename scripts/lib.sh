@@ -101,20 +101,20 @@ make_venv() {
   cp "$requirements" "$dir/requirements.installed"
 }
 
-# free_port: prints a TCP port that is free on the loopback address right now.
-free_port() {
-  python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
-}
-
 # json_field KEY: reads one line of JSON from stdin and prints a top-level number or text of it.
 json_field() { sed -nE "s/.*\"$1\"[[:space:]]*:[[:space:]]*\"?([^\",}]*)\"?.*/\1/p" | head -n 1; }
 
-# start_server STOA_BINARY WAREHOUSE LOG [FLAG…]: starts a server on free ports and waits until it
-# is ready. Sets SERVER_PID, SERVER_HTTP_PORT and SERVER_PG_PORT; returns 1 if it does not come up.
+# port_or_zero PORT: prints PORT if nobody listens on it, else 0 (the server then takes a free one).
+port_or_zero() {
+  if (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; then echo 0; else echo "$1"; fi
+}
+
+# start_server STOA_BINARY WAREHOUSE LOG [HTTP_PORT PG_PORT]: starts a server, on free ports unless
+# told otherwise, and waits until it listens. Sets SERVER_PID, SERVER_HTTP_PORT and SERVER_PG_PORT;
+# returns 1 if it does not come up.
 start_server() {
-  local stoa=$1 warehouse=$2 log=$3 line='' tries=0
-  shift 3
-  "$stoa" server --warehouse "$warehouse" --http-port 0 --pg-port 0 "$@" >"$log.out" 2>"$log" </dev/null &
+  local stoa=$1 warehouse=$2 log=$3 http_port=${4:-0} pg_port=${5:-0} line='' tries=0
+  "$stoa" server --warehouse "$warehouse" --http-port "$http_port" --pg-port "$pg_port" >"$log.out" 2>"$log" </dev/null &
   SERVER_PID=$!
   while [ $tries -lt 300 ]; do
     line=$(grep -m1 '^{' "$log.out" 2>/dev/null) && [ -n "$line" ] && break
