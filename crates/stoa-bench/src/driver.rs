@@ -235,9 +235,13 @@ struct Tally {
     samples: Vec<(Report, Vec<DailySums>)>,
 }
 
+/// Longer ones count as this; an hour.
+const LATENCY_US_MAX: u64 = 3_600_000_000;
+
 impl Tally {
     fn new() -> Result<Self> {
-        let latency_us = Histogram::new(3)
+        // Saturating records never make a histogram larger: it has to span what may come.
+        let latency_us = Histogram::new_with_bounds(1, LATENCY_US_MAX, 3)
             .map_err(|e| Error::internal("cannot make a histogram").with_source(e))?;
         Ok(Self { latency_us, failed: 0, first_error: None, lines: 0, samples: Vec::new() })
     }
