@@ -172,6 +172,7 @@ fn build_state(options: &EngineOptions, catalog: &Arc<StoaCatalog>) -> Result<Se
     engine.execution.time_zone = Some("UTC".to_owned());
     // Plan partitions that come from small files cost more to shuffle than to read.
     engine.optimizer.prefer_existing_union = true;
+    engine.optimizer.enable_round_robin_repartition = false;
     let state = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(build_runtime(options)?)
