@@ -4,7 +4,7 @@
 use arrow_array::cast::AsArray;
 use arrow_array::{
     Array, ArrayRef, BooleanArray, GenericListArray, GenericListViewArray, OffsetSizeTrait,
-    UInt32Array, UnionArray,
+    UInt32Array, UInt64Array, UnionArray,
 };
 use arrow_buffer::{BooleanBufferBuilder, NullBuffer};
 use arrow_schema::{ArrowError, DataType};
@@ -85,10 +85,10 @@ fn view_items<O: OffsetSizeTrait>(
     for (at, (offset, size)) in list.offsets().iter().zip(list.sizes()).enumerate() {
         if nulls.is_none_or(|nulls| nulls.is_valid(at)) {
             let from = offset.as_usize();
-            indexes.extend(from as u32..(from + size.as_usize()) as u32);
+            indexes.extend(from as u64..(from + size.as_usize()) as u64);
         }
     }
-    take(list.values(), &UInt32Array::from(indexes), None).map_err(failed)
+    take(list.values(), &UInt64Array::from(indexes), None).map_err(failed)
 }
 
 fn union_children(union: &UnionArray) -> Result<Vec<ArrayRef>> {
