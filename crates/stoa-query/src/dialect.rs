@@ -6,6 +6,7 @@
 //!
 //! Not here: names are not resolved, types not checked against tables (`ddl.rs`, the planner).
 
+pub(crate) mod adapt;
 mod alter;
 mod copy;
 mod create_table;
@@ -72,9 +73,10 @@ fn parse_plan(text: &str) -> Result<StatementKind> {
         .with_dialect(&dialect)
         .build()
         .map_err(|e| from_parser(&e, text))?;
-    let statement = parser.parse_statement().map_err(|e| from_parser(&e, text))?;
+    let mut statement = parser.parse_statement().map_err(|e| from_parser(&e, text))?;
     let parser = &mut parser.parser;
     expect_end(parser, text)?;
+    adapt::exponents_are_doubles(&mut statement, text);
     Ok(StatementKind::Plan(Box::new(statement)))
 }
 

@@ -19,6 +19,7 @@
 //! (`stoa-table`), settings from files or environment (the binary).
 
 mod catalog;
+mod cooperate;
 mod copy;
 mod ddl;
 mod dialect;

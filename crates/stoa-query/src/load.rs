@@ -216,7 +216,7 @@ fn is_missing(error: &Error) -> bool {
 }
 
 fn with_create_hint(error: Error) -> Error {
-    match is_missing(&error) && error.hint().is_none() {
+    match is_missing(&error) {
         true => error.with_hint("make it with CREATE TABLE, or load with --create"),
         false => error,
     }

@@ -15,7 +15,7 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{ParamValues, ScalarValue};
 use datafusion::error::Result as EngineResult;
 use datafusion::logical_expr::expr::{Cast, Placeholder, TryCast};
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
 use stoa_error::{Error, Result};
 
 use crate::error::from_datafusion;
@@ -49,6 +49,7 @@ fn inferred_types(plan: &LogicalPlan) -> EngineResult<BTreeMap<usize, Option<Dat
         let is_limit = matches!(node, LogicalPlan::Limit(_));
         node.apply_expressions(|expr| {
             expr.apply(|expr| {
+                note_list(expr, node, &mut found);
                 note_type(expr, is_limit, &mut found);
                 Ok(TreeNodeRecursion::Continue)
             })
@@ -73,6 +74,25 @@ fn note_type(expr: &Expr, is_limit: bool, found: &mut BTreeMap<usize, Option<Dat
     let known = found.entry(index).or_insert(None);
     if known.is_none() {
         *known = own.or(place);
+    }
+}
+
+/// `column = ANY($1)` wants a list of the column's type.
+fn note_list(
+    expr: &Expr,
+    node: &LogicalPlan,
+    found: &mut BTreeMap<usize, Option<DataType>>,
+) {
+    let Expr::ScalarFunction(function) = expr else { return };
+    let [Expr::Placeholder(placeholder), element] = function.args.as_slice() else { return };
+    let (Some(index), Some(input)) = (index_of(&placeholder.id), node.inputs().pop()) else {
+        return;
+    };
+    if function.name() == "array_has"
+        && let Ok(data_type) = element.get_type(input.schema().as_ref())
+    {
+        let list = DataType::List(Arc::new(Field::new_list_field(data_type, true)));
+        found.insert(index, Some(list));
     }
 }
 

@@ -18,6 +18,7 @@ use stoa_catalog::TableIdent;
 use stoa_error::{Error, ErrorKind, Result};
 use tokio_util::sync::CancellationToken;
 
+use crate::cooperate::make_cancellable;
 use crate::dialect::{self, CopySource, name_parts, normalise};
 use crate::engine::{DATABASE, DEFAULT_NAMESPACE, Engine};
 use crate::error::from_datafusion;
@@ -119,7 +120,7 @@ impl Session {
     /// # Errors
     /// Syntax errors (42601), with their place.
     pub fn parse(&self, sql: &str) -> Result<Vec<Statement>> {
-        dialect::parse(sql)
+        dialect::parse(sql).inspect_err(|error| self.record_failure(sql, error))
     }
 
     /// Plans a statement. `parameter_types` are those the client declared; missing ones are
@@ -132,19 +133,40 @@ impl Session {
         statement: Statement,
         parameter_types: Vec<Option<DataType>>,
     ) -> Result<Prepared> {
+        let text = statement.text.clone();
+        let prepared = self.plan(statement, parameter_types).await;
+        prepared.inspect_err(|error| self.record_failure(&text, error))
+    }
+
+    /// A statement that fails before it runs shows among the ended queries all the same.
+    fn record_failure(&self, text: &str, error: &Error) {
+        let queries = self.engine.queries();
+        queries.start(text, &self.options.user, self.options.protocol).end(Err(error));
+    }
+
+    async fn plan(
+        &self,
+        statement: Statement,
+        parameter_types: Vec<Option<DataType>>,
+    ) -> Result<Prepared> {
         if let StatementKind::Plan(parsed) = &statement.kind {
             let planner = self.planner_for(statement.text());
             if reads_names(statement.text()) {
                 self.engine.catalog.refresh().await?;
             }
-            let plan = planner.state.statement_to_plan((**parsed).clone()).await;
+            let mut plan = planner.state.statement_to_plan((**parsed).clone()).await;
+            if plan.as_ref().is_err_and(|e| e.to_string().contains("unique expression names")) {
+                let mut named = (**parsed).clone();
+                dialect::adapt::name_repeated_columns(&mut named);
+                plan = planner.state.statement_to_plan(named).await;
+            }
             let plan = plan.map_err(from_datafusion)?;
             check_supported(&plan)?;
             return prepared_plan(statement, plan, &parameter_types);
         }
         if let Some(CopySource::QueryToStdout(query)) = statement.copy().map(|copy| &copy.source) {
             let inner = dialect::parse(&query.to_string())?.swap_remove(0);
-            let prepared = Box::pin(self.prepare(inner, parameter_types)).await?;
+            let prepared = Box::pin(self.plan(inner, parameter_types)).await?;
             return Ok(Prepared { statement, ..prepared });
         }
         if let Some(CopySource::TableToStdout(name)) = statement.copy().map(|copy| &copy.source) {
@@ -157,7 +179,7 @@ impl Session {
                 _ => "*".to_owned(),
             };
             let inner = dialect::parse(&format!("SELECT {columns} FROM {name}"))?.swap_remove(0);
-            let prepared = Box::pin(self.prepare(inner, parameter_types)).await?;
+            let prepared = Box::pin(self.plan(inner, parameter_types)).await?;
             return Ok(Prepared { statement, ..prepared });
         }
         let schema = show::schema_of(&statement.kind);
@@ -335,6 +357,7 @@ impl Session {
         };
         let physical =
             planner.state.create_physical_plan(&plan).await.map_err(from_datafusion)?;
+        let physical = make_cancellable(physical).map_err(from_datafusion)?;
         scan::attach_progress(&physical, guard.progress());
         let stream = execute_stream(physical, planner.tasks).map_err(from_datafusion)?;
         match command {

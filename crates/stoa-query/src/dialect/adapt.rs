@@ -1,0 +1,92 @@
+//! Small differences between PostgreSQL's SQL and the engine's, mended in the parsed statement.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use datafusion::sql::parser::Statement as EngineStatement;
+use datafusion::sql::sqlparser::ast::{
+    self, Expr, Ident, Query, SelectItem, SetExpr, Value, VisitMut, VisitorMut,
+};
+use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion::sql::sqlparser::parser::Parser;
+
+/// Numbers with an exponent are doubles: `1e300`. All others with a point are decimals.
+pub(super) fn exponents_are_doubles(statement: &mut EngineStatement, text: &str) {
+    let has_exponent = text
+        .as_bytes()
+        .windows(2)
+        .any(|pair| matches!(pair[1], b'e' | b'E') && (pair[0].is_ascii_digit() || pair[0] == b'.'));
+    if has_exponent && let Some(statement) = parsed(statement) {
+        let _ = ast::visit_expressions_mut(statement, |expr| {
+            if let Expr::Value(value) = expr
+                && let Value::Number(digits, _) = &value.value
+                && digits.contains(['e', 'E'])
+                && let Some(double) = double_of(digits)
+            {
+                *expr = double;
+            }
+            ControlFlow::<()>::Continue(())
+        });
+    }
+}
+
+fn double_of(digits: &str) -> Option<Expr> {
+    let text = format!("CAST('{digits}' AS DOUBLE PRECISION)");
+    Parser::new(&PostgreSqlDialect {}).try_with_sql(&text).ok()?.parse_expr().ok()
+}
+
+/// `SELECT 1, 1`: the engine wants each column of a result to have a name of its own; repeated
+/// ones get a number behind.
+pub(crate) fn name_repeated_columns(statement: &mut EngineStatement) {
+    if let Some(statement) = parsed(statement) {
+        let _ = statement.visit(&mut NameColumns);
+    }
+}
+
+struct NameColumns;
+
+impl VisitorMut for NameColumns {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        name_columns(&mut query.body);
+        ControlFlow::Continue(())
+    }
+}
+
+fn name_columns(body: &mut SetExpr) {
+    match body {
+        SetExpr::Select(select) => {
+            let mut seen: HashMap<String, usize> = HashMap::new();
+            for item in &mut select.projection {
+                if let SelectItem::UnnamedExpr(expr) = item {
+                    let name = match &*expr {
+                        Expr::Identifier(ident) => ident.value.clone(),
+                        Expr::CompoundIdentifier(parts) => {
+                            parts.last().map(|part| part.value.clone()).unwrap_or_default()
+                        }
+                        other => other.to_string(),
+                    };
+                    let count = seen.entry(name.clone()).and_modify(|n| *n += 1).or_insert(1);
+                    if *count > 1 {
+                        let alias = Ident::with_quote('"', format!("{name}_{count}"));
+                        *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+                    }
+                }
+            }
+        }
+        SetExpr::SetOperation { left, right, .. } => {
+            name_columns(left);
+            name_columns(right);
+        }
+        _ => {}
+    }
+}
+
+fn parsed(statement: &mut EngineStatement) -> Option<&mut ast::Statement> {
+    match statement {
+        EngineStatement::Statement(inner) => Some(inner),
+        EngineStatement::Explain(explain) => parsed(&mut explain.statement),
+        _ => None,
+    }
+}
