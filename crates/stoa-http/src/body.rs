@@ -36,10 +36,7 @@ pub(crate) struct Completed {
 }
 
 /// The body of a statement without rows.
-pub(crate) fn completed(
-    completed: Completed,
-    mut encoder: Box<dyn ResultEncoder>,
-) -> Result<Body> {
+pub(crate) fn completed(completed: Completed, mut encoder: Box<dyn ResultEncoder>) -> Result<Body> {
     let mut out = Vec::new();
     encoder.begin(&SchemaRef::new(Schema::empty()), &mut out)?;
     let Completion { tag, rows, notices, .. } = completed.completion;

@@ -17,7 +17,5 @@ pub(crate) fn checked<T>(parameters: Result<Query<T>, QueryRejection>) -> Result
 
 /// The parts of the path, or what is wrong with them.
 pub(crate) fn checked_path<T>(parts: Result<Path<T>, PathRejection>) -> Result<T, Problem> {
-    parts
-        .map(|Path(parts)| parts)
-        .map_err(|rejection| Error::invalid(rejection.body_text()).into())
+    parts.map(|Path(parts)| parts).map_err(|rejection| Error::invalid(rejection.body_text()).into())
 }

@@ -44,11 +44,8 @@ fn queries(app: &App, out: &mut Exposition) {
     out.gauge("stoa_query_running_queries", "Queries that run now.", running);
     out.counter("stoa_query_started_queries_total", "Queries started.", totals.started as f64);
     out.family("stoa_query_ended_queries_total", "counter", "Queries ended, by how they ended.");
-    let ends = [
-        ("finished", totals.finished),
-        ("failed", totals.failed),
-        ("cancelled", totals.cancelled),
-    ];
+    let ends =
+        [("finished", totals.finished), ("failed", totals.failed), ("cancelled", totals.cancelled)];
     for (state, count) in ends {
         let label = format!("state=\"{state}\"");
         out.value("stoa_query_ended_queries_total", &label, count as f64);

@@ -54,9 +54,10 @@ pub(crate) async fn cancel(
 }
 
 fn to_json(query: &QueryInfo) -> Value {
-    let error = query.error.as_ref().map(|message| {
-        json!({ "code": query.sqlstate.unwrap_or("XX000"), "message": message })
-    });
+    let error = query
+        .error
+        .as_ref()
+        .map(|message| json!({ "code": query.sqlstate.unwrap_or("XX000"), "message": message }));
     json!({
         "id": query.id,
         "sql": query.sql,

@@ -178,7 +178,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_refused() {
-        let check = |content_type, body: &[u8]| assert!(read(content_type, body).is_err(), "{body:?}");
+        let check =
+            |content_type, body: &[u8]| assert!(read(content_type, body).is_err(), "{body:?}");
         check("application/json", br#"{"sq":"SELECT 1"}"#);
         check("application/json", b"SELECT 1");
         check("application/json", br#"{"sql":"SELECT $1; SELECT 2","parameters":[1]}"#);

@@ -220,4 +220,3 @@ async fn method_not_allowed(method: Method, request: Request) -> Problem {
         StatusCode::METHOD_NOT_ALLOWED,
     )
 }
-

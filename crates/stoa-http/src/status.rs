@@ -12,8 +12,8 @@ use stoa_env::clock;
 use crate::app::App;
 use crate::parameters::checked;
 use crate::problem::Problem;
-use crate::sampler::{RECENT, WINDOW};
 use crate::process;
+use crate::sampler::{RECENT, WINDOW};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

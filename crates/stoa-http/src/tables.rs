@@ -97,7 +97,8 @@ fn summary(table: &Table) -> Map<String, Value> {
         "sorted_by".into(),
         texts(table.sort_terms().iter().map(ToString::to_string).collect()),
     );
-    members.insert("committed_unix_ms".into(), json!(current.map(|snapshot| snapshot.timestamp_ms)));
+    members
+        .insert("committed_unix_ms".into(), json!(current.map(|snapshot| snapshot.timestamp_ms)));
     members
 }
 

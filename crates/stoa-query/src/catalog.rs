@@ -111,12 +111,13 @@ impl SchemaProvider for Namespace {
         self.shared.names.read().get(&self.name).cloned().unwrap_or_default()
     }
 
-    async fn table(&self, name: &str) -> EngineResult<Option<Arc<dyn TableProvider>>, DataFusionError> {
+    async fn table(
+        &self,
+        name: &str,
+    ) -> EngineResult<Option<Arc<dyn TableProvider>>, DataFusionError> {
         let ident = TableIdent { namespace: self.name.clone(), name: name.to_owned() };
         match self.shared.warehouse.table(&ident).await {
-            Ok(table) => {
-                Ok(Some(Arc::new(StoaTable::new(table, Arc::clone(&self.shared.files)))))
-            }
+            Ok(table) => Ok(Some(Arc::new(StoaTable::new(table, Arc::clone(&self.shared.files))))),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(to_datafusion(error)),
         }

@@ -56,9 +56,11 @@ impl CopyIn {
         match sent {
             true => Ok(()),
             // The reader is gone: it has met an error, which is the load's result.
-            false => Err(self.end().await.err().unwrap_or_else(|| {
-                Error::internal("the copy ended before its data")
-            })),
+            false => Err(self
+                .end()
+                .await
+                .err()
+                .unwrap_or_else(|| Error::internal("the copy ended before its data"))),
         }
     }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col, ident};
-use datafusion::logical_expr::dml::InsertOp;
 use datafusion::datasource::provider_as_source;
+use datafusion::logical_expr::dml::InsertOp;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col, ident};
 use stoa_catalog::TableIdent;
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_table::{ColumnPosition, PartitionTerm, SortTerm, Table, TableChange, TableSpec};
@@ -208,7 +208,8 @@ fn storable_type(data_type: &DataType) -> Result<DataType> {
             DataType::List(Arc::new(item))
         }
         DataType::Struct(fields) => {
-            let field = |f: &Arc<Field>| Ok(Field::new(f.name(), storable_type(f.data_type())?, true));
+            let field =
+                |f: &Arc<Field>| Ok(Field::new(f.name(), storable_type(f.data_type())?, true));
             DataType::Struct(fields.iter().map(field).collect::<Result<_>>()?)
         }
         DataType::Null => DataType::Utf8,
@@ -232,10 +233,9 @@ pub(crate) fn cast_to(plan: LogicalPlan, schema: &Schema) -> Result<LogicalPlan>
         .zip(schema.fields())
         .map(|((qualifier, have), want)| {
             let column = match qualifier {
-                Some(qualifier) => col(datafusion::common::Column::new(
-                    Some(qualifier.clone()),
-                    have.name(),
-                )),
+                Some(qualifier) => {
+                    col(datafusion::common::Column::new(Some(qualifier.clone()), have.name()))
+                }
                 None => ident(have.name()),
             };
             match have.data_type() == want.data_type() {
@@ -298,18 +298,23 @@ fn change_of(action: &AlterAction, columns: &[String]) -> Result<Planned> {
         AlterAction::DropColumn { name, if_exists: true } if !exists(&name) => {
             return Ok(Planned::Skip(format!("column \"{name}\" does not exist, skipping")));
         }
-        AlterAction::AddColumn { field, .. } => TableChange::AddColumn { field, position: ColumnPosition::Last },
+        AlterAction::AddColumn { field, .. } => {
+            TableChange::AddColumn { field, position: ColumnPosition::Last }
+        }
         AlterAction::DropColumn { name, .. } => TableChange::DropColumn(name),
         AlterAction::RenameColumn { from, to } => TableChange::RenameColumn { from, to },
-        AlterAction::ChangeType { name, data_type } => TableChange::ChangeType { column: name, data_type },
+        AlterAction::ChangeType { name, data_type } => {
+            TableChange::ChangeType { column: name, data_type }
+        }
         AlterAction::SetProperties(properties) => {
             TableChange::SetProperties(properties.into_iter().collect())
         }
         AlterAction::UnsetProperties(names) => TableChange::UnsetProperties(names),
         AlterAction::SetSortOrder(terms) => TableChange::SetSortOrder(terms),
         AlterAction::RenameTable { .. } => {
-            return Err(Error::invalid("RENAME TO stands alone in an ALTER TABLE")
-                .with_sqlstate("42601"));
+            return Err(
+                Error::invalid("RENAME TO stands alone in an ALTER TABLE").with_sqlstate("42601")
+            );
         }
     }))
 }

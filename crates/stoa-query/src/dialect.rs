@@ -82,7 +82,8 @@ fn parse_plan(text: &str) -> Result<StatementKind> {
 
 fn parse_own(text: &str, word: &str) -> Result<StatementKind> {
     let dialect = GenericDialect {};
-    let mut parser = Parser::new(&dialect).try_with_sql(text).map_err(|e| from_parser_raw(e, text))?;
+    let mut parser =
+        Parser::new(&dialect).try_with_sql(text).map_err(|e| from_parser_raw(e, text))?;
     parser.next_token();
     let kind = match word {
         "CREATE" => parse_create(&mut parser),
@@ -170,8 +171,9 @@ pub(crate) fn name_parts(name: &ObjectName) -> Result<Vec<String>> {
         .iter()
         .map(|part| match part.as_ident() {
             Some(ident) => Ok(normalise(ident)),
-            None => Err(Error::invalid(format!("{name} is not a plain name"))
-                .with_sqlstate("42601")),
+            None => {
+                Err(Error::invalid(format!("{name} is not a plain name")).with_sqlstate("42601"))
+            }
         })
         .collect()
 }

@@ -48,13 +48,7 @@ impl EngineOptions {
     /// Options for `warehouse`: 2 GiB of memory, as many threads as there are cores.
     pub fn new(warehouse: Url) -> Self {
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
-        Self {
-            warehouse,
-            memory_limit_bytes: 2 << 30,
-            spill_dir: None,
-            threads,
-            batch_rows: 8192,
-        }
+        Self { warehouse, memory_limit_bytes: 2 << 30, spill_dir: None, threads, batch_rows: 8192 }
     }
 }
 
@@ -78,8 +72,7 @@ impl Engine {
         let warehouse = Warehouse::open(&options.warehouse).await?;
         ensure_default_namespace(&warehouse).await?;
         let files = Arc::new(FileCache::default());
-        let catalog =
-            Arc::new(StoaCatalog::new(warehouse.clone(), Arc::clone(&files)).await?);
+        let catalog = Arc::new(StoaCatalog::new(warehouse.clone(), Arc::clone(&files)).await?);
         let state = build_state(&options, &catalog)?;
         Ok(Arc::new(Self {
             warehouse,

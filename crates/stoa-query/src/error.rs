@@ -46,8 +46,8 @@ fn from_shared(error: &DataFusionError) -> Error {
     if let DataFusionError::External(source) = error
         && let Some(ours) = source.downcast_ref::<Error>()
     {
-        let mut copy = Error::new(ours.kind(), ours.message_with_sources())
-            .with_sqlstate(ours.sqlstate());
+        let mut copy =
+            Error::new(ours.kind(), ours.message_with_sources()).with_sqlstate(ours.sqlstate());
         if let Some(detail) = ours.detail() {
             copy = copy.with_detail(detail);
         }
@@ -115,8 +115,9 @@ fn from_variant(error: &DataFusionError) -> Error {
 fn from_schema(schema: &SchemaError, message: String) -> Error {
     match schema {
         SchemaError::FieldNotFound { field, valid_fields } => {
-            let error = Error::not_found(format!("column \"{}\" does not exist", field.flat_name()))
-                .with_sqlstate("42703");
+            let error =
+                Error::not_found(format!("column \"{}\" does not exist", field.flat_name()))
+                    .with_sqlstate("42703");
             let names: Vec<&str> = valid_fields.iter().map(|c| c.name.as_str()).take(20).collect();
             match names.is_empty() {
                 true => error,
@@ -174,8 +175,8 @@ pub(crate) fn from_sql_parser(error: &ParserError, text: &str) -> Error {
         Some((message, place)) => (message, parse_place(place)),
         None => (message.as_str(), None),
     };
-    let error = Error::invalid(format!("syntax error: {}", lower_first(message)))
-        .with_sqlstate("42601");
+    let error =
+        Error::invalid(format!("syntax error: {}", lower_first(message))).with_sqlstate("42601");
     match place {
         Some((line, column)) if !text.is_empty() => {
             let position = text

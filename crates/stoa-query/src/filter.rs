@@ -181,7 +181,10 @@ fn literal_of(expr: &Expr) -> Option<&ScalarValue> {
 /// A value in the unit of the column; `None` where the comparison is in another type.
 fn literal(value: &ScalarValue, column: &DataType) -> Option<Literal> {
     let same_family = value.data_type() == *column
-        || matches!((value, column), (ScalarValue::Utf8View(_) | ScalarValue::LargeUtf8(_), DataType::Utf8));
+        || matches!(
+            (value, column),
+            (ScalarValue::Utf8View(_) | ScalarValue::LargeUtf8(_), DataType::Utf8)
+        );
     if !same_family {
         return None;
     }

@@ -48,8 +48,8 @@ pub use error::from_datafusion;
 pub use load::{LoadRequest, LoadTarget};
 pub use outcome::{Completion, Outcome, RowStream};
 pub use registry::{LatencyHistogram, QueryInfo, QueryRegistry, QueryState, Totals};
-pub use show::sql_type;
 pub use session::{Prepared, Session, SessionOptions};
+pub use show::sql_type;
 pub use statement::Statement;
 
 /// A value bound to a parameter; DataFusion's own type.

@@ -133,9 +133,8 @@ impl Session {
     /// The table that a name given outside of SQL means.
     fn target_ident(&self, name: &str) -> Result<TableIdent> {
         let dialect = GenericDialect {};
-        let mut parser = Parser::new(&dialect)
-            .try_with_sql(name)
-            .map_err(|e| from_sql_parser(&e, name))?;
+        let mut parser =
+            Parser::new(&dialect).try_with_sql(name).map_err(|e| from_sql_parser(&e, name))?;
         let parsed = parser.parse_object_name(false).map_err(|e| from_sql_parser(&e, name))?;
         self.table_ident(&parsed)
     }
@@ -182,9 +181,8 @@ async fn append(
 
 fn spec_of(target: &LoadTarget, schema: SchemaRef) -> Result<stoa_table::TableSpec> {
     let dialect = GenericDialect {};
-    let parser = |text| {
-        Parser::new(&dialect).try_with_sql(text).map_err(|e| from_sql_parser(&e, text))
-    };
+    let parser =
+        |text| Parser::new(&dialect).try_with_sql(text).map_err(|e| from_sql_parser(&e, text));
     let partition_by = match target.partition_by.trim() {
         "" => Vec::new(),
         text => parse_partition_terms(&mut parser(text)?).map_err(|e| from_sql_parser(&e, text))?,
@@ -223,7 +221,9 @@ fn with_create_hint(error: Error) -> Error {
 }
 
 /// Parses on a thread of its own; the plan takes batches as it can use them.
-pub(crate) fn reader_stream(reader: BatchReader) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+pub(crate) fn reader_stream(
+    reader: BatchReader,
+) -> Result<BoxStream<'static, Result<RecordBatch>>> {
     let (sender, receiver) = tokio::sync::mpsc::channel(BATCHES_QUEUED_MAX);
     let parse = move || {
         for batch in reader {

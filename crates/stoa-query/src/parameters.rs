@@ -78,11 +78,7 @@ fn note_type(expr: &Expr, is_limit: bool, found: &mut BTreeMap<usize, Option<Dat
 }
 
 /// `column = ANY($1)` wants a list of the column's type.
-fn note_list(
-    expr: &Expr,
-    node: &LogicalPlan,
-    found: &mut BTreeMap<usize, Option<DataType>>,
-) {
+fn note_list(expr: &Expr, node: &LogicalPlan, found: &mut BTreeMap<usize, Option<DataType>>) {
     let Expr::ScalarFunction(function) = expr else { return };
     let [Expr::Placeholder(placeholder), element] = function.args.as_slice() else { return };
     let (Some(index), Some(input)) = (index_of(&placeholder.id), node.inputs().pop()) else {

@@ -207,7 +207,9 @@ impl QueryRegistry {
         counter.fetch_add(1, Ordering::Relaxed);
         shared.rows.fetch_add(info.rows, Ordering::Relaxed);
         shared.bytes_read.fetch_add(info.bytes_read, Ordering::Relaxed);
-        shared.requests.fetch_add(query.progress.requests.load(Ordering::Relaxed), Ordering::Relaxed);
+        shared
+            .requests
+            .fetch_add(query.progress.requests.load(Ordering::Relaxed), Ordering::Relaxed);
         if state == QueryState::Finished {
             shared.latency.record(info.elapsed_us);
         }

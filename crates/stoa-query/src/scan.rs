@@ -87,7 +87,9 @@ impl OrcScanExec {
         let predicate = predicate_of_all(filters, &full);
         let plan = Arc::new(table.table.plan_scan(&predicate).await?);
         let stored = match projection {
-            Some(columns) => Arc::new(full.project(columns).map_err(|e| from_datafusion(e.into()))?),
+            Some(columns) => {
+                Arc::new(full.project(columns).map_err(|e| from_datafusion(e.into()))?)
+            }
             None => full,
         };
         let schema = engine_schema(&stored);
@@ -112,7 +114,6 @@ impl OrcScanExec {
             progress: Arc::default(),
         })
     }
-
 }
 
 /// Makes every scan of a plan count into `progress`.
@@ -169,7 +170,8 @@ fn deal(files: &[Arc<ScanFile>], count: usize) -> Vec<Vec<Split>> {
         let wanted = usize::try_from(file.file_bytes.div_ceil(share)).unwrap_or(1);
         let parts = wanted.clamp(1, count.max(1));
         let bytes = file.file_bytes / parts as u64;
-        splits.extend((0..parts).map(|part| (bytes, Split { file: Arc::clone(file), part, parts })));
+        splits
+            .extend((0..parts).map(|part| (bytes, Split { file: Arc::clone(file), part, parts })));
     }
     if count <= 1 {
         return vec![splits.into_iter().map(|(_, split)| split).collect()];

@@ -355,8 +355,7 @@ impl Session {
             LogicalPlan::Dml(dml) => Some(dml.op.name()),
             _ => None,
         };
-        let physical =
-            planner.state.create_physical_plan(&plan).await.map_err(from_datafusion)?;
+        let physical = planner.state.create_physical_plan(&plan).await.map_err(from_datafusion)?;
         let physical = make_cancellable(physical).map_err(from_datafusion)?;
         scan::attach_progress(&physical, guard.progress());
         let stream = execute_stream(physical, planner.tasks).map_err(from_datafusion)?;

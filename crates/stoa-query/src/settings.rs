@@ -109,9 +109,11 @@ fn check(name: &str, default: &str, value: &str) -> Result<()> {
     };
     match fits {
         true => Ok(()),
-        false => Err(Error::invalid(format!("invalid value for parameter \"{name}\": \"{value}\""))
-            .with_sqlstate("22023")
-            .with_hint(format!("the only value supported is \"{default}\""))),
+        false => {
+            Err(Error::invalid(format!("invalid value for parameter \"{name}\": \"{value}\""))
+                .with_sqlstate("22023")
+                .with_hint(format!("the only value supported is \"{default}\"")))
+        }
     }
 }
 
@@ -132,6 +134,9 @@ mod tests {
     fn unknown_names_and_wrong_values_are_refused() {
         let mut settings = Settings::default();
         assert_eq!(settings.set("serch_path", Some("x")).unwrap_err().sqlstate(), "42704");
-        assert_eq!(settings.set("client_encoding", Some("LATIN1")).unwrap_err().sqlstate(), "22023");
+        assert_eq!(
+            settings.set("client_encoding", Some("LATIN1")).unwrap_err().sqlstate(),
+            "22023"
+        );
     }
 }

@@ -108,7 +108,8 @@ pub(crate) async fn run(
                 None => session.namespace(),
             };
             let tables = session.engine.warehouse.tables(&namespace).await?;
-            let wanted = tables.into_iter().filter(|ident| matches_like(&ident.name, like.as_deref()));
+            let wanted =
+                tables.into_iter().filter(|ident| matches_like(&ident.name, like.as_deref()));
             wanted.map(|ident| vec![ident.namespace.into(), ident.name.into()]).collect()
         }
         ShowStatement::Schemas { like } => {

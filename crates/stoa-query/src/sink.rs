@@ -121,19 +121,25 @@ fn keys_of(table: &Table, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
 
 /// `batch` with the table's own field names and ids, and its keys behind.
 fn add_keys(table: &Table, keyed: &SchemaRef, batch: &RecordBatch) -> Result<RecordBatch> {
-    let batch = retype(batch.clone(), &table.schema())
-        .map_err(|e| null_or_type_error(table, batch, e))?;
+    let batch =
+        retype(batch.clone(), &table.schema()).map_err(|e| null_or_type_error(table, batch, e))?;
     let mut columns = batch.columns().to_vec();
     columns.extend(keys_of(table, &batch)?);
     RecordBatch::try_new(Arc::clone(keyed), columns)
         .map_err(|e| Error::internal("cannot add partition values").with_source(e))
 }
 
-fn null_or_type_error(table: &Table, batch: &RecordBatch, error: arrow::error::ArrowError) -> Error {
+fn null_or_type_error(
+    table: &Table,
+    batch: &RecordBatch,
+    error: arrow::error::ArrowError,
+) -> Error {
     let schema = table.schema();
-    let violated = schema.fields().iter().zip(batch.columns()).find(|(field, column)| {
-        !field.is_nullable() && column.null_count() > 0
-    });
+    let violated = schema
+        .fields()
+        .iter()
+        .zip(batch.columns())
+        .find(|(field, column)| !field.is_nullable() && column.null_count() > 0);
     match violated {
         Some((field, _)) => Error::invalid(format!(
             "null value in column \"{}\" of table {} violates not-null constraint",
@@ -199,8 +205,8 @@ impl ExecutionPlan for PartitionKeysExec {
     ) -> EngineResult<SendableRecordBatchStream> {
         let (table, schema) = (self.table.clone(), Arc::clone(&self.schema));
         let input = self.input.execute(partition, context)?;
-        let keyed = input
-            .map(move |batch| add_keys(&table, &schema, &batch?).map_err(to_datafusion));
+        let keyed =
+            input.map(move |batch| add_keys(&table, &schema, &batch?).map_err(to_datafusion));
         Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), keyed)))
     }
 }

@@ -22,17 +22,33 @@ pub(crate) enum StatementKind {
     /// SELECT, VALUES, WITH, EXPLAIN, INSERT: planned by DataFusion.
     Plan(Box<EngineStatement>),
     CreateTable(Box<CreateTableStatement>),
-    CreateSchema { name: ast::ObjectName, if_not_exists: bool },
-    DropSchema { name: ast::ObjectName, if_exists: bool, cascade: bool },
-    DropTable { names: Vec<ast::ObjectName>, if_exists: bool, purge: bool },
+    CreateSchema {
+        name: ast::ObjectName,
+        if_not_exists: bool,
+    },
+    DropSchema {
+        name: ast::ObjectName,
+        if_exists: bool,
+        cascade: bool,
+    },
+    DropTable {
+        names: Vec<ast::ObjectName>,
+        if_exists: bool,
+        purge: bool,
+    },
     AlterTable(AlterTableStatement),
     Copy(CopyStatement),
     Show(ShowStatement),
     /// `SET name = value`, `RESET name`; `None` resets; name `None` means all.
-    Set { name: Option<String>, value: Option<String> },
+    Set {
+        name: Option<String>,
+        value: Option<String>,
+    },
     Transaction(TransactionControl),
     /// `DISCARD`, `DEALLOCATE`, `LISTEN`, …: accepted, with the tag to answer.
-    Accepted { tag: &'static str },
+    Accepted {
+        tag: &'static str,
+    },
 }
 
 impl Statement {

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session as EngineSession, TableProvider};
-use datafusion::common::tree_node::Transformed;
-use datafusion::common::stats::Precision;
 use datafusion::common::Statistics;
+use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::Transformed;
 use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::error::{DataFusionError, Result as EngineResult};
 use datafusion::logical_expr::dml::InsertOp;
@@ -189,9 +189,11 @@ fn pin_node(
     if table.schema != planned.schema {
         let ident = planned.table.ident();
         return Err(to_datafusion(
-            Error::unsupported(format!("the columns of {ident} changed since the statement was prepared"))
-                .with_sqlstate("0A000")
-                .with_hint("prepare the statement again"),
+            Error::unsupported(format!(
+                "the columns of {ident} changed since the statement was prepared"
+            ))
+            .with_sqlstate("0A000")
+            .with_hint("prepare the statement again"),
         ));
     }
     scan.source = provider_as_source(Arc::new(table.clone()));

@@ -60,9 +60,8 @@ async fn run_file(path: &Path) {
     let dir = tempfile::tempdir().unwrap();
     let url = stoa_store::parse_location(dir.path().to_str().unwrap()).unwrap();
     let engine = Engine::open(EngineOptions::new(url)).await.unwrap();
-    let mut runner = Runner::new(|| async {
-        Ok(Database(engine.session(SessionOptions::default())))
-    });
+    let mut runner =
+        Runner::new(|| async { Ok(Database(engine.session(SessionOptions::default()))) });
     runner.set_var("DIR".to_owned(), dir.path().to_str().unwrap().to_owned());
     if let Err(error) = runner.run_file_async(path).await {
         panic!("{}: {error}", path.display());

@@ -10,10 +10,8 @@ use std::path::{Path, PathBuf};
 /// Prints `skipped: …` where it is not, so that a run tells what it left out.
 pub fn shared_dir(name: &str) -> Option<PathBuf> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let found = here
-        .ancestors()
-        .map(|dir| dir.join("../shared").join(name))
-        .find(|dir| dir.is_dir());
+    let found =
+        here.ancestors().map(|dir| dir.join("../shared").join(name)).find(|dir| dir.is_dir());
     if found.is_none() {
         eprintln!("skipped: shared/{name} is not present");
     }

@@ -56,7 +56,8 @@ impl Format {
         for range in accept.split(',') {
             let mut parts = range.split(';').map(str::trim);
             let media = parts.next().unwrap_or_default().to_ascii_lowercase();
-            let quality = parts.find_map(|part| part.strip_prefix("q=")?.parse().ok()).unwrap_or(1.0);
+            let quality =
+                parts.find_map(|part| part.strip_prefix("q=")?.parse().ok()).unwrap_or(1.0);
             let Some(format) = Self::matching(&media) else { continue };
             if quality > 0.0 && best.is_none_or(|(_, other)| quality > other) {
                 best = Some((format, quality));
@@ -87,7 +88,11 @@ mod tests {
     #[test]
     fn the_parameter_wins_then_the_best_accepted_one() {
         let check = |parameter, accept, expected| {
-            assert_eq!(Format::choose(parameter, accept).ok(), expected, "{parameter:?} {accept:?}");
+            assert_eq!(
+                Format::choose(parameter, accept).ok(),
+                expected,
+                "{parameter:?} {accept:?}"
+            );
         };
         check(None, None, Some(Format::Json));
         check(None, Some("*/*"), Some(Format::Json));

@@ -50,8 +50,15 @@ fn encode(format: Format, batches: &[RecordBatch]) -> Vec<u8> {
 fn expected_rows() -> [Value; 2] {
     [
         json!([
-            "9007199254740993", -9_007_199_254_740_991_i64, "18446744073709551615", "1.200",
-            "NaN", "a,\"b\"\n", "00ff", "1970-01-01T00:00:01.500", [1, null]
+            "9007199254740993",
+            -9_007_199_254_740_991_i64,
+            "18446744073709551615",
+            "1.200",
+            "NaN",
+            "a,\"b\"\n",
+            "00ff",
+            "1970-01-01T00:00:01.500",
+            [1, null]
         ]),
         json!([null, 2, 3, null, 0.1, "", null, null, null]),
     ]
@@ -59,7 +66,8 @@ fn expected_rows() -> [Value; 2] {
 
 #[test]
 fn json_keeps_every_digit_and_tells_null_from_nan() {
-    let document: Value = serde_json::from_slice(&encode(Format::Json, &[batch(), batch()])).unwrap();
+    let document: Value =
+        serde_json::from_slice(&encode(Format::Json, &[batch(), batch()])).unwrap();
     let [first, second] = expected_rows();
     assert_eq!(document["rows"], json!([first, second, first, second]));
     assert_eq!(document["row_count"], 4);

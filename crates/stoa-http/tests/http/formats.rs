@@ -32,7 +32,8 @@ async fn numbers_keep_all_their_digits() {
              CAST('NaN' AS double precision), DATE '2026-02-03'",
         )
         .await;
-    let expected = json!([["9007199254740993", 9_007_199_254_740_991_i64, "1.10", "NaN", "2026-02-03"]]);
+    let expected =
+        json!([["9007199254740993", 9_007_199_254_740_991_i64, "1.10", "NaN", "2026-02-03"]]);
     assert_eq!(document["rows"], expected);
 }
 
@@ -78,7 +79,12 @@ async fn max_rows_cuts_and_says_so() {
     let server = Server::start().await;
     let ask = async |max: usize| -> Value {
         let path = format!("/v1/sql?max_rows={max}");
-        server.post(&path, "SELECT value FROM generate_series(1, 20000)").await.json().await.unwrap()
+        server
+            .post(&path, "SELECT value FROM generate_series(1, 20000)")
+            .await
+            .json()
+            .await
+            .unwrap()
     };
     let cut = ask(10_000).await;
     assert_eq!((&cut["row_count"], &cut["truncated"]), (&json!(10_000), &json!(true)));

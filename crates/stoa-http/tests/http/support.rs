@@ -95,7 +95,8 @@ pub async fn until(what: &str, mut holds: impl FnMut() -> bool) {
 }
 
 /// A query that runs for hours unless it is stopped, without rows before its end.
-pub const ENDLESS: &str = "SELECT count(*) FROM generate_series(1, 1000000000000) AS t(n) WHERE n % 7 = 8";
+pub const ENDLESS: &str =
+    "SELECT count(*) FROM generate_series(1, 1000000000000) AS t(n) WHERE n % 7 = 8";
 
 fn url_of(dir: &TempDir) -> url::Url {
     url::Url::from_directory_path(dir.path()).unwrap()

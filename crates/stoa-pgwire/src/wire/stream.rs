@@ -5,6 +5,7 @@
 
 use std::future::Future;
 use std::io;
+use std::task::Poll;
 use std::time::Instant;
 
 use bytes::BytesMut;
@@ -134,19 +135,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         work: impl Future<Output = T>,
     ) -> Result<T, Stop> {
         let mut work = std::pin::pin!(work);
+        // Most work is done at once; only what is not is worth a look at the socket.
+        if let Poll::Ready(done) = futures::poll!(work.as_mut()) {
+            return Ok(done);
+        }
         loop {
             let ahead = self.input.len() < AHEAD_BYTES_MAX;
+            // Work comes last: it may use up the task's budget at every turn, and then neither
+            // clock nor socket would ever be seen to be ready.
             tokio::select! {
                 biased;
-                done = &mut work => return Ok(done),
+                () = passed(deadline), if deadline.is_some() => {
+                    return Err(Stop::Failed(timeout_error()));
+                }
                 read = read_more(&mut self.socket, &mut self.input), if ahead => {
                     if !matches!(read, Ok(true)) {
                         return Err(Stop::Gone);
                     }
                 }
-                () = passed(deadline), if deadline.is_some() => {
-                    return Err(Stop::Failed(timeout_error()));
-                }
+                done = &mut work => return Ok(done),
             }
         }
     }

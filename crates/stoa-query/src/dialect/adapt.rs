@@ -12,10 +12,9 @@ use datafusion::sql::sqlparser::parser::Parser;
 
 /// Numbers with an exponent are doubles: `1e300`. All others with a point are decimals.
 pub(super) fn exponents_are_doubles(statement: &mut EngineStatement, text: &str) {
-    let has_exponent = text
-        .as_bytes()
-        .windows(2)
-        .any(|pair| matches!(pair[1], b'e' | b'E') && (pair[0].is_ascii_digit() || pair[0] == b'.'));
+    let has_exponent = text.as_bytes().windows(2).any(|pair| {
+        matches!(pair[1], b'e' | b'E') && (pair[0].is_ascii_digit() || pair[0] == b'.')
+    });
     if has_exponent && let Some(statement) = parsed(statement) {
         let _ = ast::visit_expressions_mut(statement, |expr| {
             if let Expr::Value(value) = expr

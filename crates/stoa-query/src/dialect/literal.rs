@@ -30,7 +30,9 @@ pub(super) fn parse_option_name(parser: &mut Parser<'_>) -> Parsed<String> {
     loop {
         let token = parser.next_token();
         match token.token {
-            Token::SingleQuotedString(text) | Token::DoubleQuotedString(text) => name.push_str(&text),
+            Token::SingleQuotedString(text) | Token::DoubleQuotedString(text) => {
+                name.push_str(&text)
+            }
             Token::Word(word) if word.quote_style.is_some() => name.push_str(&word.value),
             Token::Word(word) => name.push_str(&word.value.to_lowercase()),
             _ => return parser.expected("an option name", token),

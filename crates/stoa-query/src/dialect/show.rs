@@ -11,16 +11,36 @@ use crate::statement::StatementKind;
 /// What to show.
 #[derive(Clone, Debug)]
 pub(crate) enum ShowStatement {
-    Tables { namespace: Option<ObjectName>, like: Option<String> },
-    Schemas { like: Option<String> },
-    Columns { table: ObjectName },
-    Describe { table: ObjectName, extended: bool },
-    CreateTable { table: ObjectName },
-    Files { table: ObjectName },
-    Partitions { table: ObjectName },
-    Snapshots { table: ObjectName },
+    Tables {
+        namespace: Option<ObjectName>,
+        like: Option<String>,
+    },
+    Schemas {
+        like: Option<String>,
+    },
+    Columns {
+        table: ObjectName,
+    },
+    Describe {
+        table: ObjectName,
+        extended: bool,
+    },
+    CreateTable {
+        table: ObjectName,
+    },
+    Files {
+        table: ObjectName,
+    },
+    Partitions {
+        table: ObjectName,
+    },
+    Snapshots {
+        table: ObjectName,
+    },
     /// A session setting; `all` for every one.
-    Setting { name: String },
+    Setting {
+        name: String,
+    },
 }
 
 pub(super) fn parse_show(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
@@ -52,7 +72,8 @@ pub(super) fn parse_show(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
 }
 
 pub(super) fn parse_describe(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
-    let extended = parser.parse_keyword(Keyword::EXTENDED) || parser.parse_keyword(Keyword::FORMATTED);
+    let extended =
+        parser.parse_keyword(Keyword::EXTENDED) || parser.parse_keyword(Keyword::FORMATTED);
     let _ = parser.parse_keyword(Keyword::TABLE);
     let table = parser.parse_object_name(false)?;
     Ok(StatementKind::Show(ShowStatement::Describe { table, extended }))
@@ -80,7 +101,8 @@ fn parse_setting(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
     }
     if parser.peek_token_ref().token == Token::EOF {
         let found = parser.peek_token();
-        return parser.expected("TABLES, SCHEMAS, COLUMNS, CREATE TABLE, FILES or a setting", found);
+        return parser
+            .expected("TABLES, SCHEMAS, COLUMNS, CREATE TABLE, FILES or a setting", found);
     }
     let name = literal::parse_option_name(parser)?;
     Ok(StatementKind::Show(ShowStatement::Setting { name }))

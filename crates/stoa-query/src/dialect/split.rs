@@ -130,8 +130,8 @@ impl Scanner<'_> {
     fn skip_dollar(&mut self) {
         let rest = &self.bytes[self.at + 1..];
         let tag_len = rest.iter().position(|b| !is_word(*b)).unwrap_or(rest.len());
-        let is_tag = rest.get(tag_len) == Some(&b'$')
-            && !rest.first().is_some_and(u8::is_ascii_digit);
+        let is_tag =
+            rest.get(tag_len) == Some(&b'$') && !rest.first().is_some_and(u8::is_ascii_digit);
         if !is_tag {
             self.at += 1;
             return;

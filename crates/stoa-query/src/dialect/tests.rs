@@ -70,7 +70,8 @@ fn what_a_table_cannot_have_is_refused_by_name() {
 
 #[test]
 fn copy_knows_both_option_forms() {
-    let StatementKind::Copy(copy) = one("COPY t (a, b) FROM STDIN WITH (FORMAT csv, HEADER)") else {
+    let StatementKind::Copy(copy) = one("COPY t (a, b) FROM STDIN WITH (FORMAT csv, HEADER)")
+    else {
         panic!("no copy");
     };
     assert_eq!(copy.columns, ["a", "b"]);

@@ -103,7 +103,8 @@ fn decimal(info: &ExactNumberInfo) -> Result<DataType> {
 }
 
 fn map(key: DataType, value: DataType) -> DataType {
-    let fields = Fields::from(vec![Field::new("key", key, false), Field::new("value", value, true)]);
+    let fields =
+        Fields::from(vec![Field::new("key", key, false), Field::new("value", value, true)]);
     DataType::Map(Arc::new(Field::new("entries", DataType::Struct(fields), false)), false)
 }
 

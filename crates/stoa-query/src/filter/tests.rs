@@ -27,14 +27,8 @@ fn compare_field(id: i32, op: CompareOp, value: Literal) -> Predicate {
 
 #[test]
 fn comparisons_are_taken_from_either_side() {
-    check(
-        &col("account").gt(lit(5i64)),
-        Some(compare_field(1, CompareOp::Gt, Literal::Int(5))),
-    );
-    check(
-        &lit(5i64).gt(col("account")),
-        Some(compare_field(1, CompareOp::Lt, Literal::Int(5))),
-    );
+    check(&col("account").gt(lit(5i64)), Some(compare_field(1, CompareOp::Gt, Literal::Int(5))));
+    check(&lit(5i64).gt(col("account")), Some(compare_field(1, CompareOp::Lt, Literal::Int(5))));
 }
 
 #[test]

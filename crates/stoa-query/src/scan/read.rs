@@ -90,8 +90,8 @@ impl SplitReader {
             .with_predicate(self.predicate.clone())
             .with_batch_rows(self.batch_rows)
             .with_stripes(stripes_of(split, metadata.stripes.len()));
-        let decoder = Decoder::new(metadata, options)
-            .map_err(|e| Error::from(e).at(&split.file.location))?;
+        let decoder =
+            Decoder::new(metadata, options).map_err(|e| Error::from(e).at(&split.file.location))?;
         Ok(OpenSplit { source, decoder })
     }
 
@@ -192,4 +192,3 @@ fn missing_file(error: Error, location: &str) -> Error {
 fn stripes_of(split: &Split, stripes: usize) -> Range<usize> {
     stripes * split.part / split.parts..stripes * (split.part + 1) / split.parts
 }
-
