@@ -23,6 +23,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("intervalstyle", "postgres", "accepted"),
     ("lock_timeout", "0", "accepted"),
     ("max_identifier_length", "63", "names may be longer"),
+    ("max_index_keys", "32", "there are no indexes"),
     ("row_security", "off", "accepted"),
     ("search_path", "public", "namespace of names without one"),
     ("server_encoding", "UTF8", "always UTF8"),
@@ -104,7 +105,7 @@ fn check(name: &str, default: &str, value: &str) -> Result<()> {
         "standard_conforming_strings" | "integer_datetimes" => value.eq_ignore_ascii_case(default),
         "statement_timeout" => value.parse::<u64>().is_ok(),
         "datestyle" => value.to_ascii_lowercase().contains("iso"),
-        "server_version" | "server_version_num" => false,
+        "server_version" | "server_version_num" | "max_index_keys" => false,
         _ => true,
     };
     match fits {

@@ -113,7 +113,7 @@ impl BoolRle {
         if have == 0 {
             self.bytes.decode(cx, &mut out[..fresh])?;
             out[..fresh].iter_mut().for_each(|byte| *byte = byte.reverse_bits());
-            if count % 8 != 0 {
+            if !count.is_multiple_of(8) {
                 self.keep(out[fresh - 1], count % 8);
             }
         } else {
@@ -136,7 +136,7 @@ impl BoolRle {
             }
         }
         out.truncate(count.div_ceil(8));
-        if count % 8 != 0
+        if !count.is_multiple_of(8)
             && let Some(last) = out.last_mut()
         {
             *last &= (1u8 << (count % 8)) - 1;
@@ -151,7 +151,7 @@ impl BoolRle {
         self.keep_shifted(from_pending as usize);
         let left = count - from_pending;
         self.bytes.skip(cx, left / 8)?;
-        if left % 8 != 0 {
+        if !left.is_multiple_of(8) {
             self.decode(cx, (left % 8) as usize)?;
         }
         Ok(())

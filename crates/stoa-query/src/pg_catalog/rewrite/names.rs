@@ -63,6 +63,12 @@ fn rewritten(expr: &Expr) -> Option<Expr> {
         Expr::Cast { expr: inner, data_type, .. } if is_text(data_type) => reg_name(inner),
         Expr::Cast { .. } => {
             let (operand, kind) = reg_cast(expr)?;
+            // Functions that read and write types are kept by name.
+            if kind == "regproc" {
+                let name = literal(operand)?;
+                let bare = name.strip_prefix("pg_catalog.").unwrap_or(name);
+                return expression(&format!("'{}'", bare.replace('\'', "''")));
+            }
             let oid = literal(operand).filter(|_| kind == "regclass").and_then(well_known)?;
             expression(&oid.to_string())
         }
@@ -75,6 +81,10 @@ fn rewritten_function(function: &Function) -> Option<Expr> {
     let name = function.name.0.last()?.as_ident()?.value.to_ascii_lowercase();
     let args = arguments(function)?;
     match (name.as_str(), args.as_slice()) {
+        // Columns of tables that are always empty here have no better type than text.
+        ("bool_and" | "bool_or", [column]) if is_simple(column) => {
+            expression(&format!("{name}(CAST({column} AS boolean))"))
+        }
         ("to_regclass", [name]) => expression(&format!("CAST({name} AS regclass)")),
         ("obj_description", [oid, ..]) if is_simple(oid) => comment(oid, "0"),
         ("col_description", [oid, number]) if is_simple(oid) && is_simple(number) => {
