@@ -201,10 +201,10 @@ impl Stream for ResultBody {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
-        if !matches!(this.state, State::BreakOff | State::Parting) {
-            if let Err(error) = ready!(this.poll_chunk(cx)).map(|chunk| this.out = chunk.into()) {
-                this.fail(&error);
-            }
+        if !matches!(this.state, State::BreakOff | State::Parting)
+            && let Err(error) = ready!(this.poll_chunk(cx)).map(|chunk| this.out = chunk.into())
+        {
+            this.fail(&error);
         }
         let chunk = this.take_chunk();
         match this.state {

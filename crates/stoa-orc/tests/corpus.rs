@@ -1,4 +1,5 @@
 //! Every file of the corpus reads to its expected rows, whatever the options.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A test may end in a panic.
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! Damaged files give errors or rows, never a panic, an endless loop or a huge allocation.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A test may end in a panic.
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! Reading with a predicate never loses a row that a full read and a filter keep.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A test may end in a panic.
 
 mod support;
 

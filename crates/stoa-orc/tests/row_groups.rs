@@ -1,5 +1,6 @@
 //! Reading any row groups gives the same rows as a slice of the whole read; pruning never drops a
 //! row that matches.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A test may end in a panic.
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! A driver (tokio-postgres) against a server: values, prepared statements, COPY, cancel.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A test may end in a panic.
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! What is answered to which messages, in which order.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A test may end in a panic.
 
 mod common;
 

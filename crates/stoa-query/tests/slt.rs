@@ -1,4 +1,5 @@
 //! Runs the `.slt` files beside this one against an engine on a new warehouse each.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A test may end in a panic.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -85,11 +85,11 @@ pub(crate) fn put_offset(out: &mut Vec<u8>, seconds: i32) {
     out.push(if seconds < 0 { b'-' } else { b'+' });
     let seconds = seconds.unsigned_abs();
     put_2(out, seconds / 3600);
-    if seconds % 3600 != 0 {
+    if !seconds.is_multiple_of(3600) {
         out.push(b':');
         put_2(out, seconds / 60 % 60);
     }
-    if seconds % 60 != 0 {
+    if !seconds.is_multiple_of(60) {
         out.push(b':');
         put_2(out, seconds % 60);
     }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::streaming::StreamingTable;
@@ -135,7 +134,7 @@ impl PartitionStream for LiveTable {
             (Arc::clone(&self.source), self.build, self.reads_columns);
         let rows = async move {
             let relations = source.relations(reads_columns).await?;
-            EngineResult::<RecordBatch>::Ok(build(&relations)?)
+            build(&relations)
         };
         let stream = futures::stream::once(rows);
         Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), stream))

@@ -90,8 +90,7 @@ impl SplitReader {
             .with_predicate(self.predicate.clone())
             .with_batch_rows(self.batch_rows)
             .with_stripes(stripes_of(split, metadata.stripes.len()));
-        let decoder =
-            Decoder::new(metadata, options).map_err(|e| Error::from(e).at(&split.file.location))?;
+        let decoder = Decoder::new(metadata, options).map_err(|e| e.at(&split.file.location))?;
         Ok(OpenSplit { source, decoder })
     }
 
@@ -105,7 +104,7 @@ impl SplitReader {
         let mut wanted = TAIL_GUESS_BYTES.min(file.file_bytes);
         loop {
             let bytes = self.read_tail(source, wanted).await?;
-            match tail.decode(bytes).map_err(|e| Error::from(e).at(&file.location))? {
+            match tail.decode(bytes).map_err(|e| e.at(&file.location))? {
                 TailStep::NeedsTail(more) => wanted = more,
                 TailStep::Done(metadata) => {
                     let metadata = Arc::new(metadata);
@@ -136,7 +135,7 @@ impl SplitReader {
         loop {
             let step = {
                 let _timer = self.metrics.baseline.elapsed_compute().timer();
-                split.decoder.next().map_err(|e| Error::from(e).at(location))?
+                split.decoder.next().map_err(|e| e.at(location))?
             };
             match step {
                 Step::NeedsData(ranges) => {

@@ -1,6 +1,7 @@
 //! Tests of the real binary: command line, settings, shell, loads, server, measurements.
 //!
 //! Every test has a directory of its own as working directory, home and warehouse.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A test may end in a panic.
 
 mod bench;
 mod command_line;
