@@ -6,8 +6,8 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query,
-    SelectItem, SetExpr, Value, VisitorMut,
+    BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    Ident, Query, SelectItem, SetExpr, Value, VisitorMut,
 };
 
 use super::empty::column_name;
@@ -73,8 +73,26 @@ fn rewritten(expr: &Expr) -> Option<Expr> {
             expression(&oid.to_string())
         }
         Expr::Function(function) => rewritten_function(function),
+        Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => {
+            by_function_name(left, right).or_else(|| by_function_name(right, left))
+        }
         _ => None,
     }
+}
+
+/// `pg_proc.oid = pg_type.typreceive`: functions of types are kept by name, so are they joined.
+fn by_function_name(oid: &Expr, function: &Expr) -> Option<Expr> {
+    let (Expr::CompoundIdentifier(oid), Expr::CompoundIdentifier(function)) = (oid, function)
+    else {
+        return None;
+    };
+    let is_function = ["typinput", "typoutput", "typreceive", "typsend"]
+        .contains(&function.last()?.value.as_str());
+    let (table, column) = (oid.first()?, oid.last()?);
+    if !is_function || column.value != "oid" || oid.len() != 2 {
+        return None;
+    }
+    expression(&format!("{table}.proname = {}", Expr::CompoundIdentifier(function.clone())))
 }
 
 fn rewritten_function(function: &Function) -> Option<Expr> {
