@@ -32,8 +32,8 @@ use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::{
-    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning,
-    PlanProperties, ReplaceChildrenOptions,
+    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
+    ReplaceChildrenOptions,
 };
 use parking_lot::RwLock;
 use stoa_error::Result;
@@ -243,7 +243,6 @@ impl ExecutionPlan for OrcScanExec {
         _children: Vec<Arc<dyn ExecutionPlan>>,
         _options: ReplaceChildrenOptions,
     ) -> EngineResult<Arc<dyn ExecutionPlan>> {
-        let _ = ChildrenPropertiesMode::Keep;
         Ok(self)
     }
 

@@ -19,7 +19,7 @@ use stoa_error::{Error, ErrorKind, Result};
 use tokio_util::sync::CancellationToken;
 
 use crate::cooperate::make_cancellable;
-use crate::dialect::{self, CopySource, name_parts, normalise};
+use crate::dialect::{self, CopySource, CopyStatement, name_parts, normalise};
 use crate::engine::{DATABASE, DEFAULT_NAMESPACE, Engine};
 use crate::error::from_datafusion;
 use crate::outcome::{Completion, Outcome, RowStream, cancelled_error};
@@ -164,21 +164,8 @@ impl Session {
             check_supported(&plan)?;
             return prepared_plan(statement, plan, &parameter_types);
         }
-        if let Some(CopySource::QueryToStdout(query)) = statement.copy().map(|copy| &copy.source) {
-            let inner = dialect::parse(&query.to_string())?.swap_remove(0);
-            let prepared = Box::pin(self.plan(inner, parameter_types)).await?;
-            return Ok(Prepared { statement, ..prepared });
-        }
-        if let Some(CopySource::TableToStdout(name)) = statement.copy().map(|copy| &copy.source) {
-            let columns = match statement.copy().map(|copy| copy.columns.as_slice()) {
-                Some([_, ..]) => {
-                    let columns = statement.copy().map(|copy| copy.columns.clone());
-                    let quoted = |c: &String| format!("\"{}\"", c.replace('"', "\"\""));
-                    columns.unwrap_or_default().iter().map(quoted).collect::<Vec<_>>().join(", ")
-                }
-                _ => "*".to_owned(),
-            };
-            let inner = dialect::parse(&format!("SELECT {columns} FROM {name}"))?.swap_remove(0);
+        if let Some(query) = statement.copy().and_then(copied_query) {
+            let inner = dialect::parse(&query)?.swap_remove(0);
             let prepared = Box::pin(self.plan(inner, parameter_types)).await?;
             return Ok(Prepared { statement, ..prepared });
         }
@@ -456,6 +443,22 @@ pub(crate) async fn count_written(
         rows += counts.map_or(0, |counts| counts.iter().flatten().sum::<u64>());
     }
     Ok(rows)
+}
+
+/// The query whose rows a `COPY … TO STDOUT` sends; `None` for a copy into a table.
+fn copied_query(copy: &CopyStatement) -> Option<String> {
+    match &copy.source {
+        CopySource::QueryToStdout(query) => Some(query.to_string()),
+        CopySource::TableToStdout(name) if copy.columns.is_empty() => {
+            Some(format!("SELECT * FROM {name}"))
+        }
+        CopySource::TableToStdout(name) => {
+            let quoted = |column: &String| format!("\"{}\"", column.replace('"', "\"\""));
+            let columns: Vec<String> = copy.columns.iter().map(quoted).collect();
+            Some(format!("SELECT {} FROM {name}", columns.join(", ")))
+        }
+        CopySource::FromStdin(_) | CopySource::FromFiles(..) => None,
+    }
 }
 
 fn prepared_plan(

@@ -78,7 +78,7 @@ impl Statement {
         }
     }
 
-    /// The statement that `DEALLOCATE` names (`None` = all), if it is one.
+    /// Whether it changes a setting of the session.
     pub fn is_set(&self) -> bool {
         matches!(self.kind, StatementKind::Set { .. })
     }
