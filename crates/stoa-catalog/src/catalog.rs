@@ -7,13 +7,17 @@ use std::time::Duration;
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
 };
-use sqlx::{Sqlite, Transaction};
+use sqlx::{ConnectOptions, Connection, Sqlite, Transaction};
+use stoa_env::clock;
 use stoa_error::{Error, Result};
 
 use crate::{error, schema};
 
 /// How long a change waits for another process that is changing the database.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Between two attempts to change the journal mode.
+const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
 /// Readers beside the one writer that SQLite allows.
 const CONNECTIONS_MAX: u32 = 4;
@@ -44,10 +48,10 @@ impl Catalog {
         let options = SqliteConnectOptions::new()
             .filename(file)
             .create_if_missing(true)
-            .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Full)
             .busy_timeout(BUSY_TIMEOUT);
         let place = file.display().to_string();
+        keep_write_ahead_log(&options).await.map_err(|source| error::database(&place, source))?;
         let pool = SqlitePoolOptions::new()
             .max_connections(CONNECTIONS_MAX)
             .acquire_timeout(BUSY_TIMEOUT)
@@ -90,5 +94,23 @@ impl Catalog {
     /// An error of the database, naming the file.
     pub(crate) fn failed(&self, source: sqlx::Error) -> Error {
         error::database(&self.inner.file.display().to_string(), source)
+    }
+}
+
+/// Makes the file's journal a write-ahead log, which the file then remembers.
+///
+/// While two connections change the mode of a new file at once, SQLite refuses one of them without
+/// asking its busy handler (it could be a deadlock), so the wait is made here.
+async fn keep_write_ahead_log(options: &SqliteConnectOptions) -> sqlx::Result<()> {
+    let options = options.clone().journal_mode(SqliteJournalMode::Wal);
+    let deadline = clock::monotonic() + BUSY_TIMEOUT;
+    loop {
+        match options.connect().await {
+            Ok(connection) => return connection.close().await,
+            Err(error) if error::is_busy(&error) && clock::monotonic() < deadline => {
+                tokio::time::sleep(BUSY_PAUSE).await;
+            }
+            Err(error) => return Err(error),
+        }
     }
 }

@@ -40,17 +40,21 @@ pub(crate) fn moved(ident: &TableIdent) -> Error {
 
 /// An error of the database itself.
 pub(crate) fn database(place: &str, error: sqlx::Error) -> Error {
-    let busy = error.as_database_error().and_then(|e| e.code()).is_some_and(|code| {
-        // SQLITE_BUSY and SQLITE_LOCKED, plain or extended (low byte 5 and 6).
-        code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 5 | 6))
-    });
     let (kind, what) = match &error {
-        _ if busy => (ErrorKind::Unavailable, "is locked by another process"),
+        error if is_busy(error) => (ErrorKind::Unavailable, "is locked by another process"),
         sqlx::Error::PoolTimedOut => (ErrorKind::Unavailable, "has no free connection"),
         sqlx::Error::Io(_) => (ErrorKind::Unavailable, "cannot be reached"),
         _ => (ErrorKind::Unavailable, "failed"),
     };
     Error::new(kind, format!("catalog {place} {what}")).with_source(error)
+}
+
+/// Whether another connection holds a lock: `SQLITE_BUSY` or `SQLITE_LOCKED`, plain or extended.
+pub(crate) fn is_busy(error: &sqlx::Error) -> bool {
+    error.as_database_error().and_then(|error| error.code()).is_some_and(|code| {
+        // The low byte is the plain code.
+        code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 5 | 6))
+    })
 }
 
 /// Whether the database refused a row because its key exists.

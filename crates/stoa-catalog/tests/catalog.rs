@@ -100,7 +100,7 @@ async fn of_many_swaps_from_one_location_one_wins() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_new_file_may_be_opened_by_many_at_once() {
-    for _ in 0..10 {
+    for _ in 0..30 {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("catalog.db");
         let openers: Vec<_> = (0..8)

@@ -10,8 +10,8 @@ use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use stoa_error::{Error, Result};
 use stoa_orc::{
-    ArrowOptions, Decoder, FileMetadata, Projection, ReadOptions, Step, TAIL_GUESS_BYTES,
-    TailDecoder, TailStep, TimestampOutput, TypeKind,
+    ArrowOptions, Decoder, FileMetadata, Projection, ReadOptions, Step, TailDecoder, TailStep,
+    TimestampOutput, TypeKind,
 };
 
 use crate::LoadOptions;
@@ -103,7 +103,7 @@ fn open(path: &Path) -> Result<(File, FileMetadata)> {
     let file = File::open(path).map_err(|e| cannot_read(&name, e))?;
     let bytes = file.metadata().map_err(|e| cannot_read(&name, e))?.len();
     let mut tail = TailDecoder::new(bytes);
-    let mut wanted = TAIL_GUESS_BYTES;
+    let mut wanted = tail.first_read();
     loop {
         let from = bytes.saturating_sub(wanted);
         match tail.decode(read(&file, &name, from, bytes)?).map_err(|e| e.at(&name))? {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use stoa_error::{Error, Result};
-use stoa_orc::{Decoder, ReadOptions, Step, TAIL_GUESS_BYTES, TailDecoder, TailStep};
+use stoa_orc::{Decoder, ReadOptions, Step, TailDecoder, TailStep};
 
 fn main() -> Result<()> {
     let path = std::env::args().nth(1).ok_or_else(|| Error::invalid("usage: read_local FILE"))?;
@@ -21,7 +21,7 @@ fn main() -> Result<()> {
     };
 
     let mut tail = TailDecoder::new(length);
-    let mut wanted = TAIL_GUESS_BYTES.min(length);
+    let mut wanted = tail.first_read();
     let metadata = loop {
         match tail.decode(read(length - wanted, wanted)?)? {
             TailStep::NeedsTail(more) => wanted = more,

@@ -43,5 +43,5 @@ pub use schema::{
 };
 pub use statistics::{ColumnStatistics, TimestampBound, ValueStatistics};
 pub use stripe::{RowIndex, StripeMetadata};
-pub use tail::{FileMetadata, StripeInfo, TAIL_GUESS_BYTES, TailDecoder, TailStep, WriterId};
+pub use tail::{FileMetadata, StripeInfo, TailDecoder, TailStep, WriterId};
 pub use writer::{ColumnMetrics, DictionaryChoice, FileSummary, Writer, WriterOptions};

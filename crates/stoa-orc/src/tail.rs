@@ -26,8 +26,11 @@ use crate::schema::{OrcType, TypeKind, TypeTree};
 use crate::statistics::ColumnStatistics;
 use crate::stripe::StripeMetadata;
 
-/// How many bytes to read from the end of a file at first.
-pub const TAIL_GUESS_BYTES: u64 = 16 << 10;
+/// Bounds of the first read: a small file's whole tail, and what is still cheap for a large one.
+const FIRST_READ_BYTES: std::ops::RangeInclusive<u64> = 16 << 10..=1 << 20;
+
+/// Files hold about this many bytes per byte of tail (statistics and the compact index).
+const FILE_BYTES_PER_TAIL_BYTE: u64 = 512;
 
 const MAGIC: &str = "ORC";
 
@@ -196,12 +199,12 @@ pub enum TailStep {
 /// Decodes the tail of a file.
 ///
 /// ```
-/// use stoa_orc::{TAIL_GUESS_BYTES, TailDecoder, TailStep};
+/// use stoa_orc::{TailDecoder, TailStep};
 /// # fn read(file: &[u8]) -> stoa_error::Result<()> {
 /// let mut decoder = TailDecoder::new(file.len() as u64);
-/// let mut wanted = TAIL_GUESS_BYTES;
+/// let mut wanted = decoder.first_read();
 /// let metadata = loop {
-///     let from = file.len().saturating_sub(wanted as usize);
+///     let from = file.len() - wanted as usize;
 ///     match decoder.decode(bytes::Bytes::copy_from_slice(&file[from..]))? {
 ///         TailStep::NeedsTail(more) => wanted = more,
 ///         TailStep::Done(metadata) => break metadata,
@@ -228,6 +231,13 @@ impl TailDecoder {
         self
     }
 
+    /// How many bytes to read from the end of the file at first, so that one read mostly does.
+    pub fn first_read(&self) -> u64 {
+        (self.file_bytes / FILE_BYTES_PER_TAIL_BYTE)
+            .clamp(*FIRST_READ_BYTES.start(), *FIRST_READ_BYTES.end())
+            .min(self.file_bytes)
+    }
+
     /// Decodes `tail`, the last bytes of the file (or all of it).
     ///
     /// # Errors
@@ -242,7 +252,7 @@ impl TailDecoder {
 
     fn decode_tail(&self, tail: &Bytes) -> Result<TailStep> {
         let Some((length, rest)) = tail.split_last() else {
-            return Ok(TailStep::NeedsTail(TAIL_GUESS_BYTES.min(self.file_bytes)));
+            return Ok(TailStep::NeedsTail(self.first_read()));
         };
         let length = usize::from(*length);
         let Some(start) = rest.len().checked_sub(length) else {

@@ -11,14 +11,14 @@ use arrow_array::RecordBatch;
 use bytes::Bytes;
 use stoa_error::Result;
 use stoa_orc::{
-    DecodeMetrics, Decoder, FileMetadata, ReadOptions, Step, TAIL_GUESS_BYTES, TailDecoder,
-    TailStep, Writer, WriterOptions,
+    DecodeMetrics, Decoder, FileMetadata, ReadOptions, Step, TailDecoder, TailStep, Writer,
+    WriterOptions,
 };
 
 /// Reads the tail of a file.
 pub fn metadata(file: &Bytes) -> Result<FileMetadata> {
     let mut decoder = TailDecoder::new(file.len() as u64);
-    let mut wanted = TAIL_GUESS_BYTES;
+    let mut wanted = decoder.first_read();
     for _ in 0..3 {
         let from = (file.len() as u64).saturating_sub(wanted) as usize;
         match decoder.decode(file.slice(from..))? {

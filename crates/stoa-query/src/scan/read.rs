@@ -12,8 +12,7 @@ use futures::TryStreamExt;
 use futures::stream;
 use stoa_error::{Error, Result};
 use stoa_orc::{
-    Decoder, FileMetadata, Predicate, Projection, ReadOptions, Step, TAIL_GUESS_BYTES, TailDecoder,
-    TailStep,
+    Decoder, FileMetadata, Predicate, Projection, ReadOptions, Step, TailDecoder, TailStep,
 };
 use stoa_rangeio::{RangeReader, ReadMetrics, ReaderOptions};
 use stoa_table::ScanFile;
@@ -101,7 +100,7 @@ impl SplitReader {
             return Ok(known);
         }
         let mut tail = TailDecoder::new(file.file_bytes);
-        let mut wanted = TAIL_GUESS_BYTES.min(file.file_bytes);
+        let mut wanted = tail.first_read();
         loop {
             let bytes = self.read_tail(source, wanted).await?;
             match tail.decode(bytes).map_err(|e| e.at(&file.location))? {

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use futures::StreamExt;
 use object_store::ObjectStoreExt;
 use stoa_error::{ErrorKind, Result};
-use stoa_orc::{TAIL_GUESS_BYTES, TailDecoder, TailStep};
+use stoa_orc::{TailDecoder, TailStep};
 use stoa_store::{Stores, from_object_store};
 
 use super::Problem;
@@ -48,7 +48,7 @@ async fn check_tail(stores: &Stores, file: &Described) -> Result<Option<Problem>
 async fn rows_in_tail(stores: &Stores, file: &Described) -> Result<u64> {
     let place = stores.resolve(&file.location)?;
     let mut decoder = TailDecoder::new(file.bytes);
-    let mut wanted = TAIL_GUESS_BYTES;
+    let mut wanted = decoder.first_read();
     loop {
         let range = file.bytes.saturating_sub(wanted)..file.bytes;
         let tail: Bytes = match range.is_empty() {

@@ -9,7 +9,7 @@ use chrono::DateTime;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use stoa_error::{Error, Result};
-use stoa_table::{CheckReport, Table, TableIdent, Warehouse};
+use stoa_table::{CheckReport, Orphan, RemovedOrphans, Table, TableIdent, Warehouse};
 
 use super::settle;
 use crate::config::{SettingFlags, scope};
@@ -27,7 +27,7 @@ pub enum TableCommand {
     Describe(DescribeArgs),
     /// Look whether every file that a table needs is there, with its size and rows; exit code 1 if not
     Check(CheckArgs),
-    /// Remove orphans: files that no snapshot refers to, left by loads that were killed
+    /// Remove files that no snapshot and no table refers to, left by loads that were killed
     Clean(CleanArgs),
 }
 
@@ -327,7 +327,7 @@ fn check_text(ident: &TableIdent, report: &CheckReport) -> String {
 
 fn check_json(ident: &TableIdent, report: &CheckReport) -> Value {
     let problem = |p: &stoa_table::Problem| json!({ "place": p.place, "what": p.what });
-    let orphan = |o: &stoa_table::Orphan| json!({ "location": o.location, "bytes": o.bytes, "modified": o.modified.to_rfc3339() });
+    let orphan = |o: &Orphan| json!({ "location": o.location, "bytes": o.bytes, "modified": o.modified.to_rfc3339() });
     json!({
         "table": ident.to_string(),
         "sound": report.is_sound(),
@@ -343,27 +343,35 @@ fn check_json(ident: &TableIdent, report: &CheckReport) -> Value {
 
 async fn clean(warehouse: &Warehouse, args: &CleanArgs) -> Result<()> {
     let mut documents = Vec::new();
-    for ident in named_tables(warehouse, &args.tables).await? {
-        let table = warehouse.table(&ident).await?;
-        let (files, bytes, kept) = match args.dry_run {
-            true => would_remove(&table, args.older_than).await?,
-            false => {
-                let removed = table.remove_orphans(args.older_than).await?;
-                (removed.files, removed.bytes, removed.kept)
-            }
-        };
+    let mut report = |whose: &str, removed: RemovedOrphans| {
+        let RemovedOrphans { files, bytes, kept } = removed;
         if args.common.json {
             documents.push(json!({
-                "table": ident.to_string(), "dry_run": args.dry_run,
+                "table": whose, "dry_run": args.dry_run,
                 "files": files, "bytes": bytes, "kept": kept,
             }));
-            continue;
+            return Ok(());
         }
         let verb = if args.dry_run { "would remove" } else { "removed" };
         let size = units::bytes(bytes);
-        print(&format!(
-            "{ident}: {verb} {files} orphans of {size}, kept {kept} that are younger\n"
-        ))?;
+        print(&format!("{whose}: {verb} {files} orphans of {size}, kept {kept} that are younger\n"))
+    };
+    for ident in named_tables(warehouse, &args.tables).await? {
+        let table = warehouse.table(&ident).await?;
+        let removed = match args.dry_run {
+            true => would_remove(&table.check().await?.orphans, args.older_than),
+            false => table.remove_orphans(args.older_than).await?,
+        };
+        report(&ident.to_string(), removed)?;
+    }
+    if args.tables.is_empty() {
+        let removed = match args.dry_run {
+            true => would_remove(&warehouse.abandoned().await?, args.older_than),
+            false => warehouse.remove_abandoned(args.older_than).await?,
+        };
+        if removed.files + removed.kept > 0 {
+            report("(no table)", removed)?;
+        }
     }
     if args.common.json {
         print_json(&Value::from(documents))?;
@@ -371,13 +379,13 @@ async fn clean(warehouse: &Warehouse, args: &CleanArgs) -> Result<()> {
     Ok(())
 }
 
-async fn would_remove(table: &Table, older_than: Duration) -> Result<(usize, u64, usize)> {
-    let orphans = table.check().await?.orphans;
+fn would_remove(orphans: &[Orphan], older_than: Duration) -> RemovedOrphans {
     let age = chrono::TimeDelta::from_std(older_than).unwrap_or(chrono::TimeDelta::MAX);
     let oldest_kept = stoa_env::clock::now_utc().checked_sub_signed(age).unwrap_or_default();
     let (old, young): (Vec<_>, Vec<_>) =
-        orphans.into_iter().partition(|orphan| orphan.modified <= oldest_kept);
-    Ok((old.len(), old.iter().map(|orphan| orphan.bytes).sum(), young.len()))
+        orphans.iter().partition(|orphan| orphan.modified <= oldest_kept);
+    let bytes = old.iter().map(|orphan| orphan.bytes).sum();
+    RemovedOrphans { files: old.len(), bytes, kept: young.len() }
 }
 
 #[cfg(test)]

@@ -62,3 +62,17 @@ fn clean_removes_old_orphans_only() {
     assert_eq!(json(&place, &["table", "check", "t"])[0]["orphans"].as_array().unwrap().len(), 0);
     assert_eq!(place.query("SELECT count(*) FROM t"), "2\n");
 }
+
+#[test]
+fn clean_removes_what_a_killed_load_into_a_new_table_left() {
+    let place = filled();
+    std::fs::create_dir_all(place.path("w/public/never_made/data")).unwrap();
+    place.write("w/public/never_made/data/left-behind.orc", "half a file");
+    let removed = json(&place, &["table", "clean", "t", "--older-than", "0s"]);
+    assert_eq!(removed.as_array().unwrap().len(), 1, "only the table that was named");
+    let removed = json(&place, &["table", "clean", "--older-than", "0s"]);
+    assert_eq!(removed[1]["table"], "(no table)");
+    assert_eq!(removed[1]["files"], 1);
+    assert!(!place.path("w/public/never_made/data/left-behind.orc").exists());
+    assert_eq!(place.query("SELECT count(*) FROM t"), "2\n");
+}

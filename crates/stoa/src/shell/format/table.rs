@@ -6,6 +6,8 @@
 //!           7 | 2025-01-01 | 1200
 //! (1 row)
 //! ```
+//!
+//! A value of many lines stays in its column; `+` marks that it goes on below.
 
 use std::io::Write;
 
@@ -47,7 +49,7 @@ impl Table {
         let Some(sample) = self.sample.take() else { return Ok(()) };
         for row in &sample {
             for (width, value) in self.widths.iter_mut().zip(row) {
-                *width = (*width).max(value.width());
+                *width = value.lines().map(UnicodeWidthStr::width).fold(*width, usize::max);
             }
         }
         if self.header {
@@ -75,14 +77,25 @@ impl Table {
     }
 
     fn write_row(&self, row: &[String], out: &mut dyn Write) -> Result<()> {
-        let mut line = String::new();
-        for (column, value) in row.iter().enumerate() {
-            let space = self.widths[column].saturating_sub(value.width());
-            let (left, right) = if self.right[column] { (space, 0) } else { (0, space) };
-            let bar = if column == 0 { " " } else { " | " };
-            line.push_str(&format!("{bar}{:left$}{value}{:right$}", "", ""));
+        let mut cells: Vec<_> = row.iter().map(|value| value.lines().peekable()).collect();
+        loop {
+            let mut line = String::new();
+            let mut goes_on = false;
+            for (column, cell) in cells.iter_mut().enumerate() {
+                let text = cell.next().unwrap_or_default();
+                let more = cell.peek().is_some();
+                let space = self.widths[column].saturating_sub(text.width());
+                let (left, right) = if self.right[column] { (space, 0) } else { (0, space) };
+                let bar = if column == 0 { "" } else { "|" };
+                let mark = if more { "+" } else { " " };
+                line.push_str(&format!("{bar} {:left$}{text}{:right$}{mark}", "", ""));
+                goes_on |= more;
+            }
+            writeln!(out, "{}", line.trim_end()).map_err(output_error)?;
+            if !goes_on {
+                return Ok(());
+            }
         }
-        writeln!(out, "{}", line.trim_end()).map_err(output_error)
     }
 }
 
@@ -97,7 +110,7 @@ impl RowWriter for Table {
             let cells = (0..values.columns()).map(|column| {
                 let mut text = String::new();
                 values.append(column, row, &mut text)?;
-                Ok(one_line(&text))
+                Ok(harmless(&text, |c| c == '\n'))
             });
             let cells = cells.collect::<Result<Vec<_>>>()?;
             self.rows += 1;
@@ -125,11 +138,17 @@ impl RowWriter for Table {
 /// A value on one line: line ends and other control characters are shown as escapes, so that a
 /// stored value can neither break the table nor steer the terminal.
 pub(super) fn one_line(text: &str) -> String {
-    if !text.chars().any(char::is_control) {
+    harmless(text, |_| false)
+}
+
+/// The text with control characters escaped, except those that `is_kept` lets through.
+fn harmless(text: &str, is_kept: impl Fn(char) -> bool) -> String {
+    let is_escaped = |c: char| c.is_control() && !is_kept(c);
+    if !text.chars().any(is_escaped) {
         return text.to_owned();
     }
     let escape = |c: char| match c {
-        c if c.is_control() => c.escape_default().to_string(),
+        c if is_escaped(c) => c.escape_default().to_string(),
         c => c.to_string(),
     };
     text.chars().map(escape).collect()
