@@ -1,6 +1,7 @@
 //! What the tests of this crate share: reading files in memory, and comparing rows with JSON.
 #![allow(dead_code)]
 
+pub mod build;
 pub mod generate;
 pub mod json;
 
