@@ -1,0 +1,182 @@
+//! Makes batches, cell by cell or by copying ranges of other batches.
+
+use std::ops::Range;
+
+use arrow_array::{BinaryArray, Int32Array, Int64Array};
+use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
+use stoa_error::{Error, ErrorKind, Result};
+
+use super::{BATCH_BYTES, BATCH_CELLS, CellBatch};
+use crate::cell::{CellKind, CellRef, FamilyId};
+
+/// Collects cells for a [`CellBatch`].
+#[derive(Default)]
+pub struct CellBatchBuilder {
+    rows: BytesColumn,
+    families: Vec<i32>,
+    qualifiers: BytesColumn,
+    timestamps: Vec<i64>,
+    values: BytesColumn,
+    kinds: Vec<i32>,
+}
+
+impl CellBatchBuilder {
+    /// An empty builder.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Cells so far.
+    pub fn len(&self) -> usize {
+        self.timestamps.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.timestamps.is_empty()
+    }
+
+    /// Bytes of row keys, qualifiers and values so far.
+    pub fn data_bytes(&self) -> usize {
+        self.rows.data.len() + self.qualifiers.data.len() + self.values.data.len()
+    }
+
+    /// Whether the batch should be handed on ([`BATCH_CELLS`], [`BATCH_BYTES`]).
+    pub fn is_full(&self) -> bool {
+        self.len() >= BATCH_CELLS || self.data_bytes() >= BATCH_BYTES
+    }
+
+    /// Adds a cell.
+    ///
+    /// # Errors
+    /// [`Exhausted`](ErrorKind::Exhausted) if keys or values would pass 2 GiB in this batch.
+    pub fn push(&mut self, cell: CellRef<'_>) -> Result<()> {
+        self.check_room(cell.row.len(), cell.qualifier.len(), cell.value.len())?;
+        self.rows.push(cell.row);
+        self.families.push(i32::from(cell.family));
+        self.qualifiers.push(cell.qualifier);
+        self.timestamps.push(cell.timestamp);
+        self.values.push(cell.value);
+        self.kinds.push(cell.kind.code());
+        Ok(())
+    }
+
+    /// Adds a cell that holds a value.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push).
+    pub fn push_insert(
+        &mut self,
+        row: &[u8],
+        family: FamilyId,
+        qualifier: &[u8],
+        timestamp: i64,
+        value: &[u8],
+    ) -> Result<()> {
+        self.check_room(row.len(), qualifier.len(), value.len())?;
+        self.rows.push(row);
+        self.families.push(i32::from(family));
+        self.qualifiers.push(qualifier);
+        self.timestamps.push(timestamp);
+        self.values.push(value);
+        self.kinds.push(CellKind::INSERT_CODE);
+        Ok(())
+    }
+
+    /// Adds the cells of `range` of another batch; without their values if `keys_only`.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push).
+    pub fn append(&mut self, from: &CellBatch, range: Range<usize>, keys_only: bool) -> Result<()> {
+        let bytes = |array: &BinaryArray| {
+            let offsets = array.value_offsets();
+            (offsets[range.end] - offsets[range.start]) as usize
+        };
+        self.check_room(bytes(&from.rows), bytes(&from.qualifiers), bytes(&from.values))?;
+        self.rows.append(&from.rows, range.clone());
+        self.families.extend_from_slice(&from.families.values()[range.clone()]);
+        self.qualifiers.append(&from.qualifiers, range.clone());
+        self.timestamps.extend_from_slice(&from.timestamps.values()[range.clone()]);
+        self.kinds.extend_from_slice(&from.kinds.values()[range.clone()]);
+        if keys_only {
+            self.values.append_empty(range.len());
+        } else {
+            self.values.append(&from.values, range);
+        }
+        Ok(())
+    }
+
+    /// Writes the timestamps of all cells for which `wants` says so, in order, from `next` on.
+    pub(crate) fn fill_timestamps(&mut self, marker: i64, next: &mut dyn Iterator<Item = i64>) {
+        for timestamp in self.timestamps.iter_mut().filter(|t| **t == marker) {
+            if let Some(value) = next.next() {
+                *timestamp = value;
+            }
+        }
+    }
+
+    /// The batch; the builder is empty afterwards and keeps no memory.
+    pub fn finish(&mut self) -> CellBatch {
+        let taken = std::mem::take(self);
+        CellBatch {
+            rows: taken.rows.finish(),
+            families: Int32Array::new(taken.families.into(), None),
+            qualifiers: taken.qualifiers.finish(),
+            timestamps: Int64Array::new(taken.timestamps.into(), None),
+            values: taken.values.finish(),
+            kinds: Int32Array::new(taken.kinds.into(), None),
+        }
+    }
+
+    fn check_room(&self, row: usize, qualifier: usize, value: usize) -> Result<()> {
+        let fits = self.rows.has_room(row)
+            && self.qualifiers.has_room(qualifier)
+            && self.values.has_room(value);
+        if fits {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Exhausted, "keys or values of one batch of cells pass 2 GiB")
+            .with_hint("split the value over several cells"))
+    }
+}
+
+/// Byte strings one after the other, and where each starts.
+struct BytesColumn {
+    offsets: Vec<i32>,
+    data: Vec<u8>,
+}
+
+impl Default for BytesColumn {
+    fn default() -> Self {
+        Self { offsets: vec![0], data: Vec::new() }
+    }
+}
+
+impl BytesColumn {
+    fn has_room(&self, bytes: usize) -> bool {
+        self.data.len().saturating_add(bytes) <= i32::MAX as usize
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.data.extend_from_slice(bytes);
+        self.offsets.push(self.data.len() as i32);
+    }
+
+    fn append(&mut self, from: &BinaryArray, range: Range<usize>) {
+        let offsets = &from.value_offsets()[range.start..=range.end];
+        let (first, last) = (offsets[0], offsets[offsets.len() - 1]);
+        let shift = self.data.len() as i32 - first;
+        self.data.extend_from_slice(&from.value_data()[first as usize..last as usize]);
+        self.offsets.extend(offsets[1..].iter().map(|offset| offset + shift));
+    }
+
+    fn append_empty(&mut self, count: usize) {
+        let end = self.data.len() as i32;
+        self.offsets.resize(self.offsets.len() + count, end);
+    }
+
+    fn finish(self) -> BinaryArray {
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(self.offsets));
+        BinaryArray::new(offsets, Buffer::from_vec(self.data), None)
+    }
+}

@@ -1,0 +1,27 @@
+//! Hypertable's cells and its language HQL, over any store of cells.
+
+pub mod batch;
+mod cell;
+mod escape;
+mod name;
+mod pattern;
+mod read;
+pub mod scan;
+mod schema;
+mod time_text;
+mod timestamp;
+
+pub use batch::{CellBatch, CellBatchBuilder};
+pub use cell::{Cell, CellKind, CellRef, FamilyId, WHOLE_ROW};
+pub use name::{NamespacePath, TableName};
+pub use pattern::Pattern;
+pub use read::{
+    BUFFER_BYTES_MAX, CellReader, CellStream, Compaction, ReadStep, is_counter_value, read_stream,
+};
+pub use schema::{
+    AccessGroup, AlterAction, ColumnFamily, FAMILIES_MAX, FamilyDefinition, FamilyOptions,
+    GroupDefinition, GroupOptions, IndexDefinition, TableDefinitions, TableOptions, TableSchema,
+    TimeOrder,
+};
+pub use time_text::{TimestampFormat, Zone};
+pub use timestamp::TimestampSource;

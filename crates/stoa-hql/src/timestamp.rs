@@ -1,0 +1,100 @@
+//! Timestamps that no two cells share.
+
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::time::UNIX_EPOCH;
+
+/// Hands out nanoseconds since 1970-01-01 UTC, each once, always growing.
+///
+/// One source serves all writers of a process. It follows the clock, and runs ahead of it where
+/// more timestamps are asked for than nanoseconds pass or the clock steps back.
+#[derive(Debug)]
+pub struct TimestampSource {
+    last: AtomicI64,
+    clock: Clock,
+}
+
+#[derive(Debug)]
+enum Clock {
+    System,
+    /// Set by hand, for tests.
+    Manual(AtomicI64),
+}
+
+impl TimestampSource {
+    /// Follows the machine's clock.
+    pub fn system() -> Self {
+        Self { last: AtomicI64::new(0), clock: Clock::System }
+    }
+
+    /// Starts at `start_ns` and moves only with [`advance`](Self::advance): for tests.
+    pub fn manual(start_ns: i64) -> Self {
+        Self { last: AtomicI64::new(0), clock: Clock::Manual(AtomicI64::new(start_ns)) }
+    }
+
+    /// What time it is, in nanoseconds since 1970-01-01 UTC.
+    pub fn now_ns(&self) -> i64 {
+        match &self.clock {
+            Clock::Manual(now) => now.load(Relaxed),
+            Clock::System => {
+                let since = stoa_env::clock::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+            }
+        }
+    }
+
+    /// Moves a manual clock on; a source that follows the machine's clock stays as it is.
+    pub fn advance(&self, ns: i64) {
+        if let Clock::Manual(now) = &self.clock {
+            now.fetch_add(ns, Relaxed);
+        }
+    }
+
+    /// The first of `count` timestamps in a row that belong to the caller alone.
+    pub fn reserve(&self, count: u32) -> i64 {
+        let now = self.now_ns();
+        let take = |last: i64| {
+            let first = last.saturating_add(1).max(now);
+            Some(first.saturating_add(i64::from(count) - 1))
+        };
+        let first_after = |last: i64| last.saturating_add(1).max(now);
+        match self.last.fetch_update(Relaxed, Relaxed, take) {
+            Ok(last) | Err(last) => first_after(last),
+        }
+    }
+
+    /// Makes all later timestamps greater than `timestamp`: for a store that finds newer cells than
+    /// its clock knows when it opens.
+    pub fn continue_after(&self, timestamp: i64) {
+        self.last.fetch_max(timestamp, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn no_timestamp_comes_twice() {
+        let source = TimestampSource::system();
+        let mine = |_| (0..1000).map(|_| source.reserve(3)).collect::<Vec<_>>();
+        let all: Vec<i64> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|i| scope.spawn(move || mine(i))).collect();
+            threads.into_iter().flat_map(|t| t.join().unwrap()).collect()
+        });
+        let firsts: BTreeSet<i64> = all.iter().copied().collect();
+        assert_eq!(firsts.len(), 4000);
+        assert!(firsts.iter().zip(firsts.iter().skip(1)).all(|(a, b)| b - a >= 3));
+    }
+
+    #[test]
+    fn it_grows_when_the_clock_stands_still() {
+        let source = TimestampSource::manual(100);
+        assert_eq!((source.reserve(2), source.reserve(1)), (100, 102));
+        source.advance(50);
+        assert_eq!(source.reserve(1), 150);
+        source.continue_after(1000);
+        assert_eq!(source.reserve(1), 1001);
+    }
+}
