@@ -16,6 +16,7 @@ LAYER = {
     "stoa-rangeio": 1,
     "stoa-store": 2,
     "stoa-load": 2,
+    "stoa-orc-tools": 2,
     "stoa-catalog": 3,
     "stoa-table": 4,
     "stoa-query": 5,
@@ -32,12 +33,13 @@ BARRED = {
     "stoa-rangeio": ["iceberg", "datafusion", "arrow", "sqlx"],
     "stoa-store": ["iceberg", "datafusion", "arrow", "sqlx"],
     "stoa-load": ["tokio", "object_store", "iceberg", "datafusion", "sqlx"],
+    "stoa-orc-tools": ["tokio", "object_store", "iceberg", "datafusion", "sqlx"],
     "stoa-catalog": ["datafusion", "arrow", "iceberg"],
     "stoa-table": ["datafusion", "sqlparser", "sqlx", "axum", "pgwire"],
     "stoa-query": ["axum", "pgwire", "sqlx"],
     "stoa-pgwire": ["axum", "iceberg", "object_store", "sqlx"],
     "stoa-http": ["pgwire", "iceberg", "object_store", "sqlx"],
-    "stoa-bench": ["datafusion", "iceberg", "object_store", "sqlx"],
+    "stoa-bench": ["datafusion", "iceberg", "sqlx"],
 }
 
 

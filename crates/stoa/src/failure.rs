@@ -86,7 +86,8 @@ fn point_at(statement: &str, position: usize) -> String {
     format!("{head}{}\n{space}^\n", line.replace('\t', " "))
 }
 
-fn is_closed_output(error: &Error) -> bool {
+/// Whether an error says that nobody reads our output any more.
+pub fn is_closed_output(error: &Error) -> bool {
     let source = std::error::Error::source(error);
     source
         .and_then(|source| source.downcast_ref::<std::io::Error>())

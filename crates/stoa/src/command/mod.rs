@@ -6,6 +6,7 @@
 mod bench;
 mod config;
 mod load;
+mod orc;
 mod server;
 mod sql;
 mod table;
@@ -51,6 +52,9 @@ enum Command {
     /// Look at tables and look after them
     #[command(subcommand)]
     Table(table::TableCommand),
+    /// Look into ORC files
+    #[command(subcommand)]
+    Orc(orc::OrcCommand),
     /// Show the settings in effect
     Config(config::ConfigArgs),
     /// Measure
@@ -70,6 +74,7 @@ impl Cli {
             Command::Sql(args) => sql::run(args, file),
             Command::Load(args) => load::run(args, file),
             Command::Table(command) => table::run(command, file),
+            Command::Orc(command) => orc::run(command),
             Command::Config(args) => config::run(args, file),
             Command::Bench(command) => bench::run(command, file),
         }

@@ -1,0 +1,136 @@
+//! The messages of a file as they are written, decoded but not judged.
+//!
+//! In: the tail of a file, and ranges of it. Out: protocol buffer messages. Not here: whether they
+//! can be right (`stoa-orc`, which has read the same tail before).
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use prost::Message;
+use stoa_error::{Error, Result};
+use stoa_orc::proto::{
+    BloomFilterIndex, Footer, Metadata, PostScript, RowIndex, Stream, StreamKind, StripeFooter,
+};
+use stoa_orc::{Limits, inflate_section};
+
+use super::names;
+use crate::file::OrcFile;
+
+/// The messages at the end of a file; empty for a file of zero bytes.
+#[derive(Debug, Default)]
+pub(crate) struct RawTail {
+    pub(crate) footer: Footer,
+    pub(crate) metadata: Metadata,
+}
+
+impl RawTail {
+    /// Decodes the tail of `file`.
+    pub(crate) fn read(file: &OrcFile) -> Result<Self> {
+        let Some((length, body)) = file.tail.split_last() else { return Ok(Self::default()) };
+        let end = body.len();
+        let postscript = before(end, u64::from(*length))?;
+        let message = PostScript::decode(&body[postscript.clone()])
+            .map_err(|e| Error::corrupt(format!("postscript: {e}")))?;
+        let footer = before(postscript.start, message.footer_length.unwrap_or(0))?;
+        let metadata = before(footer.start, message.metadata_length.unwrap_or(0))?;
+        Ok(Self {
+            footer: decode(file, &file.tail.slice(footer), "footer")?,
+            // Damaged statistics are left out, as readers do.
+            metadata: decode(file, &file.tail.slice(metadata), "metadata").unwrap_or_default(),
+        })
+    }
+}
+
+/// A stream of a stripe and where it is in the file.
+#[derive(Clone, Debug)]
+pub(crate) struct PlacedStream {
+    pub(crate) column: u32,
+    /// `None` if the kind is not known.
+    pub(crate) kind: Option<StreamKind>,
+    pub(crate) range: Range<u64>,
+}
+
+/// The directory of a stripe.
+#[derive(Debug)]
+pub(crate) struct RawStripe {
+    pub(crate) footer: StripeFooter,
+    pub(crate) streams: Vec<PlacedStream>,
+}
+
+impl RawStripe {
+    /// Reads the footer of a stripe.
+    pub(crate) fn read(file: &OrcFile, stripe: usize) -> Result<Self> {
+        let info = &file.metadata.stripes[stripe];
+        let range = info.footer_range();
+        let place = |e: Error| {
+            let offset = range.start;
+            file.place(e.at(format!("stripe {stripe}: footer at offset {offset}")))
+        };
+        let bytes = file.read(range.clone())?;
+        let footer: StripeFooter = decode(file, &bytes, "message").map_err(place)?;
+        let streams = placed(&footer.streams, info.offset..range.start).map_err(place)?;
+        Ok(Self { footer, streams })
+    }
+
+    /// The row index of a column, if the stripe has one.
+    pub(crate) fn row_index(&self, file: &OrcFile, column: u32) -> Result<Option<RowIndex>> {
+        self.index(file, column, &[StreamKind::RowIndex])
+    }
+
+    /// The bloom filters of a column, if the stripe has some: the newer kind if it has both.
+    pub(crate) fn blooms(&self, file: &OrcFile, column: u32) -> Result<Option<BloomFilterIndex>> {
+        self.index(file, column, &[StreamKind::BloomFilterUtf8, StreamKind::BloomFilter])
+    }
+
+    fn index<M: Message + Default>(
+        &self,
+        file: &OrcFile,
+        column: u32,
+        kinds: &[StreamKind],
+    ) -> Result<Option<M>> {
+        let find = |kind: &StreamKind| {
+            self.streams.iter().find(|s| s.column == column && s.kind == Some(*kind))
+        };
+        let Some(stream) = kinds.iter().find_map(find) else { return Ok(None) };
+        let bytes = file.read(stream.range.clone())?;
+        let message = decode(file, &bytes, "message").map_err(|e| {
+            let kind = names::stream(stream.kind);
+            let offset = stream.range.start;
+            file.place(e.at(format!("column {column}: {kind} stream at offset {offset}")))
+        })?;
+        Ok(Some(message))
+    }
+}
+
+/// Where streams are: one after the other from the start of the stripe on.
+fn placed(streams: &[Stream], within: Range<u64>) -> Result<Vec<PlacedStream>> {
+    let mut at = within.start;
+    let mut placed = Vec::with_capacity(streams.len());
+    for stream in streams {
+        let column = stream.column.unwrap_or(0);
+        let length = stream.length.unwrap_or(0);
+        let end = at.checked_add(length).filter(|end| *end <= within.end).ok_or_else(|| {
+            Error::corrupt(format!(
+                "stream of column {column} at offset {at} with {length} bytes ends behind the stripe"
+            ))
+        })?;
+        let kind = StreamKind::try_from(stream.kind.unwrap_or(0)).ok();
+        placed.push(PlacedStream { column, kind, range: at..end });
+        at = end;
+    }
+    Ok(placed)
+}
+
+/// The `length` bytes before `end`.
+fn before(end: usize, length: u64) -> Result<Range<usize>> {
+    let start = usize::try_from(length).ok().and_then(|length| end.checked_sub(length));
+    start.map(|start| start..end).ok_or_else(|| Error::corrupt("the tail is cut off"))
+}
+
+fn decode<M: Message + Default>(file: &OrcFile, section: &Bytes, name: &str) -> Result<M> {
+    let about = &file.metadata;
+    let limit = Limits::default().metadata_bytes;
+    let bytes = inflate_section(about.compression, about.block_bytes, section, limit)
+        .map_err(|e| e.at(name))?;
+    M::decode(bytes).map_err(|e| Error::corrupt(format!("{name}: {e}")))
+}
