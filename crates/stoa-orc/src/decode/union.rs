@@ -1,10 +1,11 @@
 //! UNION columns, as dense Arrow unions.
 //!
-//! Arrow unions have no validity: a NULL union becomes a NULL of the first variant.
+//! Arrow unions have no validity: a NULL union becomes a NULL of the first variant. To tell it from a
+//! union that holds a NULL, it is in a place of its own: see [`null_union_slot`].
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, UnionArray, new_null_array};
+use arrow_array::{Array, ArrayRef, UnionArray, new_null_array};
 use arrow_buffer::{NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, UnionFields};
 
@@ -15,6 +16,16 @@ use super::plan::{PlanChild, PlanNode};
 use super::validity::{Present, valid_count};
 use crate::error::{Result, corrupt};
 use crate::proto::StreamKind;
+
+/// The value of the first variant that stands for NULL unions in an array that was read from a file;
+/// `None` if there are no NULL unions in it. `array` must be whole, not a slice.
+pub fn null_union_slot(array: &UnionArray) -> Option<usize> {
+    let values = array.child(0);
+    let (slot, before) = (values.len().checked_sub(1)?, values.len().checked_sub(2)?);
+    // No row refers to the value before it.
+    let refers = |row: usize| array.type_id(row) == 0 && array.value_offset(row) == before;
+    (values.is_null(slot) && !(0..array.len()).any(refers)).then_some(slot)
+}
 
 /// UNION.
 pub(crate) struct UnionColumn {
@@ -89,9 +100,9 @@ impl Column for UnionColumn {
             None => tags.iter().enumerate().for_each(|(row, tag)| put(row, *tag)),
             Some(nulls) => {
                 nulls.inner().set_indices().zip(&tags).for_each(|(row, tag)| put(row, *tag));
-                // One more NULL behind the values of the first variant stands for all of them.
-                let null = new_null_array(arrays[0].data_type(), 1);
-                let at = arrays[0].len() as i32;
+                // The last of two more NULLs behind the values of the first variant stands for all.
+                let null = new_null_array(arrays[0].data_type(), 2);
+                let at = arrays[0].len() as i32 + 1;
                 arrays[0] = arrow_select::concat::concat(&[arrays[0].as_ref(), null.as_ref()])
                     .map_err(|e| corrupt(e.to_string()))?;
                 for row in (0..rows).filter(|row| nulls.is_null(*row)) {
