@@ -6,5 +6,6 @@
 //! Not here: settings (the binary reads them), runtimes' sizes (the binary chooses them).
 
 pub mod clock;
+pub mod failpoint;
 pub mod random;
 pub mod task;

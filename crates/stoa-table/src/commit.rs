@@ -6,10 +6,9 @@
 //!      └──────────────── reload, wait a little ◄────────────────┘
 //! ```
 //! An answer from the catalog that says neither yes nor no (it became unreachable in between) is
-//! settled by reading the pointer; if that fails too, files stay, because the pointer may reach
+//! settled by reading the table again; if that fails too, files stay, because the pointer may reach
 //! them.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +18,7 @@ use stoa_error::{Error, ErrorKind, Result};
 
 use crate::Table;
 use crate::error::from_iceberg;
+use crate::failpoint;
 use crate::files::LoadedMetadata;
 
 /// How often a commit is tried, unless `commit.retry.num-retries` says otherwise.
@@ -27,36 +27,69 @@ const RETRIES: u32 = 30;
 /// The longest wait between two tries.
 const WAIT_MAX: Duration = Duration::from_millis(800);
 
-/// Puts a staged table into the catalog with `metadata` as its first version.
-pub(crate) async fn create(staged: &Table, metadata: TableMetadata) -> Result<Table> {
-    let warehouse = staged.warehouse();
-    let location = metadata_path(&metadata, 0);
-    let loaded = warehouse.files().write_table_metadata(&location, metadata).await?;
-    match warehouse.catalog().create_table(staged.ident(), &location).await {
-        Ok(()) => Ok(version(staged, loaded, location)),
-        Err(error) => match settle(staged, &location, error).await {
-            ControlFlow::Continue(()) => Ok(version(staged, loaded, location)),
-            ControlFlow::Break((error, unreachable)) => {
-                if unreachable {
-                    forget(staged, &[location]).await;
-                }
-                Err(error)
-            }
-        },
-    }
-}
+/// Old metadata files are deleted unless this property is `false`.
+const DELETE_OLD_METADATA: &str = "write.metadata.delete-after-commit.enabled";
 
 /// One try at a change: the new metadata, and files written for it alone.
 pub(crate) struct Attempt {
     pub(crate) metadata: TableMetadata,
     /// Files to delete if the try loses.
     pub(crate) scratch: Vec<String>,
+    /// Older metadata files that this version no longer names.
+    forgotten: Vec<String>,
+}
+
+/// What a change makes of the version that it is asked to build on.
+pub(crate) enum Step<S> {
+    /// This is the next version.
+    Commit(Attempt),
+    /// There is nothing to commit.
+    Stop(S),
+}
+
+/// How a commit ended without an error.
+pub(crate) enum Ended<S> {
+    /// The change is in this version.
+    Committed(Table),
+    /// The change said so.
+    Stopped(S),
 }
 
 /// Something to be done to whatever version of a table is current.
 pub(crate) trait Change: Sync {
+    /// What it may say instead of making a version.
+    type Stop: Send;
+
     /// Makes the next version on top of `base`; `number` counts the tries from 0.
-    fn attempt<'a>(&'a self, base: &'a Table, number: u32) -> BoxFuture<'a, Result<Attempt>>;
+    fn attempt<'a>(
+        &'a self,
+        base: &'a Table,
+        number: u32,
+    ) -> BoxFuture<'a, Result<Step<Self::Stop>>>;
+
+    /// Whether `table` surely holds the change, for settling an unclear answer of the catalog.
+    fn is_in(&self, table: &Table) -> bool;
+}
+
+/// Puts a staged table into the catalog with `attempt` as its first version.
+pub(crate) async fn create(staged: &Table, attempt: Attempt) -> Result<Table> {
+    let warehouse = staged.warehouse();
+    let Attempt { metadata, mut scratch, .. } = attempt;
+    let location = metadata_path(&metadata, 0);
+    let loaded = warehouse.files().write_table_metadata(&location, metadata).await?;
+    scratch.push(location.clone());
+    failpoint::at("commit.metadata_written").await?;
+    let created = warehouse.catalog().create_table(staged.ident(), &location).await;
+    failpoint::at("commit.swapped").await?;
+    let Err(error) = created else { return Ok(version(staged, loaded, location)) };
+    match settle(staged, &location, error, |_| false).await {
+        Settled::Committed(_) => Ok(version(staged, loaded, location)),
+        Settled::Lost(error) => {
+            forget(staged, &scratch).await;
+            Err(error)
+        }
+        Settled::Unclear(error) => Err(error),
+    }
 }
 
 /// Commits `change`, retrying when somebody else commits first.
@@ -64,20 +97,23 @@ pub(crate) trait Change: Sync {
 /// # Errors
 /// Those of `change`; `NotFound` where the table is gone; `Conflict` where it was replaced by
 /// another of the same name, or all tries lost.
-pub(crate) async fn commit(table: &Table, change: &impl Change) -> Result<Table> {
+pub(crate) async fn commit<C: Change>(table: &Table, change: &C) -> Result<Ended<C::Stop>> {
     let retries = retries(table);
-    let mut base = table.clone();
     for number in 0..=retries {
         if number > 0 {
             tokio::time::sleep(wait(number)).await;
-            base = base.reload().await?;
-            if base.uuid() != table.uuid() {
-                return Err(replaced(table));
-            }
         }
-        let Attempt { metadata, mut scratch } = change.attempt(&base, number).await?;
-        match swap(&base, metadata, &mut scratch).await {
-            Ok(next) => return Ok(next),
+        // Also the first time: the version that the caller holds may be old by now.
+        let base = table.reload().await?;
+        if base.uuid() != table.uuid() {
+            return Err(replaced(table));
+        }
+        let attempt = match change.attempt(&base, number).await? {
+            Step::Commit(attempt) => attempt,
+            Step::Stop(stop) => return Ok(Ended::Stopped(stop)),
+        };
+        match swap(&base, attempt, change).await {
+            Ok(next) => return Ok(Ended::Committed(next)),
             Err(error) if error.kind() == ErrorKind::Conflict => {
                 tracing::debug!(table = %table.ident(), number, "commit lost to another writer");
             }
@@ -92,44 +128,66 @@ pub(crate) async fn commit(table: &Table, change: &impl Change) -> Result<Table>
     .with_hint("retry, or raise the table property commit.retry.num-retries"))
 }
 
-/// Writes `metadata` and moves the pointer to it. Deletes `scratch` and the metadata file where it
-/// is certain that the pointer does not reach them.
-async fn swap(base: &Table, metadata: TableMetadata, scratch: &mut Vec<String>) -> Result<Table> {
+/// Writes the metadata of `attempt` and moves the pointer to it. Deletes what was written for it
+/// where it is certain that the pointer does not reach it.
+async fn swap<C: Change>(base: &Table, attempt: Attempt, change: &C) -> Result<Table> {
     let warehouse = base.warehouse();
+    let Attempt { metadata, mut scratch, forgotten } = attempt;
     let location = metadata_path(&metadata, version_of(base.metadata_location()) + 1);
     let loaded = warehouse.files().write_table_metadata(&location, metadata).await?;
     scratch.push(location.clone());
+    failpoint::at("commit.metadata_written").await?;
     let swapped = warehouse.catalog().swap(base.ident(), base.metadata_location(), &location).await;
-    let Err(error) = swapped else { return Ok(version(base, loaded, location)) };
-    match settle(base, &location, error).await {
-        ControlFlow::Continue(()) => Ok(version(base, loaded, location)),
-        ControlFlow::Break((error, unreachable)) => {
-            if unreachable {
-                forget(base, scratch).await;
-            }
+    failpoint::at("commit.swapped").await?;
+    let next = version(base, loaded, location.clone());
+    let Err(error) = swapped else {
+        if next.property(DELETE_OLD_METADATA) != Some("false") {
+            forget(base, &forgotten).await;
+        }
+        return Ok(next);
+    };
+    match settle(base, &location, error, |table| change.is_in(table)).await {
+        Settled::Committed(later) => Ok(later.unwrap_or(next)),
+        Settled::Lost(error) => {
+            forget(base, &scratch).await;
             Err(error)
         }
+        Settled::Unclear(error) => Err(error),
     }
 }
 
-/// After an error of the catalog: did the pointer move to `location` all the same? If not, gives
-/// back the error and whether it is certain that the pointer does not reach the new files.
-async fn settle(table: &Table, location: &str, error: Error) -> ControlFlow<(Error, bool)> {
+/// What became of a swap that ended with an error.
+enum Settled {
+    /// It happened; a later version has been built on it if one is given.
+    Committed(Option<Table>),
+    /// It did not happen and cannot happen any more.
+    Lost(Error),
+    /// Nobody knows.
+    Unclear(Error),
+}
+
+/// After an error of the catalog: did the pointer move to `location` all the same?
+async fn settle(
+    table: &Table,
+    location: &str,
+    error: Error,
+    is_in: impl Fn(&Table) -> bool,
+) -> Settled {
     if matches!(error.kind(), ErrorKind::Conflict | ErrorKind::NotFound | ErrorKind::AlreadyExists)
     {
-        return ControlFlow::Break((error, true));
+        return Settled::Lost(error);
     }
-    match table.warehouse().catalog().pointer(table.ident()).await {
-        Ok(pointer) if pointer == location => ControlFlow::Continue(()),
-        // Another writer may have built on our version already, so this is not certain either.
-        _ => ControlFlow::Break((error, false)),
+    match table.reload().await {
+        Ok(now) if now.metadata_location() == location => Settled::Committed(None),
+        Ok(now) if now.uuid() == table.uuid() && is_in(&now) => Settled::Committed(Some(now)),
+        _ => Settled::Unclear(error),
     }
 }
 
 /// Best effort; what stays is an orphan.
-async fn forget(table: &Table, locations: &[String]) {
+pub(crate) async fn forget(table: &Table, locations: &[String]) {
     if let Err(error) = table.warehouse().files().delete(locations).await {
-        tracing::debug!(table = %table.ident(), %error, "files of a lost commit stay behind");
+        tracing::debug!(table = %table.ident(), %error, "files that nothing needs stay behind");
     }
 }
 
@@ -143,9 +201,15 @@ pub(crate) fn builder(base: &Table) -> TableMetadataBuilder {
     TableMetadataBuilder::new_from_metadata(TableMetadata::clone(base.metadata()), location)
 }
 
-/// Finishes a builder on top of `base`.
-pub(crate) fn build(base: &Table, builder: TableMetadataBuilder) -> Result<TableMetadata> {
-    Ok(builder.build().map_err(|e| from_iceberg(format!("table {}", base.ident()), e))?.metadata)
+/// Finishes a builder on top of `base`; `scratch` is what was written for this try alone.
+pub(crate) fn build(
+    base: &Table,
+    builder: TableMetadataBuilder,
+    scratch: Vec<String>,
+) -> Result<Attempt> {
+    let built = builder.build().map_err(|e| from_iceberg(format!("table {}", base.ident()), e))?;
+    let forgotten = built.expired_metadata_logs.into_iter().map(|log| log.metadata_file);
+    Ok(Attempt { metadata: built.metadata, scratch, forgotten: forgotten.collect() })
 }
 
 /// `<table>/metadata/NNNNN-<uuid>.metadata.json`

@@ -1,18 +1,19 @@
 //! Changes of a table's schema, order, partitioning and properties.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use iceberg::spec::{
-    NestedField, NestedFieldRef, PartitionSpec, PrimitiveType, Schema, TableMetadata,
-    TableMetadataBuilder, Type,
+    NestedField, NestedFieldRef, PartitionSpec, PrimitiveType, Schema, TableMetadataBuilder, Type,
 };
 use stoa_error::{Error, Result};
 
-use crate::commit::{self, Attempt, Change};
+use crate::commit::{self, Attempt, Change, Ended, Step};
 use crate::error::{duplicate_column, from_iceberg, invalid_request, undefined_column};
+use crate::positions::{is_position, reserved};
 use crate::schema::{FieldIds, field_to_iceberg, primitive_to_iceberg};
 use crate::table::Table;
 use crate::warehouse::{partition_spec, sort_order};
@@ -20,7 +21,10 @@ use crate::{ColumnPosition, TableChange};
 
 /// Commits `changes`, applied in order to whatever version is current.
 pub(crate) async fn alter(table: &Table, changes: &[TableChange]) -> Result<Table> {
-    commit::commit(table, &Alteration { changes }).await
+    match commit::commit(table, &Alteration { changes }).await? {
+        Ended::Committed(table) => Ok(table),
+        Ended::Stopped(never) => match never {},
+    }
 }
 
 struct Alteration<'a> {
@@ -28,14 +32,19 @@ struct Alteration<'a> {
 }
 
 impl Change for Alteration<'_> {
-    fn attempt<'a>(&'a self, base: &'a Table, _: u32) -> BoxFuture<'a, Result<Attempt>> {
-        let changed = changed(base, self.changes);
-        let attempt = changed.map(|metadata| Attempt { metadata, scratch: Vec::new() });
-        std::future::ready(attempt).boxed()
+    type Stop = Infallible;
+
+    fn attempt<'a>(&'a self, base: &'a Table, _: u32) -> BoxFuture<'a, Result<Step<Infallible>>> {
+        std::future::ready(changed(base, self.changes).map(Step::Commit)).boxed()
+    }
+
+    /// A change of the schema leaves no mark of its own.
+    fn is_in(&self, _: &Table) -> bool {
+        false
     }
 }
 
-fn changed(base: &Table, changes: &[TableChange]) -> Result<TableMetadata> {
+fn changed(base: &Table, changes: &[TableChange]) -> Result<Attempt> {
     let mut builder = commit::builder(base);
     let mut schema = Evolution::of(base);
     for change in changes {
@@ -72,7 +81,7 @@ fn changed(base: &Table, changes: &[TableChange]) -> Result<TableMetadata> {
         };
     }
     let builder = schema.flush(builder)?;
-    commit::build(base, builder)
+    commit::build(base, builder, Vec::new())
 }
 
 /// Properties that a writer could not follow are refused when they are set.
@@ -84,6 +93,9 @@ fn check_properties<'a>(base: &Table, keys: impl Iterator<Item = &'a String>) ->
                 base.ident()
             ))
             .with_hint("Stoa's tables are Iceberg v2 with ORC files"));
+        }
+        if is_position(key) {
+            return Err(reserved(base.ident(), key));
         }
     }
     Ok(())

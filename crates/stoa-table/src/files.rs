@@ -10,8 +10,8 @@ use bytes::Bytes;
 use futures::StreamExt;
 use iceberg::io::FileIO;
 use iceberg::spec::{
-    DataFile, FormatVersion, Manifest, ManifestFile, ManifestList, ManifestListWriter,
-    ManifestWriter, ManifestWriterBuilder, PartitionSpec, Schema, Snapshot, TableMetadata,
+    FormatVersion, Manifest, ManifestContentType, ManifestFile, ManifestList, ManifestListWriter,
+    ManifestWriter, ManifestWriterBuilder, PartitionSpec, Schema, Snapshot, Struct, TableMetadata,
 };
 use object_store::{ObjectStoreExt, PutMode};
 use stoa_error::{Error, ErrorKind, Result};
@@ -21,6 +21,7 @@ use crate::cache::Cache;
 use crate::error::from_iceberg;
 use crate::scan::{ScanFile, file_entry};
 use crate::schema;
+use crate::snapshot::Lineage;
 
 /// A parsed table metadata file.
 #[derive(Debug)]
@@ -32,9 +33,27 @@ pub(crate) struct LoadedMetadata {
 /// Live files of one manifest.
 #[derive(Debug)]
 pub(crate) struct LoadedManifest {
-    pub(crate) files: Vec<Arc<ScanFile>>,
+    /// In the order of the manifest's live entries.
+    pub(crate) files: Vec<LiveFile>,
     /// The format of the first file that is not ORC, with its location.
     pub(crate) not_orc: Option<(String, String)>,
+}
+
+/// One live file of a manifest.
+#[derive(Debug)]
+pub(crate) struct LiveFile {
+    pub(crate) file: Arc<ScanFile>,
+    /// Partition values as the manifest holds them.
+    pub(crate) partition: Struct,
+    pub(crate) sequence_number: i64,
+}
+
+/// What all entries of a manifest have in common.
+#[derive(Debug)]
+pub(crate) struct ManifestKind {
+    pub(crate) content: ManifestContentType,
+    pub(crate) schema: Arc<Schema>,
+    pub(crate) spec: PartitionSpec,
 }
 
 /// What caches may hold in total, by estimate.
@@ -144,41 +163,35 @@ impl MetadataFiles {
             if file.file_format() != iceberg::spec::DataFileFormat::Orc && not_orc.is_none() {
                 not_orc = Some((file.file_path().to_owned(), file.file_format().to_string()));
             }
-            let added = entry.snapshot_id().unwrap_or(list_entry.added_snapshot_id);
-            files.push(Arc::new(file_entry(&self.stores, manifest.metadata(), file, added)?));
+            let lineage = Lineage::of(list_entry, entry);
+            let described =
+                file_entry(&self.stores, manifest.metadata(), file, lineage.snapshot_id)?;
+            files.push(LiveFile {
+                file: Arc::new(described),
+                partition: file.partition().clone(),
+                sequence_number: lineage.sequence_number,
+            });
         }
         Ok(LoadedManifest { files, not_orc })
     }
 
-    /// Writes a manifest of new data files and gives back its entry for the manifest list.
-    pub(crate) async fn write_manifest(
-        &self,
-        location: &str,
-        snapshot_id: i64,
-        schema: Arc<Schema>,
-        spec: PartitionSpec,
-        files: Vec<DataFile>,
-    ) -> Result<ManifestFile> {
-        self.write_manifest_with(location, snapshot_id, schema, spec, |writer| {
-            files.into_iter().try_for_each(|file| writer.add_file(file, -1))
-        })
-        .await
-    }
-
-    /// Writes a manifest whose entries `fill` adds.
+    /// Writes a manifest whose entries `fill` adds, and gives back its entry for the manifest list.
     pub(crate) async fn write_manifest_with(
         &self,
         location: &str,
         snapshot_id: i64,
-        schema: Arc<Schema>,
-        spec: PartitionSpec,
+        kind: ManifestKind,
         fill: impl FnOnce(&mut ManifestWriter) -> iceberg::Result<()>,
     ) -> Result<ManifestFile> {
         let failed = |e| from_iceberg(location, e);
         let memory = FileIO::new_with_memory();
         let output = memory.new_output(SCRATCH).map_err(failed)?;
-        let mut writer =
-            ManifestWriterBuilder::new(output, Some(snapshot_id), schema, spec).build_v2_data();
+        let ManifestKind { content, schema, spec } = kind;
+        let builder = ManifestWriterBuilder::new(output, Some(snapshot_id), schema, spec);
+        let mut writer = match content {
+            ManifestContentType::Data => builder.build_v2_data(),
+            ManifestContentType::Deletes => builder.build_v2_deletes(),
+        };
         fill(&mut writer).map_err(failed)?;
         let mut entry = writer.write_manifest_file().await.map_err(failed)?;
         let bytes = scratch_bytes(&memory).await.map_err(failed)?;

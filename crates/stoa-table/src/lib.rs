@@ -10,17 +10,19 @@
 //! (`stoa-catalog`).
 
 mod abandoned;
-mod append;
 mod cache;
 mod check;
 mod commit;
 mod error;
 mod evolve;
+mod failpoint;
 mod files;
-mod merge;
 mod metrics;
+mod positions;
+mod rewrite;
 mod scan;
 mod schema;
+mod snapshot;
 mod spec;
 mod table;
 mod transform;
@@ -29,11 +31,14 @@ mod warehouse;
 mod write;
 
 pub use check::{CheckReport, Orphan, Problem, RemovedOrphans};
+pub use positions::LogAdvance;
+pub use rewrite::{Isolation, Outdated, RewriteOptions, RewriteOutcome, TableRewrite};
 pub use scan::{PartitionValue, ScanFile, ScanPlan};
 pub use schema::FIELD_ID_KEY;
+pub use snapshot::CommitOptions;
 pub use spec::{ColumnPosition, PartitionTerm, SortTerm, TableChange, TableSpec, Transform};
 pub use stoa_catalog::TableIdent;
 pub use table::{SnapshotInfo, Table};
 pub use transform::transform_array;
 pub use warehouse::Warehouse;
-pub use write::{CommitOutcome, TableWriter, WriteOptions};
+pub use write::{CommitOutcome, TableWriter, WriteOptions, WrittenFiles};

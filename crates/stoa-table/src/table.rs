@@ -12,6 +12,7 @@ use stoa_error::{Error, Result};
 use stoa_orc::Predicate;
 
 use crate::files::LoadedMetadata;
+use crate::positions::is_position;
 use crate::scan::{self, ScanPlan};
 use crate::transform::transform_array;
 use crate::write::{TableWriter, WriteOptions};
@@ -91,9 +92,11 @@ impl Table {
         self.inner.metadata_location.is_none()
     }
 
-    /// Table properties.
+    /// Table properties, without those that keep [`Self::log_positions`].
     pub fn properties(&self) -> BTreeMap<String, String> {
-        self.metadata().properties().iter().map(|(k, v)| (k.clone(), v.clone())).collect()
+        let all = self.metadata().properties().iter();
+        let set = all.filter(|(key, _)| !is_position(key));
+        set.map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 
     /// One property.

@@ -21,6 +21,7 @@ use stoa_store::{Stores, from_object_store, literal_of};
 use url::Url;
 
 use crate::files::{LoadedMetadata, MetadataFiles};
+use crate::positions::{is_position, reserved};
 use crate::table::Table;
 use crate::{PartitionTerm, SortTerm, TableSpec, commit, error, schema};
 
@@ -149,7 +150,8 @@ impl Warehouse {
     /// that cannot be.
     pub async fn create_table(&self, ident: &TableIdent, spec: TableSpec) -> Result<Table> {
         let staged = self.stage_table(ident, spec).await?;
-        commit::create(&staged, TableMetadata::clone(staged.metadata())).await
+        let first = commit::build(&staged, commit::builder(&staged), Vec::new())?;
+        commit::create(&staged, first).await
     }
 
     /// Prepares a table that appears in the catalog, together with its first rows, when its
@@ -254,6 +256,9 @@ fn new_metadata(ident: &TableIdent, spec: &TableSpec, location: String) -> Resul
     let schema = schema::to_iceberg(&spec.schema)?;
     let partitioning = partition_spec(ident, &schema, &spec.partition_by)?;
     let order = sort_order(ident, &schema, &spec.sort_by)?;
+    if let Some(key) = spec.properties.keys().find(|key| is_position(key)) {
+        return Err(reserved(ident, key));
+    }
     let mut properties: HashMap<String, String> =
         HashMap::from([("write.format.default".to_owned(), "orc".to_owned())]);
     properties.extend(spec.properties.clone());

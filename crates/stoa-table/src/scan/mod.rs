@@ -8,6 +8,7 @@
 //! `tests/pruning.rs`).
 //! Not here: stripes and row groups inside a file (`stoa-orc`).
 
+mod cover;
 mod plan;
 mod projection;
 mod verdict;
@@ -19,7 +20,8 @@ use object_store::ObjectStore;
 use object_store::path::Path;
 use stoa_orc::Literal;
 
-pub(crate) use plan::{file_entry, plan};
+pub(crate) use cover::Coverage;
+pub(crate) use plan::{file_entry, has_live_files, manifest_may_match, plan, row_level_deletes};
 
 use crate::Transform;
 

@@ -16,7 +16,7 @@ use super::projection::{self, PartitionBounds};
 use super::verdict::{self, FieldBounds};
 use super::{PartitionValue, ScanFile, ScanPlan};
 use crate::error::from_iceberg;
-use crate::files::LoadedManifest;
+use crate::files::{LiveFile, LoadedManifest};
 use crate::transform::partition_path;
 use crate::{Table, Transform, value};
 
@@ -64,7 +64,7 @@ pub(crate) async fn plan(table: &Table, predicate: &Predicate) -> Result<ScanPla
         if let Some((location, format)) = &manifest.not_orc {
             return Err(not_orc(location, format));
         }
-        for file in &manifest.files {
+        for LiveFile { file, .. } in &manifest.files {
             plan.files_total += 1;
             if !partition_may_match(file, predicate) {
                 plan.files_pruned_by_partition += 1;
@@ -140,7 +140,7 @@ fn literals(bounds: &HashMap<i32, Datum>) -> HashMap<i32, Literal> {
 }
 
 /// Whether a partition that this manifest covers may hold matching rows.
-fn manifest_may_match(
+pub(crate) fn manifest_may_match(
     metadata: &TableMetadata,
     manifest: &ManifestFile,
     predicate: &Predicate,
@@ -211,7 +211,7 @@ impl Range {
     }
 }
 
-fn partition_may_match(file: &ScanFile, predicate: &Predicate) -> bool {
+pub(crate) fn partition_may_match(file: &ScanFile, predicate: &Predicate) -> bool {
     if file.partition.is_empty() {
         return true;
     }
@@ -236,7 +236,11 @@ fn single_value(value: &PartitionValue) -> PartitionBounds<'_> {
     }
 }
 
-fn statistics_may_match(file: &ScanFile, predicate: &Predicate, columns: &HashSet<i32>) -> bool {
+pub(crate) fn statistics_may_match(
+    file: &ScanFile,
+    predicate: &Predicate,
+    columns: &HashSet<i32>,
+) -> bool {
     let bounds = |column: ColumnRef| match column {
         ColumnRef::Field(id) if columns.contains(&id) => file_bounds(file, id),
         _ => FieldBounds::default(),
@@ -258,12 +262,12 @@ fn file_bounds(file: &ScanFile, id: i32) -> FieldBounds<'_> {
 
 /// Columns whose counts and bounds speak of rows: top-level primitives. (Counts inside lists, maps
 /// and nullable structs are of elements, not rows.)
-fn comparable_columns(metadata: &TableMetadata) -> HashSet<i32> {
+pub(crate) fn comparable_columns(metadata: &TableMetadata) -> HashSet<i32> {
     let fields = metadata.current_schema().as_struct().fields();
     fields.iter().filter(|field| field.field_type.is_primitive()).map(|field| field.id).collect()
 }
 
-fn has_live_files(manifest: &ManifestFile) -> bool {
+pub(crate) fn has_live_files(manifest: &ManifestFile) -> bool {
     manifest.has_added_files() || manifest.has_existing_files()
 }
 
@@ -278,7 +282,7 @@ fn not_orc(location: &str, format: &str) -> Error {
         .with_hint("rewrite the table with write.format.default = orc, or load the file anew")
 }
 
-fn row_level_deletes(table: &Table, manifest: &ManifestFile) -> Error {
+pub(crate) fn row_level_deletes(table: &Table, manifest: &ManifestFile) -> Error {
     Error::unsupported(format!("table {} has row-level deletes", table.ident()))
         .with_detail(format!("delete manifest {}", manifest.manifest_path))
         .with_hint("compact it with the engine that wrote them (Spark: rewrite_data_files)")

@@ -14,6 +14,7 @@ mod file;
 mod finishing;
 mod properties;
 mod split;
+mod written;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +25,9 @@ use stoa_env::random;
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_orc::Literal;
 
-use crate::append::{Append, append, check_format};
+use crate::failpoint;
+use crate::positions::LogAdvance;
+use crate::snapshot::{CommitOptions, NewFiles, check_format};
 use crate::transform::partition_path;
 use crate::{Table, Transform};
 use convert::Converter;
@@ -32,6 +35,7 @@ use file::{FileTarget, OpenFile, WrittenFile};
 use finishing::Finishing;
 use properties::FileProperties;
 use split::{PartitionKey, split};
+pub use written::{CommitOutcome, WrittenFiles};
 
 /// How rows are written. Properties of the table say the rest.
 #[derive(Clone, Debug)]
@@ -45,6 +49,8 @@ pub struct WriteOptions {
     pub target_file_bytes: Option<u64>,
     /// Added to the snapshot's summary, such as who wrote it.
     pub summary: BTreeMap<String, String>,
+    /// Positions of commit logs that the rows bring the table to; see [`CommitOptions::log`].
+    pub log: Vec<LogAdvance>,
 }
 
 impl Default for WriteOptions {
@@ -54,21 +60,9 @@ impl Default for WriteOptions {
             memory_max_bytes: 512 << 20,
             target_file_bytes: None,
             summary: BTreeMap::new(),
+            log: Vec::new(),
         }
     }
-}
-
-/// What a commit did.
-#[derive(Clone, Debug)]
-pub struct CommitOutcome {
-    /// The table with the rows in it; unchanged if there were none.
-    pub table: Table,
-    /// Rows added.
-    pub rows: u64,
-    /// Data files added.
-    pub files: u64,
-    /// Bytes of those files.
-    pub bytes: u64,
 }
 
 /// Writes rows into a table; see the module's invariants. Dropped before [`Self::commit`], the
@@ -156,32 +150,39 @@ impl TableWriter {
     /// catalog now. Without rows an existing table gets no snapshot.
     ///
     /// # Errors
-    /// `Conflict` where other writers won too often or the table was replaced, `NotFound` where it
-    /// was dropped, `AlreadyExists` where a staged table's name was taken. Nothing is visible then.
+    /// As [`Self::finish`] and [`WrittenFiles::commit`]. Nothing is visible then, unless the error
+    /// is `Unavailable`: whoever has to be certain then uses [`Self::finish`] and commits himself.
     pub async fn commit(mut self) -> Result<CommitOutcome> {
+        let options = CommitOptions {
+            summary: std::mem::take(&mut self.options.summary),
+            log: std::mem::take(&mut self.options.log),
+        };
+        let written = self.finish().await?;
+        let outcome = written.commit(&options).await?;
+        if outcome.already_committed {
+            written.discard_unless_in(&outcome.table).await;
+        }
+        Ok(outcome)
+    }
+
+    /// Finishes all files, so that they are durable, and leaves it to the caller to commit them.
+    ///
+    /// # Errors
+    /// `Unavailable` where the store fails, `NotFound` where the table was dropped.
+    pub async fn finish(mut self) -> Result<WrittenFiles> {
         while !self.open.is_empty() {
-            self.finish_oldest().await?;
+            self.close_oldest().await?;
         }
         while !self.finishing.is_empty() {
             self.wait_for_finished().await?;
         }
-        let files = std::mem::take(&mut self.finished);
-        let rows = self.rows;
-        let count = files.len() as u64;
-        let bytes = files.iter().map(DataFile::file_size_in_bytes).sum();
-        let table = if files.is_empty() {
-            self.commit_nothing().await?
-        } else {
-            let metadata = self.table.metadata();
-            let appended = Append {
-                schema: metadata.current_schema().clone(),
-                spec: self.table.partition_spec().clone(),
-                files,
-                summary: std::mem::take(&mut self.options.summary),
-            };
-            append(&self.table, appended).await?
+        let files = NewFiles {
+            schema: self.table.metadata().current_schema().clone(),
+            spec: self.table.partition_spec().clone(),
+            files: std::mem::take(&mut self.finished),
         };
-        Ok(CommitOutcome { table, rows, files: count, bytes })
+        failpoint::at("write.files_written").await?;
+        Ok(WrittenFiles::new(self.table.clone(), files))
     }
 
     /// Gives up: deletes what was written, as far as possible.
@@ -202,14 +203,6 @@ impl TableWriter {
         Ok(())
     }
 
-    async fn commit_nothing(&self) -> Result<Table> {
-        if self.table.is_staged() {
-            let metadata = iceberg::spec::TableMetadata::clone(self.table.metadata());
-            return crate::commit::create(&self.table, metadata).await;
-        }
-        self.table.reload().await
-    }
-
     /// Writes rows of one partition.
     async fn write_part(&mut self, key: PartitionKey, batch: RecordBatch) -> Result<()> {
         let file = match self.open.iter().position(|(open, _)| *open == key) {
@@ -217,7 +210,7 @@ impl TableWriter {
             Some(index) => self.open.remove(index).1,
             None => {
                 while self.open.len() >= self.options.open_files_max.max(1) {
-                    self.finish_oldest().await?;
+                    self.close_oldest().await?;
                 }
                 self.open_file(&key).await?
             }
@@ -228,13 +221,13 @@ impl TableWriter {
         if file.estimated_bytes() >= self.properties.target_file_bytes
             && let Some((key, file)) = self.open.pop()
         {
-            self.finish(key, file).await?;
+            self.close(key, file).await?;
         }
         while self.memory_bytes() > self.options.memory_max_bytes {
             if !self.finishing.is_empty() {
                 self.wait_for_finished().await?;
             } else if self.open.len() > 1 {
-                self.finish_oldest().await?;
+                self.close_oldest().await?;
             } else {
                 break;
             }
@@ -260,16 +253,16 @@ impl TableWriter {
         FileTarget { schema: self.converter.schema(), options: &self.properties.orc }
     }
 
-    async fn finish_oldest(&mut self) -> Result<()> {
+    async fn close_oldest(&mut self) -> Result<()> {
         if self.open.is_empty() {
             return Ok(());
         }
         let (key, file) = self.open.remove(0);
-        self.finish(key, file).await
+        self.close(key, file).await
     }
 
     /// Begins to finish a file.
-    async fn finish(&mut self, key: PartitionKey, file: OpenFile) -> Result<()> {
+    async fn close(&mut self, key: PartitionKey, file: OpenFile) -> Result<()> {
         while self.finishing.is_full() {
             self.wait_for_finished().await?;
         }

@@ -4,9 +4,13 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Date32Array, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use object_store::ObjectStoreExt;
+use stoa_orc::{Decoder, Predicate, Projection, ReadOptions, Step, TailDecoder, TailStep};
 use stoa_table::{
-    PartitionTerm, SortTerm, Table, TableIdent, TableSpec, Transform, Warehouse, WriteOptions,
+    CheckReport, PartitionTerm, ScanFile, SortTerm, Table, TableIdent, TableSpec, Transform,
+    Warehouse, WriteOptions,
 };
 
 /// An empty warehouse in a directory of its own.
@@ -68,6 +72,62 @@ pub fn report_rows(first_day: i32, rows: usize) -> RecordBatch {
     let cost: ArrayRef =
         Arc::new(Float64Array::from_iter_values((0..rows).map(|row| row as f64 / 4.0)));
     RecordBatch::try_new(report_schema(), vec![days, accounts, clicks, cost]).unwrap()
+}
+
+/// All rows of the current snapshot, each as text, sorted.
+pub async fn rows(table: &Table) -> Vec<String> {
+    let plan = table.plan_scan(&Predicate::always()).await.unwrap();
+    let mut rows = Vec::new();
+    for file in &plan.files {
+        for batch in read(table, file).await {
+            rows.extend(texts(&batch));
+        }
+    }
+    rows.sort_unstable();
+    rows
+}
+
+/// The rows of a data file, in its order.
+pub async fn read(table: &Table, file: &ScanFile) -> Vec<RecordBatch> {
+    let whole = file.store.get(&file.path).await.unwrap().bytes().await.unwrap();
+    let mut tail = TailDecoder::new(whole.len() as u64);
+    let TailStep::Done(metadata) = tail.decode(whole.clone()).unwrap() else { panic!("no tail") };
+    let options = ReadOptions::default().with_projection(Projection::Fields(table.schema()));
+    let mut decoder = Decoder::new(Arc::new(metadata), options).unwrap();
+    let mut batches = Vec::new();
+    loop {
+        match decoder.next().unwrap() {
+            Step::NeedsData(_) => decoder.push(0, whole.clone()),
+            Step::Batch(batch) => batches.push(batch),
+            Step::Finished => return batches,
+        }
+    }
+}
+
+/// The rows of a batch as text.
+pub fn texts(batch: &RecordBatch) -> Vec<String> {
+    let options = FormatOptions::new().with_null("NULL");
+    let columns: Vec<_> = batch
+        .columns()
+        .iter()
+        .map(|column| ArrayFormatter::try_new(column, &options).unwrap())
+        .collect();
+    let row = |row| columns.iter().map(|c| c.value(row).to_string()).collect::<Vec<_>>().join("|");
+    (0..batch.num_rows()).map(row).collect()
+}
+
+/// Rows of several batches as [`rows`] gives them.
+pub fn sorted_texts<'a>(batches: impl IntoIterator<Item = &'a RecordBatch>) -> Vec<String> {
+    let mut rows: Vec<String> = batches.into_iter().flat_map(texts).collect();
+    rows.sort_unstable();
+    rows
+}
+
+/// Fails unless the table is sound.
+pub async fn assert_sound(table: &Table) -> CheckReport {
+    let report = table.check().await.unwrap();
+    assert_eq!(report.problems, []);
+    report
 }
 
 /// Appends a batch in one commit.

@@ -4,10 +4,12 @@
 //! (`commit.manifest.min-count-to-merge`, 100), an append rewrites the small ones into few: the
 //! files stay, their entries move. `commit.manifest-merge.enabled = false` switches it off.
 
-use iceberg::spec::{ManifestContentType, ManifestFile, ManifestStatus, TableMetadata};
+use iceberg::spec::{DataFile, ManifestContentType, ManifestFile, ManifestWriter, TableMetadata};
 use stoa_error::Result;
 
+use super::entry::Lineage;
 use crate::Table;
+use crate::files::ManifestKind;
 
 /// Manifests that make a merge worth while.
 const MANIFESTS_MIN: usize = 100;
@@ -15,7 +17,8 @@ const MANIFESTS_MIN: usize = 100;
 /// Bytes up to which manifests are merged.
 const MANIFEST_BYTES: i64 = 8 << 20;
 
-/// Where merged manifests go: `<prefix>-m<number>.avro`.
+/// Where rewritten manifests go: merged ones to `<prefix>-m<number>.avro`, ones without some of
+/// their files to `<prefix>-f<number>.avro`.
 pub(crate) struct Target<'a> {
     pub(crate) prefix: &'a str,
     pub(crate) snapshot_id: i64,
@@ -93,32 +96,33 @@ async fn merge_group(
     for manifest in group {
         let (parsed, _) = files.parse_manifest(manifest).await?;
         for entry in parsed.entries().iter().filter(|entry| entry.is_alive()) {
-            // What an entry does not say it inherits from its manifest (spec, "sequence number
-            // inheritance").
-            let inherited =
-                (entry.status() == ManifestStatus::Added).then_some(manifest.sequence_number);
-            entries.push((
-                entry.data_file().clone(),
-                entry.snapshot_id().unwrap_or(manifest.added_snapshot_id),
-                entry.sequence_number().or(inherited).unwrap_or(0),
-                entry.file_sequence_number.or(inherited),
-            ));
+            entries.push((entry.data_file().clone(), Lineage::of(manifest, entry)));
         }
     }
     if entries.is_empty() {
         return Ok(None);
     }
-    let metadata = table.metadata();
-    let schema = metadata.current_schema().clone();
-    let spec = table.partition_spec().clone();
+    let kind = ManifestKind {
+        content: ManifestContentType::Data,
+        schema: table.metadata().current_schema().clone(),
+        spec: table.partition_spec().clone(),
+    };
     let merged = files
-        .write_manifest_with(path, snapshot_id, schema, spec, |writer| {
-            entries.into_iter().try_for_each(|(file, snapshot, sequence, file_sequence)| {
-                writer.add_existing_file(file, snapshot, sequence, file_sequence)
-            })
+        .write_manifest_with(path, snapshot_id, kind, |writer| {
+            entries.into_iter().try_for_each(|(file, lineage)| keep(writer, file, lineage))
         })
         .await?;
     Ok(Some(merged))
+}
+
+/// Notes a file that stays where it was.
+pub(crate) fn keep(
+    writer: &mut ManifestWriter,
+    file: DataFile,
+    lineage: Lineage,
+) -> iceberg::Result<()> {
+    let Lineage { snapshot_id, sequence_number, file_sequence_number } = lineage;
+    writer.add_existing_file(file, snapshot_id, sequence_number, Some(file_sequence_number))
 }
 
 struct Limits {

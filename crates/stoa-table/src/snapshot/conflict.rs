@@ -1,0 +1,128 @@
+//! What others committed since a table was read.
+//!
+//! In: the version that was read and the one that is current. Out: why a change that is based on
+//! the former cannot be put on top of the latter.
+//! Rules are those of Iceberg's Java (`OverwriteFiles`): *serializable* minds every file added since
+//! that may hold rows the change is about; both levels mind that a file to be removed is gone
+//! (which `removal` finds out). Files of a compaction hold no new rows and are not minded.
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, SecondsFormat};
+use iceberg::spec::{ManifestFile, Operation, Snapshot};
+use stoa_error::{Error, Result};
+
+use super::parent_manifests;
+use crate::Table;
+use crate::scan::{Coverage, has_live_files, manifest_may_match};
+
+/// A file that `now` has, `seen` had not, and that may hold rows matching `coverage`: as an error.
+pub(crate) async fn added_since(
+    seen: &Table,
+    now: &Table,
+    coverage: &Coverage,
+) -> Result<Option<Error>> {
+    if current_id(seen) == current_id(now) {
+        return Ok(None);
+    }
+    let before = live_manifests(seen).await?;
+    let after = live_manifests(now).await?;
+    let known: HashSet<&str> = before.iter().map(|m| m.manifest_path.as_str()).collect();
+    let still: HashSet<&str> = after.iter().map(|m| m.manifest_path.as_str()).collect();
+    let files = now.warehouse().files();
+    // A file of a manifest that was rewritten since is an old file all the same.
+    let mut moved = HashSet::new();
+    for manifest in before.iter().filter(|m| !still.contains(m.manifest_path.as_str())) {
+        let loaded = files.manifest(manifest).await?;
+        moved.extend(loaded.files.iter().map(|live| live.file.location.clone()));
+    }
+    let new = after.iter().filter(|m| !known.contains(m.manifest_path.as_str()));
+    for manifest in new.filter(|m| manifest_may_match(now.metadata(), m, coverage.predicate())) {
+        let loaded = files.manifest(manifest).await?;
+        let added = loaded.files.iter().map(|live| &live.file).find(|file| {
+            !moved.contains(&file.location)
+                && !same_rows(now, file.snapshot_id)
+                && coverage.may_match(file)
+        });
+        if let Some(file) = added {
+            return Ok(Some(rows_added(now, &file.location, file.snapshot_id)));
+        }
+    }
+    Ok(None)
+}
+
+/// Files to be removed were removed by somebody else.
+pub(crate) fn removed_already(seen: &Table, now: &Table, missing: &[String]) -> Error {
+    let first = missing.first().map(String::as_str).unwrap_or_default();
+    let error = Error::conflict(format!(
+        "table {}: somebody else removed a file that was read",
+        now.ident()
+    ))
+    .with_hint("nothing was changed; read the table again and retry");
+    error.with_detail(format!("{first}; {}", since(seen, now)))
+}
+
+async fn live_manifests(table: &Table) -> Result<Vec<ManifestFile>> {
+    let mut manifests = parent_manifests(table).await?;
+    manifests.retain(has_live_files);
+    Ok(manifests)
+}
+
+fn current_id(table: &Table) -> Option<i64> {
+    table.metadata().current_snapshot_id()
+}
+
+/// Whether a snapshot only moved rows to other files. One that is not known any more did not.
+fn same_rows(table: &Table, snapshot_id: Option<i64>) -> bool {
+    let snapshot = snapshot_id.and_then(|id| table.metadata().snapshot_by_id(id));
+    snapshot.is_some_and(|snapshot| snapshot.summary().operation == Operation::Replace)
+}
+
+fn rows_added(table: &Table, location: &str, snapshot_id: Option<i64>) -> Error {
+    let snapshot = snapshot_id.and_then(|id| table.metadata().snapshot_by_id(id));
+    let by = snapshot.map_or_else(|| "an expired snapshot".to_owned(), |s| describe(s));
+    Error::conflict(format!(
+        "table {}: rows that may match were added while it was changed",
+        table.ident()
+    ))
+    .with_detail(format!("{location}, added by {by}"))
+    .with_hint(
+        "nothing was changed; read the table again and retry, or set the table property \
+         write.delete.isolation-level (or update, merge) to snapshot",
+    )
+}
+
+/// The snapshot after `seen` that removed files last, if there is one to be found.
+fn since(seen: &Table, now: &Table) -> String {
+    let metadata = now.metadata();
+    let mut next = metadata.current_snapshot();
+    while let Some(snapshot) = next {
+        if seen.metadata().snapshot_by_id(snapshot.snapshot_id()).is_some() {
+            break;
+        }
+        if snapshot.summary().additional_properties.contains_key("deleted-data-files") {
+            return format!("removed at the latest by {}", describe(snapshot));
+        }
+        next = snapshot.parent_snapshot_id().and_then(|id| metadata.snapshot_by_id(id));
+    }
+    "the table was rolled back or replaced".to_owned()
+}
+
+/// `snapshot 17 (overwrite by spark 4.0.1 at 2025-…)`
+fn describe(snapshot: &Snapshot) -> String {
+    let summary = snapshot.summary();
+    let said = |key: &str| summary.additional_properties.get(key).map_or("", String::as_str);
+    let engine = match said("engine-name") {
+        "" => "an unknown engine".to_owned(),
+        name => format!("{name} {}", said("engine-version")),
+    };
+    let at = DateTime::from_timestamp_millis(snapshot.timestamp_ms())
+        .map(|at| at.to_rfc3339_opts(SecondsFormat::Millis, true))
+        .unwrap_or_default();
+    format!(
+        "snapshot {} ({} by {} at {at})",
+        snapshot.snapshot_id(),
+        summary.operation.as_str(),
+        engine.trim_end()
+    )
+}
