@@ -1,8 +1,10 @@
-//! Workloads: the ad-report table, and the driver that asks for reports and measures the answers.
+//! Workloads: the ad-report table, the driver that asks for reports and measures the answers, and
+//! measurements of the ORC and range-read crates alone.
 //!
 //! In: a size, a seed, a server's address. Out: Arrow batches of the table `ad_report`
 //! ([`AdReport`]), and figures of a run ([`RunResult`]): reports per hour, latency percentiles,
-//! CPU, bytes and memory of the server.
+//! CPU, bytes and memory of the server. [`orc`] measures ORC against other libraries, [`seek`]
+//! range reads on slow stores.
 //!
 //! **Invariant:** the table is a pure function of its [`AdReportSpec`]: any chunk can be made alone,
 //! in any order, on any thread, and the sums a report must answer can be computed without the table.
@@ -18,8 +20,11 @@ mod check;
 mod driver;
 mod measure;
 mod mix;
+pub mod orc;
 mod report;
+mod report_scan;
 mod rows;
+pub mod seek;
 mod server_process;
 mod summary;
 

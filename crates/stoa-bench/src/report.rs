@@ -67,15 +67,30 @@ impl ReportPicker {
 
     /// The next report.
     pub fn pick(&mut self) -> Report {
-        let rows = self.table.spec().rows.max(1);
-        let account = self.table.accounts().owner(self.sequence.below(rows));
-        let calendar = self.table.calendar();
-        let length = match self.sequence.below(10) {
+        let account = self.pick_account();
+        let days = match self.sequence.below(10) {
             0..3 => 1,
             3..6 => 7,
             6..8 => 31,
             _ => 1 + self.sequence.below(31) as u32,
         };
+        self.recent(account, days)
+    }
+
+    /// The next report, over `days` days (at least 1).
+    pub fn pick_days(&mut self, days: u32) -> Report {
+        let account = self.pick_account();
+        self.recent(account, days)
+    }
+
+    fn pick_account(&mut self) -> u32 {
+        let rows = self.table.spec().rows.max(1);
+        self.table.accounts().owner(self.sequence.below(rows))
+    }
+
+    /// A report of `length` days that end on a recent one.
+    fn recent(&mut self, account: u32, length: u32) -> Report {
+        let calendar = self.table.calendar();
         // Exponential with a mean of three days: most look at the newest days.
         let age = (-self.sequence.unit().max(f64::MIN_POSITIVE).ln() * 3.0) as u32;
         let end = calendar.days().saturating_sub(age).max(1);

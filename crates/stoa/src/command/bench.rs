@@ -1,4 +1,5 @@
-//! `stoa bench`: makes the ad-report table and measures reports over it.
+//! `stoa bench`: makes the ad-report table and measures reports over it, the ORC reader and writer, and
+//! range reads.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,6 +8,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use futures::StreamExt;
 use indicatif::{ProgressBar, ProgressStyle};
+use stoa_bench::orc::{OrcOptions, Work};
+use stoa_bench::seek::SeekOptions;
 use stoa_bench::{
     AdReport, AdReportSpec, Limit, Mode, RunOptions, RunResult, ServerProbe, ServerProcess,
 };
@@ -28,6 +31,10 @@ pub enum BenchCommand {
     Generate(GenerateArgs),
     /// Ask for reports over the PostgreSQL protocol: reports/hour, latency, CPU and bytes per report
     Report(ReportArgs),
+    /// Measure Stoa's ORC reader and writer against pyarrow (ORC C++) and parquet-rs: CPU time
+    Orc(OrcArgs),
+    /// Rebuild ORC-1136's experiment: what merging of range reads saves on a slow store
+    Seek(SeekArgs),
 }
 
 /// Arguments of `generate`.
@@ -131,6 +138,100 @@ Without --port, makes the table in the warehouse if it is not there and starts a
 free ports. A sample of the answers is compared with sums computed from the generator; a wrong answer
 ends the measurement with an error.";
 
+/// What the table is made from.
+#[derive(Clone, Debug, Args)]
+struct SpecArgs {
+    /// Rows of the ad-report table
+    #[arg(long, value_name = "N", default_value_t = AdReportSpec::default().rows, value_parser = clap::value_parser!(u64).range(1..))]
+    rows: u64,
+
+    /// Its accounts; the one of rank r has a share of 1/r
+    #[arg(long, value_name = "N", default_value_t = AdReportSpec::default().accounts, value_parser = clap::value_parser!(u32).range(1..))]
+    accounts: u32,
+
+    /// Equal seeds make equal tables
+    #[arg(long, value_name = "N", default_value_t = AdReportSpec::default().seed)]
+    seed: u64,
+}
+
+/// Arguments of `orc`.
+#[derive(Debug, Args)]
+#[command(after_help = ORC_EXAMPLES)]
+pub struct OrcArgs {
+    #[command(flatten)]
+    spec: SpecArgs,
+
+    /// How often everybody does each work, in turn; the median counts
+    #[arg(long, value_name = "N", default_value_t = 7)]
+    rounds: usize,
+
+    /// A Python that has pyarrow [default: python3 or python, if it has]
+    #[arg(long, value_name = "PATH")]
+    python: Option<PathBuf>,
+
+    /// Where files are made, some 600 MB for 10 M rows; they are kept for the next run
+    /// [default: stoa-bench in the directory for temporary files]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+
+    /// What to measure [default: everything]
+    #[arg(long, value_enum, value_name = "WORK,…", value_delimiter = ',')]
+    only: Vec<WorkArg>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+const ORC_EXAMPLES: &str = "\
+Examples:
+  stoa bench orc                                       10 M rows, seven rounds
+  stoa bench orc --python venv/bin/python3 --json
+  stoa bench orc --rows 1000000 --only read-all,write
+
+CPU time is user and system time of one thread, files are in the page cache, contenders take turns.
+What each reads or writes is compared with the generator's sums; a wrong answer ends the measurement
+with an error. orc-rust is measured by `cargo bench -p stoa-bench --bench orc`.";
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum WorkArg {
+    /// All columns of the file Stoa wrote
+    ReadAll,
+    /// All columns of the file pyarrow wrote
+    ReadAllOfPyarrow,
+    /// Three columns
+    ReadThree,
+    /// One account over seven days
+    Report,
+    /// The whole table
+    Write,
+}
+
+impl From<WorkArg> for Work {
+    fn from(work: WorkArg) -> Self {
+        match work {
+            WorkArg::ReadAll => Self::ReadAll,
+            WorkArg::ReadAllOfPyarrow => Self::ReadAllOfPyarrow,
+            WorkArg::ReadThree => Self::ReadThree,
+            WorkArg::Report => Self::Report,
+            WorkArg::Write => Self::Write,
+        }
+    }
+}
+
+/// Arguments of `seek`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Time is simulated: waits for the store take none, and figures are the same on every machine.")]
+pub struct SeekArgs {
+    #[command(flatten)]
+    spec: SpecArgs,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum ModeArg {
     /// Prepared once per connection
@@ -152,25 +253,64 @@ impl From<ModeArg> for Mode {
 }
 
 pub fn run(command: BenchCommand, file: Option<PathBuf>) -> Result<(), Failure> {
-    let settings = match &command {
-        BenchCommand::Generate(args) => &args.settings,
-        BenchCommand::Report(args) => &args.settings,
-    };
-    let resolved = settle(settings, file)?;
-    start_log(&resolved, true);
-    block_on(&resolved.config, async {
-        match command {
-            BenchCommand::Generate(args) => {
+    match command {
+        BenchCommand::Generate(args) => {
+            let resolved = settle(&args.settings, file)?;
+            start_log(&resolved, true);
+            block_on(&resolved.config, async {
                 let engine = open_engine(&resolved.config).await?;
                 if args.recreate {
                     drop_table(&engine, &args.table.table).await?;
                 }
                 generate(&engine, &args.table).await
-            }
-            BenchCommand::Report(args) => report(&args, &resolved.config).await,
+            })
         }
-    })
+        BenchCommand::Report(args) => {
+            let resolved = settle(&args.settings, file)?;
+            start_log(&resolved, true);
+            block_on(&resolved.config, report(&args, &resolved.config))
+        }
+        // No warehouse, no server: no settings.
+        BenchCommand::Orc(args) => orc(args),
+        BenchCommand::Seek(args) => seek(args),
+    }
     .map_err(Failure::Failed)
+}
+
+impl From<SpecArgs> for AdReportSpec {
+    fn from(args: SpecArgs) -> Self {
+        Self { rows: args.rows, accounts: args.accounts, seed: args.seed }
+    }
+}
+
+fn orc(args: OrcArgs) -> Result<()> {
+    let works = match args.only.is_empty() {
+        true => Work::ALL.to_vec(),
+        false => args.only.into_iter().map(Work::from).collect(),
+    };
+    let options = OrcOptions {
+        spec: args.spec.into(),
+        work_dir: args.dir.unwrap_or_else(|| std::env::temp_dir().join("stoa-bench")),
+        rounds: args.rounds,
+        python: args.python,
+        works,
+    };
+    let result = stoa_bench::orc::run(&options, Vec::new(), &mut |step| eprintln!("{step} ..."))?;
+    match args.json {
+        true => println!("{}", result.json()?),
+        false => print!("{}", result.table()),
+    }
+    Ok(())
+}
+
+fn seek(args: SeekArgs) -> Result<()> {
+    let options = SeekOptions { report_table: args.spec.into(), ..SeekOptions::default() };
+    let result = stoa_bench::seek::run(&options, &mut |step| eprintln!("{step} ..."))?;
+    match args.json {
+        true => println!("{}", result.json()?),
+        false => print!("{}", result.table()),
+    }
+    Ok(())
 }
 
 impl TableArgs {
