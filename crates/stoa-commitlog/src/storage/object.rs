@@ -1,0 +1,219 @@
+//! Segments as objects: put whole, under a number that must not exist.
+//!
+//! ```text
+//! writer A, epoch 1:  1 (claim)  2  3  4        5? refused: A is fenced, its log stops
+//! writer B, epoch 2:                      5 (claim)  6  7
+//! ```
+//! An opening puts an empty segment under the next number. Whoever wrote before needs that very
+//! number next and is refused. The claims of the last openings are kept after everything around
+//! them was released, so that a writer that slept for long is refused too.
+//!
+//! A refused put may have been one's own, whose answer was lost: the object is read and compared.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::TryStreamExt;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use stoa_error::{Error, Result};
+use tokio::runtime::Handle;
+
+use super::error::object_error;
+use super::{
+    LogStorage, SegmentBytes, SegmentWriter, StorageKind, StorageLock, file_name, number_of,
+};
+
+/// A log under `prefix` of an object store that knows put-if-absent.
+///
+/// `runtime` drives the store's requests; it must have threads of its own, as the log's calls
+/// block while they wait for it.
+pub fn object_storage(
+    store: Arc<dyn ObjectStore>,
+    prefix: Path,
+    runtime: Handle,
+) -> Arc<dyn LogStorage> {
+    Arc::new(ObjectStorage { shared: Arc::new(Shared { store, prefix, runtime }) })
+}
+
+struct ObjectStorage {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    store: Arc<dyn ObjectStore>,
+    prefix: Path,
+    runtime: Handle,
+}
+
+impl Shared {
+    fn path(&self, name: &str) -> Path {
+        self.prefix.clone().join(name)
+    }
+
+    fn put(&self, path: &Path, bytes: Bytes, mode: PutMode) -> object_store::Result<()> {
+        let options = PutOptions { mode, ..PutOptions::default() };
+        let put = self.store.put_opts(path, PutPayload::from_bytes(bytes), options);
+        self.runtime.block_on(put).map(drop)
+    }
+
+    fn get(&self, path: &Path) -> object_store::Result<Bytes> {
+        self.runtime.block_on(async { self.store.get(path).await?.bytes().await })
+    }
+
+    fn delete(&self, path: &Path) -> Result<()> {
+        match self.runtime.block_on(self.store.delete(path)) {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(source) => Err(object_error("remove", path.as_ref(), source)),
+        }
+    }
+
+    /// Puts `bytes` unless there is an object of other bytes.
+    fn put_once(&self, path: &Path, bytes: Bytes) -> Result<()> {
+        match self.put(path, bytes.clone(), PutMode::Create) {
+            Ok(()) => Ok(()),
+            Err(source @ object_store::Error::AlreadyExists { .. }) => {
+                let there =
+                    self.get(path).map_err(|source| object_error("read", path.as_ref(), source))?;
+                if there == bytes {
+                    return Ok(());
+                }
+                Err(object_error("put", path.as_ref(), source)
+                    .with_hint("another daemon has taken this log over"))
+            }
+            Err(source) => Err(object_error("put", path.as_ref(), source)),
+        }
+    }
+}
+
+impl fmt::Debug for ObjectStorage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ObjectStorage").field("place", &self.place()).finish()
+    }
+}
+
+impl LogStorage for ObjectStorage {
+    fn place(&self) -> String {
+        format!("{} {}", self.shared.store, self.shared.prefix)
+    }
+
+    fn kind(&self) -> StorageKind {
+        StorageKind::PutIfAbsent
+    }
+
+    fn lock(&self) -> Result<StorageLock> {
+        Ok(StorageLock::none())
+    }
+
+    fn segments(&self) -> Result<Vec<u64>> {
+        let shared = &self.shared;
+        let listing = shared.store.list(Some(&shared.prefix)).try_collect::<Vec<_>>();
+        let objects = shared
+            .runtime
+            .block_on(listing)
+            .map_err(|source| object_error("list", shared.prefix.as_ref(), source))?;
+        let directly = |path: &Path| path.parts_count() == shared.prefix.parts_count() + 1;
+        let mut numbers: Vec<u64> = objects
+            .iter()
+            .filter(|object| directly(&object.location))
+            .filter_map(|object| number_of(object.location.filename()?))
+            .collect();
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    fn segment_name(&self, number: u64) -> String {
+        self.shared.path(&file_name(number)).to_string()
+    }
+
+    fn open(&self, number: u64) -> Result<Box<dyn SegmentBytes>> {
+        let path = self.shared.path(&file_name(number));
+        let bytes =
+            self.shared.get(&path).map_err(|source| object_error("read", path.as_ref(), source))?;
+        Ok(Box::new(ObjectBytes(bytes)))
+    }
+
+    fn create(&self, number: u64, header: &[u8]) -> Result<Box<dyn SegmentWriter>> {
+        Ok(Box::new(ObjectWriter {
+            shared: self.shared.clone(),
+            path: self.shared.path(&file_name(number)),
+            pending: header.to_vec(),
+            put: false,
+        }))
+    }
+
+    fn settle(&self, number: u64, _bytes: u64, _unproven: u64) -> Result<()> {
+        let name = self.segment_name(number);
+        Err(Error::unsupported(format!("cannot cut {name}: objects arrive whole")))
+    }
+
+    fn set_aside(&self, number: u64, keep: u64) -> Result<String> {
+        let path = self.shared.path(&file_name(number));
+        let name = format!("{}.damaged", file_name(number));
+        let copy = self.shared.path(&name);
+        let read = self.shared.get(&path);
+        let bytes = read.map_err(|source| object_error("read", path.as_ref(), source))?;
+        let kept = usize::try_from(keep).unwrap_or(usize::MAX).min(bytes.len());
+        let kept = bytes.slice(..kept);
+        self.shared.put_once(&copy, bytes)?;
+        if kept.is_empty() {
+            self.shared.delete(&path)?;
+            return Ok(name);
+        }
+        self.shared
+            .put(&path, kept, PutMode::Overwrite)
+            .map_err(|source| object_error("put", path.as_ref(), source))?;
+        Ok(name)
+    }
+
+    fn remove(&self, number: u64) -> Result<()> {
+        self.shared.delete(&self.shared.path(&file_name(number)))
+    }
+}
+
+struct ObjectBytes(Bytes);
+
+impl SegmentBytes for ObjectBytes {
+    fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
+        let from = usize::try_from(offset).unwrap_or(usize::MAX).min(self.0.len());
+        let rest = self.0.get(from..).unwrap_or_default();
+        let count = rest.len().min(buffer.len());
+        if let (Some(to), Some(from)) = (buffer.get_mut(..count), rest.get(..count)) {
+            to.copy_from_slice(from);
+        }
+        Ok(count)
+    }
+}
+
+struct ObjectWriter {
+    shared: Arc<Shared>,
+    path: Path,
+    pending: Vec<u8>,
+    put: bool,
+}
+
+impl SegmentWriter for ObjectWriter {
+    fn append(&mut self, frames: &[u8]) -> Result<()> {
+        self.pending.extend_from_slice(frames);
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<()> {
+        if self.put {
+            return Ok(());
+        }
+        let bytes = Bytes::from(std::mem::take(&mut self.pending));
+        self.shared.put_once(&self.path, bytes)?;
+        self.put = true;
+        Ok(())
+    }
+
+    fn takes_more(&self) -> bool {
+        !self.put
+    }
+}
