@@ -72,6 +72,21 @@ impl Table {
         self.inner.loaded.schema.clone()
     }
 
+    /// The id of [`Self::schema`] in the table's metadata.
+    pub fn schema_id(&self) -> i32 {
+        self.metadata().current_schema_id()
+    }
+
+    /// The columns of any schema that the table has or had, as in [`Self::schema`]; `None` where
+    /// the metadata does not know it.
+    ///
+    /// # Errors
+    /// `Unsupported` for types that cannot be read.
+    pub fn schema_by_id(&self, id: i32) -> Result<Option<SchemaRef>> {
+        let schema = self.metadata().schema_by_id(id);
+        schema.map(|schema| crate::schema::to_arrow(schema)).transpose()
+    }
+
     /// The table's identity, which survives renaming.
     pub fn uuid(&self) -> uuid::Uuid {
         self.metadata().uuid()
