@@ -3,16 +3,22 @@
 pub mod batch;
 mod cell;
 mod escape;
+mod files;
+pub mod lang;
+mod memory;
 mod name;
 mod pattern;
 mod read;
 pub mod scan;
 mod schema;
+mod store;
 mod time_text;
 mod timestamp;
 
 pub use batch::{CellBatch, CellBatchBuilder};
 pub use cell::{Cell, CellKind, CellRef, FamilyId, WHOLE_ROW};
+pub use files::{Files, LocalFiles, NoFiles, ReadFile};
+pub use memory::MemoryCells;
 pub use name::{NamespacePath, TableName};
 pub use pattern::Pattern;
 pub use read::{
@@ -23,5 +29,6 @@ pub use schema::{
     GroupDefinition, GroupOptions, IndexDefinition, TableDefinitions, TableOptions, TableSchema,
     TimeOrder,
 };
+pub use store::{BulkLoad, CellStore, CompactScope, ListingEntry};
 pub use time_text::{TimestampFormat, Zone};
 pub use timestamp::TimestampSource;

@@ -245,4 +245,4 @@ impl TableSchema {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

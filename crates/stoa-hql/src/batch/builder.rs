@@ -106,15 +106,6 @@ impl CellBatchBuilder {
         Ok(())
     }
 
-    /// Writes the timestamps of all cells for which `wants` says so, in order, from `next` on.
-    pub(crate) fn fill_timestamps(&mut self, marker: i64, next: &mut dyn Iterator<Item = i64>) {
-        for timestamp in self.timestamps.iter_mut().filter(|t| **t == marker) {
-            if let Some(value) = next.next() {
-                *timestamp = value;
-            }
-        }
-    }
-
     /// The batch; the builder is empty afterwards and keeps no memory.
     pub fn finish(&mut self) -> CellBatch {
         let taken = std::mem::take(self);

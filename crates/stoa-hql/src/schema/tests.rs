@@ -134,7 +134,7 @@ pub(crate) fn any_family_options() -> impl Strategy<Value = FamilyOptions> {
 
 pub(crate) fn any_group_options() -> impl Strategy<Value = GroupOptions> {
     let numbers = (prop::option::of(0_u32..9), prop::option::of(0_u32..99));
-    let texts = (prop::option::of("[a-z]{1,4}"), prop::option::of("[a-z]{2} --[a-z]{1,3}"));
+    let texts = (prop::option::of("zlib( --[a-z]{1,3})?"), prop::option::of("rows --[a-z]{1,3}"));
     (numbers, texts, prop::option::of(any::<bool>())).prop_map(
         |((replication, block_size), (compressor, bloom_filter), in_memory)| GroupOptions {
             replication,
