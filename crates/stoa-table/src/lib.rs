@@ -13,11 +13,13 @@ mod abandoned;
 mod cache;
 mod check;
 mod commit;
+mod compact;
 mod error;
 mod evolve;
 mod failpoint;
 mod files;
 mod metrics;
+mod order;
 mod positions;
 mod rewrite;
 mod scan;
@@ -31,6 +33,10 @@ mod warehouse;
 mod write;
 
 pub use check::{CheckReport, Orphan, Problem, RemovedOrphans};
+pub use compact::{
+    CancelToken, CompactionGroup, CompactionOptions, CompactionOutcome, CompactionPlan,
+    CompactionProgress, CompactionWork, MergeHook, MergeHooks, Throttle,
+};
 pub use positions::LogAdvance;
 pub use rewrite::{Isolation, Outdated, RewriteOptions, RewriteOutcome, TableRewrite};
 pub use scan::{PartitionValue, ScanFile, ScanPlan};

@@ -220,6 +220,11 @@ impl TableRewrite {
         self.writer.write(batch).await
     }
 
+    /// Ends all open files: rows that follow go to new ones.
+    pub(crate) async fn roll(&mut self) -> Result<()> {
+        self.writer.roll().await
+    }
+
     /// Finishes the files and commits removal and rows as one snapshot. If there is nothing to
     /// remove and nothing to add, the table stays as it is.
     ///

@@ -21,7 +21,9 @@ use object_store::path::Path;
 use stoa_orc::Literal;
 
 pub(crate) use cover::Coverage;
-pub(crate) use plan::{file_entry, has_live_files, manifest_may_match, plan, row_level_deletes};
+pub(crate) use plan::{
+    file_entry, has_live_files, manifest_may_match, not_orc, plan, row_level_deletes,
+};
 
 use crate::Transform;
 

@@ -277,7 +277,7 @@ fn live_file_count(manifest: &ManifestFile) -> usize {
     added as usize + existing as usize
 }
 
-fn not_orc(location: &str, format: &str) -> Error {
+pub(crate) fn not_orc(location: &str, format: &str) -> Error {
     Error::unsupported(format!("{location}: the data file is {format}, not ORC"))
         .with_hint("rewrite the table with write.format.default = orc, or load the file anew")
 }

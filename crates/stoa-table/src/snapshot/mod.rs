@@ -318,7 +318,7 @@ impl Work<'_> {
 }
 
 /// The manifests of the current snapshot.
-async fn parent_manifests(base: &Table) -> Result<Vec<ManifestFile>> {
+pub(crate) async fn parent_manifests(base: &Table) -> Result<Vec<ManifestFile>> {
     let metadata = base.metadata();
     let Some(parent) = metadata.current_snapshot() else { return Ok(Vec::new()) };
     let list = base.warehouse().files().manifest_list(parent, metadata.format_version()).await?;

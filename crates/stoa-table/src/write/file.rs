@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 
 use super::OrcOptions;
 use crate::metrics::file_metrics;
+use crate::order::{OrderWatch, TableOrder};
 
 /// Bytes of one part of an upload; object stores want at least 5 MiB.
 const PART_BYTES: usize = 8 << 20;
@@ -44,6 +45,7 @@ pub(super) struct OpenFile {
     pending: Vec<Bytes>,
     pending_bytes: usize,
     in_flight: VecDeque<Part>,
+    watch: OrderWatch,
 }
 
 /// A part on its way to the store.
@@ -56,6 +58,7 @@ struct Part {
 pub(super) struct WrittenFile {
     location: String,
     summary: FileSummary,
+    in_order: bool,
 }
 
 impl OpenFile {
@@ -80,11 +83,19 @@ impl OpenFile {
             pending: Vec::new(),
             pending_bytes: 0,
             in_flight: VecDeque::new(),
+            watch: OrderWatch::default(),
         })
     }
 
     /// Adds rows; hands full parts to the store.
-    pub(super) async fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+    pub(super) async fn write(
+        &mut self,
+        batch: &RecordBatch,
+        order: Option<&TableOrder>,
+    ) -> Result<()> {
+        if let Some(order) = order {
+            self.watch.observe(order, batch)?;
+        }
         self.orc.get_mut().write(batch).map_err(|error| error.at(&self.location))?;
         self.collect();
         if self.pending_bytes >= PART_BYTES {
@@ -114,7 +125,7 @@ impl OpenFile {
         }
         let completed = self.upload.get_mut().complete().await;
         completed.map_err(|source| from_object_store(&self.location, source))?;
-        Ok(WrittenFile { location: self.location, summary })
+        Ok(WrittenFile { location: self.location, summary, in_order: self.watch.in_order() })
     }
 
     /// Gives the upload up; nothing of it stays.
@@ -157,6 +168,11 @@ impl OpenFile {
 }
 
 impl WrittenFile {
+    /// Whether its rows are in the order that they were watched for.
+    pub(super) fn in_order(&self) -> bool {
+        self.in_order
+    }
+
     /// The file's entry in a manifest.
     pub(super) fn data_file(
         self,

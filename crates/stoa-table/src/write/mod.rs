@@ -6,8 +6,8 @@
 //! **Invariants:** nothing is visible before the commit; a writer dropped on the way leaves only
 //! files that no snapshot refers to; memory is bounded by
 //! [`WriteOptions::memory_max_bytes`] plus one batch.
-//! Not here: sorting (the caller does it, see [`crate::Table::partition_columns`]), encoding
-//! (`stoa-orc`).
+//! Not here: sorting (the caller does it, see [`crate::Table::partition_columns`]; whether he did is
+//! noted per file), encoding (`stoa-orc`).
 
 mod convert;
 mod file;
@@ -26,6 +26,7 @@ use stoa_error::{Error, ErrorKind, Result};
 use stoa_orc::Literal;
 
 use crate::failpoint;
+use crate::order::TableOrder;
 use crate::positions::LogAdvance;
 use crate::snapshot::{CommitOptions, NewFiles, check_format};
 use crate::transform::partition_path;
@@ -72,6 +73,8 @@ pub struct TableWriter {
     options: WriteOptions,
     properties: FileProperties,
     converter: Converter,
+    /// The table's sort order; files whose rows follow it are marked with its id.
+    order: Option<TableOrder>,
     /// Partition field names, transforms and result types, in order.
     partition: Vec<PartitionField>,
     /// Open files, the longest unused first.
@@ -99,6 +102,7 @@ impl TableWriter {
         let partition = partition_fields(&table)?;
         let converter = Converter::new(table.ident().clone(), table.schema());
         Ok(Self {
+            order: TableOrder::of(&table),
             table,
             options,
             properties,
@@ -170,9 +174,7 @@ impl TableWriter {
     /// # Errors
     /// `Unavailable` where the store fails, `NotFound` where the table was dropped.
     pub async fn finish(mut self) -> Result<WrittenFiles> {
-        while !self.open.is_empty() {
-            self.close_oldest().await?;
-        }
+        self.roll().await?;
         while !self.finishing.is_empty() {
             self.wait_for_finished().await?;
         }
@@ -183,6 +185,17 @@ impl TableWriter {
         };
         failpoint::at("write.files_written").await?;
         Ok(WrittenFiles::new(self.table.clone(), files))
+    }
+
+    /// Ends all open files: rows that follow go to new ones.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub(crate) async fn roll(&mut self) -> Result<()> {
+        while !self.open.is_empty() {
+            self.close_oldest().await?;
+        }
+        Ok(())
     }
 
     /// Gives up: deletes what was written, as far as possible.
@@ -217,7 +230,7 @@ impl TableWriter {
         };
         self.open.push((key, file));
         let Some((_, file)) = self.open.last_mut() else { return Ok(()) };
-        file.write(&batch).await?;
+        file.write(&batch, self.order.as_ref()).await?;
         if file.estimated_bytes() >= self.properties.target_file_bytes
             && let Some((key, file)) = self.open.pop()
         {
@@ -292,11 +305,13 @@ impl TableWriter {
             .zip(key.values())
             .map(|(field, value)| partition_literal(field, value.as_ref()))
             .collect::<Result<Vec<_>>>()?;
+        // 0 means no order (spec, "sort orders").
+        let order = self.order.as_ref().filter(|_| written.in_order());
         let file = written.data_file(
             metadata.current_schema(),
             iceberg::spec::Struct::from_iter(partition),
             self.table.partition_spec().spec_id(),
-            i32::try_from(metadata.default_sort_order_id()).ok(),
+            Some(order.map_or(0, TableOrder::id)),
         )?;
         self.finished.push(file);
         Ok(())

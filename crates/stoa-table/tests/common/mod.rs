@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Date32Array, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_ord::sort::{SortColumn, lexsort_to_indices};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_select::concat::concat_batches;
+use arrow_select::take::take_record_batch;
 use object_store::ObjectStoreExt;
 use stoa_orc::{Decoder, Predicate, Projection, ReadOptions, Step, TailDecoder, TailStep};
 use stoa_table::{
@@ -72,6 +75,25 @@ pub fn report_rows(first_day: i32, rows: usize) -> RecordBatch {
     let cost: ArrayRef =
         Arc::new(Float64Array::from_iter_values((0..rows).map(|row| row as f64 / 4.0)));
     RecordBatch::try_new(report_schema(), vec![days, accounts, clicks, cost]).unwrap()
+}
+
+/// The rows of `batch` in the order of [`report_spec`].
+pub fn sorted(batch: &RecordBatch) -> RecordBatch {
+    let column = |index: usize| SortColumn { values: batch.column(index).clone(), options: None };
+    let indices = lexsort_to_indices(&[column(1), column(0)], None).unwrap();
+    take_record_batch(batch, &indices).unwrap()
+}
+
+/// Fails unless every file is in the order of [`report_spec`]; gives back their number.
+pub async fn assert_sorted(table: &Table) -> usize {
+    let files = table.plan_scan(&Predicate::always()).await.unwrap().files;
+    for file in &files {
+        let batches = read(table, file).await;
+        let whole = concat_batches(&table.schema(), &batches).unwrap();
+        assert_eq!(texts(&whole), texts(&sorted(&whole)), "{}", file.location);
+        assert_ne!(file.sort_order_id, Some(0), "{}", file.location);
+    }
+    files.len()
 }
 
 /// All rows of the current snapshot, each as text, sorted.

@@ -1,0 +1,132 @@
+use std::collections::HashMap;
+
+use object_store::memory::InMemory;
+use object_store::path::Path;
+
+use super::*;
+
+const TARGET: u64 = 64 << 20;
+
+fn limits() -> Limits {
+    Limits {
+        target_bytes: TARGET,
+        runs_min: 4,
+        runs_max: 32,
+        group_bytes_max: 16 << 30,
+        ordered: true,
+        full: false,
+    }
+}
+
+/// A sorted file whose leading column goes from `first` to `last`, added by `snapshot`.
+fn candidate(name: &str, bytes: u64, first: i64, last: i64, snapshot: i64) -> Candidate {
+    let file = ScanFile {
+        location: format!("file:///t/data/{name}.orc"),
+        store: Arc::new(InMemory::new()),
+        path: Path::from(name),
+        file_bytes: bytes,
+        rows: bytes,
+        partition: Vec::new(),
+        partition_text: String::new(),
+        value_counts: HashMap::from([(1, bytes)]),
+        null_counts: HashMap::from([(1, 0)]),
+        nan_counts: HashMap::new(),
+        lower_bounds: HashMap::from([(1, Literal::Int(first))]),
+        upper_bounds: HashMap::from([(1, Literal::Int(last))]),
+        split_offsets: Vec::new(),
+        sort_order_id: Some(1),
+        snapshot_id: Some(snapshot),
+    };
+    let span = Span::of(&file, 1, SortOptions::default());
+    Candidate { file: Arc::new(file), sequence_number: snapshot, sorted: true, span }
+}
+
+fn files(count: i64, bytes: u64, span: impl Fn(i64) -> (i64, i64)) -> Vec<Candidate> {
+    let file = |n: i64| {
+        let (first, last) = span(n);
+        candidate(&format!("00001-{n}"), bytes, first, last, n)
+    };
+    (0..count).map(file).collect()
+}
+
+#[test]
+fn few_files_are_left_alone_and_many_small_ones_merged() {
+    let few = files(3, 1 << 20, |_| (0, 100));
+    assert_eq!(select(&few, &limits()), []);
+    let many = files(5, 1 << 20, |_| (0, 100));
+    let all = (0..5).map(|index| vec![index]).collect();
+    assert_eq!(select(&many, &limits()), [Choice::Merge(all)]);
+}
+
+#[test]
+fn tiers_are_not_mixed() {
+    let mut mixed = files(3, 1 << 20, |_| (0, 100));
+    mixed.extend(files(3, 20 << 20, |_| (0, 100)));
+    assert_eq!(select(&mixed, &limits()), []);
+    let full = Limits { full: true, ..limits() };
+    let [Choice::Merge(runs)] = &select(&mixed, &full)[..] else { panic!("not one group") };
+    assert_eq!(runs.len(), 6);
+}
+
+#[test]
+fn whole_files_side_by_side_are_one_run() {
+    let apart = files(20, TARGET, |n| (n * 10, n * 10 + 10));
+    assert_eq!(select(&apart, &limits()), []);
+    assert_eq!(select(&apart, &Limits { full: true, ..limits() }), []);
+    let overlapping = files(20, TARGET, |_| (0, 100));
+    let [Choice::Merge(runs)] = &select(&overlapping, &limits())[..] else { panic!("none") };
+    assert_eq!(runs.len(), 20);
+}
+
+#[test]
+fn what_one_writer_wrote_in_turn_is_one_run_even_if_bounds_touch() {
+    let output = |n: i64| candidate(&format!("{:05}-w", n + 1), TARGET, n * 10, n * 10 + 15, 7);
+    let one: Vec<Candidate> = (0..8).map(output).collect();
+    assert_eq!(select(&one, &Limits { full: true, ..limits() }), []);
+    // The same files of eight writers overlap.
+    let eight = files(8, TARGET, |n| (n * 10, n * 10 + 15));
+    assert_eq!(select(&eight, &Limits { full: true, ..limits() }).len(), 1);
+}
+
+#[test]
+fn nulls_between_files_count_as_overlap() {
+    let mut apart = files(6, TARGET, |n| (n * 10, n * 10 + 5));
+    for candidate in &mut apart {
+        let mut file = ScanFile::clone(&candidate.file);
+        file.null_counts.insert(1, 3);
+        candidate.span = Span::of(&file, 1, SortOptions::default());
+        candidate.file = Arc::new(file);
+    }
+    // NULL comes first: each file begins with what no other may hold before it.
+    assert_eq!(select(&apart, &limits()).len(), 1);
+}
+
+#[test]
+fn unsorted_files_are_sorted_first() {
+    let mut some = files(6, 1 << 20, |_| (0, 100));
+    some[2].sorted = false;
+    some[4].sorted = false;
+    let choices = select(&some, &limits());
+    assert_eq!(choices[0], Choice::Sort(vec![2, 4]));
+    assert_eq!(choices.len(), 2);
+    let unordered = Limits { ordered: false, ..limits() };
+    assert_eq!(select(&some, &unordered).len(), 1);
+    // Whole files without order are done.
+    assert_eq!(select(&files(6, TARGET, |_| (0, 100)), &unordered), []);
+}
+
+#[test]
+fn groups_stay_within_their_limits() {
+    let many = files(100, 1 << 20, |n| (n, n));
+    let tight = Limits { runs_max: 10, group_bytes_max: 8 << 20, ..limits() };
+    let choices = select(&many, &tight);
+    let mut seen = Vec::new();
+    for choice in choices {
+        let Choice::Merge(runs) = choice else { panic!("sorted files are not sorted again") };
+        assert!((2..=8).contains(&runs.len()));
+        seen.extend(runs.into_iter().flatten());
+    }
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen.len(), 100);
+}
