@@ -54,7 +54,9 @@ pub fn meta(path: &Path, options: &MetaOptions, sink: &mut dyn Write) -> Result<
         json::write(&subject, &mut json)?;
         output.buffer.push(b'\n');
     } else {
-        text::write(&subject, options.timezone, &mut output)?;
+        let result = text::write(&subject, options.timezone, &mut output);
+        output.finish()?;
+        return result;
     }
     output.finish()
 }

@@ -165,6 +165,10 @@ fn add_spot(
             }
         }
     }
+    // Where all columns fail for the same reason it is none of theirs.
+    if columns.iter().all(|(_, why)| why.message() == error.message()) && columns.len() > 1 {
+        columns.clear();
+    }
     report.bad.push(BadSpot {
         stripe,
         rows: info.first_row + rows.start..info.first_row + rows.end,
@@ -225,7 +229,7 @@ fn print_spot(
     for (column, error) in &spot.columns {
         let path = file.metadata.types.path(*column);
         output.line(format_args!("Column {column} ({path}) failed at row {}", spot.rows.start))?;
-        if options.verbose {
+        if options.verbose && error.message() != spot.error.message() {
             output.line(format_args!("  {}", error.message_with_sources()))?;
         }
     }

@@ -4,8 +4,8 @@ use stoa_orc::proto::{BloomFilter, BloomFilterIndex};
 
 /// The bits of a filter.
 #[derive(Clone, Debug)]
-pub(super) struct Bits {
-    pub(super) functions: u32,
+pub(crate) struct Bits {
+    pub(crate) functions: u32,
     words: Vec<u64>,
 }
 

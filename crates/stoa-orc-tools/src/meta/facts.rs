@@ -104,13 +104,13 @@ impl Facts {
         } else if let Some(s) = &statistics.string_statistics {
             self.string(s);
         } else if let Some(s) = &statistics.decimal_statistics {
-            self.decimal(s);
+            self.decimal(s, values);
         } else if let Some(s) = &statistics.date_statistics {
             self.date(s);
         } else if let Some(s) = &statistics.timestamp_statistics {
             self.timestamp(s);
         } else if let Some(s) = &statistics.binary_statistics {
-            self.binary(s);
+            self.binary(s, values);
         }
     }
 
@@ -155,8 +155,10 @@ impl Facts {
         self.kind("STRING");
     }
 
-    fn decimal(&mut self, s: &DecimalStatistics) {
-        let text = |bytes: &Option<Vec<u8>>| bytes.as_deref().map(|b| Value::Text(trimmed(b)));
+    fn decimal(&mut self, s: &DecimalStatistics, values: u64) {
+        let text = |bytes: &Option<Vec<u8>>| {
+            bytes.as_deref().filter(|_| values > 0).map(|bytes| Value::Text(trimmed(bytes)))
+        };
         self.both_if("min", text(&s.minimum));
         self.both_if("max", text(&s.maximum));
         self.both_if("sum", text(&s.sum));
@@ -182,8 +184,8 @@ impl Facts {
         self.kind("TIMESTAMP");
     }
 
-    fn binary(&mut self, s: &BinaryStatistics) {
-        if let Some(sum) = s.sum {
+    fn binary(&mut self, s: &BinaryStatistics, values: u64) {
+        if let Some(sum) = s.sum.filter(|_| values > 0) {
             self.named("sum", "totalLength", Value::Int(sum.into()));
         }
         self.kind("BINARY");

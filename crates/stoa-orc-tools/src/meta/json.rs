@@ -9,7 +9,7 @@ use stoa_orc::{CompressionKind, TypeKind, TypeTree};
 
 use super::bloom::Bits;
 use super::facts::Facts;
-use super::raw::RawStripe;
+use super::raw::{Blooms, RawStripe, UNREADABLE};
 use super::text::printable;
 use super::{Subject, names};
 use crate::text::json::JsonWriter;
@@ -72,8 +72,9 @@ fn write_type(types: &TypeTree, column: u32, json: &mut JsonWriter) -> Result<()
         }
         match ty.kind {
             TypeKind::Decimal => {
-                json.name("precision").int(ty.precision);
-                json.name("scale").int(ty.scale);
+                let (precision, scale) = names::decimal_digits(ty);
+                json.name("precision").int(precision);
+                json.name("scale").int(scale);
             }
             TypeKind::Varchar | TypeKind::Char => json.name("maxLength").int(ty.max_length),
             _ => {}
@@ -190,8 +191,14 @@ fn write_indexes(
         if let Some(index) = &index {
             write_row_index(index, json.name("rowGroupIndexes"))?;
         }
-        let Some(blooms) = &blooms else { return Ok(()) };
-        let filters = Bits::of_index(blooms);
+        let filters = match blooms {
+            Blooms::None => return Ok(()),
+            Blooms::Unreadable => {
+                json.name("bloomFilterError").text(UNREADABLE);
+                return Ok(());
+            }
+            Blooms::Filters(filters) => filters,
+        };
         json.name("bloomFilterIndexes").array(|json| {
             let mut entries = filters.iter().enumerate();
             entries.try_for_each(|(entry, filter)| write_bloom(Some(entry), filter, json))

@@ -1,7 +1,7 @@
 //! Names as ORC Java's tools print them: versions, types, kinds.
 
 use stoa_orc::proto::{EncodingKind, StreamKind};
-use stoa_orc::{FileMetadata, TypeKind, TypeTree, WriterId};
+use stoa_orc::{FileMetadata, OrcType, TypeKind, TypeTree, WriterId};
 
 /// The version of the format.
 pub(super) fn file_version(file: &FileMetadata) -> String {
@@ -61,7 +61,10 @@ fn put_type(types: &TypeTree, column: u32, out: &mut String) {
     let Some(ty) = types.get(column) else { return };
     out.push_str(type_name(ty.kind));
     match ty.kind {
-        TypeKind::Decimal => out.push_str(&format!("({},{})", ty.precision, ty.scale)),
+        TypeKind::Decimal => {
+            let (precision, scale) = decimal_digits(ty);
+            out.push_str(&format!("({precision},{scale})"));
+        }
         TypeKind::Char | TypeKind::Varchar => out.push_str(&format!("({})", ty.max_length)),
         TypeKind::List | TypeKind::Map | TypeKind::Union | TypeKind::Struct => {
             out.push('<');
@@ -79,6 +82,12 @@ fn put_type(types: &TypeTree, column: u32, out: &mut String) {
         }
         _ => {}
     }
+}
+
+/// Precision and scale of a decimal; where the file does not say (Hive 0.11), those that ORC Java
+/// assumes.
+pub(super) fn decimal_digits(ty: &OrcType) -> (u32, u32) {
+    if ty.precision == 0 { (38, 10) } else { (ty.precision, ty.scale) }
 }
 
 /// A field's name, in quotes unless it is made of letters, digits and `_`.

@@ -7,12 +7,13 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use prost::Message;
-use stoa_error::{Error, Result};
+use stoa_error::{Error, ErrorKind, Result};
 use stoa_orc::proto::{
     BloomFilterIndex, Footer, Metadata, PostScript, RowIndex, Stream, StreamKind, StripeFooter,
 };
 use stoa_orc::{Limits, inflate_section};
 
+use super::bloom::Bits;
 use super::names;
 use crate::file::OrcFile;
 
@@ -50,6 +51,20 @@ pub(crate) struct PlacedStream {
     pub(crate) range: Range<u64>,
 }
 
+/// What is said of [`Blooms::Unreadable`].
+pub(crate) const UNREADABLE: &str = "not readable: of an early layout, or damaged";
+
+/// The bloom filters of a column in a stripe.
+#[derive(Debug)]
+pub(crate) enum Blooms {
+    None,
+    /// They make no sense. The first writers had a layout of their own, which readers pass over: no
+    /// reason to show nothing else of the file.
+    Unreadable,
+    /// One per row group.
+    Filters(Vec<Bits>),
+}
+
 /// The directory of a stripe.
 #[derive(Debug)]
 pub(crate) struct RawStripe {
@@ -77,9 +92,15 @@ impl RawStripe {
         self.index(file, column, &[StreamKind::RowIndex])
     }
 
-    /// The bloom filters of a column, if the stripe has some: the newer kind if it has both.
-    pub(crate) fn blooms(&self, file: &OrcFile, column: u32) -> Result<Option<BloomFilterIndex>> {
-        self.index(file, column, &[StreamKind::BloomFilterUtf8, StreamKind::BloomFilter])
+    /// The bloom filters of a column: the newer kind if the stripe has both.
+    pub(crate) fn blooms(&self, file: &OrcFile, column: u32) -> Result<Blooms> {
+        let kinds = [StreamKind::BloomFilterUtf8, StreamKind::BloomFilter];
+        match self.index::<BloomFilterIndex>(file, column, &kinds) {
+            Ok(None) => Ok(Blooms::None),
+            Ok(Some(index)) => Ok(Blooms::Filters(Bits::of_index(&index))),
+            Err(error) if error.kind() == ErrorKind::Corrupt => Ok(Blooms::Unreadable),
+            Err(error) => Err(error),
+        }
     }
 
     fn index<M: Message + Default>(

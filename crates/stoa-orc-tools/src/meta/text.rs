@@ -1,6 +1,6 @@
 //! Metadata as text, in the layout of `orc-tools meta`.
 
-use stoa_error::Result;
+use stoa_error::{ErrorKind, Result};
 use stoa_orc::proto::{CalendarKind, ColumnStatistics, RowIndex};
 use stoa_orc::{CompressionKind, TypeTree};
 
@@ -8,18 +8,24 @@ use super::Subject;
 use super::bloom::Bits;
 use super::facts::Facts;
 use super::names;
-use super::raw::RawStripe;
+use super::raw::{Blooms, RawStripe, UNREADABLE};
 use crate::output::Output;
 use crate::text::number::put_java_float;
 
+/// Writes what can be read; the first damage is the error then.
 pub(super) fn write(subject: &Subject, timezone: bool, out: &mut Output) -> Result<()> {
     write_head(subject, out)?;
     write_statistics(subject, out)?;
     out.line(format_args!("\nStripes:"))?;
+    let mut damage = None;
     for stripe in 0..subject.file.metadata.stripes.len() {
-        write_stripe(subject, stripe, timezone, out)?;
+        match write_stripe(subject, stripe, timezone, out) {
+            Err(error) if error.kind() == ErrorKind::Corrupt => damage = damage.or(Some(error)),
+            result => result?,
+        }
     }
-    write_end(subject, out)
+    write_end(subject, out)?;
+    damage.map_or(Ok(()), Err)
 }
 
 fn write_head(subject: &Subject, out: &mut Output) -> Result<()> {
@@ -129,8 +135,13 @@ fn write_indexes(
         None => out.line(format_args!("    Row group indices for column {column}: not found"))?,
         Some(index) => write_row_index(&index, column, out)?,
     }
-    let Some(blooms) = stripe.blooms(subject.file, column)? else { return Ok(()) };
-    let filters = Bits::of_index(&blooms);
+    let filters = match stripe.blooms(subject.file, column)? {
+        Blooms::None => return Ok(()),
+        Blooms::Unreadable => {
+            return out.line(format_args!("    Bloom filters for column {column}: {UNREADABLE}"));
+        }
+        Blooms::Filters(filters) => filters,
+    };
     out.line(format_args!("    Bloom filters for column {column}:"))?;
     for (entry, filter) in filters.iter().enumerate() {
         out.line(format_args!("      Entry {entry}: {}", bloom(filter)))?;
