@@ -19,6 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
     let file = Bytes::copy_from_slice(input.rest());
     let Ok(metadata) = read::tail(&file) else { return };
     let mut options = ReadOptions::default()
+        .with_limits(read::limits())
         .with_batch_rows(usize::from(batch_rows))
         .with_align_to_row_groups(choice & 1 == 1)
         .with_timestamps(

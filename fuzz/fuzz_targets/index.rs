@@ -85,8 +85,10 @@ fuzz_target!(|bytes: &[u8]| {
         2 => Predicate::In { column, values: vec![Literal::Int(1), Literal::Int(2)] },
         _ => Predicate::Compare { column, op: CompareOp::Gt, value: Literal::Int(100) },
     };
-    let mut options =
-        ReadOptions::default().with_batch_rows(500).with_align_to_row_groups(flags & 16 == 16);
+    let mut options = ReadOptions::default()
+        .with_limits(read::limits())
+        .with_batch_rows(500)
+        .with_align_to_row_groups(flags & 16 == 16);
     if flags & 32 == 32 {
         options = options.with_predicate(predicate);
     }

@@ -30,7 +30,8 @@ fuzz_target!(|bytes: &[u8]| {
     let choice = input.word();
     let batch = batch::batch(&mut input, rows);
     let kinds: Vec<_> = batch.schema().fields().iter().map(|f| f.data_type().clone()).collect();
-    if choice & 1 == 1 {
+    // Bloom filters need a row index.
+    if choice & 1 == 1 && options.row_index_stride > 0 {
         let can = |kind: &DataType| {
             !kind.is_nested()
                 && !matches!(

@@ -21,7 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
     let metadata = read::tail(&built.file).expect("the tail is not damaged");
     let strings =
         if built.batch_rows & 1 == 1 { StringOutput::Utf8 } else { StringOutput::Utf8View };
-    let options = ReadOptions::default().with_strings(strings);
+    let options = ReadOptions::default().with_limits(read::limits()).with_strings(strings);
     let whole = options.clone().with_batch_rows(built.rows);
     let (whole, result) = read::rows(&built.file, &metadata, whole, read::BATCHES_MAX);
     let few = options.clone().with_batch_rows(built.batch_rows);

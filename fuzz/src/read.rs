@@ -41,7 +41,7 @@ pub fn rows(
 ) -> (Vec<RecordBatch>, Result<bool>) {
     let mut batches = Vec::new();
     let read = || {
-        let mut decoder = Decoder::new(metadata.clone(), options.with_limits(limits()))?;
+        let mut decoder = Decoder::new(metadata.clone(), options)?;
         while batches.len() < most {
             match decoder.next()? {
                 Step::NeedsData(ranges) => push(file, &mut decoder, ranges),

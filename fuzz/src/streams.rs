@@ -117,7 +117,7 @@ pub fn build(input: &mut Input) -> StreamsFile {
     let rows = input.word() & ROWS_MAX;
     let batch_rows = input.word() & ROWS_MAX;
     let mut builder = FileBuilder::new(tree.clone(), codec);
-    let block_bytes = [256 << 10, 8 << 20, 1024, 85][usize::from(flags >> 6)];
+    let block_bytes = [256 << 10, (8 << 20) - 1, 1024, 85][usize::from(flags >> 6)];
     builder.postscript.compression_block_size = Some(block_bytes);
     if flags & 1 == 1 {
         builder.postscript.version = vec![1, 9999];

@@ -6,8 +6,8 @@
 //! collecting values (`writer`).
 
 use bytes::Bytes;
-use prost::Message;
 
+use crate::message::Budget;
 use crate::proto;
 
 /// Murmur3 seed of ORC Java.
@@ -81,8 +81,8 @@ struct Filter {
 impl BloomIndex {
     /// Parses an inflated BLOOM_FILTER or BLOOM_FILTER_UTF8 stream. One that is damaged, or in
     /// the layout of the first Hive releases that had them, is empty: it keeps everything.
-    pub(crate) fn parse(bytes: Bytes) -> Self {
-        let message = proto::BloomFilterIndex::decode(bytes).unwrap_or_default();
+    pub(crate) fn parse(bytes: Bytes, budget: &mut Budget) -> Self {
+        let message: proto::BloomFilterIndex = budget.decode(bytes).unwrap_or_default();
         let filters = message.bloom_filter.into_iter().map(|filter| Filter {
             functions: filter.num_hash_functions.unwrap_or(0),
             words: match filter.utf8bitset {

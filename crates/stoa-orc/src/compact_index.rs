@@ -19,6 +19,7 @@ use stoa_error::Error;
 
 use crate::encode::varint::write_unsigned;
 use crate::error::Result;
+use crate::message::Budget;
 use crate::proto;
 use crate::stripe::{RowIndex, StripeMetadata};
 use crate::tail::StripeInfo;
@@ -33,6 +34,8 @@ const HEADER_BYTES: usize = 5;
 const COPY_BYTES_MAX: usize = 1 << 20;
 /// Bound on memory of writer and reader.
 const INFLATED_BYTES_MAX: usize = 16 << 20;
+/// Bound on what that becomes in memory: positions take eight bytes instead of one or two.
+const MEMORY_BYTES_MAX: usize = 16 * INFLATED_BYTES_MAX;
 /// The copy is small and read often.
 const ZSTD_LEVEL: i32 = 9;
 
@@ -107,7 +110,8 @@ pub(crate) fn stripe_metadata(
         return None;
     }
     let mut content = Bytes::from(zstd::bulk::decompress(frame, length).ok()?);
-    let stripes = stripes.iter().map(|info| take_stripe(info, columns, &mut content));
+    let mut budget = Budget::new(MEMORY_BYTES_MAX);
+    let stripes = stripes.iter().map(|info| take_stripe(info, columns, &mut content, &mut budget));
     let stripes = stripes.collect::<Option<Vec<_>>>()?;
     content.is_empty().then_some(stripes)
 }
@@ -116,6 +120,7 @@ fn take_stripe(
     info: &StripeInfo,
     columns: usize,
     content: &mut Bytes,
+    budget: &mut Budget,
 ) -> Option<Arc<StripeMetadata>> {
     let expected = [info.offset, info.index_bytes, info.data_bytes, info.footer_bytes, info.rows];
     for expected in expected {
@@ -123,11 +128,11 @@ fn take_stripe(
             return None;
         }
     }
-    let mut stripe = StripeMetadata::parse(info, columns, take_message(content)?).ok()?;
+    let mut stripe = StripeMetadata::parse(info, columns, take_message(content)?, budget).ok()?;
     for column in 0..columns {
         let message = take_message(content)?;
         if !message.is_empty() {
-            let index = RowIndex::parse(message).ok()?;
+            let index = RowIndex::parse(message, budget).ok()?;
             stripe.row_indexes.insert(u32::try_from(column).ok()?, Arc::new(index));
         }
     }

@@ -8,7 +8,11 @@
 //! file's compression block size. Not here: walking a stream's chunks (`decode::source`),
 //! compressing (`writer`).
 
+mod lzo;
+
 use std::io::Read;
+
+use bytes::Bytes;
 
 use crate::error::{Result, corrupt, unsupported};
 
@@ -184,14 +188,7 @@ impl Decompressor {
                     };
                 state.decompress_to_buffer(input, out).map_err(|e| fail(e.to_string()))
             }
-            CompressionKind::Lzo => {
-                let content = lzokay_native::decompress_all(input, Some(limit))
-                    .map_err(|e| fail(format!("{e:?}")))?;
-                let target = out.get_mut(..content.len());
-                let target = target.ok_or_else(|| fail(format!("exceeds {limit} bytes")))?;
-                target.copy_from_slice(&content);
-                Ok(content.len())
-            }
+            CompressionKind::Lzo => lzo::decompress(input, out).map_err(|e| fail(e.to_owned())),
             CompressionKind::Brotli => {
                 let mut reader = brotli_decompressor::Decompressor::new(input, 4096);
                 let mut length = 0;
@@ -220,28 +217,55 @@ pub(crate) fn decompress_section(
     input: &[u8],
     limit: usize,
 ) -> Result<Vec<u8>> {
-    let mut out = Vec::new();
+    let (mut out, mut scratch) = (Vec::new(), Vec::new());
     let mut rest = input;
     while !rest.is_empty() {
         let at = input.len() - rest.len();
         let (is_original, chunk, after) =
             split_chunk(rest).map_err(|e| e.at(format!("offset {at}")))?;
         rest = after;
-        let length = out.len();
+        check_chunk(chunk, block_bytes).map_err(|e| e.at(format!("offset {at}")))?;
         if is_original {
             out.extend_from_slice(chunk);
         } else {
-            out.resize(length + block_bytes, 0);
-            let n = decompressor
-                .decompress(chunk, &mut out[length..])
+            scratch.resize(block_bytes, 0);
+            let length = decompressor
+                .decompress(chunk, &mut scratch)
                 .map_err(|e| e.at(format!("offset {at}")))?;
-            out.truncate(length + n);
+            out.extend_from_slice(&scratch[..length]);
         }
         if out.len() > limit {
             return Err(crate::error::exhausted(format!("inflates beyond {limit} bytes")));
         }
     }
     Ok(out)
+}
+
+/// Takes a section of a file apart: a footer, statistics, an index. For those who look into files;
+/// the decoders do it themselves.
+///
+/// # Errors
+/// `Corrupt` where a chunk is damaged; `Exhausted` if there are more than `limit` bytes.
+pub fn inflate_section(
+    compression: CompressionKind,
+    block_bytes: usize,
+    section: &Bytes,
+    limit: usize,
+) -> Result<Bytes> {
+    if compression == CompressionKind::None {
+        return Ok(section.clone());
+    }
+    let mut decompressor = Decompressor::new(compression);
+    decompress_section(&mut decompressor, block_bytes, section, limit).map(Bytes::from)
+}
+
+/// No writer makes a chunk longer than its content: that is stored as it is.
+pub(crate) fn check_chunk(chunk: &[u8], block_bytes: usize) -> Result<()> {
+    let length = chunk.len();
+    if length > block_bytes {
+        return Err(corrupt(format!("chunk of {length} bytes, block size is {block_bytes} bytes")));
+    }
+    Ok(())
 }
 
 /// Splits the first chunk off: whether it is original, its bytes, what follows.

@@ -25,6 +25,3 @@ pub(crate) mod timestamp;
 pub(crate) mod timezone;
 pub(crate) mod union;
 pub(crate) mod validity;
-
-#[cfg(test)]
-mod tests;

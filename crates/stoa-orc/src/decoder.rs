@@ -25,7 +25,6 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
 
-use crate::compression::CompressionKind;
 use crate::decode::context::Context;
 use crate::decode::plan::Plan;
 use crate::decode::row_filter::RowFilter;
@@ -348,9 +347,4 @@ impl Evidence for OfStripe<'_> {
     fn bloom(&self, _: u32) -> Option<(&crate::bloom::BloomIndex, usize)> {
         None
     }
-}
-
-/// Whether streams are framed.
-fn is_framed(file: &FileMetadata) -> bool {
-    file.compression != CompressionKind::None
 }

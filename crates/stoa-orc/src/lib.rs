@@ -21,6 +21,7 @@ mod decoder;
 mod encode;
 mod error;
 mod limits;
+mod message;
 mod options;
 mod predicate;
 pub mod proto;
@@ -32,7 +33,8 @@ mod stripe;
 mod tail;
 mod writer;
 
-pub use compression::{Compression, CompressionKind};
+pub use compression::{Compression, CompressionKind, inflate_section};
+pub use decode::union::null_union_slot;
 pub use decoder::{DecodeMetrics, Decoder, Step};
 pub use limits::Limits;
 pub use options::{Projection, ReadOptions};

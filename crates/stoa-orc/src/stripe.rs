@@ -13,6 +13,7 @@ use prost::Message;
 
 use crate::bloom::BloomIndex;
 use crate::error::{Result, corrupt};
+use crate::message::Budget;
 use crate::proto::{self, EncodingKind, StreamKind};
 use crate::statistics::ColumnStatistics;
 use crate::tail::StripeInfo;
@@ -68,19 +69,14 @@ pub(crate) struct Footer {
 }
 
 impl StripeMetadata {
-    /// Parses an inflated stripe footer.
-    pub(crate) fn parse(info: &StripeInfo, columns: usize, bytes: Bytes) -> Result<Self> {
-        let footer = proto::StripeFooter::decode(bytes)
-            .map_err(|e| corrupt(format!("stripe footer: {e}")))?;
-        Self::from_footer(info, columns, footer)
-    }
-
-    /// Takes a stripe footer message.
-    pub(crate) fn from_footer(
+    /// Parses an inflated stripe footer, which may take as much memory as `budget` has.
+    pub(crate) fn parse(
         info: &StripeInfo,
         columns: usize,
-        footer: proto::StripeFooter,
+        bytes: Bytes,
+        budget: &mut Budget,
     ) -> Result<Self> {
+        let footer: StripeFooterView = budget.decode(bytes).map_err(|e| e.at("stripe footer"))?;
         let end = info.offset + info.index_bytes + info.data_bytes;
         let mut at = info.offset;
         let mut streams = Vec::with_capacity(footer.streams.len());
@@ -156,6 +152,17 @@ fn encoding((column, message): (usize, &proto::ColumnEncoding)) -> Result<Encodi
     })
 }
 
+/// [`proto::StripeFooter`] without what only the owner of a key can read.
+#[derive(Clone, PartialEq, Message)]
+struct StripeFooterView {
+    #[prost(message, repeated, tag = "1")]
+    streams: Vec<proto::Stream>,
+    #[prost(message, repeated, tag = "2")]
+    columns: Vec<proto::ColumnEncoding>,
+    #[prost(string, optional, tag = "3")]
+    writer_timezone: Option<String>,
+}
+
 /// The row index of a column: positions and statistics per row group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowIndex {
@@ -168,14 +175,14 @@ pub struct RowIndex {
 }
 
 impl RowIndex {
-    /// Parses an inflated ROW_INDEX stream.
-    pub(crate) fn parse(bytes: Bytes) -> Result<Self> {
-        let message =
-            RowIndexView::decode(bytes).map_err(|e| corrupt(format!("row index: {e}")))?;
+    /// Parses an inflated ROW_INDEX stream, which may take as much memory as `budget` has.
+    pub(crate) fn parse(bytes: Bytes, budget: &mut Budget) -> Result<Self> {
+        let message: RowIndexView = budget.decode(bytes).map_err(|e| e.at("row index"))?;
         let mut index = Self::default();
         for entry in message.entry {
-            let entry = RowIndexEntryView::decode(entry)
-                .map_err(|e| corrupt(format!("row index: entry {}: {e}", index.ends.len())))?;
+            let entry: RowIndexEntryView = budget
+                .decode_packed(entry, size_of::<u64>())
+                .map_err(|e| e.at(format!("row index: entry {}", index.ends.len())))?;
             index.push(&entry.positions, entry.statistics);
         }
         Ok(index)

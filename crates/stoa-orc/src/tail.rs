@@ -21,6 +21,7 @@ use crate::compression::{
 };
 use crate::error::{Result, corrupt, exhausted};
 use crate::limits::Limits;
+use crate::message::{Budget, field_count};
 use crate::proto::{self, CalendarKind};
 use crate::schema::{OrcType, TypeKind, TypeTree};
 use crate::statistics::ColumnStatistics;
@@ -137,6 +138,9 @@ impl FileMetadata {
     /// Statistics of all columns of a stripe, index = column id; `None` if the file has none.
     pub fn stripe_statistics(&self, stripe: usize) -> Option<Vec<ColumnStatistics>> {
         let bytes = self.stripe_statistics.get(stripe)?;
+        if field_count(bytes.clone()).ok()? > self.types.len() {
+            return None;
+        }
         let message = StripeStatisticsView::decode(bytes.clone()).ok()?;
         message.col_stats.into_iter().map(parse_statistics).collect()
     }
@@ -292,10 +296,14 @@ impl TailDecoder {
         };
         let footer = inflate(footer, "footer")?;
         let metadata = inflate(metadata, "metadata")?;
-        let footer = FooterView::decode(footer).map_err(|e| corrupt(format!("footer: {e}")))?;
+        let mut budget = Budget::new(self.limits.metadata_bytes);
+        let footer: FooterView = budget.decode(footer).map_err(|e| e.at("footer"))?;
         // Stripe statistics are only ever a help: without them every stripe is read.
-        let metadata = MetadataView::decode(metadata).unwrap_or_default();
-        self.build(&postscript, block_bytes, compression, footer, metadata).map(TailStep::Done)
+        let metadata = Budget::new(self.limits.metadata_bytes).decode(metadata);
+        let metadata: MetadataView = metadata.unwrap_or_default();
+        let file =
+            self.build(&postscript, block_bytes, compression, footer, metadata, &mut budget)?;
+        Ok(TailStep::Done(file))
     }
 
     fn needs(&self, bytes: u64) -> Result<TailStep> {
@@ -318,16 +326,19 @@ impl TailDecoder {
         compression: CompressionKind,
         footer: FooterView,
         metadata: MetadataView,
+        budget: &mut Budget,
     ) -> Result<FileMetadata> {
         check_count("types", footer.types.len(), self.limits.columns)?;
         check_count("stripes", footer.stripes.len(), self.limits.stripes)?;
         let types = footer
             .types
             .into_iter()
-            .map(proto::Type::decode)
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|e| corrupt(format!("footer: types: {e}")))?;
+            .map(|ty| budget.decode_packed::<proto::Type>(ty, size_of::<u32>()))
+            .collect::<Result<Vec<_>>>()
+            .map_err(|e| e.at("footer: types"))?;
         let types = TypeTree::from_proto(&types)?;
+        let encryption: proto::Encryption =
+            budget.decode(footer.encryption.unwrap_or_default()).map_err(|e| e.at("footer"))?;
         let stripes = self.stripes(footer.stripes)?;
         let rows = stripes.last().map_or(0, |s| s.first_row + s.rows);
         if footer.number_of_rows.is_some_and(|n| n != rows) {
@@ -358,12 +369,10 @@ impl TailDecoder {
                 .into_iter()
                 .map(|item| (item.name.unwrap_or_default(), item.value.unwrap_or_default()))
                 .collect(),
-            encrypted_columns: footer
-                .encryption
-                .map(|e| e.variants.iter().filter_map(|v| v.root).collect::<Vec<_>>())
-                .unwrap_or_default()
-                .into_iter()
-                .filter(|root| *root < columns)
+            encrypted_columns: encryption
+                .variants
+                .iter()
+                .filter_map(|variant| variant.root.filter(|root| *root < columns))
                 .collect(),
             statistics: footer.statistics,
             stripe_statistics: if enough { metadata.stripe_stats } else { Vec::new() },
@@ -421,7 +430,7 @@ fn check_count(what: &str, count: usize, limit: usize) -> Result<()> {
 
 fn block_bytes(postscript: &proto::PostScript, compression: CompressionKind) -> Result<usize> {
     let said = postscript.compression_block_size.unwrap_or(BLOCK_BYTES_DEFAULT as u64);
-    if compression != CompressionKind::None && !(1..=CHUNK_BYTES_MAX as u64 + 1).contains(&said) {
+    if compression != CompressionKind::None && !(1..=CHUNK_BYTES_MAX as u64).contains(&said) {
         return Err(corrupt(format!("compression block size of {said} bytes")));
     }
     Ok(usize::try_from(said).unwrap_or(BLOCK_BYTES_DEFAULT))
@@ -449,8 +458,8 @@ struct FooterView {
     row_index_stride: Option<u32>,
     #[prost(uint32, optional, tag = "9")]
     writer: Option<u32>,
-    #[prost(message, optional, tag = "10")]
-    encryption: Option<proto::Encryption>,
+    #[prost(bytes = "bytes", optional, tag = "10")]
+    encryption: Option<Bytes>,
     #[prost(int32, optional, tag = "11")]
     calendar: Option<i32>,
     #[prost(string, optional, tag = "12")]

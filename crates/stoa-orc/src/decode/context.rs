@@ -10,6 +10,8 @@ pub(crate) struct Context {
     pub(crate) block_bytes: usize,
     budget_bytes: usize,
     left_bytes: usize,
+    /// What is left for buffers of chunks, of all streams together.
+    buffer_bytes_left: usize,
     /// Buffers of finished sources, to be used again.
     spare: Vec<Vec<u8>>,
 }
@@ -24,6 +26,7 @@ impl Context {
             block_bytes,
             budget_bytes,
             left_bytes: budget_bytes,
+            buffer_bytes_left: budget_bytes,
             spare: Vec::new(),
         }
     }
@@ -54,10 +57,24 @@ impl Context {
         self.spare.pop().unwrap_or_default()
     }
 
+    /// Makes a source's buffer at least `length` bytes long.
+    pub(crate) fn grow_buffer(&mut self, buffer: &mut Vec<u8>, length: usize) -> Result<()> {
+        let more = length.saturating_sub(buffer.len());
+        self.buffer_bytes_left = self.buffer_bytes_left.checked_sub(more).ok_or_else(|| {
+            let budget = self.budget_bytes;
+            exhausted(format!("chunks of all streams take more than {budget} bytes of memory"))
+                .with_hint("read fewer columns at a time")
+        })?;
+        buffer.resize(buffer.len() + more, 0);
+        Ok(())
+    }
+
     /// Takes a buffer back.
     pub(crate) fn recycle(&mut self, buffer: Vec<u8>) {
         if self.spare.len() < SPARE_MAX && buffer.capacity() > 0 {
             self.spare.push(buffer);
+        } else {
+            self.buffer_bytes_left += buffer.len();
         }
     }
 }

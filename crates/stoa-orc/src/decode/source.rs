@@ -8,7 +8,7 @@
 use bytes::Bytes;
 
 use super::context::Context;
-use crate::compression::{CHUNK_HEADER_BYTES, CompressionKind, split_chunk};
+use crate::compression::{CHUNK_HEADER_BYTES, CompressionKind, check_chunk, split_chunk};
 use crate::error::{Result, corrupt};
 use crate::proto::StreamKind;
 
@@ -20,6 +20,8 @@ pub(crate) struct StreamStart {
     pub(crate) data: Bytes,
     /// Offset of the first byte in the stream.
     pub(crate) origin: u64,
+    /// Offset of the first byte in the file.
+    pub(crate) file_offset: u64,
     /// Content bytes to skip at first.
     pub(crate) skip_bytes: u64,
     /// Values (of boolean RLE: bytes) to skip behind that.
@@ -31,7 +33,7 @@ pub(crate) struct StreamStart {
 impl StreamStart {
     /// A stream from its first byte on.
     pub(crate) fn whole(kind: StreamKind, data: Bytes) -> Self {
-        Self { kind, data, origin: 0, skip_bytes: 0, skip_values: 0, skip_bits: 0 }
+        Self { kind, data, origin: 0, file_offset: 0, skip_bytes: 0, skip_values: 0, skip_bits: 0 }
     }
 }
 
@@ -41,6 +43,7 @@ pub(crate) struct Source {
     framed: bool,
     data: Bytes,
     origin: u64,
+    file_offset: u64,
     /// Next chunk header in `data`.
     next: usize,
     /// Whether the window is in `data` (else in `buffer`).
@@ -59,6 +62,7 @@ impl Source {
             framed,
             data: start.data.clone(),
             origin: start.origin,
+            file_offset: start.file_offset,
             next: if framed { 0 } else { start.data.len() },
             in_data: true,
             start: 0,
@@ -164,8 +168,13 @@ impl Source {
 
     #[cold]
     fn locate(&self, error: crate::error::Error) -> crate::error::Error {
-        let at = self.origin + if self.framed { self.next } else { self.start } as u64;
-        error.at(format!("{} stream, before offset {at}", kind_name(self.kind)))
+        let name = kind_name(self.kind);
+        if self.data.is_empty() {
+            return error.at(format!("{name} stream, which is empty or missing"));
+        }
+        let read = if self.framed { self.next } else { self.start } as u64;
+        let (at, in_file) = (self.origin + read, self.file_offset + read);
+        error.at(format!("{name} stream, before offset {at} (file offset {in_file})"))
     }
 
     /// Inflates chunks until `want` bytes are there or the stream ends.
@@ -183,6 +192,7 @@ impl Source {
             self.next = self.data.len();
             return Ok(());
         };
+        check_chunk(chunk, cx.block_bytes)?;
         let from = self.next + CHUNK_HEADER_BYTES;
         let until = from + chunk.len();
         if is_original && self.start == self.end {
@@ -194,9 +204,7 @@ impl Source {
         if self.buffer.is_empty() {
             self.buffer = cx.spare_buffer();
         }
-        if self.buffer.len() < left + room {
-            self.buffer.resize(left + room, 0);
-        }
+        cx.grow_buffer(&mut self.buffer, left + room)?;
         if self.in_data {
             self.buffer[..left].copy_from_slice(&self.data[self.start..self.end]);
         } else {

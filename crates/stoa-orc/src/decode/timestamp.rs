@@ -78,7 +78,7 @@ impl TimestampColumn {
             let nanos = decode_nanos(*encoded)?;
             let mut seconds = value.checked_add(self.epoch).ok_or_else(out_of_range)?;
             if seconds < 0 && nanos > 999_999 {
-                seconds -= 1;
+                seconds = seconds.checked_sub(1).ok_or_else(out_of_range)?;
             }
             let offset = match fixed {
                 Some(offset) => offset,
@@ -88,13 +88,10 @@ impl TimestampColumn {
             if self.dates == DateRule::Hybrid {
                 seconds = proleptic(seconds);
             }
-            let unit = match self.unit {
-                TimeUnit::Microsecond => {
-                    seconds.checked_mul(1_000_000).and_then(|v| v.checked_add(nanos / 1_000))
-                }
-                _ => seconds.checked_mul(NANOS_PER_SECOND).and_then(|v| v.checked_add(nanos)),
+            *value = match self.unit {
+                TimeUnit::Microsecond => in_unit(seconds, 1_000_000, nanos / 1_000)?,
+                _ => in_unit(seconds, NANOS_PER_SECOND, nanos)?,
             };
-            *value = unit.ok_or_else(out_of_range)?;
         }
         Ok(())
     }
@@ -139,6 +136,15 @@ impl Column for TimestampColumn {
         self.seconds.recycle(cx);
         self.nanos.recycle(cx);
     }
+}
+
+/// Seconds and a fraction of `per_second` parts in that unit.
+#[inline]
+fn in_unit(seconds: i64, per_second: i64, fraction: i64) -> Result<i64> {
+    let value = seconds.checked_mul(per_second).and_then(|value| value.checked_add(fraction));
+    // The first second of the range is cut: its start lies outside, its end does not.
+    let wide = || i128::from(seconds) * i128::from(per_second) + i128::from(fraction);
+    value.or_else(|| i64::try_from(wide()).ok()).ok_or_else(out_of_range)
 }
 
 #[inline]

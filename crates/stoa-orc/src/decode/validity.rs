@@ -44,7 +44,10 @@ impl Present {
     /// Skips rows, of which the parent has `count`, and returns how many have a value.
     pub(crate) fn skip(&mut self, cx: &mut Context, count: usize) -> Result<usize> {
         match &mut self.0 {
-            Some(rle) => Ok(rle.decode(cx, count)?.1),
+            Some(rle) => {
+                cx.take::<u8>(count / 8)?;
+                Ok(rle.decode(cx, count)?.1)
+            }
             None => Ok(count),
         }
     }

@@ -63,6 +63,7 @@ impl StripeData {
                         kind: stream.kind,
                         data: segments.get(&stream.range).unwrap_or_default(),
                         origin: stream.origin,
+                        file_offset: stream.range.start,
                         skip_bytes: stream.skip_bytes,
                         skip_values: stream.skip_values,
                         skip_bits: stream.skip_bits,

@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::DecodeMetrics;
 use super::data::{RunData, StripeData, runs_of};
-use super::{DecodeMetrics, is_framed};
 use crate::bloom::BloomIndex;
 use crate::compression::{CompressionKind, decompress_section};
 use crate::decode::context::Context;
 use crate::decode::plan::Plan;
-use crate::error::{Result, corrupt};
+use crate::error::{Error, Result, corrupt};
+use crate::message::Budget;
 use crate::options::ReadOptions;
 use crate::proto::StreamKind;
 use crate::prune::{Condition, Evidence, Level, Trust};
@@ -166,7 +167,7 @@ impl Task {
         }
         let range = info.footer_range();
         let Some(bytes) = segments.get(&range) else {
-            let mut needs = vec![range];
+            let mut needs = vec![range.clone()];
             let is_partial =
                 env.condition.is_some() || env.options.row_groups.contains_key(&self.index);
             let uses_index = is_partial && may_use_index(env, info);
@@ -175,8 +176,11 @@ impl Task {
             }
             return Ok(Some(needs));
         };
-        let bytes = inflate(env, cx, &bytes).map_err(|e| e.at("stripe footer"))?;
-        let metadata = StripeMetadata::parse(info, env.file.types.len(), bytes)?;
+        let place = |e: Error| e.at(format!("offset {}", range.start));
+        let bytes = inflate(env, cx, &bytes).map_err(|e| place(e.at("stripe footer")))?;
+        let mut budget = Budget::new(env.options.limits.metadata_bytes);
+        let metadata = StripeMetadata::parse(info, env.file.types.len(), bytes, &mut budget)
+            .map_err(place)?;
         self.metadata = Some(Arc::new(metadata));
         Ok(None)
     }
@@ -233,7 +237,7 @@ impl Task {
                 continue;
             };
             match segments.get(&stream.range) {
-                Some(bytes) => found.push((*column, *kind, bytes)),
+                Some(bytes) => found.push((*column, *kind, stream.range.start, bytes)),
                 None => needs.push(stream.range.clone()),
             }
         }
@@ -244,18 +248,19 @@ impl Task {
             return Ok(None);
         }
         let metadata = Arc::make_mut(metadata);
-        for (column, kind, bytes) in found {
-            let place = |e: crate::error::Error| {
+        let mut budget = Budget::new(env.options.limits.metadata_bytes);
+        for (column, kind, offset, bytes) in found {
+            let place = |e: Error| {
                 let path = env.file.types.path(column);
                 let name = crate::decode::source::kind_name(kind);
-                e.at(format!("column {column} ({path}): {name} stream"))
+                e.at(format!("column {column} ({path}): {name} stream at offset {offset}"))
             };
             let bytes = inflate(env, cx, &bytes).map_err(place)?;
             if kind == StreamKind::RowIndex {
-                let index = RowIndex::parse(bytes).map_err(place)?;
+                let index = RowIndex::parse(bytes, &mut budget).map_err(place)?;
                 metadata.row_indexes.insert(column, Arc::new(index));
             } else {
-                metadata.blooms.insert(column, Arc::new(BloomIndex::parse(bytes)));
+                metadata.blooms.insert(column, Arc::new(BloomIndex::parse(bytes, &mut budget)));
             }
         }
         Ok(None)
@@ -305,12 +310,14 @@ impl Task {
     }
 }
 
-/// Number of row groups of a stripe; 1 if the file has no row index.
+/// Number of row groups of a stripe; 1 if the file has no row index, or the stripe says that it
+/// has more rows than an index could be for.
 pub(super) fn group_count(file: &FileMetadata, info: &StripeInfo) -> usize {
-    match u64::from(file.row_index_stride) {
+    let groups = match u64::from(file.row_index_stride) {
         0 => 1,
-        stride => usize::try_from(info.rows.div_ceil(stride)).unwrap_or(usize::MAX),
-    }
+        stride => info.rows.div_ceil(stride),
+    };
+    if groups > GROUPS_MAX { 1 } else { groups as usize }
 }
 
 /// Whether the stripe has row groups that can be left out. A stripe of one row group may still
@@ -318,16 +325,15 @@ pub(super) fn group_count(file: &FileMetadata, info: &StripeInfo) -> usize {
 fn may_use_index(env: &Env, info: &StripeInfo) -> bool {
     env.file.row_index_stride > 0
         && info.index_bytes > 0
-        // Each group has an entry of a byte at least.
-        && info.rows.div_ceil(u64::from(env.file.row_index_stride)) <= MAX_GROUPS
+        && info.rows.div_ceil(u64::from(env.file.row_index_stride)) <= GROUPS_MAX
 }
 
 /// More row groups than this in a stripe are not worth an index.
-const MAX_GROUPS: u64 = 1 << 24;
+const GROUPS_MAX: u64 = 1 << 24;
 
 /// The content of a section of the file.
 fn inflate(env: &Env, cx: &mut Context, bytes: &Bytes) -> Result<Bytes> {
-    if !is_framed(env.file) || env.file.compression == CompressionKind::None {
+    if env.file.compression == CompressionKind::None {
         return Ok(bytes.clone());
     }
     let limit = env.options.limits.metadata_bytes;

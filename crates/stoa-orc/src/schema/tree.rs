@@ -138,9 +138,9 @@ impl TypeTree {
         let mut at = 0u32;
         while at != column {
             let Some(ty) = self.get(at) else { break };
-            let next =
-                ty.children.iter().position(|c| (*c..self.subtree_end(*c)).contains(&column));
-            let Some(index) = next else { break };
+            // Children ascend: the last one that does not start behind the column.
+            let behind = ty.children.partition_point(|child| *child <= column);
+            let Some(index) = behind.checked_sub(1) else { break };
             parts.push(match ty.kind {
                 TypeKind::Struct => ty.field_names.get(index).cloned().unwrap_or_default(),
                 TypeKind::List => "item".to_owned(),

@@ -141,7 +141,10 @@ impl FileBuilder {
         let content = message.encode_to_vec();
         match self.postscript.compression() {
             0 => content,
-            _ => content.chunks(1 << 20).flat_map(original_chunk).collect(),
+            _ => {
+                let block = self.postscript.compression_block_size() as usize;
+                content.chunks(block).flat_map(original_chunk).collect()
+            }
         }
     }
 }
