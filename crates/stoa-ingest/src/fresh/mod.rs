@@ -1,0 +1,272 @@
+//! The fresh rows of one table, in log order.
+//!
+//! In: batches, each with the log position it gets. Out: what a reader of a given version of the
+//! table must add, and what the next flush shall write.
+//!
+//! ```text
+//!          floor        sealed             durable
+//!      gone  │  in a flush │   mergeable      │  not visible yet
+//! ───────────┴─────────────┴──────────────────┴──────────────────► position
+//!              [ chunk ][c]  [ chunk ][c][c][c] [c][c][c]
+//! ```
+//! Bounds are those of `stoa-table`: the first position that is *not* flushed, sealed, durable.
+//!
+//! **Invariants:**
+//! 1. Positions are given out under this store's lock and pushed before it is released. So whoever
+//!    holds the lock and reads that the log is durable before W sees every chunk before W.
+//! 2. Chunks before the *floor* are gone; they were in a committed snapshot before they went.
+//! 3. A chunk never spans a position that a flush may have recorded: chunks merge only behind
+//!    *sealed*, and only where all are durable, so a chunk is visible as a whole or not at all.
+
+mod chunk;
+mod merge;
+mod rows;
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Poll, ready};
+use std::time::Instant;
+
+use arrow_array::RecordBatch;
+use parking_lot::Mutex;
+use stoa_env::clock;
+use stoa_error::Result;
+
+pub(crate) use chunk::{Chunk, detach, memory_bytes};
+pub use rows::FreshRows;
+
+/// Rows that get a position.
+pub(crate) struct NewRows {
+    pub(crate) batch: RecordBatch,
+    pub(crate) schema_id: i32,
+    /// Room that was taken for them.
+    pub(crate) bytes: usize,
+    /// Visible before they are durable.
+    pub(crate) relaxed: bool,
+}
+
+/// What an append changed.
+pub(crate) struct Pushed<T> {
+    pub(crate) position: u64,
+    /// What the log gave beside the position.
+    pub(crate) ticket: T,
+    /// Rows and bytes that are there now.
+    pub(crate) totals: Totals,
+    /// Room that merging chunks set free.
+    pub(crate) freed_bytes: usize,
+}
+
+/// Rows and bytes of a table that are not in a data file yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Totals {
+    pub(crate) rows: u64,
+    pub(crate) bytes: usize,
+    /// When the oldest of them came in.
+    pub(crate) oldest: Option<Instant>,
+    /// The first position at which there is something to flush, once the log is durable there.
+    pub(crate) first_end: Option<u64>,
+}
+
+/// Rows for one flush, after which the table is at position `to`.
+pub(crate) struct FlushSet {
+    pub(crate) chunks: Vec<Arc<Chunk>>,
+    pub(crate) to: u64,
+}
+
+/// The fresh rows of one table.
+#[derive(Default)]
+pub(crate) struct Fresh {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// By position.
+    chunks: VecDeque<Arc<Chunk>>,
+    floor: u64,
+    sealed: u64,
+    rows: u64,
+    bytes: usize,
+    /// Chunks added since small ones were last merged.
+    unmerged: usize,
+    closed: bool,
+}
+
+impl Fresh {
+    /// Adds rows at the position that `append` gives them, and merges small chunks now and then.
+    /// `None` where the store is closed. `durable` tells how far the log is durable.
+    ///
+    /// `append` is polled under this store's lock, which is free while it waits: so the position is
+    /// given out and used under one lock (invariant 1). Dropped on the way, nothing is added.
+    ///
+    /// # Errors
+    /// Those of `append`; nothing is added then.
+    pub(crate) async fn push<T>(
+        &self,
+        rows: NewRows,
+        append: impl Future<Output = Result<(u64, T)>>,
+        durable: impl Fn() -> u64,
+    ) -> Result<Option<Pushed<T>>> {
+        let mut append = pin!(append);
+        let mut rows = Some(rows);
+        poll_fn(|context| {
+            let mut state = self.state.lock();
+            if state.closed {
+                return Poll::Ready(Ok(None));
+            }
+            let (position, ticket) = ready!(append.as_mut().poll(context))?;
+            let freed_bytes = rows.take().map_or(0, |rows| state.add(rows, position, &durable));
+            let totals = state.totals();
+            Poll::Ready(Ok(Some(Pushed { position, ticket, totals, freed_bytes })))
+        })
+        .await
+    }
+
+    /// Adds rows that are in the log at `position`, and durable.
+    pub(crate) fn restore(&self, rows: NewRows, position: u64) {
+        self.state.lock().add(rows, position, || u64::MAX);
+    }
+
+    /// What a reader adds who has seen everything before `seen`; `None` where later rows are gone
+    /// already, so that the reader must look at a newer version of the table.
+    pub(crate) fn since(&self, seen: u64, durable: impl Fn() -> u64) -> Option<Vec<Arc<Chunk>>> {
+        let state = self.state.lock();
+        if seen < state.floor {
+            return None;
+        }
+        if state.chunks.is_empty() {
+            return Some(Vec::new());
+        }
+        // Read under the lock: chunks merge as far as the log was durable then.
+        let durable = durable();
+        let visible = |chunk: &&Arc<Chunk>| chunk.end() <= durable || chunk.relaxed();
+        let start = state.chunks.partition_point(|chunk| chunk.end() <= seen);
+        Some(state.chunks.range(start..).filter(visible).cloned().collect())
+    }
+
+    /// Durable rows from position `from` on, oldest first, up to about `bytes_max` (at least one
+    /// chunk). `None` where there are none.
+    pub(crate) fn seal(
+        &self,
+        from: u64,
+        bytes_max: usize,
+        durable: impl Fn() -> u64,
+    ) -> Option<FlushSet> {
+        let mut state = self.state.lock();
+        let durable = durable();
+        let mut chunks: Vec<Arc<Chunk>> = Vec::new();
+        let mut bytes = 0_usize;
+        for chunk in state.chunks.iter().filter(|chunk| chunk.first() >= from) {
+            bytes = bytes.saturating_add(chunk.bytes());
+            if chunk.end() > durable || (!chunks.is_empty() && bytes > bytes_max) {
+                break;
+            }
+            chunks.push(chunk.clone());
+        }
+        let to = chunks.last()?.end();
+        state.sealed = state.sealed.max(to);
+        Some(FlushSet { chunks, to })
+    }
+
+    /// Drops the rows before `position`, which are in a committed snapshot. Returns the room they
+    /// had.
+    pub(crate) fn committed(&self, position: u64) -> usize {
+        let mut state = self.state.lock();
+        state.floor = state.floor.max(position);
+        state.sealed = state.sealed.max(position);
+        let mut freed = 0;
+        while state.chunks.front().is_some_and(|chunk| chunk.end() <= position) {
+            freed += state.remove_first();
+        }
+        freed
+    }
+
+    /// Drops everything and takes nothing any more. Returns the room that the rows had, and how
+    /// many there were.
+    pub(crate) fn close(&self) -> (usize, u64) {
+        let mut state = self.state.lock();
+        state.closed = true;
+        let rows = state.rows;
+        let mut freed = 0;
+        while !state.chunks.is_empty() {
+            freed += state.remove_first();
+        }
+        (freed, rows)
+    }
+
+    /// The position before which rows are gone.
+    pub(crate) fn floor(&self) -> u64 {
+        self.state.lock().floor
+    }
+
+    /// The position of the oldest row that is here.
+    pub(crate) fn first_position(&self) -> Option<u64> {
+        self.state.lock().chunks.front().map(|chunk| chunk.first())
+    }
+
+    /// The position after the newest row that is here.
+    pub(crate) fn end_position(&self) -> Option<u64> {
+        self.state.lock().chunks.back().map(|chunk| chunk.end())
+    }
+
+    /// How much is here.
+    pub(crate) fn totals(&self) -> Totals {
+        self.state.lock().totals()
+    }
+}
+
+impl State {
+    /// Returns the room that merging small chunks has freed.
+    fn add(&mut self, rows: NewRows, position: u64, durable: impl Fn() -> u64) -> usize {
+        let chunk = Chunk::new(rows, position, clock::monotonic());
+        self.rows += chunk.rows() as u64;
+        self.bytes += chunk.bytes();
+        self.unmerged += 1;
+        self.chunks.push_back(Arc::new(chunk));
+        match self.unmerged >= merge::FAN_IN {
+            true => self.merge(durable()),
+            false => 0,
+        }
+    }
+
+    fn remove_first(&mut self) -> usize {
+        let Some(chunk) = self.chunks.pop_front() else { return 0 };
+        self.rows -= chunk.rows() as u64;
+        self.bytes -= chunk.bytes();
+        chunk.bytes()
+    }
+
+    fn totals(&self) -> Totals {
+        let first = self.chunks.front();
+        Totals {
+            rows: self.rows,
+            bytes: self.bytes,
+            oldest: first.map(|chunk| chunk.since()),
+            first_end: first.map(|chunk| chunk.end()),
+        }
+    }
+
+    /// Merges small chunks that are durable and behind what flushes have sealed. Returns the room
+    /// that became free.
+    fn merge(&mut self, durable: u64) -> usize {
+        self.unmerged = 0;
+        let start = self.chunks.partition_point(|chunk| chunk.first() < self.sealed);
+        let end = self.chunks.partition_point(|chunk| chunk.end() <= durable);
+        if start >= end {
+            return 0;
+        }
+        let before = self.bytes;
+        let tail = self.chunks.split_off(end);
+        let mut merging: Vec<Arc<Chunk>> = self.chunks.split_off(start).into();
+        merge::merge(&mut merging);
+        self.chunks.extend(merging);
+        self.chunks.extend(tail);
+        self.bytes = self.chunks.iter().map(|chunk| chunk.bytes()).sum();
+        before.saturating_sub(self.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+//! The fresh rows that a reader of one version of a table adds to its data files.
+
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_schema::SchemaRef;
+use stoa_error::{Error, Result};
+
+use super::Chunk;
+use crate::project::project;
+
+/// Rows that are not in a data file of the table's version they were asked for, in log order.
+/// Cheap to clone. They stay as they are, and in memory, for as long as this value lives.
+#[derive(Clone, Debug)]
+pub struct FreshRows {
+    schema: SchemaRef,
+    schema_id: i32,
+    chunks: Arc<[Arc<Chunk>]>,
+}
+
+impl FreshRows {
+    pub(crate) fn new(schema: SchemaRef, schema_id: i32, chunks: Vec<Arc<Chunk>>) -> Self {
+        Self { schema, schema_id, chunks: chunks.into() }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    /// How many there are.
+    pub fn rows(&self) -> u64 {
+        self.chunks.iter().map(|chunk| chunk.rows() as u64).sum()
+    }
+
+    /// Bytes of memory that they hold.
+    pub fn bytes(&self) -> usize {
+        self.chunks.iter().map(|chunk| chunk.bytes()).sum()
+    }
+
+    /// The number of batches.
+    pub fn batch_count(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// The columns of the batches: those of the version of the table that was asked for.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Batch `index` of [`Self::batch_count`]; `None` beyond. Rows written under an older schema
+    /// are projected to this one: their new columns are NULL.
+    ///
+    /// # Errors
+    /// `Internal` where rows of an older schema do not fit.
+    pub fn batch(&self, index: usize) -> Option<Result<RecordBatch>> {
+        self.chunks.get(index).map(|chunk| self.adapted(chunk))
+    }
+
+    /// All batches.
+    pub fn batches(&self) -> impl Iterator<Item = Result<RecordBatch>> + '_ {
+        self.chunks.iter().map(|chunk| self.adapted(chunk))
+    }
+
+    fn adapted(&self, chunk: &Chunk) -> Result<RecordBatch> {
+        let batch = chunk.batch();
+        if Arc::ptr_eq(batch.schema_ref(), &self.schema) {
+            return Ok(batch.clone());
+        }
+        if chunk.schema_id() != self.schema_id {
+            return project(batch, &self.schema);
+        }
+        // The same columns: only the object that describes them is another one.
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let columns = batch.columns().to_vec();
+        RecordBatch::try_new_with_options(self.schema.clone(), columns, &options).map_err(
+            |source| {
+                Error::internal(format!("schema {} is not what it was", self.schema_id))
+                    .with_source(source)
+            },
+        )
+    }
+}

@@ -1,0 +1,174 @@
+//! What readers and flushes are given, whatever happens in between.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use arrow_array::{ArrayRef, Int64Array};
+use futures::FutureExt;
+use proptest::prelude::*;
+
+use super::*;
+
+fn batch(values: std::ops::Range<u64>) -> RecordBatch {
+    let column: ArrayRef = Arc::new(Int64Array::from_iter_values(values.map(|v| v as i64)));
+    RecordBatch::try_from_iter([("v", column)]).unwrap()
+}
+
+fn rows(values: std::ops::Range<u64>, relaxed: bool) -> NewRows {
+    let batch = batch(values);
+    NewRows { bytes: memory_bytes(&batch), batch, schema_id: 0, relaxed }
+}
+
+fn values(chunks: &[Arc<Chunk>]) -> Vec<u64> {
+    let column = |chunk: &Arc<Chunk>| chunk.batch().column(0).as_primitive::<Int64Type>().clone();
+    chunks.iter().flat_map(|chunk| column(chunk).values().to_vec()).map(|v| v as u64).collect()
+}
+
+/// Adds rows to a log that is never full.
+fn push(fresh: &Fresh, rows: NewRows, position: u64, durable: u64) -> bool {
+    let append = std::future::ready(Ok((position, ())));
+    fresh.push(rows, append, || durable).now_or_never().unwrap().unwrap().is_some()
+}
+
+/// Pushes the value of each position, one row at a time.
+fn filled(positions: std::ops::Range<u64>, durable: u64) -> Fresh {
+    let fresh = Fresh::default();
+    for position in positions {
+        assert!(push(&fresh, rows(position..position + 1, false), position, durable));
+    }
+    fresh
+}
+
+#[test]
+fn small_chunks_merge_and_keep_their_order() {
+    let fresh = filled(0..10_000, u64::MAX);
+    let chunks = fresh.since(0, || u64::MAX).unwrap();
+    assert_eq!(values(&chunks), (0..10_000).collect::<Vec<_>>());
+    assert!(chunks.len() < 4 * merge::FAN_IN, "{}", chunks.len());
+    assert_eq!(fresh.totals().bytes, chunks.iter().map(|chunk| chunk.bytes()).sum::<usize>());
+    assert!(fresh.totals().bytes < 1 << 20, "{}", fresh.totals().bytes);
+}
+
+#[test]
+fn rows_are_visible_when_they_are_durable_or_relaxed() {
+    let fresh = filled(0..5, 0);
+    assert!(push(&fresh, rows(5..6, true), 5, 0));
+    assert_eq!(values(&fresh.since(0, || 0).unwrap()), [5]);
+    assert_eq!(values(&fresh.since(0, || 3).unwrap()), [0, 1, 2, 5]);
+    assert_eq!(values(&fresh.since(2, || 3).unwrap()), [2, 5]);
+    let set = fresh.seal(0, usize::MAX, || 3).unwrap();
+    assert_eq!((values(&set.chunks), set.to), (vec![0, 1, 2], 3));
+}
+
+#[test]
+fn readers_of_an_older_version_are_sent_back() {
+    let fresh = filled(0..10, u64::MAX);
+    let freed = fresh.committed(4);
+    assert!(freed > 0);
+    assert!(fresh.since(3, || u64::MAX).is_none());
+    assert_eq!(values(&fresh.since(4, || u64::MAX).unwrap()), (4..10).collect::<Vec<_>>());
+    assert_eq!((fresh.floor(), fresh.first_position()), (4, Some(4)));
+}
+
+#[test]
+fn a_flush_takes_what_it_may() {
+    let fresh = filled(0..10, u64::MAX);
+    let one = fresh.totals().bytes / 10;
+    assert_eq!(fresh.seal(0, 0, || u64::MAX).unwrap().to, 1);
+    assert_eq!(fresh.seal(0, 3 * one, || u64::MAX).unwrap().to, 3);
+    assert_eq!(fresh.seal(8, usize::MAX, || u64::MAX).unwrap().to, 10);
+    assert!(fresh.seal(10, usize::MAX, || u64::MAX).is_none());
+}
+
+#[tokio::test]
+async fn the_lock_is_free_while_the_log_has_no_room() {
+    let fresh = Fresh::default();
+    let (room, wait) = tokio::sync::oneshot::channel::<u64>();
+    let append = async { Ok((wait.await.unwrap(), ())) };
+    let mut pushing = Box::pin(fresh.push(rows(0..1, false), append, || 9));
+    assert!((&mut pushing).now_or_never().is_none());
+    assert_eq!(fresh.totals(), Totals::default());
+    room.send(7).unwrap();
+    assert_eq!(pushing.await.unwrap().unwrap().position, 7);
+    assert_eq!(fresh.first_position(), Some(7));
+}
+
+#[test]
+fn a_closed_store_takes_nothing() {
+    let fresh = filled(0..3, u64::MAX);
+    let bytes = fresh.totals().bytes;
+    assert_eq!(fresh.close(), (bytes, 3));
+    assert!(!push(&fresh, rows(3..4, false), 3, 0));
+    assert_eq!(fresh.totals(), Totals::default());
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Push { rows: u64, relaxed: bool, schema_id: i32 },
+    Sync,
+    Seal { bytes_max: usize },
+    Commit,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        20 => (1_u64..40, prop::bool::weighted(0.1), 0..2)
+            .prop_map(|(rows, relaxed, schema_id)| Step::Push { rows, relaxed, schema_id }),
+        5 => Just(Step::Sync),
+        1 => (0_usize..100_000).prop_map(|bytes_max| Step::Seal { bytes_max }),
+        1 => Just(Step::Commit),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Against a list of all rows ever pushed: a reader who knows any position that was ever
+    /// recorded sees exactly the rows from there on that are visible.
+    #[test]
+    fn every_reader_sees_each_visible_row_once(steps in prop::collection::vec(step(), 1..400)) {
+        let fresh = Fresh::default();
+        // Value, position, relaxed.
+        let mut model: Vec<(u64, u64, bool)> = Vec::new();
+        let (mut next, mut durable, mut recorded) = (0_u64, 0_u64, vec![0_u64]);
+        let mut sealed = None;
+        for step in steps {
+            match step {
+                Step::Push { rows: count, relaxed, schema_id } => {
+                    let first = model.len() as u64;
+                    let new = NewRows { schema_id, ..rows(first..first + count, relaxed) };
+                    prop_assert!(push(&fresh, new, next, durable));
+                    model.extend((first..first + count).map(|value| (value, next, relaxed)));
+                    next += 1;
+                }
+                Step::Sync => durable = next,
+                Step::Seal { bytes_max } => {
+                    let from = recorded.last().copied().unwrap();
+                    sealed = fresh.seal(from, bytes_max, || durable);
+                    if let Some(set) = &sealed {
+                        let expected = model.iter().filter(|row| (from..set.to).contains(&row.1));
+                        let expected: Vec<u64> = expected.map(|row| row.0).collect();
+                        prop_assert_eq!(values(&set.chunks), expected);
+                        prop_assert!(set.to <= durable);
+                    }
+                }
+                // The snapshot exists before the store hears of it.
+                Step::Commit => if let Some(set) = sealed.take() {
+                    recorded.push(set.to);
+                    fresh.committed(recorded[recorded.len() - 2]);
+                }
+            }
+            for seen in recorded.iter().rev().take(3).copied() {
+                let Some(found) = fresh.since(seen, || durable) else {
+                    prop_assert!(seen < fresh.floor());
+                    continue;
+                };
+                let visible = |row: &&(u64, u64, bool)| row.1 >= seen && (row.1 < durable || row.2);
+                let expected: Vec<u64> = model.iter().filter(visible).map(|row| row.0).collect();
+                prop_assert_eq!(values(&found), expected);
+            }
+            let totals = fresh.totals();
+            let left = model.iter().filter(|row| row.1 >= fresh.floor()).count();
+            prop_assert_eq!(totals.rows, left as u64);
+        }
+    }
+}
