@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use stoa_error::{Error, Result};
 use tokio::sync::watch;
 
+use crate::poison::Poison;
 use crate::queue::Queue;
 use crate::recover::SegmentInfo;
 use crate::status::LogStatus;
@@ -69,12 +70,34 @@ impl Core {
         let mut removed = 0;
         while let Some(number) = self.first_removable(up_to.sequence) {
             // Outside the lock: the writer must not wait for a removal. Removing twice is fine.
-            self.storage.remove(number)?;
+            self.storage.remove(number).map_err(|error| self.removal_failed(error))?;
             let mut segments = self.segments.lock();
             let place = segments.iter().position(|segment| segment.number == number);
             removed += usize::from(place.and_then(|place| segments.remove(place)).is_some());
         }
         Ok(removed)
+    }
+
+    /// Stops the log: from here on it takes no appends, and those queued are refused.
+    pub(crate) fn poison(&self, cause: &Error) -> Arc<Poison> {
+        let poison = Arc::new(Poison::new(&self.place, cause));
+        tracing::error!(
+            log = %self.log,
+            place = %self.place,
+            error = poison.cause(),
+            "commit log stopped: no more writes until it is opened again"
+        );
+        self.queue.fail(&poison);
+        poison
+    }
+
+    /// A disk that cannot change a directory is not to be relied on; an object that was not
+    /// deleted does no harm.
+    fn removal_failed(&self, error: Error) -> Error {
+        match self.storage.kind() {
+            StorageKind::Appendable => self.poison(&error).refusal(),
+            StorageKind::PutIfAbsent => error,
+        }
     }
 
     fn first_removable(&self, up_to: u64) -> Option<u64> {

@@ -20,6 +20,9 @@ pub(crate) const HEADER_BYTES: usize = 24;
 /// The most bytes a payload may ever have: 64 MiB. Readers take a larger length for damage.
 pub const PAYLOAD_BYTES_MAX: usize = 64 << 20;
 
+/// What stands where the next frame will: the log ends here so far.
+pub(crate) const BLANK: [u8; HEADER_BYTES] = [0; HEADER_BYTES];
+
 const MARK: u32 = u32::MAX;
 const SEALED: std::ops::Range<usize> = 0..20;
 

@@ -353,10 +353,12 @@ impl Queue {
         self.wake_writer(&mut state);
     }
 
-    /// Takes no more appends and fails what is queued.
+    /// Takes no more appends and fails what is queued. The first cause is the one that is told.
     pub(crate) fn fail(&self, poison: &Arc<Poison>) {
         let mut state = self.state.lock();
-        state.end = Some(End::Failed(poison.clone()));
+        if !matches!(state.end, Some(End::Failed(_))) {
+            state.end = Some(End::Failed(poison.clone()));
+        }
         self.room.close();
         let groups = std::mem::take(&mut state.groups);
         state.queued_bytes = 0;

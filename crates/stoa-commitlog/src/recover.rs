@@ -128,8 +128,7 @@ impl Found {
                     self.durable_before = frame.durable_before;
                     self.unproven = self.end_of_frames;
                 }
-                let whole = frame::HEADER_BYTES + frame.payload.len();
-                self.end = frame.offset + whole as u64;
+                self.end = frame.end();
                 self.end_of_frames = self.end;
                 self.clean = false;
                 self.grow();

@@ -1,8 +1,8 @@
 //! Reads the frames of one segment.
 //!
 //! In: a segment's bytes from behind its header, the sequence that is due. Out: frames in order,
-//! then the end or the first bytes that are no frame. The end is where bytes end *and* a frame
-//! ended; nothing is concluded from a file's length.
+//! then the end or the first bytes that are no frame. That a segment ends here is what its bytes
+//! say; whether the log may end here is for `walk` to judge, and not by a file's length.
 //!
 //! [`evidence_after`] looks behind bad bytes for frames that prove them damaged.
 //!
@@ -29,13 +29,20 @@ pub(crate) struct Frame {
     pub(crate) payload: Bytes,
 }
 
+impl Frame {
+    /// Where the next item stands.
+    pub(crate) fn end(&self) -> u64 {
+        self.offset + (frame::HEADER_BYTES + self.payload.len()) as u64
+    }
+}
+
 /// What stands next in a segment.
 #[derive(Debug)]
 pub(crate) enum Item {
     Frame(Frame),
     /// Everything before it was durable when it was written.
     Mark,
-    /// The bytes end where a frame ends.
+    /// The bytes end where a frame ends, or a blank stands there.
     End,
     /// No frame stands here; says what is wrong.
     Bad(String),
@@ -67,8 +74,13 @@ impl SegmentScan {
     }
 
     /// The segment's bytes, for a closer look.
-    pub(crate) fn into_bytes(self) -> Box<dyn SegmentBytes> {
-        self.bytes
+    pub(crate) fn bytes(&self) -> &dyn SegmentBytes {
+        self.bytes.as_ref()
+    }
+
+    /// Bytes from the next item on.
+    pub(crate) fn bytes_left(&self) -> u64 {
+        self.bytes.len().saturating_sub(self.offset)
     }
 
     /// The next item. After [`Item::End`] and [`Item::Bad`] it is the same again.
@@ -80,6 +92,9 @@ impl SegmentScan {
                 left => Item::Bad(format!("{left} bytes where a frame header of 24 is due")),
             });
         };
+        if bytes == frame::BLANK {
+            return Ok(Item::End);
+        }
         let header = Header::from_bytes(&bytes);
         if header.magic != self.magic {
             return Ok(Item::Bad("no frame begins here".to_owned()));
@@ -146,50 +161,83 @@ pub(crate) struct Evidence {
     pub(crate) proof: Option<(u64, u64)>,
     /// Whole frames behind the bad bytes.
     pub(crate) frames: u64,
-    /// The highest sequence among them.
+    /// The highest sequence that a frame or mark among them names.
     pub(crate) highest: Option<u64>,
 }
 
 /// Looks behind the bad bytes at `offset`, where sequence `due` should stand, for whole frames of
-/// this segment. Reads the rest of the segment into memory.
+/// this segment.
 pub(crate) fn evidence_after(
     bytes: &dyn SegmentBytes,
     magic: Magic,
     offset: u64,
     due: u64,
 ) -> Result<Evidence> {
-    let left = usize::try_from(bytes.len().saturating_sub(offset)).unwrap_or(usize::MAX);
-    let mut rest = vec![0; left];
-    let count = bytes.read_at(offset, &mut rest)?;
-    rest.truncate(count);
     let mut evidence = Evidence::default();
-    let finder = memmem::Finder::new(&magic);
-    let mut at = 0;
-    while let Some(ahead) = rest.get(at..) {
-        let Some(found) = finder.find(ahead) else { break };
-        at += found;
-        let candidate = rest.get(at..).unwrap_or_default();
-        let Some(header) = frame_in(candidate, due) else {
-            at += 1;
-            continue;
-        };
-        let place = offset + at as u64;
-        if !header.is_mark() {
-            evidence.frames += 1;
+    for found in frames_behind(bytes, magic, offset, due)? {
+        evidence.frames += u64::from(found.payload.is_some());
+        evidence.highest = evidence.highest.max(Some(found.sequence));
+        if found.durable_before >= due {
+            evidence.proof = evidence.proof.or(Some((found.offset, found.sequence)));
         }
-        evidence.highest = evidence.highest.max(Some(header.sequence));
-        if header.durable_before() >= due {
-            evidence.proof = evidence.proof.or(Some((place, header.sequence)));
-        }
-        at += frame::HEADER_BYTES + header.payload_bytes().unwrap_or(0);
     }
     Ok(evidence)
 }
 
-/// The header of a whole frame at the beginning of `bytes` that can follow sequence `due`.
-fn frame_in(bytes: &[u8], due: u64) -> Option<Header> {
+/// A frame, or a mark, found behind bad bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub(crate) offset: u64,
+    pub(crate) sequence: u64,
+    pub(crate) crc: u32,
+    /// Nothing for a mark.
+    pub(crate) payload: Option<Bytes>,
+    durable_before: u64,
+}
+
+/// The whole frames and marks of sequence `due` or later in the bytes from `offset` on, in the
+/// order of offsets. Reads the rest of the segment into memory.
+pub(crate) fn frames_behind(
+    bytes: &dyn SegmentBytes,
+    magic: Magic,
+    offset: u64,
+    due: u64,
+) -> Result<impl Iterator<Item = Found>> {
+    let left = usize::try_from(bytes.len().saturating_sub(offset)).unwrap_or(usize::MAX);
+    let mut rest = vec![0; left];
+    let count = bytes.read_at(offset, &mut rest)?;
+    rest.truncate(count);
+    let rest = Bytes::from(rest);
+    let finder = memmem::Finder::new(&magic).into_owned();
+    let mut at = 0;
+    Ok(std::iter::from_fn(move || {
+        while let Some(begin) = finder.find(rest.get(at..)?).map(|found| at + found) {
+            let Some(mut found) = whole_frame(rest.slice(begin..), due) else {
+                at = begin + 1;
+                continue;
+            };
+            at = begin + frame::HEADER_BYTES + found.payload.as_ref().map_or(0, Bytes::len);
+            found.offset = offset + begin as u64;
+            return Some(found);
+        }
+        None
+    }))
+}
+
+/// The frame at the beginning of `bytes`, if it is whole and can come behind sequence `due`.
+fn whole_frame(bytes: Bytes, due: u64) -> Option<Found> {
     let (head, rest) = bytes.split_first_chunk::<{ frame::HEADER_BYTES }>()?;
     let header = Header::from_bytes(head);
-    let payload = rest.get(..header.payload_bytes()?)?;
-    (header.sequence >= due && header.fits(head, payload)).then_some(header)
+    let payload_bytes = header.payload_bytes()?;
+    if header.sequence < due || !header.fits(head, rest.get(..payload_bytes)?) {
+        return None;
+    }
+    let payload = frame::HEADER_BYTES..frame::HEADER_BYTES + payload_bytes;
+    Some(Found {
+        offset: 0,
+        sequence: header.sequence,
+        crc: header.crc,
+        payload: (!header.is_mark()).then(|| bytes.slice(payload)),
+        durable_before: header.durable_before(),
+    })
 }

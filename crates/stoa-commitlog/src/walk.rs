@@ -106,11 +106,11 @@ impl Walk {
                 Event::Frame(frame)
             }
             Item::Mark => Event::Mark(scan.offset()),
-            Item::End => {
-                self.before = Some((header, scan.offset()));
-                return Ok(Some(Event::SegmentEnd));
+            Item::End => return self.end_segment(header, scan).map(Some),
+            Item::Bad(what) => {
+                let evidence = evidence(&header, &scan)?;
+                return Ok(Some(self.bad_frame(&header, &scan, what, evidence)));
             }
-            Item::Bad(what) => return self.bad_frame(header, scan, what).map(Some),
         };
         self.current = Some((header, scan));
         Ok(Some(event))
@@ -198,30 +198,46 @@ impl Walk {
         })))
     }
 
+    /// Ends a segment, unless it is the newest and frames stand behind its end. Whether an older
+    /// one ends where it should, the next one's header tells.
+    fn end_segment(&mut self, header: SegmentHeader, scan: SegmentScan) -> Result<Event> {
+        if self.numbers.is_empty() && scan.bytes_left() > 0 {
+            let evidence = evidence(&header, &scan)?;
+            if evidence.highest.is_some() {
+                let what = "the log ends here, but frames follow".to_owned();
+                return Ok(self.bad_frame(&header, &scan, what, evidence));
+            }
+        }
+        self.before = Some((header, scan.offset()));
+        Ok(Event::SegmentEnd)
+    }
+
     fn bad_frame(
         &mut self,
-        header: SegmentHeader,
-        scan: SegmentScan,
+        header: &SegmentHeader,
+        scan: &SegmentScan,
         what: String,
-    ) -> Result<Event> {
+        evidence: Evidence,
+    ) -> Event {
         let newest = self.numbers.is_empty();
         self.numbers.clear();
-        let (offset, due) = (scan.offset(), scan.due());
-        let bytes = scan.into_bytes();
-        let evidence = evidence_after(bytes.as_ref(), header.frame_magic, offset, due)?;
         let may_tear = newest && self.storage.kind() == StorageKind::Appendable;
-        Ok(Event::Damage(Damage {
+        Event::Damage(Damage {
             segment: header.number,
             name: self.storage.segment_name(header.number),
-            offset,
-            bytes: bytes.len().saturating_sub(offset),
-            sequence: due,
+            offset: scan.offset(),
+            bytes: scan.bytes_left(),
+            sequence: scan.due(),
             what: explained(what, &evidence),
             torn: may_tear && evidence.proof.is_none(),
             frames_behind: evidence.frames,
             highest_behind: evidence.highest,
-        }))
+        })
     }
+}
+
+fn evidence(header: &SegmentHeader, scan: &SegmentScan) -> Result<Evidence> {
+    evidence_after(scan.bytes(), header.frame_magic, scan.offset(), scan.due())
 }
 
 /// Adds what proves that the bytes were once whole.

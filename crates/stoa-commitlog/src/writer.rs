@@ -106,21 +106,14 @@ impl Writer {
 
     fn poison_on_error(&mut self, result: Result<()>) -> bool {
         let Err(error) = result else { return true };
-        let poison = Arc::new(Poison::new(&self.core.place, &error));
-        tracing::error!(
-            log = %self.core.log,
-            place = %self.core.place,
-            error = poison.cause(),
-            "commit log stopped: no more writes until it is opened again"
-        );
+        let poison = self.core.poison(&error);
         self.stop(&poison);
         false
     }
 
-    /// Fails everybody who waits; from here on the log takes nothing.
+    /// Fails everybody who waits for a group that was taken.
     fn stop(&mut self, poison: &Arc<Poison>) {
         self.finished = true;
-        self.core.queue.fail(poison);
         for group in self.unsynced.drain(..) {
             group.tell(Progress::Unknown(poison.clone()));
         }
@@ -188,9 +181,13 @@ impl Writer {
     /// Hands the group that came last to the storage.
     fn append_newest(&mut self) -> Result<()> {
         let Some(group) = self.unsynced.last_mut() else { return Ok(()) };
+        let mut left = group.chunks.len();
         for chunk in &mut group.chunks {
+            left -= 1;
             frame::seal(chunk, self.durable);
-            self.segment.append(chunk)?;
+            let blank = if left == 0 { frame::BLANK.len() } else { 0 };
+            chunk.extend_from_slice(frame::BLANK.get(..blank).unwrap_or_default());
+            self.segment.append(chunk, blank)?;
         }
         Ok(())
     }
@@ -235,7 +232,7 @@ impl Writer {
     /// With nothing to do, notes in the segment what is durable, so that damage to it is not taken
     /// for a torn tail. Not synced: a mark that is lost claims nothing.
     fn idle(&mut self) -> bool {
-        if self.finished {
+        if self.finished || self.core.queue.poison().is_some() {
             return false;
         }
         let marked = self.mark();
@@ -247,7 +244,8 @@ impl Writer {
         if !appendable || self.marked == self.durable || self.durable != self.written {
             return Ok(());
         }
-        self.segment.append(&frame::mark(self.header.frame_magic, self.durable))?;
+        let mark = frame::mark(self.header.frame_magic, self.durable);
+        self.segment.append(&[mark, frame::BLANK].concat(), frame::BLANK.len())?;
         self.marked = self.durable;
         self.grown(frame::HEADER_BYTES as u64, 0);
         Ok(())
@@ -258,6 +256,9 @@ impl Writer {
         if std::mem::replace(&mut self.finished, true) {
             return;
         }
+        if let Some(poison) = self.core.queue.poison() {
+            return self.stop(&poison);
+        }
         let ended = self.sync().and_then(|()| self.mark()).and_then(|()| self.segment.sync());
         self.poison_on_error(ended);
     }
@@ -266,7 +267,9 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         if !self.finished {
-            self.stop(&Arc::new(Poison::abandoned(&self.core.place)));
+            let poison = Arc::new(Poison::abandoned(&self.core.place));
+            self.core.queue.fail(&poison);
+            self.stop(&poison);
         }
         self.core.stopped.send_replace(true);
     }

@@ -76,5 +76,5 @@ fn opening_is_short() {
     assert_eq!(disk.storage().kind(), StorageKind::Appendable);
     drop(open_stepped(disk.storage(), LogOptions::disk()).unwrap());
     use Operation::{Create, Rename, Sync, SyncNames, Write};
-    assert_eq!(disk.operations(), [Create, Write, Sync, Rename, SyncNames]);
+    assert_eq!(disk.operations(), [SyncNames, Create, Write, Sync, Rename, SyncNames]);
 }

@@ -1,8 +1,15 @@
 //! Segments as files of one directory, on a real or a simulated disk.
 //!
 //! ```text
-//! 000…7.log.tmp ──header, fsync──► rename to 000…7.log ──fsync directory──► frames may follow
+//! 000…7.log.tmp ─┐
+//! 000…3.spare ───┴─header, fsync──► rename to 000…7.log ──fsync directory──► frames may follow
+//!       ▲                                                    │ released
+//!       └──────────────────────── rename ◄───────────────────┘
 //! ```
+//! A few released segments are kept as spares, since writing over blocks that a file has is synced
+//! faster than growing it: that needs no change of the file system's own records. What an earlier
+//! use left in them lies behind the blank that ends the log, and its sequences are lower.
+//!
 //! Nothing refers to a `.tmp` file; the next opening removes it. `LOCK` belongs to the disk.
 
 use std::fmt::Debug;
@@ -11,13 +18,19 @@ use std::sync::Arc;
 
 use stoa_error::{Error, Result};
 
+use crate::frame;
+
 use super::error::disk_error;
 use super::{
     LogStorage, SegmentBytes, SegmentWriter, StorageKind, StorageLock, file_name, number_of,
 };
 
 const UNFINISHED: &str = ".tmp";
+const SPARE: &str = ".spare";
 const DAMAGED: &str = ".damaged";
+
+/// Most spares: with segments of 64 MiB a quarter of a GiB, about what one flush releases.
+const SPARES_MAX: usize = 4;
 const COPY_BYTES: usize = 1 << 20;
 
 /// What a disk does, as far as a log needs it. Durable is only what a sync covered.
@@ -79,8 +92,23 @@ impl DiskStorage {
         self.disk.sync_names().map_err(self.failed("sync the directory", ""))
     }
 
+    fn names(&self) -> Result<Vec<String>> {
+        self.disk.names().map_err(self.failed("list", ""))
+    }
+
+    /// A file for a new segment, and its name so far: a spare, or an empty one.
+    fn take_file(&self, number: u64) -> Result<(Box<dyn DiskFile>, String)> {
+        if let Some(spare) = self.names()?.into_iter().find(|name| name.ends_with(SPARE)) {
+            let file = self.disk.open(&spare).map_err(self.failed("open", &spare))?;
+            return Ok((file, spare));
+        }
+        let name = format!("{}{UNFINISHED}", file_name(number));
+        let file = self.disk.create(&name).map_err(self.failed("create", &name))?;
+        Ok((file, name))
+    }
+
     fn free_name(&self, number: u64) -> Result<String> {
-        let names = self.disk.names().map_err(self.failed("list", ""))?;
+        let names = self.names()?;
         let first = format!("{}{DAMAGED}", file_name(number));
         let others = (2..).map(|n: u64| format!("{first}{n}"));
         let mut candidates = std::iter::once(first.clone()).chain(others);
@@ -99,16 +127,18 @@ impl LogStorage for DiskStorage {
 
     fn lock(&self) -> Result<StorageLock> {
         let lock = self.disk.lock()?;
-        let names = self.disk.names().map_err(self.failed("list", ""))?;
+        let names = self.names()?;
         for name in names.iter().filter(|name| name.ends_with(UNFINISHED)) {
             self.disk.remove(name).map_err(self.failed("remove", name))?;
         }
+        // What names an earlier process has changed must not change back any more: a spare that
+        // became a segment again would be one too many.
+        self.sync_names()?;
         Ok(lock)
     }
 
     fn segments(&self) -> Result<Vec<u64>> {
-        let names = self.disk.names().map_err(self.failed("list", ""))?;
-        let mut numbers: Vec<u64> = names.iter().filter_map(|name| number_of(name)).collect();
+        let mut numbers: Vec<u64> = self.names()?.iter().filter_map(|name| number_of(name)).collect();
         numbers.sort_unstable();
         Ok(numbers)
     }
@@ -126,9 +156,9 @@ impl LogStorage for DiskStorage {
 
     fn create(&self, number: u64, header: &[u8]) -> Result<Box<dyn SegmentWriter>> {
         let name = file_name(number);
-        let unfinished = format!("{name}{UNFINISHED}");
-        let file = self.disk.create(&unfinished).map_err(self.failed("create", &unfinished))?;
-        file.write_at(0, header).map_err(self.failed("write", &unfinished))?;
+        let (file, unfinished) = self.take_file(number)?;
+        let blank = [header, &[0; frame::HEADER_BYTES]].concat();
+        file.write_at(0, &blank).map_err(self.failed("write", &unfinished))?;
         file.sync().map_err(self.failed("sync", &unfinished))?;
         self.disk.rename(&unfinished, &name).map_err(self.failed("rename", &unfinished))?;
         self.sync_names()?;
@@ -174,7 +204,13 @@ impl LogStorage for DiskStorage {
 
     fn remove(&self, number: u64) -> Result<()> {
         let name = file_name(number);
-        match self.disk.remove(&name) {
+        let spares = self.names()?.iter().filter(|name| name.ends_with(SPARE)).count();
+        let removed = if spares < SPARES_MAX {
+            self.disk.rename(&name, &format!("{number:020}{SPARE}"))
+        } else {
+            self.disk.remove(&name)
+        };
+        match removed {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(self.failed("remove", &name)(error));
             }
@@ -213,12 +249,12 @@ struct FileWriter {
 }
 
 impl SegmentWriter for FileWriter {
-    fn append(&mut self, frames: &[u8]) -> Result<()> {
+    fn append(&mut self, bytes: &[u8], blank: usize) -> Result<()> {
         self.synced = false;
         self.file
-            .write_at(self.end, frames)
+            .write_at(self.end, bytes)
             .map_err(|source| disk_error(&self.place, "write", &self.name, source))?;
-        self.end += frames.len() as u64;
+        self.end += bytes.len().saturating_sub(blank) as u64;
         Ok(())
     }
 

@@ -19,6 +19,7 @@ pub(crate) mod disk;
 pub(crate) mod error;
 pub(crate) mod local;
 pub(crate) mod object;
+pub(crate) mod url;
 
 /// How bytes reach the storage, and what a crash may leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +91,8 @@ pub trait LogStorage: fmt::Debug + Send + Sync {
     /// The storage's.
     fn set_aside(&self, number: u64, keep: u64) -> Result<String>;
 
-    /// Removes a segment, durably. One that does not exist counts as removed.
+    /// Removes a segment, durably. One that does not exist counts as removed. Its space may be
+    /// used again for a later one; whoever still reads it reads anything then.
     ///
     /// # Errors
     /// The storage's.
@@ -116,11 +118,12 @@ pub trait SegmentBytes: Send {
 
 /// A segment being written. After an error it is not used again.
 pub trait SegmentWriter: Send {
-    /// Appends whole frames, in one write.
+    /// Appends whole frames, in one write. The last `blank` of the bytes are zeroes that end the
+    /// log so far: the next append goes over them.
     ///
     /// # Errors
-    /// The storage's; what of `frames` has arrived is unknown then.
-    fn append(&mut self, frames: &[u8]) -> Result<()>;
+    /// The storage's; what of `bytes` has arrived is unknown then.
+    fn append(&mut self, bytes: &[u8], blank: usize) -> Result<()>;
 
     /// Makes everything appended so far durable.
     ///

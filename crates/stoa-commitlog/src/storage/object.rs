@@ -198,8 +198,10 @@ struct ObjectWriter {
 }
 
 impl SegmentWriter for ObjectWriter {
-    fn append(&mut self, frames: &[u8]) -> Result<()> {
-        self.pending.extend_from_slice(frames);
+    fn append(&mut self, bytes: &[u8], blank: usize) -> Result<()> {
+        // An object ends where its bytes end: it arrives whole.
+        let frames = bytes.len().saturating_sub(blank);
+        self.pending.extend_from_slice(bytes.get(..frames).unwrap_or_default());
         Ok(())
     }
 
