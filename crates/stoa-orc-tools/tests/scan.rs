@@ -14,10 +14,11 @@ fn scanned(file: &File) -> (ScanReport, String) {
     (report, without_directory(&String::from_utf8(out).unwrap(), &file.path()))
 }
 
-/// Three stripes of ten row groups of 100 rows, in chunks that end with the row groups.
+/// Three stripes of ten row groups of 100 rows, in chunks smaller than the texts of a row group.
 fn file() -> File {
     let options = WriterOptions::default()
         .with_compression(Compression::Zstd { level: 1 })
+        .with_compression_block_bytes(1024)
         .with_stripe_rows(1000)
         .with_row_index_stride(100);
     File::of(vec![("a", counting(3000)), ("b", texts(3000))], options)
@@ -46,15 +47,20 @@ fn damage_in_data_costs_row_groups_of_a_column() {
     // The header of a chunk: all of the stream behind it cannot be read without the index.
     let (report, text) = scanned(&file.damaged(chunk, 3));
     assert!(!report.is_sound());
-    assert_eq!((report.rows, report.bad_batches()), (2900, 1), "{text}");
+    // The chunk may begin with the end of the row group before.
+    let bad = report.bad_batches();
+    assert!((1..=2).contains(&bad) && report.rows == 3000 - 100 * bad, "{text}");
     let spot = &report.bad[0];
-    assert_eq!((spot.stripe, spot.rows.clone()), (1, 1500..1600));
+    let first = 1600 - 100 * bad;
+    assert_eq!((spot.stripe, spot.rows.clone()), (1, first..1600));
     assert_eq!(spot.columns.iter().map(|(column, _)| *column).collect::<Vec<_>>(), [2]);
     for part in [
-        "Unable to read batch at row 1500 in stripe 1 (rows 1000-2000), recovery at row 1600 in stripe 1",
+        &format!(
+            "Unable to read batch at row {first} in stripe 1 (rows 1000-2000), recovery at row 1600"
+        ),
         "\n  t.orc: stripe 1: column 2 (b): DATA stream, before offset ",
-        "\nColumn 2 (b) failed at row 1500\n",
-        "\nFile: t.orc, bad batches: 1, rows: 2900/3000\n",
+        &format!("\nColumn 2 (b) failed at row {first}\n"),
+        &format!("\nFile: t.orc, bad batches: {bad}, rows: {}/3000\n", report.rows),
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }

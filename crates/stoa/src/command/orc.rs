@@ -155,8 +155,8 @@ fn data(args: &DataArgs) -> Result<(), Failure> {
         let report = stoa_orc_tools::data(path, &options, &mut std::io::stdout())?;
         if report.stripes_in_micros > 0 {
             eprintln!(
-                "warning: {}: {} stripes have timestamps before 1677 or after 2262; timestamps of \
-                 these stripes are printed in microseconds",
+                "warning: {}: timestamps before 1677 or after 2262; stripes that have some are \
+                 printed without nanoseconds: {}",
                 path.display(),
                 report.stripes_in_micros
             );
