@@ -1,6 +1,6 @@
 //! Changes of a table's schema, order, partitioning and properties.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ use stoa_error::{Error, Result};
 use crate::commit::{self, Attempt, Change, Ended, Step};
 use crate::error::{duplicate_column, from_iceberg, invalid_request, undefined_column};
 use crate::positions::{is_position, reserved};
+use crate::retention::{RETENTION, Retention};
 use crate::schema::{FieldIds, field_to_iceberg, primitive_to_iceberg};
 use crate::table::Table;
 use crate::warehouse::{partition_spec, sort_order};
@@ -51,6 +52,7 @@ fn changed(base: &Table, changes: &[TableChange]) -> Result<Attempt> {
         builder = match change {
             TableChange::SetProperties(properties) => {
                 check_properties(base, properties.keys())?;
+                check_retention(properties)?;
                 let properties: HashMap<_, _> = properties.clone().into_iter().collect();
                 builder.set_properties(properties).map_err(|e| invalid_request(base.ident(), e))?
             }
@@ -82,6 +84,11 @@ fn changed(base: &Table, changes: &[TableChange]) -> Result<Attempt> {
     }
     let builder = schema.flush(builder)?;
     commit::build(base, builder, Vec::new())
+}
+
+/// A retention that could not be followed later is refused when it is set.
+pub(crate) fn check_retention(properties: &BTreeMap<String, String>) -> Result<()> {
+    properties.get(RETENTION).map_or(Ok(()), |text| text.parse().map(|_: Retention| ()))
 }
 
 /// Properties that a writer could not follow are refused when they are set.

@@ -16,11 +16,13 @@ mod commit;
 mod compact;
 mod error;
 mod evolve;
+mod expire;
 mod failpoint;
 mod files;
 mod metrics;
 mod order;
 mod positions;
+mod retention;
 mod rewrite;
 mod scan;
 mod schema;
@@ -37,7 +39,9 @@ pub use compact::{
     CancelToken, CompactionGroup, CompactionOptions, CompactionOutcome, CompactionPlan,
     CompactionProgress, CompactionWork, MergeHook, MergeHooks, Throttle,
 };
+pub use expire::{ExpireOptions, ExpireOutcome};
 pub use positions::LogAdvance;
+pub use retention::Retention;
 pub use rewrite::{Isolation, Outdated, RewriteOptions, RewriteOutcome, TableRewrite};
 pub use scan::{PartitionValue, ScanFile, ScanPlan};
 pub use schema::FIELD_ID_KEY;

@@ -20,6 +20,7 @@ use stoa_error::{Error, ErrorKind, Result};
 use stoa_store::{Stores, from_object_store, literal_of};
 use url::Url;
 
+use crate::evolve::check_retention;
 use crate::files::{LoadedMetadata, MetadataFiles};
 use crate::positions::{is_position, reserved};
 use crate::table::Table;
@@ -138,9 +139,21 @@ impl Warehouse {
     /// # Errors
     /// `NotFound` (42P01, 3F000); `Corrupt` where its metadata cannot be read.
     pub async fn table(&self, ident: &TableIdent) -> Result<Table> {
-        let location = self.catalog().pointer(ident).await?;
-        let loaded = self.files().table_metadata(&location).await?;
-        Ok(Table::new(self.clone(), ident.clone(), loaded, Some(location)))
+        let mut location = self.catalog().pointer(ident).await?;
+        loop {
+            let error = match self.files().table_metadata(&location).await {
+                Ok(loaded) => {
+                    return Ok(Table::new(self.clone(), ident.clone(), loaded, Some(location)));
+                }
+                Err(error) => error,
+            };
+            // Many commits ago the file was there: old metadata files are deleted.
+            let now = self.catalog().pointer(ident).await?;
+            if now == location {
+                return Err(error);
+            }
+            location = now;
+        }
     }
 
     /// Makes an empty table.
@@ -256,6 +269,7 @@ fn new_metadata(ident: &TableIdent, spec: &TableSpec, location: String) -> Resul
     let schema = schema::to_iceberg(&spec.schema)?;
     let partitioning = partition_spec(ident, &schema, &spec.partition_by)?;
     let order = sort_order(ident, &schema, &spec.sort_by)?;
+    check_retention(&spec.properties)?;
     if let Some(key) = spec.properties.keys().find(|key| is_position(key)) {
         return Err(reserved(ident, key));
     }

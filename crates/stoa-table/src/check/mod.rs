@@ -4,6 +4,7 @@
 //! (orphans: left by writers that were killed or lost a commit). Only the table's own `data` and
 //! `metadata` directories are looked through.
 
+mod homes;
 mod tail;
 
 use std::collections::{HashMap, HashSet};
@@ -19,6 +20,8 @@ use stoa_store::from_object_store;
 
 use crate::Table;
 use crate::abandoned::remove;
+use crate::expire::check_deletion;
+use homes::Homes;
 use tail::{Described, check_tails};
 
 /// What a check found.
@@ -100,9 +103,10 @@ impl Table {
     /// the time that a load may take: files of a load at work are orphans until it commits.
     ///
     /// # Errors
-    /// `Corrupt` where the table is not sound (then nothing is deleted), `Unavailable` where the
-    /// store fails.
+    /// `Corrupt` where the table is not sound, `Unsupported` where `gc.enabled` is `false` (nothing
+    /// is deleted then); `Unavailable` where the store fails.
     pub async fn remove_orphans(&self, older_than: Duration) -> Result<RemovedOrphans> {
+        check_deletion(self)?;
         let report = self.check().await?;
         if let Some(problem) = report.problems.first() {
             return Err(Error::corrupt(format!("table {} is not sound", self.ident()))
@@ -137,7 +141,7 @@ struct Check<'a> {
     referenced: HashSet<Path>,
     /// Rows and bytes in live files per manifest, so that each is read once.
     manifests: HashMap<String, Option<LiveTotals>>,
-    data_files: HashSet<String>,
+    homes: Homes,
     /// ORC data files that are there with their size.
     present: Vec<Described>,
     report: CheckReport,
@@ -157,7 +161,7 @@ impl<'a> Check<'a> {
             listed,
             referenced: HashSet::new(),
             manifests: HashMap::new(),
-            data_files: HashSet::new(),
+            homes: Homes::default(),
             present: Vec::new(),
             report: CheckReport::default(),
         }
@@ -180,8 +184,9 @@ impl<'a> Check<'a> {
             self.report.snapshots += 1;
             self.snapshot(snapshot).await?;
         }
-        self.report.manifests = self.manifests.len();
-        self.report.data_files = self.data_files.len();
+        self.report.manifests = self.homes.manifests();
+        self.report.data_files = self.homes.files();
+        self.report.problems.extend(self.homes.problems());
         let problems = check_tails(self.table.warehouse().stores(), &self.present).await?;
         self.report.problems.extend(problems);
         self.find_orphans();
@@ -202,6 +207,7 @@ impl<'a> Check<'a> {
         let mut totals = LiveTotals::default();
         let mut complete = true;
         for manifest in manifests.iter() {
+            self.homes.has(snapshot.snapshot_id(), &manifest.manifest_path);
             match self.manifest(manifest).await? {
                 Some(live) if manifest.content == ManifestContentType::Data => {
                     totals.files += live.files;
@@ -262,7 +268,7 @@ impl<'a> Check<'a> {
             totals.rows += file.record_count();
             totals.bytes += file.file_size_in_bytes();
             self.refer(file.file_path())?;
-            if self.data_files.insert(file.file_path().to_owned()) {
+            if self.homes.lists(&manifest.manifest_path, file.file_path()) {
                 self.data_file(file).await?;
             }
         }
