@@ -4,16 +4,12 @@
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 use stoa_fuzz::input::Input;
-use stoa_fuzz::memory::Counting;
 use stoa_fuzz::read;
 use stoa_orc::{
     ColumnRef, CompareOp, Literal, Predicate, ReadOptions, StringOutput, TimestampOutput,
 };
 
-#[global_allocator]
-static COUNTING: Counting = Counting;
-
-fuzz_target!(|bytes: &[u8]| {
+fuzz_target!(init: stoa_fuzz::start(), |bytes: &[u8]| {
     let mut input = Input::new(bytes);
     let (choice, column, batch_rows) = (input.byte(), input.byte(), input.word());
     let file = Bytes::copy_from_slice(input.rest());

@@ -14,7 +14,6 @@ use libfuzzer_sys::fuzz_target;
 use prost::Message;
 use stoa_fuzz::build::{FileBuilder, encoding, original_chunk};
 use stoa_fuzz::input::Input;
-use stoa_fuzz::memory::Counting;
 use stoa_fuzz::read;
 use stoa_fuzz::streams::{ENCODINGS, KINDS, trees};
 use stoa_orc::proto::{
@@ -23,13 +22,10 @@ use stoa_orc::proto::{
 };
 use stoa_orc::{ColumnRef, CompareOp, CompressionKind, Literal, Predicate, ReadOptions};
 
-#[global_allocator]
-static COUNTING: Counting = Counting;
-
 /// The key of the compact copy.
 const COPY_KEY: &str = "stoa.compact-index";
 
-fuzz_target!(|bytes: &[u8]| {
+fuzz_target!(init: stoa_fuzz::start(), |bytes: &[u8]| {
     let mut input = Input::new(bytes);
     let trees = trees();
     let tree = &trees[input.below(trees.len())];

@@ -12,17 +12,13 @@ use arrow_schema::DataType;
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 use stoa_fuzz::input::Input;
-use stoa_fuzz::memory::Counting;
 use stoa_fuzz::{batch, read};
 use stoa_orc::{
     ColumnRef, CompareOp, Compression, DictionaryChoice, FileMetadata, Literal, Predicate,
     Projection, ReadOptions, Writer, WriterOptions,
 };
 
-#[global_allocator]
-static COUNTING: Counting = Counting;
-
-fuzz_target!(|bytes: &[u8]| {
+fuzz_target!(init: stoa_fuzz::start(), |bytes: &[u8]| {
     let mut input = Input::new(bytes);
     let mut options = options(&mut input);
     let rows = usize::from(input.word() & 0x7ff);

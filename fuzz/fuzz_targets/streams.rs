@@ -8,14 +8,10 @@ use arrow_array::{BooleanArray, RecordBatch};
 use libfuzzer_sys::fuzz_target;
 use stoa_error::ErrorKind;
 use stoa_fuzz::input::Input;
-use stoa_fuzz::memory::Counting;
 use stoa_fuzz::{read, streams};
 use stoa_orc::{ColumnRef, CompareOp, Literal, Predicate, ReadOptions, StringOutput};
 
-#[global_allocator]
-static COUNTING: Counting = Counting;
-
-fuzz_target!(|bytes: &[u8]| {
+fuzz_target!(init: stoa_fuzz::start(), |bytes: &[u8]| {
     let mut input = Input::new(bytes);
     let built = streams::build(&mut input);
     let metadata = read::tail(&built.file).expect("the tail is not damaged");

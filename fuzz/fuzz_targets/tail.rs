@@ -4,14 +4,10 @@
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 use stoa_fuzz::input::Input;
-use stoa_fuzz::memory::Counting;
 use stoa_fuzz::read::limits;
 use stoa_orc::{ArrowOptions, StringOutput, TailDecoder, TailStep};
 
-#[global_allocator]
-static COUNTING: Counting = Counting;
-
-fuzz_target!(|bytes: &[u8]| {
+fuzz_target!(init: stoa_fuzz::start(), |bytes: &[u8]| {
     let mut input = Input::new(bytes);
     let before = input.number();
     let tail = Bytes::copy_from_slice(input.rest());

@@ -4,6 +4,7 @@
 pub mod build;
 pub mod generate;
 pub mod json;
+pub mod memory;
 
 use std::ops::Range;
 use std::sync::Arc;
