@@ -22,6 +22,7 @@ use crate::log::{LogWriter, open_local};
 use crate::options::{Durability, IngestOptions};
 use crate::record::{RecordHead, encode};
 use crate::recovery::{RecoveryReport, recover};
+use crate::status::IngestStatus;
 use crate::tables::{TableState, Tables};
 
 /// Takes rows in durably; see the crate's documentation. Cheap to clone.
@@ -233,6 +234,11 @@ impl Ingest {
         }
     }
 
+    /// What the engine is doing.
+    pub fn status(&self) -> IngestStatus {
+        IngestStatus::of(&self.inner)
+    }
+
     /// Takes no more rows, flushes what there is if `flush` says so, and closes the log. What is
     /// not flushed is replayed at the next start.
     ///
@@ -266,7 +272,7 @@ impl Inner {
         durability: Durability,
         tag: Option<&str>,
     ) -> Result<Ack> {
-        if self.closing.load(Ordering::SeqCst) {
+        if !self.is_open() {
             return Err(closed());
         }
         let rows = batch.num_rows() as u64;
@@ -293,6 +299,10 @@ impl Inner {
         self.counters.appends.fetch_add(1, Ordering::Relaxed);
         self.counters.rows.fetch_add(rows, Ordering::Relaxed);
         Ok(Ack { rows, position: pushed.position })
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        !self.closing.load(Ordering::SeqCst)
     }
 
     /// What is known of `table`.

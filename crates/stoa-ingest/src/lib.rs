@@ -93,6 +93,7 @@ mod project;
 mod record;
 mod recovery;
 mod sorted;
+mod status;
 mod tables;
 
 pub use fresh::FreshRows;
@@ -103,3 +104,4 @@ pub use options::{
 };
 pub use record::{Record, RecordHead, encode};
 pub use recovery::RecoveryReport;
+pub use status::{IngestStatus, TableIngestStatus};

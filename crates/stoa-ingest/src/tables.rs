@@ -16,7 +16,7 @@ use crate::options::FlushLimits;
 /// The first wait after a flush that failed; doubles with each failure.
 const RETRY_WAIT_MIN: Duration = Duration::from_millis(100);
 
-/// All tables with or without fresh rows that were written since the start.
+/// All tables that rows were written to since the start, with fresh rows now or not.
 #[derive(Default)]
 pub(crate) struct Tables {
     /// Written only when a table is met for the first time, or dropped.
@@ -47,9 +47,10 @@ pub(crate) struct History {
     pub(crate) flushes: u64,
     pub(crate) flushed_rows: u64,
     pub(crate) last_flush_unix_ms: Option<i64>,
-    /// Why the last flush failed, if it did, and since when flushes fail.
+    /// Why the last flush failed, if it did.
     pub(crate) last_error: Option<String>,
-    failures: u32,
+    /// Flushes that failed since the last one that did not.
+    pub(crate) failures: u32,
     not_before: Option<Instant>,
 }
 

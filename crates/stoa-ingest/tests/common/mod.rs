@@ -49,7 +49,13 @@ pub async fn open_ingest(
     options: IngestOptions,
 ) -> (Ingest, RecoveryReport) {
     let storage = local_storage(&directory.join("log")).unwrap();
-    let log = CommitLog::open(storage, LogOptions::disk()).await.unwrap();
+    let log = loop {
+        match CommitLog::open(storage.clone(), LogOptions::disk()).await {
+            // The thread of a log that was closed, or dropped, lets go of it a little later.
+            Err(error) if error.sqlstate() == "55006" => tokio::task::yield_now().await,
+            log => break log.unwrap(),
+        }
+    };
     Ingest::with_log(warehouse.clone(), log, options).await.unwrap()
 }
 
