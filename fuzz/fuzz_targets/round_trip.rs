@@ -21,7 +21,7 @@ use stoa_orc::{
 fuzz_target!(init: stoa_fuzz::start(), |bytes: &[u8]| {
     let mut input = Input::new(bytes);
     let mut options = options(&mut input);
-    let rows = usize::from(input.word() & 0x7ff);
+    let rows = usize::from(input.word() & 0x1ff);
     let cut = usize::from(input.byte()) + 1;
     let choice = input.word();
     let batch = batch::batch(&mut input, rows);
@@ -73,8 +73,8 @@ fn options(input: &mut Input) -> WriterOptions {
         1 => DictionaryChoice::Never,
         _ => DictionaryChoice::Auto,
     };
-    let stride = [0, 1, 7, 8, 64, 100, 1000, 10_000][input.below(8)];
-    let stripe_rows = [u64::MAX, 50, 300, 1000][input.below(4)];
+    let stride = [0, 3, 8, 50, 64, 100, 256, 10_000][input.below(8)];
+    let stripe_rows = [u64::MAX, 90, 200, 300][input.below(4)];
     WriterOptions::default()
         .with_compression(compression)
         .with_dictionary(dictionary)
