@@ -5,7 +5,7 @@ mod support;
 
 use serde_json::Value;
 use stoa_orc::{Compression, WriterOptions};
-use stoa_orc_tools::{ScanOptions, ScanReport, scan};
+use stoa_orc_tools::{DataOptions, MetaOptions, ScanOptions, ScanReport, data, meta, scan};
 use support::{File, counting, plain, texts, without_directory};
 
 fn scanned(file: &File) -> (ScanReport, String) {
@@ -118,5 +118,22 @@ fn a_file_cut_off_is_an_error() {
         let cut = File::of_bytes(&bytes[..length]);
         let error = scan(&cut.path(), &ScanOptions::default(), &mut Vec::new()).unwrap_err();
         assert!(error.message().contains("t.orc: file tail"), "{length}: {error:?}");
+    }
+}
+
+#[test]
+fn damage_anywhere_is_an_error_that_names_the_file() {
+    let file = file();
+    let all = MetaOptions { row_index: vec!["*".to_owned()], ..MetaOptions::default() };
+    let json = MetaOptions { json: true, ..all.clone() };
+    for at in (0..file.bytes().len() as u64 - 2).step_by(41) {
+        let damaged = file.damaged(at, 2);
+        let path = damaged.path();
+        let mut sink = std::io::sink();
+        let rows = data(&path, &DataOptions::default(), &mut sink).map(|_| ());
+        for result in [rows, meta(&path, &all, &mut sink), meta(&path, &json, &mut sink)] {
+            let error = result.err();
+            assert!(error.is_none_or(|e| e.message().contains("t.orc: ")), "{at}");
+        }
     }
 }

@@ -3,6 +3,8 @@
 //! In: the message as it is written. Out: what there is to say, in the order of `orc-tools meta`.
 //! **Invariant:** what the file does not say is not made up.
 
+use bytes::Bytes;
+use prost::Message;
 use stoa_orc::proto::{
     BinaryStatistics, BucketStatistics, CollectionStatistics, ColumnStatistics, DateStatistics,
     DecimalStatistics, DoubleStatistics, IntegerStatistics, StringStatistics, TimestampStatistics,
@@ -32,15 +34,20 @@ enum Value {
 pub(super) struct Facts(Vec<Fact>);
 
 impl Facts {
-    pub(super) fn of(statistics: &ColumnStatistics) -> Self {
+    /// Of an encoded `ColumnStatistics`.
+    pub(super) fn of(statistics: &Bytes) -> Self {
         let mut facts = Self(Vec::new());
+        let Ok(statistics) = ColumnStatistics::decode(statistics.clone()) else {
+            facts.both("error", Value::Text("not readable".to_owned()));
+            return facts;
+        };
         let values = statistics.number_of_values.unwrap_or(0);
         facts.both("count", Value::Int(values.into()));
         facts.both("hasNull", Value::Bool(statistics.has_null.unwrap_or(true)));
         if let Some(bytes) = statistics.bytes_on_disk.filter(|bytes| *bytes != 0) {
             facts.both("bytesOnDisk", Value::Int(bytes.into()));
         }
-        facts.bounds(statistics, values);
+        facts.bounds(&statistics, values);
         facts
     }
 
@@ -176,7 +183,8 @@ impl Facts {
     /// Files before ORC-135 have bounds that depend on the writer's zone, printed as if in UTC.
     fn timestamp(&mut self, s: &TimestampStatistics) {
         let text = |millis: Option<i64>, nanos: Option<i32>, absent: u32| {
-            let nanos = nanos.and_then(|nanos| u32::try_from(nanos - 1).ok()).unwrap_or(absent);
+            let nanos =
+                nanos.and_then(|nanos| u32::try_from(nanos.checked_sub(1)?).ok()).unwrap_or(absent);
             millis.map(|millis| Value::Text(timestamp(millis, nanos)))
         };
         self.both_if("min", text(s.minimum_utc.or(s.minimum), s.minimum_nanos, 0));

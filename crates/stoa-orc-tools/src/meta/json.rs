@@ -3,13 +3,14 @@
 //! More than there: `rowIndexStride`, `writerTimezone` of each stripe, `encryptedColumns`,
 //! `userMetadata` (as ORC 2 has it; a value that is no text is `{"bytes": length}`).
 
+use bytes::Bytes;
 use stoa_error::Result;
-use stoa_orc::proto::{CalendarKind, ColumnStatistics, RowIndex};
+use stoa_orc::proto::CalendarKind;
 use stoa_orc::{CompressionKind, TypeKind, TypeTree};
 
 use super::bloom::Bits;
 use super::facts::Facts;
-use super::raw::{Blooms, RawStripe, UNREADABLE};
+use super::raw::{Blooms, RawStripe, RowIndexView, UNREADABLE};
 use super::text::printable;
 use super::{Subject, names};
 use crate::text::json::JsonWriter;
@@ -95,10 +96,10 @@ fn write_type(types: &TypeTree, column: u32, json: &mut JsonWriter) -> Result<()
 
 fn write_statistics(subject: &Subject, json: &mut JsonWriter) -> Result<()> {
     json.name("stripeStatistics").array(|json| {
-        for (number, stripe) in subject.raw.metadata.stripe_stats.iter().enumerate() {
+        for (number, stripe) in subject.raw.metadata.stripes().enumerate() {
             json.object(|json| {
                 json.name("stripeNumber").int(number + 1);
-                write_columns(&stripe.col_stats, json.name("columnStatistics"))
+                write_columns(&stripe, json.name("columnStatistics"))
             })?;
         }
         Ok(())
@@ -106,7 +107,7 @@ fn write_statistics(subject: &Subject, json: &mut JsonWriter) -> Result<()> {
     write_columns(&subject.raw.footer.statistics, json.name("fileStatistics"))
 }
 
-fn write_columns(statistics: &[ColumnStatistics], json: &mut JsonWriter) -> Result<()> {
+fn write_columns(statistics: &[Bytes], json: &mut JsonWriter) -> Result<()> {
     json.array(|json| {
         for (column, statistics) in statistics.iter().enumerate() {
             json.object(|json| {
@@ -210,9 +211,9 @@ fn write_indexes(
     })
 }
 
-fn write_row_index(index: &RowIndex, json: &mut JsonWriter) -> Result<()> {
+fn write_row_index(index: &RowIndexView, json: &mut JsonWriter) -> Result<()> {
     json.array(|json| {
-        for (number, entry) in index.entry.iter().enumerate() {
+        for (number, entry) in index.entries().enumerate() {
             json.object(|json| {
                 json.name("entryId").int(number);
                 if let Some(statistics) = &entry.statistics {

@@ -1,27 +1,88 @@
 //! The messages of a file as they are written, decoded but not judged.
 //!
-//! In: the tail of a file, and ranges of it. Out: protocol buffer messages. Not here: whether they
-//! can be right (`stoa-orc`, which has read the same tail before).
+//! In: the tail of a file, and ranges of it. Out: protocol buffer messages. Statistics stay encoded
+//! until they are printed: few bytes can say a lot of them. Not here: whether they can be right
+//! (`stoa-orc`, which has read the same tail before).
 
 use std::ops::Range;
 
 use bytes::Bytes;
 use prost::Message;
 use stoa_error::{Error, ErrorKind, Result};
+use stoa_orc::inflate_section;
 use stoa_orc::proto::{
-    BloomFilterIndex, Footer, Metadata, PostScript, RowIndex, Stream, StreamKind, StripeFooter,
+    BloomFilterIndex, PostScript, Stream, StreamKind, StripeFooter, UserMetadataItem,
 };
-use stoa_orc::{Limits, inflate_section};
 
 use super::bloom::Bits;
 use super::names;
 use crate::file::OrcFile;
 
+/// No section of a file is larger than this when it is inflated.
+const SECTION_BYTES_MAX: usize = 64 << 20;
+
 /// The messages at the end of a file; empty for a file of zero bytes.
 #[derive(Debug, Default)]
 pub(crate) struct RawTail {
-    pub(crate) footer: Footer,
-    pub(crate) metadata: Metadata,
+    pub(crate) footer: FooterView,
+    pub(crate) metadata: MetadataView,
+}
+
+/// What [`super`] prints of the footer.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct FooterView {
+    #[prost(message, repeated, tag = "5")]
+    pub(crate) metadata: Vec<UserMetadataItem>,
+    /// Encoded `ColumnStatistics` per column.
+    #[prost(bytes = "bytes", repeated, tag = "7")]
+    pub(crate) statistics: Vec<Bytes>,
+}
+
+/// The statistics of stripes.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct MetadataView {
+    /// Encoded `StripeStatistics` per stripe.
+    #[prost(bytes = "bytes", repeated, tag = "1")]
+    stripes: Vec<Bytes>,
+}
+
+impl MetadataView {
+    /// Encoded `ColumnStatistics` per column, for each stripe; none where they make no sense.
+    pub(crate) fn stripes(&self) -> impl Iterator<Item = Vec<Bytes>> + '_ {
+        let columns = |stripe: &Bytes| StripeStatisticsView::decode(stripe.clone());
+        self.stripes.iter().map(move |stripe| columns(stripe).unwrap_or_default().columns)
+    }
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct StripeStatisticsView {
+    #[prost(bytes = "bytes", repeated, tag = "1")]
+    columns: Vec<Bytes>,
+}
+
+/// The row index of a column.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct RowIndexView {
+    #[prost(bytes = "bytes", repeated, tag = "1")]
+    entries: Vec<Bytes>,
+}
+
+impl RowIndexView {
+    /// The row groups; empty where they make no sense.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = RowGroupView> + '_ {
+        let entry = |entry: &Bytes| RowGroupView::decode(entry.clone()).unwrap_or_default();
+        self.entries.iter().map(entry)
+    }
+}
+
+/// A row group in the row index of a column.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct RowGroupView {
+    #[prost(uint64, repeated, tag = "1")]
+    pub(crate) positions: Vec<u64>,
+    /// Encoded `ColumnStatistics`.
+    #[prost(bytes = "bytes", optional, tag = "2")]
+    pub(crate) statistics: Option<Bytes>,
 }
 
 impl RawTail {
@@ -88,7 +149,7 @@ impl RawStripe {
     }
 
     /// The row index of a column, if the stripe has one.
-    pub(crate) fn row_index(&self, file: &OrcFile, column: u32) -> Result<Option<RowIndex>> {
+    pub(crate) fn row_index(&self, file: &OrcFile, column: u32) -> Result<Option<RowIndexView>> {
         self.index(file, column, &[StreamKind::RowIndex])
     }
 
@@ -150,8 +211,8 @@ fn before(end: usize, length: u64) -> Result<Range<usize>> {
 
 fn decode<M: Message + Default>(file: &OrcFile, section: &Bytes, name: &str) -> Result<M> {
     let about = &file.metadata;
-    let limit = Limits::default().metadata_bytes;
-    let bytes = inflate_section(about.compression, about.block_bytes, section, limit)
-        .map_err(|e| e.at(name))?;
+    let (codec, block_bytes) = (about.compression, about.block_bytes);
+    let bytes =
+        inflate_section(codec, block_bytes, section, SECTION_BYTES_MAX).map_err(|e| e.at(name))?;
     M::decode(bytes).map_err(|e| Error::corrupt(format!("{name}: {e}")))
 }

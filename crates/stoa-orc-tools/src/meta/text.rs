@@ -1,14 +1,15 @@
 //! Metadata as text, in the layout of `orc-tools meta`.
 
+use bytes::Bytes;
 use stoa_error::{ErrorKind, Result};
-use stoa_orc::proto::{CalendarKind, ColumnStatistics, RowIndex};
+use stoa_orc::proto::CalendarKind;
 use stoa_orc::{CompressionKind, TypeTree};
 
 use super::Subject;
 use super::bloom::Bits;
 use super::facts::Facts;
 use super::names;
-use super::raw::{Blooms, RawStripe, UNREADABLE};
+use super::raw::{Blooms, RawStripe, RowIndexView, UNREADABLE};
 use crate::output::Output;
 use crate::text::number::put_java_float;
 
@@ -75,15 +76,15 @@ fn write_attributes(types: &TypeTree, column: u32, path: &str, out: &mut Output)
 
 fn write_statistics(subject: &Subject, out: &mut Output) -> Result<()> {
     out.line(format_args!("\nStripe Statistics:"))?;
-    for (number, stripe) in subject.raw.metadata.stripe_stats.iter().enumerate() {
+    for (number, stripe) in subject.raw.metadata.stripes().enumerate() {
         out.line(format_args!("  Stripe {}:", number + 1))?;
-        write_columns(&stripe.col_stats, "    ", out)?;
+        write_columns(&stripe, "    ", out)?;
     }
     out.line(format_args!("\nFile Statistics:"))?;
     write_columns(&subject.raw.footer.statistics, "  ", out)
 }
 
-fn write_columns(statistics: &[ColumnStatistics], indent: &str, out: &mut Output) -> Result<()> {
+fn write_columns(statistics: &[Bytes], indent: &str, out: &mut Output) -> Result<()> {
     for (column, statistics) in statistics.iter().enumerate() {
         out.line(format_args!("{indent}Column {column}: {}", Facts::of(statistics).text()))?;
     }
@@ -152,9 +153,9 @@ fn write_indexes(
     }
 }
 
-fn write_row_index(index: &RowIndex, column: u32, out: &mut Output) -> Result<()> {
+fn write_row_index(index: &RowIndexView, column: u32, out: &mut Output) -> Result<()> {
     out.line(format_args!("    Row group indices for column {column}:"))?;
-    for (number, entry) in index.entry.iter().enumerate() {
+    for (number, entry) in index.entries().enumerate() {
         let facts = match &entry.statistics {
             Some(statistics) => Facts::of(statistics).text(),
             None => "no stats at".to_owned(),
