@@ -43,8 +43,20 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     println!(
         "{:>8} {:>8} {:>8} {:>10} {:>8} {:>7} {:>9} {:>8} {:>8} {:>8} {:>8} {:>7} {:>7} {:>9}",
-        "writers", "rows", "acks on", "rows/s", "MB/s", "syncs/s", "group KiB", "ack p50", "ack p99",
-        "sync p50", "sync p99", "× p50", "× p99", "CPU ms/MB"
+        "writers",
+        "rows",
+        "acks on",
+        "rows/s",
+        "MB/s",
+        "syncs/s",
+        "group KiB",
+        "ack p50",
+        "ack p99",
+        "sync p50",
+        "sync p99",
+        "× p50",
+        "× p99",
+        "CPU ms/MB"
     );
     for durability in [Durability::Sync, Durability::Relaxed] {
         for writers in [1, 32] {

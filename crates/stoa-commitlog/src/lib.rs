@@ -74,7 +74,7 @@ pub use replay::Replay;
 pub use status::{Distribution, LogStatus};
 pub use storage::local::local_storage;
 pub use storage::object::object_storage;
-pub use storage::{LogStorage, SegmentBytes, SegmentWriter, StorageKind, StorageLock};
 pub use storage::url::storage_for_url;
+pub use storage::{LogStorage, SegmentBytes, SegmentWriter, StorageKind, StorageLock};
 pub use verify::{LogReport, SegmentReport, verify};
 pub use walk::Damage;

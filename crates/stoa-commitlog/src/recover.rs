@@ -176,12 +176,14 @@ impl Found {
 
     /// Cuts a torn tail off and makes what is whole durable before anybody relies on it.
     fn settle(&self, storage: &dyn LogStorage) -> Result<()> {
-        let Some(identity) = &self.identity else { return Ok(()) };
-        let settled = self.torn.is_none() && self.unproven == self.end;
-        if settled || storage.kind() == StorageKind::PutIfAbsent {
-            return Ok(());
+        match &self.identity {
+            // Also where nothing seems to be left to do: an earlier opening may have failed to
+            // sync what it cut off.
+            Some(identity) if storage.kind() == StorageKind::Appendable => {
+                storage.settle(identity.number, self.end, self.unproven)
+            }
+            _ => Ok(()),
         }
-        storage.settle(identity.number, self.end, self.unproven)
     }
 }
 

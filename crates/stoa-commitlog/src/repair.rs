@@ -14,13 +14,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use stoa_error::{Error, Result};
 
+use crate::LogId;
 use crate::frame;
 use crate::salvage::{headers_behind, intact_behind};
 use crate::segment::SegmentHeader;
 use crate::storage::{LogStorage, SegmentWriter};
 use crate::verify::{LogReport, verify};
 use crate::walk::Damage;
-use crate::LogId;
 
 /// What becomes of whole frames behind the damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,11 +89,11 @@ pub fn plan_repair(storage: &Arc<dyn LogStorage>) -> Result<Option<RepairPlan>> 
         if found.payload.is_some() {
             plan.frames_behind += 1;
             plan.give_up(due, found.sequence);
-            due = found.sequence + 1;
+            due = found.sequence.saturating_add(1);
         }
         Ok(())
     })?;
-    plan.give_up(due, plan.highest + 1);
+    plan.give_up(due, plan.highest.saturating_add(1));
     Ok(Some(plan))
 }
 
@@ -134,7 +134,7 @@ impl RepairPlan {
             Behind::GivenUp => Vec::new(),
         };
         let copies = self.set_aside()?;
-        let next = self.highest.max(published) + 1;
+        let next = self.highest.max(published).saturating_add(1);
         self.write_again(kept, next)?;
         Ok(RepairOutcome { lost: self.lost(behind), copies, next })
     }
@@ -174,8 +174,8 @@ impl RepairPlan {
             storage: self.storage.as_ref(),
             header: SegmentHeader {
                 log: self.log,
-                epoch: self.epoch + 1,
-                number: segments.last().map_or(self.damage.segment, |last| last + 1),
+                epoch: self.epoch.saturating_add(1),
+                number: segments.last().map_or(self.damage.segment, |last| last.saturating_add(1)),
                 after: self.report.last,
                 first: 0,
                 frame_magic: frame::random_magic(),
@@ -212,7 +212,7 @@ impl Again<'_> {
         bytes.extend_from_slice(payload);
         frame::seal(&mut bytes, 0);
         segment.append(&bytes, 0)?;
-        self.due = sequence + 1;
+        self.due = sequence.saturating_add(1);
         self.header.after = sequence;
         Ok(())
     }

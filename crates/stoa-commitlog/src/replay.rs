@@ -46,6 +46,7 @@ impl Replay {
                 }
                 Some(Event::Damage(damage)) => return Err(damage.refusal()),
                 Some(_) => {}
+                None if walk.last() >= self.end => break,
                 None => {
                     return Err(Error::corrupt(format!(
                         "the commit log ends before sequence {}, which was durable",
@@ -73,14 +74,14 @@ impl Iterator for Replay {
 /// The segments that hold what is behind `after`.
 fn needed_segments(core: &Core, after: LogPosition) -> Result<VecDeque<u64>> {
     let segments = core.segments.lock();
-    let oldest = segments.iter().find(|segment| segment.frames > 0).or(segments.back());
-    if let Some(oldest) = oldest.filter(|oldest| oldest.after > after.sequence) {
+    let needed = segments.iter().skip_while(|segment| segment.last <= after.sequence);
+    let mut needed = needed.peekable();
+    if let Some(first) = needed.peek().filter(|first| first.after > after.sequence) {
         return Err(Error::not_found(format!(
             "replay behind {after} is asked for, but the log {} begins behind sequence {}",
-            core.place, oldest.after
+            core.place, first.after
         ))
         .with_hint("what is before was released, as it had been published"));
     }
-    let needed = segments.iter().skip_while(|segment| segment.last <= after.sequence);
     Ok(needed.map(|segment| segment.number).collect())
 }

@@ -21,7 +21,7 @@ pub(crate) fn intact_behind(
         let from = if number == damage.segment { damage.offset } else { 0 };
         let from = from.max(segment::HEADER_BYTES as u64);
         for found in frames_behind(bytes.as_ref(), frame_magic(bytes.as_ref())?, from, due)? {
-            due = found.sequence + u64::from(found.payload.is_some());
+            due = found.sequence.saturating_add(u64::from(found.payload.is_some()));
             visit(number, found)?;
         }
     }

@@ -127,7 +127,7 @@ impl SegmentScan {
         if header.is_mark() {
             return Item::Mark;
         }
-        self.due += 1;
+        self.due = self.due.saturating_add(1);
         Item::Frame(Frame {
             offset,
             sequence: header.sequence,

@@ -96,6 +96,11 @@ impl Walk {
         Self { storage, numbers, current: None, before: None, last: 0, frames: 0 }
     }
 
+    /// The last sequence so far, given up or read.
+    pub(crate) fn last(&self) -> u64 {
+        self.last
+    }
+
     /// The next event; nothing at the end of the log.
     pub(crate) fn next(&mut self) -> Result<Option<Event>> {
         let Some((header, mut scan)) = self.current.take() else { return self.next_segment() };
@@ -190,7 +195,7 @@ impl Walk {
             name: self.storage.segment_name(segment),
             offset,
             bytes: bytes - offset,
-            sequence: self.last + 1,
+            sequence: self.last.saturating_add(1),
             what,
             torn: false,
             frames_behind: 0,

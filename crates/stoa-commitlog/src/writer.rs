@@ -38,7 +38,7 @@ pub(crate) struct Writer {
     last_sync: Option<Instant>,
     finished: bool,
     /// Held as long as there is a writer.
-    _lock: StorageLock,
+    lock: StorageLock,
 }
 
 impl Writer {
@@ -60,7 +60,7 @@ impl Writer {
             unsynced: Vec::new(),
             last_sync: None,
             finished: false,
-            _lock: lock,
+            lock,
         }
     }
 
@@ -271,6 +271,8 @@ impl Drop for Writer {
             self.core.queue.fail(&poison);
             self.stop(&poison);
         }
+        // Whoever waits for the end may open the log again at once.
+        self.lock = StorageLock::none();
         self.core.stopped.send_replace(true);
     }
 }

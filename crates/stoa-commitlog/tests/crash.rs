@@ -4,32 +4,14 @@
 
 mod common;
 
-use common::{Model, die, fault, live};
+use common::{Model, die, history, live};
 use stoa_commitlog::sim::{Fault, Operation, SimDisk, SimRandom, open_stepped};
 use stoa_commitlog::{LogOptions, StorageKind};
-
-/// One log through several processes, each ended by a fault at a random operation, or by nothing.
-fn history(seed: u64) -> Model {
-    let mut random = SimRandom::new(seed);
-    let disk = SimDisk::new(random.bits());
-    let mut model = Model::default();
-    for _ in 0..6 {
-        if random.chance(70) {
-            let operation = random.below(60) as usize;
-            disk.inject(operation, fault(&mut random));
-        }
-        let steps = random.below(80);
-        live(&disk, &mut random, &mut model, steps);
-        die(&disk, &mut random, &mut model);
-    }
-    live(&disk, &mut random, &mut model, 0);
-    model
-}
 
 #[test]
 fn random_histories_lose_nothing() {
     let (mut restarts, mut truncations, mut frames) = (0, 0, 0);
-    for seed in 0..4000 {
+    for seed in 0..2000 {
         let model = history(seed);
         restarts += model.restarts;
         truncations += model.truncations;
@@ -37,7 +19,7 @@ fn random_histories_lose_nothing() {
     }
     // The test is worth something only if crashes did cost unacknowledged frames.
     assert!(
-        restarts > 10_000 && truncations > 1_000 && frames > 10_000,
+        restarts > 5_000 && truncations > 500 && frames > 10_000,
         "{restarts} {truncations} {frames}"
     );
 }

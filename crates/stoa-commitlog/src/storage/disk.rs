@@ -138,7 +138,8 @@ impl LogStorage for DiskStorage {
     }
 
     fn segments(&self) -> Result<Vec<u64>> {
-        let mut numbers: Vec<u64> = self.names()?.iter().filter_map(|name| number_of(name)).collect();
+        let mut numbers: Vec<u64> =
+            self.names()?.iter().filter_map(|name| number_of(name)).collect();
         numbers.sort_unstable();
         Ok(numbers)
     }

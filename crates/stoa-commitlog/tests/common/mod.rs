@@ -184,6 +184,24 @@ pub fn die(disk: &SimDisk, random: &mut SimRandom, model: &mut Model) {
     }
 }
 
-pub fn fault(random: &mut SimRandom) -> Fault {
+fn fault(random: &mut SimRandom) -> Fault {
     if random.chance(50) { Fault::Error } else { Fault::Death }
+}
+
+/// One log through several processes, each ended by a fault at a random operation, or by nothing.
+pub fn history(seed: u64) -> Model {
+    let mut random = SimRandom::new(seed);
+    let disk = SimDisk::new(random.bits());
+    let mut model = Model::default();
+    for _ in 0..6 {
+        if random.chance(70) {
+            let operation = random.below(60) as usize;
+            disk.inject(operation, fault(&mut random));
+        }
+        let steps = random.below(80);
+        live(&disk, &mut random, &mut model, steps);
+        die(&disk, &mut random, &mut model);
+    }
+    live(&disk, &mut random, &mut model, 0);
+    model
 }
