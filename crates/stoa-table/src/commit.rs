@@ -184,6 +184,11 @@ async fn settle(
     }
 }
 
+/// Whether an error of a commit means that no swap has happened.
+pub(crate) fn is_refusal(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Unsupported | ErrorKind::Conflict)
+}
+
 /// Best effort; what stays is an orphan.
 pub(crate) async fn forget(table: &Table, locations: &[String]) {
     if let Err(error) = table.warehouse().files().delete(locations).await {

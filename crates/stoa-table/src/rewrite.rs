@@ -15,11 +15,11 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use iceberg::spec::DataFile;
-use stoa_error::{Error, ErrorKind, Result};
+use stoa_error::{Error, Result};
 use stoa_orc::Predicate;
 
 use crate::Table;
-use crate::commit::Ended;
+use crate::commit::{Ended, is_refusal};
 use crate::scan::{Coverage, ScanFile};
 use crate::snapshot::{self, CommitOptions, Delta, Removal, Stop};
 use crate::write::{CommitOutcome, TableWriter, WriteOptions, WrittenFiles};
@@ -298,11 +298,6 @@ impl std::fmt::Debug for TableRewrite {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "TableRewrite({}, {} rows)", self.table.ident(), self.rows())
     }
-}
-
-/// Whether an error means that no swap can have happened.
-fn is_refusal(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Unsupported | ErrorKind::Conflict)
 }
 
 fn removal(table: &Table, scope: Scope, written: &WrittenFiles) -> Removal {

@@ -17,8 +17,8 @@ use stoa_env::failpoint::{Action, Failpoints};
 use stoa_orc::{ColumnRef, CompareOp, Literal, Predicate};
 use stoa_table::{
     CompactionGroup, CompactionOptions, CompactionOutcome, CompactionWork, LogAdvance, MergeHook,
-    MergeHooks, PartitionTerm, RewriteOptions, SortTerm, Table, TableChange, TableSpec, Throttle,
-    Transform, WriteOptions,
+    MergeHooks, PartitionTerm, RewriteOptions, SortTerm, Table, TableChange, TableRewrite,
+    TableSpec, Throttle, Transform, WriteOptions,
 };
 
 /// 2015-01-01 in days.
@@ -184,9 +184,7 @@ async fn a_delete_of_files_that_were_compacted_is_decided_anew() {
     let home = Home::new().await;
     let table = small_files(&new_table(&home).await, 5, 20).await;
     let always = Predicate::always();
-    let mut options = RewriteOptions::default();
-    options.isolation = table.isolation("delete", always.clone()).unwrap();
-    let mut delete = table.rewrite(options).unwrap();
+    let mut delete = serializable(&table);
     delete.remove(&table.plan_scan(&always).await.unwrap().files[..1]).unwrap();
     let compacted = compact(&table).await.table;
     let error = delete.commit().await.unwrap().committed().unwrap_err();
@@ -196,22 +194,24 @@ async fn a_delete_of_files_that_were_compacted_is_decided_anew() {
     // A change of other files does not mind that the same rows are in new ones.
     let march = append(&compacted, sorted(&report_rows(NEW_YEAR_2015 + 62, 5))).await;
     let file = march.plan_scan(&day(CompareOp::GtEq, NEW_YEAR_2015 + 60)).await.unwrap().files;
-    let mut options = RewriteOptions::default();
-    options.isolation = march.isolation("delete", always).unwrap();
-    let mut delete = march.rewrite(options).unwrap();
+    let mut delete = serializable(&march);
     delete.remove(&file).unwrap();
     let options = CompactionOptions { full: true, ..CompactionOptions::default() };
     let again = append(&march, sorted(&report_rows(NEW_YEAR_2015, 5))).await;
     let refused = delete.commit().await.unwrap().committed();
     assert_eq!(refused.unwrap_err().sqlstate(), "40001");
-    let isolation = again.isolation("delete", Predicate::always()).unwrap();
-    let mut delete =
-        again.rewrite(RewriteOptions { isolation, ..RewriteOptions::default() }).unwrap();
+    let mut delete = serializable(&again);
     delete.remove(&file).unwrap();
     let done = again.compact(&options, &CompactionWork::default()).await.unwrap();
     assert_eq!(done.groups, 1);
     let table = delete.commit().await.unwrap().committed().unwrap().table;
     assert_eq!(assert_sound(&table).await.rows, 105);
+}
+
+/// A DELETE of all rows, as far as isolation goes.
+fn serializable(table: &Table) -> TableRewrite {
+    let isolation = table.isolation("delete", Predicate::always()).unwrap();
+    table.rewrite(RewriteOptions { isolation, ..RewriteOptions::default() }).unwrap()
 }
 
 fn day(op: CompareOp, day: i32) -> Predicate {

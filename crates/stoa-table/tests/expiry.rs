@@ -10,8 +10,8 @@ use common::{Home, append, assert_sound, ident, report_rows, report_spec, rows, 
 use stoa_env::failpoint::{Action, Failpoints};
 use stoa_orc::Predicate;
 use stoa_table::{
-    CompactionOptions, CompactionWork, ExpireOptions, PartitionTerm, Table, TableChange, TableSpec,
-    Transform,
+    CompactionOptions, CompactionWork, ExpireOptions, PartitionTerm, RewriteOptions, Table,
+    TableChange, TableSpec, Transform,
 };
 
 /// 2015-01-01 in days.
@@ -61,6 +61,22 @@ async fn what_only_old_snapshots_need_is_deleted() {
     let report = assert_sound(&table).await;
     assert_eq!((report.snapshots, report.data_files, report.orphans), (1, 2, vec![]));
     assert_eq!(table.expire_snapshots(&at_once()).await.unwrap().snapshots, 0);
+}
+
+#[tokio::test]
+async fn files_that_moved_to_another_manifest_stay() {
+    let home = Home::new().await;
+    // Four files in one manifest, of which one is removed.
+    let table = append(&new_table(&home).await, report_rows(NEW_YEAR_2015, 100)).await;
+    let files = table.plan_scan(&Predicate::always()).await.unwrap().files;
+    let mut rewrite = table.rewrite(RewriteOptions::default()).unwrap();
+    rewrite.remove(&files[..1]).unwrap();
+    let table = rewrite.commit().await.unwrap().committed().unwrap().table;
+    let before = rows(&table).await;
+    let outcome = table.expire_snapshots(&at_once()).await.unwrap();
+    assert_eq!((outcome.snapshots, outcome.data_files), (1, 1));
+    assert_eq!(rows(&outcome.table).await, before);
+    assert_eq!(assert_sound(&outcome.table).await.orphans, []);
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
-use common::{Home, append, ident, report_rows, report_spec};
+use common::{Home, append, ident, report_rows, report_spec, sorted};
 use stoa_orc::{ColumnRef, CompareOp, Literal, Predicate};
 use stoa_table::{
     ColumnPosition, PartitionTerm, SortTerm, TableChange, TableSpec, Transform, WriteOptions,
@@ -31,7 +31,7 @@ async fn rows_land_in_partitions_and_scans_prune_them() {
     let table = home.warehouse.create_table(&ident("report"), report_spec()).await.unwrap();
     assert_eq!(table.row_count(), Some(0));
     let mut writer = table.writer(WriteOptions::default()).unwrap();
-    assert_send(writer.write(report_rows(NEW_YEAR_2015, 100))).await.unwrap();
+    assert_send(writer.write(sorted(&report_rows(NEW_YEAR_2015, 100)))).await.unwrap();
     let outcome = assert_send(writer.commit()).await.unwrap();
     assert_eq!((outcome.rows, outcome.files), (100, 4));
     let table = outcome.table;

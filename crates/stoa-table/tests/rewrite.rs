@@ -3,7 +3,9 @@
 
 mod common;
 
-use common::{Home, append, assert_sound, ident, report_rows, report_spec, rows, sorted_texts};
+use common::{
+    Home, append, assert_sound, entries, ident, report_rows, report_spec, rows, sorted_texts,
+};
 use stoa_orc::{ColumnRef, CompareOp, Literal, Predicate};
 use stoa_table::{Isolation, RewriteOptions, RewriteOutcome, Table, TableRewrite};
 
@@ -56,10 +58,26 @@ async fn a_file_is_replaced_in_one_snapshot() {
         report_rows(NEW_YEAR_2015, 100).slice(59, 41),
     ];
     assert_eq!(rows(&table).await, sorted_texts(&expected));
-    // The manifest of the first append holds one deleted entry now; the next commit leaves out
-    // only manifests without anything alive.
+    let [first, second] = [table.snapshots()[0].id, snapshot.id].map(Some);
+    let written = [
+        // January, March and April are where they were.
+        (0, first, Some(1), Some(1), 10),
+        (0, first, Some(1), Some(1), 31),
+        (0, first, Some(1), Some(1), 31),
+        // The sequence number of what is new is that of the snapshot.
+        (1, second, None, None, 20),
+        (2, second, Some(1), Some(1), 28),
+    ];
+    assert_eq!(entries(&table).await, written);
     let table = append(&table, report_rows(NEW_YEAR_2015, 1)).await;
     assert_eq!(assert_sound(&table).await.rows, 93);
+    // Manifests without anything alive are left out.
+    let mut truncate = begin(&table);
+    truncate.truncate().unwrap();
+    let table = truncate.commit().await.unwrap().committed().unwrap().table;
+    assert_eq!(entries(&table).await.len(), 5);
+    let table = append(&table, report_rows(NEW_YEAR_2015, 1)).await;
+    assert_eq!(entries(&table).await.len(), 1);
 }
 
 #[tokio::test]

@@ -119,7 +119,7 @@ fn runs(candidates: &[Candidate], indexes: Vec<usize>, limits: &Limits) -> Vec<V
 
 /// Joins files that one writer wrote one after the other.
 fn join_siblings(candidates: &[Candidate], files: Vec<usize>) -> Vec<Vec<usize>> {
-    let mut families: BTreeMap<(Option<i64>, &str), Vec<(&str, usize)>> = BTreeMap::new();
+    let mut families: BTreeMap<_, Vec<(&str, usize)>> = BTreeMap::new();
     for index in files {
         let file = &candidates[index].file;
         // `<number>-<uuid of the writer>.orc`

@@ -17,10 +17,13 @@ const MANIFESTS_MIN: usize = 100;
 /// Bytes up to which manifests are merged.
 const MANIFEST_BYTES: i64 = 8 << 20;
 
-/// Where rewritten manifests go: merged ones to `<prefix>-m<number>.avro`, ones without some of
-/// their files to `<prefix>-f<number>.avro`.
-pub(crate) struct Target<'a> {
-    pub(crate) prefix: &'a str,
+/// Where the files of one attempt go.
+pub(crate) struct Target {
+    /// Merged manifests go to `<prefix>-m<number>.avro`, ones without some of their files to
+    /// `<prefix>-f<number>.avro`.
+    pub(crate) prefix: String,
+    /// The manifest list.
+    pub(crate) list: String,
     pub(crate) snapshot_id: i64,
 }
 
@@ -29,7 +32,7 @@ pub(crate) struct Target<'a> {
 pub(crate) async fn merge(
     table: &Table,
     manifests: Vec<ManifestFile>,
-    target: &Target<'_>,
+    target: &Target,
     scratch: &mut Vec<String>,
 ) -> Vec<ManifestFile> {
     let Limits { count_min, bytes } = Limits::of(table.metadata());

@@ -28,7 +28,7 @@ use iceberg::spec::{
 use stoa_env::clock;
 use stoa_error::{Error, Result};
 
-use crate::commit::{self, Attempt, Change, Ended, Step, forget};
+use crate::commit::{self, Attempt, Change, Ended, Step, forget, is_refusal};
 use crate::error::from_iceberg;
 use crate::failpoint;
 use crate::files::ManifestKind;
@@ -100,7 +100,12 @@ pub(crate) async fn commit(table: &Table, delta: Delta<'_>) -> Result<Ended<Stop
     let added = Counts::of(spec_id, &delta.added.files);
     let work = Work { delta, uuid, directory, manifest, added };
     let ended = work.commit(table).await;
-    if let (Ok(Ended::Stopped(_)), Some(manifest)) = (&ended, &work.manifest) {
+    let not_in = match &ended {
+        Ok(Ended::Committed(_)) => false,
+        Ok(Ended::Stopped(_)) => true,
+        Err(error) => is_refusal(error),
+    };
+    if let Some(manifest) = work.manifest.as_ref().filter(|_| not_in) {
         forget(table, std::slice::from_ref(&manifest.manifest_path)).await;
     }
     ended
@@ -196,26 +201,43 @@ impl Work<'_> {
         if let Some(stop) = self.reason_to_stop(base).await? {
             return Ok(Step::Stop(stop));
         }
-        let prefix = format!("{}/{}-{number}", self.directory, self.uuid);
-        let target = Target { prefix: &prefix, snapshot_id: self.delta.snapshot_id };
         let mut scratch = Vec::new();
-        let manifests = parent_manifests(base).await?;
-        let remaining = remove(base, manifests, &self.delta.removal, &target, &mut scratch).await?;
-        if !remaining.missing.is_empty() {
+        let step = self.write_manifests(base, number, &mut scratch).await;
+        if matches!(step, Ok(Step::Commit(_))) {
+            failpoint::at("commit.manifests_written").await?;
+        } else {
             forget(base, &scratch).await;
+        }
+        step
+    }
+
+    /// Writes what the next version refers to; notes new files in `scratch`.
+    async fn write_manifests(
+        &self,
+        base: &Table,
+        number: u32,
+        scratch: &mut Vec<String>,
+    ) -> Result<Step<Stop>> {
+        let Self { directory, uuid, .. } = self;
+        let snapshot_id = self.delta.snapshot_id;
+        let target = Target {
+            prefix: format!("{directory}/{uuid}-{number}"),
+            list: format!("{directory}/snap-{snapshot_id}-{number}-{uuid}.avro"),
+            snapshot_id,
+        };
+        let manifests = parent_manifests(base).await?;
+        let remaining = remove(base, manifests, &self.delta.removal, &target, scratch).await?;
+        if !remaining.missing.is_empty() {
             let why = conflict::removed_already(self.delta.seen, base, &remaining.missing);
             return Ok(Step::Stop(Stop::Outdated { table: base.clone(), why }));
         }
-        let attempt = if self.manifest.is_none() && remaining.rewritten.is_empty() {
-            match self.without_snapshot(base)? {
-                Some(attempt) => attempt,
-                None => return Ok(Step::Stop(Stop::Nothing(base.clone()))),
-            }
-        } else {
-            self.with_snapshot(base, number, remaining, scratch).await?
-        };
-        failpoint::at("commit.manifests_written").await?;
-        Ok(Step::Commit(attempt))
+        if self.manifest.is_some() || !remaining.rewritten.is_empty() {
+            return self.with_snapshot(base, remaining, &target, scratch).await.map(Step::Commit);
+        }
+        Ok(match self.without_snapshot(base)? {
+            Some(attempt) => Step::Commit(attempt),
+            None => Step::Stop(Stop::Nothing(base.clone())),
+        })
     }
 
     async fn reason_to_stop(&self, base: &Table) -> Result<Option<Stop>> {
@@ -242,38 +264,35 @@ impl Work<'_> {
     async fn with_snapshot(
         &self,
         base: &Table,
-        number: u32,
         remaining: Remaining,
-        mut scratch: Vec<String>,
+        target: &Target,
+        scratch: &mut Vec<String>,
     ) -> Result<Attempt> {
-        let Self { directory, uuid, delta, .. } = self;
-        let list = format!("{directory}/snap-{}-{number}-{uuid}.avro", delta.snapshot_id);
-        scratch.push(list.clone());
-        let snapshot = self.write_snapshot(base, list, number, remaining, &mut scratch).await?;
+        let snapshot = self.write_snapshot(base, remaining, target, scratch).await?;
         let failed = |e| from_iceberg(format!("table {}", base.ident()), e);
         let builder = commit::builder(base)
-            .set_properties(positions::properties(&delta.options.log))
+            .set_properties(positions::properties(&self.delta.options.log))
             .and_then(|builder| builder.set_branch_snapshot(snapshot, MAIN_BRANCH))
             .map_err(failed)?;
-        commit::build(base, builder, scratch)
+        commit::build(base, builder, scratch.clone())
     }
 
     /// Writes the manifest list of the new snapshot.
     async fn write_snapshot(
         &self,
         base: &Table,
-        list: String,
-        number: u32,
         remaining: Remaining,
+        target: &Target,
         scratch: &mut Vec<String>,
     ) -> Result<Snapshot> {
         let metadata = base.metadata();
         let snapshot_id = self.delta.snapshot_id;
         let summary = self.summary(base, &remaining.removed)?;
         let Remaining { kept, rewritten, .. } = remaining;
-        let prefix = format!("{}/{}-{number}", self.directory, self.uuid);
-        let kept = merge(base, kept, &Target { prefix: &prefix, snapshot_id }, scratch).await;
+        let kept = merge(base, kept, target, scratch).await;
         let manifests = self.manifest.iter().cloned().chain(rewritten).chain(kept).collect();
+        let list = target.list.clone();
+        scratch.push(list.clone());
         let parent_id = metadata.current_snapshot_id();
         let sequence_number = metadata.next_sequence_number();
         base.warehouse()

@@ -54,7 +54,7 @@ pub(crate) async fn remove(
     table: &Table,
     manifests: Vec<ManifestFile>,
     removal: &Removal,
-    target: &Target<'_>,
+    target: &Target,
     scratch: &mut Vec<String>,
 ) -> Result<Remaining> {
     let mut work = Work { table, removal, target, found: HashSet::new(), number: 0 };
@@ -79,7 +79,7 @@ pub(crate) async fn remove(
 struct Work<'a> {
     table: &'a Table,
     removal: &'a Removal,
-    target: &'a Target<'a>,
+    target: &'a Target,
     /// Files found, of those that must be there.
     found: HashSet<String>,
     /// Manifests written so far.

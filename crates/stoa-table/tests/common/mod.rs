@@ -9,6 +9,7 @@ use arrow_ord::sort::{SortColumn, lexsort_to_indices};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
 use arrow_select::take::take_record_batch;
+use iceberg::spec::{FormatVersion, Manifest, ManifestList};
 use object_store::ObjectStoreExt;
 use stoa_orc::{Decoder, Predicate, Projection, ReadOptions, Step, TailDecoder, TailStep};
 use stoa_table::{
@@ -143,6 +144,32 @@ pub fn sorted_texts<'a>(batches: impl IntoIterator<Item = &'a RecordBatch>) -> V
     let mut rows: Vec<String> = batches.into_iter().flat_map(texts).collect();
     rows.sort_unstable();
     rows
+}
+
+/// An entry of a manifest: status (0 existing, 1 added, 2 deleted), snapshot, data and file sequence
+/// number, rows.
+pub type Entry = (i32, Option<i64>, Option<i64>, Option<i64>, u64);
+
+/// The entries of all manifests of the current snapshot as they are written, sorted.
+pub async fn entries(table: &Table) -> Vec<Entry> {
+    let read = |location: &str| std::fs::read(location.strip_prefix("file://").unwrap()).unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&read(table.metadata_location())).unwrap();
+    let current = &json["current-snapshot-id"];
+    let snapshots = json["snapshots"].as_array().unwrap();
+    let snapshot = snapshots.iter().find(|snapshot| &snapshot["snapshot-id"] == current).unwrap();
+    let list = read(snapshot["manifest-list"].as_str().unwrap());
+    let list = ManifestList::parse_with_version(&list, FormatVersion::V2).unwrap();
+    let mut entries = Vec::new();
+    for file in list.entries() {
+        let manifest = Manifest::parse_avro(&read(&file.manifest_path)).unwrap();
+        entries.extend(manifest.entries().iter().map(|entry| {
+            let status = entry.status() as i32;
+            let (data, file) = (entry.sequence_number(), entry.file_sequence_number);
+            (status, entry.snapshot_id(), data, file, entry.record_count())
+        }));
+    }
+    entries.sort_unstable();
+    entries
 }
 
 /// Fails unless the table is sound.
