@@ -29,7 +29,7 @@ use crate::decode::context::Context;
 use crate::decode::plan::Plan;
 use crate::decode::row_filter::RowFilter;
 use crate::error::Result;
-use crate::options::{Projection, ReadOptions};
+use crate::options::ReadOptions;
 use crate::prune::{Condition, Evidence, Level, Trust};
 use crate::segments::Segments;
 use crate::statistics::ColumnStatistics;
@@ -132,12 +132,8 @@ impl Decoder {
     /// `Invalid` or `Unsupported` if the projection does not fit the file.
     pub fn new(file: Arc<FileMetadata>, options: ReadOptions) -> Result<Self> {
         let plan = Arc::new(Plan::new(&file.types, &options)?);
-        let wanted = match &options.projection {
-            Projection::Fields(schema) => Some(schema.as_ref()),
-            _ => None,
-        };
         let condition = options.predicate.as_ref().filter(|predicate| !predicate.is_always());
-        let condition = condition.map(|predicate| Condition::new(predicate, &file, wanted));
+        let condition = condition.map(|predicate| Condition::new(predicate, &file, &plan));
         let all = 0..file.stripes.len();
         let stripes = options.stripes.clone().unwrap_or(all);
         // A cache wants whole row groups.

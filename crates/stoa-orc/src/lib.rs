@@ -37,7 +37,7 @@ pub use compression::{Compression, CompressionKind, inflate_section};
 pub use decode::union::null_union_slot;
 pub use decoder::{DecodeMetrics, Decoder, Step};
 pub use limits::Limits;
-pub use options::{Projection, ReadOptions};
+pub use options::{FieldMatching, Projection, ReadOptions};
 pub use predicate::{ColumnRef, CompareOp, Literal, Predicate};
 pub use schema::{
     ArrowOptions, FIELD_ID_KEY, OrcType, StringOutput, TimestampOutput, TypeKind, TypeTree,

@@ -19,10 +19,23 @@ pub enum Projection {
     All,
     /// Some top-level columns by column id, in this order.
     Columns(Vec<u32>),
-    /// The fields of an Arrow schema: by Iceberg field id (`PARQUET:field_id`) where the file has
-    /// ids, else by name. Types are promoted (int to long, float to double, wider decimals);
-    /// nullable fields that the file lacks are NULL.
+    /// The fields of an Arrow schema, found as [`FieldMatching`] says. Types are promoted (int to
+    /// long, float to double, wider decimals); nullable fields that the file lacks are NULL.
     Fields(SchemaRef),
+}
+
+/// How the fields of [`Projection::Fields`] are found in a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FieldMatching {
+    /// By Iceberg field id (`PARQUET:field_id`) where the file has ids, else by name. Top-level
+    /// columns by position if they have no names of their own (`_col0`, `_col1`, …: Hive before
+    /// HIVE-4243).
+    #[default]
+    Auto,
+    /// By name.
+    Name,
+    /// Top-level columns by position, fields of structs by name.
+    Position,
 }
 
 /// Options of a [`crate::Decoder`].
@@ -30,6 +43,8 @@ pub enum Projection {
 pub struct ReadOptions {
     /// Which columns to read.
     pub projection: Projection,
+    /// How fields are found (only for [`Projection::Fields`]).
+    pub matching: FieldMatching,
     /// Rows that cannot match need not be read. What is read may still hold rows that do not.
     pub predicate: Option<Predicate>,
     /// Most rows in a batch.
@@ -60,6 +75,7 @@ impl Default for ReadOptions {
     fn default() -> Self {
         Self {
             projection: Projection::All,
+            matching: FieldMatching::default(),
             predicate: None,
             batch_rows: 8192,
             stripes: None,
@@ -80,6 +96,13 @@ impl ReadOptions {
     #[must_use]
     pub fn with_projection(mut self, projection: Projection) -> Self {
         self.projection = projection;
+        self
+    }
+
+    /// Sets how fields are found.
+    #[must_use]
+    pub fn with_matching(mut self, matching: FieldMatching) -> Self {
+        self.matching = matching;
         self
     }
 

@@ -16,6 +16,7 @@ use std::cmp::Ordering;
 pub(crate) use trust::{Level, Trust};
 
 use crate::bloom::{BloomIndex, hash_bytes, hash_double, hash_long};
+use crate::decode::plan::Plan;
 use crate::predicate::{ColumnRef, CompareOp, Literal, Predicate};
 use crate::schema::{FIELD_ID_KEY, TypeKind};
 use crate::statistics::{ColumnStatistics, ValueStatistics};
@@ -54,20 +55,16 @@ pub(crate) trait Evidence {
 }
 
 impl Condition {
-    /// Finds the columns of a predicate. A column that the file does not have is NULL if
-    /// `missing_is_null`; one inside a list, map or union is not judged.
-    pub(crate) fn new(
-        predicate: &Predicate,
-        file: &FileMetadata,
-        wanted: Option<&arrow_schema::Schema>,
-    ) -> Self {
-        let of = |column: &ColumnRef, test: Test| match find(*column, file, wanted) {
+    /// Finds the columns of a predicate. A column that is wanted and not in the file is NULL; one
+    /// inside a list, map or union is not judged.
+    pub(crate) fn new(predicate: &Predicate, file: &FileMetadata, plan: &Plan) -> Self {
+        let of = |column: &ColumnRef, test: Test| match find(*column, file, plan) {
             Found::Column(column) if is_row_level(file, column) => Self::Test { column, test },
             Found::Missing => Self::Constant(matches!(test, Test::IsNull)),
             _ => Self::Constant(true),
         };
         let all = |parts: &[Predicate]| {
-            parts.iter().map(|part| Self::new(part, file, wanted)).collect::<Vec<_>>()
+            parts.iter().map(|part| Self::new(part, file, plan)).collect::<Vec<_>>()
         };
         match predicate {
             Predicate::And(parts) => Self::And(all(parts)),
@@ -113,38 +110,27 @@ enum Found {
     Unknown,
 }
 
-fn find(column: ColumnRef, file: &FileMetadata, wanted: Option<&arrow_schema::Schema>) -> Found {
-    let types = &file.types;
+fn find(column: ColumnRef, file: &FileMetadata, plan: &Plan) -> Found {
     match column {
-        ColumnRef::Id(column) if (column as usize) < types.len() => Found::Column(column),
+        ColumnRef::Id(column) if (column as usize) < file.types.len() => Found::Column(column),
         ColumnRef::Id(_) => Found::Unknown,
-        ColumnRef::Field(id) if types.has_field_ids() => match types.column_of_field(id) {
-            Some(column) => Found::Column(column),
-            // Only a column that is wanted and not there is known to be read as NULL.
-            None if wanted.is_some_and(|schema| name_of(schema, id).is_some()) => Found::Missing,
-            None => Found::Unknown,
-        },
-        // A file without ids is read by name.
-        ColumnRef::Field(id) => {
-            let name = wanted.and_then(|schema| name_of(schema, id));
-            let root = types.types().first();
-            let index = name.zip(root).and_then(|(name, root)| {
-                root.field_names.iter().position(|n| *n == name).zip(Some(root))
-            });
-            match index.and_then(|(index, root)| root.children.get(index)) {
-                Some(column) => Found::Column(*column),
-                None => Found::Unknown,
+        ColumnRef::Field(id) => match field_of(&plan.schema, id) {
+            // As the rows are read, so they are judged.
+            Some(field) => plan.column_of(field).map_or(Found::Missing, Found::Column),
+            // One that is not read: an id of the file's own says which one it is.
+            None => {
+                let column = file.types.column_of_field(id).filter(|_| plan.has_ids);
+                column.map_or(Found::Unknown, Found::Column)
             }
-        }
+        },
     }
 }
 
-/// The name of a wanted top-level column.
-fn name_of(schema: &arrow_schema::Schema, id: i32) -> Option<&str> {
-    let has_id = |field: &&std::sync::Arc<arrow_schema::Field>| {
+/// The top-level field of a schema with an Iceberg field id.
+fn field_of(schema: &arrow_schema::Schema, id: i32) -> Option<usize> {
+    schema.fields().iter().position(|field| {
         field.metadata().get(FIELD_ID_KEY).is_some_and(|text| text.parse() == Ok(id))
-    };
-    schema.fields().iter().find(has_id).map(|field| field.name().as_str())
+    })
 }
 
 /// Whether a column has at most one value per row: all ancestors are structs.
