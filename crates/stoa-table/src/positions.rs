@@ -69,32 +69,43 @@ impl Table {
     }
 }
 
-/// Where `table` stands towards `advances`.
+/// Where `table` stands towards `advances`, for rows that must be there exactly once.
 ///
 /// # Errors
-/// `Invalid` for an advance that goes nowhere; `Conflict` where the table is at a position between
-/// or before those of an advance: committing would bring rows twice or leave some out.
+/// As [`ahead`]; `Conflict` where some are in the table and others are not.
 pub(crate) fn standing(table: &Table, advances: &[LogAdvance]) -> Result<Standing> {
-    let positions = table.log_positions()?;
-    let mut passed = 0;
-    for advance in advances {
-        check(table, advance)?;
-        let now = positions.get(&advance.log).copied().unwrap_or(0);
-        if now >= advance.to {
-            passed += 1;
-        } else if advance.from.is_some_and(|from| from != now) {
-            return Err(elsewhere(table, advance, now));
-        }
-    }
-    match passed {
+    let ahead = ahead(table, advances)?.len();
+    match advances.len() - ahead {
         0 => Ok(Standing::Ahead),
-        all if all == advances.len() => Ok(Standing::Passed),
+        _ if ahead == 0 => Ok(Standing::Passed),
         _ => Err(Error::conflict(format!(
             "table {}: some of the logs of this flush are in the table, others are not",
             table.ident()
         ))
         .with_hint("flush each log by itself")),
     }
+}
+
+/// Those of `advances` that `table` has not passed.
+///
+/// # Errors
+/// `Invalid` for an advance that goes nowhere; `Conflict` where the table is at a position between
+/// or before those of an advance: committing would bring rows twice or leave some out.
+pub(crate) fn ahead(table: &Table, advances: &[LogAdvance]) -> Result<Vec<LogAdvance>> {
+    let positions = table.log_positions()?;
+    let mut ahead = Vec::new();
+    for advance in advances {
+        check(table, advance)?;
+        let now = positions.get(&advance.log).copied().unwrap_or(0);
+        if now >= advance.to {
+            continue;
+        }
+        if advance.from.is_some_and(|from| from != now) {
+            return Err(elsewhere(table, advance, now));
+        }
+        ahead.push(advance.clone());
+    }
+    Ok(ahead)
 }
 
 /// The properties that say that `advances` are in the table.

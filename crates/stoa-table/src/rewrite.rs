@@ -244,6 +244,7 @@ impl TableRewrite {
             added: written.new_files(),
             removal: removal(&table, scope, &written),
             same_rows,
+            once: false,
             seen: &table,
             reads: reads.as_ref(),
             options: &commit,

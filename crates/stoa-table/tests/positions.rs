@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 
 use common::{Home, append, assert_sound, ident, report_rows, report_spec};
 use stoa_env::failpoint::{Action, Failpoints};
-use stoa_table::{CommitOptions, LogAdvance, Table, TableChange, WriteOptions, WrittenFiles};
+use stoa_table::{
+    CommitOptions, LogAdvance, RewriteOptions, Table, TableChange, WriteOptions, WrittenFiles,
+};
 
 const NEW_YEAR_2015: i32 = 16_436;
 
@@ -100,6 +102,30 @@ async fn a_stretch_without_rows_moves_the_position_only() {
     assert_eq!((outcome.rows, outcome.already_committed), (0, false));
     assert_eq!(outcome.table.log_positions().unwrap(), positions(&[("a", 9)]));
     assert!(outcome.table.current_snapshot().is_none());
+}
+
+#[tokio::test]
+async fn a_truncate_covers_the_log_as_far_as_it_says() {
+    let home = Home::new().await;
+    let table = home.warehouse.create_table(&ident("t"), report_spec()).await.unwrap();
+    let table = {
+        flush(&table, 10, advance("a", 0, 100)).await.unwrap();
+        table.reload().await.unwrap()
+    };
+    for (to, position) in [(150, 150), (120, 150)] {
+        let log = vec![LogAdvance { log: "a".to_owned(), from: None, to }];
+        let write = WriteOptions { log, ..WriteOptions::default() };
+        let options = RewriteOptions { write, ..RewriteOptions::default() };
+        append(&table, report_rows(NEW_YEAR_2015, 4)).await;
+        let mut truncate = table.rewrite(options).unwrap();
+        truncate.truncate().unwrap();
+        let outcome = truncate.commit().await.unwrap().committed().unwrap();
+        assert!(!outcome.already_committed && outcome.removed_rows >= 4);
+        assert_eq!(outcome.table.log_positions().unwrap(), positions(&[("a", position)]));
+        assert_eq!(outcome.table.row_count(), Some(0));
+        // What was acknowledged before does not come back.
+        assert!(!flush(&table, 10, advance("a", 100, 110)).await.unwrap());
+    }
 }
 
 #[tokio::test]

@@ -46,8 +46,9 @@ use summary::{Before, Counts, summary};
 pub struct CommitOptions {
     /// Added to the snapshot's summary, such as who wrote it.
     pub summary: BTreeMap<String, String>,
-    /// Positions of commit logs that the rows bring the table to. Where the table is there
-    /// already, nothing is committed.
+    /// Positions of commit logs that the commit brings the table to. An append of rows that the
+    /// table has passed already is not made again; a rewrite is a statement of its own, is made in
+    /// any case, and leaves positions that are further on as they are.
     pub log: Vec<LogAdvance>,
 }
 
@@ -67,6 +68,8 @@ pub(crate) struct Delta<'a> {
     pub(crate) removal: Removal,
     /// The files added hold the rows of the files removed, and no others.
     pub(crate) same_rows: bool,
+    /// It is a stretch of the log, in the table if the log's position is.
+    pub(crate) once: bool,
     /// The version that the change was decided on.
     pub(crate) seen: &'a Table,
     /// Rows that must not have been added since.
@@ -241,8 +244,11 @@ impl Work<'_> {
     }
 
     async fn reason_to_stop(&self, base: &Table) -> Result<Option<Stop>> {
-        let standing = positions::standing(base, &self.delta.options.log);
-        if self.is_in(base) || standing? == Standing::Passed {
+        if self.is_in(base) {
+            return Ok(Some(Stop::AlreadyIn(base.clone())));
+        }
+        let log = &self.delta.options.log;
+        if self.delta.once && positions::standing(base, log)? == Standing::Passed {
             return Ok(Some(Stop::AlreadyIn(base.clone())));
         }
         let Some(coverage) = self.delta.reads else { return Ok(None) };
@@ -252,11 +258,12 @@ impl Work<'_> {
 
     /// A version with new log positions only; `None` if there are none.
     fn without_snapshot(&self, base: &Table) -> Result<Option<Attempt>> {
-        if self.delta.options.log.is_empty() {
+        let log = positions::ahead(base, &self.delta.options.log)?;
+        if log.is_empty() {
             return Ok(None);
         }
         let builder = commit::builder(base)
-            .set_properties(positions::properties(&self.delta.options.log))
+            .set_properties(positions::properties(&log))
             .map_err(|e| from_iceberg(format!("table {}", base.ident()), e))?;
         commit::build(base, builder, Vec::new()).map(Some)
     }
@@ -268,10 +275,11 @@ impl Work<'_> {
         target: &Target,
         scratch: &mut Vec<String>,
     ) -> Result<Attempt> {
+        let log = positions::ahead(base, &self.delta.options.log)?;
         let snapshot = self.write_snapshot(base, remaining, target, scratch).await?;
         let failed = |e| from_iceberg(format!("table {}", base.ident()), e);
         let builder = commit::builder(base)
-            .set_properties(positions::properties(&self.delta.options.log))
+            .set_properties(positions::properties(&log))
             .and_then(|builder| builder.set_branch_snapshot(snapshot, MAIN_BRANCH))
             .map_err(failed)?;
         commit::build(base, builder, scratch.clone())
@@ -325,7 +333,7 @@ impl Work<'_> {
         }
         let now = base.log_positions()?.into_iter();
         keys.extend(now.map(|(log, at)| (format!("{}{log}", positions::PREFIX), at.to_string())));
-        keys.extend(positions::properties(log));
+        keys.extend(positions::properties(&positions::ahead(base, log)?));
         let operation = match (self.added.files > 0, removed.files > 0) {
             _ if self.delta.same_rows => Operation::Replace,
             (true, false) => Operation::Append,

@@ -82,6 +82,7 @@ impl WrittenFiles {
             added: &self.files,
             removal: Removal::Nothing,
             same_rows: false,
+            once: true,
             seen: &self.table,
             reads: None,
             options,
