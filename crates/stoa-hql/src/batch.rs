@@ -177,17 +177,22 @@ impl CellBatch {
 
     /// Bytes of row keys.
     pub fn row_bytes(&self) -> usize {
-        data_bytes(&self.rows)
+        contiguous(&self.rows).len()
     }
 
     /// Bytes of values.
     pub fn value_bytes(&self) -> usize {
-        data_bytes(&self.values)
+        contiguous(&self.values).len()
     }
 
     /// Bytes of row keys, qualifiers and values.
     pub fn data_bytes(&self) -> usize {
-        self.row_bytes() + data_bytes(&self.qualifiers) + self.value_bytes()
+        self.row_bytes() + contiguous(&self.qualifiers).len() + self.value_bytes()
+    }
+
+    /// All row keys, qualifiers or values one behind the other: for a quick look at their bytes.
+    pub(crate) fn contiguous(&self) -> [&[u8]; 3] {
+        [contiguous(&self.rows), contiguous(&self.qualifiers), contiguous(&self.values)]
     }
 
     /// Timestamps in the order of the cells.
@@ -206,11 +211,11 @@ fn family(id: i32) -> FamilyId {
     FamilyId::try_from(id).unwrap_or(FamilyId::MAX)
 }
 
-fn data_bytes(array: &BinaryArray) -> usize {
+fn contiguous(array: &BinaryArray) -> &[u8] {
     let offsets = array.value_offsets();
     match (offsets.first(), offsets.last()) {
-        (Some(first), Some(last)) => (last - first) as usize,
-        _ => 0,
+        (Some(first), Some(last)) => &array.value_data()[*first as usize..*last as usize],
+        _ => &[],
     }
 }
 

@@ -102,6 +102,10 @@ fn refused(name: &str) -> Error {
 pub(crate) fn cannot(what: &str, path: &Path, error: io::Error) -> Error {
     let name = path.display();
     let error = match error.kind() {
+        io::ErrorKind::NotFound if what == "write" => {
+            return Error::not_found(format!("the folder of file {name} does not exist"))
+                .with_sqlstate("58P01");
+        }
         io::ErrorKind::NotFound => {
             return Error::not_found(format!("file {name} does not exist")).with_sqlstate("58P01");
         }

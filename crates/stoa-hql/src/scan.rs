@@ -6,6 +6,7 @@
 //!
 //! Not here: which versions are seen (`read`).
 
+mod algebra;
 mod key_range;
 
 use std::collections::BTreeSet;

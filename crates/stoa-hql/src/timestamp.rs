@@ -49,6 +49,14 @@ impl TimestampSource {
         }
     }
 
+    /// Lets so much time pass: waits, or moves a manual clock on.
+    pub async fn pause(&self, time: std::time::Duration) {
+        match self.clock {
+            Clock::System => tokio::time::sleep(time).await,
+            Clock::Manual(_) => self.advance(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)),
+        }
+    }
+
     /// The first of `count` timestamps in a row that belong to the caller alone.
     pub fn reserve(&self, count: u32) -> i64 {
         let now = self.now_ns();

@@ -212,8 +212,8 @@ impl<'a> Cursor<'a> {
 
     /// The rest of the text.
     pub(super) fn take_rest(&mut self) -> &'a str {
-        let rest = self.text.get(self.at..).unwrap_or_default().trim_end();
-        let rest = rest.strip_suffix(';').unwrap_or(rest).trim_end();
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let rest = rest.trim_end_matches(|c: char| c == ';' || c.is_whitespace());
         self.at = self.text.len();
         rest
     }

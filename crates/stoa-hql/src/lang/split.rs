@@ -38,7 +38,7 @@ impl Splitter {
     /// complete yet. Empty statements are left out.
     pub fn next_statement(&mut self) -> Option<String> {
         while let Some(end) = self.find_end() {
-            let statement = self.text[..end].trim().to_owned();
+            let statement = without_comments(&self.text[..end]).to_owned();
             self.text.drain(..=end);
             self.at = 0;
             self.last = None;
@@ -52,8 +52,9 @@ impl Splitter {
     /// What is left when no more text comes: a statement without semicolon. None if there is
     /// nothing but blanks and comments.
     pub fn take_rest(&mut self) -> Option<String> {
-        let rest = std::mem::take(self).text.trim().to_owned();
-        (!is_blank(&rest)).then_some(rest)
+        let text = std::mem::take(self).text;
+        let rest = without_comments(&text);
+        (!is_blank(rest)).then(|| rest.to_owned())
     }
 
     /// Whether a statement has begun.
@@ -89,6 +90,15 @@ impl Splitter {
     }
 }
 
+/// The text from its first line on that is more than a comment; without blanks around it.
+fn without_comments(text: &str) -> &str {
+    let mut rest = text.trim();
+    while rest.starts_with('#') {
+        rest = rest.split_once('\n').map_or("", |(_, rest)| rest.trim_start());
+    }
+    rest
+}
+
 /// Whether there is nothing but blanks and comments.
 fn is_blank(text: &str) -> bool {
     text.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#'))
@@ -118,7 +128,7 @@ mod tests {
         assert_eq!(split("a 'x;y' \"';\";b"), ["a 'x;y' \"';\"", "b"]);
         assert_eq!(split("select a:/x;'\\/y/ from t;b;;"), ["select a:/x;'\\/y/ from t", "b"]);
         assert_eq!(split("use '/';a =~ /;/;"), ["use '/'", "a =~ /;/"]);
-        assert_eq!(split("# it's a comment;\nstatus;\n  # more\n"), ["# it's a comment;\nstatus"]);
+        assert_eq!(split("# it's a comment;\nstatus;\n  # more\n"), ["status"]);
         assert_eq!(split(" \n;"), [""; 0]);
     }
 

@@ -1,4 +1,7 @@
 //! Offsets and limits, in rows and in cells; and the batches that come out.
+//!
+//! First OFFSET, then CELL_LIMIT_PER_FAMILY, then CELL_OFFSET; LIMIT and CELL_LIMIT count what is
+//! left (Hypertable's tests of offsets show as much).
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -23,9 +26,12 @@ pub(super) struct Limits {
     /// The row of the last cell; empty before the first one.
     row: Vec<u8>,
     family: FamilyId,
-    rows: u64,
-    cells: u64,
+    rows_seen: u64,
+    cells_seen: u64,
     cells_of_family: u64,
+    /// Rows of which something was returned, and whether the last one is of them.
+    rows_returned: u64,
+    row_returned: bool,
     done: bool,
     out: CellBatchBuilder,
     ready: VecDeque<CellBatch>,
@@ -44,9 +50,11 @@ impl Limits {
             keys_only: spec.keys_only,
             row: Vec::new(),
             family: 0,
-            rows: 0,
-            cells: 0,
+            rows_seen: 0,
+            cells_seen: 0,
             cells_of_family: 0,
+            rows_returned: 0,
+            row_returned: false,
             done: row_limit == 0 || cell_limit == 0,
             out: CellBatchBuilder::new(),
             ready: VecDeque::new(),
@@ -74,29 +82,32 @@ impl Limits {
         if self.row != cell.row {
             self.row.clear();
             self.row.extend_from_slice(cell.row);
-            self.rows += 1;
+            self.rows_seen += 1;
+            self.row_returned = false;
             self.family = cell.family;
             self.cells_of_family = 0;
         } else if self.family != cell.family {
             self.family = cell.family;
             self.cells_of_family = 0;
         }
-        if self.rows <= self.row_offset {
-            return Ok(());
-        }
-        if self.rows - self.row_offset > self.row_limit {
-            self.done = true;
+        if self.rows_seen <= self.row_offset {
             return Ok(());
         }
         self.cells_of_family += 1;
         if self.cells_of_family > self.cell_limit_per_family {
             return Ok(());
         }
-        self.cells += 1;
-        if self.cells <= self.cell_offset {
+        self.cells_seen += 1;
+        if self.cells_seen <= self.cell_offset {
             return Ok(());
         }
-        self.done = self.cells - self.cell_offset >= self.cell_limit;
+        if !self.row_returned && self.rows_returned == self.row_limit {
+            self.done = true;
+            return Ok(());
+        }
+        self.rows_returned += u64::from(!self.row_returned);
+        self.row_returned = true;
+        self.done = self.cells_seen - self.cell_offset >= self.cell_limit;
         self.put(cell)
     }
 

@@ -176,19 +176,25 @@ fn versions(schema: &TableSchema, mut column: Vec<Cell>, spec: &ScanSpec) -> Vec
 }
 
 fn limited(cells: Vec<Cell>, spec: &ScanSpec) -> Vec<Cell> {
-    let mut rows: Vec<&[u8]> = cells.iter().map(|c| c.row.as_slice()).collect();
-    rows.dedup();
-    let limit = spec.row_limit.unwrap_or(u64::MAX) as usize;
-    let rows: Vec<&[u8]> = rows.into_iter().skip(spec.row_offset as usize).take(limit).collect();
-    let mut out: Vec<Cell> = Vec::new();
-    for cell in cells.iter().filter(|c| rows.contains(&c.row.as_slice())) {
-        let of_family = out.iter().filter(|c| (&c.row, c.family) == (&cell.row, cell.family));
+    let rows_of = |cells: &[Cell]| {
+        let mut rows: Vec<Vec<u8>> = cells.iter().map(|c| c.row.clone()).collect();
+        rows.dedup();
+        rows
+    };
+    let skipped: Vec<Vec<u8>> =
+        rows_of(&cells).into_iter().take(spec.row_offset as usize).collect();
+    let mut few: Vec<Cell> = Vec::new();
+    for cell in cells.iter().filter(|c| !skipped.contains(&c.row)) {
+        let of_family = few.iter().filter(|c| (&c.row, c.family) == (&cell.row, cell.family));
         if (of_family.count() as u64) < spec.cell_limit_per_family.unwrap_or(u64::MAX) {
-            out.push(cell.clone());
+            few.push(cell.clone());
         }
     }
-    let limit = spec.cell_limit.unwrap_or(u64::MAX) as usize;
-    out.into_iter().skip(spec.cell_offset as usize).take(limit).collect()
+    let left: Vec<Cell> = few.into_iter().skip(spec.cell_offset as usize).collect();
+    let limit = |limit: Option<u64>| limit.map_or(usize::MAX, |limit| limit as usize);
+    let rows: Vec<Vec<u8>> = rows_of(&left).into_iter().take(limit(spec.row_limit)).collect();
+    let left = left.into_iter().filter(|c| rows.contains(&c.row));
+    left.take(limit(spec.cell_limit)).collect()
 }
 
 /// What the reader answers; inputs are cut into batches of `batch` cells.

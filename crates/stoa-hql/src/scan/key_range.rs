@@ -195,7 +195,7 @@ fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use proptest::prelude::*;
 
     use super::*;
@@ -213,6 +213,10 @@ mod tests {
             any_key().prop_map(Bound::Included),
             any_key().prop_map(Bound::Excluded)
         ]
+    }
+
+    pub(crate) fn any_range() -> impl Strategy<Value = KeyRange> {
+        (any_bound(), any_bound()).prop_map(|(start, end)| KeyRange { start, end })
     }
 
     proptest! {

@@ -88,7 +88,16 @@ impl TableSchema {
 
     /// Adds an index over a family that has none of the kind.
     pub(super) fn add_index(&mut self, index: &IndexDefinition) -> Result<()> {
-        let id = self.require_family(&index.family)?.id;
+        let known = self.require_family(&index.family)?;
+        if known.options.is_counter() {
+            return Err(Error::invalid(format!(
+                "the counter '{}' can have no index",
+                index.family
+            ))
+            .with_sqlstate("42P16")
+            .with_hint("its value is made when it is read"));
+        }
+        let id = known.id;
         let family = self.families.iter_mut().find(|family| family.id == id);
         let Some(family) = family else { return Ok(()) };
         let (flag, what) = match index.of_qualifiers {

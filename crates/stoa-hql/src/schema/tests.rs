@@ -158,6 +158,10 @@ pub(crate) fn any_definitions() -> impl Strategy<Value = TableDefinitions> {
             let index = |of_qualifiers| IndexDefinition { family: name(i), of_qualifiers };
             out.indices.extend(by_value.then(|| index(false)));
             out.indices.extend(by_qualifier.then(|| index(true)));
+            // A counter has no index, be it by its own word or by a default.
+            if options.max_versions.is_none() && options.counter != Some(false) {
+                out.indices.retain(|index| index.family != name(i));
+            }
         }
         for (g, (options, family_defaults)) in groups.into_iter().enumerate() {
             let members = families.iter().enumerate().filter(|(_, f)| f.1 == g);

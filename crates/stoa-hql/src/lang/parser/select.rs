@@ -5,8 +5,7 @@ use super::super::cursor::{Cursor, Token};
 use super::conditions::conditions;
 use super::{Result, field_separator, set_once};
 
-const OPTIONS: [&str; 18] = [
-    "WHERE",
+const OPTIONS: [&str; 17] = [
     "MAX_VERSIONS",
     "REVS",
     "LIMIT",
@@ -46,6 +45,10 @@ pub(super) fn select(cursor: &mut Cursor<'_>) -> Result<Statement> {
         select.conditions = conditions(cursor)?;
     }
     while option(cursor, &mut select.options)? {}
+    if cursor.at_word("WHERE") {
+        let hint = Some("SELECT … FROM … WHERE conditions options".to_owned());
+        return Err(cursor.error("WHERE stands behind options".to_owned(), hint));
+    }
     if matches!(cursor.peek(), Token::Word(_)) {
         return Err(cursor.expected_one_of("an option or the end of the statement", &OPTIONS));
     }
@@ -82,6 +85,9 @@ fn columns(cursor: &mut Cursor<'_>) -> Result<Vec<ColumnExpr>> {
 /// `cf`, `cf:q`, `cf:*`, `cf:^p`, `cf:/re/`; quotes around the qualifier, or around both.
 pub(super) fn column(cursor: &mut Cursor<'_>) -> Result<ColumnExpr> {
     let quoted = matches!(cursor.peek(), Token::Quoted(_));
+    if cursor.at_word("FROM") {
+        return Err(cursor.expected("a column or *"));
+    }
     let name = cursor.name("a column or *")?;
     if cursor.accept_colon() {
         return Ok(ColumnExpr { family: name, qualifier: qualifier(cursor)? });

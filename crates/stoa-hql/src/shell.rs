@@ -1,0 +1,264 @@
+//! The shell: lines in, statements run, exit code out.
+//!
+//! In: lines from a [`LineSource`] (standard input, an editor with a history, a file). Statements
+//! end with `;` and may span lines; commands of the shell itself (`quit`, `source f`, …) need
+//! none. Out: through [`Output`], and the exit code: 0, 2 after the first error in batch mode, or
+//! what `exit` says.
+//!
+//! Not here: what statements do (`session`), reading flags and terminals (the binary).
+
+mod command;
+
+use std::io::Read;
+
+use stoa_error::{Error, Result};
+
+use crate::lang::Splitter;
+use crate::lang::ast::Statement;
+use crate::output::Output;
+use crate::session::Session;
+use command::Command;
+
+/// Exit code of a batch that met an error.
+pub const EXIT_ERROR: i32 = 2;
+
+/// Files that `source` may nest.
+const SOURCE_DEPTH_MAX: usize = 16;
+
+/// Where lines come from.
+pub trait LineSource: Send {
+    /// The next line, with or without its line end; none at the end. `prompt` is what a terminal
+    /// shows before it, empty if nothing.
+    ///
+    /// # Errors
+    /// The lines cannot be read, or are not UTF-8.
+    fn next_line(&mut self, prompt: &str) -> Result<Option<String>>;
+}
+
+/// Lines of a text.
+pub struct TextLines<'a>(std::str::Lines<'a>);
+
+impl<'a> TextLines<'a> {
+    /// The lines of `text`.
+    pub fn new(text: &'a str) -> Self {
+        Self(text.lines())
+    }
+}
+
+impl LineSource for TextLines<'_> {
+    fn next_line(&mut self, _prompt: &str) -> Result<Option<String>> {
+        Ok(self.0.next().map(str::to_owned))
+    }
+}
+
+/// Lines of a reader, such as standard input. Prompts are not shown.
+pub struct ReaderLines<R>(R);
+
+impl<R: std::io::BufRead + Send> ReaderLines<R> {
+    /// The lines of `reader`.
+    pub fn new(reader: R) -> Self {
+        Self(reader)
+    }
+}
+
+impl<R: std::io::BufRead + Send> LineSource for ReaderLines<R> {
+    fn next_line(&mut self, _prompt: &str) -> Result<Option<String>> {
+        let mut line = String::new();
+        match self.0.read_line(&mut line) {
+            Ok(0) => Ok(None),
+            Ok(_) => Ok(Some(line)),
+            Err(e) => Err(Error::invalid("the statements are not UTF-8 text").with_source(e)),
+        }
+    }
+}
+
+/// How a shell behaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ShellOptions {
+    /// `--batch`: no prompts; the first error ends it with [`EXIT_ERROR`].
+    pub batch: bool,
+    /// `--no-prompt`: no prompts.
+    pub no_prompt: bool,
+    /// `--test-mode`: echo lines, go on after errors. Give the session the option `silent`, too.
+    pub test_mode: bool,
+    /// Whether `system` may run commands of the operating system.
+    pub allow_system: bool,
+}
+
+/// Runs what comes in lines.
+pub struct Shell {
+    session: Session,
+    options: ShellOptions,
+}
+
+/// How a line ended.
+enum Flow {
+    Continue,
+    Exit(i32),
+}
+
+impl Shell {
+    /// A shell over a session.
+    pub fn new(session: Session, options: ShellOptions) -> Self {
+        Self { session, options }
+    }
+
+    /// The session, with the namespace it is in by now.
+    pub fn session(&mut self) -> &mut Session {
+        &mut self.session
+    }
+
+    /// Runs everything that `lines` gives; the exit code. A last statement without semicolon is
+    /// run, too.
+    ///
+    /// # Errors
+    /// Only what `out` and `lines` return; errors of statements are printed.
+    pub async fn run(&mut self, lines: &mut dyn LineSource, out: &mut dyn Output) -> Result<i32> {
+        match self.run_lines(lines, out, 0).await? {
+            Flow::Exit(code) => Ok(code),
+            Flow::Continue => Ok(0),
+        }
+    }
+
+    async fn run_lines(
+        &mut self,
+        lines: &mut dyn LineSource,
+        out: &mut dyn Output,
+        depth: usize,
+    ) -> Result<Flow> {
+        let mut splitter = Splitter::new();
+        loop {
+            let prompt = self.prompt(&splitter);
+            let Some(line) = lines.next_line(prompt)? else { break };
+            let line = line.trim_end_matches(['\n', '\r']);
+            if self.options.test_mode {
+                out.write(format!("{}\n", line.trim()).as_bytes())?;
+            }
+            if let Flow::Exit(code) = self.line(line, &mut splitter, out, depth).await? {
+                return Ok(Flow::Exit(code));
+            }
+        }
+        match splitter.take_rest() {
+            Some(statement) => self.statement(&statement, out, depth).await,
+            None => Ok(Flow::Continue),
+        }
+    }
+
+    async fn line(
+        &mut self,
+        line: &str,
+        splitter: &mut Splitter,
+        out: &mut dyn Output,
+        depth: usize,
+    ) -> Result<Flow> {
+        match Command::of_line(line, splitter.is_within_statement()) {
+            Some(Command::Print) => {
+                out.write(format!("{}\n", splitter.pending().trim()).as_bytes())?
+            }
+            Some(Command::Clear) => *splitter = Splitter::new(),
+            Some(command) => return self.command(command, out, depth).await,
+            None => {
+                splitter.push(line);
+                splitter.push("\n");
+            }
+        }
+        while let Some(statement) = splitter.next_statement() {
+            if let Flow::Exit(code) = self.statement(&statement, out, depth).await? {
+                return Ok(Flow::Exit(code));
+            }
+        }
+        // A command behind the last statement of the line ends with the line.
+        match Command::of_line(splitter.pending(), false).filter(|_| line.contains(';')) {
+            Some(command) => {
+                *splitter = Splitter::new();
+                self.command(command, out, depth).await
+            }
+            None => Ok(Flow::Continue),
+        }
+    }
+
+    async fn statement(&mut self, text: &str, out: &mut dyn Output, depth: usize) -> Result<Flow> {
+        if let Some(command) = Command::of_statement(text) {
+            return self.command(command, out, depth).await;
+        }
+        let done = self.session.run_text(text, out).await;
+        self.outcome(done, out)
+    }
+
+    async fn command(
+        &mut self,
+        command: Command,
+        out: &mut dyn Output,
+        depth: usize,
+    ) -> Result<Flow> {
+        match command {
+            Command::Exit(code) => return Ok(Flow::Exit(code)),
+            Command::Source(file) => match self.read_source(&file, depth) {
+                Ok(text) => {
+                    let mut lines = TextLines::new(&text);
+                    return Box::pin(self.run_lines(&mut lines, out, depth + 1)).await;
+                }
+                Err(error) => return self.outcome(Err(error), out),
+            },
+            Command::System(command) => {
+                let done = self.system(&command, out);
+                return self.outcome(done, out);
+            }
+            Command::Help(topic) => {
+                let done = self.session.run(Statement::Help(topic), out).await;
+                return self.outcome(done, out);
+            }
+            Command::Pause(time) => self.session.store().timestamps().pause(time).await,
+            Command::Print | Command::Clear => {}
+        }
+        Ok(Flow::Continue)
+    }
+
+    /// Prints an error, and ends a batch with it.
+    fn outcome(&self, done: Result<()>, out: &mut dyn Output) -> Result<Flow> {
+        let Err(error) = done else { return Ok(Flow::Continue) };
+        out.write(error_text(&error).as_bytes())?;
+        if let Some(hint) = error.hint() {
+            out.notice(&format!("hint: {hint}\n"))?;
+        }
+        let ends = self.options.batch && !self.options.test_mode;
+        Ok(if ends { Flow::Exit(EXIT_ERROR) } else { Flow::Continue })
+    }
+
+    fn prompt(&self, splitter: &Splitter) -> &'static str {
+        let Self { options, .. } = self;
+        match splitter.is_within_statement() {
+            _ if options.batch || options.no_prompt || options.test_mode => "",
+            true => "         -> ",
+            false => "hypertable> ",
+        }
+    }
+
+    fn read_source(&self, file: &str, depth: usize) -> Result<String> {
+        if depth >= SOURCE_DEPTH_MAX {
+            let text = format!("{file}: files that source others are nested deeper than {depth}");
+            return Err(Error::invalid(text).with_hint("does a file source itself?"));
+        }
+        let mut text = String::new();
+        let read = self.session.files().open(file)?.bytes.read_to_string(&mut text);
+        read.map_err(|e| Error::invalid(format!("{file} is not UTF-8 text")).with_source(e))?;
+        Ok(text)
+    }
+
+    fn system(&self, command: &str, out: &mut dyn Output) -> Result<()> {
+        if !self.options.allow_system {
+            return Err(Error::unsupported("this shell runs no commands of the operating system"));
+        }
+        let run = std::process::Command::new("sh").arg("-c").arg(command).output();
+        let run = run.map_err(|e| Error::unavailable("cannot run sh").with_source(e))?;
+        out.write(&run.stdout)?;
+        out.notice(&String::from_utf8_lossy(&run.stderr))
+    }
+}
+
+/// An error as Hypertable's shell prints it, on one line (reference §1.3).
+pub fn error_text(error: &Error) -> String {
+    let detail = error.detail().map_or(String::new(), |detail| format!(" ({detail})"));
+    let text = format!("{}{detail}", error.message_with_sources());
+    format!("Hypertable CRITICAL - {}\n", text.replace('\n', " "))
+}

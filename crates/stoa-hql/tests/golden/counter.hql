@@ -1,0 +1,16 @@
+CREATE TABLE t (n COUNTER, m, ACCESS GROUP counters (n) );
+INSERT INTO t VALUES ('r', 'n', '+9'), ('r', 'n', '=0'), ('r', 'n', '+3'), ('r', 'n', '+4');
+INSERT INTO t VALUES ('r', 'n', '5'), ('r', 'n', '-2'), ('r', 'n:q', '1'), ('s', 'n', '-1');
+SELECT * FROM t;
+SELECT * FROM t WHERE n = '10';
+COMPACT TABLE t;
+INSERT INTO t VALUES ('r', 'n', '1');
+SELECT * FROM t;
+DELETE n FROM t WHERE ROW = 'r';
+SELECT * FROM t;
+INSERT INTO t VALUES ('r', 'n', '2');
+SELECT * FROM t;
+LOAD DATA INFILE ROW_KEY_COLUMN=id 'counter.tsv' INTO TABLE t;
+SELECT n FROM t WHERE ROW = 'r';
+CREATE TABLE u (a, b, ACCESS GROUP g (a) COUNTER);
+SHOW CREATE TABLE u;

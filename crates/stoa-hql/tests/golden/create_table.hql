@@ -1,0 +1,51 @@
+# families, options and access groups are kept and shown
+CREATE TABLE fruits (
+  apple TTL 2 DAYS,
+  banana MAX_VERSIONS 2,
+  carrot,
+  ACCESS GROUP foo ( banana ) BLOCKSIZE 20000
+) IN_MEMORY BLOCKSIZE 10000 TTL 1 WEEK MAX_VERSIONS 3;
+SHOW CREATE TABLE fruits;
+DESCRIBE TABLE fruits;
+CREATE TABLE quotes ('refer-url', http_code, "with blank", Index, timestamp);
+SHOW CREATE TABLE quotes;
+CREATE TABLE physical (
+  a, b, c,
+  ACCESS GROUP ag1 REPLICATION 2 COMPRESSOR="zlib --best" (a),
+  ACCESS GROUP ag2 (b) BLOOMFILTER 'rows+cols --false-positive 0.02' IN_MEMORY true,
+  ACCESS GROUP empty ()
+) GROUP_COMMIT_INTERVAL=601 REPLICATION 5 COMPRESSOR snappy;
+SHOW CREATE TABLE physical;
+CREATE TABLE indexed (a, INDEX a, b, QUALIFIER INDEX b, c TIME_ORDER DESC, n COUNTER,);
+SHOW CREATE TABLE indexed;
+DESCRIBE TABLE WITH IDS indexed;
+CREATE TABLE twin LIKE indexed;
+SHOW CREATE TABLE twin;
+CREATE TABLE from_file WITH 'schema.xml';
+SHOW CREATE TABLE from_file;
+EXISTS TABLE twin;
+EXISTS TABLE none;
+DROP TABLE twin;
+EXISTS TABLE twin;
+DROP TABLE twin;
+DROP TABLE IF EXISTS twin;
+# what is refused
+CREATE TABLE fruits (a);
+CREATE TABLE t (a, a);
+CREATE TABLE t (a, ACCESS GROUP g (b));
+CREATE TABLE t (a, b, ACCESS GROUP g (a), ACCESS GROUP h (a));
+CREATE TABLE t (a, INDEX b);
+CREATE TABLE t (a, INDEX a, INDEX a);
+CREATE TABLE t (a, INDEX (a));
+CREATE TABLE t (n COUNTER, INDEX n);
+CREATE TABLE t (n COUNTER MAX_VERSIONS 2);
+CREATE TABLE t (n COUNTER TIME_ORDER DESC);
+CREATE TABLE t (a TIME_ORDER);
+CREATE TABLE t (a TIME_ORDER ASC TIME_ORDER DESC);
+CREATE TABLE t (a MAX_VERSION 3);
+CREATE TABLE t (a) COMPRESSOR "zip";
+CREATE TABLE t ('media:image');
+CREATE TABLE "^t" (a);
+CREATE TABLE none WITH 'none.xml';
+CREATE TABLE none WITH 'cells.tsv';
+CREATE TABLE none LIKE other;

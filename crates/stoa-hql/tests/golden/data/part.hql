@@ -1,0 +1,2 @@
+CREATE TABLE sourced (a);
+INSERT INTO sourced VALUES ('r', 'a', 'from a file');

@@ -1,0 +1,24 @@
+CREATE TABLE t (a, b MAX_VERSIONS 3, n COUNTER);
+INSERT INTO t VALUES ('2020-02-01 00:00:01', 'r1', 'a:q', "tab\there"), ('r1', 'a', 'x'), ('r1', 'a', 'y');
+INSERT INTO t VALUES ('r2', 'b', '1'), ('r2', 'b', '2'), ('r3', 'n', '5'), ('r3', 'n', '2');
+DELETE a FROM t WHERE ROW = 'r1' TIMESTAMP '2019-01-01';
+DUMP TABLE t;
+DUMP TABLE t COLUMNS a:/q/, b WHERE ROW REGEXP '[12]' AND VALUE REGEXP '[t2]' MAX_VERSIONS 1;
+DUMP TABLE t WHERE TIMESTAMP > '2020-01-15' NO_TIMESTAMPS FS=',' BUCKETS 5;
+DUMP TABLE t WHERE (ROW = 'r3' OR ROW = 'r2' OR ROW = 'r3') NO_TIMESTAMPS;
+# dump, drop, load, dump: the same cells
+DUMP TABLE t INTO FILE 'dump.tsv.gz';
+CREATE TABLE u LIKE t;
+LOAD DATA INFILE 'dump.tsv.gz' INTO TABLE u;
+DUMP TABLE u;
+SELECT * FROM t INTO FILE 'select.csv' FS=',';
+SELECT * FROM t INTO FILE 'select.tsv.gz' DISPLAY_TIMESTAMPS;
+DROP TABLE u;
+CREATE TABLE u LIKE t;
+LOAD DATA INFILE FS=',' 'select.csv' INTO TABLE u;
+SELECT * FROM u;
+LOAD DATA INFILE 'select.tsv.gz' INTO TABLE u;
+SELECT a FROM u;
+SELECT * FROM t INTO FILE 'none/select.tsv';
+DUMP TABLE t WHERE a = 'x';
+DUMP TABLE none;

@@ -1,0 +1,11 @@
+CREATE TABLE t (new TIME_ORDER ASC, old TIME_ORDER DESC, first TIME_ORDER DESC MAX_VERSIONS 2);
+INSERT INTO t VALUES ('r', 'new', '1'), ('r', 'old', '1'), ('r', 'first', '1');
+INSERT INTO t VALUES ('r', 'new', '2'), ('r', 'old', '2'), ('r', 'first', '2');
+INSERT INTO t VALUES ('r', 'new', '3'), ('r', 'old', '3'), ('r', 'first', '3');
+SELECT * FROM t;
+SELECT * FROM t MAX_VERSIONS 1;
+COMPACT TABLE t;
+SELECT * FROM t;
+DELETE old FROM t WHERE ROW = 'r';
+INSERT INTO t VALUES ('r', 'old', '4'), ('r', 'old', '5');
+SELECT old FROM t;
