@@ -70,12 +70,11 @@ struct Due {
 
 fn due(inner: &Inner) -> Due {
     let now = clock::monotonic();
-    let durable = inner.log.durable_end();
     let mut waiting: Vec<(Arc<TableState>, Totals)> = Vec::new();
     let mut due = Due { now: Vec::new(), look_after: LOOK_MAX };
     for state in inner.tables.all() {
         let totals = state.fresh.totals();
-        if totals.first_end.is_none_or(|end| end > durable) {
+        if totals.rows == 0 {
             continue;
         }
         let wait = match state.not_before().and_then(|at| at.checked_duration_since(now)) {

@@ -65,8 +65,6 @@ pub(crate) struct Totals {
     pub(crate) bytes: usize,
     /// When the oldest of them came in.
     pub(crate) oldest: Option<Instant>,
-    /// The first position at which there is something to flush, once the log is durable there.
-    pub(crate) first_end: Option<u64>,
 }
 
 /// Rows for one flush, after which the table is at position `to`.
@@ -239,13 +237,8 @@ impl State {
     }
 
     fn totals(&self) -> Totals {
-        let first = self.chunks.front();
-        Totals {
-            rows: self.rows,
-            bytes: self.bytes,
-            oldest: first.map(|chunk| chunk.since()),
-            first_end: first.map(|chunk| chunk.end()),
-        }
+        let oldest = self.chunks.front().map(|chunk| chunk.since());
+        Totals { rows: self.rows, bytes: self.bytes, oldest }
     }
 
     /// Merges small chunks that are durable and behind what flushes have sealed. Returns the room
