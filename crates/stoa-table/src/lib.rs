@@ -3,6 +3,24 @@
 //! In: table specifications, Arrow record batches, predicates. Out: committed snapshots, the files
 //! that a scan must read, and reports on a table's health.
 //!
+//! Table properties that mean something here; the names are Iceberg's where it has one:
+//!
+//! | property | default | meaning |
+//! |---|---|---|
+//! | `write.target-file-size-bytes` | 256 MiB | a data file ends at about this size |
+//! | `write.orc.*`, `stoa.orc.*` | | how data files are encoded |
+//! | `write.delete.isolation-level` (`update`, `merge`) | `serializable` | or `snapshot`: rows added meanwhile do not matter |
+//! | `write.metadata.delete-after-commit.enabled` | `true` | old metadata files go |
+//! | `write.metadata.previous-versions-max` | 100 | how many stay |
+//! | `commit.retry.num-retries` | 30 | tries against other writers |
+//! | `commit.manifest.min-count-to-merge` | 100 | manifests that are merged into few |
+//! | `history.expire.max-snapshot-age-ms` | 5 days | snapshots that were current within stay |
+//! | `history.expire.min-snapshots-to-keep` | 1 | so many stay in any case |
+//! | `gc.enabled` | `true` | files may be deleted |
+//! | `stoa.compaction.min-input-files` | 4 | runs of one size that are merged |
+//! | `stoa.retention` | | such as `13 months`: older table partitions go |
+//! | `stoa.log.<log>` | | set by commits only: how far the log is in the table |
+//!
 //! **Invariants:** a commit is one compare-and-swap of the catalog's pointer, and everything that
 //! the new pointer reaches is durable before it moves; a file is never changed once written;
 //! planning never leaves out a file that holds a matching row.

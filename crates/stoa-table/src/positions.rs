@@ -3,8 +3,8 @@
 //! In: what a flush brings ([`LogAdvance`]). Out: the positions a table is at, and whether a flush
 //! is still to be done.
 //!
-//! A position is the sequence number of the first entry of the log that is *not* in the table's
-//! files. It is kept as the table property `stoa.log.<log>`, set in the same metadata version that
+//! A position is the sequence number up to which, as the log counts, everything of it is in the
+//! table's files; 0 is nothing. It is kept as the table property `stoa.log.<log>`, set in the same metadata version that
 //! shows the rows, so a flush and its position become visible together or not at all.
 //!
 //! Properties and not snapshot summaries are what counts, because they outlive what others do:
@@ -37,7 +37,7 @@ pub struct LogAdvance {
     /// The position that the table must be at (0 if it knows nothing of the log); `None` for any
     /// that is before `to`.
     pub from: Option<u64>,
-    /// The position that it is at afterwards: the sequence number after the last entry brought.
+    /// The position that it is at afterwards, larger than `from`.
     pub to: u64,
 }
 
@@ -51,8 +51,8 @@ pub(crate) enum Standing {
 }
 
 impl Table {
-    /// The position of every log that this version of the table knows: entries with smaller
-    /// sequence numbers are in its files.
+    /// The position of every log that this version of the table knows: everything up to it is in
+    /// the table's files.
     ///
     /// # Errors
     /// `Corrupt` where a position is not a number.

@@ -180,6 +180,9 @@ impl<'a> Check<'a> {
         for statistics in metadata.partition_statistics_iter() {
             self.refer(&statistics.statistics_path)?;
         }
+        if let Err(error) = self.table.log_positions() {
+            self.damaged(self.table.metadata_location(), error)?;
+        }
         for snapshot in metadata.snapshots() {
             self.report.snapshots += 1;
             self.snapshot(snapshot).await?;

@@ -130,3 +130,55 @@ fn groups_stay_within_their_limits() {
     seen.dedup();
     assert_eq!(seen.len(), 100);
 }
+
+/// What a compaction of `group` writes: one run of files of the target size.
+fn merged(candidates: &[Candidate], group: &[Vec<usize>], snapshot: i64) -> Vec<Candidate> {
+    let bytes: u64 = group.iter().map(|run| bytes_of(candidates, run)).sum();
+    let files = i64::try_from(bytes.div_ceil(TARGET)).unwrap();
+    let name = |n: i64| format!("{:05}-w{snapshot}", n + 1);
+    let size = bytes / u64::try_from(files).unwrap();
+    (0..files).map(|n| candidate(&name(n), size, n * 100 / files, 100, snapshot)).collect()
+}
+
+/// Compacts until there is nothing to do; gives back what is left and the bytes written.
+fn settle(mut files: Vec<Candidate>, snapshot: &mut i64) -> (Vec<Candidate>, u64) {
+    let mut written = 0;
+    for _ in 0..20 {
+        let choices = select(&files, &limits());
+        if choices.is_empty() {
+            return (files, written);
+        }
+        let mut gone = vec![false; files.len()];
+        let mut added = Vec::new();
+        for choice in choices {
+            let Choice::Merge(group) = choice else { panic!("sorted files are not sorted again") };
+            *snapshot += 1;
+            added.extend(merged(&files, &group, *snapshot));
+            for index in group.into_iter().flatten() {
+                assert!(!std::mem::replace(&mut gone[index], true), "chosen twice");
+                written += files[index].file.file_bytes;
+            }
+        }
+        let left = files.into_iter().zip(gone).filter(|(_, gone)| !gone).map(|(file, _)| file);
+        files = left.chain(added).collect();
+    }
+    panic!("compaction does not come to an end");
+}
+
+#[test]
+fn a_row_is_written_about_once_per_tier() {
+    const FLUSHES: i64 = 2000;
+    let (mut files, mut written, mut snapshot) = (Vec::new(), 0, 10_000);
+    for flush in 0..FLUSHES {
+        files.push(candidate(&format!("00001-{flush}"), 1 << 20, 0, 100, flush));
+        let (left, bytes) = settle(files, &mut snapshot);
+        (files, written) = (left, written + bytes);
+    }
+    let total: u64 = files.iter().map(|file| file.file.file_bytes).sum();
+    let tiers = (total / (1 << 20)).ilog(TIER_FACTOR) + 1;
+    let amplification = written as f64 / total as f64;
+    assert!(amplification <= f64::from(tiers), "{amplification} > {tiers}");
+    let everything = (0..files.len()).collect();
+    let runs = runs(&files, everything, &limits()).len();
+    assert!(runs <= 3 * tiers as usize, "{runs} runs, {tiers} tiers");
+}
