@@ -29,6 +29,7 @@ mod process;
 mod prometheus;
 mod queries;
 mod request;
+mod rows;
 mod sampler;
 mod scalar;
 mod server;

@@ -22,7 +22,7 @@ use tokio::net::TcpListener;
 use crate::app::App;
 use crate::guard::Guard;
 use crate::problem::Problem;
-use crate::{assets, probes, prometheus, queries, sql, status, tables};
+use crate::{assets, probes, prometheus, queries, rows, sql, status, tables};
 
 /// How a server behaves.
 #[derive(Clone, Debug)]
@@ -146,6 +146,7 @@ fn router(app: Arc<App>, body_bytes_max: usize) -> Router {
         .route("/v1/sql", post(sql::run))
         .route("/v1/tables", get(tables::list))
         .route("/v1/tables/{namespace}/{table}", get(tables::describe))
+        .route("/v1/tables/{namespace}/{table}/rows", post(rows::add))
         .route("/v1/queries", get(queries::list))
         .route("/v1/queries/{id}", delete(queries::cancel))
         .route("/v1/status", get(status::status))

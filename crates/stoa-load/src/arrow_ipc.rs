@@ -27,12 +27,15 @@ pub(crate) struct IpcFile {
     /// What is left of a batch that was larger than `rows_max`.
     rest: Option<RecordBatch>,
     done: u64,
-    share: FileShare,
+    /// `None` for what is counted while it is read.
+    share: Option<FileShare>,
 }
 
 enum Batches {
     File(Box<FileReader<BufReader<File>>>),
     Stream(Box<StreamReader<BufReader<File>>>),
+    /// The stream format from something that is no file.
+    Pipe(Box<StreamReader<Box<dyn Read + Send>>>),
 }
 
 impl Batches {
@@ -51,17 +54,19 @@ impl Batches {
         } else {
             StreamReader::try_new(file, None).map(|reader| Self::Stream(Box::new(reader)))
         };
-        opened.map_err(|e| {
-            Error::corrupt(format!("{name} is not a readable Arrow file"))
-                .with_hint("if it is in another format, set the option format")
-                .with_source(e)
-        })
+        opened.map_err(|e| not_readable(&name, e))
+    }
+
+    fn pipe(name: &str, reader: Box<dyn Read + Send>) -> Result<Self> {
+        let opened = StreamReader::try_new(reader, None).map_err(|e| not_readable(name, e))?;
+        Ok(Self::Pipe(Box::new(opened)))
     }
 
     fn schema(&self) -> SchemaRef {
         match self {
             Self::File(reader) => reader.schema(),
             Self::Stream(reader) => reader.schema(),
+            Self::Pipe(reader) => reader.schema(),
         }
     }
 
@@ -69,6 +74,7 @@ impl Batches {
         match self {
             Self::File(reader) => reader.next(),
             Self::Stream(reader) => reader.next(),
+            Self::Pipe(reader) => reader.next(),
         }
     }
 
@@ -76,14 +82,14 @@ impl Batches {
     fn count(&self) -> Option<u64> {
         match self {
             Self::File(reader) => Some(reader.num_batches() as u64),
-            Self::Stream(_) => None,
+            Self::Stream(_) | Self::Pipe(_) => None,
         }
     }
 
     /// Bytes read from the file, roughly, where its batches are not counted.
     fn position(&mut self) -> u64 {
         match self {
-            Self::File(_) => 0,
+            Self::File(_) | Self::Pipe(_) => 0,
             Self::Stream(reader) => reader.get_mut().stream_position().unwrap_or(0),
         }
     }
@@ -96,8 +102,27 @@ impl IpcFile {
         options: &LoadOptions,
         share: FileShare,
     ) -> Result<Self> {
-        let name = display(path);
-        let batches = Batches::open(path)?;
+        Self::new(display(path), Batches::open(path)?, target, options, Some(share))
+    }
+
+    /// Batches of the stream format from `reader`, which `name` stands for in errors.
+    pub fn from_stream(
+        name: String,
+        reader: Box<dyn Read + Send>,
+        target: SchemaRef,
+        options: &LoadOptions,
+    ) -> Result<Self> {
+        let batches = Batches::pipe(&name, reader)?;
+        Self::new(name, batches, target, options, None)
+    }
+
+    fn new(
+        name: String,
+        batches: Batches,
+        target: SchemaRef,
+        options: &LoadOptions,
+        share: Option<FileShare>,
+    ) -> Result<Self> {
         let adapter = Adapter::new(&name, &batches.schema(), target, options)?;
         Ok(Self {
             name,
@@ -118,11 +143,10 @@ impl IpcFile {
             return Ok(None);
         };
         self.done += 1;
-        match self.batches.count() {
-            Some(count) => self.share.advance(self.done, count),
-            None => {
-                let position = self.batches.position();
-                self.share.advance_to(position);
+        if let Some(share) = &self.share {
+            match self.batches.count() {
+                Some(count) => share.advance(self.done, count),
+                None => share.advance_to(self.batches.position()),
             }
         }
         let projected = batch.and_then(|batch| batch.project(self.adapter.projection()));
@@ -148,6 +172,12 @@ impl FileBatches for IpcFile {
             return self.adapter.adapt(&batch.slice(0, rows)).map(Some);
         }
     }
+}
+
+fn not_readable(name: &str, source: ArrowError) -> Error {
+    Error::corrupt(format!("{name} is not a readable Arrow file"))
+        .with_hint("if it is in another format, set the option format")
+        .with_source(source)
 }
 
 /// The schema at the file's start or end.

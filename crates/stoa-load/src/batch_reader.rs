@@ -116,6 +116,11 @@ impl BatchReader {
             return Ok(Box::new(file));
         }
         let Some(path) = input.path() else {
+            if format == Format::Arrow {
+                let reader = input.into_reader(compression, self.progress.clone())?;
+                let file = IpcFile::from_stream(name, reader, target, options)?;
+                return Ok(Box::new(file));
+            }
             return Err(Error::unsupported(format!("{name}: {} from a stream", format.name()))
                 .with_hint("these files are read from their end; load it as a file"));
         };

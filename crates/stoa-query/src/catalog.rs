@@ -13,7 +13,8 @@ use datafusion::error::{DataFusionError, Result as EngineResult};
 use parking_lot::RwLock;
 use stoa_catalog::TableIdent;
 use stoa_error::{ErrorKind, Result};
-use stoa_table::Warehouse;
+use stoa_ingest::Ingest;
+use stoa_table::{Table, Warehouse};
 
 use crate::error::to_datafusion;
 use crate::file_cache::FileCache;
@@ -30,6 +31,7 @@ pub(crate) struct StoaCatalog {
 struct Shared {
     warehouse: Warehouse,
     files: Arc<FileCache>,
+    ingest: Option<Ingest>,
     names: RwLock<BTreeMap<String, Vec<String>>>,
 }
 
@@ -39,9 +41,19 @@ impl std::fmt::Debug for Shared {
     }
 }
 
+impl Shared {
+    fn as_engine_table(&self, table: Table) -> StoaTable {
+        StoaTable::new(table, Arc::clone(&self.files)).with_ingest(self.ingest.clone())
+    }
+}
+
 impl StoaCatalog {
-    pub(crate) async fn new(warehouse: Warehouse, files: Arc<FileCache>) -> Result<Self> {
-        let shared = Shared { warehouse, files, names: RwLock::default() };
+    pub(crate) async fn new(
+        warehouse: Warehouse,
+        files: Arc<FileCache>,
+        ingest: Option<Ingest>,
+    ) -> Result<Self> {
+        let shared = Shared { warehouse, files, ingest, names: RwLock::default() };
         let catalog = Self { shared: Arc::new(shared), added: RwLock::default() };
         catalog.refresh().await?;
         Ok(catalog)
@@ -66,8 +78,14 @@ impl StoaCatalog {
 
     /// The table as it is now.
     pub(crate) async fn table(&self, ident: &TableIdent) -> Result<StoaTable> {
-        let table = self.shared.warehouse.table(ident).await?;
-        Ok(StoaTable::new(table, Arc::clone(&self.shared.files)))
+        let shared = &self.shared;
+        match &shared.ingest {
+            None => Ok(shared.as_engine_table(shared.warehouse.table(ident).await?)),
+            Some(ingest) => {
+                let snapshot = ingest.snapshot(ident).await?;
+                Ok(shared.as_engine_table(snapshot.table).with_fresh(snapshot.fresh))
+            }
+        }
     }
 }
 
@@ -117,7 +135,7 @@ impl SchemaProvider for Namespace {
     ) -> EngineResult<Option<Arc<dyn TableProvider>>, DataFusionError> {
         let ident = TableIdent { namespace: self.name.clone(), name: name.to_owned() };
         match self.shared.warehouse.table(&ident).await {
-            Ok(table) => Ok(Some(Arc::new(StoaTable::new(table, Arc::clone(&self.shared.files))))),
+            Ok(table) => Ok(Some(Arc::new(self.shared.as_engine_table(table)))),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(to_datafusion(error)),
         }

@@ -69,7 +69,7 @@ async fn drop_schema(
     let warehouse = &session.engine.warehouse;
     if cascade {
         for ident in warehouse.tables(name).await? {
-            warehouse.drop_table(&ident, true).await?;
+            remove(session, &ident, true).await?;
         }
     }
     match warehouse.drop_namespace(name).await {
@@ -87,13 +87,27 @@ async fn drop_table(
     if_exists: bool,
     purge: bool,
 ) -> Result<Option<String>> {
-    match session.engine.warehouse.drop_table(ident, purge).await {
+    match remove(session, ident, purge).await {
         Ok(()) => Ok(None),
         Err(error) if if_exists && error.kind() == ErrorKind::NotFound => {
             Ok(Some(format!("{error}, skipping")))
         }
         Err(error) => Err(error),
     }
+}
+
+/// Drops the table and its fresh rows.
+async fn remove(session: &Session, ident: &TableIdent, purge: bool) -> Result<()> {
+    let engine = &session.engine;
+    let table = match &engine.ingest {
+        Some(_) => engine.warehouse.table(ident).await.ok(),
+        None => None,
+    };
+    engine.warehouse.drop_table(ident, purge).await?;
+    if let (Some(ingest), Some(table)) = (&engine.ingest, table) {
+        ingest.forget(&table).await;
+    }
+    Ok(())
 }
 
 async fn create_table(
@@ -135,7 +149,9 @@ pub(crate) async fn append_plan(
     guard: &mut QueryGuard,
 ) -> Result<u64> {
     let name = table.ident().to_string();
-    let target = StoaTable::new(table, Arc::clone(&session.engine.files));
+    // A table that is yet to appear does so together with its rows.
+    let ingest = session.engine.ingest.clone().filter(|_| !table.is_staged());
+    let target = StoaTable::new(table, Arc::clone(&session.engine.files)).with_ingest(ingest);
     let source = provider_as_source(Arc::new(target));
     let plan = LogicalPlanBuilder::insert_into(plan, name, source, InsertOp::Append)
         .and_then(LogicalPlanBuilder::build)

@@ -11,6 +11,7 @@ mod alter;
 mod copy;
 mod create_table;
 mod literal;
+mod maintain;
 mod session;
 mod show;
 mod split;
@@ -58,7 +59,8 @@ fn parse_kind(text: &str) -> Result<StatementKind> {
     match word.as_str() {
         "CREATE" | "DROP" | "ALTER" | "COPY" | "SHOW" | "DESCRIBE" | "DESC" | "SET" | "RESET"
         | "USE" | "BEGIN" | "START" | "COMMIT" | "END" | "ROLLBACK" | "ABORT" | "SAVEPOINT"
-        | "RELEASE" | "DISCARD" | "DEALLOCATE" | "UNLISTEN" => parse_own(text, &word),
+        | "RELEASE" | "DISCARD" | "DEALLOCATE" | "UNLISTEN" | "FLUSH" | "COMPACT" | "EXPIRE"
+        | "APPLY" => parse_own(text, &word),
         _ => parse_plan(text),
     }
 }
@@ -92,6 +94,7 @@ fn parse_own(text: &str, word: &str) -> Result<StatementKind> {
         "COPY" => copy::parse(&mut parser),
         "SHOW" => show::parse_show(&mut parser),
         "DESCRIBE" | "DESC" => show::parse_describe(&mut parser),
+        "FLUSH" | "COMPACT" | "EXPIRE" | "APPLY" => maintain::parse(&mut parser, word),
         _ => session::parse(&mut parser, word),
     }
     .map_err(|e| from_parser_raw(e, text))?;

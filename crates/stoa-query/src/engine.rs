@@ -15,6 +15,7 @@ use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use stoa_error::{Error, Result};
+use stoa_ingest::Ingest;
 use stoa_table::Warehouse;
 use url::Url;
 
@@ -22,7 +23,7 @@ use crate::catalog::StoaCatalog;
 use crate::file_cache::FileCache;
 use crate::registry::QueryRegistry;
 use crate::session::{Session, SessionOptions};
-use crate::{error, pg_catalog};
+use crate::{error, logs, pg_catalog};
 
 /// Name of the only database, and of the catalog in the warehouse's catalog file.
 pub const DATABASE: &str = "stoa";
@@ -42,13 +43,26 @@ pub struct EngineOptions {
     pub threads: usize,
     /// Rows of a batch.
     pub batch_rows: usize,
+    /// Where the commit logs are through which small writes go, one per process; each write is a
+    /// commit of files if `None`.
+    pub logs: Option<Url>,
+    /// Memory for rows that are in the log and not yet in files, bytes.
+    pub fresh_bytes_max: usize,
 }
 
 impl EngineOptions {
     /// Options for `warehouse`: 2 GiB of memory, as many threads as there are cores.
     pub fn new(warehouse: Url) -> Self {
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
-        Self { warehouse, memory_limit_bytes: 2 << 30, spill_dir: None, threads, batch_rows: 8192 }
+        Self {
+            warehouse,
+            memory_limit_bytes: 2 << 30,
+            spill_dir: None,
+            threads,
+            batch_rows: 8192,
+            logs: None,
+            fresh_bytes_max: 256 << 20,
+        }
     }
 }
 
@@ -57,6 +71,7 @@ pub struct Engine {
     pub(crate) warehouse: Warehouse,
     pub(crate) catalog: Arc<StoaCatalog>,
     pub(crate) files: Arc<FileCache>,
+    pub(crate) ingest: Option<Ingest>,
     pub(crate) options: EngineOptions,
     state: SessionState,
     registry: QueryRegistry,
@@ -72,12 +87,15 @@ impl Engine {
         let warehouse = Warehouse::open(&options.warehouse).await?;
         ensure_default_namespace(&warehouse).await?;
         let files = Arc::new(FileCache::default());
-        let catalog = Arc::new(StoaCatalog::new(warehouse.clone(), Arc::clone(&files)).await?);
+        let ingest = logs::open(&options, &warehouse).await?;
+        let catalog = StoaCatalog::new(warehouse.clone(), Arc::clone(&files), ingest.clone());
+        let catalog = Arc::new(catalog.await?);
         let state = build_state(&options, &catalog)?;
         Ok(Arc::new(Self {
             warehouse,
             catalog,
             files,
+            ingest,
             options,
             state,
             registry: QueryRegistry::default(),
@@ -115,15 +133,25 @@ impl Engine {
         self.closing.load(Ordering::Acquire)
     }
 
-    /// Refuses new statements, waits up to `grace` for running ones, then cancels the rest.
-    /// Returns how many had to be cancelled.
+    /// The fresh rows and their log; `None` without a log.
+    pub fn ingest(&self) -> Option<&Ingest> {
+        self.ingest.as_ref()
+    }
+
+    /// Refuses new statements, waits up to `grace` for running ones, then cancels the rest; brings
+    /// fresh rows into files and closes the log. Returns how many statements were cancelled.
     pub async fn shutdown(&self, grace: Duration) -> usize {
         self.closing.store(true, Ordering::Release);
-        if self.wait_until_idle(grace).await {
-            return 0;
+        let mut cancelled = 0;
+        if !self.wait_until_idle(grace).await {
+            cancelled = self.registry.cancel_all();
+            self.wait_until_idle(Duration::from_secs(2)).await;
         }
-        let cancelled = self.registry.cancel_all();
-        self.wait_until_idle(Duration::from_secs(2)).await;
+        if let Some(ingest) = &self.ingest
+            && let Err(error) = ingest.close(true).await
+        {
+            tracing::warn!(%error, "fresh rows stay in the log; the next start brings them back");
+        }
         cancelled
     }
 

@@ -85,7 +85,7 @@ impl OrcScanExec {
     ) -> Result<Self> {
         let full = table.table.schema();
         let predicate = predicate_of_all(filters, &full);
-        let plan = Arc::new(table.table.plan_scan(&predicate).await?);
+        let plan = Arc::new(table.plan_scan(&predicate).await?);
         let stored = match projection {
             Some(columns) => {
                 Arc::new(full.project(columns).map_err(|e| from_datafusion(e.into()))?)

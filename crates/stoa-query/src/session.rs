@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::ScalarValue;
-use datafusion::execution::TaskContext;
 use datafusion::execution::session_state::SessionState;
-use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement as PlanStatement};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::{DdlStatement, Expr, LogicalPlan, Statement as PlanStatement};
 use datafusion::physical_plan::execute_stream;
 use futures::StreamExt;
 use parking_lot::Mutex;
@@ -26,7 +26,7 @@ use crate::outcome::{Completion, Outcome, RowStream, cancelled_error};
 use crate::registry::QueryGuard;
 use crate::settings::Settings;
 use crate::statement::{Statement, StatementKind};
-use crate::{ddl, parameters, scan, show, table};
+use crate::{ddl, dml, maintain, parameters, scan, show, table};
 
 /// Who asks, and how.
 #[derive(Clone, Debug)]
@@ -78,6 +78,8 @@ pub struct Prepared {
     plan: Option<Arc<LogicalPlan>>,
     parameter_types: Vec<DataType>,
     schema: Option<SchemaRef>,
+    /// For `INSERT OVERWRITE … PARTITION (…)`: the condition on the rows that go.
+    overwritten: Option<Expr>,
 }
 
 impl Prepared {
@@ -154,15 +156,23 @@ impl Session {
             if reads_names(statement.text()) {
                 self.engine.catalog.refresh().await?;
             }
-            let mut plan = planner.state.statement_to_plan((**parsed).clone()).await;
+            if let Some(plan) = dml::plan_aliased_delete(self, parsed).await? {
+                return prepared_plan(statement, plan, &parameter_types);
+            }
+            let (parsed, overwritten) = match dml::resolve_partition(self, parsed).await? {
+                Some((parsed, overwritten)) => (Box::new(parsed), overwritten),
+                None => (parsed.clone(), None),
+            };
+            let mut plan = planner.state.statement_to_plan((*parsed).clone()).await;
             if plan.as_ref().is_err_and(|e| e.to_string().contains("unique expression names")) {
-                let mut named = (**parsed).clone();
+                let mut named = *parsed;
                 dialect::adapt::name_repeated_columns(&mut named);
                 plan = planner.state.statement_to_plan(named).await;
             }
             let plan = plan.map_err(from_datafusion)?;
             check_supported(&plan)?;
-            return prepared_plan(statement, plan, &parameter_types);
+            let prepared = prepared_plan(statement, plan, &parameter_types)?;
+            return Ok(Prepared { overwritten, ..prepared });
         }
         if let Some(query) = statement.copy().and_then(copied_query) {
             let inner = dialect::parse(&query)?.swap_remove(0);
@@ -170,7 +180,8 @@ impl Session {
             return Ok(Prepared { statement, ..prepared });
         }
         let schema = show::schema_of(&statement.kind);
-        Ok(Prepared { statement, plan: None, parameter_types: Vec::new(), schema })
+        let parameter_types = Vec::new();
+        Ok(Prepared { statement, plan: None, parameter_types, schema, overwritten: None })
     }
 
     /// Executes a prepared statement. Values are cast to the parameters' types.
@@ -311,11 +322,18 @@ impl Session {
     ) -> Result<Ran> {
         if let Some(plan) = &prepared.plan {
             let plan = parameters::bind(plan, &prepared.parameter_types, parameters)?;
+            if dml::changes_rows(&plan) {
+                let overwritten = prepared.overwritten.as_ref();
+                return dml::run(self, plan, overwritten, guard).await.map(Ran::Done);
+            }
             let plan = table::pin_snapshots(plan, &self.engine).await?;
             return self.run_plan(plan, prepared.statement.text(), guard).await;
         }
         match &prepared.statement.kind {
             StatementKind::Show(show) => Ok(Ran::Stream(show::run(self, show).await?)),
+            StatementKind::Maintain(maintenance) => {
+                maintain::run(self, maintenance).await.map(Ran::Done)
+            }
             StatementKind::Copy(copy) => crate::copy::run(self, copy, guard).await,
             StatementKind::Set { name, value } => self.run_set(name.as_deref(), value.as_deref()),
             StatementKind::Transaction(control) => Ok(Ran::Done(Completion::of(control.tag()))),
@@ -337,22 +355,28 @@ impl Session {
         text: &str,
         guard: &mut QueryGuard,
     ) -> Result<Ran> {
-        let planner = self.planner_for(text);
-        let command = match &plan {
-            LogicalPlan::Dml(dml) => Some(dml.op.name()),
-            _ => None,
-        };
-        let physical = planner.state.create_physical_plan(&plan).await.map_err(from_datafusion)?;
-        let physical = make_cancellable(physical).map_err(from_datafusion)?;
-        scan::attach_progress(&physical, guard.progress());
-        let stream = execute_stream(physical, planner.tasks).map_err(from_datafusion)?;
-        match command {
-            None => Ok(Ran::Stream(stream)),
-            Some(_) => {
+        let stream = self.stream(&plan, text, guard).await?;
+        match plan {
+            LogicalPlan::Dml(_) => {
                 let rows = count_written(stream).await?;
                 Ok(Ran::Done(Completion::rows("INSERT", rows)))
             }
+            _ => Ok(Ran::Stream(stream)),
         }
+    }
+
+    /// Plans physically and starts a plan that is, or is part of, the statement `text`.
+    pub(crate) async fn stream(
+        &self,
+        plan: &LogicalPlan,
+        text: &str,
+        guard: &QueryGuard,
+    ) -> Result<SendableRecordBatchStream> {
+        let planner = self.planner_for(text);
+        let physical = planner.state.create_physical_plan(plan).await.map_err(from_datafusion)?;
+        let physical = make_cancellable(physical).map_err(from_datafusion)?;
+        scan::attach_progress(&physical, guard.progress());
+        execute_stream(physical, planner.tasks).map_err(from_datafusion)
     }
 
     fn run_set(&self, name: Option<&str>, value: Option<&str>) -> Result<Ran> {
@@ -426,15 +450,13 @@ impl Planner {
 
 /// How far a statement got before its outcome is handed out.
 pub(crate) enum Ran {
-    Stream(datafusion::execution::SendableRecordBatchStream),
+    Stream(SendableRecordBatchStream),
     Done(Completion),
     CopyIn(crate::copy::CopyIn),
 }
 
 /// Reads the one number that a writing plan returns.
-pub(crate) async fn count_written(
-    mut stream: datafusion::execution::SendableRecordBatchStream,
-) -> Result<u64> {
+pub(crate) async fn count_written(mut stream: SendableRecordBatchStream) -> Result<u64> {
     use arrow::array::{Array, UInt64Array};
     let mut rows = 0;
     while let Some(batch) = stream.next().await {
@@ -471,7 +493,8 @@ fn prepared_plan(
         LogicalPlan::Dml(_) => None,
         other => Some(SchemaRef::new(other.schema().as_arrow().clone())),
     };
-    Ok(Prepared { statement, plan: Some(Arc::new(plan)), parameter_types, schema })
+    let plan = Some(Arc::new(plan));
+    Ok(Prepared { statement, plan, parameter_types, schema, overwritten: None })
 }
 
 /// Refuses what the engine could plan but a report server must not do, or does not yet do.

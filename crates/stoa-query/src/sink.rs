@@ -32,14 +32,33 @@ use datafusion::physical_plan::{
 };
 use futures::StreamExt;
 use stoa_error::{Error, Result};
-use stoa_table::{Table, Transform, WriteOptions, transform_array};
+use stoa_ingest::Ingest;
+use stoa_table::{
+    Isolation, RewriteOptions, ScanFile, Table, TableRewrite, TableWriter, Transform, WriteOptions,
+    transform_array,
+};
 
 use crate::error::{from_datafusion, to_datafusion};
+use crate::fresh::SmallWrite;
 use crate::nested::retype;
 
-/// A plan that appends `input` to `table`, partitioned and sorted, in one commit.
-pub(crate) fn plan_append(
+/// What becomes of the rows that are in the table.
+#[derive(Clone, Debug)]
+pub(crate) enum WriteMode {
+    /// They stay. A few rows become fresh rows, where there is a log for them.
+    Append(Option<Ingest>),
+    /// Those of these files go, in the same commit.
+    Replace(Arc<[Arc<ScanFile>]>, Isolation),
+    /// All go, in the same commit.
+    ReplaceAll,
+    /// Those of the table partitions into which rows come go, in the same commit.
+    ReplacePartitions,
+}
+
+/// A plan that writes `input` to `table`, partitioned and sorted, in one commit.
+pub(crate) fn plan_write(
     table: Table,
+    mode: WriteMode,
     input: Arc<dyn ExecutionPlan>,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let columns = table.schema().fields().len();
@@ -51,7 +70,7 @@ pub(crate) fn plan_append(
     }
     let keyed: Arc<dyn ExecutionPlan> = Arc::new(PartitionKeysExec::new(table.clone(), input)?);
     let order = write_order(&table, &keyed.schema());
-    let sink = TableSink { schema: keyed.schema(), table };
+    let sink = TableSink { schema: keyed.schema(), table, mode };
     Ok(Arc::new(DataSinkExec::new(keyed, Arc::new(sink), order)))
 }
 
@@ -214,6 +233,7 @@ impl ExecutionPlan for PartitionKeysExec {
 /// Writes what it is given and commits at the end.
 struct TableSink {
     table: Table,
+    mode: WriteMode,
     schema: SchemaRef,
 }
 
@@ -231,7 +251,7 @@ impl DisplayAs for TableSink {
 
 impl TableSink {
     async fn write(&self, mut data: SendableRecordBatchStream) -> Result<u64> {
-        let mut writer = self.table.writer(WriteOptions::default())?;
+        let mut writer = TableWrite::begin(&self.table, &self.mode)?;
         let columns: Vec<usize> = (0..self.table.schema().fields().len()).collect();
         while let Some(batch) = data.next().await {
             let written = match batch {
@@ -247,7 +267,77 @@ impl TableSink {
                 return Err(error);
             }
         }
-        Ok(writer.commit().await?.rows)
+        writer.commit().await
+    }
+}
+
+/// The ways to write rows.
+enum TableWrite {
+    Small(SmallWrite),
+    Append(TableWriter),
+    Rewrite(TableRewrite),
+}
+
+impl TableWrite {
+    fn begin(table: &Table, mode: &WriteMode) -> Result<Self> {
+        let rewrite =
+            |isolation| table.rewrite(RewriteOptions { write: WriteOptions::default(), isolation });
+        Ok(match mode {
+            WriteMode::Append(Some(ingest)) => {
+                Self::Small(SmallWrite::new(ingest.clone(), table.clone()))
+            }
+            WriteMode::Append(None) => Self::Append(table.writer(WriteOptions::default())?),
+            WriteMode::Replace(files, isolation) => {
+                let mut rewrite = rewrite(isolation.clone())?;
+                rewrite.remove(files.iter())?;
+                Self::Rewrite(rewrite)
+            }
+            WriteMode::ReplaceAll => {
+                let mut rewrite = rewrite(Isolation::Snapshot)?;
+                rewrite.truncate()?;
+                Self::Rewrite(rewrite)
+            }
+            WriteMode::ReplacePartitions => {
+                let mut rewrite = rewrite(Isolation::Snapshot)?;
+                rewrite.replace_written_partitions()?;
+                Self::Rewrite(rewrite)
+            }
+        })
+    }
+
+    async fn write(&mut self, batch: RecordBatch) -> Result<()> {
+        match self {
+            Self::Small(small) => match small.push(batch) {
+                None => Ok(()),
+                Some(batches) => {
+                    let mut writer = small.table().writer(WriteOptions::default())?;
+                    for batch in batches {
+                        writer.write(batch).await?;
+                    }
+                    *self = Self::Append(writer);
+                    Ok(())
+                }
+            },
+            Self::Append(writer) => writer.write(batch).await,
+            Self::Rewrite(rewrite) => rewrite.write(batch).await,
+        }
+    }
+
+    /// Rows written.
+    async fn commit(self) -> Result<u64> {
+        match self {
+            Self::Small(small) => small.commit().await,
+            Self::Append(writer) => Ok(writer.commit().await?.rows),
+            Self::Rewrite(rewrite) => Ok(rewrite.commit().await?.committed()?.rows),
+        }
+    }
+
+    async fn abort(self) -> Result<()> {
+        match self {
+            Self::Small(_) => Ok(()),
+            Self::Append(writer) => writer.abort().await,
+            Self::Rewrite(rewrite) => rewrite.abort().await,
+        }
     }
 }
 

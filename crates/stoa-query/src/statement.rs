@@ -6,6 +6,7 @@ use datafusion::sql::sqlparser::ast;
 use crate::dialect::{
     AlterTableStatement, CopyStatement, CreateTableStatement, ShowStatement, TransactionControl,
 };
+use crate::maintain::Maintenance;
 
 /// A statement that was parsed but not yet planned. Made by [`crate::Session::parse`].
 #[derive(Clone, Debug)]
@@ -38,6 +39,7 @@ pub(crate) enum StatementKind {
     },
     AlterTable(AlterTableStatement),
     Copy(CopyStatement),
+    Maintain(Maintenance),
     Show(ShowStatement),
     /// `SET name = value`, `RESET name`; `None` resets; name `None` means all.
     Set {

@@ -14,23 +14,27 @@ use datafusion::common::Statistics;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::Transformed;
 use datafusion::datasource::{provider_as_source, source_as_provider};
-use datafusion::error::{DataFusionError, Result as EngineResult};
+use datafusion::error::Result as EngineResult;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{
     Expr, LogicalPlan, TableProviderFilterPushDown, TableSource, TableType,
 };
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::union::UnionExec;
 use stoa_catalog::TableIdent;
 use stoa_error::{Error, Result};
-use stoa_table::Table;
+use stoa_ingest::{FreshRows, Ingest};
+use stoa_orc::Predicate;
+use stoa_table::{ScanFile, ScanPlan, Table};
 
 use crate::engine::Engine;
 use crate::error::{from_datafusion, to_datafusion};
 use crate::file_cache::FileCache;
 use crate::filter::predicate_of;
+use crate::fresh::plan_fresh;
 use crate::nested::engine_schema;
 use crate::scan::OrcScanExec;
-use crate::sink;
+use crate::sink::{self, WriteMode};
 
 /// One snapshot of a table.
 #[derive(Clone)]
@@ -38,6 +42,12 @@ pub(crate) struct StoaTable {
     pub(crate) table: Table,
     pub(crate) files: Arc<FileCache>,
     schema: SchemaRef,
+    /// Data files to which scans keep; all, and the fresh rows, if `None`.
+    only: Option<Arc<[Arc<ScanFile>]>>,
+    /// Where small writes go; straight to files if `None`.
+    ingest: Option<Ingest>,
+    /// Rows of the snapshot that are in no data file yet.
+    fresh: Option<FreshRows>,
 }
 
 impl std::fmt::Debug for StoaTable {
@@ -49,7 +59,47 @@ impl std::fmt::Debug for StoaTable {
 impl StoaTable {
     pub(crate) fn new(table: Table, files: Arc<FileCache>) -> Self {
         let schema = engine_schema(&table.schema());
-        Self { table, files, schema }
+        Self { table, files, schema, only: None, ingest: None, fresh: None }
+    }
+
+    /// The same table, whose small writes go into a log.
+    pub(crate) fn with_ingest(self, ingest: Option<Ingest>) -> Self {
+        Self { ingest, ..self }
+    }
+
+    /// The same table with the rows that are in no data file yet.
+    pub(crate) fn with_fresh(self, fresh: FreshRows) -> Self {
+        Self { fresh: Some(fresh).filter(|fresh| !fresh.is_empty()), ..self }
+    }
+
+    /// Another version of the same table, without fresh rows.
+    pub(crate) fn at(self, table: Table) -> Self {
+        Self { schema: engine_schema(&table.schema()), table, fresh: None, ..self }
+    }
+
+    /// The same table with no other data files than these, which are of the same snapshot.
+    pub(crate) fn only(self, files: Arc<[Arc<ScanFile>]>) -> Self {
+        Self { only: Some(files), fresh: None, ..self }
+    }
+
+    /// Chooses the files that may hold rows for which `predicate` is true.
+    pub(crate) async fn plan_scan(&self, predicate: &Predicate) -> Result<ScanPlan> {
+        let mut plan = self.table.plan_scan(predicate).await?;
+        if let Some(only) = &self.only {
+            plan.files.retain(|file| only.iter().any(|kept| kept.location == file.location));
+        }
+        Ok(plan)
+    }
+
+    /// Rows in the table, or in the files to which scans keep.
+    fn row_count(&self) -> Option<u64> {
+        match &self.only {
+            Some(files) => Some(files.iter().map(|file| file.rows).sum()),
+            None => {
+                let fresh = self.fresh.as_ref().map_or(0, FreshRows::rows);
+                self.table.row_count().map(|rows| rows + fresh)
+            }
+        }
     }
 }
 
@@ -76,7 +126,7 @@ impl TableProvider for StoaTable {
 
     fn statistics(&self) -> Option<Statistics> {
         let mut statistics = Statistics::new_unknown(&self.schema);
-        if let Some(rows) = self.table.row_count() {
+        if let Some(rows) = self.row_count() {
             statistics.num_rows = Precision::Exact(usize::try_from(rows).ok()?);
         }
         Some(statistics)
@@ -90,7 +140,14 @@ impl TableProvider for StoaTable {
         _limit: Option<usize>,
     ) -> EngineResult<Arc<dyn ExecutionPlan>> {
         let scan = OrcScanExec::plan(self, state, projection, filters).await;
-        Ok(Arc::new(scan.map_err(to_datafusion)?))
+        let scan: Arc<dyn ExecutionPlan> = Arc::new(scan.map_err(to_datafusion)?);
+        match &self.fresh {
+            None => Ok(scan),
+            Some(fresh) => {
+                let fresh = plan_fresh(fresh, projection).map_err(to_datafusion)?;
+                UnionExec::try_new(vec![scan, fresh])
+            }
+        }
     }
 
     async fn insert_into(
@@ -105,40 +162,13 @@ impl TableProvider for StoaTable {
                     .with_hint("drop the table and create it again from a query"),
             ));
         }
-        sink::plan_append(self.table.clone(), input).map_err(to_datafusion)
+        let mode = WriteMode::Append(self.ingest.clone());
+        sink::plan_write(self.table.clone(), mode, input).map_err(to_datafusion)
     }
-
-    async fn delete_from(
-        &self,
-        _state: &dyn EngineSession,
-        _filters: Vec<Expr>,
-    ) -> EngineResult<Arc<dyn ExecutionPlan>> {
-        Err(row_change_error("DELETE"))
-    }
-
-    async fn update(
-        &self,
-        _state: &dyn EngineSession,
-        _assignments: Vec<(String, Expr)>,
-        _filters: Vec<Expr>,
-    ) -> EngineResult<Arc<dyn ExecutionPlan>> {
-        Err(row_change_error("UPDATE"))
-    }
-
-    async fn truncate(&self, _state: &dyn EngineSession) -> EngineResult<Arc<dyn ExecutionPlan>> {
-        Err(row_change_error("TRUNCATE"))
-    }
-}
-
-fn row_change_error(statement: &str) -> DataFusionError {
-    to_datafusion(
-        Error::unsupported(format!("{statement} is not supported yet"))
-            .with_hint("event tables are appended to; write a new table with CREATE TABLE … AS"),
-    )
 }
 
 /// The StoaTable behind a source of a plan, if it is one.
-fn stoa_table(source: &Arc<dyn TableSource>) -> Option<StoaTable> {
+pub(crate) fn stoa_table(source: &Arc<dyn TableSource>) -> Option<StoaTable> {
     let provider = source_as_provider(source).ok()?;
     (provider.as_ref() as &dyn Any).downcast_ref::<StoaTable>().cloned()
 }
@@ -183,7 +213,8 @@ fn pin_node(
     let Some(table) = current.get(planned.table.ident()) else {
         return Ok(Transformed::no(LogicalPlan::TableScan(scan)));
     };
-    if table.table.metadata_location() == planned.table.metadata_location() {
+    let is_same = table.table.metadata_location() == planned.table.metadata_location();
+    if is_same && table.fresh.is_none() {
         return Ok(Transformed::no(LogicalPlan::TableScan(scan)));
     }
     if table.schema != planned.schema {

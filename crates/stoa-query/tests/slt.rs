@@ -1,8 +1,10 @@
-//! Runs the `.slt` files beside this one against an engine on a new warehouse each.
+//! Runs the `.slt` files beside this one against an engine on a new warehouse each: once with small
+//! writes going straight to files, once through a commit log.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may end in a panic.
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -57,16 +59,19 @@ fn texts(batch: &RecordBatch) -> Vec<Vec<String>> {
     (0..batch.num_rows()).map(|row| columns.iter().map(|c| cell(c, row)).collect()).collect()
 }
 
-async fn run_file(path: &Path) {
+async fn run_file(path: &Path, with_log: bool) {
     let dir = tempfile::tempdir().unwrap();
     let url = stoa_store::parse_location(dir.path().to_str().unwrap()).unwrap();
-    let engine = Engine::open(EngineOptions::new(url)).await.unwrap();
+    let logs = stoa_store::parse_location(dir.path().join("_log").to_str().unwrap()).unwrap();
+    let logs = Some(logs).filter(|_| with_log);
+    let engine = Engine::open(EngineOptions { logs, ..EngineOptions::new(url) }).await.unwrap();
     let mut runner =
         Runner::new(|| async { Ok(Database(engine.session(SessionOptions::default()))) });
     runner.set_var("DIR".to_owned(), dir.path().to_str().unwrap().to_owned());
     if let Err(error) = runner.run_file_async(path).await {
-        panic!("{}: {error}", path.display());
+        panic!("{} (with log: {with_log}): {error}", path.display());
     }
+    engine.shutdown(Duration::from_secs(10)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -77,6 +82,7 @@ async fn all_files_pass() {
     assert!(!files.is_empty());
     for file in files {
         eprintln!("{}", file.display());
-        run_file(&file).await;
+        run_file(&file, false).await;
+        run_file(&file, true).await;
     }
 }

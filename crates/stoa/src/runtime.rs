@@ -10,6 +10,9 @@ use url::Url;
 
 use crate::config::{Config, LogFormat, Resolved};
 
+/// Directory of commit logs in a warehouse; no namespace begins with `_`.
+const LOG_DIRECTORY: &str = "_log";
+
 /// Runs `work` to its end on a runtime with as many threads as the settings say.
 ///
 /// # Errors
@@ -63,14 +66,46 @@ pub fn warehouse_url(config: &Config) -> Result<Url> {
     stoa_store::parse_location(&config.warehouse)
 }
 
+/// Whether a command's small writes go through the commit log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogUse {
+    /// They do.
+    Open,
+    /// It writes files only.
+    Leave,
+}
+
 /// Opens the warehouse.
 ///
 /// # Errors
 /// As [`Engine::open`].
-pub async fn open_engine(config: &Config) -> Result<Arc<Engine>> {
+pub async fn open_engine(config: &Config, log: LogUse) -> Result<Arc<Engine>> {
+    let mut options = engine_options(config)?;
+    if log == LogUse::Leave {
+        options.logs = None;
+    }
+    Engine::open(options).await
+}
+
+fn engine_options(config: &Config) -> Result<EngineOptions> {
     let mut options = EngineOptions::new(warehouse_url(config)?);
+    options.logs = logs_url(config, &options.warehouse)?;
+    options.fresh_bytes_max = usize::try_from(config.fresh_memory.0).unwrap_or(usize::MAX);
     options.memory_limit_bytes = usize::try_from(config.memory_limit.0).unwrap_or(usize::MAX);
     options.spill_dir.clone_from(&config.spill_dir);
     options.threads = config.threads.0;
-    Engine::open(options).await
+    Ok(options)
+}
+
+/// Where commit logs are; `None` if there are to be none.
+fn logs_url(config: &Config, warehouse: &Url) -> Result<Option<Url>> {
+    match config.commit_log.as_str() {
+        "off" => Ok(None),
+        "auto" => {
+            let warehouse = warehouse.as_str().trim_end_matches('/');
+            let url = Url::parse(&format!("{warehouse}/{LOG_DIRECTORY}"));
+            url.map(Some).map_err(|e| Error::internal("the warehouse has no URL").with_source(e))
+        }
+        place => stoa_store::parse_location(place).map(Some),
+    }
 }

@@ -1,6 +1,7 @@
 //! Listing and describing tables.
 
-use serde_json::json;
+use reqwest::Method;
+use serde_json::{Value, json};
 
 use crate::support::Server;
 
@@ -46,4 +47,39 @@ async fn a_table_that_is_not_there_is_404() {
     let document: serde_json::Value = response.json().await.unwrap();
     assert_eq!(document["error"]["code"], "42P01");
     assert_eq!(server.get("/v1/tables/no%20where/nothing").await.status(), 404);
+}
+
+#[tokio::test]
+async fn rows_are_added_in_many_formats() {
+    let server = Server::start().await;
+    server.sql("CREATE TABLE t (id bigint NOT NULL, name varchar)").await;
+    let add = |content_type: &'static str, body: &'static str| {
+        server
+            .request(Method::POST, "/v1/tables/public/t/rows")
+            .header("content-type", content_type)
+            .body(body)
+            .send()
+    };
+    let added: Value = add("application/x-ndjson", "{\"id\": 1, \"name\": \"a\"}\n{\"id\": 2}\n")
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
+    assert_eq!(added["rows"], 2);
+    assert_eq!(added["table"], "public.t");
+    assert_eq!(add("text/csv; charset=utf-8", "name,id\nc,3\n").await.unwrap().status(), 200);
+    let rows = server.sql("SELECT id, name FROM t ORDER BY id").await["rows"].clone();
+    assert_eq!(rows, json!([[1, "a"], [2, null], [3, "c"]]));
+
+    let refused = add("application/x-ndjson", "{\"id\": 4}\n{\"id\": \"five\"}\n").await.unwrap();
+    assert_eq!(refused.status(), 400);
+    let document: Value = refused.json().await.unwrap();
+    assert_eq!(document["error"]["code"], "22P02");
+    assert!(document["error"]["message"].as_str().unwrap().contains("line 2"), "{document}");
+    let refused = add("application/x-ndjson", "{\"name\": \"no id\"}\n").await.unwrap();
+    let document: Value = refused.json().await.unwrap();
+    assert_eq!(document["error"]["code"], "23502", "{document}");
+    assert_eq!(add("image/png", "x").await.unwrap().status(), 400);
+    assert_eq!(server.sql("SELECT count(*) FROM t").await["rows"], json!([[3]]));
 }

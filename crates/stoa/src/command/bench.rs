@@ -21,7 +21,7 @@ use super::settle;
 use super::table::parse_ident;
 use crate::config::{Config, SettingFlags, scope};
 use crate::failure::Failure;
-use crate::runtime::{block_on, open_engine, start_log};
+use crate::runtime::{LogUse, block_on, open_engine, start_log};
 use crate::units;
 
 /// What to measure.
@@ -258,7 +258,7 @@ pub fn run(command: BenchCommand, file: Option<PathBuf>) -> Result<(), Failure> 
             let resolved = settle(&args.settings, file)?;
             start_log(&resolved, true);
             block_on(&resolved.config, async {
-                let engine = open_engine(&resolved.config).await?;
+                let engine = open_engine(&resolved.config, LogUse::Leave).await?;
                 if args.recreate {
                     drop_table(&engine, &args.table.table).await?;
                 }
@@ -408,7 +408,7 @@ fn host_of(url: Option<&str>) -> Result<String> {
 /// Makes the table unless it is there with as many rows; memory that this takes is free again when
 /// the server starts.
 async fn ensure_table(args: &ReportArgs, config: &Config) -> Result<()> {
-    let engine = open_engine(config).await?;
+    let engine = open_engine(config, LogUse::Leave).await?;
     let ident = parse_ident(&args.table.table)?;
     let wanted = args.table.spec().rows;
     match engine.warehouse().table(&ident).await {

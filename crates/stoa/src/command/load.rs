@@ -17,7 +17,7 @@ use super::settle;
 use super::table::parse_ident;
 use crate::config::{SettingFlags, scope};
 use crate::failure::Failure;
-use crate::runtime::{block_on, open_engine, start_log};
+use crate::runtime::{LogUse, block_on, open_engine, start_log};
 use crate::units;
 
 /// Load files into a table: CSV, TSV, NDJSON, PostgreSQL COPY text, Parquet, ORC and Arrow IPC; text
@@ -81,7 +81,7 @@ pub fn run(args: LoadArgs, file: Option<PathBuf>) -> Result<(), Failure> {
     start_log(&resolved, true);
     let options = args.format.options().map_err(Failure::Usage)?;
     block_on(&resolved.config, async {
-        let engine = open_engine(&resolved.config).await?;
+        let engine = open_engine(&resolved.config, LogUse::Leave).await?;
         load(&engine, args, options).await.map_err(Failure::from)
     })
 }

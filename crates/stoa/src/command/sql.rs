@@ -9,7 +9,7 @@ use stoa_error::{Error, Result};
 use super::settle;
 use crate::config::{Resolved, SettingFlags, scope};
 use crate::failure::Failure;
-use crate::runtime::{block_on, open_engine, start_log};
+use crate::runtime::{LogUse, block_on, open_engine, start_log};
 use crate::shell::{
     Backend, Editor, Format, LocalBackend, Next, RemoteBackend, Shell, ShellOptions, TextSource,
 };
@@ -86,6 +86,12 @@ async fn run_shell(args: &SqlArgs, resolved: &Resolved) -> Result<(), Failure> {
         quiet: args.quiet,
     };
     let mut shell = Shell::new(open_backend(args, resolved).await?, options);
+    let ended = run_sources(args, &mut shell).await;
+    shell.close().await;
+    ended
+}
+
+async fn run_sources(args: &SqlArgs, shell: &mut Shell) -> Result<(), Failure> {
     if !args.commands.is_empty() {
         for command in &args.commands {
             let mut source = TextSource::new("-c", std::io::Cursor::new(command.clone()));
@@ -100,7 +106,7 @@ async fn run_shell(args: &SqlArgs, resolved: &Resolved) -> Result<(), Failure> {
             }
         }
     } else if std::io::stdin().is_terminal() {
-        interact(&mut shell, args.quiet).await?;
+        interact(shell, args.quiet).await?;
         return Ok(());
     } else {
         shell.run(&mut text_source("-")?).await?;
@@ -132,7 +138,7 @@ async fn open_backend(args: &SqlArgs, resolved: &Resolved) -> Result<Backend> {
         return RemoteBackend::connect(url).await.map(Backend::Remote);
     }
     if resolved.is_flag("warehouse") {
-        let engine = open_engine(&resolved.config).await?;
+        let engine = open_engine(&resolved.config, LogUse::Open).await?;
         return Ok(Backend::Local(LocalBackend::new(engine)));
     }
     let url = format!("http://127.0.0.1:{}", resolved.config.http_port);

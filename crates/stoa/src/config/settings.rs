@@ -33,6 +33,14 @@ settings! {
     /// with code 53200. The process itself needs some more (caches, buffers of connections).
     memory_limit: ByteSize = "50%" for scope::ALL;
 
+    /// Where commit logs are: a directory or URL, on storage that survives what the warehouse must
+    /// survive. Small writes are acknowledged once they are in one. Each process has a log of its own
+    /// there. `auto` is `_log` in the warehouse; `off` makes each write a commit of files.
+    commit_log: String = "auto" for scope::SERVER | scope::SHELL;
+
+    /// Memory for rows that are in the commit log and not yet in files; beyond it, writes wait.
+    fresh_memory: ByteSize = "256MiB" for scope::SERVER | scope::SHELL;
+
     /// Threads that compute. More than the machine has gains nothing.
     threads: Threads = "auto" for scope::ALL;
 

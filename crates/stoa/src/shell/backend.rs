@@ -48,6 +48,13 @@ impl Backend {
         // A server notices that the request is dropped.
     }
 
+    /// Ends what is ours.
+    pub(super) async fn close(&self) {
+        if let Self::Local(backend) = self {
+            backend.close().await;
+        }
+    }
+
     /// Where this is, for people.
     pub(super) fn place(&self) -> String {
         match self {

@@ -1,6 +1,7 @@
 //! Statements on an engine in this process.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt;
 use stoa_error::{Error, Result};
@@ -28,6 +29,11 @@ impl LocalBackend {
 
     pub(super) fn warehouse(&self) -> &url::Url {
         &self.engine.options().warehouse
+    }
+
+    /// Brings what was written into files.
+    pub(super) async fn close(&self) {
+        self.engine.shutdown(Duration::ZERO).await;
     }
 
     pub(super) fn cancel(&self) {

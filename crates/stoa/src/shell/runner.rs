@@ -72,6 +72,11 @@ impl Shell {
         self.failed
     }
 
+    /// Brings what was written without a server into files; nothing runs afterwards.
+    pub async fn close(&self) {
+        self.backend.close().await;
+    }
+
     /// Where statements run, for people.
     pub fn place(&self) -> String {
         self.backend.place()

@@ -1,0 +1,299 @@
+//! Statements that change rows: DELETE, UPDATE, MERGE INTO, TRUNCATE, INSERT OVERWRITE.
+//!
+//! In: a bound plan. Out: how many rows were changed, after one commit.
+//!
+//! Data files are never edited. Those that hold rows to change are found by the table's
+//! statistics and a look into each; what they hold afterwards is written to new files, and one
+//! commit puts these in the place of the old ones.
+//!
+//! **Invariants:** all or nothing. A statement sees one snapshot of each table; where somebody
+//! else changed the table meanwhile, it runs again on the newer snapshot, so that the result is
+//! as if both had run one after the other.
+//!
+//! Not here: other INSERTs (`sink`), commits and their conflicts (`stoa-table`).
+
+mod alias;
+mod merge;
+mod overwrite;
+mod plans;
+mod rows;
+mod target;
+
+pub(crate) use alias::plan_aliased_delete;
+pub(crate) use overwrite::resolve_partition;
+
+use std::sync::Arc;
+
+use datafusion::common::TableReference;
+use datafusion::error::Result as EngineResult;
+use datafusion::logical_expr::dml::InsertOp;
+use datafusion::logical_expr::{DmlStatement, Expr, LogicalPlan, LogicalPlanBuilder, WriteOp};
+use stoa_error::{Error, ErrorKind, Result};
+use stoa_table::{Isolation, ScanFile};
+
+use crate::error::from_datafusion;
+use crate::filter::predicate_of_all;
+use crate::outcome::Completion;
+use crate::registry::QueryGuard;
+use crate::session::{Session, count_written};
+use crate::sink::WriteMode;
+use crate::table::{StoaTable, pin_snapshots, stoa_table};
+
+/// How often a statement starts again because somebody else changed the table.
+const ATTEMPTS_MAX: usize = 10;
+
+/// What a statement does to the rows of a table, as plans over some of its files.
+trait RowChange: Send + Sync {
+    /// Conditions on the table's columns without which no row is changed.
+    fn conditions(&self) -> Vec<Expr>;
+
+    /// The rows of `files` that are changed or deleted.
+    fn changed(&self, files: Files) -> EngineResult<LogicalPlan>;
+
+    /// What `files` hold afterwards: the table's columns, in order.
+    fn rewritten(&self, files: Files) -> EngineResult<LogicalPlan>;
+
+    /// Rows that come in addition.
+    fn added(&self) -> EngineResult<Option<LogicalPlan>> {
+        Ok(None)
+    }
+
+    /// A plan that must have no rows, and the error if it has.
+    fn violation(&self, _files: Files) -> EngineResult<Option<(LogicalPlan, Error)>> {
+        Ok(None)
+    }
+
+    /// How many rows the statement reports.
+    fn affected(&self, applied: &Applied) -> u64 {
+        applied.rows_changed
+    }
+}
+
+/// What a change came to.
+struct Applied {
+    /// Rows in the files that were replaced.
+    rows_before: u64,
+    /// Rows of these that were changed or deleted.
+    rows_changed: u64,
+    /// Rows in the files that replaced them.
+    rows_written: u64,
+}
+
+/// Some of a table's data files.
+type Files = Arc<[Arc<ScanFile>]>;
+
+/// Whether a plan is one of the statements of this module.
+pub(crate) fn changes_rows(plan: &LogicalPlan) -> bool {
+    let LogicalPlan::Dml(dml) = plan else { return false };
+    matches!(
+        dml.op,
+        WriteOp::Delete
+            | WriteOp::Update
+            | WriteOp::Truncate
+            | WriteOp::MergeInto(_)
+            | WriteOp::Insert(InsertOp::Overwrite)
+    )
+}
+
+/// Runs a statement that changes rows; `overwritten` is the condition on the rows that an INSERT
+/// OVERWRITE replaces.
+///
+/// # Errors
+/// What planning and execution find; `Conflict` where others change the table all the time.
+pub(crate) async fn run(
+    session: &Session,
+    plan: LogicalPlan,
+    overwritten: Option<&Expr>,
+    guard: &QueryGuard,
+) -> Result<Completion> {
+    for _ in 1..ATTEMPTS_MAX {
+        match attempt(session, plan.clone(), overwritten, guard).await {
+            Err(error) if error.kind() == ErrorKind::Conflict => {}
+            ended => return ended,
+        }
+    }
+    attempt(session, plan, overwritten, guard).await
+}
+
+async fn attempt(
+    session: &Session,
+    plan: LogicalPlan,
+    overwritten: Option<&Expr>,
+    guard: &QueryGuard,
+) -> Result<Completion> {
+    let LogicalPlan::Dml(dml) = pin_snapshots(plan, &session.engine).await? else {
+        return Err(Error::internal("a statement that changes rows has no such plan"));
+    };
+    let Some(planned) = stoa_table(&dml.target) else {
+        return Err(Error::unsupported(format!("{} cannot be changed", dml.table_name))
+            .with_sqlstate("42809")
+            .with_hint("system tables are read only"));
+    };
+    // The table's fresh rows come into files first, and none while files are replaced.
+    let table = session.engine.catalog.table(planned.table.ident()).await?;
+    let (table, _hold) = match &session.engine.ingest {
+        None => (table, None),
+        Some(ingest) => {
+            let hold = ingest.hold_flush(&table.table).await?;
+            (table.at(hold.table().clone()), Some(hold))
+        }
+    };
+    match &dml.op {
+        WriteOp::Truncate => truncate(session, &table, &dml.table_name, guard).await,
+        WriteOp::Delete => match rows::Delete::of(&dml, &table)? {
+            Some(delete) => apply(session, &table, &dml, &delete, guard).await,
+            None => delete_all(session, &table, &dml.table_name, guard).await,
+        },
+        WriteOp::Update => {
+            let update = rows::Update::of(&dml, &table)?;
+            apply(session, &table, &dml, &update, guard).await
+        }
+        WriteOp::MergeInto(_) => {
+            let merge = merge::Merge::of(session, &dml, &table, guard).await?;
+            apply(session, &table, &dml, &merge, guard).await
+        }
+        WriteOp::Insert(_) => {
+            let condition = overwritten.cloned();
+            if condition.is_none() && !table.table.partition_terms().is_empty() {
+                return overwrite_partitions(session, &table, &dml, guard).await;
+            }
+            let condition = condition.unwrap_or_else(overwrite::always);
+            let overwrite = overwrite::Overwrite::of(&dml, &table, condition);
+            apply(session, &table, &dml, &overwrite, guard).await
+        }
+        other => Err(Error::internal(format!("{} does not change rows in place", other.name()))),
+    }
+}
+
+/// `INSERT OVERWRITE` of the table partitions into which rows come.
+async fn overwrite_partitions(
+    session: &Session,
+    table: &StoaTable,
+    dml: &DmlStatement,
+    guard: &QueryGuard,
+) -> Result<Completion> {
+    let content = dml.input.as_ref().clone();
+    let mode = WriteMode::ReplacePartitions;
+    let rows = write(session, table, &dml.table_name, mode, content, guard).await?;
+    Ok(Completion::rows("INSERT", rows))
+}
+
+/// The command as it is called in PostgreSQL's tags.
+fn command(op: &WriteOp) -> &'static str {
+    match op {
+        WriteOp::Insert(_) => "INSERT",
+        WriteOp::Delete => "DELETE",
+        WriteOp::Update => "UPDATE",
+        _ => "MERGE",
+    }
+}
+
+async fn truncate(
+    session: &Session,
+    table: &StoaTable,
+    name: &TableReference,
+    guard: &QueryGuard,
+) -> Result<Completion> {
+    delete_all(session, table, name, guard).await?;
+    Ok(Completion::of("TRUNCATE TABLE"))
+}
+
+async fn delete_all(
+    session: &Session,
+    table: &StoaTable,
+    name: &TableReference,
+    guard: &QueryGuard,
+) -> Result<Completion> {
+    let rows = table.table.row_count();
+    let nothing = scan(table, name, Arc::from([])).map_err(from_datafusion)?;
+    write(session, table, name, WriteMode::ReplaceAll, nothing, guard).await?;
+    let rows = rows.unwrap_or_default();
+    Ok(Completion::rows("DELETE", rows))
+}
+
+async fn apply(
+    session: &Session,
+    table: &StoaTable,
+    dml: &DmlStatement,
+    change: &dyn RowChange,
+    guard: &QueryGuard,
+) -> Result<Completion> {
+    let touched = touched_files(session, table, change, guard).await?;
+    let plan = |planned: EngineResult<LogicalPlan>| planned.map_err(from_datafusion);
+    if let Some((rows, error)) = change.violation(Arc::clone(&touched)).map_err(from_datafusion)?
+        && session.has_rows(rows, guard).await?
+    {
+        return Err(error);
+    }
+    let changed = plan(change.changed(Arc::clone(&touched)))?;
+    let mut applied = Applied {
+        rows_before: touched.iter().map(|file| file.rows).sum(),
+        rows_changed: session.count_rows(changed, guard).await?,
+        rows_written: 0,
+    };
+    let added = change.added().map_err(from_datafusion)?;
+    if applied.rows_changed > 0 || added.is_some() {
+        let mut content = plan(change.rewritten(Arc::clone(&touched)))?;
+        if let Some(added) = added {
+            let both = LogicalPlanBuilder::from(content).union(added);
+            content = plan(both.and_then(LogicalPlanBuilder::build))?;
+        }
+        let name = &dml.table_name;
+        let mode = WriteMode::Replace(touched, isolation(table, &dml.op, change)?);
+        applied.rows_written = write(session, table, name, mode, content, guard).await?;
+    }
+    Ok(Completion::rows(command(&dml.op), change.affected(&applied)))
+}
+
+/// What others may commit meanwhile. An INSERT OVERWRITE does not depend on what it replaces.
+fn isolation(table: &StoaTable, op: &WriteOp, change: &dyn RowChange) -> Result<Isolation> {
+    let command = match op {
+        WriteOp::Insert(_) => return Ok(Isolation::Snapshot),
+        WriteOp::Delete => "delete",
+        WriteOp::Update => "update",
+        _ => "merge",
+    };
+    let predicate = predicate_of_all(&change.conditions(), &table.table.schema());
+    table.table.isolation(command, predicate)
+}
+
+/// The files that hold rows to change.
+async fn touched_files(
+    session: &Session,
+    table: &StoaTable,
+    change: &dyn RowChange,
+    guard: &QueryGuard,
+) -> Result<Files> {
+    let predicate = predicate_of_all(&change.conditions(), &table.table.schema());
+    let mut touched = Vec::new();
+    for file in table.table.plan_scan(&predicate).await?.files {
+        let changed = change.changed(Arc::from([Arc::clone(&file)])).map_err(from_datafusion)?;
+        if session.has_rows(changed, guard).await? {
+            touched.push(file);
+        }
+    }
+    Ok(touched.into())
+}
+
+/// Writes `content` in one commit; returns its rows.
+async fn write(
+    session: &Session,
+    table: &StoaTable,
+    name: &TableReference,
+    mode: WriteMode,
+    content: LogicalPlan,
+    guard: &QueryGuard,
+) -> Result<u64> {
+    let target = target::source(table.table.clone(), mode);
+    let plan = LogicalPlanBuilder::insert_into(content, name.clone(), target, InsertOp::Append)
+        .and_then(LogicalPlanBuilder::build)
+        .map_err(from_datafusion)?;
+    count_written(session.stream(&plan, "", guard).await?).await
+}
+
+/// A scan of some files of the table, under the name that the statement's columns have.
+fn scan(table: &StoaTable, name: &TableReference, files: Files) -> EngineResult<LogicalPlan> {
+    let provider = Arc::new(table.clone().only(files));
+    let source = datafusion::datasource::provider_as_source(provider);
+    LogicalPlanBuilder::scan(name.clone(), source, None)?.build()
+}

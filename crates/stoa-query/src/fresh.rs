@@ -1,0 +1,73 @@
+//! Fresh rows of a table as a plan, and small writes that become fresh rows.
+//!
+//! In: a table, rows. Out: a plan over the rows that are acknowledged but in no data file yet; or
+//! rows in the commit log. **Invariant:** what one statement writes is one record of the log, so
+//! that all of it appears at once, or nothing; what is too large for that is left to the caller,
+//! which writes files.
+//!
+//! Not here: the log and the rows themselves (`stoa-ingest`).
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::compute::concat_batches;
+use datafusion::datasource::memory::MemorySourceConfig;
+use datafusion::physical_plan::ExecutionPlan;
+use stoa_error::{Error, Result};
+use stoa_ingest::{Durability, FreshRows, Ingest};
+use stoa_table::Table;
+
+use crate::error::from_datafusion;
+use crate::nested::{engine_schema, retype};
+
+/// Rows of one statement that are worth files of their own, bytes in memory.
+const RECORD_BYTES_MAX: usize = 16 << 20;
+
+/// A plan over fresh rows; `projection` as for a scan.
+pub(crate) fn plan_fresh(
+    fresh: &FreshRows,
+    projection: Option<&Vec<usize>>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let schema = engine_schema(fresh.schema());
+    let as_engine = |batch: Result<RecordBatch>| {
+        retype(batch?, &schema)
+            .map_err(|e| Error::internal("fresh rows do not have their columns").with_source(e))
+    };
+    let batches = fresh.batches().map(as_engine).collect::<Result<Vec<_>>>()?;
+    let plan = MemorySourceConfig::try_new_exec(&[batches], schema, projection.cloned());
+    plan.map(|plan| plan as _).map_err(from_datafusion)
+}
+
+/// Rows of one statement on their way into the log.
+pub(crate) struct SmallWrite {
+    ingest: Ingest,
+    table: Table,
+    batches: Vec<RecordBatch>,
+    bytes: usize,
+}
+
+impl SmallWrite {
+    pub(crate) fn new(ingest: Ingest, table: Table) -> Self {
+        Self { ingest, table, batches: Vec::new(), bytes: 0 }
+    }
+
+    pub(crate) fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// Takes rows; gives all rows back once they are too many for one record.
+    pub(crate) fn push(&mut self, batch: RecordBatch) -> Option<Vec<RecordBatch>> {
+        self.bytes += batch.get_array_memory_size();
+        self.batches.push(batch);
+        (self.bytes > RECORD_BYTES_MAX).then(|| std::mem::take(&mut self.batches))
+    }
+
+    /// Writes the rows; returns their number once they are durable and visible.
+    pub(crate) async fn commit(self) -> Result<u64> {
+        let Some(first) = self.batches.first() else { return Ok(0) };
+        let all = concat_batches(first.schema_ref(), &self.batches)
+            .map_err(|e| Error::internal("cannot join the rows of a statement").with_source(e))?;
+        let ack = self.ingest.append(&self.table, all, Durability::Table).await?;
+        Ok(ack.rows)
+    }
+}

@@ -1,0 +1,97 @@
+//! Looking after a table by statement: compaction, snapshot expiry, retention.
+//!
+//! In: a table and what to do. Out: what was done, as a notice. What can run by itself does so on
+//! a schedule; these statements do it now.
+//!
+//! Not here: how it is done (`stoa-table`), when it is done by itself (`stoa-ingest`).
+
+use datafusion::sql::sqlparser::ast::ObjectName;
+use stoa_error::{Error, Result};
+use stoa_table::{CompactionOptions, CompactionWork, ExpireOptions, Table};
+
+use crate::outcome::Completion;
+use crate::session::Session;
+
+/// A statement that looks after a table.
+#[derive(Clone, Debug)]
+pub(crate) struct Maintenance {
+    pub(crate) table: ObjectName,
+    pub(crate) work: Work,
+}
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// Fresh rows come into files, where other engines see them.
+    Flush,
+    /// Few sorted files instead of many; `full`: one run per table partition.
+    Compact { full: bool },
+    /// Old snapshots are forgotten, and files deleted that only they needed.
+    Expire,
+    /// Table partitions older than the table's property says are removed.
+    Retain,
+}
+
+/// Does it.
+///
+/// # Errors
+/// As the functions of [`Table`]; no such table (42P01).
+pub(crate) async fn run(session: &Session, maintenance: &Maintenance) -> Result<Completion> {
+    let ident = session.table_ident(&maintenance.table)?;
+    let table = session.engine.warehouse.table(&ident).await?;
+    match maintenance.work {
+        Work::Flush => {
+            flushed(session, &table).await?;
+            Ok(Completion::of("FLUSH TABLE"))
+        }
+        Work::Compact { full } => compact(session, &table, full).await,
+        Work::Expire => expire(&table).await,
+        Work::Retain => retain(&table).await,
+    }
+}
+
+/// The table with all its rows in files.
+async fn flushed(session: &Session, table: &Table) -> Result<Table> {
+    match &session.engine.ingest {
+        Some(ingest) => ingest.flush_now(table).await,
+        None => Ok(table.clone()),
+    }
+}
+
+async fn compact(session: &Session, table: &Table, full: bool) -> Result<Completion> {
+    let table = flushed(session, table).await?;
+    let options = CompactionOptions { full, ..CompactionOptions::default() };
+    let memory_max_bytes = session.engine.options.memory_limit_bytes / 4;
+    let work = CompactionWork { memory_max_bytes, ..CompactionWork::default() };
+    let done = table.compact(&options, &work).await?;
+    Ok(Completion::of("COMPACT TABLE").with_notice(format!(
+        "{}: {} files of {} bytes became {} of {}",
+        table.ident(),
+        done.files_removed,
+        done.bytes_removed,
+        done.files_added,
+        done.bytes_added
+    )))
+}
+
+async fn expire(table: &Table) -> Result<Completion> {
+    let done = table.expire_snapshots(&ExpireOptions::default()).await?;
+    Ok(Completion::of("EXPIRE SNAPSHOTS").with_notice(format!(
+        "{}: {} snapshots, {} data files and {} metadata files removed",
+        table.ident(),
+        done.snapshots,
+        done.data_files,
+        done.metadata_files
+    )))
+}
+
+async fn retain(table: &Table) -> Result<Completion> {
+    if table.retention()?.is_none() {
+        return Err(Error::invalid(format!("table {} has no retention", table.ident()))
+            .with_hint("set its property stoa.retention, such as '13 months'"));
+    }
+    let removed = table.apply_retention().await?;
+    let files = removed.map_or(0, |outcome| outcome.removed_files);
+    Ok(Completion::of("APPLY RETENTION")
+        .with_notice(format!("{}: {files} files removed", table.ident())))
+}
