@@ -88,6 +88,7 @@ mod ingest;
 mod keys;
 mod locate;
 mod log;
+mod maintenance;
 mod options;
 mod project;
 mod record;
@@ -98,6 +99,9 @@ mod tables;
 
 pub use fresh::FreshRows;
 pub use ingest::{Ack, FlushHold, Ingest, TableSnapshot};
+pub use maintenance::{
+    Maintenance, MaintenanceKind, MaintenanceOptions, MaintenanceStatus, MaintenanceWork,
+};
 pub use options::{
     Durability, FLUSH_AGE_MS, FLUSH_BYTES, FLUSH_ROWS, FlushLimits, IngestOptions, LOG_SYNC,
     check_properties,
