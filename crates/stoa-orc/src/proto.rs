@@ -285,6 +285,7 @@ pub enum TypeKind {
     Char = 17,
     TimestampInstant = 18,
     Geometry = 19,
+    Geography = 20,
 }
 
 /// One type of the type tree.

@@ -24,7 +24,7 @@ use super::timezone::Zone;
 use super::union::UnionColumn;
 use crate::error::{Result, corrupt, unsupported};
 use crate::proto::{CalendarKind, StreamKind};
-use crate::schema::{TypeKind, TypeTree};
+use crate::schema::{OrcType, TypeKind, TypeTree};
 use crate::stripe::{Encoding, StripeMetadata};
 
 /// Decodes a column.
@@ -95,6 +95,24 @@ impl Opening<'_> {
         let column = node.column;
         let ty = self.types.get(column).ok_or_else(|| corrupt("no such column"))?;
         let encoding = self.stripe.encoding(column)?;
+        Ok(match ty.kind {
+            TypeKind::List => ListColumn::open(self, node, encoding, cx)?,
+            TypeKind::Map => MapColumn::open(self, node, encoding, cx)?,
+            TypeKind::Struct => StructColumn::open(self, node, cx)?,
+            TypeKind::Union => UnionColumn::open(self, node, cx)?,
+            _ => return self.open_leaf(node, ty, encoding, cx),
+        })
+    }
+
+    /// Opens the decoder of a column without children.
+    fn open_leaf(
+        &mut self,
+        node: &PlanNode,
+        ty: &OrcType,
+        encoding: Encoding,
+        cx: &mut Context,
+    ) -> Result<Box<dyn Column>> {
+        let column = node.column;
         Ok(match (ty.kind, &node.data_type) {
             (TypeKind::Boolean, _) => Box::new(BooleanColumn::open(self, column, cx)?),
             (TypeKind::Byte, DataType::Int8) => byte::<Int8Type>(self, column, cx)?,
@@ -141,7 +159,8 @@ impl Opening<'_> {
                 | TypeKind::Varchar
                 | TypeKind::Char
                 | TypeKind::Binary
-                | TypeKind::Geometry,
+                | TypeKind::Geometry
+                | TypeKind::Geography,
                 to,
             ) => Box::new(BinaryColumn::open(self, column, encoding, to, cx)?),
             (TypeKind::Timestamp | TypeKind::TimestampInstant, to) => {
@@ -153,10 +172,6 @@ impl Opening<'_> {
                     && (1..=DECIMAL64_PRECISION_MAX).contains(&ty.precision);
                 Box::new(DecimalColumn::open(self, column, encoding, is_64, ty.scale, to, cx)?)
             }
-            (TypeKind::List, _) => Box::new(ListColumn::open(self, node, encoding, cx)?),
-            (TypeKind::Map, _) => Box::new(MapColumn::open(self, node, encoding, cx)?),
-            (TypeKind::Struct, _) => Box::new(StructColumn::open(self, node, cx)?),
-            (TypeKind::Union, _) => Box::new(UnionColumn::open(self, node, cx)?),
             (kind, other) => return Err(unsupported(format!("{kind:?} as {other}"))),
         })
     }

@@ -1,7 +1,8 @@
 //! LIST, MAP and STRUCT columns.
 //!
 //! Children of a list or map have values only for parents that are there; children of a struct
-//! get the struct's mask.
+//! get the struct's mask. Decoders of nested types are made on the heap: the stack has to hold a
+//! hundred levels of them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -118,15 +119,15 @@ impl ListColumn {
         node: &PlanNode,
         encoding: Encoding,
         cx: &mut Context,
-    ) -> Result<Self> {
+    ) -> Result<Box<Self>> {
         let DataType::List(field) = &node.data_type else {
             return Err(corrupt(format!("a list as {}", node.data_type)));
         };
-        Ok(Self {
+        Ok(Box::new(Self {
             lengths: Lengths::open(opening, node.column, encoding, cx)?,
             item: open_child(opening, node, 0, cx)?,
             field: field.clone(),
-        })
+        }))
     }
 }
 
@@ -170,21 +171,21 @@ impl MapColumn {
         node: &PlanNode,
         encoding: Encoding,
         cx: &mut Context,
-    ) -> Result<Self> {
+    ) -> Result<Box<Self>> {
         let DataType::Map(entries, sorted) = &node.data_type else {
             return Err(corrupt(format!("a map as {}", node.data_type)));
         };
         let DataType::Struct(fields) = entries.data_type() else {
             return Err(corrupt(format!("a map as {}", node.data_type)));
         };
-        Ok(Self {
+        Ok(Box::new(Self {
             lengths: Lengths::open(opening, node.column, encoding, cx)?,
             key: open_child(opening, node, 0, cx)?,
             value: open_child(opening, node, 1, cx)?,
             fields: fields.clone(),
             entries: entries.clone(),
             sorted: *sorted,
-        })
+        }))
     }
 }
 
@@ -260,7 +261,11 @@ pub(crate) struct StructColumn {
 }
 
 impl StructColumn {
-    pub(crate) fn open(opening: &mut Opening, node: &PlanNode, cx: &mut Context) -> Result<Self> {
+    pub(crate) fn open(
+        opening: &mut Opening,
+        node: &PlanNode,
+        cx: &mut Context,
+    ) -> Result<Box<Self>> {
         let DataType::Struct(fields) = &node.data_type else {
             return Err(corrupt(format!("a struct as {}", node.data_type)));
         };
@@ -272,7 +277,7 @@ impl StructColumn {
             });
         }
         let present = Present::open(opening.present(node.column), cx)?;
-        Ok(Self { present, children, fields: fields.clone() })
+        Ok(Box::new(Self { present, children, fields: fields.clone() }))
     }
 
     /// Decodes the children, and the struct's own mask.

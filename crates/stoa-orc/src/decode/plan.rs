@@ -243,7 +243,7 @@ fn can_read(types: &TypeTree, column: u32, ty: &OrcType, to: &DataType) -> Resul
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Binary => true,
             _ => false,
         },
-        TypeKind::Binary | TypeKind::Geometry => {
+        TypeKind::Binary | TypeKind::Geometry | TypeKind::Geography => {
             matches!(to, DataType::Binary | DataType::FixedSizeBinary(1..))
         }
         TypeKind::Timestamp => matches!(to, DataType::Timestamp(unit, None) if is_read(*unit)),

@@ -71,7 +71,8 @@ fn layout(
         | TypeKind::Varchar
         | TypeKind::Char
         | TypeKind::Binary
-        | TypeKind::Geometry => &[(Data, Codec::Raw), (Length, Codec::Runs)],
+        | TypeKind::Geometry
+        | TypeKind::Geography => &[(Data, Codec::Raw), (Length, Codec::Runs)],
         TypeKind::Decimal if is_decimal64 => &[(Data, Codec::Runs)],
         TypeKind::Decimal => &[(Data, Codec::Raw), (Secondary, Codec::Runs)],
         TypeKind::Timestamp | TypeKind::TimestampInstant => {

@@ -20,14 +20,14 @@ const BYTES_MAX: usize = 1 + 128 * 10;
 pub(crate) struct RleV1 {
     pub(super) source: Source,
     signed: bool,
-    values: [i64; RUN_MAX],
+    values: Box<[i64; RUN_MAX]>,
     at: usize,
     len: usize,
 }
 
 impl RleV1 {
     pub(super) fn new(source: Source, signed: bool) -> Self {
-        Self { source, signed, values: [0; RUN_MAX], at: 0, len: 0 }
+        Self { source, signed, values: Box::new([0; RUN_MAX]), at: 0, len: 0 }
     }
 
     pub(super) fn decode<T: IntTarget>(&mut self, cx: &mut Context, out: &mut [T]) -> Result<()> {

@@ -36,7 +36,11 @@ pub(crate) struct UnionColumn {
 }
 
 impl UnionColumn {
-    pub(crate) fn open(opening: &mut Opening, node: &PlanNode, cx: &mut Context) -> Result<Self> {
+    pub(crate) fn open(
+        opening: &mut Opening,
+        node: &PlanNode,
+        cx: &mut Context,
+    ) -> Result<Box<Self>> {
         let DataType::Union(fields, _) = &node.data_type else {
             return Err(corrupt(format!("a union as {}", node.data_type)));
         };
@@ -47,12 +51,12 @@ impl UnionColumn {
                 PlanChild::Missing(_) => return Err(corrupt("a variant is not there")),
             }
         }
-        Ok(Self {
+        Ok(Box::new(Self {
             present: Present::open(opening.present(node.column), cx)?,
             tags: ByteRle::open(&opening.stream(node.column, StreamKind::Data), cx)?,
             children,
             fields: fields.clone(),
-        })
+        }))
     }
 
     /// Reads tags and counts the values of each variant.

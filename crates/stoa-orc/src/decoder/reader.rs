@@ -48,7 +48,7 @@ struct Run {
 }
 
 enum Root {
-    Struct(StructColumn),
+    Struct(Box<StructColumn>),
     Column(Box<dyn Column>),
 }
 

@@ -179,8 +179,8 @@ impl Task {
         let place = |e: Error| e.at(format!("offset {}", range.start));
         let bytes = inflate(env, cx, &bytes).map_err(|e| place(e.at("stripe footer")))?;
         let mut budget = Budget::new(env.options.limits.metadata_bytes);
-        let metadata = StripeMetadata::parse(info, env.file.types.len(), bytes, &mut budget)
-            .map_err(place)?;
+        let metadata =
+            StripeMetadata::parse(info, env.file.types.len(), bytes, &mut budget).map_err(place)?;
         self.metadata = Some(Arc::new(metadata));
         Ok(None)
     }

@@ -99,7 +99,7 @@ pub(crate) fn arrow_type(tree: &TypeTree, column: u32, options: &ArrowOptions) -
         TypeKind::Double => DataType::Float64,
         TypeKind::String | TypeKind::Varchar | TypeKind::Char => with_strings(options.strings),
         TypeKind::Binary => binary_type(ty),
-        TypeKind::Geometry => DataType::Binary,
+        TypeKind::Geometry | TypeKind::Geography => DataType::Binary,
         TypeKind::Date => DataType::Date32,
         TypeKind::Timestamp => DataType::Timestamp(unit(ty, options), None),
         TypeKind::TimestampInstant => DataType::Timestamp(unit(ty, options), Some("+00:00".into())),

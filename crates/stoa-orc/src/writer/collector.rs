@@ -84,7 +84,9 @@ impl Collector {
             TypeKind::String | TypeKind::Varchar | TypeKind::Char => {
                 Bounds::String(StringBounds::default())
             }
-            TypeKind::Binary | TypeKind::Geometry => Bounds::Binary { bytes: 0 },
+            TypeKind::Binary | TypeKind::Geometry | TypeKind::Geography => {
+                Bounds::Binary { bytes: 0 }
+            }
             TypeKind::Decimal => Bounds::Decimal {
                 min: i128::MAX,
                 max: i128::MIN,

@@ -242,5 +242,6 @@ pub(crate) fn can_have_bloom(kind: TypeKind) -> bool {
             | TypeKind::Boolean
             | TypeKind::Binary
             | TypeKind::Geometry
+            | TypeKind::Geography
     )
 }

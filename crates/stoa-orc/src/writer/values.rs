@@ -81,7 +81,9 @@ pub(crate) fn writer_of(ty: &OrcType, options: &WriterOptions) -> Result<Box<dyn
         TypeKind::List | TypeKind::Map => Box::new(nested::LengthWriter::new()),
         TypeKind::Union => Box::new(nested::TagWriter::default()),
         TypeKind::Struct => Box::new(nested::NoValues),
-        TypeKind::Geometry => return Err(Error::unsupported("geometry can't be written")),
+        TypeKind::Geometry | TypeKind::Geography => {
+            return Err(Error::unsupported("geometry can't be written"));
+        }
     })
 }
 
