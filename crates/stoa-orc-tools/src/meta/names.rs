@@ -124,6 +124,7 @@ fn type_name(kind: TypeKind) -> &'static str {
         TypeKind::Char => "char",
         TypeKind::TimestampInstant => "timestamp with local time zone",
         TypeKind::Geometry => "geometry",
+        TypeKind::Geography => "geography",
     }
 }
 
@@ -150,6 +151,7 @@ pub(super) fn kind_name(kind: TypeKind) -> &'static str {
         TypeKind::Char => "CHAR",
         TypeKind::TimestampInstant => "TIMESTAMP_INSTANT",
         TypeKind::Geometry => "GEOMETRY",
+        TypeKind::Geography => "GEOGRAPHY",
     }
 }
 
