@@ -26,7 +26,7 @@ impl Selected {
     fn of(input: &LogicalPlan, table: &StoaTable) -> Result<Self> {
         let (rows, condition) = match input {
             LogicalPlan::Filter(Filter { predicate, input, .. }) => {
-                (input, Some(predicate.clone()))
+                (input, Some(name_lists(predicate.clone())?))
             }
             other => (&Arc::new(other.clone()), None),
         };
@@ -64,6 +64,22 @@ impl Selected {
             None => rows.build(),
         }
     }
+}
+
+/// Gives the column of each `IN (SELECT …)` a plain name: the engine cannot plan an unnamed
+/// expression there below a NOT.
+fn name_lists(condition: Expr) -> Result<Expr> {
+    let named = condition.transform_up(|expr| {
+        let Expr::InSubquery(mut list) = expr else { return Ok(Transformed::no(expr)) };
+        let query = list.subquery.subquery.as_ref().clone();
+        let columns = query.schema().columns().into_iter();
+        let columns: Vec<Expr> =
+            columns.map(|column| Expr::Column(column).alias("listed")).collect();
+        let query = LogicalPlanBuilder::from(query).project(columns)?.build()?;
+        list.subquery = list.subquery.with_plan(Arc::new(query));
+        Ok(Transformed::yes(Expr::InSubquery(list)))
+    });
+    named.map(|named| named.data).map_err(from_datafusion)
 }
 
 /// Whether a plan is a table, by whatever name.
