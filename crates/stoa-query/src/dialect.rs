@@ -10,6 +10,7 @@ pub(crate) mod adapt;
 mod alter;
 mod copy;
 mod create_table;
+mod insert;
 mod literal;
 mod maintain;
 mod session;
@@ -61,6 +62,14 @@ fn parse_kind(text: &str) -> Result<StatementKind> {
         | "USE" | "BEGIN" | "START" | "COMMIT" | "END" | "ROLLBACK" | "ABORT" | "SAVEPOINT"
         | "RELEASE" | "DISCARD" | "DEALLOCATE" | "UNLISTEN" | "FLUSH" | "COMPACT" | "EXPIRE"
         | "APPLY" => parse_own(text, &word),
+        "INSERT" => match insert::parse_partitioned(text) {
+            Ok(Some(statement)) => {
+                let statement = EngineStatement::Statement(Box::new(statement));
+                Ok(StatementKind::Plan(Box::new(statement)))
+            }
+            Ok(None) => parse_plan(text),
+            Err(error) => Err(from_parser_raw(error, text)),
+        },
         _ => parse_plan(text),
     }
 }
