@@ -224,6 +224,7 @@ async function takeScreenshot() {
            9000 + value * 7919 % 51000, 180 + value * 104729 % 1400, value * 31 % 90,
            CAST(value * 7919 % 900000 AS decimal(18, 4)) / 1000
     FROM generate_series(0, 366 * 40 - 1)`);
+  await post("FLUSH TABLE ad_report");
   const page = await open();
   const report = (account) => `SELECT day, sum(impressions) AS impressions, sum(clicks) AS clicks,\n       sum(conversions) AS conversions, sum(cost) AS cost, max(region) AS region\nFROM ad_report\nWHERE account_id = ${account} AND day BETWEEN DATE '2024-12-01' AND DATE '2024-12-31'\nGROUP BY day ORDER BY day`;
   // Some traffic, so that the charts have something to draw.
@@ -257,6 +258,7 @@ async function prepare() {
            value * 1000, value * 21, CAST(value AS decimal(18, 4)) / 7,
            CASE WHEN value % 2 = 1 THEN 'odd' END
     FROM generate_series(1, 366)`);
+  await post("FLUSH TABLE console_report");
 }
 
 let [passed, failed] = [0, 0];

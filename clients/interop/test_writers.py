@@ -105,6 +105,7 @@ def test_appends_at_one_time(stoa, spark, name):
         thread.start()
     for thread in threads:
         thread.join()
+    stoa.server_sql(f"FLUSH TABLE {table}")  # the server's rows are in its log until then
     rows = stoa.sql(f"SELECT id FROM {table} WHERE id >= 10000 ORDER BY id")
     assert [row["id"] for row in rows] == sorted(done), refused
     assert len(done) >= 10, refused

@@ -38,7 +38,7 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Json<Value>, Pro
 
 async fn entry(app: &App, ident: TableIdent) -> Value {
     match app.engine.warehouse().table(&ident).await {
-        Ok(table) => Value::Object(summary(&table)),
+        Ok(table) => Value::Object(summary(app, &table)),
         Err(error) => json!({
             "name": ident.name, "comment": null, "rows": null, "bytes": null, "files": null,
             "partitioned_by": [], "sorted_by": [], "committed_unix_ms": null,
@@ -64,7 +64,7 @@ pub(crate) async fn describe(
         .take(SNAPSHOTS_MAX)
         .map(|info| snapshot(info, current))
         .collect();
-    let mut members = summary(&table);
+    let mut members = summary(&app, &table);
     members.insert("namespace".into(), table.ident().namespace.as_str().into());
     members.insert("location".into(), table.location().into());
     members.insert("metadata_location".into(), table.metadata_location().into());
@@ -75,8 +75,12 @@ pub(crate) async fn describe(
 }
 
 /// What the list says about a table. Sums come from the snapshot's summary, so no file is read;
-/// they are `null` where its writer left them out.
-fn summary(table: &Table) -> Map<String, Value> {
+/// they are `null` where its writer left them out. Rows that are in no file yet are counted in
+/// `rows`, and by themselves in `fresh_rows`.
+fn summary(app: &App, table: &Table) -> Map<String, Value> {
+    let ingest = app.engine.ingest();
+    let fresh = ingest.and_then(|ingest| ingest.fresh_for(table).ok().flatten());
+    let fresh_rows = fresh.map_or(0, |fresh| fresh.rows());
     let current = table.current_snapshot();
     let total = |key: &str| match &current {
         None => Some(0),
@@ -86,7 +90,8 @@ fn summary(table: &Table) -> Map<String, Value> {
     let mut members = Map::new();
     members.insert("name".into(), table.ident().name.as_str().into());
     members.insert("comment".into(), json!(table.comment()));
-    members.insert("rows".into(), json!(total("total-records")));
+    members.insert("rows".into(), json!(total("total-records").map(|rows| rows + fresh_rows)));
+    members.insert("fresh_rows".into(), json!(fresh_rows));
     members.insert("bytes".into(), json!(total("total-files-size")));
     members.insert("files".into(), json!(total("total-data-files")));
     members.insert(
