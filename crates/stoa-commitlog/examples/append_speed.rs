@@ -1,13 +1,14 @@
 //! How fast the log takes appends, against one bare fdatasync of the same disk in the same run.
 //!
-//! `cargo run --release -p stoa-commitlog --example append_speed -- DIRECTORY [SECONDS]`
+//! `cargo run --release -p stoa-commitlog --example append_speed -- DIRECTORY [SECONDS [GROUP_KIB]]`
 //!
 //! Rows of 36 bytes (eight small integers), in payloads of so many rows, from 1 and 32 writers that
-//! each wait for their acknowledgement before they append again. `× sync` is the ratio to a bare
-//! write and fdatasync of the same disk, with as many bytes as the log's groups had on average,
-//! measured in between.
+//! each wait for an acknowledgement before they append again, or once 1000 are on their way. `× p50`
+//! and `× p99` are ratios to a bare write and fdatasync of the same disk, with as many bytes as the
+//! log's groups had on average, measured in between.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -15,14 +16,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use stoa_commitlog::{CommitLog, Durability, LogOptions, LogStatus, local_storage};
+use stoa_commitlog::{Appended, CommitLog, Durability, LogOptions, LogStatus, local_storage};
 use stoa_env::clock::monotonic;
 
 const ROW_BYTES: usize = 36;
 const SEGMENTS_PER_FLUSH: usize = 3;
 
+#[derive(Clone, Copy)]
 struct Work {
     writers: usize,
+    /// Appends of one writer that may wait for their acknowledgement.
+    window: usize,
     rows: usize,
     durability: Durability,
 }
@@ -38,12 +42,16 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     let directory = arguments.next().expect("a directory to write to");
     let seconds = arguments.next().map_or(3.0, |text| text.parse().expect("seconds"));
+    let group_kib = arguments.next().map(|text| text.parse::<usize>().expect("KiB per group"));
+    let mut options = LogOptions::disk();
+    options.group_bytes_max = group_kib.map_or(options.group_bytes_max, |kib| kib << 10);
     let directory = Path::new(&directory);
     std::fs::create_dir_all(directory).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     println!(
-        "{:>8} {:>8} {:>8} {:>10} {:>8} {:>7} {:>9} {:>8} {:>8} {:>8} {:>8} {:>7} {:>7} {:>9}",
+        "{:>7} {:>6} {:>6} {:>8} {:>10} {:>8} {:>7} {:>9} {:>8} {:>8} {:>8} {:>8} {:>7} {:>7} {:>9}",
         "writers",
+        "window",
         "rows",
         "acks on",
         "rows/s",
@@ -59,12 +67,12 @@ fn main() {
         "CPU ms/MB"
     );
     for durability in [Durability::Sync, Durability::Relaxed] {
-        for writers in [1, 32] {
+        for (writers, window) in [(1, 1), (32, 1), (1, 1000)] {
             for rows in [1, 10, 100, 1000, 10_000] {
-                let work = Work { writers, rows, durability };
+                let work = Work { writers, window, rows, durability };
                 let log = directory.join("log");
                 let _ = std::fs::remove_dir_all(&log);
-                let measured = runtime.block_on(run(&log, &work, seconds));
+                let measured = runtime.block_on(run(&log, &work, options, seconds));
                 let _ = std::fs::remove_dir_all(&log);
                 let group = measured.status.group_bytes.sum / measured.status.group_bytes.count;
                 let bare = bare_sync(directory, group as usize, seconds / 3.0);
@@ -74,15 +82,15 @@ fn main() {
     }
 }
 
-async fn run(directory: &Path, work: &Work, seconds: f64) -> Measured {
+async fn run(directory: &Path, work: &Work, options: LogOptions, seconds: f64) -> Measured {
     let storage = local_storage(directory).unwrap();
-    let (log, _) = CommitLog::open(storage, LogOptions::disk()).await.unwrap();
+    let (log, _) = CommitLog::open(storage, options).await.unwrap();
     let log = Arc::new(log);
     let (started, cpu) = (monotonic(), cpu_time());
     let end = started + Duration::from_secs_f64(seconds);
     let writers = (0..work.writers).map(|_| {
-        let (log, rows, durability) = (log.clone(), work.rows, work.durability);
-        stoa_env::task::spawn(async move { write(&log, rows, durability, end).await })
+        let (log, work) = (log.clone(), *work);
+        stoa_env::task::spawn(async move { write(&log, work, end).await })
     });
     let writers = writers.collect::<Vec<_>>();
     let flush = stoa_env::task::spawn(flush(log.clone(), end));
@@ -107,23 +115,28 @@ async fn flush(log: Arc<CommitLog>, end: Instant) {
     }
 }
 
-async fn write(
-    log: &CommitLog,
-    rows: usize,
-    durability: Durability,
-    end: Instant,
-) -> Histogram<u64> {
-    let payload: Vec<u8> = (0..rows * ROW_BYTES).map(|n| n as u8).collect();
+async fn write(log: &CommitLog, work: Work, end: Instant) -> Histogram<u64> {
+    let payload: Vec<u8> = (0..work.rows * ROW_BYTES).map(|n| n as u8).collect();
     let mut acks_us = histogram();
-    loop {
+    let mut waiting = VecDeque::new();
+    while monotonic() < end {
         let begin = monotonic();
-        if begin >= end {
-            return acks_us;
+        waiting.push_back((begin, log.append(&[&payload], work.durability).await.unwrap()));
+        if waiting.len() >= work.window {
+            acknowledge(&mut waiting, &mut acks_us).await;
         }
-        let mut appended = log.append(&[&payload], durability).await.unwrap();
-        appended.acknowledged().await.unwrap();
-        acks_us.saturating_record((monotonic() - begin).as_micros() as u64);
     }
+    while !waiting.is_empty() {
+        acknowledge(&mut waiting, &mut acks_us).await;
+    }
+    acks_us
+}
+
+/// Waits for the oldest append.
+async fn acknowledge(waiting: &mut VecDeque<(Instant, Appended)>, acks_us: &mut Histogram<u64>) {
+    let Some((begin, mut appended)) = waiting.pop_front() else { return };
+    appended.acknowledged().await.unwrap();
+    acks_us.saturating_record((monotonic() - begin).as_micros() as u64);
 }
 
 /// Microseconds per write at the end of a file and fdatasync.
@@ -155,8 +168,9 @@ fn print(work: &Work, measured: &Measured, bare: &Histogram<u64>) {
     let sync = |share| bare.value_at_quantile(share);
     let ratio = |share| ack(share) as f64 / sync(share).max(1) as f64;
     println!(
-        "{:>8} {:>8} {:>8} {:>10.0} {:>8.1} {:>7.0} {:>9.1} {:>8} {:>8} {:>8} {:>8} {:>7.2} {:>7.2} {:>9.2}",
+        "{:>7} {:>6} {:>6} {:>8} {:>10.0} {:>8.1} {:>7.0} {:>9.1} {:>8} {:>8} {:>8} {:>8} {:>7.2} {:>7.2} {:>9.2}",
         work.writers,
+        work.window,
         work.rows,
         if work.durability == Durability::Sync { "sync" } else { "write" },
         (status.appends * work.rows as u64) as f64 / seconds,

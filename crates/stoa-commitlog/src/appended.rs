@@ -32,13 +32,15 @@ pub(crate) enum Progress {
 }
 
 impl Progress {
-    /// Whether nothing more happens, or enough has for `durability`.
+    /// Whether nothing more can happen.
+    pub(crate) fn is_final(&self) -> bool {
+        !matches!(self, Self::Queued | Self::Written)
+    }
+
+    /// Whether enough has happened for `durability`, or nothing more can.
     fn is_enough_for(&self, durability: Durability) -> bool {
-        match self {
-            Self::Queued => false,
-            Self::Written => durability == Durability::Relaxed,
-            Self::Durable | Self::NotWritten(_) | Self::Unknown(_) => true,
-        }
+        let written = matches!(self, Self::Written) && durability == Durability::Relaxed;
+        written || self.is_final()
     }
 }
 

@@ -33,7 +33,7 @@ impl LogOptions {
     pub const fn disk() -> Self {
         Self {
             segment_bytes: 64 << 20,
-            group_bytes_max: 4 << 20,
+            group_bytes_max: 8 << 20,
             in_flight_bytes_max: 64 << 20,
             payload_bytes_max: PAYLOAD_BYTES_MAX,
             append_wait_max: Duration::from_secs(10),

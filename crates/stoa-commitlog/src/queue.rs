@@ -60,9 +60,15 @@ impl Group {
         self.bytes == 0 || self.bytes + bytes <= options.group_bytes_max
     }
 
-    /// Tells those who wait for this group.
+    /// Tells those who wait for this group. What they were told last stays.
     pub(crate) fn tell(&self, progress: Progress) {
-        self.progress.send_replace(progress);
+        self.progress.send_if_modified(|now| {
+            let open = !now.is_final();
+            if open {
+                *now = progress;
+            }
+            open
+        });
     }
 }
 

@@ -12,11 +12,10 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 use stoa_error::{Error, Result};
 
+use super::file::{Change, File, Keeps};
 use super::random::SimRandom;
 use crate::storage::disk::{Disk, DiskFile, DiskStorage};
 use crate::storage::{LogStorage, StorageLock};
-
-const PAGE_BYTES: usize = 4096;
 
 /// What changes a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,34 +66,11 @@ struct World {
     locked: bool,
 }
 
-#[derive(Debug, Default)]
-struct File {
-    /// What readers see.
-    seen: Vec<u8>,
-    /// What a power cut leaves for certain.
-    durable: Vec<u8>,
-    pending: Vec<Change>,
-}
-
-#[derive(Clone, Debug)]
-enum Change {
-    Write { offset: usize, bytes: Vec<u8> },
-    SetLen(usize),
-}
-
 #[derive(Clone, Debug)]
 enum NameChange {
     Create(String, usize),
     Rename(String, String, usize),
     Remove(String),
-}
-
-/// How much of what was not synced a power cut keeps.
-#[derive(Clone, Copy)]
-enum Keeps {
-    Nothing,
-    Everything,
-    SomePages,
 }
 
 impl SimDisk {
@@ -176,7 +152,7 @@ impl SimDisk {
         let mut world = self.0.lock();
         let index = world.names.get(name).copied();
         if let Some(file) = index.and_then(|index| world.files.get_mut(index)) {
-            *file = File { seen: contents.clone(), durable: contents, pending: Vec::new() };
+            *file = File::durable(contents);
         }
     }
 
@@ -243,16 +219,6 @@ impl World {
     }
 }
 
-impl Keeps {
-    fn keeps_one(self, random: &mut SimRandom) -> bool {
-        match self {
-            Self::Nothing => false,
-            Self::Everything => true,
-            Self::SomePages => random.chance(50),
-        }
-    }
-}
-
 impl NameChange {
     fn apply(self, names: &mut BTreeMap<String, usize>) {
         match self {
@@ -266,70 +232,6 @@ impl NameChange {
             Self::Remove(name) => {
                 names.remove(&name);
             }
-        }
-    }
-}
-
-impl Change {
-    fn apply(&self, contents: &mut Vec<u8>) {
-        match self {
-            Self::Write { offset, bytes } => put(contents, *offset, bytes),
-            Self::SetLen(len) => contents.resize(*len, 0),
-        }
-    }
-}
-
-impl File {
-    fn change(&mut self, change: Change) {
-        change.apply(&mut self.seen);
-        self.pending.push(change);
-    }
-
-    fn sync(&mut self) {
-        for change in std::mem::take(&mut self.pending) {
-            change.apply(&mut self.durable);
-        }
-    }
-
-    /// A sync that failed: some pages may have arrived, and none is tried again.
-    fn fail_sync(&mut self, random: &mut SimRandom) {
-        let seen = std::mem::take(&mut self.seen);
-        self.lose(Keeps::SomePages, random);
-        self.seen = seen;
-    }
-
-    fn lose(&mut self, keeps: Keeps, random: &mut SimRandom) {
-        for change in std::mem::take(&mut self.pending) {
-            match (keeps, change) {
-                (Keeps::Nothing, _) => {}
-                (Keeps::SomePages, Change::Write { offset, bytes }) => {
-                    self.keep_some_pages(offset, &bytes, random);
-                }
-                (_, change) if keeps.keeps_one(random) => change.apply(&mut self.durable),
-                _ => {}
-            }
-        }
-        // A file may have its new length without its new bytes.
-        let longer = self.seen.len() > self.durable.len();
-        if longer && matches!(keeps, Keeps::SomePages) && random.chance(30) {
-            self.durable.resize(self.seen.len(), 0);
-        }
-        self.seen = self.durable.clone();
-    }
-
-    fn keep_some_pages(&mut self, offset: usize, bytes: &[u8], random: &mut SimRandom) {
-        let mut at = 0;
-        while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
-            let page = (PAGE_BYTES - (offset + at) % PAGE_BYTES).min(rest.len());
-            let kept = match random.below(5) {
-                0 | 1 => page,
-                2 => random.below(page as u64 + 1) as usize,
-                _ => 0,
-            };
-            if let Some(kept) = rest.get(..kept).filter(|kept| !kept.is_empty()) {
-                put(&mut self.durable, offset + at, kept);
-            }
-            at += page;
         }
     }
 }
@@ -491,14 +393,4 @@ impl DiskFile for SimFile {
 
 fn broken() -> io::Error {
     io::Error::other("simulated: input/output error")
-}
-
-fn put(contents: &mut Vec<u8>, offset: usize, bytes: &[u8]) {
-    let end = offset + bytes.len();
-    if contents.len() < end {
-        contents.resize(end, 0);
-    }
-    if let Some(place) = contents.get_mut(offset..end) {
-        place.copy_from_slice(bytes);
-    }
 }

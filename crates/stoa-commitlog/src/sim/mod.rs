@@ -19,6 +19,7 @@
 //! Not here: anything that the log itself uses.
 
 mod disk;
+mod file;
 mod random;
 
 use std::sync::Arc;
