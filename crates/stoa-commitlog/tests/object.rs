@@ -125,6 +125,22 @@ fn a_writer_that_slept_for_long_is_fenced_off_too() {
 }
 
 #[test]
+fn claims_of_old_openings_go_in_the_end() {
+    let runtime = runtime();
+    let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    for opening in 1..=70 {
+        let (log, recovery) = open(&store, runtime.handle());
+        // The newest segment stays when it is released.
+        assert_eq!((recovery.epoch, recovery.frames), (opening, u64::from(opening > 1)));
+        let last = append(&log, b"row");
+        log.release_blocking(log.id().at(last)).unwrap();
+        log.close_blocking().unwrap();
+    }
+    let kept = storage(&store, runtime.handle()).segments().unwrap().len();
+    assert_eq!(kept, 64 + 1, "claims of the last openings, and the newest segment");
+}
+
+#[test]
 fn writers_that_open_at_once_end_with_one() {
     let runtime = runtime();
     let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
