@@ -6,6 +6,7 @@
 mod bench;
 mod config;
 mod load;
+mod log;
 mod orc;
 mod server;
 mod sql;
@@ -55,6 +56,9 @@ enum Command {
     /// Look into ORC files
     #[command(subcommand)]
     Orc(orc::OrcCommand),
+    /// Look into commit logs, and repair them
+    #[command(subcommand)]
+    Log(log::LogCommand),
     /// Show the settings in effect
     Config(config::ConfigArgs),
     /// Measure
@@ -75,6 +79,7 @@ impl Cli {
             Command::Load(args) => load::run(args, file),
             Command::Table(command) => table::run(command, file),
             Command::Orc(command) => orc::run(command),
+            Command::Log(command) => log::run(command, file),
             Command::Config(args) => config::run(args, file),
             Command::Bench(command) => bench::run(command, file),
         }

@@ -8,6 +8,7 @@ mod command_line;
 mod concurrent_loads;
 mod harness;
 mod load;
+mod log;
 mod orc;
 mod server;
 mod settings;
