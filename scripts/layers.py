@@ -20,11 +20,13 @@ LAYER = {
     "stoa-orc-tools": 2,
     "stoa-catalog": 3,
     "stoa-table": 4,
-    "stoa-query": 5,
-    "stoa-pgwire": 6,
-    "stoa-http": 6,
-    "stoa-bench": 6,
-    "stoa": 7,
+    "stoa-ingest": 5,
+    "stoa-query": 6,
+    "stoa-hql": 6,
+    "stoa-pgwire": 7,
+    "stoa-http": 7,
+    "stoa-bench": 7,
+    "stoa": 8,
 }
 
 # Crates of others that mean knowing too much, by the first letters of their names.
@@ -37,6 +39,8 @@ BARRED = {
     "stoa-load": ["tokio", "object_store", "iceberg", "datafusion", "sqlx"],
     "stoa-orc-tools": ["tokio", "object_store", "iceberg", "datafusion", "sqlx"],
     "stoa-catalog": ["datafusion", "arrow", "iceberg"],
+    "stoa-ingest": ["datafusion", "sqlparser", "sqlx", "axum", "pgwire"],
+    "stoa-hql": ["datafusion", "sqlparser", "sqlx", "axum", "pgwire", "iceberg"],
     "stoa-table": ["datafusion", "sqlparser", "sqlx", "axum", "pgwire"],
     "stoa-query": ["axum", "pgwire", "sqlx"],
     "stoa-pgwire": ["axum", "iceberg", "object_store", "sqlx"],

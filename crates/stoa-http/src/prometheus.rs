@@ -8,7 +8,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use stoa_query::LatencyHistogram;
+use stoa_query::{IngestStatus, LatencyHistogram};
 
 use crate::app::App;
 use crate::process;
@@ -34,6 +34,9 @@ fn text(app: &App) -> String {
     }
     queries(app, &mut out);
     requests(app, &mut out);
+    if let Some(ingest) = app.engine.ingest() {
+        fresh_rows(&ingest.status(), &mut out);
+    }
     out.0
 }
 
@@ -91,6 +94,29 @@ fn requests(app: &App, out: &mut Exposition) {
     for ((route, status), count) in app.requests.counts() {
         let labels = format!("route=\"{route}\",status=\"{status}\"");
         out.value("stoa_http_requests_total", &labels, count as f64);
+    }
+}
+
+fn fresh_rows(status: &IngestStatus, out: &mut Exposition) {
+    let rows: u64 = status.tables.iter().map(|table| table.fresh_rows).sum();
+    out.gauge("stoa_fresh_rows", "Rows in the commit log and in no file yet.", rows as f64);
+    out.gauge("stoa_fresh_bytes", "Memory of fresh rows.", status.fresh_bytes as f64);
+    out.gauge("stoa_fresh_limit_bytes", "Memory for them.", status.fresh_bytes_max as f64);
+    let waiting = status.appends_waiting as f64;
+    out.gauge("stoa_fresh_waiting_writes", "Small writes that wait for room.", waiting);
+    let appended = status.appended_rows as f64;
+    out.counter("stoa_log_rows_total", "Rows that small writes brought.", appended);
+    out.counter("stoa_log_appends_total", "Small writes.", status.appends as f64);
+    let log = &status.log;
+    out.counter("stoa_log_bytes_total", "Bytes of their records.", log.payload_bytes as f64);
+    out.counter("stoa_log_syncs_total", "Syncs of the commit log.", log.syncs as f64);
+    out.gauge("stoa_log_segment_bytes", "Bytes of the log's segments.", log.segment_bytes as f64);
+    let stopped = f64::from(u8::from(log.poisoned.is_some()));
+    out.gauge("stoa_log_stopped", "1 after the log has met an I/O error.", stopped);
+    out.family("stoa_flush_failures", "gauge", "Flushes that failed since the last good one.");
+    for table in &status.tables {
+        let labels = format!("table=\"{}\"", table.table);
+        out.value("stoa_flush_failures", &labels, f64::from(table.failures));
     }
 }
 

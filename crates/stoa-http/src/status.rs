@@ -8,6 +8,7 @@ use axum::extract::{Query, State};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use stoa_env::clock;
+use stoa_query::{IngestStatus, MaintenanceStatus, TableIngestStatus};
 
 use crate::app::App;
 use crate::parameters::checked;
@@ -54,8 +55,64 @@ pub(crate) async fn status(
             "bytes_read": totals.bytes_read,
             "requests": totals.requests,
         },
+        "log": engine.ingest().map(|ingest| log(&ingest.status())),
+        "maintenance": engine.maintenance_status().map(|status| maintenance(&status)),
         "rate": { "per_second": rate, "per_hour": rate * 3600.0, "window_s": WINDOW },
         "latency": { "p50_ms": p50_ms, "p95_ms": p95_ms, "p99_ms": p99_ms, "window_s": RECENT },
         "history": app.sampler.samples_since(since),
     })))
+}
+
+/// What is done to tables in the background.
+fn maintenance(status: &MaintenanceStatus) -> Value {
+    let now = status.now.as_ref().map(|work| {
+        json!({
+            "table": work.table.to_string(),
+            "work": work.kind.name(),
+            "since_unix_ms": work.since_unix_ms,
+        })
+    });
+    json!({
+        "now": now,
+        "compactions": status.compactions,
+        "compacted_rows": status.compacted_rows,
+        "compacted_bytes": status.compacted_bytes_read,
+        "snapshots_expired": status.snapshots_expired,
+        "files_deleted": status.files_deleted,
+        "failures": status.failures,
+        "errors": status.errors,
+    })
+}
+
+/// The commit log and the rows that are in no file yet.
+fn log(status: &IngestStatus) -> Value {
+    let tables: Vec<Value> = status.tables.iter().map(table).collect();
+    json!({
+        "place": status.log.place,
+        "open": status.open,
+        "stopped": status.log.poisoned,
+        "fresh_bytes": status.fresh_bytes,
+        "fresh_limit_bytes": status.fresh_bytes_max,
+        "waiting": status.appends_waiting,
+        "appends": status.appends,
+        "rows": status.appended_rows,
+        "syncs": status.log.syncs,
+        "segments": status.log.segments,
+        "segment_bytes": status.log.segment_bytes,
+        "tables": tables,
+    })
+}
+
+fn table(status: &TableIngestStatus) -> Value {
+    json!({
+        "table": status.table.to_string(),
+        "fresh_rows": status.fresh_rows,
+        "fresh_bytes": status.fresh_bytes,
+        "oldest_ms": status.oldest_age.map(|age| age.as_millis() as u64),
+        "flushes": status.flushes,
+        "flushed_rows": status.flushed_rows,
+        "last_flush_unix_ms": status.last_flush_unix_ms,
+        "failures": status.failures,
+        "last_error": status.last_error,
+    })
 }

@@ -14,8 +14,9 @@ use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::prelude::{SessionConfig, SessionContext};
+use parking_lot::Mutex;
 use stoa_error::{Error, Result};
-use stoa_ingest::Ingest;
+use stoa_ingest::{Ingest, Maintenance, MaintenanceOptions, MaintenanceStatus};
 use stoa_table::Warehouse;
 use url::Url;
 
@@ -48,6 +49,8 @@ pub struct EngineOptions {
     pub logs: Option<Url>,
     /// Memory for rows that are in the log and not yet in files, bytes.
     pub fresh_bytes_max: usize,
+    /// Whether tables are looked after in the background: compaction, expiry, retention, orphans.
+    pub maintenance: bool,
 }
 
 impl EngineOptions {
@@ -62,6 +65,7 @@ impl EngineOptions {
             batch_rows: 8192,
             logs: None,
             fresh_bytes_max: 256 << 20,
+            maintenance: false,
         }
     }
 }
@@ -75,6 +79,7 @@ pub struct Engine {
     pub(crate) options: EngineOptions,
     state: SessionState,
     registry: QueryRegistry,
+    maintenance: Mutex<Option<Maintenance>>,
     closing: AtomicBool,
 }
 
@@ -91,6 +96,9 @@ impl Engine {
         let catalog = StoaCatalog::new(warehouse.clone(), Arc::clone(&files), ingest.clone());
         let catalog = Arc::new(catalog.await?);
         let state = build_state(&options, &catalog)?;
+        let maintenance = options
+            .maintenance
+            .then(|| Maintenance::start(warehouse.clone(), MaintenanceOptions::default()));
         Ok(Arc::new(Self {
             warehouse,
             catalog,
@@ -99,6 +107,7 @@ impl Engine {
             options,
             state,
             registry: QueryRegistry::default(),
+            maintenance: Mutex::new(maintenance),
             closing: AtomicBool::new(false),
         }))
     }
@@ -111,6 +120,11 @@ impl Engine {
     /// The tables.
     pub fn warehouse(&self) -> &Warehouse {
         &self.warehouse
+    }
+
+    /// What the background work on tables is doing; `None` where it is off.
+    pub fn maintenance_status(&self) -> Option<MaintenanceStatus> {
+        self.maintenance.lock().as_ref().map(Maintenance::status)
     }
 
     /// What runs and ran.
@@ -146,6 +160,12 @@ impl Engine {
         if !self.wait_until_idle(grace).await {
             cancelled = self.registry.cancel_all();
             self.wait_until_idle(Duration::from_secs(2)).await;
+        }
+        let maintenance = self.maintenance.lock().take();
+        if let Some(maintenance) = maintenance
+            && let Err(error) = maintenance.stop().await
+        {
+            tracing::warn!(%error, "the background work on tables did not end well");
         }
         if let Some(ingest) = &self.ingest
             && let Err(error) = ingest.close(true).await

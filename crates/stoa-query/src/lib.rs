@@ -56,5 +56,8 @@ pub use session::{Prepared, Session, SessionOptions};
 pub use show::sql_type;
 pub use statement::Statement;
 
+/// What the engine of small writes is doing.
+pub use stoa_ingest::{IngestStatus, MaintenanceStatus, TableIngestStatus};
+
 /// A value bound to a parameter; DataFusion's own type.
 pub use datafusion::common::ScalarValue;

@@ -87,6 +87,15 @@ pub async fn open_engine(config: &Config, log: LogUse) -> Result<Arc<Engine>> {
     Engine::open(options).await
 }
 
+/// Opens the warehouse for a server, which looks after its tables.
+///
+/// # Errors
+/// As [`Engine::open`].
+pub async fn open_server_engine(config: &Config) -> Result<Arc<Engine>> {
+    let maintenance = !config.no_maintenance;
+    Engine::open(EngineOptions { maintenance, ..engine_options(config)? }).await
+}
+
 fn engine_options(config: &Config) -> Result<EngineOptions> {
     let mut options = EngineOptions::new(warehouse_url(config)?);
     options.logs = logs_url(config, &options.warehouse)?;

@@ -41,6 +41,10 @@ settings! {
     /// Memory for rows that are in the commit log and not yet in files; beyond it, writes wait.
     fresh_memory: ByteSize = "256MiB" for scope::SERVER | scope::SHELL;
 
+    /// Leaves the tables alone. Otherwise the server looks after them in the background: it compacts
+    /// small files, forgets old snapshots, removes what retention says and files that nothing needs.
+    no_maintenance: bool = "false" for scope::SERVER;
+
     /// Threads that compute. More than the machine has gains nothing.
     threads: Threads = "auto" for scope::ALL;
 

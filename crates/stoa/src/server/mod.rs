@@ -21,7 +21,7 @@ use stoa_error::{Error, Result};
 use tokio::sync::watch;
 
 use crate::config::Config;
-use crate::runtime::{LogUse, open_engine};
+use crate::runtime::open_server_engine;
 
 pub use listen::check_listen;
 
@@ -36,7 +36,7 @@ pub async fn run(config: &Config) -> Result<()> {
     let mut signals = signals::Signals::listen()?;
     let http = listen::bind(config, "http_port", config.http_port).await?;
     let pg = listen::bind(config, "pg_port", config.pg_port).await?;
-    let engine = open_engine(config, LogUse::Open).await?;
+    let engine = open_server_engine(config).await?;
     let announcement = announce::Announcement::new(&http, &pg, &engine)?;
 
     let grace = Duration::from_secs(config.shutdown_grace_s);

@@ -36,7 +36,11 @@ fn a_sound_log_is_counted_and_dumped() {
     }
     let missing = place.run(&["log", "verify", "nowhere"]);
     assert_eq!(missing.code, Some(1));
-    assert!(missing.stderr.contains("nowhere") && missing.stderr.contains("hint"), "{}", missing.stderr);
+    assert!(
+        missing.stderr.contains("nowhere") && missing.stderr.contains("hint"),
+        "{}",
+        missing.stderr
+    );
 }
 
 #[test]
