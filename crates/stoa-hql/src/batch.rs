@@ -21,6 +21,7 @@
 //! Not here: the order of cells (`cell`), merging (`read`).
 
 mod builder;
+mod order;
 mod sort;
 
 use std::ops::Range;

@@ -159,7 +159,7 @@ impl Table {
         let mut read = vec![0; runs.len()];
         let mut merged = Vec::new();
         loop {
-            match reader.next()? {
+            match reader.step()? {
                 ReadStep::NeedsInput(input) => {
                     reader.push(input, runs[input].batches.get(read[input]).cloned());
                     read[input] += 1;

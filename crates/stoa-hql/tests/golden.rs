@@ -5,6 +5,8 @@
 //! are printed, too. What came out is written below the target directory, to be looked at and
 //! copied when an expectation changes.
 
+#![allow(clippy::unwrap_used)]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

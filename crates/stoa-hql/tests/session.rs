@@ -1,6 +1,8 @@
 //! Whole sessions over cells in memory: the seed's session against an oracle, statistics, exit
 //! codes, files.
 
+#![allow(clippy::unwrap_used)]
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
@@ -204,6 +206,17 @@ async fn files_hold_a_header_and_the_cells() {
     assert_eq!(text, stamped);
     assert_eq!(read("keys"), b"#row\nr\ns\n");
     assert_eq!(read("dump"), stamped.as_bytes());
+}
+
+#[test]
+fn a_statement_may_run_on_any_thread() {
+    fn check(future: impl Future + Send) {
+        drop(future);
+    }
+    let store = Arc::new(MemoryCells::default());
+    let mut session = Session::new(store, Arc::new(NoFiles), SessionOptions::default());
+    let mut out = BufferOutput::default();
+    check(session.run_text("select * from t", &mut out));
 }
 
 #[tokio::test]

@@ -18,6 +18,8 @@ pub struct CellBatchBuilder {
     timestamps: Vec<i64>,
     values: BytesColumn,
     kinds: Vec<i32>,
+    /// Cells and bytes of the last batch: the next one will be alike.
+    last: [usize; 4],
 }
 
 impl CellBatchBuilder {
@@ -50,6 +52,7 @@ impl CellBatchBuilder {
     ///
     /// # Errors
     /// [`Exhausted`](ErrorKind::Exhausted) if keys or values would pass 2 GiB in this batch.
+    #[inline]
     pub fn push(&mut self, cell: CellRef<'_>) -> Result<()> {
         self.check_room(cell.row.len(), cell.qualifier.len(), cell.value.len())?;
         self.rows.push(cell.row);
@@ -65,6 +68,7 @@ impl CellBatchBuilder {
     ///
     /// # Errors
     /// As [`push`](Self::push).
+    #[inline]
     pub fn push_insert(
         &mut self,
         row: &[u8],
@@ -106,9 +110,11 @@ impl CellBatchBuilder {
         Ok(())
     }
 
-    /// The batch; the builder is empty afterwards and keeps no memory.
+    /// The batch; the builder is empty afterwards.
     pub fn finish(&mut self) -> CellBatch {
-        let taken = std::mem::take(self);
+        let bytes = [&self.rows, &self.qualifiers, &self.values].map(|column| column.data.len());
+        let last = [self.len(), bytes[0], bytes[1], bytes[2]];
+        let taken = std::mem::replace(self, Self { last, ..Self::default() });
         CellBatch {
             rows: taken.rows.finish(),
             families: Int32Array::new(taken.families.into(), None),
@@ -119,7 +125,22 @@ impl CellBatchBuilder {
         }
     }
 
-    fn check_room(&self, row: usize, qualifier: usize, value: usize) -> Result<()> {
+    /// Takes as much memory as the last batch needed, so that it need not grow step by step.
+    #[cold]
+    fn reserve_as_last(&mut self) {
+        let [cells, rows, qualifiers, values] = std::mem::take(&mut self.last);
+        self.rows.reserve(cells, rows);
+        self.qualifiers.reserve(cells, qualifiers);
+        self.values.reserve(cells, values);
+        self.families.reserve(cells);
+        self.timestamps.reserve(cells);
+        self.kinds.reserve(cells);
+    }
+
+    fn check_room(&mut self, row: usize, qualifier: usize, value: usize) -> Result<()> {
+        if self.last[0] > 0 {
+            self.reserve_as_last();
+        }
         let fits = self.rows.has_room(row)
             && self.qualifiers.has_room(qualifier)
             && self.values.has_room(value);
@@ -146,6 +167,11 @@ impl Default for BytesColumn {
 impl BytesColumn {
     fn has_room(&self, bytes: usize) -> bool {
         self.data.len().saturating_add(bytes) <= i32::MAX as usize
+    }
+
+    fn reserve(&mut self, count: usize, bytes: usize) {
+        self.offsets.reserve(count);
+        self.data.reserve(bytes);
     }
 
     fn push(&mut self, bytes: &[u8]) {

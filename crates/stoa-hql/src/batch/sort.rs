@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use stoa_error::Result;
 
+use super::order::row_prefix;
 use super::{CellBatch, CellBatchBuilder};
 
 /// The batch in the order of cells. Of cells that are equal in everything but the value, the last
@@ -17,7 +18,7 @@ pub fn sort_cells(batch: &CellBatch) -> Result<CellBatch> {
     }
     // Eight bytes of the row decide most comparisons without a look into the batch.
     let mut order: Vec<(u64, u32)> =
-        (0..batch.len()).map(|i| (row_prefix(batch.rows.value(i)), i as u32)).collect();
+        (0..batch.len()).map(|i| (row_prefix(&batch.rows, i), i as u32)).collect();
     order.sort_unstable_by(|a, b| {
         a.0.cmp(&b.0)
             .then_with(|| compare(batch, a.1, b.1))
@@ -42,14 +43,5 @@ pub fn is_sorted(batch: &CellBatch) -> bool {
 }
 
 fn compare(batch: &CellBatch, a: u32, b: u32) -> Ordering {
-    batch.cell(a as usize).order(&batch.cell(b as usize))
-}
-
-/// The first eight bytes as a number that orders like them; shorter rows are filled with zeros,
-/// which no row contains, so that equal numbers mean equal rows up to eight bytes.
-fn row_prefix(row: &[u8]) -> u64 {
-    let mut bytes = [0; 8];
-    let length = row.len().min(8);
-    bytes[..length].copy_from_slice(&row[..length]);
-    u64::from_be_bytes(bytes)
+    batch.order(a as usize, batch, b as usize)
 }

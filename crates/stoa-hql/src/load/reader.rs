@@ -129,7 +129,7 @@ impl LoadReader {
         if self.sink.builder.is_empty() {
             return Ok(None);
         }
-        Ok(Some(self.sink.builder.finish()))
+        Ok(Some(self.sink.finish()))
     }
 
     /// Makes the plan, from the header or from the first line; loads that one if it is data.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use stoa_error::Result;
 
 use super::WARNINGS_MAX;
-use crate::batch::CellBatchBuilder;
+use crate::batch::{CellBatch, CellBatchBuilder};
 use crate::cell::{CellKind, CellRef, FamilyId};
 use crate::read::is_counter_value;
 use crate::store::CellStore;
@@ -58,6 +58,13 @@ impl Sink {
         let timestamp = self.next_timestamp;
         self.next_timestamp += 1;
         timestamp
+    }
+
+    /// The batch. Timestamps that are left are not used later: a marker that somebody writes in
+    /// the meantime must not hide cells that come after it.
+    pub(super) fn finish(&mut self) -> CellBatch {
+        self.timestamps_left = 0;
+        self.builder.finish()
     }
 
     /// Adds a value. One that is no number is passed over if the family is a counter.

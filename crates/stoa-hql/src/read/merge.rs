@@ -4,7 +4,6 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use crate::batch::CellBatch;
-use crate::cell::CellRef;
 
 /// What comes next.
 pub(super) enum MergeStep {
@@ -85,8 +84,8 @@ impl Merge {
         let Input { batch, at } = &self.inputs[first];
         let end = batch.len();
         let Some(next) = self.runner_up() else { return end };
-        let limit = self.head(next);
-        let before = |index: usize| match batch.cell(index).order(&limit) {
+        let limit = &self.inputs[next];
+        let before = |index: usize| match batch.order(index, &limit.batch, limit.at) {
             Ordering::Less => true,
             Ordering::Equal => first > next,
             Ordering::Greater => false,
@@ -121,14 +120,10 @@ impl Merge {
         }
     }
 
-    fn head(&self, input: usize) -> CellRef<'_> {
-        let Input { batch, at } = &self.inputs[input];
-        batch.cell(*at)
-    }
-
     /// Whether the cell of `a` comes before that of `b`; of equals, that of the newer input.
     fn precedes(&self, a: usize, b: usize) -> bool {
-        match self.head(a).order(&self.head(b)) {
+        let (left, right) = (&self.inputs[a], &self.inputs[b]);
+        match left.batch.order(left.at, &right.batch, right.at) {
             Ordering::Less => true,
             Ordering::Equal => a > b,
             Ordering::Greater => false,

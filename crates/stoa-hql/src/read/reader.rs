@@ -34,7 +34,7 @@ pub enum Compaction {
 
 /// Answers a [`ScanSpec`] from sorted inputs, or merges them into one. See the module's doc.
 ///
-/// Call [`next`](Self::next) and do what it says until it is finished.
+/// Call [`step`](Self::step) and do what it says until it is finished.
 pub struct CellReader {
     merge: Merge,
     visibility: Visibility,
@@ -62,7 +62,8 @@ impl CellReader {
     /// A reader that merges inputs into the cells to be kept.
     pub fn compaction(schema: &TableSchema, kind: Compaction, now_ns: i64, inputs: usize) -> Self {
         let rules = Rules::of_compaction(schema, kind, now_ns);
-        let visibility = Visibility::of_compaction(rules, kind);
+        let open = rules.are_open(schema);
+        let visibility = Visibility::of_compaction(rules, kind, open);
         Self::with(visibility, Selection::new(&ScanSpec::default()), inputs)
     }
 
@@ -90,7 +91,7 @@ impl CellReader {
     /// # Errors
     /// [`Exhausted`](stoa_error::ErrorKind::Exhausted) if more must be held than
     /// [`BUFFER_BYTES_MAX`](super::BUFFER_BYTES_MAX).
-    pub fn next(&mut self) -> Result<ReadStep> {
+    pub fn step(&mut self) -> Result<ReadStep> {
         loop {
             if let Some(batch) = self.selection.limits.take_ready() {
                 return Ok(ReadStep::Batch(batch));

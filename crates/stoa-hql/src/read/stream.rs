@@ -14,7 +14,7 @@ pub type CellStream = BoxStream<'static, Result<CellBatch>>;
 pub fn read_stream(reader: CellReader, inputs: Vec<CellStream>) -> CellStream {
     let step = |(mut reader, mut inputs): (CellReader, Vec<CellStream>)| async move {
         loop {
-            match reader.next()? {
+            match reader.step()? {
                 ReadStep::Finished => return Ok(None),
                 ReadStep::Batch(batch) => return Ok(Some((batch, (reader, inputs)))),
                 ReadStep::NeedsInput(input) => {

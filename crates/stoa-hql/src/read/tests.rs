@@ -212,7 +212,7 @@ fn answer(mut reader: CellReader, inputs: &[Vec<Cell>], batch: usize) -> Vec<Cel
     }
     let mut out = Vec::new();
     loop {
-        match reader.next().unwrap() {
+        match reader.step().unwrap() {
             ReadStep::NeedsInput(input) => reader.push(input, batches[input].next()),
             ReadStep::Batch(batch) => out.extend(batch.iter().map(|c| c.to_cell())),
             ReadStep::Finished => return out,
@@ -370,6 +370,13 @@ proptest! {
             if kind == Compaction::Partial || spec.time.is_all() {
                 prop_assert_eq!(&after, &before);
             }
+        }
+        let plain = plain_schema();
+        for kind in [Compaction::Full, Compaction::Partial] {
+            let reader = CellReader::compaction(&plain, kind, NOW, inputs.len());
+            let merged = vec![answer(reader, &inputs, 4)];
+            let reader = CellReader::new(&plain, &spec, NOW, 1);
+            prop_assert_eq!(answer(reader, &merged, 3), expected(&plain, &inputs, &spec));
         }
         // Cells that come later meet the same markers.
         let all: Vec<Vec<Cell>> = inputs.iter().chain(&newer).cloned().collect();

@@ -85,10 +85,10 @@ impl Visibility {
         }
     }
 
-    pub(super) fn of_compaction(rules: Rules, kind: Compaction) -> Self {
+    pub(super) fn of_compaction(rules: Rules, kind: Compaction, open: bool) -> Self {
         let partial = kind == Compaction::Partial;
         let spec = ScanSpec { return_deletes: partial, ..ScanSpec::default() };
-        Self { compaction: Some(kind), ..Self::of_query(rules, &spec, false) }
+        Self { compaction: Some(kind), ..Self::of_query(rules, &spec, open) }
     }
 
     /// Whether no later cell can be seen.
@@ -117,7 +117,8 @@ impl Visibility {
             return Ok(());
         }
         self.pass_run(batch, at..range.end, out)?;
-        self.enter(batch.cell(range.end - 1))
+        self.enter(batch.cell(range.end - 1));
+        Ok(())
     }
 
     /// Tells that there are no more cells.
@@ -154,14 +155,23 @@ impl Visibility {
     }
 
     /// Makes `cell` the last one, after a stretch that was handed on.
-    fn enter(&mut self, cell: CellRef<'_>) -> Result<()> {
-        self.row = Row { key: std::mem::take(&mut self.row.key), started: true, ..Row::default() };
-        self.row.key.clear();
-        self.row.key.extend_from_slice(cell.row);
-        self.column.started = false;
-        self.start_column(&cell);
-        self.column.last = Some(cell.timestamp);
-        Ok(())
+    fn enter(&mut self, cell: CellRef<'_>) {
+        let (row, column) = (&mut self.row, &mut self.column);
+        row.key.clear();
+        row.key.extend_from_slice(cell.row);
+        row.started = true;
+        row.skip = false;
+        row.deleted = None;
+        column.family = cell.family;
+        column.qualifier.clear();
+        column.qualifier.extend_from_slice(cell.qualifier);
+        column.started = true;
+        // Where stretches are handed on, every column is wanted and no condition asks.
+        column.wanted = true;
+        column.family_deleted = None;
+        column.deleted = None;
+        column.version_deleted = None;
+        column.last = Some(cell.timestamp);
     }
 
     fn accept(&mut self, cell: CellRef<'_>, out: &mut Selection) -> Result<()> {

@@ -70,7 +70,7 @@ impl TableSchema {
             self.add_group(group)?;
         }
         let homes = homes(definitions)?;
-        let needs_default = homes.iter().any(|home| *home == DEFAULT_GROUP);
+        let needs_default = homes.contains(&DEFAULT_GROUP);
         if needs_default && self.group_mut(DEFAULT_GROUP).is_none() {
             self.push_group(DEFAULT_GROUP, GroupOptions::default(), FamilyOptions::default());
         }

@@ -27,7 +27,7 @@ impl Command {
     pub(super) fn of_line(line: &str, within_statement: bool) -> Option<Self> {
         let line = line.trim();
         let is_short = line.starts_with('\\');
-        if line.contains(';') && !is_short || within_statement && !is_short {
+        if !is_short && (within_statement || line.contains(';')) {
             return None;
         }
         Self::of_statement(line)
