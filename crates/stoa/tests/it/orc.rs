@@ -19,7 +19,7 @@ fn filled() -> (Place, PathBuf) {
     (place, file)
 }
 
-fn text(path: &PathBuf) -> &str {
+fn text(path: &std::path::Path) -> &str {
     path.to_str().unwrap()
 }
 
