@@ -60,7 +60,7 @@ pub mod scan;
 mod schema;
 mod session;
 mod shell;
-mod store;
+pub mod store;
 mod time_text;
 mod timestamp;
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::stream::{self, StreamExt};
 use parking_lot::RwLock;
-use stoa_error::{Error, ErrorKind, Result};
+use stoa_error::Result;
 
 use crate::batch::{CellBatch, sort_cells};
 use crate::lang::ast::CompactKind;
@@ -19,7 +19,7 @@ use crate::name::{NamespacePath, TableName};
 use crate::read::{CellReader, CellStream, Compaction, ReadStep, read_stream};
 use crate::scan::ScanSpec;
 use crate::schema::TableSchema;
-use crate::store::{BulkLoad, CellStore, CompactScope, ListingEntry};
+use crate::store::{BulkLoad, CellStore, CompactScope, ListingEntry, errors};
 use crate::timestamp::TimestampSource;
 
 /// A store that keeps everything in memory. Clones share it.
@@ -77,12 +77,7 @@ impl Default for MemoryCells {
 
 impl State {
     fn check_writable(&self) -> Result<()> {
-        if !self.readonly {
-            return Ok(());
-        }
-        Err(Error::new(ErrorKind::Unavailable, "the store takes no writes now")
-            .with_sqlstate("25006")
-            .with_hint("SET READONLY=false lets it take writes again"))
+        if self.readonly { Err(errors::readonly()) } else { Ok(()) }
     }
 
     fn has_namespace(&self, namespace: &NamespacePath) -> bool {
@@ -90,36 +85,27 @@ impl State {
     }
 
     fn check_namespace(&self, namespace: &NamespacePath) -> Result<()> {
-        if self.has_namespace(namespace) {
-            return Ok(());
+        match self.has_namespace(namespace) {
+            true => Ok(()),
+            false => Err(errors::missing_namespace(namespace)),
         }
-        Err(Error::not_found(format!("namespace {namespace} does not exist"))
-            .with_sqlstate("3F000")
-            .with_hint("CREATE NAMESPACE makes one, GET LISTING shows what is there"))
     }
 
     fn check_free(&self, table: &TableName) -> Result<()> {
         let as_namespace = table.namespace.resolve(&table.name)?;
         if self.tables.contains_key(table) || self.has_namespace(&as_namespace) {
-            let text = format!("{table} exists already");
-            return Err(Error::already_exists(text).with_sqlstate("42P07"));
+            return Err(errors::table_exists(table));
         }
         Ok(())
     }
 
     fn table(&self, name: &TableName) -> Result<&Table> {
-        self.tables.get(name).ok_or_else(|| missing(name))
+        self.tables.get(name).ok_or_else(|| errors::missing_table(name))
     }
 
     fn table_mut(&mut self, name: &TableName) -> Result<&mut Table> {
-        self.tables.get_mut(name).ok_or_else(|| missing(name))
+        self.tables.get_mut(name).ok_or_else(|| errors::missing_table(name))
     }
-}
-
-fn missing(table: &TableName) -> Error {
-    Error::not_found(format!("table {table} does not exist"))
-        .with_sqlstate("42P01")
-        .with_hint("SHOW TABLES lists the tables of the namespace, USE opens another one")
 }
 
 impl Run {
@@ -193,9 +179,7 @@ impl CellStore for MemoryCells {
             _ => true,
         };
         if taken || !state.namespaces.insert(namespace.clone()) {
-            return Err(
-                Error::already_exists(format!("{namespace} exists already")).with_sqlstate("42P06")
-            );
+            return Err(errors::namespace_exists(namespace));
         }
         Ok(())
     }
@@ -208,10 +192,7 @@ impl CellStore for MemoryCells {
         let has_namespaces =
             state.namespaces.iter().any(|other| other.parent().as_ref() == Some(namespace));
         if has_tables || has_namespaces || namespace.is_root() {
-            let hint = "drop what is in it first; the root namespace stays";
-            return Err(Error::invalid(format!("namespace {namespace} is not empty"))
-                .with_sqlstate("2BP01")
-                .with_hint(hint));
+            return Err(errors::namespace_not_empty(namespace));
         }
         state.namespaces.remove(namespace);
         Ok(())
@@ -250,8 +231,7 @@ impl CellStore for MemoryCells {
         state.check_writable()?;
         let known = state.table_mut(table)?;
         if known.schema.generation + 1 != schema.generation {
-            return Err(Error::conflict(format!("table {table} was altered by somebody else"))
-                .with_hint("try again"));
+            return Err(errors::altered_meanwhile(table));
         }
         known.schema = Arc::new(schema);
         Ok(())
@@ -272,7 +252,7 @@ impl CellStore for MemoryCells {
     async fn drop_table(&self, table: &TableName) -> Result<()> {
         let mut state = self.0.state.write();
         state.check_writable()?;
-        state.tables.remove(table).map(|_| ()).ok_or_else(|| missing(table))
+        state.tables.remove(table).map(|_| ()).ok_or_else(|| errors::missing_table(table))
     }
 
     async fn mutate(&self, table: &TableName, cells: CellBatch) -> Result<()> {

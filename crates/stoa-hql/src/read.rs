@@ -9,7 +9,7 @@
 //!
 //! In: batches of several inputs, each sorted in the order of cells; a later input is newer, so of
 //! cells that are equal in row, column and timestamp its own stays. Out: the cells that a
-//! [`ScanSpec`] asks for, in the order of cells (oldest version first where the family says so).
+//! [`ScanSpec`](crate::scan::ScanSpec) asks for, in the order of cells (oldest version first where the family says so).
 //!
 //! The rules are Hypertable's (reference §2), with one difference: a family's MAX_VERSIONS counts
 //! all versions, the query's those in its interval of time.
@@ -19,7 +19,7 @@
 //! cells of one row, with TIME_ORDER DESC by the versions of one cell, both up to
 //! [`BUFFER_BYTES_MAX`].
 //!
-//! Not here: storing; which files to open ([`ScanSpec::pushdown`]).
+//! Not here: storing; which files to open ([`ScanSpec::pushdown`](crate::scan::ScanSpec::pushdown)).
 
 mod counter;
 mod limits;

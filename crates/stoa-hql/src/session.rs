@@ -2,7 +2,7 @@
 //!
 //! In: one statement as text or as [`Statement`]. Out: through [`Output`], or an error. A session
 //! has a namespace, which USE changes, and reads and writes files only through its
-//! [`Files`](crate::Files).
+//! [`Files`].
 //!
 //! **Invariants:** a statement that fails has changed nothing (the store's promise), except that a
 //! file it was writing may be there in part. Memory is bounded by batches.
@@ -28,7 +28,7 @@ use crate::lang::parse;
 use crate::name::{NamespacePath, TableName};
 use crate::output::{Output, Statistics};
 use crate::schema::TableSchema;
-use crate::store::{CellStore, CompactScope};
+use crate::store::{CellStore, CompactScope, errors};
 use crate::time_text::{TimestampFormat, Zone};
 
 /// How a session prints and reads.
@@ -153,8 +153,7 @@ impl Session {
 
     /// The error of a table that does not exist; names the nearest one.
     async fn missing_table(&self, table: &TableName) -> Error {
-        let error = Error::not_found(format!("table {table} does not exist"));
-        let error = error.with_sqlstate("42P01");
+        let error = errors::missing_table(table);
         let Ok(entries) = self.store.listing(&table.namespace).await else {
             return error.with_hint(format!("there is no namespace {} either", table.namespace));
         };
@@ -162,7 +161,7 @@ impl Session {
         let names = entries.iter().filter(|entry| !entry.is_namespace).map(|e| e.name.as_str());
         match names.max_by(|a, b| score(a).total_cmp(&score(b))) {
             Some(near) if score(near) > 0.75 => error.with_hint(format!("did you mean '{near}'?")),
-            _ => error.with_hint("SHOW TABLES lists the tables, USE opens another namespace"),
+            _ => error,
         }
     }
 

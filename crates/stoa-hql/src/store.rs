@@ -10,8 +10,11 @@
 //! - A scan sees one state of the table: that of some moment after the call.
 //! - Of two writes of cells that are equal in everything but the value, the later one is seen.
 //! - The root namespace exists.
+//! - Errors have the words of [`errors`], because scripts and tests compare them.
 //!
 //! Not here: the text of statements (`lang`), what they mean (`session`).
+
+pub mod errors;
 
 use std::sync::Arc;
 

@@ -249,7 +249,7 @@ const PIECES: [&str; 28] = [
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4000))]
+    #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
     fn spoilt_statements_parse_or_are_refused(

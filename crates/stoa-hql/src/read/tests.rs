@@ -332,7 +332,7 @@ fn any_spec() -> impl Strategy<Value = ScanSpec> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn a_query_is_answered_as_the_rules_say(

@@ -1,17 +1,16 @@
 //! USE, CREATE and DROP NAMESPACE, GET LISTING, SHOW TABLES.
 
-use stoa_error::{Error, ErrorKind, Result};
+use stoa_error::{ErrorKind, Result};
 
 use super::Session;
 use crate::output::Output;
+use crate::store::errors;
 
 impl Session {
     pub(super) async fn use_namespace(&mut self, name: &str) -> Result<()> {
         let namespace = self.namespace.resolve(name)?;
         if !self.store.namespace_exists(&namespace).await? {
-            return Err(Error::not_found(format!("namespace {namespace} does not exist"))
-                .with_sqlstate("3F000")
-                .with_hint("CREATE NAMESPACE makes one, GET LISTING shows what is there"));
+            return Err(errors::missing_namespace(&namespace));
         }
         self.namespace = namespace;
         Ok(())
