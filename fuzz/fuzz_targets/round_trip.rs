@@ -1,5 +1,5 @@
-//! What is written is read back, whatever the types, values and options: whole, by row groups, and
-//! with a predicate.
+//! What is written is read back, whatever the types, values and options: validated, whole, by row
+//! groups, and with a predicate.
 #![no_main]
 
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ use stoa_fuzz::input::Input;
 use stoa_fuzz::{batch, read};
 use stoa_orc::{
     ColumnRef, CompareOp, Compression, DictionaryChoice, FileMetadata, Literal, Predicate,
-    Projection, ReadOptions, Writer, WriterOptions,
+    Projection, ReadOptions, Validation, Validator, Writer, WriterOptions,
 };
 
 fuzz_target!(init: stoa_fuzz::start(), |bytes: &[u8]| {
@@ -40,7 +40,8 @@ fuzz_target!(init: stoa_fuzz::start(), |bytes: &[u8]| {
         }
     }
     let stride = options.row_index_stride as usize;
-    let file = write(&batch, options, cut);
+    let (file, validator) = write(&batch, options, cut);
+    validate(&file, validator);
     let metadata = read::tail(&file).expect("the tail is ours");
     assert_eq!(metadata.rows, rows as u64);
     let read_options = ReadOptions::default()
@@ -85,7 +86,8 @@ fn options(input: &mut Input) -> WriterOptions {
 }
 
 /// Writes the batch in pieces of `cut` rows.
-fn write(batch: &RecordBatch, options: WriterOptions, cut: usize) -> Bytes {
+fn write(batch: &RecordBatch, options: WriterOptions, cut: usize) -> (Bytes, Validator) {
+    let options = options.with_validation(true);
     let mut writer = Writer::new(&batch.schema(), options).expect("types and options are allowed");
     let mut file = Vec::new();
     for from in (0..batch.num_rows()).step_by(cut) {
@@ -96,7 +98,17 @@ fn write(batch: &RecordBatch, options: WriterOptions, cut: usize) -> Bytes {
     let summary = writer.finish().expect("the file can be finished");
     file.extend_from_slice(&writer.take_output());
     assert_eq!(summary.file_bytes, file.len() as u64);
-    Bytes::from(file)
+    (Bytes::from(file), writer.validator().expect("it is finished"))
+}
+
+/// The file holds what was written, its statistics and filters are right.
+fn validate(file: &Bytes, mut validator: Validator) {
+    while let Validation::NeedsData(ranges) = validator.next().expect("the file is right") {
+        for range in ranges {
+            let bytes = file.slice(range.start as usize..range.end as usize);
+            validator.push(range.start, bytes);
+        }
+    }
 }
 
 fn rows_of(

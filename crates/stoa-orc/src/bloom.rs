@@ -9,6 +9,7 @@ use bytes::Bytes;
 
 use crate::message::Budget;
 use crate::proto;
+use crate::statistics::format_decimal;
 
 /// Murmur3 seed of ORC Java.
 const SEED: u64 = 104_729;
@@ -53,6 +54,15 @@ pub(crate) fn hash_double(value: f64) -> u64 {
     // Java's doubleToLongBits has one NaN.
     let bits = if value.is_nan() { 0x7ff8_0000_0000_0000 } else { value.to_bits() };
     hash_long(bits as i64)
+}
+
+/// Hash of a DECIMAL: of its text without zeros at the end of the fraction.
+pub(crate) fn hash_decimal(mut value: i128, mut scale: u32) -> u64 {
+    while scale > 0 && value % 10 == 0 {
+        value /= 10;
+        scale -= 1;
+    }
+    hash_bytes(format_decimal(value, i8::try_from(scale).unwrap_or(i8::MAX)).as_bytes())
 }
 
 /// The bits a hash sets, each below `bits`.
@@ -106,6 +116,11 @@ impl BloomIndex {
         }
         bit_positions(hash, filter.functions, bits)
             .all(|bit| filter.words[(bit / 64) as usize] >> (bit % 64) & 1 == 1)
+    }
+
+    /// Number of row groups.
+    pub(crate) fn len(&self) -> usize {
+        self.filters.len()
     }
 
     /// Memory this takes, about, in bytes.

@@ -31,6 +31,7 @@ mod segments;
 mod statistics;
 mod stripe;
 mod tail;
+mod validate;
 mod writer;
 
 pub use compression::{Compression, CompressionKind, inflate_section};
@@ -46,4 +47,5 @@ pub use schema::{
 pub use statistics::{ColumnStatistics, TimestampBound, ValueStatistics};
 pub use stripe::{RowIndex, StripeMetadata};
 pub use tail::{FileMetadata, StripeInfo, TailDecoder, TailStep, WriterId};
+pub use validate::{Validation, ValidationReport, Validator};
 pub use writer::{ColumnMetrics, DictionaryChoice, FileSummary, Writer, WriterOptions};

@@ -76,6 +76,18 @@ pub struct StripeInfo {
 }
 
 impl StripeInfo {
+    /// From a footer; `first_row` rows come before it.
+    pub(crate) fn of(stripe: &proto::StripeInformation, first_row: u64) -> Self {
+        Self {
+            offset: stripe.offset(),
+            index_bytes: stripe.index_length(),
+            data_bytes: stripe.data_length(),
+            footer_bytes: stripe.footer_length(),
+            rows: stripe.number_of_rows(),
+            first_row,
+        }
+    }
+
     /// The whole stripe in the file.
     pub fn range(&self) -> Range<u64> {
         self.offset..self.footer_range().end
@@ -393,14 +405,7 @@ impl TailDecoder {
         for (index, bytes) in encoded.into_iter().enumerate() {
             let stripe = proto::StripeInformation::decode(bytes)
                 .map_err(|e| corrupt(format!("footer: stripe {index}: {e}")))?;
-            let info = StripeInfo {
-                offset: stripe.offset.unwrap_or(0),
-                index_bytes: stripe.index_length.unwrap_or(0),
-                data_bytes: stripe.data_length.unwrap_or(0),
-                footer_bytes: stripe.footer_length.unwrap_or(0),
-                rows: stripe.number_of_rows.unwrap_or(0),
-                first_row,
-            };
+            let info = StripeInfo::of(&stripe, first_row);
             let end = [info.index_bytes, info.data_bytes, info.footer_bytes]
                 .iter()
                 .try_fold(info.offset, |sum, part| sum.checked_add(*part));

@@ -10,9 +10,9 @@
 //! chunk) starts; memory is that of one stripe.
 //! Not here: where the bytes go, encryption, padding for HDFS.
 
-mod children;
-mod collector;
-mod column;
+pub(crate) mod children;
+pub(crate) mod collector;
+pub(crate) mod column;
 mod compressor;
 mod options;
 mod stream;
@@ -31,11 +31,14 @@ use stoa_error::Error;
 pub use options::{DictionaryChoice, WriterOptions};
 pub use summary::{ColumnMetrics, FileSummary};
 
+use crate::bloom::hash_bytes;
 use crate::compact_index::{COMPACT_INDEX_KEY, CompactIndexBuilder};
 use crate::encode::int_rle::IntEncoder;
 use crate::error::Result;
 use crate::proto::{self, StreamKind};
 use crate::schema::TypeTree;
+use crate::tail::StripeInfo;
+use crate::validate::{Record, StripeRecord, Validator};
 use column::{Column, StripeParts};
 use compressor::Compressor;
 use stream::Context;
@@ -82,6 +85,10 @@ pub struct Writer {
     stripes: Vec<proto::StripeInformation>,
     stripe_statistics: Vec<proto::StripeStatistics>,
     compact_index: CompactIndexBuilder,
+    /// If the file is to be validated: by stripe.
+    records: Vec<StripeRecord>,
+    /// The same, once the file is finished.
+    record: Option<Record>,
     rows: u64,
     is_finished: bool,
 }
@@ -107,6 +114,8 @@ impl Writer {
             stripes: Vec::new(),
             stripe_statistics: Vec::new(),
             compact_index: CompactIndexBuilder::default(),
+            records: Vec::new(),
+            record: None,
             rows: 0,
             is_finished: false,
             types,
@@ -191,6 +200,9 @@ impl Writer {
         self.is_finished = true;
         let content_end = self.bytes_written();
         self.write_tail()?;
+        if self.options.validate {
+            self.record = Some(self.record_of_file(content_end));
+        }
         let mut columns = Vec::with_capacity(self.types.len());
         self.root.metrics(&mut columns);
         Ok(FileSummary {
@@ -200,6 +212,45 @@ impl Writer {
             stripe_offsets: self.stripes.iter().map(|stripe| stripe.offset()).collect(),
             columns,
         })
+    }
+
+    /// What is to be seen when the finished file is read again.
+    ///
+    /// # Errors
+    /// `Invalid` without [`WriterOptions::validate`], or if the file is not finished.
+    pub fn validator(&self) -> Result<Validator> {
+        let record = self.record.clone().ok_or_else(|| {
+            Error::invalid("the ORC file is not finished, or was not to be validated")
+                .with_hint("set WriterOptions::validate")
+        })?;
+        Ok(Validator::new(record))
+    }
+
+    /// All that is remembered of the file.
+    fn record_of_file(&mut self, content_end: u64) -> Record {
+        let (mut bloom_columns, mut nano_columns) = (Vec::new(), Vec::new());
+        self.root.bloom_columns(&mut bloom_columns);
+        self.root.nano_columns(&mut nano_columns);
+        let keys = self.options.user_metadata.iter();
+        let keys = keys.filter(|(name, _)| *name != COMPACT_INDEX_KEY);
+        Record {
+            types: self.types.clone(),
+            compression: self.options.compression.kind(),
+            block_bytes: self.options.compression_block_bytes,
+            row_index_stride: self.options.row_index_stride,
+            user_metadata: keys.map(|(name, value)| (name.clone(), value.clone().into())).collect(),
+            bloom_columns,
+            nano_columns,
+            stripes: std::mem::take(&mut self.records),
+            tail_from: content_end,
+            tail_hash: hash_bytes(self.output_from(content_end)),
+            file_bytes: self.bytes_written(),
+        }
+    }
+
+    /// The output not taken yet, from an offset of the file on.
+    fn output_from(&self, offset: u64) -> &[u8] {
+        &self.output[(offset - self.taken_bytes) as usize..]
     }
 
     /// Whether `batch` has the ORC types of this file.
@@ -269,6 +320,11 @@ impl Writer {
         };
         if self.options.compact_index {
             self.compact_index.push(&stripe, &footer, &row_indexes);
+        }
+        if self.options.validate {
+            let info = StripeInfo::of(&stripe, self.rows);
+            let hash = hash_bytes(self.output_from(offset));
+            self.records.push(StripeRecord { info, hash, checksums: parts.checksums });
         }
         self.stripes.push(stripe);
         self.stripe_statistics.push(proto::StripeStatistics { col_stats: parts.statistics });

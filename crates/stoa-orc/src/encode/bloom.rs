@@ -3,7 +3,7 @@
 //! Timestamps are added as UTC milliseconds, dates as days, decimals as text.
 //! Not here: the hashes (`crate::bloom`).
 
-use crate::bloom::{bit_positions, hash_bytes, hash_double, hash_long};
+use crate::bloom::{bit_positions, hash_bytes, hash_decimal, hash_double, hash_long};
 use crate::proto;
 
 /// A filter being filled.
@@ -33,6 +33,10 @@ impl BloomBuilder {
 
     pub(crate) fn add_long(&mut self, value: i64) {
         self.add_hash(hash_long(value));
+    }
+
+    pub(crate) fn add_decimal(&mut self, value: i128, scale: u32) {
+        self.add_hash(hash_decimal(value, scale));
     }
 
     pub(crate) fn add_double(&mut self, value: f64) {

@@ -8,7 +8,7 @@
 
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::NullBuffer;
-use arrow_schema::DataType;
+use arrow_schema::{DataType, TimeUnit};
 
 use super::children::child_arrays;
 use super::collector::Collector;
@@ -20,6 +20,7 @@ use crate::encode::bloom::BloomBuilder;
 use crate::error::Result;
 use crate::proto::{self, StreamKind};
 use crate::schema::{TypeKind, TypeTree};
+use crate::validate::checksum::{Checksum, Sink, Value, visit};
 
 /// What a column has seen in the row group at hand.
 pub(crate) struct Seen {
@@ -35,6 +36,18 @@ pub(crate) struct StripeParts {
     pub(crate) blooms: Vec<Option<proto::BloomFilterIndex>>,
     pub(crate) streams: Vec<(u32, StreamKind, Vec<u8>)>,
     pub(crate) statistics: Vec<proto::ColumnStatistics>,
+    /// By row group, if the file is to be validated.
+    pub(crate) checksums: Vec<Vec<Checksum>>,
+}
+
+/// Checksums of a column, for the validation of the file.
+#[derive(Default)]
+struct ColumnCheck {
+    current: Checksum,
+    /// One per finished row group of the stripe.
+    groups: Vec<Checksum>,
+    /// Whether timestamps came in nanoseconds.
+    is_nano: bool,
 }
 
 /// A column being written.
@@ -50,6 +63,8 @@ pub(crate) struct Column {
     /// One per finished row group of the stripe.
     groups: Vec<Collector>,
     blooms: Vec<proto::BloomFilter>,
+    /// If the file is to be validated.
+    check: Option<ColumnCheck>,
     /// Of the finished stripes.
     file: Collector,
     file_bytes: u64,
@@ -80,6 +95,7 @@ impl Column {
             children: children.collect::<Result<_>>()?,
             groups: Vec::new(),
             blooms: Vec::new(),
+            check: options.validate.then(ColumnCheck::default),
             file: empty.clone(),
             file_bytes: 0,
             empty,
@@ -98,6 +114,11 @@ impl Column {
         self.seen.collector.nulls += null_count as u64;
         self.seen.collector.values += (array.len() - null_count) as u64;
         self.values.write(array, nulls, &mut self.seen, cx)?;
+        if let Some(check) = &mut self.check {
+            visit(array, nulls, &mut check.current)?;
+            check.is_nano |=
+                matches!(array.data_type(), DataType::Timestamp(TimeUnit::Nanosecond, _));
+        }
         if !self.children.is_empty() {
             let arrays = child_arrays(array, nulls)?;
             self.write_children(&arrays, cx)?;
@@ -114,6 +135,9 @@ impl Column {
     ) -> Result<()> {
         self.present.push_repeated(true, rows);
         self.seen.collector.values += rows as u64;
+        if let Some(check) = &mut self.check {
+            (0..rows).for_each(|_| check.current.value(Value::Present));
+        }
         self.write_children(columns, cx)
     }
 
@@ -134,6 +158,9 @@ impl Column {
         self.values.end_row_group(cx)?;
         self.groups.push(std::mem::replace(&mut self.seen.collector, self.empty.clone()));
         self.blooms.extend(self.seen.bloom.as_mut().map(BloomBuilder::take));
+        if let Some(check) = &mut self.check {
+            check.groups.push(std::mem::take(&mut check.current));
+        }
         self.children.iter_mut().try_for_each(|child| child.end_row_group(cx))
     }
 
@@ -166,6 +193,7 @@ impl Column {
         let blooms = std::mem::take(&mut self.blooms);
         let blooms = self.seen.bloom.is_some().then_some(blooms);
         parts.blooms.push(blooms.map(|bloom_filter| proto::BloomFilterIndex { bloom_filter }));
+        parts.checksums.extend(self.check.as_mut().map(|check| std::mem::take(&mut check.groups)));
         self.groups.clear();
         self.present_marks.clear();
         self.children.iter_mut().try_for_each(|child| child.end_stripe(cx, parts))
@@ -188,6 +216,18 @@ impl Column {
     pub(crate) fn file_statistics(&self, out: &mut Vec<proto::ColumnStatistics>) {
         out.push(self.file.statistics(Some(self.file_bytes)).to_proto());
         self.children.iter().for_each(|child| child.file_statistics(out));
+    }
+
+    /// Appends the columns whose timestamps came in nanoseconds, some at least.
+    pub(crate) fn nano_columns(&self, out: &mut Vec<u32>) {
+        out.extend(self.check.as_ref().filter(|check| check.is_nano).map(|_| self.id));
+        self.children.iter().for_each(|child| child.nano_columns(out));
+    }
+
+    /// Appends the columns with bloom filters.
+    pub(crate) fn bloom_columns(&self, out: &mut Vec<u32>) {
+        out.extend(self.seen.bloom.as_ref().map(|_| self.id));
+        self.children.iter().for_each(|child| child.bloom_columns(out));
     }
 
     /// Appends what a table's manifest wants to know, in column-id order.
@@ -223,7 +263,7 @@ impl Column {
 
 /// NULLs as ORC has them, `None` if there are none: a dictionary's values may be NULL, too; a
 /// union is never NULL itself.
-fn logical_nulls(array: &dyn Array) -> Option<NullBuffer> {
+pub(crate) fn logical_nulls(array: &dyn Array) -> Option<NullBuffer> {
     let nulls = match array.data_type() {
         DataType::Union(..) => None,
         _ => array.logical_nulls(),

@@ -46,6 +46,9 @@ pub struct WriterOptions {
     /// Whether the footer carries a copy of all stripe footers and row indexes (if that takes at
     /// most 1 MiB), so that a cold read needs the tail and the data only; yes.
     pub compact_index: bool,
+    /// Whether the writer remembers checksums for a [`crate::Validator`], 24 bytes per column and
+    /// row group; no.
+    pub validate: bool,
 }
 
 impl Default for WriterOptions {
@@ -61,6 +64,7 @@ impl Default for WriterOptions {
             bloom_fpp: 0.01,
             user_metadata: BTreeMap::new(),
             compact_index: true,
+            validate: false,
         }
     }
 }
@@ -133,6 +137,13 @@ impl WriterOptions {
     #[must_use]
     pub fn with_compact_index(mut self, compact_index: bool) -> Self {
         self.compact_index = compact_index;
+        self
+    }
+
+    /// Sets whether the file can be validated once it is finished.
+    #[must_use]
+    pub fn with_validation(mut self, validate: bool) -> Self {
+        self.validate = validate;
         self
     }
 

@@ -10,7 +10,6 @@ use super::{FinishedValues, ValueWriter, encoding, mismatch, push_valid};
 use crate::encode::varint::{write_signed, write_signed_128};
 use crate::error::Result;
 use crate::proto::{EncodingKind, StreamKind};
-use crate::statistics::format_decimal;
 use crate::writer::column::Seen;
 use crate::writer::stream::{ByteStream, Context, IntStream};
 
@@ -63,7 +62,7 @@ impl ValueWriter for DecimalWriter {
         seen.collector.add_decimals(&self.scratch);
         if let Some(bloom) = &mut seen.bloom {
             for value in &self.scratch {
-                bloom.add_bytes(shortest_text(*value, self.scale).as_bytes());
+                bloom.add_decimal(*value, self.scale);
             }
         }
         self.unscaled += self.scratch.len();
@@ -108,13 +107,4 @@ fn push<T: ArrowPrimitiveType<Native: Into<i128>>>(
     out: &mut Vec<i128>,
 ) {
     push_valid(array.as_primitive::<T>().values(), nulls, out, Into::into);
-}
-
-/// The text that Java hashes: without zeros at the end of the fraction.
-fn shortest_text(mut value: i128, mut scale: u32) -> String {
-    while scale > 0 && value % 10 == 0 {
-        value /= 10;
-        scale -= 1;
-    }
-    format_decimal(value, i8::try_from(scale).unwrap_or(i8::MAX))
 }
