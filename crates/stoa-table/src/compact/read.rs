@@ -1,7 +1,7 @@
 //! One data file from its first row to its last, a few row groups at a time.
 //!
 //! Memory: the encoded bytes of one window of row groups (about `window_bytes`, at least one row
-//! group) and one decoded batch.
+//! group), the dictionaries of the stripe, and one decoded batch.
 
 use std::ops::Range;
 use std::sync::Arc;

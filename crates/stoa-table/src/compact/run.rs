@@ -43,6 +43,7 @@ pub(super) async fn run(
     let write = WriteOptions {
         open_files_max: OPEN_FILES_MAX,
         memory_max_bytes: work.memory_max_bytes / 2,
+        stripe_bytes_max: Some(work.memory_max_bytes / 4),
         target_file_bytes,
         ..WriteOptions::default()
     };

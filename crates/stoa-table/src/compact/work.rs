@@ -14,8 +14,9 @@ use crate::Table;
 /// Under what a compaction works.
 #[derive(Clone, Debug)]
 pub struct CompactionWork {
-    /// Bytes that it may hold: half for reading runs, half for files being written. One row group
-    /// per run and one stripe are held even if that is more.
+    /// Bytes that it may hold, about: for windows of row groups of every run, and for the stripe
+    /// being written, which is made smaller than the table asks for if it takes more than this. One
+    /// row group and the dictionaries of one stripe per run are held even if that is more.
     pub memory_max_bytes: usize,
     /// Asked before every read.
     pub throttle: Option<Arc<dyn Throttle>>,

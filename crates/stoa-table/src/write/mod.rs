@@ -48,6 +48,9 @@ pub struct WriteOptions {
     pub memory_max_bytes: usize,
     /// Overrides the table's `write.target-file-size-bytes`.
     pub target_file_bytes: Option<u64>,
+    /// No stripe is larger, whatever the table's `write.orc.stripe-size-bytes` says; a stripe
+    /// takes about four times its bytes in memory until it is written.
+    pub stripe_bytes_max: Option<usize>,
     /// Added to the snapshot's summary, such as who wrote it.
     pub summary: BTreeMap<String, String>,
     /// Positions of commit logs that the rows bring the table to; see [`CommitOptions::log`].
@@ -60,6 +63,7 @@ impl Default for WriteOptions {
             open_files_max: 16,
             memory_max_bytes: 512 << 20,
             target_file_bytes: None,
+            stripe_bytes_max: None,
             summary: BTreeMap::new(),
             log: Vec::new(),
         }

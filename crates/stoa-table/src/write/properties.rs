@@ -12,6 +12,9 @@ use crate::Table;
 /// Bytes at which a data file is finished.
 const TARGET_FILE_BYTES: u64 = 256 << 20;
 
+/// The smallest stripe that may be asked for.
+const STRIPE_BYTES_MIN: usize = 64 << 10;
+
 /// How data files of a table are written.
 #[derive(Clone, Debug)]
 pub(super) struct FileProperties {
@@ -29,10 +32,12 @@ impl FileProperties {
             Some(bytes) => Some(bytes),
             None => number(table, "write.target-file-size-bytes", 1)?,
         };
-        Ok(Self {
-            target_file_bytes: target.unwrap_or(TARGET_FILE_BYTES),
-            orc: Arc::new(orc_options(table)?),
-        })
+        let mut orc = orc_options(table)?;
+        if let Some(most) = options.stripe_bytes_max {
+            orc.stripe_bytes = orc.stripe_bytes.min(most.max(STRIPE_BYTES_MIN));
+        }
+        let target_file_bytes = target.unwrap_or(TARGET_FILE_BYTES);
+        Ok(Self { target_file_bytes, orc: Arc::new(orc) })
     }
 }
 
@@ -41,7 +46,7 @@ fn orc_options(table: &Table) -> Result<WriterOptions> {
     if let Some(codec) = table.property("write.orc.compression-codec") {
         options = options.with_compression(compression(table, codec)?);
     }
-    if let Some(bytes) = number(table, "write.orc.stripe-size-bytes", 64 << 10)? {
+    if let Some(bytes) = number(table, "write.orc.stripe-size-bytes", STRIPE_BYTES_MIN)? {
         options = options.with_stripe_bytes(bytes);
     }
     if let Some(rows) = number(table, "stoa.orc.row-index-stride", 100)? {
