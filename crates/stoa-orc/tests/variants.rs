@@ -206,9 +206,26 @@ fn timestamps_out_of_range_are_an_error() {
     }
 }
 
+/// Arrow C++ rounds seconds before 1970 towards zero and writes what is left as it is: negative.
+#[test]
+fn negative_nanoseconds_are_those_of_arrow() {
+    // −750 ms with seven zeros taken off, −1 ns, 0; seconds −5, −5, 3.
+    let nanos = [-75i64 << 3 | 6, -1 << 3, 0].map(|nanos| nanos as u64);
+    let seconds = [-5, -5, 3].map(|second: i64| second - 1_420_070_400);
+    let (data, nanos) = (signed_v1(&seconds), unsigned_v1(&nanos));
+    let file = one(leaf(TypeKind::Timestamp), 3, Direct, &[(Data, &data), (Secondary, &nanos)]);
+    let file = file.finish();
+    let rows = read(&file, ReadOptions::default());
+    let expected = [-5_750_000_000, -5_000_000_001, 3_000_000_000];
+    assert_eq!(rows.column(0).as_primitive::<TimestampNanosecondType>().values(), &expected);
+    let rows = read(&file, ReadOptions::default().with_timestamps(TimestampOutput::Micros));
+    let expected = [-5_750_000, -5_000_001, 3_000_000];
+    assert_eq!(rows.column(0).as_primitive::<TimestampMicrosecondType>().values(), &expected);
+}
+
 #[test]
 fn nanoseconds_of_more_than_a_second_are_an_error() {
-    for encoded in [1_000_000_000 << 3, 10 << 3 | 7, u64::MAX, u64::MAX >> 3 << 3] {
+    for encoded in [1_000_000_000 << 3, 10 << 3 | 7, u64::MAX - 9 << 3 | 7, 1 << 63] {
         let (data, nanos) = (signed_v1(&[0]), unsigned_v1(&[encoded]));
         let file = one(leaf(TypeKind::Timestamp), 1, Direct, &[(Data, &data), (Secondary, &nanos)]);
         let error = support::read(&file.finish(), ReadOptions::default()).err().unwrap();

@@ -6,7 +6,7 @@
 //!
 //! Writers round seconds towards zero, so before 1970 a point with more than 999,999 ns lies one
 //! second earlier (ORC-306); points in the last second before 1970 cannot be told apart from those
-//! after it, by no reader.
+//! after it, by no reader. Arrow C++ writes negative nanoseconds there instead.
 
 use std::sync::Arc;
 
@@ -75,10 +75,13 @@ impl TimestampColumn {
     fn convert(&mut self, values: &mut [i64]) -> Result<()> {
         let fixed = self.offsets.fixed();
         for (value, encoded) in values.iter_mut().zip(&self.scratch) {
-            let nanos = decode_nanos(*encoded)?;
+            let mut nanos = decode_nanos(*encoded)?;
             let mut seconds = value.checked_add(self.epoch).ok_or_else(out_of_range)?;
-            if seconds < 0 && nanos > 999_999 {
+            if nanos < 0 || (seconds < 0 && nanos > 999_999) {
                 seconds = seconds.checked_sub(1).ok_or_else(out_of_range)?;
+            }
+            if nanos < 0 {
+                nanos += NANOS_PER_SECOND;
             }
             let offset = match fixed {
                 Some(offset) => offset,
@@ -147,12 +150,12 @@ fn in_unit(seconds: i64, per_second: i64, fraction: i64) -> Result<i64> {
     value.or_else(|| i64::try_from(wide()).ok()).ok_or_else(out_of_range)
 }
 
+/// Nanoseconds, less than a second to either side.
 #[inline]
 fn decode_nanos(encoded: i64) -> Result<i64> {
     let zeros = ZEROS[(encoded & 7) as usize];
-    let nanos = (encoded as u64 >> 3) as i64;
-    match nanos.checked_mul(zeros) {
-        Some(nanos) if nanos < NANOS_PER_SECOND => Ok(nanos),
+    match (encoded >> 3).checked_mul(zeros) {
+        Some(nanos) if nanos.abs() < NANOS_PER_SECOND => Ok(nanos),
         _ => Err(corrupt(format!("nanoseconds of a timestamp: {encoded:#x}"))),
     }
 }
