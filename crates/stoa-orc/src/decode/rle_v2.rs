@@ -9,7 +9,7 @@
 //! DELTA         width : 5 · count − 1 : 9 · base varint · delta varint · (count − 2) × width bits
 //! ```
 
-use super::bit_unpack::{packed_bytes, unpack};
+use super::bit_unpack::{packed_bytes, unpack, unpack_zigzag};
 use super::context::Context;
 use super::int_rle::{IntTarget, unzigzag, varint};
 use super::source::Source;
@@ -17,6 +17,9 @@ use crate::error::{Error, Result, corrupt};
 
 /// Most values in a run.
 const RUN_MAX: usize = 512;
+
+/// Most values of SHORT_REPEAT.
+const SHORT_REPEAT_MAX: usize = 10;
 
 /// Most bytes of a run: patched base with 64-bit values and 31 patches of 64 bits.
 pub(super) const BYTES_MAX: usize = 4 + 8 + RUN_MAX * 8 + 31 * 8;
@@ -122,7 +125,12 @@ fn read_run<T: IntTarget>(
         // Nearly all runs of sorted or constant columns are repeats: fill without a detour.
         let used = repeat.count.min(out.len());
         if repeat.delta == 0 {
-            out[..used].fill(T::from_i64(repeat.base));
+            let value = T::from_i64(repeat.base);
+            match out.first_chunk_mut::<SHORT_REPEAT_MAX>() {
+                // Without a loop; what is too much is overwritten by the next run.
+                Some(room) if used <= SHORT_REPEAT_MAX => room.fill(value),
+                _ => out[..used].fill(value),
+            }
         } else {
             for (i, target) in out[..used].iter_mut().enumerate() {
                 *target = T::from_i64(repeat.at(i));
@@ -202,11 +210,9 @@ fn direct_run(window: &[u8], signed: bool, out: &mut [i64; RUN_MAX]) -> Run {
         return Err(cut_off());
     }
     let out = &mut out[..count];
-    unpack(body, width, out);
-    if signed {
-        for value in out {
-            *value = unzigzag(*value as u64);
-        }
+    match signed {
+        true => unpack_zigzag(body, width, out),
+        false => unpack(body, width, out),
     }
     Ok((2 + bytes, count))
 }

@@ -22,6 +22,9 @@ use super::varint::{write_signed, write_unsigned, zigzag};
 pub(crate) const SEGMENT_MAX: usize = 512;
 const RUN_MIN: usize = 3;
 const SHORT_REPEAT_MAX: usize = 10;
+/// Runs of equal values that take fewer bytes than this stay among the literals: a codec makes as
+/// little of them, and few long segments are written and read faster than many short ones.
+const RUN_BYTES_MIN: usize = 24;
 /// Shorter monotonic stretches are not worth their own segment.
 const DELTA_MIN: usize = 16;
 
@@ -41,10 +44,16 @@ impl IntEncoder {
 
     /// Appends `values` as complete runs. An unsigned stream takes values ≥ 0 only.
     pub(crate) fn encode(&mut self, values: &[i64], signed: bool, out: &mut Vec<u8>) {
-        let mut rest = values;
-        while !rest.is_empty() {
-            let taken = self.encode_segment(rest, signed, out);
-            rest = &rest[taken..];
+        let (mut at, mut width, mut width_until) = (0, 0, 0);
+        while at < values.len() {
+            let rest = &values[at..];
+            let window = &rest[..rest.len().min(SEGMENT_MAX)];
+            // It weighs choices only, so short segments need not look at the whole window each.
+            if at >= width_until {
+                width = direct_width(window, signed);
+                width_until = at + SEGMENT_MAX / 2;
+            }
+            at += self.encode_segment(window, width, signed, out);
         }
     }
 
@@ -67,10 +76,15 @@ impl IntEncoder {
         }
     }
 
-    /// Writes one or two segments from the start of `values`; returns how many values they hold.
-    fn encode_segment(&mut self, values: &[i64], signed: bool, out: &mut Vec<u8>) -> usize {
-        let window = &values[..values.len().min(SEGMENT_MAX)];
-        let width = direct_width(window, signed);
+    /// Writes one or two segments from the start of `window`, whose values have about `width` bits;
+    /// returns how many values they hold.
+    fn encode_segment(
+        &mut self,
+        window: &[i64],
+        width: u32,
+        signed: bool,
+        out: &mut Vec<u8>,
+    ) -> usize {
         let run_min = worthwhile_run(width);
         let lead = equal_run(window);
         if lead >= run_min.max(SHORT_REPEAT_MAX + 1) || lead == window.len() {
@@ -177,11 +191,11 @@ fn direct_width(values: &[i64], signed: bool) -> u32 {
     aligned_width(bits_of(all))
 }
 
-/// From which length on a run of equal values is smaller than leaving it among literals of
-/// `width` bits: header and value of the run, and the header of the literals after it.
+/// From which length on a run of equal values is worth a segment of its own among literals of `width`
+/// bits. That costs a header and the value, and the header of the literals after it.
 fn worthwhile_run(width: u32) -> usize {
-    let bytes = 3 + width.div_ceil(8);
-    RUN_MIN.max((bytes * 8 / width) as usize + 1)
+    let bytes = (3 + width.div_ceil(8) as usize).max(RUN_BYTES_MIN);
+    RUN_MIN.max(bytes * 8 / width as usize + 1)
 }
 
 /// How many of the first values are equal.

@@ -115,6 +115,7 @@ fn decode(bytes: &[u8], signed: bool) -> (Vec<i64>, [usize; 4]) {
     (values, seen)
 }
 
+/// Bytes, and the sub-encodings.
 fn check(values: &[i64], signed: bool) -> (usize, [usize; 4]) {
     let mut out = Vec::new();
     IntEncoder::new().encode(values, signed, &mut out);
@@ -140,6 +141,18 @@ fn sub_encodings_are_chosen() {
     outliers[500] = 2031;
     outliers[511] = 1 << 40;
     assert_eq!(check(&outliers, false).1, [0, 0, 1, 0]);
+}
+
+#[test]
+fn short_runs_of_equal_values_stay_among_literals() {
+    let zeros_of = |run: i64, of: i64| {
+        let value = move |at: i64| if at % of < run { 0 } else { 70_000 + at * at % 61 };
+        (0..512).map(value).collect::<Vec<i64>>()
+    };
+    // Values of three bytes: nine take more than 24.
+    assert_eq!(check(&zeros_of(8, 16), true).1, [0, 1, 0, 0]);
+    assert_eq!(check(&zeros_of(9, 32), true).1, [16, 16, 0, 0]);
+    assert_eq!(check(&zeros_of(40, 64), true).1, [0, 8, 0, 8]);
 }
 
 #[test]
