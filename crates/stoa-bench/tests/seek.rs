@@ -7,9 +7,9 @@ use stoa_bench::seek::{Rule, SeekOptions, run};
 #[test]
 fn the_adaptive_plan_is_never_slower_and_a_cold_report_takes_two_round_trips() {
     let options = SeekOptions {
-        columns: 128,
+        columns: 48,
         rows: 8_192,
-        report_table: AdReportSpec { rows: 300_000, accounts: 5_000, seed: 3 },
+        report_table: AdReportSpec { rows: 200_000, accounts: 5_000, seed: 3 },
     };
     let result = run(&options, &mut |_| {}).unwrap();
     for rules in result.wide().chunks(3) {

@@ -19,10 +19,10 @@ pub trait Contender {
     /// The format it reads and writes.
     fn format(&self) -> Format;
 
-    /// Does `job` once; `None` if that is not to be had of it.
+    /// Does `job` once; `None` if that makes no sense for it.
     ///
     /// # Errors
-    /// Whatever went wrong; the measurement ends with it.
+    /// `Unsupported` if it cannot do that, which is noted; the measurement ends with any other.
     fn run(&mut self, job: &Job<'_>) -> Result<Option<Outcome>>;
 
     /// Frees what it holds from job to job.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
-use stoa_error::{Error, Result};
+use stoa_error::{Error, ErrorKind, Result};
 
 use super::contender::{Answer, Contender, Format, Job, Outcome};
 use super::in_process::{InProcess, Library};
@@ -45,7 +45,7 @@ pub fn run(
     others: Vec<Box<dyn Contender>>,
     progress: &mut dyn FnMut(&str),
 ) -> Result<OrcResult> {
-    let mut contenders: Vec<Box<dyn Contender>> = vec![Box::new(InProcess(Stoa))];
+    let mut contenders: Vec<Box<dyn Contender>> = vec![Box::new(InProcess(Stoa::default()))];
     let mut notes = Vec::new();
     match Pyarrow::start(options.python.as_deref())? {
         Some(pyarrow) => contenders.push(Box::new(pyarrow)),
@@ -59,14 +59,15 @@ pub fn run(
     contenders.extend(others);
     progress("preparing the table");
     let input = Input::prepare(options.spec.clone(), &options.work_dir)?;
-    let mut run = Run { input, contenders, batches: Vec::new(), rounds: options.rounds.max(1) };
+    let rounds = options.rounds.max(1);
+    let mut run = Run { input, contenders, batches: Vec::new(), rounds, notes };
     run.write_orc_files(progress)?;
     let mut measurements = Vec::new();
     for work in Work::ALL.into_iter().filter(|work| options.works.contains(work)) {
         progress(work.title());
         measurements.extend(run.measure(work)?);
     }
-    Ok(OrcResult { spec: options.spec.clone(), rounds: run.rounds, measurements, notes })
+    Ok(OrcResult { spec: options.spec.clone(), rounds, measurements, notes: run.notes })
 }
 
 struct Run {
@@ -75,6 +76,8 @@ struct Run {
     /// Rows to write; empty while reads are measured.
     batches: Vec<RecordBatch>,
     rounds: usize,
+    /// Who was left out, and why.
+    notes: Vec<String>,
 }
 
 impl Run {
@@ -131,14 +134,23 @@ impl Run {
     /// Lets one contender do `work` and checks the answer; false if it cannot do it.
     fn checked(&mut self, at: usize, work: Work) -> Result<bool> {
         let name = self.contenders[at].name();
-        let Some(outcome) = self.once(at, work, true)? else { return Ok(false) };
+        let outcome = match self.once(at, work, true) {
+            Ok(Some(outcome)) => outcome,
+            Ok(None) => return Ok(false),
+            Err(e) if e.kind() == ErrorKind::Unsupported => {
+                let title = work.title();
+                self.notes.push(format!("{name}: {title}: {}", e.message_with_sources()));
+                return Ok(false);
+            }
+            Err(e) => return Err(e),
+        };
         self.check(at, work, &outcome.answer)
             .map_err(|e| e.at(format!("{name}: {}", work.title())))?;
         Ok(true)
     }
 
     fn once(&mut self, at: usize, work: Work, check: bool) -> Result<Option<Outcome>> {
-        let own = self.input.orc_of(&InProcess(Stoa).name());
+        let own = self.input.orc_of(&Stoa::default().name());
         let orc = match work {
             Work::ReadAllOfPyarrow => self.pyarrow_file().unwrap_or(own),
             _ => own,
@@ -181,7 +193,7 @@ impl Run {
         let mut sums = Sums::default();
         let mut add = |batch: RecordBatch| sums.add(&batch);
         match self.contenders[at].format() {
-            Format::Orc => Stoa.read(&self.input.output(), None, &mut add)?,
+            Format::Orc => Stoa::default().read(&self.input.output(), None, &mut add)?,
             Format::Parquet => ParquetRs.read(&self.input.output(), None, &mut add)?,
         }
         Ok(sums)

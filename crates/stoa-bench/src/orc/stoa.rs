@@ -5,7 +5,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use arrow_array::RecordBatch;
 use bytes::Bytes;
@@ -23,8 +23,10 @@ use crate::report::Report;
 use crate::report_scan::{columns, read_options};
 
 /// Reads by ranges of a local file, writes with default options.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Stoa;
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stoa {
+    buffers: Buffers,
+}
 
 impl Library for Stoa {
     fn name(&self) -> String {
@@ -36,7 +38,7 @@ impl Library for Stoa {
     }
 
     fn read(&self, file: &Path, names: Option<&[&str]>, sink: &mut Sink<'_>) -> Result<()> {
-        let file = LocalFile::open(file)?;
+        let file = LocalFile::open(file, &self.buffers)?;
         let metadata = file.metadata()?;
         let mut options = ReadOptions::default();
         if let Some(names) = names {
@@ -50,7 +52,7 @@ impl Library for Stoa {
     }
 
     fn read_report(&self, file: &Path, report: &Report, sink: &mut Sink<'_>) -> Result<()> {
-        let file = LocalFile::open(file)?;
+        let file = LocalFile::open(file, &self.buffers)?;
         let metadata = file.metadata()?;
         let options = read_options(&metadata, report)?;
         file.decode(metadata, options, sink)
@@ -68,23 +70,59 @@ impl Library for Stoa {
     }
 }
 
+/// Buffers that go from read to read, as those of pyarrow's allocator do: else each read of a large
+/// range would measure how the system hands out fresh pages.
+#[derive(Clone, Debug, Default)]
+struct Buffers(Arc<Mutex<Vec<Vec<u8>>>>);
+
+/// A buffer on loan; dropping gives it back.
+struct Lent {
+    bytes: Vec<u8>,
+    of: Buffers,
+}
+
+impl Buffers {
+    /// A buffer of `length` bytes, with anything in it.
+    fn take(&self, length: usize) -> Lent {
+        let mut free = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        let fits = free.iter().position(|bytes| bytes.capacity() >= length);
+        let mut bytes = fits.map(|at| free.swap_remove(at)).unwrap_or_default();
+        bytes.resize(length, 0);
+        Lent { bytes, of: self.clone() }
+    }
+}
+
+impl AsRef<[u8]> for Lent {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        let bytes = std::mem::take(&mut self.bytes);
+        self.of.0.lock().unwrap_or_else(|e| e.into_inner()).push(bytes);
+    }
+}
+
 struct LocalFile<'a> {
     path: &'a Path,
     file: File,
     bytes: u64,
+    buffers: &'a Buffers,
 }
 
 impl<'a> LocalFile<'a> {
-    fn open(path: &'a Path) -> Result<Self> {
+    fn open(path: &'a Path, buffers: &'a Buffers) -> Result<Self> {
         let file = File::open(path).map_err(|e| io_error(path, e))?;
         let bytes = file.metadata().map_err(|e| io_error(path, e))?.len();
-        Ok(Self { path, file, bytes })
+        Ok(Self { path, file, bytes, buffers })
     }
 
     fn range(&self, range: Range<u64>) -> Result<Bytes> {
-        let mut bytes = vec![0; (range.end - range.start) as usize];
-        let read = self.file.read_exact_at(&mut bytes, range.start);
-        read.map(|()| Bytes::from(bytes)).map_err(|e| io_error(self.path, e))
+        let mut lent = self.buffers.take((range.end - range.start) as usize);
+        let read = self.file.read_exact_at(&mut lent.bytes, range.start);
+        read.map(|()| Bytes::from_owner(lent)).map_err(|e| io_error(self.path, e))
     }
 
     fn metadata(&self) -> Result<Arc<FileMetadata>> {
