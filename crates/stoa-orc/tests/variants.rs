@@ -225,7 +225,7 @@ fn negative_nanoseconds_are_those_of_arrow() {
 
 #[test]
 fn nanoseconds_of_more_than_a_second_are_an_error() {
-    for encoded in [1_000_000_000 << 3, 10 << 3 | 7, u64::MAX - 9 << 3 | 7, 1 << 63] {
+    for encoded in [1_000_000_000 << 3, (10 << 3) | 7, ((u64::MAX - 9) << 3) | 7, 1 << 63] {
         let (data, nanos) = (signed_v1(&[0]), unsigned_v1(&[encoded]));
         let file = one(leaf(TypeKind::Timestamp), 1, Direct, &[(Data, &data), (Secondary, &nanos)]);
         let error = support::read(&file.finish(), ReadOptions::default()).err().unwrap();

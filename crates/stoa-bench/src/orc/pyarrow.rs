@@ -34,6 +34,9 @@ pub(super) struct Pyarrow {
     version: String,
 }
 
+/// Day, impressions, clicks and conversions of a report's rows, as the script prints them.
+type ReportRows = Vec<(i32, i64, i64, i64)>;
+
 /// What the process says.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
@@ -44,7 +47,7 @@ struct Reply {
     rows: u64,
     bytes: u64,
     sums: Option<Sums>,
-    reports: Option<Vec<Vec<(i32, i64, i64, i64)>>>,
+    reports: Option<Vec<ReportRows>>,
 }
 
 impl Pyarrow {
