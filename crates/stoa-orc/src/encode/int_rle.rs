@@ -204,13 +204,16 @@ fn equal_run(values: &[i64]) -> usize {
     values.iter().take_while(|value| **value == first).count()
 }
 
-/// Where the first run of at least `run_min` equal values begins, or the end.
+/// Where the first run of at least `run_min` (2 or more) equal values begins, or the end.
+///
+/// Such a run holds at least one of any `run_min - 1` neighbours, so every so many values one is
+/// compared with those beside it, and only where it equals one of them the run is measured.
 fn next_run(values: &[i64], run_min: usize) -> usize {
-    let mut from = 0;
-    for at in 1..values.len() {
-        if values[at] != values[from] {
-            from = at;
-        } else if at + 1 - from >= run_min {
+    for probe in (0..values.len()).step_by(run_min - 1) {
+        let value = values[probe];
+        let before = values[..probe].iter().rev().take_while(|other| **other == value).count();
+        let from = probe - before;
+        if before + equal_run(&values[probe..]) >= run_min {
             return from;
         }
     }

@@ -194,6 +194,18 @@ fn repeats_survive() {
     }
 }
 
+proptest! {
+    #[test]
+    fn the_next_run_is_the_first_that_is_long_enough(
+        values in prop::collection::vec(0i64..2, 0..80),
+        run_min in 2usize..9,
+    ) {
+        let is_run = |at: &usize| equal_run(&values[*at..]) >= run_min;
+        let expected = (0..values.len()).find(is_run).unwrap_or(values.len());
+        prop_assert_eq!(next_run(&values, run_min), expected);
+    }
+}
+
 /// Pieces as they occur: repeats, steps, noise of any width, outliers.
 fn piece() -> impl Strategy<Value = Vec<i64>> {
     let noise = (0u32..64, prop::collection::vec(any::<i64>(), 0..700))
