@@ -1,7 +1,7 @@
 //! Flushing in the background: which table, and when.
 //!
 //! A table is due when its rows, bytes or age reach a limit. When memory gets short (three quarters
-//! used, or somebody waits for room), the largest table is due as well. A flush that failed is
+//! used, or somebody waits for room), all tables are due, the largest first. A flush that failed is
 //! tried again after a wait that doubles. A table that a statement holds is left alone.
 //!
 //! **Invariant:** at most [`crate::IngestOptions::flushes_max`] flushes run, one per table.
@@ -28,7 +28,7 @@ pub(crate) async fn run(inner: Arc<Inner>) {
     while !*stop.borrow_and_update() {
         let due = due(&inner);
         let free = inner.options.flushes_max.max(1).saturating_sub(running.len());
-        for flush in due.now.into_iter().take(free) {
+        for flush in due.now.into_iter().filter_map(Flush::of).take(free) {
             running.push(task::spawn(flush.run(inner.clone())));
         }
         tokio::select! {
@@ -63,37 +63,36 @@ impl Flush {
 }
 
 struct Due {
-    now: Vec<Flush>,
+    /// Whose rows have waited longest first; then the largest, if memory is short.
+    now: Vec<Arc<TableState>>,
     /// When the next table is due by age, or may be tried again.
     look_after: Duration,
 }
 
 fn due(inner: &Inner) -> Due {
     let now = clock::monotonic();
-    let mut waiting: Vec<(Arc<TableState>, Totals)> = Vec::new();
-    let mut due = Due { now: Vec::new(), look_after: LOOK_MAX };
+    let mut look_after = LOOK_MAX;
+    let (mut due, mut others) = (Vec::new(), Vec::new());
     for state in inner.tables.all() {
         let totals = state.fresh.totals();
-        if totals.rows == 0 {
-            continue;
-        }
-        let wait = match state.not_before().and_then(|at| at.checked_duration_since(now)) {
-            Some(wait) => wait,
-            None => until_due(&totals, &state.limits(), now),
-        };
-        if wait.is_zero() {
-            due.now.extend(Flush::of(state));
-        } else {
-            due.look_after = due.look_after.min(wait);
-            waiting.push((state, totals));
+        let retry_after = state.not_before().and_then(|at| at.checked_duration_since(now));
+        let wait = retry_after.unwrap_or_else(|| until_due(&totals, &state.limits(), now));
+        match wait {
+            _ if totals.rows == 0 => continue,
+            Duration::ZERO => due.push((state, totals)),
+            wait if retry_after.is_some() => look_after = look_after.min(wait),
+            wait => {
+                look_after = look_after.min(wait);
+                others.push((state, totals));
+            }
         }
     }
+    due.sort_by_key(|(_, totals)| totals.oldest);
     if is_short_of_memory(inner) {
-        waiting.retain(|(state, _)| state.not_before().is_none_or(|at| at <= now));
-        waiting.sort_by_key(|(_, totals)| std::cmp::Reverse(totals.bytes));
-        due.now.extend(waiting.into_iter().find_map(|(state, _)| Flush::of(state)));
+        others.sort_by_key(|(_, totals)| std::cmp::Reverse(totals.bytes));
+        due.extend(others);
     }
-    due
+    Due { now: due.into_iter().map(|(state, _)| state).collect(), look_after }
 }
 
 /// How long a table may wait for its flush; zero for one that is due.

@@ -215,7 +215,8 @@ impl Ingest {
     }
 
     /// Flushes all rows of `table` that are acknowledged now, and flushes none until the hold is
-    /// dropped. Rows that come in meanwhile wait in memory, so this is not for long.
+    /// dropped. Rows that come in meanwhile wait in memory, so this is not for long; and whoever
+    /// holds must not wait for an append, which may itself wait for a flush.
     ///
     /// # Errors
     /// As [`Self::flush_now`].

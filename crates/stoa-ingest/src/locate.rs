@@ -2,12 +2,16 @@
 
 use std::collections::HashMap;
 
+use futures::stream::{self, StreamExt};
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_table::{Table, TableIdent, Warehouse};
 use uuid::Uuid;
 
 /// How often the names are read again when they change meanwhile.
 const TRIES: usize = 8;
+
+/// Tables that are opened at the same time.
+const OPEN_MAX: usize = 16;
 
 /// The table `uuid` at its current version, looked for under `hint` first; `None` where no table
 /// has that uuid any more.
@@ -60,8 +64,13 @@ pub(crate) async fn all_tables(warehouse: &Warehouse) -> Result<AllTables> {
 
 async fn open_all(warehouse: &Warehouse, names: &[TableIdent]) -> AllTables {
     let mut all = AllTables { tables: HashMap::new(), unreadable: None };
-    for name in names {
-        match open(warehouse, name).await {
+    let opening = stream::iter(names.to_vec()).map(|name| async move {
+        let table = open(warehouse, &name).await;
+        (name, table)
+    });
+    let mut opened = opening.buffer_unordered(OPEN_MAX);
+    while let Some((name, table)) = opened.next().await {
+        match table {
             Ok(Some(table)) => {
                 all.tables.insert(table.uuid(), table);
             }

@@ -79,6 +79,11 @@ impl LogWriter {
         Ok(())
     }
 
+    /// Whether there was a record at the opening.
+    pub(crate) fn has_records(&self) -> bool {
+        self.first.is_some()
+    }
+
     /// All records there were at the opening; `None` for none. Blocks while it reads.
     ///
     /// # Errors

@@ -41,6 +41,9 @@ pub struct RecoveryReport {
 /// Those of the log and the catalog; `Corrupt` or `Unsupported` for a record that cannot be
 /// decoded.
 pub(crate) async fn recover(inner: Inner) -> Result<(Inner, RecoveryReport)> {
+    if !inner.log.has_records() {
+        return Ok((inner, RecoveryReport::default()));
+    }
     let all = all_tables(&inner.warehouse).await?;
     let replay = task::spawn_blocking(move || replay(inner, all)).await;
     replay.map_err(|source| Error::internal("the replay failed").with_source(source))?

@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, new_null_array};
 use arrow_schema::{DataType, Field};
-use common::{Home, by_hand, ident, ids};
+use common::{Home, by_hand, ident, ids, log_options};
 use proptest::prelude::*;
+use stoa_commitlog::CommitLog;
 use stoa_commitlog::sim::{Fault, SimDisk};
-use stoa_commitlog::{CommitLog, LogOptions};
 use stoa_env::failpoint::{Action, Failpoints};
 use stoa_error::{ErrorKind, Result};
 use stoa_ingest::{Ack, Durability, Ingest};
@@ -88,9 +88,16 @@ struct Model {
     kept: Vec<Range<i64>>,
     /// Acknowledged before they were durable: there until the power is cut.
     relaxed: Vec<Range<i64>>,
-    /// Never acknowledged: there as a whole, or not at all.
-    unsure: Vec<Range<i64>>,
+    /// Never acknowledged: there as a whole, or not at all. Once seen, they stay, unless they were
+    /// relaxed.
+    unsure: Vec<Unsure>,
     changes: usize,
+}
+
+#[derive(Clone)]
+struct Unsure {
+    ids: Range<i64>,
+    relaxed: bool,
 }
 
 struct World {
@@ -175,7 +182,7 @@ impl World {
                 Ok(_) => model.kept.push(ids),
                 Err(error) => {
                     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
-                    model.unsure.push(ids);
+                    model.unsure.push(Unsure { ids, relaxed });
                 }
             }
         }
@@ -242,6 +249,7 @@ impl World {
             Some(at) => Some(self.flush_until(1, POINTS[at]).await),
             None => None,
         };
+        let seen = ids(&self.ingest, &self.tables[0].table.ident().name).await;
         match how {
             Crash::PowerCut => self.disk.power_cut(),
             Crash::Kill => self.disk.kill(),
@@ -252,6 +260,7 @@ impl World {
             Crash::Fault(_) => {}
         }
         self.finish(0, appends, false).await;
+        self.tables[0].note_seen(&seen);
         if let Crash::Fault(_) = how {
             self.look().await;
             self.disk.power_cut();
@@ -272,7 +281,12 @@ impl World {
             // A process that only dies keeps what it has written.
             let lost = matches!(how, Crash::PowerCut | Crash::Fault(_)) || again_at.is_some();
             let relaxed = std::mem::take(&mut model.relaxed);
-            if lost { &mut model.unsure } else { &mut model.kept }.extend(relaxed);
+            match lost {
+                true => model
+                    .unsure
+                    .extend(relaxed.into_iter().map(|ids| Unsure { ids, relaxed: true })),
+                false => model.kept.extend(relaxed),
+            }
             model.table = self.home.warehouse.table(model.table.ident()).await.unwrap();
         }
         self.settle().await;
@@ -301,19 +315,21 @@ impl World {
         for model in &mut self.tables {
             let found = ids(&self.ingest, &model.table.ident().name).await;
             for unsure in std::mem::take(&mut model.unsure) {
-                if found.binary_search(&unsure.start).is_ok() {
-                    model.kept.push(unsure);
+                if found.binary_search(&unsure.ids.start).is_ok() {
+                    model.kept.push(unsure.ids);
                 }
             }
         }
     }
 
     /// Every row that must be there is there once, and no others but those nobody can tell of.
-    async fn look(&self) {
-        for model in &self.tables {
+    async fn look(&mut self) {
+        for model in &mut self.tables {
             let found = ids(&self.ingest, &model.table.ident().name).await;
-            let unsure = model.unsure.iter().filter(|ids| found.binary_search(&ids.start).is_ok());
-            let all = model.kept.iter().chain(&model.relaxed).chain(unsure);
+            model.note_seen(&found);
+            let relaxed = model.unsure.iter().map(|unsure| &unsure.ids);
+            let relaxed = relaxed.filter(|ids| found.binary_search(&ids.start).is_ok());
+            let all = model.kept.iter().chain(&model.relaxed).chain(relaxed);
             let expected = common::sorted(all.cloned().flatten());
             assert_eq!(found, expected, "table {}", model.table.ident());
         }
@@ -324,13 +340,22 @@ impl World {
     }
 }
 
+impl Model {
+    /// What somebody has seen must not vanish.
+    fn note_seen(&mut self, found: &[i64]) {
+        let is_seen =
+            |unsure: &mut Unsure| !unsure.relaxed && found.binary_search(&unsure.ids.start).is_ok();
+        self.kept.extend(self.unsure.extract_if(.., is_seen).map(|unsure| unsure.ids));
+    }
+}
+
 struct Append {
     ids: Range<i64>,
     task: tokio::task::JoinHandle<Result<Ack>>,
 }
 
 async fn open(home: &Home, disk: &SimDisk) -> Result<Ingest> {
-    let log = CommitLog::open(disk.storage(), LogOptions::disk()).await?;
+    let log = CommitLog::open(disk.storage(), log_options()).await?;
     Ok(Ingest::with_log(home.warehouse.clone(), log, by_hand()).await?.0)
 }
 

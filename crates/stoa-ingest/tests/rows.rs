@@ -9,7 +9,9 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use common::{Home, by_hand, fresh_ids, ident, ids, rows, stored, stored_ids};
-use stoa_ingest::{Durability, LOG_SYNC};
+use stoa_commitlog::CommitLog;
+use stoa_commitlog::sim::SimDisk;
+use stoa_ingest::{Durability, Ingest, LOG_SYNC};
 use stoa_table::{ColumnPosition, TableChange};
 
 #[tokio::test]
@@ -40,6 +42,51 @@ async fn rows_are_fresh_then_stored_then_still_there_after_a_restart() {
     assert_eq!(ids(&ingest, "t").await, (0..150).collect::<Vec<_>>());
     ingest.close(true).await.unwrap();
     assert_eq!(stored_ids(&table.reload().await.unwrap()).await.len(), 150);
+}
+
+/// What a table is at, the log must have: else it would give the position to other rows.
+#[tokio::test]
+async fn relaxed_rows_are_flushed_only_when_the_log_is_durable() {
+    for seed in 0..12 {
+        let home = Home::new().await;
+        let table = home.table("t").await;
+        let disk = SimDisk::new(seed);
+        for life in 0..3 {
+            let log = CommitLog::open(disk.storage(), common::log_options()).await.unwrap();
+            let opened = Ingest::with_log(home.warehouse.clone(), log, by_hand()).await.unwrap();
+            let ingest = opened.0;
+            let first = life * 20;
+            ingest.append(&table, rows(first..first + 10), Durability::Relaxed).await.unwrap();
+            ingest.flush_now(&table).await.unwrap();
+            ingest.append(&table, rows(first + 10..first + 20), Durability::Synced).await.unwrap();
+            assert_eq!(ids(&ingest, "t").await, (0..first + 20).collect::<Vec<_>>());
+            disk.power_cut();
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_log_lets_go_of_what_is_flushed_and_of_nothing_else() {
+    let home = Home::new().await;
+    let (ingest, _) = home.open(by_hand()).await;
+    let (one, other) = (home.table("one").await, home.table("other").await);
+    for first in (0..1000).step_by(100) {
+        ingest.append(&one, rows(first..first + 100), Durability::Synced).await.unwrap();
+    }
+    let full = ingest.status().log.segments;
+    assert!(full > 5, "{full}");
+    ingest.append(&other, rows(0..1), Durability::Synced).await.unwrap();
+    ingest.flush_now(&one).await.unwrap();
+    let last = ingest.status().log;
+    assert!(last.segments <= 2 && last.released.sequence == 10, "{last:?}");
+    ingest.append(&one, rows(1000..2000), Durability::Synced).await.unwrap();
+    ingest.flush_now(&one).await.unwrap();
+    assert_eq!(ingest.status().log.released.sequence, 10, "a row of the other table is behind it");
+    ingest.flush_now(&other).await.unwrap();
+    assert_eq!(ingest.status().log.released.sequence, 12);
+    ingest.close(false).await.unwrap();
+    let (_, report) = home.open(by_hand()).await;
+    assert_eq!(report.rows, 0);
 }
 
 #[tokio::test]

@@ -31,8 +31,8 @@ impl Chunk {
         Self { batch, schema_id, first: position, end: position + 1, bytes, relaxed, since }
     }
 
-    /// One chunk with the rows of all, which are neighbours of one schema. `None` where they do not
-    /// fit into one batch.
+    /// One chunk with the rows of all, which are neighbours of one schema and one kind of
+    /// durability. `None` where they do not fit into one batch.
     pub(super) fn concat(chunks: &[&Self]) -> Option<Self> {
         let (first, last) = (chunks.first()?, chunks.last()?);
         let batches = chunks.iter().map(|chunk| &chunk.batch);
@@ -45,7 +45,7 @@ impl Chunk {
             schema_id: first.schema_id,
             first: first.first,
             end: last.end,
-            relaxed: chunks.iter().all(|chunk| chunk.relaxed),
+            relaxed: first.relaxed,
             since: first.since,
         })
     }

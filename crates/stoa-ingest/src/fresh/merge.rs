@@ -30,7 +30,7 @@ pub(super) fn merge(chunks: &mut Vec<Arc<Chunk>>) {
     }
 }
 
-/// Neighbours of one schema together, as far as they fit.
+/// Neighbours of one schema and one kind of durability together, as far as they fit.
 fn merge_run(run: &[Arc<Chunk>]) -> Vec<Arc<Chunk>> {
     let mut merged = Vec::new();
     let mut rest = run;
@@ -39,7 +39,9 @@ fn merge_run(run: &[Arc<Chunk>]) -> Vec<Arc<Chunk>> {
         let fits = |chunk: &&Arc<Chunk>| {
             rows += chunk.rows();
             bytes += chunk.bytes();
-            chunk.schema_id() == first.schema_id() && rows <= ROWS_MAX && bytes <= BYTES_MAX
+            let alike =
+                chunk.schema_id() == first.schema_id() && chunk.relaxed() == first.relaxed();
+            alike && rows <= ROWS_MAX && bytes <= BYTES_MAX
         };
         let count = rest.iter().take_while(fits).count().max(1);
         let (group, others) = rest.split_at(count);

@@ -16,7 +16,8 @@
 //!    holds the lock and reads that the log is durable before W sees every chunk before W.
 //! 2. Chunks before the *floor* are gone; they were in a committed snapshot before they went.
 //! 3. A chunk never spans a position that a flush may have recorded: chunks merge only behind
-//!    *sealed*, and only where all are durable, so a chunk is visible as a whole or not at all.
+//!    *sealed*. A chunk is visible as a whole or not at all: those that merge are all durable, or
+//!    all relaxed, which are visible in any case.
 
 mod chunk;
 mod merge;
@@ -241,12 +242,13 @@ impl State {
         Totals { rows: self.rows, bytes: self.bytes, oldest }
     }
 
-    /// Merges small chunks that are durable and behind what flushes have sealed. Returns the room
+    /// Merges small chunks that are visible and behind what flushes have sealed. Returns the room
     /// that became free.
     fn merge(&mut self, durable: u64) -> usize {
         self.unmerged = 0;
         let start = self.chunks.partition_point(|chunk| chunk.first() < self.sealed);
         let end = self.chunks.partition_point(|chunk| chunk.end() <= durable);
+        let end = end + self.chunks.range(end..).take_while(|chunk| chunk.relaxed()).count();
         if start >= end {
             return 0;
         }

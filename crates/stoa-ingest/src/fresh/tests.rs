@@ -49,6 +49,19 @@ fn small_chunks_merge_and_keep_their_order() {
 }
 
 #[test]
+fn relaxed_chunks_merge_before_they_are_durable_and_others_do_not() {
+    for (relaxed, merged) in [(true, true), (false, false)] {
+        let fresh = Fresh::default();
+        for position in 0..1000 {
+            assert!(push(&fresh, rows(position..position + 1, relaxed), position, 0));
+        }
+        let found = fresh.since(0, || u64::MAX).unwrap();
+        assert_eq!(found.len() < 4 * merge::FAN_IN, merged, "{}", found.len());
+        assert_eq!(fresh.since(0, || 0).unwrap().is_empty(), !relaxed);
+    }
+}
+
+#[test]
 fn rows_are_visible_when_they_are_durable_or_relaxed() {
     let fresh = filled(0..5, 0);
     assert!(push(&fresh, rows(5..6, true), 5, 0));
@@ -111,7 +124,7 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        20 => (1_u64..40, prop::bool::weighted(0.1), 0..2)
+        20 => (1_u64..40, prop::bool::weighted(0.4), 0..2)
             .prop_map(|(rows, relaxed, schema_id)| Step::Push { rows, relaxed, schema_id }),
         5 => Just(Step::Sync),
         1 => (0_usize..100_000).prop_map(|bytes_max| Step::Seal { bytes_max }),

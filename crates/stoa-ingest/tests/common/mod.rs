@@ -50,13 +50,18 @@ pub async fn open_ingest(
 ) -> (Ingest, RecoveryReport) {
     let storage = local_storage(&directory.join("log")).unwrap();
     let log = loop {
-        match CommitLog::open(storage.clone(), LogOptions::disk()).await {
+        match CommitLog::open(storage.clone(), log_options()).await {
             // The thread of a log that was closed, or dropped, lets go of it a little later.
             Err(error) if error.sqlstate() == "55006" => tokio::task::yield_now().await,
             log => break log.unwrap(),
         }
     };
     Ingest::with_log(warehouse.clone(), log, options).await.unwrap()
+}
+
+/// Segments so small that the log lets go of some after every flush.
+pub fn log_options() -> LogOptions {
+    LogOptions { segment_bytes: 2048, ..LogOptions::disk() }
 }
 
 /// Flushes happen only when a test asks for them.
