@@ -31,8 +31,8 @@ fn main() {
 async fn run(home: &Path, time: Duration) {
     encoding(time);
     println!(
-        "\n{:<26}{:>12}{:>10}{:>10}{:>10}",
-        "append", "rows/s", "p50 µs", "p99 µs", "rows/sync"
+        "\n{:<26}{:>12}{:>10}{:>10}{:>10}{:>10}{:>10}",
+        "append", "rows/s", "p50 µs", "p99 µs", "sync µs", "rows/sync", "CPU ns/row"
     );
     for tasks in [1, 32] {
         for rows in [1, 100, 10_000] {
@@ -137,6 +137,7 @@ async fn appends(directory: &Path, tasks: usize, rows: usize, time: Duration) {
     let name = format!("append-{tasks}-{rows}");
     let home = Home::new(directory, &name, FlushLimits::default()).await;
     let batch = batch(rows, 0);
+    let cpu = cpu_seconds();
     let start = monotonic();
     let running: Vec<_> = (0..tasks)
         .map(|_| {
@@ -156,17 +157,20 @@ async fn appends(directory: &Path, tasks: usize, rows: usize, time: Duration) {
     for task in running {
         took.extend(task.await.unwrap());
     }
+    let cpu = cpu_seconds() - cpu;
     let seconds = start.elapsed().as_secs_f64();
     took.sort_unstable();
     let at = |share: f64| took[((took.len() - 1) as f64 * share) as usize].as_micros();
     let log = home.ingest.status().log;
     println!(
-        "{:<26}{:>12.0}{:>10}{:>10}{:>10.0}",
+        "{:<26}{:>12.0}{:>10}{:>10}{:>10}{:>10.0}{:>10.0}",
         format!("{tasks} × batches of {rows}"),
         (took.len() * rows) as f64 / seconds,
         at(0.5),
         at(0.99),
+        log.sync_us.sum / log.syncs.max(1),
         (took.len() * rows) as f64 / log.syncs.max(1) as f64,
+        cpu * 1e9 / (took.len() * rows) as f64,
     );
     home.ingest.close(false).await.unwrap();
 }
@@ -219,6 +223,15 @@ async fn flushes(directory: &Path) {
     assert_eq!(snapshot.table.row_count(), Some(rows));
     println!("\nflush: {rows} rows in {seconds:.2} s, {:.0} rows/s", rows as f64 / seconds);
     home.ingest.close(false).await.unwrap();
+}
+
+/// Processor time of this process so far, flushes included (proc(5): fields 14 and 15 of `stat`, in
+/// hundredths of a second); 0 where there is no such file.
+fn cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let behind_name = stat.rsplit(')').next().unwrap_or_default();
+    let ticks = behind_name.split_whitespace().skip(11).take(2);
+    ticks.filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
 }
 
 fn micros(since: Instant) -> u128 {

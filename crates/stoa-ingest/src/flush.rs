@@ -35,7 +35,9 @@ impl Inner {
         // What is flushed must be durable in the log: else the log could end, after a crash, before
         // a position that a table is at, and give that position out again.
         let synced = self.log.sync(state.fresh.end_position().unwrap_or(0)).await;
-        // A log that has stopped is no reason to keep rows from their table.
+        // A log that has stopped is no reason to keep rows from their table. How far to go is
+        // decided before the table is read: so the version that is read knows the schemas of all
+        // the rows, whose writers had read it before.
         let flushed = self.flush_until(state, self.log.durable_end()).await;
         let result = flushed.and_then(|table| synced.map(|()| table));
         if let Err(error) = &result {

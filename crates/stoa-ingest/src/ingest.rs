@@ -18,7 +18,7 @@ use crate::conform::conform;
 use crate::error::{closed, dropped};
 use crate::flusher;
 use crate::fresh::{FreshRows, NewRows, Totals, detach, memory_bytes};
-use crate::log::{LogWriter, open_local};
+use crate::log::{self, LogWriter};
 use crate::options::{Durability, IngestOptions};
 use crate::record::{RecordHead, encode};
 use crate::recovery::{RecoveryReport, recover};
@@ -106,7 +106,8 @@ impl Ingest {
         location: &Url,
         options: IngestOptions,
     ) -> Result<(Self, RecoveryReport)> {
-        Self::with_log(warehouse, open_local(location).await?, options).await
+        let log = log::open(location, warehouse.stores()).await?;
+        Self::with_log(warehouse, log, options).await
     }
 
     /// As [`Self::open`], on a log that was just opened and not written to yet.
@@ -176,14 +177,17 @@ impl Ingest {
     }
 
     /// The rows that a reader of this version of `table` adds to its data files. `None` where the
-    /// version is too old: a flush has brought rows into a newer one; [`Self::snapshot`] finds
-    /// that.
+    /// version is too old: a flush has brought rows into a newer one, or there are rows of a schema
+    /// that it does not know. [`Self::snapshot`] finds the newer one.
     ///
     /// # Errors
     /// `Corrupt` where the table's metadata says nonsense about its position.
     pub fn fresh_for(&self, table: &Table) -> Result<Option<FreshRows>> {
-        let seen = self.inner.position(table)?;
-        Ok(self.inner.fresh_since(table, seen))
+        let fresh = self.inner.fresh_since(table, self.inner.position(table)?);
+        match fresh {
+            Some(fresh) if fresh.has_schemas_of(table)? => Ok(Some(fresh)),
+            _ => Ok(None),
+        }
     }
 
     /// The table as it is now, with all rows that are acknowledged.
@@ -191,17 +195,29 @@ impl Ingest {
     /// # Errors
     /// `NotFound` (42P01), and those of reading the table's metadata.
     pub async fn snapshot(&self, ident: &TableIdent) -> Result<TableSnapshot> {
-        // Rows below a floor were committed before it was raised, so a version that is read after
-        // the floor has them (unless somebody took them out again).
+        let inner = &self.inner;
+        let mut table = inner.warehouse.table(ident).await?;
         let mut floor = 0;
         loop {
-            let table = self.inner.warehouse.table(ident).await?;
-            let seen = self.inner.position(&table)?.max(floor);
-            if let Some(fresh) = self.inner.fresh_since(&table, seen) {
-                return Ok(TableSnapshot { table, fresh });
+            let seen = inner.position(&table)?.max(floor);
+            let fresh = inner.fresh_since(&table, seen);
+            if let Some(fresh) = &fresh
+                && fresh.has_schemas_of(&table)?
+            {
+                return Ok(TableSnapshot { fresh: fresh.clone(), table });
             }
-            let state = self.inner.tables.get(table.uuid());
-            floor = state.map_or(0, |state| state.fresh.floor());
+            // Rows before a floor were committed before it was raised, so a version that is read
+            // after the floor has them (unless somebody took them out again).
+            let floor_before = inner.tables.get(table.uuid()).map_or(0, |s| s.fresh.floor());
+            let newer = inner.warehouse.table(ident).await?;
+            match fresh {
+                // Not even the newest version knows the schema: it was removed from the metadata.
+                Some(fresh) if newer.metadata_location() == table.metadata_location() => {
+                    return Ok(TableSnapshot { table, fresh });
+                }
+                _ => floor = if newer.uuid() == table.uuid() { floor_before } else { 0 },
+            }
+            table = newer;
         }
     }
 

@@ -3,13 +3,14 @@
 //! A position is the sequence of a record's frame; bounds are exclusive, as `stoa-table` keeps them:
 //! the first position that is not durable, not flushed, still needed.
 
-use std::path::Path;
-
 use stoa_commitlog::{
     Appended, CommitLog, Durability, LogOptions, LogPosition, LogStatus, Recovery, Replay,
-    local_storage,
+    storage_for_url,
 };
+use stoa_env::task;
 use stoa_error::{Error, Result};
+use stoa_store::Stores;
+use tokio::runtime::Handle;
 use url::Url;
 
 pub(crate) struct LogWriter {
@@ -20,16 +21,22 @@ pub(crate) struct LogWriter {
     first: Option<LogPosition>,
 }
 
-/// Opens the log in a local directory.
+/// Opens the log at `location`: a directory, or a prefix of an object store.
 ///
 /// # Errors
-/// Those of [`CommitLog::open`]; `Unsupported` for a URL that is not `file:`.
-pub(crate) async fn open_local(location: &Url) -> Result<(CommitLog, Recovery)> {
-    let directory = location.to_file_path().map_err(|()| {
-        Error::unsupported(format!("commit log {location} is not in a local directory"))
-            .with_hint("give a file: URL, or open the log on other storage first")
-    })?;
-    CommitLog::open(local_storage(Path::new(&directory))?, LogOptions::disk()).await
+/// Those of [`CommitLog::open`] and of opening the store.
+pub(crate) async fn open(location: &Url, stores: &Stores) -> Result<(CommitLog, Recovery)> {
+    let (location, stores, runtime) = (location.clone(), stores.clone(), Handle::current());
+    let storage = task::spawn_blocking(move || {
+        storage_for_url(&location, &runtime, |url| {
+            let place = stores.open(url)?;
+            Ok((place.store, place.path))
+        })
+    });
+    let interrupted = |source| Error::internal("opening the commit log failed").with_source(source);
+    let storage = storage.await.map_err(interrupted)??;
+    let options = LogOptions::for_kind(storage.kind());
+    CommitLog::open(storage, options).await
 }
 
 impl LogWriter {

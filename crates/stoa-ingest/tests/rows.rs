@@ -9,8 +9,8 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use common::{Home, by_hand, fresh_ids, ident, ids, rows, stored, stored_ids};
-use stoa_commitlog::CommitLog;
 use stoa_commitlog::sim::SimDisk;
+use stoa_commitlog::{CommitLog, LogOptions, object_storage};
 use stoa_ingest::{Durability, Ingest, LOG_SYNC};
 use stoa_table::{ColumnPosition, TableChange};
 
@@ -186,6 +186,48 @@ async fn rows_of_older_schemas_fit_the_current_one() {
         assert!(batches.iter().all(|batch| wide(batch) == DataType::Int64));
         assert_eq!(ids(&ingest, "t").await, (0..6).collect::<Vec<_>>());
         ingest.flush_now(&newer).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_version_older_than_the_schema_of_a_row_is_too_old() {
+    let home = Home::new().await;
+    let (ingest, _) = home.open(by_hand()).await;
+    let old = home.table("t").await;
+    ingest.append(&old, rows(0..3), Durability::Synced).await.unwrap();
+    let widen = TableChange::ChangeType { column: "n".to_owned(), data_type: DataType::Int64 };
+    let new = old.alter(vec![widen]).await.unwrap();
+    assert_eq!(ingest.fresh_for(&old).unwrap().unwrap().rows(), 3);
+    let wide = RecordBatch::try_new(
+        new.schema(),
+        vec![Arc::new(Int64Array::from(vec![3])), Arc::new(Int64Array::from(vec![1 << 40]))],
+    );
+    ingest.append(&new, wide.unwrap(), Durability::Synced).await.unwrap();
+    assert!(ingest.fresh_for(&old).unwrap().is_none());
+    assert_eq!(ingest.fresh_for(&new).unwrap().unwrap().rows(), 4);
+    assert_eq!(ids(&ingest, "t").await, [0, 1, 2, 3]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_log_may_be_in_an_object_store() {
+    let home = Home::new().await;
+    let table = home.table("t").await;
+    let store: Arc<dyn object_store::ObjectStore> = Arc::new(object_store::memory::InMemory::new());
+    for life in 0..3 {
+        let (store, runtime) = (store.clone(), tokio::runtime::Handle::current());
+        let storage = object_storage(store, "log".into(), runtime);
+        let mut options = LogOptions::for_kind(storage.kind());
+        options.sync_interval_min = std::time::Duration::ZERO;
+        let log = CommitLog::open(storage, options).await.unwrap();
+        let opened = Ingest::with_log(home.warehouse.clone(), log, by_hand()).await.unwrap();
+        let (ingest, report) = opened;
+        assert_eq!(report.rows, life.min(1) * 10, "what was not flushed the life before");
+        let first = life as i64 * 20;
+        assert_eq!(ids(&ingest, "t").await, (0..first).collect::<Vec<_>>());
+        ingest.append(&table, rows(first..first + 10), Durability::Synced).await.unwrap();
+        ingest.flush_now(&table).await.unwrap();
+        ingest.append(&table, rows(first + 10..first + 20), Durability::Synced).await.unwrap();
+        ingest.close(false).await.unwrap();
     }
 }
 

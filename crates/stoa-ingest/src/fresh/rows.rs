@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use stoa_error::{Error, Result};
+use stoa_table::Table;
 
 use super::Chunk;
 use crate::project::project;
@@ -21,6 +22,24 @@ pub struct FreshRows {
 impl FreshRows {
     pub(crate) fn new(schema: SchemaRef, schema_id: i32, chunks: Vec<Arc<Chunk>>) -> Self {
         Self { schema, schema_id, chunks: chunks.into() }
+    }
+
+    /// Whether `table` knows the schemas of all these rows. A version that does not is older than
+    /// some of them.
+    ///
+    /// # Errors
+    /// `Unsupported` for types that cannot be read.
+    pub(crate) fn has_schemas_of(&self, table: &Table) -> Result<bool> {
+        let mut known = self.schema_id;
+        for id in self.chunks.iter().map(|chunk| chunk.schema_id()) {
+            if id != known && id != self.schema_id {
+                if table.schema_by_id(id)?.is_none() {
+                    return Ok(false);
+                }
+                known = id;
+            }
+        }
+        Ok(true)
     }
 
     /// Whether there are none.
