@@ -4,6 +4,7 @@
 #   scripts/test.sh                     cargo test, then every clients/*/run.sh
 #   scripts/test.sh rust                cargo test only
 #   scripts/test.sh postgres interop    only clients/postgres/run.sh and clients/interop/run.sh
+#   scripts/test.sh orc                 only clients/orc/run.sh, which needs no server
 #
 # What a client suite (clients/NAME/run.sh) is given and has to do is written in CONTRIBUTING.md.
 # The last line printed is the sum of all suites: `N passed, N failed, N skipped`.
@@ -54,6 +55,7 @@ rust_suite() {
   step "Rust tests (cargo test --workspace); build results in $CARGO_TARGET_DIR"
   cargo test --workspace --locked --no-fail-fast </dev/null 2>&1 | tee "$log"
   status=${PIPESTATUS[0]}
+  examples_are_built
   p=$(count "$log" passed) f=$(count "$log" failed)
   # A crate that does not build, or a test binary that dies, counts as one failure.
   [ "$status" != 0 ] && [ "$f" = 0 ] && f=1
@@ -68,7 +70,14 @@ build_stoa() {
   # The same command line as the tests', so that nothing is compiled twice.
   cargo test --workspace --locked --no-run </dev/null || return 1
   STOA_BIN="$CARGO_TARGET_DIR/debug/stoa"
+  examples_are_built
 }
+
+# Cargo builds the examples with the tests: a suite that uses them need not build them again.
+examples_are_built() { export STOA_ORC_EXAMPLES="$CARGO_TARGET_DIR/debug/examples"; }
+
+# needs_server NAME: whether a suite drives a server; one that does not says so in its run.sh.
+needs_server() { ! grep -q '^# .*Needs no server\.$' "clients/$1/run.sh" 2>/dev/null; }
 
 client_suite() {
   local name=$1 start log="$scratch/$1.log" status p f s remark=""
@@ -80,12 +89,13 @@ client_suite() {
     return
   fi
   mkdir -p "$scratch/$name"
-  if ! start_server "$STOA_BIN" "$scratch/$name/warehouse" "$scratch/$name/server.log"; then
+  if needs_server "$name" && ! start_server "$STOA_BIN" "$scratch/$name/warehouse" "$scratch/$name/server.log"; then
     record "$name" 0 1 0 "$start" "the server did not start"
     return
   fi
-  note "server: PostgreSQL on port $SERVER_PG_PORT, HTTP on port $SERVER_HTTP_PORT"
-  STOA_BIN=$STOA_BIN STOA_PG_PORT=$SERVER_PG_PORT STOA_HTTP_PORT=$SERVER_HTTP_PORT \
+  [ -n "${SERVER_PID:-}" ] &&
+    note "server: PostgreSQL on port $SERVER_PG_PORT, HTTP on port $SERVER_HTTP_PORT"
+  STOA_BIN=${STOA_BIN:-} STOA_PG_PORT=${SERVER_PG_PORT:-} STOA_HTTP_PORT=${SERVER_HTTP_PORT:-} \
     STOA_WAREHOUSE="$scratch/$name/warehouse" STOA_SCRATCH="$scratch/$name" \
     "clients/$name/run.sh" </dev/null 2>&1 | tee "$log"
   status=${PIPESTATUS[0]}
@@ -99,7 +109,7 @@ client_suite() {
   elif [ $((p + f + s)) = 0 ]; then
     f=1 remark="reported no test at all"
   fi
-  if ! kill -0 "$SERVER_PID" 2>/dev/null; then
+  if [ -n "${SERVER_PID:-}" ] && ! kill -0 "$SERVER_PID" 2>/dev/null; then
     f=$((f + 1)) remark="the server died"
   elif ! stop_server; then
     f=$((f + 1)) remark="the server did not stop cleanly on SIGTERM"
@@ -111,7 +121,7 @@ client_suite() {
 for suite in "${suites[@]}"; do
   if [ "$suite" = rust ]; then
     rust_suite
-  elif build_stoa; then
+  elif ! needs_server "$suite" || build_stoa; then
     client_suite "$suite"
   else
     record "$suite" 0 1 0 "$(now_ms)" "the stoa binary does not build"
