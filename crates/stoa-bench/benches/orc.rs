@@ -3,7 +3,7 @@
 //! `cargo bench -p stoa-bench --bench orc -- [--rows N] [--rounds N] [--python PATH] [--dir DIR]
 //! [--only WORK,…] [--json]`
 //!
-//! As a test (`cargo test --benches`) it runs small, so that it cannot rot.
+//! With `cargo test` it runs small, so that it cannot rot.
 
 use std::fs::File;
 use std::panic::AssertUnwindSafe;
@@ -22,9 +22,10 @@ const BENCH_ROWS: u64 = 10_000_000;
 const TEST_ROWS: u64 = 30_000;
 
 fn main() -> Result<()> {
+    let dir_of_a_test = tempfile::tempdir().map_err(|e| failed(Path::new("temporary"), e))?;
     let mut options = OrcOptions {
         spec: AdReportSpec { rows: TEST_ROWS, ..AdReportSpec::default() },
-        work_dir: std::env::temp_dir().join("stoa-bench"),
+        work_dir: dir_of_a_test.path().to_owned(),
         rounds: 1,
         python: None,
         works: Work::ALL.to_vec(),
@@ -38,7 +39,10 @@ fn main() -> Result<()> {
         };
         match name.as_str() {
             // Cargo says so when it is a bench, not a test.
-            "--bench" => (options.spec.rows, options.rounds) = (BENCH_ROWS, 7),
+            "--bench" => {
+                (options.spec.rows, options.rounds) = (BENCH_ROWS, 7);
+                options.work_dir = std::env::temp_dir().join("stoa-bench");
+            }
             "--rows" => options.spec.rows = number(&value()?)?,
             "--rounds" => options.rounds = number(&value()?)? as usize,
             "--python" => options.python = Some(PathBuf::from(value()?)),

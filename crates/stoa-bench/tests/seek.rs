@@ -21,6 +21,11 @@ fn the_adaptive_plan_is_never_slower_and_a_cold_report_takes_two_round_trips() {
     }
     for reports in result.cold() {
         assert!(reports.round_trips_max <= 2, "{reports:?}");
+        if reports.parallelism > 1 {
+            let two_round_trips = 2.0 * reports.latency_ms as f64 / 1e3;
+            let flow = reports.bytes_read_mean / reports.bandwidth;
+            assert!(reports.seconds_mean <= two_round_trips + flow + 0.005, "{reports:?}");
+        }
         assert!(reports.bytes_read_mean < reports.file_bytes as f64, "{reports:?}");
     }
     assert!(result.table().contains("no merging"));

@@ -62,7 +62,7 @@ async fn main() -> Result<()> {
                     decoder.push(offset, bytes);
                 }
             }
-            // What is left out is left out by row groups: a batch may hold rows that do not match.
+            // What cannot match is mostly left out; a batch may still hold rows that do not.
             Step::Batch(batch) => rows += batch.num_rows(),
             Step::Finished => break,
         }

@@ -113,8 +113,9 @@ impl OrcResult {
     /// All figures for people.
     pub fn table(&self) -> String {
         let mut text = format!(
-            "{} rows, CPU seconds (user and system, one thread), median of {} rounds\n\n\
-             {:<34} {:<20} {:>9} {:>9} {:>9} {:>9}  {:>10} {:>8}\n",
+            "{} rows. CPU seconds, user and system, of one thread: median, least and most of {} \
+             rounds.\n× is what Stoa takes relative to the contender of the line.\n\n\
+             {:<34} {:<20} {:>8} {:>8} {:>8} {:>8}   {:<20} {}\n",
             self.spec.rows,
             self.rounds,
             "",
@@ -122,41 +123,43 @@ impl OrcResult {
             "median",
             "least",
             "most",
-            "MB file",
-            "stoa is",
-            "aim"
+            "file MB",
+            "CPU",
+            "file"
         );
         let ratios = self.ratios();
         for group in self.measurements.chunk_by(|a, b| a.work == b.work) {
             for (at, m) in group.iter().enumerate() {
                 let title = if at == 0 { m.work.title() } else { "" };
-                let bytes = m.file_bytes.map(|bytes| format!("{:.1}", bytes as f64 / 1e6));
-                let of = |quantity| {
-                    ratios.iter().find(|ratio| {
-                        (ratio.work, ratio.quantity) == (m.work, quantity)
-                            && ratio.against == m.contender
-                    })
-                };
-                let _ = write!(
-                    text,
-                    "{title:<34} {:<20} {:>9} {:>9} {:>9} {:>9}",
-                    m.contender,
-                    seconds(m.cpu_seconds),
-                    seconds(m.cpu_seconds_min),
-                    seconds(m.cpu_seconds_max),
-                    bytes.unwrap_or_default(),
-                );
-                for (ratio, of) in [(of(Quantity::Cpu), "CPU"), (of(Quantity::FileBytes), "size")] {
-                    let _ = ratio.map(|ratio| write!(text, "  {}", show(ratio, of)));
-                }
-                text.push('\n');
+                let line = line(title, m, &ratios);
+                let _ = writeln!(text, "{}", line.trim_end());
             }
         }
-        self.notes.iter().for_each(|note| {
+        for note in &self.notes {
             let _ = writeln!(text, "\n{note}");
-        });
+        }
         text
     }
+}
+
+fn line(title: &str, m: &Measurement, ratios: &[Ratio]) -> String {
+    let of = |quantity| {
+        let is_of = |ratio: &&Ratio| {
+            (ratio.work, ratio.quantity) == (m.work, quantity) && ratio.against == m.contender
+        };
+        ratios.iter().find(is_of).map(show).unwrap_or_default()
+    };
+    let bytes = m.file_bytes.map(|bytes| format!("{:.1}", bytes as f64 / 1e6));
+    format!(
+        "{title:<34} {:<20} {:>8} {:>8} {:>8} {:>8}   {:<20} {}",
+        m.contender,
+        seconds(m.cpu_seconds),
+        seconds(m.cpu_seconds_min),
+        seconds(m.cpu_seconds_max),
+        bytes.unwrap_or_default(),
+        of(Quantity::Cpu),
+        of(Quantity::FileBytes),
+    )
 }
 
 fn cpu_ratio(own: &Measurement, other: &Measurement) -> Option<Ratio> {
@@ -187,9 +190,48 @@ fn seconds(seconds: f64) -> String {
     if seconds < 0.1 { format!("{seconds:.5}") } else { format!("{seconds:.3}") }
 }
 
-/// `0.46 × CPU (aim 0.50)`, and whether it is missed.
-fn show(ratio: &Ratio, of: &str) -> String {
-    let aim = ratio.aim.map(|aim| format!(" (aim {aim:.2})")).unwrap_or_default();
-    let missed = if ratio.is_reached() { "" } else { " MISSED" };
-    format!("{:.3} × {of}{aim}{missed}", ratio.ratio)
+/// `0.460 × (aim 0.50)`, and whether that is missed.
+fn show(ratio: &Ratio) -> String {
+    let missed = if ratio.is_reached() { "" } else { ", missed" };
+    let aim = ratio.aim.map(|aim| format!(" (aim {aim:.2}{missed})")).unwrap_or_default();
+    format!("{:.3} ×{aim}", ratio.ratio)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(work: Work, contender: &str, cpu_seconds: f64, file_bytes: u64) -> Measurement {
+        Measurement {
+            work,
+            contender: contender.to_owned(),
+            cpu_seconds,
+            cpu_seconds_min: cpu_seconds,
+            cpu_seconds_max: cpu_seconds,
+            file_bytes: Some(file_bytes).filter(|bytes| *bytes > 0),
+        }
+    }
+
+    #[test]
+    fn ratios_are_of_stoa_over_the_other_and_aims_are_judged() {
+        let result = OrcResult {
+            spec: AdReportSpec::default(),
+            rounds: 3,
+            measurements: vec![
+                measured(Work::ReadAll, "stoa-orc 1", 0.3, 0),
+                measured(Work::ReadAll, "pyarrow 26", 0.5, 0),
+                measured(Work::Write, "stoa-orc 1", 1.0, 90),
+                measured(Work::Write, "pyarrow 26", 4.0, 100),
+            ],
+            notes: vec!["somebody is missing".to_owned()],
+        };
+        let ratios = result.ratios();
+        let found: Vec<_> = ratios.iter().map(|r| (r.ratio, r.aim, r.is_reached())).collect();
+        let expected = [(0.6, Some(0.5), false), (0.25, Some(0.5), true), (0.9, Some(1.0), true)];
+        assert_eq!(found, expected);
+        let table = result.table();
+        for text in ["0.600 × (aim 0.50, missed)", "0.900 × (aim 1.00)", "somebody is missing"] {
+            assert!(table.contains(text), "{table}");
+        }
+    }
 }

@@ -33,7 +33,8 @@ pub struct ColdReport {
     pub reports: usize,
     /// Length of the file.
     pub file_bytes: u64,
-    /// Times that a report waited for the store, one after the other: the most of all reports.
+    /// Times that a report had to know an answer before it could ask on: the most of all reports.
+    /// With more connections than requests that is how often it waited.
     pub round_trips_max: u64,
     /// Requests per report, on average and the most.
     pub requests_mean: f64,

@@ -103,7 +103,8 @@ impl SeekResult {
         }
         let _ = writeln!(
             text,
-            "\nOne report (1 account, 7 days), nothing known of the file but its length:\n\
+            "\nOne report (1 account, 7 days), nothing known of the file but its length. With K = 1 the \
+             requests of a\nround trip run one after the other:\n\
              {:>5} {:>6} {:>4} {:>9} {:>16} {:>14} {:>8} {:>15}",
             "ms",
             "MB/s",
