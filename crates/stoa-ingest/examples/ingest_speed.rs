@@ -31,8 +31,8 @@ fn main() {
 async fn run(home: &Path, time: Duration) {
     encoding(time);
     println!(
-        "\n{:<26}{:>12}{:>10}{:>10}{:>10}{:>10}{:>10}",
-        "append", "rows/s", "p50 µs", "p99 µs", "sync µs", "rows/sync", "CPU ns/row"
+        "\n{:<26}{:>12}{:>10}{:>10}{:>10}{:>12}{:>12}{:>10}",
+        "append", "rows/s", "p50 µs", "p99 µs", "sync µs", "rows/sync", "CPU ns/row", "peak MiB"
     );
     for tasks in [1, 32] {
         for rows in [1, 100, 10_000] {
@@ -119,8 +119,7 @@ impl Home {
         let place = |part: &str| directory.join(name).join(part).to_str().unwrap().to_owned();
         let url = |part: &str| stoa_store::parse_location(&place(part)).unwrap();
         let warehouse = Warehouse::open(&url("warehouse")).await.unwrap();
-        let options =
-            IngestOptions { flush, fresh_bytes_max: 512 << 20, ..IngestOptions::default() };
+        let options = IngestOptions { flush, ..IngestOptions::default() };
         let (ingest, _) = Ingest::open(warehouse.clone(), &url("log"), options).await.unwrap();
         let spec = TableSpec {
             partition_by: vec![PartitionTerm::new("yyyymmdd", Transform::Month)],
@@ -163,7 +162,7 @@ async fn appends(directory: &Path, tasks: usize, rows: usize, time: Duration) {
     let at = |share: f64| took[((took.len() - 1) as f64 * share) as usize].as_micros();
     let log = home.ingest.status().log;
     println!(
-        "{:<26}{:>12.0}{:>10}{:>10}{:>10}{:>10.0}{:>10.0}",
+        "{:<26}{:>12.0}{:>10}{:>10}{:>10}{:>12.0}{:>12.0}{:>10}",
         format!("{tasks} × batches of {rows}"),
         (took.len() * rows) as f64 / seconds,
         at(0.5),
@@ -171,6 +170,7 @@ async fn appends(directory: &Path, tasks: usize, rows: usize, time: Duration) {
         log.sync_us.sum / log.syncs.max(1),
         (took.len() * rows) as f64 / log.syncs.max(1) as f64,
         cpu * 1e9 / (took.len() * rows) as f64,
+        peak_memory_mib(),
     );
     home.ingest.close(false).await.unwrap();
 }
@@ -232,6 +232,14 @@ fn cpu_seconds() -> f64 {
     let behind_name = stat.rsplit(')').next().unwrap_or_default();
     let ticks = behind_name.split_whitespace().skip(11).take(2);
     ticks.filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
+}
+
+/// The most memory this process ever had (proc(5): `VmHWM`); 0 where there is no such file.
+fn peak_memory_mib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or(0) / 1024
 }
 
 fn micros(since: Instant) -> u128 {

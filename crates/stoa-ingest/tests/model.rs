@@ -384,8 +384,14 @@ fn run(seed: u64, steps: Vec<Step>) {
     });
 }
 
+/// A case takes half a second: PROPTEST_CASES counts for an eighth.
+fn config() -> ProptestConfig {
+    let default = ProptestConfig::default();
+    ProptestConfig { cases: default.cases / 8, max_shrink_iters: 60, ..default }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, max_shrink_iters: 60, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn every_acknowledged_row_is_there_exactly_once(
