@@ -29,12 +29,12 @@ use crate::decode::context::Context;
 use crate::decode::plan::Plan;
 use crate::decode::row_filter::RowFilter;
 use crate::error::Result;
+use crate::metadata::FileMetadata;
 use crate::options::ReadOptions;
 use crate::prune::{Condition, Evidence, Level, Trust};
 use crate::segments::Segments;
 use crate::statistics::ColumnStatistics;
 use crate::stripe::StripeMetadata;
-use crate::tail::FileMetadata;
 use reader::StripeReader;
 use task::{Progress, Task};
 

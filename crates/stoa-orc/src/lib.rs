@@ -14,6 +14,7 @@
 //! keys (encrypted columns are read masked).
 
 mod bloom;
+mod calendar;
 mod compact_index;
 mod compression;
 mod decode;
@@ -22,6 +23,7 @@ mod encode;
 mod error;
 mod limits;
 mod message;
+mod metadata;
 mod options;
 mod predicate;
 pub mod proto;
@@ -38,6 +40,7 @@ pub use compression::{Compression, CompressionKind, inflate_section};
 pub use decode::union::null_union_slot;
 pub use decoder::{DecodeMetrics, Decoder, Step};
 pub use limits::Limits;
+pub use metadata::{FileMetadata, StripeInfo, WriterId};
 pub use options::{FieldMatching, Projection, ReadOptions};
 pub use predicate::{ColumnRef, CompareOp, Literal, Predicate};
 pub use schema::{
@@ -46,6 +49,6 @@ pub use schema::{
 };
 pub use statistics::{ColumnStatistics, TimestampBound, ValueStatistics};
 pub use stripe::{RowIndex, StripeMetadata};
-pub use tail::{FileMetadata, StripeInfo, TailDecoder, TailStep, WriterId};
+pub use tail::{TailDecoder, TailStep};
 pub use validate::{Validation, ValidationReport, Validator};
 pub use writer::{ColumnMetrics, DictionaryChoice, FileSummary, Writer, WriterOptions};

@@ -17,10 +17,10 @@ pub(crate) use trust::{Level, Trust};
 
 use crate::bloom::{BloomIndex, hash_bytes, hash_double, hash_long};
 use crate::decode::plan::Plan;
+use crate::metadata::FileMetadata;
 use crate::predicate::{ColumnRef, CompareOp, Literal, Predicate};
 use crate::schema::{FIELD_ID_KEY, TypeKind};
 use crate::statistics::{ColumnStatistics, ValueStatistics};
-use crate::tail::FileMetadata;
 use compare::{bounds_of, compare};
 
 /// A predicate over the columns of one file.

@@ -14,9 +14,9 @@ use prost::Message;
 use crate::bloom::BloomIndex;
 use crate::error::{Result, corrupt};
 use crate::message::Budget;
+use crate::metadata::StripeInfo;
 use crate::proto::{self, EncodingKind, StreamKind};
 use crate::statistics::ColumnStatistics;
-use crate::tail::StripeInfo;
 
 /// A stream of a stripe.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,6 +113,14 @@ impl StripeMetadata {
         let streams = &self.footer.streams;
         let found = streams.binary_search_by_key(&(column, kind), |s| (s.column, s.kind)).ok()?;
         streams.get(found)
+    }
+
+    /// The streams of a column.
+    pub(crate) fn streams_of(&self, column: u32) -> &[StreamInfo] {
+        let streams = &self.footer.streams;
+        let start = streams.partition_point(|stream| stream.column < column);
+        let length = streams[start..].partition_point(|stream| stream.column == column);
+        &streams[start..start + length]
     }
 
     /// The encoding of a column.

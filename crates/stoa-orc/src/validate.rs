@@ -28,10 +28,11 @@ use bytes::Bytes;
 use crate::bloom::hash_bytes;
 use crate::compression::CompressionKind;
 use crate::error::{Error, Result, corrupt};
+use crate::metadata::{FileMetadata, StripeInfo};
 use crate::schema::{OrcType, TypeKind, TypeTree, attribute};
 use crate::segments::Segments;
 use crate::statistics::{ColumnStatistics, ValueStatistics};
-use crate::tail::{FileMetadata, StripeInfo, TailDecoder, TailStep};
+use crate::tail::{TailDecoder, TailStep};
 use crate::writer::collector::Collector;
 use checksum::Checksum;
 

@@ -7,7 +7,8 @@ use prost::Message;
 
 use super::*;
 use crate::compression::{CompressionKind, Decompressor, decompress_section};
-use crate::tail::{FileMetadata, TailDecoder, TailStep};
+use crate::metadata::FileMetadata;
+use crate::tail::{TailDecoder, TailStep};
 use crate::writer::{Writer, WriterOptions};
 
 /// A file of three stripes, and the value of its key.

@@ -22,9 +22,11 @@ use super::source::StreamStart;
 use super::timestamp::TimestampColumn;
 use super::timezone::Zone;
 use super::union::UnionColumn;
+use crate::calendar::DateRule;
 use crate::error::{Result, corrupt, unsupported};
-use crate::proto::{CalendarKind, StreamKind};
-use crate::schema::{OrcType, TypeKind, TypeTree};
+use crate::metadata::FileMetadata;
+use crate::proto::StreamKind;
+use crate::schema::{OrcType, TypeKind};
 use crate::stripe::{Encoding, StripeMetadata};
 
 /// Decodes a column.
@@ -46,54 +48,27 @@ pub(crate) trait Column: Send {
 
 /// What the decoders of one run are opened from.
 pub(crate) struct Opening<'a> {
-    pub(crate) types: &'a TypeTree,
+    pub(crate) file: &'a FileMetadata,
     pub(crate) stripe: &'a StripeMetadata,
     pub(crate) streams: &'a HashMap<(u32, StreamKind), StreamStart>,
     pub(crate) zone: &'a Zone,
     pub(crate) dates: DateRule,
-    /// Version of the format.
-    pub(crate) version: (u32, u32),
     /// Dictionaries of the stripe that were read before.
     pub(crate) dictionaries: &'a mut HashMap<u32, Arc<Dictionary>>,
 }
-
-/// Which calendar the days of a file are counted in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DateRule {
-    /// As Arrow does.
-    Proleptic,
-    /// Julian before 1582-10-15: such days are converted, keeping year, month and day.
-    Hybrid,
-}
-
-impl DateRule {
-    /// From a footer: a file that does not say is read as it is, as ORC C++ does.
-    pub(crate) fn of(calendar: CalendarKind) -> Self {
-        match calendar {
-            CalendarKind::JulianGregorian => Self::Hybrid,
-            _ => Self::Proleptic,
-        }
-    }
-}
-
-/// Version of the experiment whose small decimals are plain integers.
-const DECIMAL64_VERSION: (u32, u32) = (1, 9999);
-
-/// Most digits of such a decimal.
-const DECIMAL64_PRECISION_MAX: u32 = 18;
 
 impl Opening<'_> {
     /// Opens the decoder of `node`.
     pub(crate) fn open(&mut self, node: &PlanNode, cx: &mut Context) -> Result<Box<dyn Column>> {
         let column = node.column;
-        let place = Place { name: format!("column {column} ({})", self.types.path(column)) };
+        let place = Place { name: format!("column {column} ({})", self.file.types.path(column)) };
         let inner = self.open_inner(node, cx).map_err(|e| place.of(e))?;
         Ok(Box::new(Located { inner, place }))
     }
 
     fn open_inner(&mut self, node: &PlanNode, cx: &mut Context) -> Result<Box<dyn Column>> {
         let column = node.column;
-        let ty = self.types.get(column).ok_or_else(|| corrupt("no such column"))?;
+        let ty = self.file.types.get(column).ok_or_else(|| corrupt("no such column"))?;
         let encoding = self.stripe.encoding(column)?;
         Ok(match ty.kind {
             TypeKind::List => ListColumn::open(self, node, encoding, cx)?,
@@ -168,8 +143,7 @@ impl Opening<'_> {
                 Box::new(TimestampColumn::open(self, column, encoding, is_instant, to, cx)?)
             }
             (TypeKind::Decimal, to) => {
-                let is_64 = self.version == DECIMAL64_VERSION
-                    && (1..=DECIMAL64_PRECISION_MAX).contains(&ty.precision);
+                let is_64 = self.file.is_decimal64(ty);
                 Box::new(DecimalColumn::open(self, column, encoding, is_64, ty.scale, to, cx)?)
             }
             (kind, other) => return Err(unsupported(format!("{kind:?} as {other}"))),

@@ -14,12 +14,12 @@ use arrow_array::{ArrayRef, TimestampMicrosecondArray, TimestampNanosecondArray}
 use arrow_buffer::{NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, TimeUnit};
 
-use super::column::{Column, DateRule, Opening};
+use super::column::{Column, Opening};
 use super::context::Context;
 use super::int_rle::IntRle;
-use super::primitive::{FIRST_GREGORIAN_DAY, hybrid_to_proleptic};
 use super::timezone::{Offsets, Zone};
 use super::validity::{Present, spread, valid_count};
+use crate::calendar::{DateRule, FIRST_GREGORIAN_DAY, hybrid_to_proleptic};
 use crate::error::{Error, Result, corrupt, unsupported};
 use crate::proto::StreamKind;
 use crate::stripe::Encoding;

@@ -11,13 +11,10 @@ use crate::decode::plan::Plan;
 use crate::decode::position::ColumnPositions;
 use crate::decode::source::StreamStart;
 use crate::error::Result;
+use crate::metadata::{FileMetadata, StripeInfo};
 use crate::proto::StreamKind;
 use crate::segments::Segments;
 use crate::stripe::StripeMetadata;
-use crate::tail::{FileMetadata, StripeInfo};
-
-/// Version of the experiment whose small decimals are plain integers, and their digits.
-const DECIMAL64: ((u32, u32), Range<u32>) = ((1, 9999), 1..19);
 
 /// A run of row groups: its rows and where its streams are.
 pub(super) struct RunData {
@@ -89,15 +86,8 @@ impl RunData {
                 && plan.columns.binary_search(&stream.column).is_ok()
                 && (stream.column as usize) < file.types.len()
         });
-        let streams = streams.map(|stream| RunStream {
-            column: stream.column,
-            kind: stream.kind,
-            range: stream.range.clone(),
-            origin: 0,
-            skip_bytes: 0,
-            skip_values: 0,
-            skip_bits: 0,
-        });
+        let streams =
+            streams.map(|stream| RunStream::whole(stream.column, stream.kind, &stream.range));
         Self { rows: 0..info.rows, streams: streams.collect() }
     }
 
@@ -114,59 +104,9 @@ impl RunData {
         let count = group_count(file, info);
         let mut streams = Vec::new();
         for column in &plan.columns {
-            let Some(ty) = file.types.get(*column) else { return Ok(None) };
-            let encoding = metadata.encoding(*column)?;
-            let stream_bytes = |kind: StreamKind| {
-                metadata.stream(*column, kind).map(|stream| stream.range.end - stream.range.start)
-            };
-            let has_streams = metadata
-                .footer
-                .streams
-                .iter()
-                .any(|stream| stream.column == *column && is_data(stream.kind));
-            if !has_streams {
-                continue;
-            }
-            let index = match metadata.row_index(*column) {
-                Some(index) if index.len() == count => index,
-                _ => return Ok(None),
-            };
-            let positions = ColumnPositions {
-                kind: ty.kind,
-                encoding,
-                is_decimal64: file.version == DECIMAL64.0 && DECIMAL64.1.contains(&ty.precision),
-                block_bytes: (file.compression != CompressionKind::None)
-                    .then_some(file.block_bytes as u64),
-                index,
-                stream_bytes: &stream_bytes,
-            };
-            let Some(runs) = positions.run(groups.clone()) else { return Ok(None) };
-            for run in runs {
-                let Some(stream) = metadata.stream(*column, run.kind) else { return Ok(None) };
-                streams.push(RunStream {
-                    column: *column,
-                    kind: run.kind,
-                    range: stream.range.start + run.range.start..stream.range.start + run.range.end,
-                    origin: run.range.start,
-                    skip_bytes: run.skip_bytes,
-                    skip_values: run.skip_values,
-                    skip_bits: run.skip_bits,
-                });
-            }
-            if encoding.is_dictionary() {
-                for kind in [StreamKind::DictionaryData, StreamKind::Length] {
-                    if let Some(stream) = metadata.stream(*column, kind) {
-                        streams.push(RunStream {
-                            column: *column,
-                            kind,
-                            range: stream.range.clone(),
-                            origin: 0,
-                            skip_bytes: 0,
-                            skip_values: 0,
-                            skip_bits: 0,
-                        });
-                    }
-                }
+            let of_column = StreamsOfColumn { metadata, file, column: *column };
+            if !of_column.of_groups(count, &groups, &mut streams)? {
+                return Ok(None);
             }
         }
         Ok(Some(Self { rows, streams }))
@@ -175,6 +115,75 @@ impl RunData {
     /// Ranges of the file that hold bytes.
     pub(super) fn ranges(&self) -> impl Iterator<Item = Range<u64>> + '_ {
         self.streams.iter().map(|stream| stream.range.clone()).filter(|range| !range.is_empty())
+    }
+}
+
+impl RunStream {
+    /// All of a stream.
+    fn whole(column: u32, kind: StreamKind, range: &Range<u64>) -> Self {
+        let range = range.clone();
+        Self { column, kind, range, origin: 0, skip_bytes: 0, skip_values: 0, skip_bits: 0 }
+    }
+}
+
+/// The streams of one column in a stripe.
+struct StreamsOfColumn<'a> {
+    metadata: &'a StripeMetadata,
+    file: &'a FileMetadata,
+    column: u32,
+}
+
+impl StreamsOfColumn<'_> {
+    /// Adds what row groups need; false if the index of `count` row groups does not say.
+    fn of_groups(
+        &self,
+        count: usize,
+        groups: &Range<usize>,
+        out: &mut Vec<RunStream>,
+    ) -> Result<bool> {
+        let Some(ty) = self.file.types.get(self.column) else { return Ok(false) };
+        if !self.metadata.streams_of(self.column).iter().any(|stream| is_data(stream.kind)) {
+            return Ok(true);
+        }
+        let index = match self.metadata.row_index(self.column) {
+            Some(index) if index.len() == count => index,
+            _ => return Ok(false),
+        };
+        let is_framed = self.file.compression != CompressionKind::None;
+        let encoding = self.metadata.encoding(self.column)?;
+        let positions = ColumnPositions {
+            kind: ty.kind,
+            encoding,
+            is_decimal64: self.file.is_decimal64(ty),
+            block_bytes: is_framed.then_some(self.file.block_bytes as u64),
+            index,
+            stream_bytes: &|kind| self.range(kind).map(|range| range.end - range.start),
+        };
+        let Some(runs) = positions.run(groups.clone()) else { return Ok(false) };
+        for run in runs {
+            let Some(stream) = self.range(run.kind) else { return Ok(false) };
+            out.push(RunStream {
+                column: self.column,
+                kind: run.kind,
+                range: stream.start + run.range.start..stream.start + run.range.end,
+                origin: run.range.start,
+                skip_bytes: run.skip_bytes,
+                skip_values: run.skip_values,
+                skip_bits: run.skip_bits,
+            });
+        }
+        if encoding.is_dictionary() {
+            for kind in [StreamKind::DictionaryData, StreamKind::Length] {
+                let whole = |range| RunStream::whole(self.column, kind, range);
+                out.extend(self.range(kind).map(whole));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Where a stream is, if the stripe has it.
+    fn range(&self, kind: StreamKind) -> Option<&Range<u64>> {
+        self.metadata.stream(self.column, kind).map(|stream| &stream.range)
     }
 }
 

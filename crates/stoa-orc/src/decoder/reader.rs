@@ -7,7 +7,8 @@ use arrow_array::{RecordBatch, RecordBatchOptions};
 
 use super::data::OpenRun;
 use super::task::Task;
-use crate::decode::column::{Column, DateRule, Opening};
+use crate::calendar::DateRule;
+use crate::decode::column::{Column, Opening};
 use crate::decode::context::Context;
 use crate::decode::dictionary::Dictionary;
 use crate::decode::nested::StructColumn;
@@ -15,10 +16,10 @@ use crate::decode::plan::Plan;
 use crate::decode::row_filter::RowFilter;
 use crate::decode::timezone::Zone;
 use crate::error::{Error, Result, corrupt};
+use crate::metadata::FileMetadata;
 use crate::options::ReadOptions;
 use crate::statistics::ValueStatistics;
 use crate::stripe::StripeMetadata;
-use crate::tail::FileMetadata;
 
 /// A batch is meant to take about this many bytes at most, where statistics tell.
 const TARGET_BATCH_BYTES: u64 = 64 << 20;
@@ -128,12 +129,11 @@ impl StripeReader {
     fn open(&mut self, run: OpenRun, cx: &mut Context) -> Result<Run> {
         cx.start_budget();
         let mut opening = Opening {
-            types: &self.file.types,
+            file: &self.file,
             stripe: &self.metadata,
             streams: &run.streams,
             zone: &self.zone,
             dates: DateRule::of(self.file.calendar),
-            version: self.file.version,
             dictionaries: &mut self.dictionaries,
         };
         let root = if self.plan.is_wrapped {

@@ -16,13 +16,13 @@ use crate::decode::context::Context;
 use crate::decode::plan::Plan;
 use crate::error::{Error, Result, corrupt};
 use crate::message::Budget;
+use crate::metadata::{FileMetadata, StripeInfo};
 use crate::options::ReadOptions;
 use crate::proto::StreamKind;
 use crate::prune::{Condition, Evidence, Level, Trust};
 use crate::segments::Segments;
 use crate::statistics::ColumnStatistics;
 use crate::stripe::{RowIndex, StripeMetadata};
-use crate::tail::{FileMetadata, StripeInfo};
 
 /// A stripe to read.
 pub(super) struct Task {

@@ -4,11 +4,12 @@
 //! (see the comments on `writer_version` in `orc_proto.proto`, and `StripePlanner` and `Reader.cc`
 //! in apache/orc).
 
+use crate::calendar::FIRST_GREGORIAN_DAY;
+use crate::metadata::{FileMetadata, WriterId};
 use crate::proto::{CalendarKind, StreamKind};
 use crate::schema::TypeKind;
 use crate::statistics::{ColumnStatistics, ValueStatistics};
 use crate::stripe::Encoding;
-use crate::tail::{FileMetadata, WriterId};
 
 /// Writer versions of ORC Java from which a bug is fixed.
 mod java {
@@ -28,10 +29,7 @@ const CPP_BAD_BLOOM: [&str; 13] = [
     "1.6.10", "1.6.11", "1.7.0",
 ];
 
-/// 1582-10-15 in days since 1970-01-01: the calendars agree from here on.
-const FIRST_GREGORIAN_DAY: i32 = -141_427;
-
-/// The same in milliseconds.
+/// The first day of the Gregorian calendar in milliseconds.
 const FIRST_GREGORIAN_MILLIS: i64 = FIRST_GREGORIAN_DAY as i64 * 86_400_000;
 
 /// What level statistics are of.

@@ -1,0 +1,212 @@
+//! What is known of a file as a whole: types, stripes, writer, statistics.
+//!
+//! In: what [`crate::TailDecoder`] found. Out: [`FileMetadata`]. Statistics stay encoded until they
+//! are asked for. **Invariant:** every stripe lies inside the file.
+//! Not here: what is in a stripe (`stripe`).
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use prost::Message;
+
+use crate::compression::{BLOCK_BYTES_DEFAULT, CompressionKind};
+use crate::error::Result;
+use crate::message::field_count;
+use crate::proto::{self, CalendarKind};
+use crate::schema::{OrcType, TypeKind, TypeTree};
+use crate::statistics::ColumnStatistics;
+use crate::stripe::StripeMetadata;
+
+/// Version of the experiment whose small decimals are plain integers.
+const DECIMAL64_VERSION: (u32, u32) = (1, 9999);
+
+/// Most digits of such a decimal.
+const DECIMAL64_PRECISION_MAX: u32 = 18;
+
+/// The software that wrote a file, as far as it says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WriterId {
+    /// 0 Java, 1 C++, 2 Presto, 3 Go, 4 Trino, 5 cuDF.
+    pub code: u32,
+    /// Version of the writer (postscript): which known bugs its files have.
+    pub version: u32,
+    /// Version of the software in words.
+    pub software: Option<String>,
+}
+
+impl WriterId {
+    /// Code of ORC Java.
+    pub const JAVA: u32 = 0;
+    /// Code of ORC C++.
+    pub const CPP: u32 = 1;
+
+    /// Whether this is ORC Java before the writer version `version`.
+    pub(crate) fn is_java_before(&self, version: u32) -> bool {
+        self.code == Self::JAVA && self.version < version
+    }
+}
+
+/// Where a stripe is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StripeInfo {
+    /// Offset in the file in bytes.
+    pub offset: u64,
+    /// Bytes of index streams, which come first.
+    pub index_bytes: u64,
+    /// Bytes of data streams.
+    pub data_bytes: u64,
+    /// Bytes of the stripe footer, which comes last.
+    pub footer_bytes: u64,
+    /// Rows in the stripe.
+    pub rows: u64,
+    /// Rows of the file before this stripe.
+    pub first_row: u64,
+}
+
+impl StripeInfo {
+    /// From a footer; `first_row` rows come before it.
+    pub(crate) fn of(stripe: &proto::StripeInformation, first_row: u64) -> Self {
+        Self {
+            offset: stripe.offset(),
+            index_bytes: stripe.index_length(),
+            data_bytes: stripe.data_length(),
+            footer_bytes: stripe.footer_length(),
+            rows: stripe.number_of_rows(),
+            first_row,
+        }
+    }
+
+    /// The whole stripe in the file.
+    pub fn range(&self) -> Range<u64> {
+        self.offset..self.footer_range().end
+    }
+
+    /// The stripe footer in the file.
+    pub fn footer_range(&self) -> Range<u64> {
+        let start = self.offset + self.index_bytes + self.data_bytes;
+        start..start + self.footer_bytes
+    }
+
+    /// The index streams in the file.
+    pub fn index_range(&self) -> Range<u64> {
+        self.offset..self.offset + self.index_bytes
+    }
+}
+
+/// What the tail of a file says. Share it in an `Arc`; it never changes.
+#[derive(Clone, Debug)]
+pub struct FileMetadata {
+    /// Length of the file in bytes.
+    pub file_bytes: u64,
+    /// The types; index = column id.
+    pub types: TypeTree,
+    /// Rows in the file.
+    pub rows: u64,
+    /// The stripes.
+    pub stripes: Vec<StripeInfo>,
+    /// Rows in a row group; 0 = the file has no row index.
+    pub row_index_stride: u32,
+    /// Codec.
+    pub compression: CompressionKind,
+    /// Largest content of a compression chunk in bytes.
+    pub block_bytes: usize,
+    /// Version of the format: (0, 11), (0, 12) or that of an experiment.
+    pub version: (u32, u32),
+    /// Who wrote the file.
+    pub writer: WriterId,
+    /// Calendar of dates and timestamps before 1582-10-15.
+    pub calendar: CalendarKind,
+    /// Keys of the user's own.
+    pub user_metadata: BTreeMap<String, Bytes>,
+    /// Columns that are encrypted (roots of subtrees): what is read of them is masked.
+    pub encrypted_columns: Vec<u32>,
+    /// Encoded `ColumnStatistics` per column.
+    pub(crate) statistics: Vec<Bytes>,
+    /// Encoded `StripeStatistics` per stripe; empty if the file has none, or too few.
+    pub(crate) stripe_statistics: Vec<Bytes>,
+    /// Footers and row indexes of all stripes, if the tail had a copy; else empty.
+    pub(crate) copied_stripes: Vec<Arc<StripeMetadata>>,
+}
+
+impl FileMetadata {
+    /// Statistics of a column over the whole file.
+    pub fn file_statistics(&self, column: u32) -> Option<ColumnStatistics> {
+        let bytes = self.statistics.get(column as usize)?;
+        parse_statistics(bytes.clone())
+    }
+
+    /// Statistics of all columns of a stripe, index = column id; `None` if the file has none.
+    pub fn stripe_statistics(&self, stripe: usize) -> Option<Vec<ColumnStatistics>> {
+        let bytes = self.stripe_statistics.get(stripe)?;
+        if field_count(bytes.clone()).ok()? > self.types.len() {
+            return None;
+        }
+        let message = StripeStatisticsView::decode(bytes.clone()).ok()?;
+        message.col_stats.into_iter().map(parse_statistics).collect()
+    }
+
+    /// Whether a column is encrypted, itself or an ancestor.
+    pub fn is_encrypted(&self, column: u32) -> bool {
+        self.encrypted_columns
+            .iter()
+            .any(|root| (*root..self.types.subtree_end(*root)).contains(&column))
+    }
+
+    /// Whether values of a decimal are plain integers, without a scale for each: in an experiment
+    /// with the format that was never released, if they are small.
+    pub(crate) fn is_decimal64(&self, ty: &OrcType) -> bool {
+        self.version == DECIMAL64_VERSION && (1..=DECIMAL64_PRECISION_MAX).contains(&ty.precision)
+    }
+
+    /// Memory this takes, about, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        let statistics: usize = self.statistics.iter().map(Bytes::len).sum();
+        let stripes: usize = self.stripe_statistics.iter().map(Bytes::len).sum();
+        let keys: usize = self.user_metadata.values().map(Bytes::len).sum();
+        let entries = self.statistics.len() + self.stripe_statistics.len();
+        let copied: usize = self.copied_stripes.iter().map(|stripe| stripe.memory_bytes()).sum();
+        size_of::<Self>()
+            + copied
+            + statistics
+            + stripes
+            + keys
+            + entries * size_of::<Bytes>()
+            + self.stripes.len() * size_of::<StripeInfo>()
+            + self.types.len() * size_of::<OrcType>()
+    }
+
+    /// Metadata of a file of zero bytes, which Hive writes for empty tables.
+    pub(crate) fn empty() -> Result<Self> {
+        Ok(Self {
+            file_bytes: 0,
+            types: TypeTree::new(vec![OrcType::new(TypeKind::Struct)])?,
+            rows: 0,
+            stripes: Vec::new(),
+            row_index_stride: 0,
+            compression: CompressionKind::None,
+            block_bytes: BLOCK_BYTES_DEFAULT,
+            version: (0, 12),
+            writer: WriterId::default(),
+            calendar: CalendarKind::Unknown,
+            user_metadata: BTreeMap::new(),
+            encrypted_columns: Vec::new(),
+            statistics: Vec::new(),
+            stripe_statistics: Vec::new(),
+            copied_stripes: Vec::new(),
+        })
+    }
+}
+
+fn parse_statistics(bytes: Bytes) -> Option<ColumnStatistics> {
+    let message = proto::ColumnStatistics::decode(bytes).ok()?;
+    Some(ColumnStatistics::from_proto(&message))
+}
+
+/// [`proto::StripeStatistics`], encoded per column.
+#[derive(Clone, PartialEq, Message)]
+struct StripeStatisticsView {
+    #[prost(bytes = "bytes", repeated, tag = "1")]
+    col_stats: Vec<Bytes>,
+}
