@@ -3,7 +3,7 @@
 #
 #   scripts/fuzz.sh TARGET [SECONDS] [LIBFUZZER OPTIONS…]
 #
-# TARGET: tail, file, streams, index, round_trip; or `list`. SECONDS: 60 unless told otherwise,
+# TARGET: tail, file, streams, index, round_trip. SECONDS: 60 unless told otherwise,
 # 0 = until something is found or Ctrl-C. Needs a nightly toolchain (`rustup toolchain install
 # nightly`); cargo-fuzz is built once and kept with the other tools. The corpus is kept in
 # fuzz/corpus/TARGET, what was found in fuzz/artifacts/TARGET; both are ignored by git.
@@ -19,7 +19,7 @@ need_rust
 cargo_fuzz_version=0.13.1
 targets="tail file streams index round_trip"
 
-target=${1:-list}
+target=${1:-}
 seconds=${2:-60}
 [ $# -gt 0 ] && shift
 [ $# -gt 0 ] && shift

@@ -1,26 +1,23 @@
-//! The engine's front: appends in, consistent views out.
+//! The engine: what it is made of, its start and its end.
+//!
+//! Not here: adding rows (`append`), looking at them (`view`), keeping flushes away (`hold`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use arrow_array::RecordBatch;
 use parking_lot::Mutex;
 use stoa_commitlog::{CommitLog, Recovery};
 use stoa_env::task;
 use stoa_error::{Error, Result};
-use stoa_table::{Table, TableIdent, Warehouse};
-use tokio::sync::{Notify, OwnedMutexGuard, watch};
+use stoa_table::{Table, Warehouse};
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use url::Url;
 
 use crate::budget::Budget;
-use crate::conform::conform;
-use crate::error::{closed, dropped};
 use crate::flusher;
-use crate::fresh::{FreshRows, NewRows, Totals, detach, memory_bytes};
 use crate::log::{self, LogWriter};
-use crate::options::{Durability, IngestOptions};
-use crate::record::{RecordHead, encode};
+use crate::options::IngestOptions;
 use crate::recovery::{RecoveryReport, recover};
 use crate::status::IngestStatus;
 use crate::tables::{TableState, Tables};
@@ -31,7 +28,7 @@ use crate::tables::{TableState, Tables};
 /// that it is at.
 #[derive(Clone)]
 pub struct Ingest {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
     _running: Arc<Running>,
 }
 
@@ -67,40 +64,13 @@ pub(crate) struct Counters {
     pub(crate) rows: AtomicU64,
 }
 
-/// What an append did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ack {
-    /// Rows added.
-    pub rows: u64,
-    /// Their position in the log; 0 where there were no rows.
-    pub position: u64,
-}
-
-/// One consistent view of a table: data files and fresh rows, each row exactly once.
-#[derive(Clone, Debug)]
-pub struct TableSnapshot {
-    /// The version whose data files to scan.
-    pub table: Table,
-    /// The rows to add to them.
-    pub fresh: FreshRows,
-}
-
-/// Keeps a table's rows from being flushed, for a statement that rewrites its files. The flush of
-/// everything that was acknowledged before is done. Ends when dropped.
-pub struct FlushHold {
-    table: Table,
-    inner: Arc<Inner>,
-    /// `None` only while it is dropped.
-    holding: Option<OwnedMutexGuard<()>>,
-}
-
 impl Ingest {
     /// Opens the log at `location`, which this process then owns, and brings back the rows that it
     /// holds and no table has yet.
     ///
     /// # Errors
-    /// Those of the log (`Corrupt` for a damaged one, `Conflict` where another process has it
-    /// open), of the catalog, and `Unsupported` for records of a newer version.
+    /// Those of the log (`Corrupt` for a damaged one, `Unavailable` with 55006 where another process
+    /// has it open), of the catalog, and `Unsupported` for records of a newer version.
     pub async fn open(
         warehouse: Warehouse,
         location: &Url,
@@ -142,115 +112,6 @@ impl Ingest {
         Ok((Self { inner, _running: running }, report))
     }
 
-    /// Adds the rows of `batch` (the table's columns in the table's order; types are cast where no
-    /// value is lost) and returns when they are as durable as `durability` says. All of them become
-    /// visible to [`Self::fresh_for`] at once, before this returns.
-    ///
-    /// A caller that goes away before it has an answer may have added the rows, or not.
-    ///
-    /// # Errors
-    /// `Invalid` for rows that do not fit the table (23502, 22003, 42601) or are too many at once
-    /// (54000); `NotFound` (42P01) for a dropped table; `Exhausted` (53200), to be retried, where
-    /// memory for fresh rows did not come free in time; `Unavailable` while closing, or where the
-    /// log failed: then nothing is known of the rows.
-    pub async fn append(
-        &self,
-        table: &Table,
-        batch: RecordBatch,
-        durability: Durability,
-    ) -> Result<Ack> {
-        self.inner.append(table, batch, durability, None).await
-    }
-
-    /// As [`Self::append`], with a tag that tools show beside the rows in the log.
-    ///
-    /// # Errors
-    /// As [`Self::append`].
-    pub async fn append_tagged(
-        &self,
-        table: &Table,
-        batch: RecordBatch,
-        durability: Durability,
-        tag: &str,
-    ) -> Result<Ack> {
-        self.inner.append(table, batch, durability, Some(tag)).await
-    }
-
-    /// The rows that a reader of this version of `table` adds to its data files. `None` where the
-    /// version is too old: a flush has brought rows into a newer one, or there are rows of a schema
-    /// that it does not know. [`Self::snapshot`] finds the newer one.
-    ///
-    /// # Errors
-    /// `Corrupt` where the table's metadata says nonsense about its position.
-    pub fn fresh_for(&self, table: &Table) -> Result<Option<FreshRows>> {
-        let fresh = self.inner.fresh_since(table, self.inner.position(table)?);
-        match fresh {
-            Some(fresh) if fresh.has_schemas_of(table)? => Ok(Some(fresh)),
-            _ => Ok(None),
-        }
-    }
-
-    /// The table as it is now, with all rows that are acknowledged.
-    ///
-    /// # Errors
-    /// `NotFound` (42P01), and those of reading the table's metadata.
-    pub async fn snapshot(&self, ident: &TableIdent) -> Result<TableSnapshot> {
-        let inner = &self.inner;
-        let mut table = inner.warehouse.table(ident).await?;
-        let mut floor = 0;
-        loop {
-            let seen = inner.position(&table)?.max(floor);
-            let fresh = inner.fresh_since(&table, seen);
-            if let Some(fresh) = &fresh
-                && fresh.has_schemas_of(&table)?
-            {
-                return Ok(TableSnapshot { fresh: fresh.clone(), table });
-            }
-            // Rows before a floor were committed before it was raised, so a version that is read
-            // after the floor has them (unless somebody took them out again).
-            let floor_before = inner.tables.get(table.uuid()).map_or(0, |s| s.fresh.floor());
-            let newer = inner.warehouse.table(ident).await?;
-            match fresh {
-                // Not even the newest version knows the schema: it was removed from the metadata.
-                Some(fresh) if newer.metadata_location() == table.metadata_location() => {
-                    return Ok(TableSnapshot { table, fresh });
-                }
-                _ => floor = if newer.uuid() == table.uuid() { floor_before } else { 0 },
-            }
-            table = newer;
-        }
-    }
-
-    /// Flushes all rows of `table` that are acknowledged now. Gives back the table with them.
-    ///
-    /// # Errors
-    /// `NotFound` (42P01) for a dropped table; those of writing to it, after which the rows are
-    /// still fresh.
-    pub async fn flush_now(&self, table: &Table) -> Result<Table> {
-        Ok(self.hold_flush(table).await?.table.clone())
-    }
-
-    /// Flushes all rows of `table` that are acknowledged now, and flushes none until the hold is
-    /// dropped. Rows that come in meanwhile wait in memory, so this is not for long; and whoever
-    /// holds must not wait for an append, which may itself wait for a flush.
-    ///
-    /// # Errors
-    /// As [`Self::flush_now`].
-    pub async fn hold_flush(&self, table: &Table) -> Result<FlushHold> {
-        let inner = &self.inner;
-        let state = inner.state(table)?;
-        let holding = state.flushing.clone().lock_owned().await;
-        let flushed = inner.flush(&state).await?.ok_or_else(|| dropped(table.ident()))?;
-        Ok(FlushHold { table: flushed, inner: inner.clone(), holding: Some(holding) })
-    }
-
-    /// Forgets the fresh rows of a table that was just dropped. (The next flush would do it too.)
-    pub async fn forget(&self, table: &Table) {
-        if let Some(state) = self.inner.tables.get(table.uuid()) {
-            self.inner.forget(&state).await;
-        }
-    }
-
     /// What the engine is doing.
     pub fn status(&self) -> IngestStatus {
         IngestStatus::of(&self.inner)
@@ -282,42 +143,6 @@ impl Ingest {
 }
 
 impl Inner {
-    async fn append(
-        &self,
-        table: &Table,
-        batch: RecordBatch,
-        durability: Durability,
-        tag: Option<&str>,
-    ) -> Result<Ack> {
-        if !self.is_open() {
-            return Err(closed());
-        }
-        let rows = batch.num_rows() as u64;
-        if rows == 0 {
-            return Ok(Ack { rows, position: 0 });
-        }
-        let state = self.state(table)?;
-        state.check_writable(table, self.options.flush)?;
-        let relaxed = durability.is_relaxed(table)?;
-        let batch = detach(conform(table, batch)?)?;
-        let bytes = memory_bytes(&batch);
-        let room = self.budget.take(bytes).await?;
-
-        let schema_id = table.schema_id();
-        let record = encode(&RecordHead { table: table.uuid(), schema_id, tag }, &batch)?;
-        let new = NewRows { batch, schema_id, bytes, relaxed };
-        let append = self.log.append(&record, relaxed);
-        let pushed = state.fresh.push(new, append, || self.log.durable_end()).await?;
-        let mut pushed = pushed.ok_or_else(|| dropped(table.ident()))?;
-        room.keep();
-        self.budget.give_back(pushed.freed_bytes);
-        pushed.ticket.acknowledged().await?;
-        self.wake_flusher(&state, &pushed.totals, rows);
-        self.counters.appends.fetch_add(1, Ordering::Relaxed);
-        self.counters.rows.fetch_add(rows, Ordering::Relaxed);
-        Ok(Ack { rows, position: pushed.position })
-    }
-
     pub(crate) fn is_open(&self) -> bool {
         !self.closing.load(Ordering::SeqCst)
     }
@@ -326,7 +151,7 @@ impl Inner {
     ///
     /// # Errors
     /// `Corrupt` where the table has rows from beyond the end of the log.
-    fn state(&self, table: &Table) -> Result<Arc<TableState>> {
+    pub(crate) fn state(&self, table: &Table) -> Result<Arc<TableState>> {
         if let Some(state) = self.tables.get(table.uuid()) {
             return Ok(state);
         }
@@ -339,38 +164,6 @@ impl Inner {
         }
         self.tables.get_or_add(table, self.options.flush)
     }
-
-    /// Wakes the flusher for the first rows of a table, whose age it must watch, and for as many as
-    /// make a flush.
-    fn wake_flusher(&self, state: &TableState, totals: &Totals, added: u64) {
-        let limits = state.limits();
-        let is_first = totals.rows == added;
-        if is_first || totals.rows >= limits.rows || totals.bytes >= limits.bytes {
-            self.wake.notify_one();
-        }
-    }
-
-    fn fresh_since(&self, table: &Table, seen: u64) -> Option<FreshRows> {
-        let chunks = match self.tables.get(table.uuid()) {
-            Some(state) => state.fresh.since(seen, || self.log.durable_end())?,
-            None => Vec::new(),
-        };
-        Some(FreshRows::new(table.schema(), table.schema_id(), chunks))
-    }
-}
-
-impl FlushHold {
-    /// The table with all rows in its files that were acknowledged before the hold.
-    pub fn table(&self) -> &Table {
-        &self.table
-    }
-}
-
-impl Drop for FlushHold {
-    fn drop(&mut self) {
-        self.holding = None;
-        self.inner.wake.notify_one();
-    }
 }
 
 /// New rows would get positions that the table has passed, and be lost at the next start.
@@ -379,7 +172,10 @@ fn log_is_older(table: &Table, log: &str, at: u64, end: u64) -> Error {
         "table {} is at position {at} of log {log}, which ends before {end}",
         table.ident()
     ))
-    .with_hint("the log's newest segments are missing: restore them, or remove the log's directory")
+    .with_hint(
+        "the log's newest segments are missing: restore them. A log made anew would do as well, but \
+         rows that are in the old one only would be given up",
+    )
 }
 
 impl std::fmt::Debug for Ingest {

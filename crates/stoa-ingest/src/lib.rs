@@ -78,12 +78,14 @@
 //! Not here: SQL and protocols, the log's files (`stoa-commitlog`), data files, commits and their
 //! conflicts (`stoa-table`).
 
+mod append;
 mod budget;
 mod conform;
 mod error;
 mod flush;
 mod flusher;
 mod fresh;
+mod hold;
 mod ingest;
 mod keys;
 mod locate;
@@ -96,9 +98,12 @@ mod recovery;
 mod sorted;
 mod status;
 mod tables;
+mod view;
 
+pub use append::Ack;
 pub use fresh::FreshRows;
-pub use ingest::{Ack, FlushHold, Ingest, TableSnapshot};
+pub use hold::FlushHold;
+pub use ingest::Ingest;
 pub use maintenance::{
     Maintenance, MaintenanceKind, MaintenanceOptions, MaintenanceStatus, MaintenanceWork,
 };
@@ -109,3 +114,4 @@ pub use options::{
 pub use record::{Record, RecordHead, encode};
 pub use recovery::RecoveryReport;
 pub use status::{IngestStatus, TableIngestStatus};
+pub use view::TableSnapshot;

@@ -1,4 +1,5 @@
-//! Files that say much with few bytes take no more memory than the limits allow.
+//! Files that say much with few bytes take no more memory than the limits allow (among them the
+//! message sizes of ORC-2187 and ORC-2193).
 //!
 //! One test: the allocator counts for the whole process.
 #![allow(clippy::unwrap_used)]

@@ -15,7 +15,7 @@ pub enum Work {
     /// Three columns of the file that Stoa wrote.
     ReadThree,
     /// The report of one account over seven days, from the file that Stoa wrote; who cannot leave
-    /// out row groups reads the report's columns whole.
+    /// out row groups or pages reads the report's columns whole.
     Report,
     /// The whole table, from Arrow batches in memory to a file.
     Write,

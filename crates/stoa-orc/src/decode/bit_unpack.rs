@@ -92,7 +92,7 @@ fn unpack_tail<const W: usize, const ZIGZAG: bool>(
     let Some(last_byte) = input.len().checked_sub(8) else { return first };
     let loadable = (last_byte * 8 + 7) / W + 1;
     let end = out.len().min(loadable).max(first);
-    for (index, value) in out.iter_mut().enumerate().take(end).skip(first) {
+    for (index, value) in (first..end).zip(&mut out[first..]) {
         let (byte, bit) = (index * W / 8, index * W % 8);
         let mut word = [0u8; 8];
         word.copy_from_slice(&input[byte..byte + 8]);
@@ -121,7 +121,7 @@ fn unpack_loads<const W: usize, const N: usize, const ZIGZAG: bool>(
 
 /// Unpacks the values from `first` on, one by one.
 fn unpack_slow<const ZIGZAG: bool>(input: &[u8], width: usize, first: usize, out: &mut [i64]) {
-    for (index, value) in out.iter_mut().enumerate().skip(first) {
+    for (index, value) in (first..).zip(&mut out[first..]) {
         let bit = index * width;
         let last = (bit + width).div_ceil(8).min(input.len());
         let bytes = input.get(bit / 8..last).unwrap_or(&[]);

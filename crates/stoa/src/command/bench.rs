@@ -169,7 +169,7 @@ pub struct OrcArgs {
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
 
-    /// Where files are made, some 600 MB for 10 M rows; they are kept for the next run
+    /// Where files are made, some 300 MB for 10 M rows; they are kept for the next run
     /// [default: stoa-bench in the directory for temporary files]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,

@@ -1,0 +1,108 @@
+//! Adding rows: checked, logged, in memory, acknowledged.
+
+use std::sync::atomic::Ordering;
+
+use arrow_array::RecordBatch;
+use stoa_error::Result;
+use stoa_table::Table;
+
+use crate::conform::conform;
+use crate::error::{closed, dropped};
+use crate::fresh::{NewRows, Totals, detach, memory_bytes};
+use crate::ingest::{Ingest, Inner};
+use crate::options::Durability;
+use crate::record::{RecordHead, encode};
+use crate::tables::TableState;
+
+/// What an append did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ack {
+    /// Rows added.
+    pub rows: u64,
+    /// Their position in the log; 0 where there were no rows.
+    pub position: u64,
+}
+
+impl Ingest {
+    /// Adds the rows of `batch` (the table's columns in the table's order; types are cast where no
+    /// value is lost) and returns when they are as durable as `durability` says. All of them become
+    /// visible to [`Self::fresh_for`] at once, before this returns.
+    ///
+    /// A caller that goes away before it has an answer may have added the rows, or not.
+    ///
+    /// # Errors
+    /// `Invalid` for rows that do not fit the table (23502, 22003, 42601) or are too many at once
+    /// (54000); `NotFound` (42P01) for a dropped table; `Exhausted` (53200), to be retried, where
+    /// memory for fresh rows did not come free in time; `Unavailable` while closing, or where the
+    /// log failed: then nothing is known of the rows.
+    pub async fn append(
+        &self,
+        table: &Table,
+        batch: RecordBatch,
+        durability: Durability,
+    ) -> Result<Ack> {
+        self.inner.append(table, batch, durability, None).await
+    }
+
+    /// As [`Self::append`], with a tag that tools show beside the rows in the log.
+    ///
+    /// # Errors
+    /// As [`Self::append`].
+    pub async fn append_tagged(
+        &self,
+        table: &Table,
+        batch: RecordBatch,
+        durability: Durability,
+        tag: &str,
+    ) -> Result<Ack> {
+        self.inner.append(table, batch, durability, Some(tag)).await
+    }
+}
+
+impl Inner {
+    async fn append(
+        &self,
+        table: &Table,
+        batch: RecordBatch,
+        durability: Durability,
+        tag: Option<&str>,
+    ) -> Result<Ack> {
+        if !self.is_open() {
+            return Err(closed());
+        }
+        let rows = batch.num_rows() as u64;
+        if rows == 0 {
+            return Ok(Ack { rows, position: 0 });
+        }
+        let state = self.state(table)?;
+        state.check_writable(table, self.options.flush)?;
+        let relaxed = durability.is_relaxed(table)?;
+        let batch = detach(conform(table, batch)?)?;
+        let bytes = memory_bytes(&batch);
+        let room = self.budget.take(bytes).await?;
+
+        let schema_id = table.schema_id();
+        let record = encode(&RecordHead { table: table.uuid(), schema_id, tag }, &batch)?;
+        let new = NewRows { batch, schema_id, bytes, relaxed };
+        let append = self.log.append(&record, relaxed);
+        let pushed = state.fresh.push(new, append, || self.log.durable_end()).await?;
+        let mut pushed = pushed.ok_or_else(|| dropped(table.ident()))?;
+        room.keep();
+        self.budget.give_back(pushed.freed_bytes);
+        pushed.ticket.acknowledged().await?;
+        self.wake_flusher(&state, &pushed.totals, rows);
+        self.counters.appends.fetch_add(1, Ordering::Relaxed);
+        self.counters.rows.fetch_add(rows, Ordering::Relaxed);
+        Ok(Ack { rows, position: pushed.position })
+    }
+
+    /// Wakes the flusher for the first rows of a table, whose age it must watch, and for as many as
+    /// make a flush.
+    fn wake_flusher(&self, state: &TableState, totals: &Totals, added: u64) {
+        let limits = state.limits();
+        let is_first = totals.rows == added;
+        if is_first || totals.rows >= limits.rows || totals.bytes >= limits.bytes {
+            self.wake.notify_one();
+        }
+    }
+}
