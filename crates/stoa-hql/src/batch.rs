@@ -80,6 +80,29 @@ pub struct CellBatch {
     timestamps: Int64Array,
     values: BinaryArray,
     kinds: Int32Array,
+    /// Where they are not the timestamps.
+    revisions: Option<Int64Array>,
+    /// Whether no cell written before can have one of the timestamps.
+    new_timestamps: bool,
+}
+
+/// The columns of a [`CellBatch`], all of one length and without nulls.
+#[derive(Clone, Debug)]
+pub struct CellColumns {
+    /// Row keys.
+    pub rows: BinaryArray,
+    /// Ids of families, 0–255.
+    pub families: Int32Array,
+    /// Qualifiers.
+    pub qualifiers: BinaryArray,
+    /// Nanoseconds since 1970-01-01 UTC.
+    pub timestamps: Int64Array,
+    /// Values; empty in markers.
+    pub values: BinaryArray,
+    /// [`CellKind::code`]s.
+    pub kinds: Int32Array,
+    /// [`CellRef::revision`]s, where they are not the timestamps.
+    pub revisions: Option<Int64Array>,
 }
 
 impl CellBatch {
@@ -89,22 +112,88 @@ impl CellBatch {
     /// [`Corrupt`](stoa_error::ErrorKind::Corrupt) if columns, types, families or kinds are not
     /// those of [`cell_schema`], or something is NULL.
     pub fn try_new(batch: &RecordBatch) -> Result<Self> {
-        let cells = Self {
+        Self::of_columns(CellColumns {
             rows: column(batch, ROW)?,
             families: column(batch, FAMILY)?,
             qualifiers: column(batch, QUALIFIER)?,
             timestamps: column(batch, TIMESTAMP)?,
             values: column(batch, VALUE)?,
             kinds: column(batch, KIND)?,
-        };
-        if let Some(family) = cells.families.values().iter().find(|f| !(0..=255).contains(*f)) {
+            revisions: None,
+        })
+    }
+
+    /// Takes columns as cells.
+    ///
+    /// # Errors
+    /// [`Corrupt`](stoa_error::ErrorKind::Corrupt) if lengths differ, something is NULL, or families
+    /// or kinds do not exist.
+    pub fn of_columns(columns: CellColumns) -> Result<Self> {
+        let CellColumns { rows, families, qualifiers, timestamps, values, kinds, revisions } =
+            columns;
+        let arrays: [&dyn Array; 6] = [&rows, &families, &qualifiers, &timestamps, &values, &kinds];
+        let arrays = arrays.into_iter().chain(revisions.as_ref().map(|array| array as &dyn Array));
+        if arrays.into_iter().any(|array| array.len() != rows.len() || array.null_count() > 0) {
+            return Err(Error::corrupt("columns of cells differ in length or hold NULL"));
+        }
+        if let Some(family) = families.values().iter().find(|family| !(0..=255).contains(*family)) {
             return Err(Error::corrupt(format!("cells hold the family id {family}, past 255")));
         }
-        if let Some(kind) = cells.kinds.values().iter().find(|k| CellKind::from_code(**k).is_none())
-        {
+        let exists = |kind: &&i32| CellKind::from_code(**kind).is_some();
+        if let Some(kind) = kinds.values().iter().find(|kind| !exists(kind)) {
             return Err(Error::corrupt(format!("cells hold the unknown kind {kind}")));
         }
-        Ok(cells)
+        let new_timestamps = false;
+        Ok(Self {
+            rows,
+            families,
+            qualifiers,
+            timestamps,
+            values,
+            kinds,
+            revisions,
+            new_timestamps,
+        })
+    }
+
+    /// The columns; shares the memory.
+    pub fn columns(&self) -> CellColumns {
+        CellColumns {
+            rows: self.rows.clone(),
+            families: self.families.clone(),
+            qualifiers: self.qualifiers.clone(),
+            timestamps: self.timestamps.clone(),
+            values: self.values.clone(),
+            kinds: self.kinds.clone(),
+            revisions: self.revisions.clone(),
+        }
+    }
+
+    /// Notes that all timestamps are fresh from a store's source, so that no cell written before can
+    /// be equal to one of these.
+    #[must_use]
+    pub fn with_new_timestamps(self) -> Self {
+        Self { new_timestamps: true, ..self }
+    }
+
+    /// Whether all timestamps are known to be new; if not, some may have been given by hand.
+    pub fn has_new_timestamps(&self) -> bool {
+        self.new_timestamps
+    }
+
+    /// All cells with this revision.
+    #[must_use]
+    pub fn with_revision(self, revision: i64) -> Self {
+        let revisions = Some(Int64Array::from_value(revision, self.len()));
+        Self { revisions, ..self }
+    }
+
+    /// The [revision](CellRef::revision) of cell `index`.
+    ///
+    /// # Panics
+    /// If `index` is not below [`len`](Self::len), as indexing a slice does.
+    pub fn revision(&self, index: usize) -> i64 {
+        self.revisions.as_ref().unwrap_or(&self.timestamps).value(index)
     }
 
     /// The batch as Arrow sees it; shares the memory.
@@ -146,6 +235,7 @@ impl CellBatch {
             timestamp: self.timestamps.value(index),
             value: self.values.value(index),
             kind: self.kind(index),
+            revision: self.revision(index),
         }
     }
 
@@ -168,6 +258,8 @@ impl CellBatch {
             timestamps: self.timestamps.slice(offset, length),
             values: self.values.slice(offset, length),
             kinds: self.kinds.slice(offset, length),
+            revisions: self.revisions.as_ref().map(|array| array.slice(offset, length)),
+            new_timestamps: self.new_timestamps,
         }
     }
 

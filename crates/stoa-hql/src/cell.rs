@@ -93,10 +93,14 @@ pub struct CellRef<'a> {
     pub value: &'a [u8],
     /// What the cell does.
     pub kind: CellKind,
+    /// When it was written, as timestamps count: of cells that are equal in everything but the
+    /// value, the one with the highest revision is seen. That of a cell whose timestamp was not
+    /// given by hand is its timestamp.
+    pub revision: i64,
 }
 
 impl<'a> CellRef<'a> {
-    /// A cell that holds a value.
+    /// A cell that holds a value; its revision is its timestamp.
     pub fn insert(
         row: &'a [u8],
         family: FamilyId,
@@ -104,7 +108,8 @@ impl<'a> CellRef<'a> {
         timestamp: i64,
         value: &'a [u8],
     ) -> Self {
-        Self { row, family, qualifier, timestamp, value, kind: CellKind::Insert }
+        let kind = CellKind::Insert;
+        Self { row, family, qualifier, timestamp, value, kind, revision: timestamp }
     }
 
     /// Row, family and qualifier: what all versions of a cell share.
@@ -135,7 +140,7 @@ impl<'a> CellRef<'a> {
     }
 }
 
-/// A cell that owns its bytes: for small numbers of cells and for tests.
+/// A cell that owns its bytes, without its revision: for small numbers of cells and for tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
     /// The row key.
@@ -162,6 +167,7 @@ impl Cell {
             timestamp: self.timestamp,
             value: &self.value,
             kind: self.kind,
+            revision: self.timestamp,
         }
     }
 }

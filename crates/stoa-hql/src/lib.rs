@@ -64,7 +64,7 @@ pub mod store;
 mod time_text;
 mod timestamp;
 
-pub use batch::{CellBatch, CellBatchBuilder};
+pub use batch::{CellBatch, CellBatchBuilder, CellColumns};
 pub use cell::{Cell, CellKind, CellRef, FamilyId, WHOLE_ROW};
 pub use files::{Files, LocalFiles, NoFiles, ReadFile};
 pub use memory::MemoryCells;

@@ -18,6 +18,8 @@ pub struct CellBatchBuilder {
     timestamps: Vec<i64>,
     values: BytesColumn,
     kinds: Vec<i32>,
+    /// Empty as long as all revisions are the timestamps.
+    revisions: Vec<i64>,
     /// Cells and bytes of the last batch: the next one will be alike.
     last: [usize; 4],
 }
@@ -55,6 +57,7 @@ impl CellBatchBuilder {
     #[inline]
     pub fn push(&mut self, cell: CellRef<'_>) -> Result<()> {
         self.check_room(cell.row.len(), cell.qualifier.len(), cell.value.len())?;
+        self.push_revisions(cell.revision != cell.timestamp, std::iter::once(cell.revision));
         self.rows.push(cell.row);
         self.families.push(i32::from(cell.family));
         self.qualifiers.push(cell.qualifier);
@@ -78,6 +81,7 @@ impl CellBatchBuilder {
         value: &[u8],
     ) -> Result<()> {
         self.check_room(row.len(), qualifier.len(), value.len())?;
+        self.push_revisions(false, std::iter::once(timestamp));
         self.rows.push(row);
         self.families.push(i32::from(family));
         self.qualifiers.push(qualifier);
@@ -97,6 +101,9 @@ impl CellBatchBuilder {
             (offsets[range.end] - offsets[range.start]) as usize
         };
         self.check_room(bytes(&from.rows), bytes(&from.qualifiers), bytes(&from.values))?;
+        let revisions = from.revisions.as_ref().unwrap_or(&from.timestamps);
+        let revisions = revisions.values()[range.clone()].iter().copied();
+        self.push_revisions(from.revisions.is_some(), revisions);
         self.rows.append(&from.rows, range.clone());
         self.families.extend_from_slice(&from.families.values()[range.clone()]);
         self.qualifiers.append(&from.qualifiers, range.clone());
@@ -122,7 +129,22 @@ impl CellBatchBuilder {
             timestamps: Int64Array::new(taken.timestamps.into(), None),
             values: taken.values.finish(),
             kinds: Int32Array::new(taken.kinds.into(), None),
+            revisions: (!taken.revisions.is_empty())
+                .then(|| Int64Array::new(taken.revisions.into(), None)),
+            new_timestamps: false,
         }
+    }
+
+    /// Notes the revisions of the next cells; `own` says that some are not the timestamps.
+    #[inline]
+    fn push_revisions(&mut self, own: bool, revisions: impl Iterator<Item = i64>) {
+        if self.revisions.is_empty() {
+            if !own {
+                return;
+            }
+            self.revisions.extend_from_slice(&self.timestamps);
+        }
+        self.revisions.extend(revisions);
     }
 
     /// Takes as much memory as the last batch needed, so that it need not grow step by step.

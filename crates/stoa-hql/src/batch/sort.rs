@@ -34,7 +34,8 @@ pub fn sort_cells(batch: &CellBatch) -> Result<CellBatch> {
         }
         previous = Some(index);
     }
-    Ok(sorted.finish())
+    let sorted = sorted.finish();
+    Ok(if batch.new_timestamps { sorted.with_new_timestamps() } else { sorted })
 }
 
 /// Whether the cells are in order, each once.

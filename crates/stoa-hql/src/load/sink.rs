@@ -31,6 +31,8 @@ pub(super) struct Sink {
     store: Arc<dyn CellStore>,
     next_timestamp: i64,
     timestamps_left: u32,
+    /// Whether the file gave a timestamp to a cell of the batch.
+    given: bool,
     warnings: Vec<String>,
     warnings_more: u64,
 }
@@ -43,13 +45,20 @@ impl Sink {
             store,
             next_timestamp: 0,
             timestamps_left: 0,
+            given: false,
             warnings: Vec::new(),
             warnings_more: 0,
         }
     }
 
     #[inline]
-    pub(super) fn timestamp(&mut self) -> i64 {
+    fn timestamp_or(&mut self, given: Option<i64>) -> i64 {
+        self.given |= given.is_some();
+        given.unwrap_or_else(|| self.timestamp())
+    }
+
+    #[inline]
+    fn timestamp(&mut self) -> i64 {
         if self.timestamps_left == 0 {
             self.next_timestamp = self.store.timestamps().reserve(RESERVED);
             self.timestamps_left = RESERVED;
@@ -64,7 +73,8 @@ impl Sink {
     /// the meantime must not hide cells that come after it.
     pub(super) fn finish(&mut self) -> CellBatch {
         self.timestamps_left = 0;
-        self.builder.finish()
+        let batch = self.builder.finish();
+        if std::mem::take(&mut self.given) { batch } else { batch.with_new_timestamps() }
     }
 
     /// Adds a value. One that is no number is passed over if the family is a counter.
@@ -83,7 +93,7 @@ impl Sink {
             self.warn(line, format_args!("\"{value}\" is no number for a counter"));
             return Ok(());
         }
-        let timestamp = timestamp.unwrap_or_else(|| self.timestamp());
+        let timestamp = self.timestamp_or(timestamp);
         self.count(row, value);
         self.builder.push_insert(row, family, qualifier, timestamp, value)
     }
@@ -96,9 +106,10 @@ impl Sink {
         timestamp: Option<i64>,
         kind: CellKind,
     ) -> Result<()> {
-        let timestamp = timestamp.unwrap_or_else(|| self.timestamp());
+        let timestamp = self.timestamp_or(timestamp);
         self.count(row, &[]);
-        self.builder.push(CellRef { row, family, qualifier, timestamp, value: &[], kind })
+        let marker = CellRef::insert(row, family, qualifier, timestamp, &[]);
+        self.builder.push(CellRef { kind, ..marker })
     }
 
     /// Tells that a line, or a cell of it, was passed over.

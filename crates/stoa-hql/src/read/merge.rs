@@ -17,7 +17,8 @@ pub(super) enum MergeStep {
 
 /// Merges inputs into runs: stretches of one input that no other input interrupts.
 ///
-/// Cells that are equal in everything but the value come out from the newest input to the oldest.
+/// Cells that are equal in everything but the value come out from the highest revision to the lowest;
+/// of equal revisions, from the newest input to the oldest.
 pub(super) struct Merge {
     inputs: Vec<Input>,
     /// Inputs that have a cell, as a binary heap; the first is the one whose cell comes next.
@@ -87,7 +88,7 @@ impl Merge {
         let limit = &self.inputs[next];
         let before = |index: usize| match batch.order(index, &limit.batch, limit.at) {
             Ordering::Less => true,
-            Ordering::Equal => first > next,
+            Ordering::Equal => self.is_newer(first, index, next, limit.at),
             Ordering::Greater => false,
         };
         if before(end - 1) {
@@ -125,9 +126,16 @@ impl Merge {
         let (left, right) = (&self.inputs[a], &self.inputs[b]);
         match left.batch.order(left.at, &right.batch, right.at) {
             Ordering::Less => true,
-            Ordering::Equal => a > b,
+            Ordering::Equal => self.is_newer(a, left.at, b, right.at),
             Ordering::Greater => false,
         }
+    }
+
+    /// Whether of two cells that are equal in everything but the value, the one of input `a` was
+    /// written later.
+    fn is_newer(&self, a: usize, a_index: usize, b: usize, b_index: usize) -> bool {
+        let revision = |input: usize, index| self.inputs[input].batch.revision(index);
+        (revision(a, a_index), a) > (revision(b, b_index), b)
     }
 
     fn sift_up(&mut self, mut place: usize) {

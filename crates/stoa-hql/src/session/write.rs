@@ -20,6 +20,7 @@ impl Session {
         let mut statistics = Statistics::start();
         let (table, schema) = self.open(name).await?;
         let mut builder = CellBatchBuilder::new();
+        let given = cells.iter().any(|cell| cell.timestamp.is_some());
         for cell in cells {
             let (family_name, qualifier) = split_column(&cell.column);
             let family = schema.require_family(family_name)?;
@@ -39,6 +40,7 @@ impl Session {
             builder.push_insert(row, family.id, qualifier.as_bytes(), timestamp, value)?;
         }
         let batch = builder.finish();
+        let batch = if given { batch } else { batch.with_new_timestamps() };
         statistics.count(&batch);
         self.store.mutate(&table, batch).await?;
         self.print_statistics(&statistics, true, out)
@@ -77,7 +79,10 @@ impl Session {
             let cell = CellRef::insert(row, family, qualifier.as_bytes(), timestamp, b"");
             builder.push(CellRef { kind, ..cell })?;
         }
-        let batch = builder.finish();
+        let mut batch = builder.finish();
+        if matches!(delete.versions, DeleteVersions::All) {
+            batch = batch.with_new_timestamps();
+        }
         statistics.count(&batch);
         self.store.mutate(&table, batch).await?;
         self.print_statistics(&statistics, true, out)
