@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test lint bench interop clean
+.PHONY: help demo build test lint bench torture interop clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
@@ -22,6 +22,9 @@ lint: ## format, clippy, console types, shell scripts, licences and bans
 
 bench: ## measure the report workload: reports/hour, latency, CPU and bytes per report
 	@scripts/bench.sh
+
+torture: ## kill servers while they take in rows, and look whether anything is lost
+	@scripts/torture.sh
 
 interop: ## read and write the same tables with Spark, PyIceberg and DuckDB
 	@scripts/test.sh interop

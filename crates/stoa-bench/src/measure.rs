@@ -7,6 +7,7 @@ use stoa_error::{Error, Result};
 /// The server's counters (`stoa-http` declares them).
 const CPU_SECONDS: &str = "stoa_process_cpu_seconds_total";
 const BYTES_READ: &str = "stoa_query_read_bytes_total";
+const LOG_SYNCS: &str = "stoa_log_syncs_total";
 const READ_REQUESTS: &str = "stoa_query_read_requests_total";
 
 /// Where to look.
@@ -41,10 +42,7 @@ impl ServerProbe {
         let Some(http_url) = &self.http_url else {
             return Ok(ServerUsage { peak_rss_bytes, ..ServerUsage::default() });
         };
-        let url = format!("{http_url}/metrics");
-        let unavailable = |e| Error::unavailable(format!("cannot read {url}")).with_source(e);
-        let response = reqwest::get(&url).await.map_err(unavailable)?;
-        let metrics = response.text().await.map_err(unavailable)?;
+        let metrics = metrics(http_url).await?;
         let cpu = counter(&metrics, CPU_SECONDS);
         Ok(ServerUsage {
             cpu: cpu.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()),
@@ -53,6 +51,22 @@ impl ServerProbe {
             read_requests: counter(&metrics, READ_REQUESTS).map(|requests| requests as u64),
         })
     }
+
+    /// Syncs of the commit log so far; 0 where they cannot be known.
+    ///
+    /// # Errors
+    /// As [`Self::sample`].
+    pub async fn log_syncs(&self) -> Result<u64> {
+        let Some(http_url) = &self.http_url else { return Ok(0) };
+        Ok(counter(&metrics(http_url).await?, LOG_SYNCS).unwrap_or(0.0) as u64)
+    }
+}
+
+async fn metrics(http_url: &str) -> Result<String> {
+    let url = format!("{http_url}/metrics");
+    let unavailable = |e| Error::unavailable(format!("cannot read {url}")).with_source(e);
+    let response = reqwest::get(&url).await.map_err(unavailable)?;
+    response.text().await.map_err(unavailable)
 }
 
 fn peak_rss_bytes(pid: u32) -> Option<u64> {

@@ -11,6 +11,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
 use crate::measure::ServerProbe;
+use crate::write::ServerAddress;
 
 /// How long a server may take to say that it listens.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -36,7 +37,20 @@ impl ServerProcess {
     /// # Errors
     /// Unavailable if it ends, says something else, or takes longer than a minute.
     pub async fn start<S: AsRef<OsStr>>(program: &Path, arguments: &[S]) -> Result<Self> {
+        Self::start_with(program, arguments, &[]).await
+    }
+
+    /// As [`Self::start`], with `variables` in the server's environment.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub async fn start_with<S: AsRef<OsStr>>(
+        program: &Path,
+        arguments: &[S],
+        variables: &[(&str, &str)],
+    ) -> Result<Self> {
         let mut child = Command::new(program)
+            .envs(variables.iter().copied())
             .arg("server")
             .args(["--http-port", "0", "--pg-port", "0"])
             .args(arguments)
@@ -75,6 +89,24 @@ impl ServerProcess {
     /// Measures this server.
     pub fn probe(&self) -> ServerProbe {
         ServerProbe { pid: Some(self.pid()), http_url: Some(self.http_url()) }
+    }
+
+    /// Where its clients find it.
+    pub fn address(&self) -> ServerAddress {
+        ServerAddress {
+            host: "127.0.0.1".to_owned(),
+            pg_port: self.pg_port(),
+            http_url: self.http_url(),
+        }
+    }
+
+    /// Kills the server (SIGKILL), if it has not ended, and waits for its end.
+    ///
+    /// # Errors
+    /// Internal if the signal cannot be sent.
+    pub async fn kill(mut self) -> Result<()> {
+        let killed = self.child.kill().await;
+        killed.map_err(|e| Error::internal("cannot kill the server").with_source(e))
     }
 
     /// Asks the server to end (SIGTERM), without waiting.

@@ -78,7 +78,7 @@ fn or_dash(text: Option<String>) -> String {
 }
 
 /// 1234567 as "1,234,567".
-fn thousands(number: u64) -> String {
+pub(crate) fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, digit) in digits.chars().enumerate() {

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use stoa_error::{Error, Result};
 use tokio::sync::watch;
 
+use crate::failpoint;
 use crate::poison::Poison;
 use crate::queue::Queue;
 use crate::recover::SegmentInfo;
@@ -71,6 +72,7 @@ impl Core {
         while let Some(number) = self.first_removable(up_to.sequence) {
             // Outside the lock: the writer must not wait for a removal. Removing twice is fine.
             self.storage.remove(number).map_err(|error| self.removal_failed(error))?;
+            failpoint::at("log.segment_removed")?;
             let mut segments = self.segments.lock();
             let place = segments.iter().position(|segment| segment.number == number);
             removed += usize::from(place.and_then(|place| segments.remove(place)).is_some());

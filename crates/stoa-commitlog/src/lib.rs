@@ -43,6 +43,7 @@ mod appended;
 mod blocking;
 mod core;
 mod dump;
+mod failpoint;
 mod frame;
 mod log;
 mod options;

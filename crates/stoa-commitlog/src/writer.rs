@@ -15,6 +15,7 @@ use stoa_error::Result;
 
 use crate::appended::Progress;
 use crate::core::Core;
+use crate::failpoint;
 use crate::frame;
 use crate::poison::Poison;
 use crate::queue::Group;
@@ -133,6 +134,7 @@ impl Writer {
             self.core.written.store(last, Ordering::Release);
             self.core.queue.stats.group_bytes.record(bytes);
             self.core.queue.stats.group_frames.record(frames);
+            failpoint::at("log.written")?;
         }
         let overdue = self.unsynced_bytes >= self.core.queue.options.unsynced_bytes_max;
         if wants_sync || overdue || self.core.storage.kind() == StorageKind::PutIfAbsent {
@@ -164,6 +166,7 @@ impl Writer {
             ..self.header
         };
         self.segment = self.core.storage.create(header.number, &header.to_bytes())?;
+        failpoint::at("log.segment_created")?;
         self.header = header;
         self.segment_bytes = segment::HEADER_BYTES as u64;
         self.marked = self.durable;
@@ -214,6 +217,7 @@ impl Writer {
         if self.durable < self.written {
             let started = stoa_env::clock::monotonic();
             self.segment.sync()?;
+            failpoint::at("log.synced")?;
             self.last_sync = Some(started);
             self.core.queue.stats.synced(stoa_env::clock::monotonic() - started);
             self.durable = self.written;

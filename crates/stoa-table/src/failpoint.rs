@@ -6,7 +6,9 @@
 //! | `commit.manifests_written` | manifests and manifest list are durable |
 //! | `commit.metadata_written` | the metadata file is durable; next is the swap |
 //! | `commit.swapped` | the pointer has moved; nobody was told |
+//! | `compaction.merged` | the merged files are written and counted; next is their commit |
 //! | `expire.committed` | snapshots are forgotten, their files are still there |
+//! | `expire.data_deleted` | their data files are deleted, their manifests are still there |
 
 use stoa_error::{Error, Result};
 

@@ -18,17 +18,28 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use clap::Parser;
+use stoa_error::Error;
 
 use crate::command::Cli;
 use crate::failure::Failure;
+
+/// Not a setting: no server that is used by anybody has it.
+const FAILPOINTS: &str = "STOA_FAILPOINTS";
 
 fn main() -> ExitCode {
     failure::install_panic_hook();
     let cli = Cli::parse();
     // The hook has shown a panic; nothing else of it may reach the user.
-    match catch_unwind(AssertUnwindSafe(|| cli.run())) {
+    match catch_unwind(AssertUnwindSafe(|| arm_failpoints().and_then(|()| cli.run()))) {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(failure)) => failure.report(),
         Err(_) => Failure::Reported.report(),
     }
+}
+
+/// Where crash tests want this process to die; see `stoa_env::failpoint`.
+fn arm_failpoints() -> Result<(), Failure> {
+    let Ok(points) = std::env::var(FAILPOINTS) else { return Ok(()) };
+    stoa_env::failpoint::arm_process(&points)
+        .map_err(|why| Failure::Usage(Error::invalid(format!("{FAILPOINTS}: {why}"))))
 }

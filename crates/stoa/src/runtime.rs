@@ -22,8 +22,20 @@ where
     F: Future<Output = Result<T, E>>,
     E: From<Error>,
 {
+    block_on_threads(config.threads.0, work)
+}
+
+/// As [`block_on`], for commands without settings.
+///
+/// # Errors
+/// As [`block_on`].
+pub fn block_on_threads<F, T, E>(threads: usize, work: F) -> Result<T, E>
+where
+    F: Future<Output = Result<T, E>>,
+    E: From<Error>,
+{
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(config.threads.0)
+        .worker_threads(threads)
         .thread_name("stoa-worker")
         .enable_all()
         .build()

@@ -11,6 +11,7 @@ use super::plan::CompactionGroup;
 use super::read::ReadLimits;
 use super::sort::sort;
 use super::work::{CompactionWork, MergeHook, Meter};
+use crate::failpoint;
 use crate::order::TableOrder;
 use crate::rewrite::{RewriteOptions, RewriteOutcome, TableRewrite};
 use crate::write::{CommitOutcome, WriteOptions};
@@ -67,6 +68,7 @@ pub(super) async fn run(
     if job.dropped == 0 {
         rewrite.keep_rows();
     }
+    failpoint::at("compaction.merged").await?;
     Ok(match rewrite.commit().await? {
         RewriteOutcome::Committed(outcome) => {
             work.progress.add_files_written(outcome.files);

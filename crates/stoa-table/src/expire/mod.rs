@@ -88,9 +88,11 @@ impl Table {
         let Forgotten { snapshots, statistics } = expiry.forgotten.into_inner();
         let unneeded = unneeded(&table, &snapshots).await?;
         let files = table.warehouse().files();
+        let data_files = files.delete(&unneeded.data).await?;
+        failpoint::at("expire.data_deleted").await?;
         Ok(ExpireOutcome {
             snapshots: snapshots.len(),
-            data_files: files.delete(&unneeded.data).await?,
+            data_files,
             metadata_files: files.delete(&unneeded.metadata).await?
                 + files.delete(&statistics).await?,
             table,

@@ -1,6 +1,9 @@
 //! `stoa bench`: makes the ad-report table and measures reports over it, the ORC reader and writer, and
 //! range reads.
 
+mod ingest;
+mod torture;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,12 +20,17 @@ use stoa_env::clock::monotonic;
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_query::{Engine, LoadTarget};
 
+use self::ingest::{IngestArgs, ingest};
+use self::torture::{TortureArgs, torture};
 use super::settle;
 use super::table::parse_ident;
 use crate::config::{Config, SettingFlags, scope};
 use crate::failure::Failure;
-use crate::runtime::{LogUse, block_on, open_engine, start_log};
+use crate::runtime::{LogUse, block_on, block_on_threads, open_engine, start_log};
 use crate::units;
+
+/// Threads of a command that only drives servers.
+const CLIENT_THREADS: usize = 2;
 
 /// What to measure.
 #[derive(Debug, Subcommand)]
@@ -35,6 +43,10 @@ pub enum BenchCommand {
     Orc(OrcArgs),
     /// Rebuild ORC-1136's experiment: what merging of range reads saves on a slow store
     Seek(SeekArgs),
+    /// Kill servers while they take in rows over all protocols, and look whether anything is lost
+    Torture(TortureArgs),
+    /// Measure durable writes over all protocols: rows/s, time to the acknowledgement, CPU per row
+    Ingest(IngestArgs),
 }
 
 /// Arguments of `generate`.
@@ -273,6 +285,8 @@ pub fn run(command: BenchCommand, file: Option<PathBuf>) -> Result<(), Failure> 
         // No warehouse, no server: no settings.
         BenchCommand::Orc(args) => orc(args),
         BenchCommand::Seek(args) => seek(args),
+        BenchCommand::Torture(args) => block_on_threads(CLIENT_THREADS, torture(args)),
+        BenchCommand::Ingest(args) => block_on_threads(CLIENT_THREADS, ingest(args)),
     }
     .map_err(Failure::Failed)
 }

@@ -14,3 +14,4 @@ mod server;
 mod settings;
 mod shell;
 mod tables;
+mod torture;

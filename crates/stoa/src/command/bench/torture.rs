@@ -1,0 +1,129 @@
+//! `stoa bench torture`: kills servers while they take in rows, and looks for what is lost.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use stoa_bench::torture::{TortureOptions, TortureResult, run};
+use stoa_env::clock;
+use stoa_error::{Error, Result};
+
+use crate::units::count;
+
+/// Arguments of `torture`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  stoa bench torture                                   100 servers
+  stoa bench torture --kills 1000 --dir /mnt/disk/torture
+
+Servers are started on a warehouse of their own, written to over all protocols, and killed: by a
+signal at random moments, or by themselves at fail points in log, flush, commit, compaction and
+expiry. After each restart every acknowledged row must be there exactly once. Nothing but the
+warehouse in --dir is touched; it is removed if nothing is wrong. What a power cut does to a disk
+cannot be seen this way.")]
+pub struct TortureArgs {
+    /// How often to kill
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    kills: u32,
+
+    /// Equal seeds make equal choices [default: from the clock]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// Connections per protocol and table
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    writers: u16,
+
+    /// Most rows that are acknowledged together
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(i32).range(1..=100_000))]
+    rows: i32,
+
+    /// An empty directory, or one to be made, on the disk to be tested
+    /// [default: in the directory for temporary files]
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub async fn torture(args: TortureArgs) -> Result<()> {
+    let program = std::env::current_exe()
+        .map_err(|e| Error::unavailable("cannot find this program's file").with_source(e))?;
+    let seed = args.seed.unwrap_or_else(|| clock::unix_ms().unsigned_abs());
+    let unnamed = || std::env::temp_dir().join(format!("stoa-torture-{}", std::process::id()));
+    let warehouse = args.dir.clone().unwrap_or_else(unnamed);
+    make_empty(&warehouse)?;
+    let options = TortureOptions {
+        program,
+        warehouse: warehouse.clone(),
+        kills: args.kills,
+        seed,
+        writers: usize::from(args.writers),
+        rows_max: args.rows,
+    };
+    eprintln!("seed {seed}, warehouse {}", warehouse.display());
+    let result = run(&options, &mut |step| eprintln!("{step}"))
+        .await
+        .map_err(|error| error.with_hint(format!("what it left is in {}", warehouse.display())))?;
+    let _ = std::fs::remove_dir_all(&warehouse);
+    match args.json {
+        true => println!("{}", json(&result)?),
+        false => print!("{}", text(&result)),
+    }
+    Ok(())
+}
+
+fn make_empty(directory: &std::path::Path) -> Result<()> {
+    let failed =
+        |e| Error::unavailable(format!("cannot use {}", directory.display())).with_source(e);
+    std::fs::create_dir_all(directory).map_err(failed)?;
+    match std::fs::read_dir(directory).map_err(failed)?.next() {
+        None => Ok(()),
+        Some(_) => Err(Error::invalid(format!("{} is not empty", directory.display()))
+            .with_hint("name a directory that does not exist")),
+    }
+}
+
+fn json(result: &TortureResult) -> Result<String> {
+    serde_json::to_string_pretty(result)
+        .map_err(|e| Error::internal("the result is no JSON").with_source(e))
+}
+
+fn text(result: &TortureResult) -> String {
+    let by_point = |points: &std::collections::BTreeMap<String, u32>| {
+        let points: Vec<String> =
+            points.iter().map(|(point, times)| format!("{point} {times}")).collect();
+        points.join(", ")
+    };
+    let died: u32 = result.died_at.values().sum();
+    let faulty: u32 = result.faults_at.values().sum();
+    format!(
+        "nothing lost\n\
+         servers ended      {}\n\
+         \x20 by signal        {} starting, {} serving\n\
+         \x20 at fail points   {died}: {}\n\
+         \x20 after an error   {faulty}: {}\n\
+         parcels there      {} with {} rows\n\
+         in flight          {} there, {} not\n\
+         statements         {}\n\
+         comparisons        {}\n\
+         start to listening {} ms median, {} ms most\n\
+         took               {:.0} s\n",
+        result.deaths,
+        result.killed_starting,
+        result.killed_serving,
+        by_point(&result.died_at),
+        by_point(&result.faults_at),
+        count(result.parcels),
+        count(result.rows),
+        count(result.in_flight_kept),
+        count(result.in_flight_gone),
+        count(result.statements),
+        count(result.checks),
+        result.start_ms[0],
+        result.start_ms[1],
+        result.seconds,
+    )
+}

@@ -1,0 +1,43 @@
+//! Servers that are killed while they are written to.
+
+use serde_json::Value;
+
+use crate::harness::Place;
+
+#[test]
+fn killed_servers_lose_nothing_that_was_acknowledged() {
+    let place = Place::new();
+    let ran = place.run(&[
+        "bench",
+        "torture",
+        "--kills",
+        "20",
+        "--seed",
+        "7",
+        "--dir",
+        "warehouse",
+        "--json",
+    ]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let result: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert!(result["deaths"].as_u64().unwrap() >= 20);
+    let by_itself = result["died_at"].as_object().unwrap();
+    assert!(!by_itself.is_empty(), "no fail point was reached: {result}");
+    assert!(result["killed_serving"].as_u64().unwrap() > 0, "{result}");
+    assert!(result["parcels"].as_u64().unwrap() > 20, "{result}");
+    assert!(result["checks"].as_u64().unwrap() >= 20, "{result}");
+    assert!(!place.path("warehouse").exists());
+}
+
+#[test]
+fn a_fail_point_that_cannot_be_read_is_named() {
+    let place = Place::new();
+    let mut command = place.command(&["server"]);
+    let output = command.env("STOA_FAILPOINTS", "log.written=explode").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        stderr.contains("STOA_FAILPOINTS") && stderr.contains("log.written=explode"),
+        "{stderr}"
+    );
+}
