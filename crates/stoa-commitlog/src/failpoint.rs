@@ -12,7 +12,9 @@ use stoa_error::{Error, Result};
 /// Passes `point`; see [`stoa_env::failpoint`].
 pub(crate) fn at(point: &str) -> Result<()> {
     stoa_env::failpoint::at_blocking(point).map_err(|injected| {
+        // As an error of the disk.
         Error::unavailable(format!("stopped at {point}"))
+            .with_sqlstate("58030")
             .with_hint("a test armed this fail point")
             .with_source(injected)
     })

@@ -131,6 +131,12 @@ impl Error {
         self.0.sqlstate.unwrap_or_else(|| self.0.kind.sqlstate())
     }
 
+    /// Whether the same request may be sent again without harm. Not where it is unknown whether it
+    /// was carried out (08007): then a repetition may do it twice.
+    pub fn is_retryable(&self) -> bool {
+        self.kind().is_retryable() && self.sqlstate() != "08007"
+    }
+
     /// The primary message.
     pub fn message(&self) -> &str {
         &self.0.message
@@ -202,6 +208,14 @@ mod tests {
         let error = Error::unavailable("cannot write data.orc").with_source(io).at("load");
         assert_eq!(error.message_with_sources(), "load: cannot write data.orc: disk full");
         assert_eq!(error.sqlstate(), "57P03");
+    }
+
+    #[test]
+    fn what_may_have_been_done_is_not_to_be_repeated() {
+        let refused = Error::unavailable("the log has stopped");
+        assert!(refused.is_retryable());
+        assert!(!refused.with_sqlstate("08007").is_retryable());
+        assert!(!Error::invalid("nonsense").is_retryable());
     }
 
     #[test]

@@ -39,7 +39,8 @@ impl IntoResponse for Problem {
         log(&self.error);
         let body = Json(json!({ "error": to_json(&self.error) }));
         let mut response = (self.status, body).into_response();
-        if matches!(self.error.kind(), ErrorKind::Exhausted | ErrorKind::Unavailable) {
+        let later = matches!(self.error.kind(), ErrorKind::Exhausted | ErrorKind::Unavailable);
+        if later && self.error.is_retryable() {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
         response
@@ -55,7 +56,7 @@ pub(crate) fn to_json(error: &Error) -> Value {
         "detail": error.detail(),
         "hint": error.hint(),
         "position": error.position(),
-        "retryable": error.kind().is_retryable(),
+        "retryable": error.is_retryable(),
     })
 }
 

@@ -42,13 +42,20 @@ impl Place {
 
     /// The program, ready to run here with nothing of the caller's environment that matters.
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_stoa"));
+        let mut command = self.command_of(env!("CARGO_BIN_EXE_stoa").as_ref());
+        command.args(arguments);
+        command
+    }
+
+    /// Any program, made ready as [`Self::command`] does.
+    pub fn command_of(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("STOA_") {
                 command.env_remove(name);
             }
         }
-        command.current_dir(self.dir.path()).env("HOME", self.dir.path()).args(arguments);
+        command.current_dir(self.dir.path()).env("HOME", self.dir.path());
         command.env_remove("RUST_BACKTRACE").stdin(Stdio::null());
         command
     }
@@ -131,7 +138,11 @@ impl Server {
     pub fn start(place: &Place, arguments: &[&str]) -> Self {
         let mut all = vec!["server", "--warehouse", "w", "--http-port", "0", "--pg-port", "0"];
         all.extend(arguments);
-        let mut command = place.command(&all);
+        Self::run(place.command(&all))
+    }
+
+    /// Starts a command that becomes a server, and waits for its line.
+    pub fn run(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut log = child.stderr.take().unwrap();
         let (sender, stderr) = std::sync::mpsc::channel();

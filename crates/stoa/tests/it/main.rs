@@ -9,6 +9,7 @@ mod concurrent_loads;
 mod harness;
 mod load;
 mod log;
+mod log_faults;
 mod orc;
 mod server;
 mod settings;
