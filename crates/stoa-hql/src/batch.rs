@@ -22,6 +22,7 @@
 
 mod builder;
 mod order;
+mod run;
 mod sort;
 
 use std::ops::Range;
@@ -32,6 +33,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use stoa_error::{Error, Result};
 
 pub use builder::CellBatchBuilder;
+pub use run::SortedRun;
 pub use sort::{is_sorted, sort_cells};
 
 use crate::cell::{CellKind, CellRef, FamilyId};
@@ -261,6 +263,13 @@ impl CellBatch {
             revisions: self.revisions.as_ref().map(|array| array.slice(offset, length)),
             new_timestamps: self.new_timestamps,
         }
+    }
+
+    /// Bytes of memory that the cells take, if nothing else shares their buffers.
+    pub fn memory_bytes(&self) -> usize {
+        // Three offsets, family, timestamp, kind; maybe a revision.
+        let fixed = if self.revisions.is_some() { 36 } else { 28 };
+        self.data_bytes() + self.len() * fixed
     }
 
     /// Whether some cell hides others.

@@ -70,6 +70,11 @@ impl TimestampSource {
         }
     }
 
+    /// The newest timestamp that was handed out, or that it continues after.
+    pub fn last(&self) -> i64 {
+        self.last.load(Relaxed)
+    }
+
     /// Makes all later timestamps greater than `timestamp`: for a store that finds newer cells than
     /// its clock knows when it opens.
     pub fn continue_after(&self, timestamp: i64) {

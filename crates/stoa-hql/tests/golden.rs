@@ -17,5 +17,5 @@ async fn scripts_print_what_is_expected() {
         let clock = TimestampSource::manual(golden::START_NS);
         Arc::new(MemoryCells::new(clock)) as Arc<dyn CellStore>
     };
-    golden::check(&written, empty_store).await;
+    golden::check(&written, &[], empty_store).await;
 }

@@ -60,6 +60,10 @@ fn changed(base: &Table, changes: &[TableChange]) -> Result<Attempt> {
                 check_properties(base, keys.iter())?;
                 builder.remove_properties(keys).map_err(|e| invalid_request(base.ident(), e))?
             }
+            TableChange::RequireProperty { key, value } => {
+                require_property(base, key, value)?;
+                builder
+            }
             TableChange::SetSortOrder(terms) => {
                 let order = sort_order(base.ident(), &schema.build()?, terms)?;
                 let builder = schema.flush(builder)?;
@@ -89,6 +93,15 @@ fn changed(base: &Table, changes: &[TableChange]) -> Result<Attempt> {
 /// A retention that could not be followed later is refused when it is set.
 pub(crate) fn check_retention(properties: &BTreeMap<String, String>) -> Result<()> {
     properties.get(RETENTION).map_or(Ok(()), |text| text.parse().map(|_: Retention| ()))
+}
+
+/// Fails where somebody else has changed the property since it was read.
+fn require_property(base: &Table, key: &str, value: &str) -> Result<()> {
+    if base.property(key) == Some(value) {
+        return Ok(());
+    }
+    Err(Error::conflict(format!("table {}: property {key} was changed meanwhile", base.ident()))
+        .with_hint("read the table again and decide anew"))
 }
 
 /// Properties that a writer could not follow are refused when they are set.
@@ -162,7 +175,8 @@ impl<'a> Evolution<'a> {
                 let index = self.find(column)?;
                 self.edit(index, |field| field.doc = comment.clone());
             }
-            TableChange::SetProperties(_)
+            TableChange::RequireProperty { .. }
+            | TableChange::SetProperties(_)
             | TableChange::UnsetProperties(_)
             | TableChange::SetSortOrder(_)
             | TableChange::SetPartitioning(_) => {}

@@ -230,6 +230,13 @@ pub enum TableChange {
     SetProperties(BTreeMap<String, String>),
     /// Removes properties; ones not set are no error.
     UnsetProperties(Vec<String>),
+    /// Changes nothing unless this property has this value: `Conflict` then.
+    RequireProperty {
+        /// The property.
+        key: String,
+        /// What it must be.
+        value: String,
+    },
     /// Orders files written from now on; empty for no order.
     SetSortOrder(Vec<SortTerm>),
     /// Partitions files written from now on; empty for no partitioning.

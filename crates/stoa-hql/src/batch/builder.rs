@@ -91,6 +91,36 @@ impl CellBatchBuilder {
         Ok(())
     }
 
+    /// Adds cell `index` of another batch.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push).
+    #[inline]
+    pub fn push_from(&mut self, from: &CellBatch, index: usize) -> Result<()> {
+        let (row, qualifier) = (from.rows.value(index), from.qualifiers.value(index));
+        let (timestamp, value) = (from.timestamps.value(index), from.values.value(index));
+        self.check_room(row.len(), qualifier.len(), value.len())?;
+        let revision = from.revisions.as_ref().map_or(timestamp, |array| array.value(index));
+        self.push_revisions(revision != timestamp, std::iter::once(revision));
+        self.rows.push(row);
+        self.families.push(from.families.value(index));
+        self.qualifiers.push(qualifier);
+        self.timestamps.push(timestamp);
+        self.values.push(value);
+        self.kinds.push(from.kinds.value(index));
+        Ok(())
+    }
+
+    /// Makes room for so many cells more.
+    pub fn reserve(&mut self, cells: usize) {
+        self.rows.reserve(cells, 0);
+        self.qualifiers.reserve(cells, 0);
+        self.values.reserve(cells, 0);
+        self.families.reserve(cells);
+        self.timestamps.reserve(cells);
+        self.kinds.reserve(cells);
+    }
+
     /// Adds the cells of `range` of another batch; without their values if `keys_only`.
     ///
     /// # Errors

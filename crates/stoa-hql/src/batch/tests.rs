@@ -93,3 +93,41 @@ fn batches_that_are_not_cells_are_refused() {
     let error = CellBatch::try_new(&strange).unwrap_err();
     assert_eq!(error.message(), "cells hold the unknown kind 77");
 }
+
+#[test]
+fn runs_are_sorted_across_batches() {
+    let check = |batches: Vec<Vec<Cell>>| {
+        let joined: Vec<Cell> = batches.iter().flatten().cloned().collect();
+        let expected = sort_cells(&build(&joined)).unwrap();
+        let batches = batches.iter().map(|cells| build(cells)).collect();
+        let found: Vec<CellBatch> = SortedRun::new(batches).map(|batch| batch.unwrap()).collect();
+        let found: Vec<Cell> = found.iter().flat_map(|b| b.iter().map(|c| c.to_cell())).collect();
+        assert_eq!(found, expected.iter().map(|cell| cell.to_cell()).collect::<Vec<_>>());
+    };
+    let cell = |row: &str, family, qualifier: &str, timestamp, value: &str| {
+        let (row, qualifier) = (row.as_bytes(), qualifier.as_bytes());
+        CellRef::insert(row, family, qualifier, timestamp, value.as_bytes()).to_cell()
+    };
+    // Keys that say everything, and keys that do not.
+    check(vec![
+        vec![cell("b", 2, "", 5, "1"), cell("a", 1, "", 5, "2"), cell("b", 1, "", 7, "3")],
+        vec![cell("b", 2, "", 5, "4"), cell("b", 1, "", 9, "5"), cell("ab", 1, "", 5, "6")],
+    ]);
+    check(vec![
+        vec![cell("long row key b", 2, "x", 5, "1"), cell("long row key b", 2, "", 5, "2")],
+        vec![cell("long row key a", 2, "x", i64::MIN, "3"), cell("long row", 1, "", 5, "4")],
+        vec![cell("long row key b", 2, "x", 5, "5"), cell("a very long row key", 1, "", 1, "")],
+    ]);
+    check(vec![]);
+}
+
+#[test]
+fn of_equal_cells_in_a_run_the_highest_revision_stays() {
+    let batch = |revision, value: &str| {
+        let cell = CellRef::insert(b"r", 1, b"", 5, value.as_bytes());
+        build(&[cell.to_cell()]).with_revision(revision)
+    };
+    let mut run = SortedRun::new(vec![batch(9, "new"), batch(8, "old")]);
+    let merged = run.next().unwrap().unwrap();
+    assert_eq!((merged.len(), merged.cell(0).value, merged.revision(0)), (1, &b"new"[..], 9));
+}

@@ -1,7 +1,7 @@
 //! Durable data files on their way into a table.
 
 use iceberg::spec::DataFile;
-use stoa_error::Result;
+use stoa_error::{Error, Result};
 
 use crate::Table;
 use crate::commit::Ended;
@@ -64,6 +64,24 @@ impl WrittenFiles {
     /// The literal locations of the files.
     pub fn locations(&self) -> impl Iterator<Item = &str> {
         self.files.files.iter().map(DataFile::file_path)
+    }
+
+    /// Adds the files of another writer of the same table, to be committed together with these.
+    ///
+    /// # Errors
+    /// `Internal` where the writers knew different schemas or partitionings of the table.
+    pub fn join(&mut self, other: Self) -> Result<()> {
+        let alike = self.table.uuid() == other.table.uuid()
+            && self.files.schema == other.files.schema
+            && self.files.spec == other.files.spec;
+        if !alike {
+            return Err(Error::internal(format!(
+                "table {}: files of different versions cannot be committed together",
+                self.table.ident()
+            )));
+        }
+        self.files.files.extend(other.files.files);
+        Ok(())
     }
 
     /// Adds the files to the table as one snapshot. A staged table appears in the catalog now.

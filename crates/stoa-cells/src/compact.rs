@@ -1,0 +1,172 @@
+//! Compaction: cells that no reader can see any more are left out while files are merged.
+//!
+//! A merge of all files of a table keeps what a reader would see ([`Compaction::Full`]): markers go
+//! with what they hide, versions beyond the limit go, counters become one value. A merge of some
+//! files leaves out only what another cell of the same files hides or has written over, and what is
+//! too old ([`Compaction::Partial`]).
+//!
+//! Cells that are in the log only take no part. A marker that a full compaction drops no longer hides
+//! a cell that comes in later with an older timestamp; that is HQL's rule (docs/hql.md, Writing).
+//!
+//! Not here: which files are merged in the background (`stoa-table`), when (`stoa-ingest`).
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_select::concat::concat_batches;
+use stoa_error::{Error, Result};
+use stoa_hql::lang::ast::CompactKind;
+use stoa_hql::{CellReader, CompactScope, Compaction, ReadStep, TimestampSource};
+use stoa_orc::Predicate;
+use stoa_table::{
+    CompactionGroup, CompactionOptions, CompactionWork, MergeHook, MergeHooks, Table,
+};
+
+use crate::catalog::cell_tables;
+use crate::layout::{Layout, to_cells};
+use crate::store::Inner;
+use crate::table::CellTable;
+
+/// Decides about cells while files of their table are merged; leaves tables of other kinds alone. Hand
+/// it to [`stoa_ingest::MaintenanceOptions::hooks`] and [`CompactionWork::hooks`].
+#[derive(Clone)]
+pub struct CellMergeHooks {
+    timestamps: Arc<TimestampSource>,
+}
+
+impl CellMergeHooks {
+    /// Hooks that ask this source how late it is.
+    pub fn new(timestamps: Arc<TimestampSource>) -> Self {
+        Self { timestamps }
+    }
+}
+
+impl fmt::Debug for CellMergeHooks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CellMergeHooks")
+    }
+}
+
+impl MergeHooks for CellMergeHooks {
+    fn hook(&self, table: &Table, group: &CompactionGroup) -> Result<Option<Box<dyn MergeHook>>> {
+        let Some(schema) = crate::layout::schema_of(table)? else { return Ok(None) };
+        let kind = match group.whole_partition {
+            true => Compaction::Full,
+            false => Compaction::Partial,
+        };
+        let reader = CellReader::compaction(&schema, kind, self.timestamps.now_ns(), 1);
+        Ok(Some(Box::new(Hook { layout: Layout::of(table)?, reader, rows_in: 0, rows_out: 0 })))
+    }
+}
+
+/// One merge. The rows come in the order of cells, so that one input is enough.
+struct Hook {
+    layout: Layout,
+    reader: CellReader,
+    rows_in: u64,
+    rows_out: u64,
+}
+
+impl MergeHook for Hook {
+    fn merge(&mut self, batch: RecordBatch) -> Result<RecordBatch> {
+        self.rows_in += batch.num_rows() as u64;
+        if batch.num_rows() == 0 {
+            return Ok(batch);
+        }
+        let mut next = Some(to_cells(&batch)?);
+        self.read(|| next.take().map(Some))
+    }
+
+    fn finish(&mut self) -> Result<Option<RecordBatch>> {
+        let rest = self.read(|| Some(None))?;
+        Ok((rest.num_rows() > 0).then_some(rest))
+    }
+
+    fn dropped(&self) -> u64 {
+        self.rows_in - self.rows_out
+    }
+}
+
+impl Hook {
+    /// What the reader has to say until it wants more than `input` gives.
+    fn read(
+        &mut self,
+        mut input: impl FnMut() -> Option<Option<stoa_hql::CellBatch>>,
+    ) -> Result<RecordBatch> {
+        let mut out = Vec::new();
+        loop {
+            match self.reader.step()? {
+                ReadStep::NeedsInput(nth) => match input() {
+                    Some(batch) => self.reader.push(nth, batch),
+                    None => break,
+                },
+                ReadStep::Batch(cells) => out.push(self.layout.to_rows(&cells)?),
+                ReadStep::Finished => break,
+            }
+        }
+        let joined = concat_batches(self.layout.schema(), &out)
+            .map_err(|source| Error::internal("merged cells do not fit").with_source(source))?;
+        self.rows_out += joined.num_rows() as u64;
+        Ok(joined)
+    }
+}
+
+/// Does what COMPACT asks for.
+pub(crate) async fn compact(
+    inner: &Inner,
+    scope: &CompactScope,
+    kind: Option<CompactKind>,
+) -> Result<()> {
+    let CompactScope::Table { table, .. } = scope else {
+        for namespace in inner.warehouse.namespaces().await? {
+            for table in cell_tables(&inner.warehouse, &namespace).await? {
+                compact_table(inner, table, kind).await?;
+            }
+        }
+        return Ok(());
+    };
+    let opened = CellTable::open(&inner.warehouse, table).await?;
+    compact_table(inner, opened.table, kind).await
+}
+
+async fn compact_table(inner: &Inner, table: Table, kind: Option<CompactKind>) -> Result<()> {
+    let table = match &inner.ingest {
+        Some(ingest) => ingest.flush_now(&table).await?,
+        None => table,
+    };
+    let hooks = CellMergeHooks::new(Arc::clone(&inner.options.timestamps));
+    let work = CompactionWork {
+        memory_max_bytes: inner.options.compaction_memory_bytes,
+        hooks: Some(Arc::new(hooks)),
+        ..CompactionWork::default()
+    };
+    match kind {
+        Some(CompactKind::Minor) => Ok(()),
+        Some(CompactKind::Merging) => {
+            table.compact(&CompactionOptions::default(), &work).await.map(|_| ())
+        }
+        Some(CompactKind::Major | CompactKind::Gc) | None => merge_all(table, &work).await,
+    }
+}
+
+/// Merges all files of a table into one run.
+async fn merge_all(table: Table, work: &CompactionWork) -> Result<()> {
+    let options = CompactionOptions { full: true, ..CompactionOptions::default() };
+    let mut table = table;
+    if table.plan_compaction(&options).await?.groups.iter().any(|group| group.sorts) {
+        // Files that another engine wrote are not in order.
+        table = table.compact(&options, work).await?.table;
+    }
+    let plan = table.plan_scan(&Predicate::always()).await?;
+    if plan.files.is_empty() {
+        return Ok(());
+    }
+    let group = CompactionGroup {
+        partition_text: String::new(),
+        runs: plan.files.into_iter().map(|file| vec![file]).collect(),
+        sorts: false,
+        whole_partition: true,
+    };
+    table.compact_group(&group, &options, work).await.map(|_| ())
+}

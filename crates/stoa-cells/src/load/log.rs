@@ -1,0 +1,102 @@
+//! A load that goes through the log, in large records.
+//!
+//! In: batches in any order. Out: records of up to [`FRAME_BYTES`], several on their way at a time.
+//! The cells of a record become visible when it is durable, all at once: so a load of one record is
+//! visible as a whole or not at all, and of a larger one that breaks off the records stay that were
+//! durable by then. A load that must be all or nothing however large it is writes files.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use stoa_env::task;
+use stoa_error::{Error, Result};
+use stoa_hql::{BulkLoad, CellBatch, CellBatchBuilder};
+use stoa_ingest::Ingest;
+use tokio::task::JoinHandle;
+
+use crate::store::Inner;
+use crate::table::CellTable;
+use crate::write::{append, with_revisions};
+
+/// Bytes of memory of the cells of one record.
+const FRAME_BYTES: usize = 16 << 20;
+
+/// Records on their way at a time.
+const FRAMES_MAX: usize = 3;
+
+/// Writes the cells of a load to the log.
+pub(crate) struct LogLoad {
+    inner: Arc<Inner>,
+    ingest: Ingest,
+    table: CellTable,
+    held: Vec<CellBatch>,
+    held_bytes: usize,
+    frames: VecDeque<JoinHandle<Result<()>>>,
+}
+
+impl LogLoad {
+    pub(crate) fn new(inner: Arc<Inner>, ingest: Ingest, table: CellTable) -> Self {
+        let (held, frames) = (Vec::new(), VecDeque::new());
+        Self { inner, ingest, table, held, held_bytes: 0, frames }
+    }
+
+    async fn write_frame(&mut self) -> Result<()> {
+        if self.held.is_empty() {
+            return Ok(());
+        }
+        while self.frames.len() >= FRAMES_MAX {
+            self.wait_for_oldest().await?;
+        }
+        self.inner.check_writable()?;
+        self.held_bytes = 0;
+        let batches = std::mem::take(&mut self.held);
+        let (ingest, table) = (self.ingest.clone(), self.table.clone());
+        self.frames.push_back(task::spawn(async move {
+            append(&ingest, &table, &joined(&batches)?).await
+        }));
+        Ok(())
+    }
+
+    async fn wait_for_oldest(&mut self) -> Result<()> {
+        let Some(frame) = self.frames.pop_front() else { return Ok(()) };
+        let broke = |source| Error::internal("writing to the log broke off").with_source(source);
+        frame.await.map_err(broke)?
+    }
+}
+
+#[async_trait]
+impl BulkLoad for LogLoad {
+    async fn write(&mut self, cells: CellBatch) -> Result<()> {
+        if cells.is_empty() {
+            return Ok(());
+        }
+        // Not after it is full: whether another batch comes decides whether all is one record.
+        if self.held_bytes >= FRAME_BYTES {
+            self.write_frame().await?;
+        }
+        self.held_bytes += cells.memory_bytes();
+        self.held.push(with_revisions(&self.inner, cells));
+        Ok(())
+    }
+
+    async fn finish(mut self: Box<Self>) -> Result<()> {
+        self.write_frame().await?;
+        while !self.frames.is_empty() {
+            self.wait_for_oldest().await?;
+        }
+        Ok(())
+    }
+}
+
+/// Batches as one, the earlier ones first.
+fn joined(batches: &[CellBatch]) -> Result<CellBatch> {
+    if let [only] = batches {
+        return Ok(only.clone());
+    }
+    let mut builder = CellBatchBuilder::new();
+    for batch in batches {
+        builder.append(batch, 0..batch.len(), false)?;
+    }
+    Ok(builder.finish())
+}
