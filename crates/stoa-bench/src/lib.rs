@@ -4,7 +4,7 @@
 //! In: a size, a seed, a server's address. Out: Arrow batches of the table `ad_report`
 //! ([`AdReport`]), and figures of a run ([`RunResult`]): reports per hour, latency percentiles,
 //! CPU, bytes and memory of the server. [`orc`] measures ORC against other libraries, [`seek`]
-//! range reads on slow stores.
+//! range reads on slow stores, [`cells`] tables of cells.
 //!
 //! **Invariant:** the table is a pure function of its [`AdReportSpec`]: any chunk can be made alone,
 //! in any order, on any thread, and the sums a report must answer can be computed without the table.
@@ -16,6 +16,7 @@ mod accounts;
 mod ad_report;
 mod batches;
 mod calendar;
+pub mod cells;
 mod check;
 mod driver;
 pub mod ingest;

@@ -29,6 +29,7 @@ use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{
     Array, ArrayRef, BinaryArray, Int64Array, RecordBatch, StringArray, new_null_array,
 };
+use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use stoa_error::{Error, Result};
 use stoa_hql::batch::{FAMILY, KIND, QUALIFIER, ROW, TIMESTAMP, VALUE};
@@ -169,7 +170,7 @@ impl Layout {
                 VALUE => Arc::new(columns.values.clone()),
                 KIND => Arc::new(columns.kinds.clone()),
                 REVISION => match &columns.revisions {
-                    Some(revisions) => Arc::new(revisions.clone()),
+                    Some(revisions) => Arc::new(given(revisions, &columns.timestamps)),
                     None => new_null_array(&DataType::Int64, text.len()),
                 },
                 other => return Err(Error::internal(format!("cells have no column {other}"))),
@@ -238,6 +239,18 @@ pub(crate) fn to_cells(batch: &RecordBatch) -> Result<CellBatch> {
     })
 }
 
+/// Whether all row keys are text.
+pub(crate) fn all_text(rows: &RecordBatch) -> bool {
+    rows.column_by_name(ROW).is_some_and(|rows| rows.null_count() == 0)
+}
+
+/// The revisions of cells whose timestamps were given by hand.
+fn given(revisions: &Int64Array, timestamps: &Int64Array) -> Int64Array {
+    let (revisions, timestamps) = (revisions.values(), timestamps.values());
+    let own = BooleanBuffer::collect_bool(revisions.len(), |at| revisions[at] != timestamps[at]);
+    Int64Array::new(revisions.clone(), Some(NullBuffer::new(own)))
+}
+
 /// The revisions, with the timestamps where there are none.
 fn filled(revisions: &Int64Array, timestamps: &Int64Array) -> Int64Array {
     if revisions.null_count() == 0 {
@@ -296,6 +309,7 @@ mod tests {
         let rows = check(&builder.finish());
         assert_eq!(rows.column_by_name(ROW).unwrap().null_count(), 1);
         assert_eq!(rows.column_by_name(ROW_BYTES).unwrap().null_count(), 1);
+        assert_eq!(rows.column_by_name(REVISION).unwrap().null_count(), 1);
     }
 
     #[test]

@@ -5,10 +5,11 @@
 
 use stoa_error::Result;
 use stoa_hql::CellBatch;
-use stoa_hql::batch::sort_cells;
+use stoa_hql::batch::{SortedRun, sort_cells};
 use stoa_ingest::{Durability, Ingest};
 use stoa_table::WriteOptions;
 
+use crate::order::FileRows;
 use crate::store::Inner;
 use crate::table::CellTable;
 
@@ -25,7 +26,7 @@ pub(crate) async fn mutate(inner: &Inner, table: &CellTable, cells: CellBatch) -
         Some(ingest) if cells.data_bytes() <= RECORD_BYTES_MAX => {
             append(ingest, table, &cells).await
         }
-        _ => write_file(table, &cells).await,
+        _ => write_file(table, cells).await,
     }
 }
 
@@ -36,9 +37,11 @@ pub(crate) async fn append(ingest: &Ingest, table: &CellTable, cells: &CellBatch
     Ok(())
 }
 
-async fn write_file(table: &CellTable, cells: &CellBatch) -> Result<()> {
+async fn write_file(table: &CellTable, cells: CellBatch) -> Result<()> {
     let mut writer = table.table.writer(WriteOptions::default())?;
-    writer.write(table.layout.to_rows(&sort_cells(cells)?)?).await?;
+    for rows in FileRows::new(SortedRun::new(vec![cells]), table.layout.clone()) {
+        writer.write(rows?).await?;
+    }
     writer.commit().await?;
     Ok(())
 }

@@ -21,7 +21,7 @@ use crate::fresh::FlushSet;
 use crate::ingest::Inner;
 use crate::locate::locate;
 use crate::project::project;
-use crate::sorted::Sorted;
+use crate::sorted::{SortedRows, sorted};
 use crate::tables::TableState;
 
 impl Inner {
@@ -110,7 +110,9 @@ impl Inner {
             ..WriteOptions::default()
         };
         let mut writer = table.writer(options)?;
-        let sorted = task::spawn_blocking(move || Sorted::new(&table, batches)).await;
+        let order = self.options.order.clone();
+        let sort = move || sorted(&table, batches, order.as_deref());
+        let sorted = task::spawn_blocking(sort).await;
         if let Err(error) = write_all(&mut writer, sorted.map_err(panicked)??).await {
             // The rows stay fresh; files that nobody will name need not stay.
             let _ = writer.abort().await;
@@ -159,7 +161,7 @@ impl Inner {
     }
 }
 
-async fn write_all(writer: &mut TableWriter, sorted: Sorted) -> Result<()> {
+async fn write_all(writer: &mut TableWriter, sorted: SortedRows) -> Result<()> {
     for batch in sorted {
         writer.write(batch?).await?;
         // Encoding is work for the processor: others get their turn between batches.

@@ -113,5 +113,6 @@ pub use options::{
 };
 pub use record::{Record, RecordHead, encode};
 pub use recovery::RecoveryReport;
+pub use sorted::{FlushOrder, SortedRows};
 pub use status::{IngestStatus, TableIngestStatus};
 pub use view::TableSnapshot;

@@ -1,9 +1,12 @@
 //! Settings of the engine, and what a table's properties say otherwise.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use stoa_error::{Error, Result};
 use stoa_table::Table;
+
+use crate::sorted::FlushOrder;
 
 /// Table property: `off` acknowledges rows before they are synced.
 pub const LOG_SYNC: &str = "stoa.log-sync";
@@ -32,6 +35,8 @@ pub struct IngestOptions {
     pub flush_memory_bytes: usize,
     /// The longest wait between tries of a flush that fails.
     pub retry_wait_max: Duration,
+    /// Sorts the rows of tables that it knows; those of others are sorted by their columns.
+    pub order: Option<Arc<dyn FlushOrder>>,
 }
 
 impl Default for IngestOptions {
@@ -43,6 +48,7 @@ impl Default for IngestOptions {
             flushes_max: 2,
             flush_memory_bytes: 128 << 20,
             retry_wait_max: Duration::from_secs(60),
+            order: None,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! Memory beside the input: the sort keys, twelve bytes per row, and one batch.
 
 use std::collections::VecDeque;
+use std::fmt;
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_ord::sort::{SortColumn, lexsort_to_indices};
@@ -18,8 +19,39 @@ use crate::keys;
 /// Rows per batch that comes out.
 const BATCH_ROWS: usize = 8192;
 
+/// Batches that follow each other in the order of a table.
+pub type SortedRows = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
+
+/// Knows the order of some tables better than their columns tell.
+pub trait FlushOrder: Send + Sync + fmt::Debug {
+    /// The rows of `batches` (the table's columns; oldest first) in the order of `table`; of rows that
+    /// mean the same it may leave out all but one. `None` for a table that it does not know. Takes CPU
+    /// time; not for async tasks.
+    ///
+    /// # Errors
+    /// Whatever the implementation finds; the rows stay fresh then.
+    fn sort(&self, table: &Table, batches: &[RecordBatch]) -> Result<Option<SortedRows>>;
+}
+
+/// The rows of `batches`, which have the columns of `table`, in its order.
+///
+/// # Errors
+/// As [`FlushOrder::sort`]; `Invalid` where a value has no partition or sort value.
+pub(crate) fn sorted(
+    table: &Table,
+    batches: Vec<RecordBatch>,
+    order: Option<&dyn FlushOrder>,
+) -> Result<SortedRows> {
+    if let Some(order) = order
+        && let Some(sorted) = order.sort(table, &batches)?
+    {
+        return Ok(sorted);
+    }
+    Ok(Box::new(Sorted::new(table, batches)?))
+}
+
 /// Batches in order; see the module.
-pub(crate) struct Sorted {
+struct Sorted {
     batches: Vec<RecordBatch>,
     /// Batch and row, in order; `None` where any order will do.
     order: Option<VecDeque<(u32, u32)>>,
@@ -31,7 +63,7 @@ impl Sorted {
     ///
     /// # Errors
     /// `Invalid` where a value has no partition or sort value.
-    pub(crate) fn new(table: &Table, batches: Vec<RecordBatch>) -> Result<Self> {
+    fn new(table: &Table, batches: Vec<RecordBatch>) -> Result<Self> {
         let order = order(table, &batches)?;
         Ok(Self { batches, order, next: 0 })
     }

@@ -20,6 +20,7 @@ use stoa_hql::{BulkLoad, CellBatch};
 use stoa_table::{CommitOptions, WriteOptions, WrittenFiles};
 use tokio::task::JoinHandle;
 
+use crate::order::FileRows;
 use crate::store::Inner;
 use crate::table::CellTable;
 use crate::write::with_revisions;
@@ -104,8 +105,8 @@ async fn write_run(
     let options = WriteOptions { memory_max_bytes, ..WriteOptions::default() };
     let mut writer = table.table.writer(options)?;
     let sorted = task::spawn_blocking(move || SortedRun::new(batches)).await;
-    for cells in sorted.map_err(broke)? {
-        writer.write(table.layout.to_rows(&cells?)?).await?;
+    for rows in FileRows::new(sorted.map_err(broke)?, table.layout) {
+        writer.write(rows?).await?;
         // Encoding is work for the processor: others get their turn between batches.
         tokio::task::yield_now().await;
     }

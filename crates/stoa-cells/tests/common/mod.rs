@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stoa_cells::{CellMergeHooks, CellOptions, CellTables};
+use stoa_cells::{CellFlushOrder, CellMergeHooks, CellOptions, CellTables};
 use stoa_commitlog::{CommitLog, LogOptions, local_storage};
 use stoa_error::Result;
 use stoa_hql::{CellStore, CompactScope, NamespacePath, TableName, TimestampSource};
@@ -78,7 +78,8 @@ pub async fn open_warehouse(directory: &Path) -> Warehouse {
 /// Flushes happen only when a test asks for them.
 pub fn by_hand() -> IngestOptions {
     let never = FlushLimits { bytes: 64 << 20, rows: u64::MAX, age: Duration::from_secs(1 << 30) };
-    IngestOptions { flush: never, ..IngestOptions::default() }
+    let order = Some(Arc::new(CellFlushOrder) as _);
+    IngestOptions { flush: never, order, ..IngestOptions::default() }
 }
 
 pub fn name(text: &str) -> TableName {

@@ -39,6 +39,18 @@ struct Entry {
 impl SortedRun {
     /// Sorts `batches`. Takes time; not for async tasks.
     pub fn new(batches: Vec<CellBatch>) -> Self {
+        Self::sorted_by(batches, |order, compare| order.sort_unstable_by(compare))
+    }
+
+    /// Merges `batches`, each of which is more or less sorted: the same, sooner.
+    pub fn of_sorted(batches: Vec<CellBatch>) -> Self {
+        Self::sorted_by(batches, |order, compare| order.sort_by(compare))
+    }
+
+    fn sorted_by(
+        batches: Vec<CellBatch>,
+        sort: impl FnOnce(&mut [Entry], &mut dyn FnMut(&Entry, &Entry) -> Ordering),
+    ) -> Self {
         let times = batches.iter().flat_map(|batch| batch.timestamps());
         let (first, last) =
             times.fold((i64::MAX, i64::MIN), |(a, b), time| (a.min(*time), b.max(*time)));
@@ -60,7 +72,7 @@ impl SortedRun {
                 index: index as u32,
             }));
         }
-        order.sort_unstable_by(|a, b| {
+        sort(&mut order, &mut |a, b| {
             (a.row, a.rest).cmp(&(b.row, b.rest)).then_with(|| behind_keys(&batches, exact, *a, *b))
         });
         Self { batches, order: order.into_iter(), exact, previous: None }

@@ -41,6 +41,8 @@ struct Row {
     partly: Option<usize>,
     /// Cells that are not newer are hidden.
     deleted: Option<i64>,
+    /// Timestamp of the last marker of the row; a second one with it says nothing new.
+    last_marker: Option<i64>,
 }
 
 /// Where we are: family and qualifier.
@@ -58,6 +60,8 @@ struct Column {
     deleted: Option<i64>,
     /// The version with this timestamp is hidden.
     version_deleted: Option<i64>,
+    /// The last marker; a second one that is equal says nothing new.
+    last_marker: Option<(i64, CellKind)>,
     /// Timestamp of the last value; a second one with it was overwritten.
     last: Option<i64>,
     /// Versions seen so far, of all times and of the time asked for.
@@ -162,6 +166,7 @@ impl Visibility {
         row.started = true;
         row.skip = false;
         row.deleted = None;
+        row.last_marker = None;
         column.family = cell.family;
         column.qualifier.clear();
         column.qualifier.extend_from_slice(cell.qualifier);
@@ -171,6 +176,7 @@ impl Visibility {
         column.family_deleted = None;
         column.deleted = None;
         column.version_deleted = None;
+        column.last_marker = None;
         column.last = Some(cell.timestamp);
     }
 
@@ -184,6 +190,9 @@ impl Visibility {
             return Ok(());
         }
         if cell.kind == CellKind::DeleteRow {
+            if self.row.last_marker.replace(cell.timestamp) == Some(cell.timestamp) {
+                return Ok(());
+            }
             self.row.deleted = self.row.deleted.max(Some(cell.timestamp));
             return self.hand_on_marker(cell, true, out);
         }
@@ -206,6 +215,7 @@ impl Visibility {
         self.row.key.extend_from_slice(cell.row);
         self.row.started = true;
         self.row.deleted = None;
+        self.row.last_marker = None;
         self.row.partly = None;
         self.column.started = false;
         self.column.family_deleted = None;
@@ -246,6 +256,7 @@ impl Visibility {
         column.qualifier.extend_from_slice(cell.qualifier);
         column.deleted = None;
         column.version_deleted = None;
+        column.last_marker = None;
         column.last = None;
         column.versions = 0;
         column.versions_in_time = 0;
@@ -263,6 +274,10 @@ impl Visibility {
 
     fn accept_marker(&mut self, cell: CellRef<'_>, out: &mut Selection) -> Result<()> {
         let column = &mut self.column;
+        let marker = Some((cell.timestamp, cell.kind));
+        if std::mem::replace(&mut column.last_marker, marker) == marker {
+            return Ok(());
+        }
         match cell.kind {
             CellKind::DeleteFamily => {
                 column.family_deleted = column.family_deleted.max(Some(cell.timestamp));
