@@ -13,6 +13,7 @@
 //! Not here: what statements do (`session`), the grammar in full (docs/hql.md).
 
 pub mod ast;
+mod file_names;
 mod cursor;
 mod error;
 mod parser;

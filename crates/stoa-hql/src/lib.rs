@@ -63,6 +63,7 @@ mod shell;
 pub mod store;
 mod time_text;
 mod timestamp;
+pub mod wire;
 
 pub use batch::{CellBatch, CellBatchBuilder, CellColumns};
 pub use cell::{Cell, CellKind, CellRef, FamilyId, WHOLE_ROW};
@@ -80,7 +81,9 @@ pub use schema::{
     TimeOrder,
 };
 pub use session::{Session, SessionOptions};
-pub use shell::{EXIT_ERROR, LineSource, ReaderLines, Shell, ShellOptions, TextLines, error_text};
+pub use shell::{
+    EXIT_ERROR, LineSource, ReaderLines, Shell, ShellOptions, Statements, TextLines, error_text,
+};
 pub use store::{BulkLoad, CellStore, CompactScope, ListingEntry};
 pub use time_text::{TimestampFormat, Zone};
 pub use timestamp::TimestampSource;

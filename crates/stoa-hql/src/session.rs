@@ -10,7 +10,7 @@
 //! Not here: the grammar (`lang`), prompts and meta commands (`shell`), storage (`store`).
 
 mod dump;
-mod help;
+pub(crate) mod help;
 mod load;
 mod namespaces;
 mod select;

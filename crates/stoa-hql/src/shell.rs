@@ -10,13 +10,16 @@
 mod command;
 
 use std::io::Read;
+use std::sync::Arc;
+use std::time::Duration;
 
+use async_trait::async_trait;
 use stoa_error::{Error, Result};
 
+use crate::files::Files;
 use crate::lang::Splitter;
-use crate::lang::ast::Statement;
 use crate::output::Output;
-use crate::session::Session;
+use crate::session::{Session, help};
 use command::Command;
 
 /// Exit code of a batch that met an error.
@@ -85,9 +88,40 @@ pub struct ShellOptions {
     pub allow_system: bool,
 }
 
+/// Who runs the statements of a shell: a [`Session`] here, or a server.
+#[async_trait]
+pub trait Statements: Send {
+    /// Parses one statement and runs it.
+    ///
+    /// # Errors
+    /// As [`Session::run_text`].
+    async fn run_text(&mut self, text: &str, out: &mut dyn Output) -> Result<()>;
+
+    /// The files that `source` may read.
+    fn files(&self) -> &Arc<dyn Files>;
+
+    /// Waits.
+    async fn pause(&mut self, time: Duration);
+}
+
+#[async_trait]
+impl Statements for Session {
+    async fn run_text(&mut self, text: &str, out: &mut dyn Output) -> Result<()> {
+        Session::run_text(self, text, out).await
+    }
+
+    fn files(&self) -> &Arc<dyn Files> {
+        Session::files(self)
+    }
+
+    async fn pause(&mut self, time: Duration) {
+        self.store().timestamps().pause(time).await;
+    }
+}
+
 /// Runs what comes in lines.
 pub struct Shell {
-    session: Session,
+    statements: Box<dyn Statements>,
     options: ShellOptions,
 }
 
@@ -98,14 +132,9 @@ enum Flow {
 }
 
 impl Shell {
-    /// A shell over a session.
-    pub fn new(session: Session, options: ShellOptions) -> Self {
-        Self { session, options }
-    }
-
-    /// The session, with the namespace it is in by now.
-    pub fn session(&mut self) -> &mut Session {
-        &mut self.session
+    /// A shell over a session, or whatever else runs statements.
+    pub fn new(statements: impl Statements + 'static, options: ShellOptions) -> Self {
+        Self { statements: Box::new(statements), options }
     }
 
     /// Runs everything that `lines` gives; the exit code. A last statement without semicolon is
@@ -181,7 +210,7 @@ impl Shell {
         if let Some(command) = Command::of_statement(text) {
             return self.command(command, out, depth).await;
         }
-        let done = self.session.run_text(text, out).await;
+        let done = self.statements.run_text(text, out).await;
         self.outcome(done, out)
     }
 
@@ -205,10 +234,9 @@ impl Shell {
                 return self.outcome(done, out);
             }
             Command::Help(topic) => {
-                let done = self.session.run(Statement::Help(topic), out).await;
-                return self.outcome(done, out);
+                out.write(help::text(&topic).as_bytes())?;
             }
-            Command::Pause(time) => self.session.store().timestamps().pause(time).await,
+            Command::Pause(time) => self.statements.pause(time).await,
             Command::Print | Command::Clear => {}
         }
         Ok(Flow::Continue)
@@ -240,7 +268,7 @@ impl Shell {
             return Err(Error::invalid(text).with_hint("does a file source itself?"));
         }
         let mut text = String::new();
-        let read = self.session.files().open(file)?.bytes.read_to_string(&mut text);
+        let read = self.statements.files().open(file)?.bytes.read_to_string(&mut text);
         read.map_err(|e| Error::invalid(format!("{file} is not UTF-8 text")).with_source(e))?;
         Ok(text)
     }

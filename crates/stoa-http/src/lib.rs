@@ -22,6 +22,7 @@ mod assets;
 mod body;
 mod format;
 mod guard;
+mod hql;
 mod parameters;
 mod probes;
 mod problem;

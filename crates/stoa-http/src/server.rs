@@ -22,7 +22,7 @@ use tokio::net::TcpListener;
 use crate::app::App;
 use crate::guard::Guard;
 use crate::problem::Problem;
-use crate::{assets, probes, prometheus, queries, rows, sql, status, tables};
+use crate::{assets, hql, probes, prometheus, queries, rows, sql, status, tables};
 
 /// How a server behaves.
 #[derive(Clone, Debug)]
@@ -144,6 +144,7 @@ async fn overdue(app: &App, closed: &mut tokio::sync::watch::Receiver<bool>, lim
 fn router(app: Arc<App>, body_bytes_max: usize) -> Router {
     Router::new()
         .route("/v1/sql", post(sql::run))
+        .route("/v1/hql", post(hql::run))
         .route("/v1/tables", get(tables::list))
         .route("/v1/tables/{namespace}/{table}", get(tables::describe))
         .route("/v1/tables/{namespace}/{table}/rows", post(rows::add))
@@ -208,8 +209,16 @@ impl Drop for Counted {
 }
 
 fn route_name(path: &str) -> &'static str {
-    const ROUTES: [&str; 7] =
-        ["/v1/sql", "/v1/tables", "/v1/queries", "/v1/status", "/health", "/ready", "/metrics"];
+    const ROUTES: [&str; 8] = [
+        "/v1/sql",
+        "/v1/hql",
+        "/v1/tables",
+        "/v1/queries",
+        "/v1/status",
+        "/health",
+        "/ready",
+        "/metrics",
+    ];
     ROUTES.into_iter().find(|route| path.starts_with(route)).unwrap_or("/")
 }
 

@@ -12,10 +12,12 @@ use datafusion::catalog::{CatalogProvider, SchemaProvider, TableProvider};
 use datafusion::error::{DataFusionError, Result as EngineResult};
 use parking_lot::RwLock;
 use stoa_catalog::TableIdent;
+use stoa_cells::CellTables;
 use stoa_error::{ErrorKind, Result};
 use stoa_ingest::Ingest;
 use stoa_table::{Table, Warehouse};
 
+use crate::cells::{self, Form};
 use crate::error::to_datafusion;
 use crate::file_cache::FileCache;
 use crate::table::StoaTable;
@@ -32,6 +34,7 @@ struct Shared {
     warehouse: Warehouse,
     files: Arc<FileCache>,
     ingest: Option<Ingest>,
+    cells: CellTables,
     names: RwLock<BTreeMap<String, Vec<String>>>,
 }
 
@@ -45,6 +48,29 @@ impl Shared {
     fn as_engine_table(&self, table: Table) -> StoaTable {
         StoaTable::new(table, Arc::clone(&self.files)).with_ingest(self.ingest.clone())
     }
+
+    /// A table by the name that SQL has for it; `None` if there is none.
+    async fn provider(&self, ident: &TableIdent) -> Result<Option<Arc<dyn TableProvider>>> {
+        if let Some(table) = self.found(ident).await? {
+            let cells = cells::view(&self.cells, &table)?;
+            return Ok(Some(cells.unwrap_or_else(|| Arc::new(self.as_engine_table(table)))));
+        }
+        let Some((name, form)) = cells::split_name(&ident.name) else { return Ok(None) };
+        let ident = TableIdent { namespace: ident.namespace.clone(), name: name.to_owned() };
+        let Some(table) = self.found(&ident).await? else { return Ok(None) };
+        match cells::history(&self.cells, &table)? {
+            Some(_) if form == Form::Raw => Ok(Some(Arc::new(self.as_engine_table(table)))),
+            history => Ok(history),
+        }
+    }
+
+    async fn found(&self, ident: &TableIdent) -> Result<Option<Table>> {
+        match self.warehouse.table(ident).await {
+            Ok(table) => Ok(Some(table)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
 }
 
 impl StoaCatalog {
@@ -52,8 +78,9 @@ impl StoaCatalog {
         warehouse: Warehouse,
         files: Arc<FileCache>,
         ingest: Option<Ingest>,
+        cells: CellTables,
     ) -> Result<Self> {
-        let shared = Shared { warehouse, files, ingest, names: RwLock::default() };
+        let shared = Shared { warehouse, files, ingest, cells, names: RwLock::default() };
         let catalog = Self { shared: Arc::new(shared), added: RwLock::default() };
         catalog.refresh().await?;
         Ok(catalog)
@@ -134,11 +161,7 @@ impl SchemaProvider for Namespace {
         name: &str,
     ) -> EngineResult<Option<Arc<dyn TableProvider>>, DataFusionError> {
         let ident = TableIdent { namespace: self.name.clone(), name: name.to_owned() };
-        match self.shared.warehouse.table(&ident).await {
-            Ok(table) => Ok(Some(Arc::new(self.shared.as_engine_table(table)))),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(to_datafusion(error)),
-        }
+        self.shared.provider(&ident).await.map_err(to_datafusion)
     }
 
     fn table_exist(&self, name: &str) -> bool {

@@ -136,6 +136,7 @@ pub(crate) async fn run(
         CopySource::FromStdin(name) => {
             let ident = session.table_ident(name)?;
             let table = session.engine.warehouse.table(&ident).await?;
+            crate::cells::refuse_rows(&table)?;
             start(session, copy, table).await.map(Ran::CopyIn)
         }
         CopySource::TableToStdout(_) | CopySource::QueryToStdout(_) => {

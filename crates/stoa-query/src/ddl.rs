@@ -276,6 +276,7 @@ async fn alter_table(session: &Session, alter: &AlterTableStatement) -> Result<C
         }
         other => other?,
     };
+    crate::cells::refuse_rows(&table)?;
     if let [AlterAction::RenameTable { to }] = alter.actions.as_slice() {
         let mut target = session.table_ident(to)?;
         if name_parts(to)?.len() == 1 {

@@ -15,6 +15,7 @@ use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use parking_lot::Mutex;
+use stoa_cells::{CellMergeHooks, CellOptions, CellTables};
 use stoa_error::{Error, Result};
 use stoa_ingest::{Ingest, Maintenance, MaintenanceOptions, MaintenanceStatus};
 use stoa_table::Warehouse;
@@ -76,6 +77,7 @@ pub struct Engine {
     pub(crate) catalog: Arc<StoaCatalog>,
     pub(crate) files: Arc<FileCache>,
     pub(crate) ingest: Option<Ingest>,
+    cells: CellTables,
     pub(crate) options: EngineOptions,
     state: SessionState,
     registry: QueryRegistry,
@@ -93,17 +95,22 @@ impl Engine {
         ensure_default_namespace(&warehouse).await?;
         let files = Arc::new(FileCache::default());
         let ingest = logs::open(&options, &warehouse).await?;
-        let catalog = StoaCatalog::new(warehouse.clone(), Arc::clone(&files), ingest.clone());
+        let cell_options = CellOptions::default();
+        let hooks = CellMergeHooks::new(Arc::clone(&cell_options.timestamps));
+        let cells = CellTables::open(warehouse.clone(), ingest.clone(), cell_options).await?;
+        let catalog =
+            StoaCatalog::new(warehouse.clone(), Arc::clone(&files), ingest.clone(), cells.clone());
         let catalog = Arc::new(catalog.await?);
         let state = build_state(&options, &catalog)?;
-        let maintenance = options
-            .maintenance
-            .then(|| Maintenance::start(warehouse.clone(), MaintenanceOptions::default()));
+        let work =
+            MaintenanceOptions { hooks: Some(Arc::new(hooks)), ..MaintenanceOptions::default() };
+        let maintenance = options.maintenance.then(|| Maintenance::start(warehouse.clone(), work));
         Ok(Arc::new(Self {
             warehouse,
             catalog,
             files,
             ingest,
+            cells,
             options,
             state,
             registry: QueryRegistry::default(),
@@ -145,6 +152,11 @@ impl Engine {
     /// Whether [`Engine::shutdown`] has begun; new statements are refused then.
     pub fn is_closing(&self) -> bool {
         self.closing.load(Ordering::Acquire)
+    }
+
+    /// The tables of cells, which HQL writes.
+    pub fn cells(&self) -> &CellTables {
+        &self.cells
     }
 
     /// The fresh rows and their log; `None` without a log.

@@ -19,6 +19,7 @@
 //! (`stoa-table`), settings from files or environment (the binary).
 
 mod catalog;
+mod cells;
 mod cooperate;
 mod copy;
 mod ddl;
@@ -29,6 +30,7 @@ mod error;
 mod file_cache;
 mod filter;
 mod fresh;
+mod hql;
 mod load;
 mod logs;
 mod maintain;

@@ -157,6 +157,7 @@ pub(crate) async fn write(
         }
         found => found.map_err(with_create_hint)?,
     };
+    crate::cells::refuse_rows(&table)?;
     let rows = append(session, table, schema, batches, guard).await?;
     session.engine.catalog.refresh().await?;
     Ok(rows)
@@ -279,6 +280,7 @@ pub(crate) async fn copy_from_files(
 ) -> Result<Completion> {
     let ident = session.table_ident(name)?;
     let table = session.engine.warehouse.table(&ident).await?;
+    crate::cells::refuse_rows(&table)?;
     let mut options = LoadOptions::default();
     for (name, value) in &copy.options {
         options.set(name, value)?;

@@ -7,8 +7,11 @@
 
 use datafusion::sql::sqlparser::ast::ObjectName;
 use stoa_error::{Error, Result};
+use stoa_hql::lang::ast::CompactKind;
+use stoa_hql::{CellStore, CompactScope};
 use stoa_table::{CompactionOptions, CompactionWork, ExpireOptions, Table};
 
+use crate::cells;
 use crate::outcome::Completion;
 use crate::session::Session;
 
@@ -59,6 +62,9 @@ async fn flushed(session: &Session, table: &Table) -> Result<Table> {
 }
 
 async fn compact(session: &Session, table: &Table, full: bool) -> Result<Completion> {
+    if cells::refuse_rows(table).is_err() {
+        return compact_cells(session, table, full).await;
+    }
     let table = flushed(session, table).await?;
     let options = CompactionOptions { full, ..CompactionOptions::default() };
     let memory_max_bytes = session.engine.options.memory_limit_bytes / 4;
@@ -72,6 +78,17 @@ async fn compact(session: &Session, table: &Table, full: bool) -> Result<Complet
         done.files_added,
         done.bytes_added
     )))
+}
+
+/// Leaves out cells that nobody can see any more.
+async fn compact_cells(session: &Session, table: &Table, full: bool) -> Result<Completion> {
+    let table = stoa_cells::name_of(table.ident()).ok_or_else(|| {
+        Error::unsupported(format!("{} has a name that HQL cannot write", table.ident()))
+    })?;
+    let scope = CompactScope::Table { table, row: None };
+    let kind = if full { CompactKind::Major } else { CompactKind::Merging };
+    session.engine.cells().compact(scope, Some(kind)).await?;
+    Ok(Completion::of("COMPACT TABLE"))
 }
 
 async fn expire(table: &Table) -> Result<Completion> {

@@ -27,6 +27,7 @@ use stoa_ingest::{FreshRows, Ingest};
 use stoa_orc::Predicate;
 use stoa_table::{ScanFile, ScanPlan, Table};
 
+use crate::cells::refuse_rows;
 use crate::engine::Engine;
 use crate::error::{from_datafusion, to_datafusion};
 use crate::file_cache::FileCache;
@@ -162,6 +163,7 @@ impl TableProvider for StoaTable {
                     .with_hint("drop the table and create it again from a query"),
             ));
         }
+        refuse_rows(&self.table).map_err(to_datafusion)?;
         let mode = WriteMode::Append(self.ingest.clone());
         sink::plan_write(self.table.clone(), mode, input).map_err(to_datafusion)
     }

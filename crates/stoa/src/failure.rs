@@ -23,6 +23,8 @@ pub enum Failure {
     Failed(Error),
     /// Something went wrong, and the user has read about it already.
     Reported,
+    /// The process is to end with this code; nothing is to be said.
+    Exit(i32),
 }
 
 impl From<Error> for Failure {
@@ -46,6 +48,8 @@ impl Failure {
                 ExitCode::from(2)
             }
             Self::Reported => ExitCode::from(1),
+            // As the operating system does it: the lowest eight bits.
+            Self::Exit(code) => ExitCode::from(code as u8),
         }
     }
 }

@@ -9,6 +9,7 @@
 mod command;
 mod config;
 mod failure;
+mod hql;
 mod runtime;
 mod server;
 mod shell;

@@ -31,6 +31,7 @@ use datafusion::logical_expr::{DmlStatement, Expr, LogicalPlan, LogicalPlanBuild
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_table::{Isolation, ScanFile};
 
+use crate::cells;
 use crate::error::from_datafusion;
 use crate::filter::predicate_of_all;
 use crate::outcome::Completion;
@@ -125,12 +126,14 @@ async fn attempt(
         return Err(Error::internal("a statement that changes rows has no such plan"));
     };
     let Some(planned) = stoa_table(&dml.target) else {
+        cells::refuse_source(&dml.target)?;
         return Err(Error::unsupported(format!("{} cannot be changed", dml.table_name))
             .with_sqlstate("42809")
             .with_hint("system tables are read only"));
     };
     // The table's fresh rows come into files first, and none while files are replaced.
     let table = session.engine.catalog.table(planned.table.ident()).await?;
+    cells::refuse_rows(&table.table)?;
     let (table, _hold) = match &session.engine.ingest {
         None => (table, None),
         Some(ingest) => {

@@ -131,6 +131,7 @@ async fn append_values(
             return Err(Error::unsupported("INSERT into a function is not supported"));
         };
         let table = session.engine.warehouse.table(&session.table_ident(name)?).await?;
+        crate::cells::refuse_rows(&table)?;
         let others = table
             .schema()
             .fields()

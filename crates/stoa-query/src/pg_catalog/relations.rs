@@ -97,9 +97,12 @@ async fn load(warehouse: &Warehouse, ident: TableIdent, columns: bool) -> Option
     }
     match warehouse.table(&ident).await {
         Ok(table) => {
-            relation.columns = table.schema();
+            let cells = crate::cells::view_columns(&table).ok().flatten();
+            // The table counts cells, the relation rows.
+            let rows = if cells.is_some() { None } else { table.row_count() };
+            relation.columns = cells.unwrap_or_else(|| table.schema());
             relation.comment = table.comment().map(str::to_owned);
-            relation.rows = table.row_count().map_or(-1.0, |rows| rows as f32);
+            relation.rows = rows.map_or(-1.0, |rows| rows as f32);
         }
         Err(error) if error.kind() == ErrorKind::NotFound => return None,
         Err(error) => {

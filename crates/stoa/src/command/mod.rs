@@ -5,6 +5,7 @@
 
 mod bench;
 mod config;
+mod hql;
 mod load;
 mod log;
 mod orc;
@@ -48,6 +49,8 @@ enum Command {
     Server(server::ServerArgs),
     /// Run SQL, on a server or straight on a warehouse
     Sql(sql::SqlArgs),
+    /// Run HQL, Hypertable's language, on tables of cells
+    Hql(hql::HqlArgs),
     /// Load files into a table
     Load(load::LoadArgs),
     /// Look at tables and look after them
@@ -76,6 +79,7 @@ impl Cli {
         match self.command {
             Command::Server(args) => server::run(args, file),
             Command::Sql(args) => sql::run(args, file),
+            Command::Hql(args) => hql::run(args, file),
             Command::Load(args) => load::run(args, file),
             Command::Table(command) => table::run(command, file),
             Command::Orc(command) => orc::run(command),

@@ -28,6 +28,6 @@ pub use backend::Backend;
 pub use editor::Editor;
 pub use format::{Format, output_error};
 pub use local::LocalBackend;
-pub use remote::RemoteBackend;
+pub use remote::{RemoteBackend, problem_in, problem_of, unreachable_or_broken};
 pub use runner::{Next, Shell, ShellOptions};
 pub use source::TextSource;

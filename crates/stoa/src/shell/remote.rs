@@ -61,7 +61,7 @@ impl RemoteBackend {
         let header = |name: &str| response.headers().get(name).and_then(|v| v.to_str().ok());
         let is_arrow = header("content-type").is_some_and(|value| value.starts_with(ARROW));
         if !response.status().is_success() || !is_arrow {
-            return Err(problem(response).await);
+            return Err(problem_of(response).await);
         }
         if let Some(tag) = header("stoa-command") {
             return Ok(Reply::Done { tag: tag.to_owned(), notices: Vec::new() });
@@ -76,15 +76,28 @@ impl RemoteBackend {
     }
 
     fn unreachable(&self, error: reqwest::Error) -> Error {
-        if error.is_builder() {
-            return Error::invalid(format!("{:?} is not the URL of a server", self.url))
-                .with_hint("write http://HOST:PORT");
-        }
-        Error::unavailable(format!("no server answers at {}", self.url))
-            .with_detail(root_cause(&error))
-            .with_hint(
-                "start one with `stoa server`, or open a warehouse directly with --warehouse DIR",
-            )
+        unreachable(&self.url, &error)
+    }
+}
+
+fn unreachable(url: &str, error: &reqwest::Error) -> Error {
+    if error.is_builder() {
+        return Error::invalid(format!("{url:?} is not the URL of a server"))
+            .with_hint("write http://HOST:PORT");
+    }
+    Error::unavailable(format!("no server answers at {url}"))
+        .with_detail(root_cause(error))
+        .with_hint(
+            "start one with `stoa server`, or open a warehouse directly with --warehouse DIR",
+        )
+}
+
+/// The error of a request that got no whole answer.
+pub fn unreachable_or_broken(url: &str, error: reqwest::Error) -> Error {
+    if error.is_connect() || error.is_builder() {
+        unreachable(url, &error)
+    } else {
+        broken_off(error)
     }
 }
 
@@ -112,7 +125,8 @@ struct Problem {
     position: Option<usize>,
 }
 
-async fn problem(response: reqwest::Response) -> Error {
+/// The error that a server answered with.
+pub async fn problem_of(response: reqwest::Response) -> Error {
     let status = response.status();
     let bytes = match response.bytes().await {
         Ok(bytes) => bytes,
@@ -125,6 +139,14 @@ async fn problem(response: reqwest::Response) -> Error {
                 .with_source(error)
                 .with_hint("is this the HTTP port of a Stoa server?")
         }
+    }
+}
+
+/// The error in a server's own words.
+pub fn problem_in(document: &[u8]) -> Error {
+    match serde_json::from_slice::<Document>(document) {
+        Ok(document) => document.error.into_error(),
+        Err(error) => Error::corrupt("the server's error is no JSON").with_source(error),
     }
 }
 

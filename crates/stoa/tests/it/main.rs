@@ -7,6 +7,7 @@ mod bench;
 mod command_line;
 mod concurrent_loads;
 mod harness;
+mod hql;
 mod load;
 mod log;
 mod log_faults;

@@ -1,0 +1,153 @@
+//! `stoa hql` and `POST /v1/hql`: the same statements without a server and on one.
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::harness::{Place, Server, request};
+
+const LOG: &str = "#AnonID\tQuery\tItemRank\tClickURL\n\
+                   142\trentdirect.com\t\t\n\
+                   142\tstaple.com\t1\thttp://www.staple.com\n\
+                   217\tlottery\t1\thttp://www.calottery.com\n";
+
+const SESSION: &str = "CREATE TABLE \"query-log\" ( Query, ItemRank, ClickURL );\n\
+    LOAD DATA INFILE ROW_KEY_COLUMN=AnonID 'a.tsv' INTO TABLE \"query-log\";\n";
+
+const CELLS: &str = "142\tQuery\tstaple.com\n\
+                     142\tQuery\trentdirect.com\n\
+                     142\tItemRank\t1\n\
+                     142\tClickURL\thttp://www.staple.com\n\
+                     217\tQuery\tlottery\n\
+                     217\tItemRank\t1\n\
+                     217\tClickURL\thttp://www.calottery.com\n";
+
+/// What a batch prints and how it ends, on a warehouse or a server.
+fn batch(place: &Place, at: &[&str], statements: &str) -> (Option<i32>, String, String) {
+    let arguments = [&["hql", "--batch", "--timestamp-format=usecs"], at].concat();
+    let ran = place.run_with_input(&arguments, statements);
+    (ran.code, ran.stdout, ran.stderr)
+}
+
+#[test]
+fn the_seed_session_runs_without_a_server_and_on_one() {
+    let place = Place::new();
+    place.write("a.tsv", LOG);
+    let server = Server::start(&place, &[]);
+    let url = server.http_url();
+    for at in [["--warehouse", "other"], ["--url", url.as_str()]] {
+        let (code, _, stderr) = batch(&place, &at, SESSION);
+        assert_eq!(code, Some(0), "{stderr}");
+        assert!(stderr.contains("Total cells:  7"), "{stderr}");
+        let (code, cells, _) = batch(&place, &at, "select * from \"query-log\"; quit;");
+        assert_eq!((code, cells.as_str()), (Some(0), CELLS));
+        // A file that a statement writes is one of the shell's machine.
+        let (code, _, stderr) =
+            batch(&place, &at, "select Query from \"query-log\" into file 'out.tsv';");
+        assert_eq!(code, Some(0), "{stderr}");
+        let written = std::fs::read_to_string(place.path("out.tsv")).unwrap();
+        assert!(written.ends_with("217\tQuery\tlottery\n"), "{written}");
+        std::fs::remove_file(place.path("out.tsv")).unwrap();
+        // The namespace stays from statement to statement; the first error ends a batch.
+        let (code, out, _) = batch(
+            &place,
+            &at,
+            "create namespace a; use a; create table t (c); show tables; nonsense; show tables;",
+        );
+        assert_eq!(code, Some(2));
+        assert!(out.starts_with("t\nHypertable CRITICAL - "), "{out}");
+        let (code, ..) = batch(&place, &at, "exit 7");
+        assert_eq!(code, Some(7));
+        let (_, missing, _) =
+            batch(&place, &at, "load data infile 'nowhere.tsv' into table \"query-log\";");
+        assert!(missing.contains("nowhere.tsv does not exist"), "{missing}");
+        assert!(!place.path("out.tsv").exists());
+    }
+}
+
+#[test]
+fn sql_reads_cells_with_conditions_joins_and_groups() {
+    let place = Place::new();
+    place.write("a.tsv", LOG);
+    let (code, _, stderr) = batch(&place, &["--warehouse", "w"], SESSION);
+    assert_eq!(code, Some(0), "{stderr}");
+    let newest = place.query("SELECT * FROM \"query-log\" ORDER BY row");
+    assert_eq!(
+        newest,
+        "142,staple.com,1,http://www.staple.com\n217,lottery,1,http://www.calottery.com\n"
+    );
+    assert_eq!(place.query("SELECT count(*) FROM \"query-log\""), "2\n");
+    let found = place.query("SELECT \"Query\" FROM \"query-log\" WHERE row = '217'");
+    assert_eq!(found, "lottery\n");
+    let by_value =
+        "SELECT row FROM \"query-log\" WHERE \"ItemRank\"::int < 2 AND \"Query\" LIKE 's%'";
+    assert_eq!(place.query(by_value), "142\n");
+    let grouped =
+        "SELECT family, count(*) FROM \"query-log$cells\" GROUP BY family ORDER BY family";
+    assert_eq!(place.query(grouped), "ClickURL,2\nItemRank,2\nQuery,3\n");
+    let joined = "SELECT c.value FROM \"query-log\" t JOIN \"query-log$cells\" c ON t.row = c.row \
+                  WHERE c.family = 'Query' AND t.row < '2' ORDER BY c.timestamp_ns";
+    assert_eq!(place.query(joined), "rentdirect.com\nstaple.com\n");
+    assert_eq!(place.query("SELECT count(*) FROM \"query-log$raw\""), "7\n");
+    let columns = "SELECT column_name FROM information_schema.columns \
+                   WHERE table_name = 'query-log' ORDER BY ordinal_position";
+    assert_eq!(place.query(columns), "row\nQuery\nItemRank\nClickURL\n");
+    for refused in [
+        "DELETE FROM \"query-log\"",
+        "DELETE FROM \"query-log$raw\"",
+        "INSERT INTO \"query-log\" VALUES ('a', 'b', 'c', 'd')",
+        "UPDATE \"query-log$raw\" SET value = value",
+        "TRUNCATE \"query-log\"",
+        "ALTER TABLE \"query-log\" DROP COLUMN value",
+    ] {
+        let ran = place.run(&["sql", "--warehouse", "w", "-c", refused]);
+        assert_eq!(ran.code, Some(1), "{refused}");
+        assert!(ran.stderr.contains("code: 42809"), "{refused}: {}", ran.stderr);
+        assert!(ran.stderr.contains("stoa hql"), "{refused}: {}", ran.stderr);
+    }
+    // Deletes and new versions are seen by SQL as by HQL.
+    let changes = "DELETE * FROM \"query-log\" WHERE ROW = '142'; \
+                   INSERT INTO \"query-log\" VALUES ('217', 'ItemRank', '9');";
+    let (code, out, stderr) = batch(&place, &["--warehouse", "w"], changes);
+    assert_eq!(code, Some(0), "{out}{stderr}");
+    let left = place.query("SELECT row, \"ItemRank\" FROM \"query-log\"");
+    assert_eq!(left, "217,9\n");
+    place.ok(&["sql", "--warehouse", "w", "-c", "COMPACT TABLE \"query-log\" FULL"]);
+    assert_eq!(place.query("SELECT row, \"ItemRank\" FROM \"query-log\""), left);
+}
+
+#[test]
+fn statements_over_http_are_text_in_and_text_out() {
+    let place = Place::new();
+    let server = Server::start(&place, &[]);
+    let post = |text: &str| {
+        let length = text.len();
+        request(
+            server.http_port(),
+            &format!(
+                "POST /v1/hql HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\n\
+                 Content-Length: {length}\r\n\r\n{text}"
+            ),
+        )
+        .unwrap()
+    };
+    let (status, body) = post(
+        "create table t (c); insert into t values ('a', 'c:q', 'one'), ('b', 'c', 'two'); \
+         select * from t;",
+    );
+    assert_eq!((status, body.as_str()), (200, "a\tc:q\tone\nb\tc\ttwo\n"));
+    let (status, body) = post("select * from nowhere");
+    assert_eq!(status, 404, "{body}");
+    let problem: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(problem["error"]["code"], "42P01");
+    let (status, body) = post("selec * from t");
+    assert_eq!(status, 400, "{body}");
+    // Files of the server are nobody's business.
+    let (status, body) = post("load data infile '/etc/hostname' into table t");
+    assert_eq!(status, 403, "{body}");
+
+    // Acknowledged is kept.
+    server.signal(Signal::KILL);
+    server.wait();
+    let (code, cells, _) = batch(&place, &["--warehouse", "w"], "select * from t;");
+    assert_eq!((code, cells.as_str()), (Some(0), "a\tc:q\tone\nb\tc\ttwo\n"));
+}
