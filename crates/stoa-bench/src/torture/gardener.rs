@@ -6,7 +6,7 @@ use stoa_error::Result;
 use tokio::sync::watch;
 
 use super::ledger::{Change, RAISE};
-use super::tables::TortureTable;
+use super::tables::{Kind, TortureTable};
 use crate::write::ServerAddress;
 
 /// Sends statements that rewrite files until the server is gone or `stop` says so. A statement that
@@ -28,11 +28,19 @@ pub(crate) async fn tend(
         let name = &table.name;
         let change = match choice >> 8 & 7 {
             0 => Some(Change::Delete),
-            1 | 2 => Some(Change::Raise),
+            1 | 2 if table.kind == Kind::Rows => Some(Change::Raise),
             _ => None,
         };
         let number = change.and_then(|change| table.ledger.lock().begin_change(random(), change));
         let statement = match (change, number) {
+            (Some(Change::Delete), Some(number)) if table.kind == Kind::Cells => {
+                let statement = format!("DELETE * FROM {name} WHERE ROW = '{number}'");
+                if address.hql(&statement).await.is_ok() {
+                    table.ledger.lock().changed(number);
+                    done += 1;
+                }
+                continue;
+            }
             (Some(Change::Delete), Some(number)) => {
                 format!("DELETE FROM {name} WHERE parcel = {number}")
             }

@@ -183,7 +183,7 @@ impl Torture<'_> {
         }
         let age = self.result.deaths - self.tables.made_at;
         if self.tables.active.is_empty() || age >= LIVES_PER_TABLE {
-            self.tables.renew(&client).await?;
+            self.tables.renew(address).await?;
             self.tables.made_at = self.result.deaths;
         }
         Ok(())
@@ -204,7 +204,7 @@ impl Torture<'_> {
     ) -> Vec<JoinHandle<u64>> {
         let mut clients = Vec::new();
         for table in &self.tables.active {
-            for path in WritePath::ALL.repeat(self.options.writers) {
+            for path in table.paths().repeat(self.options.writers) {
                 let (address, table, stop) = (address.clone(), table.clone(), stop.subscribe());
                 let mut random = self.random.fork();
                 let rows_max = self.options.rows_max.max(1) as u64;

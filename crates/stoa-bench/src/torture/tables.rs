@@ -4,19 +4,26 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use stoa_error::{Error, Result};
-use tokio_postgres::Client;
 
 use super::ledger::Ledger;
-use crate::write::columns_sql;
+use crate::write::{ServerAddress, WritePath, columns_sql};
+
+/// What a table holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Rows,
+    Cells,
+}
 
 /// A table and what should be in it.
 #[derive(Debug)]
 pub(crate) struct TortureTable {
+    pub kind: Kind,
     pub name: String,
     pub ledger: Mutex<Ledger>,
 }
 
-/// Tables by kind and generation: `busy_0`, `calm_0`, …
+/// Tables by kind and generation: `busy_0`, `calm_0`, `cells_0`, …
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
     pub active: Vec<Arc<TortureTable>>,
@@ -26,7 +33,7 @@ pub(crate) struct Tables {
     generation: u32,
 }
 
-/// Kinds of tables with their properties. Rows of `busy` are flushed all the time; those of `calm`
+/// Tables of rows with their properties. Rows of `busy` are flushed all the time; those of `calm`
 /// stay in the log over many restarts.
 const KINDS: [(&str, &str); 2] = [
     (
@@ -37,12 +44,23 @@ const KINDS: [(&str, &str); 2] = [
     ("calm", "'stoa.flush-rows' = '1000000'"),
 ];
 
+impl TortureTable {
+    /// The ways in.
+    pub(crate) fn paths(&self) -> &'static [WritePath] {
+        match self.kind {
+            Kind::Rows => &WritePath::ROWS,
+            Kind::Cells => &[WritePath::Hql],
+        }
+    }
+}
+
 impl Tables {
     /// Makes new tables for the writers; those that they had are only checked from now on.
     ///
     /// # Errors
     /// Unavailable where the server does not make them.
-    pub(crate) async fn renew(&mut self, client: &Client) -> Result<()> {
+    pub(crate) async fn renew(&mut self, address: &ServerAddress) -> Result<()> {
+        let client = address.postgres().await?;
         let mut made = Vec::new();
         // A name is used once, even if it is not known what became of it.
         let generation = self.generation;
@@ -59,8 +77,12 @@ impl Tables {
                     .with_detail(e.as_db_error().map_or_else(|| e.to_string(), ToString::to_string))
                     .with_source(e)
             })?;
-            made.push(Arc::new(TortureTable { name, ledger: Mutex::default() }));
+            made.push(TortureTable { kind: Kind::Rows, name, ledger: Mutex::default() });
         }
+        let name = format!("cells_{generation}");
+        address.hql(&format!("CREATE TABLE {name} (c)")).await?;
+        made.push(TortureTable { kind: Kind::Cells, name, ledger: Mutex::default() });
+        let made = made.into_iter().map(Arc::new).collect();
         self.retired.append(&mut std::mem::replace(&mut self.active, made));
         Ok(())
     }

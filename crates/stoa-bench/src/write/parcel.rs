@@ -114,6 +114,17 @@ impl Parcel {
         text
     }
 
+    /// One `INSERT` statement of HQL: the parcel is a row, each place a cell whose value is the cost.
+    pub fn insert_cells(self, table: &str) -> String {
+        let mut text = format!("INSERT INTO {table} VALUES ");
+        for place in 0..self.rows {
+            let comma = if place == 0 { "" } else { ", " };
+            let cost = self.row(place)[5];
+            let _ = write!(text, "{comma}('{}', 'c:{place}', '{cost}')", self.number);
+        }
+        text
+    }
+
     /// One `INSERT` statement.
     pub fn insert(self, table: &str) -> String {
         let mut text = format!("INSERT INTO {table} VALUES ");

@@ -25,6 +25,8 @@ pub enum WritePath {
     Csv,
     /// `POST …/rows` with an Arrow stream.
     Arrow,
+    /// `POST /v1/hql` with `INSERT`: a cell per row, into a table of cells.
+    Hql,
 }
 
 /// Where a server listens.
@@ -55,12 +57,13 @@ enum Link {
 pub struct Payload(Bytes);
 
 impl WritePath {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::Insert, Self::Copy, Self::Ndjson, Self::Csv, Self::Arrow];
+    /// Those that take rows.
+    pub const ROWS: [Self; 5] = [Self::Insert, Self::Copy, Self::Ndjson, Self::Csv, Self::Arrow];
 
     fn content_type(self) -> &'static str {
         match self {
             Self::Insert | Self::Copy => "",
+            Self::Hql => "text/plain; charset=utf-8",
             Self::Ndjson => "application/x-ndjson",
             Self::Csv => "text/csv",
             Self::Arrow => "application/vnd.apache.arrow.stream",
@@ -76,6 +79,7 @@ impl fmt::Display for WritePath {
             Self::Ndjson => "HTTP NDJSON",
             Self::Csv => "HTTP CSV",
             Self::Arrow => "HTTP Arrow",
+            Self::Hql => "HQL",
         })
     }
 }
@@ -96,6 +100,26 @@ impl ServerAddress {
         });
         Ok(client)
     }
+
+    /// Runs statements of HQL.
+    ///
+    /// # Errors
+    /// Unavailable with what the server said; what they do may be done nonetheless.
+    pub async fn hql(&self, statements: &str) -> Result<()> {
+        let request = reqwest::Client::new().post(format!("{}/v1/hql", self.http_url));
+        acknowledged(request.body(statements.to_owned())).await
+    }
+}
+
+/// Sends a request and waits for the whole answer: it is the acknowledgement.
+async fn acknowledged(request: reqwest::RequestBuilder) -> Result<()> {
+    let response = request.send().await.map_err(|e| failed("cannot send", e))?;
+    if response.status().is_success() {
+        let body = response.bytes().await;
+        return body.map(drop).map_err(|e| failed("the answer broke off", e));
+    }
+    let text = response.text().await.unwrap_or_default();
+    Err(Error::unavailable("the server refused it").with_detail(text))
 }
 
 impl Writer {
@@ -110,6 +134,10 @@ impl Writer {
                 client: reqwest::Client::new(),
                 url: format!("{}/v1/tables/public/{table}/rows", address.http_url),
             },
+            WritePath::Hql => Link::Http {
+                client: reqwest::Client::new(),
+                url: format!("{}/v1/hql", address.http_url),
+            },
         };
         Ok(Self { path, table: table.to_owned(), link })
     }
@@ -121,6 +149,7 @@ impl Writer {
     pub fn payload(&self, parcel: Parcel) -> Result<Payload> {
         Ok(Payload(match self.path {
             WritePath::Insert => parcel.insert(&self.table).into(),
+            WritePath::Hql => parcel.insert_cells(&self.table).into(),
             WritePath::Copy => parcel.lines(',').into(),
             WritePath::Ndjson => parcel.json_lines().into(),
             WritePath::Csv => {
@@ -140,15 +169,7 @@ impl Writer {
         match &self.link {
             Link::Http { client, url } => {
                 let request = client.post(url).header("Content-Type", self.path.content_type());
-                let response = request.body(payload.0.clone()).send().await;
-                let response = response.map_err(|e| failed("cannot send", e))?;
-                if response.status().is_success() {
-                    // The acknowledgement is whole only when its end has come.
-                    let body = response.bytes().await;
-                    return body.map(drop).map_err(|e| failed("the answer broke off", e));
-                }
-                let text = response.text().await.unwrap_or_default();
-                Err(Error::unavailable("the rows were refused").with_detail(text))
+                acknowledged(request.body(payload.0.clone())).await
             }
             Link::Postgres(client) if self.path == WritePath::Insert => {
                 let text = std::str::from_utf8(&payload.0)

@@ -78,7 +78,7 @@ pub async fn ingest(args: IngestArgs) -> Result<()> {
         .map_err(|e| Error::unavailable("cannot find this program's file").with_source(e))?;
     let unnamed = || std::env::temp_dir().join(format!("stoa-ingest-{}", std::process::id()));
     let paths = match args.path.is_empty() {
-        true => WritePath::ALL.to_vec(),
+        true => WritePath::ROWS.to_vec(),
         false => args.path.into_iter().map(WritePath::from).collect(),
     };
     let options = IngestOptions {
