@@ -5,7 +5,7 @@
 
 use stoa_error::Result;
 use stoa_hql::CellBatch;
-use stoa_hql::batch::{SortedRun, sort_cells};
+use stoa_hql::batch::SortedRun;
 use stoa_ingest::{Durability, Ingest};
 use stoa_table::WriteOptions;
 
@@ -24,21 +24,25 @@ pub(crate) async fn mutate(inner: &Inner, table: &CellTable, cells: CellBatch) -
     let cells = with_revisions(inner, cells);
     match &inner.ingest {
         Some(ingest) if cells.data_bytes() <= RECORD_BYTES_MAX => {
-            append(ingest, table, &cells).await
+            append(ingest, table, vec![cells]).await
         }
         _ => write_file(table, cells).await,
     }
 }
 
 /// One record of the log.
-pub(crate) async fn append(ingest: &Ingest, table: &CellTable, cells: &CellBatch) -> Result<()> {
-    let rows = table.layout.to_rows(&sort_cells(cells)?)?;
+pub(crate) async fn append(
+    ingest: &Ingest,
+    table: &CellTable,
+    cells: Vec<CellBatch>,
+) -> Result<()> {
+    let rows = table.layout.to_rows(&SortedRun::new(cells).into_batch()?)?;
     ingest.append(&table.table, rows, Durability::Table).await?;
     Ok(())
 }
 
 async fn write_file(table: &CellTable, cells: CellBatch) -> Result<()> {
-    let mut writer = table.table.writer(WriteOptions::default())?;
+    let mut writer = table.table.writer(WriteOptions { sorted: true, ..WriteOptions::default() })?;
     for rows in FileRows::new(SortedRun::new(vec![cells]), table.layout.clone()) {
         writer.write(rows?).await?;
     }

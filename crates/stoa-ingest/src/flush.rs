@@ -107,6 +107,7 @@ impl Inner {
         let options = WriteOptions {
             memory_max_bytes: self.options.flush_memory_bytes,
             log: vec![advance],
+            sorted: !table.sort_terms().is_empty(),
             ..WriteOptions::default()
         };
         let mut writer = table.writer(options)?;

@@ -102,7 +102,7 @@ async fn write_run(
     batches: Vec<CellBatch>,
     memory_max_bytes: usize,
 ) -> Result<WrittenFiles> {
-    let options = WriteOptions { memory_max_bytes, ..WriteOptions::default() };
+    let options = WriteOptions { memory_max_bytes, sorted: true, ..WriteOptions::default() };
     let mut writer = table.table.writer(options)?;
     let sorted = task::spawn_blocking(move || SortedRun::new(batches)).await;
     for rows in FileRows::new(sorted.map_err(broke)?, table.layout) {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use stoa_env::task;
 use stoa_error::{Error, Result};
-use stoa_hql::{BulkLoad, CellBatch, CellBatchBuilder};
+use stoa_hql::{BulkLoad, CellBatch};
 use stoa_ingest::Ingest;
 use tokio::task::JoinHandle;
 
@@ -20,7 +20,7 @@ use crate::table::CellTable;
 use crate::write::{append, with_revisions};
 
 /// Bytes of memory of the cells of one record.
-const FRAME_BYTES: usize = 16 << 20;
+const FRAME_BYTES: usize = 8 << 20;
 
 /// Records on their way at a time.
 const FRAMES_MAX: usize = 3;
@@ -52,9 +52,8 @@ impl LogLoad {
         self.held_bytes = 0;
         let batches = std::mem::take(&mut self.held);
         let (ingest, table) = (self.ingest.clone(), self.table.clone());
-        self.frames.push_back(task::spawn(async move {
-            append(&ingest, &table, &joined(&batches)?).await
-        }));
+        let frame = async move { append(&ingest, &table, batches).await };
+        self.frames.push_back(task::spawn(frame));
         Ok(())
     }
 
@@ -87,16 +86,4 @@ impl BulkLoad for LogLoad {
         }
         Ok(())
     }
-}
-
-/// Batches as one, the earlier ones first.
-fn joined(batches: &[CellBatch]) -> Result<CellBatch> {
-    if let [only] = batches {
-        return Ok(only.clone());
-    }
-    let mut builder = CellBatchBuilder::new();
-    for batch in batches {
-        builder.append(batch, 0..batch.len(), false)?;
-    }
-    Ok(builder.finish())
 }

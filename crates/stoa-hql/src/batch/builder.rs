@@ -6,6 +6,7 @@ use arrow_array::{BinaryArray, Int32Array, Int64Array};
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use stoa_error::{Error, ErrorKind, Result};
 
+use super::run::Entry;
 use super::{BATCH_BYTES, BATCH_CELLS, CellBatch};
 use crate::cell::{CellKind, CellRef, FamilyId};
 
@@ -111,16 +112,6 @@ impl CellBatchBuilder {
         Ok(())
     }
 
-    /// Makes room for so many cells more.
-    pub fn reserve(&mut self, cells: usize) {
-        self.rows.reserve(cells, 0);
-        self.qualifiers.reserve(cells, 0);
-        self.values.reserve(cells, 0);
-        self.families.reserve(cells);
-        self.timestamps.reserve(cells);
-        self.kinds.reserve(cells);
-    }
-
     /// Adds the cells of `range` of another batch; without their values if `keys_only`.
     ///
     /// # Errors
@@ -145,6 +136,34 @@ impl CellBatchBuilder {
             self.values.append(&from.values, range);
         }
         Ok(())
+    }
+
+    /// The cells at these places of `batches` as one batch.
+    ///
+    /// Column by column: the processor waits for many cells at a time instead of one after the other.
+    pub(super) fn gather(batches: &[CellBatch], places: &[Entry]) -> Result<CellBatch> {
+        let integers = |of: fn(&CellBatch) -> &Int32Array| -> Int32Array {
+            let values: Vec<&[i32]> = batches.iter().map(|b| of(b).values().as_ref()).collect();
+            let at = |place: &Entry| values[place.batch as usize][place.index as usize];
+            Int32Array::new(places.iter().map(at).collect::<Vec<_>>().into(), None)
+        };
+        let longs = |values: Vec<&[i64]>| -> Int64Array {
+            let at = |place: &Entry| values[place.batch as usize][place.index as usize];
+            Int64Array::new(places.iter().map(at).collect::<Vec<_>>().into(), None)
+        };
+        let revisions = batches.iter().any(|batch| batch.revisions.is_some()).then(|| {
+            longs(batches.iter().map(revisions_of).collect())
+        });
+        Ok(CellBatch {
+            rows: gather_bytes(batches, places, |batch| &batch.rows)?,
+            families: integers(|batch| &batch.families),
+            qualifiers: gather_bytes(batches, places, |batch| &batch.qualifiers)?,
+            timestamps: longs(batches.iter().map(CellBatch::timestamps).collect()),
+            values: gather_bytes(batches, places, |batch| &batch.values)?,
+            kinds: integers(|batch| &batch.kinds),
+            revisions,
+            new_timestamps: false,
+        })
     }
 
     /// The batch; the builder is empty afterwards.
@@ -199,9 +218,47 @@ impl CellBatchBuilder {
         if fits {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::Exhausted, "keys or values of one batch of cells pass 2 GiB")
-            .with_hint("split the value over several cells"))
+        Err(too_large())
     }
+}
+
+fn revisions_of(batch: &CellBatch) -> &[i64] {
+    batch.revisions.as_ref().unwrap_or(&batch.timestamps).values()
+}
+
+/// The byte strings at these places of one column.
+fn gather_bytes(
+    batches: &[CellBatch],
+    places: &[Entry],
+    of: fn(&CellBatch) -> &BinaryArray,
+) -> Result<BinaryArray> {
+    let columns: Vec<(&[i32], &[u8])> =
+        batches.iter().map(|b| (of(b).value_offsets(), of(b).value_data())).collect();
+    let mut offsets = Vec::with_capacity(places.len() + 1);
+    offsets.push(0);
+    let mut bytes = 0_i64;
+    for place in places {
+        let (starts, index) = (columns[place.batch as usize].0, place.index as usize);
+        bytes += i64::from(starts[index + 1] - starts[index]);
+        offsets.push(bytes as i32);
+    }
+    if bytes > i64::from(i32::MAX) {
+        return Err(too_large());
+    }
+    let mut data = Vec::with_capacity(bytes as usize);
+    if bytes > 0 {
+        for place in places {
+            let ((starts, from), index) = (columns[place.batch as usize], place.index as usize);
+            data.extend_from_slice(&from[starts[index] as usize..starts[index + 1] as usize]);
+        }
+    }
+    let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+    Ok(BinaryArray::new(offsets, Buffer::from_vec(data), None))
+}
+
+fn too_large() -> Error {
+    Error::new(ErrorKind::Exhausted, "keys or values of one batch of cells pass 2 GiB")
+        .with_hint("split the value over several cells")
 }
 
 /// Byte strings one after the other, and where each starts.

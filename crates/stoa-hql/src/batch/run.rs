@@ -29,53 +29,54 @@ pub struct SortedRun {
 
 /// A cell: the first bytes of its row, what follows in the order of cells, and where it is.
 #[derive(Clone, Copy)]
-struct Entry {
+pub(super) struct Entry {
     row: u64,
     rest: u64,
-    batch: u32,
-    index: u32,
+    pub(super) batch: u32,
+    pub(super) index: u32,
 }
 
 impl SortedRun {
     /// Sorts `batches`. Takes time; not for async tasks.
     pub fn new(batches: Vec<CellBatch>) -> Self {
-        Self::sorted_by(batches, |order, compare| order.sort_unstable_by(compare))
+        let (mut order, exact) = entries(&batches);
+        match exact {
+            true => order.sort_unstable_by_key(|entry| entry.exact_key()),
+            false => order.sort_unstable_by(|a, b| compare_wholly(&batches, *a, *b)),
+        }
+        Self { batches, order: order.into_iter(), exact, previous: None }
     }
 
     /// Merges `batches`, each of which is more or less sorted: the same, sooner.
     pub fn of_sorted(batches: Vec<CellBatch>) -> Self {
-        Self::sorted_by(batches, |order, compare| order.sort_by(compare))
+        let (mut order, exact) = entries(&batches);
+        match exact {
+            true => order.sort_by_key(|entry| entry.exact_key()),
+            false => order.sort_by(|a, b| compare_wholly(&batches, *a, *b)),
+        }
+        Self { batches, order: order.into_iter(), exact, previous: None }
     }
 
-    fn sorted_by(
-        batches: Vec<CellBatch>,
-        sort: impl FnOnce(&mut [Entry], &mut dyn FnMut(&Entry, &Entry) -> Ordering),
-    ) -> Self {
-        let times = batches.iter().flat_map(|batch| batch.timestamps());
-        let (first, last) =
-            times.fold((i64::MAX, i64::MIN), |(a, b), time| (a.min(*time), b.max(*time)));
-        let near = last.checked_sub(first).is_some_and(|apart| apart < TIMES_MAX);
-        let exact = near && batches.iter().all(CellBatch::has_short_keys);
-        let rest = |batch: &CellBatch, index: usize| match exact {
-            true => {
-                let age = (last - batch.timestamps.value(index)).cast_unsigned();
-                (u64::from(batch.families.value(index).cast_unsigned()) << 56) | age
+    /// All cells in one batch.
+    ///
+    /// # Errors
+    /// As [`CellBatchBuilder::push`].
+    pub fn into_batch(mut self) -> Result<CellBatch> {
+        let all = self.order.len();
+        self.gather(all)
+    }
+
+    /// The next cells, at most `cells`; none only at the end.
+    fn gather(&mut self, cells: usize) -> Result<CellBatch> {
+        let mut places = Vec::with_capacity(cells.min(self.order.len()));
+        while places.len() < cells {
+            let Some(entry) = self.order.next() else { break };
+            if !self.is_repeated(entry) {
+                places.push(entry);
             }
-            false => row_second(&batch.rows, index),
-        };
-        let mut order = Vec::with_capacity(batches.iter().map(CellBatch::len).sum());
-        for (batch, nth) in batches.iter().zip(0_u32..) {
-            order.extend((0..batch.len()).map(|index| Entry {
-                row: row_prefix(&batch.rows, index),
-                rest: rest(batch, index),
-                batch: nth,
-                index: index as u32,
-            }));
+            self.previous = Some(entry);
         }
-        sort(&mut order, &mut |a, b| {
-            (a.row, a.rest).cmp(&(b.row, b.rest)).then_with(|| behind_keys(&batches, exact, *a, *b))
-        });
-        Self { batches, order: order.into_iter(), exact, previous: None }
+        CellBatchBuilder::gather(&self.batches, &places)
     }
 
     fn is_repeated(&self, entry: Entry) -> bool {
@@ -90,37 +91,61 @@ impl Iterator for SortedRun {
     type Item = Result<CellBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let mut builder = CellBatchBuilder::new();
-        builder.reserve(RUN_BATCH_CELLS.min(self.order.len()));
-        while builder.len() < RUN_BATCH_CELLS && !builder.is_full() {
-            let Some(entry) = self.order.next() else { break };
-            if !self.is_repeated(entry) {
-                let batch = &self.batches[entry.batch as usize];
-                if let Err(error) = builder.push_from(batch, entry.index as usize) {
-                    return Some(Err(error));
-                }
-            }
-            self.previous = Some(entry);
+        match self.gather(RUN_BATCH_CELLS) {
+            Ok(batch) if batch.is_empty() => None,
+            batch => Some(batch),
         }
-        (!builder.is_empty()).then(|| Ok(builder.finish()))
+    }
+}
+
+impl Entry {
+    /// The key, and of equal cells the one first that was written last.
+    fn exact_key(&self) -> (u64, u64, u64) {
+        (self.row, self.rest, !((u64::from(self.batch) << 32) | u64::from(self.index)))
     }
 }
 
 impl CellBatch {
-    /// Whether rows are at most eight bytes long, without qualifiers and markers.
+    /// Whether rows are at most eight bytes long, without qualifiers, markers and revisions.
     fn has_short_keys(&self) -> bool {
         let longest = self.rows.value_offsets().windows(2).map(|pair| pair[1] - pair[0]).max();
         longest.unwrap_or(0) <= 8
             && super::contiguous(&self.qualifiers).is_empty()
             && self.kinds.values().iter().all(|kind| *kind == CellKind::INSERT_CODE)
+            && self.revisions.is_none()
     }
 }
 
-/// The order of cells whose keys are equal.
-fn behind_keys(batches: &[CellBatch], exact: bool, a: Entry, b: Entry) -> Ordering {
-    let order = if exact { Ordering::Equal } else { compare(batches, a, b) };
-    // Last written first, so that the first of equals is the one to keep.
-    order.then_with(|| {
+/// The cells of all batches with their keys; and whether these say everything.
+fn entries(batches: &[CellBatch]) -> (Vec<Entry>, bool) {
+    let times = batches.iter().flat_map(|batch| batch.timestamps());
+    let (first, last) =
+        times.fold((i64::MAX, i64::MIN), |(a, b), time| (a.min(*time), b.max(*time)));
+    let near = last.checked_sub(first).is_some_and(|apart| apart < TIMES_MAX);
+    let exact = near && batches.iter().all(CellBatch::has_short_keys);
+    let rest = |batch: &CellBatch, index: usize| match exact {
+        true => {
+            let age = (last - batch.timestamps.value(index)).cast_unsigned();
+            (u64::from(batch.families.value(index).cast_unsigned()) << 56) | age
+        }
+        false => row_second(&batch.rows, index),
+    };
+    let mut order = Vec::with_capacity(batches.iter().map(CellBatch::len).sum());
+    for (batch, nth) in batches.iter().zip(0_u32..) {
+        order.extend((0..batch.len()).map(|index| Entry {
+            row: row_prefix(&batch.rows, index),
+            rest: rest(batch, index),
+            batch: nth,
+            index: index as u32,
+        }));
+    }
+    (order, exact)
+}
+
+/// The order of cells; of equal ones, the one first that was written last.
+fn compare_wholly(batches: &[CellBatch], a: Entry, b: Entry) -> Ordering {
+    let by_key = (a.row, a.rest).cmp(&(b.row, b.rest));
+    by_key.then_with(|| compare(batches, a, b)).then_with(|| {
         let revision = |e: Entry| batches[e.batch as usize].revision(e.index as usize);
         (revision(b), b.batch, b.index).cmp(&(revision(a), a.batch, a.index))
     })

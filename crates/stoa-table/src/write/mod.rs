@@ -51,6 +51,8 @@ pub struct WriteOptions {
     /// No stripe is larger, whatever the table's `write.orc.stripe-size-bytes` says; a stripe
     /// takes about four times its bytes in memory until it is written.
     pub stripe_bytes_max: Option<usize>,
+    /// The rows come in the table's order: it is not checked, and files are marked as sorted.
+    pub sorted: bool,
     /// Added to the snapshot's summary, such as who wrote it.
     pub summary: BTreeMap<String, String>,
     /// Positions of commit logs that the rows bring the table to; see [`CommitOptions::log`].
@@ -64,6 +66,7 @@ impl Default for WriteOptions {
             memory_max_bytes: 512 << 20,
             target_file_bytes: None,
             stripe_bytes_max: None,
+            sorted: false,
             summary: BTreeMap::new(),
             log: Vec::new(),
         }
@@ -234,7 +237,7 @@ impl TableWriter {
         };
         self.open.push((key, file));
         let Some((_, file)) = self.open.last_mut() else { return Ok(()) };
-        file.write(&batch, self.order.as_ref()).await?;
+        file.write(&batch, self.order.as_ref().filter(|_| !self.options.sorted)).await?;
         if file.estimated_bytes() >= self.properties.target_file_bytes
             && let Some((key, file)) = self.open.pop()
         {
