@@ -8,9 +8,11 @@
 //!
 //! Not here: what is lost when servers are killed while they write (`torture`).
 
+mod paced;
 mod run;
 mod summary;
 mod sync;
 
+pub use paced::PacedWriters;
 pub use run::{IngestOptions, IngestResult, IngestRun, run};
 pub use sync::SyncTimes;

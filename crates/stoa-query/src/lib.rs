@@ -31,6 +31,7 @@ mod file_cache;
 mod filter;
 mod fresh;
 mod hql;
+mod insert_values;
 mod load;
 mod logs;
 mod maintain;

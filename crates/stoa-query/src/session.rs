@@ -26,7 +26,7 @@ use crate::outcome::{Completion, Outcome, RowStream, cancelled_error};
 use crate::registry::QueryGuard;
 use crate::settings::Settings;
 use crate::statement::{Statement, StatementKind};
-use crate::{ddl, dml, maintain, parameters, scan, show, table};
+use crate::{ddl, dml, insert_values, maintain, parameters, scan, show, table};
 
 /// Who asks, and how.
 #[derive(Clone, Debug)]
@@ -157,6 +157,9 @@ impl Session {
                 self.engine.catalog.refresh().await?;
             }
             if let Some(plan) = dml::plan_aliased_delete(self, parsed).await? {
+                return prepared_plan(statement, plan, &parameter_types);
+            }
+            if let Some(plan) = insert_values::plan(self, parsed).await? {
                 return prepared_plan(statement, plan, &parameter_types);
             }
             let (parsed, overwritten) = match dml::resolve_partition(self, parsed).await? {

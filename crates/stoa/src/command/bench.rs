@@ -11,10 +11,12 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use futures::StreamExt;
 use indicatif::{ProgressBar, ProgressStyle};
+use stoa_bench::ingest::PacedWriters;
 use stoa_bench::orc::{OrcOptions, Work};
 use stoa_bench::seek::SeekOptions;
 use stoa_bench::{
-    AdReport, AdReportSpec, Limit, Mode, RunOptions, RunResult, ServerProbe, ServerProcess,
+    AdReport, AdReportSpec, Limit, Mode, RunOptions, RunResult, ServerAddress, ServerProbe,
+    ServerProcess,
 };
 use stoa_env::clock::monotonic;
 use stoa_error::{Error, ErrorKind, Result};
@@ -31,6 +33,9 @@ use crate::units;
 
 /// Threads of a command that only drives servers.
 const CLIENT_THREADS: usize = 2;
+
+/// What `--ingest` writes into; made anew each time.
+const INGEST_TABLE: &str = "bench_ingest";
 
 /// What to measure.
 #[derive(Debug, Subcommand)]
@@ -119,6 +124,10 @@ pub struct ReportArgs {
     /// Compare one of so many answers with the generator's sums; 0 = none
     #[arg(long, value_name = "N", default_value_t = 20)]
     check_every: u64,
+
+    /// Write so many rows per second into another table meanwhile, by COPY of 1,000 rows each
+    #[arg(long, value_name = "ROWS/S")]
+    ingest: Option<u64>,
 
     /// Use a server that runs already: its HTTP address, http://HOST:PORT (needs --port)
     #[arg(long, value_name = "URL", requires = "port")]
@@ -459,6 +468,11 @@ async fn start_server(config: &Config) -> Result<ServerProcess> {
     ServerProcess::start(&program, &arguments).await
 }
 
+fn address_of(host: &str, pg_port: u16, probe: &ServerProbe) -> ServerAddress {
+    let http_url = probe.http_url.clone().unwrap_or_default();
+    ServerAddress { host: host.to_owned(), pg_port, http_url }
+}
+
 async fn measure(
     args: &ReportArgs,
     spec: AdReportSpec,
@@ -481,7 +495,21 @@ async fn measure(
                 seed: args.table.seed,
                 check_every: args.check_every,
             };
+            let writers = match args.ingest {
+                Some(rows) => Some(
+                    PacedWriters::start(&address_of(host, pg_port, probe), INGEST_TABLE, rows)
+                        .await?,
+                ),
+                None => None,
+            };
             results.push(stoa_bench::run(&table, &options, probe).await?);
+            if let Some(writers) = writers {
+                let rows = writers.stop().await?;
+                eprintln!(
+                    "{clients} clients: {} rows/s were written meanwhile",
+                    units::count(rows as u64)
+                );
+            }
         }
     }
     match args.json {
