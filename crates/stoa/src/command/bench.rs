@@ -1,6 +1,7 @@
 //! `stoa bench`: makes the ad-report table and measures reports over it, the ORC reader and writer, and
 //! range reads.
 
+mod cells;
 mod ingest;
 mod torture;
 
@@ -22,6 +23,7 @@ use stoa_env::clock::monotonic;
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_query::{Engine, LoadTarget};
 
+use self::cells::{CellsArgs, cells};
 use self::ingest::{IngestArgs, ingest};
 use self::torture::{TortureArgs, torture};
 use super::settle;
@@ -52,6 +54,8 @@ pub enum BenchCommand {
     Torture(TortureArgs),
     /// Measure durable writes over all protocols: rows/s, time to the acknowledgement, CPU per row
     Ingest(IngestArgs),
+    /// Measure tables of cells: loads, dumps, single rows, restart
+    Cells(CellsArgs),
 }
 
 /// Arguments of `generate`.
@@ -295,6 +299,7 @@ pub fn run(command: BenchCommand, file: Option<PathBuf>) -> Result<(), Failure> 
         BenchCommand::Orc(args) => orc(args),
         BenchCommand::Seek(args) => seek(args),
         BenchCommand::Torture(args) => block_on_threads(CLIENT_THREADS, torture(args)),
+        BenchCommand::Cells(args) => block_on_threads(CLIENT_THREADS, cells(args)),
         BenchCommand::Ingest(args) => block_on_threads(CLIENT_THREADS, ingest(args)),
     }
     .map_err(Failure::Failed)
