@@ -18,8 +18,8 @@ use crate::convert::Conversions;
 use crate::type_name::sql_name;
 use crate::{ColumnPolicy, Format, LoadOptions};
 
-/// Turns batches of one file's schema into the target's.
-pub(crate) struct Adapter {
+/// Turns batches of one source's schema into the target's.
+pub struct Adapter {
     name: String,
     target: SchemaRef,
     /// For each target column its position in the batches, or `None` for NULL.
@@ -31,8 +31,11 @@ pub(crate) struct Adapter {
 }
 
 impl Adapter {
+    /// From batches of `file` to batches of `target`; `name` stands for the source in errors. Of
+    /// `options` those on missing and extra columns count, and on how text is read.
+    ///
     /// # Errors
-    /// Columns are missing or too many, or a type cannot become the target's.
+    /// Columns are missing or too many (42703), or a type cannot become the target's (42804).
     pub fn new(
         name: &str,
         file: &Schema,
@@ -72,7 +75,10 @@ impl Adapter {
         &self.projection
     }
 
-    /// One batch of the projected columns, cast.
+    /// One batch of the projected columns ([`Self::projection`]), cast.
+    ///
+    /// # Errors
+    /// A value that does not fit its column, with the row counted from 1 over all batches.
     pub fn adapt(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
         let mut arrays = Vec::with_capacity(self.sources.len());
         for (column, source) in self.sources.iter().enumerate() {

@@ -73,6 +73,7 @@ mod rejects;
 mod settings;
 mod type_name;
 
+pub use adapt::Adapter;
 pub use batch_reader::{BatchReader, open};
 pub use format::{FileCompression, Format};
 pub use infer::infer_schema;
