@@ -81,6 +81,24 @@ impl ErrorKind {
         }
     }
 
+    /// The status code of gRPC for this kind.
+    pub fn grpc_code(self) -> i32 {
+        match self {
+            Self::Cancelled => 1,
+            Self::Invalid => 3,
+            Self::Timeout => 4,
+            Self::NotFound => 5,
+            Self::AlreadyExists => 6,
+            Self::Forbidden => 7,
+            Self::Exhausted => 8,
+            Self::Conflict => 10,
+            Self::Unsupported => 12,
+            Self::Internal => 13,
+            Self::Unavailable => 14,
+            Self::Corrupt => 15,
+        }
+    }
+
     /// Whether the same request may succeed later without a change.
     pub fn is_retryable(self) -> bool {
         matches!(self, Self::Conflict | Self::Exhausted | Self::Unavailable | Self::Timeout)
