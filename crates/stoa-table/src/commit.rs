@@ -79,7 +79,10 @@ pub(crate) async fn create(staged: &Table, attempt: Attempt) -> Result<Table> {
     let loaded = warehouse.files().write_table_metadata(&location, metadata).await?;
     scratch.push(location.clone());
     failpoint::at("commit.metadata_written").await?;
-    let created = warehouse.catalog().create_table(staged.ident(), &location).await;
+    let created = match staged.replaces() {
+        None => warehouse.catalog().create_table(staged.ident(), &location).await,
+        Some(old) => warehouse.catalog().swap(staged.ident(), old, &location).await,
+    };
     failpoint::at("commit.swapped").await?;
     let Err(error) = created else { return Ok(version(staged, loaded, location)) };
     match settle(staged, &location, error, |_| false).await {

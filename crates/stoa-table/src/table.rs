@@ -30,6 +30,8 @@ struct Inner {
     loaded: Arc<LoadedMetadata>,
     /// `None` for a table that is not in the catalog yet.
     metadata_location: Option<String>,
+    /// For such a table: the version of another one whose name it takes over.
+    replaces: Option<String>,
 }
 
 /// One snapshot, as reports show it.
@@ -54,7 +56,21 @@ impl Table {
         loaded: Arc<LoadedMetadata>,
         metadata_location: Option<String>,
     ) -> Self {
-        Self { inner: Arc::new(Inner { warehouse, ident, loaded, metadata_location }) }
+        let replaces = None;
+        Self { inner: Arc::new(Inner { warehouse, ident, loaded, metadata_location, replaces }) }
+    }
+
+    /// A staged table that takes over the name of the table whose pointer is at `replaces`.
+    pub(crate) fn replacing(self, replaces: String) -> Self {
+        let Inner { warehouse, ident, loaded, .. } = &*self.inner;
+        let (warehouse, ident, loaded) = (warehouse.clone(), ident.clone(), loaded.clone());
+        let (metadata_location, replaces) = (None, Some(replaces));
+        Self { inner: Arc::new(Inner { warehouse, ident, loaded, metadata_location, replaces }) }
+    }
+
+    /// The metadata file that the catalog must point to for a staged table to take its name over.
+    pub(crate) fn replaces(&self) -> Option<&str> {
+        self.inner.replaces.as_deref()
     }
 
     /// The name under which it was opened.

@@ -183,6 +183,22 @@ impl Warehouse {
                     .with_hint("choose another name, drop it first, or use IF NOT EXISTS"));
             }
         }
+        self.stage(ident, spec).await
+    }
+
+    /// Prepares a table that takes the place of `old` in the catalog, together with its first rows,
+    /// when its [`crate::TableWriter`] commits. The old one's files stay until
+    /// [`Self::purge`].
+    ///
+    /// # Errors
+    /// `Invalid` or `Unsupported` for a specification that cannot be. The commit ends with
+    /// `Conflict` where somebody changed the old table meanwhile.
+    pub async fn stage_replacement(&self, old: &Table, spec: TableSpec) -> Result<Table> {
+        let staged = self.stage(old.ident(), spec).await?;
+        Ok(staged.replacing(old.metadata_location().to_owned()))
+    }
+
+    async fn stage(&self, ident: &TableIdent, spec: TableSpec) -> Result<Table> {
         let location = self.free_location(ident).await?;
         let metadata = new_metadata(ident, &spec, location)?;
         let schema = schema::to_arrow(metadata.current_schema())?;
@@ -208,7 +224,7 @@ impl Warehouse {
     /// `NotFound` (42P01). A failure to delete files is logged and leaves them behind.
     pub async fn drop_table(&self, ident: &TableIdent, purge: bool) -> Result<()> {
         let pointer = self.catalog().drop_table(ident).await?;
-        if purge && let Err(error) = self.purge(&pointer).await {
+        if purge && let Err(error) = self.purge_at(&pointer).await {
             tracing::warn!(table = %ident, %error, "files of a dropped table stay behind");
         }
         Ok(())
@@ -218,7 +234,16 @@ impl Warehouse {
         &self.inner.files
     }
 
-    async fn purge(&self, pointer: &str) -> Result<()> {
+    /// Deletes the files of a table that is in the catalog no more. Queries that run on it may fail
+    /// then. A failure to delete files is logged and leaves them behind.
+    pub async fn purge(&self, dropped: &Table) {
+        if let Err(error) = self.purge_at(dropped.metadata_location()).await {
+            let table = dropped.ident();
+            tracing::warn!(%table, %error, "files of a replaced table stay behind");
+        }
+    }
+
+    async fn purge_at(&self, pointer: &str) -> Result<()> {
         let loaded = self.files().table_metadata(pointer).await?;
         let location = loaded.metadata.location();
         // Only what a table's layout holds: another engine may keep a table inside this directory.
