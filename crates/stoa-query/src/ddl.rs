@@ -203,6 +203,16 @@ pub(crate) fn storable_schema(schema: &Schema) -> Result<SchemaRef> {
     Ok(Arc::new(Schema::new(fields)))
 }
 
+/// Whether two types of stored columns are the same, whatever their nested fields are called.
+pub(crate) fn same_type(left: &DataType, right: &DataType) -> bool {
+    match (left, right) {
+        (DataType::Timestamp(unit, zone), DataType::Timestamp(other, other_zone)) => {
+            unit == other && zone.is_some() == other_zone.is_some()
+        }
+        (left, right) => left.equals_datatype(right),
+    }
+}
+
 fn storable_type(data_type: &DataType) -> Result<DataType> {
     Ok(match data_type {
         DataType::Int8 | DataType::Int16 | DataType::UInt8 | DataType::UInt16 => DataType::Int32,

@@ -32,7 +32,7 @@ pub use create_table::CreateTableStatement;
 pub(crate) use create_table::{COMMENT_KEY, parse_partition_terms, parse_sort_terms};
 pub use session::TransactionControl;
 pub(crate) use show::ShowStatement;
-pub use split::split_statements;
+pub use split::{number_parameters, split_statements};
 pub(crate) use types::arrow_type;
 
 use crate::error::from_parser;

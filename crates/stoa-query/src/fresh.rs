@@ -57,7 +57,7 @@ impl SmallWrite {
 
     /// Takes rows; gives all rows back once they are too many for one record.
     pub(crate) fn push(&mut self, batch: RecordBatch) -> Option<Vec<RecordBatch>> {
-        self.bytes += batch.get_array_memory_size();
+        self.bytes += stoa_ingest::memory_bytes(&batch);
         self.batches.push(batch);
         (self.bytes > RECORD_BYTES_MAX).then(|| std::mem::take(&mut self.batches))
     }

@@ -18,6 +18,7 @@
 //! Not here: wire formats (`stoa-pgwire`, `stoa-http`), file parsing (`stoa-load`), commits
 //! (`stoa-table`), settings from files or environment (the binary).
 
+mod append;
 mod catalog;
 mod cells;
 mod cooperate;
@@ -39,6 +40,7 @@ mod nested;
 mod outcome;
 mod parameters;
 mod pg_catalog;
+mod plain;
 mod registry;
 mod scan;
 mod session;
@@ -48,12 +50,16 @@ mod sink;
 mod statement;
 mod table;
 
+pub use append::{AppendTarget, BatchesIn, IfExists, IfMissing};
 pub use copy::CopyIn;
-pub use dialect::{CopyStatement, CreateTableStatement, TransactionControl, split_statements};
+pub use dialect::{
+    CopyStatement, CreateTableStatement, TransactionControl, number_parameters, split_statements,
+};
 pub use engine::{DATABASE, DEFAULT_NAMESPACE, Engine, EngineOptions};
 pub use error::from_datafusion;
 pub use load::{LoadRequest, LoadTarget};
 pub use outcome::{Completion, Outcome, RowStream};
+pub use plain::{plain_batch, plain_schema};
 pub use registry::{LatencyHistogram, QueryInfo, QueryRegistry, QueryState, Totals};
 pub use session::{Prepared, Session, SessionOptions};
 pub use show::sql_type;

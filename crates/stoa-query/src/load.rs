@@ -12,7 +12,7 @@ use arrow::datatypes::SchemaRef;
 use datafusion::catalog::streaming::StreamingTable;
 use datafusion::datasource::provider_as_source;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::logical_expr::LogicalPlanBuilder;
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 use datafusion::sql::sqlparser::dialect::GenericDialect;
@@ -163,7 +163,8 @@ pub(crate) async fn write(
     Ok(rows)
 }
 
-async fn append(
+/// Appends batches of `schema` to a table, which may be staged.
+pub(crate) async fn append(
     session: &Session,
     table: Table,
     schema: SchemaRef,
@@ -171,13 +172,20 @@ async fn append(
     guard: &mut QueryGuard,
 ) -> Result<u64> {
     let stored = engine_schema(&table.schema());
+    let plan = ddl::cast_to(input_plan(schema, batches)?, &stored)?;
+    ddl::append_plan(session, table, plan, guard).await
+}
+
+/// Batches as a plan, which can run once.
+pub(crate) fn input_plan(
+    schema: SchemaRef,
+    batches: BoxStream<'static, Result<RecordBatch>>,
+) -> Result<LogicalPlan> {
     let source = OneStream { schema: Arc::clone(&schema), batches: Mutex::new(Some(batches)) };
     let input = StreamingTable::try_new(schema, vec![Arc::new(source)]).map_err(from_datafusion)?;
-    let plan = LogicalPlanBuilder::scan("input", provider_as_source(Arc::new(input)), None)
+    LogicalPlanBuilder::scan("input", provider_as_source(Arc::new(input)), None)
         .and_then(LogicalPlanBuilder::build)
-        .map_err(from_datafusion)?;
-    let plan = ddl::cast_to(plan, &stored)?;
-    ddl::append_plan(session, table, plan, guard).await
+        .map_err(from_datafusion)
 }
 
 fn spec_of(target: &LoadTarget, schema: SchemaRef) -> Result<stoa_table::TableSpec> {

@@ -435,7 +435,7 @@ impl Session {
         *planner = Planner::new(state);
     }
 
-    fn remember(&self, token: CancellationToken) {
+    pub(crate) fn remember(&self, token: CancellationToken) {
         let mut running = self.running.lock();
         if running.len() == RUNNING_MAX {
             running.remove(0);

@@ -85,7 +85,7 @@ impl Chunk {
 }
 
 /// Bytes that `batch` needs if its buffers hold nothing else.
-pub(crate) fn memory_bytes(batch: &RecordBatch) -> usize {
+pub fn memory_bytes(batch: &RecordBatch) -> usize {
     let column = |array: &dyn Array| {
         let data = array.to_data();
         // Offsets into buffers that no size can be told of count as they are.

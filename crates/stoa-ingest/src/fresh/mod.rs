@@ -35,7 +35,8 @@ use parking_lot::Mutex;
 use stoa_env::clock;
 use stoa_error::Result;
 
-pub(crate) use chunk::{Chunk, detach, memory_bytes};
+pub use chunk::memory_bytes;
+pub(crate) use chunk::{Chunk, detach};
 pub use rows::FreshRows;
 
 /// Rows that get a position.

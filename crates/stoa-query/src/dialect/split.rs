@@ -1,5 +1,7 @@
 //! Cuts a text into statements at its semicolons, quotes and comments respected.
 
+use std::borrow::Cow;
+
 /// The statements of `sql`, without their semicolons; those of blanks and comments alone are left
 /// out. Knows `'…'`, `E'…\'…'`, `"…"`, `` `…` ``, `$tag$…$tag$`, `-- …` and nested `/* … */`.
 ///
@@ -20,6 +22,34 @@ pub fn split_statements(sql: &str) -> Vec<&str> {
         start = end + 1;
         scanner.at = start;
     }
+}
+
+/// A statement whose parameters are written `?`, as JDBC and ADBC do, with `$1`, `$2`, … in their
+/// places. A statement that numbers its parameters itself is left as it is.
+pub fn number_parameters(sql: &str) -> Cow<'_, str> {
+    let mut scanner = Scanner { bytes: sql.as_bytes(), at: 0 };
+    let mut marks = Vec::new();
+    while let Some(byte) = scanner.peek() {
+        let at = scanner.at;
+        scanner.step(byte);
+        match byte {
+            b'?' => marks.push(at),
+            b'$' if scanner.peek().is_some_and(|next| next.is_ascii_digit()) => return sql.into(),
+            _ => {}
+        }
+    }
+    if marks.is_empty() {
+        return sql.into();
+    }
+    let mut numbered = String::with_capacity(sql.len() + marks.len() * 2);
+    let mut start = 0;
+    for (index, at) in marks.into_iter().enumerate() {
+        numbered.push_str(&sql[start..at]);
+        numbered.push_str(&format!("${}", index + 1));
+        start = at + 1;
+    }
+    numbered.push_str(&sql[start..]);
+    numbered.into()
 }
 
 /// The first word of a statement, comments skipped; empty if it starts otherwise.
@@ -72,22 +102,29 @@ impl Scanner<'_> {
     /// Offset of the semicolon that ends the statement at `self.at`, or the text's length.
     fn statement_end(&mut self) -> usize {
         while let Some(byte) = self.peek() {
-            match byte {
-                b';' => return self.at,
-                b'\'' => {
-                    let escapes = self.at > 0
-                        && matches!(self.bytes[self.at - 1], b'e' | b'E')
-                        && !(self.at > 1 && is_word(self.bytes[self.at - 2]));
-                    self.skip_quoted(b'\'', escapes);
-                }
-                b'"' | b'`' => self.skip_quoted(byte, false),
-                b'-' if self.looking_at(b"--") => self.skip_line(),
-                b'/' if self.looking_at(b"/*") => self.skip_comment(),
-                b'$' if self.at == 0 || !is_word(self.bytes[self.at - 1]) => self.skip_dollar(),
-                _ => self.at += 1,
+            if byte == b';' {
+                return self.at;
             }
+            self.step(byte);
         }
         self.bytes.len()
+    }
+
+    /// Goes behind the quoted text, the comment or else the one `byte` at `self.at`.
+    fn step(&mut self, byte: u8) {
+        match byte {
+            b'\'' => {
+                let escapes = self.at > 0
+                    && matches!(self.bytes[self.at - 1], b'e' | b'E')
+                    && !(self.at > 1 && is_word(self.bytes[self.at - 2]));
+                self.skip_quoted(b'\'', escapes);
+            }
+            b'"' | b'`' => self.skip_quoted(byte, false),
+            b'-' if self.looking_at(b"--") => self.skip_line(),
+            b'/' if self.looking_at(b"/*") => self.skip_comment(),
+            b'$' if self.at == 0 || !is_word(self.bytes[self.at - 1]) => self.skip_dollar(),
+            _ => self.at += 1,
+        }
     }
 
     fn skip_quoted(&mut self, quote: u8, escapes: bool) {

@@ -21,6 +21,17 @@ fn fails(sql: &str, part: &str) {
 }
 
 #[test]
+fn parameters_get_their_numbers_outside_of_quotes() {
+    let check = |sql: &str, expected: &str| assert_eq!(number_parameters(sql), expected, "{sql}");
+    check("SELECT ? + ?", "SELECT $1 + $2");
+    check("SELECT '?', \"?\", ? -- ?\n, /* ? */ ?", "SELECT '?', \"?\", $1 -- ?\n, /* ? */ $2");
+    check("SELECT 'ä?', ?", "SELECT 'ä?', $1");
+    check("SELECT $2, '?'", "SELECT $2, '?'");
+    check("SELECT $$ ? $$ || ?", "SELECT $$ ? $$ || $1");
+    check("SELECT 'open ?", "SELECT 'open ?");
+}
+
+#[test]
 fn a_text_is_cut_at_semicolons_outside_of_quotes() {
     let check = |sql: &str, expected: &[&str]| assert_eq!(split_statements(sql), expected, "{sql}");
     check("SELECT 1; SELECT 2;", &["SELECT 1", "SELECT 2"]);

@@ -28,12 +28,15 @@ use datafusion::common::TableReference;
 use datafusion::error::Result as EngineResult;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{DmlStatement, Expr, LogicalPlan, LogicalPlanBuilder, WriteOp};
+use stoa_catalog::TableIdent;
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_table::{Isolation, ScanFile};
 
 use crate::cells;
+use crate::ddl;
 use crate::error::from_datafusion;
 use crate::filter::predicate_of_all;
+use crate::nested::engine_schema;
 use crate::outcome::Completion;
 use crate::registry::QueryGuard;
 use crate::session::{Session, count_written};
@@ -212,6 +215,27 @@ async fn delete_all(
     write(session, table, name, WriteMode::ReplaceAll, nothing, guard).await?;
     let rows = rows.unwrap_or_default();
     Ok(Completion::rows("DELETE", rows))
+}
+
+/// Writes the rows of a plan, whose columns are the table's, in the place of all that it has. The
+/// plan runs once: `Conflict` where somebody else changed the table meanwhile.
+pub(crate) async fn replace_all(
+    session: &Session,
+    ident: &TableIdent,
+    content: LogicalPlan,
+    guard: &QueryGuard,
+) -> Result<u64> {
+    let table = session.engine.catalog.table(ident).await?;
+    let (table, _hold) = match &session.engine.ingest {
+        None => (table, None),
+        Some(ingest) => {
+            let hold = ingest.hold_flush(&table.table).await?;
+            (table.at(hold.table().clone()), Some(hold))
+        }
+    };
+    let name = TableReference::partial(ident.namespace.as_str(), ident.name.as_str());
+    let content = ddl::cast_to(content, &engine_schema(&table.table.schema()))?;
+    write(session, &table, &name, WriteMode::ReplaceAll, content, guard).await
 }
 
 async fn apply(
