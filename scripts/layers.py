@@ -26,6 +26,7 @@ LAYER = {
     "stoa-query": 7,
     "stoa-pgwire": 8,
     "stoa-http": 8,
+    "stoa-flight": 8,
     "stoa-bench": 8,
     "stoa": 9,
 }
@@ -47,6 +48,7 @@ BARRED = {
     "stoa-query": ["axum", "pgwire", "sqlx"],
     "stoa-pgwire": ["axum", "iceberg", "object_store", "sqlx"],
     "stoa-http": ["pgwire", "iceberg", "object_store", "sqlx"],
+    "stoa-flight": ["axum", "pgwire", "iceberg", "object_store", "sqlx"],
     "stoa-bench": ["datafusion", "iceberg", "sqlx"],
 }
 

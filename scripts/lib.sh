@@ -109,12 +109,14 @@ port_or_zero() {
   if (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; then echo 0; else echo "$1"; fi
 }
 
-# start_server STOA_BINARY WAREHOUSE LOG [HTTP_PORT PG_PORT]: starts a server, on free ports unless
-# told otherwise, and waits until it listens. Sets SERVER_PID, SERVER_HTTP_PORT and SERVER_PG_PORT;
+# start_server STOA_BINARY WAREHOUSE LOG [HTTP_PORT PG_PORT FLIGHT_PORT]: starts a server, on free ports unless
+# told otherwise, and waits until it listens. Sets SERVER_PID, SERVER_HTTP_PORT, SERVER_PG_PORT and
+# SERVER_FLIGHT_PORT;
 # returns 1 if it does not come up.
 start_server() {
-  local stoa=$1 warehouse=$2 log=$3 http_port=${4:-0} pg_port=${5:-0} line='' tries=0
-  "$stoa" server --warehouse "$warehouse" --http-port "$http_port" --pg-port "$pg_port" >"$log.out" 2>"$log" </dev/null &
+  local stoa=$1 warehouse=$2 log=$3 http_port=${4:-0} pg_port=${5:-0} flight_port=${6:-0} line='' tries=0
+  "$stoa" server --warehouse "$warehouse" --http-port "$http_port" --pg-port "$pg_port" \
+    --flight-port "$flight_port" >"$log.out" 2>"$log" </dev/null &
   SERVER_PID=$!
   while [ $tries -lt 300 ]; do
     line=$(grep -m1 '^{' "$log.out" 2>/dev/null) && [ -n "$line" ] && break
@@ -128,7 +130,8 @@ start_server() {
   fi
   SERVER_HTTP_PORT=$(printf '%s' "$line" | json_field http_port)
   SERVER_PG_PORT=$(printf '%s' "$line" | json_field pg_port)
-  [ -n "$SERVER_HTTP_PORT" ] && [ -n "$SERVER_PG_PORT" ]
+  SERVER_FLIGHT_PORT=$(printf '%s' "$line" | json_field flight_port)
+  [ -n "$SERVER_HTTP_PORT" ] && [ -n "$SERVER_PG_PORT" ] && [ -n "$SERVER_FLIGHT_PORT" ]
 }
 
 # stop_server: asks the server started by start_server to finish, and waits for it.

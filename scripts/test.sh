@@ -94,8 +94,10 @@ client_suite() {
     return
   fi
   [ -n "${SERVER_PID:-}" ] &&
-    note "server: PostgreSQL on port $SERVER_PG_PORT, HTTP on port $SERVER_HTTP_PORT"
+    note "server: PostgreSQL on port $SERVER_PG_PORT, HTTP on port $SERVER_HTTP_PORT," \
+      "Flight SQL on port $SERVER_FLIGHT_PORT"
   STOA_BIN=${STOA_BIN:-} STOA_PG_PORT=${SERVER_PG_PORT:-} STOA_HTTP_PORT=${SERVER_HTTP_PORT:-} \
+    STOA_FLIGHT_PORT=${SERVER_FLIGHT_PORT:-} \
     STOA_WAREHOUSE="$scratch/$name/warehouse" STOA_SCRATCH="$scratch/$name" \
     "clients/$name/run.sh" </dev/null 2>&1 | tee "$log"
   status=${PIPESTATUS[0]}

@@ -27,6 +27,7 @@ pub struct ServerProcess {
 struct Listening {
     http_port: u16,
     pg_port: u16,
+    flight_port: u16,
     pid: u32,
 }
 
@@ -52,7 +53,7 @@ impl ServerProcess {
         let mut child = Command::new(program)
             .envs(variables.iter().copied())
             .arg("server")
-            .args(["--http-port", "0", "--pg-port", "0"])
+            .args(["--http-port", "0", "--pg-port", "0", "--flight-port", "0"])
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -74,6 +75,11 @@ impl ServerProcess {
     /// Port of the PostgreSQL protocol.
     pub fn pg_port(&self) -> u16 {
         self.listening.pg_port
+    }
+
+    /// Port of Arrow Flight SQL.
+    pub fn flight_port(&self) -> u16 {
+        self.listening.flight_port
     }
 
     /// Process id.

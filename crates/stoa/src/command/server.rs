@@ -23,10 +23,11 @@ const EXAMPLES: &str = "\
 Examples:
   stoa server                                  data in ./stoa-data
   stoa server --warehouse /srv/stoa            data elsewhere
-  stoa server --http-port 0 --pg-port 0        free ports; a script reads them from the line below
+  stoa server --http-port 0 --pg-port 0 --flight-port 0
+                                               free ports; a script reads them from the line below
 
 Once it listens, it prints one line of JSON to stdout:
-  {\"event\":\"listening\",\"http_port\":15002,\"pg_port\":5433,\"warehouse\":\"file:///…\",\"pid\":42,…}
+  {\"event\":\"listening\",\"http_port\":15002,\"pg_port\":5433,\"flight_port\":15003,\"warehouse\":\"file:///…\",\"pid\":42,…}
 Logs go to stderr. SIGTERM or Ctrl-C: running queries may finish within --shutdown-grace-s, the rest
 is cancelled, exit code 0; a second signal ends it at once.";
 

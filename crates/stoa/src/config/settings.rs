@@ -26,7 +26,11 @@ settings! {
     /// Port for the PostgreSQL protocol; 0 takes a free one.
     pg_port: u16 = "5433" for scope::SERVER;
 
-    /// Most connections of the PostgreSQL protocol at once; one more is refused with code 53300.
+    /// Port for Arrow Flight SQL; 0 takes a free one.
+    flight_port: u16 = "15003" for scope::SERVER;
+
+    /// Most connections of the PostgreSQL protocol at once; one more is refused with code 53300. As
+    /// many again may be open for Arrow Flight SQL, where one more waits.
     max_connections: u32 = "256" for scope::SERVER;
 
     /// Memory that all queries and loads may use together; beyond it they spill to disk or fail

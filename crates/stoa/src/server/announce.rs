@@ -17,19 +17,26 @@ pub(super) struct Announcement {
     listen: String,
     http_port: u16,
     pg_port: u16,
+    flight_port: u16,
     warehouse: String,
     pid: u32,
     version: &'static str,
 }
 
 impl Announcement {
-    pub(super) fn new(http: &TcpListener, pg: &TcpListener, engine: &Engine) -> Result<Self> {
-        let (http, pg) = (address(http)?, address(pg)?);
+    pub(super) fn new(
+        http: &TcpListener,
+        pg: &TcpListener,
+        flight: &TcpListener,
+        engine: &Engine,
+    ) -> Result<Self> {
+        let (http, pg, flight) = (address(http)?, address(pg)?, address(flight)?);
         Ok(Self {
             event: "listening",
             listen: http.ip().to_string(),
             http_port: http.port(),
             pg_port: pg.port(),
+            flight_port: flight.port(),
             warehouse: engine.options().warehouse.to_string(),
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION"),
@@ -48,6 +55,7 @@ impl Announcement {
         tracing::info!(
             http_port = self.http_port,
             pg_port = self.pg_port,
+            flight_port = self.flight_port,
             warehouse = self.warehouse,
             version = self.version,
             "listening"
@@ -56,12 +64,13 @@ impl Announcement {
     }
 
     fn banner(&self) -> String {
-        let Self { listen, http_port, pg_port, warehouse, version, .. } = self;
+        let Self { listen, http_port, pg_port, flight_port, warehouse, version, .. } = self;
         let host = if listen.contains(':') { format!("[{listen}]") } else { listen.clone() };
         format!(
             "\n  Stoa {version} serves {warehouse}\n\n    \
              console  http://{host}:{http_port}/\n    \
              psql     psql -h {listen} -p {pg_port} -d stoa\n    \
+             Flight   grpc://{host}:{flight_port}\n    \
              shell    stoa sql --http-port {http_port}\n\n  \
              Ctrl-C stops it.\n\n"
         )

@@ -1,13 +1,13 @@
 //! The server process: binds, opens the warehouse, serves, and ends in order.
 //!
 //! ```text
-//! bind ports ─► open engine ─► serve pgwire, HTTP ─► say so on stdout ─► wait for a signal
+//! bind ports ─► open engine ─► serve pgwire, HTTP, Flight SQL ─► say so on stdout ─► wait for a signal
 //!     ─► stop taking work ─► running queries finish or are cancelled ─► connections end ─► exit 0
 //! ```
 //!
-//! **Invariants:** the line on stdout comes when both ports take connections. After the first signal
+//! **Invariants:** the line on stdout comes when all ports take connections. After the first signal
 //! the process ends within the grace time plus [`CLOSE_LIMIT`]; after the second, at once.
-//! Not here: protocols (`stoa-pgwire`, `stoa-http`).
+//! Not here: protocols (`stoa-pgwire`, `stoa-http`, `stoa-flight`).
 
 mod announce;
 mod listen;
@@ -36,8 +36,9 @@ pub async fn run(config: &Config) -> Result<()> {
     let mut signals = signals::Signals::listen()?;
     let http = listen::bind(config, "http_port", config.http_port).await?;
     let pg = listen::bind(config, "pg_port", config.pg_port).await?;
+    let flight = listen::bind(config, "flight_port", config.flight_port).await?;
     let engine = open_server_engine(config).await?;
-    let announcement = announce::Announcement::new(&http, &pg, &engine)?;
+    let announcement = announce::Announcement::new(&http, &pg, &flight, &engine)?;
 
     let grace = Duration::from_secs(config.shutdown_grace_s);
     let (stop, stopped) = watch::channel(false);
@@ -53,9 +54,18 @@ pub async fn run(config: &Config) -> Result<()> {
         drain_ms_max: (grace + CLOSE_LIMIT / 2).as_millis() as u64,
         ..stoa_http::HttpOptions::default()
     };
-    let until_stopped = stop_future(stopped);
+    let until_stopped = stop_future(stopped.clone());
     let mut http =
         task::spawn(stoa_http::serve_with(http, Arc::clone(&engine), http_options, until_stopped));
+    let flight_options = stoa_flight::FlightOptions {
+        max_connections: config.max_connections as usize,
+        drain_max: grace + CLOSE_LIMIT / 2,
+        ..stoa_flight::FlightOptions::default()
+    };
+    let until_stopped = stop_future(stopped);
+    let flying =
+        stoa_flight::serve_with(flight, Arc::clone(&engine), flight_options, until_stopped);
+    let mut flight = task::spawn(flying);
 
     announcement.print()?;
     let ended = tokio::select! {
@@ -65,6 +75,7 @@ pub async fn run(config: &Config) -> Result<()> {
         }
         result = &mut pg => Err(ended_early("the PostgreSQL protocol", result)),
         result = &mut http => Err(ended_early("HTTP", result)),
+        result = &mut flight => Err(ended_early("Flight SQL", result)),
     };
     signals.exit_at_next();
     // Nobody may listen any more if the protocols have ended.
@@ -74,7 +85,7 @@ pub async fn run(config: &Config) -> Result<()> {
         tracing::warn!(queries = cancelled, "cancelled queries that ran beyond the grace time");
     }
     if ended.is_ok() {
-        let closing = async { tokio::join!(pg, http) };
+        let closing = async { tokio::join!(pg, http, flight) };
         if tokio::time::timeout(CLOSE_LIMIT, closing).await.is_err() {
             tracing::warn!("left connections that did not end");
         }

@@ -136,7 +136,9 @@ pub struct Server {
 impl Server {
     /// Starts `stoa server --warehouse w` on free ports and waits for its line.
     pub fn start(place: &Place, arguments: &[&str]) -> Self {
-        let mut all = vec!["server", "--warehouse", "w", "--http-port", "0", "--pg-port", "0"];
+        let free_ports = ["--http-port", "0", "--pg-port", "0", "--flight-port", "0"];
+        let mut all = vec!["server", "--warehouse", "w"];
+        all.extend(free_ports);
         all.extend(arguments);
         Self::run(place.command(&all))
     }

@@ -55,7 +55,17 @@ fn damage_is_refused_named_and_repaired() {
     std::fs::write(&path, bytes).unwrap();
 
     assert_eq!(place.run(&["log", "verify", "w/_log"]).code, Some(1));
-    let started = place.run(&["server", "--warehouse", "w", "--http-port", "0", "--pg-port", "0"]);
+    let started = place.run(&[
+        "server",
+        "--warehouse",
+        "w",
+        "--http-port",
+        "0",
+        "--pg-port",
+        "0",
+        "--flight-port",
+        "0",
+    ]);
     assert_eq!(started.code, Some(1));
     assert!(started.stderr.contains(&offset.to_string()), "{}", started.stderr);
     assert!(started.stderr.contains("stoa log"), "{}", started.stderr);

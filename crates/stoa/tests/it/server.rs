@@ -99,7 +99,17 @@ fn start_long_query(server: &Server) -> std::sync::mpsc::Receiver<Option<(u16, S
 #[test]
 fn other_addresses_need_to_be_insisted_on() {
     let place = Place::new();
-    let ran = place.run(&["server", "--listen", "0.0.0.0", "--http-port", "0", "--pg-port", "0"]);
+    let ran = place.run(&[
+        "server",
+        "--listen",
+        "0.0.0.0",
+        "--http-port",
+        "0",
+        "--pg-port",
+        "0",
+        "--flight-port",
+        "0",
+    ]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
     assert_eq!(
         ran.stderr,
@@ -118,7 +128,17 @@ fn a_port_in_use_is_named() {
     let place = Place::new();
     let server = Server::start(&place, &[]);
     let port = server.http_port().to_string();
-    let ran = place.run(&["server", "--warehouse", "w", "--http-port", &port, "--pg-port", "0"]);
+    let ran = place.run(&[
+        "server",
+        "--warehouse",
+        "w",
+        "--http-port",
+        &port,
+        "--pg-port",
+        "0",
+        "--flight-port",
+        "0",
+    ]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
     let expected = format!("error: cannot listen on 127.0.0.1:{port} (http_port)");
     assert!(

@@ -1,0 +1,173 @@
+//! Whose session a call runs in.
+//!
+//! A handshake with a user's name makes a session and gives its token; calls that carry the token
+//! run in it. Calls without one run in the session of their connection. There are no passwords yet,
+//! so any is taken, as over the PostgreSQL protocol.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use stoa_error::{Error, ErrorKind, Result};
+use stoa_query::{Engine, Session, SessionOptions};
+use tonic::metadata::MetadataMap;
+use tonic::{Code, Request, Status};
+
+use crate::connection::ConnectionState;
+use crate::handles::{Handle, Handles};
+use crate::status::status;
+
+/// Name of the session's protocol in lists of queries.
+const PROTOCOL: &str = "flight";
+/// The user of who does not say who he is.
+const ANONYMOUS: &str = "stoa";
+
+/// A session and its user.
+pub(crate) struct Client {
+    pub(crate) session: Arc<Session>,
+    pub(crate) user: String,
+}
+
+/// All sessions that have tokens.
+pub(crate) struct Clients {
+    engine: Arc<Engine>,
+    by_token: Handles<Client>,
+}
+
+/// What a call says about its sender.
+#[derive(Debug, PartialEq, Eq)]
+enum Credentials {
+    Nothing,
+    Token(String),
+    User(String),
+}
+
+impl Clients {
+    pub(crate) fn new(engine: Arc<Engine>, count_max: usize, idle_max: Duration) -> Self {
+        Self { engine, by_token: Handles::new(count_max, idle_max) }
+    }
+
+    /// Makes a session for who sends this; returns its token.
+    ///
+    /// # Errors
+    /// Credentials that cannot be read.
+    pub(crate) fn login<T>(&self, request: &Request<T>) -> Result<String, Status> {
+        let user = match credentials(request.metadata()).map_err(|e| status(&e))? {
+            Credentials::User(user) => user,
+            Credentials::Nothing => ANONYMOUS.to_owned(),
+            // A client that logs in again with a token it has goes on with that.
+            Credentials::Token(token) => return self.known(&token).map(|_| token),
+        };
+        Ok(self.by_token.insert(self.client(user, request.metadata())).text())
+    }
+
+    /// The session of a call.
+    ///
+    /// # Errors
+    /// Unauthenticated: a token that is unknown or was not used for too long.
+    pub(crate) fn of<T>(&self, request: &Request<T>) -> Result<Arc<Client>, Status> {
+        let user = match credentials(request.metadata()).map_err(|e| status(&e))? {
+            Credentials::Token(token) => return self.known(&token),
+            Credentials::User(user) => user,
+            Credentials::Nothing => ANONYMOUS.to_owned(),
+        };
+        let Some(connection) = request.extensions().get::<ConnectionState>() else {
+            return Ok(Arc::new(self.client(user, request.metadata())));
+        };
+        let mut current = connection.client.lock();
+        match current.as_ref().filter(|client| client.user == user) {
+            Some(client) => Ok(Arc::clone(client)),
+            None => Ok(Arc::clone(current.insert(Arc::new(self.client(user, request.metadata()))))),
+        }
+    }
+
+    /// Ends the session of a call's token; `false` for a call without one.
+    pub(crate) fn close<T>(&self, request: &Request<T>) -> bool {
+        match credentials(request.metadata()) {
+            Ok(Credentials::Token(token)) => {
+                let handle = Handle::read_text(&token);
+                handle.and_then(|handle| self.by_token.remove(handle)).is_some()
+            }
+            _ => false,
+        }
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    pub(crate) fn forget_idle(&self) {
+        self.by_token.forget_idle();
+    }
+
+    fn known(&self, token: &str) -> Result<Arc<Client>, Status> {
+        let handle = Handle::read_text(token);
+        handle.and_then(|handle| self.by_token.get(handle)).ok_or_else(|| {
+            let text = "the token is not known, or was not used for too long\n\
+                        HINT: connect again\nSQLSTATE: 28000";
+            Status::new(Code::Unauthenticated, text)
+        })
+    }
+
+    fn client(&self, user: String, metadata: &MetadataMap) -> Client {
+        let application = metadata.get("user-agent").and_then(|text| text.to_str().ok());
+        let session = self.engine.session(SessionOptions {
+            user: user.clone(),
+            protocol: PROTOCOL,
+            application: application.unwrap_or_default().to_owned(),
+            namespace: None,
+        });
+        Client { session, user }
+    }
+}
+
+fn credentials(metadata: &MetadataMap) -> Result<Credentials> {
+    let Some(value) = metadata.get("authorization") else { return Ok(Credentials::Nothing) };
+    let text = value.to_str().unwrap_or_default().trim();
+    let (scheme, value) = text.split_once(' ').unwrap_or((text, ""));
+    let value = value.trim();
+    if scheme.eq_ignore_ascii_case("bearer") {
+        return Ok(Credentials::Token(value.to_owned()));
+    }
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return Err(refused("the authorization is neither Basic nor Bearer"));
+    }
+    let config =
+        GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+    let decoded = GeneralPurpose::new(&STANDARD, config).decode(value).ok();
+    let text = decoded.and_then(|bytes| String::from_utf8(bytes).ok());
+    let text = text.ok_or_else(|| refused("the Basic authorization cannot be read"))?;
+    match text.split_once(':').map_or(text.as_str(), |(user, _)| user) {
+        "" => Err(refused("the Basic authorization names no user")
+            .with_hint("any name will do: this server has no users yet")),
+        user => Ok(Credentials::User(user.to_owned())),
+    }
+}
+
+fn refused(message: &str) -> Error {
+    Error::new(ErrorKind::Invalid, message).with_sqlstate("28000")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_read_or_refused() {
+        let check = |value: &str, expected: Option<Credentials>| {
+            let mut metadata = MetadataMap::new();
+            metadata.insert("authorization", value.parse().unwrap());
+            assert_eq!(credentials(&metadata).ok(), expected, "{value}");
+        };
+        check("Bearer abc", Some(Credentials::Token("abc".to_owned())));
+        check("Basic bWU6c2VjcmV0", Some(Credentials::User("me".to_owned())));
+        check("basic bWU6", Some(Credentials::User("me".to_owned())));
+        check("Basic bWU", Some(Credentials::User("me".to_owned())));
+        for wrong in ["Basic", "Basic OnNlY3JldA==", "Basic !", "Digest x", ""] {
+            check(wrong, None);
+        }
+        assert_eq!(credentials(&MetadataMap::new()).ok(), Some(Credentials::Nothing));
+    }
+}

@@ -1,0 +1,94 @@
+//! A client's TCP connection: what lives as long as it does.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use parking_lot::Mutex;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tonic::transport::server::Connected;
+
+use crate::clients::Client;
+
+/// A socket and its place among those allowed.
+pub(crate) struct Connection {
+    socket: TcpStream,
+    state: ConnectionState,
+    /// Completes when the server closes all connections.
+    closed: Pin<Box<WaitForCancellationFutureOwned>>,
+    _slot: OwnedSemaphorePermit,
+}
+
+/// Reached from every call on the connection.
+#[derive(Clone, Default)]
+pub(crate) struct ConnectionState {
+    /// The session of calls without a token.
+    pub(crate) client: Arc<Mutex<Option<Arc<Client>>>>,
+}
+
+impl Connection {
+    pub(crate) fn new(
+        socket: TcpStream,
+        slot: OwnedSemaphorePermit,
+        closed: CancellationToken,
+    ) -> Self {
+        let closed = Box::pin(closed.cancelled_owned());
+        Self { socket, state: ConnectionState::default(), closed, _slot: slot }
+    }
+}
+
+impl Connected for Connection {
+    type ConnectInfo = ConnectionState;
+
+    fn connect_info(&self) -> ConnectionState {
+        self.state.clone()
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.closed.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
+        }
+        Pin::new(&mut self.socket).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.socket).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.socket).poll_write_vectored(cx, parts)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+}

@@ -1,0 +1,43 @@
+//! Arrow Flight SQL: rows in and out as Arrow batches, over gRPC.
+//!
+//! In: calls of ADBC, of the Flight SQL JDBC driver and of plain Flight clients, on a listener that
+//! the caller bound, and an [`Engine`](stoa_query::Engine). Out: what the protocol's specification
+//! says.
+//!
+//! ```text
+//!  call ─► clients: whose session? ─┬─► query    GetFlightInfo plans, DoGet runs and streams
+//!                                   ├─► prepared statements with parameters
+//!                                   ├─► ingest   DoPut: batches ─► the commit log, or files
+//!                                   ├─► metadata what there is, what the server can do
+//!                                   └─► actions  cancel, settings of the session
+//! ```
+//!
+//! **Invariants:**
+//! - A ticket or handle is a random number that names something this server keeps; it says nothing
+//!   else, and works for the user only to whom it was given.
+//! - Rows of an ingest are durable and visible when its answer comes, all of them or none.
+//! - A result needs the memory of one batch; a slow client slows its query down, and one that goes
+//!   away cancels it.
+//! - Whatever bytes a client sends, the answer is a status.
+//!
+//! Not here: SQL (`stoa-query`), passwords and TLS, which do not exist yet: the binary lets this
+//! crate listen on loopback only.
+
+mod actions;
+mod clients;
+mod connection;
+mod handles;
+mod ingest;
+mod metadata;
+mod prepared;
+mod query;
+mod rows_in;
+mod server;
+mod service;
+mod session_options;
+mod sql_info;
+mod status;
+mod type_info;
+mod whole_requests;
+
+pub use server::{FlightOptions, serve, serve_with};

@@ -1,0 +1,143 @@
+//! Prepared statements and the values bound to them.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{Field, Schema, SchemaRef};
+use futures::TryStreamExt;
+use parking_lot::Mutex;
+use stoa_error::{Error, Result};
+use stoa_query::{
+    BatchesIn, Prepared, ScalarValue, from_datafusion, number_parameters, plain_schema,
+};
+
+use crate::clients::Client;
+use crate::query::{self, Query};
+
+/// Bytes of the values that are bound at once.
+const BOUND_BYTES_MAX: usize = 64 << 20;
+
+/// A statement that a client prepared.
+pub(crate) struct PreparedStatement {
+    client: Arc<Client>,
+    prepared: Prepared,
+    /// Columns of its rows; `None` for a statement without rows.
+    schema: Option<SchemaRef>,
+    /// Values for the next execution, one row for each time it is to run.
+    bound: Mutex<Vec<Vec<ScalarValue>>>,
+}
+
+impl PreparedStatement {
+    /// Plans the one statement in `sql`.
+    ///
+    /// # Errors
+    /// Those of parsing and planning; more than one statement (42601).
+    pub(crate) async fn new(client: Arc<Client>, sql: &str) -> Result<Self> {
+        let mut statements = client.session.parse(&number_parameters(sql))?;
+        let statement = match (statements.pop(), statements.is_empty()) {
+            (Some(statement), true) => statement,
+            _ => {
+                return Err(Error::invalid(
+                    "cannot insert multiple commands into a prepared statement",
+                )
+                .with_sqlstate("42601")
+                .with_hint("prepare them one by one"));
+            }
+        };
+        let prepared = client.session.prepare(statement, Vec::new()).await?;
+        let schema = prepared.schema().map(|schema| plain_schema(&schema));
+        Ok(Self { client, prepared, schema, bound: Mutex::default() })
+    }
+
+    pub(crate) fn belongs_to(&self, client: &Client) -> bool {
+        self.client.user == client.user
+    }
+
+    /// Columns of its rows; none for a statement without rows.
+    pub(crate) fn schema(&self) -> SchemaRef {
+        self.schema.clone().unwrap_or_else(|| SchemaRef::new(Schema::empty()))
+    }
+
+    /// A column for each parameter.
+    pub(crate) fn parameter_schema(&self) -> SchemaRef {
+        let types = self.prepared.parameter_types().iter().enumerate();
+        let fields = types.map(|(index, data_type)| {
+            Field::new(format!("${}", index + 1), data_type.clone(), true)
+        });
+        plain_schema(&Schema::new(fields.collect::<Vec<_>>()))
+    }
+
+    /// Takes the values for the next execution.
+    ///
+    /// # Errors
+    /// A number of columns that is not that of parameters (08P01); too many values (54000).
+    pub(crate) async fn bind(&self, schema: &Schema, batches: BatchesIn) -> Result<()> {
+        let rows = self.rows(schema, batches).await?;
+        *self.bound.lock() = rows;
+        Ok(())
+    }
+
+    /// The query that runs with the values bound, which stay bound.
+    pub(crate) fn query(&self) -> Option<Query> {
+        let schema = self.schema.clone()?;
+        let bound = self.bound.lock().clone();
+        Some(Query::new(Arc::clone(&self.client), self.prepared.clone(), bound, schema))
+    }
+
+    /// Runs it once for each row of values, each time as a statement of its own; returns how many
+    /// rows it changed.
+    ///
+    /// # Errors
+    /// The first error; the runs before it have taken effect.
+    pub(crate) async fn run(&self, schema: &Schema, batches: BatchesIn) -> Result<u64> {
+        let session = &self.client.session;
+        let mut rows = self.rows(schema, batches).await?;
+        if schema.fields().is_empty() {
+            // The values were bound by a call before this one, or there are no parameters.
+            rows.clone_from(&self.bound.lock());
+        }
+        if rows.is_empty() && schema.fields().is_empty() {
+            return query::changed_rows(session, &self.prepared, Vec::new()).await;
+        }
+        let mut changed = 0;
+        for values in rows {
+            changed += query::changed_rows(session, &self.prepared, values).await?;
+        }
+        Ok(changed)
+    }
+
+    async fn rows(&self, schema: &Schema, batches: BatchesIn) -> Result<Vec<Vec<ScalarValue>>> {
+        let (wanted, given) = (self.prepared.parameter_types().len(), schema.fields().len());
+        if given != 0 && given != wanted {
+            let message =
+                format!("the statement takes {wanted} parameters, but {given} were given");
+            return Err(Error::invalid(message).with_sqlstate("08P01"));
+        }
+        let mut batches = batches;
+        let mut bytes = 0;
+        let mut rows = Vec::new();
+        while let Some(batch) = batches.try_next().await? {
+            bytes += batch.get_array_memory_size();
+            if bytes > BOUND_BYTES_MAX {
+                let message = format!("more than {BOUND_BYTES_MAX} bytes of values are bound");
+                return Err(Error::invalid(message)
+                    .with_sqlstate("54000")
+                    .with_hint("to bring many rows in, use an ingest, as adbc_ingest does"));
+            }
+            if given > 0 {
+                values_of(&batch, &mut rows)?;
+            }
+        }
+        Ok(rows)
+    }
+}
+
+fn values_of(batch: &RecordBatch, rows: &mut Vec<Vec<ScalarValue>>) -> Result<()> {
+    for row in 0..batch.num_rows() {
+        let values = batch.columns().iter().map(|column| {
+            ScalarValue::try_from_array(column.as_ref(), row).map_err(from_datafusion)
+        });
+        rows.push(values.collect::<Result<_>>()?);
+    }
+    Ok(())
+}

@@ -1,0 +1,270 @@
+//! Queries between their plan (GetFlightInfo) and their rows (DoGet).
+//!
+//! GetFlightInfo plans and tells the columns; the query runs when its ticket comes, once. Statements
+//! that give no rows run at GetFlightInfo: nobody may come for rows that are not there.
+//!
+//! **Invariant:** a query is known under its ticket from GetFlightInfo until its last row was taken,
+//! its client went away, or it was cancelled.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use futures::stream::{self, BoxStream};
+use futures::{StreamExt, TryStreamExt};
+use stoa_error::{Error, ErrorKind, Result};
+use stoa_query::{
+    Outcome, Prepared, RowStream, ScalarValue, Session, Statement, number_parameters, plain_batch,
+    plain_schema,
+};
+
+use crate::clients::Client;
+use crate::handles::{Handle, Handles};
+
+/// A planned query that waits for its ticket, or runs.
+pub(crate) struct Query {
+    client: Arc<Client>,
+    prepared: Prepared,
+    /// The query runs once for each of these, and the rows come one after another.
+    bindings: Vec<Vec<ScalarValue>>,
+    schema: SchemaRef,
+    redeemed: AtomicBool,
+    cancelled: AtomicBool,
+    /// Its number in the registry once it runs; 0 before.
+    running: AtomicU64,
+}
+
+/// What came of cancelling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cancelled {
+    /// It will never run.
+    Done,
+    /// It runs, and will end soon.
+    Begun,
+}
+
+impl Query {
+    /// A query whose plan has rows.
+    pub(crate) fn new(
+        client: Arc<Client>,
+        prepared: Prepared,
+        bindings: Vec<Vec<ScalarValue>>,
+        schema: SchemaRef,
+    ) -> Self {
+        Self {
+            client,
+            prepared,
+            bindings,
+            schema,
+            redeemed: AtomicBool::new(false),
+            cancelled: AtomicBool::new(false),
+            running: AtomicU64::new(0),
+        }
+    }
+
+    /// The columns, in types that every client reads.
+    pub(crate) fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    pub(crate) fn belongs_to(&self, client: &Client) -> bool {
+        self.client.user == client.user
+    }
+
+    /// Stops it, or keeps it from running.
+    pub(crate) fn cancel(&self, queries: &stoa_query::QueryRegistry) -> Cancelled {
+        self.cancelled.store(true, Ordering::SeqCst);
+        match self.running.load(Ordering::SeqCst) {
+            0 if !self.redeemed.load(Ordering::SeqCst) => Cancelled::Done,
+            0 => Cancelled::Begun,
+            id => {
+                queries.cancel(id);
+                Cancelled::Begun
+            }
+        }
+    }
+
+    /// Runs it for the `nth` of its bindings.
+    async fn run(&self, nth: usize) -> Result<RowStream> {
+        let values = self.bindings.get(nth).cloned().unwrap_or_default();
+        if self.cancelled.load(Ordering::SeqCst) {
+            return Err(cancelled());
+        }
+        let outcome = self.client.session.execute(&self.prepared, values).await?;
+        let Outcome::Rows(rows) = outcome else {
+            return Err(Error::internal("a statement planned with rows gave none"));
+        };
+        self.running.store(rows.query_id(), Ordering::SeqCst);
+        match self.cancelled.load(Ordering::SeqCst) {
+            true => Err(cancelled()),
+            false => Ok(rows),
+        }
+    }
+}
+
+/// Runs the query of a ticket.
+///
+/// # Errors
+/// A ticket that is not this client's, unknown, expired or redeemed before; what the query meets
+/// before its first row. Later errors come with the rows.
+pub(crate) async fn redeem(
+    queries: &Arc<Handles<Query>>,
+    handle: Option<Handle>,
+    client: &Client,
+) -> Result<(SchemaRef, BoxStream<'static, Result<RecordBatch>>)> {
+    let handle = handle.ok_or_else(unknown_ticket)?;
+    let query = queries.get(handle).filter(|query| query.belongs_to(client));
+    let query = query.ok_or_else(unknown_ticket)?;
+    if query.redeemed.swap(true, Ordering::SeqCst) {
+        return Err(unknown_ticket());
+    }
+    let ended = Ended { queries: Arc::clone(queries), handle };
+    let session = Arc::clone(&query.client.session);
+    let timeout = statement_timeout(&session);
+    let first = within(timeout, query.run(0)).await?;
+    let schema = query.schema();
+    let later = stream::iter(1..query.bindings.len().max(1)).then(move |nth| {
+        let query = Arc::clone(&query);
+        async move { query.run(nth).await }
+    });
+    let told = Arc::clone(&schema);
+    let rows = stream::once(async { Ok(first) }).chain(later).try_flatten();
+    let rows = rows.map(move |batch| {
+        // Held until the last row was taken or the client went away.
+        let _ = &ended;
+        plain_batch(&batch?, &told)
+    });
+    Ok((schema, limited(rows.boxed(), timeout)))
+}
+
+/// Forgets a query when its rows are done with.
+struct Ended {
+    queries: Arc<Handles<Query>>,
+    handle: Handle,
+}
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.queries.remove(self.handle);
+    }
+}
+
+/// What a text of one or more statements comes to.
+pub(crate) enum Planned {
+    /// The last one has rows, of this schema.
+    Rows(Box<Prepared>, SchemaRef),
+    /// It has none, and was run: so many rows were changed.
+    Done(u64),
+}
+
+/// Runs all statements of a text but the last, and that too if it gives no rows.
+///
+/// # Errors
+/// The first error; statements before it have taken effect.
+pub(crate) async fn plan(session: &Session, sql: &str) -> Result<Planned> {
+    let mut planned = Planned::Done(0);
+    for statement in session.parse(&number_parameters(sql))? {
+        if let Planned::Rows(before, _) = planned {
+            drain(session, &before).await?;
+        }
+        planned = plan_one(session, statement).await?;
+    }
+    Ok(planned)
+}
+
+async fn plan_one(session: &Session, statement: Statement) -> Result<Planned> {
+    let prepared = session.prepare(statement, Vec::new()).await?;
+    if let Some(schema) = prepared.schema() {
+        return Ok(Planned::Rows(Box::new(prepared), plain_schema(&schema)));
+    }
+    changed_rows(session, &prepared, Vec::new()).await.map(Planned::Done)
+}
+
+/// The columns of the last statement's rows; nothing is run.
+///
+/// # Errors
+/// Those of parsing and planning.
+pub(crate) async fn describe(session: &Session, sql: &str) -> Result<Option<SchemaRef>> {
+    let Some(last) = session.parse(&number_parameters(sql))?.pop() else { return Ok(None) };
+    let prepared = session.prepare(last, Vec::new()).await?;
+    Ok(prepared.schema().map(|schema| plain_schema(&schema)))
+}
+
+/// Runs a statement for its effect; rows that it gives are left out. Returns how many it changed.
+///
+/// # Errors
+/// Those of the statement; COPY FROM STDIN, which has another protocol.
+pub(crate) async fn changed_rows(
+    session: &Session,
+    prepared: &Prepared,
+    values: Vec<ScalarValue>,
+) -> Result<u64> {
+    let timeout = statement_timeout(session);
+    match within(timeout, session.execute(prepared, values)).await? {
+        Outcome::Done(completion) => Ok(completion.rows),
+        Outcome::Rows(rows) => {
+            limited(rows.boxed(), timeout).try_for_each(|_| async { Ok(()) }).await?;
+            Ok(0)
+        }
+        Outcome::CopyIn(_) => {
+            Err(Error::unsupported("COPY … FROM STDIN is not possible over Flight SQL")
+                .with_hint("send the rows as an ingest (DoPut), as adbc_ingest does"))
+        }
+    }
+}
+
+async fn drain(session: &Session, prepared: &Prepared) -> Result<()> {
+    changed_rows(session, prepared, Vec::new()).await.map(|_| ())
+}
+
+/// The session's `statement_timeout`.
+fn statement_timeout(session: &Session) -> Option<Duration> {
+    let text = session.setting("statement_timeout").ok()?;
+    let milliseconds: u64 = text.parse().ok()?;
+    (milliseconds > 0).then(|| Duration::from_millis(milliseconds))
+}
+
+async fn within<T>(timeout: Option<Duration>, work: impl Future<Output = Result<T>>) -> Result<T> {
+    match timeout {
+        None => work.await,
+        Some(timeout) => match tokio::time::timeout(timeout, work).await {
+            Ok(done) => done,
+            Err(_) => Err(timed_out()),
+        },
+    }
+}
+
+/// The rows that come in time, then an error.
+fn limited(
+    rows: BoxStream<'static, Result<RecordBatch>>,
+    timeout: Option<Duration>,
+) -> BoxStream<'static, Result<RecordBatch>> {
+    let Some(timeout) = timeout else { return rows };
+    let late = Box::pin(tokio::time::sleep(timeout));
+    stream::unfold((Some(rows), late), |(rows, mut late)| async move {
+        let mut rows = rows?;
+        tokio::select! {
+            biased;
+            () = &mut late => Some((Err(timed_out()), (None, late))),
+            batch = rows.next() => batch.map(|batch| (batch, (Some(rows), late))),
+        }
+    })
+    .boxed()
+}
+
+fn timed_out() -> Error {
+    Error::new(ErrorKind::Timeout, "canceling statement due to statement timeout")
+}
+
+fn cancelled() -> Error {
+    Error::new(ErrorKind::Cancelled, "canceling statement due to user request")
+}
+
+fn unknown_ticket() -> Error {
+    Error::not_found("the ticket is not known, was used before, or has expired")
+        .with_sqlstate("26000")
+        .with_hint("ask for the query again (GetFlightInfo), and fetch its rows once")
+}
