@@ -37,8 +37,17 @@ fn a_failed_sync_stops_writes_but_not_reports() {
     assert_eq!(server.post_sql("CREATE TABLE t (id bigint, v text)").unwrap().0, 200);
     server.signal(Signal::TERM);
     server.wait();
-    let mut command =
-        place.command(&["server", "--warehouse", "w", "--http-port", "0", "--pg-port", "0"]);
+    let mut command = place.command(&[
+        "server",
+        "--warehouse",
+        "w",
+        "--http-port",
+        "0",
+        "--pg-port",
+        "0",
+        "--flight-port",
+        "0",
+    ]);
     command.env("STOA_FAILPOINTS", "log.synced=error@4");
     let server = Server::run(command);
     for id in 0..3 {
@@ -70,7 +79,7 @@ fn a_disk_that_takes_no_more_loses_nothing() {
     let mut command = place.command_of(Path::new("sh"));
     command.args(["-c", "trap '' XFSZ; ulimit -f 256; exec \"$@\"", "sh"]);
     command.args([env!("CARGO_BIN_EXE_stoa"), "server", "--warehouse", "w"]);
-    command.args(["--http-port", "0", "--pg-port", "0"]);
+    command.args(["--http-port", "0", "--pg-port", "0", "--flight-port", "0"]);
     let server = Server::run(command);
     let mut acknowledged = 0;
     let refused = loop {
