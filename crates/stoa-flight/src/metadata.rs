@@ -8,7 +8,7 @@ use arrow_flight::sql::{
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use stoa_error::{Error, ErrorKind, Result};
-use stoa_query::{DATABASE, Engine, plain_schema, sql_type};
+use stoa_query::{DATABASE, Engine, plain_schema, sql_columns, sql_type};
 use stoa_table::TableIdent;
 
 use crate::{sql_info, type_info};
@@ -120,7 +120,8 @@ async fn tables(engine: &Engine, command: CommandGetTables) -> Result<RecordBatc
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
             other => other?,
         };
-        let (ident, schema) = (table.ident(), described(&table.schema()));
+        let columns = sql_columns(&table)?;
+        let (ident, schema) = (table.ident(), described(&columns));
         builder
             .append(DATABASE, &ident.namespace, &ident.name, TABLE, &schema)
             .map_err(not_built)?;

@@ -135,6 +135,7 @@ async fn bring(
             });
         }
     };
+    crate::cells::refuse_rows(&table)?;
     match target.exists {
         IfExists::Fail => Err(Error::already_exists(format!("table {ident} exists already"))
             .with_sqlstate("42P07")

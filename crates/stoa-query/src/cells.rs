@@ -71,6 +71,14 @@ pub(crate) fn view_columns(table: &Table) -> Result<Option<SchemaRef>> {
     Ok(stoa_cells::schema_of(table)?.map(|schema| view::columns(&schema).0))
 }
 
+/// The columns that a table's rows have in SQL: its own, or a table of cells' as SQL sees it.
+///
+/// # Errors
+/// `Corrupt` where the table's schema of cells cannot be read.
+pub fn sql_columns(table: &Table) -> Result<SchemaRef> {
+    Ok(view_columns(table)?.unwrap_or_else(|| table.schema()))
+}
+
 /// The cells of a table one by one; `None` if it holds no cells.
 ///
 /// # Errors

@@ -51,6 +51,7 @@ mod statement;
 mod table;
 
 pub use append::{AppendTarget, BatchesIn, IfExists, IfMissing};
+pub use cells::sql_columns;
 pub use copy::CopyIn;
 pub use dialect::{
     CopyStatement, CreateTableStatement, TransactionControl, number_parameters, split_statements,
