@@ -143,10 +143,9 @@ fn cancel(service: &FlightSql, client: &Client, info: Option<FlightInfo>) -> Res
 /// # Errors
 /// Bytes that are no command.
 pub(crate) fn command(bytes: &[u8]) -> Result<Command> {
-    let any = Any::decode(bytes).map_err(unreadable)?;
-    Command::try_from(any).map_err(|source| {
-        Error::invalid("the command cannot be read").with_sqlstate("08P01").with_source(source)
-    })
+    let wrong = || Error::invalid("the command cannot be read").with_sqlstate("08P01");
+    let any = Any::decode(bytes).map_err(|source| wrong().with_source(source))?;
+    Command::try_from(any).map_err(|source| wrong().with_source(source))
 }
 
 fn unpack<T: ProstMessageExt>(body: &[u8]) -> Result<T> {

@@ -203,7 +203,7 @@ impl FlightSql {
     ) -> Result<Stream<PutResult>> {
         let first = match messages.message().await {
             Ok(Some(first)) => first,
-            Ok(None) => return Err(Error::invalid("the call carries nothing")),
+            Ok(None) => return Err(nothing_sent()),
             Err(status) => return Err(rows_in::broken_off(&status)),
         };
         let descriptor = first.flight_descriptor.clone().ok_or_else(|| {
@@ -382,6 +382,13 @@ fn select_all(descriptor: &FlightDescriptor) -> Result<String> {
         None => quoted(&table.table),
     };
     Ok(format!("SELECT * FROM {name}"))
+}
+
+/// Clients that send their command together with the first batch send neither without one.
+fn nothing_sent() -> Error {
+    Error::invalid("the call carries neither a command nor rows")
+        .with_sqlstate("08P01")
+        .with_hint("send at least one batch; it may be empty")
 }
 
 fn unknown_command(command: &Command) -> Error {
