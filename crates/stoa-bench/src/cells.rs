@@ -24,6 +24,9 @@ mod process;
 mod query_log;
 mod run;
 
+#[cfg(test)]
+mod tests;
+
 pub use outcome::{CellsResult, CellsStep};
 pub use query_log::{QueryLog, QueryLogFile};
 pub use run::{CellsOptions, run};

@@ -28,6 +28,9 @@ use crate::layout::{Layout, to_cells};
 use crate::store::Inner;
 use crate::table::CellTable;
 
+/// How often files are merged anew that others have replaced meanwhile.
+const TRIES: usize = 5;
+
 /// Decides about cells while files of their table are merged; leaves tables of other kinds alone. Hand
 /// it to [`stoa_ingest::MaintenanceOptions::hooks`] and [`CompactionWork::hooks`].
 #[derive(Clone)]
@@ -150,17 +153,27 @@ async fn compact_table(inner: &Inner, table: Table, kind: Option<CompactKind>) -
     }
 }
 
-/// Merges all files of a table into one run.
+/// Merges all files of a table into one run. Somebody else may be merging some of them: then again.
 async fn merge_all(table: Table, work: &CompactionWork) -> Result<()> {
+    for _ in 0..TRIES {
+        if merge_all_once(table.reload().await?, work).await? {
+            return Ok(());
+        }
+    }
+    Err(Error::conflict(format!("table {}: its files changed all the while", table.ident()))
+        .with_hint("compact it again later"))
+}
+
+/// Says no where files were replaced meanwhile.
+async fn merge_all_once(mut table: Table, work: &CompactionWork) -> Result<bool> {
     let options = CompactionOptions { full: true, ..CompactionOptions::default() };
-    let mut table = table;
     if table.plan_compaction(&options).await?.groups.iter().any(|group| group.sorts) {
         // Files that another engine wrote are not in order.
         table = table.compact(&options, work).await?.table;
     }
     let plan = table.plan_scan(&Predicate::always()).await?;
     if plan.files.is_empty() {
-        return Ok(());
+        return Ok(true);
     }
     let group = CompactionGroup {
         partition_text: String::new(),
@@ -168,5 +181,5 @@ async fn merge_all(table: Table, work: &CompactionWork) -> Result<()> {
         sorts: false,
         whole_partition: true,
     };
-    table.compact_group(&group, &options, work).await.map(|_| ())
+    Ok(table.compact_group(&group, &options, work).await?.overtaken == 0)
 }

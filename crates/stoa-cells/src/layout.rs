@@ -47,10 +47,12 @@ pub const ROW_BYTES: &str = "row_bytes";
 /// Name of the column that tells when a cell with a given timestamp was written.
 pub const REVISION: &str = "revision";
 
-/// Properties of new tables beside their schema: stripes small enough that many files can be read at
-/// a time, row groups small enough for point reads, and a bloom filter over rows.
-const DEFAULTS: [(&str, &str); 4] = [
-    ("write.orc.stripe-size-bytes", "16777216"),
+/// Properties of new tables beside their schema: stripes and their dictionaries small enough that many
+/// files can be read at a time, blocks and row groups small enough for single rows, and a bloom filter
+/// over rows.
+const DEFAULTS: [(&str, &str); 5] = [
+    ("write.orc.stripe-size-bytes", "4194304"),
+    ("stoa.orc.compression-block-bytes", "65536"),
     ("stoa.orc.row-index-stride", "5000"),
     ("stoa.orc.compression-level", "1"),
     ("write.orc.bloom.filter.columns", ROW),

@@ -42,7 +42,8 @@ pub(crate) async fn append(
 }
 
 async fn write_file(table: &CellTable, cells: CellBatch) -> Result<()> {
-    let mut writer = table.table.writer(WriteOptions { sorted: true, ..WriteOptions::default() })?;
+    let mut writer =
+        table.table.writer(WriteOptions { sorted: true, ..WriteOptions::default() })?;
     for rows in FileRows::new(SortedRun::new(vec![cells]), table.layout.clone()) {
         writer.write(rows?).await?;
     }

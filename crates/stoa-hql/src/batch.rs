@@ -241,6 +241,15 @@ impl CellBatch {
         }
     }
 
+    /// The row key of cell `index`.
+    ///
+    /// # Panics
+    /// If `index` is not below [`len`](Self::len), as indexing a slice does.
+    #[inline]
+    pub fn row(&self, index: usize) -> &[u8] {
+        self.rows.value(index)
+    }
+
     /// All cells in their order.
     pub fn iter(&self) -> impl Iterator<Item = CellRef<'_>> {
         (0..self.len()).map(|index| self.cell(index))

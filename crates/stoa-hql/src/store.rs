@@ -123,7 +123,8 @@ pub trait CellStore: Send + Sync {
     async fn mutate(&self, table: &TableName, cells: CellBatch) -> Result<()>;
 
     /// Begins to write many cells at once. `logged` says whether they should go the way of small
-    /// writes, too, rather than straight into files.
+    /// writes, too, rather than straight into files; a store may then let a load that is too large for
+    /// one write become visible piece by piece.
     ///
     /// # Errors
     /// [`NotFound`](stoa_error::ErrorKind::NotFound).
@@ -151,7 +152,8 @@ pub trait CellStore: Send + Sync {
 }
 
 /// Cells that become visible together, when [`finish`](Self::finish) returns. Dropping it instead
-/// leaves the table as it was.
+/// leaves the table as it was. (Of large loads that are logged, pieces may have become visible; see
+/// [`CellStore::bulk_load`].)
 #[async_trait]
 pub trait BulkLoad: Send {
     /// Adds cells, in any order; of equal cells the later one stays.

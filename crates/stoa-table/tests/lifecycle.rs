@@ -287,3 +287,42 @@ async fn files_roll_at_their_target_size() {
     assert_eq!(plan.rows(), 40_000);
     assert!(outcome.table.check().await.unwrap().is_sound());
 }
+
+#[tokio::test]
+async fn a_change_may_require_a_property_to_be_what_it_was() {
+    let home = Home::new().await;
+    let table = home.warehouse.create_table(&ident("report"), report_spec()).await.unwrap();
+    let set = |value: &str| {
+        TableChange::SetProperties(BTreeMap::from([("color".to_owned(), value.to_owned())]))
+    };
+    let require = |value: &str| TableChange::RequireProperty {
+        key: "color".to_owned(),
+        value: value.to_owned(),
+    };
+    table.alter(vec![set("red")]).await.unwrap();
+    table.alter(vec![require("red"), set("blue")]).await.unwrap();
+    let error = table.alter(vec![require("red"), set("green")]).await.unwrap_err();
+    assert_eq!(error.kind(), stoa_error::ErrorKind::Conflict);
+    assert_eq!(table.reload().await.unwrap().property("color"), Some("blue"));
+}
+
+#[tokio::test]
+async fn files_of_several_writers_are_committed_together() {
+    let home = Home::new().await;
+    let table = home.warehouse.create_table(&ident("report"), report_spec()).await.unwrap();
+    let write = async |first_day: i32| {
+        let options = WriteOptions { sorted: true, ..WriteOptions::default() };
+        let mut writer = table.writer(options).unwrap();
+        writer.write(sorted(&report_rows(first_day, 20))).await.unwrap();
+        writer.finish().await.unwrap()
+    };
+    let mut written = write(NEW_YEAR_2015).await;
+    written.join(write(NEW_YEAR_2015 + 5).await).unwrap();
+    let committed = written.commit(&stoa_table::CommitOptions::default()).await.unwrap();
+    assert_eq!((committed.rows, committed.table.snapshots().len()), (40, 1));
+    assert_eq!(common::assert_sorted(&committed.table).await as u64, committed.files);
+
+    let other = home.warehouse.create_table(&ident("other"), report_spec()).await.unwrap();
+    let written_elsewhere = other.writer(WriteOptions::default()).unwrap().finish().await.unwrap();
+    assert!(written.join(written_elsewhere).is_err());
+}

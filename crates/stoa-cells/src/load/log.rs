@@ -57,10 +57,20 @@ impl LogLoad {
         Ok(())
     }
 
+    /// Waits for the record that is longest on its way. It stays in the queue meanwhile, so that it is
+    /// given up if the load is.
     async fn wait_for_oldest(&mut self) -> Result<()> {
-        let Some(frame) = self.frames.pop_front() else { return Ok(()) };
+        let Some(frame) = self.frames.front_mut() else { return Ok(()) };
         let broke = |source| Error::internal("writing to the log broke off").with_source(source);
-        frame.await.map_err(broke)?
+        let written = frame.await.map_err(broke)?;
+        self.frames.pop_front();
+        written
+    }
+}
+
+impl Drop for LogLoad {
+    fn drop(&mut self) {
+        self.frames.iter().for_each(JoinHandle::abort);
     }
 }
 

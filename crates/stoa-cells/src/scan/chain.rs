@@ -149,7 +149,7 @@ impl ChainReader {
             }
             let Some((file, part)) = self.files.pop_front() else { return Ok(None) };
             let plan = Arc::clone(&self.plan);
-            self.open = Some(FileReader::open(&self.inner.footers, plan, file, part).await?);
+            self.open = Some(FileReader::open(&self.inner, plan, file, part).await?);
         }
     }
 }

@@ -18,6 +18,7 @@ use stoa_table::ScanFile;
 
 use super::{Footers, optional_columns};
 use crate::layout::{Layout, to_cells};
+use crate::store::Inner;
 
 /// Which rows of a file, in which order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +49,7 @@ pub(super) struct ReadPlan {
 
 /// A file being read.
 pub(super) struct FileReader {
+    inner: Arc<Inner>,
     plan: Arc<ReadPlan>,
     file: Arc<ScanFile>,
     part: Part,
@@ -57,8 +59,9 @@ pub(super) struct FileReader {
     /// What is still to be read: all stripes, or row groups of one.
     windows: std::vec::IntoIter<Window>,
     decoder: Option<(Decoder, Window)>,
-    /// Metadata of the last stripe.
-    known: Option<(usize, Arc<StripeMetadata>)>,
+    /// What is known of stripes: of those that were read before if single rows are asked for, else of
+    /// the last one.
+    known: Vec<(usize, Arc<StripeMetadata>)>,
     sorted: Option<SortedRun>,
 }
 
@@ -70,11 +73,12 @@ enum Window {
 
 impl FileReader {
     pub(super) async fn open(
-        footers: &Footers,
+        inner: &Arc<Inner>,
         plan: Arc<ReadPlan>,
         file: Arc<ScanFile>,
         part: Part,
     ) -> Result<Self> {
+        let footers = &inner.footers;
         let reader = RangeReader::new(Arc::clone(&file.store), ReaderOptions::local_file());
         let metadata = match footers.get(&file.location) {
             Some(metadata) => metadata,
@@ -85,12 +89,13 @@ impl FileReader {
             }
         };
         let columns = columns(&plan, &file)?;
-        let windows = match plan.picks_rows {
-            true => vec![Window::File],
-            false => windows(&metadata, plan.window_bytes),
+        let (windows, known) = match plan.picks_rows {
+            true => (vec![Window::File], footers.stripes(&file.location)),
+            false => (windows(&metadata, plan.window_bytes), Vec::new()),
         };
         let windows = windows.into_iter();
         Ok(Self {
+            inner: Arc::clone(inner),
             plan,
             file,
             part,
@@ -99,7 +104,7 @@ impl FileReader {
             columns,
             windows,
             decoder: None,
-            known: None,
+            known,
             sorted: None,
         })
     }
@@ -153,10 +158,16 @@ impl FileReader {
                     chunks.into_iter().for_each(|(at, bytes)| decoder.push(at, bytes));
                 }
                 Step::Finished => {
-                    // The next window of the same stripe need not read footer and indexes again.
-                    if let Window::Groups(stripe, _) = window {
-                        let metadata = decoder.stripe_metadata(*stripe);
-                        self.known = metadata.map(|metadata| (*stripe, metadata));
+                    match window {
+                        Window::File => {
+                            keep_stripes(&self.inner.footers, &self.file, decoder, &self.metadata);
+                        }
+                        // The next window of the stripe need not read footer and indexes again.
+                        Window::Groups(stripe, _) => {
+                            let metadata = decoder.stripe_metadata(*stripe);
+                            let known = metadata.map(|metadata| (*stripe, metadata));
+                            self.known = known.into_iter().collect();
+                        }
                     }
                     self.decoder = None;
                 }
@@ -174,11 +185,9 @@ impl FileReader {
             if self.metadata.row_index_stride > 0 {
                 options = options.with_row_groups(*stripe, groups.clone().collect::<BTreeSet<_>>());
             }
-            if let Some((known, metadata)) = &self.known
-                && known == stripe
-            {
-                options = options.with_stripe_metadata(*stripe, Arc::clone(metadata));
-            }
+        }
+        for (stripe, metadata) in &self.known {
+            options = options.with_stripe_metadata(*stripe, Arc::clone(metadata));
         }
         Decoder::new(Arc::clone(&self.metadata), options).map_err(|e| e.at(&self.file.location))
     }
@@ -187,6 +196,15 @@ impl FileReader {
         let what = "the file is in no order, and too large to be sorted for one question";
         Error::new(ErrorKind::Exhausted, format!("{}: {what}", self.file.location))
             .with_hint("COMPACT TABLE puts it in order")
+    }
+}
+
+/// Keeps what a decoder has found out about stripes: they will be asked for other rows.
+fn keep_stripes(footers: &Footers, file: &ScanFile, decoder: &Decoder, metadata: &FileMetadata) {
+    for stripe in 0..metadata.stripes.len() {
+        if let Some(known) = decoder.stripe_metadata(stripe) {
+            footers.put_stripe(&file.location, stripe, known);
+        }
     }
 }
 

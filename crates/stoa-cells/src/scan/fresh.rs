@@ -1,5 +1,7 @@
 //! Cells that are in no file yet.
 
+use std::ops::{Bound, RangeBounds};
+
 use futures::stream;
 use stoa_error::Result;
 use stoa_hql::batch::sort_cells;
@@ -30,9 +32,13 @@ fn only(cells: CellBatch, rows: &[KeyRange]) -> Result<CellBatch> {
     if rows.is_empty() {
         return Ok(cells);
     }
+    let bounds: Vec<_> = rows.iter().map(KeyRange::row_bounds).collect();
+    let holds =
+        |bounds: &(Bound<&[u8]>, Bound<&[u8]>), row| RangeBounds::<[u8]>::contains(bounds, row);
+    let wanted = |index: &usize| bounds.iter().any(|bounds| holds(bounds, cells.row(*index)));
     let mut builder = CellBatchBuilder::new();
-    for cell in cells.iter().filter(|cell| rows.iter().any(|range| range.contains(cell))) {
-        builder.push(cell)?;
+    for index in (0..cells.len()).filter(wanted) {
+        builder.push_from(&cells, index)?;
     }
     Ok(builder.finish())
 }

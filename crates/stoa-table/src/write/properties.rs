@@ -15,6 +15,9 @@ const TARGET_FILE_BYTES: u64 = 256 << 20;
 /// The smallest stripe that may be asked for.
 const STRIPE_BYTES_MIN: usize = 64 << 10;
 
+/// The smallest block of compressed bytes that may be asked for.
+const BLOCK_BYTES_MIN: usize = 4 << 10;
+
 /// How data files of a table are written.
 #[derive(Clone, Debug)]
 pub(super) struct FileProperties {
@@ -48,6 +51,9 @@ fn orc_options(table: &Table) -> Result<WriterOptions> {
     }
     if let Some(bytes) = number(table, "write.orc.stripe-size-bytes", STRIPE_BYTES_MIN)? {
         options = options.with_stripe_bytes(bytes);
+    }
+    if let Some(bytes) = number(table, "stoa.orc.compression-block-bytes", BLOCK_BYTES_MIN)? {
+        options = options.with_compression_block_bytes(bytes);
     }
     if let Some(rows) = number(table, "stoa.orc.row-index-stride", 100)? {
         options = options.with_row_index_stride(rows);
