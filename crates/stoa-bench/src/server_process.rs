@@ -103,6 +103,7 @@ impl ServerProcess {
             host: "127.0.0.1".to_owned(),
             pg_port: self.pg_port(),
             http_url: self.http_url(),
+            flight_port: self.listening.flight_port,
         }
     }
 

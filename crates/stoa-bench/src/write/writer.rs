@@ -2,12 +2,18 @@
 
 use std::fmt;
 
+use arrow_array::RecordBatch;
+use arrow_flight::sql::client::FlightSqlServiceClient;
+use arrow_flight::sql::{
+    CommandStatementIngest, TableDefinitionOptions, TableExistsOption, TableNotExistOption,
+};
 use arrow_ipc::writer::StreamWriter;
 use bytes::Bytes;
 use futures::SinkExt;
 use serde::Serialize;
 use stoa_error::{Error, Result};
 use tokio_postgres::{Client, NoTls};
+use tonic::transport::{Channel, Endpoint};
 
 use super::parcel::{Parcel, table_schema};
 
@@ -25,6 +31,8 @@ pub enum WritePath {
     Csv,
     /// `POST …/rows` with an Arrow stream.
     Arrow,
+    /// `DoPut` of Flight SQL: `CommandStatementIngest`.
+    Flight,
     /// `POST /v1/hql` with `INSERT`: a cell per row, into a table of cells.
     Hql,
 }
@@ -38,6 +46,8 @@ pub struct ServerAddress {
     pub pg_port: u16,
     /// `http://host:port`.
     pub http_url: String,
+    /// Port of Flight SQL.
+    pub flight_port: u16,
 }
 
 /// One connection.
@@ -50,19 +60,26 @@ pub struct Writer {
 enum Link {
     Postgres(Client),
     Http { client: reqwest::Client, url: String },
+    Flight(FlightSqlServiceClient<Channel>),
 }
 
 /// A parcel as the protocol carries it.
 #[derive(Clone, Debug)]
-pub struct Payload(Bytes);
+pub enum Payload {
+    /// Bytes to be sent.
+    Bytes(Bytes),
+    /// A batch, which the protocol encodes.
+    Batch(RecordBatch),
+}
 
 impl WritePath {
     /// Those that take rows.
-    pub const ROWS: [Self; 5] = [Self::Insert, Self::Copy, Self::Ndjson, Self::Csv, Self::Arrow];
+    pub const ROWS: [Self; 6] =
+        [Self::Insert, Self::Copy, Self::Ndjson, Self::Csv, Self::Arrow, Self::Flight];
 
     fn content_type(self) -> &'static str {
         match self {
-            Self::Insert | Self::Copy => "",
+            Self::Insert | Self::Copy | Self::Flight => "",
             Self::Hql => "text/plain; charset=utf-8",
             Self::Ndjson => "application/x-ndjson",
             Self::Csv => "text/csv",
@@ -79,6 +96,7 @@ impl fmt::Display for WritePath {
             Self::Ndjson => "HTTP NDJSON",
             Self::Csv => "HTTP CSV",
             Self::Arrow => "HTTP Arrow",
+            Self::Flight => "Flight SQL",
             Self::Hql => "HQL",
         })
     }
@@ -99,6 +117,13 @@ impl ServerAddress {
             let _ = connection.await;
         });
         Ok(client)
+    }
+
+    async fn flight(&self) -> Result<FlightSqlServiceClient<Channel>> {
+        let endpoint = Endpoint::from_shared(format!("http://{}:{}", self.host, self.flight_port))
+            .map_err(|e| failed("cannot connect", e))?;
+        let channel = endpoint.connect().await.map_err(|e| failed("cannot connect", e))?;
+        Ok(FlightSqlServiceClient::new(channel))
     }
 
     /// Runs statements of HQL.
@@ -134,6 +159,7 @@ impl Writer {
                 client: reqwest::Client::new(),
                 url: format!("{}/v1/tables/public/{table}/rows", address.http_url),
             },
+            WritePath::Flight => Link::Flight(address.flight().await?),
             WritePath::Hql => Link::Http {
                 client: reqwest::Client::new(),
                 url: format!("{}/v1/hql", address.http_url),
@@ -147,7 +173,8 @@ impl Writer {
     /// # Errors
     /// Internal, which would be a bug here.
     pub fn payload(&self, parcel: Parcel) -> Result<Payload> {
-        Ok(Payload(match self.path {
+        Ok(Payload::Bytes(match self.path {
+            WritePath::Flight => return parcel.batch().map(Payload::Batch),
             WritePath::Insert => parcel.insert(&self.table).into(),
             WritePath::Hql => parcel.insert_cells(&self.table).into(),
             WritePath::Copy => parcel.lines(',').into(),
@@ -166,13 +193,18 @@ impl Writer {
     /// # Errors
     /// Unavailable with what the server said. The parcel may be in the table nonetheless.
     pub async fn send(&mut self, payload: &Payload) -> Result<()> {
+        let payload = match payload {
+            Payload::Bytes(bytes) => bytes,
+            Payload::Batch(batch) => return self.send_batch(batch.clone()).await,
+        };
         match &self.link {
+            Link::Flight(_) => Err(Error::internal("Flight takes batches")),
             Link::Http { client, url } => {
                 let request = client.post(url).header("Content-Type", self.path.content_type());
-                acknowledged(request.body(payload.0.clone())).await
+                acknowledged(request.body(payload.clone())).await
             }
             Link::Postgres(client) if self.path == WritePath::Insert => {
-                let text = std::str::from_utf8(&payload.0)
+                let text = std::str::from_utf8(payload)
                     .map_err(|e| Error::internal("a statement is no text").with_source(e))?;
                 client.batch_execute(text).await.map_err(|e| failed("INSERT failed", e))
             }
@@ -181,10 +213,29 @@ impl Writer {
                 let sink =
                     client.copy_in(&statement).await.map_err(|e| failed("COPY failed", e))?;
                 futures::pin_mut!(sink);
-                sink.send(payload.0.clone()).await.map_err(|e| failed("COPY failed", e))?;
+                sink.send(payload.clone()).await.map_err(|e| failed("COPY failed", e))?;
                 sink.finish().await.map(drop).map_err(|e| failed("COPY failed", e))
             }
         }
+    }
+}
+
+impl Writer {
+    async fn send_batch(&mut self, batch: RecordBatch) -> Result<()> {
+        let Link::Flight(client) = &mut self.link else {
+            return Err(Error::internal("only Flight takes batches"));
+        };
+        let command = CommandStatementIngest {
+            table: self.table.clone(),
+            table_definition_options: Some(TableDefinitionOptions {
+                if_not_exist: TableNotExistOption::Fail as i32,
+                if_exists: TableExistsOption::Append as i32,
+            }),
+            ..Default::default()
+        };
+        let batches = futures::stream::iter([Ok(batch)]);
+        let rows = client.execute_ingest(command, batches).await;
+        rows.map(drop).map_err(|e| failed("the ingest failed", e))
     }
 }
 

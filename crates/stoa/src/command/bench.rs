@@ -475,7 +475,7 @@ async fn start_server(config: &Config) -> Result<ServerProcess> {
 
 fn address_of(host: &str, pg_port: u16, probe: &ServerProbe) -> ServerAddress {
     let http_url = probe.http_url.clone().unwrap_or_default();
-    ServerAddress { host: host.to_owned(), pg_port, http_url }
+    ServerAddress { host: host.to_owned(), pg_port, http_url, flight_port: 0 }
 }
 
 async fn measure(

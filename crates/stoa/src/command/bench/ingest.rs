@@ -59,6 +59,8 @@ enum PathArg {
     Csv,
     /// An Arrow stream over HTTP
     Arrow,
+    /// Flight SQL's ingest
+    Flight,
 }
 
 impl From<PathArg> for WritePath {
@@ -69,6 +71,7 @@ impl From<PathArg> for WritePath {
             PathArg::Ndjson => Self::Ndjson,
             PathArg::Csv => Self::Csv,
             PathArg::Arrow => Self::Arrow,
+            PathArg::Flight => Self::Flight,
         }
     }
 }
