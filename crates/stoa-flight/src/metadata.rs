@@ -129,8 +129,8 @@ async fn tables(engine: &Engine, command: CommandGetTables) -> Result<RecordBatc
     builder.build().map_err(not_built)
 }
 
-/// Columns with what clients show of them.
-pub(crate) fn described(schema: &Schema) -> Schema {
+/// Columns in types that every client reads, with what clients show of them.
+pub(crate) fn described(schema: &Schema) -> SchemaRef {
     let plain = plain_schema(schema);
     let fields = plain.fields().iter().map(|field| {
         let mut metadata = field.metadata().clone();
@@ -144,7 +144,7 @@ pub(crate) fn described(schema: &Schema) -> Schema {
         }
         field.as_ref().clone().with_metadata(metadata)
     });
-    Schema::new(fields.collect::<Vec<Field>>())
+    SchemaRef::new(Schema::new(fields.collect::<Vec<Field>>()))
 }
 
 fn primary_keys() -> SchemaRef {

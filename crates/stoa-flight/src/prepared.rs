@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use futures::TryStreamExt;
 use parking_lot::Mutex;
 use stoa_error::{Error, Result};
@@ -12,6 +12,7 @@ use stoa_query::{
 };
 
 use crate::clients::Client;
+use crate::metadata::described;
 use crate::query::{self, Query};
 
 /// Bytes of the values that are bound at once.
@@ -45,7 +46,7 @@ impl PreparedStatement {
             }
         };
         let prepared = client.session.prepare(statement, Vec::new()).await?;
-        let schema = prepared.schema().map(|schema| plain_schema(&schema));
+        let schema = prepared.schema().map(|schema| described(&schema));
         Ok(Self { client, prepared, schema, bound: Mutex::default() })
     }
 
@@ -58,11 +59,12 @@ impl PreparedStatement {
         self.schema.clone().unwrap_or_else(|| SchemaRef::new(Schema::empty()))
     }
 
-    /// A column for each parameter.
+    /// A column for each parameter. Values of other types are cast, so that times can be announced in
+    /// the milliseconds that the JDBC driver sends, whatever unit it was told.
     pub(crate) fn parameter_schema(&self) -> SchemaRef {
         let types = self.prepared.parameter_types().iter().enumerate();
         let fields = types.map(|(index, data_type)| {
-            Field::new(format!("${}", index + 1), data_type.clone(), true)
+            Field::new(format!("${}", index + 1), in_milliseconds(data_type), true)
         });
         plain_schema(&Schema::new(fields.collect::<Vec<_>>()))
     }
@@ -129,6 +131,14 @@ impl PreparedStatement {
             }
         }
         Ok(rows)
+    }
+}
+
+fn in_milliseconds(data_type: &DataType) -> DataType {
+    match data_type {
+        DataType::Timestamp(_, zone) => DataType::Timestamp(TimeUnit::Millisecond, zone.clone()),
+        DataType::Time64(_) => DataType::Time32(TimeUnit::Millisecond),
+        other => other.clone(),
     }
 }
 

@@ -18,11 +18,11 @@ use futures::{StreamExt, TryStreamExt};
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_query::{
     Outcome, Prepared, RowStream, ScalarValue, Session, Statement, number_parameters, plain_batch,
-    plain_schema,
 };
 
 use crate::clients::Client;
 use crate::handles::{Handle, Handles};
+use crate::metadata::described;
 
 /// A planned query that waits for its ticket, or runs.
 pub(crate) struct Query {
@@ -178,7 +178,7 @@ pub(crate) async fn plan(session: &Session, sql: &str) -> Result<Planned> {
 async fn plan_one(session: &Session, statement: Statement) -> Result<Planned> {
     let prepared = session.prepare(statement, Vec::new()).await?;
     if let Some(schema) = prepared.schema() {
-        return Ok(Planned::Rows(Box::new(prepared), plain_schema(&schema)));
+        return Ok(Planned::Rows(Box::new(prepared), described(&schema)));
     }
     changed_rows(session, &prepared, Vec::new()).await.map(Planned::Done)
 }
@@ -190,7 +190,7 @@ async fn plan_one(session: &Session, statement: Statement) -> Result<Planned> {
 pub(crate) async fn describe(session: &Session, sql: &str) -> Result<Option<SchemaRef>> {
     let Some(last) = session.parse(&number_parameters(sql))?.pop() else { return Ok(None) };
     let prepared = session.prepare(last, Vec::new()).await?;
-    Ok(prepared.schema().map(|schema| plain_schema(&schema)))
+    Ok(prepared.schema().map(|schema| described(&schema)))
 }
 
 /// Runs a statement for its effect; rows that it gives are left out. Returns how many it changed.

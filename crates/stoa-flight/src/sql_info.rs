@@ -12,10 +12,6 @@ use stoa_error::{Error, Result};
 
 use crate::metadata::not_built;
 
-/// Flight SQL's numbers for what the crate of Arrow does not name yet.
-const SERVER_BULK_INGESTION: u32 = 12;
-const SERVER_INGEST_TRANSACTIONS_SUPPORTED: u32 = 13;
-
 /// A bit per value of an enumeration that counts from 0.
 macro_rules! bits {
     ($($value:expr),+ $(,)?) => { $(1 << ($value as i32))|+ };
@@ -50,8 +46,8 @@ fn server(info: &mut SqlInfoDataBuilder) {
     info.append(SqlInfo::FlightSqlServerSubstrait, false);
     info.append(SqlInfo::FlightSqlServerTransaction, SqlSupportedTransaction::None as i32);
     info.append(SqlInfo::FlightSqlServerCancel, true);
-    info.append(SERVER_BULK_INGESTION, true);
-    info.append(SERVER_INGEST_TRANSACTIONS_SUPPORTED, false);
+    info.append(SqlInfo::FlightSqlServerBulkIngestion, true);
+    info.append(SqlInfo::FlightSqlServerIngestTransactionsSupported, false);
     info.append(SqlInfo::FlightSqlServerStatementTimeout, 0i32);
     info.append(SqlInfo::FlightSqlServerTransactionTimeout, 0i32);
     info.append(SqlInfo::SqlDdlCatalog, false);
@@ -246,7 +242,8 @@ mod tests {
     fn all_is_told_or_what_was_asked_for() {
         let data = data().unwrap();
         assert!(data.record_batch([]).unwrap().num_rows() > 80);
-        let asked = [SERVER_BULK_INGESTION, SqlInfo::FlightSqlServerName as u32, 9999];
+        let asked = [SqlInfo::FlightSqlServerBulkIngestion, SqlInfo::FlightSqlServerName];
+        let asked = asked.map(|info| info as u32).into_iter().chain([9999]);
         assert_eq!(data.record_batch(asked).unwrap().num_rows(), 2);
     }
 }

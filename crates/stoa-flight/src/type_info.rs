@@ -42,7 +42,6 @@ fn build() -> Result<XdbcTypeInfoData> {
     });
     // The subcode of dates has the number of that of years, whose name it goes by here.
     types.append(time("date", T::XdbcDate, 10, XdbcDatetimeSubcode::XdbcSubcodeYear));
-    types.append(time("time", T::XdbcTime, 15, XdbcDatetimeSubcode::XdbcSubcodeTime));
     types.append(time(
         "timestamp",
         T::XdbcTimestamp,

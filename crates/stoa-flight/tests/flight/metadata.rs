@@ -106,7 +106,7 @@ async fn the_server_says_what_it_can_do() {
     let info = client.get_sql_info(Vec::new()).await.unwrap();
     assert!(fetch(&mut client, info).await.unwrap()[0].num_rows() > 80);
     let info = client.get_xdbc_type_info(CommandGetXdbcTypeInfo { data_type: None }).await;
-    assert_eq!(answer(&mut client, info).await.len(), 12);
+    assert_eq!(answer(&mut client, info).await.len(), 11);
     let info = client.get_xdbc_type_info(CommandGetXdbcTypeInfo { data_type: Some(-5) }).await;
     assert!(answer(&mut client, info).await[0].starts_with("bigint"));
 }
