@@ -4,6 +4,9 @@
 //! behind it that nobody has open are of processes that are gone: what they hold is brought into the
 //! tables, so that no acknowledged row waits for a process that may never come back.
 
+use std::sync::Arc;
+
+use stoa_cells::CellFlushOrder;
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_ingest::{Ingest, IngestOptions};
 use stoa_table::Warehouse;
@@ -65,8 +68,11 @@ async fn open_one(
     number: usize,
 ) -> Result<Option<Ingest>> {
     let location = location(directory, number)?;
-    let ingest =
-        IngestOptions { fresh_bytes_max: options.fresh_bytes_max, ..IngestOptions::default() };
+    let ingest = IngestOptions {
+        fresh_bytes_max: options.fresh_bytes_max,
+        order: Some(Arc::new(CellFlushOrder)),
+        ..IngestOptions::default()
+    };
     match Ingest::open(warehouse.clone(), &location, ingest).await {
         Ok((ingest, report)) => {
             tracing::info!(log = %location, ?report, "opened the commit log");
