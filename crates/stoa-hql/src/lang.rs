@@ -13,9 +13,9 @@
 //! Not here: what statements do (`session`), the grammar in full (docs/hql.md).
 
 pub mod ast;
-mod file_names;
 mod cursor;
 mod error;
+mod file_names;
 mod parser;
 mod print;
 mod split;

@@ -83,7 +83,9 @@ impl Frame {
             return Err(too_long(length));
         }
         let mut bytes = Vec::with_capacity(HEAD_BYTES + length);
-        bytes.push(KINDS.iter().find(|(kind, _)| *kind == self.kind).map_or(b'e', |(_, code)| *code));
+        bytes.push(
+            KINDS.iter().find(|(kind, _)| *kind == self.kind).map_or(b'e', |(_, code)| *code),
+        );
         bytes.extend_from_slice(&(length as u32).to_le_bytes());
         bytes.extend_from_slice(&self.content);
         Ok(bytes.into())

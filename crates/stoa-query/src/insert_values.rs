@@ -107,8 +107,7 @@ fn places<'a>(
     if insert.columns.is_empty() {
         return Some(names.enumerate().map(|(place, _)| Some(place)).collect());
     }
-    let listed: Vec<String> =
-        insert.columns.iter().map(|name| column_name(name)).collect::<Option<_>>()?;
+    let listed: Vec<String> = insert.columns.iter().map(column_name).collect::<Option<_>>()?;
     let place = |name: &str| listed.iter().position(|listed| listed == name);
     let places: Vec<Option<usize>> = names.map(place).collect();
     (places.iter().flatten().count() == listed.len()).then_some(places)

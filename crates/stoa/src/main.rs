@@ -44,6 +44,7 @@ fn main() -> ExitCode {
 }
 
 /// Where crash tests want this process to die; see `stoa_env::failpoint`.
+#[allow(clippy::disallowed_methods)] // It is no setting.
 fn arm_failpoints() -> Result<(), Failure> {
     let Ok(points) = std::env::var(FAILPOINTS) else { return Ok(()) };
     stoa_env::failpoint::arm_process(&points)

@@ -151,9 +151,10 @@ impl CellBatchBuilder {
             let at = |place: &Entry| values[place.batch as usize][place.index as usize];
             Int64Array::new(places.iter().map(at).collect::<Vec<_>>().into(), None)
         };
-        let revisions = batches.iter().any(|batch| batch.revisions.is_some()).then(|| {
-            longs(batches.iter().map(revisions_of).collect())
-        });
+        let revisions = batches
+            .iter()
+            .any(|batch| batch.revisions.is_some())
+            .then(|| longs(batches.iter().map(revisions_of).collect()));
         Ok(CellBatch {
             rows: gather_bytes(batches, places, |batch| &batch.rows)?,
             families: integers(|batch| &batch.families),
