@@ -26,6 +26,7 @@ if [ -z "$port" ]; then
   start_server "$STOA_BIN" "$scratch/warehouse" "$scratch/server.log" ||
     fail "the server did not start; set STOA to the binary"
   port=$SERVER_FLIGHT_PORT
+  export STOA_HTTP_PORT=$SERVER_HTTP_PORT
 fi
 
 tools="$STOA_TOOLS/flight"

@@ -3,6 +3,8 @@
 import concurrent.futures
 import datetime
 import decimal
+import os
+import urllib.request
 
 import adbc_driver_manager
 import pyarrow as pa
@@ -145,3 +147,18 @@ def test_many_writers_at_once(cursor, name):
         assert sum(pool.map(write, range(8))) == 16_000
     cursor.execute(f"SELECT count(*), count(DISTINCT id) FROM {name}")
     assert cursor.fetchone() == (16_000, 16_000)
+
+
+def test_tables_of_cells_take_no_rows(conn, cursor, name):
+    port = os.environ["STOA_HTTP_PORT"]
+    statement = f"CREATE TABLE {name} (c); INSERT INTO {name} VALUES ('r', 'c:q', 'v');"
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/hql", data=statement.encode())
+    urllib.request.urlopen(request).read()
+    assert conn.adbc_get_table_schema(name).names == ["row", "c"]
+    cursor.execute(f"SELECT row FROM {name}")
+    assert cursor.fetchall() == [("r",)]
+    for mode in ["append", "replace", "create_append"]:
+        with pytest.raises(adbc_driver_manager.Error, match="HQL.*\n.*\n?.*42809"):
+            cursor.adbc_ingest(name, rows(0, 1), mode=mode)
+    cursor.execute(f"SELECT count(*) FROM {name}")
+    assert cursor.fetchone() == (1,)

@@ -14,14 +14,13 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::logical_expr::LogicalPlan;
-use futures::stream::{self, BoxStream};
-use futures::{StreamExt, TryStreamExt};
+use futures::StreamExt;
+use futures::stream::BoxStream;
 use stoa_catalog::TableIdent;
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_load::{Adapter, LoadOptions};
 use stoa_table::{Table, TableSpec};
 
-use crate::fresh::SmallWrite;
 use crate::outcome::{Completion, cancelled_error};
 use crate::registry::QueryGuard;
 use crate::session::Session;
@@ -142,7 +141,8 @@ async fn bring(
             .with_hint("append to it, replace it, or choose another name")),
         IfExists::Append => {
             let rows = adapted(&table, &schema, batches, &options)?;
-            append(session, table, rows, guard).await
+            let schema = table.schema();
+            load::append(session, table, schema, rows, guard).await
         }
         IfExists::Replace => replace(session, table, &schema, batches, &options, guard).await,
     }
@@ -175,27 +175,6 @@ fn adapted(
         adapter.adapt(&projected)
     };
     Ok(batches.map(adapt).boxed())
-}
-
-/// Few rows become one record of the commit log, more of them files.
-async fn append(
-    session: &Session,
-    table: Table,
-    mut rows: BatchesIn,
-    guard: &mut QueryGuard,
-) -> Result<u64> {
-    let schema = table.schema();
-    let Some(ingest) = session.engine.ingest.clone() else {
-        return load::append(session, table, schema, rows, guard).await;
-    };
-    let mut small = SmallWrite::new(ingest, table.clone());
-    while let Some(batch) = rows.try_next().await? {
-        if let Some(batches) = small.push(batch) {
-            let all = stream::iter(batches.into_iter().map(Ok)).chain(rows).boxed();
-            return load::append(session, table, schema, all, guard).await;
-        }
-    }
-    small.commit().await
 }
 
 async fn create(

@@ -13,6 +13,8 @@ use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::physical_plan::ExecutionPlan;
+use futures::stream::{self, BoxStream};
+use futures::{StreamExt, TryStreamExt};
 use stoa_error::{Error, Result};
 use stoa_ingest::{Durability, FreshRows, Ingest};
 use stoa_table::Table;
@@ -38,6 +40,17 @@ pub(crate) fn plan_fresh(
     plan.map(|plan| plan as _).map_err(from_datafusion)
 }
 
+/// Rows on their way in.
+type Batches = BoxStream<'static, Result<RecordBatch>>;
+
+/// What became of a stream of rows.
+pub(crate) enum Taken {
+    /// So many are durable and visible.
+    Written(u64),
+    /// They are not few; nothing was written.
+    TooMany(Batches),
+}
+
 /// Rows of one statement on their way into the log.
 pub(crate) struct SmallWrite {
     ingest: Ingest,
@@ -60,6 +73,21 @@ impl SmallWrite {
         self.bytes += stoa_ingest::memory_bytes(&batch);
         self.batches.push(batch);
         (self.bytes > RECORD_BYTES_MAX).then(|| std::mem::take(&mut self.batches))
+    }
+
+    /// Takes all rows of a stream: writes them, or gives them back if they are too many for one
+    /// record.
+    ///
+    /// # Errors
+    /// The stream's, and those of [`Self::commit`]. Nothing is written then.
+    pub(crate) async fn take(mut self, mut rows: Batches) -> Result<Taken> {
+        while let Some(batch) = rows.try_next().await? {
+            if let Some(batches) = self.push(batch) {
+                let all = stream::iter(batches.into_iter().map(Ok)).chain(rows);
+                return Ok(Taken::TooMany(all.boxed()));
+            }
+        }
+        self.commit().await.map(Taken::Written)
     }
 
     /// Writes the rows; returns their number once they are durable and visible.

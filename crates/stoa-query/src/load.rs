@@ -27,6 +27,7 @@ use stoa_table::Table;
 use crate::dialect::{parse_partition_terms, parse_sort_terms};
 use crate::engine::Engine;
 use crate::error::{from_datafusion, from_sql_parser, to_datafusion};
+use crate::fresh::{SmallWrite, Taken};
 use crate::nested::engine_schema;
 use crate::outcome::Completion;
 use crate::registry::QueryGuard;
@@ -158,12 +159,16 @@ pub(crate) async fn write(
         found => found.map_err(with_create_hint)?,
     };
     crate::cells::refuse_rows(&table)?;
+    let appears = table.is_staged();
     let rows = append(session, table, schema, batches, guard).await?;
-    session.engine.catalog.refresh().await?;
+    if appears {
+        session.engine.catalog.refresh().await?;
+    }
     Ok(rows)
 }
 
-/// Appends batches of `schema` to a table, which may be staged.
+/// Appends batches of `schema` to a table, which may be staged. Few rows that have the table's own
+/// types become one record of the commit log, without being planned.
 pub(crate) async fn append(
     session: &Session,
     table: Table,
@@ -171,6 +176,16 @@ pub(crate) async fn append(
     batches: BoxStream<'static, Result<RecordBatch>>,
     guard: &mut QueryGuard,
 ) -> Result<u64> {
+    let log = session.engine.ingest.clone().filter(|_| !table.is_staged());
+    let batches = match log {
+        Some(log) if schema == table.schema() => {
+            match SmallWrite::new(log, table.clone()).take(batches).await? {
+                Taken::Written(rows) => return Ok(rows),
+                Taken::TooMany(batches) => batches,
+            }
+        }
+        _ => batches,
+    };
     let stored = engine_schema(&table.schema());
     let plan = ddl::cast_to(input_plan(schema, batches)?, &stored)?;
     ddl::append_plan(session, table, plan, guard).await

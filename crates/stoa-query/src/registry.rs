@@ -53,7 +53,7 @@ pub struct QueryInfo {
     pub sql: String,
     /// Who asked.
     pub user: String,
-    /// Over which protocol: `postgresql`, `http`, `shell`.
+    /// Over which protocol: `postgresql`, `http`, `flight`, `shell`.
     pub protocol: &'static str,
     /// Where it is in its life.
     pub state: QueryState,

@@ -33,7 +33,7 @@ use crate::{ddl, dml, insert_values, maintain, parameters, scan, show, table};
 pub struct SessionOptions {
     /// Name of the user, as the client gave it.
     pub user: String,
-    /// `postgresql`, `http`, `shell`.
+    /// `postgresql`, `http`, `flight`, `shell`.
     pub protocol: &'static str,
     /// Name of the client program.
     pub application: String,

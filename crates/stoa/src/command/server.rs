@@ -10,8 +10,8 @@ use crate::failure::Failure;
 use crate::runtime::{block_on, start_log};
 use crate::server;
 
-/// Serve SQL over the PostgreSQL protocol and HTTP, with a console in the browser. Without any
-/// settings: data in ./stoa-data, listening on 127.0.0.1 only.
+/// Serve SQL over the PostgreSQL protocol, HTTP and Arrow Flight SQL, with a console in the browser.
+/// Without any settings: data in ./stoa-data, listening on 127.0.0.1 only.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ServerArgs {
