@@ -4,10 +4,20 @@ use std::sync::Arc;
 
 use stoa_error::Result;
 use tokio::sync::watch;
+use tokio_postgres::SimpleQueryMessage;
 
 use super::ledger::{Change, RAISE};
 use super::tables::{Kind, TortureTable};
 use crate::write::ServerAddress;
+
+/// The rows that a statement says it changed.
+fn changed_rows(answers: &[SimpleQueryMessage]) -> u64 {
+    let counts = answers.iter().filter_map(|answer| match answer {
+        SimpleQueryMessage::CommandComplete(rows) => Some(*rows),
+        _ => None,
+    });
+    counts.sum()
+}
 
 /// Sends statements that rewrite files until the server is gone or `stop` says so. A statement that
 /// fails may be done or not; the next check finds out.
@@ -36,7 +46,9 @@ pub(crate) async fn tend(
             (Some(Change::Delete), Some(number)) if table.kind == Kind::Cells => {
                 let statement = format!("DELETE * FROM {name} WHERE ROW = '{number}'");
                 if address.hql(&statement).await.is_ok() {
-                    table.ledger.lock().changed(number);
+                    let mut ledger = table.ledger.lock();
+                    let rows = ledger.rows_of(number);
+                    ledger.changed(number, rows);
                     done += 1;
                 }
                 continue;
@@ -59,12 +71,10 @@ pub(crate) async fn tend(
                 _ => format!("EXPIRE SNAPSHOTS FROM {name}"),
             },
         };
-        if client.batch_execute(&statement).await.is_err() {
-            continue;
-        }
+        let Ok(answers) = client.simple_query(&statement).await else { continue };
         done += 1;
         if let Some(number) = number {
-            table.ledger.lock().changed(number);
+            table.ledger.lock().changed(number, changed_rows(&answers));
         }
     }
     Ok(done)

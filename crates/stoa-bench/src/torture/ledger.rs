@@ -14,6 +14,8 @@ pub(crate) const RAISE: i64 = 1000;
 pub struct Ledger {
     parcels: BTreeMap<i64, Entry>,
     next: i64,
+    /// The first change that was of other rows than the parcel has.
+    miscounted: Option<(i64, u64, Option<Change>)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -89,9 +91,17 @@ impl Ledger {
         Some(*number)
     }
 
-    /// The change was acknowledged.
-    pub(crate) fn changed(&mut self, number: i64) {
+    /// Rows of a parcel.
+    pub(crate) fn rows_of(&self, number: i64) -> u64 {
+        self.parcels.get(&number).map_or(0, |entry| entry.rows as u64)
+    }
+
+    /// The change was acknowledged, and said to be of so many rows.
+    pub(crate) fn changed(&mut self, number: i64, rows: u64) {
         let Some(entry) = self.parcels.get_mut(&number) else { return };
+        if rows != entry.rows as u64 && self.miscounted.is_none() {
+            self.miscounted = Some((number, rows, entry.pending));
+        }
         match entry.pending.take() {
             Some(Change::Delete) => entry.state = State::Gone,
             Some(Change::Raise) => entry.raised += 1,
@@ -104,6 +114,10 @@ impl Ledger {
     /// # Errors
     /// `Corrupt` with the first parcel that is not as it must be.
     pub(crate) fn settle(&mut self, found: &[Found]) -> Result<Checked> {
+        if let Some((number, rows, change)) = self.miscounted {
+            return Err(wrong(number, "was there when a statement changed other rows than its own")
+                .with_detail(format!("{change:?} changed {rows} of {} rows", self.rows_of(number))));
+        }
         let mut checked = Checked::default();
         let mut seen = BTreeMap::new();
         for parcel in found {
@@ -230,7 +244,7 @@ mod tests {
         assert_eq!(says(ledger.settle(&[found(parcel, 0)])), message);
         assert_eq!(says(ledger.settle(&[found(parcel, 2)])), message);
         ledger.begin_change(0, Change::Delete).unwrap();
-        ledger.changed(0);
+        ledger.changed(0, 2);
         assert_eq!(says(ledger.settle(&[found(parcel, 1)])), "parcel 0 was gone and has come back");
         assert!(ledger.settle(&[]).is_ok());
         assert_eq!(ledger.kept(), (0, 0));
