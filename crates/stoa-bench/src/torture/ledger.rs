@@ -115,8 +115,11 @@ impl Ledger {
     /// `Corrupt` with the first parcel that is not as it must be.
     pub(crate) fn settle(&mut self, found: &[Found]) -> Result<Checked> {
         if let Some((number, rows, change)) = self.miscounted {
-            return Err(wrong(number, "was there when a statement changed other rows than its own")
-                .with_detail(format!("{change:?} changed {rows} of {} rows", self.rows_of(number))));
+            return Err(wrong(
+                number,
+                "was there when a statement changed other rows than its own",
+            )
+            .with_detail(format!("{change:?} changed {rows} of {} rows", self.rows_of(number))));
         }
         let mut checked = Checked::default();
         let mut seen = BTreeMap::new();
