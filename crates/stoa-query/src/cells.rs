@@ -15,6 +15,7 @@
 mod filter;
 mod history;
 mod pivot;
+mod scan;
 mod view;
 
 use std::any::Any;

@@ -10,22 +10,19 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use async_trait::async_trait;
 use datafusion::catalog::{Session as EngineSession, TableProvider};
 use datafusion::error::Result as EngineResult;
-use datafusion::execution::TaskContext;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::expr::BinaryExpr;
 use datafusion::logical_expr::{Expr, Operator, TableProviderFilterPushDown, TableType};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
-use datafusion::physical_plan::{ExecutionPlan, SendableRecordBatchStream};
-use futures::{TryFutureExt, TryStreamExt};
+use datafusion::physical_plan::ExecutionPlan;
+use futures::StreamExt;
 use stoa_catalog::TableIdent;
 use stoa_cells::CellTables;
 use stoa_error::{Error, Result};
 use stoa_hql::scan::{ColumnSelector, QualifierFilter, ScanSpec};
-use stoa_hql::{CellBatch, FamilyId, TableSchema};
+use stoa_hql::{CellBatch, CellStream, FamilyId, TableSchema};
 
 use super::filter::{Rows, is_column, literal_text};
-use super::view::open;
+use super::scan::CellScan;
 use super::{ROW, holds_cells};
 use crate::error::to_datafusion;
 
@@ -120,16 +117,21 @@ impl TableProvider for CellHistory {
         let columns = projection.unwrap_or(&all).clone();
         let schema = Arc::new(self.schema.project(&columns)?);
         let names = self.families.living().map(|family| (family.id, family.name.clone()));
-        let partition = HistoryScan {
+        let spec = self.spec(filters, columns.contains(&(COLUMNS.len() - 1)));
+        let names = names.collect();
+        let shape = Arc::new(Shape { schema: Arc::clone(&schema), columns, names });
+        let to_rows = move |cells: CellStream| {
+            let shape = Arc::clone(&shape);
+            cells.map(move |batch| shape.rows(&batch?)).boxed()
+        };
+        let scan = CellScan {
             cells: self.cells.clone(),
             ident: self.ident.clone(),
-            schema: Arc::clone(&schema),
-            spec: self.spec(filters, columns.contains(&(COLUMNS.len() - 1))),
-            shape: Arc::new(Shape { schema: Arc::clone(&schema), columns, names: names.collect() }),
+            schema,
+            spec,
+            to_rows: Box::new(to_rows),
         };
-        let plan =
-            StreamingTableExec::try_new(schema, vec![Arc::new(partition)], None, [], false, limit);
-        Ok(Arc::new(plan?))
+        scan.plan(limit)
     }
 
     async fn insert_into(
@@ -139,37 +141,6 @@ impl TableProvider for CellHistory {
         _op: InsertOp,
     ) -> EngineResult<Arc<dyn ExecutionPlan>> {
         Err(to_datafusion(holds_cells(&self.ident)))
-    }
-}
-
-struct HistoryScan {
-    cells: CellTables,
-    ident: TableIdent,
-    schema: SchemaRef,
-    spec: Option<ScanSpec>,
-    shape: Arc<Shape>,
-}
-
-impl std::fmt::Debug for HistoryScan {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("HistoryScan").field("ident", &self.ident).finish_non_exhaustive()
-    }
-}
-
-impl PartitionStream for HistoryScan {
-    fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    fn execute(&self, _context: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let cells = open(self.cells.clone(), self.ident.clone(), self.spec.clone());
-        let shape = Arc::clone(&self.shape);
-        let batches = cells.try_flatten_stream().and_then(move |batch| {
-            let rows = shape.rows(&batch);
-            async move { rows }
-        });
-        let batches = batches.map_err(to_datafusion);
-        Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), batches))
     }
 }
 

@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
+use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session as EngineSession, TableProvider};
 use datafusion::error::Result as EngineResult;
-use datafusion::execution::TaskContext;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
-use datafusion::physical_plan::{ExecutionPlan, SendableRecordBatchStream};
-use futures::{StreamExt, TryFutureExt, TryStreamExt};
+use datafusion::physical_plan::ExecutionPlan;
+use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
 use stoa_catalog::TableIdent;
 use stoa_cells::CellTables;
 use stoa_error::Result;
@@ -21,6 +20,7 @@ use stoa_hql::{CellStream, TableSchema};
 
 use super::filter::Rows;
 use super::pivot::{Pivot, Source};
+use super::scan::CellScan;
 use super::{ROW, holds_cells};
 use crate::error::to_datafusion;
 
@@ -108,17 +108,18 @@ impl TableProvider for CellView {
             keys_only: sources.iter().all(|source| *source == Source::Key),
             ..ScanSpec::default()
         });
-        let partition = ViewScan {
+        let batch_rows = state.config().batch_size();
+        let rows_schema = Arc::clone(&schema);
+        let to_rows =
+            move |cells| rows(cells, Pivot::new(Arc::clone(&rows_schema), &sources), batch_rows);
+        let scan = CellScan {
             cells: self.cells.clone(),
             ident: self.ident.clone(),
-            schema: Arc::clone(&schema),
-            sources,
+            schema,
             spec,
-            batch_rows: state.config().batch_size(),
+            to_rows: Box::new(to_rows),
         };
-        let plan =
-            StreamingTableExec::try_new(schema, vec![Arc::new(partition)], None, [], false, limit);
-        Ok(Arc::new(plan?))
+        scan.plan(limit)
     }
 
     async fn insert_into(
@@ -131,63 +132,26 @@ impl TableProvider for CellView {
     }
 }
 
-struct ViewScan {
-    cells: CellTables,
-    ident: TableIdent,
-    schema: SchemaRef,
-    sources: Vec<Source>,
-    /// None where no row can pass the filters.
-    spec: Option<ScanSpec>,
+/// Batches of at least so many rows, but for the last.
+fn rows(
+    cells: CellStream,
+    pivot: Pivot,
     batch_rows: usize,
-}
-
-impl std::fmt::Debug for ViewScan {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ViewScan").field("ident", &self.ident).finish_non_exhaustive()
-    }
-}
-
-impl PartitionStream for ViewScan {
-    fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    fn execute(&self, _context: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let pivot = Pivot::new(Arc::clone(&self.schema), &self.sources);
-        let cells = open(self.cells.clone(), self.ident.clone(), self.spec.clone());
-        let batch_rows = self.batch_rows;
-        let rows = cells.try_flatten_stream().boxed();
-        let batches = futures::stream::try_unfold(
-            (rows, pivot, false),
-            move |(mut cells, mut pivot, mut ended)| async move {
-                while !ended && pivot.rows() < batch_rows {
-                    match cells.try_next().await? {
-                        Some(batch) => pivot.push(&batch),
-                        None => {
-                            pivot.end_row();
-                            ended = true;
-                        }
-                    }
+) -> BoxStream<'static, Result<RecordBatch>> {
+    let next = move |(mut cells, mut pivot, mut ended): (CellStream, Pivot, bool)| async move {
+        while !ended && pivot.rows() < batch_rows {
+            match cells.try_next().await? {
+                Some(batch) => pivot.push(&batch),
+                None => {
+                    pivot.end_row();
+                    ended = true;
                 }
-                if pivot.rows() == 0 {
-                    return Ok(None);
-                }
-                Result::Ok(Some((pivot.take()?, (cells, pivot, ended))))
-            },
-        );
-        let batches = batches.map_err(to_datafusion);
-        Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), batches))
-    }
-}
-
-/// The cells of a scan; none where there is nothing to read.
-pub(super) async fn open(
-    cells: CellTables,
-    ident: TableIdent,
-    spec: Option<ScanSpec>,
-) -> Result<CellStream> {
-    match spec {
-        Some(spec) => cells.scan_ident(&ident, spec).await,
-        None => Ok(futures::stream::empty().boxed()),
-    }
+            }
+        }
+        if pivot.rows() == 0 {
+            return Ok(None);
+        }
+        Ok(Some((pivot.take()?, (cells, pivot, ended))))
+    };
+    futures::stream::try_unfold((cells, pivot, false), next).boxed()
 }
