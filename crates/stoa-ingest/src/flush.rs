@@ -32,13 +32,14 @@ impl Inner {
     /// # Errors
     /// Those of the table's writer and of the log. Rows that are not flushed stay fresh.
     pub(crate) async fn flush(&self, state: &TableState) -> Result<Option<Table>> {
+        // How far to go is decided before the table is read: so the version that is read knows the
+        // schemas of all the rows, whose writers had read it before.
+        let end = state.fresh.mark();
         // What is flushed must be durable in the log: else the log could end, after a crash, before
         // a position that a table is at, and give that position out again.
-        let synced = self.log.sync(state.fresh.end_position().unwrap_or(0)).await;
-        // A log that has stopped is no reason to keep rows from their table. How far to go is
-        // decided before the table is read: so the version that is read knows the schemas of all
-        // the rows, whose writers had read it before.
-        let flushed = self.flush_until(state, self.log.durable_end()).await;
+        let synced = self.log.sync(end).await;
+        // A log that has stopped is no reason to keep the rows from their table that it has.
+        let flushed = self.flush_until(state, end.min(self.log.durable_end())).await;
         let result = flushed.and_then(|table| synced.map(|()| table));
         if let Err(error) = &result {
             tracing::warn!(table = %state.ident(), %error, "flush failed; its rows stay fresh");

@@ -87,7 +87,9 @@ async fn read_slowly(ingest: Ingest, table: Table, progress: Arc<Progress>) {
 async fn flush(ingest: Ingest, table: Table, progress: Arc<Progress>) {
     while !progress.is_done() {
         let before = progress.looks.load(Ordering::SeqCst);
-        ingest.flush_now(&table).await.unwrap();
+        let acknowledged = progress.acknowledged();
+        let flushed = ingest.flush_now(&table).await.unwrap();
+        progress.check(&common::stored_ids(&flushed).await, &acknowledged);
         // Readers shall meet flushes at any stage, and still get a turn on a small machine.
         while progress.looks.load(Ordering::SeqCst) == before
             && !progress.done.load(Ordering::SeqCst)

@@ -88,7 +88,7 @@ pub async fn run(
     let begin = monotonic();
     let mut torture = Torture {
         options,
-        random: Random(options.seed | 1),
+        random: Random::of(options.seed),
         tables: Tables::default(),
         result: TortureResult::default(),
         starts_ms: Vec::new(),
@@ -305,6 +305,13 @@ fn is_lost_connection(error: &Error) -> bool {
 struct Random(u64);
 
 impl Random {
+    /// Neighbouring seeds give unlike numbers (SplitMix64's finaliser).
+    fn of(seed: u64) -> Self {
+        let mixed = (seed ^ seed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        Self((mixed ^ mixed >> 31).max(1))
+    }
+
     fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -313,6 +320,6 @@ impl Random {
     }
 
     fn fork(&mut self) -> Self {
-        Self(self.next() | 1)
+        Self(self.next().max(1))
     }
 }

@@ -68,11 +68,16 @@ impl Tables {
         for (kind, properties) in KINDS {
             let name = format!("{kind}_{generation}");
             let statement = format!(
-                "CREATE TABLE {name} ({}) PARTITIONED BY (truncate(200, day)) \
+                "CREATE TABLE IF NOT EXISTS {name} ({}) PARTITIONED BY (truncate(200, day)) \
                  ORDER BY (account) TBLPROPERTIES ({properties})",
                 columns_sql()
             );
-            client.batch_execute(&statement).await.map_err(|e| {
+            // A made-up error may hit it, after which it may be there or not.
+            let mut made_it = client.batch_execute(&statement).await;
+            if made_it.is_err() {
+                made_it = client.batch_execute(&statement).await;
+            }
+            made_it.map_err(|e| {
                 Error::unavailable(format!("table {name} cannot be made"))
                     .with_detail(e.as_db_error().map_or_else(|| e.to_string(), ToString::to_string))
                     .with_source(e)
@@ -80,7 +85,10 @@ impl Tables {
             made.push(TortureTable { kind: Kind::Rows, name, ledger: Mutex::default() });
         }
         let name = format!("cells_{generation}");
-        address.hql(&format!("CREATE TABLE {name} (c)")).await?;
+        if address.hql(&format!("CREATE TABLE {name} (c)")).await.is_err() {
+            let _ = address.hql(&format!("DROP TABLE IF EXISTS {name}")).await;
+            address.hql(&format!("CREATE TABLE {name} (c)")).await?;
+        }
         made.push(TortureTable { kind: Kind::Cells, name, ledger: Mutex::default() });
         let made = made.into_iter().map(Arc::new).collect();
         self.retired.append(&mut std::mem::replace(&mut self.active, made));

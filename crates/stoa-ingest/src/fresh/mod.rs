@@ -15,8 +15,8 @@
 //! 1. Positions are given out under this store's lock and pushed before it is released. So whoever
 //!    holds the lock and reads that the log is durable before W sees every chunk before W.
 //! 2. Chunks before the *floor* are gone; they were in a committed snapshot before they went.
-//! 3. A chunk never spans a position that a flush may have recorded: chunks merge only behind
-//!    *sealed*. A chunk is visible as a whole or not at all: those that merge are all durable, or
+//! 3. A chunk never spans a position at which a flush may end: chunks merge only behind *sealed*,
+//!    which a flush sets first of all ([`Fresh::mark`]). A chunk is visible as a whole or not at all: those that merge are all durable, or
 //!    all relaxed, which are visible in any case.
 
 mod chunk;
@@ -146,6 +146,15 @@ impl Fresh {
         Some(state.chunks.range(start..).filter(visible).cloned().collect())
     }
 
+    /// The end of the rows that are here: where a flush of all of them ends. Chunks that come later
+    /// do not merge with them.
+    pub(crate) fn mark(&self) -> u64 {
+        let mut state = self.state.lock();
+        let end = state.chunks.back().map_or(0, |chunk| chunk.end());
+        state.sealed = state.sealed.max(end);
+        end
+    }
+
     /// Durable rows from position `from` on, oldest first, up to about `bytes_max` (at least one
     /// chunk). `None` where there are none.
     pub(crate) fn seal(
@@ -204,11 +213,6 @@ impl Fresh {
     /// The position of the oldest row that is here.
     pub(crate) fn first_position(&self) -> Option<u64> {
         self.state.lock().chunks.front().map(|chunk| chunk.first())
-    }
-
-    /// The position after the newest row that is here.
-    pub(crate) fn end_position(&self) -> Option<u64> {
-        self.state.lock().chunks.back().map(|chunk| chunk.end())
     }
 
     /// How much is here.

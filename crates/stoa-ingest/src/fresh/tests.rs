@@ -92,6 +92,19 @@ fn a_flush_takes_what_it_may() {
     assert!(fresh.seal(10, usize::MAX, || u64::MAX).is_none());
 }
 
+#[test]
+fn a_flush_has_what_was_there_when_it_began_whatever_merges_meanwhile() {
+    for relaxed in [false, true] {
+        let fresh = filled(0..5, u64::MAX);
+        let end = fresh.mark();
+        for position in 5..1000 {
+            assert!(push(&fresh, rows(position..position + 1, relaxed), position, u64::MAX));
+        }
+        let set = fresh.seal(0, usize::MAX, || end).unwrap();
+        assert_eq!((values(&set.chunks), set.to), ((0..5).collect(), 5));
+    }
+}
+
 #[tokio::test]
 async fn the_lock_is_free_while_the_log_has_no_room() {
     let fresh = Fresh::default();
