@@ -11,6 +11,7 @@ use sqlx::{ConnectOptions, Connection, Sqlite, Transaction};
 use stoa_env::clock;
 use stoa_error::{Error, Result};
 
+use crate::pointers::Pointers;
 use crate::{error, schema};
 
 /// How long a change waits for another process that is changing the database.
@@ -32,6 +33,7 @@ pub struct Catalog {
 pub(crate) struct Inner {
     pub(crate) pool: SqlitePool,
     pub(crate) name: String,
+    pub(crate) pointers: Pointers,
     file: PathBuf,
 }
 
@@ -58,7 +60,8 @@ impl Catalog {
             .connect_with(options)
             .await
             .map_err(|source| error::database(&place, source))?;
-        let inner = Inner { pool, name: name.to_owned(), file: file.to_owned() };
+        let pointers = Pointers::of(file);
+        let inner = Inner { pool, name: name.to_owned(), pointers, file: file.to_owned() };
         let catalog = Self { inner: Arc::new(inner) };
         let mut transaction = catalog.begin().await?;
         schema::ensure(&mut transaction).await.map_err(|source| catalog.failed(source))?;

@@ -12,6 +12,7 @@ mod catalog;
 mod error;
 mod ident;
 mod namespaces;
+mod pointers;
 mod schema;
 mod tables;
 

@@ -36,6 +36,7 @@ use crate::segments::Segments;
 use crate::statistics::ColumnStatistics;
 use crate::stripe::StripeMetadata;
 use reader::StripeReader;
+pub(crate) use task::group_count;
 use task::{Progress, Task};
 
 /// How many stripes are prepared (footers, indexes) at a time.

@@ -15,6 +15,7 @@ use crate::compression::{BLOCK_BYTES_DEFAULT, CompressionKind};
 use crate::error::Result;
 use crate::message::field_count;
 use crate::proto::{self, CalendarKind};
+use crate::prune::{Level, Trust};
 use crate::schema::{OrcType, TypeKind, TypeTree};
 use crate::statistics::ColumnStatistics;
 use crate::stripe::StripeMetadata;
@@ -158,6 +159,30 @@ impl FileMetadata {
     /// with the format that was never released, if they are small.
     pub(crate) fn is_decimal64(&self, ty: &OrcType) -> bool {
         self.version == DECIMAL64_VERSION && (1..=DECIMAL64_PRECISION_MAX).contains(&ty.precision)
+    }
+
+    /// Number of row groups of a stripe: 1 if the file has no row index.
+    pub fn row_groups(&self, stripe: usize) -> usize {
+        self.stripes.get(stripe).map_or(0, |info| crate::decoder::group_count(self, info))
+    }
+
+    /// Statistics of each row group of a column of a stripe, from its row index; `None` where the
+    /// writer's may not be trusted. Empty where the row index is not known.
+    pub fn row_group_statistics(
+        &self,
+        stripe: &StripeMetadata,
+        column: u32,
+    ) -> Vec<Option<ColumnStatistics>> {
+        let Some(index) = stripe.row_index(column) else { return Vec::new() };
+        let trust = Trust::of(self);
+        let trusted =
+            |group: usize| trust.statistics(column, Level::RowGroup, index.statistics(group)?);
+        (0..index.len()).map(trusted).collect()
+    }
+
+    /// Whether the tail brought along the footers and row indexes of all stripes.
+    pub fn has_copied_stripes(&self) -> bool {
+        !self.copied_stripes.is_empty()
     }
 
     /// Memory this takes, about, in bytes.

@@ -14,7 +14,7 @@ use parking_lot::RwLock;
 use stoa_catalog::TableIdent;
 use stoa_cells::CellTables;
 use stoa_error::{ErrorKind, Result};
-use stoa_ingest::Ingest;
+use stoa_ingest::{FreshRows, Ingest, TableSnapshot};
 use stoa_table::{Table, Warehouse};
 
 use crate::cells::{self, Form};
@@ -101,6 +101,18 @@ impl StoaCatalog {
         }
         *self.shared.names.write() = names;
         Ok(())
+    }
+
+    /// The table as it is now, and the rows that are in no data file yet.
+    pub(crate) async fn snapshot(&self, ident: &TableIdent) -> Result<TableSnapshot> {
+        let shared = &self.shared;
+        match &shared.ingest {
+            Some(ingest) => ingest.snapshot(ident).await,
+            None => {
+                let table = shared.warehouse.table(ident).await?;
+                Ok(TableSnapshot { fresh: FreshRows::none(&table), table })
+            }
+        }
     }
 
     /// The table as it is now.

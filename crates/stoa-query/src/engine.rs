@@ -18,12 +18,14 @@ use parking_lot::Mutex;
 use stoa_cells::{CellMergeHooks, CellOptions, CellTables};
 use stoa_error::{Error, Result};
 use stoa_ingest::{Ingest, Maintenance, MaintenanceOptions, MaintenanceStatus};
+use stoa_report::{CacheStatus, ReportOptions, Reports};
 use stoa_table::Warehouse;
 use url::Url;
 
 use crate::catalog::StoaCatalog;
 use crate::file_cache::FileCache;
 use crate::registry::QueryRegistry;
+use crate::report::Templates;
 use crate::session::{Session, SessionOptions};
 use crate::{error, logs, pg_catalog};
 
@@ -50,6 +52,8 @@ pub struct EngineOptions {
     pub logs: Option<Url>,
     /// Memory for rows that are in the log and not yet in files, bytes.
     pub fresh_bytes_max: usize,
+    /// Memory for what reports keep of data files: decoded columns, bounds, tails; bytes.
+    pub cache_bytes_max: usize,
     /// Whether tables are looked after in the background: compaction, expiry, retention, orphans.
     pub maintenance: bool,
 }
@@ -66,6 +70,7 @@ impl EngineOptions {
             batch_rows: 8192,
             logs: None,
             fresh_bytes_max: 256 << 20,
+            cache_bytes_max: 512 << 20,
             maintenance: false,
         }
     }
@@ -77,6 +82,8 @@ pub struct Engine {
     pub(crate) catalog: Arc<StoaCatalog>,
     pub(crate) files: Arc<FileCache>,
     pub(crate) ingest: Option<Ingest>,
+    pub(crate) reports: Reports,
+    pub(crate) templates: Templates,
     cells: CellTables,
     pub(crate) options: EngineOptions,
     state: SessionState,
@@ -93,6 +100,10 @@ impl Engine {
     pub async fn open(options: EngineOptions) -> Result<Arc<Self>> {
         let warehouse = Warehouse::open(&options.warehouse).await?;
         ensure_default_namespace(&warehouse).await?;
+        let report_options = ReportOptions {
+            cache_bytes_max: options.cache_bytes_max as u64,
+            ..ReportOptions::default()
+        };
         let files = Arc::new(FileCache::default());
         let ingest = logs::open(&options, &warehouse).await?;
         let cell_options = CellOptions::default();
@@ -110,6 +121,8 @@ impl Engine {
             catalog,
             files,
             ingest,
+            reports: Reports::new(report_options),
+            templates: Templates::default(),
             cells,
             options,
             state,
@@ -157,6 +170,16 @@ impl Engine {
     /// The tables of cells, which HQL writes.
     pub fn cells(&self) -> &CellTables {
         &self.cells
+    }
+
+    /// Reports that were answered without the planner, since the start.
+    pub fn reports_answered(&self) -> u64 {
+        self.reports.answered()
+    }
+
+    /// What reports keep in memory.
+    pub fn cache_status(&self) -> CacheStatus {
+        self.reports.cache_status()
     }
 
     /// The fresh rows and their log; `None` without a log.

@@ -42,6 +42,7 @@ mod parameters;
 mod pg_catalog;
 mod plain;
 mod registry;
+mod report;
 mod scan;
 mod session;
 mod settings;

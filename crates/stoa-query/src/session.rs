@@ -5,6 +5,7 @@
 //! earlier sees what was committed since, and fails clearly if the table's columns changed.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::ScalarValue;
@@ -12,6 +13,7 @@ use datafusion::execution::session_state::SessionState;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{DdlStatement, Expr, LogicalPlan, Statement as PlanStatement};
 use datafusion::physical_plan::execute_stream;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
 use parking_lot::Mutex;
 use stoa_catalog::TableIdent;
@@ -24,6 +26,7 @@ use crate::engine::{DATABASE, DEFAULT_NAMESPACE, Engine};
 use crate::error::from_datafusion;
 use crate::outcome::{Completion, Outcome, RowStream, cancelled_error};
 use crate::registry::QueryGuard;
+use crate::report::{self, ReportStatement};
 use crate::settings::Settings;
 use crate::statement::{Statement, StatementKind};
 use crate::{ddl, dml, insert_values, maintain, parameters, scan, show, table};
@@ -59,6 +62,8 @@ pub struct Session {
     pub(crate) settings: Mutex<Settings>,
     planner: Mutex<Planner>,
     running: Mutex<Vec<CancellationToken>>,
+    /// Whether reports that are recognised skip the planner.
+    short_path: AtomicBool,
 }
 
 /// The engine's state for this session, and what is derived from it.
@@ -80,6 +85,10 @@ pub struct Prepared {
     schema: Option<SchemaRef>,
     /// For `INSERT OVERWRITE … PARTITION (…)`: the condition on the rows that go.
     overwritten: Option<Expr>,
+    /// The report that it is, if it was recognised.
+    pub(crate) report: Option<ReportStatement>,
+    /// The plan of a report that was recognised by its text, made when it is needed.
+    long_way: Arc<tokio::sync::OnceCell<Prepared>>,
 }
 
 impl Prepared {
@@ -114,6 +123,7 @@ impl Session {
             options,
             settings: Mutex::new(settings),
             running: Mutex::default(),
+            short_path: AtomicBool::new(true),
         })
     }
 
@@ -122,6 +132,12 @@ impl Session {
     /// # Errors
     /// Syntax errors (42601), with their place.
     pub fn parse(&self, sql: &str) -> Result<Vec<Statement>> {
+        if self.short_path.load(Ordering::Relaxed)
+            && let Some(report) = self.engine.templates.find(&self.namespace(), sql)
+        {
+            let text = sql.trim().trim_end_matches(';').to_owned();
+            return Ok(vec![Statement { text, kind: StatementKind::Report(report) }]);
+        }
         dialect::parse(sql).inspect_err(|error| self.record_failure(sql, error))
     }
 
@@ -151,6 +167,17 @@ impl Session {
         statement: Statement,
         parameter_types: Vec<Option<DataType>>,
     ) -> Result<Prepared> {
+        if let StatementKind::Report(report) = &statement.kind {
+            return Ok(Prepared {
+                plan: None,
+                parameter_types: report.parameter_types().to_vec(),
+                schema: Some(report.schema().clone()),
+                overwritten: None,
+                report: Some(report.clone()),
+                long_way: Arc::default(),
+                statement,
+            });
+        }
         if let StatementKind::Plan(parsed) = &statement.kind {
             let planner = self.planner_for(statement.text());
             if reads_names(statement.text()) {
@@ -175,7 +202,8 @@ impl Session {
             let plan = plan.map_err(from_datafusion)?;
             check_supported(&plan)?;
             let prepared = prepared_plan(statement, plan, &parameter_types)?;
-            return Ok(Prepared { overwritten, ..prepared });
+            let report = report::learn(self, &prepared).await;
+            return Ok(Prepared { overwritten, report, ..prepared });
         }
         if let Some(query) = statement.copy().and_then(copied_query) {
             let inner = dialect::parse(&query)?.swap_remove(0);
@@ -184,7 +212,15 @@ impl Session {
         }
         let schema = show::schema_of(&statement.kind);
         let parameter_types = Vec::new();
-        Ok(Prepared { statement, plan: None, parameter_types, schema, overwritten: None })
+        Ok(Prepared {
+            statement,
+            plan: None,
+            parameter_types,
+            schema,
+            overwritten: None,
+            report: None,
+            long_way: Arc::default(),
+        })
     }
 
     /// Executes a prepared statement. Values are cast to the parameters' types.
@@ -323,6 +359,15 @@ impl Session {
         parameters: Vec<ScalarValue>,
         guard: &mut QueryGuard,
     ) -> Result<Ran> {
+        if let Some(report) = prepared.report.as_ref().filter(|_| self.takes_short_path()) {
+            if let Some(stream) = self.run_report(report, &parameters, guard).await? {
+                return Ok(Ran::Stream(stream));
+            }
+        }
+        if let StatementKind::Report(_) = &prepared.statement.kind {
+            let planned = prepared.long_way.get_or_try_init(|| self.plan_anew(prepared)).await?;
+            return Box::pin(self.run(planned, parameters, guard)).await;
+        }
         if let Some(plan) = &prepared.plan {
             let plan = parameters::bind(plan, &prepared.parameter_types, parameters)?;
             if dml::changes_rows(&plan) {
@@ -348,6 +393,56 @@ impl Session {
             }
             StatementKind::Empty => Ok(Ran::Done(Completion::of(""))),
             other => ddl::run(self, other, guard).await.map(Ran::Done),
+        }
+    }
+
+    pub(crate) fn takes_short_path(&self) -> bool {
+        self.short_path.load(Ordering::Relaxed)
+    }
+
+    /// Answers a report; `None` where the planner must.
+    async fn run_report(
+        &self,
+        report: &ReportStatement,
+        parameters: &[ScalarValue],
+        guard: &QueryGuard,
+    ) -> Result<Option<SendableRecordBatchStream>> {
+        let shape = &report.shape;
+        let Some(bound) = report.bind(parameters) else { return Ok(None) };
+        let snapshot = match self.engine.catalog.snapshot(&shape.ident).await {
+            // The planner says it in the user's words.
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            snapshot => snapshot?,
+        };
+        let (table, fresh) = (&snapshot.table, &snapshot.fresh);
+        if table.uuid() != shape.uuid || table.schema_id() != shape.schema_id {
+            return Ok(None);
+        }
+        let Some(answer) = self.engine.reports.run(table, fresh, &bound).await? else {
+            return Ok(None);
+        };
+        let (progress, work) = (guard.progress(), &answer.work);
+        progress.bytes_read.fetch_add(work.bytes_read, Ordering::Relaxed);
+        progress.requests.fetch_add(work.requests, Ordering::Relaxed);
+        let (schema, batch) = (bound.schema.clone(), answer.batch);
+        let rows = futures::stream::iter(std::iter::once(Ok(batch)));
+        Ok(Some(Box::pin(RecordBatchStreamAdapter::new(schema, rows))))
+    }
+
+    /// Plans a report that was recognised by its text.
+    async fn plan_anew(&self, prepared: &Prepared) -> Result<Prepared> {
+        let mut statements = dialect::parse(prepared.statement.text())?;
+        let statement = statements.swap_remove(0);
+        let types = prepared.parameter_types.iter().cloned().map(Some).collect();
+        let planned = Box::pin(self.plan(statement, types)).await?;
+        // What the client was told of the answer still holds.
+        match planned.schema == prepared.schema {
+            true => Ok(Prepared { report: None, ..planned }),
+            false => {
+                Err(Error::unsupported("the columns changed since the statement was prepared")
+                    .with_sqlstate("0A000")
+                    .with_hint("prepare the statement again"))
+            }
         }
     }
 
@@ -389,6 +484,7 @@ impl Session {
                 self.settings.lock().reset_all();
                 self.apply("search_path");
                 self.apply("timezone");
+                self.apply("short_path");
             }
         }
         let tag = if value.is_some() { "SET" } else { "RESET" };
@@ -405,6 +501,9 @@ impl Session {
                 self.change_state(|state| {
                     state.config_mut().options_mut().catalog.default_schema.clone_from(&first);
                 });
+            }
+            "short_path" => {
+                self.short_path.store(value.eq_ignore_ascii_case("on"), Ordering::Relaxed);
             }
             "timezone" => self.change_state(|state| {
                 state.config_mut().options_mut().execution.time_zone = Some(value.clone());
@@ -423,6 +522,8 @@ impl Session {
             return Err(Error::new(ErrorKind::Forbidden, format!("{name} cannot be changed"))
                 .with_sqlstate("42501"));
         }
+        // Other rules for plans are not those of templates.
+        self.short_path.store(false, Ordering::Relaxed);
         let mut result = Ok(());
         self.change_state(|state| result = state.config_mut().options_mut().set(&name, value));
         result.map_err(from_datafusion)
@@ -497,7 +598,15 @@ fn prepared_plan(
         other => Some(SchemaRef::new(other.schema().as_arrow().clone())),
     };
     let plan = Some(Arc::new(plan));
-    Ok(Prepared { statement, plan, parameter_types, schema, overwritten: None })
+    Ok(Prepared {
+        statement,
+        plan,
+        parameter_types,
+        schema,
+        overwritten: None,
+        report: None,
+        long_way: Arc::default(),
+    })
 }
 
 /// Refuses what the engine could plan but a report server must not do, or does not yet do.

@@ -34,6 +34,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ),
     ("server_version_num", "160006", "the same as a number"),
     ("session_authorization", "", "accepted"),
+    ("short_path", "on", "whether reports that are recognised skip the planner: on or off"),
     ("standard_conforming_strings", "on", "always on"),
     ("statement_timeout", "0", "longest time of a statement, milliseconds; 0 = no limit"),
     ("synchronize_seqscans", "on", "accepted"),
@@ -103,6 +104,7 @@ fn check(name: &str, default: &str, value: &str) -> Result<()> {
             matches!(value.to_ascii_lowercase().as_str(), "utf8" | "utf-8" | "unicode")
         }
         "standard_conforming_strings" | "integer_datetimes" => value.eq_ignore_ascii_case(default),
+        "short_path" => matches!(value.to_ascii_lowercase().as_str(), "on" | "off"),
         "statement_timeout" => value.parse::<u64>().is_ok(),
         "datestyle" => value.to_ascii_lowercase().contains("iso"),
         "server_version" | "server_version_num" | "max_index_keys" => false,

@@ -7,6 +7,7 @@ use crate::dialect::{
     AlterTableStatement, CopyStatement, CreateTableStatement, ShowStatement, TransactionControl,
 };
 use crate::maintain::Maintenance;
+use crate::report::ReportStatement;
 
 /// A statement that was parsed but not yet planned. Made by [`crate::Session::parse`].
 #[derive(Clone, Debug)]
@@ -22,6 +23,8 @@ pub(crate) enum StatementKind {
     Empty,
     /// SELECT, VALUES, WITH, EXPLAIN, INSERT: planned by DataFusion.
     Plan(Box<EngineStatement>),
+    /// A SELECT like one that was planned before.
+    Report(ReportStatement),
     CreateTable(Box<CreateTableStatement>),
     CreateSchema {
         name: ast::ObjectName,

@@ -24,6 +24,11 @@ impl FreshRows {
         Self { schema, schema_id, chunks: chunks.into() }
     }
 
+    /// No rows of `table`.
+    pub fn none(table: &Table) -> Self {
+        Self::new(table.schema(), table.schema_id(), Vec::new())
+    }
+
     /// Whether `table` knows the schemas of all these rows. A version that does not is older than
     /// some of them.
     ///

@@ -312,7 +312,7 @@ impl Task {
 
 /// Number of row groups of a stripe; 1 if the file has no row index, or the stripe says that it
 /// has more rows than an index could be for.
-pub(super) fn group_count(file: &FileMetadata, info: &StripeInfo) -> usize {
+pub(crate) fn group_count(file: &FileMetadata, info: &StripeInfo) -> usize {
     let groups = match u64::from(file.row_index_stride) {
         0 => 1,
         stride => info.rows.div_ceil(stride),

@@ -1,0 +1,300 @@
+//! Groups and what is computed over them.
+//!
+//! In: chunks of the report's columns and the rows of them that count. Out: per group one of its
+//! rows (which has the group's key) and the state of each aggregate.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::chunk::{Chunk, Values};
+use crate::report::{Function, Item, Report};
+
+/// A value of the answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Cell<'a> {
+    Null,
+    Number(i128),
+    Float(f64),
+    Text(&'a str),
+}
+
+/// A row of one of the sources.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    source: u32,
+    row: u32,
+}
+
+/// State of one aggregate in one group.
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    values: u64,
+    sum: i128,
+    float: f64,
+    best: Option<Place>,
+}
+
+/// Rows put into groups.
+pub(crate) struct Groups<'a> {
+    report: &'a Report,
+    /// The report's columns of each source that was added.
+    sources: Vec<Vec<Arc<Chunk>>>,
+    /// One row of each group.
+    places: Vec<Place>,
+    /// The aggregates of the first group, those of the second, ….
+    states: Vec<State>,
+    by_key: HashMap<Box<[u8]>, u32>,
+    last: Option<(Vec<u8>, u32)>,
+    /// The group of each row of the source that is being added.
+    group_of: Vec<u32>,
+}
+
+impl<'a> Groups<'a> {
+    pub(crate) fn new(report: &'a Report) -> Self {
+        let mut groups = Self {
+            report,
+            sources: Vec::new(),
+            places: Vec::new(),
+            states: Vec::new(),
+            by_key: HashMap::new(),
+            last: None,
+            group_of: Vec::new(),
+        };
+        if report.grouped && report.group_by.is_empty() {
+            // All rows, or none, make one group.
+            groups.open(Place { source: 0, row: 0 });
+        }
+        groups
+    }
+
+    /// How many groups there are.
+    pub(crate) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Adds the rows `selected` of `chunks`.
+    pub(crate) fn add(&mut self, chunks: Vec<Arc<Chunk>>, selected: &[u32]) {
+        if selected.is_empty() {
+            return;
+        }
+        let source = self.sources.len() as u32;
+        self.sources.push(chunks);
+        if !self.report.grouped {
+            self.places.extend(selected.iter().map(|row| Place { source, row: *row }));
+            return;
+        }
+        self.find_groups(source, selected);
+        let aggregates = self.report.aggregates.len();
+        for index in 0..aggregates {
+            self.accumulate(index, source, selected);
+        }
+    }
+
+    /// Fills `group_of`.
+    fn find_groups(&mut self, source: u32, selected: &[u32]) {
+        self.group_of.clear();
+        if self.report.group_by.is_empty() {
+            self.group_of.resize(selected.len(), 0);
+            return;
+        }
+        let keys: Vec<Arc<Chunk>> = {
+            let chunks = &self.sources[source as usize];
+            self.report.group_by.iter().map(|column| chunks[*column].clone()).collect()
+        };
+        let (mut last_key, mut last_group) = self.last.take().unwrap_or((Vec::new(), u32::MAX));
+        let mut key = Vec::with_capacity(9 * keys.len());
+        for row in selected {
+            key.clear();
+            keys.iter().for_each(|chunk| push_key(chunk, *row as usize, &mut key));
+            if key != last_key || last_group == u32::MAX {
+                last_group = match self.by_key.get(key.as_slice()) {
+                    Some(group) => *group,
+                    None => {
+                        let group = self.open(Place { source, row: *row });
+                        self.by_key.insert(key.as_slice().into(), group);
+                        group
+                    }
+                };
+                std::mem::swap(&mut key, &mut last_key);
+            }
+            self.group_of.push(last_group);
+        }
+        self.last = Some((last_key, last_group));
+    }
+
+    fn open(&mut self, place: Place) -> u32 {
+        let group = self.places.len() as u32;
+        self.places.push(place);
+        let states = self.states.len() + self.report.aggregates.len();
+        self.states.resize(states, State::default());
+        group
+    }
+
+    fn accumulate(&mut self, index: usize, source: u32, selected: &[u32]) {
+        let width = self.report.aggregates.len();
+        let aggregate = self.report.aggregates[index];
+        let states = &mut self.states;
+        let mut each = |step: &mut dyn FnMut(&mut State, u32)| {
+            for (group, row) in self.group_of.iter().zip(selected) {
+                step(&mut states[*group as usize * width + index], *row);
+            }
+        };
+        let Some(column) = aggregate.column else {
+            return each(&mut |state, _| state.values += 1);
+        };
+        let chunk = &self.sources[source as usize][column];
+        let is_value = |row: u32| !chunk.is_null(row as usize);
+        match aggregate.function {
+            Function::Count => each(&mut |state, row| state.values += u64::from(is_value(row))),
+            Function::Sum | Function::Mean => {
+                let floats = matches!(chunk.values, Values::Floats(_))
+                    || aggregate.function == Function::Mean;
+                each(&mut |state, row| {
+                    if !is_value(row) {
+                        return;
+                    }
+                    state.values += 1;
+                    match floats {
+                        true => state.float += chunk.float(row as usize),
+                        false => state.sum = state.sum.wrapping_add(chunk.number(row as usize)),
+                    }
+                });
+            }
+            Function::Min | Function::Max => {
+                let wanted = match aggregate.function {
+                    Function::Min => Ordering::Less,
+                    _ => Ordering::Greater,
+                };
+                let sources = &self.sources;
+                each(&mut |state, row| {
+                    if !is_value(row) {
+                        return;
+                    }
+                    let is_better = state.best.is_none_or(|best| {
+                        let of_best = &sources[best.source as usize][column];
+                        compare(&cell(chunk, row), &cell(of_best, best.row), false) == wanted
+                    });
+                    if is_better {
+                        state.best = Some(Place { source, row });
+                    }
+                });
+            }
+        }
+    }
+
+    /// What the answer shows for a group.
+    pub(crate) fn cell(&self, group: usize, item: Item) -> Cell<'_> {
+        let place = self.places[group];
+        let at = |place: Place, column: usize| {
+            cell(&self.sources[place.source as usize][column], place.row)
+        };
+        let index = match item {
+            Item::Column(column) => return at(place, column),
+            Item::Aggregate(index) => index,
+        };
+        let aggregate = self.report.aggregates[index];
+        let state = self.states[group * self.report.aggregates.len() + index];
+        match (aggregate.function, aggregate.column) {
+            (Function::Count, _) | (_, None) => Cell::Number(i128::from(state.values)),
+            (Function::Min | Function::Max, Some(column)) => {
+                state.best.map_or(Cell::Null, |best| at(best, column))
+            }
+            (_, Some(_)) if state.values == 0 => Cell::Null,
+            (Function::Mean, _) => Cell::Float(state.float / state.values as f64),
+            (Function::Sum, Some(column)) => {
+                match crate::report::kind_of(&self.report.columns[column].data_type) {
+                    Some(crate::report::ValueKind::Float) => Cell::Float(state.float),
+                    Some(crate::report::ValueKind::Int) => {
+                        Cell::Number(i128::from(state.sum as i64))
+                    }
+                    _ => Cell::Number(state.sum),
+                }
+            }
+        }
+    }
+
+    /// The groups in the answer's order, cut as it says.
+    pub(crate) fn ordered(&self) -> Vec<usize> {
+        let mut groups: Vec<usize> = (0..self.len()).collect();
+        if !self.report.order.is_empty() {
+            groups.sort_by(|a, b| {
+                let by_key = self.report.order.iter().map(|order| {
+                    let (a, b) = (self.cell(*a, order.by), self.cell(*b, order.by));
+                    match (a == Cell::Null, b == Cell::Null) {
+                        (false, false) => compare(&a, &b, order.descending),
+                        _ => compare(&a, &b, order.nulls_first),
+                    }
+                });
+                by_key.fold(Ordering::Equal, Ordering::then)
+            });
+        }
+        let end = self.report.limit.map_or(groups.len(), |limit| {
+            self.report.offset.saturating_add(limit).min(groups.len())
+        });
+        groups.truncate(end);
+        groups.drain(..self.report.offset.min(end));
+        groups
+    }
+}
+
+fn cell(chunk: &Chunk, row: u32) -> Cell<'_> {
+    let row = row as usize;
+    if chunk.is_null(row) {
+        return Cell::Null;
+    }
+    match &chunk.values {
+        Values::Text(_) => Cell::Text(chunk.text(row)),
+        Values::Floats(_) => Cell::Float(chunk.float(row)),
+        Values::Ints(_) | Values::Wide(_) => Cell::Number(chunk.number(row)),
+    }
+}
+
+/// Order of two values of one column; NULL is the greatest. `reversed` turns it round.
+fn compare(a: &Cell<'_>, b: &Cell<'_>, reversed: bool) -> Ordering {
+    let ordering = match (a, b) {
+        (Cell::Null, Cell::Null) => Ordering::Equal,
+        (Cell::Null, _) => Ordering::Greater,
+        (_, Cell::Null) => Ordering::Less,
+        (Cell::Number(a), Cell::Number(b)) => a.cmp(b),
+        (Cell::Float(a), Cell::Float(b)) => a.total_cmp(b),
+        (Cell::Text(a), Cell::Text(b)) => a.as_bytes().cmp(b.as_bytes()),
+        _ => Ordering::Equal,
+    };
+    if reversed { ordering.reverse() } else { ordering }
+}
+
+/// Appends a value so that two keys are equal as bytes where their values are.
+fn push_key(chunk: &Chunk, row: usize, key: &mut Vec<u8>) {
+    if chunk.is_null(row) {
+        key.push(0);
+        return;
+    }
+    match &chunk.values {
+        Values::Ints(ints) => {
+            key.push(1);
+            key.extend_from_slice(&ints.get(row).to_le_bytes());
+        }
+        // The same column may be kept narrow in one chunk and wide in another.
+        Values::Wide(values) => match i64::try_from(values[row]) {
+            Ok(small) => {
+                key.push(1);
+                key.extend_from_slice(&small.to_le_bytes());
+            }
+            Err(_) => {
+                key.push(2);
+                key.extend_from_slice(&values[row].to_le_bytes());
+            }
+        },
+        Values::Text(texts) => {
+            let text = texts.value(row);
+            key.push(3);
+            key.extend_from_slice(&(text.len() as u32).to_le_bytes());
+            key.extend_from_slice(text.as_bytes());
+        }
+        Values::Floats(values) => {
+            key.push(4);
+            key.extend_from_slice(&values[row].to_bits().to_le_bytes());
+        }
+    }
+}

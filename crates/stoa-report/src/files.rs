@@ -1,0 +1,269 @@
+//! What is read of data files: tails, bounds of row groups, chunks.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{Schema, SchemaRef};
+use arrow_select::concat::concat_batches;
+use bytes::Bytes;
+use stoa_error::{Error, ErrorKind, Result};
+use stoa_orc::{
+    ColumnRef, Decoder, FileMetadata, Predicate, Projection, ReadOptions, Step, StripeMetadata,
+    TailDecoder, TailStep,
+};
+use stoa_rangeio::RangeReader;
+use stoa_table::ScanFile;
+
+use crate::chunk::Chunk;
+use crate::report::Column;
+use crate::zones::Zones;
+
+/// Rows decoded at a time; larger row groups are put together from several batches.
+const BATCH_ROWS: usize = 64 << 10;
+
+/// The tail of a file, and where its row groups are.
+#[derive(Debug)]
+pub(crate) struct FileTail {
+    pub(crate) metadata: Arc<FileMetadata>,
+    /// Stripe directories that the tail does not bring along.
+    stripes: BTreeMap<usize, Arc<StripeMetadata>>,
+    pub(crate) groups: Vec<GroupPlace>,
+}
+
+/// Where a row group is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GroupPlace {
+    pub(crate) stripe: u32,
+    /// Within the stripe.
+    pub(crate) group: u32,
+    pub(crate) rows: u32,
+}
+
+impl FileTail {
+    pub(crate) fn new(metadata: Arc<FileMetadata>) -> Self {
+        let mut groups = Vec::new();
+        for (stripe, info) in metadata.stripes.iter().enumerate() {
+            let stride = match metadata.row_index_stride {
+                0 => info.rows,
+                stride => u64::from(stride),
+            };
+            let mut left = info.rows;
+            let count = metadata.row_groups(stripe);
+            for group in 0..count {
+                let rows = if group + 1 == count { left } else { left.min(stride.max(1)) };
+                left -= rows;
+                let place = (stripe as u32, group as u32);
+                groups.push(GroupPlace { stripe: place.0, group: place.1, rows: rows as u32 });
+            }
+        }
+        Self { metadata, stripes: BTreeMap::new(), groups }
+    }
+
+    /// Memory this takes, about, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let stripes: usize = self.stripes.values().map(|stripe| stripe.memory_bytes()).sum();
+        let groups = self.groups.len() * size_of::<GroupPlace>();
+        size_of::<Self>() + self.metadata.memory_bytes() + stripes + groups
+    }
+
+    fn options(&self, schema: SchemaRef) -> ReadOptions {
+        let mut options = ReadOptions::default().with_projection(Projection::Fields(schema));
+        for (stripe, metadata) in &self.stripes {
+            options = options.with_stripe_metadata(*stripe, metadata.clone());
+        }
+        options
+    }
+}
+
+/// Reads the tail of `file`.
+///
+/// # Errors
+/// `Corrupt` for a damaged or missing file (a snapshot names it); those of the store.
+pub async fn read_file_metadata(
+    reader: &RangeReader,
+    file: &ScanFile,
+) -> Result<Arc<FileMetadata>> {
+    let mut tail = TailDecoder::new(file.file_bytes);
+    let mut wanted = tail.first_read();
+    loop {
+        let range = file.file_bytes.saturating_sub(wanted)..file.file_bytes;
+        let bytes = reader.read_one(&file.path, range).await;
+        let bytes = bytes.map_err(|error| missing_file(error, &file.location))?;
+        match tail.decode(bytes).map_err(|error| error.at(&file.location))? {
+            TailStep::NeedsTail(more) => wanted = more,
+            TailStep::Done(metadata) => return Ok(Arc::new(metadata)),
+        }
+    }
+}
+
+/// Bounds of `columns` in the row groups of a file, one per column; and the tail with what was
+/// learnt of its stripes on the way, if anything.
+pub(crate) async fn read_zones(
+    reader: &RangeReader,
+    file: &ScanFile,
+    tail: &FileTail,
+    columns: &[&Column],
+    schema: SchemaRef,
+) -> Result<(Vec<Zones>, Option<FileTail>)> {
+    let metadata = &tail.metadata;
+    // A condition that always holds makes the decoder read the indexes of its columns, and of no
+    // row group the data.
+    let asked = columns.iter().map(|column| {
+        let column = ColumnRef::Field(column.field_id);
+        Predicate::Or(vec![Predicate::IsNull(column), Predicate::IsNotNull(column)])
+    });
+    let mut options = tail.options(schema).with_predicate(Predicate::And(asked.collect()));
+    for stripe in 0..metadata.stripes.len() {
+        options = options.with_row_groups(stripe, BTreeSet::new());
+    }
+    let mut decoder = decoder(file, metadata, options)?;
+    while next_batch(&mut decoder, reader, file).await?.is_some() {}
+    let stripes: Vec<Option<Arc<StripeMetadata>>> =
+        (0..metadata.stripes.len()).map(|stripe| decoder.stripe_metadata(stripe)).collect();
+    let zones = columns.iter().map(|column| {
+        let of_stripe = |(stripe, known): (usize, &'_ Option<Arc<StripeMetadata>>)| {
+            (known.clone(), metadata.row_groups(stripe))
+        };
+        let stripes: Vec<_> = stripes.iter().enumerate().map(of_stripe).collect();
+        let stripes = stripes.iter().map(|(known, groups)| (known.as_deref(), *groups));
+        Zones::of_row_groups(metadata, column, stripes)
+    });
+    let zones = zones.collect();
+    if metadata.has_copied_stripes() {
+        return Ok((zones, None));
+    }
+    let known = stripes.into_iter().enumerate().filter_map(|(n, known)| Some((n, known?)));
+    let (metadata, groups) = (metadata.clone(), tail.groups.clone());
+    Ok((zones, Some(FileTail { metadata, stripes: known.collect(), groups })))
+}
+
+/// Chunks by row group (counted through the file) and field id.
+pub(crate) type Chunks = HashMap<(u32, i32), Arc<Chunk>>;
+
+/// Reads `columns` of the row groups `groups` (counted through the file, ascending).
+pub(crate) async fn read_chunks(
+    reader: &RangeReader,
+    file: &ScanFile,
+    tail: &FileTail,
+    groups: &[u32],
+    columns: &[&Column],
+    table: &Schema,
+) -> Result<Chunks> {
+    let places: Vec<GroupPlace> =
+        groups.iter().filter_map(|group| tail.groups.get(*group as usize)).copied().collect();
+    let mut by_stripe: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+    for place in &places {
+        by_stripe.entry(place.stripe as usize).or_default().insert(place.group as usize);
+    }
+    let mut chunks = Chunks::with_capacity(groups.len() * columns.len());
+    // One pass per run of neighbouring stripes: a decoder reads a range of them.
+    for stripes in runs(&by_stripe) {
+        let of_run = |place: &&(u32, GroupPlace)| stripes.contains(&(place.1.stripe as usize));
+        let wanted: Vec<(u32, GroupPlace)> = groups.iter().copied().zip(places.clone()).collect();
+        let mut options = tail
+            .options(projected(table, columns))
+            .with_batch_rows(BATCH_ROWS)
+            .with_align_to_row_groups(true)
+            .with_stripes(stripes.clone());
+        for (stripe, groups) in by_stripe.range(stripes.clone()) {
+            options = options.with_row_groups(*stripe, groups.clone());
+        }
+        let mut decoder = decoder(file, &tail.metadata, options)?;
+        for (group, place) in wanted.iter().filter(of_run) {
+            let batch = read_group(&mut decoder, reader, file, place.rows as usize).await?;
+            for (column, array) in columns.iter().zip(batch.columns()) {
+                let chunk = as_chunk(array, file)?;
+                chunks.insert((*group, column.field_id), Arc::new(chunk.compact()));
+            }
+        }
+    }
+    Ok(chunks)
+}
+
+fn runs(stripes: &BTreeMap<usize, BTreeSet<usize>>) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for stripe in stripes.keys() {
+        match runs.last_mut() {
+            Some(run) if run.end == *stripe => run.end += 1,
+            _ => runs.push(*stripe..stripe + 1),
+        }
+    }
+    runs
+}
+
+fn as_chunk(array: &ArrayRef, file: &ScanFile) -> Result<Chunk> {
+    Chunk::of(array).ok_or_else(|| {
+        Error::internal(format!("{}: a column of type {}", file.location, array.data_type()))
+    })
+}
+
+/// The next `rows` rows, in one batch.
+async fn read_group(
+    decoder: &mut Decoder,
+    reader: &RangeReader,
+    file: &ScanFile,
+    rows: usize,
+) -> Result<RecordBatch> {
+    let mut batches = Vec::with_capacity(1);
+    let mut read = 0;
+    while read < rows {
+        let batch = next_batch(decoder, reader, file).await?.ok_or_else(|| {
+            Error::corrupt(format!("{}: a row group has less than {rows} rows", file.location))
+        })?;
+        read += batch.num_rows();
+        batches.push(batch);
+    }
+    if read > rows {
+        return Err(Error::corrupt(format!(
+            "{}: a row group has {read} rows, not {rows}",
+            file.location
+        )));
+    }
+    match <[RecordBatch; 1]>::try_from(batches) {
+        Ok([one]) => Ok(one),
+        Err(many) => concat_batches(&decoder.schema(), &many)
+            .map_err(|e| Error::internal("batches of one file differ").with_source(e)),
+    }
+}
+
+/// The table's fields that `columns` are.
+pub(crate) fn projected(table: &Schema, columns: &[&Column]) -> SchemaRef {
+    let fields = columns.iter().filter_map(|column| table.fields().get(column.position).cloned());
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+fn decoder(file: &ScanFile, metadata: &Arc<FileMetadata>, options: ReadOptions) -> Result<Decoder> {
+    Decoder::new(metadata.clone(), options).map_err(|error| error.at(&file.location))
+}
+
+async fn next_batch(
+    decoder: &mut Decoder,
+    reader: &RangeReader,
+    file: &ScanFile,
+) -> Result<Option<RecordBatch>> {
+    loop {
+        match decoder.next().map_err(|error| error.at(&file.location))? {
+            Step::Batch(batch) => return Ok(Some(batch)),
+            Step::Finished => return Ok(None),
+            Step::NeedsData(ranges) => {
+                let chunks: Vec<(u64, Bytes)> = reader
+                    .read(&file.path, &ranges)
+                    .await
+                    .map_err(|error| missing_file(error, &file.location))?;
+                chunks.into_iter().for_each(|(offset, bytes)| decoder.push(offset, bytes));
+            }
+        }
+    }
+}
+
+/// A snapshot names the file, so its absence is damage, not a wrong request.
+fn missing_file(error: Error, location: &str) -> Error {
+    match error.kind() {
+        ErrorKind::NotFound => Error::corrupt(format!("data file {location} is missing"))
+            .with_hint("`stoa table check` lists what else is missing; restore the file")
+            .with_source(error),
+        _ => error.at(location),
+    }
+}

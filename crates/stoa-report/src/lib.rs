@@ -1,0 +1,39 @@
+//! Reports on a short path: *equality and ranges on a few columns, GROUP BY, sums*.
+//!
+//! In: a [`Report`] whose names are resolved and whose values are bound, a version of a table and
+//! its fresh rows. Out: one batch, or word that this is too much for one thread.
+//!
+//! ```text
+//! TableView   files of a version, bounds per column in arrays ─► files that may match
+//! Zones       bounds of a file's row groups, in arrays        ─► row groups that may match
+//! Chunk       one column of one row group, decoded            ─► rows that match ─► groups, sums
+//! ```
+//! All three live in memory between reports: a warm report does no I/O, and allocates little more
+//! than its answer. [`ChunkCache`] holds chunks, zones and tails of files under one bound; what is
+//! asked for once does not drive out what is asked for often.
+//!
+//! **Invariants:** an answer is that of the table version and the fresh rows given, whatever is in
+//! the cache; a file's identity is its location and length, and data files are never changed in
+//! place (`stoa-table`).
+//!
+//! Not here: SQL text and names (`stoa-query` recognises reports), which version to read
+//! (`stoa-ingest`), large scans (`stoa-query`, which has all cores).
+
+mod aggregate;
+mod cache;
+mod chunk;
+mod condition;
+mod files;
+mod output;
+mod report;
+mod run;
+mod select;
+mod view;
+mod zones;
+
+pub use cache::{CacheStatus, ChunkCache};
+pub use files::read_file_metadata;
+pub use report::{
+    Aggregate, Column, Condition, Function, Item, Order, Report, Test, ValueKind, kind_of,
+};
+pub use run::{Answer, ReportOptions, Reports, Work};

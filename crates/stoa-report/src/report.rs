@@ -1,0 +1,152 @@
+//! What is asked for: columns, conditions, groups, aggregates, order.
+
+use arrow_schema::{DataType, SchemaRef, TimeUnit};
+
+/// How the values of a column are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueKind {
+    /// Integers, dates (days), timestamps (microseconds), booleans (0 and 1).
+    Int,
+    /// Decimals: unscaled values, at the column's scale.
+    Decimal,
+    /// Strings, by bytes.
+    Text,
+    /// Floating point: summed only.
+    Float,
+}
+
+/// The kind of an Arrow type; `None` for types that reports cannot use.
+pub fn kind_of(data_type: &DataType) -> Option<ValueKind> {
+    match data_type {
+        DataType::Boolean
+        | DataType::Int8
+        | DataType::Int16
+        | DataType::Int32
+        | DataType::Int64
+        | DataType::Date32
+        | DataType::Timestamp(TimeUnit::Microsecond, _) => Some(ValueKind::Int),
+        DataType::Decimal128(..) => Some(ValueKind::Decimal),
+        DataType::Utf8 => Some(ValueKind::Text),
+        DataType::Float32 | DataType::Float64 => Some(ValueKind::Float),
+        _ => None,
+    }
+}
+
+/// A column of the table that a report reads.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// Position in the table's schema.
+    pub position: usize,
+    /// Iceberg field id.
+    pub field_id: i32,
+    /// Type in the table's schema.
+    pub data_type: DataType,
+}
+
+/// A condition that every row of the answer meets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    /// Index into [`Report::columns`].
+    pub column: usize,
+    /// What is asked of its value.
+    pub test: Test,
+}
+
+/// What is asked of a value. NULL meets none but [`Test::IsNull`].
+///
+/// Numbers are those of [`ValueKind::Int`] or unscaled ones of [`ValueKind::Decimal`]; bounds are
+/// inclusive.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Test {
+    /// `low <= value <= high`.
+    Between(i128, i128),
+    /// One of these, ascending and distinct.
+    OneOf(Vec<i128>),
+    /// Another number than this.
+    NotEqual(i128),
+    /// A text in a range of texts.
+    TextBetween {
+        /// Lower end and whether it belongs to the range.
+        low: Option<(Box<str>, bool)>,
+        /// Upper end and whether it belongs to the range.
+        high: Option<(Box<str>, bool)>,
+    },
+    /// One of these texts, ascending and distinct.
+    TextOneOf(Vec<Box<str>>),
+    /// Another text than this.
+    TextNotEqual(Box<str>),
+    /// No value.
+    IsNull,
+    /// Any value.
+    IsNotNull,
+}
+
+/// What is computed over the rows of a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Function {
+    /// Rows; with a column, those where it is not NULL.
+    Count,
+    /// Sum; integers wrap at 64 bits, decimals at 128; NULL over no value.
+    Sum,
+    /// Least value; NULL over no value. Not for floating point.
+    Min,
+    /// Greatest value; NULL over no value. Not for floating point.
+    Max,
+    /// Mean as a double; of integers and floating point only.
+    Mean,
+}
+
+/// A function and its column (an index into [`Report::columns`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Aggregate {
+    /// What is computed.
+    pub function: Function,
+    /// Over which column; `None` only for [`Function::Count`].
+    pub column: Option<usize>,
+}
+
+/// Something to show or to order by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// A column (index into [`Report::columns`]), which is one of [`Report::group_by`] where rows
+    /// are grouped.
+    Column(usize),
+    /// An aggregate (index into [`Report::aggregates`]).
+    Aggregate(usize),
+}
+
+/// One key of the answer's order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// Ordered by what.
+    pub by: Item,
+    /// Greatest first.
+    pub descending: bool,
+    /// NULL before all values.
+    pub nulls_first: bool,
+}
+
+/// A report: names resolved, values bound.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// Columns that are read, each once.
+    pub columns: Vec<Column>,
+    /// All of them must hold.
+    pub conditions: Vec<Condition>,
+    /// Whether rows are grouped, if only into one group for all.
+    pub grouped: bool,
+    /// The columns (indexes into `columns`) that make a group.
+    pub group_by: Vec<usize>,
+    /// What is computed per group.
+    pub aggregates: Vec<Aggregate>,
+    /// The columns of the answer.
+    pub items: Vec<Item>,
+    /// Their names and types. Types fit the items' kinds.
+    pub schema: SchemaRef,
+    /// Order of the answer; none if empty.
+    pub order: Vec<Order>,
+    /// Rows left out at the start of the answer.
+    pub offset: usize,
+    /// Most rows of the answer.
+    pub limit: Option<usize>,
+}

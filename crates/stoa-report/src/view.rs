@@ -1,0 +1,65 @@
+//! The data files of one version of a table, with bounds to judge them by.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use stoa_error::Result;
+use stoa_orc::Predicate;
+use stoa_table::{ScanFile, Table};
+
+use crate::report::{Column, Report};
+use crate::zones::{Zone, zone_of_file};
+
+/// One version of a table, as reports see it.
+#[derive(Debug)]
+pub(crate) struct TableView {
+    pub(crate) files: Vec<ViewFile>,
+    /// Bounds of a column (by field id) in each file, made when they are first asked for.
+    zones: RwLock<HashMap<i32, Arc<[Zone]>>>,
+}
+
+/// A data file and its number in the cache.
+#[derive(Debug)]
+pub(crate) struct ViewFile {
+    pub(crate) number: u32,
+    pub(crate) file: Arc<ScanFile>,
+}
+
+impl TableView {
+    /// Lists the files of `table`; `number` gives each its number.
+    pub(crate) async fn of(table: &Table, number: impl Fn(&ScanFile) -> u32) -> Result<Self> {
+        let plan = table.plan_scan(&Predicate::always()).await?;
+        let files = plan.files.into_iter().map(|file| ViewFile { number: number(&file), file });
+        Ok(Self { files: files.collect(), zones: RwLock::default() })
+    }
+
+    /// The files that may hold rows of a report.
+    pub(crate) fn surviving(&self, report: &Report) -> Vec<&ViewFile> {
+        let judged: Vec<_> = report
+            .conditions
+            .iter()
+            .filter_map(|condition| {
+                let column = report.columns.get(condition.column)?;
+                Some((self.zones(column), &condition.test))
+            })
+            .collect();
+        let may_match = |index: usize| {
+            judged.iter().all(|(zones, test)| {
+                zones.get(index).is_none_or(|zone: &Zone| zone.may_match(test))
+            })
+        };
+        let files = self.files.iter().enumerate();
+        files.filter(|(index, _)| may_match(*index)).map(|(_, file)| file).collect()
+    }
+
+    fn zones(&self, column: &Column) -> Arc<[Zone]> {
+        if let Some(known) = self.zones.read().get(&column.field_id) {
+            return known.clone();
+        }
+        let zones: Arc<[Zone]> =
+            self.files.iter().map(|file| zone_of_file(&file.file, column)).collect();
+        self.zones.write().insert(column.field_id, zones.clone());
+        zones
+    }
+}

@@ -1,0 +1,219 @@
+//! Bounds of one column: of the row groups of a file, or of the files of a table.
+
+use arrow_schema::DataType;
+use stoa_orc::{ColumnStatistics, FileMetadata, Literal, StripeMetadata, ValueStatistics};
+use stoa_table::ScanFile;
+
+use crate::condition::Bounds;
+use crate::report::{Column, Test};
+
+/// Bounds of one column in some rows.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Zone {
+    bounds: OwnBounds,
+    has_null: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum OwnBounds {
+    Unknown,
+    NoValue,
+    Numbers(i128, i128),
+    Texts(Box<[u8]>, Box<[u8]>),
+}
+
+impl Zone {
+    /// Rows of which nothing is known.
+    pub(crate) const UNKNOWN: Self = Self { bounds: OwnBounds::Unknown, has_null: true };
+    /// Rows that are all NULL.
+    pub(crate) const NULLS: Self = Self { bounds: OwnBounds::NoValue, has_null: true };
+
+    /// Whether such rows may meet a test.
+    pub(crate) fn may_match(&self, test: &Test) -> bool {
+        let bounds = match &self.bounds {
+            OwnBounds::Unknown => Bounds::Unknown,
+            OwnBounds::NoValue => Bounds::NoValue,
+            OwnBounds::Numbers(least, greatest) => Bounds::Numbers(*least, *greatest),
+            OwnBounds::Texts(least, greatest) => Bounds::Texts(least, greatest),
+        };
+        test.may_match(bounds, self.has_null)
+    }
+
+    /// Memory this takes, about, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let texts = match &self.bounds {
+            OwnBounds::Texts(least, greatest) => least.len() + greatest.len(),
+            _ => 0,
+        };
+        size_of::<Self>() + texts
+    }
+}
+
+/// The zones of one column in the row groups of a file, in the file's order.
+#[derive(Debug)]
+pub(crate) struct Zones(pub(crate) Vec<Zone>);
+
+impl Zones {
+    /// From the row indexes of all stripes that have rows; `groups` tells how many row groups each
+    /// of them has.
+    pub(crate) fn of_row_groups<'a>(
+        file: &FileMetadata,
+        column: &Column,
+        stripes: impl Iterator<Item = (Option<&'a StripeMetadata>, usize)>,
+    ) -> Self {
+        let in_file = file.types.column_of_field(column.field_id);
+        let is_missing = file.types.has_field_ids() && in_file.is_none();
+        let mut zones = Vec::new();
+        for (stripe, groups) in stripes {
+            let start = zones.len();
+            if let (Some(stripe), Some(in_file)) = (stripe, in_file) {
+                let mut statistics = file.row_group_statistics(stripe, in_file);
+                // An index of other row groups says nothing of these.
+                if statistics.len() != groups {
+                    statistics.clear();
+                }
+                let zone = |one: Option<ColumnStatistics>| {
+                    one.map_or(Zone::UNKNOWN, |one| zone_of_statistics(&one, &column.data_type))
+                };
+                zones.extend(statistics.into_iter().map(zone));
+            }
+            let unknown = if is_missing { Zone::NULLS } else { Zone::UNKNOWN };
+            zones.resize(start + groups, unknown);
+        }
+        Self(zones)
+    }
+
+    /// Memory this takes, about, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        size_of::<Self>() + self.0.iter().map(Zone::memory_bytes).sum::<usize>()
+    }
+}
+
+fn zone_of_statistics(statistics: &ColumnStatistics, data_type: &DataType) -> Zone {
+    let has_null = statistics.has_null;
+    if statistics.values == Some(0) {
+        return Zone { bounds: OwnBounds::NoValue, has_null: true };
+    }
+    let bounds = match &statistics.bounds {
+        ValueStatistics::Integer { min: Some(min), max: Some(max), .. } => {
+            numbers(i128::from(*min), i128::from(*max))
+        }
+        ValueStatistics::Date { min: Some(min), max: Some(max) } => {
+            numbers(i128::from(*min), i128::from(*max))
+        }
+        ValueStatistics::Timestamp { min: Some(min), max: Some(max) } => {
+            let micros = |millis: i64, nanos: u32| i128::from(millis) * 1000 + i128::from(nanos);
+            numbers(
+                micros(min.millis, min.nanos / 1000),
+                micros(max.millis, max.nanos.div_ceil(1000)),
+            )
+        }
+        ValueStatistics::Decimal { min: Some(min), max: Some(max), .. } => {
+            decimals(*min, *max, data_type)
+        }
+        ValueStatistics::String { lower: Some(lower), upper: Some(upper), .. } => {
+            OwnBounds::Texts(lower.as_slice().into(), upper.as_slice().into())
+        }
+        _ => OwnBounds::Unknown,
+    };
+    Zone { bounds: fitting(bounds, data_type), has_null }
+}
+
+/// The bounds of a column in a data file, as its manifest has them.
+pub(crate) fn zone_of_file(file: &ScanFile, column: &Column) -> Zone {
+    let id = column.field_id;
+    let (nulls, values) = (file.null_counts.get(&id), file.value_counts.get(&id));
+    let has_null = nulls.is_none_or(|nulls| *nulls > 0);
+    if let (Some(nulls), Some(values)) = (nulls, values)
+        && nulls >= values
+        && *values > 0
+    {
+        return Zone::NULLS;
+    }
+    let bounds = match (file.lower_bounds.get(&id), file.upper_bounds.get(&id)) {
+        (Some(Literal::Int(least)), Some(Literal::Int(greatest)))
+        | (Some(Literal::TimestampMicros(least)), Some(Literal::TimestampMicros(greatest))) => {
+            numbers(i128::from(*least), i128::from(*greatest))
+        }
+        (Some(Literal::Date(least)), Some(Literal::Date(greatest))) => {
+            numbers(i128::from(*least), i128::from(*greatest))
+        }
+        (Some(Literal::Boolean(least)), Some(Literal::Boolean(greatest))) => {
+            numbers(i128::from(*least), i128::from(*greatest))
+        }
+        (Some(Literal::Decimal(least, scale)), Some(Literal::Decimal(greatest, upper_scale))) => {
+            decimals((*least, *scale), (*greatest, *upper_scale), &column.data_type)
+        }
+        (Some(Literal::String(least)), Some(Literal::String(greatest))) => {
+            OwnBounds::Texts(least.as_bytes().into(), greatest.as_bytes().into())
+        }
+        _ => OwnBounds::Unknown,
+    };
+    Zone { bounds: fitting(bounds, &column.data_type), has_null }
+}
+
+fn numbers(least: i128, greatest: i128) -> OwnBounds {
+    OwnBounds::Numbers(least, greatest)
+}
+
+/// Unscaled values at the column's scale.
+fn decimals(least: (i128, i8), greatest: (i128, i8), data_type: &DataType) -> OwnBounds {
+    let DataType::Decimal128(_, scale) = data_type else { return OwnBounds::Unknown };
+    // A bound of more digits than the column has is not its own.
+    let scaled = |(value, of): (i128, i8)| {
+        let digits = u32::try_from(scale.checked_sub(of)?).ok()?;
+        value.checked_mul(10_i128.checked_pow(digits)?)
+    };
+    match (scaled(least), scaled(greatest)) {
+        (Some(least), Some(greatest)) => OwnBounds::Numbers(least, greatest),
+        _ => OwnBounds::Unknown,
+    }
+}
+
+/// Bounds of another kind than the column's, as a file of an older schema may have, say nothing.
+fn fitting(bounds: OwnBounds, data_type: &DataType) -> OwnBounds {
+    let fits = match &bounds {
+        OwnBounds::Numbers(..) => {
+            !matches!(data_type, DataType::Utf8 | DataType::Float32 | DataType::Float64)
+        }
+        OwnBounds::Texts(..) => *data_type == DataType::Utf8,
+        OwnBounds::Unknown | OwnBounds::NoValue => true,
+    };
+    if fits { bounds } else { OwnBounds::Unknown }
+}
+
+#[cfg(test)]
+mod tests {
+    use stoa_orc::TimestampBound;
+
+    use super::*;
+
+    fn zone(bounds: ValueStatistics, data_type: DataType) -> Zone {
+        let statistics =
+            ColumnStatistics { values: Some(3), has_null: false, bytes_on_disk: None, bounds };
+        zone_of_statistics(&statistics, &data_type)
+    }
+
+    #[test]
+    fn statistics_become_bounds_in_the_columns_unit() {
+        let decimal =
+            ValueStatistics::Decimal { min: Some((15, 1)), max: Some((25, 0)), sum: None };
+        let of_scale_two = zone(decimal.clone(), DataType::Decimal128(10, 2));
+        assert_eq!(of_scale_two.bounds, OwnBounds::Numbers(150, 2500));
+        assert_eq!(zone(decimal, DataType::Decimal128(10, 0)).bounds, OwnBounds::Unknown);
+        let at = |millis, nanos| Some(TimestampBound { millis, nanos });
+        let times = ValueStatistics::Timestamp { min: at(-1, 999_999), max: at(5, 1) };
+        let micros = DataType::Timestamp(arrow_schema::TimeUnit::Microsecond, None);
+        assert_eq!(zone(times, micros).bounds, OwnBounds::Numbers(-1, 5001));
+        let whole = ValueStatistics::Integer { min: Some(1), max: Some(2), sum: None };
+        assert_eq!(zone(whole, DataType::Utf8).bounds, OwnBounds::Unknown);
+    }
+
+    #[test]
+    fn rows_without_a_value_match_only_is_null() {
+        let none = ColumnStatistics { values: Some(0), ..ColumnStatistics::default() };
+        let zone = zone_of_statistics(&none, &DataType::Int64);
+        assert!(zone.may_match(&Test::IsNull));
+        assert!(!zone.may_match(&Test::Between(i128::MIN, i128::MAX)));
+    }
+}
