@@ -61,7 +61,7 @@ fn parse_kind(text: &str) -> Result<StatementKind> {
         "CREATE" | "DROP" | "ALTER" | "COPY" | "SHOW" | "DESCRIBE" | "DESC" | "SET" | "RESET"
         | "USE" | "BEGIN" | "START" | "COMMIT" | "END" | "ROLLBACK" | "ABORT" | "SAVEPOINT"
         | "RELEASE" | "DISCARD" | "DEALLOCATE" | "UNLISTEN" | "FLUSH" | "COMPACT" | "EXPIRE"
-        | "APPLY" => parse_own(text, &word),
+        | "APPLY" | "KILL" => parse_own(text, &word),
         "INSERT" => match insert::parse_partitioned(text) {
             Ok(Some(statement)) => {
                 let statement = EngineStatement::Statement(Box::new(statement));
@@ -103,6 +103,7 @@ fn parse_own(text: &str, word: &str) -> Result<StatementKind> {
         "COPY" => copy::parse(&mut parser),
         "SHOW" => show::parse_show(&mut parser),
         "DESCRIBE" | "DESC" => show::parse_describe(&mut parser),
+        "KILL" => parse_kill(&mut parser),
         "FLUSH" | "COMPACT" | "EXPIRE" | "APPLY" => maintain::parse(&mut parser, word),
         _ => session::parse(&mut parser, word),
     }
@@ -147,6 +148,12 @@ fn parse_drop(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
     }
     let found = parser.peek_token();
     parser.expected("TABLE or SCHEMA after DROP", found)
+}
+
+/// `KILL [QUERY] id`.
+fn parse_kill(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
+    parse_word(parser, "QUERY");
+    parser.parse_literal_uint().map(StatementKind::Kill)
 }
 
 /// Takes the next token if it is the word `word` (upper case), be it a keyword or not.

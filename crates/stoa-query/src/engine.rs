@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
+use datafusion::catalog::CatalogProvider;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
@@ -16,17 +17,20 @@ use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use parking_lot::Mutex;
 use stoa_cells::{CellMergeHooks, CellOptions, CellTables};
+use stoa_env::executors::Executors;
 use stoa_error::{Error, Result};
 use stoa_ingest::{Ingest, Maintenance, MaintenanceOptions, MaintenanceStatus};
 use stoa_report::{CacheStatus, ReportOptions, Reports};
 use stoa_table::Warehouse;
 use url::Url;
 
+use crate::admission::{Admission, AdmissionStatus};
 use crate::catalog::StoaCatalog;
 use crate::file_cache::FileCache;
 use crate::registry::QueryRegistry;
 use crate::report::Templates;
 use crate::session::{Session, SessionOptions};
+use crate::system::{SYSTEM, SystemSchema};
 use crate::{error, logs, pg_catalog};
 
 /// Name of the only database, and of the catalog in the warehouse's catalog file.
@@ -43,8 +47,12 @@ pub struct EngineOptions {
     pub memory_limit_bytes: usize,
     /// Where queries and loads spill; the system's temporary folder if `None`.
     pub spill_dir: Option<PathBuf>,
-    /// Plan partitions of a query, that is: cores it may use at once.
+    /// Executors: threads that compute, and plan partitions of a query.
     pub threads: usize,
+    /// Queries that may compute at the same time; reports on the short path do not count.
+    pub query_slots: usize,
+    /// Queries that may wait for a slot; one more is refused.
+    pub queue_max: usize,
     /// Rows of a batch.
     pub batch_rows: usize,
     /// Where the commit logs are through which small writes go, one per process; each write is a
@@ -67,6 +75,8 @@ impl EngineOptions {
             memory_limit_bytes: 2 << 30,
             spill_dir: None,
             threads,
+            query_slots: 2 * threads,
+            queue_max: 256,
             batch_rows: 8192,
             logs: None,
             fresh_bytes_max: 256 << 20,
@@ -83,6 +93,8 @@ pub struct Engine {
     pub(crate) files: Arc<FileCache>,
     pub(crate) ingest: Option<Ingest>,
     pub(crate) reports: Reports,
+    executors: Executors,
+    admission: Admission,
     pub(crate) templates: Templates,
     cells: CellTables,
     pub(crate) options: EngineOptions,
@@ -112,16 +124,22 @@ impl Engine {
         let catalog =
             StoaCatalog::new(warehouse.clone(), Arc::clone(&files), ingest.clone(), cells.clone());
         let catalog = Arc::new(catalog.await?);
-        let state = build_state(&options, &catalog)?;
+        let executors = Executors::start(options.threads)
+            .map_err(|e| Error::unavailable("cannot start executors").with_source(e))?;
+        let admission = Admission::new(options.query_slots, options.queue_max);
+        let system = Arc::new(OnceLock::new());
+        let state = build_state(&options, &catalog, &system)?;
         let work =
             MaintenanceOptions { hooks: Some(Arc::new(hooks)), ..MaintenanceOptions::default() };
         let maintenance = options.maintenance.then(|| Maintenance::start(warehouse.clone(), work));
-        Ok(Arc::new(Self {
+        let engine = Arc::new(Self {
             warehouse,
             catalog,
             files,
             ingest,
             reports: Reports::new(report_options),
+            executors,
+            admission,
             templates: Templates::default(),
             cells,
             options,
@@ -129,7 +147,9 @@ impl Engine {
             registry: QueryRegistry::default(),
             maintenance: Mutex::new(maintenance),
             closing: AtomicBool::new(false),
-        }))
+        });
+        let _ = system.set(Arc::downgrade(&engine));
+        Ok(engine)
     }
 
     /// Starts a session.
@@ -175,6 +195,25 @@ impl Engine {
     /// Reports that were answered without the planner, since the start.
     pub fn reports_answered(&self) -> u64 {
         self.reports.answered()
+    }
+
+    /// Statements whose form is known.
+    pub fn templates_known(&self) -> usize {
+        self.templates.known()
+    }
+
+    /// Who computes and who waits.
+    pub fn admission_status(&self) -> AdmissionStatus {
+        self.admission.status()
+    }
+
+    /// The threads that compute.
+    pub fn executors(&self) -> &Executors {
+        &self.executors
+    }
+
+    pub(crate) fn admission(&self) -> &Admission {
+        &self.admission
     }
 
     /// What reports keep in memory.
@@ -232,7 +271,11 @@ async fn ensure_default_namespace(warehouse: &Warehouse) -> Result<()> {
     }
 }
 
-fn build_state(options: &EngineOptions, catalog: &Arc<StoaCatalog>) -> Result<SessionState> {
+fn build_state(
+    options: &EngineOptions,
+    catalog: &Arc<StoaCatalog>,
+    system: &Arc<OnceLock<Weak<Engine>>>,
+) -> Result<SessionState> {
     let mut config = SessionConfig::new()
         .with_default_catalog_and_schema(DATABASE, DEFAULT_NAMESPACE)
         .with_create_default_catalog_and_schema(false)
@@ -257,6 +300,8 @@ fn build_state(options: &EngineOptions, catalog: &Arc<StoaCatalog>) -> Result<Se
     let context = SessionContext::new_with_state(state);
     context.register_catalog(DATABASE, Arc::clone(catalog) as _);
     pg_catalog::install(&context, DATABASE, catalog.warehouse())?;
+    let schema = SystemSchema::new(Arc::clone(system));
+    catalog.register_schema(SYSTEM, Arc::new(schema)).map_err(error::from_datafusion)?;
     Ok(context.state())
 }
 

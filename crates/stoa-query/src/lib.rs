@@ -18,6 +18,7 @@
 //! Not here: wire formats (`stoa-pgwire`, `stoa-http`), file parsing (`stoa-load`), commits
 //! (`stoa-table`), settings from files or environment (the binary).
 
+mod admission;
 mod append;
 mod catalog;
 mod cells;
@@ -28,6 +29,7 @@ mod dialect;
 mod dml;
 mod engine;
 mod error;
+mod execution;
 mod file_cache;
 mod filter;
 mod fresh;
@@ -46,11 +48,14 @@ mod report;
 mod scan;
 mod session;
 mod settings;
+mod shapes;
 mod show;
 mod sink;
 mod statement;
+mod system;
 mod table;
 
+pub use admission::AdmissionStatus;
 pub use append::{AppendTarget, BatchesIn, IfExists, IfMissing};
 pub use cells::sql_columns;
 pub use copy::CopyIn;
@@ -64,11 +69,15 @@ pub use outcome::{Completion, Outcome, RowStream};
 pub use plain::{plain_batch, plain_schema};
 pub use registry::{LatencyHistogram, QueryInfo, QueryRegistry, QueryState, Totals};
 pub use session::{Prepared, Session, SessionOptions};
+pub use shapes::QueryShape;
 pub use show::sql_type;
 pub use statement::Statement;
 
 /// What the engine of small writes is doing.
 pub use stoa_ingest::{IngestStatus, MaintenanceStatus, TableIngestStatus};
+
+/// How full the memory of reports is.
+pub use stoa_report::CacheStatus;
 
 /// A value bound to a parameter; DataFusion's own type.
 pub use datafusion::common::ScalarValue;

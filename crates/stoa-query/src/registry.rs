@@ -6,13 +6,15 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use parking_lot::Mutex;
 use stoa_env::clock;
 use stoa_error::Error;
 use tokio_util::sync::CancellationToken;
+
+use crate::shapes::{Ended, QueryShape, QueryShapes};
 
 /// Ended queries that are remembered.
 pub const RECENT_MAX: usize = 256;
@@ -22,6 +24,8 @@ pub const SQL_TEXT_MAX: usize = 4096;
 /// Where a query is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueryState {
+    /// Waiting for an executor.
+    Queued,
     /// Planning or executing.
     Running,
     /// All rows were taken, or the client asked for no more.
@@ -36,6 +40,7 @@ impl QueryState {
     /// The name as users see it.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Queued => "queued",
             Self::Running => "running",
             Self::Finished => "finished",
             Self::Failed => "failed",
@@ -65,6 +70,10 @@ pub struct QueryInfo {
     pub rows: u64,
     /// Bytes read from storage so far.
     pub bytes_read: u64,
+    /// Read requests sent to storage so far.
+    pub requests: u64,
+    /// Whether it was answered without the planner.
+    pub short_path: bool,
     /// Message of the error it ended with.
     pub error: Option<String>,
     /// SQLSTATE of that error.
@@ -106,6 +115,7 @@ struct Shared {
     bytes_read: AtomicU64,
     requests: AtomicU64,
     latency: LatencyHistogram,
+    shapes: QueryShapes,
 }
 
 struct Running {
@@ -125,12 +135,26 @@ pub(crate) struct Progress {
     pub(crate) rows: AtomicU64,
     pub(crate) bytes_read: AtomicU64,
     pub(crate) requests: AtomicU64,
+    queued: AtomicBool,
+    short_path: AtomicBool,
+}
+
+impl Progress {
+    /// Notes whether the query waits for an executor.
+    pub(crate) fn set_queued(&self, queued: bool) {
+        self.queued.store(queued, Ordering::Relaxed);
+    }
+
+    /// Notes that the query is answered without the planner.
+    pub(crate) fn set_short_path(&self) {
+        self.short_path.store(true, Ordering::Relaxed);
+    }
 }
 
 impl QueryRegistry {
     /// Queries that run now, oldest first.
     pub fn running(&self) -> Vec<QueryInfo> {
-        self.0.running.lock().values().map(|q| q.info(QueryState::Running, None)).collect()
+        self.0.running.lock().values().map(|q| q.info(q.state(), None)).collect()
     }
 
     /// Queries that ended lately, newest first, at most [`RECENT_MAX`].
@@ -173,6 +197,11 @@ impl QueryRegistry {
         }
     }
 
+    /// Statements that ended, by shape; those that took most time first.
+    pub fn shapes(&self) -> Vec<QueryShape> {
+        self.0.shapes.all()
+    }
+
     /// How long finished queries took.
     pub fn latency(&self) -> &LatencyHistogram {
         &self.0.latency
@@ -202,7 +231,7 @@ impl QueryRegistry {
         let counter = match state {
             QueryState::Failed => &shared.failed,
             QueryState::Cancelled => &shared.cancelled,
-            QueryState::Running | QueryState::Finished => &shared.finished,
+            QueryState::Queued | QueryState::Running | QueryState::Finished => &shared.finished,
         };
         counter.fetch_add(1, Ordering::Relaxed);
         shared.rows.fetch_add(info.rows, Ordering::Relaxed);
@@ -213,6 +242,16 @@ impl QueryRegistry {
         if state == QueryState::Finished {
             shared.latency.record(info.elapsed_us);
         }
+        shared.shapes.add(
+            &query.sql,
+            Ended {
+                failed: state != QueryState::Finished,
+                short_path: info.short_path,
+                rows: info.rows,
+                bytes_read: info.bytes_read,
+                elapsed_us: info.elapsed_us,
+            },
+        );
         let mut recent = shared.recent.lock();
         if recent.len() == RECENT_MAX {
             recent.pop_front();
@@ -222,6 +261,13 @@ impl QueryRegistry {
 }
 
 impl Running {
+    fn state(&self) -> QueryState {
+        match self.progress.queued.load(Ordering::Relaxed) {
+            true => QueryState::Queued,
+            false => QueryState::Running,
+        }
+    }
+
     fn info(&self, state: QueryState, error: Option<&Error>) -> QueryInfo {
         QueryInfo {
             id: self.id,
@@ -233,6 +279,8 @@ impl Running {
             elapsed_us: u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX),
             rows: self.progress.rows.load(Ordering::Relaxed),
             bytes_read: self.progress.bytes_read.load(Ordering::Relaxed),
+            requests: self.progress.requests.load(Ordering::Relaxed),
+            short_path: self.progress.short_path.load(Ordering::Relaxed),
             error: error.map(Error::message_with_sources),
             sqlstate: error.map(Error::sqlstate),
         }
@@ -298,7 +346,7 @@ impl Default for LatencyHistogram {
 }
 
 impl LatencyHistogram {
-    fn record(&self, micros: u64) {
+    pub(crate) fn record(&self, micros: u64) {
         let bucket = Self::bucket_of(micros);
         if let Some(count) = self.counts.get(bucket) {
             count.fetch_add(1, Ordering::Relaxed);

@@ -126,6 +126,18 @@ pub(crate) fn attach_progress(plan: &Arc<dyn ExecutionPlan>, progress: &Arc<Prog
     }
 }
 
+/// Bytes of the data files that a plan scans, whole.
+pub(crate) fn planned_bytes(plan: &Arc<dyn ExecutionPlan>) -> u64 {
+    let own = (plan.as_ref() as &dyn Any).downcast_ref::<OrcScanExec>();
+    let own = own.map_or(0, |scan| scan.plan.bytes());
+    plan.children().into_iter().map(planned_bytes).fold(own, u64::saturating_add)
+}
+
+/// Whether a plan scans data files.
+pub(crate) fn reads_files(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    planned_bytes(plan) > 0
+}
+
 /// One plan partition for what is small or selective, else as many as there are threads.
 fn partition_count(
     table: &StoaTable,

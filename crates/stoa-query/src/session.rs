@@ -12,7 +12,6 @@ use datafusion::common::ScalarValue;
 use datafusion::execution::session_state::SessionState;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{DdlStatement, Expr, LogicalPlan, Statement as PlanStatement};
-use datafusion::physical_plan::execute_stream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::StreamExt;
 use parking_lot::Mutex;
@@ -20,16 +19,17 @@ use stoa_catalog::TableIdent;
 use stoa_error::{Error, ErrorKind, Result};
 use tokio_util::sync::CancellationToken;
 
-use crate::cooperate::make_cancellable;
+use crate::admission::Admission;
 use crate::dialect::{self, CopySource, CopyStatement, name_parts, normalise};
 use crate::engine::{DATABASE, DEFAULT_NAMESPACE, Engine};
 use crate::error::from_datafusion;
+use crate::execution::{self, Work};
 use crate::outcome::{Completion, Outcome, RowStream, cancelled_error};
 use crate::registry::QueryGuard;
 use crate::report::{self, ReportStatement};
 use crate::settings::Settings;
 use crate::statement::{Statement, StatementKind};
-use crate::{ddl, dml, insert_values, maintain, parameters, scan, show, table};
+use crate::{ddl, dml, insert_values, maintain, parameters, show, table};
 
 /// Who asks, and how.
 #[derive(Clone, Debug)]
@@ -379,6 +379,12 @@ impl Session {
         }
         match &prepared.statement.kind {
             StatementKind::Show(show) => Ok(Ran::Stream(show::run(self, show).await?)),
+            StatementKind::Kill(id) => match self.engine.queries().cancel(*id) {
+                true => Ok(Ran::Done(Completion::of("KILL"))),
+                false => Err(Error::not_found(format!("no query {id} is running"))
+                    .with_sqlstate("42704")
+                    .with_hint("SELECT id, state, sql FROM system.queries lists them")),
+            },
             StatementKind::Maintain(maintenance) => {
                 maintain::run(self, maintenance).await.map(Ran::Done)
             }
@@ -422,6 +428,7 @@ impl Session {
             return Ok(None);
         };
         let (progress, work) = (guard.progress(), &answer.work);
+        progress.set_short_path();
         progress.bytes_read.fetch_add(work.bytes_read, Ordering::Relaxed);
         progress.requests.fetch_add(work.requests, Ordering::Relaxed);
         let (schema, batch) = (bound.schema.clone(), answer.batch);
@@ -453,7 +460,9 @@ impl Session {
         text: &str,
         guard: &mut QueryGuard,
     ) -> Result<Ran> {
-        let stream = self.stream(&plan, text, guard).await?;
+        let writes = matches!(plan, LogicalPlan::Dml(_));
+        let admission = (!writes).then(|| self.engine.admission().clone());
+        let stream = self.start(&plan, text, guard, admission).await?;
         match plan {
             LogicalPlan::Dml(_) => {
                 let rows = count_written(stream).await?;
@@ -470,11 +479,20 @@ impl Session {
         text: &str,
         guard: &QueryGuard,
     ) -> Result<SendableRecordBatchStream> {
-        let planner = self.planner_for(text);
-        let physical = planner.state.create_physical_plan(plan).await.map_err(from_datafusion)?;
-        let physical = make_cancellable(physical).map_err(from_datafusion)?;
-        scan::attach_progress(&physical, guard.progress());
-        execute_stream(physical, planner.tasks).map_err(from_datafusion)
+        self.start(plan, text, guard, None).await
+    }
+
+    async fn start(
+        &self,
+        plan: &LogicalPlan,
+        text: &str,
+        guard: &QueryGuard,
+        admission: Option<Admission>,
+    ) -> Result<SendableRecordBatchStream> {
+        let Planner { state, tasks } = self.planner_for(text);
+        let (plan, progress) = (plan.clone(), Arc::clone(guard.progress()));
+        let work = Work { plan, state, tasks, progress, admission };
+        execution::start(self.engine.executors(), work).await
     }
 
     fn run_set(&self, name: Option<&str>, value: Option<&str>) -> Result<Ran> {

@@ -43,6 +43,8 @@ pub(crate) enum StatementKind {
     AlterTable(AlterTableStatement),
     Copy(CopyStatement),
     Maintain(Maintenance),
+    /// `KILL QUERY id`.
+    Kill(u64),
     Show(ShowStatement),
     /// `SET name = value`, `RESET name`; `None` resets; name `None` means all.
     Set {

@@ -5,10 +5,11 @@
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
-use crate::chunk::{Chunk, Values};
-use crate::report::{Function, Item, Report};
+use crate::chunk::{Chunk, Ints, Values};
+use crate::report::{Aggregate, Function, Item, Report};
 
 /// A value of the answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,9 +46,14 @@ pub(crate) struct Groups<'a> {
     /// The aggregates of the first group, those of the second, ….
     states: Vec<State>,
     by_key: HashMap<Box<[u8]>, u32>,
-    last: Option<(Vec<u8>, u32)>,
-    /// The group of each row of the source that is being added.
-    group_of: Vec<u32>,
+    /// Of the source that is being added.
+    runs: Vec<Run>,
+}
+
+/// Selected rows (positions among them) one after another that are of one group.
+struct Run {
+    group: u32,
+    rows: Range<usize>,
 }
 
 impl<'a> Groups<'a> {
@@ -58,8 +64,7 @@ impl<'a> Groups<'a> {
             places: Vec::new(),
             states: Vec::new(),
             by_key: HashMap::new(),
-            last: None,
-            group_of: Vec::new(),
+            runs: Vec::new(),
         };
         if report.grouped && report.group_by.is_empty() {
             // All rows, or none, make one group.
@@ -91,36 +96,40 @@ impl<'a> Groups<'a> {
         }
     }
 
-    /// Fills `group_of`.
+    /// Fills `runs`.
     fn find_groups(&mut self, source: u32, selected: &[u32]) {
-        self.group_of.clear();
-        if self.report.group_by.is_empty() {
-            self.group_of.resize(selected.len(), 0);
-            return;
-        }
+        self.runs.clear();
         let keys: Vec<Arc<Chunk>> = {
             let chunks = &self.sources[source as usize];
             self.report.group_by.iter().map(|column| chunks[*column].clone()).collect()
         };
-        let (mut last_key, mut last_group) = self.last.take().unwrap_or((Vec::new(), u32::MAX));
-        let mut key = Vec::with_capacity(9 * keys.len());
-        for row in selected {
-            key.clear();
-            keys.iter().for_each(|chunk| push_key(chunk, *row as usize, &mut key));
-            if key != last_key || last_group == u32::MAX {
-                last_group = match self.by_key.get(key.as_slice()) {
-                    Some(group) => *group,
-                    None => {
-                        let group = self.open(Place { source, row: *row });
-                        self.by_key.insert(key.as_slice().into(), group);
-                        group
-                    }
-                };
-                std::mem::swap(&mut key, &mut last_key);
-            }
-            self.group_of.push(last_group);
+        if keys.is_empty() {
+            self.runs.push(Run { group: 0, rows: 0..selected.len() });
+            return;
         }
-        self.last = Some((last_key, last_group));
+        // Neighbours of one group are found without looking at its key as a whole.
+        let mut begins = vec![false; selected.len()];
+        begins[0] = true;
+        keys.iter().for_each(|chunk| mark_changes(chunk, selected, &mut begins));
+        let mut key = Vec::with_capacity(9 * keys.len());
+        let mut start = 0;
+        while start < selected.len() {
+            let next = begins[start + 1..].iter().position(|begins| *begins);
+            let end = next.map_or(selected.len(), |length| start + 1 + length);
+            key.clear();
+            let row = selected[start];
+            keys.iter().for_each(|chunk| push_key(chunk, row as usize, &mut key));
+            let group = match self.by_key.get(key.as_slice()) {
+                Some(group) => *group,
+                None => {
+                    let group = self.open(Place { source, row });
+                    self.by_key.insert(key.as_slice().into(), group);
+                    group
+                }
+            };
+            self.runs.push(Run { group, rows: start..end });
+            start = end;
+        }
     }
 
     fn open(&mut self, place: Place) -> u32 {
@@ -133,52 +142,40 @@ impl<'a> Groups<'a> {
 
     fn accumulate(&mut self, index: usize, source: u32, selected: &[u32]) {
         let width = self.report.aggregates.len();
-        let aggregate = self.report.aggregates[index];
-        let states = &mut self.states;
-        let mut each = |step: &mut dyn FnMut(&mut State, u32)| {
-            for (group, row) in self.group_of.iter().zip(selected) {
-                step(&mut states[*group as usize * width + index], *row);
-            }
-        };
-        let Some(column) = aggregate.column else {
-            return each(&mut |state, _| state.values += 1);
-        };
-        let chunk = &self.sources[source as usize][column];
-        let is_value = |row: u32| !chunk.is_null(row as usize);
-        match aggregate.function {
-            Function::Count => each(&mut |state, row| state.values += u64::from(is_value(row))),
-            Function::Sum | Function::Mean => {
-                let floats = matches!(chunk.values, Values::Floats(_))
-                    || aggregate.function == Function::Mean;
-                each(&mut |state, row| {
-                    if !is_value(row) {
-                        return;
+        let Aggregate { function, column } = self.report.aggregates[index];
+        for Run { group, rows } in &self.runs {
+            let state = &mut self.states[*group as usize * width + index];
+            let rows = &selected[rows.clone()];
+            let Some(column) = column else {
+                state.values += rows.len() as u64;
+                continue;
+            };
+            let chunk = &self.sources[source as usize][column];
+            match function {
+                Function::Count => state.values += chunk.count_values(rows),
+                Function::Mean => state.add_floats(chunk, rows),
+                Function::Sum if matches!(chunk.values, Values::Floats(_)) => {
+                    state.add_floats(chunk, rows);
+                }
+                Function::Sum => {
+                    state.values += chunk.count_values(rows);
+                    state.sum = state.sum.wrapping_add(chunk.sum(rows));
+                }
+                Function::Min | Function::Max => {
+                    let wanted = match function {
+                        Function::Min => Ordering::Less,
+                        _ => Ordering::Greater,
+                    };
+                    for row in rows.iter().filter(|row| !chunk.is_null(**row as usize)) {
+                        let is_better = state.best.is_none_or(|best| {
+                            let of_best = &self.sources[best.source as usize][column];
+                            compare(&cell(chunk, *row), &cell(of_best, best.row), false) == wanted
+                        });
+                        if is_better {
+                            state.best = Some(Place { source, row: *row });
+                        }
                     }
-                    state.values += 1;
-                    match floats {
-                        true => state.float += chunk.float(row as usize),
-                        false => state.sum = state.sum.wrapping_add(chunk.number(row as usize)),
-                    }
-                });
-            }
-            Function::Min | Function::Max => {
-                let wanted = match aggregate.function {
-                    Function::Min => Ordering::Less,
-                    _ => Ordering::Greater,
-                };
-                let sources = &self.sources;
-                each(&mut |state, row| {
-                    if !is_value(row) {
-                        return;
-                    }
-                    let is_better = state.best.is_none_or(|best| {
-                        let of_best = &sources[best.source as usize][column];
-                        compare(&cell(chunk, row), &cell(of_best, best.row), false) == wanted
-                    });
-                    if is_better {
-                        state.best = Some(Place { source, row });
-                    }
-                });
+                }
             }
         }
     }
@@ -235,6 +232,44 @@ impl<'a> Groups<'a> {
         groups.truncate(end);
         groups.drain(..self.report.offset.min(end));
         groups
+    }
+}
+
+impl State {
+    fn add_floats(&mut self, chunk: &Chunk, rows: &[u32]) {
+        for row in rows.iter().map(|row| *row as usize).filter(|row| !chunk.is_null(*row)) {
+            self.values += 1;
+            self.float += chunk.float(row);
+        }
+    }
+}
+
+/// Marks the selected rows whose value is another than that of the one before.
+fn mark_changes(chunk: &Chunk, selected: &[u32], begins: &mut [bool]) {
+    fn each(selected: &[u32], begins: &mut [bool], differ: impl Fn(usize, usize) -> bool) {
+        for (pair, begins) in selected.windows(2).zip(&mut begins[1..]) {
+            *begins |= differ(pair[0] as usize, pair[1] as usize);
+        }
+    }
+    if chunk.has_nulls() {
+        return each(selected, begins, |a, b| cell(chunk, a as u32) != cell(chunk, b as u32));
+    }
+    match &chunk.values {
+        Values::Ints(Ints::Packed8 { distances, .. }) => {
+            each(selected, begins, |a, b| distances[a] != distances[b]);
+        }
+        Values::Ints(Ints::Packed16 { distances, .. }) => {
+            each(selected, begins, |a, b| distances[a] != distances[b]);
+        }
+        Values::Ints(Ints::Packed32 { distances, .. }) => {
+            each(selected, begins, |a, b| distances[a] != distances[b]);
+        }
+        Values::Ints(ints) => each(selected, begins, |a, b| ints.get(a) != ints.get(b)),
+        Values::Wide(values) => each(selected, begins, |a, b| values[a] != values[b]),
+        Values::Text(_) => each(selected, begins, |a, b| chunk.text(a) != chunk.text(b)),
+        Values::Floats(values) => {
+            each(selected, begins, |a, b| values[a].to_bits() != values[b].to_bits());
+        }
     }
 }
 

@@ -136,6 +136,37 @@ impl Chunk {
         }
     }
 
+    /// How many of `rows` have a value.
+    pub(crate) fn count_values(&self, rows: &[u32]) -> u64 {
+        match &self.nulls {
+            None => rows.len() as u64,
+            Some(nulls) => rows.iter().filter(|row| nulls.is_valid(**row as usize)).count() as u64,
+        }
+    }
+
+    /// The sum of the numbers of `rows`, wrapping at 128 bits.
+    pub(crate) fn sum(&self, rows: &[u32]) -> i128 {
+        fn distances<T: Copy + Into<u64>>(base: i64, distances: &[T], rows: &[u32]) -> i128 {
+            // At most 2³² rows of less than 2³².
+            let sum: u64 = rows.iter().map(|row| distances[*row as usize].into()).sum();
+            i128::from(base) * rows.len() as i128 + i128::from(sum)
+        }
+        if self.nulls.is_some() {
+            let values = rows.iter().map(|row| *row as usize).filter(|row| !self.is_null(*row));
+            return values.fold(0, |sum: i128, row| sum.wrapping_add(self.number(row)));
+        }
+        match &self.values {
+            Values::Ints(Ints::Packed8 { base, distances: of }) => distances(*base, of, rows),
+            Values::Ints(Ints::Packed16 { base, distances: of }) => distances(*base, of, rows),
+            Values::Ints(Ints::Packed32 { base, distances: of }) => distances(*base, of, rows),
+            Values::Ints(ints) => rows.iter().map(|row| i128::from(ints.get(*row as usize))).sum(),
+            Values::Wide(values) => {
+                rows.iter().fold(0, |sum: i128, row| sum.wrapping_add(values[*row as usize]))
+            }
+            Values::Text(_) | Values::Floats(_) => 0,
+        }
+    }
+
     /// A text; empty for other values.
     pub(crate) fn text(&self, row: usize) -> &str {
         match &self.values {

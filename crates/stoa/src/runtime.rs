@@ -22,7 +22,7 @@ where
     F: Future<Output = Result<T, E>>,
     E: From<Error>,
 {
-    block_on_threads(config.threads.0, work)
+    block_on_threads(config.io_threads.0.max(config.num_executors.0), work)
 }
 
 /// As [`block_on`], for commands without settings.
@@ -114,7 +114,10 @@ fn engine_options(config: &Config) -> Result<EngineOptions> {
     options.fresh_bytes_max = usize::try_from(config.fresh_memory.0).unwrap_or(usize::MAX);
     options.memory_limit_bytes = usize::try_from(config.memory_limit.0).unwrap_or(usize::MAX);
     options.spill_dir.clone_from(&config.spill_dir);
-    options.threads = config.threads.0;
+    options.threads = config.num_executors.0;
+    options.cache_bytes_max = usize::try_from(config.cache_memory.0).unwrap_or(usize::MAX);
+    options.query_slots = config.query_slots.0.unwrap_or(2 * options.threads);
+    options.queue_max = config.wait_queue_size as usize;
     Ok(options)
 }
 

@@ -67,6 +67,11 @@ pub(crate) fn literal_of_place(name: &str) -> Option<usize> {
     digits.parse().ok()
 }
 
+/// The text of a plain SELECT without its literals.
+pub(crate) fn fingerprint_text(sql: &str) -> Option<String> {
+    Fingerprint::of(sql).map(|fingerprint| fingerprint.text)
+}
+
 impl<'a> Fingerprint<'a> {
     /// `None` for what is no plain SELECT.
     pub(crate) fn of(sql: &'a str) -> Option<Self> {

@@ -20,6 +20,7 @@ mod recognise;
 mod shape;
 mod templates;
 
+pub(crate) use fingerprint::fingerprint_text;
 pub(crate) use learn::learn;
 pub(crate) use templates::{ReportStatement, Templates};
 

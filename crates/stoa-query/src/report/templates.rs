@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::ScalarValue;
@@ -22,7 +21,6 @@ const SHAPES_MAX: usize = 16;
 /// What is known of fingerprints.
 pub(crate) struct Templates {
     by_text: Cache<String, Known>,
-    hits: AtomicU64,
 }
 
 #[derive(Clone)]
@@ -41,7 +39,7 @@ pub(crate) struct ReportStatement {
 
 impl Default for Templates {
     fn default() -> Self {
-        Self { by_text: Cache::new(TEMPLATES_MAX), hits: AtomicU64::new(0) }
+        Self { by_text: Cache::new(TEMPLATES_MAX) }
     }
 }
 
@@ -53,7 +51,6 @@ impl Templates {
             return None;
         };
         let shape = shapes.iter().find(|shape| is_of_shape(shape, &fingerprint))?.clone();
-        self.hits.fetch_add(1, Ordering::Relaxed);
         Some(ReportStatement::new(shape, fingerprint))
     }
 
@@ -93,9 +90,9 @@ impl Templates {
         matches!(self.by_text.get(&key(namespace, &fingerprint)), Some(Known::Other))
     }
 
-    /// Fingerprints that are known, and statements that were found among them.
-    pub(crate) fn status(&self) -> (usize, u64) {
-        (self.by_text.len(), self.hits.load(Ordering::Relaxed))
+    /// How many fingerprints are known.
+    pub(crate) fn known(&self) -> usize {
+        self.by_text.len()
     }
 }
 

@@ -462,8 +462,10 @@ async fn start_server(config: &Config) -> Result<ServerProcess> {
         config.warehouse.clone(),
         "--memory-limit".to_owned(),
         config.memory_limit.0.to_string(),
-        "--threads".to_owned(),
-        config.threads.0.to_string(),
+        "--num-executors".to_owned(),
+        config.num_executors.0.to_string(),
+        "--cache-memory".to_owned(),
+        config.cache_memory.0.to_string(),
         "--log-level".to_owned(),
         "warn".to_owned(),
     ];

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::Machine;
 use super::setting::{Setting, SettingValue, scope, settings, toml_text};
-use super::value::{ByteSize, LogFormat, LogLevel, Threads};
+use super::value::{ByteSize, LogFormat, LogLevel, Slots, Threads};
 
 settings! {
     /// Where tables and the catalog are kept: a directory or a `file://` URL. Made if it is not
@@ -49,8 +49,26 @@ settings! {
     /// small files, forgets old snapshots, removes what retention says and files that nothing needs.
     no_maintenance: bool = "false" for scope::SERVER;
 
-    /// Threads that compute. More than the machine has gains nothing.
-    threads: Threads = "auto" for scope::ALL;
+    /// Executors: threads that compute. A query uses as many as it has work for. More than the machine
+    /// has processors gains nothing; fewer leave some to other programs.
+    num_executors: Threads = "auto" for scope::ALL;
+
+    /// Threads that serve connections, answer recognised reports, and read and write files; at least
+    /// as many as executors. More help only where the storage is slow and connections are many.
+    io_threads: Threads = "auto" for scope::ALL;
+
+    /// Memory for what reports keep of data files between them: decoded columns, bounds of row groups,
+    /// tails of files. All of it is counted. With more, reports on more rows need no I/O; it is not
+    /// part of `memory_limit`.
+    cache_memory: ByteSize = "25%" for scope::ALL;
+
+    /// Queries that may compute at the same time; `auto` is twice `num_executors`. Recognised reports
+    /// need no slot. More slots make each query slower and take more memory.
+    query_slots: Slots = "auto" for scope::SERVER;
+
+    /// Queries that may wait for a slot, smallest first; one more is refused with code 53300 (HTTP 429),
+    /// to be sent again. A longer queue makes clients wait longer before they know.
+    wait_queue_size: u32 = "256" for scope::SERVER;
 
     /// Directory for what does not fit into memory; empty means the system's directory for temporary
     /// files. It should be a fast local disk with room for the largest sort.

@@ -65,7 +65,7 @@ fn what_config_prints_reads_back_the_same() {
 #[test]
 fn defaults_follow_the_machine() {
     let config = resolved(None, &[], &[]).config;
-    assert_eq!((config.memory_limit.0, config.threads.0), (4 << 30, 4));
+    assert_eq!((config.memory_limit.0, config.num_executors.0), (4 << 30, 4));
 }
 
 #[test]

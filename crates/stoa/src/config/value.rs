@@ -128,6 +128,21 @@ impl SettingValue for Threads {
     }
 }
 
+/// A number that follows another setting where it is `auto`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slots(pub Option<usize>);
+
+impl SettingValue for Slots {
+    const KIND: &'static str = "number";
+
+    fn parse(text: &str, machine: &Machine) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self(None)),
+            _ => Threads::parse(text, machine).map(|number| Self(Some(number.0))),
+        }
+    }
+}
+
 /// How log lines look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
