@@ -13,7 +13,8 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 use stoa_env::clock::monotonic;
 use stoa_error::{Error, Result};
-use tokio::sync::Barrier;
+use tokio::sync::{Barrier, watch};
+use tokio::task::JoinHandle;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage, Statement};
 
@@ -64,6 +65,10 @@ pub struct RunOptions {
     pub seed: u64,
     /// One of so many answers is checked; 0 = none.
     pub check_every: u64,
+    /// Settings of each connection: `name = value`.
+    pub settings: Vec<String>,
+    /// Statements that other connections run over and over meanwhile.
+    pub beside: Vec<String>,
 }
 
 /// What a run measured. Times in microseconds, as the client saw them.
@@ -79,6 +84,10 @@ pub struct RunResult {
     pub failed: u64,
     /// The first such error.
     pub first_error: Option<String>,
+    /// Reports that the server was too busy for (53300), which a client sends again a little later.
+    pub refused: u64,
+    /// Runs of the statements beside.
+    pub beside: u64,
     /// Answers compared with the generator's sums; all were right.
     pub checked: u64,
     /// Lines of all answers.
@@ -138,6 +147,7 @@ pub async fn run(
         };
         tasks.push(stoa_env::task::spawn(task.run()));
     }
+    let beside = Beside::start(options).await?;
     barrier.wait().await;
     let before = probe.sample().await?;
     let begin = monotonic();
@@ -148,6 +158,7 @@ pub async fn run(
         total.add(tally)?;
     }
     let elapsed = begin.elapsed();
+    total.beside = beside.stop().await?;
     let after = probe.sample().await?;
     let checked = total.samples.len() as u64;
     for (report, answer) in &total.samples {
@@ -209,6 +220,10 @@ impl ClientTask {
             match self.connection.ask(&report).await {
                 Ok(answer) => tally.answered(&self.options, begin.elapsed(), report, answer),
                 Err(error) if self.connection.is_closed() => return Err(error),
+                Err(error) if error.sqlstate() == BUSY => {
+                    tally.refused += 1;
+                    tokio::time::sleep(BUSY_PAUSE).await;
+                }
                 Err(error) => tally.failed(&error),
             }
         }
@@ -231,9 +246,17 @@ struct Tally {
     latency_us: Histogram<u64>,
     failed: u64,
     first_error: Option<String>,
+    refused: u64,
+    beside: u64,
     lines: u64,
     samples: Vec<(Report, Vec<DailySums>)>,
 }
+
+/// What a server says that is too busy for one more.
+const BUSY: &str = "53300";
+
+/// How long a client waits then.
+const BUSY_PAUSE: Duration = Duration::from_millis(100);
 
 /// Longer ones count as this; an hour.
 const LATENCY_US_MAX: u64 = 3_600_000_000;
@@ -243,7 +266,15 @@ impl Tally {
         // Saturating records never make a histogram larger: it has to span what may come.
         let latency_us = Histogram::new_with_bounds(1, LATENCY_US_MAX, 3)
             .map_err(|e| Error::internal("cannot make a histogram").with_source(e))?;
-        Ok(Self { latency_us, failed: 0, first_error: None, lines: 0, samples: Vec::new() })
+        Ok(Self {
+            latency_us,
+            failed: 0,
+            first_error: None,
+            refused: 0,
+            beside: 0,
+            lines: 0,
+            samples: Vec::new(),
+        })
     }
 
     fn answered(
@@ -272,6 +303,7 @@ impl Tally {
             .add(other.latency_us)
             .map_err(|e| Error::internal("cannot add histograms").with_source(e))?;
         self.failed += other.failed;
+        self.refused += other.refused;
         self.first_error = self.first_error.take().or(other.first_error);
         self.lines += other.lines;
         self.samples.extend(other.samples);
@@ -302,6 +334,8 @@ impl Tally {
             reports,
             failed: self.failed,
             first_error: self.first_error,
+            refused: self.refused,
+            beside: self.beside,
             checked,
             lines: self.lines,
             seconds: elapsed.as_secs_f64(),
@@ -331,6 +365,9 @@ struct Connection {
 impl Connection {
     async fn open(options: &RunOptions) -> Result<Self> {
         let client = connect(&options.host, options.pg_port).await?;
+        for setting in &options.settings {
+            client.batch_execute(&format!("SET {setting}")).await.map_err(answer_error)?;
+        }
         let sql = Report::sql(&options.table);
         let prepared = match options.mode {
             Mode::Prepared => {
@@ -403,5 +440,43 @@ fn answer_error(error: tokio_postgres::Error) -> Error {
         Some(db) => format!("the server answered: {} ({})", db.message(), db.code().code()),
         None => "the server's answer cannot be read".into(),
     };
-    Error::unavailable(text).with_source(error)
+    let is_busy = error.as_db_error().is_some_and(|db| db.code().code() == BUSY);
+    let answer = Error::unavailable(text).with_source(error);
+    if is_busy { answer.with_sqlstate(BUSY) } else { answer }
+}
+
+/// Connections that run statements over and over.
+struct Beside {
+    stop: watch::Sender<bool>,
+    tasks: Vec<JoinHandle<Result<u64>>>,
+}
+
+impl Beside {
+    async fn start(options: &RunOptions) -> Result<Self> {
+        let stop = watch::Sender::new(false);
+        let mut tasks = Vec::with_capacity(options.beside.len());
+        for sql in options.beside.clone() {
+            let client = connect(&options.host, options.pg_port).await?;
+            let stop = stop.subscribe();
+            tasks.push(stoa_env::task::spawn(async move {
+                let mut runs = 0;
+                while !*stop.borrow() {
+                    client.simple_query(&sql).await.map_err(answer_error)?;
+                    runs += 1;
+                }
+                Ok(runs)
+            }));
+        }
+        Ok(Self { stop, tasks })
+    }
+
+    /// Gives the runs of all statements, after the last of each.
+    async fn stop(self) -> Result<u64> {
+        self.stop.send_replace(true);
+        let mut runs = 0;
+        for task in self.tasks {
+            runs += task.await.map_err(|e| Error::internal("a client ended").with_source(e))??;
+        }
+        Ok(runs)
+    }
 }

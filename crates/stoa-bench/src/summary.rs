@@ -11,7 +11,7 @@ use crate::driver::{Mode, RunResult};
 /// One line per run, columns aligned, with a heading.
 pub fn table(results: &[RunResult]) -> String {
     let mut text = format!(
-        "{:<9} {:>7} {:>9} {:>13} {:>9} {:>9} {:>9} {:>11} {:>12} {:>9} {:>7} {:>7}\n",
+        "{:<9} {:>7} {:>9} {:>13} {:>9} {:>9} {:>9} {:>11} {:>12} {:>9} {:>7} {:>7} {:>7}\n",
         "mode",
         "clients",
         "reports",
@@ -23,12 +23,13 @@ pub fn table(results: &[RunResult]) -> String {
         "KiB read/rep",
         "peak MiB",
         "checked",
+        "refused",
         "failed"
     );
     for r in results {
         let _ = writeln!(
             text,
-            "{:<9} {:>7} {:>9} {:>13} {:>9} {:>9} {:>9} {:>11} {:>12} {:>9} {:>7} {:>7}",
+            "{:<9} {:>7} {:>9} {:>13} {:>9} {:>9} {:>9} {:>11} {:>12} {:>9} {:>7} {:>7} {:>7}",
             mode(r.mode),
             r.clients,
             thousands(r.reports),
@@ -40,6 +41,7 @@ pub fn table(results: &[RunResult]) -> String {
             or_dash(r.bytes_read_per_report.map(|bytes| format!("{:.1}", bytes / 1024.0))),
             or_dash(r.server_peak_rss_bytes.map(|bytes| (bytes >> 20).to_string())),
             r.checked,
+            r.refused,
             r.failed
         );
     }

@@ -30,7 +30,7 @@ pub(crate) struct App {
 impl App {
     pub(crate) fn new(engine: Arc<Engine>, guard: Guard, options: &HttpOptions) -> Self {
         Self {
-            sampler: Arc::new(Sampler::new(engine.queries().clone())),
+            sampler: Arc::new(Sampler::new(Arc::clone(&engine))),
             engine,
             guard,
             flights: Flights::new(),

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!  request ─► guard ─► routes ─┬─► sql ──► engine ──► format ──► body (streamed, bounded)
-//!                              ├─► tables, queries, status, probes, prometheus
+//!                              ├─► tables, queries, shapes, status, probes, prometheus
 //!                              └─► assets (the console)
 //! ```
 //!
@@ -34,6 +34,7 @@ mod rows;
 mod sampler;
 mod scalar;
 mod server;
+mod shapes;
 mod sql;
 mod status;
 mod tables;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use stoa_query::{IngestStatus, LatencyHistogram};
+use stoa_query::{Engine, IngestStatus, LatencyHistogram, MaintenanceStatus};
 
 use crate::app::App;
 use crate::process;
@@ -33,9 +33,14 @@ fn text(app: &App) -> String {
         out.counter("stoa_process_cpu_seconds_total", "CPU time used.", seconds);
     }
     queries(app, &mut out);
+    admission(&app.engine, &mut out);
+    reports(&app.engine, &mut out);
     requests(app, &mut out);
     if let Some(ingest) = app.engine.ingest() {
         fresh_rows(&ingest.status(), &mut out);
+    }
+    if let Some(status) = app.engine.maintenance_status() {
+        maintenance(&status, &mut out);
     }
     out.0
 }
@@ -87,6 +92,38 @@ fn latencies(counts: &[u64], out: &mut Exposition) {
     out.value(&format!("{NAME}_count"), "", seen as f64);
 }
 
+fn admission(engine: &Engine, out: &mut Exposition) {
+    let status = engine.admission_status();
+    let executors = engine.executors().count() as f64;
+    out.gauge("stoa_admission_executors", "Threads that compute.", executors);
+    let slots = status.slots as f64;
+    out.gauge("stoa_admission_slots", "Queries that may compute at the same time.", slots);
+    let running = status.running as f64;
+    out.gauge("stoa_admission_running_queries", "Queries that have a slot.", running);
+    let waiting = status.waiting as f64;
+    out.gauge("stoa_admission_waiting_queries", "Queries that wait for a slot.", waiting);
+    let limit = status.queue_max as f64;
+    out.gauge("stoa_admission_waiting_limit_queries", "Queries that may wait.", limit);
+    const REFUSED: &str = "stoa_admission_refused_queries_total";
+    out.counter(REFUSED, "Queries refused because too many waited.", status.refused as f64);
+}
+
+fn reports(engine: &Engine, out: &mut Exposition) {
+    let answered = engine.reports_answered() as f64;
+    const ANSWERED: &str = "stoa_report_answered_queries_total";
+    out.counter(ANSWERED, "Reports answered without the planner.", answered);
+    let templates = engine.templates_known() as f64;
+    out.gauge("stoa_report_templates", "Statements whose form is known.", templates);
+    let cache = engine.cache_status();
+    out.gauge("stoa_cache_bytes", "Memory that reports keep of data files.", cache.bytes as f64);
+    out.gauge("stoa_cache_limit_bytes", "Memory that they may keep.", cache.bytes_max as f64);
+    out.gauge("stoa_cache_entries", "Chunks, bounds and tails in it.", cache.entries as f64);
+    let hits = cache.chunk_hits as f64;
+    out.counter("stoa_cache_chunk_hits_total", "Chunks that were there when asked for.", hits);
+    let misses = cache.chunk_misses as f64;
+    out.counter("stoa_cache_chunk_misses_total", "Chunks that were not.", misses);
+}
+
 fn requests(app: &App, out: &mut Exposition) {
     let running = app.requests.running() as f64;
     out.gauge("stoa_http_running_requests", "HTTP requests under way.", running);
@@ -118,6 +155,17 @@ fn fresh_rows(status: &IngestStatus, out: &mut Exposition) {
         let labels = format!("table=\"{}\"", table.table);
         out.value("stoa_flush_failures", &labels, f64::from(table.failures));
     }
+}
+
+fn maintenance(status: &MaintenanceStatus, out: &mut Exposition) {
+    let working = f64::from(u8::from(status.now.is_some()));
+    out.gauge("stoa_maintenance_working", "1 while a table is worked on.", working);
+    let merged = status.compactions as f64;
+    out.counter("stoa_maintenance_compactions_total", "Groups of files made one run.", merged);
+    let read = status.compacted_bytes_read as f64;
+    out.counter("stoa_maintenance_read_bytes_total", "Bytes that compactions read.", read);
+    let failures = status.failures as f64;
+    out.counter("stoa_maintenance_failures_total", "Work on tables that failed.", failures);
 }
 
 #[derive(Default)]

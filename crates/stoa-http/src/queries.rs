@@ -27,7 +27,7 @@ fn recent_default() -> usize {
     100
 }
 
-/// Running queries oldest first, ended ones newest first.
+/// Running and queued queries oldest first, ended ones newest first.
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     parameters: Result<Query<ListParameters>, QueryRejection>,
@@ -68,6 +68,8 @@ fn to_json(query: &QueryInfo) -> Value {
         "elapsed_ms": query.elapsed_us as f64 / 1000.0,
         "rows": query.rows,
         "bytes_read": query.bytes_read,
+        "requests": query.requests,
+        "short_path": query.short_path,
         "error": error,
     })
 }

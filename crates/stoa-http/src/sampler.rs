@@ -1,7 +1,9 @@
-//! One sample a second of how many queries end and how long they take, for live charts.
+//! One sample a second of how many queries end, how long they take and what they find, for live
+//! charts.
 //!
-//! In: the registry's counters. Out: [`Sample`]s of the last [`SAMPLES_MAX`] seconds. Percentiles
-//! of a sample cover the [`WINDOW`] seconds before it, so that few queries still make a line.
+//! In: the engine's counters. Out: [`Sample`]s of the last [`SAMPLES_MAX`] seconds. Percentiles
+//! and ratios of a sample cover the [`WINDOW`] seconds before it, so that few queries still make a
+//! line.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,7 +12,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use serde::Serialize;
 use stoa_env::clock;
-use stoa_query::{LatencyHistogram, QueryRegistry, Totals};
+use stoa_query::{CacheStatus, Engine, IngestStatus, LatencyHistogram, Totals};
 use tokio::time::{MissedTickBehavior, interval};
 
 /// Samples that are kept.
@@ -35,13 +37,43 @@ pub(crate) struct Sample {
     pub(crate) p50_ms: Option<f64>,
     pub(crate) p95_ms: Option<f64>,
     pub(crate) p99_ms: Option<f64>,
+    pub(crate) admission: AdmissionSample,
+    pub(crate) cache: CacheSample,
+    /// `None` without a commit log.
+    pub(crate) ingest: Option<IngestSample>,
+}
+
+/// Who computed and who waited at the end of the second.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct AdmissionSample {
+    pub(crate) running: usize,
+    pub(crate) waiting: usize,
+}
+
+/// What reports kept in memory.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct CacheSample {
+    pub(crate) bytes: u64,
+    /// Chunks that were there, of those asked for in the window; `None` where none was.
+    pub(crate) hit_ratio: Option<f64>,
+}
+
+/// Small writes.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct IngestSample {
+    /// Rows that were in no file yet.
+    pub(crate) fresh_rows: u64,
+    /// Rows that came in the second.
+    pub(crate) rows_per_second: f64,
+    /// Writers that waited for room.
+    pub(crate) waiting: usize,
 }
 
 /// Latencies in milliseconds that 50, 95 and 99 % of queries did not exceed.
 pub(crate) type Percentiles = [Option<f64>; 3];
 
 pub(crate) struct Sampler {
-    registry: QueryRegistry,
+    engine: Arc<Engine>,
     inner: Mutex<Inner>,
 }
 
@@ -55,13 +87,15 @@ struct Mark {
     at: Instant,
     totals: Totals,
     latencies: Vec<u64>,
+    cache: CacheStatus,
+    appended_rows: u64,
 }
 
 impl Sampler {
-    pub(crate) fn new(registry: QueryRegistry) -> Self {
-        let first = Mark::now(&registry);
+    pub(crate) fn new(engine: Arc<Engine>) -> Self {
+        let first = Mark::now(&engine);
         let inner = Inner { samples: VecDeque::new(), marks: VecDeque::from([first]) };
-        Self { registry, inner: Mutex::new(inner) }
+        Self { engine, inner: Mutex::new(inner) }
     }
 
     /// Samples each second until the task is ended.
@@ -76,23 +110,30 @@ impl Sampler {
     }
 
     fn sample(&self) {
-        let mark = Mark::now(&self.registry);
+        let mark = Mark::now(&self.engine);
+        let admission = self.engine.admission_status();
+        let ingest = self.engine.ingest().map(|ingest| ingest.status());
         let mut inner = self.inner.lock();
         let Some(before) = inner.marks.back() else { return };
         let seconds = mark.at.duration_since(before.at).as_secs_f64().max(1e-3);
         let finished = mark.totals.finished.saturating_sub(before.totals.finished);
         let failed = mark.totals.failed.saturating_sub(before.totals.failed);
         let window = inner.marks.len().saturating_sub(WINDOW);
-        let [p50_ms, p95_ms, p99_ms] =
-            inner.marks.get(window).map_or([None; 3], |from| percentiles(from, &mark));
+        let from = inner.marks.get(window).unwrap_or(before);
+        let [p50_ms, p95_ms, p99_ms] = percentiles(from, &mark);
+        let appended = mark.appended_rows.saturating_sub(before.appended_rows);
+        let rows_per_second = appended as f64 / seconds;
         let sample = Sample {
             unix_ms: clock::unix_ms(),
             per_second: finished as f64 / seconds,
             failed,
-            running: self.registry.running_count(),
+            running: self.engine.queries().running_count(),
             p50_ms,
             p95_ms,
             p99_ms,
+            admission: AdmissionSample { running: admission.running, waiting: admission.waiting },
+            cache: CacheSample { bytes: mark.cache.bytes, hit_ratio: hit_ratio(from, &mark) },
+            ingest: ingest.map(|status| IngestSample::new(&status, rows_per_second)),
         };
         push_bounded(&mut inner.samples, sample, SAMPLES_MAX);
         push_bounded(&mut inner.marks, mark, RECENT + 1);
@@ -116,19 +157,43 @@ impl Sampler {
 
     /// Percentiles over the last [`RECENT`] seconds, including what ended since the last tick.
     pub(crate) fn recent_percentiles(&self) -> Percentiles {
-        let now = Mark::now(&self.registry);
+        let now = Mark::now(&self.engine);
         self.inner.lock().marks.front().map_or([None; 3], |from| percentiles(from, &now))
     }
 }
 
 impl Mark {
-    fn now(registry: &QueryRegistry) -> Self {
+    fn now(engine: &Engine) -> Self {
+        let registry = engine.queries();
         Self {
             at: clock::monotonic(),
             totals: registry.totals(),
             latencies: registry.latency().snapshot(),
+            cache: engine.cache_status(),
+            appended_rows: engine.ingest().map_or(0, |ingest| ingest.status().appended_rows),
         }
     }
+}
+
+impl IngestSample {
+    fn new(status: &IngestStatus, rows_per_second: f64) -> Self {
+        Self {
+            fresh_rows: status.tables.iter().map(|table| table.fresh_rows).sum(),
+            rows_per_second,
+            waiting: status.appends_waiting,
+        }
+    }
+}
+
+fn hit_ratio(from: &Mark, to: &Mark) -> Option<f64> {
+    let hits = to.cache.chunk_hits.saturating_sub(from.cache.chunk_hits);
+    let misses = to.cache.chunk_misses.saturating_sub(from.cache.chunk_misses);
+    share(hits, hits + misses)
+}
+
+/// `part` of `all`, 0 to 1; `None` where there is nothing.
+pub(crate) fn share(part: u64, all: u64) -> Option<f64> {
+    (all > 0).then(|| part as f64 / all as f64)
 }
 
 fn percentiles(from: &Mark, to: &Mark) -> Percentiles {

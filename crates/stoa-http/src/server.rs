@@ -22,7 +22,7 @@ use tokio::net::TcpListener;
 use crate::app::App;
 use crate::guard::Guard;
 use crate::problem::Problem;
-use crate::{assets, hql, probes, prometheus, queries, rows, sql, status, tables};
+use crate::{assets, hql, probes, prometheus, queries, rows, shapes, sql, status, tables};
 
 /// How a server behaves.
 #[derive(Clone, Debug)]
@@ -150,6 +150,7 @@ fn router(app: Arc<App>, body_bytes_max: usize) -> Router {
         .route("/v1/tables/{namespace}/{table}/rows", post(rows::add))
         .route("/v1/queries", get(queries::list))
         .route("/v1/queries/{id}", delete(queries::cancel))
+        .route("/v1/shapes", get(shapes::list))
         .route("/v1/status", get(status::status))
         .route("/health", get(probes::health))
         .route("/ready", get(probes::ready))
@@ -209,11 +210,12 @@ impl Drop for Counted {
 }
 
 fn route_name(path: &str) -> &'static str {
-    const ROUTES: [&str; 8] = [
+    const ROUTES: [&str; 9] = [
         "/v1/sql",
         "/v1/hql",
         "/v1/tables",
         "/v1/queries",
+        "/v1/shapes",
         "/v1/status",
         "/health",
         "/ready",

@@ -8,13 +8,13 @@ use axum::extract::{Query, State};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use stoa_env::clock;
-use stoa_query::{IngestStatus, MaintenanceStatus, TableIngestStatus};
+use stoa_query::{CacheStatus, Engine, IngestStatus, MaintenanceStatus, TableIngestStatus};
 
 use crate::app::App;
 use crate::parameters::checked;
 use crate::problem::Problem;
 use crate::process;
-use crate::sampler::{RECENT, WINDOW};
+use crate::sampler::{RECENT, WINDOW, share};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -55,12 +55,44 @@ pub(crate) async fn status(
             "bytes_read": totals.bytes_read,
             "requests": totals.requests,
         },
+        "admission": admission(engine),
+        "cache": cache(&engine.cache_status()),
+        "reports": {
+            "answered": engine.reports_answered(),
+            "templates": engine.templates_known(),
+        },
         "log": engine.ingest().map(|ingest| log(&ingest.status())),
         "maintenance": engine.maintenance_status().map(|status| maintenance(&status)),
         "rate": { "per_second": rate, "per_hour": rate * 3600.0, "window_s": WINDOW },
         "latency": { "p50_ms": p50_ms, "p95_ms": p95_ms, "p99_ms": p99_ms, "window_s": RECENT },
         "history": app.sampler.samples_since(since),
     })))
+}
+
+/// Who computes and who waits.
+fn admission(engine: &Engine) -> Value {
+    let status = engine.admission_status();
+    json!({
+        "executors": engine.executors().count(),
+        "slots": status.slots,
+        "running": status.running,
+        "waiting": status.waiting,
+        "waiting_limit": status.queue_max,
+        "refused": status.refused,
+    })
+}
+
+/// What reports keep in memory.
+fn cache(status: &CacheStatus) -> Value {
+    let asked = status.chunk_hits + status.chunk_misses;
+    json!({
+        "bytes": status.bytes,
+        "limit_bytes": status.bytes_max,
+        "entries": status.entries,
+        "chunk_hits": status.chunk_hits,
+        "chunk_misses": status.chunk_misses,
+        "hit_ratio": share(status.chunk_hits, asked),
+    })
 }
 
 /// What is done to tables in the background.

@@ -157,7 +157,7 @@ pub(crate) async fn append_plan(
         .and_then(LogicalPlanBuilder::build)
         .map_err(from_datafusion)?;
     let plan = pin_snapshots(plan, &session.engine).await?;
-    match session.run_plan(plan, "", guard).await? {
+    match session.run_plan(plan, "", None, guard).await? {
         Ran::Done(completion) => Ok(completion.rows),
         _ => Err(Error::internal("an append gave rows")),
     }

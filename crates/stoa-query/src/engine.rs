@@ -29,6 +29,7 @@ use crate::catalog::StoaCatalog;
 use crate::file_cache::FileCache;
 use crate::registry::QueryRegistry;
 use crate::report::Templates;
+use crate::results::Results;
 use crate::session::{Session, SessionOptions};
 use crate::system::{SYSTEM, SystemSchema};
 use crate::{error, logs, pg_catalog};
@@ -37,6 +38,9 @@ use crate::{error, logs, pg_catalog};
 pub const DATABASE: &str = "stoa";
 /// Namespace of tables named without one; made at start.
 pub const DEFAULT_NAMESPACE: &str = "public";
+
+/// Answers are kept in addition, in up to one part of so many of the memory for reports.
+const RESULT_SHARE: u64 = 16;
 
 /// What an [`Engine`] is started with.
 #[derive(Clone, Debug)]
@@ -93,6 +97,7 @@ pub struct Engine {
     pub(crate) files: Arc<FileCache>,
     pub(crate) ingest: Option<Ingest>,
     pub(crate) reports: Reports,
+    pub(crate) results: Arc<Results>,
     executors: Executors,
     admission: Admission,
     pub(crate) templates: Templates,
@@ -116,6 +121,7 @@ impl Engine {
             cache_bytes_max: options.cache_bytes_max as u64,
             ..ReportOptions::default()
         };
+        let result_bytes_max = options.cache_bytes_max as u64 / RESULT_SHARE;
         let files = Arc::new(FileCache::default());
         let ingest = logs::open(&options, &warehouse).await?;
         let cell_options = CellOptions::default();
@@ -138,6 +144,7 @@ impl Engine {
             files,
             ingest,
             reports: Reports::new(report_options),
+            results: Arc::new(Results::new(result_bytes_max)),
             executors,
             admission,
             templates: Templates::default(),
@@ -195,6 +202,11 @@ impl Engine {
     /// Reports that were answered without the planner, since the start.
     pub fn reports_answered(&self) -> u64 {
         self.reports.answered()
+    }
+
+    /// Statements answered with the answer of an equal one, since the start.
+    pub fn results_reused(&self) -> u64 {
+        self.results.reused()
     }
 
     /// Statements whose form is known.

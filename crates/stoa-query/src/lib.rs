@@ -45,6 +45,7 @@ mod pg_catalog;
 mod plain;
 mod registry;
 mod report;
+mod results;
 mod scan;
 mod session;
 mod settings;

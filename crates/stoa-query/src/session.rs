@@ -27,6 +27,7 @@ use crate::execution::{self, Work};
 use crate::outcome::{Completion, Outcome, RowStream, cancelled_error};
 use crate::registry::QueryGuard;
 use crate::report::{self, ReportStatement};
+use crate::results::{self, Found};
 use crate::settings::Settings;
 use crate::statement::{Statement, StatementKind};
 use crate::{ddl, dml, insert_values, maintain, parameters, show, table};
@@ -369,13 +370,14 @@ impl Session {
             return Box::pin(self.run(planned, parameters, guard)).await;
         }
         if let Some(plan) = &prepared.plan {
+            let context = self.context(prepared.statement.text(), &parameters);
             let plan = parameters::bind(plan, &prepared.parameter_types, parameters)?;
             if dml::changes_rows(&plan) {
                 let overwritten = prepared.overwritten.as_ref();
                 return dml::run(self, plan, overwritten, guard).await.map(Ran::Done);
             }
             let plan = table::pin_snapshots(plan, &self.engine).await?;
-            return self.run_plan(plan, prepared.statement.text(), guard).await;
+            return self.run_plan(plan, prepared.statement.text(), context, guard).await;
         }
         match &prepared.statement.kind {
             StatementKind::Show(show) => Ok(Ran::Stream(show::run(self, show).await?)),
@@ -458,18 +460,47 @@ impl Session {
         &self,
         plan: LogicalPlan,
         text: &str,
+        context: Option<String>,
         guard: &mut QueryGuard,
     ) -> Result<Ran> {
         let writes = matches!(plan, LogicalPlan::Dml(_));
-        let admission = (!writes).then(|| self.engine.admission().clone());
-        let stream = self.start(&plan, text, guard, admission).await?;
-        match plan {
-            LogicalPlan::Dml(_) => {
-                let rows = count_written(stream).await?;
-                Ok(Ran::Done(Completion::rows("INSERT", rows)))
-            }
-            _ => Ok(Ran::Stream(stream)),
+        if writes {
+            let rows = count_written(self.stream(&plan, text, guard).await?).await?;
+            return Ok(Ran::Done(Completion::rows("INSERT", rows)));
         }
+        let key = context.and_then(|context| results::key_of(&plan, context));
+        let Some(key) = key else {
+            return self.admitted(&plan, text, guard).await.map(Ran::Stream);
+        };
+        match self.engine.results.find(key).await {
+            Found::Answer(answer) => Ok(Ran::Stream(answer)),
+            Found::Compute(computing) => {
+                let stream = self.admitted(&plan, text, guard).await?;
+                Ok(Ran::Stream(computing.keep(stream)))
+            }
+        }
+    }
+
+    /// Starts a plan that must be let in first.
+    async fn admitted(
+        &self,
+        plan: &LogicalPlan,
+        text: &str,
+        guard: &QueryGuard,
+    ) -> Result<SendableRecordBatchStream> {
+        self.start(plan, text, guard, Some(self.engine.admission().clone())).await
+    }
+
+    /// What an answer depends on beside the tables; `None` where answers are not to be given again.
+    fn context(&self, text: &str, parameters: &[ScalarValue]) -> Option<String> {
+        let reuses = self.setting("result_reuse").ok()?;
+        if !reuses.eq_ignore_ascii_case("on") {
+            return None;
+        }
+        let planner = self.planner.lock();
+        let options = planner.state.config_options();
+        let (namespace, zone) = (&options.catalog.default_schema, &options.execution.time_zone);
+        Some(format!("{namespace}\0{zone:?}\0{parameters:?}\0{text}"))
     }
 
     /// Plans physically and starts a plan that is, or is part of, the statement `text`.
@@ -540,8 +571,9 @@ impl Session {
             return Err(Error::new(ErrorKind::Forbidden, format!("{name} cannot be changed"))
                 .with_sqlstate("42501"));
         }
-        // Other rules for plans are not those of templates.
+        // Other rules for plans are not those of templates, nor of answers to others.
         self.short_path.store(false, Ordering::Relaxed);
+        self.settings.lock().set("result_reuse", Some("off"))?;
         let mut result = Ok(());
         self.change_state(|state| result = state.config_mut().options_mut().set(&name, value));
         result.map_err(from_datafusion)

@@ -24,6 +24,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("lock_timeout", "0", "accepted"),
     ("max_identifier_length", "63", "names may be longer"),
     ("max_index_keys", "32", "there are no indexes"),
+    ("result_reuse", "on", "whether answers are given again while nothing has changed: on or off"),
     ("row_security", "off", "accepted"),
     ("search_path", "public", "namespace of names without one"),
     ("server_encoding", "UTF8", "always UTF8"),
@@ -104,7 +105,9 @@ fn check(name: &str, default: &str, value: &str) -> Result<()> {
             matches!(value.to_ascii_lowercase().as_str(), "utf8" | "utf-8" | "unicode")
         }
         "standard_conforming_strings" | "integer_datetimes" => value.eq_ignore_ascii_case(default),
-        "short_path" => matches!(value.to_ascii_lowercase().as_str(), "on" | "off"),
+        "short_path" | "result_reuse" => {
+            matches!(value.to_ascii_lowercase().as_str(), "on" | "off")
+        }
         "statement_timeout" => value.parse::<u64>().is_ok(),
         "datestyle" => value.to_ascii_lowercase().contains("iso"),
         "server_version" | "server_version_num" | "max_index_keys" => false,

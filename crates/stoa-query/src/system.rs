@@ -236,6 +236,7 @@ fn cache(engine: &Engine) -> Rows {
         .float("hit_ratio", std::iter::once(ratio))
         .one("reports_answered", engine.reports_answered())
         .one("templates", engine.templates_known())
+        .one("results_reused", engine.results_reused())
 }
 
 /// The tables that were written to since the start, and their rows that are in no file yet.

@@ -92,6 +92,11 @@ impl StoaTable {
         Ok(plan)
     }
 
+    /// How many fresh rows there are, and the position after the last of them.
+    pub(crate) fn fresh_extent(&self) -> (u64, u64) {
+        self.fresh.as_ref().map_or((0, 0), |fresh| (fresh.rows(), fresh.end_position()))
+    }
+
     /// Rows in the table, or in the files to which scans keep.
     fn row_count(&self) -> Option<u64> {
         match &self.only {

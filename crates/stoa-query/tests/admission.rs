@@ -27,6 +27,13 @@ fn session(engine: &Arc<Engine>) -> Arc<Session> {
     engine.session(SessionOptions::default())
 }
 
+/// A session that waits for nobody else's answer.
+fn alone(engine: &Arc<Engine>) -> Arc<Session> {
+    let session = session(engine);
+    session.set("result_reuse", Some("off")).unwrap();
+    session
+}
+
 async fn rows(session: &Session, sql: &str) -> RowStream {
     match session.sql(sql).await.unwrap() {
         Outcome::Rows(rows) => rows,
@@ -54,14 +61,14 @@ async fn until(engine: &Engine, running: usize, waiting: usize) {
 async fn a_busy_server_refuses_answers_reports_and_obeys_kill() {
     let directory = tempfile::tempdir().unwrap();
     let engine = engine(&directory).await;
-    let first = rows(&session(&engine), ENDLESS).await;
+    let first = rows(&alone(&engine), ENDLESS).await;
     until(&engine, 1, 0).await;
     let second = {
-        let session = session(&engine);
+        let session = alone(&engine);
         stoa_env::task::spawn(async move { session.sql(ENDLESS).await.map(|_| ()) })
     };
     until(&engine, 1, 1).await;
-    let asks = session(&engine);
+    let asks = alone(&engine);
     let refused = asks.sql(ENDLESS).await.err().unwrap();
     assert_eq!((refused.sqlstate(), refused.is_retryable()), ("53300", true));
     // What needs no executor is answered.
@@ -114,4 +121,41 @@ async fn the_server_shows_what_it_does() {
     assert_eq!(number(&session, "SELECT count(*) FROM system.log").await, 0);
     let failed = "SELECT count(*) FROM system.queries WHERE state = 'failed'";
     assert_eq!(number(&session, failed).await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_are_given_again_until_something_changes() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = engine(&directory).await;
+    let session = session(&engine);
+    let sum = "SELECT sum(n + 1) FROM t";
+    let check = async |sql: &str, expected: i64, reused: u64| {
+        assert_eq!(number(&session, sql).await, expected, "{sql}");
+        assert_eq!(engine.results_reused(), reused, "{sql}");
+    };
+    check(sum, 500_500, 0).await;
+    check(sum, 500_500, 1).await;
+    check("SELECT sum(n + 2) FROM t", 501_500, 1).await;
+    session.sql("INSERT INTO t VALUES (9)").await.unwrap();
+    check(sum, 500_510, 1).await;
+    check(sum, 500_510, 2).await;
+    session.sql("DELETE FROM t WHERE n = 9").await.unwrap();
+    check(sum, 500_490, 2).await;
+    session.set("result_reuse", Some("off")).unwrap();
+    check(sum, 500_490, 2).await;
+    session.set("result_reuse", Some("on")).unwrap();
+    check("SELECT count(*) FROM t WHERE now() IS NOT NULL", 999, 2).await;
+    check("SELECT count(*) FROM t WHERE now() IS NOT NULL", 999, 2).await;
+    session.sql("DROP TABLE t").await.unwrap();
+    assert_eq!(session.sql(sum).await.err().unwrap().sqlstate(), "42P01");
+    // Of equal statements at once, one is computed.
+    session.sql("CREATE TABLE t AS SELECT 1::bigint AS n").await.unwrap();
+    let many = (0..20).map(|_| {
+        let session = engine.session(SessionOptions::default());
+        stoa_env::task::spawn(async move { number(&session, "SELECT sum(n + 1) FROM t").await })
+    });
+    for one in many.collect::<Vec<_>>() {
+        assert_eq!(one.await.unwrap(), 2);
+    }
+    assert_eq!(engine.results_reused(), 2 + 19);
 }

@@ -1,11 +1,14 @@
 //! The HTTP API against an engine on a temporary warehouse, over real connections.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may end in a panic.
 
+mod busy;
 mod console;
 mod errors;
 mod foreign;
 mod formats;
+mod grafana;
 mod lifecycle;
 mod queries;
+mod shapes;
 mod support;
 mod tables;

@@ -27,10 +27,18 @@ impl Server {
     }
 
     pub async fn start_with(options: HttpOptions) -> Self {
+        Self::start_engine(options, |options| options).await
+    }
+
+    /// Starts an engine as `change` wants it.
+    pub async fn start_engine(
+        options: HttpOptions,
+        change: impl FnOnce(EngineOptions) -> EngineOptions,
+    ) -> Self {
         let warehouse = tempfile::tempdir().unwrap();
         let url = url_of(&warehouse);
-        let engine = Engine::open(EngineOptions { threads: 2, ..EngineOptions::new(url) });
-        let engine = engine.await.unwrap();
+        let engine_options = EngineOptions { threads: 2, ..EngineOptions::new(url) };
+        let engine = Engine::open(change(engine_options)).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (stop, stopped) = oneshot::channel();

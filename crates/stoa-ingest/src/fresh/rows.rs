@@ -57,6 +57,11 @@ impl FreshRows {
         self.chunks.iter().map(|chunk| chunk.rows() as u64).sum()
     }
 
+    /// The position after the last of them; 0 where there are none.
+    pub fn end_position(&self) -> u64 {
+        self.chunks.iter().map(|chunk| chunk.end()).max().unwrap_or(0)
+    }
+
     /// Bytes of memory that they hold.
     pub fn bytes(&self) -> usize {
         self.chunks.iter().map(|chunk| chunk.bytes()).sum()

@@ -133,6 +133,14 @@ pub struct ReportArgs {
     #[arg(long, value_name = "ROWS/S")]
     ingest: Option<u64>,
 
+    /// A setting of each connection, such as short_path=off
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+
+    /// Run a statement over and over meanwhile; several give several connections
+    #[arg(long, value_name = "SQL")]
+    beside: Vec<String>,
+
     /// Use a server that runs already: its HTTP address, http://HOST:PORT (needs --port)
     #[arg(long, value_name = "URL", requires = "port")]
     url: Option<String>,
@@ -501,6 +509,8 @@ async fn measure(
                 warm_up: args.warm_up,
                 seed: args.table.seed,
                 check_every: args.check_every,
+                settings: args.set.clone(),
+                beside: args.beside.clone(),
             };
             let writers = match args.ingest {
                 Some(rows) => Some(
@@ -510,6 +520,10 @@ async fn measure(
                 None => None,
             };
             results.push(stoa_bench::run(&table, &options, probe).await?);
+            if let Some(result) = results.last().filter(|_| !args.beside.is_empty()) {
+                let runs = units::count(result.beside);
+                eprintln!("{clients} clients: {runs} statements were run beside");
+            }
             if let Some(writers) = writers {
                 let rows = writers.stop().await?;
                 eprintln!(
