@@ -15,6 +15,7 @@ mod local;
 mod location;
 mod meter;
 mod prices;
+mod put_new;
 mod s3;
 mod stores;
 

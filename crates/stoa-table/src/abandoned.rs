@@ -46,7 +46,7 @@ impl Warehouse {
             directories.retain(|location, _| !taken.contains(location));
         }
         let orphan = |file: ObjectMeta| Orphan {
-            location: format!("file:///{}", file.location),
+            location: place.literal_of(&file.location),
             bytes: file.size,
             modified: file.last_modified,
         };

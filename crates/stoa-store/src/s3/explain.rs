@@ -72,6 +72,12 @@ pub(crate) fn is_bare_404(error: &object_store::Error) -> bool {
     whole_text(error).contains("status code: 404 ") && !whole_text(error).contains("<Code>")
 }
 
+/// Whether a request went out and its answer did not come back.
+pub(crate) fn is_lost(error: &object_store::Error) -> bool {
+    let text = whole_text(error);
+    text.contains("HTTP error") && !text.contains("tcp connect error")
+}
+
 /// The texts of an error and its sources.
 fn whole_text(error: &object_store::Error) -> String {
     let mut text = error.to_string();

@@ -9,7 +9,7 @@
 //! | a request: 5xx, 429, 408, no connection, time-out | `object_store`, here | [`RETRIES`] times, waits from 100 ms to 5 s, 30 s in all |
 //! | a body that breaks off | `object_store`, here | the rest is asked for, same limits |
 //! | a read that is slow | `stoa_rangeio` | a second request beside the first |
-//! | put-if-absent whose answer is lost | whoever knows the bytes (`stoa-table`) | compares what is there |
+//! | put-if-absent whose answer is lost | [`crate::Location::put_new`] | again, twice; compares what is there |
 //!
 //! `stoa_rangeio` does not retry on these stores: two layers would multiply. Requests that must not
 //! be sent twice (put-if-absent) are sent again only if the store has refused them.
@@ -31,7 +31,7 @@ use stoa_error::{Error, ErrorKind, Result};
 use url::Url;
 
 use self::counted::CountedConnector;
-pub(crate) use self::explain::{explain, is_bare_404};
+pub(crate) use self::explain::{explain, is_bare_404, is_lost};
 pub use self::options::{Credentials, S3Options, Secret};
 use crate::StoreMetrics;
 

@@ -152,6 +152,42 @@ async fn put_if_absent_says_so_and_is_answered() {
     assert_eq!(script.asked.lock()[0].2.get("if-none-match").unwrap(), "*");
 }
 
+#[tokio::test]
+async fn a_put_whose_answer_is_lost_is_not_taken_for_somebody_elses() {
+    let there = answer(200, "mine");
+    let head = Response::builder()
+        .header("etag", "\"1\"")
+        .header("last-modified", "Wed, 01 Jan 2025 00:00:00 GMT")
+        .header("content-length", 4)
+        .body(Body::empty())
+        .unwrap();
+    let script = serve(vec![answer(503, ""), answer(412, ""), head, there]).await;
+    let stores = Stores::with_s3(options(&script.endpoint));
+    stores.resolve("s3://bucket/a").unwrap().put_new(&"mine".into()).await.unwrap();
+
+    let other = Response::builder()
+        .header("last-modified", "Wed, 01 Jan 2025 00:00:00 GMT")
+        .header("content-length", 5)
+        .body(Body::empty())
+        .unwrap();
+    let script = serve(vec![answer(412, ""), other]).await;
+    let stores = Stores::with_s3(options(&script.endpoint));
+    let refused = stores.resolve("s3://bucket/a").unwrap().put_new(&"mine".into()).await;
+    assert!(matches!(refused, Err(object_store::Error::AlreadyExists { .. })), "{refused:?}");
+}
+
+#[tokio::test]
+async fn a_put_that_broke_off_is_sent_again() {
+    let (endpoint, asked) = serve_raw(vec![
+        String::new(),
+        "HTTP/1.1 200 OK\r\netag: \"1\"\r\ncontent-length: 0\r\n\r\n".to_owned(),
+    ])
+    .await;
+    let stores = Stores::with_s3(options(&endpoint));
+    stores.resolve("s3://bucket/a").unwrap().put_new(&"mine".into()).await.unwrap();
+    assert_eq!(asked.lock().len(), 2);
+}
+
 async fn probe(status: u16, body: &str) -> Error {
     let answers = (0..=RETRIES_OF_PROBE).map(|_| answer(status, body)).collect();
     let script = serve(answers).await;
