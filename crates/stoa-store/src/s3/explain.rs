@@ -19,6 +19,7 @@ const KNOWN: &[(&str, ErrorKind, &str, &str)] = &[
     ("<Code>NoSuchBucket<", ErrorKind::NotFound, "there is no such bucket",
         "check the name, or make the bucket; with another store than Amazon's, set s3_endpoint"),
     ("<Code>InvalidAccessKeyId<", ErrorKind::Forbidden, "the store does not know the access key", KEYS),
+    ("<Code>XAdminUserNotFound<", ErrorKind::Forbidden, "the store does not know the access key", KEYS),
     ("<Code>SignatureDoesNotMatch<", ErrorKind::Forbidden, "the secret key is wrong", KEYS),
     ("<Code>ExpiredToken<", ErrorKind::Forbidden, "the temporary keys have expired",
         "get new ones (aws sso login, aws sts …) and start again"),

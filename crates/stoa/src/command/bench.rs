@@ -470,7 +470,24 @@ async fn start_server(config: &Config) -> Result<ServerProcess> {
     if let Some(dir) = &config.spill_dir {
         arguments.extend(["--spill-dir".to_owned(), dir.display().to_string()]);
     }
+    arguments.extend(place_of(config));
     ServerProcess::start(&program, &arguments).await
+}
+
+/// Flags for where the warehouse is; keys come to the server the way they came here.
+fn place_of(config: &Config) -> Vec<String> {
+    let mut arguments = vec!["--catalog".to_owned(), config.catalog.clone()];
+    for (flag, value) in [("endpoint", &config.s3_endpoint), ("region", &config.s3_region)] {
+        let value = value.iter().flat_map(|value| [format!("--s3-{flag}"), value.clone()]);
+        arguments.extend(value);
+    }
+    if let Some(path_style) = config.s3_path_style.0 {
+        arguments.extend(["--s3-path-style".to_owned(), path_style.to_string()]);
+    }
+    if config.s3_allow_http {
+        arguments.push("--s3-allow-http".to_owned());
+    }
+    arguments
 }
 
 fn address_of(host: &str, pg_port: u16, probe: &ServerProbe) -> ServerAddress {
