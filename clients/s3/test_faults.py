@@ -19,7 +19,7 @@ def test_faults_change_no_answer(warehouse, proxy, seed):
     server.sql("CREATE TABLE kept (id bigint)")
     for n in range(10):
         server.sql(f"INSERT INTO kept VALUES ({n})")
-        server.sql("FLUSH")
+        server.sql("FLUSH TABLE kept")
     assert server.sql("SELECT count(*) AS n, sum(id) AS s FROM kept") == [{"n": 10, "s": 45}]
     assert server.sql("SELECT count(*) AS n FROM report") == [{"n": ROWS}]
     by_server = server.sql("SELECT sum(impressions) AS i, sum(clicks) AS c FROM report")
@@ -53,7 +53,7 @@ def test_a_store_that_comes_back_is_used_again(warehouse, proxy):
     # What needs the store waits for it, or fails and may be tried again.
     for _ in range(10):
         try:
-            server.sql("FLUSH")
+            server.sql("FLUSH TABLE t")
             break
         except StoaError as error:
             assert "57P03" in str(error) or "unavailable" in str(error)

@@ -117,9 +117,18 @@ fn catalog_file(config: &Config, warehouse: &Url) -> Result<Option<PathBuf>> {
     Ok(Some(file))
 }
 
+/// A warehouse as it is written after `--warehouse`: a URL, but what is in S3 as it stands.
+pub fn shown(warehouse: &Url) -> String {
+    match warehouse.scheme() {
+        "file" => warehouse.to_string(),
+        _ => stoa_store::literal_of(warehouse).unwrap_or_else(|_| warehouse.to_string()),
+    }
+}
+
 /// Whoever has a warehouse elsewhere must know that its catalog is here.
 fn tell_of_new_catalog(warehouse: &Url, file: Option<&PathBuf>) {
     if let Some(file) = file {
+        let warehouse = shown(warehouse);
         eprintln!(
             "the names of the tables in {warehouse} are kept in {}, which is new",
             file.display()

@@ -11,8 +11,8 @@ use futures::stream::{self, StreamExt};
 use stoa_error::{Error, Result};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::faults::Fault;
 use super::ProxyOptions;
+use super::faults::Fault;
 
 /// Bytes of an answer that are sent at once; the pace is kept between.
 const PIECE_BYTES: usize = 64 << 10;

@@ -30,7 +30,7 @@ use stoa_error::{Error, Result};
 use tokio::net::TcpListener;
 
 use self::counts::Counts;
-use self::faults::{Fault, Faults};
+use self::faults::Faults;
 use self::forward::Upstream;
 
 /// Path of the counters.

@@ -1,7 +1,8 @@
 use axum::body::Body;
-use stoa_env::task;
 use stoa_env::clock::monotonic;
+use stoa_env::task;
 
+use super::faults::Fault;
 use super::*;
 
 /// The address of a store that answers with the request's body, or with `0123456789`.

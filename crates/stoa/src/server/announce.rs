@@ -8,6 +8,7 @@ use stoa_error::{Error, Result};
 use stoa_query::Engine;
 use tokio::net::TcpListener;
 
+use crate::runtime::shown;
 use crate::shell::output_error;
 
 /// What scripts read from stdout.
@@ -39,7 +40,7 @@ impl Announcement {
             http_port: http.port(),
             pg_port: pg.port(),
             flight_port: flight.port(),
-            warehouse: engine.options().warehouse.to_string(),
+            warehouse: shown(&engine.options().warehouse),
             catalog: engine.warehouse().catalog().file().display().to_string(),
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION"),
