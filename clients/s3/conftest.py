@@ -52,8 +52,8 @@ def proxy(gateway, tmp_path):
     """Makes proxies before the gateway; they end with the test."""
     proxies = []
 
-    def make(*flags):
-        proxies.append(Proxy(os.environ["STOA_BIN"], gateway.url, *flags))
+    def make(*flags, port=0):
+        proxies.append(Proxy(os.environ["STOA_BIN"], gateway.url, *flags, port=port))
         return proxies[-1]
 
     yield make

@@ -56,8 +56,8 @@ class Gateway:
 class Proxy:
     """`stoa bench s3-proxy` before a gateway."""
 
-    def __init__(self, stoa, upstream, *flags):
-        command = [stoa, "bench", "s3-proxy", "--to", upstream, "--port", "0", *flags]
+    def __init__(self, stoa, upstream, *flags, port=0):
+        command = [stoa, "bench", "s3-proxy", "--to", upstream, "--port", str(port), *flags]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.upstream = upstream
         self.url = json.loads(self.process.stdout.readline())["endpoint"]

@@ -48,7 +48,7 @@ def test_a_store_that_comes_back_is_used_again(warehouse, proxy):
     first.stop()
     # Small writes need the log only.
     server.sql("INSERT INTO t VALUES (2)")
-    again = threading.Timer(2, lambda: proxy("--latency", "0ms", "--port", port))
+    again = threading.Timer(2, lambda: proxy("--latency", "0ms", port=port))
     again.start()
     # What needs the store waits for it, or fails and may be tried again.
     for _ in range(10):
