@@ -13,6 +13,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 export STOA_BIN=${STOA_BIN:-${STOA:-$CARGO_TARGET_DIR/release/stoa}}
 export PYTHONDONTWRITEBYTECODE=1 TZ=UTC
 # Nothing of this machine's own may be used.
+export AWS_EC2_METADATA_DISABLED=true
 unset AWS_PROFILE AWS_REGION AWS_DEFAULT_REGION AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_SESSION_TOKEN
 scratch=${STOA_SCRATCH:-$(mktemp -d "${TMPDIR:-/tmp}/stoa-s3.XXXXXX")}
 trap '[ -n "${STOA_SCRATCH:-}" ] || rm -rf "$scratch"' EXIT

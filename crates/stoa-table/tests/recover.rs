@@ -3,8 +3,10 @@
 
 mod common;
 
-use common::{Home, NEW_YEAR_2015, append, ident, report_rows, report_spec};
+use common::{Home, append, ident, report_rows, report_spec};
 use stoa_table::{TableIdent, Warehouse, WarehouseOptions};
+
+const NEW_YEAR_2015: i32 = 16_436;
 
 /// The warehouse of `home` with a catalog that is empty.
 async fn with_new_catalog(home: &Home) -> Warehouse {
