@@ -121,12 +121,12 @@ impl OpenFile {
         while self.pending_bytes > PART_BYTES {
             self.send(PART_BYTES).await?;
         }
-        self.complete().await?;
+        self.complete(summary.file_bytes).await?;
         Ok(WrittenFile { location: self.location, summary, in_order: self.watch.in_order() })
     }
 
-    /// Sends what is pending and makes the whole durable.
-    async fn complete(&mut self) -> Result<()> {
+    /// Sends what is pending and makes the whole, of `file_bytes`, durable.
+    async fn complete(&mut self, file_bytes: u64) -> Result<()> {
         let failed = |source| from_object_store(&self.location, source);
         if self.upload.get_mut().is_none() {
             let payload: PutPayload = std::mem::take(&mut self.pending).into_iter().collect();
@@ -139,11 +139,16 @@ impl OpenFile {
             landed(&self.location, part).await?;
         }
         let Some(upload) = self.upload.get_mut() else { return Ok(()) };
-        upload
-            .complete()
-            .await
-            .map(drop)
-            .map_err(|source| from_object_store(&self.location, source))
+        let Err(error) = upload.complete().await else { return Ok(()) };
+        // If the answer to a first try was lost, the second finds no upload, but the file: its name is
+        // nobody else's.
+        if matches!(error, object_store::Error::NotFound { .. })
+            && let Ok(there) = self.place.store.head(&self.place.path).await
+            && there.size == file_bytes
+        {
+            return Ok(());
+        }
+        Err(from_object_store(&self.location, error))
     }
 
     /// Gives the upload up; nothing of it stays.
