@@ -51,7 +51,11 @@ impl Faults {
         let number = self.number.fetch_add(1, Ordering::Relaxed);
         let chance = mixed(self.seed ^ mixed(number)) as f64 / u64::MAX as f64;
         if chance < self.errors {
-            return Some(if number.is_multiple_of(2) { Fault::SlowDown } else { Fault::InternalError });
+            return Some(if number.is_multiple_of(2) {
+                Fault::SlowDown
+            } else {
+                Fault::InternalError
+            });
         }
         if chance < self.errors + self.lost {
             return Some(Fault::Lost);
