@@ -4,7 +4,7 @@
 //! In: a size, a seed, a server's address. Out: Arrow batches of the table `ad_report`
 //! ([`AdReport`]), and figures of a run ([`RunResult`]): reports per hour, latency percentiles,
 //! CPU, bytes and memory of the server. [`orc`] measures ORC against other libraries, [`seek`]
-//! range reads on slow stores, [`cells`] tables of cells.
+//! range reads on slow stores, [`cells`] tables of cells; [`s3_proxy`] makes any S3 slow and unreliable.
 //!
 //! **Invariant:** the table is a pure function of its [`AdReportSpec`]: any chunk can be made alone,
 //! in any order, on any thread, and the sums a report must answer can be computed without the table.
@@ -26,6 +26,7 @@ pub mod orc;
 mod report;
 mod report_scan;
 mod rows;
+pub mod s3_proxy;
 pub mod seek;
 mod server_process;
 mod summary;

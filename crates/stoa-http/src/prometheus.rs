@@ -35,6 +35,7 @@ fn text(app: &App) -> String {
     queries(app, &mut out);
     admission(&app.engine, &mut out);
     reports(&app.engine, &mut out);
+    stores(app, &mut out);
     requests(app, &mut out);
     if let Some(ingest) = app.engine.ingest() {
         fresh_rows(&ingest.status(), &mut out);
@@ -132,6 +133,52 @@ fn requests(app: &App, out: &mut Exposition) {
         let labels = format!("route=\"{route}\",status=\"{status}\"");
         out.value("stoa_http_requests_total", &labels, count as f64);
     }
+}
+
+fn stores(app: &App, out: &mut Exposition) {
+    let usage = app.engine.warehouse().stores().usage();
+    let mut family = |name: &str, help: &str, rows: &[(String, f64)]| {
+        out.family(name, "counter", help);
+        rows.iter().for_each(|(labels, value)| out.value(name, labels, *value));
+    };
+    let by_kind = usage.iter().flat_map(|used| {
+        let totals = &used.totals;
+        let kinds = [
+            ("get", totals.reads),
+            ("head", totals.heads),
+            ("put", totals.writes),
+            ("list", totals.lists),
+            ("delete", totals.deletes),
+        ];
+        kinds.map(|(kind, count)| {
+            (format!("store=\"{}\",kind=\"{kind}\"", used.store), count as f64)
+        })
+    });
+    let by_kind: Vec<_> = by_kind.collect();
+    family("stoa_store_requests_total", "Requests to stores, retries included.", &by_kind);
+    let mut total = |name: &str, help: &str, value: &dyn Fn(&_) -> f64| {
+        let rows: Vec<_> =
+            usage.iter().map(|used| (format!("store=\"{}\"", used.store), value(used))).collect();
+        family(name, help, &rows);
+    };
+    total("stoa_store_read_bytes_total", "Bytes read from stores.", &|u| {
+        u.totals.bytes_read as f64
+    });
+    total("stoa_store_written_bytes_total", "Bytes written to stores.", &|u| {
+        u.totals.bytes_written as f64
+    });
+    total("stoa_store_errors_total", "Requests that failed in a way that may pass.", &|u| {
+        u.totals.errors as f64
+    });
+    total("stoa_store_retries_total", "Failed requests that were sent again.", &|u| {
+        u.totals.retries as f64
+    });
+    total("stoa_store_wait_seconds_total", "Time until answers began.", &|u| {
+        u.totals.wait_us as f64 / 1e6
+    });
+    total("stoa_store_cost_dollars_total", "What the requests cost, by the prices set.", &|u| {
+        u.dollars
+    });
 }
 
 fn fresh_rows(status: &IngestStatus, out: &mut Exposition) {

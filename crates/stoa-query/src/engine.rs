@@ -21,7 +21,8 @@ use stoa_env::executors::Executors;
 use stoa_error::{Error, Result};
 use stoa_ingest::{Ingest, Maintenance, MaintenanceOptions, MaintenanceStatus};
 use stoa_report::{CacheStatus, ReportOptions, Reports};
-use stoa_table::Warehouse;
+use stoa_store::S3Options;
+use stoa_table::{Warehouse, WarehouseOptions};
 use url::Url;
 
 use crate::admission::{Admission, AdmissionStatus};
@@ -45,8 +46,12 @@ const RESULT_SHARE: u64 = 16;
 /// What an [`Engine`] is started with.
 #[derive(Clone, Debug)]
 pub struct EngineOptions {
-    /// Where the tables are: `file:///…`.
+    /// Where the tables are: `file:///…`, `s3://…`.
     pub warehouse: Url,
+    /// The catalog's file; in a local warehouse if `None`.
+    pub catalog: Option<PathBuf>,
+    /// How to reach S3.
+    pub s3: S3Options,
     /// Memory that all queries together may use for their state, bytes.
     pub memory_limit_bytes: usize,
     /// Where queries and loads spill; the system's temporary folder if `None`.
@@ -76,6 +81,8 @@ impl EngineOptions {
         let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
         Self {
             warehouse,
+            catalog: None,
+            s3: S3Options::default(),
             memory_limit_bytes: 2 << 30,
             spill_dir: None,
             threads,
@@ -115,7 +122,12 @@ impl Engine {
     /// # Errors
     /// A location that cannot be opened or is no warehouse; a spill folder that cannot be made.
     pub async fn open(options: EngineOptions) -> Result<Arc<Self>> {
-        let warehouse = Warehouse::open(&options.warehouse).await?;
+        let place = WarehouseOptions {
+            catalog: options.catalog.clone(),
+            s3: options.s3.clone(),
+            ..WarehouseOptions::new(options.warehouse.clone())
+        };
+        let warehouse = Warehouse::open_with(&place).await?;
         ensure_default_namespace(&warehouse).await?;
         let report_options = ReportOptions {
             cache_bytes_max: options.cache_bytes_max as u64,

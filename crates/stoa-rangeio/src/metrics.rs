@@ -62,6 +62,10 @@ impl ReadMetrics {
         self.retries.fetch_add(1, Relaxed);
     }
 
+    pub(crate) fn add_hedge(&self) {
+        self.hedges.fetch_add(1, Relaxed);
+    }
+
     /// Counts a hedge if that keeps hedges within `share_max` of all requests.
     pub(crate) fn try_add_hedge(&self, share_max: f64) -> bool {
         let requests = self.requests.load(Relaxed) as f64;

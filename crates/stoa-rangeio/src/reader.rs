@@ -19,8 +19,8 @@ use crate::{PlannedRead, ReadMetrics, ReaderOptions, StoreProfile};
 
 /// Reads byte ranges of objects in one store.
 ///
-/// Cheap to clone; clones share counters, measurements and the bound on requests in flight. Make
-/// one per store and keep it: what it measures makes later plans better.
+/// Cheap to clone; clones share counters, measurements, and the bounds on requests in flight and on
+/// hedges. Make one per store and keep it: what it measures makes later plans better.
 #[derive(Clone, Debug)]
 pub struct RangeReader {
     shared: Arc<Shared>,
@@ -33,6 +33,8 @@ struct Shared {
     options: ReaderOptions,
     estimator: Estimator,
     in_flight: Semaphore,
+    /// Requests and hedges of all clones, whatever counters they have: what the store bears.
+    sent: ReadMetrics,
 }
 
 impl RangeReader {
@@ -44,7 +46,8 @@ impl RangeReader {
         }
         let profile = options.plan.profile.unwrap_or_default();
         let in_flight = Semaphore::new(options.in_flight_max.clamp(1, Semaphore::MAX_PERMITS));
-        let shared = Shared { store, options, estimator: Estimator::new(profile), in_flight };
+        let (estimator, sent) = (Estimator::new(profile), ReadMetrics::default());
+        let shared = Shared { store, options, estimator, in_flight, sent };
         Self { shared: Arc::new(shared), metrics: Arc::default() }
     }
 
@@ -152,6 +155,7 @@ impl RangeReader {
                     options: &self.shared.options,
                     estimator: &self.shared.estimator,
                     metrics: &self.metrics,
+                    sent: &self.shared.sent,
                     path,
                     range: read.range.clone(),
                 };

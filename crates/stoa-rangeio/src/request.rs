@@ -21,6 +21,8 @@ pub(crate) struct Request<'a> {
     pub options: &'a ReaderOptions,
     pub estimator: &'a Estimator,
     pub metrics: &'a ReadMetrics,
+    /// Counts for all who read from the store: hedges are bounded by these.
+    pub sent: &'a ReadMetrics,
     pub path: &'a Path,
     pub range: Range<u64>,
 }
@@ -63,9 +65,10 @@ impl Request<'_> {
             Either::Left((answer, _)) => return answer,
             Either::Right((_, first)) => first,
         };
-        if !self.metrics.try_add_hedge(hedge.share_max) {
+        if !self.sent.try_add_hedge(hedge.share_max) {
             return first.await;
         }
+        self.metrics.add_hedge();
         let second = pin!(self.once());
         match select(first, second).await {
             Either::Left((Ok(bytes), _)) | Either::Right((Ok(bytes), _)) => Ok(bytes),
@@ -77,6 +80,7 @@ impl Request<'_> {
 
     async fn once(&self) -> object_store::Result<Bytes> {
         self.metrics.add_request();
+        self.sent.add_request();
         let started = Instant::now();
         let range = Some(GetRange::Bounded(self.range.clone()));
         let options = GetOptions { range, ..GetOptions::default() };

@@ -9,7 +9,7 @@ use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 use stoa_error::Result;
 use stoa_ingest::FreshRows;
-use stoa_rangeio::{RangeReader, ReadMetrics, ReaderOptions};
+use stoa_rangeio::{RangeReader, ReadMetrics};
 use stoa_table::{ScanFile, Table};
 use uuid::Uuid;
 
@@ -432,7 +432,7 @@ impl std::fmt::Debug for Reports {
 }
 
 fn reader(file: &ScanFile, metrics: &Arc<ReadMetrics>) -> RangeReader {
-    RangeReader::new(file.store.clone(), ReaderOptions::local_file()).with_metrics(metrics.clone())
+    file.reader.clone().with_metrics(metrics.clone())
 }
 
 fn fresh_chunks(batch: &RecordBatch, report: &Report) -> Vec<Arc<Chunk>> {

@@ -1,9 +1,10 @@
-//! Counts what a store is asked for.
+//! Counts what a store is asked for: [`Metered`] by calls, `s3` by requests.
 
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -14,33 +15,84 @@ use object_store::{
     CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
     PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result, UploadPart,
 };
+use stoa_env::clock::monotonic;
 
-/// Running totals of one or more stores.
+/// Running totals of one store.
 #[derive(Debug, Default)]
 pub struct StoreMetrics {
     reads: AtomicU64,
-    bytes_read: AtomicU64,
+    heads: AtomicU64,
     writes: AtomicU64,
-    bytes_written: AtomicU64,
     lists: AtomicU64,
     deletes: AtomicU64,
+    bytes_read: AtomicU64,
+    bytes_written: AtomicU64,
+    errors: AtomicU64,
+    retries: AtomicU64,
+    wait_us: AtomicU64,
 }
 
 /// [`StoreMetrics`] at one moment.
+///
+/// An object store is counted where requests leave: each page of a listing, each part of an upload
+/// and each retry is one. A local disk is counted by calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreTotals {
-    /// Read requests (one per range).
+    /// Read requests (GET); of a local disk, ranges.
     pub reads: u64,
-    /// Bytes asked for by reads.
-    pub bytes_read: u64,
-    /// Write requests: whole objects and parts.
+    /// Requests for an object's size only (HEAD).
+    pub heads: u64,
+    /// Write requests (PUT, POST): whole objects, parts, beginnings and ends of uploads.
     pub writes: u64,
-    /// Bytes written.
-    pub bytes_written: u64,
-    /// Listings started.
+    /// Requests that list (LIST).
     pub lists: u64,
-    /// Objects deleted.
+    /// Requests that delete, of one object or of many; of a local disk, files.
     pub deletes: u64,
+    /// Bytes that reads gave.
+    pub bytes_read: u64,
+    /// Bytes sent.
+    pub bytes_written: u64,
+    /// Requests that failed in a way that may pass: no connection, 5xx, 429, 408; of a local disk,
+    /// any error but a missing file.
+    pub errors: u64,
+    /// Failed requests that were sent again.
+    pub retries: u64,
+    /// Time until answers began, summed over requests, in microseconds.
+    pub wait_us: u64,
+}
+
+impl StoreTotals {
+    /// Requests of all kinds.
+    pub fn requests(&self) -> u64 {
+        self.reads + self.heads + self.writes + self.lists + self.deletes
+    }
+
+    /// The sum of both.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            reads: self.reads + other.reads,
+            heads: self.heads + other.heads,
+            writes: self.writes + other.writes,
+            lists: self.lists + other.lists,
+            deletes: self.deletes + other.deletes,
+            bytes_read: self.bytes_read + other.bytes_read,
+            bytes_written: self.bytes_written + other.bytes_written,
+            errors: self.errors + other.errors,
+            retries: self.retries + other.retries,
+            wait_us: self.wait_us + other.wait_us,
+        }
+    }
+}
+
+/// Kinds of requests, as price lists know them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RequestKind {
+    Read,
+    Head,
+    Write,
+    List,
+    Delete,
 }
 
 impl StoreMetrics {
@@ -49,23 +101,60 @@ impl StoreMetrics {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         StoreTotals {
             reads: get(&self.reads),
-            bytes_read: get(&self.bytes_read),
+            heads: get(&self.heads),
             writes: get(&self.writes),
-            bytes_written: get(&self.bytes_written),
             lists: get(&self.lists),
             deletes: get(&self.deletes),
+            bytes_read: get(&self.bytes_read),
+            bytes_written: get(&self.bytes_written),
+            errors: get(&self.errors),
+            retries: get(&self.retries),
+            wait_us: get(&self.wait_us),
         }
     }
 
-    fn wrote(&self, bytes: usize) {
-        self.writes.fetch_add(1, Ordering::Relaxed);
-        self.bytes_written.fetch_add(bytes as u64, Ordering::Relaxed);
+    /// Counts a request that took `bytes` along and whose answer began after `wait`.
+    pub(crate) fn add_request(&self, kind: RequestKind, bytes: u64, wait: Duration) {
+        self.add_requests(kind, 1);
+        add(&self.bytes_written, bytes);
+        add(&self.wait_us, wait.as_micros().try_into().unwrap_or(u64::MAX));
     }
 
-    fn read(&self, requests: usize, bytes: u64) {
-        self.reads.fetch_add(requests as u64, Ordering::Relaxed);
-        self.bytes_read.fetch_add(bytes, Ordering::Relaxed);
+    pub(crate) fn add_bytes_read(&self, bytes: u64) {
+        add(&self.bytes_read, bytes);
     }
+
+    pub(crate) fn add_error(&self) {
+        add(&self.errors, 1);
+    }
+
+    pub(crate) fn add_retry(&self) {
+        add(&self.retries, 1);
+    }
+
+    fn add_requests(&self, kind: RequestKind, requests: u64) {
+        let counter = match kind {
+            RequestKind::Read => &self.reads,
+            RequestKind::Head => &self.heads,
+            RequestKind::Write => &self.writes,
+            RequestKind::List => &self.lists,
+            RequestKind::Delete => &self.deletes,
+        };
+        add(counter, requests);
+    }
+
+    fn check<T>(&self, outcome: Result<T>) -> Result<T> {
+        if let Err(error) = &outcome
+            && !matches!(error, object_store::Error::NotFound { .. })
+        {
+            self.add_error();
+        }
+        outcome
+    }
+}
+
+fn add(counter: &AtomicU64, amount: u64) {
+    counter.fetch_add(amount, Ordering::Relaxed);
 }
 
 /// A store whose requests and bytes are counted into shared [`StoreMetrics`].
@@ -97,8 +186,11 @@ impl<S: ObjectStore> ObjectStore for Metered<S> {
         payload: PutPayload,
         options: PutOptions,
     ) -> Result<PutResult> {
-        self.metrics.wrote(payload.content_length());
-        self.store.put_opts(location, payload, options).await
+        let bytes = payload.content_length() as u64;
+        let started = monotonic();
+        let outcome = self.store.put_opts(location, payload, options).await;
+        self.metrics.add_request(RequestKind::Write, bytes, started.elapsed());
+        self.metrics.check(outcome)
     }
 
     async fn put_multipart_opts(
@@ -112,15 +204,24 @@ impl<S: ObjectStore> ObjectStore for Metered<S> {
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         let head = options.head;
-        let result = self.store.get_opts(location, options).await?;
-        let bytes = if head { 0 } else { result.range.end - result.range.start };
-        self.metrics.read(1, bytes);
+        let kind = if head { RequestKind::Head } else { RequestKind::Read };
+        let started = monotonic();
+        let outcome = self.store.get_opts(location, options).await;
+        self.metrics.add_request(kind, 0, started.elapsed());
+        let result = self.metrics.check(outcome)?;
+        if !head {
+            self.metrics.add_bytes_read(result.range.end - result.range.start);
+        }
         Ok(result)
     }
 
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        let parts = self.store.get_ranges(location, ranges).await?;
-        self.metrics.read(parts.len(), parts.iter().map(|part| part.len() as u64).sum());
+        let started = monotonic();
+        let outcome = self.store.get_ranges(location, ranges).await;
+        self.metrics.add_request(RequestKind::Read, 0, started.elapsed());
+        let parts = self.metrics.check(outcome)?;
+        self.metrics.add_requests(RequestKind::Read, (parts.len() as u64).saturating_sub(1));
+        self.metrics.add_bytes_read(parts.iter().map(|part| part.len() as u64).sum());
         Ok(parts)
     }
 
@@ -132,13 +233,13 @@ impl<S: ObjectStore> ObjectStore for Metered<S> {
         let deleted = self.store.delete_stream(locations);
         deleted
             .inspect(move |_| {
-                metrics.deletes.fetch_add(1, Ordering::Relaxed);
+                metrics.add_requests(RequestKind::Delete, 1);
             })
             .boxed()
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.metrics.lists.fetch_add(1, Ordering::Relaxed);
+        self.metrics.add_requests(RequestKind::List, 1);
         self.store.list(prefix)
     }
 
@@ -147,22 +248,22 @@ impl<S: ObjectStore> ObjectStore for Metered<S> {
         prefix: Option<&Path>,
         offset: &Path,
     ) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.metrics.lists.fetch_add(1, Ordering::Relaxed);
+        self.metrics.add_requests(RequestKind::List, 1);
         self.store.list_with_offset(prefix, offset)
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
-        self.metrics.lists.fetch_add(1, Ordering::Relaxed);
+        self.metrics.add_requests(RequestKind::List, 1);
         self.store.list_with_delimiter(prefix).await
     }
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
-        self.metrics.wrote(0);
+        self.metrics.add_requests(RequestKind::Write, 1);
         self.store.copy_opts(from, to, options).await
     }
 
     async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
-        self.metrics.wrote(0);
+        self.metrics.add_requests(RequestKind::Write, 1);
         self.store.rename_opts(from, to, options).await
     }
 }
@@ -176,7 +277,7 @@ struct MeteredUpload {
 #[async_trait]
 impl MultipartUpload for MeteredUpload {
     fn put_part(&mut self, data: PutPayload) -> UploadPart {
-        self.metrics.wrote(data.content_length());
+        self.metrics.add_request(RequestKind::Write, data.content_length() as u64, Duration::ZERO);
         self.upload.put_part(data)
     }
 

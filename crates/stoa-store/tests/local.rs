@@ -29,7 +29,7 @@ async fn a_put_creates_directories_and_reads_back() {
     assert!(directory.path().join("a/b=x%2Fy z/c.bin").is_file());
     let bytes = at.store.get(&at.path).await.unwrap().bytes().await.unwrap();
     assert_eq!(&bytes[..], b"hello");
-    let totals = stores.metrics().totals();
+    let totals = stores.totals();
     assert_eq!((totals.writes, totals.bytes_written), (1, 5));
     assert_eq!((totals.reads, totals.bytes_read), (1, 5));
 }

@@ -34,6 +34,8 @@ impl Warehouse {
             let parts: Vec<String> = inside.map(|part| part.as_ref().to_owned()).collect();
             if let [namespace, name, "data" | "metadata", ..] =
                 parts.iter().map(String::as_str).collect::<Vec<_>>().as_slice()
+                // Beside the namespaces there are commit logs and catalogs of other warehouses.
+                && !namespace.starts_with('_')
             {
                 directories.entry(format!("{root}/{namespace}/{name}")).or_default().push(file);
             }
@@ -46,7 +48,7 @@ impl Warehouse {
             directories.retain(|location, _| !taken.contains(location));
         }
         let orphan = |file: ObjectMeta| Orphan {
-            location: format!("file:///{}", file.location),
+            location: place.literal_of(&file.location),
             bytes: file.size,
             modified: file.last_modified,
         };

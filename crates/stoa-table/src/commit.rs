@@ -227,7 +227,7 @@ fn metadata_path(metadata: &TableMetadata, version: u64) -> String {
 }
 
 /// The number at the start of a metadata file's name; 0 where another engine named it otherwise.
-fn version_of(location: &str) -> u64 {
+pub(crate) fn version_of(location: &str) -> u64 {
     let name = location.rsplit('/').next().unwrap_or_default();
     name.split_once('-').and_then(|(number, _)| number.parse().ok()).unwrap_or(0)
 }

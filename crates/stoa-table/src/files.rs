@@ -13,7 +13,7 @@ use iceberg::spec::{
     FormatVersion, Manifest, ManifestContentType, ManifestFile, ManifestList, ManifestListWriter,
     ManifestWriter, ManifestWriterBuilder, PartitionSpec, Schema, Snapshot, Struct, TableMetadata,
 };
-use object_store::{ObjectStoreExt, PutMode};
+use object_store::ObjectStoreExt;
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_store::{Stores, from_object_store};
 
@@ -239,12 +239,7 @@ impl MetadataFiles {
     /// Writes a new file, durable when this returns.
     async fn write(&self, location: &str, bytes: Bytes) -> Result<()> {
         let place = self.stores.resolve(location)?;
-        place
-            .store
-            .put_opts(&place.path, bytes.into(), PutMode::Create.into())
-            .await
-            .map_err(|source| from_object_store(location, source))?;
-        Ok(())
+        place.put_new(&bytes).await.map_err(|source| from_object_store(location, source))
     }
 
     /// Deletes files that nothing refers to; ones that are gone already do not matter. Gives back

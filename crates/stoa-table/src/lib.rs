@@ -40,6 +40,7 @@ mod files;
 mod metrics;
 mod order;
 mod positions;
+mod recover;
 mod retention;
 mod rewrite;
 mod scan;
@@ -68,5 +69,5 @@ pub use spec::{ColumnPosition, PartitionTerm, SortTerm, TableChange, TableSpec, 
 pub use stoa_catalog::TableIdent;
 pub use table::{SnapshotInfo, Table};
 pub use transform::transform_array;
-pub use warehouse::Warehouse;
+pub use warehouse::{Warehouse, WarehouseOptions};
 pub use write::{CommitOutcome, TableWriter, WriteOptions, WrittenFiles};

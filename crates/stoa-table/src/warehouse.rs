@@ -1,13 +1,14 @@
 //! A warehouse: a directory of tables and the catalog that names them.
 //!
 //! ```text
-//! <warehouse>/catalog.db                              names → metadata files
+//! <warehouse>/catalog.db                              names → metadata files; or elsewhere on disk
 //! <warehouse>/<namespace>/<table>/metadata/           00000-<uuid>.metadata.json, snap-….avro, …-m0.avro
 //! <warehouse>/<namespace>/<table>/data/<part=value>/  ….orc
 //! ```
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt};
@@ -17,12 +18,13 @@ use iceberg::spec::{
 };
 use stoa_catalog::{Catalog, TableIdent};
 use stoa_error::{Error, ErrorKind, Result};
-use stoa_store::{Stores, from_object_store, literal_of};
+use stoa_store::{S3Options, Stores, from_object_store, literal_of};
 use url::Url;
 
 use crate::evolve::check_retention;
 use crate::files::{LoadedMetadata, MetadataFiles};
 use crate::positions::{is_position, reserved};
+use crate::recover::refuse_forgotten;
 use crate::table::Table;
 use crate::{PartitionTerm, SortTerm, TableSpec, commit, error, schema};
 
@@ -31,6 +33,26 @@ const CATALOG_NAME: &str = "stoa";
 
 /// The namespace that a new warehouse has.
 const DEFAULT_NAMESPACE: &str = "public";
+
+/// What a warehouse is opened with.
+#[derive(Clone, Debug)]
+pub struct WarehouseOptions {
+    /// Where the tables are: `file:///…` or `s3://bucket/…`.
+    pub url: Url,
+    /// The catalog's file on a local disk; `None` is `catalog.db` in a local warehouse.
+    pub catalog: Option<PathBuf>,
+    /// How to reach S3.
+    pub s3: S3Options,
+    /// Whether a new catalog may be begun for an object store that holds tables.
+    pub new_catalog: bool,
+}
+
+impl WarehouseOptions {
+    /// The catalog in the warehouse, S3 by its defaults.
+    pub fn new(url: Url) -> Self {
+        Self { url, catalog: None, s3: S3Options::default(), new_catalog: false }
+    }
+}
 
 /// Tables under one location. Cheap to clone.
 #[derive(Clone)]
@@ -48,25 +70,42 @@ struct Inner {
 }
 
 impl Warehouse {
-    /// Opens the warehouse at `url`, making an empty one with the namespace `public` if there is
-    /// none. Any number of processes may have it open.
+    /// Opens the warehouse in the local directory `url`; see [`Self::open_with`].
     ///
     /// # Errors
-    /// `Unsupported` for a URL that is not `file:`; `Unavailable` or `Forbidden` where the
-    /// directory cannot be used.
+    /// As [`Self::open_with`].
     pub async fn open(url: &Url) -> Result<Self> {
-        let stores = Stores::new();
+        Self::open_with(&WarehouseOptions::new(url.clone())).await
+    }
+
+    /// Opens a warehouse, making an empty one with the namespace `public` if there is none. Any
+    /// number of processes may have it open.
+    ///
+    /// # Errors
+    /// Those of [`Stores::probe`] where an object store cannot be used; `Unavailable` or
+    /// `Forbidden` where a directory cannot; `Conflict` where the catalog would be new and the
+    /// object store holds tables already.
+    pub async fn open_with(options: &WarehouseOptions) -> Result<Self> {
+        let url = &options.url;
+        let stores = Stores::with_s3(options.s3.clone());
         let location = literal_of(url)?;
         stores.resolve(&location)?;
-        let directory = url.to_file_path().map_err(|()| {
-            Error::unsupported(format!("warehouse {url} is not a local directory"))
-        })?;
-        std::fs::create_dir_all(&directory).map_err(|source| {
-            Error::unavailable(format!("warehouse {url}: the directory cannot be made"))
-                .with_hint("choose a directory that this user may write")
-                .with_source(source)
-        })?;
-        let catalog = Catalog::open(&directory.join("catalog.db"), CATALOG_NAME).await?;
+        let catalog = catalog_file(options)?;
+        if url.scheme() != "file" {
+            stores.probe(url).await?;
+            if !catalog.exists() && !options.new_catalog {
+                refuse_forgotten(&stores, &location, &catalog.display().to_string()).await?;
+            }
+        }
+        if let Some(directory) = catalog.parent() {
+            std::fs::create_dir_all(directory).map_err(|source| {
+                let place = directory.display();
+                Error::unavailable(format!("warehouse {url}: the directory {place} cannot be made"))
+                    .with_hint("choose a directory that this user may write")
+                    .with_source(source)
+            })?;
+        }
+        let catalog = Catalog::open(&catalog, CATALOG_NAME).await?;
         let files = MetadataFiles::new(stores.clone());
         let inner = Inner { url: url.clone(), location, stores, catalog, files };
         let warehouse = Self { inner: Arc::new(inner) };
@@ -83,6 +122,11 @@ impl Warehouse {
     /// Where it is.
     pub fn url(&self) -> &Url {
         &self.inner.url
+    }
+
+    /// The literal location, without a trailing slash.
+    pub(crate) fn location(&self) -> &str {
+        &self.inner.location
     }
 
     /// The catalog of names.
@@ -274,6 +318,17 @@ impl fmt::Debug for Warehouse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Warehouse({})", self.inner.location)
     }
+}
+
+fn catalog_file(options: &WarehouseOptions) -> Result<PathBuf> {
+    if let Some(file) = &options.catalog {
+        return Ok(file.clone());
+    }
+    let directory = options.url.to_file_path().map_err(|()| {
+        Error::invalid(format!("warehouse {} has no place for its catalog", options.url))
+            .with_hint("name a file on a local disk with --catalog")
+    })?;
+    Ok(directory.join("catalog.db"))
 }
 
 /// A name must be usable as one directory.

@@ -209,6 +209,10 @@ async fn what_a_table_that_never_came_to_be_leaves_is_found() {
     std::fs::create_dir_all(&data).unwrap();
     std::fs::write(data.join("00001-x.orc"), b"whole").unwrap();
     std::fs::write(data.join(".00002-x.orc.1f.tmp"), b"half").unwrap();
+    // The catalog of a warehouse s3://bucket/data is no data of a table.
+    let catalog = home.directory.path().join("_s3/bucket/data");
+    std::fs::create_dir_all(&catalog).unwrap();
+    std::fs::write(catalog.join("catalog.db"), b"names").unwrap();
 
     let abandoned = home.warehouse.abandoned().await.unwrap();
     assert_eq!(abandoned.len(), 2);

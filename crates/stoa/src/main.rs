@@ -6,6 +6,7 @@
 //!
 //! Not here: SQL (`stoa-query`), protocols (`stoa-pgwire`, `stoa-http`), files (`stoa-load`).
 
+mod aws;
 mod command;
 mod config;
 mod failure;

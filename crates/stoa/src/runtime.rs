@@ -1,16 +1,22 @@
 //! Threads, log and engine, as the settings say.
 
 use std::future::Future;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stoa_error::{Error, Result};
 use stoa_query::{Engine, EngineOptions};
+use stoa_table::{Warehouse, WarehouseOptions};
 use tracing_subscriber::EnvFilter;
 use url::Url;
 
+use crate::aws::s3_options;
 use crate::config::{Config, LogFormat, Resolved};
 
-/// Directory of commit logs in a warehouse; no namespace begins with `_`.
+/// Where data is that nobody has named a place for.
+const DATA_DIRECTORY: &str = "./stoa-data";
+
+/// Directory of commit logs in a warehouse, or beside its catalog; no namespace begins with `_`.
 const LOG_DIRECTORY: &str = "_log";
 
 /// Runs `work` to its end on a runtime with as many threads as the settings say.
@@ -70,12 +76,64 @@ pub fn start_log(resolved: &Resolved, quiet: bool) {
     };
 }
 
-/// The warehouse's location as a URL.
+/// Where the warehouse and its catalog are.
 ///
 /// # Errors
-/// Invalid: not a directory or URL that Stoa opens.
-pub fn warehouse_url(config: &Config) -> Result<Url> {
-    stoa_store::parse_location(&config.warehouse)
+/// Invalid: not a directory or URL that Stoa opens; a catalog that is not on a local disk.
+pub fn warehouse_options(config: &Config) -> Result<WarehouseOptions> {
+    let url = stoa_store::parse_location(&config.warehouse)?;
+    let catalog = catalog_file(config, &url)?;
+    Ok(WarehouseOptions { catalog, s3: s3_options(config), ..WarehouseOptions::new(url) })
+}
+
+/// Opens the warehouse without an engine.
+///
+/// # Errors
+/// As [`Warehouse::open_with`].
+pub async fn open_warehouse(options: &WarehouseOptions) -> Result<Warehouse> {
+    let is_new = options.catalog.as_ref().filter(|file| !file.exists());
+    let warehouse = Warehouse::open_with(options).await?;
+    tell_of_new_catalog(&options.url, is_new);
+    Ok(warehouse)
+}
+
+/// The catalog's file; `None` where it is in the warehouse.
+fn catalog_file(config: &Config, warehouse: &Url) -> Result<Option<PathBuf>> {
+    let text = match config.catalog.as_str() {
+        "auto" if warehouse.scheme() == "file" => return Ok(None),
+        "auto" => {
+            // Each warehouse its own, or one would show the tables of the other.
+            let location = stoa_store::literal_of(warehouse)?;
+            let inside = location.split_once("://").map_or("", |(_, inside)| inside);
+            format!("{DATA_DIRECTORY}/_s3/{inside}/catalog.db")
+        }
+        text => text.to_owned(),
+    };
+    let file = stoa_store::parse_location(&text)?;
+    let file = file.to_file_path().map_err(|()| {
+        Error::invalid(format!("catalog {text:?} is not on a local disk"))
+            .with_hint("name a file, such as /var/lib/stoa/catalog.db")
+    })?;
+    Ok(Some(file))
+}
+
+/// A warehouse as it is written after `--warehouse`: a URL, but what is in S3 as it stands.
+pub fn shown(warehouse: &Url) -> String {
+    match warehouse.scheme() {
+        "file" => warehouse.to_string(),
+        _ => stoa_store::literal_of(warehouse).unwrap_or_else(|_| warehouse.to_string()),
+    }
+}
+
+/// Whoever has a warehouse elsewhere must know that its catalog is here.
+fn tell_of_new_catalog(warehouse: &Url, file: Option<&PathBuf>) {
+    if let Some(file) = file {
+        let warehouse = shown(warehouse);
+        eprintln!(
+            "the names of the tables in {warehouse} are kept in {}, which is new",
+            file.display()
+        );
+    }
 }
 
 /// Whether a command's small writes go through the commit log.
@@ -96,7 +154,7 @@ pub async fn open_engine(config: &Config, log: LogUse) -> Result<Arc<Engine>> {
     if log == LogUse::Leave {
         options.logs = None;
     }
-    Engine::open(options).await
+    open(options).await
 }
 
 /// Opens the warehouse for a server, which looks after its tables.
@@ -105,12 +163,23 @@ pub async fn open_engine(config: &Config, log: LogUse) -> Result<Arc<Engine>> {
 /// As [`Engine::open`].
 pub async fn open_server_engine(config: &Config) -> Result<Arc<Engine>> {
     let maintenance = !config.no_maintenance;
-    Engine::open(EngineOptions { maintenance, ..engine_options(config)? }).await
+    open(EngineOptions { maintenance, ..engine_options(config)? }).await
+}
+
+async fn open(options: EngineOptions) -> Result<Arc<Engine>> {
+    let warehouse = options.warehouse.clone();
+    let is_new = options.catalog.clone().filter(|file| !file.exists());
+    let engine = Engine::open(options).await?;
+    tell_of_new_catalog(&warehouse, is_new.as_ref());
+    Ok(engine)
 }
 
 fn engine_options(config: &Config) -> Result<EngineOptions> {
-    let mut options = EngineOptions::new(warehouse_url(config)?);
-    options.logs = logs_url(config, &options.warehouse)?;
+    let place = warehouse_options(config)?;
+    let mut options = EngineOptions::new(place.url);
+    options.logs = logs_url(config, &options.warehouse, place.catalog.as_deref())?;
+    options.catalog = place.catalog;
+    options.s3 = place.s3;
     options.fresh_bytes_max = usize::try_from(config.fresh_memory.0).unwrap_or(usize::MAX);
     options.memory_limit_bytes = usize::try_from(config.memory_limit.0).unwrap_or(usize::MAX);
     options.spill_dir.clone_from(&config.spill_dir);
@@ -122,13 +191,19 @@ fn engine_options(config: &Config) -> Result<EngineOptions> {
 }
 
 /// Where commit logs are; `None` if there are to be none.
-fn logs_url(config: &Config, warehouse: &Url) -> Result<Option<Url>> {
+fn logs_url(config: &Config, warehouse: &Url, catalog: Option<&Path>) -> Result<Option<Url>> {
+    let no_url = || Error::internal("the commit log's place is no URL");
     match config.commit_log.as_str() {
         "off" => Ok(None),
-        "auto" => {
+        "auto" if warehouse.scheme() == "file" => {
             let warehouse = warehouse.as_str().trim_end_matches('/');
             let url = Url::parse(&format!("{warehouse}/{LOG_DIRECTORY}"));
-            url.map(Some).map_err(|e| Error::internal("the warehouse has no URL").with_source(e))
+            url.map(Some).map_err(|e| no_url().with_source(e))
+        }
+        "auto" => {
+            // A sync of an object store takes tens of milliseconds and costs money.
+            let directory = catalog.and_then(Path::parent).ok_or_else(no_url)?;
+            Url::from_file_path(directory.join(LOG_DIRECTORY)).map(Some).map_err(|()| no_url())
         }
         place => stoa_store::parse_location(place).map(Some),
     }

@@ -13,7 +13,7 @@ use stoa_orc::{
     Decoder, FileMetadata, Predicate, Projection, ReadOptions, Step, StripeInfo, StripeMetadata,
     TailDecoder, TailStep,
 };
-use stoa_rangeio::{RangeReader, ReaderOptions};
+use stoa_rangeio::RangeReader;
 use stoa_table::ScanFile;
 
 use super::{Footers, optional_columns};
@@ -79,7 +79,7 @@ impl FileReader {
         part: Part,
     ) -> Result<Self> {
         let footers = &inner.footers;
-        let reader = RangeReader::new(Arc::clone(&file.store), ReaderOptions::local_file());
+        let reader = file.reader.clone();
         let metadata = match footers.get(&file.location) {
             Some(metadata) => metadata,
             None => {

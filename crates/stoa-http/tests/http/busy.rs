@@ -7,8 +7,10 @@ use stoa_query::EngineOptions;
 
 use crate::support::{Server, until};
 
-/// Reads a table and runs for hours unless it is stopped.
-const SCAN: &str = "SELECT count(*) FROM t a, t b, t c, t d WHERE a.n + b.n + c.n + d.n = -1";
+/// Reads a table and runs for hours unless it is stopped. Equal statements would share one answer.
+fn scan(number: i32) -> String {
+    format!("SELECT count(*) FROM t a, t b, t c, t d WHERE a.n + b.n + c.n + d.n = -{number}")
+}
 
 async fn server_with_one_slot() -> Server {
     let server = Server::start_engine(HttpOptions::default(), |options| EngineOptions {
@@ -22,20 +24,20 @@ async fn server_with_one_slot() -> Server {
     server
 }
 
-fn start(server: &Server) -> tokio::task::JoinHandle<Response> {
-    let request = server.request(Method::POST, "/v1/sql").body(SCAN);
+fn start(server: &Server, number: i32) -> tokio::task::JoinHandle<Response> {
+    let request = server.request(Method::POST, "/v1/sql").body(scan(number));
     stoa_env::task::spawn(async { request.send().await.unwrap() })
 }
 
 #[tokio::test]
 async fn one_too_many_is_told_to_come_back() {
     let server = server_with_one_slot().await;
-    let first = start(&server);
+    let first = start(&server, 1);
     until("one computes", || server.engine.admission_status().running == 1).await;
-    let second = start(&server);
+    let second = start(&server, 2);
     until("one waits", || server.engine.admission_status().waiting == 1).await;
 
-    let refused = server.post("/v1/sql", SCAN).await;
+    let refused = server.post("/v1/sql", &scan(3)).await;
     assert_eq!(refused.status(), 429);
     assert_eq!(refused.headers()["retry-after"], "1");
     let error = refused.json::<Value>().await.unwrap()["error"].clone();

@@ -14,7 +14,7 @@ use stoa_error::{Error, Result};
 use stoa_orc::{
     Decoder, FileMetadata, Predicate, Projection, ReadOptions, Step, TailDecoder, TailStep,
 };
-use stoa_rangeio::{RangeReader, ReadMetrics, ReaderOptions};
+use stoa_rangeio::{RangeReader, ReadMetrics};
 use stoa_table::ScanFile;
 
 use super::Split;
@@ -168,8 +168,7 @@ impl SplitReader {
 impl FileSource {
     fn open(file: &Arc<ScanFile>) -> Self {
         let counters = Arc::new(ReadMetrics::default());
-        let reader = RangeReader::new(Arc::clone(&file.store), ReaderOptions::local_file())
-            .with_metrics(Arc::clone(&counters));
+        let reader = file.reader.clone().with_metrics(Arc::clone(&counters));
         Self { reader, counters, file: Arc::clone(file) }
     }
 }

@@ -1,11 +1,15 @@
 use std::collections::HashMap;
 
+use stoa_rangeio::{RangeReader, ReaderOptions};
+
 use super::*;
 
 fn file(bytes: u64) -> Arc<ScanFile> {
+    let store: Arc<dyn object_store::ObjectStore> = Arc::new(object_store::memory::InMemory::new());
     Arc::new(ScanFile {
         location: "memory:///a.orc".into(),
-        store: Arc::new(object_store::memory::InMemory::new()),
+        reader: RangeReader::new(Arc::clone(&store), ReaderOptions::memory()),
+        store,
         path: "a.orc".into(),
         file_bytes: bytes,
         rows: 1,

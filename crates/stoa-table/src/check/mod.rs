@@ -117,7 +117,7 @@ impl Table {
     }
 
     /// All files in the table's directories, by path.
-    async fn listed(&self) -> Result<HashMap<Path, ObjectMeta>> {
+    async fn listed(&self) -> Result<HashMap<Path, (String, ObjectMeta)>> {
         let mut listed = HashMap::new();
         for part in ["data", "metadata"] {
             let location = format!("{}/{part}", self.location());
@@ -128,7 +128,10 @@ impl Table {
                 .try_collect()
                 .await
                 .map_err(|source| from_object_store(&location, source))?;
-            listed.extend(files.into_iter().map(|file| (file.location.clone(), file)));
+            let named = |file: ObjectMeta| {
+                (file.location.clone(), (place.literal_of(&file.location), file))
+            };
+            listed.extend(files.into_iter().map(named));
         }
         Ok(listed)
     }
@@ -137,7 +140,8 @@ impl Table {
 /// A check at work.
 struct Check<'a> {
     table: &'a Table,
-    listed: HashMap<Path, ObjectMeta>,
+    /// With their locations.
+    listed: HashMap<Path, (String, ObjectMeta)>,
     referenced: HashSet<Path>,
     /// Rows and bytes in live files per manifest, so that each is read once.
     manifests: HashMap<String, Option<LiveTotals>>,
@@ -155,7 +159,7 @@ struct LiveTotals {
 }
 
 impl<'a> Check<'a> {
-    fn new(table: &'a Table, listed: HashMap<Path, ObjectMeta>) -> Self {
+    fn new(table: &'a Table, listed: HashMap<Path, (String, ObjectMeta)>) -> Self {
         Self {
             table,
             listed,
@@ -335,14 +339,14 @@ impl<'a> Check<'a> {
                 Path::parse(format!("{directory}/{owner}")).is_ok_and(|p| referenced.contains(&p))
             })
         };
-        let orphans = self.listed.values().filter(|file| {
+        let orphans = self.listed.values().filter(|(_, file)| {
             !referenced.contains(&file.location)
                 && !is_checksum(&file.location)
                 && !file.location.as_ref().ends_with("version-hint.text")
         });
         self.report.orphans = orphans
-            .map(|file| Orphan {
-                location: format!("file:///{}", file.location),
+            .map(|(location, file)| Orphan {
+                location: location.clone(),
                 bytes: file.size,
                 modified: file.last_modified,
             })
@@ -364,7 +368,7 @@ impl<'a> Check<'a> {
     /// Bytes of a file, from the listing if it is in there.
     async fn size(&self, location: &str) -> Result<Option<u64>> {
         let place = self.table.warehouse().stores().resolve(location)?;
-        if let Some(file) = self.listed.get(&place.path) {
+        if let Some((_, file)) = self.listed.get(&place.path) {
             return Ok(Some(file.size));
         }
         match place.store.head(&place.path).await {

@@ -13,7 +13,7 @@ use stoa_orc::{
     Decoder, FileMetadata, Projection, ReadOptions, Step, StripeInfo, StripeMetadata, TailDecoder,
     TailStep,
 };
-use stoa_rangeio::{RangeReader, ReaderOptions};
+use stoa_rangeio::RangeReader;
 
 use crate::ScanFile;
 use crate::compact::work::Meter;
@@ -50,7 +50,7 @@ impl FileReader {
         limits: ReadLimits,
         meter: &Meter<'_>,
     ) -> Result<Self> {
-        let reader = RangeReader::new(file.store.clone(), ReaderOptions::local_file());
+        let reader = file.reader.clone();
         let metadata = Arc::new(read_metadata(&file, &reader, meter).await?);
         if metadata.rows != file.rows {
             return Err(Error::corrupt(format!(

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use object_store::ObjectStore;
 use object_store::path::Path;
 use stoa_orc::Literal;
+use stoa_rangeio::RangeReader;
 
 pub(crate) use cover::Coverage;
 pub(crate) use plan::{
@@ -66,6 +67,8 @@ pub struct ScanFile {
     pub location: String,
     /// The store that holds it.
     pub store: Arc<dyn ObjectStore>,
+    /// Reads ranges of objects in that store.
+    pub reader: RangeReader,
     /// The path in that store.
     pub path: Path,
     /// Size in bytes.

@@ -114,6 +114,7 @@ pub(crate) fn file_entry(
     Ok(ScanFile {
         location: location.to_owned(),
         store: place.store,
+        reader: place.reader,
         path: place.path,
         file_bytes: file.file_size_in_bytes(),
         rows: file.record_count(),

@@ -11,14 +11,15 @@ use parking_lot::Mutex;
 use stoa_env::task::spawn;
 use stoa_error::{Error, Result};
 use stoa_orc::{FileSummary, Writer};
-use stoa_store::{Stores, from_object_store};
+use stoa_store::{Location, Stores, from_object_store};
 use tokio::task::JoinHandle;
 
 use super::OrcOptions;
 use crate::metrics::file_metrics;
 use crate::order::{OrderWatch, TableOrder};
 
-/// Bytes of one part of an upload; object stores want at least 5 MiB.
+/// Bytes of one part of an upload. Object stores want at least 5 MiB, and some (R2) that all but the
+/// last are equal. A file that is smaller is put whole: one request instead of three.
 const PART_BYTES: usize = 8 << 20;
 
 /// Parts on their way at a time, per file.
@@ -36,13 +37,15 @@ pub(super) struct FileTarget<'a> {
 /// move between threads.
 pub(super) struct OpenFile {
     location: String,
+    place: Location,
     orc: Mutex<Writer>,
-    upload: Mutex<Box<dyn MultipartUpload>>,
+    /// Begun with the first part.
+    upload: Mutex<Option<Box<dyn MultipartUpload>>>,
     /// The encoder's own estimates, after the last batch.
     orc_memory_bytes: usize,
     estimated_bytes: u64,
     /// Output not yet handed to the store.
-    pending: Vec<Bytes>,
+    pending: VecDeque<Bytes>,
     pending_bytes: usize,
     in_flight: VecDeque<Part>,
     watch: OrderWatch,
@@ -62,25 +65,21 @@ pub(super) struct WrittenFile {
 }
 
 impl OpenFile {
-    pub(super) async fn create(
+    pub(super) fn create(
         stores: &Stores,
         location: String,
         target: &FileTarget<'_>,
     ) -> Result<Self> {
         let orc = Writer::new(target.schema, target.options.as_ref().clone())?;
         let place = stores.resolve(&location)?;
-        let upload = place
-            .store
-            .put_multipart(&place.path)
-            .await
-            .map_err(|source| from_object_store(&location, source))?;
         Ok(Self {
             location,
             orc_memory_bytes: orc.memory_bytes(),
             estimated_bytes: 0,
             orc: Mutex::new(orc),
-            upload: Mutex::new(upload),
-            pending: Vec::new(),
+            place,
+            upload: Mutex::new(None),
+            pending: VecDeque::new(),
             pending_bytes: 0,
             in_flight: VecDeque::new(),
             watch: OrderWatch::default(),
@@ -98,8 +97,8 @@ impl OpenFile {
         }
         self.orc.get_mut().write(batch).map_err(|error| error.at(&self.location))?;
         self.collect();
-        if self.pending_bytes >= PART_BYTES {
-            self.send().await?;
+        while self.pending_bytes >= PART_BYTES {
+            self.send(PART_BYTES).await?;
         }
         Ok(())
     }
@@ -119,13 +118,37 @@ impl OpenFile {
     pub(super) async fn finish(mut self) -> Result<WrittenFile> {
         let summary = self.orc.get_mut().finish().map_err(|error| error.at(&self.location))?;
         self.collect();
-        self.send().await?;
+        while self.pending_bytes > PART_BYTES {
+            self.send(PART_BYTES).await?;
+        }
+        self.complete(summary.file_bytes).await?;
+        Ok(WrittenFile { location: self.location, summary, in_order: self.watch.in_order() })
+    }
+
+    /// Sends what is pending and makes the whole, of `file_bytes`, durable.
+    async fn complete(&mut self, file_bytes: u64) -> Result<()> {
+        let failed = |source| from_object_store(&self.location, source);
+        if self.upload.get_mut().is_none() {
+            let payload: PutPayload = std::mem::take(&mut self.pending).into_iter().collect();
+            self.pending_bytes = 0;
+            let put = self.place.store.put(&self.place.path, payload).await;
+            return put.map(drop).map_err(failed);
+        }
+        self.send(self.pending_bytes).await?;
         while let Some(part) = self.in_flight.pop_front() {
             landed(&self.location, part).await?;
         }
-        let completed = self.upload.get_mut().complete().await;
-        completed.map_err(|source| from_object_store(&self.location, source))?;
-        Ok(WrittenFile { location: self.location, summary, in_order: self.watch.in_order() })
+        let Some(upload) = self.upload.get_mut() else { return Ok(()) };
+        let Err(error) = upload.complete().await else { return Ok(()) };
+        // If the answer to a first try was lost, the second finds no upload, but the file: its name is
+        // nobody else's.
+        if matches!(error, object_store::Error::NotFound { .. })
+            && let Ok(there) = self.place.store.head(&self.place.path).await
+            && there.size == file_bytes
+        {
+            return Ok(());
+        }
+        Err(from_object_store(&self.location, error))
     }
 
     /// Gives the upload up; nothing of it stays.
@@ -134,8 +157,8 @@ impl OpenFile {
             // The outcome of a part of a file that is given up does not matter.
             let _ = part.upload.await;
         }
-        let aborted = self.upload.get_mut().abort().await;
-        aborted.map_err(|source| from_object_store(&self.location, source))
+        let Some(upload) = self.upload.get_mut() else { return Ok(()) };
+        upload.abort().await.map_err(|source| from_object_store(&self.location, source))
     }
 
     fn collect(&mut self) {
@@ -145,13 +168,13 @@ impl OpenFile {
         self.estimated_bytes = orc.estimated_bytes();
         if !output.is_empty() {
             self.pending_bytes += output.len();
-            self.pending.push(output);
+            self.pending.push_back(output);
         }
     }
 
-    /// Hands all pending output to the store as one part, in the background.
-    async fn send(&mut self) -> Result<()> {
-        if self.pending.is_empty() {
+    /// Hands the first `bytes` of pending output to the store as one part, in the background.
+    async fn send(&mut self, bytes: usize) -> Result<()> {
+        if bytes == 0 {
             return Ok(());
         }
         while self.in_flight.len() >= PARTS_IN_FLIGHT_MAX
@@ -159,11 +182,35 @@ impl OpenFile {
         {
             landed(&self.location, part).await?;
         }
-        let payload: PutPayload = std::mem::take(&mut self.pending).into_iter().collect();
-        let bytes = std::mem::take(&mut self.pending_bytes);
-        let upload = spawn(self.upload.get_mut().put_part(payload));
+        let payload = self.take(bytes);
+        let bytes = payload.content_length();
+        let upload = match self.upload.get_mut() {
+            Some(upload) => upload,
+            none => {
+                let begun = self.place.store.put_multipart(&self.place.path).await;
+                none.insert(begun.map_err(|source| from_object_store(&self.location, source))?)
+            }
+        };
+        let upload = spawn(upload.put_part(payload));
         self.in_flight.push_back(Part { bytes, upload });
         Ok(())
+    }
+
+    /// The first `bytes` of pending output, which is that long at least.
+    fn take(&mut self, bytes: usize) -> PutPayload {
+        let mut parts = Vec::new();
+        let mut wanted = bytes;
+        while wanted > 0
+            && let Some(mut first) = self.pending.pop_front()
+        {
+            if first.len() > wanted {
+                self.pending.push_front(first.split_off(wanted));
+            }
+            wanted -= first.len();
+            parts.push(first);
+        }
+        self.pending_bytes -= bytes - wanted;
+        parts.into_iter().collect()
     }
 }
 

@@ -232,7 +232,7 @@ impl TableWriter {
                 while self.open.len() >= self.options.open_files_max.max(1) {
                     self.close_oldest().await?;
                 }
-                self.open_file(&key).await?
+                self.open_file(&key)?
             }
         };
         self.open.push((key, file));
@@ -255,7 +255,7 @@ impl TableWriter {
         Ok(())
     }
 
-    async fn open_file(&mut self, key: &PartitionKey) -> Result<OpenFile> {
+    fn open_file(&mut self, key: &PartitionKey) -> Result<OpenFile> {
         let directory = partition_path(
             self.partition
                 .iter()
@@ -266,7 +266,7 @@ impl TableWriter {
         let name = format!("{:05}-{}.orc", self.file_count, self.uuid);
         let slash = if directory.is_empty() { "" } else { "/" };
         let location = format!("{}/data/{directory}{slash}{name}", self.table.location());
-        OpenFile::create(self.table.warehouse().stores(), location, &self.file_target()).await
+        OpenFile::create(self.table.warehouse().stores(), location, &self.file_target())
     }
 
     fn file_target(&self) -> FileTarget<'_> {

@@ -3,6 +3,8 @@
 
 mod cells;
 mod ingest;
+mod own_server;
+mod s3_proxy;
 mod torture;
 
 use std::path::PathBuf;
@@ -17,7 +19,6 @@ use stoa_bench::orc::{OrcOptions, Work};
 use stoa_bench::seek::SeekOptions;
 use stoa_bench::{
     AdReport, AdReportSpec, Limit, Mode, RunOptions, RunResult, ServerAddress, ServerProbe,
-    ServerProcess,
 };
 use stoa_env::clock::monotonic;
 use stoa_error::{Error, ErrorKind, Result};
@@ -25,6 +26,8 @@ use stoa_query::{Engine, LoadTarget};
 
 use self::cells::{CellsArgs, cells};
 use self::ingest::{IngestArgs, ingest};
+use self::own_server::start_server;
+use self::s3_proxy::{S3ProxyArgs, s3_proxy};
 use self::torture::{TortureArgs, torture};
 use super::settle;
 use super::table::parse_ident;
@@ -56,6 +59,8 @@ pub enum BenchCommand {
     Ingest(IngestArgs),
     /// Measure tables of cells: loads, dumps, single rows, restart
     Cells(CellsArgs),
+    /// Stand before an S3 endpoint: make it as slow as S3, refuse, lose answers, break off
+    S3Proxy(S3ProxyArgs),
 }
 
 /// Arguments of `generate`.
@@ -308,6 +313,7 @@ pub fn run(command: BenchCommand, file: Option<PathBuf>) -> Result<(), Failure> 
         BenchCommand::Seek(args) => seek(args),
         BenchCommand::Torture(args) => block_on_threads(CLIENT_THREADS, torture(args)),
         BenchCommand::Cells(args) => block_on_threads(CLIENT_THREADS, cells(args)),
+        BenchCommand::S3Proxy(args) => block_on_threads(CLIENT_THREADS, s3_proxy(args)),
         BenchCommand::Ingest(args) => block_on_threads(CLIENT_THREADS, ingest(args)),
     }
     .map_err(Failure::Failed)
@@ -460,27 +466,6 @@ async fn ensure_table(args: &ReportArgs, config: &Config) -> Result<()> {
             _ => Ok(()),
         },
     }
-}
-
-async fn start_server(config: &Config) -> Result<ServerProcess> {
-    let program = std::env::current_exe()
-        .map_err(|e| Error::unavailable("cannot find this program's file").with_source(e))?;
-    let mut arguments = vec![
-        "--warehouse".to_owned(),
-        config.warehouse.clone(),
-        "--memory-limit".to_owned(),
-        config.memory_limit.0.to_string(),
-        "--num-executors".to_owned(),
-        config.num_executors.0.to_string(),
-        "--cache-memory".to_owned(),
-        config.cache_memory.0.to_string(),
-        "--log-level".to_owned(),
-        "warn".to_owned(),
-    ];
-    if let Some(dir) = &config.spill_dir {
-        arguments.extend(["--spill-dir".to_owned(), dir.display().to_string()]);
-    }
-    ServerProcess::start(&program, &arguments).await
 }
 
 fn address_of(host: &str, pg_port: u16, probe: &ServerProbe) -> ServerAddress {

@@ -18,7 +18,7 @@ use stoa_table::Warehouse;
 use super::settle;
 use crate::config::{SettingFlags, scope};
 use crate::failure::Failure;
-use crate::runtime::{block_on, start_log, warehouse_url};
+use crate::runtime::{block_on, open_warehouse, start_log, warehouse_options};
 use crate::shell::output_error;
 
 /// What to do with commit logs.
@@ -142,7 +142,7 @@ fn repair_all(args: &RepairArgs, file: Option<PathBuf>) -> Result<(), Failure> {
     let resolved = settle(&args.settings, file)?;
     start_log(&resolved, true);
     let published = block_on(&resolved.config, async {
-        highest_published(&Warehouse::open(&warehouse_url(&resolved.config)?).await?).await
+        highest_published(&open_warehouse(&warehouse_options(&resolved.config)?).await?).await
     })?;
     let behind = if args.give_up_behind { Behind::GivenUp } else { Behind::Kept };
     for storage in logs_in(&args.place)? {

@@ -23,6 +23,7 @@ const EXAMPLES: &str = "\
 Examples:
   stoa server                                  data in ./stoa-data
   stoa server --warehouse /srv/stoa            data elsewhere
+  stoa server --warehouse s3://bucket/stoa     data in S3 (AWS_PROFILE, AWS_ACCESS_KEY_ID, …)
   stoa server --http-port 0 --pg-port 0 --flight-port 0
                                                free ports; a script reads them from the line below
 

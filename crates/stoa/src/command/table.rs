@@ -14,7 +14,7 @@ use stoa_table::{CheckReport, Orphan, RemovedOrphans, Table, TableIdent, Warehou
 use super::settle;
 use crate::config::{SettingFlags, scope};
 use crate::failure::Failure;
-use crate::runtime::{block_on, start_log, warehouse_url};
+use crate::runtime::{block_on, open_warehouse, start_log, warehouse_options};
 use crate::shell::output_error;
 use crate::units;
 
@@ -29,6 +29,8 @@ pub enum TableCommand {
     Check(CheckArgs),
     /// Remove files that no snapshot and no table refers to, left by loads that were killed
     Clean(CleanArgs),
+    /// Put the tables that the warehouse holds and the catalog does not into the catalog
+    Recover(RecoverArgs),
 }
 
 /// Arguments of `list`.
@@ -80,6 +82,20 @@ pub struct CleanArgs {
     common: Common,
 }
 
+/// Arguments of `recover`.
+#[derive(Debug, Args)]
+#[command(after_help = RECOVER)]
+pub struct RecoverArgs {
+    #[command(flatten)]
+    common: Common,
+}
+
+const RECOVER: &str = "\
+For a warehouse whose catalog is lost or on another machine. Each table gets the name of its directory
+and the state of its newest metadata file; tables that were dropped without their files come back.
+Servers that use another catalog of the same warehouse must be stopped for good: two catalogs do not
+see each other's commits.";
+
 #[derive(Debug, Args)]
 struct Common {
     /// Print JSON
@@ -96,16 +112,20 @@ pub fn run(command: TableCommand, file: Option<PathBuf>) -> Result<(), Failure> 
         TableCommand::Describe(args) => &args.common,
         TableCommand::Check(args) => &args.common,
         TableCommand::Clean(args) => &args.common,
+        TableCommand::Recover(args) => &args.common,
     };
     let resolved = settle(&common.settings, file)?;
     start_log(&resolved, true);
     block_on(&resolved.config, async {
-        let warehouse = Warehouse::open(&warehouse_url(&resolved.config)?).await?;
+        let mut options = warehouse_options(&resolved.config)?;
+        options.new_catalog = matches!(command, TableCommand::Recover(_));
+        let warehouse = open_warehouse(&options).await?;
         match &command {
             TableCommand::List(args) => list(&warehouse, args).await.map_err(Failure::from),
             TableCommand::Describe(args) => describe(&warehouse, args).await.map_err(Failure::from),
             TableCommand::Check(args) => check(&warehouse, args).await,
             TableCommand::Clean(args) => clean(&warehouse, args).await.map_err(Failure::from),
+            TableCommand::Recover(args) => recover(&warehouse, args).await.map_err(Failure::from),
         }
     })
 }
@@ -161,6 +181,17 @@ fn print(text: &str) -> Result<()> {
 
 fn print_json(value: &Value) -> Result<()> {
     print(&format!("{value:#}\n"))
+}
+
+async fn recover(warehouse: &Warehouse, args: &RecoverArgs) -> Result<()> {
+    let tables: Vec<String> = warehouse.recover().await?.iter().map(ToString::to_string).collect();
+    if args.common.json {
+        return print_json(&json!({ "recovered": tables }));
+    }
+    match tables.is_empty() {
+        true => print("the catalog has all tables that the warehouse holds\n"),
+        false => print(&format!("recovered {}\n", tables.join(", "))),
+    }
 }
 
 async fn list(warehouse: &Warehouse, args: &ListArgs) -> Result<()> {

@@ -1,4 +1,4 @@
-//! The TOML file: `name = value` lines.
+//! The TOML file: `name = value` lines, and the table `[s3]`.
 
 use std::path::Path;
 
@@ -8,6 +8,9 @@ use toml::de::{DeTable, DeValue};
 use super::resolve::unknown;
 use super::setting::Setting;
 use super::settings::SETTINGS;
+
+/// Settings that begin so may stand in a table of this name.
+const TABLE: &str = "s3";
 
 /// Reads settings from the text of `file`, with the place of each (`stoa.toml:3`).
 ///
@@ -23,14 +26,13 @@ pub(super) fn read(file: &Path, text: &str) -> Result<Vec<(&'static Setting, Str
         Error::invalid(format!("{}: not valid TOML: {}", place(start), e.message()))
     })?;
     let mut values = Vec::new();
-    for (key, value) in table.into_inner() {
-        let at = place(key.span().start);
-        let name = key.into_inner();
+    for (name, start, value) in flat(table.into_inner()) {
+        let at = place(start);
         let setting = SETTINGS
             .iter()
             .find(|setting| setting.name == name)
             .ok_or_else(|| unknown("setting", &name, SETTINGS.iter().map(|s| s.name)).at(&at))?;
-        let text = match value.into_inner() {
+        let text = match value {
             DeValue::String(text) => text.into_owned(),
             DeValue::Integer(number) => number.to_string(),
             DeValue::Float(number) => number.to_string(),
@@ -45,4 +47,23 @@ pub(super) fn read(file: &Path, text: &str) -> Result<Vec<(&'static Setting, Str
         values.push((setting, text, at));
     }
     Ok(values)
+}
+
+/// Keys with where they begin and their values; those of the table `[s3]` as `s3_…`.
+fn flat(table: DeTable<'_>) -> Vec<(String, usize, DeValue<'_>)> {
+    let mut found = Vec::new();
+    for (key, value) in table {
+        let start = key.span().start;
+        match (key.get_ref().as_ref(), value.into_inner()) {
+            (TABLE, DeValue::Table(inner)) => {
+                let inner = inner.into_iter().map(|(key, value)| {
+                    let name = format!("{TABLE}_{}", key.get_ref());
+                    (name, key.span().start, value.into_inner())
+                });
+                found.extend(inner);
+            }
+            (name, value) => found.push((name.to_owned(), start, value)),
+        }
+    }
+    found
 }

@@ -15,6 +15,9 @@ const DEFAULT_FILE: &str = "stoa.toml";
 /// Names the file in place of `--config`.
 const FILE_VARIABLE: &str = "STOA_CONFIG";
 
+/// Stands for a secret.
+const HIDDEN: &str = "(hidden)";
+
 /// Where settings may come from.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
@@ -95,6 +98,11 @@ pub fn resolve(sources: &Sources, machine: &Machine) -> Result<Resolved> {
     };
     let config = Config::read(text_of, machine)
         .map_err(|(name, why)| Error::internal(format!("setting {name} {why}")))?;
+    for (setting, text, _) in &mut values {
+        if setting.is_secret && !text.is_empty() {
+            HIDDEN.clone_into(text);
+        }
+    }
     Ok(Resolved {
         config,
         warnings: environment_warnings(&sources.environment),

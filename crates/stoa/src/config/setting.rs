@@ -10,6 +10,8 @@ pub mod scope {
     pub const ENGINE: u8 = 2;
     /// `stoa sql`, on a server or on a warehouse.
     pub const SHELL: u8 = 4;
+    /// None: a secret would be seen in the list of processes.
+    pub const FILE_ONLY: u8 = 0;
     /// All of them.
     pub const ALL: u8 = SERVER | ENGINE | SHELL;
 }
@@ -29,6 +31,8 @@ pub struct Setting {
     pub scope: u8,
     /// Whether the flag stands alone (`--insecure-listen`).
     pub is_switch: bool,
+    /// Whether its value is never shown.
+    pub is_secret: bool,
     /// Says what is wrong with a text.
     pub(super) check: fn(&str, &Machine) -> Result<(), String>,
     /// The value of a valid text as it is written in TOML.
@@ -59,6 +63,8 @@ pub(super) trait SettingValue: Sized {
     const KIND: &'static str;
     /// Whether the flag stands alone.
     const IS_SWITCH: bool = false;
+    /// Whether its value is never shown.
+    const IS_SECRET: bool = false;
     /// Whether TOML writes it without quotes.
     const IS_BARE: bool = false;
 
@@ -89,6 +95,7 @@ macro_rules! settings {
                 default: $default,
                 scope: $scope,
                 is_switch: <$type as SettingValue>::IS_SWITCH,
+                is_secret: <$type as SettingValue>::IS_SECRET,
                 check: |text, machine| <$type as SettingValue>::parse(text, machine).map(drop),
                 to_toml: toml_text::<$type>,
             }, )+

@@ -3,14 +3,20 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use stoa_store::Secret;
+
 use super::Machine;
 use super::setting::{Setting, SettingValue, scope, settings, toml_text};
-use super::value::{ByteSize, LogFormat, LogLevel, Slots, Threads};
+use super::value::{ByteSize, LogFormat, LogLevel, PathStyle, Price, Slots, Threads};
 
 settings! {
-    /// Where tables and the catalog are kept: a directory or a `file://` URL. Made if it is not
-    /// there.
+    /// Where tables are kept: a directory (made if it is not there), a `file://` URL, or
+    /// `s3://bucket/prefix`.
     warehouse: String = "./stoa-data" for scope::ALL;
+
+    /// The file on a local disk that names the tables. `auto` is `catalog.db` in a warehouse on
+    /// disk, and `./stoa-data/_s3/BUCKET/PREFIX/catalog.db` for one in S3.
+    catalog: String = "auto" for scope::ALL;
 
     /// Address to listen on. There are no users yet, so any address but loopback's needs
     /// `insecure_listen`.
@@ -39,7 +45,8 @@ settings! {
 
     /// Where commit logs are: a directory or URL, on storage that survives what the warehouse must
     /// survive. Small writes are acknowledged once they are in one. Each process has a log of its own
-    /// there. `auto` is `_log` in the warehouse; `off` makes each write a commit of files.
+    /// there. `auto` is `_log` in the warehouse, or beside the catalog if the warehouse is in S3; `off`
+    /// makes each write a commit of files.
     commit_log: String = "auto" for scope::SERVER | scope::SHELL;
 
     /// Memory for rows that are in the commit log and not yet in files; beyond it, writes wait.
@@ -69,6 +76,35 @@ settings! {
     /// Queries that may wait for a slot, smallest first; one more is refused with code 53300 (HTTP 429),
     /// to be sent again. A longer queue makes clients wait longer before they know.
     wait_queue_size: u32 = "256" for scope::SERVER;
+
+    /// Address of the S3 service, such as `https://s3.example.com`; empty means `AWS_ENDPOINT_URL_S3`,
+    /// `AWS_ENDPOINT_URL`, the profile's, else Amazon's.
+    s3_endpoint: Option<String> = "" for scope::ALL;
+
+    /// Region of the buckets; empty means `AWS_REGION`, `AWS_DEFAULT_REGION`, the profile's, else
+    /// `us-east-1`.
+    s3_region: Option<String> = "" for scope::ALL;
+
+    /// Access key; empty means `AWS_ACCESS_KEY_ID`, a role (`AWS_WEB_IDENTITY_TOKEN_FILE`), the profile
+    /// `AWS_PROFILE` of `~/.aws`, the container's or the machine's role.
+    s3_access_key_id: Option<String> = "" for scope::FILE_ONLY;
+
+    /// The secret of `s3_access_key_id`. It is never shown.
+    s3_secret_access_key: Option<Secret> = "" for scope::FILE_ONLY;
+
+    /// Whether the bucket's name is the first part of the path (`true`) or of the host (`false`).
+    /// `auto` is `true` with an endpoint, `false` for Amazon's.
+    s3_path_style: PathStyle = "auto" for scope::ALL;
+
+    /// Allows an endpoint on another machine to be plain HTTP: whoever is on the way can read the data.
+    s3_allow_http: bool = "false" for scope::ALL;
+
+    /// What a million reads (GET, HEAD) cost, in dollars; for the estimate of costs only.
+    s3_read_price: Price = "0.40" for scope::SERVER;
+
+    /// What a million writes and listings (PUT, POST, LIST) cost, in dollars; for the estimate of
+    /// costs only.
+    s3_write_price: Price = "5.00" for scope::SERVER;
 
     /// Directory for what does not fit into memory; empty means the system's directory for temporary
     /// files. It should be a fast local disk with room for the largest sort.

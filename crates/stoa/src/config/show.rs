@@ -5,13 +5,17 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 
 use super::resolve::Resolved;
-use super::setting::Setting;
+use super::setting::{Setting, scope};
 use super::settings::SETTINGS;
 
 /// A file that sets exactly what is in effect, with where each value came from.
 pub fn to_toml(resolved: &Resolved) -> String {
     let mut text = String::new();
     for (setting, value, source) in &resolved.values {
+        if setting.is_secret && !value.is_empty() {
+            let _ = writeln!(text, "# {} is set and not shown  # {source}", setting.name);
+            continue;
+        }
         let value = (setting.to_toml)(value);
         let _ = writeln!(text, "{} = {value}  # {source}", setting.name);
     }
@@ -44,6 +48,8 @@ pub fn to_markdown() -> String {
          directory if there is one), the default. `stoa config` prints the values in effect and where\n\
          each came from; what it prints is a valid file. A key in the file that is no setting is an\n\
          error.\n\n\
+         A secret is not shown. The settings that begin with `s3_` may stand in a table, `[s3]`,\n\
+         without these letters; how credentials are found is in [s3.md](s3.md).\n\n\
          Sizes take units: `512MB` (powers of 1000), `2GiB` (powers of 1024), `50%` (of the memory\n\
          that the process may use, limits of its container included).\n",
     );
@@ -52,13 +58,16 @@ pub fn to_markdown() -> String {
             "" => "empty".to_owned(),
             default => format!("`{default}`"),
         };
+        let flag = match setting.scope {
+            scope::FILE_ONLY => "No flag, which others could see. ".to_owned(),
+            _ => format!("Flag: `--{}`. ", setting.flag()),
+        };
         let _ = write!(
             text,
-            "\n## `{}`\n\n{}\n\nDefault: {default}. Value: {}. Flag: `--{}`. Environment: `{}`.\n",
+            "\n## `{}`\n\n{}\n\nDefault: {default}. Value: {}. {flag}Environment: `{}`.\n",
             setting.name,
             wrap(&setting.doc(), 96),
             setting.kind,
-            setting.flag(),
             setting.variable(),
         );
     }

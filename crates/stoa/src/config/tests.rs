@@ -123,6 +123,34 @@ fn wrong_values_name_their_place() {
 }
 
 #[test]
+fn the_table_s3_holds_what_begins_so() {
+    let found = resolved(
+        Some("http_port = 1\n[s3]\nendpoint = 'http://localhost:9000'\npath_style = true\n"),
+        &[("STOA_S3_REGION", "eu-west-1")],
+        &[],
+    );
+    let config = &found.config;
+    assert_eq!(config.s3_endpoint.as_deref(), Some("http://localhost:9000"));
+    assert_eq!(config.s3_region.as_deref(), Some("eu-west-1"));
+    assert_eq!(config.s3_path_style.0, Some(true));
+    assert_eq!(
+        message(Some("[s3]\n\nendpont = 'x'"), &[], &[]),
+        "f.toml:3: unknown setting \"s3_endpont\"; did you mean s3_endpoint?"
+    );
+    assert!(message(Some("[s4]\nx = 1"), &[], &[]).contains("unknown setting \"s4\""));
+}
+
+#[test]
+fn secrets_are_not_shown() {
+    let found = resolved(Some("[s3]\nsecret_access_key = 'hunter2'"), &[], &[]);
+    assert_eq!(found.config.s3_secret_access_key.as_ref().unwrap().expose(), "hunter2");
+    let shown = [to_toml(&found), to_json(&found).to_string(), format!("{found:?}")];
+    for text in shown {
+        assert!(!text.contains("hunter2") && text.contains("s3_secret_access_key"), "{text}");
+    }
+}
+
+#[test]
 fn a_file_that_was_named_must_be_there() {
     let sources = Sources { file: Some("/nowhere/stoa.toml".into()), ..Sources::default() };
     let error = resolve(&sources, &MACHINE).unwrap_err();

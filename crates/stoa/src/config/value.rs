@@ -3,6 +3,8 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use stoa_store::Secret;
+
 use super::Machine;
 use super::setting::SettingValue;
 
@@ -22,6 +24,23 @@ impl SettingValue for Option<PathBuf> {
 
     fn parse(text: &str, _machine: &Machine) -> Result<Self, String> {
         Ok((!text.is_empty()).then(|| PathBuf::from(text)))
+    }
+}
+
+impl SettingValue for Option<String> {
+    const KIND: &'static str = "text";
+
+    fn parse(text: &str, _machine: &Machine) -> Result<Self, String> {
+        Ok((!text.is_empty()).then(|| text.to_owned()))
+    }
+}
+
+impl SettingValue for Option<Secret> {
+    const KIND: &'static str = "secret";
+    const IS_SECRET: bool = true;
+
+    fn parse(text: &str, _machine: &Machine) -> Result<Self, String> {
+        Ok((!text.is_empty()).then(|| Secret::new(text)))
     }
 }
 
@@ -140,6 +159,36 @@ impl SettingValue for Slots {
             "auto" => Ok(Self(None)),
             _ => Threads::parse(text, machine).map(|number| Self(Some(number.0))),
         }
+    }
+}
+
+/// Where a bucket's name stands in addresses; `None` where that follows from the endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathStyle(pub Option<bool>);
+
+impl SettingValue for PathStyle {
+    const KIND: &'static str = "auto, true or false";
+
+    fn parse(text: &str, _machine: &Machine) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self(None)),
+            "true" => Ok(Self(Some(true))),
+            "false" => Ok(Self(Some(false))),
+            _ => Err("must be auto, true or false".into()),
+        }
+    }
+}
+
+/// Dollars for a million requests.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Price(pub f64);
+
+impl SettingValue for Price {
+    const KIND: &'static str = "dollars";
+
+    fn parse(text: &str, _machine: &Machine) -> Result<Self, String> {
+        let price = text.parse().ok().filter(|price: &f64| price.is_finite() && *price >= 0.0);
+        price.map(Self).ok_or("must be a number of dollars such as 0.40".into())
     }
 }
 

@@ -8,6 +8,7 @@ use stoa_error::{Error, Result};
 use stoa_query::Engine;
 use tokio::net::TcpListener;
 
+use crate::runtime::shown;
 use crate::shell::output_error;
 
 /// What scripts read from stdout.
@@ -19,6 +20,8 @@ pub(super) struct Announcement {
     pg_port: u16,
     flight_port: u16,
     warehouse: String,
+    /// The catalog's file.
+    catalog: String,
     pid: u32,
     version: &'static str,
 }
@@ -37,7 +40,8 @@ impl Announcement {
             http_port: http.port(),
             pg_port: pg.port(),
             flight_port: flight.port(),
-            warehouse: engine.options().warehouse.to_string(),
+            warehouse: shown(&engine.options().warehouse),
+            catalog: engine.warehouse().catalog().file().display().to_string(),
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION"),
         })
@@ -57,6 +61,7 @@ impl Announcement {
             pg_port = self.pg_port,
             flight_port = self.flight_port,
             warehouse = self.warehouse,
+            catalog = self.catalog,
             version = self.version,
             "listening"
         );
@@ -64,14 +69,16 @@ impl Announcement {
     }
 
     fn banner(&self) -> String {
-        let Self { listen, http_port, pg_port, flight_port, warehouse, version, .. } = self;
+        let Self { listen, http_port, pg_port, flight_port, warehouse, catalog, version, .. } =
+            self;
         let host = if listen.contains(':') { format!("[{listen}]") } else { listen.clone() };
         format!(
             "\n  Stoa {version} serves {warehouse}\n\n    \
              console  http://{host}:{http_port}/\n    \
              psql     psql -h {listen} -p {pg_port} -d stoa\n    \
              Flight   grpc://{host}:{flight_port}\n    \
-             shell    stoa sql --http-port {http_port}\n\n  \
+             shell    stoa sql --http-port {http_port}\n    \
+             catalog  {catalog}\n\n  \
              Ctrl-C stops it.\n\n"
         )
     }

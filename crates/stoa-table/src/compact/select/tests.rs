@@ -1,7 +1,9 @@
 use std::collections::HashMap;
 
+use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use object_store::path::Path;
+use stoa_rangeio::{RangeReader, ReaderOptions};
 
 use super::*;
 
@@ -20,9 +22,11 @@ fn limits() -> Limits {
 
 /// A sorted file whose leading column goes from `first` to `last`, added by `snapshot`.
 fn candidate(name: &str, bytes: u64, first: i64, last: i64, snapshot: i64) -> Candidate {
+    let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
     let file = ScanFile {
         location: format!("file:///t/data/{name}.orc"),
-        store: Arc::new(InMemory::new()),
+        reader: RangeReader::new(Arc::clone(&store), ReaderOptions::memory()),
+        store,
         path: Path::from(name),
         file_bytes: bytes,
         rows: bytes,
