@@ -20,7 +20,10 @@ const wave = (t, base, swing) => Math.max(0, base + swing * Math.sin(t / 37_000)
 
 function sample(t) {
   const p50 = wave(t, 3.1, 0.8);
-  return { unix_ms: t, per_second: Math.round(wave(t, 1240, 180)), failed: 0, running: 3, p50_ms: p50, p95_ms: p50 * 3.2, p99_ms: p50 * 6 + wave(t * 3, 4, 6) };
+  return { unix_ms: t, per_second: Math.round(wave(t, 1240, 180)), failed: 0, running: 3, p50_ms: p50, p95_ms: p50 * 3.2, p99_ms: p50 * 6 + wave(t * 3, 4, 6),
+    admission: { running: Math.round(wave(t, 2, 2)), waiting: Math.round(wave(t * 2, 0, 3)) },
+    cache: { bytes: 310_000_000, hit_ratio: Math.min(1, wave(t, 0.97, 0.02)) },
+    ingest: { fresh_rows: Math.round(wave(t, 42_000, 20_000)), rows_per_second: Math.round(wave(t * 2, 9000, 3000)), waiting: 0 } };
 }
 
 function status(since) {
@@ -34,6 +37,12 @@ function status(since) {
     queries: { running: running.size, started: 9_211_034, finished: 9_210_877, failed: 42, cancelled: 115, rows: 1, bytes_read: 1, requests: 1 },
     rate: { per_second: last.per_second, per_hour: last.per_second * 3600, window_s: 10 },
     latency: { p50_ms: last.p50_ms, p95_ms: last.p95_ms, p99_ms: last.p99_ms, window_s: 10 },
+    admission: { executors: 2, slots: 4, running: last.admission.running, waiting: last.admission.waiting, waiting_limit: 256, refused: 17 },
+    cache: { bytes: last.cache.bytes, limit_bytes: 2 ** 29, entries: 18_412, chunk_hits: 9_871_220, chunk_misses: 31_204, hit_ratio: 0.9968 },
+    reports: { answered: 9_101_200, templates: 23, answers_reused: 40_112 },
+    log: { place: "/data/log", open: true, stopped: null, fresh_bytes: 51_000_000, fresh_limit_bytes: 2 ** 28, waiting: 0, appends: 81_000, rows: 88_120_400, syncs: 9100, segments: 3, segment_bytes: 190_000_000,
+      tables: [{ table: "public.ad_report", fresh_rows: last.ingest.fresh_rows, fresh_bytes: 51_000_000, oldest_ms: 21_000, flushes: 12, failures: 0, last_error: null }] },
+    maintenance: { now: { table: "public.ad_report", work: "compaction", since_unix_ms: now - 4200 }, compactions: 41, failures: 0, errors: {} },
     history,
   };
 }
@@ -47,6 +56,14 @@ const summary = (name, rows, bytes, files, partitioned_by, sorted_by) =>
 const namespaces = [
   { name: "public", tables: [summary("ad_report", 10_000_000, 312_000_000, 396, ["day"], ["account_id"]), summary("fhv_daily", 88_413, 1_400_000, 12, ["month(pickup_date)"], ["base"]), summary("query_log", 75_274_825, 2_100_000_000, 41, [], ["row", "family"])] },
   { name: "staging", tables: [summary("Import 2026", 1204, 90_100, 1, [], [])] },
+];
+
+const shape = (sql, queries, p50, short) => ({ sql, queries, failed: Math.round(queries / 9000), short_path: Math.round(queries * short), rows: queries * 31, bytes_read: queries * 12_000, total_ms: queries * p50 * 1.4, p50_ms: p50, p95_ms: p50 * 3, p99_ms: p50 * 6, max_ms: p50 * 40 });
+const shapes = () => [
+  shape("SELECT day, sum(impressions) AS impressions, sum(clicks) AS clicks, sum(cost) AS cost\nFROM ad_report WHERE account_id = $1 AND day BETWEEN $2 AND $3 GROUP BY day ORDER BY day", 9_101_200, 0.41, 1),
+  shape("SELECT region, sum(clicks) FROM ad_report WHERE account_id = $L0i GROUP BY region", 51_230, 3.2, 0.98),
+  shape("SELECT campaign_id, sum(cost) FROM ad_report GROUP BY campaign_id ORDER BY $L0i DESC LIMIT $L1i", 214, 812, 0),
+  shape("INSERT INTO ad_report VALUES ('2026-01-01', 17)", 81_000, 1.1, 0),
 ];
 
 function details(namespace, name) {
@@ -83,7 +100,8 @@ async function answer(request, response) {
   if (url.pathname === "/v1/status") return send(200, status(Number(url.searchParams.get("since"))));
   if (url.pathname === "/v1/tables") return send(200, { namespaces });
   if (url.pathname.startsWith("/v1/tables/")) return send(200, details(...url.pathname.split("/").slice(3).map(decodeURIComponent)));
-  if (url.pathname === "/v1/queries") return send(200, { running: [...running.values()].map(({ info }) => ({ ...info, elapsed_ms: Date.now() - info.started_unix_ms })), recent: recent.slice(0, 60) });
+  if (url.pathname === "/v1/shapes") return send(200, { shapes: shapes().slice(0, Number(url.searchParams.get("most"))), known: 4 });
+  if (url.pathname === "/v1/queries") return send(200, { running: [...running.values()].map(({ info }) => ({ ...info, elapsed_ms: Date.now() - info.started_unix_ms })), recent: recent.slice(0, Number(url.searchParams.get("recent"))) });
   if (url.pathname.startsWith("/v1/queries/")) return running.get(Number(url.pathname.split("/")[3]))?.cancel(), response.writeHead(204).end();
   if (url.pathname === "/v1/sql") return sql(request, response, send);
   const path = normalize(url.pathname === "/" ? "/index.html" : url.pathname);
@@ -99,7 +117,7 @@ async function sql(request, response, send) {
   let text = "";
   for await (const part of request) text += part;
   const id = nextId++;
-  const info = { id, sql: text, user: "stoa", protocol: "http", state: "running", started_unix_ms: Date.now(), elapsed_ms: 0, rows: 0, bytes_read: 0, error: null };
+  const info = { id, sql: text, user: "stoa", protocol: "http", state: "running", started_unix_ms: Date.now(), elapsed_ms: 0, rows: 0, bytes_read: 0, requests: 0, short_path: false, error: null };
   const end = (state, more) => {
     running.delete(id);
     recent.unshift({ ...info, state, elapsed_ms: Date.now() - info.started_unix_ms, ...more });
@@ -122,7 +140,7 @@ async function sql(request, response, send) {
 
 setInterval(() => {
   const id = nextId++;
-  recent.unshift({ id, sql: report, user: "report", protocol: "postgresql", state: "finished", started_unix_ms: Date.now(), elapsed_ms: 1 + Math.random() * 12, rows: 31, bytes_read: 402_112, error: null });
+  recent.unshift({ id, sql: report, user: "report", protocol: "postgresql", state: "finished", started_unix_ms: Date.now(), elapsed_ms: 1 + Math.random() * 12, rows: 31, bytes_read: 402_112, requests: 3, short_path: true, error: null });
   recent.length = Math.min(recent.length, 256);
 }, 700);
 

@@ -26,11 +26,28 @@
  *   columns: TableColumn[], properties: Record<string, string>, snapshots: Snapshot[] }} TableDetails
  *
  * @typedef {{ id: number, sql: string, user: string, protocol: string, state: string,
- *   started_unix_ms: number, elapsed_ms: number, rows: number, bytes_read: number,
- *   error: { code: string, message: string } | null }} QueryInfo
+ *   started_unix_ms: number, elapsed_ms: number, rows: number, bytes_read: number, requests: number,
+ *   short_path: boolean, error: { code: string, message: string } | null }} QueryInfo
+ *
+ * @typedef {{ sql: string, queries: number, failed: number, short_path: number, rows: number,
+ *   bytes_read: number, total_ms: number, p50_ms: number | null, p95_ms: number | null,
+ *   p99_ms: number | null, max_ms: number }} Shape
  *
  * @typedef {{ unix_ms: number, per_second: number, failed: number, running: number,
- *   p50_ms: number | null, p95_ms: number | null, p99_ms: number | null }} Sample
+ *   p50_ms: number | null, p95_ms: number | null, p99_ms: number | null,
+ *   admission: { running: number, waiting: number },
+ *   cache: { bytes: number, hit_ratio: number | null },
+ *   ingest: { fresh_rows: number, rows_per_second: number, waiting: number } | null }} Sample
+ *
+ * @typedef {{ table: string, fresh_rows: number, fresh_bytes: number, oldest_ms: number | null,
+ *   failures: number, last_error: string | null }} FreshTable
+ *
+ * @typedef {{ open: boolean, stopped: string | null, fresh_bytes: number, fresh_limit_bytes: number,
+ *   waiting: number, appends: number, rows: number, syncs: number, segments: number,
+ *   segment_bytes: number, tables: FreshTable[] }} Log
+ *
+ * @typedef {{ now: { table: string, work: string, since_unix_ms: number } | null, compactions: number,
+ *   failures: number, errors: Record<string, string> }} Maintenance
  *
  * @typedef {{ version: string, ready: boolean, warehouse: string, started_unix_ms: number,
  *   uptime_ms: number, now_unix_ms: number,
@@ -38,6 +55,12 @@
  *     query_limit_bytes: number | null },
  *   queries: { running: number, started: number, finished: number, failed: number,
  *     cancelled: number, rows: number, bytes_read: number, requests: number },
+ *   admission: { executors: number, slots: number, running: number, waiting: number,
+ *     waiting_limit: number, refused: number },
+ *   cache: { bytes: number, limit_bytes: number, entries: number, chunk_hits: number,
+ *     chunk_misses: number, hit_ratio: number | null },
+ *   reports: { answered: number, templates: number, answers_reused: number },
+ *   log: Log | null, maintenance: Maintenance | null,
  *   rate: { per_second: number, per_hour: number, window_s: number },
  *   latency: { p50_ms: number | null, p95_ms: number | null, p99_ms: number | null,
  *     window_s: number },
@@ -143,9 +166,20 @@ export async function table(namespace, table) {
   return (await request(path)).json();
 }
 
-/** @returns {Promise<{ running: QueryInfo[], recent: QueryInfo[] }>} */
-export async function queries() {
-  return (await request("/v1/queries?recent=60")).json();
+/**
+ * @param {number} recent most ended queries to list
+ * @returns {Promise<{ running: QueryInfo[], recent: QueryInfo[] }>} queued ones are among the running
+ */
+export async function queries(recent) {
+  return (await request(`/v1/queries?recent=${recent}`)).json();
+}
+
+/**
+ * @param {number} most
+ * @returns {Promise<{ shapes: Shape[], known: number }>} those that took most time first
+ */
+export async function shapes(most) {
+  return (await request(`/v1/shapes?most=${most}`)).json();
 }
 
 /** @param {number} id */

@@ -8,10 +8,10 @@ import { h, s, setText } from "./dom.js";
  * @typedef {{ at: number, values: (number | null)[] }} Point
  *
  * @typedef {{ label: string, series: { name: string, class: string }[], area?: boolean, log?: boolean,
- *   format: (value: number) => string, minTop: number, spanMs: number }} ChartOptions
+ *   format: (value: number) => string, minTop: number, spanMs: number, heightPx?: number }} ChartOptions
  */
 
-const HEIGHT = 112;
+const HEIGHT_PX = 112;
 const LEFT = 0;
 const RIGHT = 46;
 const TOP = 8;
@@ -22,14 +22,16 @@ export class Chart {
   #points = [];
   #now = 0;
   #width = 300;
+  #height = HEIGHT_PX;
 
   /** @param {ChartOptions} options */
   constructor(options) {
     this.options = options;
+    this.#height = options.heightPx ?? HEIGHT_PX;
     this.grid = s("g", { class: "chart-grid" });
     this.lines = s("g", {});
-    this.cursor = s("line", { class: "chart-cursor", y1: TOP, y2: HEIGHT - BOTTOM, visibility: "hidden" });
-    this.svg = s("svg", { class: "chart", role: "img", "aria-label": options.label, height: HEIGHT },
+    this.cursor = s("line", { class: "chart-cursor", y1: TOP, y2: this.#height - BOTTOM, visibility: "hidden" });
+    this.svg = s("svg", { class: "chart", role: "img", "aria-label": options.label, height: this.#height },
       this.grid, this.lines, this.cursor);
     this.tip = h("div", { class: "chart-tip", hidden: true });
     this.element = h("div", {
@@ -55,7 +57,7 @@ export class Chart {
 
   #draw() {
     const scale = this.#scale();
-    this.svg.setAttribute("viewBox", `0 0 ${this.#width} ${HEIGHT}`);
+    this.svg.setAttribute("viewBox", `0 0 ${this.#width} ${this.#height}`);
     this.svg.setAttribute("width", String(this.#width));
     this.grid.replaceChildren(...scale.ticks.flatMap((tick) => this.#gridLine(tick, scale.y(tick))), ...this.#timeLabels());
     this.lines.replaceChildren(...this.options.series.flatMap(({ class: kind }, index) => this.#line(index, kind, scale)));
@@ -65,7 +67,7 @@ export class Chart {
     const values = this.#points.flatMap((point) => point.values.filter((value) => value !== null));
     const { minTop, log } = this.options;
     const highest = Math.max(minTop, ...values);
-    const bottom = HEIGHT - BOTTOM;
+    const bottom = this.#height - BOTTOM;
     if (!log) {
       const step = niceStep(highest / 3);
       const top = Math.ceil(highest / step) * step;
@@ -96,7 +98,7 @@ export class Chart {
 
   #timeLabels() {
     const minutes = Math.round(this.options.spanMs / 60_000);
-    const y = HEIGHT - 3;
+    const y = this.#height - 3;
     return [
       s("text", { x: LEFT, y }, `${minutes} min ago`),
       s("text", { x: this.#width - RIGHT, y, "text-anchor": "end" }, "now"),
@@ -111,7 +113,7 @@ export class Chart {
    * @param {{ y: (value: number) => number }} scale
    */
   #line(series, kind, { y }) {
-    const bottom = HEIGHT - BOTTOM;
+    const bottom = this.#height - BOTTOM;
     /** @type {SVGElement[]} */
     const parts = [];
     for (const run of this.#runs(series)) {

@@ -56,6 +56,30 @@ export function duration(ms) {
 }
 
 /**
+ * A duration in three digits at most: `420 µs`, `12.4 ms`, `1.5 s`.
+ *
+ * @param {number} ms
+ */
+export function shortDuration(ms) {
+  if (ms < 1) return `${Number((ms * 1000).toPrecision(3))} µs`;
+  if (ms < 1000) return `${Number(ms.toPrecision(3))} ms`;
+  return `${Number((ms / 1000).toPrecision(3))} s`;
+}
+
+/**
+ * A share of 0 to 1: `–`, `0 %`, `7.3 %`, `98 %`, `99.6 %`; never rounded up to all.
+ *
+ * @param {number | null} value
+ */
+export function percent(value) {
+  if (value === null) return "–";
+  const hundredths = 100 * value;
+  const digits = (hundredths > 0 && hundredths < 10) || (hundredths > 99 && hundredths < 100) ? 1 : 0;
+  const shown = Math.floor(hundredths * 10 ** digits) / 10 ** digits;
+  return `${shown.toFixed(digits)} %`;
+}
+
+/**
  * How long ago: `now`, `12 s`, `4 m`, `2 h`, `3 d`.
  *
  * @param {number} ms

@@ -3,18 +3,14 @@
 import { ApiError, cancelQuery } from "./api.js";
 import { Chart } from "./charts.js";
 import { h, icon, reconcile, setText } from "./dom.js";
-import { ago, bytes, count, duration, oneLine, plural, rate, short } from "./format.js";
+import { ago, bytes, count, duration, oneLine, plural, rate, short, shortDuration } from "./format.js";
 import { paint } from "./highlight.js";
+import { points, SPAN_MS } from "./samples.js";
 
 /** @typedef {import("./api.js").Status} Status */
-/** @typedef {import("./api.js").Sample} Sample */
 /** @typedef {import("./api.js").QueryInfo} QueryInfo */
 
-const SPAN_MS = 300_000;
-
 export class Live {
-  /** @type {Sample[]} */
-  #samples = [];
   /** @type {Map<number, string>} */
   #titles = new Map();
 
@@ -53,17 +49,11 @@ export class Live {
     ];
   }
 
-  /** Time of the newest sample, ms since 1970; 0 before the first. */
-  get newest() {
-    return this.#samples.at(-1)?.unix_ms ?? 0;
-  }
-
-  /** @param {Status} status */
-  showStatus(status) {
-    const newest = this.newest;
-    const oldest = status.now_unix_ms - SPAN_MS - 1000;
-    this.#samples = [...this.#samples, ...status.history.filter((sample) => sample.unix_ms > newest)]
-      .filter((sample) => sample.unix_ms > oldest);
+  /**
+   * @param {Status} status
+   * @param {import("./samples.js").Samples} samples
+   */
+  showStatus(status, samples) {
     setText(this.rateNumber, rate(status.rate.per_second));
     setText(this.rateHour, `${short(status.rate.per_hour)} per hour`);
     const { latency } = status;
@@ -71,9 +61,9 @@ export class Live {
       const place = this.percentiles[index];
       if (place) setText(place.value, value === null ? "–" : duration(value));
     }
-    const now = this.newest || status.now_unix_ms;
-    this.rateChart.update(this.#samples.map((sample) => ({ at: sample.unix_ms, values: [sample.per_second] })), now);
-    this.latencyChart.update(this.#samples.map((sample) => ({ at: sample.unix_ms, values: [sample.p50_ms, sample.p95_ms, sample.p99_ms] })), now);
+    const now = samples.newest || status.now_unix_ms;
+    this.rateChart.update(points(samples, (sample) => [sample.per_second]), now);
+    this.latencyChart.update(points(samples, (sample) => [sample.p50_ms, sample.p95_ms, sample.p99_ms]), now);
     setText(this.totals, `${short(status.queries.finished)} finished · ${short(status.queries.failed)} failed`);
   }
 
@@ -96,7 +86,7 @@ export class Live {
     paint(code, oneLine(query.sql).slice(0, 300));
     const open = h("button", { type: "button", class: "query", onclick: () => this.actions.open(query.sql) },
       code, h("span", { class: "facts" }, h("span", { class: "state" }), h("span", { class: "what" }), h("span", { class: "time" })));
-    const cancel = query.state === "running" &&
+    const cancel = isActive(query) &&
       h("button", { type: "button", class: "cancel", "aria-label": `Cancel query ${query.id}`, title: "Cancel", onclick: () => this.#cancel(query.id) }, icon("stop"));
     return h("li", {}, open, cancel);
   }
@@ -109,8 +99,8 @@ export class Live {
     element.dataset["state"] = query.state;
     const [state, what, time] = ["state", "what", "time"].map((name) => /** @type {HTMLElement} */ (element.querySelector(`.${name}`)));
     if (!state || !what || !time) return;
-    const running = query.state === "running";
-    setText(state, query.error ? query.error.code : query.state === "finished" ? duration(query.elapsed_ms) : running ? duration(query.elapsed_ms) : query.state);
+    const running = isActive(query);
+    setText(state, query.error ? query.error.code : query.state === "finished" || query.state === "running" ? duration(query.elapsed_ms) : query.state);
     setText(what, `${plural(query.rows, "row")}${query.bytes_read > 0 ? ` · ${bytes(query.bytes_read)}` : ""}`);
     setText(time, running ? query.protocol : `${query.protocol} · ${ago(Date.now() - query.started_unix_ms)}`);
     this.#title(element, query);
@@ -138,9 +128,11 @@ export class Live {
   }
 }
 
-/** @param {number} ms */
-function shortDuration(ms) {
-  if (ms < 1) return `${Number((ms * 1000).toPrecision(3))} µs`;
-  if (ms < 1000) return `${Number(ms.toPrecision(3))} ms`;
-  return `${Number((ms / 1000).toPrecision(3))} s`;
+/**
+ * Whether it runs or waits for an executor.
+ *
+ * @param {QueryInfo} query
+ */
+export function isActive(query) {
+  return query.state === "running" || query.state === "queued";
 }

@@ -1,12 +1,17 @@
 // Puts the page together and runs what the editor asks for.
 
-import { ApiError, queries, runSql, status, table } from "./api.js";
+import { ApiError, queries, runSql, shapes, status, table } from "./api.js";
 import { tableDetails } from "./details.js";
 import { h } from "./dom.js";
 import { Editor } from "./editor.js";
 import { remember } from "./history.js";
+import { Home } from "./home.js";
 import { Live } from "./live.js";
+import { Pages } from "./pages.js";
+import { QueriesPage } from "./queries-page.js";
 import { codeUnits, Results } from "./results.js";
+import { Samples } from "./samples.js";
+import { ShapesPage } from "./shapes-page.js";
 import { qualified, Tables } from "./tables.js";
 import { Tabs } from "./tabs.js";
 import { openHelp, Top } from "./top.js";
@@ -16,6 +21,12 @@ import { openHelp, Top } from "./top.js";
 const FIRST_ROWS = 10_000;
 const EXPLAIN = "EXPLAIN ANALYZE ";
 const TABLES_EVERY_MS = 15_000;
+const RECENT_IN_LIVE = 60;
+const RECENT_MAX = 256;
+const SHAPES_ON_HOME = 20;
+const SHAPES_MAX = 200;
+/** How long the second key after `g` may take. */
+const SECOND_KEY_MS = 1500;
 
 /** What each tab shows, and what it waits for. */
 const views = /** @type {Map<string, View>} */ (new Map());
@@ -50,6 +61,34 @@ const live = new Live({
   },
   notify,
 });
+const samples = new Samples();
+const home = new Home({
+  openSql, notify,
+  openShape: (sql) => {
+    shapesPage.open(sql);
+    pages.go("shapes");
+  },
+});
+const queriesPage = new QueriesPage({ openSql, notify, refresh: () => refreshPage() });
+const shapesPage = new ShapesPage({ openSql, notify, refresh: () => refreshPage() });
+const workbench = h("div", { class: "app", hidden: true });
+const pages = new Pages([
+  { name: "home", title: "Home", key: "h", element: home.element, shown: shownPage },
+  { name: "sql", title: "SQL", key: "s", element: workbench, shown: () => { shownPage(); editor.focus(); } },
+  { name: "queries", title: "Queries", key: "q", element: queriesPage.element, shown: shownPage },
+  { name: "shapes", title: "Shapes", key: "p", element: shapesPage.element, shown: shownPage },
+]);
+
+/**
+ * Shows a statement in the editor; it does not run by itself.
+ *
+ * @param {string} sql
+ * @param {string} title
+ */
+function openSql(sql, title) {
+  tabs.open(sql, title);
+  pages.go("sql");
+}
 
 /**
  * Runs a statement for the active tab.
@@ -84,7 +123,7 @@ async function run(sql, offset, maxRows) {
   if (view.kind === "error" && view.error.position !== null && tab === tabs.active) {
     editor.markError(offset + codeUnits(sql, view.error.position));
   }
-  refreshQueries();
+  refreshPage();
 }
 
 /**
@@ -165,21 +204,48 @@ function notify(text) {
 
 async function refreshStatus() {
   try {
-    const now = await status(live.newest);
+    const now = await status(samples.newest);
     top_.show(now);
-    live.showStatus(now);
+    samples.add(now);
+    if (pages.active?.name === "home") home.showStatus(now, samples);
+    if (pages.active?.name === "sql") live.showStatus(now, samples);
   } catch {
     top_.showLost();
   }
 }
 
-async function refreshQueries() {
-  try {
-    const { running, recent } = await queries();
+/** What each page asks for besides the status. @type {Record<string, () => Promise<void>>} */
+const READ = {
+  async home() {
+    home.showShapes((await shapes(SHAPES_ON_HOME)).shapes);
+  },
+  async sql() {
+    const { running, recent } = await queries(RECENT_IN_LIVE);
     live.showQueries(running, recent);
-  } catch {
-    // The top line says that there is no connection.
+  },
+  async queries() {
+    const { running, recent } = await queries(RECENT_MAX);
+    queriesPage.showQueries(running, recent);
+  },
+  async shapes() {
+    const [counted, { running, recent }] = await Promise.all([shapes(SHAPES_MAX), queries(RECENT_MAX)]);
+    shapesPage.showShapes(counted.shapes, counted.known);
+    shapesPage.showQueries([...running, ...recent]);
+  },
+};
+
+async function refreshPage() {
+  try {
+    await READ[pages.active?.name ?? ""]?.();
+  } catch (error) {
+    // Without a connection the top line says so.
+    if (!(error instanceof ApiError)) throw error;
   }
+}
+
+function shownPage() {
+  refreshStatus();
+  refreshPage();
 }
 
 /** Asks once a second while the page is in view. */
@@ -187,7 +253,7 @@ function poll() {
   let tablesAt = 0;
   const tick = async () => {
     if (document.visibilityState === "visible") {
-      await Promise.all([refreshStatus(), refreshQueries()]);
+      await Promise.all([refreshStatus(), refreshPage()]);
       if (performance.now() - tablesAt > TABLES_EVERY_MS || tablesAt === 0) {
         tablesAt = performance.now();
         tables.refresh();
@@ -212,20 +278,32 @@ function nextPlace() {
   places[(current + 1) % places.length]?.focus();
 }
 
+/** When `g` was pressed, whose second key names a page. */
+let goAt = -Infinity;
+
 document.addEventListener("keydown", (event) => {
+  const plain = !event.ctrlKey && !event.metaKey && !event.altKey;
   const typing = event.target instanceof HTMLInputElement || event.target instanceof HTMLTextAreaElement;
-  if (event.key === "F6") nextPlace();
-  else if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey) tables.filter.focus();
+  const follows = event.timeStamp - goAt < SECOND_KEY_MS;
+  goAt = event.key === "g" && plain && !typing ? event.timeStamp : -Infinity;
+  if (follows && plain && !typing && pages.goByKey(event.key)) goAt = -Infinity;
+  else if (event.key === "F6") nextPlace();
+  else if (event.key === "/" && !typing && plain) findTable();
   else if (event.key === "?" && !typing) openHelp();
   else return;
   event.preventDefault();
 });
 
+function findTable() {
+  pages.go("sql");
+  tables.filter.focus();
+}
+
 /** A link may carry a query; it is shown, never run by itself. */
 function openLinked() {
   const sql = new URLSearchParams(location.hash.slice(1)).get("sql");
   if (!sql) return;
-  history.replaceState(null, "", location.pathname);
+  history.replaceState(null, "", `${location.pathname}#/sql`);
   tabs.open(sql, "Linked query");
 }
 
@@ -251,13 +329,14 @@ function splitter() {
   return bar;
 }
 
-document.getElementById("top")?.append(...top_.parts);
-document.getElementById("side")?.append(...tables.parts);
-document.getElementById("work")?.append(editor.element, splitter(), results.element);
-document.getElementById("live")?.append(...live.parts);
-document.body.append(toast);
+document.getElementById("top")?.append(...top_.parts(pages.nav));
+workbench.append(
+  h("nav", { class: "side", id: "side", "aria-label": "Tables" }, ...tables.parts),
+  h("main", { class: "work", id: "work", "aria-label": "Queries and results" }, editor.element, splitter(), results.element),
+  h("aside", { class: "live", id: "live", "aria-label": "Activity" }, ...live.parts));
+document.body.append(...pages.all.map((page) => page.element), toast);
 tabs.addEventListener("change", showActive);
 openLinked();
 showActive();
-editor.focus();
+pages.start();
 poll();

@@ -13,8 +13,12 @@ export class Top {
     this.version = h("span", { class: "muted tabular" });
     this.uptime = h("span", { class: "muted tabular", title: "Since start" });
     this.memory = h("span", { class: "muted tabular", title: "Resident memory of the server" });
-    this.parts = [
-      logo(), h("h1", {}, "Stoa"), this.place, h("span", { class: "spring" }),
+  }
+
+  /** @param {HTMLElement} nav */
+  parts(nav) {
+    return [
+      logo(), h("h1", {}, "Stoa"), nav, this.place, h("span", { class: "spring" }),
       h("span", { class: "state-box" }, this.dot, this.state), this.version, this.uptime, this.memory,
       iconButton("keyboard", "Keys", openHelp), iconButton("theme", "Light, dark, or as the system", changeTheme),
     ];
@@ -57,6 +61,7 @@ function changeTheme() {
 }
 
 const KEYS = /** @type {const} */ ([
+  ["g, then h s q p", "Go to Home, SQL, Queries, Shapes"],
   ["Ctrl Enter", "Run the statement, or what is selected"],
   ["Ctrl Shift Enter", "Run with EXPLAIN ANALYZE"],
   ["Esc", "Cancel the query that runs here"],
@@ -66,6 +71,7 @@ const KEYS = /** @type {const} */ ([
   ["/", "Filter tables"],
   ["F6", "Walk through tables, editor and rows"],
   ["← → ↑ ↓", "Walk through tables or cells; Shift selects cells, Ctrl C copies them"],
+  ["↑ ↓  Enter  Esc", "In lists: walk, open, close"],
   ["Enter", "On a table: its first rows; on a column: insert its name"],
 ]);
 

@@ -115,6 +115,9 @@ fn reports(engine: &Engine, out: &mut Exposition) {
     out.counter(ANSWERED, "Reports answered without the planner.", answered);
     let templates = engine.templates_known() as f64;
     out.gauge("stoa_report_templates", "Statements whose form is known.", templates);
+    let reused = engine.results_reused() as f64;
+    const REUSED: &str = "stoa_report_reused_answers_total";
+    out.counter(REUSED, "Statements given the answer of an equal one.", reused);
     let cache = engine.cache_status();
     out.gauge("stoa_cache_bytes", "Memory that reports keep of data files.", cache.bytes as f64);
     out.gauge("stoa_cache_limit_bytes", "Memory that they may keep.", cache.bytes_max as f64);

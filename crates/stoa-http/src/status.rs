@@ -60,6 +60,7 @@ pub(crate) async fn status(
         "reports": {
             "answered": engine.reports_answered(),
             "templates": engine.templates_known(),
+            "answers_reused": engine.results_reused(),
         },
         "log": engine.ingest().map(|ingest| log(&ingest.status())),
         "maintenance": engine.maintenance_status().map(|status| maintenance(&status)),

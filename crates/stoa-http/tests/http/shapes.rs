@@ -52,7 +52,7 @@ async fn status_metrics_and_system_tables_agree_about_the_cache() {
     assert!(status["reports"]["templates"].as_u64().unwrap() >= 1);
 
     let metrics = server.get("/metrics").await.text().await.unwrap();
-    let sql = "SELECT bytes, bytes_max, entries, chunk_hits, chunk_misses, reports_answered FROM system.cache";
+    let sql = "SELECT bytes, bytes_max, entries, chunk_hits, chunk_misses, reports_answered, results_reused FROM system.cache";
     let row = server.sql(sql).await["rows"][0].clone();
     let named = [
         ("stoa_cache_bytes", &cache["bytes"]),
@@ -61,6 +61,7 @@ async fn status_metrics_and_system_tables_agree_about_the_cache() {
         ("stoa_cache_chunk_hits_total", &cache["chunk_hits"]),
         ("stoa_cache_chunk_misses_total", &cache["chunk_misses"]),
         ("stoa_report_answered_queries_total", &status["reports"]["answered"]),
+        ("stoa_report_reused_answers_total", &status["reports"]["answers_reused"]),
     ];
     for (index, (metric, value)) in named.into_iter().enumerate() {
         let line = format!("{metric} {value}");

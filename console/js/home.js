@@ -1,0 +1,207 @@
+// Home: how the server is, at a glance. Cards lead to the pages that say more.
+
+import { Chart } from "./charts.js";
+import { h, reconcile, setText } from "./dom.js";
+import { ago, bytes, count, duration, oneLine, percent, plural, rate, short, shortDuration } from "./format.js";
+import { paint } from "./highlight.js";
+import { points, SPAN_MS } from "./samples.js";
+import { showSql } from "./show-sql.js";
+import { CACHE, EXECUTORS, INGEST, LATENCY, LOG, RATE, shapesStatement } from "./statements.js";
+
+/** @typedef {import("./api.js").Status} Status */
+/** @typedef {import("./api.js").Shape} Shape */
+/** @typedef {import("./samples.js").Samples} Samples */
+/** @typedef {import("./show-sql.js").SqlActions & { openShape: (sql: string) => void }} HomeActions */
+
+const SMALL_PX = 84;
+
+export class Home {
+  /** @param {HomeActions} actions */
+  constructor(actions) {
+    this.actions = actions;
+    this.rateChart = chart("Queries per second over the last five minutes", [["queries/s", "rate"]], rate, { area: true, minTop: 3 });
+    this.latencyChart = chart("Latency percentiles over the last five minutes, logarithmic", ["p50", "p95", "p99"].map((name) => [name, name]), shortDuration, { log: true, minTop: 1 });
+    this.executorChart = chart("Queries that compute and that wait over the last five minutes", [["compute", "rate"], ["wait", "p99"]], rate, { heightPx: SMALL_PX, minTop: 3 });
+    this.hitChart = chart("Hit ratio of the cache over the last five minutes", [["hits", "p50"]], (value) => `${Math.round(value * 100)} %`, { heightPx: SMALL_PX, minTop: 1 });
+    this.ingestChart = chart("Rows written per second over the last five minutes", [["rows/s", "rate"]], short, { area: true, heightPx: SMALL_PX, minTop: 3 });
+    this.freshChart = chart("Fresh rows over the last five minutes", [["fresh rows", "p95"]], short, { heightPx: SMALL_PX, minTop: 3 });
+    /** @type {Map<string, HTMLElement>} */
+    this.places = new Map();
+    this.fill = h("span", { class: "bar-fill" });
+    this.fresh = h("span", { class: "bar-fill" });
+    this.shapes = h("ul", { class: "top-shapes" });
+    this.element = h("main", { class: "page home", "aria-label": "Home", hidden: true },
+      this.#card("Queries per second", "wide", RATE, [
+        this.#figures(["rate", "", "large"], ["hour", "per hour"], ["running", "running"], ["finished", "finished"], ["failed", "failed"]), this.rateChart.element]),
+      this.#card("Latency", "wide", LATENCY, [
+        this.#figures(["p50", "p50"], ["p95", "p95"], ["p99", "p99"]), this.latencyChart.element]),
+      this.#card("Executors", "", EXECUTORS, [
+        this.#figures(["computing", "of slots compute"], ["waiting", "wait"], ["refused", "refused"]), this.executorChart.element,
+        this.#facts(["executors", "Threads"], ["waiting-limit", "Queue"], ["query-memory", "Memory of queries"])]),
+      this.#card("Cache", "", CACHE, [
+        this.#figures(["hit-ratio", "hits"], ["cache-bytes", ""]), meter("Cache in use", this.fill), this.hitChart.element,
+        this.#facts(["entries", "Entries"], ["answered", "Reports on the short path"], ["templates", "Statements known"], ["reused", "Answers given again"])]),
+      this.#card("Ingest", "", LOG, [
+        this.#figures(["fresh-rows", "fresh rows"], ["rows-per-second", "rows/s"], ["writers", "writers wait"]), meter("Memory for fresh rows in use", this.fresh), this.ingestChart.element,
+        this.#facts(["log", "Commit log"], ["written", "Rows since the start"], ["maintenance", "Maintenance"])]),
+      this.#card("Fresh rows by table", "", INGEST, [this.freshChart.element, this.#facts(["fresh-tables", "Tables"], ["oldest", "Oldest"], ["flushes", "Trouble"])]),
+      this.#card("Shapes that take most time", "wide two", shapesStatement("total_ms", true), [this.shapes]));
+  }
+
+  /**
+   * @param {Status} status
+   * @param {Samples} samples
+   */
+  showStatus(status, samples) {
+    this.#showQueries(status);
+    this.#showExecutors(status);
+    this.#showCache(status);
+    this.#showIngest(status);
+    const now = samples.newest || status.now_unix_ms;
+    this.rateChart.update(points(samples, (sample) => [sample.per_second]), now);
+    this.latencyChart.update(points(samples, (sample) => [sample.p50_ms, sample.p95_ms, sample.p99_ms]), now);
+    this.executorChart.update(points(samples, ({ admission }) => [admission.running, admission.waiting]), now);
+    this.hitChart.update(points(samples, ({ cache }) => [cache.hit_ratio]), now);
+    this.ingestChart.update(points(samples, ({ ingest }) => [ingest?.rows_per_second ?? null]), now);
+    this.freshChart.update(points(samples, ({ ingest }) => [ingest?.fresh_rows ?? null]), now);
+  }
+
+  /** @param {Shape[]} shapes */
+  showShapes(shapes) {
+    const total = shapes.reduce((sum, shape) => sum + shape.total_ms, 0);
+    reconcile(this.shapes, shapes.slice(0, 6), (shape) => shape.sql, (shape) => this.#shape(shape), (element, shape) => {
+      const bar = /** @type {HTMLElement} */ (element.querySelector(".bar-fill"));
+      bar.style.width = `${(100 * shape.total_ms) / Math.max(total, 1e-9)}%`;
+      setText(/** @type {HTMLElement} */ (element.querySelector(".what")),
+        `${short(shape.queries)} × ${shape.p50_ms === null ? "–" : shortDuration(shape.p50_ms)} · p99 ${shape.p99_ms === null ? "–" : shortDuration(shape.p99_ms)} · ${percent(shape.short_path / Math.max(shape.queries, 1))} on the short path`);
+    });
+  }
+
+  /** @param {Shape} shape */
+  #shape(shape) {
+    const code = h("code", {});
+    paint(code, oneLine(shape.sql).slice(0, 300));
+    return h("li", {}, h("button", { type: "button", class: "query", title: shape.sql, onclick: () => this.actions.openShape(shape.sql) },
+      code, h("span", { class: "facts" }, h("span", { class: "what" })), h("span", { class: "bar", "aria-hidden": "true" }, h("span", { class: "bar-fill" }))));
+  }
+
+  /** @param {Status} status */
+  #showQueries({ rate: { per_second, per_hour }, latency, queries }) {
+    this.#set("rate", rate(per_second));
+    this.#set("hour", short(per_hour));
+    this.#set("running", count(queries.running));
+    this.#set("finished", short(queries.finished));
+    this.#set("failed", short(queries.failed));
+    for (const [name, value] of /** @type {const} */ ([["p50", latency.p50_ms], ["p95", latency.p95_ms], ["p99", latency.p99_ms]])) {
+      this.#set(name, value === null ? "–" : duration(value));
+    }
+  }
+
+  /** @param {Status} status */
+  #showExecutors({ admission, memory }) {
+    this.#set("computing", `${count(admission.running)} / ${count(admission.slots)}`);
+    this.#set("waiting", count(admission.waiting), admission.waiting > 0);
+    this.#set("refused", short(admission.refused), admission.refused > 0);
+    this.#set("executors", count(admission.executors));
+    this.#set("waiting-limit", `${count(admission.waiting)} of ${count(admission.waiting_limit)} places taken`);
+    this.#set("query-memory", `${bytes(memory.query_reserved_bytes ?? 0)} of ${bytes(memory.query_limit_bytes ?? 0)}`);
+  }
+
+  /** @param {Status} status */
+  #showCache({ cache, reports }) {
+    this.#set("hit-ratio", percent(cache.hit_ratio));
+    this.#set("cache-bytes", `${bytes(cache.bytes)} of ${bytes(cache.limit_bytes)}`);
+    this.fill.style.width = `${(100 * cache.bytes) / Math.max(cache.limit_bytes, 1)}%`;
+    this.#set("entries", count(cache.entries));
+    this.#set("answered", count(reports.answered));
+    this.#set("templates", count(reports.templates));
+    this.#set("reused", count(reports.answers_reused));
+  }
+
+  /** @param {Status} status */
+  #showIngest({ log, maintenance, history, now_unix_ms }) {
+    const now = maintenance?.now;
+    this.#set("maintenance", maintenance === null ? "off" : now ? `${now.work} of ${now.table}, ${duration(now_unix_ms - now.since_unix_ms)}` : `idle · ${plural(maintenance.compactions, "compaction")}`);
+    if (log === null) {
+      for (const name of ["fresh-rows", "rows-per-second", "writers", "written", "fresh-tables", "oldest", "flushes"]) this.#set(name, "–");
+      return this.#set("log", "none: each write is a commit of files");
+    }
+    const fresh = log.tables.filter((table) => table.fresh_rows > 0);
+    const last = history.at(-1)?.ingest;
+    this.#set("fresh-rows", short(fresh.reduce((sum, table) => sum + table.fresh_rows, 0)));
+    if (last) this.#set("rows-per-second", short(Math.round(last.rows_per_second)));
+    this.#set("writers", count(log.waiting), log.waiting > 0);
+    this.fresh.style.width = `${(100 * log.fresh_bytes) / Math.max(log.fresh_limit_bytes, 1)}%`;
+    this.#set("log", log.stopped ?? `${plural(log.segments, "segment")}, ${bytes(log.segment_bytes)}`, log.stopped !== null);
+    this.#set("written", count(log.rows));
+    this.#set("fresh-tables", fresh.length === 0 ? "all rows are in files" : fresh.map((table) => `${table.table} ${short(table.fresh_rows)}`).join(", "));
+    const oldest = Math.max(...fresh.map((table) => table.oldest_ms ?? 0));
+    this.#set("oldest", fresh.length === 0 ? "–" : ago(oldest));
+    const failing = log.tables.filter((table) => table.failures > 0);
+    const trouble = [...failing.map((table) => `${table.table}: ${table.last_error ?? "flush failed"}`), ...Object.values(maintenance?.errors ?? {})];
+    this.#set("flushes", trouble.length === 0 ? "none" : trouble.join("; "), trouble.length > 0);
+  }
+
+  /**
+   * @param {string} title
+   * @param {string} kind
+   * @param {string} statement
+   * @param {(HTMLElement)[]} parts
+   */
+  #card(title, kind, statement, parts) {
+    const { button, panel } = showSql(title, () => statement, this.actions);
+    return h("section", { class: `card ${kind}`, "aria-label": title },
+      h("h2", {}, title, button), panel, ...parts);
+  }
+
+  /** @param {...[string, string, string?]} all name, unit, and class of each */
+  #figures(...all) {
+    return h("div", { class: "figures" }, ...all.map(([name, unit, size]) => h("span", { class: `percentile ${name}` },
+      this.#place(name, size === "large" ? "figure" : "figure small"), h("span", { class: "key muted" }, unit))));
+  }
+
+  /** @param {...[string, string]} all name and label of each */
+  #facts(...all) {
+    return h("dl", { class: "card-facts" }, ...all.flatMap(([name, label]) => [h("dt", {}, label), h("dd", {}, this.#place(name, "tabular"))]));
+  }
+
+  /**
+   * @param {string} name
+   * @param {string} kind
+   */
+  #place(name, kind) {
+    const place = h("span", { class: kind, "data-figure": name }, "–");
+    this.places.set(name, place);
+    return place;
+  }
+
+  /**
+   * @param {string} name
+   * @param {string} text
+   * @param {boolean} [bad] whether somebody should look
+   */
+  #set(name, text, bad = false) {
+    const place = this.places.get(name);
+    if (!place) return;
+    setText(place, text);
+    place.classList.toggle("bad", bad);
+  }
+}
+
+/**
+ * @param {string} label
+ * @param {string[][]} series name and class of each
+ * @param {(value: number) => string} format
+ * @param {{ area?: boolean, log?: boolean, minTop: number, heightPx?: number }} more
+ */
+function chart(label, series, format, more) {
+  return new Chart({ label, series: series.map(([name = "", kind = ""]) => ({ name, class: kind })), format, spanMs: SPAN_MS, ...more });
+}
+
+/**
+ * @param {string} label
+ * @param {HTMLElement} fill
+ */
+function meter(label, fill) {
+  return h("span", { class: "bar", role: "img", "aria-label": label }, fill);
+}

@@ -1,0 +1,177 @@
+// Queries: what runs and waits now, and what took long, ended last or failed; with a way to stop it.
+
+import { ApiError, cancelQuery } from "./api.js";
+import { h, icon, setText } from "./dom.js";
+import { ago, bytes, count, dateTime, duration, oneLine } from "./format.js";
+import { paint } from "./highlight.js";
+import { Listing } from "./listing.js";
+import { isActive } from "./live.js";
+import { showSql } from "./show-sql.js";
+import { ENDED, RUNNING } from "./statements.js";
+
+/** @typedef {import("./api.js").QueryInfo} QueryInfo */
+/** @typedef {import("./statements.js").Ended} Ended */
+/** @typedef {import("./show-sql.js").SqlActions} SqlActions */
+
+const CHOICES = /** @type {const} */ ([["slow", "Slowest"], ["latest", "Latest"], ["failed", "Failed"]]);
+
+export class QueriesPage {
+  /** @type {QueryInfo[]} */
+  #all = [];
+  /** @type {Ended} */
+  #choice = "slow";
+  #open = 0;
+
+  /** @param {SqlActions & { refresh: () => void }} actions */
+  constructor(actions) {
+    this.actions = actions;
+    const open = (/** @type {QueryInfo} */ query) => this.#show(query.id);
+    const key = (/** @type {QueryInfo} */ query) => String(query.id);
+    const state = (/** @type {QueryInfo} */ query) => query.state;
+    this.active = new Listing({
+      label: "Running and queued queries", key, open, state, empty: "Nothing runs, nothing waits.",
+      columns: [...common(), { name: "kill", label: "", value: () => "", paint: (cell, query) => this.#killCell(cell, query) }],
+    });
+    this.ended = new Listing({ label: "Ended queries", key, open, state, empty: "None.", columns: common() });
+    this.counts = h("span", { class: "muted tabular" });
+    this.choices = CHOICES.map(([name, label]) => h("button", { type: "button", class: "quiet", "aria-pressed": String(name === this.#choice), onclick: () => this.#choose(name) }, label));
+    this.details = h("aside", { class: "page-details", "aria-label": "Query", hidden: true, onkeydown: (/** @type {KeyboardEvent} */ event) => event.key === "Escape" && this.#show(0) });
+    const now = showSql("Running and queued", () => RUNNING, actions);
+    this.endedSql = showSql("Ended queries", () => ENDED[this.#choice], actions);
+    this.element = h("main", { class: "page split", "aria-label": "Queries", hidden: true },
+      h("div", { class: "page-main" },
+        h("section", { "aria-label": "Now" }, h("h2", {}, "Running and queued", this.counts, h("span", { class: "spring" }), now.button), now.panel, this.active.element),
+        h("section", { "aria-label": "Ended" }, h("h2", {}, "Ended lately", h("span", { class: "segments", role: "group", "aria-label": "Which" }, ...this.choices), h("span", { class: "spring" }), this.endedSql.button), this.endedSql.panel, this.ended.element)),
+      this.details);
+  }
+
+  /**
+   * @param {QueryInfo[]} running
+   * @param {QueryInfo[]} recent
+   */
+  showQueries(running, recent) {
+    this.#all = [...running, ...recent];
+    const queued = running.filter((query) => query.state === "queued").length;
+    setText(this.counts, `${count(running.length - queued)} running · ${count(queued)} queued`);
+    this.active.show(running);
+    this.ended.show(this.#chosen(recent).slice(0, 100));
+    this.#update();
+  }
+
+  /** @param {QueryInfo[]} recent newest first */
+  #chosen(recent) {
+    if (this.#choice === "failed") return recent.filter((query) => query.state !== "finished");
+    if (this.#choice === "latest") return recent;
+    return recent.toSorted((a, b) => b.elapsed_ms - a.elapsed_ms);
+  }
+
+  /** @param {Ended} choice */
+  #choose(choice) {
+    this.#choice = choice;
+    for (const [index, [name]] of CHOICES.entries()) this.choices[index]?.setAttribute("aria-pressed", String(name === choice));
+    this.ended.sort = null;
+    this.ended.show(this.#chosen(this.#all.filter((query) => !isActive(query))).slice(0, 100));
+    this.endedSql.update();
+  }
+
+  /**
+   * @param {HTMLElement} cell
+   * @param {QueryInfo} query
+   */
+  #killCell(cell, query) {
+    if (cell.firstChild) return;
+    cell.append(h("button", { type: "button", class: "danger kill", "aria-label": `Kill query ${query.id}`, title: `KILL QUERY ${query.id}`, onclick: () => this.#kill(query.id) }, icon("stop"), "Kill"));
+  }
+
+  /** @param {number} id */
+  async #kill(id) {
+    try {
+      await cancelQuery(id);
+      this.actions.notify(`Query ${id} is being cancelled`);
+    } catch (error) {
+      this.actions.notify(error instanceof ApiError ? error.message : String(error));
+    }
+    this.actions.refresh();
+  }
+
+  /** @param {number} id `0` closes */
+  #show(id) {
+    this.#open = this.#open === id ? 0 : id;
+    this.details.replaceChildren();
+    this.#update();
+  }
+
+  /** Brings the details up to date; a query that is forgotten stays as it was last seen. */
+  #update() {
+    this.active.mark(String(this.#open));
+    this.ended.mark(String(this.#open));
+    this.details.hidden = this.#open === 0;
+    const query = this.#all.find((candidate) => candidate.id === this.#open);
+    if (!query) return;
+    const text = `${query.id} ${query.state} ${query.elapsed_ms}`;
+    if (this.details.dataset["shown"] === text && this.details.firstChild) return;
+    this.details.dataset["shown"] = text;
+    const scrolled = this.details.querySelector("pre")?.scrollTop ?? 0;
+    const focused = /** @type {HTMLElement | null} */ (this.details.contains(document.activeElement) ? document.activeElement : null)?.dataset["action"];
+    this.details.replaceChildren(...queryDetails(query, {
+      open: () => this.actions.openSql(query.sql, `Query ${query.id}`),
+      kill: () => this.#kill(query.id),
+      close: () => this.#show(0),
+    }));
+    this.details.querySelector("pre")?.scrollTo(0, scrolled);
+    if (focused) /** @type {HTMLElement | null} */ (this.details.querySelector(`[data-action="${focused}"]`))?.focus();
+  }
+}
+
+/** @returns {import("./listing.js").Column<QueryInfo>[]} */
+function common() {
+  return [
+    { name: "id", label: "Id", numeric: true, value: (query) => query.id },
+    { name: "state", label: "State", value: (query) => query.state },
+    { name: "elapsed_ms", label: "Time", numeric: true, value: (query) => query.elapsed_ms, text: (query) => duration(query.elapsed_ms) },
+    { name: "rows", label: "Rows", numeric: true, value: (query) => query.rows, text: (query) => count(query.rows) },
+    { name: "bytes_read", label: "Read", title: "Bytes read from storage", numeric: true, value: (query) => query.bytes_read, text: (query) => (query.bytes_read === 0 ? "–" : bytes(query.bytes_read)) },
+    { name: "requests", label: "Requests", title: "Read requests to storage", numeric: true, value: (query) => query.requests, text: (query) => count(query.requests) },
+    { name: "path", label: "Path", title: "Short: answered without the planner", value: (query) => (query.short_path ? "short" : "full") },
+    { name: "user", label: "User", value: (query) => `${query.user} ${query.protocol}`, text: (query) => `${query.user} · ${query.protocol}` },
+    { name: "sql", label: "Statement", wide: true, value: (query) => query.sql, paint: paintStatement },
+  ];
+}
+
+/**
+ * @param {HTMLElement} cell
+ * @param {{ sql: string }} row
+ */
+export function paintStatement(cell, row) {
+  if (cell.firstChild) return;
+  const code = h("code", {});
+  paint(code, oneLine(row.sql).slice(0, 300));
+  cell.append(code);
+}
+
+/**
+ * @param {QueryInfo} query
+ * @param {{ open: () => void, kill: () => void, close: () => void }} actions
+ */
+function queryDetails(query, actions) {
+  const code = h("code", {});
+  paint(code, query.sql);
+  /** @type {[string, string][]} */
+  const facts = [
+    ["State", query.state], ["Time", duration(query.elapsed_ms)],
+    ["Started", `${dateTime(query.started_unix_ms)}, ${ago(Date.now() - query.started_unix_ms)} ago`],
+    ["User", `${query.user} over ${query.protocol}`], ["Rows", count(query.rows)],
+    ["Read", `${bytes(query.bytes_read)} in ${count(query.requests)} requests`],
+    ["Path", query.short_path ? "short: without the planner" : "full planner"],
+  ];
+  return [
+    h("header", {}, h("h2", {}, `Query ${query.id}`), h("span", { class: "spring" }),
+      h("button", { type: "button", class: "icon-button", "aria-label": "Close", title: "Close (Esc)", "data-action": "close", onclick: actions.close }, icon("close"))),
+    h("dl", { class: "facts-list" }, ...facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
+    query.error && h("p", { class: "error-message bad" }, h("code", { class: "badge bad" }, query.error.code), " ", query.error.message),
+    h("div", { class: "page-actions" },
+      h("button", { type: "button", "data-action": "open", onclick: actions.open }, "Open in SQL editor"),
+      isActive(query) && h("button", { type: "button", class: "danger", "data-action": "kill", onclick: actions.kill }, icon("stop"), "Kill")),
+    h("pre", { class: "statement", tabindex: "0", "data-action": "text", "aria-label": "Statement" }, code),
+  ].filter((part) => part instanceof Node);
+}

@@ -1,0 +1,63 @@
+// The statements behind the pages: what "Show SQL" shows. All read the schema `system`.
+
+export const RATE = `-- Statements since the start; the rate is how fast this grows.
+SELECT sum(queries) AS ended, sum(failed) AS failed, sum(short_path) AS short_path
+FROM system.query_shapes`;
+
+export const LATENCY = `-- Statements that finished lately.
+SELECT approx_percentile_cont(elapsed_ms, 0.50) AS p50_ms,
+       approx_percentile_cont(elapsed_ms, 0.95) AS p95_ms,
+       approx_percentile_cont(elapsed_ms, 0.99) AS p99_ms
+FROM system.queries
+WHERE state = 'finished'`;
+
+export const EXECUTORS = `SELECT executors, slots, running, waiting, queue_max, refused,
+       memory_used_bytes, memory_max_bytes
+FROM system.executors`;
+
+export const CACHE = `SELECT bytes, bytes_max, entries, chunk_hits, chunk_misses, hit_ratio,
+       reports_answered, templates, results_reused
+FROM system.cache`;
+
+export const INGEST = `SELECT "table", fresh_rows, fresh_bytes, flushes
+FROM system.ingest
+ORDER BY fresh_rows DESC`;
+
+export const LOG = `SELECT open, fresh_bytes, fresh_bytes_max, appends, appended_rows, appends_waiting
+FROM system.log`;
+
+const QUERY_COLUMNS = `SELECT id, state, "user", protocol, started, elapsed_ms, rows, bytes_read, requests,
+       short_path, sqlstate, error, sql
+FROM system.queries`;
+
+export const RUNNING = `${QUERY_COLUMNS}
+WHERE state IN ('queued', 'running')
+ORDER BY started
+-- KILL QUERY id stops one of them.`;
+
+/** @typedef {"slow" | "latest" | "failed"} Ended */
+
+/** @type {Record<Ended, string>} */
+export const ENDED = {
+  slow: `${QUERY_COLUMNS}
+WHERE state NOT IN ('queued', 'running')
+ORDER BY elapsed_ms DESC`,
+  latest: `${QUERY_COLUMNS}
+WHERE state NOT IN ('queued', 'running')
+ORDER BY id DESC`,
+  failed: `${QUERY_COLUMNS}
+WHERE state IN ('failed', 'cancelled')
+ORDER BY id DESC`,
+};
+
+/**
+ * @param {string} order a column
+ * @param {boolean} down
+ */
+export function shapesStatement(order, down) {
+  return `SELECT queries, failed, CAST(short_path AS double) / queries AS short_path_share,
+       total_ms, p50_ms, p95_ms, p99_ms, max_ms, rows, bytes_read, sql
+FROM system.query_shapes
+ORDER BY ${order} ${down ? "DESC" : "ASC"}
+LIMIT 200`;
+}
