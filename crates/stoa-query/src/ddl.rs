@@ -99,12 +99,11 @@ async fn drop_table(
 /// Drops the table and its fresh rows.
 async fn remove(session: &Session, ident: &TableIdent, purge: bool) -> Result<()> {
     let engine = &session.engine;
-    let table = match &engine.ingest {
-        Some(_) => engine.warehouse.table(ident).await.ok(),
-        None => None,
-    };
+    let table = engine.warehouse.table(ident).await.ok();
     engine.warehouse.drop_table(ident, purge).await?;
-    if let (Some(ingest), Some(table)) = (&engine.ingest, table) {
+    let Some(table) = table else { return Ok(()) };
+    engine.reports.forget_table(&table);
+    if let Some(ingest) = &engine.ingest {
         ingest.forget(&table).await;
     }
     Ok(())

@@ -61,7 +61,7 @@ fn parse_kind(text: &str) -> Result<StatementKind> {
         "CREATE" | "DROP" | "ALTER" | "COPY" | "SHOW" | "DESCRIBE" | "DESC" | "SET" | "RESET"
         | "USE" | "BEGIN" | "START" | "COMMIT" | "END" | "ROLLBACK" | "ABORT" | "SAVEPOINT"
         | "RELEASE" | "DISCARD" | "DEALLOCATE" | "UNLISTEN" | "FLUSH" | "COMPACT" | "EXPIRE"
-        | "APPLY" | "KILL" => parse_own(text, &word),
+        | "APPLY" | "KILL" | "CACHE" | "PURGE" => parse_own(text, &word),
         "INSERT" => match insert::parse_partitioned(text) {
             Ok(Some(statement)) => {
                 let statement = EngineStatement::Statement(Box::new(statement));
@@ -104,6 +104,8 @@ fn parse_own(text: &str, word: &str) -> Result<StatementKind> {
         "SHOW" => show::parse_show(&mut parser),
         "DESCRIBE" | "DESC" => show::parse_describe(&mut parser),
         "KILL" => parse_kill(&mut parser),
+        "CACHE" => parse_cache(&mut parser),
+        "PURGE" => parse_purge(&mut parser),
         "FLUSH" | "COMPACT" | "EXPIRE" | "APPLY" => maintain::parse(&mut parser, word),
         _ => session::parse(&mut parser, word),
     }
@@ -148,6 +150,21 @@ fn parse_drop(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
     }
     let found = parser.peek_token();
     parser.expected("TABLE or SCHEMA after DROP", found)
+}
+
+/// `CACHE TABLE name`.
+fn parse_cache(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
+    parser.expect_keyword(Keyword::TABLE)?;
+    parser.parse_object_name(false).map(StatementKind::CacheTable)
+}
+
+/// `PURGE CACHE`.
+fn parse_purge(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
+    if parse_word(parser, "CACHE") {
+        return Ok(StatementKind::PurgeCache);
+    }
+    let found = parser.peek_token();
+    parser.expected("CACHE after PURGE", found)
 }
 
 /// `KILL [QUERY] id`.

@@ -9,24 +9,23 @@
 //! time (a clock, random numbers, the server's own tables) is never kept.
 
 use std::collections::HashMap;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::error::Result as EngineResult;
-use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream};
+use datafusion::execution::SendableRecordBatchStream;
 use datafusion::logical_expr::{Expr, LogicalPlan, Volatility};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use futures::{Stream, StreamExt};
+use futures::StreamExt;
 use parking_lot::Mutex;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
+use stoa_error::Result;
 use tokio::sync::watch;
 
+use crate::error::from_datafusion;
 use crate::table::stoa_table;
 
 /// Larger answers are not kept, bytes.
@@ -85,6 +84,11 @@ impl Results {
         self.reused.load(Ordering::Relaxed)
     }
 
+    /// Forgets all answers.
+    pub(crate) fn clear(&self) {
+        self.kept.clear();
+    }
+
     /// The answer for `key`, at once or when somebody who computes it has it.
     pub(crate) async fn find(self: &Arc<Self>, key: ResultKey) -> Found {
         loop {
@@ -122,70 +126,37 @@ impl Kept {
 }
 
 impl Computing {
-    /// The same stream; when it comes to its end, it was small, and nobody stopped it, its batches are
-    /// kept.
-    pub(crate) fn keep(self, stream: SendableRecordBatchStream) -> SendableRecordBatchStream {
+    /// The same batches. A small answer is read to its end first, whoever reads it and how fast, and
+    /// kept; of a large one nobody waits for more than its first part.
+    ///
+    /// # Errors
+    /// Those of the stream.
+    pub(crate) async fn keep(
+        self,
+        mut stream: SendableRecordBatchStream,
+    ) -> Result<SendableRecordBatchStream> {
         let schema = stream.schema();
-        Box::pin(Keeping { stream, schema, computing: Some(self), batches: Vec::new(), bytes: 0 })
+        let mut batches = Vec::new();
+        let mut bytes = 0;
+        while let Some(batch) = stream.next().await {
+            let batch = batch.map_err(from_datafusion)?;
+            bytes += batch.get_array_memory_size();
+            batches.push(batch);
+            if bytes > ANSWER_BYTES_MAX {
+                let begin = futures::stream::iter(batches.into_iter().map(Ok));
+                let all = begin.chain(stream);
+                return Ok(Box::pin(RecordBatchStreamAdapter::new(schema, all)));
+            }
+        }
+        let kept = Arc::new(Kept { schema, batches, bytes });
+        self.results.kept.insert(self.key.clone(), Arc::clone(&kept));
+        Ok(kept.stream())
     }
 }
 
 impl Drop for Computing {
     fn drop(&mut self) {
         self.results.running.lock().remove(&self.key);
-    }
-}
-
-struct Keeping {
-    stream: SendableRecordBatchStream,
-    schema: SchemaRef,
-    /// `None` once the answer is kept, or will not be.
-    computing: Option<Computing>,
-    batches: Vec<RecordBatch>,
-    bytes: usize,
-}
-
-impl Stream for Keeping {
-    type Item = EngineResult<RecordBatch>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let polled = self.stream.poll_next_unpin(cx);
-        if self.computing.is_none() {
-            return polled;
-        }
-        match &polled {
-            Poll::Pending => {}
-            Poll::Ready(Some(Ok(batch))) => {
-                self.bytes += batch.get_array_memory_size();
-                self.batches.push(batch.clone());
-                if self.bytes > ANSWER_BYTES_MAX {
-                    self.give_up();
-                }
-            }
-            Poll::Ready(Some(Err(_))) => self.give_up(),
-            Poll::Ready(None) => {
-                if let Some(computing) = self.computing.take() {
-                    let batches = std::mem::take(&mut self.batches);
-                    let schema = Arc::clone(&self.schema);
-                    let kept = Arc::new(Kept { schema, batches, bytes: self.bytes });
-                    computing.results.kept.insert(computing.key.clone(), kept);
-                }
-            }
-        }
-        polled
-    }
-}
-
-impl Keeping {
-    fn give_up(&mut self) {
-        self.computing = None;
-        self.batches = Vec::new();
-    }
-}
-
-impl RecordBatchStream for Keeping {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
     }
 }
 

@@ -13,6 +13,7 @@ use datafusion::execution::session_state::SessionState;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{DdlStatement, Expr, LogicalPlan, Statement as PlanStatement};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::sql::sqlparser::ast::ObjectName;
 use futures::StreamExt;
 use parking_lot::Mutex;
 use stoa_catalog::TableIdent;
@@ -20,6 +21,7 @@ use stoa_error::{Error, ErrorKind, Result};
 use tokio_util::sync::CancellationToken;
 
 use crate::admission::Admission;
+use crate::cells;
 use crate::dialect::{self, CopySource, CopyStatement, name_parts, normalise};
 use crate::engine::{DATABASE, DEFAULT_NAMESPACE, Engine};
 use crate::error::from_datafusion;
@@ -387,6 +389,12 @@ impl Session {
                     .with_sqlstate("42704")
                     .with_hint("SELECT id, state, sql FROM system.queries lists them")),
             },
+            StatementKind::CacheTable(name) => self.cache_table(name).await.map(Ran::Done),
+            StatementKind::PurgeCache => {
+                self.engine.reports.clear();
+                self.engine.results.clear();
+                Ok(Ran::Done(Completion::of("PURGE CACHE")))
+            }
             StatementKind::Maintain(maintenance) => {
                 maintain::run(self, maintenance).await.map(Ran::Done)
             }
@@ -438,6 +446,22 @@ impl Session {
         Ok(Some(Box::pin(RecordBatchStreamAdapter::new(schema, rows))))
     }
 
+    /// Brings a table into the memory of reports, as far as there is room.
+    async fn cache_table(&self, name: &ObjectName) -> Result<Completion> {
+        let ident = self.table_ident(name)?;
+        let table = self.engine.catalog.snapshot(&ident).await?.table;
+        cells::refuse_rows(&table)?;
+        let warmed = self.engine.reports.warm(&table).await?;
+        let notice = match warmed.complete {
+            true => format!("{ident}: {} chunks are in memory", warmed.chunks),
+            false => format!(
+                "{ident}: {} chunks are in memory; there is no room for more",
+                warmed.chunks
+            ),
+        };
+        Ok(Completion::of("CACHE TABLE").with_notice(notice))
+    }
+
     /// Plans a report that was recognised by its text.
     async fn plan_anew(&self, prepared: &Prepared) -> Result<Prepared> {
         let mut statements = dialect::parse(prepared.statement.text())?;
@@ -476,7 +500,7 @@ impl Session {
             Found::Answer(answer) => Ok(Ran::Stream(answer)),
             Found::Compute(computing) => {
                 let stream = self.admitted(&plan, text, guard).await?;
-                Ok(Ran::Stream(computing.keep(stream)))
+                computing.keep(stream).await.map(Ran::Stream)
             }
         }
     }

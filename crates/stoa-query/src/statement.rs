@@ -45,6 +45,10 @@ pub(crate) enum StatementKind {
     Maintain(Maintenance),
     /// `KILL QUERY id`.
     Kill(u64),
+    /// `CACHE TABLE name`.
+    CacheTable(ast::ObjectName),
+    /// `PURGE CACHE`.
+    PurgeCache,
     Show(ShowStatement),
     /// `SET name = value`, `RESET name`; `None` resets; name `None` means all.
     Set {

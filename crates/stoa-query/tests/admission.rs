@@ -119,6 +119,13 @@ async fn the_server_shows_what_it_does() {
     assert_eq!(number(&session, "SELECT chunk_hits FROM system.cache").await, 3);
     assert_eq!(number(&session, "SELECT executors FROM system.executors").await, 2);
     assert_eq!(number(&session, "SELECT count(*) FROM system.log").await, 0);
+    session.sql("PURGE CACHE").await.unwrap();
+    assert_eq!(number(&session, "SELECT entries FROM system.cache").await, 0);
+    let cached = session.sql("CACHE TABLE t").await.unwrap();
+    let Outcome::Done(done) = cached else { panic!("CACHE TABLE gives no rows") };
+    assert_eq!(done.notices, ["public.t: 1 chunks are in memory"]);
+    assert_eq!(number(&session, "SELECT count(*) FROM t WHERE n < 7").await, 7);
+    assert_eq!(number(&session, "SELECT chunk_misses FROM system.cache").await, 1);
     let failed = "SELECT count(*) FROM system.queries WHERE state = 'failed'";
     assert_eq!(number(&session, failed).await, 0);
 }

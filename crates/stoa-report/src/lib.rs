@@ -36,4 +36,4 @@ pub use files::read_file_metadata;
 pub use report::{
     Aggregate, Column, Condition, Function, Item, Order, Report, Test, ValueKind, kind_of,
 };
-pub use run::{Answer, ReportOptions, Reports, Work};
+pub use run::{Answer, ReportOptions, Reports, Warmed, Work};

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::RecordBatch;
+use arrow_schema::Field;
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 use stoa_error::Result;
 use stoa_ingest::FreshRows;
+use stoa_orc::FIELD_ID_KEY;
 use stoa_rangeio::{RangeReader, ReadMetrics};
 use stoa_table::{ScanFile, Table};
 use uuid::Uuid;
@@ -20,7 +22,7 @@ use crate::files::{
     Chunks, FileTail, GroupPlace, projected, read_chunks, read_file_metadata, read_zones,
 };
 use crate::output::answer;
-use crate::report::{Column, Report};
+use crate::report::{Column, Report, kind_of};
 use crate::select::select;
 use crate::view::{TableView, ViewFile};
 use crate::zones::Zones;
@@ -96,6 +98,15 @@ pub struct Work {
     pub requests: u64,
     /// Bytes read.
     pub bytes_read: u64,
+}
+
+/// What [`Reports::warm`] came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Warmed {
+    /// Chunks of the table that were read or were there.
+    pub chunks: u64,
+    /// Whether that is all of them; else there was no room for the others.
+    pub complete: bool,
 }
 
 /// The row groups of one file that a report looks at.
@@ -180,6 +191,42 @@ impl Reports {
         self.cache.count(work.chunk_hits, work.chunk_misses);
         self.answered.fetch_add(1, Ordering::Relaxed);
         Ok(Some(Answer { batch: answer(report, &groups)?, work }))
+    }
+
+    /// Reads a table's columns into memory, file after file, until nine tenths of it are full.
+    ///
+    /// # Errors
+    /// Those of reading the table's files.
+    pub async fn warm(&self, table: &Table) -> Result<Warmed> {
+        let view = self.view(table).await?;
+        let schema = table.schema();
+        let columns: Vec<Column> =
+            schema.fields().iter().enumerate().filter_map(column_at).collect();
+        let all: Vec<&Column> = columns.iter().collect();
+        let metrics = Arc::new(ReadMetrics::default());
+        let mut warmed = Warmed { chunks: 0, complete: true };
+        for file in &view.files {
+            let (tail, _) = self.read_zones(file, table, &all, &metrics).await?;
+            for group in 0..tail.groups.len() as u32 {
+                let status = self.cache.status();
+                if status.bytes > status.bytes_max / 10 * 9 {
+                    return Ok(Warmed { complete: false, ..warmed });
+                }
+                let is_here = |column: &&Column| {
+                    self.cache.chunk(file.number, group, column.field_id).is_some()
+                };
+                if !all.iter().all(is_here) {
+                    let reader = reader(&file.file, &metrics);
+                    let groups = [group];
+                    let read = read_chunks(&reader, &file.file, &tail, &groups, &all, &schema);
+                    for ((group, field), chunk) in read.await? {
+                        self.cache.put_chunk(file.number, group, field, chunk);
+                    }
+                }
+                warmed.chunks += all.len() as u64;
+            }
+        }
+        Ok(warmed)
     }
 
     /// The files of a version, from memory if they were asked for before.
@@ -433,6 +480,13 @@ impl std::fmt::Debug for Reports {
 
 fn reader(file: &ScanFile, metrics: &Arc<ReadMetrics>) -> RangeReader {
     file.reader.clone().with_metrics(metrics.clone())
+}
+
+/// A column that reports can use.
+fn column_at((position, field): (usize, &Arc<Field>)) -> Option<Column> {
+    kind_of(field.data_type())?;
+    let field_id = field.metadata().get(FIELD_ID_KEY)?.parse().ok()?;
+    Some(Column { position, field_id, data_type: field.data_type().clone() })
 }
 
 fn fresh_chunks(batch: &RecordBatch, report: &Report) -> Vec<Arc<Chunk>> {
