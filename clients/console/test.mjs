@@ -1,9 +1,11 @@
 // The console in a real browser: node test.mjs URL [--screenshot FILE]
 //
-// Environment: PLAYWRIGHT (module to drive the browser with), CHROMIUM (the browser).
+// Environment: PLAYWRIGHT (module to drive the browser with), CHROMIUM (the browser); for a picture that is
+// kept, also STOA_BIN, STOA_WAREHOUSE and STOA_PG_PORT of the server, which `stoa bench` then asks for reports.
 // Each test gets a new page of one browser; the last line printed is the sum.
 
 import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
 import { stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,6 +19,7 @@ const { chromium } = await import(module);
 
 const ENDLESS = "SELECT count(*) FROM generate_series(1, 1000000000000) AS t(n) WHERE n % 7 = 8";
 const SCREENSHOT_BYTES_MAX = 300_000;
+const BENCH_ROWS = "1000000";
 
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
@@ -40,14 +43,20 @@ function watch(page) {
   return offences;
 }
 
-async function open(options = {}) {
+async function open(options = {}, address = "#/sql") {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
   await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: new URL(url).origin });
   const page = await context.newPage();
   page.offences = watch(page);
-  await page.goto(url);
+  await page.goto(url + address);
   await page.getByText("ready", { exact: true }).waitFor();
   return page;
+}
+
+/** Goes to a page by its link. */
+async function go(page, title) {
+  await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: title }).click();
+  await page.getByRole("main", { name: title === "SQL" ? "Queries and results" : title }).waitFor();
 }
 
 async function run(page, sql) {
@@ -57,6 +66,34 @@ async function run(page, sql) {
 
 const cell = (page, row, column) => page.locator(`#cell-${row}-${column}`);
 const recent = (page, text) => page.locator("#recent li", { hasText: text }).first();
+
+const figure = (page, name) => page.locator(`[data-figure="${name}"]`);
+const json = async (path) => (await fetch(new URL(path, url))).json();
+
+/** Waits until something is so, for what no element shows. */
+async function until(what, holds) {
+  const end = Date.now() + 20_000;
+  while (!(await holds())) {
+    assert.ok(Date.now() < end, `waited in vain: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/** Scans that never end, more than may compute at once; none of them shares another's answer. */
+async function crowd() {
+  const { slots } = (await json("v1/status")).admission;
+  const from = "console_report a, console_report b, console_report c, console_report d";
+  for (let n = 1; n <= slots + 1; n += 1) {
+    fetch(new URL("v1/sql", url), { method: "POST", body: `SELECT count(*) FROM ${from} WHERE a.clicks + b.clicks + c.clicks + d.clicks = -${n}` }).catch(() => {});
+  }
+  await until("one query waits", async () => (await json("v1/status")).admission.waiting === 1);
+  return slots + 1;
+}
+
+async function killAll() {
+  for (const { id } of (await json("v1/queries")).running) await fetch(new URL(`v1/queries/${id}`, url), { method: "DELETE" });
+  await until("nothing runs", async () => (await json("v1/queries")).running.length === 0);
+}
 
 async function post(sql) {
   const response = await fetch(new URL("v1/sql", url), { method: "POST", body: sql });
@@ -68,7 +105,190 @@ async function post(sql) {
 const tests = {
   async "opens, and asks nobody but the server"(page) {
     assert.equal(await page.title(), "Stoa");
-    await page.getByText("Queries per second").waitFor();
+    await page.locator("#live").getByText("Queries per second").waitFor();
+    await page.goto("about:blank");
+    await page.goto(url);
+    await page.getByRole("main", { name: "Home" }).getByText("Queries per second").waitFor();
+  },
+
+  async "shows at home how the server is"(page) {
+    await post("INSERT INTO console_fresh VALUES (1), (2), (3)");
+    for (let account = 0; account < 8; account += 1) await post(`SELECT sum(clicks) FROM console_report WHERE account_id = ${account}`);
+    await go(page, "Home");
+    const shown = async (name) => figure(page, name).innerText();
+    await until("reports are counted", async () => Number((await shown("answered")).replaceAll(",", "")) >= 1);
+    const status = await json("v1/status");
+    assert.ok(status.cache.bytes > 0 && status.reports.answered > 0, JSON.stringify(status.cache));
+    assert.match(await shown("hit-ratio"), /^[\d.]+ %$/);
+    assert.match(await shown("cache-bytes"), /of .*iB$/);
+    await until("nothing computes", async () => (await shown("computing")) === `0 / ${status.admission.slots}`);
+    assert.equal(await shown("waiting"), "0");
+    assert.match(await shown("p99"), /ms|s$/);
+    assert.match(await shown("fresh-tables"), /console_fresh 3/);
+    assert.match(await shown("log"), /segment/);
+    assert.ok(Number(await shown("running")) >= 0);
+    // A line, or a dot where there is one sample only.
+    for (const name of ["Rate", "Cache", "Ingest", "Executors", "Latency"]) {
+      const card = page.getByRole("region", { name: name === "Rate" ? "Queries per second" : name, exact: true }).and(page.locator(".home .card"));
+      await card.locator(".chart path, .chart circle").first().waitFor({ state: "attached" });
+    }
+    assert.match(await page.locator(".top-shapes").innerText(), /console_report/);
+  },
+
+  async "walks from page to page by link, key and history"(page) {
+    await go(page, "Queries");
+    assert.match(page.url(), /#\/queries$/);
+    await page.reload();
+    await page.getByRole("main", { name: "Queries", exact: true }).waitFor();
+    assert.equal(await page.getByRole("link", { name: "Queries" }).getAttribute("aria-current"), "page");
+    for (const [key, name] of [["h", "Home"], ["p", "Shapes"], ["q", "Queries"]]) {
+      await page.keyboard.press("g");
+      await page.keyboard.press(key);
+      await page.getByRole("main", { name, exact: true }).waitFor();
+    }
+    await page.goBack();
+    await page.getByRole("main", { name: "Shapes" }).waitFor();
+    await page.keyboard.press("g");
+    await page.keyboard.press("s");
+    await page.locator("#sql:focus").waitFor();
+    await page.fill("#sql", "");
+    await page.keyboard.type("gh");
+    assert.equal(await page.inputValue("#sql"), "gh", "typing goes nowhere");
+  },
+
+  async "shows the SQL behind its numbers, which runs"(page) {
+    let seen = 0;
+    for (const title of ["Home", "Queries", "Shapes"]) {
+      await go(page, title);
+      const main = page.getByRole("main", { name: title, exact: true });
+      const closed = main.getByRole("button", { name: "Show SQL" });
+      while ((await closed.count()) > 0) await closed.first().press("Enter");
+      for (const panel of await main.locator(".sql-panel").all()) {
+        const sql = await panel.locator("pre").innerText();
+        assert.match(sql, /FROM system\./);
+        const { columns } = await post(sql);
+        assert.ok(columns.length > 0);
+        seen += 1;
+      }
+      assert.equal(await main.getByRole("button", { name: "Hide SQL" }).count(), await main.locator(".sql-panel").count());
+    }
+    assert.ok(seen >= 10, `${seen} statements`);
+    await page.getByRole("main", { name: "Shapes" }).getByRole("button", { name: "Open in SQL editor" }).click();
+    assert.match(await page.inputValue("#sql"), /FROM system\.query_shapes/);
+    assert.equal(await page.locator(".tab.active").innerText(), "Shapes");
+    await page.press("#sql", "Control+Enter");
+    await cell(page, 0, 0).waitFor();
+    assert.match(await page.locator(".grid-head").innerText(), /p99_ms/);
+  },
+
+  async "gives the same numbers in SQL"(page) {
+    await post("SELECT sum(clicks) FROM console_report WHERE account_id = 3");
+    await go(page, "Shapes");
+    const row = page.getByRole("grid", { name: "Shapes" }).locator("tbody tr", { hasText: "SELECT sum(clicks) FROM console_report WHERE account_id = $L0i" });
+    await row.waitFor();
+    await until("page and SQL agree", async () => {
+      const { rows } = await post("SELECT queries, failed FROM system.query_shapes WHERE sql = 'SELECT sum(clicks) FROM console_report WHERE account_id = $L0i'");
+      return String((await row.locator("td").allInnerTexts()).slice(1, 3)) === String(rows[0]);
+    });
+  },
+
+  async "counts statements by shape, sorts them and opens examples"(page) {
+    for (const day of ["2024-05-01", "2024-06-01"]) await post(`SELECT count(*), 'it''s' AS text FROM console_report WHERE day = DATE '${day}' AND impressions > 1.5;`);
+    await go(page, "Shapes");
+    const grid = page.getByRole("grid", { name: "Shapes" });
+    const row = grid.locator("tbody tr", { hasText: "day = $L" });
+    await row.click();
+    const details = page.getByRole("complementary", { name: "Shape" });
+    assert.equal(await details.locator("pre").innerText(), "SELECT count(*), $L0s AS text FROM console_report WHERE day = $L1d AND impressions > $L2n");
+    const examples = details.locator("#shape-recent li");
+    await examples.nth(1).waitFor();
+    assert.equal(await examples.count(), 2);
+    for (const column of ["Queries", "p95", "Short path"]) {
+      const head = grid.getByRole("columnheader", { name: column });
+      await head.getByRole("button").click();
+      assert.equal(await head.getAttribute("aria-sort"), "descending");
+    }
+    await grid.getByRole("columnheader", { name: "Queries" }).getByRole("button").press("Enter");
+    const counts = (await grid.locator("tbody tr td:nth-child(2)").allInnerTexts()).map((text) => Number(text.replaceAll(",", "")));
+    assert.deepEqual(counts, counts.toSorted((a, b) => b - a));
+    await page.getByRole("button", { name: "Show SQL" }).and(page.locator(":visible")).click();
+    assert.match(await page.locator(".sql-panel:visible").innerText(), /ORDER BY queries DESC/);
+    await examples.first().getByRole("button").click();
+    assert.match(await page.inputValue("#sql"), /DATE '2024-06-01'/);
+  },
+
+  async "finds the statements of a shape as the server counts them"(page) {
+    const mark = `c${Date.now()}`;
+    const texts = [
+      `SELECT 1 AS ${mark}`, `select  'a''b' AS ${mark}`, `SELECT DATE '2024-01-01' AS ${mark} ;`, `SELECT timestamp '2024-01-01 10:00:00' AS ${mark}`,
+      `SELECT 1.50 AS ${mark}`, `SELECT 1 + 2 AS "${mark} (a.b*c)"`, `SELECT 7 AS ${mark} -- a comment`, `SELECT 1e3 AS ${mark}`,
+      `EXPLAIN SELECT 1 AS ${mark}`, `SELECT '${"long ".repeat(80)}' || E'x' AS ${mark}`, `SELECT '' AS ${mark}\n\n`,
+    ];
+    for (const sql of texts) await post(sql);
+    const { shapes } = await json("v1/shapes?most=1000");
+    const found = await page.evaluate(async ([all, wanted]) => {
+      const { matcherOf } = await import("/js/shape-text.js");
+      const matchers = all.map(matcherOf);
+      return wanted.map((sql) => matchers.flatMap((matches, index) => (matches(sql) ? [all[index]] : [])));
+    }, [shapes.map((shape) => shape.sql), texts]);
+    for (const [index, of] of found.entries()) assert.equal(of.length, 1, `${texts[index]}: ${JSON.stringify(of)}`);
+  },
+
+  async "lists what runs and what waits, and kills it"(page) {
+    try {
+      const all = await crowd();
+      await go(page, "Queries");
+      const grid = page.getByRole("grid", { name: "Running and queued queries" });
+      const rows = grid.locator('tbody tr:has-text("console_report")');
+      await rows.nth(all - 1).waitFor();
+      assert.equal(await grid.locator('tr[data-state="queued"]').count(), 1);
+      assert.equal(await grid.locator('tr[data-state="running"]').count(), all - 1);
+      assert.match(await page.getByRole("region", { name: "Now" }).innerText(), new RegExp(`${all - 1} running · 1 queued`));
+      const queued = grid.locator('tr[data-state="queued"]');
+      const id = await queued.locator("td").first().innerText();
+      await queued.getByRole("button", { name: `Kill query ${id}` }).click();
+      await queued.waitFor({ state: "detached" });
+      // By keyboard: to the first row, into its details, to their button.
+      await grid.locator("tbody tr").first().focus();
+      await page.keyboard.press("Enter");
+      const details = page.getByRole("complementary", { name: "Query" });
+      const killed = /\d+/.exec(await details.locator("h2").innerText())?.[0];
+      await details.getByRole("button", { name: "Kill" }).press("Enter");
+      await details.getByText("cancelled", { exact: true }).waitFor();
+      await go(page, "Home");
+      await until("home counts those that compute", async () => (await figure(page, "computing").innerText()).startsWith(`${all - 2} /`));
+      await go(page, "Queries");
+      await page.getByRole("button", { name: "Failed" }).click();
+      const ended = page.getByRole("grid", { name: "Ended queries" });
+      for (const wanted of [id, killed]) await ended.locator('tr[data-state="cancelled"]').locator("td:first-child", { hasText: new RegExp(`^${wanted}$`) }).waitFor();
+    } finally {
+      await killAll();
+    }
+  },
+
+  async "lists what took long, what came last and what failed"(page) {
+    await fetch(new URL("v1/sql", url), { method: "POST", body: "SELECT 7 / 0 AS console_failure" });
+    await go(page, "Queries");
+    const ended = page.getByRole("grid", { name: "Ended queries" });
+    await ended.locator("tbody tr").first().waitFor();
+    const slowest = Math.max(...(await json("v1/queries?recent=256")).recent.map((query) => query.elapsed_ms));
+    const first = async () => ended.locator("tbody tr").first().locator("td").allInnerTexts();
+    const shown = /^([\d.]+) (ms|s)$/.exec((await first())[2]);
+    if (shown) assert.ok(Math.abs(Number(shown[1]) * (shown[2] === "s" ? 1000 : 1) - slowest) <= slowest * 0.02 + 0.1, `${await first()}: ${slowest}`);
+    await page.getByRole("button", { name: "Latest" }).click();
+    const ids = (await ended.locator("tbody tr td:first-child").allInnerTexts()).map(Number);
+    assert.deepEqual(ids, ids.toSorted((a, b) => b - a));
+    await page.getByRole("button", { name: "Failed" }).click();
+    const failure = ended.locator("tbody tr", { hasText: "console_failure" });
+    await failure.first().click();
+    const details = page.getByRole("complementary", { name: "Query" });
+    assert.match(await details.innerText(), /22012/);
+    await page.keyboard.press("Escape");
+    await details.waitFor({ state: "hidden" });
+    await failure.first().focus();
+    await page.keyboard.press("Enter");
+    await details.getByRole("button", { name: "Open in SQL editor" }).press("Enter");
+    assert.equal(await page.inputValue("#sql"), "SELECT 7 / 0 AS console_failure");
   },
 
   async "shows tables and their columns"(page) {
@@ -210,42 +430,83 @@ const tests = {
     await page.reload();
     assert.equal(await ground(), dark);
   },
+
+  async "can be read in light and dark"(page) {
+    for (const colorScheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme });
+      for (const title of ["Home", "Queries", "Shapes"]) {
+        await go(page, title);
+        const texts = title === "Home" ? ".home h2, .home .figure, .card-facts dt" : `main:not([hidden]) h2, main:not([hidden]) tbody td, main:not([hidden]) th .sort`;
+        await page.locator(texts).first().waitFor();
+        const worst = await page.locator(texts).evaluateAll(lowestContrast);
+        assert.ok(worst.ratio >= 4.5, `${title} in ${colorScheme}: ${worst.ratio.toFixed(2)} for ${worst.text}`);
+      }
+    }
+  },
 };
 
-/** A page that shows what the console can do, for docs/. */
+/** In the page: the lowest contrast of texts with what is behind them, by the formula of WCAG 2. */
+function lowestContrast(elements) {
+  const channels = (color) => (/rgba?\(([^)]+)\)/.exec(color)?.[1] ?? "0,0,0,0").split(",").map(Number);
+  const light = ([r, g, b]) => [r, g, b].map((c) => c / 255).map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, c, index) => sum + c * [0.2126, 0.7152, 0.0722][index], 0);
+  const behind = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const color = channels(getComputedStyle(at).backgroundColor);
+      if (color.length === 3 || color[3] === 1) return color;
+    }
+    return [255, 255, 255];
+  };
+  let worst = { ratio: 21, text: "" };
+  for (const element of elements) {
+    if (element.textContent.trim() === "") continue;
+    const [a, b] = [light(channels(getComputedStyle(element).color)), light(behind(element))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < worst.ratio) worst = { ratio, text: element.textContent };
+  }
+  return worst;
+}
+
+/** Home while reports are asked for, for docs/: minutes of `stoa bench`, or a few statements. */
 async function takeScreenshot() {
   await post("DROP TABLE IF EXISTS console_report");
-  await post(`CREATE TABLE ad_report (day date, account_id bigint, campaign_id bigint, device text, region text,
-    impressions bigint, clicks bigint, conversions bigint, cost decimal(18, 4)) PARTITIONED BY (month(day)) ORDER BY (account_id, day)`);
-  await post(`INSERT INTO ad_report
-    SELECT CAST(CAST(19723 + value % 366 AS integer) AS date), value / 366, value % 7,
-           CASE value % 3 WHEN 0 THEN 'phone' WHEN 1 THEN 'desktop' ELSE 'tablet' END,
-           CASE value % 4 WHEN 0 THEN 'tokyo' WHEN 1 THEN 'osaka' WHEN 2 THEN 'nagoya' END,
-           9000 + value * 7919 % 51000, 180 + value * 104729 % 1400, value * 31 % 90,
-           CAST(value * 7919 % 900000 AS decimal(18, 4)) / 1000
-    FROM generate_series(0, 366 * 40 - 1)`);
-  await post("FLUSH TABLE ad_report");
-  const page = await open();
-  const report = (account) => `SELECT day, sum(impressions) AS impressions, sum(clicks) AS clicks,\n       sum(conversions) AS conversions, sum(cost) AS cost, max(region) AS region\nFROM ad_report\nWHERE account_id = ${account} AND day BETWEEN DATE '2024-12-01' AND DATE '2024-12-31'\nGROUP BY day ORDER BY day`;
-  // Some traffic, so that the charts have something to draw.
-  const end = Date.now() + (keep ? 240_000 : 3_000);
-  const clients = Array.from({ length: 2 }, async (_, client) => {
-    for (let account = client; Date.now() < end; account += 1) {
-      await post(report(account % 40));
-      await new Promise((resolve) => setTimeout(resolve, 50 + 150 * Math.random()));
-    }
-  });
-  await page.locator(".table-name", { hasText: "ad_report" }).click();
-  await page.mouse.move(700, 880);
-  await run(page, `-- Last month of one account\n${report(17)}`);
-  await cell(page, 0, 0).waitFor();
-  await page.waitForTimeout(end - Date.now() - 1000);
+  await post("DROP TABLE IF EXISTS console_fresh");
+  const page = await open({}, "#/home");
+  const stop = await (keep ? underBench(page) : underStatements());
+  await page.waitForTimeout(1500);
   await page.screenshot({ path: screenshot });
-  await Promise.all(clients);
+  await stop();
   const { size } = await stat(screenshot);
   assert.ok(size < SCREENSHOT_BYTES_MAX, `${screenshot} has ${size} bytes`);
   await page.context().close();
-  await post("DROP TABLE ad_report");
+}
+
+async function underStatements() {
+  for (let n = 0; n < 20; n += 1) await post(`SELECT count(*) FROM generate_series(1, 10) WHERE value > ${n}`);
+  return async () => {};
+}
+
+/** Five minutes of reports and small writes, which go on while the picture is taken. */
+async function underBench(page) {
+  const bench = (...options) => [process.env.STOA_BIN, ["bench", ...options, "--rows", BENCH_ROWS, "--log-level", "error"]];
+  execFileSync(...bench("generate", "--warehouse", process.env.STOA_WAREHOUSE), { stdio: "ignore" });
+  const reports = spawn(...bench("report", "--url", url.replace(/\/$/, ""), "--port", process.env.STOA_PG_PORT,
+    "--clients", "2", "--mode", "simple", "--duration", "600s", "--ingest", "2000"), { stdio: "ignore" });
+  const ended = new Promise((resolve) => { reports.once("exit", resolve); });
+  const scans = [
+    () => "SELECT device, sum(impressions) AS impressions, sum(cost) AS cost FROM ad_report GROUP BY device",
+    (n) => `SELECT account_id, sum(clicks) AS clicks FROM ad_report GROUP BY account_id ORDER BY 2 DESC LIMIT ${5 + n}`,
+  ];
+  const end = Date.now() + 305_000;
+  for (let n = 0; Date.now() < end; n += 1) {
+    assert.equal(reports.exitCode, null, "stoa bench report ended early");
+    await post(scans[n % scans.length](n));
+    await page.waitForTimeout(900);
+  }
+  return async () => {
+    reports.kill("SIGINT");
+    await ended;
+  };
 }
 
 async function prepare() {
@@ -259,6 +520,8 @@ async function prepare() {
            CASE WHEN value % 2 = 1 THEN 'odd' END
     FROM generate_series(1, 366)`);
   await post("FLUSH TABLE console_report");
+  await post("DROP TABLE IF EXISTS console_fresh");
+  await post("CREATE TABLE console_fresh (n bigint)");
 }
 
 let [passed, failed] = [0, 0];

@@ -303,8 +303,8 @@ function findTable() {
 function openLinked() {
   const sql = new URLSearchParams(location.hash.slice(1)).get("sql");
   if (!sql) return;
-  history.replaceState(null, "", `${location.pathname}#/sql`);
-  tabs.open(sql, "Linked query");
+  history.replaceState(null, "", location.pathname);
+  openSql(sql, "Linked query");
 }
 
 /** The bar between editor and results can be moved. */
@@ -336,6 +336,7 @@ workbench.append(
   h("aside", { class: "live", id: "live", "aria-label": "Activity" }, ...live.parts));
 document.body.append(...pages.all.map((page) => page.element), toast);
 tabs.addEventListener("change", showActive);
+addEventListener("hashchange", openLinked);
 openLinked();
 showActive();
 pages.start();

@@ -25,7 +25,7 @@ export class Pages {
 
   /** @param {string} name */
   go(name) {
-    if (this.active?.name !== name || location.hash !== `#/${name}`) location.hash = `#/${name}`;
+    location.hash = `#/${name}`;
     this.#show(name);
   }
 
@@ -42,12 +42,13 @@ export class Pages {
   }
 
   #follow() {
-    const name = location.hash.replace(/^#\/?/, "");
-    this.#show(this.all.some((page) => page.name === name) ? name : (this.all[0]?.name ?? ""));
+    const name = location.hash.replace(/^#\//, "");
+    this.#show(this.all.some((page) => page.name === name) ? name : (this.active?.name ?? ""));
   }
 
   /** @param {string} name */
   #show(name) {
+    if (this.active?.name === name && !this.active.element.hidden) return;
     for (const [index, page] of this.all.entries()) {
       const here = page.name === name;
       page.element.hidden = !here;

@@ -35,10 +35,13 @@ export class QueriesPage {
     this.ended = new Listing({ label: "Ended queries", key, open, state, empty: "None.", columns: common() });
     this.counts = h("span", { class: "muted tabular" });
     this.choices = CHOICES.map(([name, label]) => h("button", { type: "button", class: "quiet", "aria-pressed": String(name === this.#choice), onclick: () => this.#choose(name) }, label));
-    this.details = h("aside", { class: "page-details", "aria-label": "Query", hidden: true, onkeydown: (/** @type {KeyboardEvent} */ event) => event.key === "Escape" && this.#show(0) });
+    this.details = h("aside", { class: "page-details", "aria-label": "Query", hidden: true });
     const now = showSql("Running and queued", () => RUNNING, actions);
     this.endedSql = showSql("Ended queries", () => ENDED[this.#choice], actions);
-    this.element = h("main", { class: "page split", "aria-label": "Queries", hidden: true },
+    this.element = h("main", {
+      class: "page split", "aria-label": "Queries", hidden: true,
+      onkeydown: (/** @type {KeyboardEvent} */ event) => event.key === "Escape" && this.#show(0),
+    },
       h("div", { class: "page-main" },
         h("section", { "aria-label": "Now" }, h("h2", {}, "Running and queued", this.counts, h("span", { class: "spring" }), now.button), now.panel, this.active.element),
         h("section", { "aria-label": "Ended" }, h("h2", {}, "Ended lately", h("span", { class: "segments", role: "group", "aria-label": "Which" }, ...this.choices), h("span", { class: "spring" }), this.endedSql.button), this.endedSql.panel, this.ended.element)),

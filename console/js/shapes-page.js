@@ -36,11 +36,14 @@ export class ShapesPage {
     this.facts = h("dl", { class: "facts-list" });
     this.recentTitle = h("h3", {}, "Recent");
     this.recent = h("ul", { class: "queries", id: "shape-recent" });
-    this.details = h("aside", { class: "page-details", "aria-label": "Shape", hidden: true, onkeydown: (/** @type {KeyboardEvent} */ event) => event.key === "Escape" && this.open("") },
+    this.details = h("aside", { class: "page-details", "aria-label": "Shape", hidden: true },
       h("header", {}, h("h2", {}, "Shape"), h("span", { class: "spring" }),
         h("button", { type: "button", class: "icon-button", "aria-label": "Close", title: "Close (Esc)", onclick: () => this.open("") }, icon("close"))),
       this.text, this.facts, this.recentTitle, this.recent);
-    this.element = h("main", { class: "page split", "aria-label": "Shapes", hidden: true },
+    this.element = h("main", {
+      class: "page split", "aria-label": "Shapes", hidden: true,
+      onkeydown: (/** @type {KeyboardEvent} */ event) => event.key === "Escape" && this.open(""),
+    },
       h("div", { class: "page-main" },
         h("section", { "aria-label": "Shapes" }, h("h2", {}, "Shapes", this.known, h("span", { class: "spring" }), this.sql.button), this.sql.panel, this.listing.element)),
       this.details);

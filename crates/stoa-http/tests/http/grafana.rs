@@ -60,7 +60,8 @@ async fn every_metric_of_the_dashboard_is_exposed() {
     let named: BTreeSet<&str> = all.iter().flat_map(|text| metrics_of(text)).collect();
     let missing: Vec<&&str> = named.iter().filter(|name| !exposed.contains(**name)).collect();
     assert!(missing.is_empty(), "{missing:?} are not among {exposed:?}");
-    for part in ["query", "admission", "cache", "report", "fresh", "log", "maintenance", "process"]
+    for part in
+        ["query", "admission", "cache", "report", "fresh", "log", "maintenance", "process", "store"]
     {
         let prefix = format!("stoa_{part}_");
         assert!(named.iter().any(|name| name.starts_with(&prefix)), "nothing of {prefix}");
