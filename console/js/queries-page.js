@@ -61,11 +61,11 @@ export class QueriesPage {
     this.#update();
   }
 
-  /** @param {QueryInfo[]} recent newest first */
+  /** @param {QueryInfo[]} recent */
   #chosen(recent) {
-    if (this.#choice === "failed") return recent.filter((query) => query.state !== "finished");
-    if (this.#choice === "latest") return recent;
-    return recent.toSorted((a, b) => b.elapsed_ms - a.elapsed_ms);
+    if (this.#choice === "slow") return recent.toSorted((a, b) => b.elapsed_ms - a.elapsed_ms);
+    const wanted = this.#choice === "latest" ? recent : recent.filter((query) => query.state !== "finished");
+    return wanted.toSorted((a, b) => b.id - a.id);
   }
 
   /** @param {Ended} choice */
