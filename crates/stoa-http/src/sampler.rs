@@ -88,7 +88,16 @@ struct Mark {
     totals: Totals,
     latencies: Vec<u64>,
     cache: CacheStatus,
+    writes: Option<Writes>,
+}
+
+/// Small writes at one moment.
+#[derive(Clone, Copy)]
+struct Writes {
+    /// Since the start.
     appended_rows: u64,
+    fresh_rows: u64,
+    waiting: usize,
 }
 
 impl Sampler {
@@ -112,7 +121,6 @@ impl Sampler {
     fn sample(&self) {
         let mark = Mark::now(&self.engine);
         let admission = self.engine.admission_status();
-        let ingest = self.engine.ingest().map(|ingest| ingest.status());
         let mut inner = self.inner.lock();
         let Some(before) = inner.marks.back() else { return };
         let seconds = mark.at.duration_since(before.at).as_secs_f64().max(1e-3);
@@ -121,8 +129,6 @@ impl Sampler {
         let window = inner.marks.len().saturating_sub(WINDOW);
         let from = inner.marks.get(window).unwrap_or(before);
         let [p50_ms, p95_ms, p99_ms] = percentiles(from, &mark);
-        let appended = mark.appended_rows.saturating_sub(before.appended_rows);
-        let rows_per_second = appended as f64 / seconds;
         let sample = Sample {
             unix_ms: clock::unix_ms(),
             per_second: finished as f64 / seconds,
@@ -133,7 +139,7 @@ impl Sampler {
             p99_ms,
             admission: AdmissionSample { running: admission.running, waiting: admission.waiting },
             cache: CacheSample { bytes: mark.cache.bytes, hit_ratio: hit_ratio(from, &mark) },
-            ingest: ingest.map(|status| IngestSample::new(&status, rows_per_second)),
+            ingest: before.writes.zip(mark.writes).map(|(a, b)| IngestSample::new(a, b, seconds)),
         };
         push_bounded(&mut inner.samples, sample, SAMPLES_MAX);
         push_bounded(&mut inner.marks, mark, RECENT + 1);
@@ -170,16 +176,27 @@ impl Mark {
             totals: registry.totals(),
             latencies: registry.latency().snapshot(),
             cache: engine.cache_status(),
-            appended_rows: engine.ingest().map_or(0, |ingest| ingest.status().appended_rows),
+            writes: engine.ingest().map(|ingest| Writes::of(&ingest.status())),
         }
     }
 }
 
 impl IngestSample {
-    fn new(status: &IngestStatus, rows_per_second: f64) -> Self {
+    fn new(before: Writes, now: Writes, seconds: f64) -> Self {
+        let appended = now.appended_rows.saturating_sub(before.appended_rows);
         Self {
+            fresh_rows: now.fresh_rows,
+            rows_per_second: appended as f64 / seconds,
+            waiting: now.waiting,
+        }
+    }
+}
+
+impl Writes {
+    fn of(status: &IngestStatus) -> Self {
+        Self {
+            appended_rows: status.appended_rows,
             fresh_rows: status.tables.iter().map(|table| table.fresh_rows).sum(),
-            rows_per_second,
             waiting: status.appends_waiting,
         }
     }

@@ -1,8 +1,9 @@
 //! Seeing and stopping queries.
 
 use reqwest::Method;
-use serde_json::Value;
-use stoa_query::QueryState;
+use serde_json::{Value, json};
+use stoa_http::HttpOptions;
+use stoa_query::{EngineOptions, QueryState};
 
 use crate::support::{ENDLESS, Server, until};
 
@@ -94,10 +95,41 @@ async fn samples_appear_each_second() {
     };
     assert!(history[0]["per_second"].as_f64().unwrap() > 0.0);
     assert!(history[0]["p99_ms"].as_f64().unwrap() > 0.0);
+    assert_eq!(history[0]["admission"], json!({ "running": 0, "waiting": 0 }));
+    assert_eq!(history[0]["ingest"], Value::Null, "there is no log");
     let newest = history.last().unwrap()["unix_ms"].as_i64().unwrap();
     let path = format!("/v1/status?since={newest}");
     let later = server.get_json(&path).await;
     for sample in later["history"].as_array().unwrap() {
         assert!(sample["unix_ms"].as_i64().unwrap() > newest);
     }
+}
+
+#[tokio::test]
+async fn samples_show_small_writes_and_the_cache() {
+    let logs = tempfile::tempdir().unwrap();
+    let url = url::Url::from_directory_path(logs.path()).unwrap();
+    let server = Server::start_engine(HttpOptions::default(), |options| EngineOptions {
+        logs: Some(url),
+        ..options
+    });
+    let server = server.await;
+    server.sql("CREATE TABLE t (k bigint, n bigint) ORDER BY (k)").await;
+    server.sql("INSERT INTO t VALUES (1, 10), (2, 20)").await;
+    server.sql("FLUSH TABLE t").await;
+    for key in [1, 2, 1, 2] {
+        server.sql(&format!("SELECT sum(n) FROM t WHERE k = {key}")).await;
+    }
+    server.sql("INSERT INTO t VALUES (3, 30), (4, 40), (5, 50)").await;
+    let sample = loop {
+        let status = server.get_json("/v1/status?since=0").await;
+        let mut history = status["history"].as_array().unwrap().iter();
+        if let Some(sample) = history.find(|sample| sample["ingest"]["fresh_rows"] == 3) {
+            break sample.clone();
+        }
+    };
+    assert!(sample["ingest"]["rows_per_second"].as_f64().unwrap() > 0.0, "{sample}");
+    assert_eq!(sample["ingest"]["waiting"], 0);
+    assert!(sample["cache"]["bytes"].as_u64().unwrap() > 0, "{sample}");
+    assert!(sample["cache"]["hit_ratio"].as_f64().unwrap() > 0.0, "{sample}");
 }
