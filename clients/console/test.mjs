@@ -5,11 +5,13 @@
 // Each test gets a new page of one browser; the last line printed is the sum.
 
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
 import { stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+
+import { lowestContrast } from "./contrast.mjs";
+import { takePicture } from "./picture.mjs";
 
 const url = process.argv[2];
 const keep = process.argv[3] === "--screenshot" ? process.argv[4] : undefined;
@@ -18,8 +20,6 @@ const module = process.env.PLAYWRIGHT ? pathToFileURL(process.env.PLAYWRIGHT).hr
 const { chromium } = await import(module);
 
 const ENDLESS = "SELECT count(*) FROM generate_series(1, 1000000000000) AS t(n) WHERE n % 7 = 8";
-const SCREENSHOT_BYTES_MAX = 300_000;
-const BENCH_ROWS = "1000000";
 
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
@@ -445,68 +445,6 @@ const tests = {
   },
 };
 
-/** In the page: the lowest contrast of texts with what is behind them, by the formula of WCAG 2. */
-function lowestContrast(elements) {
-  const channels = (color) => (/rgba?\(([^)]+)\)/.exec(color)?.[1] ?? "0,0,0,0").split(",").map(Number);
-  const light = ([r, g, b]) => [r, g, b].map((c) => c / 255).map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
-    .reduce((sum, c, index) => sum + c * [0.2126, 0.7152, 0.0722][index], 0);
-  const behind = (element) => {
-    for (let at = element; at; at = at.parentElement) {
-      const color = channels(getComputedStyle(at).backgroundColor);
-      if (color.length === 3 || color[3] === 1) return color;
-    }
-    return [255, 255, 255];
-  };
-  let worst = { ratio: 21, text: "" };
-  for (const element of elements) {
-    if (element.textContent.trim() === "") continue;
-    const [a, b] = [light(channels(getComputedStyle(element).color)), light(behind(element))];
-    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-    if (ratio < worst.ratio) worst = { ratio, text: element.textContent };
-  }
-  return worst;
-}
-
-/** Home while reports are asked for, for docs/: minutes of `stoa bench`, or a few statements. */
-async function takeScreenshot() {
-  const page = await open({}, "#/home");
-  const stop = await (keep ? underBench(page) : underStatements());
-  await page.waitForTimeout(1500);
-  await page.screenshot({ path: screenshot });
-  await stop();
-  const { size } = await stat(screenshot);
-  assert.ok(size < SCREENSHOT_BYTES_MAX, `${screenshot} has ${size} bytes`);
-  await page.context().close();
-}
-
-async function underStatements() {
-  for (let n = 0; n < 20; n += 1) await post(`SELECT count(*) FROM generate_series(1, 10) WHERE value > ${n}`);
-  return async () => {};
-}
-
-/** Five minutes of reports and small writes, which go on while the picture is taken. */
-async function underBench(page) {
-  const bench = (...options) => [process.env.STOA_BIN, ["bench", ...options, "--rows", BENCH_ROWS, "--log-level", "error"]];
-  execFileSync(...bench("generate", "--warehouse", process.env.STOA_WAREHOUSE), { stdio: "ignore" });
-  const reports = spawn(...bench("report", "--url", url.replace(/\/$/, ""), "--port", process.env.STOA_PG_PORT,
-    "--clients", "2", "--mode", "simple", "--duration", "600s", "--ingest", "2000"), { stdio: "ignore" });
-  const ended = new Promise((resolve) => { reports.once("exit", resolve); });
-  const scans = [
-    () => "SELECT device, sum(impressions) AS impressions, sum(cost) AS cost FROM ad_report GROUP BY device",
-    (n) => `SELECT account_id, sum(clicks) AS clicks FROM ad_report GROUP BY account_id ORDER BY 2 DESC LIMIT ${5 + n}`,
-  ];
-  const end = Date.now() + 305_000;
-  for (let n = 0; Date.now() < end; n += 1) {
-    assert.equal(reports.exitCode, null, "stoa bench report ended early");
-    await post(scans[n % scans.length](n));
-    await page.waitForTimeout(900);
-  }
-  return async () => {
-    reports.kill("SIGINT");
-    await ended;
-  };
-}
-
 async function prepare() {
   await post("DROP TABLE IF EXISTS console_report");
   await post(`CREATE TABLE console_report (day date, account_id bigint, device text, impressions bigint, clicks bigint, cost decimal(18, 4), note text)
@@ -538,7 +476,11 @@ async function test(name, body) {
 
 try {
   // First, while the server has seen nothing else.
-  await test("makes a picture", takeScreenshot);
+  await test("makes a picture", async () => {
+    const page = await open({}, "#/home");
+    await takePicture({ page, file: screenshot, keep: keep !== undefined, url, post });
+    await page.context().close();
+  });
   await prepare();
   for (const [name, body] of Object.entries(tests)) {
     await test(name, async () => {
