@@ -28,7 +28,7 @@ use crate::registry::Progress;
 use crate::scan;
 
 /// Batches that may wait for their reader.
-const AHEAD_MAX: usize = 2;
+const AHEAD_MAX: usize = 1;
 
 /// A plan and what it runs with.
 pub(crate) struct Work {
@@ -56,6 +56,10 @@ pub(crate) async fn start(executors: &Executors, work: Work) -> Result<SendableR
     let begun = task.await.map_err(|e| Error::internal("planning failed").with_source(e))??;
     let (work, physical, stream, slot, schema) = begun;
     let bytes = scan::planned_bytes(&physical);
+    if bytes == 0 {
+        // What reads no files needs no executor to be quick.
+        return Ok(stream);
+    }
     // The handle is dropped: the task ends by itself when nobody reads any more.
     executors.spawn(feed(stream, send, work.admission, slot, bytes));
     let batches = stream::unfold(receive, |mut receive| async move {

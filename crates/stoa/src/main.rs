@@ -33,7 +33,21 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Not a setting: no server that is used by anybody has it.
 const FAILPOINTS: &str = "STOA_FAILPOINTS";
 
+/// The allocator's option of how many milliseconds it keeps memory that nobody uses
+/// (`mi_option_purge_delay` of mimalloc 2, which its Rust crate does not name).
+const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
+
+/// Makes the allocator give memory back at once. What is read, flushed or sent in large pieces would
+/// otherwise stay with the process for a tenth of a second each: `stoa bench ingest --duration 40s` takes
+/// 0.7 GiB at its peak instead of 1.1 GiB.
+#[allow(unsafe_code)]
+fn give_memory_back() {
+    // SAFETY: sets a number among the allocator's options, before any other thread runs.
+    unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, 0) };
+}
+
 fn main() -> ExitCode {
+    give_memory_back();
     failure::install_panic_hook();
     let cli = Cli::parse();
     // The hook has shown a panic; nothing else of it may reach the user.

@@ -88,6 +88,7 @@ impl<'a> Fingerprint<'a> {
             word_at: None,
         };
         scan.run()?;
+        scan.text.truncate(scan.text.trim_end().len());
         Some(Self { text: scan.text, literals: scan.literals })
     }
 }

@@ -65,7 +65,8 @@ fn a_killed_load_leaves_nothing_but_orphans_that_can_be_cleaned() {
         victim.feed(20_000);
         let finished =
             files_below(&data).into_iter().filter(|f| f.extension().is_some_and(|e| e == "orc"));
-        (finished.count() >= 2).then_some(())
+        // One or two of them are the survivor's.
+        (finished.count() >= 5).then_some(())
     });
     send_signal(&victim.child, Signal::KILL);
     victim.child.wait().unwrap();
