@@ -362,10 +362,11 @@ impl Session {
         parameters: Vec<ScalarValue>,
         guard: &mut QueryGuard,
     ) -> Result<Ran> {
-        if let Some(report) = prepared.report.as_ref().filter(|_| self.takes_short_path()) {
-            if let Some(stream) = self.run_report(report, &parameters, guard).await? {
-                return Ok(Ran::Stream(stream));
-            }
+        if self.takes_short_path()
+            && let Some(report) = &prepared.report
+            && let Some(stream) = self.run_report(report, &parameters, guard).await?
+        {
+            return Ok(Ran::Stream(stream));
         }
         if let StatementKind::Report(_) = &prepared.statement.kind {
             let planned = prepared.long_way.get_or_try_init(|| self.plan_anew(prepared)).await?;

@@ -100,6 +100,9 @@ pub struct Work {
     pub bytes_read: u64,
 }
 
+/// The tail of a file, and the bounds of some columns in its row groups.
+type KnownFile = (Arc<FileTail>, Vec<Arc<Zones>>);
+
 /// What [`Reports::warm`] came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Warmed {
@@ -304,7 +307,7 @@ impl Reports {
             }
         }
         let mut missing = Vec::new();
-        let mut known: Vec<Option<(Arc<FileTail>, Vec<Arc<Zones>>)>> = Vec::new();
+        let mut known: Vec<Option<KnownFile>> = Vec::new();
         for (index, file) in files.iter().enumerate() {
             let found = self.known_zones(file.number, &judged);
             if found.is_none() {
@@ -350,11 +353,7 @@ impl Reports {
         Ok(Some(planned))
     }
 
-    fn known_zones(
-        &self,
-        file: u32,
-        columns: &[&Column],
-    ) -> Option<(Arc<FileTail>, Vec<Arc<Zones>>)> {
+    fn known_zones(&self, file: u32, columns: &[&Column]) -> Option<KnownFile> {
         let tail = self.cache.tail(file)?;
         let zones = columns.iter().map(|column| self.cache.zones(file, column.field_id));
         Some((tail, zones.collect::<Option<_>>()?))
@@ -366,7 +365,7 @@ impl Reports {
         table: &Table,
         columns: &[&Column],
         metrics: &Arc<ReadMetrics>,
-    ) -> Result<(Arc<FileTail>, Vec<Arc<Zones>>)> {
+    ) -> Result<KnownFile> {
         let lock = self.lock_of(file.number);
         let _reading = lock.lock().await;
         if let Some(known) = self.known_zones(file.number, columns) {
