@@ -88,6 +88,20 @@ impl Admission {
         self.wait(bytes, self.0.queue_max).await
     }
 
+    /// Refuses at once who would be refused anyway, before it is planned.
+    ///
+    /// # Errors
+    /// As [`Self::enter`].
+    pub(crate) fn refuse_if_full(&self) -> Result<()> {
+        let state = self.0.state.lock();
+        if state.running < self.0.slots || state.waiting.len() < self.0.queue_max {
+            return Ok(());
+        }
+        drop(state);
+        self.0.refused.fetch_add(1, Ordering::Relaxed);
+        Err(full(self.0.queue_max))
+    }
+
     /// As [`Self::enter`], for a query that had a slot and gave it back for a while.
     pub(crate) async fn enter_again(&self, bytes: u64) -> Result<Slot> {
         self.wait(bytes, usize::MAX).await

@@ -513,7 +513,11 @@ impl Session {
         text: &str,
         guard: &QueryGuard,
     ) -> Result<SendableRecordBatchStream> {
-        self.start(plan, text, guard, Some(self.engine.admission().clone())).await
+        let admission = self.engine.admission();
+        if table::reads_tables(plan)? {
+            admission.refuse_if_full()?;
+        }
+        self.start(plan, text, guard, Some(admission.clone())).await
     }
 
     /// What an answer depends on beside the tables; `None` where answers are not to be given again.

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use datafusion::catalog::{Session as EngineSession, TableProvider};
 use datafusion::common::Statistics;
 use datafusion::common::stats::Precision;
-use datafusion::common::tree_node::Transformed;
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::error::Result as EngineResult;
 use datafusion::logical_expr::dml::InsertOp;
@@ -178,6 +178,18 @@ impl TableProvider for StoaTable {
 pub(crate) fn stoa_table(source: &Arc<dyn TableSource>) -> Option<StoaTable> {
     let provider = source_as_provider(source).ok()?;
     (provider.as_ref() as &dyn Any).downcast_ref::<StoaTable>().cloned()
+}
+
+/// Whether a plan reads any table of the warehouse.
+///
+/// # Errors
+/// Those of walking the plan.
+pub(crate) fn reads_tables(plan: &LogicalPlan) -> Result<bool> {
+    let is_table = |node: &LogicalPlan| match node {
+        LogicalPlan::TableScan(scan) => Ok(stoa_table(&scan.source).is_some()),
+        _ => Ok(false),
+    };
+    plan.exists(is_table).map_err(from_datafusion)
 }
 
 /// Puts the current snapshot of every table into a plan.
