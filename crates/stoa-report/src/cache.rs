@@ -17,7 +17,7 @@ use crate::zones::Zones;
 /// Memory of an entry beside its content: key, hash table, counters, about.
 const ENTRY_BYTES: usize = 96;
 
-/// What is kept, by file (a number given out by [`crate::Reports`]).
+/// What is kept, by file (a number given out by `Reports`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Key {
     /// The tail of a file.
@@ -53,8 +53,8 @@ impl Weighter<Key, Entry> for Bytes {
     }
 }
 
-/// What reports keep in memory. Cheap to share in an `Arc`.
-pub struct ChunkCache {
+/// What reports keep in memory.
+pub(crate) struct ChunkCache {
     entries: Cache<Key, Entry, Bytes>,
     chunk_hits: AtomicU64,
     chunk_misses: AtomicU64,
@@ -77,7 +77,7 @@ pub struct CacheStatus {
 
 impl ChunkCache {
     /// Holds at most `bytes_max` bytes.
-    pub fn new(bytes_max: u64) -> Self {
+    pub(crate) fn new(bytes_max: u64) -> Self {
         // Chunks of 10,000 rows take 10 to 80 KB.
         let entries = usize::try_from(bytes_max / (24 << 10)).unwrap_or(usize::MAX).max(1024);
         Self {
@@ -88,7 +88,7 @@ impl ChunkCache {
     }
 
     /// How full it is and how well it does.
-    pub fn status(&self) -> CacheStatus {
+    pub(crate) fn status(&self) -> CacheStatus {
         CacheStatus {
             bytes: self.entries.weight(),
             bytes_max: self.entries.capacity(),
@@ -99,7 +99,7 @@ impl ChunkCache {
     }
 
     /// Drops everything.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.entries.clear();
     }
 

@@ -8,10 +8,9 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
 use bytes::Bytes;
-use stoa_error::{Error, ErrorKind, Result};
+use stoa_error::{Error, Result};
 use stoa_orc::{
     ColumnRef, Decoder, FileMetadata, Predicate, Projection, ReadOptions, Step, StripeMetadata,
-    TailDecoder, TailStep,
 };
 use stoa_rangeio::RangeReader;
 use stoa_table::ScanFile;
@@ -77,27 +76,6 @@ impl FileTail {
     }
 }
 
-/// Reads the tail of `file`.
-///
-/// # Errors
-/// `Corrupt` for a damaged or missing file (a snapshot names it); those of the store.
-pub async fn read_file_metadata(
-    reader: &RangeReader,
-    file: &ScanFile,
-) -> Result<Arc<FileMetadata>> {
-    let mut tail = TailDecoder::new(file.file_bytes);
-    let mut wanted = tail.first_read();
-    loop {
-        let range = file.file_bytes.saturating_sub(wanted)..file.file_bytes;
-        let bytes = reader.read_one(&file.path, range).await;
-        let bytes = bytes.map_err(|error| missing_file(error, &file.location))?;
-        match tail.decode(bytes).map_err(|error| error.at(&file.location))? {
-            TailStep::NeedsTail(more) => wanted = more,
-            TailStep::Done(metadata) => return Ok(Arc::new(metadata)),
-        }
-    }
-}
-
 /// Bounds of `columns` in the row groups of a file, one per column; and the tail with what was
 /// learnt of its stripes on the way, if anything.
 pub(crate) async fn read_zones(
@@ -151,17 +129,16 @@ pub(crate) async fn read_chunks(
     columns: &[&Column],
     table: &Schema,
 ) -> Result<Chunks> {
-    let places: Vec<GroupPlace> =
-        groups.iter().filter_map(|group| tail.groups.get(*group as usize)).copied().collect();
+    let place = |group: &u32| Some((*group, *tail.groups.get(*group as usize)?));
+    let places: Vec<(u32, GroupPlace)> = groups.iter().filter_map(place).collect();
     let mut by_stripe: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
-    for place in &places {
+    for (_, place) in &places {
         by_stripe.entry(place.stripe as usize).or_default().insert(place.group as usize);
     }
     let mut chunks = Chunks::with_capacity(groups.len() * columns.len());
     // One pass per run of neighbouring stripes: a decoder reads a range of them.
     for stripes in runs(&by_stripe) {
         let of_run = |place: &&(u32, GroupPlace)| stripes.contains(&(place.1.stripe as usize));
-        let wanted: Vec<(u32, GroupPlace)> = groups.iter().copied().zip(places.clone()).collect();
         let mut options = tail
             .options(projected(table, columns))
             .with_batch_rows(BATCH_ROWS)
@@ -171,7 +148,7 @@ pub(crate) async fn read_chunks(
             options = options.with_row_groups(*stripe, groups.clone());
         }
         let mut decoder = decoder(file, &tail.metadata, options)?;
-        for (group, place) in wanted.iter().filter(of_run) {
+        for (group, place) in places.iter().filter(of_run) {
             let batch = read_group(&mut decoder, reader, file, place.rows as usize).await?;
             for (column, array) in columns.iter().zip(batch.columns()) {
                 let chunk = as_chunk(array, file)?;
@@ -248,22 +225,10 @@ async fn next_batch(
             Step::Batch(batch) => return Ok(Some(batch)),
             Step::Finished => return Ok(None),
             Step::NeedsData(ranges) => {
-                let chunks: Vec<(u64, Bytes)> = reader
-                    .read(&file.path, &ranges)
-                    .await
-                    .map_err(|error| missing_file(error, &file.location))?;
+                let chunks: Vec<(u64, Bytes)> =
+                    reader.read(&file.path, &ranges).await.map_err(|error| file.failed(error))?;
                 chunks.into_iter().for_each(|(offset, bytes)| decoder.push(offset, bytes));
             }
         }
-    }
-}
-
-/// A snapshot names the file, so its absence is damage, not a wrong request.
-fn missing_file(error: Error, location: &str) -> Error {
-    match error.kind() {
-        ErrorKind::NotFound => Error::corrupt(format!("data file {location} is missing"))
-            .with_hint("`stoa table check` lists what else is missing; restore the file")
-            .with_source(error),
-        _ => error.at(location),
     }
 }

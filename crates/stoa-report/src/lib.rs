@@ -9,7 +9,7 @@
 //! Chunk       one column of one row group, decoded            ─► rows that match ─► groups, sums
 //! ```
 //! All three live in memory between reports: a warm report does no I/O, and allocates little more
-//! than its answer. [`ChunkCache`] holds chunks, zones and tails of files under one bound; what is
+//! than its answer. The cache holds chunks, zones and tails of files under one bound; what is
 //! asked for once does not drive out what is asked for often.
 //!
 //! **Invariants:** an answer is that of the table version and the fresh rows given, whatever is in
@@ -31,8 +31,7 @@ mod select;
 mod view;
 mod zones;
 
-pub use cache::{CacheStatus, ChunkCache};
-pub use files::read_file_metadata;
+pub use cache::CacheStatus;
 pub use report::{
     Aggregate, Column, Condition, Function, Item, Order, Report, Test, ValueKind, kind_of,
 };

@@ -18,9 +18,7 @@ use uuid::Uuid;
 use crate::aggregate::Groups;
 use crate::cache::{CacheStatus, ChunkCache};
 use crate::chunk::Chunk;
-use crate::files::{
-    Chunks, FileTail, GroupPlace, projected, read_chunks, read_file_metadata, read_zones,
-};
+use crate::files::{Chunks, FileTail, GroupPlace, projected, read_chunks, read_zones};
 use crate::output::answer;
 use crate::report::{Column, Report, kind_of};
 use crate::select::select;
@@ -374,7 +372,7 @@ impl Reports {
         let reader = reader(&file.file, metrics);
         let mut tail = match self.cache.tail(file.number) {
             Some(tail) => tail,
-            None => Arc::new(FileTail::new(read_file_metadata(&reader, &file.file).await?)),
+            None => Arc::new(FileTail::new(Arc::new(file.file.read_metadata(&reader).await?))),
         };
         let mut distinct: Vec<&Column> = columns.to_vec();
         distinct.sort_by_key(|column| column.field_id);

@@ -11,7 +11,6 @@ use stoa_hql::CellBatch;
 use stoa_hql::batch::{ROW, SortedRun};
 use stoa_orc::{
     Decoder, FileMetadata, Predicate, Projection, ReadOptions, Step, StripeInfo, StripeMetadata,
-    TailDecoder, TailStep,
 };
 use stoa_rangeio::RangeReader;
 use stoa_table::ScanFile;
@@ -83,7 +82,7 @@ impl FileReader {
         let metadata = match footers.get(&file.location) {
             Some(metadata) => metadata,
             None => {
-                let metadata = Arc::new(read_footer(&file, &reader).await?);
+                let metadata = Arc::new(file.read_metadata(&reader).await?);
                 footers.put(&file.location, &metadata);
                 metadata
             }
@@ -154,7 +153,7 @@ impl FileReader {
                 Step::Batch(batch) => return Ok(Some(batch)),
                 Step::NeedsData(ranges) => {
                     let read = self.reader.read(&self.file.path, &ranges).await;
-                    let chunks = read.map_err(|error| missing(error, &self.file.location))?;
+                    let chunks = read.map_err(|error| self.file.failed(error))?;
                     chunks.into_iter().for_each(|(at, bytes)| decoder.push(at, bytes));
                 }
                 Step::Finished => {
@@ -239,28 +238,4 @@ fn windows(file: &FileMetadata, bytes: u64) -> Vec<Window> {
             .map(move |start| Window::Groups(index, start..groups.min(start.saturating_add(step))))
     };
     file.stripes.iter().enumerate().flat_map(of_stripe).collect()
-}
-
-async fn read_footer(file: &ScanFile, reader: &RangeReader) -> Result<FileMetadata> {
-    let mut tail = TailDecoder::new(file.file_bytes);
-    let mut wanted = tail.first_read();
-    loop {
-        let range = file.file_bytes.saturating_sub(wanted)..file.file_bytes;
-        let bytes = reader.read_one(&file.path, range).await;
-        let bytes = bytes.map_err(|error| missing(error, &file.location))?;
-        match tail.decode(bytes).map_err(|e| e.at(&file.location))? {
-            TailStep::NeedsTail(more) => wanted = more,
-            TailStep::Done(metadata) => return Ok(metadata),
-        }
-    }
-}
-
-/// A snapshot names the file, so its absence is damage, not a wrong request.
-fn missing(error: Error, location: &str) -> Error {
-    if error.kind() != ErrorKind::NotFound {
-        return error.at(location);
-    }
-    Error::corrupt(format!("data file {location} is missing"))
-        .with_hint("`stoa table check` lists what else is missing")
-        .with_source(error)
 }

@@ -36,7 +36,7 @@ pub(crate) fn recognise(
     let columns = table.schema();
     let mut found = Recogniser {
         table: &columns,
-        qualifiers: qualifiers(select)?,
+        qualifier: qualifier(select)?,
         literals,
         parameter_types,
         columns: Vec::new(),
@@ -129,8 +129,8 @@ fn plain_select(query: &Query) -> Option<&Select> {
     is_plain.then_some(select)
 }
 
-/// The names by which columns may be qualified: the alias, or the table's own name.
-fn qualifiers(select: &Select) -> Option<Vec<String>> {
+/// The name by which columns may be qualified: the alias, or the table's own name.
+fn qualifier(select: &Select) -> Option<String> {
     let [from] = select.from.as_slice() else { return None };
     let TableFactor::Table {
         name,
@@ -156,7 +156,7 @@ fn qualifiers(select: &Select) -> Option<Vec<String>> {
         Some(alias) => normalise(&alias.name),
         None => normalise(name.0.last()?.as_ident()?),
     };
-    is_plain.then(|| vec![own])
+    is_plain.then_some(own)
 }
 
 /// The name of the table that a plain SELECT reads.
@@ -173,7 +173,7 @@ pub(crate) fn table_of(
 
 struct Recogniser<'a> {
     table: &'a Schema,
-    qualifiers: Vec<String>,
+    qualifier: String,
     literals: &'a [Literal<'a>],
     parameter_types: &'a [DataType],
     columns: Vec<Column>,
@@ -187,7 +187,7 @@ impl Recogniser<'_> {
         let name = match expr {
             Expr::Identifier(name) => normalise(name),
             Expr::CompoundIdentifier(parts) => match parts.as_slice() {
-                [table, name] if self.qualifiers.contains(&normalise(table)) => normalise(name),
+                [table, name] if self.qualifier == normalise(table) => normalise(name),
                 _ => return None,
             },
             Expr::Nested(inner) => return self.column(inner),

@@ -11,9 +11,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::TryStreamExt;
 use futures::stream;
 use stoa_error::{Error, Result};
-use stoa_orc::{
-    Decoder, FileMetadata, Predicate, Projection, ReadOptions, Step, TailDecoder, TailStep,
-};
+use stoa_orc::{Decoder, FileMetadata, Predicate, Projection, ReadOptions, Step};
 use stoa_rangeio::{RangeReader, ReadMetrics};
 use stoa_table::ScanFile;
 
@@ -99,34 +97,10 @@ impl SplitReader {
         if let Some(known) = self.table.files.get(&file.location, file.file_bytes) {
             return Ok(known);
         }
-        let mut tail = TailDecoder::new(file.file_bytes);
-        let mut wanted = tail.first_read();
-        loop {
-            let bytes = self.read_tail(source, wanted).await?;
-            match tail.decode(bytes).map_err(|e| e.at(&file.location))? {
-                TailStep::NeedsTail(more) => wanted = more,
-                TailStep::Done(metadata) => {
-                    let metadata = Arc::new(metadata);
-                    let kept = Arc::clone(&metadata);
-                    self.table.files.insert(&file.location, file.file_bytes, kept);
-                    return Ok(metadata);
-                }
-            }
-        }
-    }
-
-    async fn read_tail(&self, source: &FileSource, bytes: u64) -> Result<Bytes> {
-        let from = source.file.file_bytes.saturating_sub(bytes);
-        let range = from..source.file.file_bytes;
-        let chunks = self.read(source, std::slice::from_ref(&range)).await?;
-        let chunk = chunks.into_iter().find(|(offset, chunk)| {
-            *offset <= range.start && range.end <= offset + chunk.len() as u64
-        });
-        let (offset, chunk) = chunk.ok_or_else(|| {
-            Error::internal(format!("{}: the tail was not returned", source.file.location))
-        })?;
-        let start = usize::try_from(range.start - offset).unwrap_or(usize::MAX);
-        Ok(chunk.slice(start..))
+        let metadata = self.counted(source, file.read_metadata(&source.reader)).await?;
+        let metadata = Arc::new(metadata);
+        self.table.files.insert(&file.location, file.file_bytes, Arc::clone(&metadata));
+        Ok(metadata)
     }
 
     async fn next_batch(&self, split: &mut OpenSplit) -> Result<Option<RecordBatch>> {
@@ -156,12 +130,18 @@ impl SplitReader {
     }
 
     async fn read(&self, source: &FileSource, ranges: &[Range<u64>]) -> Result<Vec<(u64, Bytes)>> {
+        let read = source.reader.read(&source.file.path, ranges);
+        self.counted(source, read).await.map_err(|error| source.file.failed(error))
+    }
+
+    /// Counts what is read meanwhile as this scan's.
+    async fn counted<T>(&self, source: &FileSource, work: impl Future<Output = T>) -> T {
         let before = source.counters.counts();
-        let chunks = source.reader.read(&source.file.path, ranges).await;
+        let done = work.await;
         let after = source.counters.counts();
         let requests = usize::try_from(after.requests - before.requests).unwrap_or(0);
         self.metrics.record_read(requests, after.bytes_read - before.bytes_read, &self.progress);
-        chunks.map_err(|e| missing_file(e, &source.file.location))
+        done
     }
 }
 
@@ -170,18 +150,6 @@ impl FileSource {
         let counters = Arc::new(ReadMetrics::default());
         let reader = file.reader.clone().with_metrics(Arc::clone(&counters));
         Self { reader, counters, file: Arc::clone(file) }
-    }
-}
-
-/// A snapshot names the file, so its absence is damage, not a wrong request.
-fn missing_file(error: Error, location: &str) -> Error {
-    match error.kind() {
-        stoa_error::ErrorKind::NotFound => {
-            Error::corrupt(format!("data file {location} is missing"))
-                .with_hint("`stoa table check` lists what else is missing; restore the file")
-                .with_source(error)
-        }
-        _ => error.at(location),
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use stoa_error::{Error, ErrorKind, Result};
+use stoa_error::{Error, Result};
 use stoa_orc::{
     Decoder, FileMetadata, Projection, ReadOptions, Step, StripeInfo, StripeMetadata, TailDecoder,
     TailStep,
@@ -77,7 +77,7 @@ impl FileReader {
                     let bytes = ranges.iter().map(|range| range.end - range.start).sum();
                     meter.read(bytes).await?;
                     let read = self.reader.read(&self.file.path, &ranges).await;
-                    let chunks = read.map_err(|error| missing(error, &self.file.location))?;
+                    let chunks = read.map_err(|error| self.file.failed(error))?;
                     chunks.into_iter().for_each(|(at, bytes)| window.decoder.push(at, bytes));
                 }
                 Step::Finished => {
@@ -137,20 +137,10 @@ async fn read_metadata(
         let range = file.file_bytes.saturating_sub(wanted)..file.file_bytes;
         meter.read(range.end - range.start).await?;
         let bytes = reader.read_one(&file.path, range).await;
-        let bytes = bytes.map_err(|error| missing(error, &file.location))?;
+        let bytes = bytes.map_err(|error| file.failed(error))?;
         match tail.decode(bytes).map_err(|e| e.at(&file.location))? {
             TailStep::NeedsTail(more) => wanted = more,
             TailStep::Done(metadata) => return Ok(metadata),
         }
     }
-}
-
-/// A snapshot names the file, so its absence is damage, not a wrong request.
-fn missing(error: Error, location: &str) -> Error {
-    if error.kind() != ErrorKind::NotFound {
-        return error.at(location);
-    }
-    Error::corrupt(format!("data file {location} is missing"))
-        .with_hint("`stoa table check` lists what else is missing")
-        .with_source(error)
 }

@@ -11,6 +11,7 @@
 mod cover;
 mod plan;
 mod projection;
+mod read;
 mod verdict;
 
 use std::collections::HashMap;
