@@ -15,6 +15,7 @@ use stoa_catalog::TableIdent;
 use stoa_cells::CellTables;
 use stoa_error::{ErrorKind, Result};
 use stoa_ingest::{FreshRows, Ingest, TableSnapshot};
+use stoa_report::Reports;
 use stoa_table::{Table, Warehouse};
 
 use crate::cells::{self, Form};
@@ -33,6 +34,7 @@ pub(crate) struct StoaCatalog {
 struct Shared {
     warehouse: Warehouse,
     files: Arc<FileCache>,
+    reports: Arc<Reports>,
     ingest: Option<Ingest>,
     cells: CellTables,
     names: RwLock<BTreeMap<String, Vec<String>>>,
@@ -46,7 +48,8 @@ impl std::fmt::Debug for Shared {
 
 impl Shared {
     fn as_engine_table(&self, table: Table) -> StoaTable {
-        StoaTable::new(table, Arc::clone(&self.files)).with_ingest(self.ingest.clone())
+        StoaTable::new(table, Arc::clone(&self.files), Arc::clone(&self.reports))
+            .with_ingest(self.ingest.clone())
     }
 
     /// A table by the name that SQL has for it; `None` if there is none.
@@ -77,10 +80,11 @@ impl StoaCatalog {
     pub(crate) async fn new(
         warehouse: Warehouse,
         files: Arc<FileCache>,
+        reports: Arc<Reports>,
         ingest: Option<Ingest>,
         cells: CellTables,
     ) -> Result<Self> {
-        let shared = Shared { warehouse, files, ingest, cells, names: RwLock::default() };
+        let shared = Shared { warehouse, files, reports, ingest, cells, names: RwLock::default() };
         let catalog = Self { shared: Arc::new(shared), added: RwLock::default() };
         catalog.refresh().await?;
         Ok(catalog)

@@ -150,7 +150,9 @@ pub(crate) async fn append_plan(
     let name = table.ident().to_string();
     // A table that is yet to appear does so together with its rows.
     let ingest = session.engine.ingest.clone().filter(|_| !table.is_staged());
-    let target = StoaTable::new(table, Arc::clone(&session.engine.files)).with_ingest(ingest);
+    let engine = &session.engine;
+    let target = StoaTable::new(table, Arc::clone(&engine.files), Arc::clone(&engine.reports))
+        .with_ingest(ingest);
     let source = provider_as_source(Arc::new(target));
     let plan = LogicalPlanBuilder::insert_into(plan, name, source, InsertOp::Append)
         .and_then(LogicalPlanBuilder::build)

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -103,7 +103,8 @@ pub struct Engine {
     pub(crate) catalog: Arc<StoaCatalog>,
     pub(crate) files: Arc<FileCache>,
     pub(crate) ingest: Option<Ingest>,
-    pub(crate) reports: Reports,
+    pub(crate) reports: Arc<Reports>,
+    pub(crate) reports_answered: AtomicU64,
     pub(crate) results: Arc<Results>,
     executors: Executors,
     admission: Admission,
@@ -135,12 +136,18 @@ impl Engine {
         };
         let result_bytes_max = options.cache_bytes_max as u64 / RESULT_SHARE;
         let files = Arc::new(FileCache::default());
+        let reports = Arc::new(Reports::new(report_options));
         let ingest = logs::open(&options, &warehouse).await?;
         let cell_options = CellOptions::default();
         let hooks = CellMergeHooks::new(Arc::clone(&cell_options.timestamps));
         let cells = CellTables::open(warehouse.clone(), ingest.clone(), cell_options).await?;
-        let catalog =
-            StoaCatalog::new(warehouse.clone(), Arc::clone(&files), ingest.clone(), cells.clone());
+        let catalog = StoaCatalog::new(
+            warehouse.clone(),
+            Arc::clone(&files),
+            Arc::clone(&reports),
+            ingest.clone(),
+            cells.clone(),
+        );
         let catalog = Arc::new(catalog.await?);
         let executors = Executors::start(options.threads)
             .map_err(|e| Error::unavailable("cannot start executors").with_source(e))?;
@@ -155,7 +162,8 @@ impl Engine {
             catalog,
             files,
             ingest,
-            reports: Reports::new(report_options),
+            reports,
+            reports_answered: AtomicU64::new(0),
             results: Arc::new(Results::new(result_bytes_max)),
             executors,
             admission,
@@ -213,7 +221,7 @@ impl Engine {
 
     /// Reports that were answered without the planner, since the start.
     pub fn reports_answered(&self) -> u64 {
-        self.reports.answered()
+        self.reports_answered.load(Ordering::Relaxed)
     }
 
     /// Statements answered with the answer of an equal one, since the start.
@@ -316,6 +324,11 @@ fn build_state(
     // Plan partitions that come from small files cost more to shuffle than to read.
     engine.optimizer.prefer_existing_union = true;
     engine.optimizer.enable_round_robin_repartition = false;
+    // Scans judge row groups before they read them; filters made on the way come too late for them.
+    engine.optimizer.enable_dynamic_filter_pushdown = false;
+    engine.optimizer.enable_topk_dynamic_filter_pushdown = false;
+    engine.optimizer.enable_join_dynamic_filter_pushdown = false;
+    engine.optimizer.enable_aggregate_dynamic_filter_pushdown = false;
     let state = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(build_runtime(options)?)

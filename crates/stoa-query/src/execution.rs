@@ -8,18 +8,18 @@
 
 use std::sync::Arc;
 
+use arrow::datatypes::SchemaRef;
 use datafusion::error::Result as EngineResult;
 use datafusion::execution::session_state::SessionState;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::execute_stream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{ExecutionPlan, execute_stream};
-use futures::{StreamExt, stream};
+use futures::{FutureExt, StreamExt, stream};
 use stoa_env::executors::Executors;
 use stoa_error::{Error, Result};
-use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::task::AbortHandle;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::admission::{Admission, Slot};
 use crate::cooperate::make_cancellable;
@@ -40,78 +40,127 @@ pub(crate) struct Work {
     pub(crate) admission: Option<Admission>,
 }
 
-/// Starts `work` on `executors`; returns when its first batch may come.
+/// Starts `work` on `executors`; returns with its first batch.
 ///
 /// # Errors
 /// Those of planning, and of admission.
 pub(crate) async fn start(executors: &Executors, work: Work) -> Result<SendableRecordBatchStream> {
-    let (send, receive) = mpsc::channel(AHEAD_MAX);
-    let task = executors.spawn(async move {
-        let (physical, stream, slot) = work.begin().await?;
-        let schema = stream.schema();
-        Result::<_>::Ok((work, physical, stream, slot, schema))
-    });
-    // Whoever is cancelled while it plans or waits goes away at once.
-    let _abort = AbortOnDrop(task.abort_handle());
-    let begun = task.await.map_err(|e| Error::internal("planning failed").with_source(e))??;
-    let (work, physical, stream, slot, schema) = begun;
-    let bytes = scan::planned_bytes(&physical);
-    if bytes == 0 {
-        // What reads no files needs no executor to be quick.
-        return Ok(stream);
-    }
-    // The handle is dropped: the task ends by itself when nobody reads any more.
-    executors.spawn(feed(stream, send, work.admission, slot, bytes));
-    let batches = stream::unfold(receive, |mut receive| async move {
-        let batch = receive.recv().await?;
-        Some((batch, receive))
-    });
-    Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
+    let (begun, wait) = oneshot::channel();
+    // The handle is dropped: the task ends by itself when nobody waits or reads any more.
+    executors.spawn(work.run(begun));
+    let begun = wait.await.map_err(|e| Error::internal("planning failed").with_source(e))??;
+    Ok(match begun {
+        Begun::Here(stream) => stream,
+        Begun::All(schema, batches) => {
+            Box::pin(RecordBatchStreamAdapter::new(schema, stream::iter(batches)))
+        }
+        Begun::First(schema, first, rest) => {
+            let rest = stream::unfold(rest, |mut rest| async move {
+                let batch = rest.recv().await?;
+                Some((batch, rest))
+            });
+            let batches = stream::iter(std::iter::once(first)).chain(rest);
+            Box::pin(RecordBatchStreamAdapter::new(schema, batches))
+        }
+    })
 }
 
-/// Ends a task that nobody waits for any more.
-struct AbortOnDrop(AbortHandle);
+type Batch = EngineResult<arrow::array::RecordBatch>;
 
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
+/// What comes back from the executors first. A short answer comes in one piece, so that its reader
+/// is woken once.
+enum Begun {
+    /// What reads no files needs no executor to be quick.
+    Here(SendableRecordBatchStream),
+    /// The whole answer.
+    All(SchemaRef, Vec<Batch>),
+    /// The first batch, and where the others come from.
+    First(SchemaRef, Batch, mpsc::Receiver<Batch>),
 }
 
-type Begun = (Arc<dyn ExecutionPlan>, SendableRecordBatchStream, Option<Slot>);
+/// A query that computes.
+struct Running {
+    stream: SendableRecordBatchStream,
+    slot: Option<Slot>,
+    bytes: u64,
+}
 
 impl Work {
-    async fn begin(&self) -> Result<Begun> {
+    async fn run(self, mut begun: oneshot::Sender<Result<Begun>>) {
+        let first = async {
+            let mut running = self.begin().await?;
+            if running.bytes == 0 {
+                return Ok((running, None));
+            }
+            let first = running.stream.next().await;
+            // A second one that is there at once is mostly the end.
+            let second = match first {
+                Some(Ok(_)) => running.stream.next().now_or_never(),
+                _ => Some(None),
+            };
+            Result::<_>::Ok((running, Some((first, second))))
+        };
+        // Whoever is cancelled while it plans or waits goes away at once.
+        let first = tokio::select! {
+            biased;
+            () = begun.closed() => return,
+            first = first => first,
+        };
+        let (running, batches) = match first {
+            Ok(found) => found,
+            Err(error) => return drop(begun.send(Err(error))),
+        };
+        let schema = running.stream.schema();
+        let (first, second) = match batches {
+            None => return drop(begun.send(Ok(Begun::Here(running.stream)))),
+            Some((None, _)) => return drop(begun.send(Ok(Begun::All(schema, Vec::new())))),
+            Some((Some(first), Some(None))) => {
+                return drop(begun.send(Ok(Begun::All(schema, vec![first]))));
+            }
+            Some((Some(first), second)) => (first, second.flatten()),
+        };
+        let (send, receive) = mpsc::channel(AHEAD_MAX);
+        if begun.send(Ok(Begun::First(schema, first, receive))).is_ok() {
+            feed(running, second, send, self.admission).await;
+        }
+    }
+
+    async fn begin(&self) -> Result<Running> {
         let physical = self.state.create_physical_plan(&self.plan).await;
         let physical = make_cancellable(physical.map_err(from_datafusion)?);
         let physical = physical.map_err(from_datafusion)?;
         scan::attach_progress(&physical, &self.progress);
+        let bytes = scan::planned_bytes(&physical);
         let slot = match &self.admission {
-            Some(admission) if scan::reads_files(&physical) => {
+            Some(admission) if bytes > 0 => {
                 self.progress.set_queued(true);
-                let slot = admission.enter(scan::planned_bytes(&physical)).await;
+                let slot = admission.enter(bytes).await;
                 self.progress.set_queued(false);
                 Some(slot?)
             }
             _ => None,
         };
-        let stream = execute_stream(Arc::clone(&physical), Arc::clone(&self.tasks));
-        Ok((physical, stream.map_err(from_datafusion)?, slot))
+        let stream = execute_stream(physical, Arc::clone(&self.tasks));
+        Ok(Running { stream: stream.map_err(from_datafusion)?, slot, bytes })
     }
 }
 
+/// Sends `next` and all that comes after it.
 async fn feed(
-    mut stream: SendableRecordBatchStream,
-    send: mpsc::Sender<EngineResult<arrow::array::RecordBatch>>,
+    running: Running,
+    mut next: Option<Batch>,
+    send: mpsc::Sender<Batch>,
     admission: Option<Admission>,
-    mut slot: Option<Slot>,
-    bytes: u64,
 ) {
+    let Running { mut stream, mut slot, bytes } = running;
     loop {
-        let batch = tokio::select! {
-            biased;
-            () = send.closed() => return,
-            batch = stream.next() => batch,
+        let batch = match next.take() {
+            Some(batch) => Some(batch),
+            None => tokio::select! {
+                biased;
+                () = send.closed() => return,
+                batch = stream.next() => batch,
+            },
         };
         let Some(batch) = batch else { return };
         let ends = batch.is_err();

@@ -7,6 +7,8 @@
 //! run time      split: tail (cached) ─► decoder ⇄ range reads ─► batches
 //!                            prunes stripes and row groups
 //! ```
+//! A scan that picks few rows by conditions on columns takes them out of the memory of reports, where
+//! they are decoded already ([`selected`]); if these are too many, it reads the files.
 //! What was pruned at each level is counted and shown by `EXPLAIN ANALYZE`.
 //!
 //! Not here: which files a snapshot has (`stoa-table`), decoding (`stoa-orc`), merging of range
@@ -14,6 +16,7 @@
 
 mod metrics;
 mod read;
+mod selected;
 
 use std::any::Any;
 use std::fmt;
@@ -38,6 +41,7 @@ use datafusion::physical_plan::{
 use parking_lot::RwLock;
 use stoa_error::Result;
 use stoa_orc::{ColumnRef, FIELD_ID_KEY, Predicate};
+use stoa_report::Report;
 use stoa_table::{ScanFile, ScanPlan};
 
 use crate::error::from_datafusion;
@@ -116,6 +120,16 @@ impl OrcScanExec {
     }
 }
 
+impl OrcScanExec {
+    /// The rows wanted as a report, if that may be the shorter way.
+    fn selected(&self) -> Option<Report> {
+        if self.partitions.len() > 1 || !self.table.scans_all() {
+            return None;
+        }
+        selected::report_of(&self.table.table.schema(), &self.schema, &self.predicate)
+    }
+}
+
 /// Makes every scan of a plan count into `progress`.
 pub(crate) fn attach_progress(plan: &Arc<dyn ExecutionPlan>, progress: &Arc<Progress>) {
     if let Some(scan) = (plan.as_ref() as &dyn Any).downcast_ref::<OrcScanExec>() {
@@ -131,11 +145,6 @@ pub(crate) fn planned_bytes(plan: &Arc<dyn ExecutionPlan>) -> u64 {
     let own = (plan.as_ref() as &dyn Any).downcast_ref::<OrcScanExec>();
     let own = own.map_or(0, |scan| scan.plan.bytes());
     plan.children().into_iter().map(planned_bytes).fold(own, u64::saturating_add)
-}
-
-/// Whether a plan scans data files.
-pub(crate) fn reads_files(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    planned_bytes(plan) > 0
 }
 
 /// One plan partition for what is small or selective, else as many as there are threads.
@@ -277,7 +286,10 @@ impl ExecutionPlan for OrcScanExec {
             metrics,
             progress: Arc::clone(&self.progress.read()),
         };
-        Ok(reader.stream(splits))
+        match self.selected() {
+            Some(report) => Ok(reader.stream_selected(report, splits)),
+            None => Ok(reader.stream(splits)),
+        }
     }
 
     fn metrics(&self) -> Option<MetricsSet> {

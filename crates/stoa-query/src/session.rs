@@ -440,6 +440,7 @@ impl Session {
         };
         let (progress, work) = (guard.progress(), &answer.work);
         progress.set_short_path();
+        self.engine.reports_answered.fetch_add(1, Ordering::Relaxed);
         progress.bytes_read.fetch_add(work.bytes_read, Ordering::Relaxed);
         progress.requests.fetch_add(work.requests, Ordering::Relaxed);
         let (schema, batch) = (bound.schema.clone(), answer.batch);

@@ -25,6 +25,7 @@ use stoa_catalog::TableIdent;
 use stoa_error::{Error, Result};
 use stoa_ingest::{FreshRows, Ingest};
 use stoa_orc::Predicate;
+use stoa_report::Reports;
 use stoa_table::{ScanFile, ScanPlan, Table};
 
 use crate::cells::refuse_rows;
@@ -42,6 +43,7 @@ use crate::sink::{self, WriteMode};
 pub(crate) struct StoaTable {
     pub(crate) table: Table,
     pub(crate) files: Arc<FileCache>,
+    pub(crate) reports: Arc<Reports>,
     schema: SchemaRef,
     /// Data files to which scans keep; all, and the fresh rows, if `None`.
     only: Option<Arc<[Arc<ScanFile>]>>,
@@ -58,9 +60,9 @@ impl std::fmt::Debug for StoaTable {
 }
 
 impl StoaTable {
-    pub(crate) fn new(table: Table, files: Arc<FileCache>) -> Self {
+    pub(crate) fn new(table: Table, files: Arc<FileCache>, reports: Arc<Reports>) -> Self {
         let schema = engine_schema(&table.schema());
-        Self { table, files, schema, only: None, ingest: None, fresh: None }
+        Self { table, files, reports, schema, only: None, ingest: None, fresh: None }
     }
 
     /// The same table, whose small writes go into a log.
@@ -81,6 +83,11 @@ impl StoaTable {
     /// The same table with no other data files than these, which are of the same snapshot.
     pub(crate) fn only(self, files: Arc<[Arc<ScanFile>]>) -> Self {
         Self { only: Some(files), fresh: None, ..self }
+    }
+
+    /// Whether scans read all data files.
+    pub(crate) fn scans_all(&self) -> bool {
+        self.only.is_none()
     }
 
     /// Chooses the files that may hold rows for which `predicate` is true.

@@ -42,6 +42,9 @@ const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
 /// 0.7 GiB at its peak instead of 1.1 GiB.
 #[allow(unsafe_code)]
 fn give_memory_back() {
+    if std::env::var_os("MIMALLOC_PURGE_DELAY").is_some() {
+        return;
+    }
     // SAFETY: sets a number among the allocator's options, before any other thread runs.
     unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, 0) };
 }

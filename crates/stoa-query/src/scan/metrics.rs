@@ -6,6 +6,7 @@ use datafusion::physical_plan::metrics::{
     BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder,
 };
 use stoa_orc::DecodeMetrics;
+use stoa_report::Work;
 use stoa_table::ScanPlan;
 
 use crate::registry::Progress;
@@ -24,6 +25,8 @@ pub(super) struct ScanMetrics {
     row_groups_pruned: Count,
     bytes_read: Count,
     requests: Count,
+    chunk_hits: Count,
+    chunk_misses: Count,
 }
 
 impl ScanMetrics {
@@ -41,6 +44,8 @@ impl ScanMetrics {
             row_groups_pruned: count("row_groups_pruned"),
             bytes_read: count("bytes_read"),
             requests: count("read_requests"),
+            chunk_hits: count("chunk_hits"),
+            chunk_misses: count("chunk_misses"),
         }
     }
 
@@ -58,6 +63,15 @@ impl ScanMetrics {
         self.stripes_pruned.add(count_of(decoder.stripes_pruned));
         self.row_groups_total.add(count_of(decoder.row_groups_total));
         self.row_groups_pruned.add(count_of(decoder.row_groups_pruned));
+    }
+
+    /// Adds what it took to find rows in the memory of reports.
+    pub(super) fn record_selected(&self, work: &Work, progress: &Progress) {
+        self.row_groups_total.add(count_of(work.row_groups_total));
+        self.row_groups_pruned.add(count_of(work.row_groups_total - work.row_groups_read));
+        self.chunk_hits.add(count_of(work.chunk_hits));
+        self.chunk_misses.add(count_of(work.chunk_misses));
+        self.record_read(count_of(work.requests), work.bytes_read, progress);
     }
 
     /// Adds one call for bytes.

@@ -11,8 +11,10 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::TryStreamExt;
 use futures::stream;
 use stoa_error::{Error, Result};
+use stoa_ingest::FreshRows;
 use stoa_orc::{Decoder, FileMetadata, Predicate, Projection, ReadOptions, Step};
 use stoa_rangeio::{RangeReader, ReadMetrics};
+use stoa_report::Report;
 use stoa_table::ScanFile;
 
 use super::Split;
@@ -68,6 +70,37 @@ impl SplitReader {
             }
         });
         Box::pin(RecordBatchStreamAdapter::new(schema, batches.map_err(to_datafusion)))
+    }
+
+    /// As [`Self::stream`], by way of the memory of reports.
+    pub(super) fn stream_selected(
+        self,
+        report: Report,
+        splits: Vec<Split>,
+    ) -> SendableRecordBatchStream {
+        let schema = Arc::clone(&self.schema);
+        let batches = stream::once(async move {
+            let batches = match self.select(&report).await? {
+                Some(batch) => slices(batch, self.batch_rows),
+                None => return Ok(self.stream(splits)),
+            };
+            let batches = stream::iter(batches.into_iter().map(Ok));
+            let stream = RecordBatchStreamAdapter::new(Arc::clone(&self.schema), batches);
+            Ok(Box::pin(stream) as SendableRecordBatchStream)
+        });
+        let batches = batches.map_err(to_datafusion).try_flatten();
+        Box::pin(RecordBatchStreamAdapter::new(schema, batches))
+    }
+
+    /// The rows of a report; `None` where that would look at too many.
+    async fn select(&self, report: &Report) -> Result<Option<RecordBatch>> {
+        let table = &self.table.table;
+        let _timer = self.metrics.baseline.elapsed_compute().timer();
+        let answer = self.table.reports.run(table, &FreshRows::none(table), report).await?;
+        let Some(answer) = answer else { return Ok(None) };
+        self.metrics.record_selected(&answer.work, &self.progress);
+        self.metrics.baseline.record_output(answer.batch.num_rows());
+        Ok(Some(answer.batch))
     }
 
     /// Rows without columns, as `count(*)` wants them: known without reading the file.
@@ -151,6 +184,12 @@ impl FileSource {
         let reader = file.reader.clone().with_metrics(Arc::clone(&counters));
         Self { reader, counters, file: Arc::clone(file) }
     }
+}
+
+/// A batch in parts of at most `rows` rows.
+fn slices(batch: RecordBatch, rows: usize) -> Vec<RecordBatch> {
+    let starts = (0..batch.num_rows()).step_by(rows.max(1));
+    starts.map(|start| batch.slice(start, rows.min(batch.num_rows() - start))).collect()
 }
 
 /// The stripes of a split: an equal run of them, so that neighbours stay together.
