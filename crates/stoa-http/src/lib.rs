@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!  request ─► guard ─► routes ─┬─► sql ──► engine ──► format ──► body (streamed, bounded)
-//!                              ├─► tables, queries, shapes, status, probes, prometheus
+//!                              ├─► tables, files, queries, shapes, status, probes, prometheus
 //!                              └─► assets (the console)
 //! ```
 //!
@@ -20,9 +20,11 @@
 mod app;
 mod assets;
 mod body;
+mod files;
 mod format;
 mod guard;
 mod hql;
+mod layout;
 mod parameters;
 mod probes;
 mod problem;

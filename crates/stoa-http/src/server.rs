@@ -22,7 +22,7 @@ use tokio::net::TcpListener;
 use crate::app::App;
 use crate::guard::Guard;
 use crate::problem::Problem;
-use crate::{assets, hql, probes, prometheus, queries, rows, shapes, sql, status, tables};
+use crate::{assets, files, hql, probes, prometheus, queries, rows, shapes, sql, status, tables};
 
 /// How a server behaves.
 #[derive(Clone, Debug)]
@@ -147,6 +147,7 @@ fn router(app: Arc<App>, body_bytes_max: usize) -> Router {
         .route("/v1/hql", post(hql::run))
         .route("/v1/tables", get(tables::list))
         .route("/v1/tables/{namespace}/{table}", get(tables::describe))
+        .route("/v1/tables/{namespace}/{table}/files", get(files::list))
         .route("/v1/tables/{namespace}/{table}/rows", post(rows::add))
         .route("/v1/queries", get(queries::list))
         .route("/v1/queries/{id}", delete(queries::cancel))

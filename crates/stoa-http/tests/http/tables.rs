@@ -40,6 +40,74 @@ async fn tables_are_listed_and_described() {
 }
 
 #[tokio::test]
+async fn files_are_listed_with_bounds_and_how_well_they_are_sorted() {
+    let server = Server::start().await;
+    server
+        .sql(
+            "CREATE TABLE report (day date, account bigint, cost decimal(18, 4)) \
+             PARTITIONED BY (month(day)) ORDER BY (account, day)",
+        )
+        .await;
+    let january = ["(1, 1.5), (4, 1)", "(4, 2), (7, 2)", "(5, 3), (9, 3)"];
+    for rows in january {
+        let insert = format!(
+            "INSERT INTO report SELECT DATE '2026-01-02', account, cost FROM (VALUES {rows}) AS v(account, cost)"
+        );
+        server.sql(&format!("{insert}; FLUSH TABLE report")).await;
+    }
+    server.sql("INSERT INTO report VALUES (DATE '2026-02-01', 5, 0); FLUSH TABLE report").await;
+
+    let listed = server.get_json("/v1/tables/public/report/files").await;
+    assert_eq!(listed["files_total"], 4);
+    assert_eq!(listed["rows"], 7);
+    assert_eq!(listed["columns"], json!(["account", "day"]));
+    let expected = json!({
+        "columns": ["account", "day"], "compared": 4, "overlapping": 2, "depth_max": 2, "depth_mean": 1.5,
+    });
+    assert_eq!(listed["sort"], expected);
+    assert_eq!(listed["partitions_total"], 2);
+    let first = &listed["partitions"][0];
+    assert_eq!((&first["partition"], &first["files"]), (&json!("day_month=2026-01"), &json!(3)));
+    assert_eq!((&first["overlapping"], &first["depth_max"]), (&json!(2), &json!(2)));
+    let files = listed["files"].as_array().unwrap();
+    let depths: Vec<_> = files.iter().map(|file| file["depth"].as_u64().unwrap()).collect();
+    assert_eq!(depths, [1, 2, 2, 1]);
+    assert_eq!(
+        files[0]["bounds"],
+        json!({"account": ["1", "4"], "day": ["2026-01-02", "2026-01-02"]})
+    );
+    assert_eq!(files[0]["rows"], 2);
+    assert_eq!(files[0]["sorted"], true);
+    assert!(files[0]["path"].as_str().unwrap().ends_with(".orc"));
+    let sum = files.iter().map(|file| file["bytes"].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(listed["bytes"], sum);
+
+    let few = server.get_json("/v1/tables/public/report/files?most=1").await;
+    assert_eq!(few["files"].as_array().unwrap().len(), 1);
+    assert_eq!((&few["files_total"], &few["sort"]), (&json!(4), &expected));
+    server.sql("COMPACT TABLE report FULL").await;
+    let compacted = server.get_json("/v1/tables/public/report/files").await;
+    assert_eq!(
+        (&compacted["files_total"], &compacted["sort"]["overlapping"]),
+        (&json!(2), &json!(0))
+    );
+}
+
+#[tokio::test]
+async fn a_table_without_order_or_rows_has_no_sort_quality() {
+    let server = Server::start().await;
+    server.sql("CREATE TABLE empty (n bigint); CREATE TABLE heap (n bigint)").await;
+    server.sql("INSERT INTO heap VALUES (1), (2); FLUSH TABLE heap").await;
+    let empty = server.get_json("/v1/tables/public/empty/files").await;
+    assert_eq!((&empty["files_total"], &empty["sort"]), (&json!(0), &json!(null)));
+    let heap = server.get_json("/v1/tables/public/heap/files").await;
+    assert_eq!(heap["sort"], json!(null));
+    assert_eq!(heap["files"][0]["bounds"], json!({"n": ["1", "2"]}));
+    assert_eq!(server.get("/v1/tables/public/nothing/files").await.status(), 404);
+    assert_eq!(server.get("/v1/tables/public/heap/files?mots=1").await.status(), 400);
+}
+
+#[tokio::test]
 async fn a_table_that_is_not_there_is_404() {
     let server = Server::start().await;
     let response = server.get("/v1/tables/public/nothing").await;
