@@ -52,7 +52,7 @@ const columns = [
   ["impressions", "bigint"], ["clicks", "bigint"], ["conversions", "bigint"], ["cost", "decimal(18, 4)"], ["revenue", "decimal(18, 4)"],
 ];
 const summary = (name, rows, bytes, files, partitioned_by, sorted_by) =>
-  ({ name, comment: null, rows, bytes, files, partitioned_by, sorted_by, committed_unix_ms: Date.now() - 3_600_000 });
+  ({ name, comment: null, rows, fresh_rows: name === "ad_report" ? 42_118 : 0, bytes, files, partitioned_by, sorted_by, committed_unix_ms: Date.now() - 3_600_000 });
 const namespaces = [
   { name: "public", tables: [summary("ad_report", 10_000_000, 312_000_000, 396, ["day"], ["account_id"]), summary("fhv_daily", 88_413, 1_400_000, 12, ["month(pickup_date)"], ["base"]), summary("query_log", 75_274_825, 2_100_000_000, 41, [], ["row", "family"])] },
   { name: "staging", tables: [summary("Import 2026", 1204, 90_100, 1, [], [])] },
@@ -76,6 +76,26 @@ function details(namespace, name) {
   };
 }
 
+/** Twelve months with files side by side, the last one with some on top of each other. */
+function files() {
+  const all = Array.from({ length: 40 }, (_, n) => {
+    const [month, place] = n < 36 ? [Math.floor(n / 3), n % 3] : [11, n - 36];
+    const from = 1_000_000 + place * 33_000;
+    return {
+      path: `file:///data/warehouse/public/ad_report/data/day_month=2025-${String(month + 1).padStart(2, "0")}/0000${place}-0fa775e9-37c8-40d9-a5cc-be47d5d99a63.orc`,
+      partition: `day_month=2025-${String(month + 1).padStart(2, "0")}`, rows: 250_000 + n * 311, bytes: 7_800_000 + n * 9173, stripes: 1, sorted: true,
+      depth: month === 11 ? 2 + (n % 2) : 1, snapshot_id: "4419380254117", bounds: { account_id: [String(from), String(from + 33_000)], day: [`2025-${String(month + 1).padStart(2, "0")}-01`, `2025-${String(month + 1).padStart(2, "0")}-28`] },
+    };
+  });
+  const partitions = [...new Set(all.map((file) => file.partition))].map((partition) => {
+    const own = all.filter((file) => file.partition === partition);
+    const sum = (of) => own.reduce((total, file) => total + of(file), 0);
+    return { partition, files: own.length, rows: sum((file) => file.rows), bytes: sum((file) => file.bytes), overlapping: own.filter((file) => file.depth > 1).length, depth_max: Math.max(...own.map((file) => file.depth)) };
+  });
+  return { snapshot_id: "4419380254117", files_total: 40, rows: 10_000_000, bytes: 312_000_000, columns: ["account_id", "day"],
+    sort: { columns: ["account_id", "day"], compared: 40, overlapping: 7, depth_max: 3, depth_mean: 1.25 }, partitions_total: partitions.length, partitions, files: all };
+}
+
 const PLAN = `SortPreservingMergeExec: [day@0 ASC NULLS LAST], metrics=[output_rows=31, elapsed_compute=42.1µs]
   SortExec: expr=[day@0 ASC NULLS LAST], preserve_partitioning=[true], metrics=[output_rows=31, elapsed_compute=88.4µs, spill_count=0]
     AggregateExec: mode=FinalPartitioned, gby=[day@0 as day], aggr=[sum(impressions), sum(clicks)], metrics=[output_rows=31, elapsed_compute=312.7µs]
@@ -84,6 +104,14 @@ const PLAN = `SortPreservingMergeExec: [day@0 ASC NULLS LAST], metrics=[output_r
           OrcScanExec: table=public.ad_report, projection=[day, impressions, clicks], predicate=account_id = 17 AND day >= 2025-12-01, metrics=[output_rows=2417, elapsed_compute=4.81ms, files_total=396, files_pruned=365, stripes_total=31, stripes_pruned=0, row_groups_total=93, row_groups_pruned=62, bytes_read=1.2MiB, requests=62]`;
 
 function run(sql) {
+  if (/information_schema/.test(sql)) {
+    const rows = namespaces.flatMap((n) => n.tables.flatMap((t) => columns.map(([column]) => [n.name, t.name, column])));
+    return { columns: ["table_schema", "table_name", "column_name"].map((name) => ({ name, type: "text", nullable: false })), rows };
+  }
+  if (/GROUP BY day/i.test(sql)) {
+    const rows = Array.from({ length: 60 }, (_, i) => [new Date(Date.UTC(2025, 9, 1 + i)).toISOString().slice(0, 10), Math.round(9000 + 2000 * Math.sin(i / 4) + (i * 7919) % 900), Math.round(500 + 90 * Math.cos(i / 5))]);
+    return { columns: [["day", "date"], ["impressions", "bigint"], ["clicks", "bigint"]].map(([name, type]) => ({ name, type, nullable: true })), rows };
+  }
   if (/^explain/i.test(sql.trim())) return { columns: [{ name: "plan_type", type: "Utf8", nullable: false }, { name: "plan", type: "Utf8", nullable: false }], rows: [["Plan with Metrics", PLAN]] };
   const names = [["day", "date"], ["account_id", "bigint"], ["region", "text"], ["device", "text"], ["impressions", "bigint"], ["clicks", "bigint"], ["ctr", "double"], ["cost", "decimal(18,4)"]];
   const rows = Array.from({ length: 10_000 }, (_, i) => {
@@ -99,6 +127,7 @@ async function answer(request, response) {
   const send = (code, value) => response.writeHead(code, { "content-type": "application/json" }).end(JSON.stringify(value));
   if (url.pathname === "/v1/status") return send(200, status(Number(url.searchParams.get("since"))));
   if (url.pathname === "/v1/tables") return send(200, { namespaces });
+  if (url.pathname.endsWith("/files") && url.pathname.startsWith("/v1/tables/")) return send(200, files());
   if (url.pathname.startsWith("/v1/tables/")) return send(200, details(...url.pathname.split("/").slice(3).map(decodeURIComponent)));
   if (url.pathname === "/v1/shapes") return send(200, { shapes: shapes().slice(0, Number(url.searchParams.get("most"))), known: 4 });
   if (url.pathname === "/v1/queries") return send(200, { running: [...running.values()].map(({ info }) => ({ ...info, elapsed_ms: Date.now() - info.started_unix_ms })), recent: recent.slice(0, Number(url.searchParams.get("recent"))) });
@@ -116,6 +145,7 @@ async function answer(request, response) {
 async function sql(request, response, send) {
   let text = "";
   for await (const part of request) text += part;
+  if (request.headers["content-type"]?.startsWith("application/json")) text = JSON.parse(text).sql;
   const id = nextId++;
   const info = { id, sql: text, user: "stoa", protocol: "http", state: "running", started_unix_ms: Date.now(), elapsed_ms: 0, rows: 0, bytes_read: 0, requests: 0, short_path: false, error: null };
   const end = (state, more) => {

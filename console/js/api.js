@@ -10,8 +10,8 @@
  *   command?: string, rows_affected?: number, notices?: string[], elapsed_ms: number,
  *   bytes_read: number, query_id: number | null }} SqlResult
  *
- * @typedef {{ name: string, comment: string | null, rows: number | null, bytes: number | null,
- *   files: number | null, partitioned_by: string[], sorted_by: string[],
+ * @typedef {{ name: string, comment: string | null, rows: number | null, fresh_rows: number,
+ *   bytes: number | null, files: number | null, partitioned_by: string[], sorted_by: string[],
  *   committed_unix_ms: number | null }} TableSummary
  *
  * @typedef {{ name: string, tables: TableSummary[] }} Namespace
@@ -24,6 +24,18 @@
  *
  * @typedef {TableSummary & { namespace: string, location: string, metadata_location: string,
  *   columns: TableColumn[], properties: Record<string, string>, snapshots: Snapshot[] }} TableDetails
+ *
+ * @typedef {{ partition: string, files: number, rows: number, bytes: number, overlapping: number,
+ *   depth_max: number | null }} TablePartition
+ *
+ * @typedef {{ path: string, partition: string, rows: number, bytes: number, stripes: number | null,
+ *   sorted: boolean, depth: number | null, snapshot_id: string | null,
+ *   bounds: Record<string, [string, string] | null> }} DataFile
+ *
+ * @typedef {{ snapshot_id: string | null, files_total: number, rows: number, bytes: number,
+ *   columns: string[], sort: { columns: string[], compared: number, overlapping: number,
+ *     depth_max: number, depth_mean: number } | null,
+ *   partitions_total: number, partitions: TablePartition[], files: DataFile[] }} TableFiles
  *
  * @typedef {{ id: number, sql: string, user: string, protocol: string, state: string,
  *   started_unix_ms: number, elapsed_ms: number, rows: number, bytes_read: number, requests: number,
@@ -65,6 +77,13 @@
  *   latency: { p50_ms: number | null, p95_ms: number | null, p99_ms: number | null,
  *     window_s: number },
  *   history: Sample[] }} Status
+ */
+
+/**
+ * A statement to run, with the values of `$1`, `$2`, …; texts, which the server reads as the types it
+ * expects.
+ *
+ * @typedef {{ sql: string, parameters: (string | null)[] }} Statement
  */
 
 /** An error that the server described, or that kept us from reaching it. */
@@ -117,12 +136,12 @@ async function problemOf(response) {
 /**
  * Runs statements and gives the last one's result.
  *
- * @param {string} sql
- * @param {{ maxRows: number, signal: AbortSignal }} options
+ * @param {Statement} statement
+ * @param {{ maxRows: number, signal?: AbortSignal }} options
  * @returns {Promise<SqlResult>}
  */
-export async function runSql(sql, { maxRows, signal }) {
-  const response = await postSql(sql, `format=json&max_rows=${maxRows}`, signal);
+export async function runSql(statement, { maxRows, signal }) {
+  const response = await postSql(statement, `format=json&max_rows=${maxRows}`, signal);
   /** @type {SqlResult & { error?: ApiErrorBody }} */
   let result;
   try {
@@ -138,17 +157,29 @@ export async function runSql(sql, { maxRows, signal }) {
 /**
  * Runs statements and gives the response of the last one, for downloads.
  *
- * @param {string} sql
+ * @param {Statement} statement
  * @param {string} query
  * @param {AbortSignal} [signal]
  */
-export function postSql(sql, query, signal) {
+export function postSql(statement, query, signal) {
+  const { type, body } = bodyOf(statement);
   return request(`/v1/sql?application=console&${query}`, {
     method: "POST",
-    headers: { "content-type": "text/plain; charset=utf-8" },
-    body: sql,
+    headers: { "content-type": type },
+    body,
     ...(signal ? { signal } : {}),
   });
+}
+
+/**
+ * The statement as a request's body: plain text unless there are parameters.
+ *
+ * @param {Statement} statement
+ */
+export function bodyOf({ sql, parameters }) {
+  return parameters.length === 0
+    ? { type: "text/plain; charset=utf-8", body: sql }
+    : { type: "application/json", body: JSON.stringify({ sql, parameters }) };
 }
 
 /** @returns {Promise<{ namespaces: Namespace[] }>} */
@@ -163,6 +194,16 @@ export async function tables() {
  */
 export async function table(namespace, table) {
   const path = `/v1/tables/${encodeURIComponent(namespace)}/${encodeURIComponent(table)}`;
+  return (await request(path)).json();
+}
+
+/**
+ * @param {string} namespace
+ * @param {string} table
+ * @returns {Promise<TableFiles>}
+ */
+export async function tableFiles(namespace, table) {
+  const path = `/v1/tables/${encodeURIComponent(namespace)}/${encodeURIComponent(table)}/files`;
   return (await request(path)).json();
 }
 

@@ -187,7 +187,7 @@ export class Chart {
  *
  * @param {number} value
  */
-function niceStep(value) {
+export function niceStep(value) {
   const power = 10 ** Math.floor(Math.log10(value));
   return (([1, 2, 5].find((factor) => factor * power >= value)) ?? 10) * power;
 }

@@ -1,26 +1,28 @@
 // Results as files: asked for again in the wanted format, so that nothing is cut.
 
-import { postSql } from "./api.js";
+import { bodyOf, postSql } from "./api.js";
+
+/** @typedef {import("./api.js").Statement} Statement */
 
 /**
  * Runs the statement again and saves its result. Where the browser can, bytes go straight to disk;
  * elsewhere they are gathered in memory first.
  *
- * @param {string} sql
+ * @param {Statement} statement
  * @param {"csv" | "arrow" | "ndjson"} format
  * @param {string} name
  */
-export async function download(sql, format, name) {
+export async function download(statement, format, name) {
   const file = `${name.replace(/[^\w.-]+/g, "-") || "result"}.${format === "arrow" ? "arrows" : format}`;
   const picker = /** @type {{ showSaveFilePicker?: (options: object) => Promise<{ createWritable(): Promise<WritableStream> }> }} */ (
     /** @type {unknown} */ (window)).showSaveFilePicker;
   if (picker) {
     const handle = await picker.call(window, { suggestedName: file });
-    const response = await postSql(sql, `format=${format}`);
+    const response = await postSql(statement, `format=${format}`);
     if (response.body) await response.body.pipeTo(await handle.createWritable());
     return;
   }
-  const response = await postSql(sql, `format=${format}`);
+  const response = await postSql(statement, `format=${format}`);
   const link = document.createElement("a");
   link.href = URL.createObjectURL(await response.blob());
   link.download = file;
@@ -48,9 +50,10 @@ function field(value) {
 /**
  * The same request for a shell.
  *
- * @param {string} sql
+ * @param {Statement} statement
  */
-export function asCurl(sql) {
-  const quoted = sql.replaceAll("'", `'\\''`);
-  return `curl -sS --fail-with-body '${location.origin}/v1/sql?format=csv' -H 'content-type: text/plain' --data-binary '${quoted}'`;
+export function asCurl(statement) {
+  const { type, body } = bodyOf(statement);
+  const quoted = body.replaceAll("'", `'\\''`);
+  return `curl -sS --fail-with-body '${location.origin}/v1/sql?format=csv' -H 'content-type: ${type.replace(/;.*/, "")}' --data-binary '${quoted}'`;
 }

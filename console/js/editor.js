@@ -4,12 +4,16 @@ import { h, icon, iconButton, reconcile } from "./dom.js";
 import { paint } from "./highlight.js";
 import { entries } from "./history.js";
 import { openHistory } from "./history-dialog.js";
+import { Parameters } from "./parameters.js";
+import { Suggest } from "./suggest.js";
 
 /** @typedef {import("./tabs.js").Tabs} Tabs */
 
+/** @typedef {import("./api.js").Statement} Statement */
+
 /**
- * @typedef {{ run: (sql: string, offset: number) => void, explain: (sql: string, offset: number) => void,
- *   cancel: () => void, notify: (text: string) => void }} EditorActions
+ * @typedef {{ run: (statement: Statement, offset: number) => void, explain: (statement: Statement, offset: number) => void,
+ *   cancel: () => void, notify: (text: string) => void, names: import("./names.js").Names }} EditorActions
  */
 
 export class Editor {
@@ -31,10 +35,22 @@ export class Editor {
     this.area = h("textarea", {
       class: "sql", id: "sql", spellcheck: "false", autocomplete: "off", autocapitalize: "off", wrap: "off",
       "aria-label": "SQL", placeholder: "SELECT …",
-      oninput: () => this.#edited(),
+      oninput: (/** @type {Event} */ event) => {
+        this.#edited();
+        this.suggest.typed(event);
+      },
       onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),
       onscroll: () => this.#scrolled(),
     });
+    this.suggest = new Suggest(this.area, this.paper, {
+      names: actions.names,
+      insert: (start, end, text) => {
+        this.area.setSelectionRange(start, end);
+        this.insert(text);
+        this.suggest.close();
+      },
+    });
+    this.parameters = new Parameters({ changed: (values) => tabs.setParameters(values), run: () => this.run() });
     this.runButton = h("button", { type: "button", class: "primary", id: "run", title: "Run (Ctrl+Enter)", onclick: () => this.run() },
       icon("play"), h("span", {}, "Run"), h("kbd", {}, "Ctrl ↵"));
     this.cancelButton = h("button", { type: "button", class: "danger", id: "cancel", hidden: true, title: "Cancel (Esc)", onclick: () => actions.cancel() },
@@ -44,6 +60,7 @@ export class Editor {
     this.element = h("section", { class: "editor", "aria-label": "Editor" },
       h("div", { class: "tabs" }, this.tabList, iconButton("plus", "New tab", () => this.#newTab())),
       h("div", { class: "sheet" }, this.numbers, h("div", { class: "pages" }, this.paper, this.area)),
+      this.suggest.list, this.parameters.element,
       h("div", { class: "toolbar" },
         this.runButton, this.cancelButton, this.explainButton,
         h("span", { class: "spring" }),
@@ -67,12 +84,12 @@ export class Editor {
 
   run() {
     const { sql, offset } = this.selected();
-    if (sql.trim() !== "") this.actions.run(sql, offset);
+    if (sql.trim() !== "") this.actions.run({ sql, parameters: this.parameters.of(sql) }, offset);
   }
 
   explain() {
     const { sql, offset } = this.selected();
-    if (sql.trim() !== "") this.actions.explain(sql, offset);
+    if (sql.trim() !== "") this.actions.explain({ sql, parameters: this.parameters.of(sql) }, offset);
   }
 
   /** @param {boolean} running */
@@ -209,6 +226,7 @@ export class Editor {
 
   #paint() {
     const sql = this.area.value;
+    this.parameters.show(sql, this.tabs.active.parameters ?? []);
     paint(this.paper, sql);
     if (this.#mark) underline(this.paper, this.#mark.start, this.#mark.end);
     // A last line that is empty needs something to have a height.
@@ -221,6 +239,7 @@ export class Editor {
   }
 
   #scrolled() {
+    this.suggest.close();
     const { scrollLeft, scrollTop } = this.area;
     this.paper.style.transform = `translate(${-scrollLeft}px, ${-scrollTop}px)`;
     this.numbers.style.transform = `translateY(${-scrollTop}px)`;
@@ -229,6 +248,10 @@ export class Editor {
   /** @param {KeyboardEvent} event */
   #key(event) {
     const modified = event.ctrlKey || event.metaKey;
+    if (this.suggest.key(event)) {
+      event.preventDefault();
+      return;
+    }
     if (event.key === "Enter" && modified) {
       if (event.shiftKey) this.explain();
       else this.run();
@@ -283,7 +306,9 @@ export class Editor {
 
   async #copyLink() {
     const link = new URL(location.href);
-    link.hash = new URLSearchParams({ sql: this.area.value }).toString();
+    const sql = this.area.value;
+    const parameters = this.parameters.of(sql);
+    link.hash = new URLSearchParams({ sql, ...(parameters.length > 0 ? { parameters: JSON.stringify(parameters) } : {}) }).toString();
     try {
       await navigator.clipboard.writeText(link.href);
       this.actions.notify("Link copied");

@@ -3,7 +3,7 @@
 /** @typedef {"keyword" | "string" | "number" | "comment" | "name" | "plain"} TokenKind */
 /** @typedef {{ kind: TokenKind, text: string }} Token */
 
-const KEYWORDS = new Set(
+export const KEYWORDS = new Set(
   (
     "ADD ALL ALTER ANALYZE AND ANTI ANY AS ASC BETWEEN BY CASE CAST COLUMN COMMENT COPY CREATE CROSS " +
     "CURRENT DATABASE DELETE DESC DESCRIBE DISTINCT DROP ELSE END ESCAPE EXCEPT EXISTS EXPLAIN EXTRACT FALSE " +

@@ -1,26 +1,30 @@
 // Puts the page together and runs what the editor asks for.
 
-import { ApiError, queries, runSql, shapes, status, table } from "./api.js";
-import { tableDetails } from "./details.js";
+import { ApiError, queries, runSql, shapes, status, tables as listTables } from "./api.js";
 import { h } from "./dom.js";
 import { Editor } from "./editor.js";
 import { remember } from "./history.js";
 import { Home } from "./home.js";
 import { Live } from "./live.js";
+import { Names } from "./names.js";
 import { Pages } from "./pages.js";
 import { QueriesPage } from "./queries-page.js";
 import { codeUnits, Results } from "./results.js";
 import { Samples } from "./samples.js";
 import { ShapesPage } from "./shapes-page.js";
+import { TablesPage } from "./tables-page.js";
 import { qualified, Tables } from "./tables.js";
 import { Tabs } from "./tabs.js";
 import { openHelp, Top } from "./top.js";
 
 /** @typedef {import("./results.js").View} View */
+/** @typedef {import("./api.js").Statement} Statement */
 
 const FIRST_ROWS = 10_000;
 const EXPLAIN = "EXPLAIN ANALYZE ";
 const TABLES_EVERY_MS = 15_000;
+/** On their own page tables are looked at more often. */
+const TABLES_SHOWN_EVERY_MS = 3000;
 const RECENT_IN_LIVE = 60;
 const RECENT_MAX = 256;
 const SHAPES_ON_HOME = 20;
@@ -34,25 +38,24 @@ const waiting = /** @type {Map<string, AbortController>} */ (new Map());
 
 const toast = h("div", { class: "toast", role: "status", "aria-live": "polite" });
 const tabs = new Tabs();
+const names = new Names();
 const top_ = new Top();
 const results = new Results({
-  more: (sql, rows) => run(sql, 0, rows),
+  more: (statement, rows) => run(statement, 0, rows),
   goTo: (index) => editor.goTo(index),
   notify,
 });
 const editor = new Editor(tabs, {
-  run: (sql, offset) => run(sql, offset, FIRST_ROWS),
-  explain: (sql, offset) => run(EXPLAIN + withoutEnd(sql), offset - EXPLAIN.length, FIRST_ROWS),
+  run: (statement, offset) => run(statement, offset, FIRST_ROWS),
+  explain: ({ sql, parameters }, offset) => run({ sql: EXPLAIN + withoutEnd(sql), parameters }, offset - EXPLAIN.length, FIRST_ROWS),
   cancel: () => waiting.get(tabs.active.id)?.abort(),
-  notify,
+  notify, names,
 });
 const tables = new Tables({
-  query: (sql, title) => {
-    tabs.open(sql, title);
-    run(sql, 0, FIRST_ROWS);
-  },
+  preview,
   insert: (text) => editor.insert(text),
-  details: showDetails,
+  details: (namespace, name) => pages.go("tables", namespace, name),
+  changed: () => names.forget(),
 });
 const live = new Live({
   open: (sql) => {
@@ -71,13 +74,35 @@ const home = new Home({
 });
 const queriesPage = new QueriesPage({ openSql, notify, refresh: () => refreshPage() });
 const shapesPage = new ShapesPage({ openSql, notify, refresh: () => refreshPage() });
+const tablesPage = new TablesPage({
+  openSql, notify,
+  open: (namespace, name) => pages.go("tables", namespace, name),
+  close: () => pages.go("tables"),
+  preview: (namespace, name) => {
+    preview(namespace, name);
+    pages.go("sql");
+  },
+});
 const workbench = h("div", { class: "app", hidden: true });
 const pages = new Pages([
   { name: "home", title: "Home", key: "h", element: home.element, shown: shownPage },
   { name: "sql", title: "SQL", key: "s", element: workbench, shown: () => { shownPage(); editor.focus(); } },
+  { name: "tables", title: "Tables", key: "t", element: tablesPage.element, shown: (place) => { tablesPage.show(place); tablesReadAt = -Infinity; shownPage(); } },
   { name: "queries", title: "Queries", key: "q", element: queriesPage.element, shown: shownPage },
   { name: "shapes", title: "Shapes", key: "p", element: shapesPage.element, shown: shownPage },
 ]);
+
+/**
+ * Runs a statement that shows the first rows of a table, in a tab of its own.
+ *
+ * @param {string} namespace
+ * @param {string} name
+ */
+function preview(namespace, name) {
+  const sql = `SELECT *\nFROM ${qualified(namespace, name)}\nLIMIT 100`;
+  tabs.open(sql, name);
+  run({ sql, parameters: [] }, 0, FIRST_ROWS);
+}
 
 /**
  * Shows a statement in the editor; it does not run by itself.
@@ -93,11 +118,12 @@ function openSql(sql, title) {
 /**
  * Runs a statement for the active tab.
  *
- * @param {string} sql
+ * @param {Statement} statement
  * @param {number} offset where it begins in the editor
  * @param {number} maxRows
  */
-async function run(sql, offset, maxRows) {
+async function run(statement, offset, maxRows) {
+  const { sql } = statement;
   const tab = tabs.active;
   waiting.get(tab.id)?.abort();
   const controller = new AbortController();
@@ -108,8 +134,8 @@ async function run(sql, offset, maxRows) {
   /** @type {View} */
   let view;
   try {
-    const result = await runSql(sql, { maxRows, signal: controller.signal });
-    view = { kind: "result", sql, result, title: tab.title };
+    const result = await runSql(statement, { maxRows, signal: controller.signal });
+    view = { kind: "result", statement, result, title: tab.title };
     keep(sql, result.elapsed_ms, result.row_count, null);
     if (result.command !== undefined) tables.refresh();
   } catch (error) {
@@ -165,28 +191,6 @@ function keep(sql, ms, rows, error) {
   remember({ sql: sql.startsWith(EXPLAIN) ? sql.slice(EXPLAIN.length) : sql, at: Date.now(), ms, rows, error });
 }
 
-/**
- * @param {string} namespace
- * @param {string} name
- */
-async function showDetails(namespace, name) {
-  const tab = tabs.active.id;
-  const before = views.get(tab) ?? { kind: "nothing" };
-  try {
-    const element = tableDetails(await table(namespace, name), {
-      preview: () => {
-        const sql = `SELECT *\nFROM ${qualified(namespace, name)}\nLIMIT 100`;
-        tabs.open(sql, name);
-        run(sql, 0, FIRST_ROWS);
-      },
-      close: () => show(tab, before.kind === "element" ? { kind: "nothing" } : before),
-    });
-    show(tab, { kind: "element", element });
-  } catch (error) {
-    notify(error instanceof Error ? error.message : String(error));
-  }
-}
-
 /** @param {string} sql */
 function withoutEnd(sql) {
   return sql.replace(/[\s;]+$/, "");
@@ -214,6 +218,9 @@ async function refreshStatus() {
   }
 }
 
+/** When the tables page read its list. */
+let tablesReadAt = -Infinity;
+
 /** What each page asks for besides the status. @type {Record<string, () => Promise<void>>} */
 const READ = {
   async home() {
@@ -222,6 +229,11 @@ const READ = {
   async sql() {
     const { running, recent } = await queries(RECENT_IN_LIVE);
     live.showQueries(running, recent);
+  },
+  async tables() {
+    if (performance.now() - tablesReadAt < TABLES_SHOWN_EVERY_MS) return;
+    tablesReadAt = performance.now();
+    tablesPage.showTables((await listTables()).namespaces);
   },
   async queries() {
     const { running, recent } = await queries(RECENT_MAX);
@@ -301,10 +313,25 @@ function findTable() {
 
 /** A link may carry a query; it is shown, never run by itself. */
 function openLinked() {
-  const sql = new URLSearchParams(location.hash.slice(1)).get("sql");
+  const linked = new URLSearchParams(location.hash.slice(1));
+  const sql = linked.get("sql");
   if (!sql) return;
   history.replaceState(null, "", location.pathname);
-  openSql(sql, "Linked query");
+  tabs.open(sql, "Linked query", linkedParameters(linked.get("parameters")));
+  pages.go("sql");
+}
+
+/**
+ * @param {string | null} text
+ * @returns {(string | null)[]} none where the link is not one of ours
+ */
+function linkedParameters(text) {
+  try {
+    const values = JSON.parse(text ?? "[]");
+    return Array.isArray(values) ? values.map((value) => (value === null ? null : String(value))) : [];
+  } catch {
+    return [];
+  }
 }
 
 /** The bar between editor and results can be moved. */

@@ -1,14 +1,19 @@
 // The pages of the console, their names in the address and the links between them.
 //
-// The address says which page is shown (`#/queries`), so links, reload and the back button work.
+// The address says which page is shown, and what on it (`#/tables/public/visits`), so links, reload and
+// the back button work.
 
 import { h } from "./dom.js";
 
 /**
- * @typedef {{ name: string, title: string, key: string, element: HTMLElement, shown: () => void }} Page
+ * A page; `shown` gets the parts of the address after its name.
+ *
+ * @typedef {{ name: string, title: string, key: string, element: HTMLElement, shown: (place: string[]) => void }} Page
  */
 
 export class Pages {
+  #place = "";
+
   /** @param {Page[]} all the first one is shown where the address names none */
   constructor(all) {
     this.all = all;
@@ -23,10 +28,13 @@ export class Pages {
     this.#follow();
   }
 
-  /** @param {string} name */
-  go(name) {
-    location.hash = `#/${name}`;
-    this.#show(name);
+  /**
+   * @param {string} name
+   * @param {...string} place what on the page
+   */
+  go(name, ...place) {
+    location.hash = `#/${[name, ...place].map(encodeURIComponent).join("/")}`;
+    this.#show(name, place);
   }
 
   /**
@@ -42,13 +50,19 @@ export class Pages {
   }
 
   #follow() {
-    const name = location.hash.replace(/^#\//, "");
-    this.#show(this.all.some((page) => page.name === name) ? name : (this.active?.name ?? ""));
+    const [name = "", ...place] = location.hash.replace(/^#\//, "").split("/").map(decoded);
+    const known = this.all.some((page) => page.name === name);
+    this.#show(known ? name : (this.active?.name ?? ""), known ? place : []);
   }
 
-  /** @param {string} name */
-  #show(name) {
-    if (this.active?.name === name && !this.active.element.hidden) return;
+  /**
+   * @param {string} name
+   * @param {string[]} place
+   */
+  #show(name, place) {
+    const text = place.join("/");
+    if (this.active?.name === name && !this.active.element.hidden && this.#place === text) return;
+    this.#place = text;
     for (const [index, page] of this.all.entries()) {
       const here = page.name === name;
       page.element.hidden = !here;
@@ -56,6 +70,15 @@ export class Pages {
       else this.links[index]?.removeAttribute("aria-current");
       if (here) this.active = page;
     }
-    this.active?.shown();
+    this.active?.shown(place);
+  }
+}
+
+/** @param {string} part */
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
   }
 }

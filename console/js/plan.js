@@ -1,12 +1,36 @@
-// EXPLAIN ANALYZE as a tree: one line per operator, with its rows, its time and what it left out.
+// A plan as a tree: one line per operator; from EXPLAIN ANALYZE with its rows, its time and what it left out.
 
 import { h } from "./dom.js";
 import { duration } from "./format.js";
 
+/** @typedef {import("./api.js").SqlResult} SqlResult */
 /** @typedef {{ depth: number, name: string, detail: string, metrics: Map<string, string>, ms: number | null }} Operator */
 
 const LINE = /^(\s*)([A-Z][A-Za-z0-9]*)(?::\s?|,\s?|$)(.*)$/;
 const SKIPPED = new Set(["output_rows", "elapsed_compute", "output_bytes", "output_batches", "start_timestamp", "end_timestamp"]);
+
+/**
+ * The physical plan, if the result is one of EXPLAIN.
+ *
+ * @param {SqlResult} result
+ */
+export function planText(result) {
+  const [type, plan] = result.columns;
+  if (result.columns.length !== 2 || type?.name !== "plan_type" || plan?.name !== "plan") return null;
+  const rows = result.rows.map((row) => row.map(String));
+  const best = rows.find(([kind]) => kind === "Plan with Metrics" || kind === "physical_plan") ?? rows[0];
+  return rows.length === 1 || best?.[0] === "Plan with Metrics" ? (best?.[1] ?? null) : rows.map((row) => row.join("\n")).join("\n\n");
+}
+
+/**
+ * The operators of a plan, whatever else EXPLAIN says; `null` where it is none that is known here.
+ *
+ * @param {SqlResult} result
+ */
+export function operatorsOf(result) {
+  const best = result.rows.find(([kind]) => kind === "Plan with Metrics" || kind === "physical_plan");
+  return best ? parsePlan(String(best[1])) : null;
+}
 
 /**
  * Reads the physical plan from the text of EXPLAIN ANALYZE; `null` if it is none.
@@ -25,7 +49,7 @@ export function parsePlan(text) {
     const { detail, metrics } = splitMetrics(rest);
     operators.push({ depth: indent.length / 2, name, detail, metrics, ms: milliseconds(metrics.get("elapsed_compute")) });
   }
-  return operators.length > 0 && operators.some((operator) => operator.metrics.size > 0) ? operators : null;
+  return operators.length > 0 ? operators : null;
 }
 
 /** @param {string} rest */

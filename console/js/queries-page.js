@@ -2,10 +2,12 @@
 
 import { ApiError, cancelQuery } from "./api.js";
 import { h, icon, setText } from "./dom.js";
-import { ago, bytes, count, dateTime, duration, oneLine } from "./format.js";
+import { ago, bytes, count, dateTime, duration, oneLine, short } from "./format.js";
 import { paint } from "./highlight.js";
 import { Listing } from "./listing.js";
 import { isActive } from "./live.js";
+import { Progress } from "./progress.js";
+import { QueryPlan } from "./query-plan.js";
 import { showSql } from "./show-sql.js";
 import { ENDED, RUNNING } from "./statements.js";
 
@@ -25,12 +27,14 @@ export class QueriesPage {
   /** @param {SqlActions & { refresh: () => void }} actions */
   constructor(actions) {
     this.actions = actions;
+    this.progress = new Progress();
+    this.plan = new QueryPlan();
     const open = (/** @type {QueryInfo} */ query) => this.#show(query.id);
     const key = (/** @type {QueryInfo} */ query) => String(query.id);
     const state = (/** @type {QueryInfo} */ query) => query.state;
     this.active = new Listing({
       label: "Running and queued queries", key, open, state, empty: "Nothing runs, nothing waits.",
-      columns: [...common(), { name: "kill", label: "", value: () => "", paint: (cell, query) => this.#killCell(cell, query) }],
+      columns: [...common([this.#rate()]), { name: "kill", label: "", value: () => "", paint: (cell, query) => this.#killCell(cell, query) }],
     });
     this.ended = new Listing({ label: "Ended queries", key, open, state, empty: "None.", columns: common() });
     this.counts = h("span", { class: "muted tabular" });
@@ -54,6 +58,7 @@ export class QueriesPage {
    */
   showQueries(running, recent) {
     this.#all = [...running, ...recent];
+    this.progress.see(running, Date.now());
     const queued = running.filter((query) => query.state === "queued").length;
     setText(this.counts, `${count(running.length - queued)} running · ${count(queued)} queued`);
     this.active.show(running);
@@ -97,10 +102,17 @@ export class QueriesPage {
     this.actions.refresh();
   }
 
+  /** @returns {import("./listing.js").Column<QueryInfo>} */
+  #rate() {
+    const of = (/** @type {QueryInfo} */ query) => this.progress.of(query.id)?.bytes ?? 0;
+    return { name: "rate", label: "Read/s", title: "Bytes read per second", numeric: true, value: of, text: (query) => (of(query) === 0 ? "–" : bytes(of(query))) };
+  }
+
   /** @param {number} id `0` closes */
   #show(id) {
     this.#open = this.#open === id ? 0 : id;
     this.details.replaceChildren();
+    this.plan.clear();
     this.#update();
   }
 
@@ -111,29 +123,36 @@ export class QueriesPage {
     this.details.hidden = this.#open === 0;
     const query = this.#all.find((candidate) => candidate.id === this.#open);
     if (!query) return;
+    this.progress.draw(query.id);
     const text = `${query.id} ${query.state} ${query.elapsed_ms}`;
     if (this.details.dataset["shown"] === text && this.details.firstChild) return;
     this.details.dataset["shown"] = text;
     const scrolled = this.details.querySelector("pre")?.scrollTop ?? 0;
     const focused = /** @type {HTMLElement | null} */ (this.details.contains(document.activeElement) ? document.activeElement : null)?.dataset["action"];
-    this.details.replaceChildren(...queryDetails(query, {
+    const rate = this.progress.of(query.id);
+    const facts = rate && isActive(query) ? [/** @type {[string, string]} */ (["Now", `${bytes(rate.bytes)}/s read, ${short(Math.round(rate.rows))} rows/s given`])] : [];
+    this.details.replaceChildren(...queryDetails(query, facts, {
       open: () => this.actions.openSql(query.sql, `Query ${query.id}`),
       kill: () => this.#kill(query.id),
       close: () => this.#show(0),
-    }));
+    }), ...(isActive(query) ? [this.progress.element] : []), this.plan.of(query));
     this.details.querySelector("pre")?.scrollTo(0, scrolled);
     if (focused) /** @type {HTMLElement | null} */ (this.details.querySelector(`[data-action="${focused}"]`))?.focus();
   }
 }
 
-/** @returns {import("./listing.js").Column<QueryInfo>[]} */
-function common() {
+/**
+ * @param {import("./listing.js").Column<QueryInfo>[]} [more] columns beside what was read
+ * @returns {import("./listing.js").Column<QueryInfo>[]}
+ */
+function common(more = []) {
   return [
     { name: "id", label: "Id", numeric: true, value: (query) => query.id },
     { name: "state", label: "State", value: (query) => query.state },
     { name: "elapsed_ms", label: "Time", numeric: true, value: (query) => query.elapsed_ms, text: (query) => duration(query.elapsed_ms) },
     { name: "rows", label: "Rows", numeric: true, value: (query) => query.rows, text: (query) => count(query.rows) },
     { name: "bytes_read", label: "Read", title: "Bytes read from storage", numeric: true, value: (query) => query.bytes_read, text: (query) => (query.bytes_read === 0 ? "–" : bytes(query.bytes_read)) },
+    ...more,
     { name: "requests", label: "Requests", title: "Read requests to storage", numeric: true, value: (query) => query.requests, text: (query) => count(query.requests) },
     { name: "path", label: "Path", title: "Short: answered without the planner", value: (query) => (query.short_path ? "short" : "full") },
     { name: "user", label: "User", value: (query) => `${query.user} ${query.protocol}`, text: (query) => `${query.user} · ${query.protocol}` },
@@ -154,9 +173,10 @@ export function paintStatement(cell, row) {
 
 /**
  * @param {QueryInfo} query
+ * @param {[string, string][]} more facts
  * @param {{ open: () => void, kill: () => void, close: () => void }} actions
  */
-function queryDetails(query, actions) {
+function queryDetails(query, more, actions) {
   const code = h("code", {});
   paint(code, query.sql);
   /** @type {[string, string][]} */
@@ -166,6 +186,7 @@ function queryDetails(query, actions) {
     ["User", `${query.user} over ${query.protocol}`], ["Rows", count(query.rows)],
     ["Read", `${bytes(query.bytes_read)} in ${count(query.requests)} requests`],
     ["Path", query.short_path ? "short: without the planner" : "full planner"],
+    ...more,
   ];
   return [
     h("header", {}, h("h2", {}, `Query ${query.id}`), h("span", { class: "spring" }),

@@ -3,25 +3,27 @@
 import { h, icon, iconButton } from "./dom.js";
 import { bytes, count, duration, plural } from "./format.js";
 import { Grid } from "./grid.js";
-import { parsePlan, planView } from "./plan.js";
+import { parsePlan, planText, planView } from "./plan.js";
+import { firstChoice, ResultChart } from "./result-chart.js";
 import { asCurl, download, toCsv } from "./download.js";
 
 /** @typedef {import("./api.js").SqlResult} SqlResult */
 /** @typedef {import("./api.js").ApiErrorBody} ApiErrorBody */
+/** @typedef {import("./api.js").Statement} Statement */
+/** @typedef {import("./result-chart.js").ChartChoice} ChartChoice */
 
 /**
  * What a tab shows in its result panel.
  *
  * @typedef {{ kind: "nothing" }
  *   | { kind: "running", sql: string, since: number }
- *   | { kind: "result", sql: string, result: SqlResult, title: string }
+ *   | { kind: "result", statement: Statement, result: SqlResult, title: string, chart?: ChartChoice | null, charted?: boolean }
  *   | { kind: "error", sql: string, offset: number, error: ApiErrorBody, ms: number }
- *   | { kind: "cancelled", ms: number }
- *   | { kind: "element", element: HTMLElement }} View
+ *   | { kind: "cancelled", ms: number }} View
  */
 
 /**
- * @typedef {{ more: (sql: string, rows: number) => void, goTo: (index: number) => void,
+ * @typedef {{ more: (statement: Statement, rows: number) => void, goTo: (index: number) => void,
  *   notify: (text: string) => void }} ResultActions
  */
 
@@ -48,14 +50,13 @@ export class Results {
     this.#view = view;
     clearInterval(this.#timer);
     this.body.classList.toggle("stale", view.kind === "running");
-    this.bar.hidden = view.kind === "nothing" || view.kind === "element";
+    this.bar.hidden = view.kind === "nothing";
     switch (view.kind) {
       case "nothing": return this.#nothing();
       case "running": return this.#running(view.since);
-      case "result": return this.#result(view.sql, view.result, view.title);
+      case "result": return this.#result(view);
       case "error": return this.#error(view);
       case "cancelled": return this.#cancelled(view.ms);
-      case "element": return this.body.replaceChildren(view.element);
     }
   }
 
@@ -79,16 +80,15 @@ export class Results {
     this.bar.replaceChildren(h("span", { class: "spinner", "aria-hidden": "true" }), h("b", {}, "Running"), clock);
   }
 
-  /**
-   * @param {string} sql
-   * @param {SqlResult} result
-   * @param {string} title
-   */
-  #result(sql, result, title) {
+  /** @param {View & { kind: "result" }} view */
+  #result(view) {
+    const { result } = view;
     const plan = planText(result);
     const operators = plan === null ? null : parsePlan(plan);
+    if (view.chart === undefined) view.chart = plan === null ? firstChoice(result) : null;
     this.bar.replaceChildren(h("span", { class: "dot ok", "aria-hidden": "true" }), ...facts(result), h("span", { class: "spring" }),
-      ...(result.columns.length > 0 ? this.#exports(sql, result, title) : []));
+      ...(view.chart ? [this.#choices(view)] : []),
+      ...(result.columns.length > 0 ? this.#exports(view) : []));
     if (result.columns.length === 0) {
       this.body.replaceChildren(h("div", { class: "blank" }, h("p", {}, result.command ?? "Done"),
         ...(result.notices ?? []).map((notice) => h("p", { class: "muted" }, notice))));
@@ -96,24 +96,39 @@ export class Results {
       this.body.replaceChildren(planView(operators));
     } else if (plan !== null) {
       this.body.replaceChildren(h("pre", { class: "plan-text", tabindex: "0" }, plan));
+    } else if (view.chart && view.charted) {
+      this.body.replaceChildren(new ResultChart(result, view.chart).element);
     } else {
-      this.body.replaceChildren(this.grid.element, ...(result.truncated ? [this.#more(sql, result)] : []));
+      this.body.replaceChildren(this.grid.element, ...(result.truncated ? [this.#more(view.statement, result)] : []));
       this.grid.show(result.columns, result.rows);
     }
   }
 
   /**
-   * @param {string} sql
-   * @param {SqlResult} result
-   * @param {string} title
+   * Rows or chart.
+   *
+   * @param {View & { kind: "result" }} view
    */
-  #exports(sql, result, title) {
+  #choices(view) {
+    const button = (/** @type {boolean} */ charted, /** @type {string} */ label) => h("button", {
+      type: "button", class: "quiet", "aria-pressed": String((view.charted ?? false) === charted),
+      onclick: () => {
+        view.charted = charted;
+        this.#result(view);
+        /** @type {HTMLElement | null} */ (this.bar.querySelector("[aria-pressed=true]"))?.focus();
+      },
+    }, label);
+    return h("span", { class: "segments", role: "group", "aria-label": "Show as" }, button(false, "Rows"), button(true, "Chart"));
+  }
+
+  /** @param {View & { kind: "result" }} view */
+  #exports({ statement, result, title }) {
     const names = result.columns.map((column) => column.name);
     return [
       this.#exportButton("copy", "Copy CSV", "Copy the rows shown as CSV", () => this.#copy(toCsv(names, result.rows), `${plural(result.rows.length, "row")} copied`)),
-      this.#exportButton("download", "CSV", "Download all rows as CSV", () => this.#download(sql, "csv", title)),
-      this.#exportButton("download", "Arrow", "Download all rows as an Arrow IPC stream", () => this.#download(sql, "arrow", title)),
-      iconButton("link", "Copy as curl", () => this.#copy(asCurl(sql), "curl command copied")),
+      this.#exportButton("download", "CSV", "Download all rows as CSV", () => this.#download(statement, "csv", title)),
+      this.#exportButton("download", "Arrow", "Download all rows as an Arrow IPC stream", () => this.#download(statement, "arrow", title)),
+      iconButton("link", "Copy as curl", () => this.#copy(asCurl(statement), "curl command copied")),
     ];
   }
 
@@ -141,13 +156,13 @@ export class Results {
   }
 
   /**
-   * @param {string} sql
+   * @param {Statement} statement
    * @param {"csv" | "arrow"} format
    * @param {string} title
    */
-  async #download(sql, format, title) {
+  async #download(statement, format, title) {
     try {
-      await download(sql, format, title);
+      await download(statement, format, title);
     } catch (error) {
       if (error instanceof DOMException && error.name === "AbortError") return;
       this.actions.notify(`Download failed: ${error instanceof Error ? error.message : error}`);
@@ -155,14 +170,14 @@ export class Results {
   }
 
   /**
-   * @param {string} sql
+   * @param {Statement} statement
    * @param {SqlResult} result
    */
-  #more(sql, result) {
+  #more(statement, result) {
     const next = result.rows.length * 10;
     return h("div", { class: "more" },
       h("span", {}, `The first ${count(result.rows.length)} rows are shown.`),
-      h("button", { type: "button", class: "quiet", onclick: () => this.actions.more(sql, next) }, `Show up to ${count(next)}`),
+      h("button", { type: "button", class: "quiet", onclick: () => this.actions.more(statement, next) }, `Show up to ${count(next)}`),
       h("span", { class: "muted" }, "Downloads hold all rows."));
   }
 
@@ -195,19 +210,6 @@ function facts(result) {
   if (result.bytes_read > 0) parts.push(h("span", { class: "tabular muted" }, `${bytes(result.bytes_read)} read`));
   if (result.query_id !== null) parts.push(h("span", { class: "tabular muted" }, `query ${result.query_id}`));
   return parts;
-}
-
-/**
- * The physical plan, if the result is one of EXPLAIN.
- *
- * @param {SqlResult} result
- */
-function planText(result) {
-  const [type, plan] = result.columns;
-  if (result.columns.length !== 2 || type?.name !== "plan_type" || plan?.name !== "plan") return null;
-  const rows = result.rows.map((row) => row.map(String));
-  const best = rows.find(([kind]) => kind === "Plan with Metrics" || kind === "physical_plan") ?? rows[0];
-  return rows.length === 1 || best?.[0] === "Plan with Metrics" ? (best?.[1] ?? null) : rows.map((row) => row.join("\n")).join("\n\n");
 }
 
 /**

@@ -61,3 +61,19 @@ FROM system.query_shapes
 ORDER BY ${order} ${down ? "DESC" : "ASC"}
 LIMIT 200`;
 }
+
+export const TABLES = `-- Sizes and sort quality of one table: SHOW PARTITIONS name, SHOW FILES FROM name.
+SELECT t.table_schema, t.table_name, i.fresh_rows, i.fresh_bytes, i.flushes
+FROM information_schema.tables t
+LEFT JOIN system.ingest i ON i."table" = t.table_schema || '.' || t.table_name
+WHERE t.table_schema NOT IN ('information_schema', 'pg_catalog', 'system')
+ORDER BY 1, 2`;
+
+/**
+ * What shows the sections of a table's page.
+ *
+ * @param {string} table its name as SQL writes it
+ */
+export function tableStatements(table) {
+  return { overview: `DESCRIBE EXTENDED ${table}`, files: `SHOW FILES FROM ${table}`, snapshots: `SHOW SNAPSHOTS FROM ${table}` };
+}

@@ -9,8 +9,8 @@ import { bytes, count, plural, short, sortOrder } from "./format.js";
 /** @typedef {import("./api.js").TableDetails} TableDetails */
 
 /**
- * @typedef {{ query: (sql: string, title: string) => void, insert: (text: string) => void,
- *   details: (namespace: string, table: string) => void }} TableActions
+ * @typedef {{ preview: (namespace: string, table: string) => void, insert: (text: string) => void,
+ *   details: (namespace: string, table: string) => void, changed: () => void }} TableActions
  */
 
 export class Tables {
@@ -47,6 +47,7 @@ export class Tables {
       this.#shown = text;
       this.#namespaces = namespaces;
       this.#details.clear();
+      this.actions.changed();
       this.note.textContent = namespaces.some((namespace) => namespace.tables.length > 0) ? "" : "No tables yet. Load a file with: stoa load FILE --into TABLE --create";
       this.#draw();
       for (const key of this.#open) this.#read(key);
@@ -94,7 +95,7 @@ export class Tables {
       h("span", { class: open ? "twist open" : "twist" }, icon("chevron")), h("span", { class: "name" }, table.name),
       h("span", { class: "size tabular" }, table.rows === null ? "" : short(table.rows)),
       h("span", { class: "row-actions" },
-        this.#action("play", `First rows of ${key}`, () => this.#preview(namespace, table.name)),
+        this.#action("play", `First rows of ${key}`, () => this.actions.preview(namespace, table.name)),
         this.#action("info", `About ${key}`, () => this.actions.details(namespace, table.name))));
     return h("li", { role: "none" }, row, open && this.#inside(key, namespace, table));
   }
@@ -138,14 +139,6 @@ export class Tables {
           title: column.comment ?? `${column.name} ${column.type}${column.nullable ? "" : " NOT NULL"}`,
           ondblclick: () => this.actions.insert(quoted(column.name)),
         }, h("span", { class: "name" }, column.name), h("span", { class: "type" }, column.type))))));
-  }
-
-  /**
-   * @param {string} namespace
-   * @param {string} table
-   */
-  #preview(namespace, table) {
-    this.actions.query(`SELECT *\nFROM ${qualified(namespace, table)}\nLIMIT 100`, table);
   }
 
   /** @param {string} key */

@@ -2,7 +2,7 @@
 
 import { load, save } from "./storage.js";
 
-/** @typedef {{ id: string, title: string, sql: string }} Tab */
+/** `parameters` are the values of `$1`, `$2`, …; `null` is NULL. @typedef {{ id: string, title: string, sql: string, parameters?: (string | null)[] }} Tab */
 
 const FIRST = `-- Ctrl+Enter runs the statement; a selection runs alone.
 SELECT 'hello' AS greeting, current_date AS today, 6 * 7 AS answer
@@ -29,9 +29,10 @@ export class Tabs extends EventTarget {
   /**
    * @param {string} sql
    * @param {string} [title]
+   * @param {(string | null)[]} [parameters]
    */
-  open(sql, title) {
-    const tab = { id: newId(), title: title ?? this.#freeTitle(), sql };
+  open(sql, title, parameters = []) {
+    const tab = { id: newId(), title: title ?? this.#freeTitle(), sql, parameters };
     this.all.splice(this.all.indexOf(this.active) + 1, 0, tab);
     this.active = tab;
     this.#changed();
@@ -66,6 +67,16 @@ export class Tabs extends EventTarget {
    */
   edit(sql) {
     this.active.sql = sql;
+    this.#keep();
+  }
+
+  /**
+   * Keeps the parameters of the active tab; listeners are not told.
+   *
+   * @param {(string | null)[]} parameters
+   */
+  setParameters(parameters) {
+    this.active.parameters = parameters;
     this.#keep();
   }
 

@@ -61,9 +61,10 @@ function changeTheme() {
 }
 
 const KEYS = /** @type {const} */ ([
-  ["g, then h s q p", "Go to Home, SQL, Queries, Shapes"],
+  ["g, then h s t q p", "Go to Home, SQL, Tables, Queries, Shapes"],
   ["Ctrl Enter", "Run the statement, or what is selected"],
   ["Ctrl Shift Enter", "Run with EXPLAIN ANALYZE"],
+  ["Ctrl Space", "Complete the word; Tab takes what is marked, arrows choose, Esc closes"],
   ["Esc", "Cancel the query that runs here"],
   ["Esc, then Tab", "Leave the editor by keyboard"],
   ["Alt ↑  Alt ↓", "Step through history"],
