@@ -1,8 +1,9 @@
-// The picture for docs/: home while the server is asked for reports.
+// The pictures for docs/: home while the server is asked for reports; the pages SQL and Tables.
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { stat } from "node:fs/promises";
+import { join } from "node:path";
 
 const BYTES_MAX = 300_000;
 const BENCH_ROWS = "1000000";
@@ -11,10 +12,8 @@ const BENCH_ROWS = "1000000";
 export async function takePicture({ page, file, keep, url, post }) {
   const stop = await (keep ? underBench(page, url, post) : underStatements(post));
   await page.waitForTimeout(1500);
-  await page.screenshot({ path: file });
+  await shoot(page, file);
   await stop();
-  const { size } = await stat(file);
-  assert.ok(size < BYTES_MAX, `${file} has ${size} bytes`);
 }
 
 async function underStatements(post) {
@@ -22,10 +21,49 @@ async function underStatements(post) {
   return async () => {};
 }
 
+const CHARTED = `SELECT day, sum(impressions) AS impressions, sum(clicks) * 40 AS clicks_40
+FROM ad_report
+WHERE account_id BETWEEN $1 AND $2 AND day >= $3
+GROUP BY day ORDER BY `;
+
+/** `console-sql.png` and `console-tables.png`, of a table that `stoa bench` makes. */
+export async function takePagePictures({ page, dir, url }) {
+  generate();
+  await page.reload();
+  await page.locator(".table-name", { hasText: "ad_report" }).click();
+  await page.fill("#sql", `${CHARTED}day`);
+  for (const [index, value] of ["1000000", "1050000", "2025-09-01"].entries()) await page.getByLabel(`Parameter $${index + 1}`).fill(value);
+  await page.press("#sql", "Control+Enter");
+  await page.getByRole("button", { name: "Chart" }).click();
+  await page.getByLabel("clicks_40").check();
+  await page.fill("#sql", CHARTED);
+  await page.press("#sql", "Control+End");
+  await page.keyboard.type("im");
+  await page.getByRole("listbox", { name: "Completions" }).getByRole("option").first().waitFor();
+  await shoot(page, join(dir, "console-sql.png"));
+  await page.goto(`${url}#/tables/public/ad_report`);
+  await page.getByRole("group", { name: "What of the table" }).getByRole("button", { name: "Files" }).click();
+  await page.getByRole("grid", { name: "Data files" }).locator("tbody tr").first().waitFor();
+  await shoot(page, join(dir, "console-tables.png"));
+}
+
+async function shoot(page, file) {
+  await page.screenshot({ path: file });
+  const { size } = await stat(file);
+  assert.ok(size < BYTES_MAX, `${file} has ${size} bytes`);
+}
+
+function bench(...options) {
+  return [process.env.STOA_BIN, ["bench", ...options, "--rows", BENCH_ROWS, "--log-level", "error"]];
+}
+
+function generate() {
+  execFileSync(...bench("generate", "--warehouse", process.env.STOA_WAREHOUSE, "--recreate"), { stdio: "ignore" });
+}
+
 /** Five minutes of reports and small writes, which go on while the picture is taken. */
 async function underBench(page, url, post) {
-  const bench = (...options) => [process.env.STOA_BIN, ["bench", ...options, "--rows", BENCH_ROWS, "--log-level", "error"]];
-  execFileSync(...bench("generate", "--warehouse", process.env.STOA_WAREHOUSE), { stdio: "ignore" });
+  generate();
   const reports = spawn(...bench("report", "--url", url.replace(/\/$/, ""), "--port", process.env.STOA_PG_PORT,
     "--clients", "2", "--mode", "simple", "--duration", "600s", "--ingest", "2000"), { stdio: "ignore" });
   process.once("exit", () => reports.kill());

@@ -4,6 +4,7 @@
 #
 #   run.sh                     tests
 #   run.sh --screenshot FILE   and keeps the picture taken (docs/console.png is made this way)
+#   run.sh --pictures DIR      and makes docs/console-sql.png and docs/console-tables.png in DIR
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=scripts/lib.sh

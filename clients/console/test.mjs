@@ -1,6 +1,6 @@
-// The console in a real browser: node test.mjs URL [--screenshot FILE]
+// The console in a real browser: node test.mjs URL [--screenshot FILE] [--pictures DIR]
 //
-// Environment: PLAYWRIGHT (module to drive the browser with), CHROMIUM (the browser); for a picture that is
+// Environment: PLAYWRIGHT (module to drive the browser with), CHROMIUM (the browser); for pictures that are
 // kept, also STOA_BIN, STOA_WAREHOUSE and STOA_PG_PORT of the server, which `stoa bench` then asks for reports.
 // Each test gets a new page of one browser; the last line printed is the sum.
 
@@ -11,10 +11,12 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
 import { lowestContrast } from "./contrast.mjs";
-import { takePicture } from "./picture.mjs";
+import { takePagePictures, takePicture } from "./picture.mjs";
 
 const url = process.argv[2];
-const keep = process.argv[3] === "--screenshot" ? process.argv[4] : undefined;
+const argument = (name) => (process.argv[3] === name ? process.argv[4] : undefined);
+const keep = argument("--screenshot");
+const pictures = argument("--pictures");
 const screenshot = keep ?? join(process.env.STOA_SCRATCH ?? tmpdir(), "console.png");
 const module = process.env.PLAYWRIGHT ? pathToFileURL(process.env.PLAYWRIGHT).href : "playwright-core";
 const { chromium } = await import(module);
@@ -141,7 +143,7 @@ const tests = {
     await page.reload();
     await page.getByRole("main", { name: "Queries", exact: true }).waitFor();
     assert.equal(await page.getByRole("link", { name: "Queries" }).getAttribute("aria-current"), "page");
-    for (const [key, name] of [["h", "Home"], ["p", "Shapes"], ["q", "Queries"]]) {
+    for (const [key, name] of [["h", "Home"], ["t", "Tables"], ["p", "Shapes"], ["q", "Queries"]]) {
       await page.keyboard.press("g");
       await page.keyboard.press(key);
       await page.getByRole("main", { name, exact: true }).waitFor();
@@ -173,6 +175,19 @@ const tests = {
       assert.equal(await main.getByRole("button", { name: "Hide SQL" }).count(), await main.locator(".sql-panel").count());
     }
     assert.ok(seen >= 10, `${seen} statements`);
+    await go(page, "Tables");
+    await page.getByRole("grid", { name: "Tables" }).locator("tbody tr", { hasText: "console_report" }).click();
+    const table = page.getByRole("complementary", { name: "Table" });
+    for (const [section, wanted] of [["Overview", "DESCRIBE EXTENDED"], ["Files", "SHOW FILES FROM"], ["Snapshots", "SHOW SNAPSHOTS FROM"]]) {
+      await table.getByRole("button", { name: section, exact: true }).click();
+      await table.getByRole("button", { name: "Show SQL" }).click();
+      const sql = await table.locator(".sql-panel pre").innerText();
+      assert.equal(sql, `${wanted} console_report`);
+      assert.ok((await post(sql)).rows.length > 0);
+    }
+    await page.getByRole("main", { name: "Tables" }).getByRole("button", { name: "Show SQL" }).click();
+    assert.ok((await post(await page.locator(".page-main .sql-panel:visible pre").innerText())).rows.some((row) => row[1] === "console_report"));
+    await go(page, "Shapes");
     await page.getByRole("main", { name: "Shapes" }).getByRole("button", { name: "Open in SQL editor" }).click();
     assert.match(await page.inputValue("#sql"), /FROM system\.query_shapes/);
     assert.equal(await page.locator(".tab.active").innerText(), "Shapes");
@@ -298,8 +313,204 @@ const tests = {
     assert.match(await page.locator(".inside-facts").first().innerText(), /366 rows[\s\S]*partitioned by month\(day\)/);
     await table.hover();
     await table.getByRole("button", { name: /^About/ }).click();
-    await page.locator(".details h2", { hasText: "console_report" }).waitFor();
-    assert.match(await page.locator(".details").innerText(), /Partitioned by\s+month\(day\)/);
+    const details = page.getByRole("complementary", { name: "Table" });
+    await details.locator("h2", { hasText: "console_report" }).waitFor();
+    assert.match(await details.innerText(), /Partitioned by\s+month\(day\)/);
+    await page.goBack();
+    await page.locator("#sql:visible").waitFor();
+  },
+
+  async "shows a table with its files, bounds and sort quality"(page) {
+    await go(page, "Tables");
+    const grid = page.getByRole("grid", { name: "Tables" });
+    const row = grid.locator("tbody tr", { hasText: "public.console_layers" });
+    await row.click();
+    assert.match(page.url(), /#\/tables\/public\/console_layers$/);
+    const details = page.getByRole("complementary", { name: "Table" });
+    assert.match(await details.innerText(), /Sorted by\s+account_id/);
+    assert.match(await details.innerText(), /account_id\s+bigint/);
+    const sections = details.getByRole("group", { name: "What of the table" });
+    await sections.getByRole("button", { name: "Files" }).press("Enter");
+    const listed = await json("v1/tables/public/console_layers/files");
+    assert.equal(listed.files_total, 3);
+    assert.match(await details.innerText(), /2 of 3 files overlap \(66 %\)[\s\S]*1.67 on average, 2 at most/);
+    const files = details.getByRole("grid", { name: "Data files" }).locator("tbody tr");
+    const bounds = await files.locator("td:last-child").allInnerTexts();
+    assert.deepEqual(bounds, ["1 – 100", "50 – 150", "150 – 250"]);
+    assert.deepEqual(await files.locator("td:nth-last-child(2)").allInnerTexts(), ["2", "2", "1"]);
+    // Fresh rows come as they are written.
+    await post("INSERT INTO console_layers VALUES (7)");
+    await details.locator("dt", { hasText: "Fresh rows" }).locator("xpath=following-sibling::dd[1]").getByText("1", { exact: true }).waitFor();
+    await sections.getByRole("button", { name: "Snapshots" }).click();
+    await details.locator("td", { hasText: "(current)" }).waitFor();
+    await page.reload();
+    await details.locator("h2", { hasText: "console_layers" }).waitFor();
+    await details.getByRole("button", { name: "Close" }).focus();
+    await page.keyboard.press("Escape");
+    await details.waitFor({ state: "hidden" });
+    assert.match(page.url(), /#\/tables$/);
+  },
+
+  async "shows the files of one table partition"(page) {
+    await page.goto(`${url}#/tables/public/console_report`);
+    const details = page.getByRole("complementary", { name: "Table" });
+    await details.getByRole("group", { name: "What of the table" }).getByRole("button", { name: "Files" }).click();
+    const files = details.getByRole("grid", { name: "Data files" }).locator("tbody tr");
+    await files.nth(11).waitFor();
+    const partitions = details.getByRole("grid", { name: "Table partitions" }).locator("tbody tr");
+    assert.equal(await partitions.count(), 12);
+    await partitions.filter({ hasText: "day_month=2024-03" }).click();
+    await details.getByText("Files of day_month=2024-03").waitFor();
+    assert.equal(await files.count(), 1);
+    assert.match(await files.innerText(), /2024-03-01 – 2024-03-31/);
+    await details.getByRole("button", { name: "First rows" }).click();
+    await cell(page, 0, 0).waitFor();
+    assert.match(await page.inputValue("#sql"), /FROM console_report/);
+  },
+
+  async "completes tables, columns and keywords"(page) {
+    await page.fill("#sql", "");
+    await page.focus("#sql");
+    const list = page.getByRole("listbox", { name: "Completions" });
+    const typed = async (text) => page.keyboard.type(text);
+    await typed("se");
+    await list.getByRole("option").first().waitFor();
+    await page.keyboard.press("Tab");
+    assert.equal(await page.inputValue("#sql"), "select");
+    await page.fill("#sql", "SELECT  FROM console_report AS r WHERE r.");
+    await page.keyboard.press("Control+End");
+    await page.keyboard.press("Control+Space");
+    await list.getByRole("option").first().waitFor();
+    assert.deepEqual((await list.locator("li code").allInnerTexts()).slice(0, 3), ["day", "account_id", "device"]);
+    await page.keyboard.press("ArrowDown");
+    assert.equal(await page.getAttribute("#sql", "aria-activedescendant"), "suggest-1");
+    await page.keyboard.press("Enter");
+    assert.equal(await page.inputValue("#sql"), "SELECT  FROM console_report AS r WHERE r.account_id");
+    // Columns of the tables that are named further on come first.
+    await page.evaluate(() => document.querySelector("#sql").setSelectionRange(7, 7));
+    await typed("imp");
+    await list.locator('li[aria-selected="true"]', { hasText: "impressions" }).waitFor();
+    await list.locator("li", { hasText: "impressions" }).click();
+    assert.match(await page.inputValue("#sql"), /^SELECT impressions FROM/);
+    await page.fill("#sql", "SELECT count(*) FROM ");
+    await page.keyboard.press("Control+End");
+    await typed("console_la");
+    await list.locator("li", { hasText: "console_layers" }).waitFor();
+    await page.keyboard.press("Escape");
+    await list.waitFor({ state: "hidden" });
+    // Enter takes nothing that was not chosen.
+    await typed("y");
+    await list.locator("li", { hasText: "console_layers" }).waitFor();
+    await page.keyboard.press("Enter");
+    assert.equal(await page.inputValue("#sql"), "SELECT count(*) FROM console_lay\n");
+    await page.fill("#sql", "SELECT 'sel");
+    await page.keyboard.press("Control+Space");
+    assert.equal(await list.isVisible(), false, "nothing within a string");
+    await page.fill("#sql", "SELECT * FROM system.");
+    await page.keyboard.press("Control+End");
+    await page.keyboard.press("Control+Space");
+    await list.locator("li", { hasText: "query_shapes" }).waitFor();
+  },
+
+  async "asks for parameters"(page) {
+    await page.fill("#sql", "SELECT count(*) AS found, $2 AS note, '$9' AS text FROM console_report WHERE account_id = $1 -- $7");
+    const fields = page.getByRole("group", { name: "Parameters" }).getByRole("textbox");
+    assert.equal(await fields.count(), 2);
+    await page.getByLabel("Parameter $1").fill("3");
+    await page.getByLabel("Parameter $2").fill("it's");
+    await page.getByLabel("Parameter $2").press("Enter");
+    await cell(page, 0, 0).waitFor();
+    assert.deepEqual([await cell(page, 0, 0).innerText(), await cell(page, 0, 1).innerText()], ["31", "it's"]);
+    await page.getByLabel("Parameter $1").fill("three");
+    await page.press("#sql", "Control+Enter");
+    await page.locator(".error .badge", { hasText: "22P02" }).waitFor();
+    await page.reload();
+    assert.equal(await page.getByLabel("Parameter $1").inputValue(), "three");
+    await page.getByLabel("Parameter $1").fill("3");
+    await page.getByLabel("Parameter $2").fill("");
+    await page.press("#sql", "Control+Enter");
+    await cell(page, 0, 0).waitFor();
+    assert.equal(await cell(page, 0, 1).innerText(), "NULL");
+    await page.getByRole("button", { name: "Copy as curl" }).click();
+    await page.locator(".toast.shown").waitFor();
+    assert.match(await page.evaluate(() => navigator.clipboard.readText()), /"parameters":\["3",null\]/);
+  },
+
+  async "gives a link with statement and parameters, which opens elsewhere"(page) {
+    const sql = "SELECT $1 AS \"a & b\", 'ü#%'\nFROM console_fresh";
+    await page.fill("#sql", sql);
+    await page.getByLabel("Parameter $1").fill("17 & 4");
+    await page.getByRole("button", { name: "Copy a link" }).click();
+    await page.locator(".toast.shown").waitFor();
+    const link = await page.evaluate(() => navigator.clipboard.readText());
+    assert.ok(new URL(link).hash.length > 10 && !new URL(link).search, link);
+    await page.evaluate(() => localStorage.clear());
+    await page.goto("about:blank");
+    await page.goto(link);
+    await page.getByText("ready", { exact: true }).waitFor();
+    assert.equal(await page.inputValue("#sql"), sql);
+    assert.equal(await page.getByLabel("Parameter $1").inputValue(), "17 & 4");
+  },
+
+  async "draws rows as lines and bars"(page) {
+    await run(page, "SELECT day, sum(impressions) AS impressions, CASE WHEN sum(clicks) > 2000 THEN sum(clicks) END AS clicks FROM console_report GROUP BY day ORDER BY day LIMIT 120");
+    await cell(page, 0, 0).waitFor();
+    const choices = page.getByRole("group", { name: "Show as" });
+    await choices.getByRole("button", { name: "Chart" }).press("Enter");
+    const chart = page.locator(".result-chart");
+    await chart.locator("path.series-0").waitFor();
+    assert.equal(await chart.getAttribute("aria-label"), "Lines of impressions by day, 120 points");
+    const series = page.getByRole("group", { name: "Values" });
+    await series.getByLabel("clicks").check();
+    await chart.locator("path.series-1").waitFor();
+    assert.deepEqual(await page.locator(".legend li").allInnerTexts(), ["impressions", "clicks"]);
+    await page.getByRole("group", { name: /^Chart/ }).focus();
+    for (const key of ["ArrowRight", "ArrowRight", "ArrowRight"]) await page.keyboard.press(key);
+    assert.match(await page.locator(".result-chart-frame .chart-tip").innerText(), /2024-01-03\s+·\s+impressions 3000\s+·\s+clicks NULL/);
+    await page.getByLabel("Kind of chart").selectOption("bar");
+    // NULL has no bar.
+    assert.equal(await chart.locator("rect.series-0").count(), 120);
+    assert.equal(await chart.locator("rect.series-1").count(), 120 - 95);
+    const heights = await chart.locator("rect.series-0").evaluateAll((bars) => bars.map((bar) => Number(bar.getAttribute("height"))));
+    assert.ok(Math.abs(heights[119] / heights[59] - 2) < 0.05, `${heights[119]} to ${heights[59]}`);
+    await page.getByRole("button", { name: "New tab" }).click();
+    await page.getByRole("tab").first().click();
+    await chart.locator("rect.series-1").first().waitFor();
+    await choices.getByRole("button", { name: "Rows" }).click();
+    await cell(page, 2, 1).waitFor();
+    await run(page, "SELECT 'only' AS words");
+    await cell(page, 0, 0).waitFor();
+    assert.equal(await choices.count(), 0);
+  },
+
+  async "shows how fast a query reads, and the plan of one that ended"(page) {
+    const sql = "SELECT device, sum(impressions) AS shown FROM console_report WHERE day >= DATE '2024-11-15' GROUP BY device";
+    await post(sql);
+    await go(page, "Queries");
+    await page.getByRole("button", { name: "Latest" }).click();
+    const row = page.getByRole("grid", { name: "Ended queries" }).locator("tbody tr", { hasText: "AS shown" }).first();
+    await row.click();
+    const details = page.getByRole("complementary", { name: "Query" });
+    await details.getByRole("button", { name: "Show plan" }).press("Enter");
+    await details.locator(".plan .operator-name", { hasText: "OrcScanExec" }).waitFor();
+    await details.getByRole("button", { name: "Run again with times" }).click();
+    await details.locator(".chip", { hasText: "files 2 of 12" }).waitFor();
+    const cells = await details.locator(".plan-row:not(.plan-head)").first().locator('[role="cell"]').allInnerTexts();
+    assert.match(cells[1], /^\d/);
+    assert.match(cells[2], /[mµ]?s$/);
+    await post("INSERT INTO console_fresh VALUES (9)");
+    await page.getByRole("grid", { name: "Ended queries" }).locator("tbody tr", { hasText: "VALUES (9)" }).first().click();
+    await details.getByText("Only of statements that read.").waitFor();
+    assert.equal(await details.locator(".plan").count(), 0);
+    try {
+      await crowd();
+      await page.getByRole("grid", { name: "Running and queued queries" }).locator('tr[data-state="running"]').first().click();
+      await details.getByText(/\/s read, .* rows\/s given/).waitFor();
+      await details.getByRole("img", { name: /^Bytes read per second/ }).waitFor();
+      assert.equal(await details.getByRole("button", { name: "Run again with times" }).count(), 0);
+    } finally {
+      await killAll();
+    }
   },
 
   async "runs a query and shows its rows"(page) {
@@ -434,7 +645,7 @@ const tests = {
   async "can be read in light and dark"(page) {
     for (const colorScheme of ["light", "dark"]) {
       await page.emulateMedia({ colorScheme });
-      for (const title of ["Home", "Queries", "Shapes"]) {
+      for (const title of ["Home", "Tables", "Queries", "Shapes"]) {
         await go(page, title);
         const texts = title === "Home" ? ".home h2, .home .figure, .card-facts dt" : `main:not([hidden]) h2, main:not([hidden]) tbody td, main:not([hidden]) th .sort`;
         await page.locator(texts).first().waitFor();
@@ -456,6 +667,10 @@ async function prepare() {
            CASE WHEN value % 2 = 1 THEN 'odd' END
     FROM generate_series(1, 366)`);
   await post("FLUSH TABLE console_report");
+  // Three files: two hold the same accounts, the third begins where the second ends.
+  await post("DROP TABLE IF EXISTS console_layers");
+  await post("CREATE TABLE console_layers (account_id bigint) ORDER BY (account_id) TBLPROPERTIES ('stoa.compaction.min-input-files' = '100')");
+  for (const [from, to] of [[1, 100], [50, 150], [150, 250]]) await post(`INSERT INTO console_layers SELECT value FROM generate_series(${from}, ${to}); FLUSH TABLE console_layers`);
   await post("DROP TABLE IF EXISTS console_fresh");
   await post("CREATE TABLE console_fresh (n bigint)");
 }
@@ -481,6 +696,13 @@ try {
     await takePicture({ page, file: screenshot, keep: keep !== undefined, url, post });
     await page.context().close();
   });
+  if (pictures) {
+    await test("makes pictures of pages", async () => {
+      const page = await open({}, "#/sql");
+      await takePagePictures({ page, dir: pictures, url });
+      await page.context().close();
+    });
+  }
   await prepare();
   for (const [name, body] of Object.entries(tests)) {
     await test(name, async () => {
