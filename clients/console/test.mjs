@@ -327,6 +327,7 @@ const tests = {
     await row.click();
     assert.match(page.url(), /#\/tables\/public\/console_layers$/);
     const details = page.getByRole("complementary", { name: "Table" });
+    await details.locator("h2", { hasText: "console_layers" }).waitFor();
     assert.match(await details.innerText(), /Sorted by\s+account_id/);
     assert.match(await details.innerText(), /account_id\s+bigint/);
     const sections = details.getByRole("group", { name: "What of the table" });

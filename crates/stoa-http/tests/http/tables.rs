@@ -48,10 +48,9 @@ async fn files_are_listed_with_bounds_and_how_well_they_are_sorted() {
              PARTITIONED BY (month(day)) ORDER BY (account, day)",
         )
         .await;
-    let january = ["(1, 1.5), (4, 1)", "(4, 2), (7, 2)", "(5, 3), (9, 3)"];
-    for rows in january {
+    for [(a, b), (c, d)] in [[(1, 2), (4, 3)], [(4, 2), (7, 4)], [(5, 2), (9, 5)]] {
         let insert = format!(
-            "INSERT INTO report SELECT DATE '2026-01-02', account, cost FROM (VALUES {rows}) AS v(account, cost)"
+            "INSERT INTO report VALUES (DATE '2026-01-0{b}', {a}, 1.5), (DATE '2026-01-0{d}', {c}, 2)"
         );
         server.sql(&format!("{insert}; FLUSH TABLE report")).await;
     }
@@ -74,7 +73,7 @@ async fn files_are_listed_with_bounds_and_how_well_they_are_sorted() {
     assert_eq!(depths, [1, 2, 2, 1]);
     assert_eq!(
         files[0]["bounds"],
-        json!({"account": ["1", "4"], "day": ["2026-01-02", "2026-01-02"]})
+        json!({"account": ["1", "4"], "day": ["2026-01-02", "2026-01-03"]})
     );
     assert_eq!(files[0]["rows"], 2);
     assert_eq!(files[0]["sorted"], true);
