@@ -33,6 +33,7 @@ use crate::report::Templates;
 use crate::results::Results;
 use crate::session::{Session, SessionOptions};
 use crate::system::{SYSTEM, SystemSchema};
+use crate::template::PlanTemplates;
 use crate::{error, logs, pg_catalog};
 
 /// Name of the only database, and of the catalog in the warehouse's catalog file.
@@ -109,6 +110,8 @@ pub struct Engine {
     executors: Executors,
     admission: Admission,
     pub(crate) templates: Templates,
+    pub(crate) plan_templates: PlanTemplates,
+    pub(crate) plan_templates_used: AtomicU64,
     cells: CellTables,
     pub(crate) options: EngineOptions,
     state: SessionState,
@@ -168,6 +171,8 @@ impl Engine {
             executors,
             admission,
             templates: Templates::default(),
+            plan_templates: PlanTemplates::default(),
+            plan_templates_used: AtomicU64::new(0),
             cells,
             options,
             state,
@@ -232,6 +237,16 @@ impl Engine {
     /// Statements whose form is known.
     pub fn templates_known(&self) -> usize {
         self.templates.known()
+    }
+
+    /// Statements for which a plan with places for values is kept.
+    pub fn plan_templates_known(&self) -> usize {
+        self.plan_templates.known()
+    }
+
+    /// Statements whose plan was one used before, since the start.
+    pub fn plan_templates_used(&self) -> u64 {
+        self.plan_templates_used.load(Ordering::Relaxed)
     }
 
     /// Who computes and who waits.

@@ -33,6 +33,8 @@ const AHEAD_MAX: usize = 1;
 /// A plan and what it runs with.
 pub(crate) struct Work {
     pub(crate) plan: LogicalPlan,
+    /// Whether the plan is optimised already.
+    pub(crate) is_optimised: bool,
     pub(crate) state: Arc<SessionState>,
     pub(crate) tasks: Arc<TaskContext>,
     pub(crate) progress: Arc<Progress>,
@@ -126,7 +128,15 @@ impl Work {
     }
 
     async fn begin(&self) -> Result<Running> {
-        let physical = self.state.create_physical_plan(&self.plan).await;
+        let physical = match self.is_optimised {
+            true => {
+                self.state
+                    .query_planner()
+                    .create_physical_plan(&self.plan, self.state.as_ref())
+                    .await
+            }
+            false => self.state.create_physical_plan(&self.plan).await,
+        };
         let physical = make_cancellable(physical.map_err(from_datafusion)?);
         let physical = physical.map_err(from_datafusion)?;
         scan::attach_progress(&physical, &self.progress);

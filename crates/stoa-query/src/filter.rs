@@ -6,7 +6,8 @@
 
 use arrow::datatypes::{DataType, Schema, TimeUnit};
 use datafusion::common::ScalarValue;
-use datafusion::logical_expr::expr::{Between, BinaryExpr, InList, Like};
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::logical_expr::expr::{Between, BinaryExpr, InList, Like, Placeholder};
 use datafusion::logical_expr::{Expr, Operator};
 use stoa_orc::{ColumnRef, CompareOp, FIELD_ID_KEY, Literal, Predicate};
 
@@ -23,6 +24,23 @@ pub(crate) fn predicate_of(expr: &Expr, schema: &Schema) -> Option<Predicate> {
         Expr::Not(inner) => of_boolean(inner, false, schema),
         Expr::Alias(alias) => predicate_of(&alias.expr, schema),
         _ => None,
+    }
+}
+
+/// Whether [`predicate_of`] says something about a filter once values are in its places.
+pub(crate) fn may_be_predicate(expr: &Expr, schema: &Schema) -> bool {
+    let some_value = |expr: Expr| match &expr {
+        Expr::Placeholder(Placeholder { field: Some(field), .. }) => {
+            match ScalarValue::new_default(field.data_type()) {
+                Ok(value) => Ok(Transformed::yes(Expr::Literal(value, None))),
+                Err(_) => Ok(Transformed::no(expr)),
+            }
+        }
+        _ => Ok(Transformed::no(expr)),
+    };
+    match expr.clone().transform_up(some_value) {
+        Ok(with_values) => predicate_of(&with_values.data, schema).is_some(),
+        Err(_) => false,
     }
 }
 

@@ -55,6 +55,7 @@ mod sink;
 mod statement;
 mod system;
 mod table;
+mod template;
 
 pub use admission::AdmissionStatus;
 pub use append::{AppendTarget, BatchesIn, IfExists, IfMissing};

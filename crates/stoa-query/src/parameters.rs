@@ -93,7 +93,7 @@ fn note_list(expr: &Expr, node: &LogicalPlan, found: &mut BTreeMap<usize, Option
 }
 
 /// `$1` has index 0.
-fn index_of(id: &str) -> Option<usize> {
+pub(crate) fn index_of(id: &str) -> Option<usize> {
     id.strip_prefix('$')?.parse::<usize>().ok()?.checked_sub(1)
 }
 
@@ -140,7 +140,11 @@ pub(crate) fn bind(
     plan.clone().replace_params_with_values(&values).map_err(from_datafusion)
 }
 
-fn fit(value: ScalarValue, wanted: &DataType) -> Result<ScalarValue> {
+/// A value as its place wants it; one that does not fit a numeric type exactly stays as it is.
+///
+/// # Errors
+/// A value that is not of the kind wanted (22P02).
+pub(crate) fn fit(value: ScalarValue, wanted: &DataType) -> Result<ScalarValue> {
     let own = value.data_type();
     if own == *wanted {
         return Ok(value);

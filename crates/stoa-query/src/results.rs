@@ -164,40 +164,46 @@ impl Drop for Computing {
 /// `context` is what the plan was made of: text, parameters, settings of the session.
 pub(crate) fn key_of(plan: &LogicalPlan, context: String) -> Option<ResultKey> {
     let mut key = context;
-    let mut repeatable = true;
+    let mut only_tables = true;
     let walked = plan.apply_with_subqueries(|node| {
-        match node {
-            LogicalPlan::TableScan(scan) => match stoa_table(&scan.source) {
+        if let LogicalPlan::TableScan(scan) = node {
+            match stoa_table(&scan.source) {
                 Some(table) => {
                     let (rows, end) = table.fresh_extent();
                     let location = table.table.metadata_location();
                     key.push_str(&format!("\0{location}\0{rows}\0{end}"));
                 }
-                None => repeatable = false,
-            },
-            LogicalPlan::Dml(_)
-            | LogicalPlan::Ddl(_)
-            | LogicalPlan::Statement(_)
-            | LogicalPlan::Copy(_)
-            | LogicalPlan::Explain(_)
-            | LogicalPlan::Analyze(_)
-            | LogicalPlan::DescribeTable(_)
-            | LogicalPlan::Extension(_) => repeatable = false,
-            _ => {}
+                None => only_tables = false,
+            }
         }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    (walked.is_ok() && only_tables && is_repeatable(plan)).then(|| ResultKey(key.into()))
+}
+
+/// Whether a plan is a query that has the same answer as long as its tables are the same.
+pub(crate) fn is_repeatable(plan: &LogicalPlan) -> bool {
+    let mut repeatable = true;
+    let walked = plan.apply_with_subqueries(|node| {
+        repeatable &= !matches!(
+            node,
+            LogicalPlan::Dml(_)
+                | LogicalPlan::Ddl(_)
+                | LogicalPlan::Statement(_)
+                | LogicalPlan::Copy(_)
+                | LogicalPlan::Explain(_)
+                | LogicalPlan::Analyze(_)
+                | LogicalPlan::DescribeTable(_)
+                | LogicalPlan::Extension(_)
+        );
         node.apply_expressions(|expr| {
             expr.apply(|expr| {
-                if let Expr::ScalarFunction(call) = expr
-                    && call.func.signature().volatility != Volatility::Immutable
-                {
-                    repeatable = false;
+                if let Expr::ScalarFunction(call) = expr {
+                    repeatable &= call.func.signature().volatility == Volatility::Immutable;
                 }
                 Ok(TreeNodeRecursion::Continue)
             })
         })
     });
-    if walked.is_err() || !repeatable {
-        return None;
-    }
-    Some(ResultKey(key.into()))
+    walked.is_ok() && repeatable
 }

@@ -4,8 +4,8 @@
 //! table it names, one snapshot: the one that is current when it starts. A statement prepared
 //! earlier sees what was committed since, and fails clearly if the table's columns changed.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::ScalarValue;
@@ -32,6 +32,7 @@ use crate::report::{self, ReportStatement};
 use crate::results::{self, Found};
 use crate::settings::Settings;
 use crate::statement::{Statement, StatementKind};
+use crate::template::{self, PlanTemplate};
 use crate::{ddl, dml, insert_values, maintain, parameters, show, table};
 
 /// Who asks, and how.
@@ -67,6 +68,8 @@ pub struct Session {
     running: Mutex<Vec<CancellationToken>>,
     /// Whether reports that are recognised skip the planner.
     short_path: AtomicBool,
+    /// Whether plans are used again with other values.
+    plan_templates: AtomicBool,
 }
 
 /// The engine's state for this session, and what is derived from it.
@@ -74,6 +77,8 @@ pub struct Session {
 struct Planner {
     state: Arc<SessionState>,
     tasks: Arc<TaskContext>,
+    /// What templates of plans depend on: namespace and time zone.
+    context: Arc<str>,
 }
 
 /// Tokens of a session's latest statements that are kept for [`Session::cancel`].
@@ -90,11 +95,30 @@ pub struct Prepared {
     overwritten: Option<Expr>,
     /// The report that it is, if it was recognised.
     pub(crate) report: Option<ReportStatement>,
-    /// The plan of a report that was recognised by its text, made when it is needed.
+    /// The plan of a statement that was recognised by its text, made when it is needed.
     long_way: Arc<tokio::sync::OnceCell<Prepared>>,
+    /// Its plan with places for its parameters, if it is one that can be used again.
+    template: Arc<OnceLock<Option<PlanTemplate>>>,
 }
 
 impl Prepared {
+    fn unplanned(
+        statement: Statement,
+        parameter_types: Vec<DataType>,
+        schema: Option<SchemaRef>,
+    ) -> Self {
+        Self {
+            statement,
+            plan: None,
+            parameter_types,
+            schema,
+            overwritten: None,
+            report: None,
+            long_way: Arc::default(),
+            template: Arc::default(),
+        }
+    }
+
     /// The statement.
     pub fn statement(&self) -> &Statement {
         &self.statement
@@ -127,6 +151,7 @@ impl Session {
             settings: Mutex::new(settings),
             running: Mutex::default(),
             short_path: AtomicBool::new(true),
+            plan_templates: AtomicBool::new(true),
         })
     }
 
@@ -140,6 +165,12 @@ impl Session {
         {
             let text = sql.trim().trim_end_matches(';').to_owned();
             return Ok(vec![Statement { text, kind: StatementKind::Report(report) }]);
+        }
+        if self.plan_templates.load(Ordering::Relaxed)
+            && let Some(lifted) = self.engine.plan_templates.find(&self.options_context(), sql)
+        {
+            let text = sql.trim().trim_end_matches(';').to_owned();
+            return Ok(vec![Statement { text, kind: StatementKind::Lifted(lifted) }]);
         }
         dialect::parse(sql).inspect_err(|error| self.record_failure(sql, error))
     }
@@ -170,16 +201,24 @@ impl Session {
         statement: Statement,
         parameter_types: Vec<Option<DataType>>,
     ) -> Result<Prepared> {
+        let is_known = match &statement.kind {
+            StatementKind::Report(report) => report.shape.table.is_current(&self.engine).await,
+            StatementKind::Lifted(lifted) => lifted.template().is_current(&self.engine).await,
+            _ => true,
+        };
+        if !is_known {
+            // It was another table's.
+            let parsed = dialect::parse(statement.text())?.swap_remove(0);
+            return Box::pin(self.plan(parsed, parameter_types)).await;
+        }
         if let StatementKind::Report(report) = &statement.kind {
-            return Ok(Prepared {
-                plan: None,
-                parameter_types: report.parameter_types().to_vec(),
-                schema: Some(report.schema().clone()),
-                overwritten: None,
-                report: Some(report.clone()),
-                long_way: Arc::default(),
-                statement,
-            });
+            let (types, schema) = (report.parameter_types().to_vec(), report.schema().clone());
+            let report = Some(report.clone());
+            return Ok(Prepared { report, ..Prepared::unplanned(statement, types, Some(schema)) });
+        }
+        if let StatementKind::Lifted(lifted) = &statement.kind {
+            let schema = lifted.schema().clone();
+            return Ok(Prepared::unplanned(statement, Vec::new(), Some(schema)));
         }
         if let StatementKind::Plan(parsed) = &statement.kind {
             let planner = self.planner_for(statement.text());
@@ -206,6 +245,9 @@ impl Session {
             check_supported(&plan)?;
             let prepared = prepared_plan(statement, plan, &parameter_types)?;
             let report = report::learn(self, &prepared).await;
+            if report.is_none() {
+                self.learn_form(&prepared).await;
+            }
             return Ok(Prepared { overwritten, report, ..prepared });
         }
         if let Some(query) = statement.copy().and_then(copied_query) {
@@ -214,16 +256,46 @@ impl Session {
             return Ok(Prepared { statement, ..prepared });
         }
         let schema = show::schema_of(&statement.kind);
-        let parameter_types = Vec::new();
-        Ok(Prepared {
-            statement,
-            plan: None,
-            parameter_types,
-            schema,
-            overwritten: None,
-            report: None,
-            long_way: Arc::default(),
-        })
+        Ok(Prepared::unplanned(statement, Vec::new(), schema))
+    }
+
+    /// Plans a statement once more without its values, if that was not done yet and it comes again.
+    async fn learn_form(&self, prepared: &Prepared) {
+        let text = prepared.statement.text();
+        let (Some(_), true) = (&prepared.plan, self.plan_templates.load(Ordering::Relaxed)) else {
+            return;
+        };
+        let context = self.options_context();
+        let Some(wanted) = self.engine.plan_templates.wanted(&context, text) else { return };
+        let template = match Box::pin(self.plan_form(wanted.text(), wanted.parameters())).await {
+            Some(planned) if planned.schema == prepared.schema => {
+                let template = self.make_template(&planned, context);
+                template.zip(planned.schema.clone())
+            }
+            _ => None,
+        };
+        self.engine.plan_templates.learn(wanted, template);
+    }
+
+    /// A statement whose values were lifted, planned; `None` if that makes it another one.
+    async fn plan_form(&self, text: &str, parameters: usize) -> Option<Prepared> {
+        let statement = dialect::parse(text).ok()?.pop()?;
+        let planned = self.plan(statement, Vec::new()).await.ok()?;
+        (planned.parameter_types.len() == parameters).then_some(planned)
+    }
+
+    fn make_template(&self, prepared: &Prepared, context: Arc<str>) -> Option<PlanTemplate> {
+        if reads_clock(prepared.statement.text()) {
+            return None;
+        }
+        let (plan, state) = (prepared.plan.as_ref()?, self.state());
+        PlanTemplate::of(plan, &prepared.parameter_types, &state, context)
+    }
+
+    /// What templates depend on, beside tables.
+    fn options_context(&self) -> Arc<str> {
+        let planner = self.planner.lock();
+        Arc::clone(&planner.context)
     }
 
     /// Executes a prepared statement. Values are cast to the parameters' types.
@@ -353,7 +425,7 @@ impl Session {
         }
         let mut state = (*planner.state).clone();
         state.mark_start_execution();
-        Planner { state: Arc::new(state), tasks: planner.tasks }
+        Planner { state: Arc::new(state), ..planner }
     }
 
     async fn run(
@@ -368,18 +440,32 @@ impl Session {
         {
             return Ok(Ran::Stream(stream));
         }
-        if let StatementKind::Report(_) = &prepared.statement.kind {
+        if let StatementKind::Lifted(lifted) = &prepared.statement.kind
+            && let Some(plan) = self.bind_template(lifted.template(), lifted.values()).await?
+        {
+            let text = prepared.statement.text();
+            let context = self.context(text, &parameters);
+            return self.run_plan(QueryPlan::Optimised(plan), text, context, guard).await;
+        }
+        if let StatementKind::Report(_) | StatementKind::Lifted(_) = &prepared.statement.kind {
             let planned = prepared.long_way.get_or_try_init(|| self.plan_anew(prepared)).await?;
             return Box::pin(self.run(planned, parameters, guard)).await;
         }
         if let Some(plan) = &prepared.plan {
             let context = self.context(prepared.statement.text(), &parameters);
+            if let Some(template) = self.template_of(prepared)
+                && let Some(plan) = self.bind_template(template, &parameters).await?
+            {
+                let text = prepared.statement.text();
+                return self.run_plan(QueryPlan::Optimised(plan), text, context, guard).await;
+            }
             let plan = parameters::bind(plan, &prepared.parameter_types, parameters)?;
             if dml::changes_rows(&plan) {
                 let overwritten = prepared.overwritten.as_ref();
                 return dml::run(self, plan, overwritten, guard).await.map(Ran::Done);
             }
             let plan = table::pin_snapshots(plan, &self.engine).await?;
+            let plan = QueryPlan::Logical(plan);
             return self.run_plan(plan, prepared.statement.text(), context, guard).await;
         }
         match &prepared.statement.kind {
@@ -413,6 +499,29 @@ impl Session {
         }
     }
 
+    /// The template of a prepared statement, made when it is first executed.
+    fn template_of<'a>(&self, prepared: &'a Prepared) -> Option<&'a PlanTemplate> {
+        if !self.plan_templates.load(Ordering::Relaxed) {
+            return None;
+        }
+        let context = self.options_context();
+        let template =
+            prepared.template.get_or_init(|| self.make_template(prepared, Arc::clone(&context)));
+        template.as_ref().filter(|template| template.is_of(&context))
+    }
+
+    /// A template with values and the current snapshots; `None` where it must be planned in full.
+    async fn bind_template(
+        &self,
+        template: &PlanTemplate,
+        values: &[ScalarValue],
+    ) -> Result<Option<LogicalPlan>> {
+        let Some(plan) = template.bind(values)? else { return Ok(None) };
+        let plan = template::bind_to_snapshots(plan, &self.engine).await;
+        self.engine.plan_templates_used.fetch_add(u64::from(plan.is_some()), Ordering::Relaxed);
+        Ok(plan)
+    }
+
     pub(crate) fn takes_short_path(&self) -> bool {
         self.short_path.load(Ordering::Relaxed)
     }
@@ -426,13 +535,13 @@ impl Session {
     ) -> Result<Option<SendableRecordBatchStream>> {
         let shape = &report.shape;
         let Some(bound) = report.bind(parameters) else { return Ok(None) };
-        let snapshot = match self.engine.catalog.snapshot(&shape.ident).await {
+        let snapshot = match self.engine.catalog.snapshot(&shape.table.ident).await {
             // The planner says it in the user's words.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             snapshot => snapshot?,
         };
         let (table, fresh) = (&snapshot.table, &snapshot.fresh);
-        if table.uuid() != shape.uuid || table.schema_id() != shape.schema_id {
+        if table.uuid() != shape.table.uuid || table.schema_id() != shape.table.schema_id {
             return Ok(None);
         }
         let Some(answer) = self.engine.reports.run(table, fresh, &bound).await? else {
@@ -464,7 +573,7 @@ impl Session {
         Ok(Completion::of("CACHE TABLE").with_notice(notice))
     }
 
-    /// Plans a report that was recognised by its text.
+    /// Plans a statement that was recognised by its text.
     async fn plan_anew(&self, prepared: &Prepared) -> Result<Prepared> {
         let mut statements = dialect::parse(prepared.statement.text())?;
         let statement = statements.swap_remove(0);
@@ -484,17 +593,17 @@ impl Session {
     /// Plans physically and starts a bound logical plan.
     pub(crate) async fn run_plan(
         &self,
-        plan: LogicalPlan,
+        plan: QueryPlan,
         text: &str,
         context: Option<String>,
         guard: &mut QueryGuard,
     ) -> Result<Ran> {
-        let writes = matches!(plan, LogicalPlan::Dml(_));
+        let writes = matches!(plan, QueryPlan::Logical(LogicalPlan::Dml(_)));
         if writes {
-            let rows = count_written(self.stream(&plan, text, guard).await?).await?;
+            let rows = count_written(self.start(&plan, text, guard, None).await?).await?;
             return Ok(Ran::Done(Completion::rows("INSERT", rows)));
         }
-        let key = context.and_then(|context| results::key_of(&plan, context));
+        let key = context.and_then(|context| results::key_of(plan.plan(), context));
         let Some(key) = key else {
             return self.admitted(&plan, text, guard).await.map(Ran::Stream);
         };
@@ -510,12 +619,12 @@ impl Session {
     /// Starts a plan that must be let in first.
     async fn admitted(
         &self,
-        plan: &LogicalPlan,
+        plan: &QueryPlan,
         text: &str,
         guard: &QueryGuard,
     ) -> Result<SendableRecordBatchStream> {
         let admission = self.engine.admission();
-        if table::reads_tables(plan)? {
+        if table::reads_tables(plan.plan())? {
             admission.refuse_if_full()?;
         }
         self.start(plan, text, guard, Some(admission.clone())).await
@@ -527,10 +636,8 @@ impl Session {
         if !reuses.eq_ignore_ascii_case("on") {
             return None;
         }
-        let planner = self.planner.lock();
-        let options = planner.state.config_options();
-        let (namespace, zone) = (&options.catalog.default_schema, &options.execution.time_zone);
-        Some(format!("{namespace}\0{zone:?}\0{parameters:?}\0{text}"))
+        let context = self.options_context();
+        Some(format!("{context}\0{parameters:?}\0{text}"))
     }
 
     /// Plans physically and starts a plan that is, or is part of, the statement `text`.
@@ -540,19 +647,20 @@ impl Session {
         text: &str,
         guard: &QueryGuard,
     ) -> Result<SendableRecordBatchStream> {
-        self.start(plan, text, guard, None).await
+        self.start(&QueryPlan::Logical(plan.clone()), text, guard, None).await
     }
 
     async fn start(
         &self,
-        plan: &LogicalPlan,
+        plan: &QueryPlan,
         text: &str,
         guard: &QueryGuard,
         admission: Option<Admission>,
     ) -> Result<SendableRecordBatchStream> {
-        let Planner { state, tasks } = self.planner_for(text);
-        let (plan, progress) = (plan.clone(), Arc::clone(guard.progress()));
-        let work = Work { plan, state, tasks, progress, admission };
+        let Planner { state, tasks, .. } = self.planner_for(text);
+        let is_optimised = matches!(plan, QueryPlan::Optimised(_));
+        let (plan, progress) = (plan.plan().clone(), Arc::clone(guard.progress()));
+        let work = Work { plan, is_optimised, state, tasks, progress, admission };
         execution::start(self.engine.executors(), work).await
     }
 
@@ -564,6 +672,7 @@ impl Session {
                 self.apply("search_path");
                 self.apply("timezone");
                 self.apply("short_path");
+                self.apply("plan_templates");
             }
         }
         let tag = if value.is_some() { "SET" } else { "RESET" };
@@ -584,6 +693,9 @@ impl Session {
             "short_path" => {
                 self.short_path.store(value.eq_ignore_ascii_case("on"), Ordering::Relaxed);
             }
+            "plan_templates" => {
+                self.plan_templates.store(value.eq_ignore_ascii_case("on"), Ordering::Relaxed);
+            }
             "timezone" => self.change_state(|state| {
                 state.config_mut().options_mut().execution.time_zone = Some(value.clone());
             }),
@@ -603,6 +715,7 @@ impl Session {
         }
         // Other rules for plans are not those of templates, nor of answers to others.
         self.short_path.store(false, Ordering::Relaxed);
+        self.plan_templates.store(false, Ordering::Relaxed);
         self.settings.lock().set("result_reuse", Some("off"))?;
         let mut result = Ok(());
         self.change_state(|state| result = state.config_mut().options_mut().set(&name, value));
@@ -628,7 +741,24 @@ impl Session {
 impl Planner {
     fn new(state: SessionState) -> Self {
         let tasks = state.task_ctx();
-        Self { state: Arc::new(state), tasks }
+        let options = state.config_options();
+        let (namespace, zone) = (&options.catalog.default_schema, &options.execution.time_zone);
+        let context = format!("{namespace}\0{}", zone.as_deref().unwrap_or("")).into();
+        Self { state: Arc::new(state), tasks, context }
+    }
+}
+
+/// A plan, and how far it is.
+pub(crate) enum QueryPlan {
+    Logical(LogicalPlan),
+    Optimised(LogicalPlan),
+}
+
+impl QueryPlan {
+    fn plan(&self) -> &LogicalPlan {
+        match self {
+            Self::Logical(plan) | Self::Optimised(plan) => plan,
+        }
     }
 }
 
@@ -678,15 +808,7 @@ fn prepared_plan(
         other => Some(SchemaRef::new(other.schema().as_arrow().clone())),
     };
     let plan = Some(Arc::new(plan));
-    Ok(Prepared {
-        statement,
-        plan,
-        parameter_types,
-        schema,
-        overwritten: None,
-        report: None,
-        long_way: Arc::default(),
-    })
+    Ok(Prepared { plan, ..Prepared::unplanned(statement, parameter_types, schema) })
 }
 
 /// Refuses what the engine could plan but a report server must not do, or does not yet do.

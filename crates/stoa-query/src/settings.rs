@@ -24,6 +24,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("lock_timeout", "0", "accepted"),
     ("max_identifier_length", "63", "names may be longer"),
     ("max_index_keys", "32", "there are no indexes"),
+    ("plan_templates", "on", "whether plans are used again with other values: on or off"),
     ("result_reuse", "on", "whether answers are given again while nothing has changed: on or off"),
     ("row_security", "off", "accepted"),
     ("search_path", "public", "namespace of names without one"),

@@ -8,6 +8,7 @@ use crate::dialect::{
 };
 use crate::maintain::Maintenance;
 use crate::report::ReportStatement;
+use crate::template::LiftedStatement;
 
 /// A statement that was parsed but not yet planned. Made by [`crate::Session::parse`].
 #[derive(Clone, Debug)]
@@ -25,6 +26,8 @@ pub(crate) enum StatementKind {
     Plan(Box<EngineStatement>),
     /// A SELECT like one that was planned before.
     Report(ReportStatement),
+    /// A SELECT like one that was planned before, and is no report.
+    Lifted(LiftedStatement),
     CreateTable(Box<CreateTableStatement>),
     CreateSchema {
         name: ast::ObjectName,

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use datafusion::catalog::{Session as EngineSession, TableProvider};
 use datafusion::common::Statistics;
 use datafusion::common::stats::Precision;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::error::Result as EngineResult;
 use datafusion::logical_expr::dml::InsertOp;
@@ -32,7 +32,7 @@ use crate::cells::refuse_rows;
 use crate::engine::Engine;
 use crate::error::{from_datafusion, to_datafusion};
 use crate::file_cache::FileCache;
-use crate::filter::predicate_of;
+use crate::filter::may_be_predicate;
 use crate::fresh::plan_fresh;
 use crate::nested::engine_schema;
 use crate::scan::OrcScanExec;
@@ -130,9 +130,9 @@ impl TableProvider for StoaTable {
         &self,
         filters: &[&Expr],
     ) -> EngineResult<Vec<TableProviderFilterPushDown>> {
-        let support = |filter: &&Expr| match predicate_of(filter, &self.schema) {
-            Some(_) => TableProviderFilterPushDown::Inexact,
-            None => TableProviderFilterPushDown::Unsupported,
+        let support = |filter: &&Expr| match may_be_predicate(filter, &self.schema) {
+            true => TableProviderFilterPushDown::Inexact,
+            false => TableProviderFilterPushDown::Unsupported,
         };
         Ok(filters.iter().map(support).collect())
     }
@@ -199,6 +199,22 @@ pub(crate) fn reads_tables(plan: &LogicalPlan) -> Result<bool> {
     plan.exists(is_table).map_err(from_datafusion)
 }
 
+/// Whether a plan reads nothing but tables of the warehouse.
+///
+/// # Errors
+/// Those of walking the plan.
+pub(crate) fn only_reads_tables(plan: &LogicalPlan) -> Result<bool> {
+    let mut only = true;
+    plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::TableScan(scan) = node {
+            only &= stoa_table(&scan.source).is_some();
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })
+    .map_err(from_datafusion)?;
+    Ok(only)
+}
+
 /// Puts the current snapshot of every table into a plan.
 ///
 /// # Errors
@@ -212,7 +228,7 @@ pub(crate) async fn pin_snapshots(plan: LogicalPlan, engine: &Engine) -> Result<
         {
             idents.push(found.table.ident().clone());
         }
-        Ok(datafusion::common::tree_node::TreeNodeRecursion::Continue)
+        Ok(TreeNodeRecursion::Continue)
     })
     .map_err(from_datafusion)?;
     if idents.is_empty() {

@@ -184,7 +184,7 @@ fn unscaled(text: &str, precision: u8, scale: i8) -> Option<i128> {
 }
 
 /// Days since 1970-01-01 of `YYYY-MM-DD`.
-fn days(text: &str) -> Option<i32> {
+pub(crate) fn days(text: &str) -> Option<i32> {
     (text.len() == 10).then_some(())?;
     let date = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?;
     i32::try_from((date - NaiveDate::default()).num_days()).ok()

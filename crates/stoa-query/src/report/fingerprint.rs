@@ -67,6 +67,11 @@ pub(crate) fn literal_of_place(name: &str) -> Option<usize> {
     digits.parse().ok()
 }
 
+/// What the place of literal `number` is called.
+pub(crate) fn place_of(number: usize, kind: LiteralKind) -> String {
+    format!("{PLACE}{number}{}", kind.letter())
+}
+
 /// The text of a plain SELECT without its literals.
 pub(crate) fn fingerprint_text(sql: &str) -> Option<String> {
     Fingerprint::of(sql).map(|fingerprint| fingerprint.text)

@@ -1,6 +1,7 @@
 //! Making a template of a statement that was planned.
 
 use datafusion::sql::parser::{DFParserBuilder, Statement as EngineStatement};
+use datafusion::sql::sqlparser::ast::Statement;
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 
 use super::fingerprint::Fingerprint;
@@ -17,7 +18,7 @@ pub(crate) async fn learn(session: &Session, prepared: &Prepared) -> Option<Repo
     if !session.takes_short_path() || engine.templates.is_known(&namespace, text) {
         return None;
     }
-    let statement = Fingerprint::of(text).and_then(|fingerprint| parse(&fingerprint));
+    let statement = Fingerprint::of(text).and_then(|fingerprint| parse_places(&fingerprint));
     let table = match statement.as_ref().and_then(table_of) {
         Some(name) => {
             let ident = session.table_ident(name).ok()?;
@@ -35,7 +36,7 @@ pub(crate) async fn learn(session: &Session, prepared: &Prepared) -> Option<Repo
 }
 
 /// The syntax tree of a text with places for its literals.
-fn parse(fingerprint: &Fingerprint<'_>) -> Option<datafusion::sql::sqlparser::ast::Statement> {
+pub(crate) fn parse_places(fingerprint: &Fingerprint<'_>) -> Option<Statement> {
     let dialect = PostgreSqlDialect {};
     let mut parser =
         DFParserBuilder::new(fingerprint.text.as_str()).with_dialect(&dialect).build().ok()?;

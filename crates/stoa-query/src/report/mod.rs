@@ -14,14 +14,15 @@
 //! Not here: execution (`stoa-report`).
 
 mod bind;
-mod fingerprint;
+pub(crate) mod fingerprint;
 mod learn;
 mod recognise;
 mod shape;
 mod templates;
 
+pub(crate) use bind::days;
 pub(crate) use fingerprint::fingerprint_text;
-pub(crate) use learn::learn;
+pub(crate) use learn::{learn, parse_places};
 pub(crate) use templates::{ReportStatement, Templates};
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ use stoa_table::Table;
 use super::fingerprint::{Literal, literal_of_place};
 use super::shape::{Operand, ReportShape, ShapeCondition, ShapeTest};
 use crate::dialect::normalise;
+use crate::template::TableForm;
 
 /// The report that `statement` is, on `table`, if it is one. `schema` is that of the answer;
 /// `parameter_types` are those of `$1`, `$2`, … as the planner has them.
@@ -81,9 +82,11 @@ pub(crate) fn recognise(
     }
     let (limit, offset) = found.limit(query)?;
     Some(ReportShape {
-        ident: table.ident().clone(),
-        uuid: table.uuid(),
-        schema_id: table.schema_id(),
+        table: TableForm {
+            ident: table.ident().clone(),
+            uuid: table.uuid(),
+            schema_id: table.schema_id(),
+        },
         conditions,
         grouped,
         group_by,

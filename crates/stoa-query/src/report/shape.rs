@@ -1,18 +1,15 @@
 //! A report with places for its values.
 
 use arrow::datatypes::{DataType, SchemaRef};
-use stoa_catalog::TableIdent;
 use stoa_report::{Aggregate, Column, Item, Order};
-use uuid::Uuid;
+
+use crate::template::TableForm;
 
 /// A report whose values are not known yet.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ReportShape {
-    /// The table, as the catalog knows it.
-    pub(crate) ident: TableIdent,
-    /// Its identity and schema when the shape was made.
-    pub(crate) uuid: Uuid,
-    pub(crate) schema_id: i32,
+    /// The table as it was when the shape was made.
+    pub(crate) table: TableForm,
     pub(crate) columns: Vec<Column>,
     pub(crate) conditions: Vec<ShapeCondition>,
     pub(crate) grouped: bool,
