@@ -190,7 +190,7 @@ def parse():
     cores = os.cpu_count() or 1
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
-    add("--stoa", default="stoa", help="the binary (run.sh builds one)")
+    add("--stoa", help="the binary (default: the release build, made if need be)")
     add("--rows", type=int, default=10_000_000)
     add("--accounts", type=int, default=100_000)
     add("--seed", type=int, default=20150101)
@@ -206,12 +206,21 @@ def parse():
     return parser.parse_args()
 
 
+def build():
+    """Makes the release build; gives the binary. `run.sh` has set where it goes."""
+    scripts = Path(__file__).resolve().parents[2] / "scripts"
+    subprocess.run([scripts / "build.sh"], check=True, stdout=sys.stderr)
+    return str(Path(os.environ["CARGO_TARGET_DIR"]) / "release" / "stoa")
+
+
 def main():
     options = parse()
     if options.task:
         task, *of = options.task
         print(json.dumps(TASKS[task](options, *of)))
-    elif options.dir:
+        return
+    options.stoa = options.stoa or build()
+    if options.dir:
         # Another size or seed is another table.
         directory = options.dir / f"ad_report-{options.rows}-{options.accounts}-{options.seed}"
         directory.mkdir(parents=True, exist_ok=True)
