@@ -1,0 +1,311 @@
+// The pages beside the editor: home, tables, queries, shapes; and what holds for all of them.
+
+import assert from "node:assert/strict";
+
+import { lowestContrast } from "./contrast.mjs";
+import { cell, crowd, figure, go, json, killAll, post, until, url } from "./harness.mjs";
+
+export const pageTests = {
+  async "opens, and asks nobody but the server"(page) {
+    assert.equal(await page.title(), "Stoa");
+    await page.locator("#live").getByText("Queries per second").waitFor();
+    await page.goto("about:blank");
+    await page.goto(url);
+    await page.getByRole("main", { name: "Home" }).getByText("Queries per second").waitFor();
+  },
+
+  async "shows at home how the server is"(page) {
+    await post("INSERT INTO console_fresh VALUES (1), (2), (3)");
+    for (let account = 0; account < 8; account += 1) await post(`SELECT sum(clicks) FROM console_report WHERE account_id = ${account}`);
+    await go(page, "Home");
+    const shown = async (name) => figure(page, name).innerText();
+    await until("reports are counted", async () => Number((await shown("answered")).replaceAll(",", "")) >= 1);
+    const status = await json("v1/status");
+    assert.ok(status.cache.bytes > 0 && status.reports.answered > 0, JSON.stringify(status.cache));
+    assert.match(await shown("hit-ratio"), /^[\d.]+ %$/);
+    assert.match(await shown("cache-bytes"), /of .*iB$/);
+    await until("nothing computes", async () => (await shown("computing")) === `0 / ${status.admission.slots}`);
+    assert.equal(await shown("waiting"), "0");
+    assert.match(await shown("p99"), /ms|s$/);
+    assert.match(await shown("fresh-tables"), /console_fresh 3/);
+    assert.match(await shown("log"), /segment/);
+    assert.ok(Number(await shown("running")) >= 0);
+    // A line, or a dot where there is one sample only.
+    for (const name of ["Rate", "Cache", "Ingest", "Executors", "Latency"]) {
+      const card = page.getByRole("region", { name: name === "Rate" ? "Queries per second" : name, exact: true }).and(page.locator(".home .card"));
+      await card.locator(".chart path, .chart circle").first().waitFor({ state: "attached" });
+    }
+    assert.match(await page.locator(".top-shapes").innerText(), /console_report/);
+  },
+
+  async "walks from page to page by link, key and history"(page) {
+    await go(page, "Queries");
+    assert.match(page.url(), /#\/queries$/);
+    await page.reload();
+    await page.getByRole("main", { name: "Queries", exact: true }).waitFor();
+    assert.equal(await page.getByRole("link", { name: "Queries" }).getAttribute("aria-current"), "page");
+    for (const [key, name] of [["h", "Home"], ["t", "Tables"], ["p", "Shapes"], ["q", "Queries"]]) {
+      await page.keyboard.press("g");
+      await page.keyboard.press(key);
+      await page.getByRole("main", { name, exact: true }).waitFor();
+    }
+    await page.goBack();
+    await page.getByRole("main", { name: "Shapes" }).waitFor();
+    await page.keyboard.press("g");
+    await page.keyboard.press("s");
+    await page.locator("#sql:focus").waitFor();
+    await page.fill("#sql", "");
+    await page.keyboard.type("gh");
+    assert.equal(await page.inputValue("#sql"), "gh", "typing goes nowhere");
+  },
+
+  async "shows the SQL behind its numbers, which runs"(page) {
+    let seen = 0;
+    for (const title of ["Home", "Queries", "Shapes"]) {
+      await go(page, title);
+      const main = page.getByRole("main", { name: title, exact: true });
+      const closed = main.getByRole("button", { name: "Show SQL" });
+      while ((await closed.count()) > 0) await closed.first().press("Enter");
+      for (const panel of await main.locator(".sql-panel").all()) {
+        const sql = await panel.locator("pre").innerText();
+        assert.match(sql, /FROM system\./);
+        const { columns } = await post(sql);
+        assert.ok(columns.length > 0);
+        seen += 1;
+      }
+      assert.equal(await main.getByRole("button", { name: "Hide SQL" }).count(), await main.locator(".sql-panel").count());
+    }
+    assert.ok(seen >= 10, `${seen} statements`);
+    await go(page, "Tables");
+    await page.getByRole("grid", { name: "Tables" }).locator("tbody tr", { hasText: "console_report" }).click();
+    const table = page.getByRole("complementary", { name: "Table" });
+    for (const [section, wanted] of [["Overview", "DESCRIBE EXTENDED"], ["Files", "SHOW FILES FROM"], ["Snapshots", "SHOW SNAPSHOTS FROM"]]) {
+      await table.getByRole("button", { name: section, exact: true }).click();
+      await table.getByRole("button", { name: "Show SQL" }).click();
+      const sql = await table.locator(".sql-panel pre").innerText();
+      assert.equal(sql, `${wanted} console_report`);
+      assert.ok((await post(sql)).rows.length > 0);
+    }
+    await page.getByRole("main", { name: "Tables" }).getByRole("button", { name: "Show SQL" }).click();
+    assert.ok((await post(await page.locator(".page-main .sql-panel:visible pre").innerText())).rows.some((row) => row[1] === "console_report"));
+    await go(page, "Shapes");
+    await page.getByRole("main", { name: "Shapes" }).getByRole("button", { name: "Open in SQL editor" }).click();
+    assert.match(await page.inputValue("#sql"), /FROM system\.query_shapes/);
+    assert.equal(await page.locator(".tab.active").innerText(), "Shapes");
+    await page.press("#sql", "Control+Enter");
+    await cell(page, 0, 0).waitFor();
+    assert.match(await page.locator(".grid-head").innerText(), /p99_ms/);
+  },
+
+  async "gives the same numbers in SQL"(page) {
+    await post("SELECT sum(clicks) FROM console_report WHERE account_id = 3");
+    await go(page, "Shapes");
+    const row = page.getByRole("grid", { name: "Shapes" }).locator("tbody tr", { hasText: "SELECT sum(clicks) FROM console_report WHERE account_id = $L0i" });
+    await row.waitFor();
+    await until("page and SQL agree", async () => {
+      const { rows } = await post("SELECT queries, failed FROM system.query_shapes WHERE sql = 'SELECT sum(clicks) FROM console_report WHERE account_id = $L0i'");
+      return String((await row.locator("td").allInnerTexts()).slice(1, 3)) === String(rows[0]);
+    });
+  },
+
+  async "counts statements by shape, sorts them and opens examples"(page) {
+    for (const day of ["2024-05-01", "2024-06-01"]) await post(`SELECT count(*), 'it''s' AS text FROM console_report WHERE day = DATE '${day}' AND impressions > 1.5;`);
+    await go(page, "Shapes");
+    const grid = page.getByRole("grid", { name: "Shapes" });
+    const row = grid.locator("tbody tr", { hasText: "day = $L" });
+    await row.click();
+    const details = page.getByRole("complementary", { name: "Shape" });
+    assert.equal(await details.locator("pre").innerText(), "SELECT count(*), $L0s AS text FROM console_report WHERE day = $L1d AND impressions > $L2n");
+    const examples = details.locator("#shape-recent li");
+    await examples.nth(1).waitFor();
+    assert.equal(await examples.count(), 2);
+    for (const column of ["Queries", "p95", "Short path"]) {
+      const head = grid.getByRole("columnheader", { name: column });
+      await head.getByRole("button").click();
+      assert.equal(await head.getAttribute("aria-sort"), "descending");
+    }
+    await grid.getByRole("columnheader", { name: "Queries" }).getByRole("button").press("Enter");
+    const counts = (await grid.locator("tbody tr td:nth-child(2)").allInnerTexts()).map((text) => Number(text.replaceAll(",", "")));
+    assert.deepEqual(counts, counts.toSorted((a, b) => b - a));
+    await page.getByRole("button", { name: "Show SQL" }).and(page.locator(":visible")).click();
+    assert.match(await page.locator(".sql-panel:visible").innerText(), /ORDER BY queries DESC/);
+    await examples.first().getByRole("button").click();
+    assert.match(await page.inputValue("#sql"), /DATE '2024-06-01'/);
+  },
+
+  async "finds the statements of a shape as the server counts them"(page) {
+    const mark = `c${Date.now()}`;
+    const texts = [
+      `SELECT 1 AS ${mark}`, `select  'a''b' AS ${mark}`, `SELECT DATE '2024-01-01' AS ${mark} ;`, `SELECT timestamp '2024-01-01 10:00:00' AS ${mark}`,
+      `SELECT 1.50 AS ${mark}`, `SELECT 1 + 2 AS "${mark} (a.b*c)"`, `SELECT 7 AS ${mark} -- a comment`, `SELECT 1e3 AS ${mark}`,
+      `EXPLAIN SELECT 1 AS ${mark}`, `SELECT '${"long ".repeat(80)}' || E'x' AS ${mark}`, `SELECT '' AS ${mark}\n\n`,
+    ];
+    for (const sql of texts) await post(sql);
+    const { shapes } = await json("v1/shapes?most=1000");
+    const found = await page.evaluate(async ([all, wanted]) => {
+      const { matcherOf } = await import("/js/shape-text.js");
+      const matchers = all.map(matcherOf);
+      return wanted.map((sql) => matchers.flatMap((matches, index) => (matches(sql) ? [all[index]] : [])));
+    }, [shapes.map((shape) => shape.sql), texts]);
+    for (const [index, of] of found.entries()) assert.equal(of.length, 1, `${texts[index]}: ${JSON.stringify(of)}`);
+  },
+
+  async "lists what runs and what waits, and kills it"(page) {
+    try {
+      const all = await crowd();
+      await go(page, "Queries");
+      const grid = page.getByRole("grid", { name: "Running and queued queries" });
+      const rows = grid.locator('tbody tr:has-text("console_report")');
+      await rows.nth(all - 1).waitFor();
+      assert.equal(await grid.locator('tr[data-state="queued"]').count(), 1);
+      assert.equal(await grid.locator('tr[data-state="running"]').count(), all - 1);
+      assert.match(await page.getByRole("region", { name: "Now" }).innerText(), new RegExp(`${all - 1} running · 1 queued`));
+      const queued = grid.locator('tr[data-state="queued"]');
+      const id = await queued.locator("td").first().innerText();
+      await queued.getByRole("button", { name: `Kill query ${id}` }).click();
+      await queued.waitFor({ state: "detached" });
+      // By keyboard: to the first row, into its details, to their button.
+      await grid.locator("tbody tr").first().focus();
+      await page.keyboard.press("Enter");
+      const details = page.getByRole("complementary", { name: "Query" });
+      const killed = /\d+/.exec(await details.locator("h2").innerText())?.[0];
+      await details.getByRole("button", { name: "Kill" }).press("Enter");
+      await details.getByText("cancelled", { exact: true }).waitFor();
+      await go(page, "Home");
+      await until("home counts those that compute", async () => (await figure(page, "computing").innerText()).startsWith(`${all - 2} /`));
+      await go(page, "Queries");
+      await page.getByRole("button", { name: "Failed" }).click();
+      const ended = page.getByRole("grid", { name: "Ended queries" });
+      for (const wanted of [id, killed]) await ended.locator('tr[data-state="cancelled"]').locator("td:first-child", { hasText: new RegExp(`^${wanted}$`) }).waitFor();
+    } finally {
+      await killAll();
+    }
+  },
+
+  async "lists what took long, what came last and what failed"(page) {
+    await fetch(new URL("v1/sql", url), { method: "POST", body: "SELECT 7 / 0 AS console_failure" });
+    await go(page, "Queries");
+    const ended = page.getByRole("grid", { name: "Ended queries" });
+    await ended.locator("tbody tr").first().waitFor();
+    const slowest = Math.max(...(await json("v1/queries?recent=256")).recent.map((query) => query.elapsed_ms));
+    const first = async () => ended.locator("tbody tr").first().locator("td").allInnerTexts();
+    const shown = /^([\d.]+) (ms|s)$/.exec((await first())[2]);
+    if (shown) assert.ok(Math.abs(Number(shown[1]) * (shown[2] === "s" ? 1000 : 1) - slowest) <= slowest * 0.02 + 0.1, `${await first()}: ${slowest}`);
+    await page.getByRole("button", { name: "Latest" }).click();
+    const ids = (await ended.locator("tbody tr td:first-child").allInnerTexts()).map(Number);
+    assert.deepEqual(ids, ids.toSorted((a, b) => b - a));
+    await page.getByRole("button", { name: "Failed" }).click();
+    const failure = ended.locator("tbody tr", { hasText: "console_failure" });
+    await failure.first().click();
+    const details = page.getByRole("complementary", { name: "Query" });
+    assert.match(await details.innerText(), /22012/);
+    await page.keyboard.press("Escape");
+    await details.waitFor({ state: "hidden" });
+    await failure.first().focus();
+    await page.keyboard.press("Enter");
+    await details.getByRole("button", { name: "Open in SQL editor" }).press("Enter");
+    assert.equal(await page.inputValue("#sql"), "SELECT 7 / 0 AS console_failure");
+  },
+
+  async "shows a table with its files, bounds and sort quality"(page) {
+    await go(page, "Tables");
+    const grid = page.getByRole("grid", { name: "Tables" });
+    const row = grid.locator("tbody tr", { hasText: "public.console_layers" });
+    await row.click();
+    assert.match(page.url(), /#\/tables\/public\/console_layers$/);
+    const details = page.getByRole("complementary", { name: "Table" });
+    await details.locator("h2", { hasText: "console_layers" }).waitFor();
+    assert.match(await details.innerText(), /Sorted by\s+account_id/);
+    assert.match(await details.innerText(), /account_id\s+bigint/);
+    const sections = details.getByRole("group", { name: "What of the table" });
+    await sections.getByRole("button", { name: "Files" }).press("Enter");
+    const listed = await json("v1/tables/public/console_layers/files");
+    assert.equal(listed.files_total, 3);
+    assert.match(await details.innerText(), /2 of 3 files overlap \(66 %\)[\s\S]*1.67 on average, 2 at most/);
+    const files = details.getByRole("grid", { name: "Data files" }).locator("tbody tr");
+    const bounds = await files.locator("td:last-child").allInnerTexts();
+    assert.deepEqual(bounds, ["1 – 100", "50 – 150", "150 – 250"]);
+    assert.deepEqual(await files.locator("td:nth-last-child(2)").allInnerTexts(), ["2", "2", "1"]);
+    // Fresh rows come as they are written.
+    await post("INSERT INTO console_layers VALUES (7)");
+    await details.locator("dt", { hasText: "Fresh rows" }).locator("xpath=following-sibling::dd[1]").getByText("1", { exact: true }).waitFor();
+    await sections.getByRole("button", { name: "Snapshots" }).click();
+    await details.locator("td", { hasText: "(current)" }).waitFor();
+    await page.reload();
+    await details.locator("h2", { hasText: "console_layers" }).waitFor();
+    await details.getByRole("button", { name: "Close" }).focus();
+    await page.keyboard.press("Escape");
+    await details.waitFor({ state: "hidden" });
+    assert.match(page.url(), /#\/tables$/);
+  },
+
+  async "shows the files of one table partition"(page) {
+    await page.goto(`${url}#/tables/public/console_report`);
+    const details = page.getByRole("complementary", { name: "Table" });
+    await details.getByRole("group", { name: "What of the table" }).getByRole("button", { name: "Files" }).click();
+    const files = details.getByRole("grid", { name: "Data files" }).locator("tbody tr");
+    await files.nth(11).waitFor();
+    const partitions = details.getByRole("grid", { name: "Table partitions" }).locator("tbody tr");
+    assert.equal(await partitions.count(), 12);
+    await partitions.filter({ hasText: "day_month=2024-03" }).click();
+    await details.getByText("Files of day_month=2024-03").waitFor();
+    assert.equal(await files.count(), 1);
+    assert.match(await files.innerText(), /2024-03-01 – 2024-03-31/);
+    await details.getByRole("button", { name: "First rows" }).click();
+    await cell(page, 0, 0).waitFor();
+    assert.match(await page.inputValue("#sql"), /FROM console_report/);
+  },
+
+  async "shows how fast a query reads, and the plan of one that ended"(page) {
+    const sql = "SELECT device, sum(impressions) AS shown FROM console_report WHERE day >= DATE '2024-11-15' GROUP BY device";
+    await post(sql);
+    await go(page, "Queries");
+    await page.getByRole("button", { name: "Latest" }).click();
+    const row = page.getByRole("grid", { name: "Ended queries" }).locator("tbody tr", { hasText: "AS shown" }).first();
+    await row.click();
+    const details = page.getByRole("complementary", { name: "Query" });
+    await details.getByRole("button", { name: "Show plan" }).press("Enter");
+    await details.locator(".plan .operator-name", { hasText: "OrcScanExec" }).waitFor();
+    await details.getByRole("button", { name: "Run again with times" }).click();
+    await details.locator(".chip", { hasText: "files 2 of 12" }).waitFor();
+    const cells = await details.locator(".plan-row:not(.plan-head)").first().locator('[role="cell"]').allInnerTexts();
+    assert.match(cells[1], /^\d/);
+    assert.match(cells[2], /[mµ]?s$/);
+    await post("INSERT INTO console_fresh VALUES (9)");
+    await page.getByRole("grid", { name: "Ended queries" }).locator("tbody tr", { hasText: "VALUES (9)" }).first().click();
+    await details.getByText("Only of statements that read.").waitFor();
+    assert.equal(await details.locator(".plan").count(), 0);
+    try {
+      await crowd();
+      await page.getByRole("grid", { name: "Running and queued queries" }).locator('tr[data-state="running"]').first().click();
+      await details.getByText(/\/s read, .* rows\/s given/).waitFor();
+      await details.getByRole("img", { name: /^Bytes read per second/ }).waitFor();
+      assert.equal(await details.getByRole("button", { name: "Run again with times" }).count(), 0);
+    } finally {
+      await killAll();
+    }
+  },
+
+  async "turns dark and light"(page) {
+    const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const light = await ground();
+    await page.getByRole("button", { name: /^Light, dark/ }).click();
+    const dark = await ground();
+    assert.notEqual(dark, light);
+    await page.reload();
+    assert.equal(await ground(), dark);
+  },
+
+  async "can be read in light and dark"(page) {
+    for (const colorScheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme });
+      for (const title of ["Home", "Tables", "Queries", "Shapes"]) {
+        await go(page, title);
+        const texts = title === "Home" ? ".home h2, .home .figure, .card-facts dt" : `main:not([hidden]) h2, main:not([hidden]) tbody td, main:not([hidden]) th .sort`;
+        await page.locator(texts).first().waitFor();
+        const worst = await page.locator(texts).evaluateAll(lowestContrast);
+        assert.ok(worst.ratio >= 4.5, `${title} in ${colorScheme}: ${worst.ratio.toFixed(2)} for ${worst.text}`);
+      }
+    }
+  },
+};

@@ -1,0 +1,258 @@
+// The SQL editor: tables beside it, statements, results, tabs and links.
+
+import assert from "node:assert/strict";
+import { stat } from "node:fs/promises";
+
+import { cell, recent, run, url } from "./harness.mjs";
+
+const ENDLESS = "SELECT count(*) FROM generate_series(1, 1000000000000) AS t(n) WHERE n % 7 = 8";
+
+export const sqlTests = {
+  async "shows tables and their columns"(page) {
+    const table = page.locator(".table-name", { hasText: "console_report" });
+    await table.click();
+    await page.locator(".columns .name", { hasText: "impressions" }).waitFor();
+    assert.match(await page.locator(".inside-facts").first().innerText(), /366 rows[\s\S]*partitioned by month\(day\)/);
+    await table.hover();
+    await table.getByRole("button", { name: /^About/ }).click();
+    const details = page.getByRole("complementary", { name: "Table" });
+    await details.locator("h2", { hasText: "console_report" }).waitFor();
+    assert.match(await details.innerText(), /Partitioned by\s+month\(day\)/);
+    await page.goBack();
+    await page.locator("#sql:visible").waitFor();
+  },
+
+  async "completes tables, columns and keywords"(page) {
+    await page.fill("#sql", "");
+    await page.focus("#sql");
+    const list = page.getByRole("listbox", { name: "Completions" });
+    const typed = async (text) => page.keyboard.type(text);
+    await typed("se");
+    await list.getByRole("option").first().waitFor();
+    await page.keyboard.press("Tab");
+    assert.equal(await page.inputValue("#sql"), "select");
+    await page.fill("#sql", "SELECT  FROM console_report AS r WHERE r.");
+    await page.keyboard.press("Control+End");
+    await page.keyboard.press("Control+Space");
+    await list.getByRole("option").first().waitFor();
+    assert.deepEqual((await list.locator("li code").allInnerTexts()).slice(0, 3), ["day", "account_id", "device"]);
+    await page.keyboard.press("ArrowDown");
+    assert.equal(await page.getAttribute("#sql", "aria-activedescendant"), "suggest-1");
+    await page.keyboard.press("Enter");
+    assert.equal(await page.inputValue("#sql"), "SELECT  FROM console_report AS r WHERE r.account_id");
+    // Columns of the tables that are named further on come first.
+    await page.evaluate(() => document.querySelector("#sql").setSelectionRange(7, 7));
+    await typed("imp");
+    await list.locator('li[aria-selected="true"]', { hasText: "impressions" }).waitFor();
+    await list.locator("li", { hasText: "impressions" }).click();
+    assert.match(await page.inputValue("#sql"), /^SELECT impressions FROM/);
+    await page.fill("#sql", "SELECT count(*) FROM ");
+    await page.keyboard.press("Control+End");
+    await typed("console_la");
+    await list.locator("li", { hasText: "console_layers" }).waitFor();
+    await page.keyboard.press("Escape");
+    await list.waitFor({ state: "hidden" });
+    // Enter takes nothing that was not chosen.
+    await typed("y");
+    await list.locator("li", { hasText: "console_layers" }).waitFor();
+    await page.keyboard.press("Enter");
+    assert.equal(await page.inputValue("#sql"), "SELECT count(*) FROM console_lay\n");
+    await page.fill("#sql", "SELECT 'sel");
+    await page.keyboard.press("Control+Space");
+    assert.equal(await list.isVisible(), false, "nothing within a string");
+    await page.fill("#sql", "SELECT * FROM system.");
+    await page.keyboard.press("Control+End");
+    await page.keyboard.press("Control+Space");
+    await list.locator("li", { hasText: "query_shapes" }).waitFor();
+  },
+
+  async "asks for parameters"(page) {
+    await page.fill("#sql", "SELECT count(*) AS found, $2 AS note, '$9' AS text FROM console_report WHERE account_id = $1 -- $7");
+    const fields = page.getByRole("group", { name: "Parameters" }).getByRole("textbox");
+    assert.equal(await fields.count(), 2);
+    await page.getByLabel("Parameter $1").fill("3");
+    await page.getByLabel("Parameter $2").fill("it's");
+    await page.getByLabel("Parameter $2").press("Enter");
+    await cell(page, 0, 0).waitFor();
+    assert.deepEqual([await cell(page, 0, 0).innerText(), await cell(page, 0, 1).innerText()], ["31", "it's"]);
+    await page.getByLabel("Parameter $1").fill("three");
+    await page.press("#sql", "Control+Enter");
+    await page.locator(".error .badge", { hasText: "22P02" }).waitFor();
+    await page.reload();
+    assert.equal(await page.getByLabel("Parameter $1").inputValue(), "three");
+    await page.getByLabel("Parameter $1").fill("3");
+    await page.getByLabel("Parameter $2").fill("");
+    await page.press("#sql", "Control+Enter");
+    await cell(page, 0, 0).waitFor();
+    assert.equal(await cell(page, 0, 1).innerText(), "NULL");
+    await page.getByRole("button", { name: "Copy as curl" }).click();
+    await page.locator(".toast.shown").waitFor();
+    assert.match(await page.evaluate(() => navigator.clipboard.readText()), /"parameters":\["3",null\]/);
+  },
+
+  async "gives a link with statement and parameters, which opens elsewhere"(page) {
+    const sql = "SELECT $1 AS \"a & b\", 'ü#%'\nFROM console_fresh";
+    await page.fill("#sql", sql);
+    await page.getByLabel("Parameter $1").fill("17 & 4");
+    await page.getByRole("button", { name: "Copy a link" }).click();
+    await page.locator(".toast.shown").waitFor();
+    const link = await page.evaluate(() => navigator.clipboard.readText());
+    assert.ok(new URL(link).hash.length > 10 && !new URL(link).search, link);
+    await page.evaluate(() => localStorage.clear());
+    await page.goto("about:blank");
+    await page.goto(link);
+    await page.getByText("ready", { exact: true }).waitFor();
+    assert.equal(await page.inputValue("#sql"), sql);
+    assert.equal(await page.getByLabel("Parameter $1").inputValue(), "17 & 4");
+  },
+
+  async "draws rows as lines and bars"(page) {
+    await run(page, "SELECT day, sum(impressions) AS impressions, CASE WHEN sum(clicks) > 2000 THEN sum(clicks) END AS clicks FROM console_report GROUP BY day ORDER BY day LIMIT 120");
+    await cell(page, 0, 0).waitFor();
+    const choices = page.getByRole("group", { name: "Show as" });
+    await choices.getByRole("button", { name: "Chart" }).press("Enter");
+    const chart = page.locator(".result-chart");
+    await chart.locator("path.series-0").waitFor();
+    assert.equal(await chart.getAttribute("aria-label"), "Lines of impressions by day, 120 points");
+    const series = page.getByRole("group", { name: "Values" });
+    await series.getByLabel("clicks").check();
+    await chart.locator("path.series-1").waitFor();
+    assert.deepEqual(await page.locator(".legend li").allInnerTexts(), ["impressions", "clicks"]);
+    await page.getByRole("group", { name: /^Chart/ }).focus();
+    for (const key of ["ArrowRight", "ArrowRight", "ArrowRight"]) await page.keyboard.press(key);
+    assert.match(await page.locator(".result-chart-frame .chart-tip").innerText(), /2024-01-03\s+·\s+impressions 3000\s+·\s+clicks NULL/);
+    await page.getByLabel("Kind of chart").selectOption("bar");
+    // NULL has no bar.
+    assert.equal(await chart.locator("rect.series-0").count(), 120);
+    assert.equal(await chart.locator("rect.series-1").count(), 120 - 95);
+    const heights = await chart.locator("rect.series-0").evaluateAll((bars) => bars.map((bar) => Number(bar.getAttribute("height"))));
+    assert.ok(Math.abs(heights[119] / heights[59] - 2) < 0.05, `${heights[119]} to ${heights[59]}`);
+    await page.getByRole("button", { name: "New tab" }).click();
+    await page.getByRole("tab").first().click();
+    await chart.locator("rect.series-1").first().waitFor();
+    await choices.getByRole("button", { name: "Rows" }).click();
+    await cell(page, 2, 1).waitFor();
+    await run(page, "SELECT 'only' AS words");
+    await cell(page, 0, 0).waitFor();
+    assert.equal(await choices.count(), 0);
+  },
+
+  async "runs a query and shows its rows"(page) {
+    await run(page, "SELECT day, impressions, note FROM console_report ORDER BY day LIMIT 3");
+    await cell(page, 0, 0).waitFor();
+    assert.equal(await cell(page, 0, 0).innerText(), "2024-01-01");
+    assert.equal(await cell(page, 2, 1).innerText(), "3000");
+    assert.equal(await cell(page, 1, 2).innerText(), "NULL");
+    assert.match(await cell(page, 1, 2).getAttribute("class"), /null/);
+    assert.match(await page.locator(".result-bar").innerText(), /3 rows/);
+    assert.equal(await page.locator(".grid-head .type").first().innerText(), "date");
+  },
+
+  async "lists it among recent queries, which open in a tab"(page) {
+    await run(page, "SELECT 'find me again' AS words");
+    await recent(page, "find me again").click();
+    assert.equal(await page.inputValue("#sql"), "SELECT 'find me again' AS words");
+    assert.equal(await page.locator(".tab").count(), 2);
+  },
+
+  async "shows where a statement is wrong and what to do"(page) {
+    await run(page, "SELECT day,\n       impresions\nFROM console_report");
+    await page.locator(".error").waitFor();
+    assert.equal(await page.locator(".error .badge").innerText(), "42703");
+    assert.match(await page.locator(".error-message").innerText(), /impresions/);
+    await run(page, "SELECT 1;\n\nSELEC 2");
+    await page.locator(".error .badge", { hasText: "42601" }).waitFor();
+    assert.match(await page.locator(".code-frame").innerText(), /line 3, character 1/);
+    assert.equal(await page.locator(".squiggle").innerText(), "SELEC");
+    await run(page, "SELECT 1 / 0 AS nothing");
+    await page.locator(".error .badge", { hasText: "22012" }).waitFor();
+    assert.match(await recent(page, "1 / 0").innerText(), /22012/);
+  },
+
+  async "cancels its own query"(page) {
+    await run(page, ENDLESS);
+    await page.locator("#running li").first().waitFor();
+    await page.click("#cancel");
+    await page.locator(".result-bar", { hasText: "Cancelled" }).waitFor();
+    await page.locator("#running li").waitFor({ state: "detached" });
+    assert.ok(await page.locator("#run").isVisible());
+  },
+
+  async "cancels any running query from the list"(page) {
+    await run(page, ENDLESS);
+    await page.locator("#running li").first().hover();
+    await page.locator("#running .cancel").first().click();
+    await page.locator(".result-bar", { hasText: "Cancelled" }).waitFor();
+    await page.locator('#recent li[data-state="cancelled"]').first().waitFor();
+  },
+
+  async "draws the plan of EXPLAIN ANALYZE"(page) {
+    await page.fill("#sql", "SELECT sum(impressions) FROM console_report WHERE day >= DATE '2024-12-01';");
+    await page.click("#explain");
+    await page.locator(".plan .operator-name", { hasText: "AggregateExec" }).first().waitFor();
+    assert.match(await page.locator(".plan").innerText(), /files 1 of 12/);
+  },
+
+  async "keeps only the rows in view"(page) {
+    await run(page, "SELECT value, value * 2 AS twice FROM generate_series(1, 25000) ORDER BY value");
+    await page.locator(".more").waitFor();
+    assert.ok((await page.locator(".grid .row").count()) < 80);
+    await page.locator(".grid").focus();
+    await page.keyboard.press("Control+End");
+    await page.keyboard.press("Control+End");
+    assert.equal(await cell(page, 9999, 1).innerText(), "20000");
+    await page.locator(".more button").click();
+    await page.locator(".result-bar", { hasText: "25,000 rows" }).waitFor();
+  },
+
+  async "walks, selects and copies cells by keyboard"(page) {
+    await run(page, "SELECT * FROM (VALUES (1, 'a'), (2, 'b'), (3, NULL)) AS t(id, name)");
+    await cell(page, 2, 0).waitFor();
+    await page.locator(".grid").focus();
+    for (const key of ["ArrowDown", "ArrowDown", "Shift+ArrowDown", "Shift+ArrowRight", "Control+c"]) await page.keyboard.press(key);
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "2\tb\n3\t");
+    await page.getByRole("button", { name: "Copy CSV" }).click();
+    await page.locator(".toast.shown").waitFor();
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "id,name\n1,a\n2,b\n3,\n");
+  },
+
+  async "downloads all rows"(page) {
+    // Without the picker a headless browser could not answer.
+    await page.evaluate(() => { window.showSaveFilePicker = undefined; });
+    await run(page, "SELECT value FROM generate_series(1, 12000)");
+    await page.locator(".more").waitFor();
+    const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "CSV", exact: true }).click()]);
+    assert.match(file.suggestedFilename(), /\.csv$/);
+    const { size } = await stat(await file.path());
+    assert.ok(size > 12_000 * 5, `${size} bytes`);
+  },
+
+  async "remembers texts, tabs and history"(page) {
+    await run(page, "SELECT 'in history' AS words");
+    await cell(page, 0, 0).waitFor();
+    await page.getByRole("button", { name: "New tab" }).click();
+    await page.fill("#sql", "SELECT 'second tab'");
+    await page.reload();
+    assert.equal(await page.inputValue("#sql"), "SELECT 'second tab'");
+    await page.getByRole("button", { name: /^History/ }).click();
+    await page.locator(".history-list li", { hasText: "in history" }).getByRole("button").click();
+    assert.equal(await page.inputValue("#sql"), "SELECT 'in history' AS words");
+  },
+
+  async "shows what a link carries, without running it"(page) {
+    const before = (await (await fetch(new URL("v1/status", url))).json()).queries.started;
+    await page.goto("about:blank");
+    await page.goto(`${url}#sql=${encodeURIComponent("DROP TABLE console_report")}`);
+    await page.getByText("ready", { exact: true }).waitFor();
+    assert.equal(await page.inputValue("#sql"), "DROP TABLE console_report");
+    const after = (await (await fetch(new URL("v1/status", url))).json()).queries.started;
+    assert.equal(after, before);
+  },
+
+  async "sees new tables without being told"(page) {
+    await run(page, "CREATE TABLE console_new (a bigint)");
+    await page.locator(".table-name", { hasText: "console_new" }).waitFor();
+    await run(page, "DROP TABLE console_new");
+    await page.locator(".table-name", { hasText: "console_new" }).waitFor({ state: "detached" });
+  },
+};
