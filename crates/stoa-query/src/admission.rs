@@ -62,6 +62,19 @@ pub struct AdmissionStatus {
     pub refused: u64,
 }
 
+impl AdmissionStatus {
+    /// Of two pools together.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            slots: self.slots + other.slots,
+            running: self.running + other.running,
+            waiting: self.waiting + other.waiting,
+            queue_max: self.queue_max + other.queue_max,
+            refused: self.refused + other.refused,
+        }
+    }
+}
+
 /// The right to compute, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Slot(Arc<Shared>);

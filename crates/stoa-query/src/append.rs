@@ -21,7 +21,7 @@ use stoa_error::{Error, ErrorKind, Result};
 use stoa_load::{Adapter, LoadOptions};
 use stoa_table::{Table, TableSpec};
 
-use crate::outcome::{Completion, cancelled_error};
+use crate::outcome::Completion;
 use crate::registry::QueryGuard;
 use crate::session::Session;
 use crate::{ddl, dml, load};
@@ -84,16 +84,15 @@ impl Session {
         }
         let namespace = target.namespace.clone().unwrap_or_else(|| self.namespace());
         let ident = TableIdent { namespace, name: target.table.clone() };
-        let queries = self.engine.queries();
-        let text = format!("INGEST INTO {ident}");
-        let mut guard = queries.start(&text, &self.options.user, self.options.protocol);
+        let mut guard = self.start_query(&format!("INGEST INTO {ident}"));
         self.remember(guard.cancel_token().clone());
         let cancel = guard.cancel_token().clone();
         let written = tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(cancelled_error()),
-            written = bring(self, target, &ident, schema, batches, &mut guard) => written,
+            () = cancel.cancelled() => None,
+            written = bring(self, target, &ident, schema, batches, &mut guard) => Some(written),
         };
+        let written = written.unwrap_or_else(|| Err(guard.cancelled_error()));
         match written {
             Ok(rows) => {
                 guard.progress().rows.store(rows, std::sync::atomic::Ordering::Relaxed);

@@ -45,9 +45,9 @@ impl CopyIn {
     /// # Errors
     /// The error that parsing or writing has met.
     pub async fn send(&mut self, chunk: Bytes) -> Result<()> {
-        let cancelled = self.guard.as_ref().is_some_and(|g| g.cancel_token().is_cancelled());
-        if cancelled {
-            return Err(self.fail(crate::outcome::cancelled_error()).await);
+        let cancelled = self.guard.as_ref().filter(|guard| guard.cancel_token().is_cancelled());
+        if let Some(error) = cancelled.map(QueryGuard::cancelled_error) {
+            return Err(self.fail(error).await);
         }
         let sent = match &self.chunks {
             Some(chunks) => chunks.send(Ok(chunk)).await.is_ok(),
@@ -170,7 +170,7 @@ async fn start(session: &Session, copy: &CopyStatement, table: Table) -> Result<
         let batches = fill_columns(reader_stream(reader)?, schema, table.schema());
         let target = LoadTarget { table: table.ident().to_string(), ..LoadTarget::default() };
         let inner = engine.session(options_of_session);
-        let mut guard = engine.queries().start("COPY FROM STDIN", &inner.options.user, "load");
+        let mut guard = engine.start_query("COPY FROM STDIN", &inner.options.user, "load");
         let ident = table.ident().clone();
         let rows =
             crate::load::write(&inner, &ident, &target, table.schema(), batches, &mut guard).await;

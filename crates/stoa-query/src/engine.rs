@@ -25,15 +25,17 @@ use stoa_store::S3Options;
 use stoa_table::{Warehouse, WarehouseOptions};
 use url::Url;
 
-use crate::admission::{Admission, AdmissionStatus};
+use crate::admission::AdmissionStatus;
 use crate::catalog::StoaCatalog;
 use crate::file_cache::FileCache;
-use crate::registry::QueryRegistry;
+use crate::pools::{PoolOptions, PoolStatus, Pools, WorkloadRule};
+use crate::registry::{QueryGuard, QueryRegistry};
 use crate::report::Templates;
 use crate::results::Results;
 use crate::session::{Session, SessionOptions};
 use crate::system::{SYSTEM, SystemSchema};
 use crate::template::PlanTemplates;
+use crate::watch::{self, Pulses, StallStatus};
 use crate::{error, logs, pg_catalog};
 
 /// Name of the only database, and of the catalog in the warehouse's catalog file.
@@ -63,6 +65,10 @@ pub struct EngineOptions {
     pub query_slots: usize,
     /// Queries that may wait for a slot; one more is refused.
     pub queue_max: usize,
+    /// Pools of queries, beside [`DEFAULT_POOL`](crate::DEFAULT_POOL).
+    pub pools: Vec<PoolOptions>,
+    /// Who goes into which pool; the first rule that is met counts.
+    pub workload_rules: Vec<WorkloadRule>,
     /// Rows of a batch.
     pub batch_rows: usize,
     /// Where the commit logs are through which small writes go, one per process; each write is a
@@ -89,6 +95,8 @@ impl EngineOptions {
             threads,
             query_slots: 2 * threads,
             queue_max: 256,
+            pools: Vec::new(),
+            workload_rules: Vec::new(),
             batch_rows: 8192,
             logs: None,
             fresh_bytes_max: 256 << 20,
@@ -108,7 +116,8 @@ pub struct Engine {
     pub(crate) reports_answered: AtomicU64,
     pub(crate) results: Arc<Results>,
     executors: Executors,
-    admission: Admission,
+    pub(crate) pools: Pools,
+    pub(crate) pulses: Pulses,
     pub(crate) templates: Templates,
     pub(crate) plan_templates: PlanTemplates,
     pub(crate) plan_templates_used: AtomicU64,
@@ -154,7 +163,8 @@ impl Engine {
         let catalog = Arc::new(catalog.await?);
         let executors = Executors::start(options.threads)
             .map_err(|e| Error::unavailable("cannot start executors").with_source(e))?;
-        let admission = Admission::new(options.query_slots, options.queue_max);
+        let (slots, queue_max) = (options.query_slots, options.queue_max);
+        let pools = Pools::new(&options.pools, &options.workload_rules, slots, queue_max)?;
         let system = Arc::new(OnceLock::new());
         let state = build_state(&options, &catalog, &system)?;
         let work =
@@ -169,7 +179,8 @@ impl Engine {
             reports_answered: AtomicU64::new(0),
             results: Arc::new(Results::new(result_bytes_max)),
             executors,
-            admission,
+            pools,
+            pulses: Pulses::default(),
             templates: Templates::default(),
             plan_templates: PlanTemplates::default(),
             plan_templates_used: AtomicU64::new(0),
@@ -181,6 +192,8 @@ impl Engine {
             closing: AtomicBool::new(false),
         });
         let _ = system.set(Arc::downgrade(&engine));
+        watch::start(&engine)
+            .map_err(|e| Error::unavailable("cannot start a thread").with_source(e))?;
         Ok(engine)
     }
 
@@ -251,16 +264,33 @@ impl Engine {
 
     /// Who computes and who waits.
     pub fn admission_status(&self) -> AdmissionStatus {
-        self.admission.status()
+        let sum = |sum: AdmissionStatus, pool: PoolStatus| sum.plus(pool.admission);
+        self.pools.status().into_iter().fold(AdmissionStatus::default(), sum)
+    }
+
+    /// How busy each pool is.
+    pub fn pools_status(&self) -> Vec<PoolStatus> {
+        self.pools.status()
+    }
+
+    /// How quickly the threads that serve connections take up tasks.
+    pub fn io_stalls(&self) -> StallStatus {
+        self.pulses.io.status()
+    }
+
+    /// How quickly executors take up tasks.
+    pub fn executor_stalls(&self) -> StallStatus {
+        self.pulses.executors.status()
+    }
+
+    /// Registers a statement of no session.
+    pub(crate) fn start_query(&self, text: &str, user: &str, protocol: &'static str) -> QueryGuard {
+        self.registry.start(text, user, protocol, self.pools.find(user, "", protocol))
     }
 
     /// The threads that compute.
     pub fn executors(&self) -> &Executors {
         &self.executors
-    }
-
-    pub(crate) fn admission(&self) -> &Admission {
-        &self.admission
     }
 
     /// What reports keep in memory.

@@ -7,6 +7,7 @@
 //! in the middle of a cursor, keeps nobody from computing.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::datatypes::SchemaRef;
 use datafusion::error::Result as EngineResult;
@@ -20,12 +21,17 @@ use stoa_env::executors::Executors;
 use stoa_error::{Error, Result};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 
 use crate::admission::{Admission, Slot};
 use crate::cooperate::make_cancellable;
 use crate::error::{from_datafusion, to_datafusion};
+use crate::pools::Pool;
 use crate::registry::Progress;
 use crate::scan;
+
+/// How long an answer is waited for as a whole, before its reader is told that it comes.
+const PATIENCE: Duration = Duration::from_millis(20);
 
 /// Batches that may wait for their reader.
 const AHEAD_MAX: usize = 1;
@@ -38,11 +44,13 @@ pub(crate) struct Work {
     pub(crate) state: Arc<SessionState>,
     pub(crate) tasks: Arc<TaskContext>,
     pub(crate) progress: Arc<Progress>,
-    /// Who lets it compute; `None` for parts of a statement that needs no leave.
-    pub(crate) admission: Option<Admission>,
+    /// Who lets it compute.
+    pub(crate) pool: Arc<Pool>,
+    /// Whether it needs leave; parts of other statements need none.
+    pub(crate) needs_slot: bool,
 }
 
-/// Starts `work` on `executors`; returns with its first batch.
+/// Starts `work` on `executors`; returns with the answer, or when it is on its way.
 ///
 /// # Errors
 /// Those of planning, and of admission.
@@ -56,12 +64,11 @@ pub(crate) async fn start(executors: &Executors, work: Work) -> Result<SendableR
         Begun::All(schema, batches) => {
             Box::pin(RecordBatchStreamAdapter::new(schema, stream::iter(batches)))
         }
-        Begun::First(schema, first, rest) => {
-            let rest = stream::unfold(rest, |mut rest| async move {
-                let batch = rest.recv().await?;
-                Some((batch, rest))
+        Begun::Stream(schema, batches) => {
+            let batches = stream::unfold(batches, |mut batches| async move {
+                let batch = batches.recv().await?;
+                Some((batch, batches))
             });
-            let batches = stream::iter(std::iter::once(first)).chain(rest);
             Box::pin(RecordBatchStreamAdapter::new(schema, batches))
         }
     })
@@ -76,8 +83,8 @@ enum Begun {
     Here(SendableRecordBatchStream),
     /// The whole answer.
     All(SchemaRef, Vec<Batch>),
-    /// The first batch, and where the others come from.
-    First(SchemaRef, Batch, mpsc::Receiver<Batch>),
+    /// Where it comes from.
+    Stream(SchemaRef, mpsc::Receiver<Batch>),
 }
 
 /// A query that computes.
@@ -89,41 +96,30 @@ struct Running {
 
 impl Work {
     async fn run(self, mut begun: oneshot::Sender<Result<Begun>>) {
-        let first = async {
-            let mut running = self.begin().await?;
-            if running.bytes == 0 {
-                return Ok((running, None));
-            }
-            let first = running.stream.next().await;
-            // A second one that is there at once is mostly the end.
-            let second = match first {
-                Some(Ok(_)) => running.stream.next().now_or_never(),
-                _ => Some(None),
-            };
-            Result::<_>::Ok((running, Some((first, second))))
-        };
         // Whoever is cancelled while it plans or waits goes away at once.
-        let first = tokio::select! {
+        let started = tokio::select! {
             biased;
             () = begun.closed() => return,
-            first = first => first,
+            started = self.begin() => started,
         };
-        let (running, batches) = match first {
-            Ok(found) => found,
+        let mut running = match started {
+            Ok(running) if running.bytes > 0 => running,
+            Ok(small) => return drop(begun.send(Ok(Begun::Here(small.stream)))),
             Err(error) => return drop(begun.send(Err(error))),
         };
-        let schema = running.stream.schema();
-        let (first, second) = match batches {
-            None => return drop(begun.send(Ok(Begun::Here(running.stream)))),
-            Some((None, _)) => return drop(begun.send(Ok(Begun::All(schema, Vec::new())))),
-            Some((Some(first), Some(None))) => {
-                return drop(begun.send(Ok(Begun::All(schema, vec![first]))));
-            }
-            Some((Some(first), second)) => (first, second.flatten()),
+        let mut batches = Vec::new();
+        let is_all = tokio::select! {
+            biased;
+            () = begun.closed() => return,
+            is_all = running.short_answer(&mut batches) => is_all,
         };
+        let schema = running.stream.schema();
+        if is_all {
+            return drop(begun.send(Ok(Begun::All(schema, batches))));
+        }
         let (send, receive) = mpsc::channel(AHEAD_MAX);
-        if begun.send(Ok(Begun::First(schema, first, receive))).is_ok() {
-            feed(running, second, send, self.admission).await;
+        if begun.send(Ok(Begun::Stream(schema, receive))).is_ok() {
+            feed(running, batches, send, &self.pool.admission).await;
         }
     }
 
@@ -141,30 +137,51 @@ impl Work {
         let physical = physical.map_err(from_datafusion)?;
         scan::attach_progress(&physical, &self.progress);
         let bytes = scan::planned_bytes(&physical);
-        let slot = match &self.admission {
-            Some(admission) if bytes > 0 => {
+        let slot = match self.needs_slot && bytes > 0 {
+            true => {
                 self.progress.set_queued(true);
-                let slot = admission.enter(bytes).await;
+                let slot = self.pool.admission.enter(bytes).await;
                 self.progress.set_queued(false);
                 Some(slot?)
             }
-            _ => None,
+            false => None,
         };
         let stream = execute_stream(physical, Arc::clone(&self.tasks));
         Ok(Running { stream: stream.map_err(from_datafusion)?, slot, bytes })
     }
 }
 
-/// Sends `next` and all that comes after it.
+impl Running {
+    /// Reads the answer as far as it comes at once; whether that is all of it.
+    async fn short_answer(&mut self, batches: &mut Vec<Batch>) -> bool {
+        match timeout(PATIENCE, self.stream.next()).await {
+            Err(_) => return false,
+            Ok(None) => return true,
+            Ok(Some(first)) => batches.push(first),
+        }
+        // A second one that is there already is mostly the end.
+        match self.stream.next().now_or_never() {
+            None => false,
+            Some(None) => true,
+            Some(Some(second)) => {
+                batches.push(second);
+                false
+            }
+        }
+    }
+}
+
+/// Sends the batches that were read and all that come after them.
 async fn feed(
     running: Running,
-    mut next: Option<Batch>,
+    read: Vec<Batch>,
     send: mpsc::Sender<Batch>,
-    admission: Option<Admission>,
+    admission: &Admission,
 ) {
     let Running { mut stream, mut slot, bytes } = running;
+    let mut read = read.into_iter();
     loop {
-        let batch = match next.take() {
+        let batch = match read.next() {
             Some(batch) => Some(batch),
             None => tokio::select! {
                 biased;
@@ -182,7 +199,7 @@ async fn feed(
                 if send.send(batch).await.is_err() {
                     return;
                 }
-                if let (true, Some(admission)) = (had_slot, &admission) {
+                if had_slot {
                     match admission.enter_again(bytes).await {
                         Ok(again) => slot = Some(again),
                         Err(error) => {

@@ -30,7 +30,7 @@ impl Engine {
         if self.is_closing() {
             return Err(Error::unavailable("the server is shutting down").with_sqlstate("57P01"));
         }
-        let mut guard = self.queries().start(text, user, "hql");
+        let mut guard = self.start_query(text, user, "hql");
         let cancelled = guard.cancel_token().clone();
         let mut counted = Counted { out, lines: 0 };
         let result = tokio::select! {

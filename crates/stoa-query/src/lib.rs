@@ -38,11 +38,13 @@ mod insert_values;
 mod load;
 mod logs;
 mod maintain;
+mod memory;
 mod nested;
 mod outcome;
 mod parameters;
 mod pg_catalog;
 mod plain;
+mod pools;
 mod registry;
 mod report;
 mod results;
@@ -56,6 +58,7 @@ mod statement;
 mod system;
 mod table;
 mod template;
+mod watch;
 
 pub use admission::AdmissionStatus;
 pub use append::{AppendTarget, BatchesIn, IfExists, IfMissing};
@@ -69,11 +72,13 @@ pub use error::from_datafusion;
 pub use load::{LoadRequest, LoadTarget};
 pub use outcome::{Completion, Outcome, RowStream};
 pub use plain::{plain_batch, plain_schema};
+pub use pools::{DEFAULT_POOL, PoolOptions, PoolStatus, WorkloadRule};
 pub use registry::{LatencyHistogram, QueryInfo, QueryRegistry, QueryState, Totals};
 pub use session::{Prepared, Session, SessionOptions};
 pub use shapes::QueryShape;
 pub use show::sql_type;
 pub use statement::Statement;
+pub use watch::StallStatus;
 
 /// What the engine of small writes is doing.
 pub use stoa_ingest::{IngestStatus, MaintenanceStatus, TableIngestStatus};

@@ -75,7 +75,7 @@ impl Engine {
         let LoadRequest { target, inputs, options, on_start } = request;
         let ident = session.target_ident(&target.table)?;
         let text = format!("LOAD INTO {ident}");
-        let mut guard = self.queries().start(&text, &session.options.user, "load");
+        let mut guard = self.start_query(&text, &session.options.user, "load");
         let result = async {
             let schema = match self.warehouse.table(&ident).await {
                 Ok(table) => table.schema(),
@@ -110,7 +110,7 @@ impl Engine {
         let session = self.session(SessionOptions { protocol: "load", ..Default::default() });
         let ident = session.target_ident(&target.table)?;
         let text = format!("WRITE INTO {ident}");
-        let mut guard = self.queries().start(&text, &session.options.user, "load");
+        let mut guard = self.start_query(&text, &session.options.user, "load");
         let result = write(&session, &ident, &target, schema, batches, &mut guard).await;
         finish(&mut guard, result)
     }

@@ -11,7 +11,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::execution::SendableRecordBatchStream;
 use futures::{Stream, StreamExt};
-use stoa_error::{Error, ErrorKind, Result};
+use stoa_error::{Error, Result};
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use crate::copy::CopyIn;
@@ -114,7 +114,8 @@ impl Stream for RowStream {
         let this = &mut *self;
         let Some(inner) = &mut this.inner else { return Poll::Ready(None) };
         if this.cancelled.as_mut().poll_unpin_ready(cx) {
-            return this.fail(cancelled_error());
+            let error = this.guard.cancelled_error();
+            return this.fail(error);
         }
         match inner.poll_next_unpin(cx) {
             Poll::Pending => Poll::Pending,
@@ -131,12 +132,6 @@ impl Stream for RowStream {
             }
         }
     }
-}
-
-/// The error of a query that somebody cancelled.
-pub(crate) fn cancelled_error() -> Error {
-    Error::new(ErrorKind::Cancelled, "canceling statement due to user request")
-        .with_sqlstate("57014")
 }
 
 trait PollReady {

@@ -11,9 +11,10 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 use stoa_env::clock;
-use stoa_error::Error;
+use stoa_error::{Error, ErrorKind};
 use tokio_util::sync::CancellationToken;
 
+use crate::pools::Pool;
 use crate::shapes::{Ended, QueryShape, QueryShapes};
 
 /// Ended queries that are remembered.
@@ -74,6 +75,12 @@ pub struct QueryInfo {
     pub requests: u64,
     /// Whether it was answered without the planner.
     pub short_path: bool,
+    /// The pool whose slots, queue and memory it shares.
+    pub pool: String,
+    /// Memory of its sorts, joins and groups now, bytes.
+    pub memory_bytes: u64,
+    /// The most that this came to, bytes.
+    pub memory_peak_bytes: u64,
     /// Message of the error it ended with.
     pub error: Option<String>,
     /// SQLSTATE of that error.
@@ -127,6 +134,9 @@ struct Running {
     started: Instant,
     progress: Arc<Progress>,
     cancel: CancellationToken,
+    pool: Arc<Pool>,
+    /// Why it was cancelled, if not because somebody asked for it.
+    reason: Mutex<Option<Error>>,
 }
 
 /// What a running query counts; shared with its scan operators.
@@ -135,6 +145,8 @@ pub(crate) struct Progress {
     pub(crate) rows: AtomicU64,
     pub(crate) bytes_read: AtomicU64,
     pub(crate) requests: AtomicU64,
+    memory_bytes: AtomicU64,
+    memory_peak_bytes: AtomicU64,
     queued: AtomicBool,
     short_path: AtomicBool,
 }
@@ -143,6 +155,18 @@ impl Progress {
     /// Notes whether the query waits for an executor.
     pub(crate) fn set_queued(&self, queued: bool) {
         self.queued.store(queued, Ordering::Relaxed);
+    }
+
+    /// Counts memory that was taken.
+    pub(crate) fn take_memory(&self, bytes: usize) {
+        let bytes = bytes as u64;
+        let now = self.memory_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.memory_peak_bytes.fetch_max(now, Ordering::Relaxed);
+    }
+
+    /// Counts memory that was given back.
+    pub(crate) fn give_memory_back(&self, bytes: usize) {
+        self.memory_bytes.fetch_sub(bytes as u64, Ordering::Relaxed);
     }
 
     /// Notes that the query is answered without the planner.
@@ -178,6 +202,18 @@ impl QueryRegistry {
         running.len()
     }
 
+    /// Ends statements that take longer or read more than their pool allows.
+    pub(crate) fn end_what_is_not_allowed(&self) {
+        let running: Vec<Arc<Running>> = self.0.running.lock().values().cloned().collect();
+        for query in running.iter().filter(|query| !query.cancel.is_cancelled()) {
+            let read = query.progress.bytes_read.load(Ordering::Relaxed);
+            if let Err(error) = query.pool.check(query.started.elapsed(), read) {
+                *query.reason.lock() = Some(error);
+                query.cancel.cancel();
+            }
+        }
+    }
+
     /// Queries that run now.
     pub fn running_count(&self) -> usize {
         self.0.running.lock().len()
@@ -208,7 +244,13 @@ impl QueryRegistry {
     }
 
     /// Registers a query; it ends when the guard is ended or dropped.
-    pub(crate) fn start(&self, sql: &str, user: &str, protocol: &'static str) -> QueryGuard {
+    pub(crate) fn start(
+        &self,
+        sql: &str,
+        user: &str,
+        protocol: &'static str,
+        pool: Arc<Pool>,
+    ) -> QueryGuard {
         let id = self.0.next_id.fetch_add(1, Ordering::Relaxed) + 1;
         let query = Arc::new(Running {
             id,
@@ -219,6 +261,8 @@ impl QueryRegistry {
             started: clock::monotonic(),
             progress: Arc::default(),
             cancel: CancellationToken::new(),
+            pool,
+            reason: Mutex::default(),
         });
         self.0.running.lock().insert(id, Arc::clone(&query));
         QueryGuard { registry: self.clone(), query, ended: false }
@@ -281,6 +325,9 @@ impl Running {
             bytes_read: self.progress.bytes_read.load(Ordering::Relaxed),
             requests: self.progress.requests.load(Ordering::Relaxed),
             short_path: self.progress.short_path.load(Ordering::Relaxed),
+            pool: self.pool.options.name.clone(),
+            memory_bytes: self.progress.memory_bytes.load(Ordering::Relaxed),
+            memory_peak_bytes: self.progress.memory_peak_bytes.load(Ordering::Relaxed),
             error: error.map(Error::message_with_sources),
             sqlstate: error.map(Error::sqlstate),
         }
@@ -307,6 +354,19 @@ impl QueryGuard {
         &self.query.cancel
     }
 
+    /// Whose slots, queue and memory it shares.
+    pub(crate) fn pool(&self) -> &Arc<Pool> {
+        &self.query.pool
+    }
+
+    /// The error of a query that was cancelled.
+    pub(crate) fn cancelled_error(&self) -> Error {
+        self.query.reason.lock().take().unwrap_or_else(|| {
+            Error::new(ErrorKind::Cancelled, "canceling statement due to user request")
+                .with_sqlstate("57014")
+        })
+    }
+
     /// Ends the query; later calls change nothing.
     pub(crate) fn end(&mut self, outcome: Result<(), &Error>) {
         if std::mem::replace(&mut self.ended, true) {
@@ -314,7 +374,7 @@ impl QueryGuard {
         }
         let state = match &outcome {
             Ok(()) => QueryState::Finished,
-            Err(error) if error.kind() == stoa_error::ErrorKind::Cancelled => QueryState::Cancelled,
+            Err(error) if error.kind() == ErrorKind::Cancelled => QueryState::Cancelled,
             Err(_) => QueryState::Failed,
         };
         self.registry.end(&self.query, state, outcome.err());
@@ -392,11 +452,13 @@ fn cut(sql: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pools::Pools;
 
     #[test]
     fn a_query_ends_once_and_is_remembered() {
         let registry = QueryRegistry::default();
-        let mut guard = registry.start("SELECT 1", "me", "http");
+        let pool = Pools::new(&[], &[], 1, 1).unwrap().find("me", "", "http");
+        let mut guard = registry.start("SELECT 1", "me", "http", pool);
         assert_eq!(registry.running_count(), 1);
         guard.end(Err(&Error::invalid("no")));
         drop(guard);

@@ -20,20 +20,20 @@ use stoa_catalog::TableIdent;
 use stoa_error::{Error, ErrorKind, Result};
 use tokio_util::sync::CancellationToken;
 
-use crate::admission::Admission;
 use crate::cells;
 use crate::dialect::{self, CopySource, CopyStatement, name_parts, normalise};
 use crate::engine::{DATABASE, DEFAULT_NAMESPACE, Engine};
 use crate::error::from_datafusion;
 use crate::execution::{self, Work};
-use crate::outcome::{Completion, Outcome, RowStream, cancelled_error};
+use crate::outcome::{Completion, Outcome, RowStream};
+use crate::pools::Pool;
 use crate::registry::QueryGuard;
 use crate::report::{self, ReportStatement};
 use crate::results::{self, Found};
 use crate::settings::Settings;
 use crate::statement::{Statement, StatementKind};
 use crate::template::{self, PlanTemplate};
-use crate::{ddl, dml, insert_values, maintain, parameters, show, table};
+use crate::{ddl, dml, insert_values, maintain, memory, parameters, show, table};
 
 /// Who asks, and how.
 #[derive(Clone, Debug)]
@@ -66,6 +66,8 @@ pub struct Session {
     pub(crate) settings: Mutex<Settings>,
     planner: Mutex<Planner>,
     running: Mutex<Vec<CancellationToken>>,
+    /// Whose slots, queue and memory its statements share.
+    pool: Mutex<Arc<Pool>>,
     /// Whether reports that are recognised skip the planner.
     short_path: AtomicBool,
     /// Whether plans are used again with other values.
@@ -144,7 +146,9 @@ impl Session {
             let _ = settings.set("search_path", Some(namespace));
             state.config_mut().options_mut().catalog.default_schema.clone_from(namespace);
         }
+        let pool = engine.pools.find(&options.user, &options.application, options.protocol);
         Arc::new(Self {
+            pool: Mutex::new(pool),
             planner: Mutex::new(Planner::new(state)),
             engine,
             options,
@@ -190,10 +194,15 @@ impl Session {
         prepared.inspect_err(|error| self.record_failure(&text, error))
     }
 
+    /// Registers a statement of this session.
+    pub(crate) fn start_query(&self, text: &str) -> QueryGuard {
+        let (queries, pool) = (self.engine.queries(), Arc::clone(&self.pool.lock()));
+        queries.start(text, &self.options.user, self.options.protocol, pool)
+    }
+
     /// A statement that fails before it runs shows among the ended queries all the same.
     fn record_failure(&self, text: &str, error: &Error) {
-        let queries = self.engine.queries();
-        queries.start(text, &self.options.user, self.options.protocol).end(Err(error));
+        self.start_query(text).end(Err(error));
     }
 
     async fn plan(
@@ -311,17 +320,16 @@ impl Session {
         if self.engine.is_closing() {
             return Err(Error::unavailable("the server is shutting down").with_sqlstate("57P01"));
         }
-        let text = prepared.statement.text();
-        let queries = self.engine.queries();
-        let mut guard = queries.start(text, &self.options.user, self.options.protocol);
+        let mut guard = self.start_query(prepared.statement.text());
         self.remember(guard.cancel_token().clone());
         let cancel = guard.cancel_token().clone();
         let run = self.run(prepared, parameters, &mut guard);
         let result = tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(cancelled_error()),
-            result = run => result,
+            () = cancel.cancelled() => None,
+            result = run => Some(result),
         };
+        let result = result.unwrap_or_else(|| Err(guard.cancelled_error()));
         match result {
             Ok(Ran::Stream(stream)) => Ok(Outcome::Rows(RowStream::new(stream, guard))),
             Ok(Ran::Done(completion)) => {
@@ -600,7 +608,7 @@ impl Session {
     ) -> Result<Ran> {
         let writes = matches!(plan, QueryPlan::Logical(LogicalPlan::Dml(_)));
         if writes {
-            let rows = count_written(self.start(&plan, text, guard, None).await?).await?;
+            let rows = count_written(self.start(&plan, text, guard, false).await?).await?;
             return Ok(Ran::Done(Completion::rows("INSERT", rows)));
         }
         let key = context.and_then(|context| results::key_of(plan.plan(), context));
@@ -623,11 +631,10 @@ impl Session {
         text: &str,
         guard: &QueryGuard,
     ) -> Result<SendableRecordBatchStream> {
-        let admission = self.engine.admission();
         if table::reads_tables(plan.plan())? {
-            admission.refuse_if_full()?;
+            guard.pool().admission.refuse_if_full()?;
         }
-        self.start(plan, text, guard, Some(admission.clone())).await
+        self.start(plan, text, guard, true).await
     }
 
     /// What an answer depends on beside the tables; `None` where answers are not to be given again.
@@ -647,7 +654,7 @@ impl Session {
         text: &str,
         guard: &QueryGuard,
     ) -> Result<SendableRecordBatchStream> {
-        self.start(&QueryPlan::Logical(plan.clone()), text, guard, None).await
+        self.start(&QueryPlan::Logical(plan.clone()), text, guard, false).await
     }
 
     async fn start(
@@ -655,12 +662,14 @@ impl Session {
         plan: &QueryPlan,
         text: &str,
         guard: &QueryGuard,
-        admission: Option<Admission>,
+        needs_slot: bool,
     ) -> Result<SendableRecordBatchStream> {
         let Planner { state, tasks, .. } = self.planner_for(text);
         let is_optimised = matches!(plan, QueryPlan::Optimised(_));
         let (plan, progress) = (plan.plan().clone(), Arc::clone(guard.progress()));
-        let work = Work { plan, is_optimised, state, tasks, progress, admission };
+        let pool = Arc::clone(guard.pool());
+        let tasks = memory::counted(&tasks, &pool, &progress);
+        let work = Work { plan, is_optimised, state, tasks, progress, pool, needs_slot };
         execution::start(self.engine.executors(), work).await
     }
 
@@ -684,6 +693,10 @@ impl Session {
         let name = name.to_ascii_lowercase();
         let Ok(value) = self.setting(&name) else { return };
         match name.as_str() {
+            "application_name" => {
+                let (user, protocol) = (&self.options.user, self.options.protocol);
+                *self.pool.lock() = self.engine.pools.find(user, &value, protocol);
+            }
             "search_path" => {
                 let first = first_namespace(&value);
                 self.change_state(|state| {

@@ -28,11 +28,12 @@ pub(crate) const SYSTEM: &str = "system";
 type Build = fn(&Engine) -> Rows;
 
 /// All of them, with what they show.
-const TABLES: [(&str, Build); 6] = [
+const TABLES: [(&str, Build); 7] = [
     ("cache", cache),
     ("executors", executors),
     ("ingest", ingest),
     ("log", log),
+    ("pools", pools),
     ("queries", queries),
     ("query_shapes", query_shapes),
 ];
@@ -180,6 +181,9 @@ fn queries(engine: &Engine) -> Rows {
         .int("rows", of().map(|q| Some(q.rows)))
         .int("bytes_read", of().map(|q| Some(q.bytes_read)))
         .int("requests", of().map(|q| Some(q.requests)))
+        .text("pool", of().map(|q| Some(q.pool.as_str())))
+        .int("memory_bytes", of().map(|q| Some(q.memory_bytes)))
+        .int("memory_peak_bytes", of().map(|q| Some(q.memory_peak_bytes)))
         .text("sqlstate", of().map(|q| q.sqlstate))
         .text("error", of().map(|q| q.error.as_deref()))
         .text("sql", of().map(|q| Some(q.sql.as_str())))
@@ -220,6 +224,27 @@ fn executors(engine: &Engine) -> Rows {
         .one("refused", status.refused)
         .one("memory_used_bytes", engine.memory_used_bytes())
         .one("memory_max_bytes", engine.options().memory_limit_bytes)
+        .one("stalls", engine.executor_stalls().stalls)
+        .one("wait_max_us", engine.executor_stalls().wait_max_us)
+        .one("io_stalls", engine.io_stalls().stalls)
+        .one("io_wait_max_us", engine.io_stalls().wait_max_us)
+}
+
+/// Pools of queries: slots, queue, memory, and what was ended by their bounds.
+fn pools(engine: &Engine) -> Rows {
+    let all = engine.pools_status();
+    let of = || all.iter();
+    let count = |count: usize| Some(count as u64);
+    Rows::of(all.len())
+        .text("pool", of().map(|p| Some(p.name.as_str())))
+        .int("slots", of().map(|p| count(p.admission.slots)))
+        .int("running", of().map(|p| count(p.admission.running)))
+        .int("waiting", of().map(|p| count(p.admission.waiting)))
+        .int("queue_max", of().map(|p| count(p.admission.queue_max)))
+        .int("refused", of().map(|p| Some(p.admission.refused)))
+        .int("memory_bytes", of().map(|p| count(p.memory_bytes)))
+        .int("memory_bytes_max", of().map(|p| p.memory_bytes_max.map(|max| max as u64)))
+        .int("ended", of().map(|p| Some(p.ended)))
 }
 
 /// One row: what reports keep in memory.
@@ -236,6 +261,8 @@ fn cache(engine: &Engine) -> Rows {
         .float("hit_ratio", std::iter::once(ratio))
         .one("reports_answered", engine.reports_answered())
         .one("templates", engine.templates_known())
+        .one("plan_templates", engine.plan_templates_known())
+        .one("plan_templates_used", engine.plan_templates_used())
         .one("results_reused", engine.results_reused())
 }
 

@@ -5,16 +5,26 @@ use std::sync::Arc;
 
 use arrow::array::cast::AsArray;
 use arrow::datatypes::Int64Type;
-use stoa_query::{Engine, EngineOptions, Outcome, RowStream, Session, SessionOptions};
+use stoa_query::{
+    Engine, EngineOptions, Outcome, PoolOptions, RowStream, Session, SessionOptions, WorkloadRule,
+};
 use url::Url;
 
 /// Takes longer than any test.
 const ENDLESS: &str = "SELECT count(*) FROM t a, t b, t c, t d WHERE a.n + b.n + c.n + d.n = -1";
 
 async fn engine(directory: &tempfile::TempDir) -> Arc<Engine> {
+    engine_with(directory, |_| {}).await
+}
+
+async fn engine_with(
+    directory: &tempfile::TempDir,
+    change: impl FnOnce(&mut EngineOptions),
+) -> Arc<Engine> {
     let warehouse = Url::from_directory_path(directory.path()).unwrap();
-    let options =
+    let mut options =
         EngineOptions { query_slots: 1, queue_max: 1, threads: 2, ..EngineOptions::new(warehouse) };
+    change(&mut options);
     let engine = Engine::open(options).await.unwrap();
     let session = session(&engine);
     session.sql("CREATE TABLE t (n bigint)").await.unwrap();
@@ -165,4 +175,106 @@ async fn answers_are_given_again_until_something_changes() {
         assert_eq!(one.await.unwrap(), 2);
     }
     assert_eq!(engine.results_reused(), 2 + 19);
+}
+
+/// A session of a program, which waits for nobody else's answer.
+fn of_program(engine: &Arc<Engine>, application: &str) -> Arc<Session> {
+    let options =
+        SessionOptions { application: application.to_owned(), ..SessionOptions::default() };
+    let session = engine.session(options);
+    session.set("result_reuse", Some("off")).unwrap();
+    session
+}
+
+async fn error_of(session: &Session, sql: &str) -> stoa_error::Error {
+    match session.sql(sql).await {
+        Ok(Outcome::Rows(rows)) => rows.collect().await.unwrap_err(),
+        Ok(_) => panic!("{sql} gives no rows"),
+        Err(error) => error,
+    }
+}
+
+fn batch_pool(engine: &mut EngineOptions, pool: PoolOptions) {
+    engine.pools = vec![PoolOptions { name: "batch".to_owned(), ..pool }];
+    engine.workload_rules = vec![WorkloadRule {
+        application: Some("etl*".to_owned()),
+        pool: "batch".to_owned(),
+        ..WorkloadRule::default()
+    }];
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pools_have_slots_of_their_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let pool = PoolOptions { slots: Some(1), queue_max: Some(1), ..PoolOptions::default() };
+    let engine = engine_with(&directory, |options| batch_pool(options, pool)).await;
+    let etl = of_program(&engine, "etl_7");
+    let endless = tokio::spawn({
+        let etl = etl.clone();
+        async move { error_of(&etl, ENDLESS).await }
+    });
+    until(&engine, 1, 0).await;
+    // The other pool's slot is free, and so is the way for a session that changes its name.
+    assert_eq!(number(&alone(&engine), "SELECT count(*) FROM t WHERE n >= 0").await, 1000);
+    let renamed = of_program(&engine, "psql");
+    assert_eq!(number(&renamed, "SELECT count(*) FROM t WHERE n >= 1").await, 999);
+    renamed.set("application_name", Some("etl")).unwrap();
+    let waits = tokio::spawn(async move { number(&renamed, "SELECT max(n) FROM t").await });
+    until(&engine, 1, 1).await;
+    let refused = error_of(&of_program(&engine, "etl"), "SELECT sum(n) FROM t").await;
+    assert_eq!(refused.sqlstate(), "53300");
+    let busy = "SELECT running * 100 + waiting * 10 + refused FROM system.pools \
+                WHERE pool = 'batch'";
+    assert_eq!(number(&alone(&engine), busy).await, 111);
+    etl.cancel();
+    assert_eq!(endless.await.unwrap().sqlstate(), "57014");
+    assert_eq!(waits.await.unwrap(), 999);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_takes_too_long_for_its_pool_is_ended() {
+    let directory = tempfile::tempdir().unwrap();
+    let timeout = Some(std::time::Duration::from_millis(300));
+    let pool = PoolOptions { timeout, ..PoolOptions::default() };
+    let engine = engine_with(&directory, |options| batch_pool(options, pool)).await;
+    let error = error_of(&of_program(&engine, "etl"), ENDLESS).await;
+    assert_eq!(error.sqlstate(), "57014");
+    assert!(error.to_string().contains("timeout of pool batch"), "{error}");
+    let info = engine.queries().recent().swap_remove(0);
+    assert_eq!((info.state.name(), info.pool.as_str()), ("cancelled", "batch"));
+    until(&engine, 0, 0).await;
+    assert_eq!(engine.pools_status()[1].ended, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_reads_too_much_for_its_pool_is_ended() {
+    let directory = tempfile::tempdir().unwrap();
+    let pool = PoolOptions { bytes_read_max: Some(100), ..PoolOptions::default() };
+    let engine = engine_with(&directory, |options| batch_pool(options, pool)).await;
+    let error = error_of(&of_program(&engine, "etl"), ENDLESS).await;
+    assert_eq!(error.sqlstate(), "57014");
+    assert!(error.to_string().contains("read too much for pool batch"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn memory_is_counted_for_query_and_pool() {
+    let directory = tempfile::tempdir().unwrap();
+    let pool = PoolOptions { memory_bytes_max: Some(1 << 20), ..PoolOptions::default() };
+    let engine = engine_with(&directory, |options| batch_pool(options, pool)).await;
+    let wide = "SELECT count(*) FROM (SELECT DISTINCT a.n, b.n AS m FROM t a, t b) AS x";
+    // Groups that spill go on; the bound holds whether they do or not.
+    match of_program(&engine, "etl").sql(wide).await {
+        Ok(Outcome::Rows(rows)) => {
+            let ended = rows.collect().await;
+            assert!(ended.is_ok() || ended.unwrap_err().sqlstate() == "53200");
+        }
+        Ok(_) => panic!("no rows"),
+        Err(error) => assert_eq!(error.sqlstate(), "53200"),
+    }
+    let of_pool = engine.queries().recent().swap_remove(0);
+    assert!(of_pool.memory_peak_bytes <= 1 << 20, "{}", of_pool.memory_peak_bytes);
+    assert_eq!(number(&alone(&engine), wide).await, 1_000_000);
+    let free = engine.queries().recent().swap_remove(0);
+    assert!(free.memory_peak_bytes > 4 << 20, "{}", free.memory_peak_bytes);
+    assert_eq!(engine.pools_status().iter().map(|pool| pool.memory_bytes).sum::<usize>(), 0);
 }

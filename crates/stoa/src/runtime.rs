@@ -187,6 +187,8 @@ fn engine_options(config: &Config) -> Result<EngineOptions> {
     options.cache_bytes_max = usize::try_from(config.cache_memory.0).unwrap_or(usize::MAX);
     options.query_slots = config.query_slots.0.unwrap_or(2 * options.threads);
     options.queue_max = config.wait_queue_size as usize;
+    options.pools.clone_from(&config.pools.0);
+    options.workload_rules.clone_from(&config.workload_rules.0);
     Ok(options)
 }
 

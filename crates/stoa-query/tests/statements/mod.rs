@@ -52,7 +52,7 @@ impl Home {
             "CREATE TABLE events (account bigint NOT NULL, day date, region text, clicks int, \
              cost decimal(12,2), rate double, at timestamp, large decimal(38,4)) \
              PARTITIONED BY (truncate(40, account)) ORDER BY (account, day) \
-             TBLPROPERTIES ('write.orc.row-index-stride' = '1000')",
+             TBLPROPERTIES ('stoa.orc.row-index-stride' = '1000')",
         )
         .await;
         for part in 0..4 {

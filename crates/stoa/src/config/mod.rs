@@ -17,6 +17,7 @@
 mod file;
 mod flags;
 mod machine;
+mod pools;
 mod resolve;
 mod setting;
 mod settings;

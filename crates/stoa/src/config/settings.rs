@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use stoa_store::Secret;
 
 use super::Machine;
+use super::pools::{PoolList, RuleList};
 use super::setting::{Setting, SettingValue, scope, settings, toml_text};
 use super::value::{ByteSize, LogFormat, LogLevel, PathStyle, Price, Slots, Threads};
 
@@ -76,6 +77,16 @@ settings! {
     /// Queries that may wait for a slot, smallest first; one more is refused with code 53300 (HTTP 429),
     /// to be sent again. A longer queue makes clients wait longer before they know.
     wait_queue_size: u32 = "256" for scope::SERVER;
+
+    /// Pools of queries with slots, a queue and bounds of their own, such as
+    /// `batch slots=1 queue=20 memory=2GiB timeout=10m read=50GiB`; several with `;` between them.
+    /// A statement that takes longer than `timeout` or reads more than `read` is ended. What is left out
+    /// is as in the pool `default`. Slots of pools add up: more of them make each query slower.
+    pools: PoolList = "" for scope::SERVER;
+
+    /// Who goes into which pool, such as `user=etl* -> batch; application=dbt protocol=http -> batch`; the
+    /// first rule that is met counts, `*` stands for any text, and whoever meets none is in `default`.
+    workload_rules: RuleList = "" for scope::SERVER;
 
     /// Address of the S3 service, such as `https://s3.example.com`; empty means `AWS_ENDPOINT_URL_S3`,
     /// `AWS_ENDPOINT_URL`, the profile's, else Amazon's.

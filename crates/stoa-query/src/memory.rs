@@ -1,0 +1,111 @@
+//! What a query takes of the engine's memory.
+//!
+//! In: an engine's memory pool, a query. Out: a task context whose operators draw on the same pool, and
+//! whose part of it is counted for the query and for its pool of queries.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::error::Result as EngineResult;
+use datafusion::execution::TaskContext;
+use datafusion::execution::memory_pool::{
+    MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
+};
+use datafusion::execution::runtime_env::RuntimeEnv;
+
+use crate::error::to_datafusion;
+use crate::pools::Pool;
+use crate::registry::Progress;
+
+/// The part of the engine's memory that one query takes.
+struct QueryMemory {
+    shared: Arc<dyn MemoryPool>,
+    pool: Arc<Pool>,
+    progress: Arc<Progress>,
+}
+
+/// `tasks` for one query, which counts its memory. Functions are not looked up by name any more.
+pub(crate) fn counted(
+    tasks: &TaskContext,
+    pool: &Arc<Pool>,
+    progress: &Arc<Progress>,
+) -> Arc<TaskContext> {
+    let runtime = tasks.runtime_env();
+    let memory = QueryMemory {
+        shared: Arc::clone(&runtime.memory_pool),
+        pool: Arc::clone(pool),
+        progress: Arc::clone(progress),
+    };
+    let runtime = RuntimeEnv { memory_pool: Arc::new(memory), ..runtime.as_ref().clone() };
+    Arc::new(TaskContext::new(
+        tasks.task_id(),
+        tasks.session_id(),
+        tasks.session_config().clone(),
+        HashMap::new(),
+        HashMap::new(),
+        HashMap::new(),
+        HashMap::new(),
+        Arc::new(runtime),
+    ))
+}
+
+impl MemoryPool for QueryMemory {
+    fn name(&self) -> &str {
+        self.shared.name()
+    }
+
+    fn register(&self, consumer: &MemoryConsumer) {
+        self.shared.register(consumer);
+    }
+
+    fn unregister(&self, consumer: &MemoryConsumer) {
+        self.shared.unregister(consumer);
+    }
+
+    fn grow(&self, reservation: &MemoryReservation, additional: usize) {
+        self.pool.take_anyway(additional);
+        self.progress.take_memory(additional);
+        self.shared.grow(reservation, additional);
+    }
+
+    fn shrink(&self, reservation: &MemoryReservation, shrink: usize) {
+        self.shared.shrink(reservation, shrink);
+        self.progress.give_memory_back(shrink);
+        self.pool.give_back(shrink);
+    }
+
+    fn try_grow(&self, reservation: &MemoryReservation, additional: usize) -> EngineResult<()> {
+        // Whoever can spill does so after this error as after the shared pool's.
+        self.pool.take(additional).map_err(|error| {
+            let text = to_datafusion(error).to_string();
+            datafusion::error::DataFusionError::ResourcesExhausted(text)
+        })?;
+        let grown = self.shared.try_grow(reservation, additional);
+        match &grown {
+            Ok(()) => self.progress.take_memory(additional),
+            Err(_) => self.pool.give_back(additional),
+        }
+        grown
+    }
+
+    fn reserved(&self) -> usize {
+        self.shared.reserved()
+    }
+
+    fn memory_limit(&self) -> MemoryLimit {
+        self.shared.memory_limit()
+    }
+}
+
+impl fmt::Debug for QueryMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QueryMemory").field("shared", &self.shared).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for QueryMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.shared.fmt(f)
+    }
+}
