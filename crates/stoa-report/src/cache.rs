@@ -98,6 +98,11 @@ impl ChunkCache {
         }
     }
 
+    /// Whether a tenth of it is free.
+    pub(crate) fn has_room(&self) -> bool {
+        self.entries.weight() <= self.entries.capacity() / 10 * 9
+    }
+
     /// Drops everything.
     pub(crate) fn clear(&self) {
         self.entries.clear();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use stoa_error::Result;
 use stoa_orc::Predicate;
+use stoa_rangeio::{Pin, RangeReader, ReadMetrics};
 use stoa_table::{ScanFile, Table};
 
 use crate::report::{Column, Report};
@@ -24,14 +25,32 @@ pub(crate) struct TableView {
 pub(crate) struct ViewFile {
     pub(crate) number: u32,
     pub(crate) file: Arc<ScanFile>,
+    /// What its content is, once something of it was read.
+    pub(crate) pin: Arc<Pin>,
+    /// Whether reading it asks another machine.
+    pub(crate) is_remote: bool,
+}
+
+impl ViewFile {
+    /// Reads the file, and fails where its content is another than before.
+    pub(crate) fn reader(&self, metrics: &Arc<ReadMetrics>) -> RangeReader {
+        self.file.reader.clone().with_metrics(metrics.clone()).with_pin(self.pin.clone())
+    }
 }
 
 impl TableView {
     /// Lists the files of `table`; `number` gives each its number.
-    pub(crate) async fn of(table: &Table, number: impl Fn(&ScanFile) -> u32) -> Result<Self> {
+    pub(crate) async fn of(
+        table: &Table,
+        number: impl Fn(Arc<ScanFile>) -> ViewFile,
+    ) -> Result<Self> {
         let plan = table.plan_scan(&Predicate::always()).await?;
-        let files = plan.files.into_iter().map(|file| ViewFile { number: number(&file), file });
-        Ok(Self { files: files.collect(), zones: RwLock::default() })
+        Ok(Self::of_files(plan.files.into_iter().map(number).collect()))
+    }
+
+    /// These files.
+    pub(crate) fn of_files(files: Vec<ViewFile>) -> Self {
+        Self { files, zones: RwLock::default() }
     }
 
     /// The files that may hold rows of a report.
