@@ -34,6 +34,9 @@ mod view;
 mod warm;
 mod zones;
 
+#[cfg(test)]
+mod tests;
+
 pub use cache::CacheStatus;
 pub use report::{
     Aggregate, Column, Condition, Function, Item, Order, Report, Test, ValueKind, kind_of,

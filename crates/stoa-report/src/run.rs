@@ -127,11 +127,10 @@ impl Reports {
     ) -> Result<Option<Answer>> {
         let view = self.view(table).await?;
         let answer = self.run_on(&view, table, fresh, report).await;
-        if answer.is_ok() || !self.forget_overwritten(table, &view) {
-            return answer;
+        match answer.is_err().then(|| self.renewed(table, &view)).flatten() {
+            Some(view) => self.run_on(&view, table, fresh, report).await,
+            None => answer,
         }
-        let view = self.view(table).await?;
-        self.run_on(&view, table, fresh, report).await
     }
 
     async fn run_on(
@@ -251,19 +250,17 @@ impl Reports {
         self.forget_files(view.files.iter().filter(|file| !kept.contains(&file.number)));
     }
 
-    /// Drops what is kept of files of `view` whose content has changed, so that they are read
-    /// anew; whether there are any.
-    fn forget_overwritten(&self, table: &Table, view: &Arc<TableView>) -> bool {
-        let is_changed = |file: &&ViewFile| file.pin.is_broken();
-        if !view.files.iter().any(|file| is_changed(&file)) {
-            return false;
-        }
-        self.forget_files(view.files.iter().filter(is_changed));
-        let mut views = self.views.lock();
-        if views.get(&table.uuid()).is_some_and(|(_, known)| Arc::ptr_eq(known, view)) {
-            views.remove(&table.uuid());
-        }
-        true
+    /// `view` without anything that is kept of files whose content has changed, so that they are
+    /// read anew; `None` where there are none.
+    pub(crate) fn renewed(&self, table: &Table, view: &TableView) -> Option<Arc<TableView>> {
+        let changed = view.files.iter().filter(|file| file.pin.is_broken());
+        changed.clone().next()?;
+        self.forget_files(changed);
+        let files = view.files.iter().map(|file| self.numbers.number(file.file.clone()));
+        let renewed = Arc::new(TableView::of_files(files.collect()));
+        let known = (table.metadata_location().to_owned(), renewed.clone());
+        self.views.lock().insert(table.uuid(), known);
+        Some(renewed)
     }
 
     fn forget_files<'a>(&self, gone: impl Iterator<Item = &'a ViewFile> + Clone) {
