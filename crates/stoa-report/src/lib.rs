@@ -24,6 +24,8 @@ mod cache;
 mod chunk;
 mod condition;
 mod files;
+mod fresh;
+mod hot;
 mod identity;
 mod missing;
 mod output;
@@ -38,6 +40,7 @@ mod zones;
 mod tests;
 
 pub use cache::CacheStatus;
+pub use hot::{HotFile, HotList, HotPart, RewarmOptions, Rewarmed};
 pub use report::{
     Aggregate, Column, Condition, Function, Item, Order, Report, Test, ValueKind, kind_of,
 };

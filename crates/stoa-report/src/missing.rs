@@ -13,6 +13,7 @@ use stoa_error::Result;
 use stoa_rangeio::ReadMetrics;
 use stoa_table::Table;
 
+use crate::cache::Key;
 use crate::chunk::Chunk;
 use crate::files::{Chunks, FileTail, GroupPlace, projected, read_chunks, read_zones};
 use crate::report::{Column, Report};
@@ -84,7 +85,7 @@ impl Reports {
 
     fn known_zones(&self, file: u32, columns: &[&Column]) -> Option<KnownFile> {
         let tail = self.cache.tail(file)?;
-        let zones = columns.iter().map(|column| self.cache.zones(file, column.field_id));
+        let zones = columns.iter().map(|column| self.cache.zones(zones_key(file, column)));
         Some((tail, zones.collect::<Option<_>>()?))
     }
 
@@ -116,7 +117,7 @@ impl Reports {
         self.cache.put_tail(file.number, tail.clone());
         let zones: Vec<Arc<Zones>> = zones.into_iter().map(Arc::new).collect();
         for (column, zones) in distinct.iter().zip(&zones) {
-            self.cache.put_zones(file.number, column.field_id, zones.clone());
+            self.cache.put_zones(zones_key(file.number, column), zones.clone());
         }
         let of = |column: &&Column| {
             let at = distinct.iter().position(|one| one.field_id == column.field_id);
@@ -173,7 +174,10 @@ impl Reports {
     }
 
     fn known_chunks(&self, file: u32, group: u32, columns: &[&Column]) -> Option<GroupChunks> {
-        columns.iter().map(|column| self.cache.chunk(file, group, column.field_id)).collect()
+        let chunk = |column: &&Column| {
+            self.cache.chunk(Key::Chunk { file, group, field: column.field_id })
+        };
+        columns.iter().map(chunk).collect()
     }
 
     /// `columns` of the row groups `groups` of a file, in that order.
@@ -222,10 +226,15 @@ impl Reports {
         let (file, schema) = (&work.file.file, table.schema());
         let chunks = read_chunks(&reader, file, &work.tail, groups, columns, &schema).await?;
         for ((group, field), chunk) in &chunks {
-            self.cache.put_chunk(work.file.number, *group, *field, chunk.clone());
+            let key = Key::Chunk { file: work.file.number, group: *group, field: *field };
+            self.cache.put_chunk(key, chunk.clone());
         }
         Ok(chunks)
     }
+}
+
+fn zones_key(file: u32, column: &Column) -> Key {
+    Key::Zones { file, field: column.field_id }
 }
 
 /// What [`Reports::read_missing`] found.

@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use crate::aggregate::Groups;
 use crate::cache::{CacheStatus, ChunkCache};
+use crate::fresh::FreshIndex;
 use crate::identity::Numbers;
 use crate::missing::{FileWork, Locks};
 use crate::output::answer;
@@ -47,6 +48,8 @@ pub struct Reports {
     pub(crate) numbers: Numbers,
     /// One per file that is being read, so that two reports do not read the same.
     pub(crate) reading: Locks,
+    /// Batches of fresh rows of which something is kept.
+    pub(crate) fresh: FreshIndex,
     answered: AtomicU64,
 }
 
@@ -70,7 +73,7 @@ pub struct Work {
     pub row_groups_total: u64,
     /// Those that may hold rows of the report.
     pub row_groups_read: u64,
-    /// Rows in these, and fresh rows.
+    /// Rows in these, and fresh rows of blocks that may hold rows of the report.
     pub rows_read: u64,
     /// Rows that met all conditions.
     pub rows_selected: u64,
@@ -93,6 +96,7 @@ impl Reports {
             views: Mutex::default(),
             numbers: Numbers::default(),
             reading: Locks::default(),
+            fresh: FreshIndex::default(),
             answered: AtomicU64::new(0),
         }
     }
@@ -142,16 +146,14 @@ impl Reports {
     ) -> Result<Option<Answer>> {
         let metrics = Arc::new(ReadMetrics::default());
         let mut work = Work { files_total: view.files.len() as u64, ..Work::default() };
-        let fresh_rows = fresh.rows();
-        if fresh_rows > self.options.rows_max {
+        let Some(pieces) = self.plan_fresh(fresh, report, &mut work).await? else {
             return Ok(None);
-        }
+        };
         let files = view.surviving(report);
         work.files_read = files.len() as u64;
         let Some(files) = self.plan(files, table, report, &metrics, &mut work).await? else {
             return Ok(None);
         };
-        work.rows_read += fresh_rows;
         let sources = self.chunks(&files, table, report, &metrics, &mut work).await?;
         let mut groups = Groups::new(report);
         let mut selected = Vec::new();
@@ -160,10 +162,9 @@ impl Reports {
             work.rows_selected += selected.len() as u64;
             groups.add(chunks, &selected);
         }
-        for batch in fresh.batches() {
-            let batch = batch?;
-            let chunks = fresh_chunks(&batch, report);
-            select(&report.conditions, &chunks, batch.num_rows(), &mut selected);
+        for piece in &pieces {
+            let chunks = self.fresh_chunks(fresh, piece, report)?;
+            select(&report.conditions, &chunks, piece.rows.len(), &mut selected);
             work.rows_selected += selected.len() as u64;
             groups.add(chunks, &selected);
         }
@@ -257,7 +258,7 @@ impl Reports {
         changed.clone().next()?;
         self.forget_files(changed);
         let files = view.files.iter().map(|file| self.numbers.number(file.file.clone()));
-        let renewed = Arc::new(TableView::of_files(files.collect()));
+        let renewed = Arc::new(TableView::of_files(table, files.collect()));
         let known = (table.metadata_location().to_owned(), renewed.clone());
         self.views.lock().insert(table.uuid(), known);
         Some(renewed)
@@ -277,10 +278,4 @@ impl std::fmt::Debug for Reports {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Reports").field(&self.cache).finish()
     }
-}
-
-fn fresh_chunks(batch: &RecordBatch, report: &Report) -> Vec<Arc<crate::chunk::Chunk>> {
-    let chunk =
-        |column: &Column| batch.columns().get(column.position).and_then(crate::chunk::Chunk::of);
-    report.columns.iter().filter_map(chunk).map(Arc::new).collect()
 }

@@ -7,7 +7,7 @@ use parking_lot::RwLock;
 use stoa_error::Result;
 use stoa_orc::Predicate;
 use stoa_rangeio::{Pin, RangeReader, ReadMetrics};
-use stoa_table::{ScanFile, Table};
+use stoa_table::{ScanFile, Table, TableIdent};
 
 use crate::report::{Column, Report};
 use crate::zones::{Zone, zone_of_file};
@@ -15,6 +15,7 @@ use crate::zones::{Zone, zone_of_file};
 /// One version of a table, as reports see it.
 #[derive(Debug)]
 pub(crate) struct TableView {
+    pub(crate) ident: TableIdent,
     pub(crate) files: Vec<ViewFile>,
     /// Bounds of a column (by field id) in each file, made when they are first asked for.
     zones: RwLock<HashMap<i32, Arc<[Zone]>>>,
@@ -45,12 +46,12 @@ impl TableView {
         number: impl Fn(Arc<ScanFile>) -> ViewFile,
     ) -> Result<Self> {
         let plan = table.plan_scan(&Predicate::always()).await?;
-        Ok(Self::of_files(plan.files.into_iter().map(number).collect()))
+        Ok(Self::of_files(table, plan.files.into_iter().map(number).collect()))
     }
 
-    /// These files.
-    pub(crate) fn of_files(files: Vec<ViewFile>) -> Self {
-        Self { files, zones: RwLock::default() }
+    /// `files` are those of `table`.
+    pub(crate) fn of_files(table: &Table, files: Vec<ViewFile>) -> Self {
+        Self { ident: table.ident().clone(), files, zones: RwLock::default() }
     }
 
     /// The files that may hold rows of a report.

@@ -36,7 +36,7 @@ impl Reports {
             let (tail, _) = self.read_zones(file, table, &all, &metrics).await?;
             let work = FileWork { file, tail, groups: Vec::new() };
             for group in 0..work.tail.groups.len() as u32 {
-                if !self.cache.has_room() {
+                if self.cache.bytes() > self.cache.warm_bytes_max() {
                     return Ok(Warmed { complete: false, ..warmed });
                 }
                 self.read_missing(&work, &[group], table, &all, &metrics).await?;

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod cold;
+mod fresh;
+mod hot;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -122,7 +124,7 @@ impl Home {
     /// Makes reports look for the table's rows in `files`.
     pub(crate) fn show(&self, reports: &Reports, files: &[Arc<ScanFile>]) {
         let files = files.iter().map(|file| reports.numbers.number(file.clone())).collect();
-        let view = (self.table.metadata_location().to_owned(), Arc::new(TableView::of_files(files)));
+        let view = (self.table.metadata_location().to_owned(), Arc::new(TableView::of_files(&self.table, files)));
         reports.views.lock().insert(self.table.uuid(), view);
     }
 
