@@ -11,6 +11,7 @@ use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
 use crate::chunk::Chunk;
+use crate::disk::DiskStatus;
 use crate::files::FileTail;
 use crate::zones::Zones;
 
@@ -78,6 +79,42 @@ pub struct CacheStatus {
     pub chunk_hits: u64,
     /// Chunks that were not.
     pub chunk_misses: u64,
+    /// Bytes on disk.
+    pub disk_bytes: u64,
+    /// The bound on them; 0 where nothing is kept on disk.
+    pub disk_bytes_max: u64,
+    /// Chunks on disk.
+    pub disk_entries: u64,
+    /// Chunks that were on disk when memory did not have them, since the start.
+    pub disk_hits: u64,
+    /// Chunks of remote files that were not.
+    pub disk_misses: u64,
+    /// Chunks written to disk.
+    pub disk_written: u64,
+    /// Chunks not written: too many waited, or the disk was full.
+    pub disk_dropped: u64,
+    /// Entries that were damaged.
+    pub disk_damaged: u64,
+    /// Whether chunks are written: false while the folder is being opened, and for good when the
+    /// folder is not to be used or the disk is full.
+    pub disk_is_writing: bool,
+}
+
+impl CacheStatus {
+    pub(crate) fn with_disk(self, disk: DiskStatus) -> Self {
+        Self {
+            disk_bytes: disk.bytes,
+            disk_bytes_max: disk.bytes_max,
+            disk_entries: disk.entries,
+            disk_hits: disk.hits,
+            disk_misses: disk.misses,
+            disk_written: disk.written,
+            disk_dropped: disk.dropped,
+            disk_damaged: disk.damaged,
+            disk_is_writing: disk.is_writing,
+            ..self
+        }
+    }
 }
 
 impl ChunkCache {
@@ -100,6 +137,7 @@ impl ChunkCache {
             entries: self.entries.len() as u64,
             chunk_hits: self.chunk_hits.load(Ordering::Relaxed),
             chunk_misses: self.chunk_misses.load(Ordering::Relaxed),
+            ..CacheStatus::default()
         }
     }
 

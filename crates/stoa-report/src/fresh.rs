@@ -67,7 +67,9 @@ impl FreshIndex {
         let mut gone = Vec::new();
         if !batches.contains_key(&id.number()) {
             let is_gone = |_: &u64, batch: &mut KeptBatch| batch.id.is_gone();
-            gone.extend(batches.extract_if(is_gone).flat_map(|(_, b)| b.keys().collect::<Vec<_>>()));
+            gone.extend(
+                batches.extract_if(is_gone).flat_map(|(_, b)| b.keys().collect::<Vec<_>>()),
+            );
         }
         let blocks = rows.div_ceil(BLOCK_ROWS) as u32;
         let new = || KeptBatch { id: id.clone(), blocks, fields: Vec::new() };

@@ -65,6 +65,7 @@ pub struct HotPart {
 #[derive(Clone, Copy, Debug)]
 pub struct RewarmOptions {
     /// Ends when so much memory of the cache is in use, bytes; at nine tenths of it in any case.
+    /// Exceeded by what is being read then at most: 32 row groups of each file.
     pub bytes_max: u64,
     /// Files read at the same time, at least 1.
     pub files_at_once: usize,
@@ -175,12 +176,14 @@ impl Reports {
     where
         F: Future<Output = Option<Table>>,
     {
+        if let Some(disk) = &self.disk {
+            disk.opened().await;
+        }
         let tables = self.tables_of(list, lookup).await;
         let bytes_max = options.bytes_max.min(self.cache.warm_bytes_max());
         let reads: Vec<_> =
             list.files.iter().map(|file| self.rewarm_file(file, &tables, bytes_max)).collect();
-        let mut reads =
-            futures::stream::iter(reads).buffer_unordered(options.files_at_once.max(1));
+        let mut reads = futures::stream::iter(reads).buffer_unordered(options.files_at_once.max(1));
         let mut all = Rewarmed::default();
         while let Some(one) = reads.next().await {
             all.files += one.files;

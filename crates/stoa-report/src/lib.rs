@@ -23,6 +23,7 @@ mod aggregate;
 mod cache;
 mod chunk;
 mod condition;
+mod disk;
 mod files;
 mod fresh;
 mod hot;
@@ -40,6 +41,7 @@ mod zones;
 mod tests;
 
 pub use cache::CacheStatus;
+pub use disk::DiskOptions;
 pub use hot::{HotFile, HotList, HotPart, RewarmOptions, Rewarmed};
 pub use report::{
     Aggregate, Column, Condition, Function, Item, Order, Report, Test, ValueKind, kind_of,

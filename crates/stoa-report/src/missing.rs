@@ -15,6 +15,7 @@ use stoa_table::Table;
 
 use crate::cache::Key;
 use crate::chunk::Chunk;
+use crate::disk::{DiskKey, DiskTier};
 use crate::files::{Chunks, FileTail, GroupPlace, projected, read_chunks, read_zones};
 use crate::report::{Column, Report};
 use crate::run::{Reports, Work};
@@ -158,6 +159,7 @@ impl Reports {
         let mut reads = futures::stream::iter(reads).buffer_unordered(FILES_AT_ONCE);
         while let Some((index, read)) = reads.try_next().await? {
             counts.chunk_misses += read.misses;
+            counts.disk_hits += read.disk_hits;
             let missing = found[index].iter_mut().filter(|found| found.is_none());
             for (found, chunks) in missing.zip(read.groups) {
                 *found = Some(chunks);
@@ -174,9 +176,8 @@ impl Reports {
     }
 
     fn known_chunks(&self, file: u32, group: u32, columns: &[&Column]) -> Option<GroupChunks> {
-        let chunk = |column: &&Column| {
-            self.cache.chunk(Key::Chunk { file, group, field: column.field_id })
-        };
+        let chunk =
+            |column: &&Column| self.cache.chunk(Key::Chunk { file, group, field: column.field_id });
         columns.iter().map(chunk).collect()
     }
 
@@ -201,6 +202,18 @@ impl Reports {
         };
         let wanted = missing(&found);
         let misses = (columns.len() * wanted.len()) as u64;
+        let mut disk_hits = 0;
+        if let Some(disk) = self.disk_of(work.file) {
+            let mut kept = disk_chunks(disk, work, &wanted, columns).await;
+            for (group, found) in groups.iter().zip(&mut found) {
+                if let Some(chunks) = kept.remove(group) {
+                    self.put_group(number, *group, columns, &chunks);
+                    disk_hits += chunks.len() as u64;
+                    *found = Some(chunks);
+                }
+            }
+        }
+        let wanted = missing(&found);
         let mut read = self.read_chunks(work, &wanted, table, columns, metrics).await?;
         for (group, found) in groups.iter().zip(&mut found) {
             if found.is_none() {
@@ -208,7 +221,20 @@ impl Reports {
                 *found = columns.iter().map(chunk).collect();
             }
         }
-        Ok(ReadGroups { groups: found.into_iter().map(Option::unwrap_or_default).collect(), misses })
+        let groups = found.into_iter().map(Option::unwrap_or_default).collect();
+        Ok(ReadGroups { groups, misses, disk_hits })
+    }
+
+    /// Where chunks of a file are kept beside memory.
+    fn disk_of(&self, file: &ViewFile) -> Option<&DiskTier> {
+        self.disk.as_ref().filter(|_| file.is_remote)
+    }
+
+    fn put_group(&self, file: u32, group: u32, columns: &[&Column], chunks: &[Arc<Chunk>]) {
+        for (column, chunk) in columns.iter().zip(chunks) {
+            let key = Key::Chunk { file, group, field: column.field_id };
+            self.cache.put_chunk(key, chunk.clone());
+        }
     }
 
     async fn read_chunks(
@@ -228,6 +254,11 @@ impl Reports {
         for ((group, field), chunk) in &chunks {
             let key = Key::Chunk { file: work.file.number, group: *group, field: *field };
             self.cache.put_chunk(key, chunk.clone());
+            if let Some(disk) = self.disk_of(work.file)
+                && let Some(key) = disk_key(work.file, *group, *field)
+            {
+                disk.put(key, chunk.clone());
+            }
         }
         Ok(chunks)
     }
@@ -243,4 +274,36 @@ pub(crate) struct ReadGroups {
     pub(crate) groups: Vec<GroupChunks>,
     /// Chunks that were not in memory.
     pub(crate) misses: u64,
+    /// Those of them that were on disk.
+    pub(crate) disk_hits: u64,
+}
+
+/// The row groups of which all `columns` are on disk.
+async fn disk_chunks(
+    disk: &DiskTier,
+    work: &FileWork<'_>,
+    groups: &[u32],
+    columns: &[&Column],
+) -> HashMap<u32, GroupChunks> {
+    let keys = groups.iter().flat_map(|group| {
+        columns.iter().filter_map(|column| disk_key(work.file, *group, column.field_id))
+    });
+    let keys: Vec<DiskKey> = keys.collect();
+    let width = columns.len();
+    // What the file is called is known since its tail was read; else nothing can be told.
+    if keys.is_empty() || keys.len() != width * groups.len() {
+        return HashMap::new();
+    }
+    let found = disk.get(keys).await;
+    let whole = groups.iter().zip(found.chunks(width)).filter_map(|(group, chunks)| {
+        let rows = work.tail.groups.get(*group as usize)?.rows as usize;
+        let chunks = chunks.iter().map(|chunk| chunk.clone().filter(|c| c.rows() == rows));
+        Some((*group, chunks.collect::<Option<_>>()?))
+    });
+    whole.collect()
+}
+
+fn disk_key(file: &ViewFile, group: u32, field: i32) -> Option<DiskKey> {
+    let (location, bytes) = (&file.file.location, file.file.file_bytes);
+    Some(DiskKey::new(location, bytes, file.pin.tag()?, group, field))
 }

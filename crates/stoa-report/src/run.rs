@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use crate::aggregate::Groups;
 use crate::cache::{CacheStatus, ChunkCache};
+use crate::disk::{DiskOptions, DiskTier};
 use crate::fresh::FreshIndex;
 use crate::identity::Numbers;
 use crate::missing::{FileWork, Locks};
@@ -50,6 +51,8 @@ pub struct Reports {
     pub(crate) reading: Locks,
     /// Batches of fresh rows of which something is kept.
     pub(crate) fresh: FreshIndex,
+    /// What of remote files is kept beside memory.
+    pub(crate) disk: Option<DiskTier>,
     answered: AtomicU64,
 }
 
@@ -81,6 +84,8 @@ pub struct Work {
     pub chunk_hits: u64,
     /// Chunks that were not.
     pub chunk_misses: u64,
+    /// Those of them that were on disk.
+    pub disk_hits: u64,
     /// Read requests.
     pub requests: u64,
     /// Bytes read.
@@ -97,13 +102,27 @@ impl Reports {
             numbers: Numbers::default(),
             reading: Locks::default(),
             fresh: FreshIndex::default(),
+            disk: None,
             answered: AtomicU64::new(0),
         }
     }
 
+    /// The same, with chunks of remote files also on a local disk. The folder is opened in the
+    /// background; where it cannot be, there is a warning in the log and
+    /// [`CacheStatus::disk_is_writing`] is false. Dropping the reports waits for what is being
+    /// written.
+    #[must_use]
+    pub fn with_disk(self, options: DiskOptions) -> Self {
+        Self { disk: Some(DiskTier::open(options)), ..self }
+    }
+
     /// How full the cache is and how well it does.
     pub fn cache_status(&self) -> CacheStatus {
-        self.cache.status()
+        let status = self.cache.status();
+        match &self.disk {
+            Some(disk) => status.with_disk(disk.status()),
+            None => status,
+        }
     }
 
     /// Reports answered since the start.
@@ -111,9 +130,12 @@ impl Reports {
         self.answered.load(Ordering::Relaxed)
     }
 
-    /// Drops all that is kept.
+    /// Drops all that is kept, in memory and on disk.
     pub fn clear(&self) {
         self.cache.clear();
+        if let Some(disk) = &self.disk {
+            disk.clear();
+        }
         self.views.lock().clear();
     }
 

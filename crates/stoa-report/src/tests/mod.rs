@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod cold;
+mod disk;
 mod fresh;
 mod hot;
 
@@ -48,10 +49,7 @@ fn spec() -> TableSpec {
     TableSpec {
         partition_by: vec![PartitionTerm::new("part", Transform::Identity)],
         sort_by: vec![SortTerm::ascending("account")],
-        properties: BTreeMap::from([(
-            "stoa.orc.row-index-stride".to_owned(),
-            "1000".to_owned(),
-        )]),
+        properties: BTreeMap::from([("stoa.orc.row-index-stride".to_owned(), "1000".to_owned())]),
         ..TableSpec::new(schema())
     }
 }
@@ -100,12 +98,7 @@ impl Home {
             memory.put(&file.path, bytes.into()).await.unwrap();
             let location = file.location.replace("file://", "s3://bucket");
             let (store, reader) = (slow.clone(), reader.clone());
-            files.push(Arc::new(ScanFile {
-                location,
-                store,
-                reader,
-                ..file.as_ref().clone()
-            }));
+            files.push(Arc::new(ScanFile { location, store, reader, ..file.as_ref().clone() }));
         }
         (memory, files)
     }
@@ -124,7 +117,10 @@ impl Home {
     /// Makes reports look for the table's rows in `files`.
     pub(crate) fn show(&self, reports: &Reports, files: &[Arc<ScanFile>]) {
         let files = files.iter().map(|file| reports.numbers.number(file.clone())).collect();
-        let view = (self.table.metadata_location().to_owned(), Arc::new(TableView::of_files(&self.table, files)));
+        let view = (
+            self.table.metadata_location().to_owned(),
+            Arc::new(TableView::of_files(&self.table, files)),
+        );
         reports.views.lock().insert(self.table.uuid(), view);
     }
 

@@ -4,6 +4,8 @@
 //! range allows: distance from the least value in 1, 2 or 4 bytes. That is a quarter of the memory
 //! of typical keys and counters, and comparing needs no unpacking.
 
+mod bytes;
+
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use arrow_array::cast::AsArray;
