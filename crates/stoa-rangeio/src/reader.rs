@@ -26,6 +26,7 @@ pub struct RangeReader {
     shared: Arc<Shared>,
     metrics: Arc<ReadMetrics>,
     pin: Option<Arc<Pin>>,
+    over_read_max: f64,
 }
 
 #[derive(Debug)]
@@ -49,7 +50,12 @@ impl RangeReader {
         let in_flight = Semaphore::new(options.in_flight_max.clamp(1, Semaphore::MAX_PERMITS));
         let (estimator, sent) = (Estimator::new(profile), ReadMetrics::default());
         let shared = Shared { store, options, estimator, in_flight, sent };
-        Self { shared: Arc::new(shared), metrics: Arc::default(), pin: None }
+        Self {
+            shared: Arc::new(shared),
+            metrics: Arc::default(),
+            pin: None,
+            over_read_max: f64::INFINITY,
+        }
     }
 
     /// The same reader with counters of its own, for instance those of one query.
@@ -64,6 +70,14 @@ impl RangeReader {
     #[must_use]
     pub fn with_pin(mut self, pin: Arc<Pin>) -> Self {
         self.pin = Some(pin);
+        self
+    }
+
+    /// The same reader with plans whose extra bytes are at most `share` of the needed ones, where the
+    /// options allow more (`max_over_read`): more requests for fewer bytes.
+    #[must_use]
+    pub fn with_over_read_max(mut self, share: f64) -> Self {
+        self.over_read_max = share;
         self
     }
 
@@ -122,12 +136,12 @@ impl RangeReader {
     /// The reads that [`Self::read`] would do now.
     pub fn plan(&self, ranges: &[Range<u64>]) -> Vec<PlannedRead> {
         let options = &self.shared.options;
+        let mut plan_options = options.plan.clone();
+        plan_options.max_over_read = plan_options.max_over_read.min(self.over_read_max);
         if options.measure && options.plan.profile.is_some() {
-            let mut measured = options.plan.clone();
-            measured.profile = Some(self.profile());
-            return plan(ranges, &measured);
+            plan_options.profile = Some(self.profile());
         }
-        plan(ranges, &options.plan)
+        plan(ranges, &plan_options)
     }
 
     async fn read_in_one_call(

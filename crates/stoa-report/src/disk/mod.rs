@@ -20,8 +20,8 @@ mod segment;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
@@ -31,8 +31,9 @@ use crate::chunk::Chunk;
 use index::Index;
 pub(crate) use segment::DiskKey;
 
-/// Chunks that wait to be written; more are not kept.
-const QUEUE_MAX: usize = 512;
+/// Chunks that wait to be written, and their bytes; what comes beyond either is not kept.
+const QUEUE_MAX: usize = 8192;
+const QUEUE_BYTES_MAX: usize = 64 << 20;
 
 /// Where chunks of remote files are kept beside memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +76,8 @@ struct Job {
 struct Shared {
     bytes_max: u64,
     index: Mutex<Index>,
+    /// Bytes of chunks that wait.
+    queued_bytes: AtomicUsize,
     hits: AtomicU64,
     misses: AtomicU64,
     written: AtomicU64,
@@ -109,11 +112,11 @@ impl DiskTier {
     /// Keeps a chunk, some time soon; not if too many wait.
     pub(crate) fn put(&self, key: DiskKey, chunk: Arc<Chunk>) {
         let Some(queue) = &self.queue else { return };
-        match queue.try_send(Job { key, chunk }) {
-            Ok(()) => {}
-            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
-                self.shared.dropped.fetch_add(1, Ordering::Relaxed);
-            }
+        let (shared, bytes) = (&self.shared, chunk.memory_bytes());
+        let queued = shared.queued_bytes.fetch_add(bytes, Ordering::Relaxed);
+        if queued > QUEUE_BYTES_MAX || queue.try_send(Job { key, chunk }).is_err() {
+            shared.queued_bytes.fetch_sub(bytes, Ordering::Relaxed);
+            shared.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -210,6 +213,7 @@ impl Shared {
         };
         let mut entry = Vec::new();
         for Job { key, chunk } in jobs {
+            self.queued_bytes.fetch_sub(chunk.memory_bytes(), Ordering::Relaxed);
             if !self.is_writing.load(Ordering::Relaxed) {
                 self.dropped.fetch_add(1, Ordering::Relaxed);
                 continue;

@@ -4,9 +4,9 @@ use super::*;
 
 #[tokio::test]
 async fn a_cold_report_takes_two_round_trips() {
-    let home = Home::new(12, 20_000).await;
+    let home = Home::new(12, 100_000).await;
     let (_, files) = home.copied(latency(30)).await;
-    let report = report(&home.table, 100, 1500);
+    let report = report(&home.table, 4000, 4600);
     let expected = home.ask(&reports(), &report).await;
     let reports = reports();
     home.show(&reports, &files);

@@ -14,7 +14,7 @@ fn saved(reports: &Reports, chunks_max: usize) -> HotList {
 async fn rewarm(home: &Home, reports: &Reports, list: &HotList, bytes_max: u64) -> Rewarmed {
     let options = RewarmOptions { bytes_max, files_at_once: 2 };
     let lookup = |ident| async move { home.warehouse.table(&ident).await.ok() };
-    reports.rewarm(list, options, lookup).await
+    sendable(reports.rewarm(list, options, lookup)).await
 }
 
 #[tokio::test]

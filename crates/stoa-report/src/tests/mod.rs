@@ -126,7 +126,7 @@ impl Home {
 
     pub(crate) async fn ask(&self, reports: &Reports, report: &Report) -> Answer {
         let fresh = FreshRows::none(&self.table);
-        reports.run(&self.table, &fresh, report).await.unwrap().unwrap()
+        sendable(reports.run(&self.table, &fresh, report)).await.unwrap().unwrap()
     }
 }
 
@@ -159,6 +159,11 @@ pub(crate) fn report(table: &Table, low: i128, high: i128) -> Report {
         offset: 0,
         limit: None,
     }
+}
+
+/// What the engine's tasks await must be able to change threads.
+pub(crate) fn sendable<F: Future + Send>(future: F) -> F {
+    future
 }
 
 pub(crate) fn reports() -> Reports {
