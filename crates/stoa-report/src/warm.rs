@@ -11,6 +11,7 @@ use stoa_table::Table;
 use crate::missing::FileWork;
 use crate::report::{Column, kind_of};
 use crate::run::Reports;
+use crate::view::TableView;
 
 /// What [`Reports::warm`] came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,6 +29,15 @@ impl Reports {
     /// Those of reading the table's files.
     pub async fn warm(&self, table: &Table) -> Result<Warmed> {
         let view = self.view(table).await?;
+        let warmed = self.warm_on(&view, table).await;
+        // As a report does where a file was overwritten.
+        match warmed.is_err().then(|| self.renewed(table, &view)).flatten() {
+            Some(view) => self.warm_on(&view, table).await,
+            None => warmed,
+        }
+    }
+
+    async fn warm_on(&self, view: &TableView, table: &Table) -> Result<Warmed> {
         let columns = columns_of(table);
         let all: Vec<&Column> = columns.iter().collect();
         let metrics = Arc::new(ReadMetrics::default());

@@ -79,3 +79,18 @@ async fn a_file_that_is_overwritten_is_never_mixed_with_what_it_was() {
         assert_ne!(low_again.batch, before.batch);
     }
 }
+
+#[tokio::test]
+async fn a_local_file_that_is_written_over_in_place_is_noticed() {
+    let (home, other) = twins().await;
+    let (low, all) = (report(&home.table, 0, 99), report(&home.table, 0, 299));
+    let reports = reports();
+    let before = home.ask(&reports, &low).await;
+    std::fs::write(format!("/{}", home.files[0].path), &other).unwrap();
+    assert_eq!(home.ask(&reports, &low).await.batch, before.batch);
+    assert!(sendable(reports.warm(&home.table)).await.unwrap().complete);
+    let expected = home.ask(&super::reports(), &all).await;
+    let after = home.ask(&reports, &all).await;
+    assert_eq!((after.batch, after.work.chunk_misses), (expected.batch, 0));
+    assert_ne!(home.ask(&reports, &low).await.batch, before.batch);
+}
