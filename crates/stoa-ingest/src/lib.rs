@@ -101,7 +101,7 @@ mod tables;
 mod view;
 
 pub use append::Ack;
-pub use fresh::{FreshRows, memory_bytes};
+pub use fresh::{FreshBatchId, FreshRows, memory_bytes};
 pub use hold::FlushHold;
 pub use ingest::Ingest;
 pub use maintenance::{

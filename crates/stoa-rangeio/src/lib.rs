@@ -8,6 +8,7 @@
 //!   store of given latency, bandwidth, parallelism and price ([`StoreProfile`]).
 //! - [`RangeReader`] runs plans on an [`object_store`]: bounded parallelism, retries, a second
 //!   request for stragglers; it measures the store and plans the next reads by that.
+//! - [`Pin`] makes a reader fail where an object is not the one that was read first.
 //! - [`ReadMetrics`] counts requests, bytes needed, bytes read and time.
 //! - [`throttle`] makes any store as slow as wanted, for tests and benches.
 //!
@@ -49,6 +50,7 @@ mod chunks;
 mod measure;
 mod metrics;
 mod options;
+mod pin;
 mod plan;
 mod reader;
 mod request;
@@ -56,5 +58,6 @@ pub mod throttle;
 
 pub use metrics::{ReadCounts, ReadMetrics};
 pub use options::{HedgeOptions, PlanOptions, ReaderOptions, StoreProfile};
+pub use pin::Pin;
 pub use plan::{PlannedRead, plan};
 pub use reader::RangeReader;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::{StreamExt, stream};
-use object_store::ObjectStore;
 use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
 use stoa_error::{Error, Result};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -15,7 +15,7 @@ use crate::chunks::{stitch, take_parts};
 use crate::measure::Estimator;
 use crate::plan::{plan, union};
 use crate::request::{Request, store_error};
-use crate::{PlannedRead, ReadMetrics, ReaderOptions, StoreProfile};
+use crate::{Pin, PlannedRead, ReadMetrics, ReaderOptions, StoreProfile};
 
 /// Reads byte ranges of objects in one store.
 ///
@@ -25,6 +25,8 @@ use crate::{PlannedRead, ReadMetrics, ReaderOptions, StoreProfile};
 pub struct RangeReader {
     shared: Arc<Shared>,
     metrics: Arc<ReadMetrics>,
+    pin: Option<Arc<Pin>>,
+    over_read_max: f64,
 }
 
 #[derive(Debug)]
@@ -48,13 +50,34 @@ impl RangeReader {
         let in_flight = Semaphore::new(options.in_flight_max.clamp(1, Semaphore::MAX_PERMITS));
         let (estimator, sent) = (Estimator::new(profile), ReadMetrics::default());
         let shared = Shared { store, options, estimator, in_flight, sent };
-        Self { shared: Arc::new(shared), metrics: Arc::default() }
+        Self {
+            shared: Arc::new(shared),
+            metrics: Arc::default(),
+            pin: None,
+            over_read_max: f64::INFINITY,
+        }
     }
 
     /// The same reader with counters of its own, for instance those of one query.
     #[must_use]
     pub fn with_metrics(mut self, metrics: Arc<ReadMetrics>) -> Self {
         self.metrics = metrics;
+        self
+    }
+
+    /// The same reader for one object, whose content must be the one that `pin` knows. Where answers
+    /// do not tell what they are from (local files), it asks beside each read.
+    #[must_use]
+    pub fn with_pin(mut self, pin: Arc<Pin>) -> Self {
+        self.pin = Some(pin);
+        self
+    }
+
+    /// The same reader with plans whose extra bytes are at most `share` of the needed ones, where the
+    /// options allow more (`max_over_read`): more requests for fewer bytes.
+    #[must_use]
+    pub fn with_over_read_max(mut self, share: f64) -> Self {
+        self.over_read_max = share;
         self
     }
 
@@ -75,7 +98,8 @@ impl RangeReader {
     ///
     /// # Errors
     /// `NotFound` if the object is missing, `Corrupt` if it is shorter than a range asks for,
-    /// `Unavailable` if the store does not answer after all retries.
+    /// `Unavailable` if the store does not answer after all retries, `Conflict` if it is not the one
+    /// of [`Self::with_pin`].
     pub async fn read(&self, path: &Path, ranges: &[Range<u64>]) -> Result<Vec<(u64, Bytes)>> {
         // Tokio's clock, because a paused runtime drives it together with the waits.
         let started = Instant::now();
@@ -112,12 +136,12 @@ impl RangeReader {
     /// The reads that [`Self::read`] would do now.
     pub fn plan(&self, ranges: &[Range<u64>]) -> Vec<PlannedRead> {
         let options = &self.shared.options;
+        let mut plan_options = options.plan.clone();
+        plan_options.max_over_read = plan_options.max_over_read.min(self.over_read_max);
         if options.measure && options.plan.profile.is_some() {
-            let mut measured = options.plan.clone();
-            measured.profile = Some(self.profile());
-            return plan(ranges, &measured);
+            plan_options.profile = Some(self.profile());
         }
-        plan(ranges, &options.plan)
+        plan(ranges, &plan_options)
     }
 
     async fn read_in_one_call(
@@ -131,13 +155,24 @@ impl RangeReader {
         }
         let _permit = self.permit().await?;
         self.metrics.add_request();
-        let all =
-            self.shared.store.get_ranges(path, &ranges).await.map_err(|e| store_error(path, e))?;
+        // Before the first read, so that it is not later than what the pin says; then after each.
+        if self.pin.as_ref().is_some_and(|pin| pin.tag().is_none()) {
+            self.check_pin(path).await?;
+        }
+        let all = self.shared.store.get_ranges(path, &ranges).await;
+        self.check_pin(path).await?;
+        let all = all.map_err(|e| store_error(path, e))?;
         let mut chunks = Vec::with_capacity(reads.len());
         for (read, bytes) in reads.iter().zip(all) {
             self.take(path, read, bytes, &mut chunks)?;
         }
         Ok(chunks)
+    }
+
+    async fn check_pin(&self, path: &Path) -> Result<()> {
+        let Some(pin) = &self.pin else { return Ok(()) };
+        let found = self.shared.store.head(path).await;
+        found.and_then(|found| pin.check(path, &found)).map_err(|e| store_error(path, e))
     }
 
     async fn read_in_parallel(
@@ -156,6 +191,7 @@ impl RangeReader {
                     estimator: &self.shared.estimator,
                     metrics: &self.metrics,
                     sent: &self.shared.sent,
+                    pin: self.pin.as_deref(),
                     path,
                     range: read.range.clone(),
                 };

@@ -13,7 +13,7 @@ use stoa_error::{Error, Result};
 use tokio::time::{Instant, sleep};
 
 use crate::measure::Estimator;
-use crate::{ReadMetrics, ReaderOptions};
+use crate::{Pin, ReadMetrics, ReaderOptions};
 
 /// What is needed to read one range.
 pub(crate) struct Request<'a> {
@@ -23,6 +23,7 @@ pub(crate) struct Request<'a> {
     pub metrics: &'a ReadMetrics,
     /// Counts for all who read from the store: hedges are bounded by these.
     pub sent: &'a ReadMetrics,
+    pub pin: Option<&'a Pin>,
     pub path: &'a Path,
     pub range: Range<u64>,
 }
@@ -85,6 +86,9 @@ impl Request<'_> {
         let range = Some(GetRange::Bounded(self.range.clone()));
         let options = GetOptions { range, ..GetOptions::default() };
         let answer = self.store.get_opts(self.path, options).await?;
+        if let Some(pin) = self.pin {
+            pin.check(self.path, &answer.meta)?;
+        }
         let first_byte = started.elapsed();
         let bytes = answer.bytes().await?;
         if self.options.measure {
@@ -128,6 +132,8 @@ pub(crate) fn store_error(path: &Path, error: object_store::Error) -> Error {
             Error::new(stoa_error::ErrorKind::Forbidden, format!("the store refuses {path}"))
                 .with_hint("check the credentials of the warehouse")
         }
+        E::Precondition { .. } => Error::conflict(format!("object {path} was overwritten"))
+            .with_hint("data files must not be changed in place; run the query again"),
         _ => Error::unavailable(format!("cannot read {path}")),
     }
     .with_source(error)

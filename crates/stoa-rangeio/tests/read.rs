@@ -13,7 +13,7 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use proptest::prelude::*;
 use stoa_error::ErrorKind;
 use stoa_rangeio::throttle::{Throttle, ThrottledStore};
-use stoa_rangeio::{HedgeOptions, RangeReader, ReaderOptions, StoreProfile};
+use stoa_rangeio::{HedgeOptions, Pin, RangeReader, ReaderOptions, StoreProfile};
 use tokio::time::Instant;
 
 const PATH: &str = "file";
@@ -222,4 +222,25 @@ async fn measured_latency_changes_the_plan() {
         reader.read(&Path::from(PATH), &ranges[..1]).await.unwrap();
     }
     assert_eq!(reader.plan(&ranges).len(), 4, "{:?}", reader.profile());
+}
+
+#[tokio::test]
+async fn a_pinned_reader_refuses_an_object_that_was_overwritten() {
+    for options in [ReaderOptions::memory(), ReaderOptions::object_store()] {
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let path = Path::from("x");
+        store.put(&path, vec![1_u8; 100].into()).await.unwrap();
+        let pin = Arc::new(Pin::default());
+        let unpinned = RangeReader::new(store.clone(), options);
+        let reader = unpinned.clone().with_pin(pin.clone());
+        assert_eq!(pin.tag(), None);
+        reader.read_one(&path, 0..10).await.unwrap();
+        reader.read_one(&path, 10..20).await.unwrap();
+        assert!(pin.tag().is_some() && !pin.is_broken());
+        store.put(&path, vec![2_u8; 100].into()).await.unwrap();
+        let error = reader.read_one(&path, 0..10).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        assert!(pin.is_broken());
+        assert_eq!(unpinned.read_one(&path, 0..10).await.unwrap(), vec![2_u8; 10]);
+    }
 }

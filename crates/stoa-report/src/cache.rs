@@ -11,13 +11,14 @@ use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 
 use crate::chunk::Chunk;
+use crate::disk::DiskStatus;
 use crate::files::FileTail;
 use crate::zones::Zones;
 
 /// Memory of an entry beside its content: key, hash table, counters, about.
 const ENTRY_BYTES: usize = 96;
 
-/// What is kept, by file (a number given out by `Reports`).
+/// What is kept, by file (a number given out by `identity`) or batch of fresh rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Key {
     /// The tail of a file.
@@ -26,12 +27,17 @@ pub(crate) enum Key {
     Zones { file: u32, field: i32 },
     /// A column of a row group, counted through the file.
     Chunk { file: u32, group: u32, field: i32 },
+    /// Bounds of a column in the blocks of a batch of fresh rows.
+    FreshZones { batch: u64, field: i32 },
+    /// A column of a block of fresh rows.
+    FreshChunk { batch: u64, block: u32, field: i32 },
 }
 
 impl Key {
-    fn file(self) -> u32 {
+    fn file(self) -> Option<u32> {
         match self {
-            Self::Tail { file } | Self::Zones { file, .. } | Self::Chunk { file, .. } => file,
+            Self::Tail { file } | Self::Zones { file, .. } | Self::Chunk { file, .. } => Some(file),
+            Self::FreshZones { .. } | Self::FreshChunk { .. } => None,
         }
     }
 }
@@ -73,6 +79,42 @@ pub struct CacheStatus {
     pub chunk_hits: u64,
     /// Chunks that were not.
     pub chunk_misses: u64,
+    /// Bytes on disk.
+    pub disk_bytes: u64,
+    /// The bound on them; 0 where nothing is kept on disk.
+    pub disk_bytes_max: u64,
+    /// Chunks on disk.
+    pub disk_entries: u64,
+    /// Chunks that were on disk when memory did not have them, since the start.
+    pub disk_hits: u64,
+    /// Chunks of remote files that were not.
+    pub disk_misses: u64,
+    /// Chunks written to disk.
+    pub disk_written: u64,
+    /// Chunks not written: too many waited, or the disk was full.
+    pub disk_dropped: u64,
+    /// Entries that were damaged.
+    pub disk_damaged: u64,
+    /// Whether chunks are written: false while the folder is being opened, and for good when the
+    /// folder is not to be used or the disk is full.
+    pub disk_is_writing: bool,
+}
+
+impl CacheStatus {
+    pub(crate) fn with_disk(self, disk: DiskStatus) -> Self {
+        Self {
+            disk_bytes: disk.bytes,
+            disk_bytes_max: disk.bytes_max,
+            disk_entries: disk.entries,
+            disk_hits: disk.hits,
+            disk_misses: disk.misses,
+            disk_written: disk.written,
+            disk_dropped: disk.dropped,
+            disk_damaged: disk.damaged,
+            disk_is_writing: disk.is_writing,
+            ..self
+        }
+    }
 }
 
 impl ChunkCache {
@@ -95,7 +137,18 @@ impl ChunkCache {
             entries: self.entries.len() as u64,
             chunk_hits: self.chunk_hits.load(Ordering::Relaxed),
             chunk_misses: self.chunk_misses.load(Ordering::Relaxed),
+            ..CacheStatus::default()
         }
+    }
+
+    /// Bytes that may be filled with what nobody has asked for yet: nine tenths.
+    pub(crate) fn warm_bytes_max(&self) -> u64 {
+        self.entries.capacity() / 10 * 9
+    }
+
+    /// Bytes in use.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.entries.weight()
     }
 
     /// Drops everything.
@@ -110,18 +163,33 @@ impl ChunkCache {
         }
     }
 
-    pub(crate) fn zones(&self, file: u32, field: i32) -> Option<Arc<Zones>> {
-        match self.entries.get(&Key::Zones { file, field }) {
+    pub(crate) fn zones(&self, key: Key) -> Option<Arc<Zones>> {
+        match self.entries.get(&key) {
             Some(Entry::Zones(zones, _)) => Some(zones),
             _ => None,
         }
     }
 
-    pub(crate) fn chunk(&self, file: u32, group: u32, field: i32) -> Option<Arc<Chunk>> {
-        match self.entries.get(&Key::Chunk { file, group, field }) {
-            Some(Entry::Chunk(chunk, _)) => Some(chunk),
+    pub(crate) fn chunk(&self, key: Key) -> Option<Arc<Chunk>> {
+        match self.entries.get(&key) {
+            Some(Entry::Chunk(chunk, _)) => {
+                chunk.uses().add();
+                Some(chunk)
+            }
             _ => None,
         }
+    }
+
+    /// Chunks of files as (file, row group, field id, how often they were looked at lately). Each
+    /// call makes what was before count half.
+    pub(crate) fn heat(&self) -> Vec<(u32, u32, i32, u32)> {
+        let heat = |(key, entry)| match (key, entry) {
+            (Key::Chunk { file, group, field }, Entry::Chunk(chunk, _)) => {
+                Some((file, group, field, chunk.uses().fade()))
+            }
+            _ => None,
+        };
+        self.entries.iter().filter_map(heat).collect()
     }
 
     pub(crate) fn put_tail(&self, file: u32, tail: Arc<FileTail>) {
@@ -129,19 +197,23 @@ impl ChunkCache {
         self.entries.insert(Key::Tail { file }, Entry::Tail(tail, bytes));
     }
 
-    pub(crate) fn put_zones(&self, file: u32, field: i32, zones: Arc<Zones>) {
+    pub(crate) fn put_zones(&self, key: Key, zones: Arc<Zones>) {
         let bytes = zones.memory_bytes();
-        self.entries.insert(Key::Zones { file, field }, Entry::Zones(zones, bytes));
+        self.entries.insert(key, Entry::Zones(zones, bytes));
     }
 
-    pub(crate) fn put_chunk(&self, file: u32, group: u32, field: i32, chunk: Arc<Chunk>) {
+    pub(crate) fn put_chunk(&self, key: Key, chunk: Arc<Chunk>) {
         let bytes = chunk.memory_bytes();
-        self.entries.insert(Key::Chunk { file, group, field }, Entry::Chunk(chunk, bytes));
+        self.entries.insert(key, Entry::Chunk(chunk, bytes));
+    }
+
+    pub(crate) fn remove(&self, key: Key) {
+        self.entries.remove(&key);
     }
 
     /// Drops all that is kept of files for which `is_gone`.
     pub(crate) fn forget(&self, is_gone: impl Fn(u32) -> bool) {
-        self.entries.retain(|key, _| !is_gone(key.file()));
+        self.entries.retain(|key, _| !key.file().is_some_and(&is_gone));
     }
 
     pub(crate) fn count(&self, hits: u64, misses: u64) {
@@ -167,21 +239,25 @@ mod tests {
         Arc::new(chunk(Int64Array::from_iter_values((0..rows).map(|n| n << 33))))
     }
 
+    fn key(file: u32, group: u32) -> Key {
+        Key::Chunk { file, group, field: 7 }
+    }
+
     #[test]
     fn the_bound_holds_and_what_is_used_often_stays() {
         let cache = ChunkCache::new(1 << 20);
         let hot = some_chunk(1000);
         for group in 0..4 {
-            cache.put_chunk(1, group, 7, hot.clone());
+            cache.put_chunk(key(1, group), hot.clone());
         }
         for scanned in 0..10_000 {
-            assert!((0..4).all(|group| cache.chunk(1, group, 7).is_some()), "{scanned}");
-            cache.put_chunk(2, scanned, 7, some_chunk(1000));
+            assert!((0..4).all(|group| cache.chunk(key(1, group)).is_some()), "{scanned}");
+            cache.put_chunk(key(2, scanned), some_chunk(1000));
             assert!(cache.status().bytes <= 1 << 20);
         }
         assert!(cache.status().entries > 50);
         cache.forget(|file| file == 1);
-        assert!(cache.chunk(1, 0, 7).is_none());
+        assert!(cache.chunk(key(1, 0)).is_none());
         cache.clear();
         assert_eq!(cache.status().bytes, 0);
     }

@@ -135,39 +135,33 @@ pub(crate) async fn read_chunks(
     for (_, place) in &places {
         by_stripe.entry(place.stripe as usize).or_default().insert(place.group as usize);
     }
+    let Some(stripes) = span(&by_stripe) else { return Ok(Chunks::new()) };
+    let mut options = tail
+        .options(projected(table, columns))
+        .with_batch_rows(BATCH_ROWS)
+        .with_align_to_row_groups(true)
+        .with_stripes(stripes.clone());
+    // All stripes in one decoder, so that their data is asked for together.
+    for stripe in stripes {
+        options = options.with_row_groups(stripe, by_stripe.remove(&stripe).unwrap_or_default());
+    }
+    let mut decoder = decoder(file, &tail.metadata, options)?;
     let mut chunks = Chunks::with_capacity(groups.len() * columns.len());
-    // One pass per run of neighbouring stripes: a decoder reads a range of them.
-    for stripes in runs(&by_stripe) {
-        let of_run = |place: &&(u32, GroupPlace)| stripes.contains(&(place.1.stripe as usize));
-        let mut options = tail
-            .options(projected(table, columns))
-            .with_batch_rows(BATCH_ROWS)
-            .with_align_to_row_groups(true)
-            .with_stripes(stripes.clone());
-        for (stripe, groups) in by_stripe.range(stripes.clone()) {
-            options = options.with_row_groups(*stripe, groups.clone());
+    for (group, place) in &places {
+        let batch = read_group(&mut decoder, reader, file, place.rows as usize).await?;
+        for (column, array) in columns.iter().zip(batch.columns()) {
+            let chunk = as_chunk(array, file)?;
+            chunks.insert((*group, column.field_id), Arc::new(chunk.compact()));
         }
-        let mut decoder = decoder(file, &tail.metadata, options)?;
-        for (group, place) in places.iter().filter(of_run) {
-            let batch = read_group(&mut decoder, reader, file, place.rows as usize).await?;
-            for (column, array) in columns.iter().zip(batch.columns()) {
-                let chunk = as_chunk(array, file)?;
-                chunks.insert((*group, column.field_id), Arc::new(chunk.compact()));
-            }
-        }
+        // Decoding is work: others on this thread have their turn.
+        tokio::task::yield_now().await;
     }
     Ok(chunks)
 }
 
-fn runs(stripes: &BTreeMap<usize, BTreeSet<usize>>) -> Vec<Range<usize>> {
-    let mut runs: Vec<Range<usize>> = Vec::new();
-    for stripe in stripes.keys() {
-        match runs.last_mut() {
-            Some(run) if run.end == *stripe => run.end += 1,
-            _ => runs.push(*stripe..stripe + 1),
-        }
-    }
-    runs
+/// From the first stripe to the last; `None` where there are none.
+fn span(stripes: &BTreeMap<usize, BTreeSet<usize>>) -> Option<Range<usize>> {
+    Some(*stripes.first_key_value()?.0..*stripes.last_key_value()?.0 + 1)
 }
 
 fn as_chunk(array: &ArrayRef, file: &ScanFile) -> Result<Chunk> {

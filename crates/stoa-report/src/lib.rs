@@ -13,8 +13,8 @@
 //! asked for once does not drive out what is asked for often.
 //!
 //! **Invariants:** an answer is that of the table version and the fresh rows given, whatever is in
-//! the cache; a file's identity is its location and length, and data files are never changed in
-//! place (`stoa-table`).
+//! the cache; a file's identity is its location, length and ETag (`identity`), so that an answer never
+//! mixes a file with what was written over it.
 //!
 //! Not here: SQL text and names (`stoa-query` recognises reports), which version to read
 //! (`stoa-ingest`), large scans (`stoa-query`, which has all cores).
@@ -23,16 +23,28 @@ mod aggregate;
 mod cache;
 mod chunk;
 mod condition;
+mod disk;
 mod files;
+mod fresh;
+mod hot;
+mod identity;
+mod missing;
 mod output;
 mod report;
 mod run;
 mod select;
 mod view;
+mod warm;
 mod zones;
 
+#[cfg(test)]
+mod tests;
+
 pub use cache::CacheStatus;
+pub use disk::DiskOptions;
+pub use hot::{HotFile, HotList, HotPart, RewarmOptions, Rewarmed};
 pub use report::{
     Aggregate, Column, Condition, Function, Item, Order, Report, Test, ValueKind, kind_of,
 };
-pub use run::{Answer, ReportOptions, Reports, Warmed, Work};
+pub use run::{Answer, ReportOptions, Reports, Work};
+pub use warm::Warmed;

@@ -1,9 +1,10 @@
-//! Bounds of one column: of the row groups of a file, or of the files of a table.
+//! Bounds of one column: of the row groups of a file, of the files of a table, of blocks of fresh rows.
 
 use arrow_schema::DataType;
 use stoa_orc::{ColumnStatistics, FileMetadata, Literal, StripeMetadata, ValueStatistics};
 use stoa_table::ScanFile;
 
+use crate::chunk::{Chunk, Values};
 use crate::condition::Bounds;
 use crate::report::{Column, Test};
 
@@ -27,6 +28,32 @@ impl Zone {
     pub(crate) const UNKNOWN: Self = Self { bounds: OwnBounds::Unknown, has_null: true };
     /// Rows that are all NULL.
     pub(crate) const NULLS: Self = Self { bounds: OwnBounds::NoValue, has_null: true };
+
+    /// Rows that are here.
+    pub(crate) fn of_chunk(chunk: &Chunk) -> Self {
+        let valued = || (0..chunk.rows()).filter(|row| !chunk.is_null(*row));
+        let has_null = chunk.has_nulls();
+        if valued().next().is_none() {
+            return Self::NULLS;
+        }
+        let bounds = match &chunk.values {
+            Values::Ints(_) | Values::Wide(_) => {
+                let ends = valued()
+                    .map(|row| chunk.number(row))
+                    .fold((i128::MAX, i128::MIN), |(least, greatest), value| {
+                        (least.min(value), greatest.max(value))
+                    });
+                OwnBounds::Numbers(ends.0, ends.1)
+            }
+            Values::Text(_) => {
+                let texts = || valued().map(|row| chunk.text(row).as_bytes());
+                let ends = (texts().min().unwrap_or_default(), texts().max().unwrap_or_default());
+                OwnBounds::Texts(ends.0.into(), ends.1.into())
+            }
+            Values::Floats(_) => OwnBounds::Unknown,
+        };
+        Self { bounds, has_null }
+    }
 
     /// Whether such rows may meet a test.
     pub(crate) fn may_match(&self, test: &Test) -> bool {

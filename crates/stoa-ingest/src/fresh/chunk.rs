@@ -1,5 +1,6 @@
 //! Rows of one or more neighbouring appends.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use arrow_array::{Array, RecordBatch};
@@ -12,9 +13,13 @@ use crate::budget::rounded;
 /// What a column costs beside its values: array, type, buffers' own heads.
 const COLUMN_BYTES: usize = 192;
 
+/// Numbers of chunks; none is given out twice in a process.
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
+
 /// Rows with positions in `first..end`, all of one schema. Immutable.
 #[derive(Debug)]
 pub(crate) struct Chunk {
+    number: u64,
     batch: RecordBatch,
     schema_id: i32,
     first: u64,
@@ -28,7 +33,8 @@ impl Chunk {
     pub(super) fn new(rows: NewRows, position: u64, since: Instant) -> Self {
         let NewRows { batch, schema_id, bytes, relaxed } = rows;
         let bytes = rounded(bytes);
-        Self { batch, schema_id, first: position, end: position + 1, bytes, relaxed, since }
+        let (number, end) = (next_number(), position + 1);
+        Self { number, batch, schema_id, first: position, end, bytes, relaxed, since }
     }
 
     /// One chunk with the rows of all, which are neighbours of one schema and one kind of
@@ -41,6 +47,7 @@ impl Chunk {
         Some(Self {
             // Room is given back only, never taken, when chunks merge.
             bytes: rounded(memory_bytes(&batch)).min(before),
+            number: next_number(),
             batch,
             schema_id: first.schema_id,
             first: first.first,
@@ -48,6 +55,11 @@ impl Chunk {
             relaxed: first.relaxed,
             since: first.since,
         })
+    }
+
+    /// Not that of any other chunk.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 
     pub(crate) fn batch(&self) -> &RecordBatch {
@@ -82,6 +94,10 @@ impl Chunk {
     pub(crate) fn relaxed(&self) -> bool {
         self.relaxed
     }
+}
+
+fn next_number() -> u64 {
+    NEXT_NUMBER.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Bytes that `batch` needs if its buffers hold nothing else.

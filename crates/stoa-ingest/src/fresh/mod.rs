@@ -37,7 +37,7 @@ use stoa_error::Result;
 
 pub use chunk::memory_bytes;
 pub(crate) use chunk::{Chunk, detach};
-pub use rows::FreshRows;
+pub use rows::{FreshBatchId, FreshRows};
 
 /// Rows that get a position.
 pub(crate) struct NewRows {

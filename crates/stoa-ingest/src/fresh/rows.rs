@@ -1,6 +1,6 @@
 //! The fresh rows that a reader of one version of a table adds to its data files.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
@@ -17,6 +17,27 @@ pub struct FreshRows {
     schema: SchemaRef,
     schema_id: i32,
     chunks: Arc<[Arc<Chunk>]>,
+}
+
+/// Which rows a batch of [`FreshRows`] has, for whoever keeps something that was made of them: they
+/// never change. Does not keep them in memory.
+#[derive(Clone, Debug)]
+pub struct FreshBatchId {
+    number: u64,
+    chunk: Weak<Chunk>,
+}
+
+impl FreshBatchId {
+    /// The same for the same rows, whatever version of the table shows them; not used again for
+    /// others in this process.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Whether nobody will be given these rows any more: they are in a file, or in a larger batch.
+    pub fn is_gone(&self) -> bool {
+        self.chunk.strong_count() == 0
+    }
 }
 
 impl FreshRows {
@@ -84,6 +105,17 @@ impl FreshRows {
     /// `Internal` where rows of an older schema do not fit.
     pub fn batch(&self, index: usize) -> Option<Result<RecordBatch>> {
         self.chunks.get(index).map(|chunk| self.adapted(chunk))
+    }
+
+    /// Which rows batch `index` has; `None` beyond.
+    pub fn batch_id(&self, index: usize) -> Option<FreshBatchId> {
+        let chunk = self.chunks.get(index)?;
+        Some(FreshBatchId { number: chunk.number(), chunk: Arc::downgrade(chunk) })
+    }
+
+    /// Rows of batch `index`; 0 beyond.
+    pub fn batch_rows(&self, index: usize) -> usize {
+        self.chunks.get(index).map_or(0, |chunk| chunk.rows())
     }
 
     /// All batches.

@@ -4,6 +4,10 @@
 //! range allows: distance from the least value in 1, 2 or 4 bytes. That is a quarter of the memory
 //! of typical keys and counters, and comparing needs no unpacking.
 
+mod bytes;
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
@@ -20,6 +24,31 @@ pub(crate) struct Chunk {
     nulls: Option<NullBuffer>,
     rows: usize,
     sorted: bool,
+    uses: Uses,
+}
+
+/// How often something was looked at lately; a copy begins anew.
+#[derive(Debug, Default)]
+pub(crate) struct Uses(AtomicU32);
+
+impl Clone for Uses {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl Uses {
+    pub(crate) fn add(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The count so far, of which half is forgotten.
+    pub(crate) fn fade(&self) -> u32 {
+        let uses = self.0.load(Ordering::Relaxed);
+        // What is added meanwhile stays.
+        self.0.fetch_sub(uses - uses / 2, Ordering::Relaxed);
+        uses
+    }
 }
 
 /// Values by how they are kept. At NULLs there is anything.
@@ -94,29 +123,40 @@ impl Chunk {
             _ => return None,
         };
         let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0).cloned();
-        Some(Self { values, nulls, rows: array.len(), sorted: false })
+        Some(Self { values, nulls, rows: array.len(), sorted: false, uses: Uses::default() })
     }
 
     /// The same values in as little memory as allows random access, for keeping; knows whether
     /// they ascend.
     pub(crate) fn compact(self) -> Self {
+        // A slice would keep the whole of what it was cut from: what is not packed is copied.
+        let bits = |bits: &BooleanBuffer| bits.iter().collect::<BooleanBuffer>();
         let values = match &self.values {
-            Values::Ints(Ints::Bits(_)) => self.values.clone(),
+            Values::Ints(Ints::Bits(values)) => Values::Ints(Ints::Bits(bits(values))),
             Values::Ints(ints) => packed(self.rows, |row| Some(ints.get(row)), &self.nulls)
                 .unwrap_or_else(|| self.values.clone()),
             Values::Wide(wide) => packed(self.rows, |row| wide[row].try_into().ok(), &self.nulls)
-                .unwrap_or_else(|| self.values.clone()),
-            // A slice would keep the whole of what it was cut from.
+                .unwrap_or_else(|| Values::Wide(wide.iter().copied().collect())),
             Values::Text(text) => Values::Text(text.iter().collect()),
-            Values::Floats(_) => self.values.clone(),
+            Values::Floats(values) => Values::Floats(values.iter().copied().collect()),
         };
+        let nulls = self.nulls.as_ref().map(|nulls| NullBuffer::new(bits(nulls.inner())));
         let sorted = self.nulls.is_none() && ascends(&values, self.rows);
-        Self { values, sorted, ..self }
+        Self { values, nulls, sorted, ..self }
     }
 
     /// Whether values ascend and none is NULL; false where nobody looked.
     pub(crate) fn is_sorted(&self) -> bool {
         self.sorted
+    }
+
+    /// How often it was looked at.
+    pub(crate) fn uses(&self) -> &Uses {
+        &self.uses
+    }
+
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
     }
 
     pub(crate) fn has_nulls(&self) -> bool {

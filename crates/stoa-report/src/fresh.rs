@@ -1,0 +1,220 @@
+//! Fresh rows: which of them a report looks at, and their columns.
+//!
+//! Batches of fresh rows never change, so what was made of one holds for as long as it is there:
+//! bounds per block of [`BLOCK_ROWS`], and the chunks of blocks that reports looked at. Both are in
+//! the cache, under its bound, and go when the batch has gone. Small batches, which soon become
+//! larger ones, are looked at as they are.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use parking_lot::Mutex;
+use stoa_error::Result;
+use stoa_ingest::{FreshBatchId, FreshRows};
+
+use crate::cache::Key;
+use crate::chunk::Chunk;
+use crate::report::{Column, Report};
+use crate::run::{Reports, Work};
+use crate::zones::{Zone, Zones};
+
+/// Rows of a block; the last of a batch may have fewer.
+const BLOCK_ROWS: usize = 8192;
+
+/// Of batches with fewer rows nothing is kept.
+const KEPT_ROWS_MIN: usize = 1024;
+
+/// Neighbouring fresh rows that may hold rows of a report.
+#[derive(Clone, Debug)]
+pub(crate) struct Piece {
+    /// Index of the batch.
+    batch: usize,
+    /// Within the batch.
+    pub(crate) rows: Range<usize>,
+    /// Under what its chunks are kept; `None` if they are not.
+    kept: Option<(FreshBatchId, u32)>,
+}
+
+/// Of which batches, by number, something is kept.
+#[derive(Default)]
+pub(crate) struct FreshIndex(Mutex<HashMap<u64, KeptBatch>>);
+
+struct KeptBatch {
+    id: FreshBatchId,
+    blocks: u32,
+    /// Columns of which there are zones or chunks.
+    fields: Vec<i32>,
+}
+
+impl KeptBatch {
+    fn keys(&self) -> impl Iterator<Item = Key> {
+        let batch = self.id.number();
+        self.fields.iter().flat_map(move |field| {
+            let field = *field;
+            let chunk = move |block| Key::FreshChunk { batch, block, field };
+            (0..self.blocks).map(chunk).chain([Key::FreshZones { batch, field }])
+        })
+    }
+}
+
+impl FreshIndex {
+    /// Takes note that something of a batch will be kept. Gives back what is kept of batches that
+    /// have gone.
+    fn note(&self, id: &FreshBatchId, rows: usize, field: i32) -> Vec<Key> {
+        let mut batches = self.0.lock();
+        let mut gone = Vec::new();
+        if !batches.contains_key(&id.number()) {
+            let is_gone = |_: &u64, batch: &mut KeptBatch| batch.id.is_gone();
+            gone.extend(
+                batches.extract_if(is_gone).flat_map(|(_, b)| b.keys().collect::<Vec<_>>()),
+            );
+        }
+        let blocks = rows.div_ceil(BLOCK_ROWS) as u32;
+        let new = || KeptBatch { id: id.clone(), blocks, fields: Vec::new() };
+        let batch = batches.entry(id.number()).or_insert_with(new);
+        if !batch.fields.contains(&field) {
+            batch.fields.push(field);
+        }
+        gone
+    }
+}
+
+impl Reports {
+    /// The fresh rows that a report must look at, in their order; `None` where they are too many.
+    pub(crate) async fn plan_fresh(
+        &self,
+        fresh: &FreshRows,
+        report: &Report,
+        work: &mut Work,
+    ) -> Result<Option<Vec<Piece>>> {
+        let mut pieces = Vec::new();
+        let mut judged_rows = 0;
+        for batch in 0..fresh.batch_count() {
+            let rows = fresh.batch_rows(batch);
+            let id = fresh.batch_id(batch).filter(|_| rows >= KEPT_ROWS_MIN);
+            let Some(id) = id else {
+                work.rows_read += rows as u64;
+                pieces.push(Piece { batch, rows: 0..rows, kept: None });
+                continue;
+            };
+            let zones = match self.known_fresh_zones(&id, report) {
+                Some(zones) => zones,
+                // What was judged now is known to the next report.
+                None if judged_rows > self.options.rows_max => return Ok(None),
+                None => {
+                    judged_rows += rows as u64;
+                    tokio::task::yield_now().await;
+                    self.make_fresh_zones(fresh, batch, &id, report)?
+                }
+            };
+            for block in 0..rows.div_ceil(BLOCK_ROWS) {
+                let may_match = report.conditions.iter().zip(&zones).all(|(condition, zones)| {
+                    zones.0.get(block).is_none_or(|zone| zone.may_match(&condition.test))
+                });
+                if may_match {
+                    let rows = block * BLOCK_ROWS..rows.min((block + 1) * BLOCK_ROWS);
+                    work.rows_read += rows.len() as u64;
+                    pieces.push(Piece { batch, rows, kept: Some((id.clone(), block as u32)) });
+                }
+            }
+            if work.rows_read > self.options.rows_max {
+                return Ok(None);
+            }
+        }
+        Ok((work.rows_read <= self.options.rows_max).then_some(pieces))
+    }
+
+    /// The report's columns of some fresh rows.
+    ///
+    /// # Errors
+    /// `Internal` where rows of an older schema do not fit.
+    pub(crate) fn fresh_chunks(
+        &self,
+        fresh: &FreshRows,
+        piece: &Piece,
+        report: &Report,
+    ) -> Result<Vec<Arc<Chunk>>> {
+        let key = |column: &Column| {
+            let (id, block) = piece.kept.as_ref()?;
+            Some(Key::FreshChunk { batch: id.number(), block: *block, field: column.field_id })
+        };
+        let known: Option<Vec<_>> =
+            report.columns.iter().map(|column| self.cache.chunk(key(column)?)).collect();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let Some(batch) = fresh.batch(piece.batch).transpose()? else { return Ok(Vec::new()) };
+        let made = report.columns.iter().filter_map(|column| {
+            let chunk = chunk_of(&batch, column, &piece.rows)?;
+            let (Some((id, _)), Some(key)) = (&piece.kept, key(column)) else {
+                return Some(Arc::new(chunk));
+            };
+            let chunk = Arc::new(chunk.compact());
+            self.note_fresh(id, batch.num_rows(), column);
+            self.cache.put_chunk(key, chunk.clone());
+            Some(chunk)
+        });
+        Ok(made.collect())
+    }
+
+    fn known_fresh_zones(&self, id: &FreshBatchId, report: &Report) -> Option<Vec<Arc<Zones>>> {
+        let zones = judged(report).map(|column| self.cache.zones(zones_key(id, column)));
+        zones.collect()
+    }
+
+    fn make_fresh_zones(
+        &self,
+        fresh: &FreshRows,
+        batch: usize,
+        id: &FreshBatchId,
+        report: &Report,
+    ) -> Result<Vec<Arc<Zones>>> {
+        let Some(batch) = fresh.batch(batch).transpose()? else { return Ok(Vec::new()) };
+        let zones = judged(report).map(|column| {
+            let key = zones_key(id, column);
+            if let Some(known) = self.cache.zones(key) {
+                return known;
+            }
+            let zones = Arc::new(zones_of(&batch, column));
+            self.note_fresh(id, batch.num_rows(), column);
+            self.cache.put_zones(key, zones.clone());
+            zones
+        });
+        Ok(zones.collect())
+    }
+
+    fn note_fresh(&self, id: &FreshBatchId, rows: usize, column: &Column) {
+        for gone in self.fresh.note(id, rows, column.field_id) {
+            self.cache.remove(gone);
+        }
+    }
+}
+
+fn judged(report: &Report) -> impl Iterator<Item = &Column> {
+    report.conditions.iter().filter_map(|condition| report.columns.get(condition.column))
+}
+
+// A column's type may be widened, which changes neither its numbers nor their bounds: the field id
+// is enough.
+fn zones_key(id: &FreshBatchId, column: &Column) -> Key {
+    Key::FreshZones { batch: id.number(), field: column.field_id }
+}
+
+fn zones_of(batch: &RecordBatch, column: &Column) -> Zones {
+    let starts = (0..batch.num_rows()).step_by(BLOCK_ROWS);
+    let zone = |start: usize| {
+        let rows = start..batch.num_rows().min(start + BLOCK_ROWS);
+        chunk_of(batch, column, &rows).map_or(Zone::UNKNOWN, |chunk| Zone::of_chunk(&chunk))
+    };
+    Zones(starts.map(zone).collect())
+}
+
+fn chunk_of(batch: &RecordBatch, column: &Column, rows: &Range<usize>) -> Option<Chunk> {
+    let array = batch.columns().get(column.position)?;
+    if rows.len() == array.len() {
+        return Chunk::of(array);
+    }
+    Chunk::of(&array.slice(rows.start, rows.len()))
+}

@@ -1,0 +1,309 @@
+//! Tails, zones and chunks that a report needs: from memory, else read.
+//!
+//! All files at once: a cold report waits for one round of tails and one round of chunks, where
+//! tails bring along where row groups are. **Invariant:** of two reports that miss the same file at
+//! once, one reads.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures::{StreamExt, TryStreamExt};
+use parking_lot::Mutex;
+use stoa_error::Result;
+use stoa_rangeio::ReadMetrics;
+use stoa_table::Table;
+
+use crate::cache::Key;
+use crate::chunk::Chunk;
+use crate::disk::{DiskKey, DiskTier};
+use crate::files::{Chunks, FileTail, GroupPlace, projected, read_chunks, read_zones};
+use crate::report::{Column, Report};
+use crate::run::{Reports, Work};
+use crate::view::ViewFile;
+use crate::zones::Zones;
+
+/// Files that a report reads from at the same time. What the store bears is the range reader's
+/// concern.
+pub(crate) const FILES_AT_ONCE: usize = 64;
+
+/// Locks that are kept at least, used or not.
+const LOCKS_MIN: usize = 1024;
+
+/// The tail of a file, and the bounds of some columns in its row groups.
+pub(crate) type KnownFile = (Arc<FileTail>, Vec<Arc<Zones>>);
+
+/// The columns of a report in one row group.
+type GroupChunks = Vec<Arc<Chunk>>;
+
+/// The row groups of one file that a report looks at.
+pub(crate) struct FileWork<'a> {
+    pub(crate) file: &'a ViewFile,
+    pub(crate) tail: Arc<FileTail>,
+    pub(crate) groups: Vec<u32>,
+}
+
+/// One lock per file, by number.
+#[derive(Default)]
+pub(crate) struct Locks(Mutex<HashMap<u32, Arc<tokio::sync::Mutex<()>>>>);
+
+impl Locks {
+    fn of(&self, file: u32) -> Arc<tokio::sync::Mutex<()>> {
+        let mut locks = self.0.lock();
+        // Locks that nobody holds are not needed any more.
+        if locks.len() > LOCKS_MIN {
+            locks.retain(|_, lock| Arc::strong_count(lock) > 1);
+        }
+        locks.entry(file).or_default().clone()
+    }
+}
+
+impl Reports {
+    /// Tails of `files` and the bounds of `columns` in each, in the order of `files`.
+    pub(crate) async fn zones(
+        &self,
+        files: &[&ViewFile],
+        table: &Table,
+        columns: &[&Column],
+        metrics: &Arc<ReadMetrics>,
+    ) -> Result<Vec<KnownFile>> {
+        let mut known: Vec<Option<KnownFile>> =
+            files.iter().map(|file| self.known_zones(file.number, columns)).collect();
+        let missing = known.iter().zip(files).enumerate().filter(|(_, (known, _))| known.is_none());
+        // The futures are made before they are streamed, which would else keep this one from
+        // being `Send`.
+        let reads: Vec<_> = missing
+            .map(|(index, (_, file))| async move {
+                Result::<_>::Ok((index, self.read_zones(file, table, columns, metrics).await?))
+            })
+            .collect();
+        let mut reads = futures::stream::iter(reads).buffer_unordered(FILES_AT_ONCE);
+        while let Some((index, read)) = reads.try_next().await? {
+            known[index] = Some(read);
+        }
+        drop(reads);
+        Ok(known.into_iter().flatten().collect())
+    }
+
+    fn known_zones(&self, file: u32, columns: &[&Column]) -> Option<KnownFile> {
+        let tail = self.cache.tail(file)?;
+        let zones = columns.iter().map(|column| self.cache.zones(zones_key(file, column)));
+        Some((tail, zones.collect::<Option<_>>()?))
+    }
+
+    pub(crate) async fn read_zones(
+        &self,
+        file: &ViewFile,
+        table: &Table,
+        columns: &[&Column],
+        metrics: &Arc<ReadMetrics>,
+    ) -> Result<KnownFile> {
+        let lock = self.reading.of(file.number);
+        let _reading = lock.lock().await;
+        if let Some(known) = self.known_zones(file.number, columns) {
+            return Ok(known);
+        }
+        let reader = file.reader(metrics);
+        let mut tail = match self.cache.tail(file.number) {
+            Some(tail) => tail,
+            None => Arc::new(FileTail::new(Arc::new(file.file.read_metadata(&reader).await?))),
+        };
+        let mut distinct: Vec<&Column> = columns.to_vec();
+        distinct.sort_by_key(|column| column.field_id);
+        distinct.dedup_by_key(|column| column.field_id);
+        let schema = projected(&table.schema(), &distinct);
+        let (zones, learnt) = read_zones(&reader, &file.file, &tail, &distinct, schema).await?;
+        if let Some(learnt) = learnt {
+            tail = Arc::new(learnt);
+        }
+        self.cache.put_tail(file.number, tail.clone());
+        let zones: Vec<Arc<Zones>> = zones.into_iter().map(Arc::new).collect();
+        for (column, zones) in distinct.iter().zip(&zones) {
+            self.cache.put_zones(zones_key(file.number, column), zones.clone());
+        }
+        let of = |column: &&Column| {
+            let at = distinct.iter().position(|one| one.field_id == column.field_id);
+            at.and_then(|at| zones.get(at)).cloned()
+        };
+        Ok((tail, columns.iter().filter_map(of).collect()))
+    }
+
+    /// The report's columns of all row groups of `files`, in their order.
+    pub(crate) async fn chunks(
+        &self,
+        files: &[FileWork<'_>],
+        table: &Table,
+        report: &Report,
+        metrics: &Arc<ReadMetrics>,
+        counts: &mut Work,
+    ) -> Result<Vec<(GroupPlace, GroupChunks)>> {
+        let columns: Vec<&Column> = report.columns.iter().collect();
+        let columns = columns.as_slice();
+        let mut found: Vec<Vec<Option<GroupChunks>>> = Vec::with_capacity(files.len());
+        for work in files {
+            let known = |group: &u32| self.known_chunks(work.file.number, *group, columns);
+            found.push(work.groups.iter().map(known).collect());
+        }
+        let hits = found.iter().flatten().flatten().count() as u64;
+        counts.chunk_hits += columns.len() as u64 * hits;
+        let missing = found.iter().zip(files).enumerate().filter_map(|(index, (found, work))| {
+            let groups = work.groups.iter().zip(found).filter(|(_, found)| found.is_none());
+            let groups: Vec<u32> = groups.map(|(group, _)| *group).collect();
+            (!groups.is_empty()).then_some((index, work, groups))
+        });
+        let reads: Vec<_> = missing
+            .map(|(index, work, groups)| async move {
+                let read = self.read_missing(work, &groups, table, columns, metrics).await?;
+                Result::<_>::Ok((index, read))
+            })
+            .collect();
+        let mut reads = futures::stream::iter(reads).buffer_unordered(FILES_AT_ONCE);
+        while let Some((index, read)) = reads.try_next().await? {
+            counts.chunk_misses += read.misses;
+            counts.disk_hits += read.disk_hits;
+            let missing = found[index].iter_mut().filter(|found| found.is_none());
+            for (found, chunks) in missing.zip(read.groups) {
+                *found = Some(chunks);
+            }
+        }
+        drop(reads);
+        let mut sources = Vec::new();
+        for (work, found) in files.iter().zip(found) {
+            let place = |group: &u32| work.tail.groups.get(*group as usize).copied();
+            let places = work.groups.iter().filter_map(place);
+            sources.extend(places.zip(found.into_iter().map(Option::unwrap_or_default)));
+        }
+        Ok(sources)
+    }
+
+    fn known_chunks(&self, file: u32, group: u32, columns: &[&Column]) -> Option<GroupChunks> {
+        let chunk =
+            |column: &&Column| self.cache.chunk(Key::Chunk { file, group, field: column.field_id });
+        columns.iter().map(chunk).collect()
+    }
+
+    /// `columns` of the row groups `groups` of a file, in that order.
+    pub(crate) async fn read_missing(
+        &self,
+        work: &FileWork<'_>,
+        groups: &[u32],
+        table: &Table,
+        columns: &[&Column],
+        metrics: &Arc<ReadMetrics>,
+    ) -> Result<ReadGroups> {
+        let number = work.file.number;
+        let lock = self.reading.of(number);
+        let _reading = lock.lock().await;
+        // Somebody else may have read it meanwhile.
+        let mut found: Vec<Option<GroupChunks>> =
+            groups.iter().map(|group| self.known_chunks(number, *group, columns)).collect();
+        let missing = |found: &[Option<GroupChunks>]| -> Vec<u32> {
+            let missing = groups.iter().zip(found).filter(|(_, found)| found.is_none());
+            missing.map(|(group, _)| *group).collect()
+        };
+        let wanted = missing(&found);
+        let misses = (columns.len() * wanted.len()) as u64;
+        let mut disk_hits = 0;
+        if let Some(disk) = self.disk_of(work.file) {
+            let mut kept = disk_chunks(disk, work, &wanted, columns).await;
+            for (group, found) in groups.iter().zip(&mut found) {
+                if let Some(chunks) = kept.remove(group) {
+                    self.put_group(number, *group, columns, &chunks);
+                    disk_hits += chunks.len() as u64;
+                    *found = Some(chunks);
+                }
+            }
+        }
+        let wanted = missing(&found);
+        let mut read = self.read_chunks(work, &wanted, table, columns, metrics).await?;
+        for (group, found) in groups.iter().zip(&mut found) {
+            if found.is_none() {
+                let chunk = |column: &&Column| read.remove(&(*group, column.field_id));
+                *found = columns.iter().map(chunk).collect();
+            }
+        }
+        let groups = found.into_iter().map(Option::unwrap_or_default).collect();
+        Ok(ReadGroups { groups, misses, disk_hits })
+    }
+
+    /// Where chunks of a file are kept beside memory.
+    fn disk_of(&self, file: &ViewFile) -> Option<&DiskTier> {
+        self.disk.as_ref().filter(|_| file.is_remote)
+    }
+
+    fn put_group(&self, file: u32, group: u32, columns: &[&Column], chunks: &[Arc<Chunk>]) {
+        for (column, chunk) in columns.iter().zip(chunks) {
+            let key = Key::Chunk { file, group, field: column.field_id };
+            self.cache.put_chunk(key, chunk.clone());
+        }
+    }
+
+    async fn read_chunks(
+        &self,
+        work: &FileWork<'_>,
+        groups: &[u32],
+        table: &Table,
+        columns: &[&Column],
+        metrics: &Arc<ReadMetrics>,
+    ) -> Result<Chunks> {
+        if groups.is_empty() || columns.is_empty() {
+            return Ok(Chunks::new());
+        }
+        let reader = work.file.reader(metrics);
+        let (file, schema) = (&work.file.file, table.schema());
+        let chunks = read_chunks(&reader, file, &work.tail, groups, columns, &schema).await?;
+        for ((group, field), chunk) in &chunks {
+            let key = Key::Chunk { file: work.file.number, group: *group, field: *field };
+            self.cache.put_chunk(key, chunk.clone());
+            if let Some(disk) = self.disk_of(work.file)
+                && let Some(key) = disk_key(work.file, *group, *field)
+            {
+                disk.put(key, chunk.clone());
+            }
+        }
+        Ok(chunks)
+    }
+}
+
+fn zones_key(file: u32, column: &Column) -> Key {
+    Key::Zones { file, field: column.field_id }
+}
+
+/// What [`Reports::read_missing`] found.
+pub(crate) struct ReadGroups {
+    /// Per row group.
+    pub(crate) groups: Vec<GroupChunks>,
+    /// Chunks that were not in memory.
+    pub(crate) misses: u64,
+    /// Those of them that were on disk.
+    pub(crate) disk_hits: u64,
+}
+
+/// The row groups of which all `columns` are on disk.
+async fn disk_chunks(
+    disk: &DiskTier,
+    work: &FileWork<'_>,
+    groups: &[u32],
+    columns: &[&Column],
+) -> HashMap<u32, GroupChunks> {
+    let keys = groups.iter().flat_map(|group| {
+        columns.iter().filter_map(|column| disk_key(work.file, *group, column.field_id))
+    });
+    let keys: Vec<DiskKey> = keys.collect();
+    let width = columns.len();
+    // What the file is called is known since its tail was read; else nothing can be told.
+    if keys.is_empty() || keys.len() != width * groups.len() {
+        return HashMap::new();
+    }
+    let found = disk.get(keys).await;
+    let whole = groups.iter().zip(found.chunks(width)).filter_map(|(group, chunks)| {
+        let rows = work.tail.groups.get(*group as usize)?.rows as usize;
+        let chunks = chunks.iter().map(|chunk| chunk.clone().filter(|c| c.rows() == rows));
+        Some((*group, chunks.collect::<Option<_>>()?))
+    });
+    whole.collect()
+}
+
+fn disk_key(file: &ViewFile, group: u32, field: i32) -> Option<DiskKey> {
+    let (location, bytes) = (&file.file.location, file.file.file_bytes);
+    Some(DiskKey::new(location, bytes, file.pin.tag()?, group, field))
+}
