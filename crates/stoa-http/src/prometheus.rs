@@ -8,7 +8,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use stoa_query::{Engine, IngestStatus, LatencyHistogram, MaintenanceStatus};
+use stoa_query::{Engine, IngestStatus, LatencyHistogram, MaintenanceStatus, PoolStatus};
 
 use crate::app::App;
 use crate::process;
@@ -107,6 +107,30 @@ fn admission(engine: &Engine, out: &mut Exposition) {
     out.gauge("stoa_admission_waiting_limit_queries", "Queries that may wait.", limit);
     const REFUSED: &str = "stoa_admission_refused_queries_total";
     out.counter(REFUSED, "Queries refused because too many waited.", status.refused as f64);
+    pools(&engine.pools_status(), out);
+    const STALLS: &str = "stoa_stalls_total";
+    out.family(STALLS, "counter", "Times that no thread took up a task for a second.");
+    out.value(STALLS, "threads=\"executor\"", engine.executor_stalls().stalls as f64);
+    out.value(STALLS, "threads=\"io\"", engine.io_stalls().stalls as f64);
+}
+
+fn pools(pools: &[PoolStatus], out: &mut Exposition) {
+    let mut family = |name: &str, kind: &str, help: &str, value: fn(&PoolStatus) -> f64| {
+        out.family(name, kind, help);
+        for pool in pools {
+            out.value(name, &format!("pool=\"{}\"", pool.name), value(pool));
+        }
+    };
+    let gauge = "gauge";
+    family("stoa_pool_running_queries", gauge, "Queries that have a slot.", |pool| {
+        pool.admission.running as f64
+    });
+    family("stoa_pool_waiting_queries", gauge, "Queries that wait for a slot.", |pool| {
+        pool.admission.waiting as f64
+    });
+    family("stoa_pool_memory_bytes", gauge, "Memory of queries.", |pool| pool.memory_bytes as f64);
+    const ENDED: &str = "Statements ended because they took too long or read too much.";
+    family("stoa_pool_ended_queries_total", "counter", ENDED, |pool| pool.ended as f64);
 }
 
 fn reports(engine: &Engine, out: &mut Exposition) {
@@ -126,6 +150,14 @@ fn reports(engine: &Engine, out: &mut Exposition) {
     out.counter("stoa_cache_chunk_hits_total", "Chunks that were there when asked for.", hits);
     let misses = cache.chunk_misses as f64;
     out.counter("stoa_cache_chunk_misses_total", "Chunks that were not.", misses);
+    out.gauge("stoa_cache_disk_bytes", "Chunks on the local disk.", cache.disk_bytes as f64);
+    let hits = cache.disk_hits as f64;
+    out.counter("stoa_cache_disk_hits_total", "Chunks that were found on the local disk.", hits);
+    let misses = cache.disk_misses as f64;
+    out.counter("stoa_cache_disk_misses_total", "Chunks that were not on it.", misses);
+    let used = engine.plan_templates_used() as f64;
+    const USED: &str = "stoa_plan_templates_used_total";
+    out.counter(USED, "Statements whose plan was one used before.", used);
 }
 
 fn requests(app: &App, out: &mut Exposition) {

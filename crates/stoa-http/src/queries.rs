@@ -70,6 +70,9 @@ fn to_json(query: &QueryInfo) -> Value {
         "bytes_read": query.bytes_read,
         "requests": query.requests,
         "short_path": query.short_path,
+        "pool": query.pool,
+        "memory_bytes": query.memory_bytes,
+        "memory_peak_bytes": query.memory_peak_bytes,
         "error": error,
     })
 }

@@ -8,7 +8,9 @@ use axum::extract::{Query, State};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use stoa_env::clock;
-use stoa_query::{CacheStatus, Engine, IngestStatus, MaintenanceStatus, TableIngestStatus};
+use stoa_query::{
+    CacheStatus, Engine, IngestStatus, MaintenanceStatus, PoolStatus, TableIngestStatus,
+};
 
 use crate::app::App;
 use crate::parameters::checked;
@@ -80,6 +82,22 @@ fn admission(engine: &Engine) -> Value {
         "waiting": status.waiting,
         "waiting_limit": status.queue_max,
         "refused": status.refused,
+        "pools": engine.pools_status().iter().map(pool).collect::<Vec<_>>(),
+        "stalls": { "executors": engine.executor_stalls().stalls, "io": engine.io_stalls().stalls },
+    })
+}
+
+fn pool(pool: &PoolStatus) -> Value {
+    json!({
+        "name": pool.name,
+        "slots": pool.admission.slots,
+        "running": pool.admission.running,
+        "waiting": pool.admission.waiting,
+        "waiting_limit": pool.admission.queue_max,
+        "refused": pool.admission.refused,
+        "memory_bytes": pool.memory_bytes,
+        "memory_limit_bytes": pool.memory_bytes_max,
+        "ended": pool.ended,
     })
 }
 
@@ -93,6 +111,13 @@ fn cache(status: &CacheStatus) -> Value {
         "chunk_hits": status.chunk_hits,
         "chunk_misses": status.chunk_misses,
         "hit_ratio": share(status.chunk_hits, asked),
+        "disk": {
+            "bytes": status.disk_bytes,
+            "limit_bytes": status.disk_bytes_max,
+            "hits": status.disk_hits,
+            "misses": status.disk_misses,
+            "is_writing": status.disk_is_writing,
+        },
     })
 }
 

@@ -20,7 +20,7 @@ use stoa_cells::{CellMergeHooks, CellOptions, CellTables};
 use stoa_env::executors::Executors;
 use stoa_error::{Error, Result};
 use stoa_ingest::{Ingest, Maintenance, MaintenanceOptions, MaintenanceStatus};
-use stoa_report::{CacheStatus, ReportOptions, Reports};
+use stoa_report::{CacheStatus, DiskOptions, ReportOptions, Reports};
 use stoa_store::S3Options;
 use stoa_table::{Warehouse, WarehouseOptions};
 use url::Url;
@@ -36,7 +36,7 @@ use crate::session::{Session, SessionOptions};
 use crate::system::{SYSTEM, SystemSchema};
 use crate::template::PlanTemplates;
 use crate::watch::{self, Pulses, StallStatus};
-use crate::{error, logs, pg_catalog};
+use crate::{error, hot_list, logs, pg_catalog};
 
 /// Name of the only database, and of the catalog in the warehouse's catalog file.
 pub const DATABASE: &str = "stoa";
@@ -65,6 +65,11 @@ pub struct EngineOptions {
     pub query_slots: usize,
     /// Queries that may wait for a slot; one more is refused.
     pub queue_max: usize,
+    /// Where chunks of files in remote stores are kept on a local disk, too; nowhere if `None`.
+    pub disk_cache: Option<DiskOptions>,
+    /// The file in which a server notes what reports ask for most, so as to read it into memory again
+    /// after a restart; none if `None`.
+    pub hot_list: Option<PathBuf>,
     /// Pools of queries, beside [`DEFAULT_POOL`](crate::DEFAULT_POOL).
     pub pools: Vec<PoolOptions>,
     /// Who goes into which pool; the first rule that is met counts.
@@ -95,6 +100,8 @@ impl EngineOptions {
             threads,
             query_slots: 2 * threads,
             queue_max: 256,
+            disk_cache: None,
+            hot_list: None,
             pools: Vec::new(),
             workload_rules: Vec::new(),
             batch_rows: 8192,
@@ -148,7 +155,11 @@ impl Engine {
         };
         let result_bytes_max = options.cache_bytes_max as u64 / RESULT_SHARE;
         let files = Arc::new(FileCache::default());
-        let reports = Arc::new(Reports::new(report_options));
+        let mut reports = Reports::new(report_options);
+        if let Some(disk) = &options.disk_cache {
+            reports = reports.with_disk(disk.clone());
+        }
+        let reports = Arc::new(reports);
         let ingest = logs::open(&options, &warehouse).await?;
         let cell_options = CellOptions::default();
         let hooks = CellMergeHooks::new(Arc::clone(&cell_options.timestamps));
@@ -194,6 +205,9 @@ impl Engine {
         let _ = system.set(Arc::downgrade(&engine));
         watch::start(&engine)
             .map_err(|e| Error::unavailable("cannot start a thread").with_source(e))?;
+        if let Some(file) = &engine.options.hot_list {
+            hot_list::start(&engine, file.clone());
+        }
         Ok(engine)
     }
 
@@ -311,6 +325,9 @@ impl Engine {
         if !self.wait_until_idle(grace).await {
             cancelled = self.registry.cancel_all();
             self.wait_until_idle(Duration::from_secs(2)).await;
+        }
+        if let Some(file) = &self.options.hot_list {
+            hot_list::save(&self.reports, file).await;
         }
         let maintenance = self.maintenance.lock().take();
         if let Some(maintenance) = maintenance

@@ -7,7 +7,7 @@
 use arrow::datatypes::{DataType, Schema, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::logical_expr::expr::{Between, BinaryExpr, InList, Like, Placeholder};
+use datafusion::logical_expr::expr::{Between, BinaryExpr, Cast, InList, Like, Placeholder};
 use datafusion::logical_expr::{Expr, Operator};
 use stoa_orc::{ColumnRef, CompareOp, FIELD_ID_KEY, Literal, Predicate};
 
@@ -36,6 +36,13 @@ pub(crate) fn may_be_predicate(expr: &Expr, schema: &Schema) -> bool {
                 Err(_) => Ok(Transformed::no(expr)),
             }
         }
+        Expr::Cast(Cast { expr: value, field }) => match value.as_ref() {
+            Expr::Literal(value, _) => {
+                let cast = value.cast_to(field.data_type())?;
+                Ok(Transformed::yes(Expr::Literal(cast, None)))
+            }
+            _ => Ok(Transformed::no(expr)),
+        },
         _ => Ok(Transformed::no(expr)),
     };
     match expr.clone().transform_up(some_value) {

@@ -33,6 +33,7 @@ mod execution;
 mod file_cache;
 mod filter;
 mod fresh;
+mod hot_list;
 mod hql;
 mod insert_values;
 mod load;
@@ -84,7 +85,7 @@ pub use watch::StallStatus;
 pub use stoa_ingest::{IngestStatus, MaintenanceStatus, TableIngestStatus};
 
 /// How full the memory of reports is.
-pub use stoa_report::CacheStatus;
+pub use stoa_report::{CacheStatus, DiskOptions};
 
 /// A value bound to a parameter; DataFusion's own type.
 pub use datafusion::common::ScalarValue;

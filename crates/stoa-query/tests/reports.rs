@@ -129,6 +129,46 @@ async fn parameters_are_bound_without_planning() {
 }
 
 #[tokio::test]
+async fn casts_to_the_type_that_is_compared_change_nothing() {
+    let home = Home::new().await;
+    home.fill().await;
+    let texts = [
+        "SELECT sum(clicks) FROM events WHERE account = 7::int8 AND day >= '2026-01-05'::date",
+        "SELECT sum(clicks) FROM events WHERE clicks < 5::bigint AND region = 'eu'::text",
+        "SELECT sum(clicks) FROM events WHERE at <= CAST('2026-01-02 09:00:00' AS timestamp)",
+        "SELECT sum(clicks) FROM events WHERE clicks BETWEEN -5 AND CAST(9 AS bigint)",
+    ];
+    for sql in texts {
+        let answers =
+            [answer(&home.short, sql, &[], true).await, answer(&home.long, sql, &[], true).await];
+        assert_eq!(answers[0], answers[1], "{sql}");
+    }
+    assert_eq!(home.engine.reports_answered(), texts.len() as u64);
+    let sql = "SELECT count(*) FROM events WHERE account = $1::int8 AND day = $2::date \
+               AND clicks > $3::bigint";
+    let parameters = [
+        ScalarValue::Int64(Some(7)),
+        ScalarValue::Date32(Some(20_467)),
+        ScalarValue::Int64(Some(-5_000_000_000)),
+    ];
+    let short = answer(&home.short, sql, &parameters, true).await;
+    assert_eq!(short, answer(&home.long, sql, &parameters, true).await);
+    assert_eq!(short, answer(&home.templated, sql, &parameters, true).await);
+    assert_eq!(home.engine.reports_answered(), texts.len() as u64 + 1);
+    // Casts that change values are the planner's.
+    for sql in [
+        "SELECT count(*) FROM events WHERE account = 7.4::int",
+        "SELECT count(*) FROM events WHERE region = 'eu'::varchar(1)",
+        "SELECT count(*) FROM events WHERE at > '2026-01-02'::date",
+    ] {
+        let answers =
+            [answer(&home.short, sql, &[], true).await, answer(&home.long, sql, &[], true).await];
+        assert_eq!(answers[0], answers[1], "{sql}");
+    }
+    assert_eq!(home.engine.reports_answered(), texts.len() as u64 + 1);
+}
+
+#[tokio::test]
 async fn a_report_sees_what_changed_since_the_last() {
     let home = Home::new().await;
     let sql = "SELECT sum(n), count(*) FROM t WHERE k = 7";

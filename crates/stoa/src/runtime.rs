@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stoa_error::{Error, Result};
-use stoa_query::{Engine, EngineOptions};
+use stoa_query::{DiskOptions, Engine, EngineOptions};
 use stoa_table::{Warehouse, WarehouseOptions};
 use tracing_subscriber::EnvFilter;
 use url::Url;
@@ -162,8 +162,20 @@ pub async fn open_engine(config: &Config, log: LogUse) -> Result<Arc<Engine>> {
 /// # Errors
 /// As [`Engine::open`].
 pub async fn open_server_engine(config: &Config) -> Result<Arc<Engine>> {
-    let maintenance = !config.no_maintenance;
-    open(EngineOptions { maintenance, ..engine_options(config)? }).await
+    let mut options = engine_options(config)?;
+    options.maintenance = !config.no_maintenance;
+    let beside = beside_catalog(&options)?;
+    options.hot_list = (!config.no_warm_restart).then(|| beside.join("hot.json"));
+    let is_local = options.warehouse.scheme() == "file";
+    let folder = match config.disk_cache.as_str() {
+        "off" => None,
+        "auto" if is_local => None,
+        "auto" => Some(beside.join("_cache")),
+        folder => Some(PathBuf::from(folder)),
+    };
+    let bytes_max = config.disk_cache_size.0;
+    options.disk_cache = folder.map(|folder| DiskOptions { folder, bytes_max });
+    open(options).await
 }
 
 async fn open(options: EngineOptions) -> Result<Arc<Engine>> {
@@ -172,6 +184,15 @@ async fn open(options: EngineOptions) -> Result<Arc<Engine>> {
     let engine = Engine::open(options).await?;
     tell_of_new_catalog(&warehouse, is_new.as_ref());
     Ok(engine)
+}
+
+/// The local directory of the catalog's file.
+fn beside_catalog(options: &EngineOptions) -> Result<PathBuf> {
+    let directory = match &options.catalog {
+        Some(catalog) => catalog.parent().map(Path::to_owned),
+        None => options.warehouse.to_file_path().ok(),
+    };
+    directory.ok_or_else(|| Error::internal("the catalog is in no directory"))
 }
 
 fn engine_options(config: &Config) -> Result<EngineOptions> {

@@ -8,11 +8,11 @@
 //! FROM table WHERE column op value AND … GROUP BY column, … ORDER BY … LIMIT … OFFSET …
 //! ```
 
-use arrow::datatypes::{DataType, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Schema, SchemaRef, TimeUnit};
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Distinct, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr,
-    LimitClause, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, TableFactor,
-    UnaryOperator, Value,
+    BinaryOperator, CastKind, DataType as SqlType, Distinct, Expr, FunctionArg, FunctionArgExpr,
+    FunctionArguments, GroupByExpr, LimitClause, OrderByKind, Query, Select, SelectItem, SetExpr,
+    Statement, TableFactor, TimezoneInfo, UnaryOperator, Value,
 };
 use stoa_orc::FIELD_ID_KEY;
 use stoa_report::{Aggregate, Column, Function, Item, Order, ValueKind, kind_of};
@@ -363,15 +363,32 @@ impl Recogniser<'_> {
         Some((column, test))
     }
 
-    /// A literal or a parameter that is compared with `column`.
+    /// A literal or a parameter that is compared with `column`, perhaps cast to a type in which the
+    /// comparison comes to the same.
     fn operand(&mut self, expr: &Expr, column: usize) -> Option<Operand> {
-        let operand = self.value(expr)?;
-        if let Operand::Parameter(number) = operand {
-            // Of the column's own type, or the planner would compare in another.
-            let planned = self.parameter_types.get(number)?;
-            (*planned == self.columns.get(column)?.data_type).then_some(())?;
-        }
-        Some(operand)
+        let (value, cast) = match expr {
+            Expr::Cast { kind, expr, data_type, format: None, .. }
+                if matches!(kind, CastKind::Cast | CastKind::DoubleColon) =>
+            {
+                (expr.as_ref(), Some(plain_type(data_type)?))
+            }
+            plain => (plain, None),
+        };
+        let operand = self.value(value)?;
+        let column = &self.columns.get(column)?.data_type;
+        let same_numbers = |of: &DataType| of == column || of.is_integer() && column.is_integer();
+        let fits = match (operand, &cast) {
+            // In another type than the column's, the planner would compare in another way.
+            (Operand::Parameter(number), cast) => {
+                let planned = self.parameter_types.get(number)?;
+                same_numbers(planned) && cast.as_ref().is_none_or(|cast| cast == planned)
+            }
+            (Operand::Literal { .. }, None) => true,
+            // All literals fit the largest integers.
+            (Operand::Literal { .. }, Some(DataType::Int64)) => column.is_integer(),
+            (Operand::Literal { .. }, Some(cast)) => cast == column && !cast.is_integer(),
+        };
+        fits.then_some(operand)
     }
 
     fn value(&self, expr: &Expr) -> Option<Operand> {
@@ -477,6 +494,21 @@ impl Recogniser<'_> {
             Some(_) => None,
         }
     }
+}
+
+/// The type that a cast names, where it is one without parameters.
+fn plain_type(data_type: &SqlType) -> Option<DataType> {
+    Some(match data_type {
+        SqlType::BigInt(None) | SqlType::Int8(None) => DataType::Int64,
+        SqlType::Int(None) | SqlType::Integer(None) | SqlType::Int4(None) => DataType::Int32,
+        SqlType::SmallInt(None) | SqlType::Int2(None) => DataType::Int16,
+        SqlType::Date => DataType::Date32,
+        SqlType::Text | SqlType::Varchar(None) | SqlType::CharacterVarying(None) => DataType::Utf8,
+        SqlType::Timestamp(None, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
+            DataType::Timestamp(TimeUnit::Microsecond, None)
+        }
+        _ => return None,
+    })
 }
 
 /// The item whose alias an expression is.

@@ -108,7 +108,6 @@ impl PlanTemplate {
                     None => Ok(Transformed::no(expr)),
                 }
             }
-            // The bound of a LIMIT.
             Expr::Cast(Cast { expr: value, field }) => match value.as_ref() {
                 Expr::Literal(value, _) => {
                     let cast = value.cast_to(field.data_type())?;
@@ -169,7 +168,7 @@ fn is_place(expr: &Expr) -> bool {
     matches!(expr, Expr::Placeholder(_))
 }
 
-/// A place as the bound of a LIMIT.
+/// A place, perhaps with a cast around it.
 fn is_bound(expr: &Expr) -> bool {
     match expr {
         Expr::Cast(Cast { expr, .. }) => is_place(expr),
@@ -201,10 +200,10 @@ fn compared_places(expr: &Expr) -> usize {
             usize::from(compares)
         }
         Expr::Between(Between { expr, low, high, .. }) if is_column(expr) => {
-            usize::from(is_place(low)) + usize::from(is_place(high))
+            usize::from(is_bound(low)) + usize::from(is_bound(high))
         }
         Expr::InList(InList { expr, list, .. }) if is_column(expr) => {
-            list.iter().filter(|item| is_place(item)).count()
+            list.iter().filter(|item| is_bound(item)).count()
         }
         _ => 0,
     }

@@ -70,6 +70,18 @@ settings! {
     /// part of `memory_limit`.
     cache_memory: ByteSize = "25%" for scope::ALL;
 
+    /// A folder on a fast local disk in which chunks of files in S3 are kept, too, so that they are
+    /// fetched once whatever happens to the memory. `auto` is `_cache` beside the catalog; `off` keeps
+    /// none. Files on local disks need it not. One process at a time uses a folder.
+    disk_cache: String = "auto" for scope::SERVER;
+
+    /// Bytes that `disk_cache` may take. With more, fewer requests go to the store.
+    disk_cache_size: ByteSize = "10GiB" for scope::SERVER;
+
+    /// Begins with an empty memory. Otherwise the server notes once a minute what reports ask for most
+    /// (`hot.json` beside the catalog), and reads it again in the background after a start.
+    no_warm_restart: bool = "false" for scope::SERVER;
+
     /// Queries that may compute at the same time; `auto` is twice `num_executors`. Recognised reports
     /// need no slot. More slots make each query slower and take more memory.
     query_slots: Slots = "auto" for scope::SERVER;
