@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::ScalarValue;
 use datafusion::execution::session_state::SessionState;
@@ -17,6 +18,7 @@ use datafusion::sql::sqlparser::ast::ObjectName;
 use futures::StreamExt;
 use parking_lot::Mutex;
 use stoa_catalog::TableIdent;
+use stoa_env::clock;
 use stoa_error::{Error, ErrorKind, Result};
 use tokio_util::sync::CancellationToken;
 
@@ -97,6 +99,8 @@ pub struct Prepared {
     overwritten: Option<Expr>,
     /// The report that it is, if it was recognised.
     pub(crate) report: Option<ReportStatement>,
+    /// The report that it explains, and whether that is executed.
+    explained: Option<(ReportStatement, bool)>,
     /// The plan of a statement that was recognised by its text, made when it is needed.
     long_way: Arc<tokio::sync::OnceCell<Prepared>>,
     /// Its plan with places for its parameters, if it is one that can be used again.
@@ -116,6 +120,7 @@ impl Prepared {
             schema,
             overwritten: None,
             report: None,
+            explained: None,
             long_way: Arc::default(),
             template: Arc::default(),
         }
@@ -257,7 +262,8 @@ impl Session {
             if report.is_none() {
                 self.learn_form(&prepared).await;
             }
-            return Ok(Prepared { overwritten, report, ..prepared });
+            let explained = self.explained_report(prepared.statement.text()).await;
+            return Ok(Prepared { overwritten, report, explained, ..prepared });
         }
         if let Some(query) = statement.copy().and_then(copied_query) {
             let inner = dialect::parse(&query)?.swap_remove(0);
@@ -266,6 +272,20 @@ impl Session {
         }
         let schema = show::schema_of(&statement.kind);
         Ok(Prepared::unplanned(statement, Vec::new(), schema))
+    }
+
+    /// The report that an EXPLAIN is about.
+    async fn explained_report(&self, text: &str) -> Option<(ReportStatement, bool)> {
+        let (query, analyses) = report::explain::explained(text)?;
+        if !self.takes_short_path() {
+            return None;
+        }
+        if let Some(known) = self.engine.templates.find(&self.namespace(), query) {
+            return Some((known, analyses));
+        }
+        let statement = dialect::parse(query).ok()?.pop()?;
+        let planned = Box::pin(self.plan(statement, Vec::new())).await.ok()?;
+        Some((planned.report?, analyses))
     }
 
     /// Plans a statement once more without its values, if that was not done yet and it comes again.
@@ -459,6 +479,14 @@ impl Session {
             let planned = prepared.long_way.get_or_try_init(|| self.plan_anew(prepared)).await?;
             return Box::pin(self.run(planned, parameters, guard)).await;
         }
+        if let Some((report, analyses)) = &prepared.explained
+            && let Some(schema) = &prepared.schema
+            && let Some(batch) = self.explain_report(report, *analyses, schema).await?
+        {
+            let rows = futures::stream::iter(std::iter::once(Ok(batch)));
+            let schema = SchemaRef::clone(schema);
+            return Ok(Ran::Stream(Box::pin(RecordBatchStreamAdapter::new(schema, rows))));
+        }
         if let Some(plan) = &prepared.plan {
             let context = self.context(prepared.statement.text(), &parameters);
             if let Some(template) = self.template_of(prepared)
@@ -563,6 +591,31 @@ impl Session {
         let (schema, batch) = (bound.schema.clone(), answer.batch);
         let rows = futures::stream::iter(std::iter::once(Ok(batch)));
         Ok(Some(Box::pin(RecordBatchStreamAdapter::new(schema, rows))))
+    }
+
+    /// Says how a report is answered; `None` where the planner must.
+    async fn explain_report(
+        &self,
+        report: &ReportStatement,
+        analyses: bool,
+        schema: &SchemaRef,
+    ) -> Result<Option<RecordBatch>> {
+        let shape = &report.shape;
+        let Some(bound) = report.bind(&[]) else { return Ok(None) };
+        if !shape.table.is_current(&self.engine).await {
+            return Ok(None);
+        }
+        let snapshot = self.engine.catalog.snapshot(&shape.table.ident).await?;
+        let columns = snapshot.table.schema();
+        if !analyses {
+            let plan = report::explain::operator(shape, &columns);
+            return report::explain::row(schema, "physical_plan", plan).map(Some);
+        }
+        let started = clock::monotonic();
+        let answer = self.engine.reports.run(&snapshot.table, &snapshot.fresh, &bound).await?;
+        let Some(answer) = answer else { return Ok(None) };
+        let plan = report::explain::analysed(shape, &columns, &answer, started.elapsed());
+        report::explain::row(schema, "Plan with Metrics", plan).map(Some)
     }
 
     /// Brings a table into the memory of reports, as far as there is room.

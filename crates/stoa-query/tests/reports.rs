@@ -219,3 +219,66 @@ async fn another_process_is_noticed_at_once() {
         assert_eq!(answer(&home.short, sql, &[], false).await, [(n + 1).to_string()]);
     }
 }
+
+#[tokio::test]
+async fn explain_shows_how_a_report_is_answered() {
+    let home = Home::new().await;
+    home.fill().await;
+    let sql = "SELECT day, sum(cost) FROM events WHERE account = 7 GROUP BY day";
+    let rows = answer(&home.short, sql, &[], false).await;
+    let explain = async |session, sql: String| answer(session, &sql, &[], false).await.join("\n");
+    let plain = explain(&home.short, format!("EXPLAIN {sql}")).await;
+    assert!(plain.contains("ReportExec: table=public.events, short_path=yes"), "{plain}");
+    assert!(plain.contains("conditions=[account], group_by=[day], aggregates=1"), "{plain}");
+    let analysed = explain(&home.short, format!("explain analyze {sql}")).await;
+    let number = |name: &str| -> u64 {
+        let (_, rest) = analysed.split_once(&format!("{name}=")).unwrap_or_else(|| panic!("{analysed}"));
+        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap();
+        rest[..end].parse().unwrap()
+    };
+    assert_eq!(number("output_rows"), rows.len() as u64);
+    assert!(number("files_total") > number("files_pruned"), "{analysed}");
+    assert!(number("files_pruned") > 0, "{analysed}");
+    assert!(number("rows_read") > number("rows_selected"), "{analysed}");
+    assert_eq!((number("chunk_misses"), number("read_requests")), (0, 0), "{analysed}");
+    // What the planner does, and other kinds of EXPLAIN, are shown as ever.
+    let long = explain(&home.long, format!("EXPLAIN ANALYZE {sql}")).await;
+    assert!(long.contains("OrcScanExec") && !long.contains("ReportExec"), "{long}");
+    let other = explain(&home.short, "EXPLAIN SELECT upper(region) FROM events".to_owned()).await;
+    assert!(other.contains("OrcScanExec"), "{other}");
+}
+
+#[tokio::test]
+async fn what_was_hot_is_in_memory_after_a_restart() {
+    let home = tempfile::tempdir().unwrap();
+    let warehouse = url::Url::from_directory_path(home.path().join("warehouse")).unwrap();
+    let file = home.path().join("hot.json");
+    let options =
+        EngineOptions { hot_list: Some(file.clone()), ..EngineOptions::new(warehouse) };
+    let sql = "SELECT sum(n) FROM t WHERE k = 7";
+    {
+        let engine = Engine::open(options.clone()).await.unwrap();
+        let session = engine.session(SessionOptions::default());
+        session.sql("CREATE TABLE t (k int, n bigint)").await.unwrap();
+        session.sql("INSERT INTO t VALUES (7, 1), (8, 2)").await.unwrap();
+        for _ in 0..3 {
+            assert_eq!(answer(&session, sql, &[], false).await, ["1"]);
+        }
+        engine.shutdown(std::time::Duration::ZERO).await;
+    }
+    assert!(file.exists());
+    let engine = Engine::open(options.clone()).await.unwrap();
+    while engine.cache_status().entries < 3 {
+        tokio::task::yield_now().await;
+    }
+    let session = engine.session(SessionOptions::default());
+    assert_eq!(answer(&session, sql, &[], false).await, ["1"]);
+    let asked = engine.queries().recent().swap_remove(0);
+    assert_eq!((asked.requests, asked.bytes_read), (0, 0));
+    drop((session, engine));
+    // A list that nobody can read costs nothing but the warmth.
+    std::fs::write(&file, "{").unwrap();
+    let engine = Engine::open(options).await.unwrap();
+    let session = engine.session(SessionOptions::default());
+    assert_eq!(answer(&session, sql, &[], false).await, ["1"]);
+}

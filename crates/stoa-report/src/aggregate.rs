@@ -8,6 +8,8 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
+
 use crate::chunk::{Chunk, Ints, Values};
 use crate::report::{Aggregate, Function, Item, Report};
 
@@ -45,7 +47,7 @@ pub(crate) struct Groups<'a> {
     places: Vec<Place>,
     /// The aggregates of the first group, those of the second, ….
     states: Vec<State>,
-    by_key: HashMap<Box<[u8]>, u32>,
+    by_key: KeyIndex,
     /// Of the source that is being added.
     runs: Vec<Run>,
 }
@@ -56,6 +58,51 @@ struct Run {
     rows: Range<usize>,
 }
 
+/// Groups by key.
+enum KeyIndex {
+    /// Whole numbers, as long as each new one is greater than all before, as days mostly are: the key
+    /// of group n is the n-th.
+    Ascending(Vec<i64>),
+    Hashed(HashMap<Box<[u8]>, u32, RandomState>),
+}
+
+impl Default for KeyIndex {
+    fn default() -> Self {
+        Self::Ascending(Vec::new())
+    }
+}
+
+impl KeyIndex {
+    /// The group of a whole number, which is `new` if there was none.
+    fn group_of_int(&mut self, key: i64, new: u32) -> u32 {
+        if let Self::Ascending(keys) = self {
+            match keys.binary_search(&key) {
+                Ok(group) => return group as u32,
+                Err(at) if at == keys.len() => {
+                    keys.push(key);
+                    return new;
+                }
+                Err(_) => {}
+            }
+        }
+        self.group_of(&int_key(key), new)
+    }
+
+    /// The group of a key as [`push_key`] writes it, which is `new` if there was none.
+    fn group_of(&mut self, key: &[u8], new: u32) -> u32 {
+        if let Self::Ascending(keys) = self {
+            let keys = keys.iter().zip(0..).map(|(key, group)| (int_key(*key).into(), group));
+            *self = Self::Hashed(keys.collect());
+        }
+        let Self::Hashed(hashed) = self else { return new };
+        if let Some(group) = hashed.get(key) {
+            return *group;
+        }
+        hashed.insert(key.into(), new);
+        new
+    }
+}
+
 impl<'a> Groups<'a> {
     pub(crate) fn new(report: &'a Report) -> Self {
         let mut groups = Self {
@@ -63,7 +110,7 @@ impl<'a> Groups<'a> {
             sources: Vec::new(),
             places: Vec::new(),
             states: Vec::new(),
-            by_key: HashMap::new(),
+            by_key: KeyIndex::default(),
             runs: Vec::new(),
         };
         if report.grouped && report.group_by.is_empty() {
@@ -116,17 +163,21 @@ impl<'a> Groups<'a> {
         while start < selected.len() {
             let next = begins[start + 1..].iter().position(|begins| *begins);
             let end = next.map_or(selected.len(), |length| start + 1 + length);
-            key.clear();
             let row = selected[start];
-            keys.iter().for_each(|chunk| push_key(chunk, row as usize, &mut key));
-            let group = match self.by_key.get(key.as_slice()) {
-                Some(group) => *group,
-                None => {
-                    let group = self.open(Place { source, row });
-                    self.by_key.insert(key.as_slice().into(), group);
-                    group
+            let new = self.places.len() as u32;
+            let group = match (keys.as_slice(), &mut self.by_key) {
+                ([one], by_key @ KeyIndex::Ascending(_)) if one.is_small_int(row as usize) => {
+                    by_key.group_of_int(one.number(row as usize) as i64, new)
+                }
+                (_, by_key) => {
+                    key.clear();
+                    keys.iter().for_each(|chunk| push_key(chunk, row as usize, &mut key));
+                    by_key.group_of(&key, new)
                 }
             };
+            if group == new {
+                self.open(Place { source, row });
+            }
             self.runs.push(Run { group, rows: start..end });
             start = end;
         }
@@ -299,6 +350,13 @@ fn compare(a: &Cell<'_>, b: &Cell<'_>, reversed: bool) -> Ordering {
     if reversed { ordering.reverse() } else { ordering }
 }
 
+/// A whole number as a key.
+fn int_key(value: i64) -> [u8; 9] {
+    let mut key = [1; 9];
+    key[1..].copy_from_slice(&value.to_le_bytes());
+    key
+}
+
 /// Appends a value so that two keys are equal as bytes where their values are.
 fn push_key(chunk: &Chunk, row: usize, key: &mut Vec<u8>) {
     if chunk.is_null(row) {
@@ -306,16 +364,10 @@ fn push_key(chunk: &Chunk, row: usize, key: &mut Vec<u8>) {
         return;
     }
     match &chunk.values {
-        Values::Ints(ints) => {
-            key.push(1);
-            key.extend_from_slice(&ints.get(row).to_le_bytes());
-        }
+        Values::Ints(ints) => key.extend_from_slice(&int_key(ints.get(row))),
         // The same column may be kept narrow in one chunk and wide in another.
         Values::Wide(values) => match i64::try_from(values[row]) {
-            Ok(small) => {
-                key.push(1);
-                key.extend_from_slice(&small.to_le_bytes());
-            }
+            Ok(small) => key.extend_from_slice(&int_key(small)),
             Err(_) => {
                 key.push(2);
                 key.extend_from_slice(&values[row].to_le_bytes());

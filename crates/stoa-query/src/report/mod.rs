@@ -14,6 +14,7 @@
 //! Not here: execution (`stoa-report`).
 
 mod bind;
+pub(crate) mod explain;
 pub(crate) mod fingerprint;
 mod learn;
 mod recognise;

@@ -176,6 +176,11 @@ impl Chunk {
         }
     }
 
+    /// Whether there is a whole number of 64 bits.
+    pub(crate) fn is_small_int(&self, row: usize) -> bool {
+        matches!(self.values, Values::Ints(_)) && !self.is_null(row)
+    }
+
     /// How many of `rows` have a value.
     pub(crate) fn count_values(&self, rows: &[u32]) -> u64 {
         match &self.nulls {

@@ -1,0 +1,114 @@
+//! What EXPLAIN says of a report.
+//!
+//! In: the form of a report, and what it took. Out: the line of an operator in the style of the engine's
+//! plans, so that whoever reads those reads this.
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::array::{RecordBatch, StringArray};
+use arrow::datatypes::{Schema, SchemaRef};
+use stoa_error::{Error, Result};
+use stoa_report::{Answer, Item as ReportItem};
+
+use super::shape::ReportShape;
+
+/// The part of a statement that EXPLAIN explains, and whether it is executed for that; `None` for other
+/// statements and for EXPLAIN with options.
+pub(crate) fn explained(sql: &str) -> Option<(&str, bool)> {
+    let rest = after_word(sql, "explain")?;
+    match after_word(rest, "analyze") {
+        Some(query) => is_select(query).then_some((query, true)),
+        None => is_select(rest).then_some((rest, false)),
+    }
+}
+
+fn after_word<'a>(sql: &'a str, word: &str) -> Option<&'a str> {
+    let sql = sql.trim_start();
+    let first = sql.get(..word.len())?;
+    let rest = &sql[word.len()..];
+    (first.eq_ignore_ascii_case(word) && rest.starts_with(char::is_whitespace))
+        .then(|| rest.trim_start())
+}
+
+fn is_select(sql: &str) -> bool {
+    after_word(sql, "select").is_some()
+}
+
+/// One row of EXPLAIN, in the columns of the engine's.
+///
+/// # Errors
+/// `Internal` where these are not two texts.
+pub(crate) fn row(schema: &SchemaRef, plan_type: &str, plan: String) -> Result<RecordBatch> {
+    let columns = [plan_type.to_owned(), plan].map(|text| Arc::new(StringArray::from(vec![text])));
+    let columns = columns.map(|column| column as _).to_vec();
+    RecordBatch::try_new(Arc::clone(schema), columns)
+        .map_err(|e| Error::internal("EXPLAIN has other columns").with_source(e))
+}
+
+/// The operator; `table` has the table's columns.
+pub(crate) fn operator(shape: &ReportShape, table: &Schema) -> String {
+    let name = |column: usize| {
+        let column = shape.columns.get(column);
+        let field = column.and_then(|column| table.fields().get(column.position));
+        field.map_or("?", |field| field.name().as_str())
+    };
+    let names = |columns: &mut dyn Iterator<Item = usize>| {
+        columns.map(name).collect::<Vec<_>>().join(", ")
+    };
+    let mut text = format!("ReportExec: table={}, short_path=yes", shape.table.ident);
+    let read = names(&mut (0..shape.columns.len()));
+    let _ = write!(text, ", columns=[{read}]");
+    let tested = names(&mut shape.conditions.iter().map(|condition| condition.column));
+    let _ = write!(text, ", conditions=[{tested}]");
+    if shape.grouped {
+        let _ = write!(text, ", group_by=[{}]", names(&mut shape.group_by.iter().copied()));
+        let aggregates = shape.items.iter().filter(|item| matches!(item, ReportItem::Aggregate(_)));
+        let _ = write!(text, ", aggregates={}", aggregates.count());
+    }
+    text
+}
+
+/// The operator with what it took: files, row groups and rows from all to those that count, then where
+/// the columns came from.
+pub(crate) fn analysed(
+    shape: &ReportShape,
+    table: &Schema,
+    answer: &Answer,
+    elapsed: Duration,
+) -> String {
+    let work = &answer.work;
+    let metrics = [
+        ("output_rows", answer.batch.num_rows() as u64),
+        ("files_total", work.files_total),
+        ("files_pruned", work.files_total.saturating_sub(work.files_read)),
+        ("row_groups_total", work.row_groups_total),
+        ("row_groups_pruned", work.row_groups_total.saturating_sub(work.row_groups_read)),
+        ("rows_read", work.rows_read),
+        ("rows_selected", work.rows_selected),
+        ("chunk_hits", work.chunk_hits),
+        ("disk_hits", work.disk_hits),
+        ("chunk_misses", work.chunk_misses),
+        ("read_requests", work.requests),
+        ("bytes_read", work.bytes_read),
+    ];
+    let metrics = metrics.map(|(name, value)| format!("{name}={value}"));
+    let operator = operator(shape, table);
+    format!("{operator}, metrics=[{}, elapsed={elapsed:?}]", metrics.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_statement_behind_explain_is_found() {
+        assert_eq!(explained("EXPLAIN SELECT 1"), Some(("SELECT 1", false)));
+        assert_eq!(explained(" explain\n analyze select 1"), Some(("select 1", true)));
+        for other in ["EXPLAIN VERBOSE SELECT 1", "EXPLAIN (ANALYZE) SELECT 1", "SELECT 1", "EXPLAIN"]
+        {
+            assert_eq!(explained(other), None, "{other}");
+        }
+    }
+}
