@@ -11,7 +11,7 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 
 use crate::chunk::{Chunk, Ints, Values};
-use crate::report::{Aggregate, Function, Item, Report};
+use crate::report::{Aggregate, Function, Item, Report, Test};
 
 /// A value of the answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,6 +47,8 @@ pub(crate) struct Groups<'a> {
     places: Vec<Place>,
     /// The aggregates of the first group, those of the second, ….
     states: Vec<State>,
+    /// The columns that tell groups apart: those that conditions leave more than one value.
+    keys: Vec<usize>,
     by_key: KeyIndex,
     /// Of the source that is being added.
     runs: Vec<Run>,
@@ -110,6 +112,7 @@ impl<'a> Groups<'a> {
             sources: Vec::new(),
             places: Vec::new(),
             states: Vec::new(),
+            keys: report.group_by.iter().copied().filter(|key| !is_one_value(report, *key)).collect(),
             by_key: KeyIndex::default(),
             runs: Vec::new(),
         };
@@ -148,9 +151,12 @@ impl<'a> Groups<'a> {
         self.runs.clear();
         let keys: Vec<Arc<Chunk>> = {
             let chunks = &self.sources[source as usize];
-            self.report.group_by.iter().map(|column| chunks[*column].clone()).collect()
+            self.keys.iter().map(|column| chunks[*column].clone()).collect()
         };
         if keys.is_empty() {
+            if self.places.is_empty() {
+                self.open(Place { source, row: selected[0] });
+            }
             self.runs.push(Run { group: 0, rows: 0..selected.len() });
             return;
         }
@@ -293,6 +299,19 @@ impl State {
             self.float += chunk.float(row);
         }
     }
+}
+
+/// Whether all rows that meet the conditions have the same value in a column.
+fn is_one_value(report: &Report, column: usize) -> bool {
+    report.conditions.iter().filter(|condition| condition.column == column).any(|condition| {
+        match &condition.test {
+            Test::Between(low, high) => low == high,
+            Test::OneOf(values) => values.len() == 1,
+            Test::TextOneOf(values) => values.len() == 1,
+            Test::IsNull => true,
+            _ => false,
+        }
+    })
 }
 
 /// Marks the selected rows whose value is another than that of the one before.

@@ -1,0 +1,256 @@
+//! Planning: from a parsed statement to a [`Prepared`] one, and what is learnt of its form on the way.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
+
+use arrow::datatypes::{DataType, SchemaRef};
+use datafusion::logical_expr::{DdlStatement, Expr, LogicalPlan, Statement as PlanStatement};
+use stoa_error::{Error, Result};
+
+use super::{Session, contains_ignore_case, reads_clock};
+use crate::dialect::{self, CopySource, CopyStatement};
+use crate::error::from_datafusion;
+use crate::report::{self, ReportStatement};
+use crate::statement::{Statement, StatementKind};
+use crate::template::PlanTemplate;
+use crate::{dml, insert_values, parameters, show};
+/// A statement that was planned, to be executed any number of times.
+#[derive(Clone)]
+pub struct Prepared {
+    pub(super) statement: Statement,
+    pub(super) plan: Option<Arc<LogicalPlan>>,
+    pub(super) parameter_types: Vec<DataType>,
+    pub(super) schema: Option<SchemaRef>,
+    /// For `INSERT OVERWRITE … PARTITION (…)`: the condition on the rows that go.
+    pub(super) overwritten: Option<Expr>,
+    /// The report that it is, if it was recognised.
+    pub(crate) report: Option<ReportStatement>,
+    /// The report that it explains, and whether that is executed.
+    pub(super) explained: Option<(ReportStatement, bool)>,
+    /// The plan of a statement that was recognised by its text, made when it is needed.
+    pub(super) long_way: Arc<tokio::sync::OnceCell<Prepared>>,
+    /// Its plan with places for its parameters, if it is one that can be used again.
+    pub(super) template: Arc<OnceLock<Option<PlanTemplate>>>,
+}
+
+impl Prepared {
+    fn unplanned(
+        statement: Statement,
+        parameter_types: Vec<DataType>,
+        schema: Option<SchemaRef>,
+    ) -> Self {
+        Self {
+            statement,
+            plan: None,
+            parameter_types,
+            schema,
+            overwritten: None,
+            report: None,
+            explained: None,
+            long_way: Arc::default(),
+            template: Arc::default(),
+        }
+    }
+
+    /// The statement.
+    pub fn statement(&self) -> &Statement {
+        &self.statement
+    }
+
+    /// Types of the parameters `$1`, `$2`, …, as the plan wants them.
+    pub fn parameter_types(&self) -> &[DataType] {
+        &self.parameter_types
+    }
+
+    /// Columns of the result; `None` for a statement that gives no rows.
+    pub fn schema(&self) -> Option<SchemaRef> {
+        self.schema.clone()
+    }
+}
+
+impl Session {
+    pub(super) async fn plan(
+        &self,
+        statement: Statement,
+        parameter_types: Vec<Option<DataType>>,
+    ) -> Result<Prepared> {
+        let is_known = match &statement.kind {
+            StatementKind::Report(report) => report.shape.table.is_current(&self.engine).await,
+            StatementKind::Lifted(lifted) => lifted.template().is_current(&self.engine).await,
+            _ => true,
+        };
+        if !is_known {
+            // It was another table's.
+            let parsed = dialect::parse(statement.text())?.swap_remove(0);
+            return Box::pin(self.plan(parsed, parameter_types)).await;
+        }
+        if let StatementKind::Report(report) = &statement.kind {
+            let (types, schema) = (report.parameter_types().to_vec(), report.schema().clone());
+            let report = Some(report.clone());
+            return Ok(Prepared { report, ..Prepared::unplanned(statement, types, Some(schema)) });
+        }
+        if let StatementKind::Lifted(lifted) = &statement.kind {
+            let schema = lifted.schema().clone();
+            return Ok(Prepared::unplanned(statement, Vec::new(), Some(schema)));
+        }
+        if let StatementKind::Plan(parsed) = &statement.kind {
+            let planner = self.planner_for(statement.text());
+            if reads_names(statement.text()) {
+                self.engine.catalog.refresh().await?;
+            }
+            if let Some(plan) = dml::plan_aliased_delete(self, parsed).await? {
+                return prepared_plan(statement, plan, &parameter_types);
+            }
+            if let Some(plan) = insert_values::plan(self, parsed).await? {
+                return prepared_plan(statement, plan, &parameter_types);
+            }
+            let (parsed, overwritten) = match dml::resolve_partition(self, parsed).await? {
+                Some((parsed, overwritten)) => (Box::new(parsed), overwritten),
+                None => (parsed.clone(), None),
+            };
+            let mut plan = planner.state.statement_to_plan((*parsed).clone()).await;
+            if plan.as_ref().is_err_and(|e| e.to_string().contains("unique expression names")) {
+                let mut named = *parsed;
+                dialect::adapt::name_repeated_columns(&mut named);
+                plan = planner.state.statement_to_plan(named).await;
+            }
+            let plan = plan.map_err(from_datafusion)?;
+            check_supported(&plan)?;
+            let prepared = prepared_plan(statement, plan, &parameter_types)?;
+            let report = report::learn(self, &prepared).await;
+            if report.is_none() {
+                self.learn_form(&prepared).await;
+            }
+            let explained = self.explained_report(prepared.statement.text()).await;
+            return Ok(Prepared { overwritten, report, explained, ..prepared });
+        }
+        if let Some(query) = statement.copy().and_then(copied_query) {
+            let inner = dialect::parse(&query)?.swap_remove(0);
+            let prepared = Box::pin(self.plan(inner, parameter_types)).await?;
+            return Ok(Prepared { statement, ..prepared });
+        }
+        let schema = show::schema_of(&statement.kind);
+        Ok(Prepared::unplanned(statement, Vec::new(), schema))
+    }
+
+    /// The report that an EXPLAIN is about.
+    async fn explained_report(&self, text: &str) -> Option<(ReportStatement, bool)> {
+        let (query, analyses) = report::explain::explained(text)?;
+        if !self.takes_short_path() {
+            return None;
+        }
+        if let Some(known) = self.engine.templates.find(&self.namespace(), query) {
+            return Some((known, analyses));
+        }
+        let statement = dialect::parse(query).ok()?.pop()?;
+        let planned = Box::pin(self.plan(statement, Vec::new())).await.ok()?;
+        Some((planned.report?, analyses))
+    }
+
+    /// Plans a statement once more without its values, if that was not done yet and it comes again.
+    async fn learn_form(&self, prepared: &Prepared) {
+        let text = prepared.statement.text();
+        let (Some(_), true) = (&prepared.plan, self.plan_templates.load(Ordering::Relaxed)) else {
+            return;
+        };
+        let context = self.options_context();
+        let Some(wanted) = self.engine.plan_templates.wanted(&context, text) else { return };
+        let template = match Box::pin(self.plan_form(wanted.text(), wanted.parameters())).await {
+            Some(planned) if planned.schema == prepared.schema => {
+                let template = self.make_template(&planned, context);
+                template.zip(planned.schema.clone())
+            }
+            _ => None,
+        };
+        self.engine.plan_templates.learn(wanted, template);
+    }
+
+    /// A statement whose values were lifted, planned; `None` if that makes it another one.
+    async fn plan_form(&self, text: &str, parameters: usize) -> Option<Prepared> {
+        let statement = dialect::parse(text).ok()?.pop()?;
+        let planned = self.plan(statement, Vec::new()).await.ok()?;
+        (planned.parameter_types.len() == parameters).then_some(planned)
+    }
+
+    pub(super) fn make_template(&self, prepared: &Prepared, context: Arc<str>) -> Option<PlanTemplate> {
+        if reads_clock(prepared.statement.text()) {
+            return None;
+        }
+        let (plan, state) = (prepared.plan.as_ref()?, self.state());
+        PlanTemplate::of(plan, &prepared.parameter_types, &state, context)
+    }
+
+    /// Plans a statement that was recognised by its text.
+    pub(super) async fn plan_anew(&self, prepared: &Prepared) -> Result<Prepared> {
+        let mut statements = dialect::parse(prepared.statement.text())?;
+        let statement = statements.swap_remove(0);
+        let types = prepared.parameter_types.iter().cloned().map(Some).collect();
+        let planned = Box::pin(self.plan(statement, types)).await?;
+        // What the client was told of the answer still holds.
+        match planned.schema == prepared.schema {
+            true => Ok(Prepared { report: None, ..planned }),
+            false => {
+                Err(Error::unsupported("the columns changed since the statement was prepared")
+                    .with_sqlstate("0A000")
+                    .with_hint("prepare the statement again"))
+            }
+        }
+    }
+}
+
+/// The query whose rows a `COPY … TO STDOUT` sends; `None` for a copy into a table.
+fn copied_query(copy: &CopyStatement) -> Option<String> {
+    match &copy.source {
+        CopySource::QueryToStdout(query) => Some(query.to_string()),
+        CopySource::TableToStdout(name) if copy.columns.is_empty() => {
+            Some(format!("SELECT * FROM {name}"))
+        }
+        CopySource::TableToStdout(name) => {
+            let quoted = |column: &String| format!("\"{}\"", column.replace('"', "\"\""));
+            let columns: Vec<String> = copy.columns.iter().map(quoted).collect();
+            Some(format!("SELECT {} FROM {name}", columns.join(", ")))
+        }
+        CopySource::FromStdin(_) | CopySource::FromFiles(..) => None,
+    }
+}
+
+fn prepared_plan(
+    statement: Statement,
+    plan: LogicalPlan,
+    declared: &[Option<DataType>],
+) -> Result<Prepared> {
+    let (plan, parameter_types) = parameters::resolve(plan, declared)?;
+    let schema = match &plan {
+        LogicalPlan::Dml(_) => None,
+        other => Some(SchemaRef::new(other.schema().as_arrow().clone())),
+    };
+    let plan = Some(Arc::new(plan));
+    Ok(Prepared { plan, ..Prepared::unplanned(statement, parameter_types, schema) })
+}
+
+/// Refuses what the engine could plan but a report server must not do, or does not yet do.
+fn check_supported(plan: &LogicalPlan) -> Result<()> {
+    let refuse = |what: &str, hint: &str| {
+        Err(Error::unsupported(format!("{what} is not supported")).with_hint(hint.to_owned()))
+    };
+    match plan {
+        LogicalPlan::Copy(_) => refuse("COPY to a file", "use COPY … TO STDOUT"),
+        LogicalPlan::Ddl(DdlStatement::CreateExternalTable(_)) => {
+            refuse("CREATE EXTERNAL TABLE", "load the files with COPY … FROM or stoa load")
+        }
+        LogicalPlan::Ddl(_) => refuse("this statement", "docs/sql.md lists the statements"),
+        LogicalPlan::Statement(PlanStatement::Prepare(_) | PlanStatement::Execute(_)) => refuse(
+            "PREPARE and EXECUTE as statements",
+            "use the protocol's prepared statements, as drivers do",
+        ),
+        LogicalPlan::Statement(_) => refuse("this statement", "docs/sql.md lists the statements"),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a statement reads the lists of names.
+fn reads_names(text: &str) -> bool {
+    contains_ignore_case(text, "information_schema")
+        || contains_ignore_case(text, "pg_")
+        || contains_ignore_case(text, "regclass")
+}

@@ -1,0 +1,310 @@
+//! Execution: the short path, templates, plans; and statements of our own.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use datafusion::common::ScalarValue;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::sql::sqlparser::ast::ObjectName;
+use futures::StreamExt;
+use stoa_env::clock;
+use stoa_error::{Error, ErrorKind, Result};
+
+use super::{Planner, Prepared, Session};
+use crate::cells;
+use crate::error::from_datafusion;
+use crate::execution::{self, Work};
+use crate::outcome::Completion;
+use crate::registry::QueryGuard;
+use crate::report::{self, ReportStatement};
+use crate::results::{self, Found};
+use crate::statement::StatementKind;
+use crate::template::{self, PlanTemplate};
+use crate::{ddl, dml, maintain, memory, parameters, show, table};
+impl Session {
+    pub(super) async fn run(
+        &self,
+        prepared: &Prepared,
+        parameters: Vec<ScalarValue>,
+        guard: &mut QueryGuard,
+    ) -> Result<Ran> {
+        if self.takes_short_path()
+            && let Some(report) = &prepared.report
+            && let Some(stream) = self.run_report(report, &parameters, guard).await?
+        {
+            return Ok(Ran::Stream(stream));
+        }
+        if let StatementKind::Lifted(lifted) = &prepared.statement.kind
+            && let Some(plan) = self.bind_template(lifted.template(), lifted.values()).await?
+        {
+            let text = prepared.statement.text();
+            let context = self.context(text, &parameters);
+            return self.run_plan(QueryPlan::Optimised(plan), text, context, guard).await;
+        }
+        if let StatementKind::Report(_) | StatementKind::Lifted(_) = &prepared.statement.kind {
+            let planned = prepared.long_way.get_or_try_init(|| self.plan_anew(prepared)).await?;
+            return Box::pin(self.run(planned, parameters, guard)).await;
+        }
+        if let Some((report, analyses)) = &prepared.explained
+            && let Some(schema) = &prepared.schema
+            && let Some(batch) = self.explain_report(report, *analyses, schema).await?
+        {
+            let rows = futures::stream::iter(std::iter::once(Ok(batch)));
+            let schema = SchemaRef::clone(schema);
+            return Ok(Ran::Stream(Box::pin(RecordBatchStreamAdapter::new(schema, rows))));
+        }
+        if let Some(plan) = &prepared.plan {
+            let context = self.context(prepared.statement.text(), &parameters);
+            if let Some(template) = self.template_of(prepared)
+                && let Some(plan) = self.bind_template(template, &parameters).await?
+            {
+                let text = prepared.statement.text();
+                return self.run_plan(QueryPlan::Optimised(plan), text, context, guard).await;
+            }
+            let plan = parameters::bind(plan, &prepared.parameter_types, parameters)?;
+            if dml::changes_rows(&plan) {
+                let overwritten = prepared.overwritten.as_ref();
+                return dml::run(self, plan, overwritten, guard).await.map(Ran::Done);
+            }
+            let plan = table::pin_snapshots(plan, &self.engine).await?;
+            let plan = QueryPlan::Logical(plan);
+            return self.run_plan(plan, prepared.statement.text(), context, guard).await;
+        }
+        match &prepared.statement.kind {
+            StatementKind::Show(show) => Ok(Ran::Stream(show::run(self, show).await?)),
+            StatementKind::Kill(id) => match self.engine.queries().cancel(*id) {
+                true => Ok(Ran::Done(Completion::of("KILL"))),
+                false => Err(Error::not_found(format!("no query {id} is running"))
+                    .with_sqlstate("42704")
+                    .with_hint("SELECT id, state, sql FROM system.queries lists them")),
+            },
+            StatementKind::CacheTable(name) => self.cache_table(name).await.map(Ran::Done),
+            StatementKind::PurgeCache => {
+                self.engine.reports.clear();
+                self.engine.results.clear();
+                Ok(Ran::Done(Completion::of("PURGE CACHE")))
+            }
+            StatementKind::Maintain(maintenance) => {
+                maintain::run(self, maintenance).await.map(Ran::Done)
+            }
+            StatementKind::Copy(copy) => crate::copy::run(self, copy, guard).await,
+            StatementKind::Set { name, value } => self.run_set(name.as_deref(), value.as_deref()),
+            StatementKind::Transaction(control) => Ok(Ran::Done(Completion::of(control.tag()))),
+            StatementKind::Accepted { tag } => {
+                if *tag == "DISCARD ALL" {
+                    self.run_set(None, None)?;
+                }
+                Ok(Ran::Done(Completion::of(tag)))
+            }
+            StatementKind::Empty => Ok(Ran::Done(Completion::of(""))),
+            other => ddl::run(self, other, guard).await.map(Ran::Done),
+        }
+    }
+
+    /// The template of a prepared statement, made when it is first executed.
+    fn template_of<'a>(&self, prepared: &'a Prepared) -> Option<&'a PlanTemplate> {
+        if !self.plan_templates.load(Ordering::Relaxed) {
+            return None;
+        }
+        let context = self.options_context();
+        let template =
+            prepared.template.get_or_init(|| self.make_template(prepared, Arc::clone(&context)));
+        template.as_ref().filter(|template| template.is_of(&context))
+    }
+
+    /// A template with values and the current snapshots; `None` where it must be planned in full.
+    async fn bind_template(
+        &self,
+        template: &PlanTemplate,
+        values: &[ScalarValue],
+    ) -> Result<Option<LogicalPlan>> {
+        let Some(plan) = template.bind(values)? else { return Ok(None) };
+        let plan = template::bind_to_snapshots(plan, &self.engine).await;
+        self.engine.plan_templates_used.fetch_add(u64::from(plan.is_some()), Ordering::Relaxed);
+        Ok(plan)
+    }
+
+    /// Answers a report; `None` where the planner must.
+    async fn run_report(
+        &self,
+        report: &ReportStatement,
+        parameters: &[ScalarValue],
+        guard: &QueryGuard,
+    ) -> Result<Option<SendableRecordBatchStream>> {
+        let shape = &report.shape;
+        let Some(bound) = report.bind(parameters) else { return Ok(None) };
+        let snapshot = match self.engine.catalog.snapshot(&shape.table.ident).await {
+            // The planner says it in the user's words.
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            snapshot => snapshot?,
+        };
+        let (table, fresh) = (&snapshot.table, &snapshot.fresh);
+        if table.uuid() != shape.table.uuid || table.schema_id() != shape.table.schema_id {
+            return Ok(None);
+        }
+        let Some(answer) = self.engine.reports.run(table, fresh, &bound).await? else {
+            return Ok(None);
+        };
+        let (progress, work) = (guard.progress(), &answer.work);
+        progress.set_short_path();
+        self.engine.reports_answered.fetch_add(1, Ordering::Relaxed);
+        progress.bytes_read.fetch_add(work.bytes_read, Ordering::Relaxed);
+        progress.requests.fetch_add(work.requests, Ordering::Relaxed);
+        let (schema, batch) = (bound.schema.clone(), answer.batch);
+        let rows = futures::stream::iter(std::iter::once(Ok(batch)));
+        Ok(Some(Box::pin(RecordBatchStreamAdapter::new(schema, rows))))
+    }
+
+    /// Says how a report is answered; `None` where the planner must.
+    async fn explain_report(
+        &self,
+        report: &ReportStatement,
+        analyses: bool,
+        schema: &SchemaRef,
+    ) -> Result<Option<RecordBatch>> {
+        let shape = &report.shape;
+        let Some(bound) = report.bind(&[]) else { return Ok(None) };
+        if !shape.table.is_current(&self.engine).await {
+            return Ok(None);
+        }
+        let snapshot = self.engine.catalog.snapshot(&shape.table.ident).await?;
+        let columns = snapshot.table.schema();
+        if !analyses {
+            let plan = report::explain::operator(shape, &columns);
+            return report::explain::row(schema, "physical_plan", plan).map(Some);
+        }
+        let started = clock::monotonic();
+        let answer = self.engine.reports.run(&snapshot.table, &snapshot.fresh, &bound).await?;
+        let Some(answer) = answer else { return Ok(None) };
+        let plan = report::explain::analysed(shape, &columns, &answer, started.elapsed());
+        report::explain::row(schema, "Plan with Metrics", plan).map(Some)
+    }
+
+    /// Brings a table into the memory of reports, as far as there is room.
+    async fn cache_table(&self, name: &ObjectName) -> Result<Completion> {
+        let ident = self.table_ident(name)?;
+        let table = self.engine.catalog.snapshot(&ident).await?.table;
+        cells::refuse_rows(&table)?;
+        let warmed = self.engine.reports.warm(&table).await?;
+        let notice = match warmed.complete {
+            true => format!("{ident}: {} chunks are in memory", warmed.chunks),
+            false => format!(
+                "{ident}: {} chunks are in memory; there is no room for more",
+                warmed.chunks
+            ),
+        };
+        Ok(Completion::of("CACHE TABLE").with_notice(notice))
+    }
+
+    /// Plans physically and starts a bound logical plan.
+    pub(crate) async fn run_plan(
+        &self,
+        plan: QueryPlan,
+        text: &str,
+        context: Option<String>,
+        guard: &mut QueryGuard,
+    ) -> Result<Ran> {
+        let writes = matches!(plan, QueryPlan::Logical(LogicalPlan::Dml(_)));
+        if writes {
+            let rows = count_written(self.start(&plan, text, guard, false).await?).await?;
+            return Ok(Ran::Done(Completion::rows("INSERT", rows)));
+        }
+        let key = context.and_then(|context| results::key_of(plan.plan(), context));
+        let Some(key) = key else {
+            return self.admitted(&plan, text, guard).await.map(Ran::Stream);
+        };
+        match self.engine.results.find(key).await {
+            Found::Answer(answer) => Ok(Ran::Stream(answer)),
+            Found::Compute(computing) => {
+                let stream = self.admitted(&plan, text, guard).await?;
+                computing.keep(stream).await.map(Ran::Stream)
+            }
+        }
+    }
+
+    /// Starts a plan that must be let in first.
+    async fn admitted(
+        &self,
+        plan: &QueryPlan,
+        text: &str,
+        guard: &QueryGuard,
+    ) -> Result<SendableRecordBatchStream> {
+        if table::reads_tables(plan.plan())? {
+            guard.pool().admission.refuse_if_full()?;
+        }
+        self.start(plan, text, guard, true).await
+    }
+
+    /// What an answer depends on beside the tables; `None` where answers are not to be given again.
+    fn context(&self, text: &str, parameters: &[ScalarValue]) -> Option<String> {
+        let reuses = self.setting("result_reuse").ok()?;
+        if !reuses.eq_ignore_ascii_case("on") {
+            return None;
+        }
+        let context = self.options_context();
+        Some(format!("{context}\0{parameters:?}\0{text}"))
+    }
+
+    /// Plans physically and starts a plan that is, or is part of, the statement `text`.
+    pub(crate) async fn stream(
+        &self,
+        plan: &LogicalPlan,
+        text: &str,
+        guard: &QueryGuard,
+    ) -> Result<SendableRecordBatchStream> {
+        self.start(&QueryPlan::Logical(plan.clone()), text, guard, false).await
+    }
+
+    async fn start(
+        &self,
+        plan: &QueryPlan,
+        text: &str,
+        guard: &QueryGuard,
+        needs_slot: bool,
+    ) -> Result<SendableRecordBatchStream> {
+        let Planner { state, tasks, .. } = self.planner_for(text);
+        let is_optimised = matches!(plan, QueryPlan::Optimised(_));
+        let (plan, progress) = (plan.plan().clone(), Arc::clone(guard.progress()));
+        let pool = Arc::clone(guard.pool());
+        let tasks = memory::counted(&tasks, &pool, &progress);
+        let work = Work { plan, is_optimised, state, tasks, progress, pool, needs_slot };
+        execution::start(self.engine.executors(), work).await
+    }
+}
+
+/// A plan, and how far it is.
+pub(crate) enum QueryPlan {
+    Logical(LogicalPlan),
+    Optimised(LogicalPlan),
+}
+
+impl QueryPlan {
+    fn plan(&self) -> &LogicalPlan {
+        match self {
+            Self::Logical(plan) | Self::Optimised(plan) => plan,
+        }
+    }
+}
+
+/// How far a statement got before its outcome is handed out.
+pub(crate) enum Ran {
+    Stream(SendableRecordBatchStream),
+    Done(Completion),
+    CopyIn(crate::copy::CopyIn),
+}
+
+/// Reads the one number that a writing plan returns.
+pub(crate) async fn count_written(mut stream: SendableRecordBatchStream) -> Result<u64> {
+    use arrow::array::{Array, UInt64Array};
+    let mut rows = 0;
+    while let Some(batch) = stream.next().await {
+        let batch = batch.map_err(from_datafusion)?;
+        let counts = batch.column(0).as_any().downcast_ref::<UInt64Array>();
+        rows += counts.map_or(0, |counts| counts.iter().flatten().sum::<u64>());
+    }
+    Ok(rows)
+}
