@@ -147,7 +147,7 @@ async function sql(request, response, send) {
   for await (const part of request) text += part;
   if (request.headers["content-type"]?.startsWith("application/json")) text = JSON.parse(text).sql;
   const id = nextId++;
-  const info = { id, sql: text, user: "stoa", protocol: "http", state: "running", started_unix_ms: Date.now(), elapsed_ms: 0, rows: 0, bytes_read: 0, requests: 0, short_path: false, error: null };
+  const info = { id, sql: text, user: "stoa", protocol: "http", state: "running", started_unix_ms: Date.now(), elapsed_ms: 0, rows: 0, bytes_read: 0, requests: 0, short_path: false, progress: 0.4, pool: "default", memory_bytes: 0, memory_peak_bytes: 0, error: null };
   const end = (state, more) => {
     running.delete(id);
     recent.unshift({ ...info, state, elapsed_ms: Date.now() - info.started_unix_ms, ...more });
@@ -170,7 +170,7 @@ async function sql(request, response, send) {
 
 setInterval(() => {
   const id = nextId++;
-  recent.unshift({ id, sql: report, user: "report", protocol: "postgresql", state: "finished", started_unix_ms: Date.now(), elapsed_ms: 1 + Math.random() * 12, rows: 31, bytes_read: 402_112, requests: 3, short_path: true, error: null });
+  recent.unshift({ id, sql: report, user: "report", protocol: "postgresql", state: "finished", started_unix_ms: Date.now(), elapsed_ms: 1 + Math.random() * 12, rows: 31, bytes_read: 402_112, requests: 3, short_path: true, progress: null, pool: "default", memory_bytes: 0, memory_peak_bytes: 0, error: null });
   recent.length = Math.min(recent.length, 256);
 }, 700);
 

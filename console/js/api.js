@@ -39,7 +39,8 @@
  *
  * @typedef {{ id: number, sql: string, user: string, protocol: string, state: string,
  *   started_unix_ms: number, elapsed_ms: number, rows: number, bytes_read: number, requests: number,
- *   short_path: boolean, error: { code: string, message: string } | null }} QueryInfo
+ *   short_path: boolean, progress: number | null, pool: string, memory_bytes: number,
+ *   memory_peak_bytes: number, error: { code: string, message: string } | null }} QueryInfo
  *
  * @typedef {{ sql: string, queries: number, failed: number, short_path: number, rows: number,
  *   bytes_read: number, total_ms: number, p50_ms: number | null, p95_ms: number | null,

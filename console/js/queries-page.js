@@ -2,7 +2,7 @@
 
 import { ApiError, cancelQuery } from "./api.js";
 import { h, icon, setText } from "./dom.js";
-import { ago, bytes, count, dateTime, duration, oneLine, short } from "./format.js";
+import { ago, bytes, count, dateTime, duration, oneLine, percent, short } from "./format.js";
 import { paint } from "./highlight.js";
 import { Listing } from "./listing.js";
 import { isActive } from "./live.js";
@@ -34,7 +34,7 @@ export class QueriesPage {
     const state = (/** @type {QueryInfo} */ query) => query.state;
     this.active = new Listing({
       label: "Running and queued queries", key, open, state, empty: "Nothing runs, nothing waits.",
-      columns: [...common([this.#rate()]), { name: "kill", label: "", value: () => "", paint: (cell, query) => this.#killCell(cell, query) }],
+      columns: [...common([done(), this.#rate()]), { name: "kill", label: "", value: () => "", paint: (cell, query) => this.#killCell(cell, query) }],
     });
     this.ended = new Listing({ label: "Ended queries", key, open, state, empty: "None.", columns: common() });
     this.counts = h("span", { class: "muted tabular" });
@@ -141,6 +141,11 @@ export class QueriesPage {
   }
 }
 
+/** @returns {import("./listing.js").Column<QueryInfo>} */
+function done() {
+  return { name: "progress", label: "Done", title: "Share of the rows of its files that were scanned", numeric: true, value: (query) => query.progress ?? 0, text: (query) => (query.progress === null ? "–" : percent(query.progress)) };
+}
+
 /**
  * @param {import("./listing.js").Column<QueryInfo>[]} [more] columns beside what was read
  * @returns {import("./listing.js").Column<QueryInfo>[]}
@@ -186,6 +191,8 @@ function queryDetails(query, more, actions) {
     ["User", `${query.user} over ${query.protocol}`], ["Rows", count(query.rows)],
     ["Read", `${bytes(query.bytes_read)} in ${count(query.requests)} requests`],
     ["Path", query.short_path ? "short: without the planner" : "full planner"],
+    ["Pool", query.pool],
+    ["Memory", query.memory_peak_bytes === 0 ? "–" : `${bytes(query.memory_bytes)}, at most ${bytes(query.memory_peak_bytes)}`],
     ...more,
   ];
   return [

@@ -26,8 +26,8 @@ ORDER BY fresh_rows DESC`;
 export const LOG = `SELECT open, fresh_bytes, fresh_bytes_max, appends, appended_rows, appends_waiting
 FROM system.log`;
 
-const QUERY_COLUMNS = `SELECT id, state, "user", protocol, started, elapsed_ms, rows, bytes_read, requests,
-       short_path, sqlstate, error, sql
+const QUERY_COLUMNS = `SELECT id, state, "user", protocol, started, elapsed_ms, progress, rows, bytes_read,
+       requests, short_path, pool, memory_peak_bytes, sqlstate, error, sql
 FROM system.queries`;
 
 export const RUNNING = `${QUERY_COLUMNS}

@@ -365,9 +365,7 @@ struct Connection {
 impl Connection {
     async fn open(options: &RunOptions) -> Result<Self> {
         let client = connect(&options.host, options.pg_port).await?;
-        for setting in &options.settings {
-            client.batch_execute(&format!("SET {setting}")).await.map_err(answer_error)?;
-        }
+        apply(&client, &options.settings).await?;
         let sql = Report::sql(&options.table);
         let prepared = match options.mode {
             Mode::Prepared => {
@@ -445,6 +443,14 @@ fn answer_error(error: tokio_postgres::Error) -> Error {
     if is_busy { answer.with_sqlstate(BUSY) } else { answer }
 }
 
+/// Sets settings of a connection.
+async fn apply(client: &Client, settings: &[String]) -> Result<()> {
+    for setting in settings {
+        client.batch_execute(&format!("SET {setting}")).await.map_err(answer_error)?;
+    }
+    Ok(())
+}
+
 /// Connections that run statements over and over.
 struct Beside {
     stop: watch::Sender<bool>,
@@ -457,6 +463,7 @@ impl Beside {
         let mut tasks = Vec::with_capacity(options.beside.len());
         for sql in options.beside.clone() {
             let client = connect(&options.host, options.pg_port).await?;
+            apply(&client, &options.settings).await?;
             let stop = stop.subscribe();
             tasks.push(stoa_env::task::spawn(async move {
                 let mut runs = 0;

@@ -70,6 +70,7 @@ fn to_json(query: &QueryInfo) -> Value {
         "bytes_read": query.bytes_read,
         "requests": query.requests,
         "short_path": query.short_path,
+        "progress": query.progress,
         "pool": query.pool,
         "memory_bytes": query.memory_bytes,
         "memory_peak_bytes": query.memory_peak_bytes,

@@ -88,6 +88,7 @@ fn parse_plan(text: &str) -> Result<StatementKind> {
     let parser = &mut parser.parser;
     expect_end(parser, text)?;
     adapt::exponents_are_doubles(&mut statement, text);
+    adapt::values_within_inserts(&mut statement);
     Ok(StatementKind::Plan(Box::new(statement)))
 }
 

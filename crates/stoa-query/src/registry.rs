@@ -81,6 +81,8 @@ pub struct QueryInfo {
     pub memory_bytes: u64,
     /// The most that this came to, bytes.
     pub memory_peak_bytes: u64,
+    /// The share of its files' rows that it has scanned, 0 to 1; `None` if it scans none.
+    pub progress: Option<f64>,
     /// Message of the error it ended with.
     pub error: Option<String>,
     /// SQLSTATE of that error.
@@ -147,6 +149,8 @@ pub(crate) struct Progress {
     pub(crate) requests: AtomicU64,
     memory_bytes: AtomicU64,
     memory_peak_bytes: AtomicU64,
+    rows_planned: AtomicU64,
+    rows_scanned: AtomicU64,
     queued: AtomicBool,
     short_path: AtomicBool,
 }
@@ -155,6 +159,23 @@ impl Progress {
     /// Notes whether the query waits for an executor.
     pub(crate) fn set_queued(&self, queued: bool) {
         self.queued.store(queued, Ordering::Relaxed);
+    }
+
+    /// Counts rows of files that will be scanned.
+    pub(crate) fn plan_rows(&self, rows: u64) {
+        self.rows_planned.fetch_add(rows, Ordering::Relaxed);
+    }
+
+    /// Counts rows of files that were scanned or left out.
+    pub(crate) fn scan_rows(&self, rows: u64) {
+        self.rows_scanned.fetch_add(rows, Ordering::Relaxed);
+    }
+
+    /// The share of its rows that were scanned, 0 to 1; `None` if it scans no files.
+    fn share(&self) -> Option<f64> {
+        let planned = self.rows_planned.load(Ordering::Relaxed);
+        let scanned = self.rows_scanned.load(Ordering::Relaxed);
+        (planned > 0).then(|| (scanned as f64 / planned as f64).min(1.0))
     }
 
     /// Counts memory that was taken.
@@ -328,6 +349,7 @@ impl Running {
             pool: self.pool.options.name.clone(),
             memory_bytes: self.progress.memory_bytes.load(Ordering::Relaxed),
             memory_peak_bytes: self.progress.memory_peak_bytes.load(Ordering::Relaxed),
+            progress: self.progress.share(),
             error: error.map(Error::message_with_sources),
             sqlstate: error.map(Error::sqlstate),
         }

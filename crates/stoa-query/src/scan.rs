@@ -134,6 +134,7 @@ impl OrcScanExec {
 pub(crate) fn attach_progress(plan: &Arc<dyn ExecutionPlan>, progress: &Arc<Progress>) {
     if let Some(scan) = (plan.as_ref() as &dyn Any).downcast_ref::<OrcScanExec>() {
         *scan.progress.write() = Arc::clone(progress);
+        progress.plan_rows(scan.plan.rows());
     }
     for child in plan.children() {
         attach_progress(child, progress);

@@ -178,6 +178,7 @@ fn queries(engine: &Engine) -> Rows {
         .time("started", of().map(|q| q.started_unix_ms))
         .float("elapsed_ms", of().map(|q| Some(q.elapsed_us as f64 / 1000.0)))
         .bool("short_path", of().map(|q| q.short_path))
+        .float("progress", of().map(|q| q.progress))
         .int("rows", of().map(|q| Some(q.rows)))
         .int("bytes_read", of().map(|q| Some(q.bytes_read)))
         .int("requests", of().map(|q| Some(q.requests)))

@@ -276,5 +276,6 @@ async fn memory_is_counted_for_query_and_pool() {
     assert_eq!(number(&alone(&engine), wide).await, 1_000_000);
     let free = engine.queries().recent().swap_remove(0);
     assert!(free.memory_peak_bytes > 4 << 20, "{}", free.memory_peak_bytes);
+    assert_eq!(free.progress, Some(1.0));
     assert_eq!(engine.pools_status().iter().map(|pool| pool.memory_bytes).sum::<usize>(), 0);
 }

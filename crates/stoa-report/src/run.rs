@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::RecordBatch;
 use parking_lot::Mutex;
@@ -53,7 +52,6 @@ pub struct Reports {
     pub(crate) fresh: FreshIndex,
     /// What of remote files is kept beside memory.
     pub(crate) disk: Option<DiskTier>,
-    answered: AtomicU64,
 }
 
 /// The answer to a report.
@@ -103,7 +101,6 @@ impl Reports {
             reading: Locks::default(),
             fresh: FreshIndex::default(),
             disk: None,
-            answered: AtomicU64::new(0),
         }
     }
 
@@ -123,11 +120,6 @@ impl Reports {
             Some(disk) => status.with_disk(disk.status()),
             None => status,
         }
-    }
-
-    /// Reports answered since the start.
-    pub fn answered(&self) -> u64 {
-        self.answered.load(Ordering::Relaxed)
     }
 
     /// Drops all that is kept, in memory and on disk.
@@ -193,7 +185,6 @@ impl Reports {
         let counts = metrics.counts();
         (work.requests, work.bytes_read) = (counts.requests, counts.bytes_read);
         self.cache.count(work.chunk_hits, work.chunk_misses);
-        self.answered.fetch_add(1, Ordering::Relaxed);
         Ok(Some(Answer { batch: answer(report, &groups)?, work }))
     }
 

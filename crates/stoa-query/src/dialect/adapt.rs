@@ -34,6 +34,52 @@ fn double_of(digits: &str) -> Option<Expr> {
     Parser::new(&PostgreSqlDialect {}).try_with_sql(&text).ok()?.parse_expr().ok()
 }
 
+/// Longer lists of VALUES stay as they are: as a union they would be planned for long.
+const UNION_ROWS_MAX: usize = 256;
+
+/// `INSERT … SELECT … FROM (VALUES …)`: the engine gives every VALUES of an INSERT the columns of its
+/// table. Those that are not the INSERT's own rows are written as a union.
+pub(super) fn values_within_inserts(statement: &mut EngineStatement) {
+    let Some(ast::Statement::Insert(insert)) = parsed(statement) else { return };
+    let Some(source) = &mut insert.source else { return };
+    if !matches!(*source.body, SetExpr::Values(_)) {
+        let _ = source.visit(&mut ValuesAsUnions);
+    }
+}
+
+struct ValuesAsUnions;
+
+impl VisitorMut for ValuesAsUnions {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        values_as_union(&mut query.body);
+        ControlFlow::Continue(())
+    }
+}
+
+fn values_as_union(body: &mut SetExpr) {
+    match body {
+        SetExpr::Values(values) if values.rows.len() <= UNION_ROWS_MAX => {
+            let rows = values.rows.iter().map(|row| {
+                let columns = row.content.iter().zip(1..);
+                let columns = columns.map(|(value, number)| format!("{value} AS column{number}"));
+                format!("SELECT {}", columns.collect::<Vec<_>>().join(", "))
+            });
+            let text = rows.collect::<Vec<_>>().join(" UNION ALL ");
+            let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(&text);
+            if let Ok(query) = parser.and_then(|mut parser| parser.parse_query()) {
+                *body = *query.body;
+            }
+        }
+        SetExpr::SetOperation { left, right, .. } => {
+            values_as_union(left);
+            values_as_union(right);
+        }
+        _ => {}
+    }
+}
+
 /// `SELECT 1, 1`: the engine wants each column of a result to have a name of its own; repeated
 /// ones get a number behind.
 pub(crate) fn name_repeated_columns(statement: &mut EngineStatement) {

@@ -39,6 +39,16 @@ pub(super) struct SplitReader {
 struct OpenSplit {
     source: FileSource,
     decoder: Decoder,
+    /// Rows in it that were not counted as scanned yet.
+    rows_left: u64,
+}
+
+impl OpenSplit {
+    fn count(&mut self, rows: u64, progress: &Progress) {
+        let rows = rows.min(self.rows_left);
+        self.rows_left -= rows;
+        progress.scan_rows(rows);
+    }
 }
 
 /// The bytes of one file.
@@ -56,9 +66,11 @@ impl SplitReader {
             loop {
                 if let Some(split) = &mut open {
                     if let Some(batch) = reader.next_batch(split).await? {
+                        split.count(batch.num_rows() as u64, &reader.progress);
                         return Ok(Some((batch, (reader, splits, open))));
                     }
                     reader.metrics.record_decoder(split.decoder.metrics());
+                    split.count(u64::MAX, &reader.progress);
                     open = None;
                 }
                 let Some(split) = splits.next() else { return Ok(None) };
@@ -81,7 +93,10 @@ impl SplitReader {
         let schema = Arc::clone(&self.schema);
         let batches = stream::once(async move {
             let batches = match self.select(&report).await? {
-                Some(batch) => slices(batch, self.batch_rows),
+                Some(batch) => {
+                    self.progress.scan_rows(splits.iter().map(|split| split.file.rows).sum());
+                    slices(batch, self.batch_rows)
+                }
                 None => return Ok(self.stream(splits)),
             };
             let batches = stream::iter(batches.into_iter().map(Ok));
@@ -121,7 +136,8 @@ impl SplitReader {
             .with_batch_rows(self.batch_rows)
             .with_stripes(stripes_of(split, metadata.stripes.len()));
         let decoder = Decoder::new(metadata, options).map_err(|e| e.at(&split.file.location))?;
-        Ok(OpenSplit { source, decoder })
+        let rows_left = split.file.rows / split.parts.max(1) as u64;
+        Ok(OpenSplit { source, decoder, rows_left })
     }
 
     /// The parsed tail of a file, from the cache if it was read before.
