@@ -101,16 +101,20 @@ impl Admission {
         self.wait(bytes, self.0.queue_max).await
     }
 
+    /// Whether the next one is refused.
+    pub(crate) fn is_full(&self) -> bool {
+        let state = self.0.state.lock();
+        state.running >= self.0.slots && state.waiting.len() >= self.0.queue_max
+    }
+
     /// Refuses at once who would be refused anyway, before it is planned.
     ///
     /// # Errors
     /// As [`Self::enter`].
     pub(crate) fn refuse_if_full(&self) -> Result<()> {
-        let state = self.0.state.lock();
-        if state.running < self.0.slots || state.waiting.len() < self.0.queue_max {
+        if !self.is_full() {
             return Ok(());
         }
-        drop(state);
         self.0.refused.fetch_add(1, Ordering::Relaxed);
         Err(full(self.0.queue_max))
     }

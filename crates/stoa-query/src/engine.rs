@@ -67,6 +67,8 @@ pub struct EngineOptions {
     pub queue_max: usize,
     /// Where chunks of files in remote stores are kept on a local disk, too; nowhere if `None`.
     pub disk_cache: Option<DiskOptions>,
+    /// Whether threads that take up no tasks are counted and logged, as a server wants it.
+    pub watch_threads: bool,
     /// The file in which a server notes what reports ask for most, so as to read it into memory again
     /// after a restart; none if `None`.
     pub hot_list: Option<PathBuf>,
@@ -101,6 +103,7 @@ impl EngineOptions {
             query_slots: 2 * threads,
             queue_max: 256,
             disk_cache: None,
+            watch_threads: false,
             hot_list: None,
             pools: Vec::new(),
             workload_rules: Vec::new(),

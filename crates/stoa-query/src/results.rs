@@ -8,7 +8,7 @@
 //! and fresh rows are those it was computed from; a statement that could answer otherwise the next
 //! time (a clock, random numbers, the server's own tables) is never kept.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -89,12 +89,18 @@ impl Results {
         self.kept.clear();
     }
 
+    /// The answer for `key`, if it is there.
+    pub(crate) fn kept(&self, key: &ResultKey) -> Option<SendableRecordBatchStream> {
+        let kept = self.kept.get(key)?;
+        self.reused.fetch_add(1, Ordering::Relaxed);
+        Some(kept.stream())
+    }
+
     /// The answer for `key`, at once or when somebody who computes it has it.
     pub(crate) async fn find(self: &Arc<Self>, key: ResultKey) -> Found {
         loop {
-            if let Some(kept) = self.kept.get(&key) {
-                self.reused.fetch_add(1, Ordering::Relaxed);
-                return Found::Answer(kept.stream());
+            if let Some(answer) = self.kept(&key) {
+                return Found::Answer(answer);
             }
             let mut computed = {
                 let mut running = self.running.lock();
@@ -162,23 +168,36 @@ impl Drop for Computing {
 
 /// What the answer of a pinned plan depends on; `None` where it may be another one the next time.
 /// `context` is what the plan was made of: text, parameters, settings of the session.
-pub(crate) fn key_of(plan: &LogicalPlan, context: String) -> Option<ResultKey> {
-    let mut key = context;
+pub(crate) fn key_of(plan: &LogicalPlan, context: &str) -> Option<ResultKey> {
+    let mut parts = BTreeSet::new();
     let mut only_tables = true;
     let walked = plan.apply_with_subqueries(|node| {
         if let LogicalPlan::TableScan(scan) = node {
             match stoa_table(&scan.source) {
                 Some(table) => {
-                    let (rows, end) = table.fresh_extent();
                     let location = table.table.metadata_location();
-                    key.push_str(&format!("\0{location}\0{rows}\0{end}"));
+                    parts.insert(version(location, table.fresh_extent()));
                 }
                 None => only_tables = false,
             }
         }
         Ok(TreeNodeRecursion::Continue)
     });
-    (walked.is_ok() && only_tables && is_repeatable(plan)).then(|| ResultKey(key.into()))
+    let is_kept = walked.is_ok() && only_tables && is_repeatable(plan);
+    is_kept.then(|| ResultKey::new(context, &parts))
+}
+
+/// One version of a table, with so many fresh rows up to a position.
+pub(crate) fn version(metadata_location: &str, (rows, end): (u64, u64)) -> String {
+    format!("{metadata_location}\0{rows}\0{end}")
+}
+
+impl ResultKey {
+    /// The key of a statement in its context, on these versions of its tables.
+    pub(crate) fn new(context: &str, versions: &BTreeSet<String>) -> Self {
+        let parts = std::iter::once(context).chain(versions.iter().map(String::as_str));
+        Self(parts.collect::<Vec<_>>().join("\0").into())
+    }
 }
 
 /// Whether a plan is a query that has the same answer as long as its tables are the same.

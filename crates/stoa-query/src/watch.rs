@@ -82,6 +82,9 @@ fn watch(engine: &Weak<Engine>, io: Option<&Handle>) {
         std::thread::sleep(EVERY);
         let Some(engine) = engine.upgrade() else { return };
         engine.queries().end_what_is_not_allowed();
+        if !engine.options().watch_threads {
+            continue;
+        }
         let [io_sent, executor_sent] = &mut sent;
         if let Some(io) = io {
             beat(&engine.pulses.io, io_sent, |task| drop(io.spawn(task)));

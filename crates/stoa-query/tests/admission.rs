@@ -279,3 +279,33 @@ async fn memory_is_counted_for_query_and_pool() {
     assert_eq!(free.progress, Some(1.0));
     assert_eq!(engine.pools_status().iter().map(|pool| pool.memory_bytes).sum::<usize>(), 0);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_server_still_gives_answers_that_it_has() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = engine(&directory).await;
+    let asks = session(&engine);
+    let kept = "SELECT sum(n) + 1 FROM t WHERE n < 10";
+    let other = "SELECT sum(n) + 1 FROM t WHERE n < 11";
+    for _ in 0..4 {
+        assert_eq!(number(&asks, kept).await, 46);
+    }
+    let first = rows(&alone(&engine), ENDLESS).await;
+    until(&engine, 1, 0).await;
+    let second = {
+        let session = alone(&engine);
+        stoa_env::task::spawn(async move { session.sql(ENDLESS).await.map(|_| ()) })
+    };
+    until(&engine, 1, 1).await;
+    let used = engine.plan_templates_used();
+    assert_eq!(number(&asks, kept).await, 46);
+    assert_eq!(error_of(&asks, other).await.sqlstate(), "53300");
+    assert_eq!(number(&asks, "SELECT 1 + 1").await, 2);
+    // Neither of them was bound to values.
+    assert!(engine.plan_templates_used() <= used + 1);
+    engine.queries().cancel_all();
+    assert_eq!(first.collect().await.unwrap_err().sqlstate(), "57014");
+    assert!(second.await.unwrap().is_err());
+    until(&engine, 0, 0).await;
+    assert_eq!(number(&asks, other).await, 56);
+}

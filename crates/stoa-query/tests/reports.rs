@@ -232,7 +232,8 @@ async fn explain_shows_how_a_report_is_answered() {
     assert!(plain.contains("conditions=[account], group_by=[day], aggregates=1"), "{plain}");
     let analysed = explain(&home.short, format!("explain analyze {sql}")).await;
     let number = |name: &str| -> u64 {
-        let (_, rest) = analysed.split_once(&format!("{name}=")).unwrap_or_else(|| panic!("{analysed}"));
+        let (_, rest) =
+            analysed.split_once(&format!("{name}=")).unwrap_or_else(|| panic!("{analysed}"));
         let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap();
         rest[..end].parse().unwrap()
     };
@@ -253,8 +254,7 @@ async fn what_was_hot_is_in_memory_after_a_restart() {
     let home = tempfile::tempdir().unwrap();
     let warehouse = url::Url::from_directory_path(home.path().join("warehouse")).unwrap();
     let file = home.path().join("hot.json");
-    let options =
-        EngineOptions { hot_list: Some(file.clone()), ..EngineOptions::new(warehouse) };
+    let options = EngineOptions { hot_list: Some(file.clone()), ..EngineOptions::new(warehouse) };
     let sql = "SELECT sum(n) FROM t WHERE k = 7";
     {
         let engine = Engine::open(options.clone()).await.unwrap();

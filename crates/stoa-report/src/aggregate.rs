@@ -112,7 +112,12 @@ impl<'a> Groups<'a> {
             sources: Vec::new(),
             places: Vec::new(),
             states: Vec::new(),
-            keys: report.group_by.iter().copied().filter(|key| !is_one_value(report, *key)).collect(),
+            keys: report
+                .group_by
+                .iter()
+                .copied()
+                .filter(|key| !is_one_value(report, *key))
+                .collect(),
             by_key: KeyIndex::default(),
             runs: Vec::new(),
         };

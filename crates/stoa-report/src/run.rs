@@ -36,7 +36,7 @@ pub struct ReportOptions {
 
 impl Default for ReportOptions {
     fn default() -> Self {
-        Self { cache_bytes_max: 512 << 20, rows_max: 512 << 10 }
+        Self { cache_bytes_max: 512 << 20, rows_max: 2 << 20 }
     }
 }
 

@@ -164,6 +164,7 @@ pub async fn open_engine(config: &Config, log: LogUse) -> Result<Arc<Engine>> {
 pub async fn open_server_engine(config: &Config) -> Result<Arc<Engine>> {
     let mut options = engine_options(config)?;
     options.maintenance = !config.no_maintenance;
+    options.watch_threads = true;
     let beside = beside_catalog(&options)?;
     options.hot_list = (!config.no_warm_restart).then(|| beside.join("hot.json"));
     let is_local = options.warehouse.scheme() == "file";

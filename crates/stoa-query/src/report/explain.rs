@@ -54,9 +54,8 @@ pub(crate) fn operator(shape: &ReportShape, table: &Schema) -> String {
         let field = column.and_then(|column| table.fields().get(column.position));
         field.map_or("?", |field| field.name().as_str())
     };
-    let names = |columns: &mut dyn Iterator<Item = usize>| {
-        columns.map(name).collect::<Vec<_>>().join(", ")
-    };
+    let names =
+        |columns: &mut dyn Iterator<Item = usize>| columns.map(name).collect::<Vec<_>>().join(", ");
     let mut text = format!("ReportExec: table={}, short_path=yes", shape.table.ident);
     let read = names(&mut (0..shape.columns.len()));
     let _ = write!(text, ", columns=[{read}]");
@@ -106,7 +105,8 @@ mod tests {
     fn the_statement_behind_explain_is_found() {
         assert_eq!(explained("EXPLAIN SELECT 1"), Some(("SELECT 1", false)));
         assert_eq!(explained(" explain\n analyze select 1"), Some(("select 1", true)));
-        for other in ["EXPLAIN VERBOSE SELECT 1", "EXPLAIN (ANALYZE) SELECT 1", "SELECT 1", "EXPLAIN"]
+        for other in
+            ["EXPLAIN VERBOSE SELECT 1", "EXPLAIN (ANALYZE) SELECT 1", "SELECT 1", "EXPLAIN"]
         {
             assert_eq!(explained(other), None, "{other}");
         }

@@ -172,7 +172,11 @@ impl Session {
         (planned.parameter_types.len() == parameters).then_some(planned)
     }
 
-    pub(super) fn make_template(&self, prepared: &Prepared, context: Arc<str>) -> Option<PlanTemplate> {
+    pub(super) fn make_template(
+        &self,
+        prepared: &Prepared,
+        context: Arc<str>,
+    ) -> Option<PlanTemplate> {
         if reads_clock(prepared.statement.text()) {
             return None;
         }

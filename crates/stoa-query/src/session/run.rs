@@ -38,12 +38,13 @@ impl Session {
         {
             return Ok(Ran::Stream(stream));
         }
-        if let StatementKind::Lifted(lifted) = &prepared.statement.kind
-            && let Some(plan) = self.bind_template(lifted.template(), lifted.values()).await?
-        {
-            let text = prepared.statement.text();
-            let context = self.context(text, &parameters);
-            return self.run_plan(QueryPlan::Optimised(plan), text, context, guard).await;
+        let text = prepared.statement.text();
+        if let StatementKind::Lifted(lifted) = &prepared.statement.kind {
+            let (template, values) = (lifted.template(), lifted.values());
+            let context = self.context(text, &[]);
+            if let Some(ran) = self.run_template(template, values, context, text, guard).await? {
+                return Ok(ran);
+            }
         }
         if let StatementKind::Report(_) | StatementKind::Lifted(_) = &prepared.statement.kind {
             let planned = prepared.long_way.get_or_try_init(|| self.plan_anew(prepared)).await?;
@@ -58,12 +59,13 @@ impl Session {
             return Ok(Ran::Stream(Box::pin(RecordBatchStreamAdapter::new(schema, rows))));
         }
         if let Some(plan) = &prepared.plan {
-            let context = self.context(prepared.statement.text(), &parameters);
-            if let Some(template) = self.template_of(prepared)
-                && let Some(plan) = self.bind_template(template, &parameters).await?
-            {
-                let text = prepared.statement.text();
-                return self.run_plan(QueryPlan::Optimised(plan), text, context, guard).await;
+            let context = self.context(text, &parameters);
+            if let Some(template) = self.template_of(prepared) {
+                let context = context.clone();
+                let ran = self.run_template(template, &parameters, context, text, guard).await?;
+                if let Some(ran) = ran {
+                    return Ok(ran);
+                }
             }
             let plan = parameters::bind(plan, &prepared.parameter_types, parameters)?;
             if dml::changes_rows(&plan) {
@@ -72,7 +74,7 @@ impl Session {
             }
             let plan = table::pin_snapshots(plan, &self.engine).await?;
             let plan = QueryPlan::Logical(plan);
-            return self.run_plan(plan, prepared.statement.text(), context, guard).await;
+            return self.run_plan(plan, text, context, guard).await;
         }
         match &prepared.statement.kind {
             StatementKind::Show(show) => Ok(Ran::Stream(show::run(self, show).await?)),
@@ -116,16 +118,31 @@ impl Session {
         template.as_ref().filter(|template| template.is_of(&context))
     }
 
-    /// A template with values and the current snapshots; `None` where it must be planned in full.
-    async fn bind_template(
+    /// Runs a template with values on the current snapshots; `None` where it must be planned in full.
+    async fn run_template(
         &self,
         template: &PlanTemplate,
         values: &[ScalarValue],
-    ) -> Result<Option<LogicalPlan>> {
+        context: Option<String>,
+        text: &str,
+        guard: &mut QueryGuard,
+    ) -> Result<Option<Ran>> {
+        let engine = &self.engine;
+        let admission = &guard.pool().admission;
+        if template.reads_tables() && admission.is_full() {
+            // What is kept is still given; all else is refused while that costs little.
+            if let Some(context) = &context
+                && let Some(key) = template.result_key(engine, context).await
+                && let Some(answer) = engine.results.kept(&key)
+            {
+                return Ok(Some(Ran::Stream(answer)));
+            }
+            admission.refuse_if_full()?;
+        }
         let Some(plan) = template.bind(values)? else { return Ok(None) };
-        let plan = template::bind_to_snapshots(plan, &self.engine).await;
-        self.engine.plan_templates_used.fetch_add(u64::from(plan.is_some()), Ordering::Relaxed);
-        Ok(plan)
+        let Some(plan) = template::bind_to_snapshots(plan, engine).await else { return Ok(None) };
+        engine.plan_templates_used.fetch_add(1, Ordering::Relaxed);
+        self.run_plan(QueryPlan::Optimised(plan), text, context, guard).await.map(Some)
     }
 
     /// Answers a report; `None` where the planner must.
@@ -213,7 +230,7 @@ impl Session {
             let rows = count_written(self.start(&plan, text, guard, false).await?).await?;
             return Ok(Ran::Done(Completion::rows("INSERT", rows)));
         }
-        let key = context.and_then(|context| results::key_of(plan.plan(), context));
+        let key = context.and_then(|context| results::key_of(plan.plan(), &context));
         let Some(key) = key else {
             return self.admitted(&plan, text, guard).await.map(Ran::Stream);
         };

@@ -1,5 +1,6 @@
 //! An optimised plan with places for values.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
@@ -11,12 +12,13 @@ use datafusion::logical_expr::expr::{Between, BinaryExpr, Cast, InList};
 use datafusion::logical_expr::{Expr, LogicalPlan, Operator};
 use stoa_catalog::TableIdent;
 use stoa_error::Result;
+use stoa_table::Table;
 use uuid::Uuid;
 
 use crate::engine::Engine;
 use crate::error::from_datafusion;
 use crate::parameters::{fit, index_of};
-use crate::results;
+use crate::results::{self, ResultKey};
 use crate::table::{StoaTable, only_reads_tables, pin_snapshots, stoa_table};
 
 /// A plan that was optimised before its values are known.
@@ -42,10 +44,11 @@ impl TableForm {
     /// Whether the table is still the one that it was, with the same columns.
     pub(crate) async fn is_current(&self, engine: &Engine) -> bool {
         let snapshot = engine.catalog.snapshot(&self.ident).await;
-        snapshot.is_ok_and(|snapshot| {
-            let table = &snapshot.table;
-            table.uuid() == self.uuid && table.schema_id() == self.schema_id
-        })
+        snapshot.is_ok_and(|snapshot| self.is_of(&snapshot.table))
+    }
+
+    fn is_of(&self, table: &Table) -> bool {
+        table.uuid() == self.uuid && table.schema_id() == self.schema_id
     }
 }
 
@@ -82,6 +85,28 @@ impl PlanTemplate {
             }
         }
         true
+    }
+
+    /// Whether it reads any table.
+    pub(crate) fn reads_tables(&self) -> bool {
+        !self.tables.is_empty()
+    }
+
+    /// What an answer now depends on; `None` where a table is another one.
+    pub(crate) async fn result_key(&self, engine: &Engine, context: &str) -> Option<ResultKey> {
+        let mut versions = BTreeSet::new();
+        for known in &self.tables {
+            let snapshot = engine.catalog.snapshot(&known.ident).await.ok()?;
+            let fresh = match snapshot.fresh.is_empty() {
+                true => (0, 0),
+                false => (snapshot.fresh.rows(), snapshot.fresh.end_position()),
+            };
+            if !known.is_of(&snapshot.table) {
+                return None;
+            }
+            versions.insert(results::version(snapshot.table.metadata_location(), fresh));
+        }
+        Some(ResultKey::new(context, &versions))
     }
 
     /// Types of the values.
