@@ -265,7 +265,7 @@ export const pageTests = {
     await row.click();
     const details = page.getByRole("complementary", { name: "Query" });
     await details.getByRole("button", { name: "Show plan" }).press("Enter");
-    await details.locator(".plan .operator-name", { hasText: "OrcScanExec" }).waitFor();
+    await details.locator(".plan .operator-name", { hasText: "ReportExec" }).waitFor();
     await details.getByRole("button", { name: "Run again with times" }).click();
     await details.locator(".chip", { hasText: "files 2 of 12" }).waitFor();
     const cells = await details.locator(".plan-row:not(.plan-head)").first().locator('[role="cell"]').allInnerTexts();

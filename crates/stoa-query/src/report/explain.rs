@@ -94,7 +94,7 @@ pub(crate) fn analysed(
     ];
     let metrics = metrics.map(|(name, value)| format!("{name}={value}"));
     let operator = operator(shape, table);
-    format!("{operator}, metrics=[{}, elapsed={elapsed:?}]", metrics.join(", "))
+    format!("{operator}, metrics=[{}, elapsed_compute={elapsed:?}]", metrics.join(", "))
 }
 
 #[cfg(test)]
