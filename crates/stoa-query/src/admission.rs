@@ -36,6 +36,8 @@ struct Shared {
 struct State {
     running: usize,
     waiting: Vec<Waiter>,
+    /// Queries that have a ticket and do not wait yet.
+    arriving: usize,
     next: u64,
 }
 
@@ -79,6 +81,10 @@ impl AdmissionStatus {
 #[derive(Debug)]
 pub(crate) struct Slot(Arc<Shared>);
 
+/// A place for a query that is not there yet; dropped, it is given up.
+#[derive(Debug)]
+pub(crate) struct Ticket(Option<Arc<Shared>>);
+
 /// A place in the queue; dropped, it is given up.
 struct Place<'a> {
     shared: &'a Arc<Shared>,
@@ -93,35 +99,29 @@ impl Admission {
         Self(Arc::new(Shared { slots: slots.max(1), queue_max, state, refused }))
     }
 
-    /// Waits for a slot for a query that will scan so many `bytes`. Dropped, it waits no more.
+    /// A place for a query that is planned now; without one, planning it would be in vain.
     ///
     /// # Errors
-    /// `Exhausted` (53300) where too many wait already.
-    pub(crate) async fn enter(&self, bytes: u64) -> Result<Slot> {
-        self.wait(bytes, self.0.queue_max).await
+    /// `Exhausted` (53300) where all places are taken.
+    pub(crate) fn reserve(&self) -> Result<Ticket> {
+        let mut state = self.0.state.lock();
+        if self.0.is_full(&state) {
+            drop(state);
+            self.0.refused.fetch_add(1, Ordering::Relaxed);
+            return Err(full(self.0.queue_max));
+        }
+        state.arriving += 1;
+        Ok(Ticket(Some(Arc::clone(&self.0))))
     }
 
     /// Whether the next one is refused.
     pub(crate) fn is_full(&self) -> bool {
-        let state = self.0.state.lock();
-        state.running >= self.0.slots && state.waiting.len() >= self.0.queue_max
+        self.0.is_full(&self.0.state.lock())
     }
 
-    /// Refuses at once who would be refused anyway, before it is planned.
-    ///
-    /// # Errors
-    /// As [`Self::enter`].
-    pub(crate) fn refuse_if_full(&self) -> Result<()> {
-        if !self.is_full() {
-            return Ok(());
-        }
-        self.0.refused.fetch_add(1, Ordering::Relaxed);
-        Err(full(self.0.queue_max))
-    }
-
-    /// As [`Self::enter`], for a query that had a slot and gave it back for a while.
+    /// Waits for a slot for a query that had one and gave it back for a while.
     pub(crate) async fn enter_again(&self, bytes: u64) -> Result<Slot> {
-        self.wait(bytes, usize::MAX).await
+        Arc::clone(&self.0).wait(bytes, 0).await
     }
 
     /// How busy the executors are.
@@ -136,33 +136,56 @@ impl Admission {
             refused: shared.refused.load(Ordering::Relaxed),
         }
     }
+}
 
-    async fn wait(&self, bytes: u64, queue_max: usize) -> Result<Slot> {
-        let mut place = {
-            let mut state = self.0.state.lock();
-            if state.running < self.0.slots {
-                state.running += 1;
-                return Ok(Slot(Arc::clone(&self.0)));
-            }
-            if state.waiting.len() >= queue_max {
-                drop(state);
-                self.0.refused.fetch_add(1, Ordering::Relaxed);
-                return Err(full(queue_max));
-            }
-            let (go, wait) = oneshot::channel();
-            let number = state.next;
-            state.next += 1;
-            state.waiting.push(Waiter { number, bytes, since: clock::monotonic(), go });
-            Place { shared: &self.0, number, go: wait }
-        };
-        match (&mut place.go).await {
-            Ok(()) => Ok(Slot(Arc::clone(&self.0))),
-            Err(_) => Err(Error::internal("a place in the queue was lost")),
+impl Ticket {
+    /// Waits for a slot for a query that will scan so many `bytes`. Dropped, it waits no more.
+    ///
+    /// # Errors
+    /// None that a caller could do something about.
+    pub(crate) async fn enter(mut self, bytes: u64) -> Result<Slot> {
+        match self.0.take() {
+            Some(shared) => shared.wait(bytes, 1).await,
+            None => Err(Error::internal("a ticket was used twice")),
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if let Some(shared) = &self.0 {
+            shared.state.lock().arriving -= 1;
         }
     }
 }
 
 impl Shared {
+    fn is_full(&self, state: &State) -> bool {
+        state.running + state.waiting.len() + state.arriving >= self.slots + self.queue_max
+    }
+
+    /// Waits for a slot, with a ticket or without.
+    async fn wait(self: Arc<Self>, bytes: u64, tickets: usize) -> Result<Slot> {
+        let mut place = {
+            let mut state = self.state.lock();
+            state.arriving -= tickets;
+            if state.running < self.slots {
+                state.running += 1;
+                drop(state);
+                return Ok(Slot(self));
+            }
+            let (go, wait) = oneshot::channel();
+            let number = state.next;
+            state.next += 1;
+            state.waiting.push(Waiter { number, bytes, since: clock::monotonic(), go });
+            Place { shared: &self, number, go: wait }
+        };
+        match (&mut place.go).await {
+            Ok(()) => Ok(Slot(Arc::clone(&self))),
+            Err(_) => Err(Error::internal("a place in the queue was lost")),
+        }
+    }
+
     /// Hands a slot that is free on to who is next.
     fn pass_on(self: &Arc<Self>) {
         let mut state = self.state.lock();
@@ -222,6 +245,10 @@ mod tests {
 
     use super::*;
 
+    async fn enter(admission: &Admission, bytes: u64) -> Result<Slot> {
+        admission.reserve()?.enter(bytes).await
+    }
+
     #[test]
     fn the_smallest_goes_first_and_ages() {
         let second = Duration::from_secs(1);
@@ -232,12 +259,12 @@ mod tests {
     #[tokio::test]
     async fn slots_go_round_and_the_queue_ends() {
         let admission = Admission::new(1, 2);
-        let first = admission.enter(1 << 30).await.unwrap();
-        let mut large = Box::pin(admission.enter(1 << 40));
-        let mut small = Box::pin(admission.enter(1));
+        let first = enter(&admission, 1 << 30).await.unwrap();
+        let mut large = Box::pin(enter(&admission, 1 << 40));
+        let mut small = Box::pin(enter(&admission, 1));
         assert!((&mut large).now_or_never().is_none());
         assert!((&mut small).now_or_never().is_none());
-        let refused = admission.enter(1).await.unwrap_err();
+        let refused = enter(&admission, 1).await.unwrap_err();
         assert_eq!((refused.sqlstate(), refused.is_retryable()), ("53300", true));
         let status = admission.status();
         assert_eq!((status.running, status.waiting, status.refused), (1, 2, 1));
@@ -249,12 +276,23 @@ mod tests {
         assert_eq!(admission.status().running, 0);
     }
 
+    #[test]
+    fn who_is_planned_takes_a_place() {
+        let admission = Admission::new(1, 1);
+        let tickets = [admission.reserve().unwrap(), admission.reserve().unwrap()];
+        assert!(admission.is_full());
+        assert_eq!(admission.reserve().unwrap_err().sqlstate(), "53300");
+        drop(tickets);
+        assert!(!admission.is_full());
+        assert_eq!((admission.status().running, admission.status().waiting), (0, 0));
+    }
+
     #[tokio::test]
     async fn who_goes_away_leaves_nothing_behind() {
         let admission = Admission::new(1, 10);
-        let first = admission.enter(1).await.unwrap();
-        let mut gone = Box::pin(admission.enter(1));
-        let mut stays = Box::pin(admission.enter(1 << 40));
+        let first = enter(&admission, 1).await.unwrap();
+        let mut gone = Box::pin(enter(&admission, 1));
+        let mut stays = Box::pin(enter(&admission, 1 << 40));
         assert!((&mut gone).now_or_never().is_none());
         assert!((&mut stays).now_or_never().is_none());
         // The slot is given to the first of them, who goes away without having looked.

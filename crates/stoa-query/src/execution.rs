@@ -23,7 +23,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-use crate::admission::{Admission, Slot};
+use crate::admission::{Admission, Slot, Ticket};
 use crate::cooperate::make_cancellable;
 use crate::error::{from_datafusion, to_datafusion};
 use crate::pools::Pool;
@@ -44,10 +44,10 @@ pub(crate) struct Work {
     pub(crate) state: Arc<SessionState>,
     pub(crate) tasks: Arc<TaskContext>,
     pub(crate) progress: Arc<Progress>,
-    /// Who lets it compute.
+    /// Who lets it compute again after a pause.
     pub(crate) pool: Arc<Pool>,
-    /// Whether it needs leave; parts of other statements need none.
-    pub(crate) needs_slot: bool,
+    /// Its place among those who want to compute; parts of other statements need none.
+    pub(crate) ticket: Option<Ticket>,
 }
 
 /// Starts `work` on `executors`; returns with the answer, or when it is on its way.
@@ -95,7 +95,7 @@ struct Running {
 }
 
 impl Work {
-    async fn run(self, mut begun: oneshot::Sender<Result<Begun>>) {
+    async fn run(mut self, mut begun: oneshot::Sender<Result<Begun>>) {
         // Whoever is cancelled while it plans or waits goes away at once.
         let started = tokio::select! {
             biased;
@@ -123,7 +123,7 @@ impl Work {
         }
     }
 
-    async fn begin(&self) -> Result<Running> {
+    async fn begin(&mut self) -> Result<Running> {
         let physical = match self.is_optimised {
             true => {
                 self.state
@@ -137,14 +137,14 @@ impl Work {
         let physical = physical.map_err(from_datafusion)?;
         scan::attach_progress(&physical, &self.progress);
         let bytes = scan::planned_bytes(&physical);
-        let slot = match self.needs_slot && bytes > 0 {
-            true => {
+        let slot = match self.ticket.take() {
+            Some(ticket) if bytes > 0 => {
                 self.progress.set_queued(true);
-                let slot = self.pool.admission.enter(bytes).await;
+                let slot = ticket.enter(bytes).await;
                 self.progress.set_queued(false);
                 Some(slot?)
             }
-            false => None,
+            _ => None,
         };
         let stream = execute_stream(physical, Arc::clone(&self.tasks));
         Ok(Running { stream: stream.map_err(from_datafusion)?, slot, bytes })

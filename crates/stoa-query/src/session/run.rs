@@ -15,6 +15,7 @@ use stoa_env::clock;
 use stoa_error::{Error, ErrorKind, Result};
 
 use super::{Planner, Prepared, Session};
+use crate::admission::Ticket;
 use crate::cells;
 use crate::error::from_datafusion;
 use crate::execution::{self, Work};
@@ -137,7 +138,7 @@ impl Session {
             {
                 return Ok(Some(Ran::Stream(answer)));
             }
-            admission.refuse_if_full()?;
+            drop(admission.reserve()?);
         }
         let Some(plan) = template.bind(values)? else { return Ok(None) };
         let Some(plan) = template::bind_to_snapshots(plan, engine).await else { return Ok(None) };
@@ -227,7 +228,7 @@ impl Session {
     ) -> Result<Ran> {
         let writes = matches!(plan, QueryPlan::Logical(LogicalPlan::Dml(_)));
         if writes {
-            let rows = count_written(self.start(&plan, text, guard, false).await?).await?;
+            let rows = count_written(self.start(&plan, text, guard, None).await?).await?;
             return Ok(Ran::Done(Completion::rows("INSERT", rows)));
         }
         let key = context.and_then(|context| results::key_of(plan.plan(), &context));
@@ -250,10 +251,11 @@ impl Session {
         text: &str,
         guard: &QueryGuard,
     ) -> Result<SendableRecordBatchStream> {
-        if table::reads_tables(plan.plan())? {
-            guard.pool().admission.refuse_if_full()?;
-        }
-        self.start(plan, text, guard, true).await
+        let ticket = match table::reads_tables(plan.plan())? {
+            true => Some(guard.pool().admission.reserve()?),
+            false => None,
+        };
+        self.start(plan, text, guard, ticket).await
     }
 
     /// What an answer depends on beside the tables; `None` where answers are not to be given again.
@@ -273,7 +275,7 @@ impl Session {
         text: &str,
         guard: &QueryGuard,
     ) -> Result<SendableRecordBatchStream> {
-        self.start(&QueryPlan::Logical(plan.clone()), text, guard, false).await
+        self.start(&QueryPlan::Logical(plan.clone()), text, guard, None).await
     }
 
     async fn start(
@@ -281,14 +283,14 @@ impl Session {
         plan: &QueryPlan,
         text: &str,
         guard: &QueryGuard,
-        needs_slot: bool,
+        ticket: Option<Ticket>,
     ) -> Result<SendableRecordBatchStream> {
         let Planner { state, tasks, .. } = self.planner_for(text);
         let is_optimised = matches!(plan, QueryPlan::Optimised(_));
         let (plan, progress) = (plan.plan().clone(), Arc::clone(guard.progress()));
         let pool = Arc::clone(guard.pool());
         let tasks = memory::counted(&tasks, &pool, &progress);
-        let work = Work { plan, is_optimised, state, tasks, progress, pool, needs_slot };
+        let work = Work { plan, is_optimised, state, tasks, progress, pool, ticket };
         execution::start(self.engine.executors(), work).await
     }
 }
