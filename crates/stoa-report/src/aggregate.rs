@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
-use crate::chunk::{Chunk, Ints, Values};
+use crate::chunk::{Chunk, Ints, Values, neighbours};
 use crate::report::{Aggregate, Function, Item, Report, Test};
 
 /// A value of the answer.
@@ -329,16 +329,17 @@ fn mark_changes(chunk: &Chunk, selected: &[u32], begins: &mut [bool]) {
     if chunk.has_nulls() {
         return each(selected, begins, |a, b| cell(chunk, a as u32) != cell(chunk, b as u32));
     }
+    fn packed<T: PartialEq>(distances: &[T], selected: &[u32], begins: &mut [bool]) {
+        let Some(range) = neighbours(selected) else {
+            return each(selected, begins, |a, b| distances[a] != distances[b]);
+        };
+        let pairs = distances[range].windows(2);
+        pairs.zip(&mut begins[1..]).for_each(|(pair, begins)| *begins |= pair[0] != pair[1]);
+    }
     match &chunk.values {
-        Values::Ints(Ints::Packed8 { distances, .. }) => {
-            each(selected, begins, |a, b| distances[a] != distances[b]);
-        }
-        Values::Ints(Ints::Packed16 { distances, .. }) => {
-            each(selected, begins, |a, b| distances[a] != distances[b]);
-        }
-        Values::Ints(Ints::Packed32 { distances, .. }) => {
-            each(selected, begins, |a, b| distances[a] != distances[b]);
-        }
+        Values::Ints(Ints::Packed8 { distances, .. }) => packed(distances, selected, begins),
+        Values::Ints(Ints::Packed16 { distances, .. }) => packed(distances, selected, begins),
+        Values::Ints(Ints::Packed32 { distances, .. }) => packed(distances, selected, begins),
         Values::Ints(ints) => each(selected, begins, |a, b| ints.get(a) != ints.get(b)),
         Values::Wide(values) => each(selected, begins, |a, b| values[a] != values[b]),
         Values::Text(_) => each(selected, begins, |a, b| chunk.text(a) != chunk.text(b)),

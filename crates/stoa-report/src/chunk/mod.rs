@@ -193,7 +193,10 @@ impl Chunk {
     pub(crate) fn sum(&self, rows: &[u32]) -> i128 {
         fn distances<T: Copy + Into<u64>>(base: i64, distances: &[T], rows: &[u32]) -> i128 {
             // At most 2³² rows of less than 2³².
-            let sum: u64 = rows.iter().map(|row| distances[*row as usize].into()).sum();
+            let sum: u64 = match neighbours(rows) {
+                Some(range) => distances[range].iter().map(|distance| (*distance).into()).sum(),
+                None => rows.iter().map(|row| distances[*row as usize].into()).sum(),
+            };
             i128::from(base) * rows.len() as i128 + i128::from(sum)
         }
         if self.nulls.is_some() {
@@ -303,6 +306,13 @@ fn ascends(values: &Values, rows: usize) -> bool {
 }
 
 /// An array whose memory is shared by a chunk.
+/// The rows (ascending) as a range, if none is left out between the first and the last: loops over it
+/// need no indirection.
+pub(crate) fn neighbours(rows: &[u32]) -> Option<std::ops::Range<usize>> {
+    let (first, last) = (*rows.first()? as usize, *rows.last()? as usize);
+    (last - first + 1 == rows.len()).then_some(first..last + 1)
+}
+
 #[cfg(test)]
 pub(crate) fn chunk(array: impl Array + 'static) -> Chunk {
     let array: ArrayRef = std::sync::Arc::new(array);
