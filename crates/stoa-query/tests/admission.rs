@@ -209,7 +209,7 @@ async fn pools_have_slots_of_their_own() {
     let pool = PoolOptions { slots: Some(1), queue_max: Some(1), ..PoolOptions::default() };
     let engine = engine_with(&directory, |options| batch_pool(options, pool)).await;
     let etl = of_program(&engine, "etl_7");
-    let endless = tokio::spawn({
+    let endless = stoa_env::task::spawn({
         let etl = etl.clone();
         async move { error_of(&etl, ENDLESS).await }
     });
@@ -219,7 +219,8 @@ async fn pools_have_slots_of_their_own() {
     let renamed = of_program(&engine, "psql");
     assert_eq!(number(&renamed, "SELECT count(*) FROM t WHERE n >= 1").await, 999);
     renamed.set("application_name", Some("etl")).unwrap();
-    let waits = tokio::spawn(async move { number(&renamed, "SELECT max(n + 0) FROM t").await });
+    let waits =
+        stoa_env::task::spawn(async move { number(&renamed, "SELECT max(n + 0) FROM t").await });
     until(&engine, 1, 1).await;
     let refused = error_of(&of_program(&engine, "etl"), "SELECT sum(n + 0) FROM t").await;
     assert_eq!(refused.sqlstate(), "53300");

@@ -367,11 +367,13 @@ impl Recogniser<'_> {
     /// comparison comes to the same.
     fn operand(&mut self, expr: &Expr, column: usize) -> Option<Operand> {
         let (value, cast) = match expr {
-            Expr::Cast { kind, expr, data_type, format: None, .. }
-                if matches!(kind, CastKind::Cast | CastKind::DoubleColon) =>
-            {
-                (expr.as_ref(), Some(plain_type(data_type)?))
-            }
+            Expr::Cast {
+                kind: CastKind::Cast | CastKind::DoubleColon,
+                expr,
+                data_type,
+                format: None,
+                ..
+            } => (expr.as_ref(), Some(plain_type(data_type)?)),
             plain => (plain, None),
         };
         let operand = self.value(value)?;
