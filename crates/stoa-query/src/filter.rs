@@ -7,9 +7,11 @@
 use arrow::datatypes::{DataType, Schema, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::logical_expr::expr::{Between, BinaryExpr, Cast, InList, Like, Placeholder};
+use datafusion::logical_expr::expr::{Between, BinaryExpr, InList, Like, Placeholder};
 use datafusion::logical_expr::{Expr, Operator};
 use stoa_orc::{ColumnRef, CompareOp, FIELD_ID_KEY, Literal, Predicate};
+
+use crate::parameters::fold_cast;
 
 /// The predicate of one filter.
 pub(crate) fn predicate_of(expr: &Expr, schema: &Schema) -> Option<Predicate> {
@@ -36,14 +38,7 @@ pub(crate) fn may_be_predicate(expr: &Expr, schema: &Schema) -> bool {
                 Err(_) => Ok(Transformed::no(expr)),
             }
         }
-        Expr::Cast(Cast { expr: value, field }) => match value.as_ref() {
-            Expr::Literal(value, _) => {
-                let cast = value.cast_to(field.data_type())?;
-                Ok(Transformed::yes(Expr::Literal(cast, None)))
-            }
-            _ => Ok(Transformed::no(expr)),
-        },
-        _ => Ok(Transformed::no(expr)),
+        _ => fold_cast(expr),
     };
     match expr.clone().transform_up(some_value) {
         Ok(with_values) => predicate_of(&with_values.data, schema).is_some(),

@@ -140,6 +140,20 @@ pub(crate) fn bind(
     plan.clone().replace_params_with_values(&values).map_err(from_datafusion)
 }
 
+/// A cast of a value as a value; other expressions as they are.
+///
+/// # Errors
+/// A value that cannot be cast.
+pub(crate) fn fold_cast(expr: Expr) -> EngineResult<Transformed<Expr>> {
+    if let Expr::Cast(Cast { expr: value, field }) = &expr
+        && let Expr::Literal(value, _) = value.as_ref()
+    {
+        let cast = value.cast_to(field.data_type())?;
+        return Ok(Transformed::yes(Expr::Literal(cast, None)));
+    }
+    Ok(Transformed::no(expr))
+}
+
 /// A value as its place wants it; one that does not fit a numeric type exactly stays as it is.
 ///
 /// # Errors

@@ -86,14 +86,7 @@ fn query() -> impl Strategy<Value = Query> {
 
 #[test]
 fn reports_answer_as_the_planner_does() {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = runtime.unwrap();
-    let home = runtime.block_on(async {
-        let home = Home::new().await;
-        home.fill().await;
-        home
-    });
+    let (runtime, home) = Home::filled();
     let mut runner = TestRunner::new(Config { cases: 600, ..Config::default() });
     runner
         .run(&query(), |query| {

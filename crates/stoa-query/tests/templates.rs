@@ -72,14 +72,7 @@ fn statement() -> impl Strategy<Value = Vec<String>> {
 
 #[test]
 fn templates_answer_as_plans_made_anew_do() {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = runtime.unwrap();
-    let home = runtime.block_on(async {
-        let home = Home::new().await;
-        home.fill().await;
-        home
-    });
+    let (runtime, home) = Home::filled();
     let mut runner = TestRunner::new(Config { cases: 120, ..Config::default() });
     runner
         .run(&statement(), |turns| {

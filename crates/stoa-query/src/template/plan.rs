@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::engine::Engine;
 use crate::error::from_datafusion;
-use crate::parameters::{fit, index_of};
+use crate::parameters::{fit, fold_cast, index_of};
 use crate::results::{self, ResultKey};
 use crate::table::{StoaTable, only_reads_tables, pin_snapshots, stoa_table};
 
@@ -133,14 +133,7 @@ impl PlanTemplate {
                     None => Ok(Transformed::no(expr)),
                 }
             }
-            Expr::Cast(Cast { expr: value, field }) => match value.as_ref() {
-                Expr::Literal(value, _) => {
-                    let cast = value.cast_to(field.data_type())?;
-                    Ok(Transformed::yes(Expr::Literal(cast, None)))
-                }
-                _ => Ok(Transformed::no(expr)),
-            },
-            _ => Ok(Transformed::no(expr)),
+            _ => fold_cast(expr),
         };
         let plan = self.plan.clone();
         let bound = plan.transform_up_with_subqueries(|node| match holds_values(&node) {

@@ -7,6 +7,7 @@ use arrow::array::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use proptest::prelude::*;
 use stoa_query::{Engine, EngineOptions, Outcome, ScalarValue, Session, SessionOptions};
+use tokio::runtime::{Builder, Runtime};
 use url::Url;
 
 /// An engine and sessions that answer in different ways.
@@ -38,6 +39,17 @@ impl Home {
         let templated = session(&["short_path", "result_reuse"]);
         let long = session(&["short_path", "result_reuse", "plan_templates"]);
         Self { engine, short, templated, long, _directory: directory }
+    }
+
+    /// With rows, and the runtime that it lives on.
+    pub fn filled() -> (Runtime, Self) {
+        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let home = runtime.block_on(async {
+            let home = Self::new().await;
+            home.fill().await;
+            home
+        });
+        (runtime, home)
     }
 
     pub async fn run(&self, sql: &str) {
