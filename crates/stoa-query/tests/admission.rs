@@ -8,6 +8,7 @@ use arrow::datatypes::Int64Type;
 use stoa_query::{
     Engine, EngineOptions, Outcome, PoolOptions, RowStream, Session, SessionOptions, WorkloadRule,
 };
+use tokio::task::JoinHandle;
 use url::Url;
 
 /// Takes longer than any test.
@@ -67,17 +68,21 @@ async fn until(engine: &Engine, running: usize, waiting: usize) {
     }
 }
 
+/// Takes the only slot and the only place in the queue.
+async fn fill(engine: &Arc<Engine>) -> (RowStream, JoinHandle<stoa_error::Result<()>>) {
+    let first = rows(&alone(engine), ENDLESS).await;
+    until(engine, 1, 0).await;
+    let session = alone(engine);
+    let second = stoa_env::task::spawn(async move { session.sql(ENDLESS).await.map(|_| ()) });
+    until(engine, 1, 1).await;
+    (first, second)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_busy_server_refuses_answers_reports_and_obeys_kill() {
     let directory = tempfile::tempdir().unwrap();
     let engine = engine(&directory).await;
-    let first = rows(&alone(&engine), ENDLESS).await;
-    until(&engine, 1, 0).await;
-    let second = {
-        let session = alone(&engine);
-        stoa_env::task::spawn(async move { session.sql(ENDLESS).await.map(|_| ()) })
-    };
-    until(&engine, 1, 1).await;
+    let (first, second) = fill(&engine).await;
     let asks = alone(&engine);
     let refused = asks.sql(ENDLESS).await.err().unwrap();
     assert_eq!((refused.sqlstate(), refused.is_retryable()), ("53300", true));
@@ -291,13 +296,7 @@ async fn a_full_server_still_gives_answers_that_it_has() {
     for _ in 0..4 {
         assert_eq!(number(&asks, kept).await, 46);
     }
-    let first = rows(&alone(&engine), ENDLESS).await;
-    until(&engine, 1, 0).await;
-    let second = {
-        let session = alone(&engine);
-        stoa_env::task::spawn(async move { session.sql(ENDLESS).await.map(|_| ()) })
-    };
-    until(&engine, 1, 1).await;
+    let (first, second) = fill(&engine).await;
     let used = engine.plan_templates_used();
     assert_eq!(number(&asks, kept).await, 46);
     assert_eq!(error_of(&asks, other).await.sqlstate(), "53300");

@@ -96,6 +96,22 @@ impl<'a> Fingerprint<'a> {
         scan.text.truncate(scan.text.trim_end().len());
         Some(Self { text: scan.text, literals: scan.literals })
     }
+
+    /// What templates of it are found by, among statements of the same `context`.
+    pub(crate) fn key(&self, context: &str) -> String {
+        let mut key = String::with_capacity(context.len() + 1 + self.text.len());
+        key.push_str(context);
+        key.push('\0');
+        key.push_str(&self.text);
+        key
+    }
+
+    /// Whether the literals that are part of a template are these.
+    pub(crate) fn has(&self, pinned: &[(usize, String)]) -> bool {
+        pinned.iter().all(|(number, text)| {
+            self.literals.get(*number).is_some_and(|literal| literal.text == *text)
+        })
+    }
 }
 
 struct Scan<'a> {

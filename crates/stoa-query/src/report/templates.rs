@@ -47,10 +47,10 @@ impl Templates {
     /// The report that `sql` is, if one of its kind was seen before in this `namespace`.
     pub(crate) fn find(&self, namespace: &str, sql: &str) -> Option<ReportStatement> {
         let fingerprint = Fingerprint::of(sql)?;
-        let Known::Shapes(shapes) = self.by_text.get(&key(namespace, &fingerprint))? else {
+        let Known::Shapes(shapes) = self.by_text.get(&fingerprint.key(namespace))? else {
             return None;
         };
-        let shape = shapes.iter().find(|shape| is_of_shape(shape, &fingerprint))?.clone();
+        let shape = shapes.iter().find(|shape| fingerprint.has(&shape.pinned))?.clone();
         Some(ReportStatement::new(shape, fingerprint))
     }
 
@@ -63,7 +63,7 @@ impl Templates {
         recognise: impl FnOnce(&Fingerprint<'_>) -> Option<ReportShape>,
     ) -> Option<ReportStatement> {
         let fingerprint = Fingerprint::of(sql)?;
-        let key = key(namespace, &fingerprint);
+        let key = fingerprint.key(namespace);
         let known = self.by_text.get(&key);
         if matches!(known, Some(Known::Other)) {
             return None;
@@ -87,27 +87,13 @@ impl Templates {
     /// Whether a text is known to be no report.
     pub(crate) fn is_known(&self, namespace: &str, sql: &str) -> bool {
         let Some(fingerprint) = Fingerprint::of(sql) else { return true };
-        matches!(self.by_text.get(&key(namespace, &fingerprint)), Some(Known::Other))
+        matches!(self.by_text.get(&fingerprint.key(namespace)), Some(Known::Other))
     }
 
     /// How many fingerprints are known.
     pub(crate) fn known(&self) -> usize {
         self.by_text.len()
     }
-}
-
-fn key(namespace: &str, fingerprint: &Fingerprint<'_>) -> String {
-    let mut key = String::with_capacity(namespace.len() + 1 + fingerprint.text.len());
-    key.push_str(namespace);
-    key.push('\0');
-    key.push_str(&fingerprint.text);
-    key
-}
-
-fn is_of_shape(shape: &ReportShape, fingerprint: &Fingerprint<'_>) -> bool {
-    shape.pinned.iter().all(|(number, text)| {
-        fingerprint.literals.get(*number).is_some_and(|literal| literal.text == *text)
-    })
 }
 
 impl ReportStatement {

@@ -10,6 +10,7 @@ use crate::dialect::normalise;
 use crate::engine::DEFAULT_NAMESPACE;
 use crate::error::from_datafusion;
 use crate::outcome::Completion;
+
 impl Session {
     pub(super) fn run_set(&self, name: Option<&str>, value: Option<&str>) -> Result<Ran> {
         match name {

@@ -24,8 +24,9 @@ use crate::registry::QueryGuard;
 use crate::report::{self, ReportStatement};
 use crate::results::{self, Found};
 use crate::statement::StatementKind;
-use crate::template::{self, PlanTemplate};
+use crate::template::PlanTemplate;
 use crate::{ddl, dml, maintain, memory, parameters, show, table};
+
 impl Session {
     pub(super) async fn run(
         &self,
@@ -141,7 +142,8 @@ impl Session {
             drop(admission.reserve()?);
         }
         let Some(plan) = template.bind(values)? else { return Ok(None) };
-        let Some(plan) = template::bind_to_snapshots(plan, engine).await else { return Ok(None) };
+        // A table that is gone or has other columns now is planned in full, which says so.
+        let Ok(plan) = table::pin_snapshots(plan, engine).await else { return Ok(None) };
         engine.plan_templates_used.fetch_add(1, Ordering::Relaxed);
         self.run_plan(QueryPlan::Optimised(plan), text, context, guard).await.map(Some)
     }

@@ -56,10 +56,10 @@ impl PlanTemplates {
     /// The statement `sql` as one of a known form, in a session like `context`.
     pub(crate) fn find(&self, context: &str, sql: &str) -> Option<LiftedStatement> {
         let fingerprint = Fingerprint::of(sql)?;
-        let Known::Forms(forms) = self.by_text.get(&key(context, &fingerprint))? else {
+        let Known::Forms(forms) = self.by_text.get(&fingerprint.key(context))? else {
             return None;
         };
-        let form = forms.iter().find(|form| form.is_of(&fingerprint))?.clone();
+        let form = forms.iter().find(|form| fingerprint.has(&form.pinned))?.clone();
         let value = |number: &usize| value_of(fingerprint.literals.get(*number)?);
         let values: Vec<ScalarValue> = form.values.iter().map(value).collect::<Option<_>>()?;
         let values = fitting(&values, form.template.types())?;
@@ -70,7 +70,7 @@ impl PlanTemplates {
     /// `None` if it was not seen before, or is known.
     pub(crate) fn wanted(&self, context: &str, sql: &str) -> Option<Wanted> {
         let fingerprint = Fingerprint::of(sql)?;
-        let key = key(context, &fingerprint);
+        let key = fingerprint.key(context);
         let forms = match self.by_text.get(&key) {
             None => {
                 self.by_text.insert(key, Known::Once);
@@ -132,14 +132,6 @@ impl Wanted {
     }
 }
 
-impl Form {
-    fn is_of(&self, fingerprint: &Fingerprint<'_>) -> bool {
-        self.pinned.iter().all(|(number, text)| {
-            fingerprint.literals.get(*number).is_some_and(|literal| literal.text == *text)
-        })
-    }
-}
-
 impl LiftedStatement {
     /// Columns of the answer.
     pub(crate) fn schema(&self) -> &SchemaRef {
@@ -155,12 +147,4 @@ impl LiftedStatement {
     pub(crate) fn values(&self) -> &[ScalarValue] {
         &self.values
     }
-}
-
-fn key(context: &str, fingerprint: &Fingerprint<'_>) -> String {
-    let mut key = String::with_capacity(context.len() + 1 + fingerprint.text.len());
-    key.push_str(context);
-    key.push('\0');
-    key.push_str(&fingerprint.text);
-    key
 }

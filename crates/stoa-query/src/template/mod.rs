@@ -21,4 +21,4 @@ mod lift;
 mod plan;
 
 pub(crate) use known::{LiftedStatement, PlanTemplates};
-pub(crate) use plan::{PlanTemplate, TableForm, bind_to_snapshots};
+pub(crate) use plan::{PlanTemplate, TableForm};

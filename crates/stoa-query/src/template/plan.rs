@@ -19,7 +19,7 @@ use crate::engine::Engine;
 use crate::error::from_datafusion;
 use crate::parameters::{fit, fold_cast, index_of};
 use crate::results::{self, ResultKey};
-use crate::table::{StoaTable, only_reads_tables, pin_snapshots, stoa_table};
+use crate::table::{StoaTable, only_reads_tables, stoa_table};
 
 /// A plan that was optimised before its values are known.
 #[derive(Debug)]
@@ -142,12 +142,6 @@ impl PlanTemplate {
         });
         bound.map(|bound| Some(bound.data)).map_err(from_datafusion)
     }
-}
-
-/// A bound plan with the current snapshot of every table; `None` where a table is gone or has other
-/// columns now.
-pub(crate) async fn bind_to_snapshots(plan: LogicalPlan, engine: &Engine) -> Option<LogicalPlan> {
-    pin_snapshots(plan, engine).await.ok()
 }
 
 /// The values as their places want them; `None` where one does not fit exactly.
