@@ -1,11 +1,11 @@
 //! Who may compute now.
 //!
-//! In: queries with the bytes that they will scan. Out: a [`Slot`] each, at once or in turn. The
-//! smallest goes first, but who waits gains: so large ones go, too, in the end. Reports on the short
+//! In: queries with the bytes that they will scan. Out: a [`Ticket`] each before it is planned, so that
+//! none is planned in vain, and for it a [`Slot`], at once or in turn. The smallest goes first, but who waits gains: so large ones go, too, in the end. Reports on the short
 //! path and statements that read nothing from files need no slot.
 //!
-//! **Invariants:** at most [`Admission::slots`] queries have one; at most so many wait as the queue
-//! has room for, the next one is refused with an error to be retried (53300); a slot comes back when
+//! **Invariants:** at most so many queries have a slot as there are; at most so many more are planned or
+//! wait as the queue has room for, the next one is refused with an error to be retried (53300); a slot comes back when
 //! its holder is dropped, in whatever way.
 
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Looks after what runs: ends what its pool does not allow, and tells of threads that do not answer.
 //!
 //! A thread of its own, so that it works when all others are busy. Once in [`EVERY`] it asks every
-//! pool whether its statements may go on, and sends a task to the executors and to the threads that
-//! serve connections. A task that has not run after [`STALL_AFTER`] shows that something keeps these
+//! pool whether its statements may go on, and, of a server, sends a task to the executors and to the
+//! threads that serve connections. A task that has not run after [`STALL_AFTER`] shows that something keeps these
 //! threads busy without giving way; that is counted and logged once.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
