@@ -18,7 +18,7 @@ use arrow_array::{Array, ArrayRef, StringArray};
 use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, TimeUnit};
 
-use self::totals::Totals;
+use self::totals::{Addend, Totals};
 use crate::rows::Rows;
 
 /// The values of one column of some rows.
@@ -28,7 +28,7 @@ pub(crate) struct Chunk {
     nulls: Option<NullBuffer>,
     rows: usize,
     sorted: bool,
-    /// Of packed values without NULLs that are kept.
+    /// Of whole numbers without NULLs, where they are kept.
     totals: Option<Totals>,
     uses: Uses,
 }
@@ -158,6 +158,7 @@ impl Chunk {
             (Values::Ints(Ints::Packed8 { distances, .. }), _) => Some(Totals::of(distances)),
             (Values::Ints(Ints::Packed16 { distances, .. }), _) => Some(Totals::of(distances)),
             (Values::Ints(Ints::Packed32 { distances, .. }), _) => Some(Totals::of(distances)),
+            (Values::Ints(Ints::Int64(values)), _) => Some(Totals::of(values)),
             _ => None,
         };
         Self { totals, ..self }
@@ -228,6 +229,7 @@ impl Chunk {
             Values::Ints(Ints::Packed32 { base, distances }) => {
                 self.sum_packed(*base, distances, rows)
             }
+            Values::Ints(Ints::Int64(values)) => self.sum_of(values, rows),
             Values::Ints(ints) => rows.iter().map(|row| i128::from(ints.get(row))).sum(),
             Values::Wide(values) => {
                 rows.iter().fold(0, |sum: i128, row| sum.wrapping_add(values[row]))
@@ -236,19 +238,16 @@ impl Chunk {
         }
     }
 
-    fn sum_packed<T>(&self, base: i64, distances: &[T], rows: &Rows<'_>) -> i128
-    where
-        T: Copy + Into<u64>,
-    {
-        // At most 2³² rows of less than 2³².
-        let sum: u64 = match (rows, &self.totals) {
-            (Rows::Range(range), Some(totals)) => totals.sum(distances, range.clone()),
-            (Rows::Range(range), None) => {
-                distances[range.clone()].iter().map(|distance| (*distance).into()).sum()
-            }
-            (Rows::List(list), _) => list.iter().map(|row| distances[*row as usize].into()).sum(),
-        };
-        i128::from(base) * rows.len() as i128 + i128::from(sum)
+    fn sum_packed<T: Addend>(&self, base: i64, distances: &[T], rows: &Rows<'_>) -> i128 {
+        i128::from(base) * rows.len() as i128 + self.sum_of(distances, rows)
+    }
+
+    fn sum_of<T: Addend>(&self, values: &[T], rows: &Rows<'_>) -> i128 {
+        match (rows, &self.totals) {
+            (Rows::Range(range), Some(totals)) => totals.sum(values, range.clone()),
+            (Rows::Range(range), None) => T::sum(&values[range.clone()]),
+            (Rows::List(list), _) => T::sum_each(list.iter().map(|row| values[*row as usize])),
+        }
     }
 
     /// Where the run of values equal to that of row `start` ends, `end` at the latest. For chunks
