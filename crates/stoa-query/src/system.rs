@@ -5,10 +5,12 @@
 
 use std::sync::{Arc, OnceLock, Weak};
 
+use arrow::array::AsArray;
 use arrow::array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray,
     TimestampMicrosecondArray,
 };
+use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use async_trait::async_trait;
 use datafusion::catalog::streaming::StreamingTable;
@@ -17,8 +19,11 @@ use datafusion::error::{DataFusionError, Result as EngineResult};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
+use stoa_error::{Error, Result};
 
+use crate::access::Caller;
 use crate::engine::Engine;
+use crate::error::to_datafusion;
 use crate::registry::{LatencyHistogram, QueryInfo};
 
 /// Name of the schema.
@@ -66,12 +71,13 @@ impl SchemaProvider for SystemSchema {
         &self,
         name: &str,
     ) -> EngineResult<Option<Arc<dyn TableProvider>>, DataFusionError> {
-        let Some((_, build)) = TABLES.iter().find(|(known, _)| *known == name) else {
+        let Some((name, build)) = TABLES.iter().find(|(known, _)| *known == name) else {
             return Ok(None);
         };
         let Some(engine) = self.engine.get().and_then(Weak::upgrade) else { return Ok(None) };
         let schema = build(&engine).finish()?.schema();
-        let live = Live { engine: Arc::downgrade(&engine), schema: schema.clone(), build: *build };
+        let live =
+            Live { engine: Arc::downgrade(&engine), schema: schema.clone(), name, build: *build };
         Ok(Some(Arc::new(StreamingTable::try_new(schema, vec![Arc::new(live)])?)))
     }
 
@@ -84,6 +90,7 @@ impl SchemaProvider for SystemSchema {
 struct Live {
     engine: Weak<Engine>,
     schema: SchemaRef,
+    name: &'static str,
     build: Build,
 }
 
@@ -98,11 +105,28 @@ impl PartitionStream for Live {
         &self.schema
     }
 
-    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let batch = self.engine.upgrade().map(|engine| (self.build)(&engine).finish());
+    fn execute(&self, tasks: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let caller = tasks.session_config().get_extension::<Caller>();
+        let batch = self.engine.upgrade().map(|engine| {
+            let rows = (self.build)(&engine).finish()?;
+            visible(self.name, rows, caller.as_deref()).map_err(to_datafusion)
+        });
         let stream = futures::stream::iter(batch);
         Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), stream))
     }
+}
+
+/// What of a table's rows the caller may see: statements of others are for superusers.
+fn visible(name: &str, rows: RecordBatch, caller: Option<&Caller>) -> Result<RecordBatch> {
+    let caller = caller.ok_or_else(|| Error::internal("a plan without a caller"))?;
+    if name == "query_shapes" {
+        caller.must_be_superuser("see what statements others run")?;
+    }
+    let users = rows.column_by_name("user").filter(|_| name == "queries");
+    let Some(users) = users.filter(|_| !caller.may_everything()) else { return Ok(rows) };
+    let own = users.as_string::<i32>().iter().map(|user| Some(user == Some(caller.role())));
+    filter_record_batch(&rows, &own.collect())
+        .map_err(|e| Error::internal("queries cannot be filtered").with_source(e))
 }
 
 /// Columns under construction.
