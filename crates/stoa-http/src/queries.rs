@@ -1,4 +1,5 @@
-//! `GET /v1/queries` and `DELETE /v1/queries/{id}`: what runs, what ran, and stopping it.
+//! `GET /v1/queries`, `GET /v1/queries/{id}/plan` and `DELETE /v1/queries/{id}`: what runs, what ran, how
+//! far its operators are, and stopping it.
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use stoa_error::Error;
-use stoa_query::QueryInfo;
+use stoa_query::{PlanMetric, PlanNode, QueryInfo};
 
 use crate::app::App;
 use crate::parameters::{checked, checked_path};
@@ -37,6 +38,27 @@ pub(crate) async fn list(
     let running: Vec<Value> = registry.running().iter().map(to_json).collect();
     let recent: Vec<Value> = registry.recent().iter().take(most).map(to_json).collect();
     Ok(Json(json!({ "running": running, "recent": recent })))
+}
+
+/// The plan of a query with what its operators have counted so far.
+pub(crate) async fn plan(
+    State(app): State<Arc<App>>,
+    id: Result<Path<u64>, PathRejection>,
+) -> Result<Json<Value>, Problem> {
+    let (query, plan) = app.engine.queries().plan(checked_path(id)?)?;
+    Ok(Json(json!({ "query": to_json(&query), "plan": node(&plan) })))
+}
+
+fn node(plan: &PlanNode) -> Value {
+    let metric = |metric: &PlanMetric| json!({ "name": metric.name, "value": metric.value, "unit": metric.unit.name() });
+    json!({
+        "name": plan.name,
+        "detail": plan.detail,
+        "rows": plan.rows,
+        "compute_ms": plan.compute_ns.map(|ns| ns as f64 / 1e6),
+        "metrics": plan.metrics.iter().map(metric).collect::<Vec<_>>(),
+        "inputs": plan.inputs.iter().map(node).collect::<Vec<_>>(),
+    })
 }
 
 /// Asks a query to stop; 204 says that it was asked.

@@ -151,6 +151,7 @@ fn router(app: Arc<App>, body_bytes_max: usize) -> Router {
         .route("/v1/tables/{namespace}/{table}/rows", post(rows::add))
         .route("/v1/queries", get(queries::list))
         .route("/v1/queries/{id}", delete(queries::cancel))
+        .route("/v1/queries/{id}/plan", get(queries::plan))
         .route("/v1/shapes", get(shapes::list))
         .route("/v1/status", get(status::status))
         .route("/health", get(probes::health))

@@ -26,8 +26,9 @@ use tokio::time::timeout;
 use crate::admission::{Admission, Slot, Ticket};
 use crate::cooperate::make_cancellable;
 use crate::error::{from_datafusion, to_datafusion};
+use crate::live_plan::{Execution, Watched};
 use crate::pools::Pool;
-use crate::registry::Progress;
+use crate::progress::Progress;
 use crate::scan;
 
 /// How long an answer is waited for as a whole, before its reader is told that it comes.
@@ -136,6 +137,7 @@ impl Work {
         let physical = make_cancellable(physical.map_err(from_datafusion)?);
         let physical = physical.map_err(from_datafusion)?;
         scan::attach_progress(&physical, &self.progress);
+        self.progress.set_execution(Execution::Plan(Arc::downgrade(&physical)));
         let bytes = scan::planned_bytes(&physical);
         let slot = match self.ticket.take() {
             Some(ticket) if bytes > 0 => {
@@ -146,8 +148,10 @@ impl Work {
             }
             _ => None,
         };
-        let stream = execute_stream(physical, Arc::clone(&self.tasks));
-        Ok(Running { stream: stream.map_err(from_datafusion)?, slot, bytes })
+        let stream = execute_stream(Arc::clone(&physical), Arc::clone(&self.tasks));
+        let stream = stream.map_err(from_datafusion)?;
+        let stream = Watched::new(stream, physical, Arc::clone(&self.progress));
+        Ok(Running { stream, slot, bytes })
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::registry::LatencyHistogram;
+use crate::latency::LatencyHistogram;
 use crate::report::fingerprint_text;
 
 /// Shapes that are counted; when there are more, the ones asked least are forgotten.

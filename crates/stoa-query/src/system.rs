@@ -19,7 +19,8 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 
 use crate::engine::Engine;
-use crate::registry::{LatencyHistogram, QueryInfo};
+use crate::latency::LatencyHistogram;
+use crate::registry::QueryInfo;
 
 /// Name of the schema.
 pub(crate) const SYSTEM: &str = "system";

@@ -10,9 +10,12 @@ use std::time::Duration;
 use arrow::array::{RecordBatch, StringArray};
 use arrow::datatypes::{Schema, SchemaRef};
 use stoa_error::{Error, Result};
-use stoa_report::{Answer, Item as ReportItem};
+use stoa_report::{Answer, Item as ReportItem, Work};
 
 use super::shape::ReportShape;
+
+/// Name of the operator.
+pub(crate) const OPERATOR: &str = "ReportExec";
 
 /// The part of a statement that EXPLAIN explains, and whether it is executed for that; `None` for other
 /// statements and for EXPLAIN with options.
@@ -56,7 +59,7 @@ pub(crate) fn operator(shape: &ReportShape, table: &Schema) -> String {
     };
     let names =
         |columns: &mut dyn Iterator<Item = usize>| columns.map(name).collect::<Vec<_>>().join(", ");
-    let mut text = format!("ReportExec: table={}, short_path=yes", shape.table.ident);
+    let mut text = format!("{OPERATOR}: table={}, short_path=yes", shape.table.ident);
     let read = names(&mut (0..shape.columns.len()));
     let _ = write!(text, ", columns=[{read}]");
     let tested = names(&mut shape.conditions.iter().map(|condition| condition.column));
@@ -77,9 +80,16 @@ pub(crate) fn analysed(
     answer: &Answer,
     elapsed: Duration,
 ) -> String {
-    let work = &answer.work;
-    let metrics = [
-        ("output_rows", answer.batch.num_rows() as u64),
+    let rows = ("output_rows", answer.batch.num_rows() as u64);
+    let metrics = std::iter::once(rows).chain(metrics(&answer.work));
+    let metrics: Vec<_> = metrics.map(|(name, value)| format!("{name}={value}")).collect();
+    let operator = operator(shape, table);
+    format!("{operator}, metrics=[{}, elapsed_compute={elapsed:?}]", metrics.join(", "))
+}
+
+/// What a report took, by the names that operators have for it.
+pub(crate) fn metrics(work: &Work) -> [(&'static str, u64); 11] {
+    [
         ("files_total", work.files_total),
         ("files_pruned", work.files_total.saturating_sub(work.files_read)),
         ("row_groups_total", work.row_groups_total),
@@ -91,10 +101,7 @@ pub(crate) fn analysed(
         ("chunk_misses", work.chunk_misses),
         ("read_requests", work.requests),
         ("bytes_read", work.bytes_read),
-    ];
-    let metrics = metrics.map(|(name, value)| format!("{name}={value}"));
-    let operator = operator(shape, table);
-    format!("{operator}, metrics=[{}, elapsed_compute={elapsed:?}]", metrics.join(", "))
+    ]
 }
 
 #[cfg(test)]

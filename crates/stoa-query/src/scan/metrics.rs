@@ -9,7 +9,7 @@ use stoa_orc::DecodeMetrics;
 use stoa_report::Work;
 use stoa_table::ScanPlan;
 
-use crate::registry::Progress;
+use crate::progress::Progress;
 
 /// Counters of one plan partition of a scan.
 #[derive(Clone)]

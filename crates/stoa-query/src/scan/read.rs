@@ -21,7 +21,7 @@ use super::Split;
 use super::metrics::ScanMetrics;
 use crate::error::to_datafusion;
 use crate::nested::retype;
-use crate::registry::Progress;
+use crate::progress::Progress;
 use crate::table::StoaTable;
 
 /// What all splits of a plan partition have in common.

@@ -19,6 +19,7 @@ use crate::admission::Ticket;
 use crate::cells;
 use crate::error::from_datafusion;
 use crate::execution::{self, Work};
+use crate::live_plan::{Answered, Execution, ReportRun};
 use crate::outcome::Completion;
 use crate::registry::QueryGuard;
 use crate::report::{self, ReportStatement};
@@ -166,10 +167,17 @@ impl Session {
         if table.uuid() != shape.table.uuid || table.schema_id() != shape.table.schema_id {
             return Ok(None);
         }
+        let progress = guard.progress();
+        let (shape, columns) = (Arc::clone(shape), table.schema());
+        let mut shown = ReportRun { shape, columns, answered: None };
+        progress.set_execution(Execution::Report(shown.clone()));
+        let started = clock::monotonic();
         let Some(answer) = self.engine.reports.run(table, fresh, &bound).await? else {
             return Ok(None);
         };
-        let (progress, work) = (guard.progress(), &answer.work);
+        let (work, rows) = (answer.work, answer.batch.num_rows() as u64);
+        shown.answered = Some(Answered { rows, work, elapsed: started.elapsed() });
+        progress.set_execution(Execution::Report(shown));
         progress.set_short_path();
         self.engine.reports_answered.fetch_add(1, Ordering::Relaxed);
         progress.bytes_read.fetch_add(work.bytes_read, Ordering::Relaxed);
