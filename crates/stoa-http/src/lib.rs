@@ -37,6 +37,7 @@ mod sampler;
 mod scalar;
 mod server;
 mod shapes;
+mod spent;
 mod sql;
 mod status;
 mod tables;

@@ -15,6 +15,7 @@ use stoa_query::{PlanMetric, PlanNode, QueryInfo};
 use crate::app::App;
 use crate::parameters::{checked, checked_path};
 use crate::problem::Problem;
+use crate::spent::with_members;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -80,7 +81,7 @@ fn to_json(query: &QueryInfo) -> Value {
         .error
         .as_ref()
         .map(|message| json!({ "code": query.sqlstate.unwrap_or("XX000"), "message": message }));
-    json!({
+    let object = json!({
         "id": query.id,
         "sql": query.sql,
         "user": query.user,
@@ -97,5 +98,6 @@ fn to_json(query: &QueryInfo) -> Value {
         "memory_bytes": query.memory_bytes,
         "memory_peak_bytes": query.memory_peak_bytes,
         "error": error,
-    })
+    });
+    with_members(object, &query.spent)
 }

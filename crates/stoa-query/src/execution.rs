@@ -58,7 +58,8 @@ pub(crate) struct Work {
 pub(crate) async fn start(executors: &Executors, work: Work) -> Result<SendableRecordBatchStream> {
     let (begun, wait) = oneshot::channel();
     // The handle is dropped: the task ends by itself when nobody waits or reads any more.
-    executors.spawn(work.run(begun));
+    let charge = Arc::clone(&work.progress.charge);
+    executors.spawn(stoa_store::charged(charge, work.run(begun)));
     let begun = wait.await.map_err(|e| Error::internal("planning failed").with_source(e))??;
     Ok(match begun {
         Begun::Here(stream) => stream,

@@ -58,9 +58,11 @@ mod settings;
 mod shapes;
 mod show;
 mod sink;
+mod spent;
 mod statement;
 mod system;
 mod table;
+mod table_status;
 mod template;
 mod watch;
 
@@ -83,7 +85,9 @@ pub use registry::{QueryInfo, QueryRegistry, QueryState, Totals};
 pub use session::{Prepared, Session, SessionOptions};
 pub use shapes::QueryShape;
 pub use show::sql_type;
+pub use spent::Spent;
 pub use statement::Statement;
+pub use table_status::TableStatus;
 pub use watch::StallStatus;
 
 /// What the engine of small writes is doing.

@@ -21,6 +21,7 @@ use datafusion::physical_plan::{ExecutionPlan, displayable};
 use futures::{Stream, StreamExt};
 use stoa_env::clock;
 use stoa_report::Work;
+use stoa_store::Charged;
 
 use crate::progress::Progress;
 use crate::report;
@@ -112,6 +113,7 @@ pub(crate) struct ReportRun {
 pub(crate) struct Answered {
     pub(crate) rows: u64,
     pub(crate) work: Work,
+    pub(crate) store: Charged,
     pub(crate) elapsed: Duration,
 }
 
@@ -149,7 +151,8 @@ impl ReportRun {
             unit: unit_of(name, PlanUnit::Count),
         };
         let answered = self.answered.as_ref();
-        let work = answered.map(|answered| report::explain::metrics(&answered.work));
+        let work =
+            answered.map(|answered| report::explain::metrics(&answered.work, &answered.store));
         let some = work.into_iter().flatten().filter(|(_, value)| *value > 0);
         let mut metrics: Vec<_> = some.map(count).collect();
         metrics.sort_by(|a, b| a.name.cmp(&b.name));

@@ -2,11 +2,15 @@
 //!
 //! In: counts, from whatever thread. Out: figures of [`crate::QueryInfo`], and how the query is executed.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
+use stoa_report::Work;
+use stoa_store::Charge;
 
 use crate::live_plan::Execution;
+use crate::spent::Spent;
 
 /// Counters of one query.
 #[derive(Debug, Default)]
@@ -20,6 +24,11 @@ pub(crate) struct Progress {
     rows_scanned: AtomicU64,
     pub(crate) queued: AtomicBool,
     pub(crate) short_path: AtomicBool,
+    hedges: AtomicU64,
+    chunk_hits: AtomicU64,
+    chunk_misses: AtomicU64,
+    /// What it asks of object stores.
+    pub(crate) charge: Arc<Charge>,
     execution: Mutex<Execution>,
 }
 
@@ -61,6 +70,30 @@ impl Progress {
     /// Notes that the query is answered without the planner.
     pub(crate) fn set_short_path(&self) {
         self.short_path.store(true, Ordering::Relaxed);
+    }
+
+    /// Counts reads that were sent a second time.
+    pub(crate) fn add_hedges(&self, hedges: u64) {
+        self.hedges.fetch_add(hedges, Ordering::Relaxed);
+    }
+
+    /// Counts what finding rows in the memory of reports took.
+    pub(crate) fn add_work(&self, work: &Work) {
+        self.requests.fetch_add(work.requests, Ordering::Relaxed);
+        self.bytes_read.fetch_add(work.bytes_read, Ordering::Relaxed);
+        self.chunk_hits.fetch_add(work.chunk_hits, Ordering::Relaxed);
+        self.chunk_misses.fetch_add(work.chunk_misses, Ordering::Relaxed);
+        self.add_hedges(work.hedges);
+    }
+
+    /// What it took of caches and object stores so far.
+    pub(crate) fn spent(&self) -> Spent {
+        Spent {
+            store: self.charge.charged(),
+            hedges: self.hedges.load(Ordering::Relaxed),
+            chunk_hits: self.chunk_hits.load(Ordering::Relaxed),
+            chunk_misses: self.chunk_misses.load(Ordering::Relaxed),
+        }
     }
 
     /// Notes how the query is executed; the last of its plans counts.

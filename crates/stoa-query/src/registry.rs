@@ -12,6 +12,7 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use stoa_env::clock;
 use stoa_error::{Error, ErrorKind};
+use stoa_store::Charge;
 use tokio_util::sync::CancellationToken;
 
 use crate::latency::LatencyHistogram;
@@ -19,6 +20,7 @@ use crate::live_plan::{Execution, PlanNode};
 use crate::pools::Pool;
 use crate::progress::Progress;
 use crate::shapes::{Ended, QueryShape, QueryShapes};
+use crate::spent::Spent;
 
 /// Ended queries that are remembered.
 pub const RECENT_MAX: usize = 256;
@@ -76,6 +78,8 @@ pub struct QueryInfo {
     pub bytes_read: u64,
     /// Read requests sent to storage so far.
     pub requests: u64,
+    /// What it took of caches and object stores so far.
+    pub spent: Spent,
     /// Whether it was answered without the planner.
     pub short_path: bool,
     /// The pool whose slots, queue and memory it shares.
@@ -281,9 +285,7 @@ impl QueryRegistry {
         counter.fetch_add(1, Ordering::Relaxed);
         shared.rows.fetch_add(info.rows, Ordering::Relaxed);
         shared.bytes_read.fetch_add(info.bytes_read, Ordering::Relaxed);
-        shared
-            .requests
-            .fetch_add(query.progress.requests.load(Ordering::Relaxed), Ordering::Relaxed);
+        shared.requests.fetch_add(info.requests, Ordering::Relaxed);
         if state == QueryState::Finished {
             shared.latency.record(info.elapsed_us);
         }
@@ -294,6 +296,8 @@ impl QueryRegistry {
                 short_path: info.short_path,
                 rows: info.rows,
                 bytes_read: info.bytes_read,
+                requests: info.requests,
+                spent: info.spent,
                 elapsed_us: info.elapsed_us,
             },
         );
@@ -326,6 +330,7 @@ impl Running {
             rows: self.progress.rows.load(Ordering::Relaxed),
             bytes_read: self.progress.bytes_read.load(Ordering::Relaxed),
             requests: self.progress.requests.load(Ordering::Relaxed),
+            spent: self.progress.spent(),
             short_path: self.progress.short_path.load(Ordering::Relaxed),
             pool: self.pool.options.name.clone(),
             memory_bytes: self.progress.memory_bytes.load(Ordering::Relaxed),
@@ -355,6 +360,11 @@ impl QueryGuard {
 
     pub(crate) fn cancel_token(&self) -> &CancellationToken {
         &self.query.cancel
+    }
+
+    /// Where its requests to object stores are counted.
+    pub(crate) fn charge(&self) -> Arc<Charge> {
+        Arc::clone(&self.query.progress.charge)
     }
 
     /// Whose slots, queue and memory it shares.

@@ -11,6 +11,7 @@ use arrow::array::{RecordBatch, StringArray};
 use arrow::datatypes::{Schema, SchemaRef};
 use stoa_error::{Error, Result};
 use stoa_report::{Answer, Item as ReportItem, Work};
+use stoa_store::Charged;
 
 use super::shape::ReportShape;
 
@@ -78,17 +79,18 @@ pub(crate) fn analysed(
     shape: &ReportShape,
     table: &Schema,
     answer: &Answer,
+    store: &Charged,
     elapsed: Duration,
 ) -> String {
     let rows = ("output_rows", answer.batch.num_rows() as u64);
-    let metrics = std::iter::once(rows).chain(metrics(&answer.work));
+    let metrics = std::iter::once(rows).chain(metrics(&answer.work, store));
     let metrics: Vec<_> = metrics.map(|(name, value)| format!("{name}={value}")).collect();
     let operator = operator(shape, table);
     format!("{operator}, metrics=[{}, elapsed_compute={elapsed:?}]", metrics.join(", "))
 }
 
 /// What a report took, by the names that operators have for it.
-pub(crate) fn metrics(work: &Work) -> [(&'static str, u64); 11] {
+pub(crate) fn metrics(work: &Work, store: &Charged) -> [(&'static str, u64); 15] {
     [
         ("files_total", work.files_total),
         ("files_pruned", work.files_total.saturating_sub(work.files_read)),
@@ -101,6 +103,10 @@ pub(crate) fn metrics(work: &Work) -> [(&'static str, u64); 11] {
         ("chunk_misses", work.chunk_misses),
         ("read_requests", work.requests),
         ("bytes_read", work.bytes_read),
+        ("hedges", work.hedges),
+        ("store_requests", store.totals.requests()),
+        ("store_retries", store.totals.retries),
+        ("cost_nanodollars", (store.dollars * 1e9).round() as u64),
     ]
 }
 
