@@ -286,6 +286,34 @@ export const pageTests = {
     }
   },
 
+  async "shows the plan of a query as it runs, and as it ran"(page) {
+    try {
+      await crowd();
+      await go(page, "Queries");
+      await page.getByRole("grid", { name: "Running and queued queries" }).locator('tr[data-state="running"]').first().click();
+      const details = page.getByRole("complementary", { name: "Query" });
+      await details.getByText("as it runs").waitFor();
+      const operator = (name) => details.locator(".plan-row", { hasText: name }).first();
+      assert.match(await operator("OrcScanExec").innerText(), /table=public\.console_report[\s\S]*files\s+\d+ of \d+/);
+      const cells = async () => operator("CrossJoinExec").locator('[role="cell"]').allInnerTexts();
+      const rows = async () => Number((await cells())[1].replaceAll(",", ""));
+      const before = await rows();
+      await until("its rows grow", async () => (await rows()) > Math.max(before, 1));
+      assert.match((await cells())[2], /s$/);
+      await details.getByRole("progressbar", { name: "Share of the rows" }).waitFor();
+      await details.locator(".plan").focus();
+      const grown = await rows();
+      await until("they grow again", async () => (await rows()) > grown);
+      assert.ok(await details.locator(".plan").evaluate((plan) => plan === document.activeElement), "focus stays");
+      await details.getByRole("button", { name: "Kill" }).click();
+      await details.getByText("as it ran").waitFor();
+      assert.ok((await rows()) >= grown);
+      assert.equal(await details.getByRole("progressbar").count(), 0);
+    } finally {
+      await killAll();
+    }
+  },
+
   async "turns dark and light"(page) {
     const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     const light = await ground();

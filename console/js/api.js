@@ -42,6 +42,11 @@
  *   short_path: boolean, progress: number | null, pool: string, memory_bytes: number,
  *   memory_peak_bytes: number, error: { code: string, message: string } | null }} QueryInfo
  *
+ * @typedef {{ name: string, value: number, unit: "count" | "bytes" | "ns" }} PlanMetric
+ *
+ * @typedef {{ name: string, detail: string, rows: number | null, compute_ms: number | null,
+ *   metrics: PlanMetric[], inputs: PlanNode[] }} PlanNode
+ *
  * @typedef {{ sql: string, queries: number, failed: number, short_path: number, rows: number,
  *   bytes_read: number, total_ms: number, p50_ms: number | null, p95_ms: number | null,
  *   p99_ms: number | null, max_ms: number }} Shape
@@ -214,6 +219,15 @@ export async function tableFiles(namespace, table) {
  */
 export async function queries(recent) {
   return (await request(`/v1/queries?recent=${recent}`)).json();
+}
+
+/**
+ * @param {number} id
+ * @param {AbortSignal} signal
+ * @returns {Promise<{ query: QueryInfo, plan: PlanNode }>} with what its operators have counted until now
+ */
+export async function queryPlan(id, signal) {
+  return (await request(`/v1/queries/${id}/plan`, { signal })).json();
 }
 
 /**

@@ -1,7 +1,7 @@
 // A plan as a tree: one line per operator; from EXPLAIN ANALYZE with its rows, its time and what it left out.
 
 import { h } from "./dom.js";
-import { duration } from "./format.js";
+import { bytes, count, duration } from "./format.js";
 
 /** @typedef {import("./api.js").SqlResult} SqlResult */
 /** @typedef {{ depth: number, name: string, detail: string, metrics: Map<string, string>, ms: number | null }} Operator */
@@ -63,6 +63,26 @@ function splitMetrics(rest) {
     if (equals > 0) metrics.set(part.slice(0, equals).trim(), part.slice(equals + 1).trim());
   }
   return { detail: rest.slice(0, start).replace(/,\s*$/, ""), metrics };
+}
+
+/**
+ * The operators of a plan that the server describes, inputs below and to the right of what they feed.
+ *
+ * @param {import("./api.js").PlanNode} node
+ * @returns {Operator[]}
+ */
+export function operatorsOfTree(node, depth = 0) {
+  const metrics = new Map(node.metrics.map((metric) => [metric.name, amount(metric)]));
+  if (node.rows !== null) metrics.set("output_rows", count(node.rows));
+  return [{ depth, name: node.name, detail: node.detail, metrics, ms: node.compute_ms }, ...node.inputs.flatMap((input) => operatorsOfTree(input, depth + 1))];
+}
+
+/** @param {import("./api.js").PlanMetric} metric */
+function amount({ name, value, unit }) {
+  if (unit === "bytes") return bytes(value);
+  if (unit === "ns") return duration(value / 1e6);
+  // The funnel computes with these.
+  return FUNNEL.test(name) ? String(value) : count(value);
 }
 
 const UNIT_MS = /** @type {const} */ ({ ns: 1e-6, "µs": 1e-3, "μs": 1e-3, us: 1e-3, ms: 1, s: 1000, m: 60_000 });

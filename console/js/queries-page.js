@@ -198,6 +198,7 @@ function queryDetails(query, more, actions) {
   return [
     h("header", {}, h("h2", {}, `Query ${query.id}`), h("span", { class: "spring" }),
       h("button", { type: "button", class: "icon-button", "aria-label": "Close", title: "Close (Esc)", "data-action": "close", onclick: actions.close }, icon("close"))),
+    isActive(query) && query.progress !== null && progressBar(query.progress),
     h("dl", { class: "facts-list" }, ...facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
     query.error && h("p", { class: "error-message bad" }, h("code", { class: "badge bad" }, query.error.code), " ", query.error.message),
     h("div", { class: "page-actions" },
@@ -205,4 +206,11 @@ function queryDetails(query, more, actions) {
       isActive(query) && h("button", { type: "button", class: "danger", "data-action": "kill", onclick: actions.kill }, icon("stop"), "Kill")),
     h("pre", { class: "statement", tabindex: "0", "data-action": "text", "aria-label": "Statement" }, code),
   ].filter((part) => part instanceof Node);
+}
+
+/** @param {number} share 0 to 1 */
+function progressBar(share) {
+  const fill = h("span", { class: "bar-fill" });
+  fill.style.width = `${100 * share}%`;
+  return h("div", { class: "bar progress-bar", role: "progressbar", "aria-label": "Share of the rows of its files that were scanned", "aria-valuemin": "0", "aria-valuemax": "100", "aria-valuenow": String(Math.round(100 * share)) }, fill);
 }

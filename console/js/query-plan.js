@@ -1,10 +1,11 @@
-// The plan of a query of the list: asked for by its text, with times by running it once more.
+// The plan of a query of the list: what its operators have counted until now or when it ended; or asked
+// for by its text, with times by running it once more.
 
-import { ApiError, runSql } from "./api.js";
-import { h } from "./dom.js";
+import { ApiError, queryPlan, runSql } from "./api.js";
+import { h, setText } from "./dom.js";
 import { isActive } from "./live.js";
 import { countOf } from "./parameters.js";
-import { operatorsOf, planView } from "./plan.js";
+import { operatorsOf, operatorsOfTree, planView } from "./plan.js";
 
 /** @typedef {import("./api.js").QueryInfo} QueryInfo */
 
@@ -15,11 +16,13 @@ export class QueryPlan {
   #id = 0;
   /** @type {AbortController | null} */
   #asked = null;
+  #following = false;
 
   constructor() {
+    this.when = h("span", { class: "muted" });
     this.buttons = h("div", { class: "page-actions" });
-    this.body = h("div", { class: "query-plan-body", "aria-live": "polite" });
-    this.element = h("div", { class: "query-plan" }, h("h3", {}, "Plan"), this.buttons, this.body);
+    this.body = h("div", { class: "query-plan-body", "aria-live": "off" });
+    this.element = h("div", { class: "query-plan" }, h("h3", {}, "Plan ", this.when), this.buttons, this.body);
   }
 
   /** Another query, or none: what was asked is not wanted any more. */
@@ -27,31 +30,67 @@ export class QueryPlan {
     this.#asked?.abort();
     this.#asked = null;
     this.#id = 0;
+    setText(this.when, "");
     this.body.replaceChildren();
   }
 
   /**
-   * The element for a query; asked again for the same one, it keeps its plan.
+   * The element for a query, whose plan is followed while it runs; once it has ended, it keeps its plan.
    *
    * @param {QueryInfo} query
    */
   of(query) {
     const text = `${query.id} ${isActive(query)}`;
-    if (this.element.dataset["shown"] !== text || this.#id !== query.id) this.#draw(query);
+    const changed = this.element.dataset["shown"] !== text || this.#id !== query.id;
+    if (changed) this.#draw(query);
     this.element.dataset["shown"] = text;
     this.#id = query.id;
+    if (changed || isActive(query)) this.#follow(query);
     return this.element;
   }
 
   /** @param {QueryInfo} query */
   #draw(query) {
     const why = whyNot(query.sql);
+    if (isActive(query)) return this.buttons.replaceChildren();
     if (why !== "") return this.buttons.replaceChildren(h("span", { class: "muted" }, why));
     const button = (/** @type {string} */ name, /** @type {string} */ label, /** @type {string} */ title, /** @type {string} */ explain) =>
       h("button", { type: "button", "data-action": name, title, onclick: () => this.#ask(`${explain} ${query.sql.replace(/[\s;]+$/, "")}`) }, label);
     this.buttons.replaceChildren(
       button("plan", "Show plan", "EXPLAIN: the plan, without running anything", "EXPLAIN"),
-      ...(isActive(query) ? [] : [button("analyze", "Run again with times", "EXPLAIN ANALYZE: runs the statement once more, through the planner", "EXPLAIN ANALYZE")]));
+      button("analyze", "Run again with times", "EXPLAIN ANALYZE: runs the statement once more, through the planner", "EXPLAIN ANALYZE"));
+  }
+
+  /**
+   * Shows the plan with what it has counted, if the server has it.
+   *
+   * @param {QueryInfo} query
+   */
+  async #follow(query) {
+    if (this.#following && isActive(query)) return;
+    this.#asked?.abort();
+    const asked = new AbortController();
+    this.#asked = asked;
+    this.#following = true;
+    try {
+      const { query: now, plan } = await queryPlan(query.id, asked.signal);
+      if (asked.signal.aborted) return;
+      setText(this.when, isActive(now) ? "as it runs" : "as it ran");
+      this.#show(planView(operatorsOfTree(plan)));
+    } catch (error) {
+      // Not known yet, or not any more: what was seen last stays.
+      if (!(error instanceof ApiError) && !asked.signal.aborted) throw error;
+    } finally {
+      if (this.#asked === asked) this.#following = false;
+    }
+  }
+
+  /** @param {HTMLElement} plan */
+  #show(plan) {
+    plan.dataset["action"] = "operators";
+    const focused = this.body.firstChild === document.activeElement;
+    this.body.replaceChildren(plan);
+    if (focused) plan.focus({ preventScroll: true });
   }
 
   /** @param {string} sql */
@@ -59,6 +98,8 @@ export class QueryPlan {
     this.#asked?.abort();
     const asked = new AbortController();
     this.#asked = asked;
+    this.#following = false;
+    setText(this.when, "");
     this.body.replaceChildren(h("p", { class: "muted" }, "…"));
     try {
       const result = await runSql({ sql, parameters: [] }, { maxRows: 100, signal: asked.signal });

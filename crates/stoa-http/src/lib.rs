@@ -18,6 +18,7 @@
 //! binary).
 
 mod app;
+mod asker;
 mod assets;
 mod body;
 mod files;
@@ -37,6 +38,7 @@ mod sampler;
 mod scalar;
 mod server;
 mod shapes;
+mod spent;
 mod sql;
 mod status;
 mod tables;

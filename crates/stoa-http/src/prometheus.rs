@@ -129,6 +129,13 @@ fn pools(pools: &[PoolStatus], out: &mut Exposition) {
         pool.admission.waiting as f64
     });
     family("stoa_pool_memory_bytes", gauge, "Memory of queries.", |pool| pool.memory_bytes as f64);
+    family("stoa_pool_slots", gauge, "Queries that may compute at the same time.", |pool| {
+        pool.admission.slots as f64
+    });
+    const REFUSED: &str = "Queries refused because too many of the pool waited.";
+    family("stoa_pool_refused_queries_total", "counter", REFUSED, |pool| {
+        pool.admission.refused as f64
+    });
     const ENDED: &str = "Statements ended because they took too long or read too much.";
     family("stoa_pool_ended_queries_total", "counter", ENDED, |pool| pool.ended as f64);
 }
@@ -155,6 +162,10 @@ fn reports(engine: &Engine, out: &mut Exposition) {
     out.counter("stoa_cache_disk_hits_total", "Chunks that were found on the local disk.", hits);
     let misses = cache.disk_misses as f64;
     out.counter("stoa_cache_disk_misses_total", "Chunks that were not on it.", misses);
+    let limit = cache.disk_bytes_max as f64;
+    out.gauge("stoa_cache_disk_limit_bytes", "Room for chunks on the local disk.", limit);
+    let known = engine.plan_templates_known() as f64;
+    out.gauge("stoa_plan_templates", "Statements whose plan is kept.", known);
     let used = engine.plan_templates_used() as f64;
     const USED: &str = "stoa_plan_templates_used_total";
     out.counter(USED, "Statements whose plan was one used before.", used);
@@ -207,6 +218,9 @@ fn stores(app: &App, out: &mut Exposition) {
     });
     total("stoa_store_retries_total", "Failed requests that were sent again.", &|u| {
         u.totals.retries as f64
+    });
+    total("stoa_store_hedges_total", "Reads sent a second time, as the first was slow.", &|u| {
+        u.hedges as f64
     });
     total("stoa_store_wait_seconds_total", "Time until answers began.", &|u| {
         u.totals.wait_us as f64 / 1e6

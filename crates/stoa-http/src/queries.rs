@@ -1,4 +1,5 @@
-//! `GET /v1/queries` and `DELETE /v1/queries/{id}`: what runs, what ran, and stopping it.
+//! `GET /v1/queries`, `GET /v1/queries/{id}/plan` and `DELETE /v1/queries/{id}`: what runs, what ran, how
+//! far its operators are, and stopping it.
 
 use std::sync::Arc;
 
@@ -9,11 +10,13 @@ use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use stoa_error::Error;
-use stoa_query::QueryInfo;
+use stoa_query::{PlanMetric, PlanNode, QueryInfo};
 
 use crate::app::App;
+use crate::asker::Asker;
 use crate::parameters::{checked, checked_path};
 use crate::problem::Problem;
+use crate::spent::with_members;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,22 +33,49 @@ fn recent_default() -> usize {
 /// Running and queued queries oldest first, ended ones newest first.
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
+    asker: Asker,
     parameters: Result<Query<ListParameters>, QueryRejection>,
 ) -> Result<Json<Value>, Problem> {
     let most = checked(parameters)?.recent;
-    let registry = app.engine.queries();
-    let running: Vec<Value> = registry.running().iter().map(to_json).collect();
-    let recent: Vec<Value> = registry.recent().iter().take(most).map(to_json).collect();
+    let (registry, session) = (app.engine.queries(), asker.session(&app.engine));
+    let is_seen = |query: &&QueryInfo| session.may_see_query_of(&query.user).is_ok();
+    let (running, recent) = (registry.running(), registry.recent());
+    let running: Vec<Value> = running.iter().filter(is_seen).map(to_json).collect();
+    let recent: Vec<Value> = recent.iter().filter(is_seen).take(most).map(to_json).collect();
     Ok(Json(json!({ "running": running, "recent": recent })))
+}
+
+/// The plan of a query with what its operators have counted so far.
+pub(crate) async fn plan(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    id: Result<Path<u64>, PathRejection>,
+) -> Result<Json<Value>, Problem> {
+    let (query, plan) = app.engine.queries().plan(checked_path(id)?)?;
+    asker.session(&app.engine).may_see_query_of(&query.user)?;
+    Ok(Json(json!({ "query": to_json(&query), "plan": node(&plan) })))
+}
+
+fn node(plan: &PlanNode) -> Value {
+    let metric = |metric: &PlanMetric| json!({ "name": metric.name, "value": metric.value, "unit": metric.unit.name() });
+    json!({
+        "name": plan.name,
+        "detail": plan.detail,
+        "rows": plan.rows,
+        "compute_ms": plan.compute_ns.map(|ns| ns as f64 / 1e6),
+        "metrics": plan.metrics.iter().map(metric).collect::<Vec<_>>(),
+        "inputs": plan.inputs.iter().map(node).collect::<Vec<_>>(),
+    })
 }
 
 /// Asks a query to stop; 204 says that it was asked.
 pub(crate) async fn cancel(
     State(app): State<Arc<App>>,
+    asker: Asker,
     id: Result<Path<u64>, PathRejection>,
 ) -> Result<StatusCode, Problem> {
     let id = checked_path(id)?;
-    if app.engine.queries().cancel(id) {
+    if asker.session(&app.engine).kill(id)? {
         return Ok(StatusCode::NO_CONTENT);
     }
     Err(Error::not_found(format!("no query {id} runs"))
@@ -58,7 +88,7 @@ fn to_json(query: &QueryInfo) -> Value {
         .error
         .as_ref()
         .map(|message| json!({ "code": query.sqlstate.unwrap_or("XX000"), "message": message }));
-    json!({
+    let object = json!({
         "id": query.id,
         "sql": query.sql,
         "user": query.user,
@@ -75,5 +105,6 @@ fn to_json(query: &QueryInfo) -> Value {
         "memory_bytes": query.memory_bytes,
         "memory_peak_bytes": query.memory_peak_bytes,
         "error": error,
-    })
+    });
+    with_members(object, &query.spent)
 }

@@ -13,6 +13,7 @@ use stoa_query::sql_type;
 use stoa_table::{FIELD_ID_KEY, SnapshotInfo, Table, TableIdent};
 
 use crate::app::App;
+use crate::asker::Asker;
 use crate::parameters::checked_path;
 use crate::problem::{self, Problem};
 
@@ -40,7 +41,8 @@ async fn entry(app: &App, ident: TableIdent) -> Value {
     match app.engine.warehouse().table(&ident).await {
         Ok(table) => Value::Object(summary(app, &table)),
         Err(error) => json!({
-            "name": ident.name, "comment": null, "rows": null, "bytes": null, "files": null,
+            "name": ident.name, "kind": null, "comment": null, "rows": null, "fresh_rows": 0,
+            "bytes": null, "files": null,
             "partitioned_by": [], "sorted_by": [], "committed_unix_ms": null,
             "error": problem::to_json(&error),
         }),
@@ -50,10 +52,12 @@ async fn entry(app: &App, ident: TableIdent) -> Value {
 /// One table in full.
 pub(crate) async fn describe(
     State(app): State<Arc<App>>,
+    asker: Asker,
     path: Result<Path<(String, String)>, PathRejection>,
 ) -> Result<Json<Value>, Problem> {
     let (namespace, name) = checked_path(path)?;
     let table = app.engine.warehouse().table(&TableIdent::new(namespace, name)).await?;
+    asker.session(&app.engine).may_see_table(&table).await?;
     let current = table.current_snapshot().map(|snapshot| snapshot.id);
     let schema = table.schema();
     let columns: Vec<Value> = schema.fields().iter().map(|field| column(field)).collect();
@@ -78,33 +82,20 @@ pub(crate) async fn describe(
 /// they are `null` where its writer left them out. Rows that are in no file yet are counted in
 /// `rows`, and by themselves in `fresh_rows`.
 fn summary(app: &App, table: &Table) -> Map<String, Value> {
-    let ingest = app.engine.ingest();
-    let fresh = ingest.and_then(|ingest| ingest.fresh_for(table).ok().flatten());
-    let fresh_rows = fresh.map_or(0, |fresh| fresh.rows());
-    let current = table.current_snapshot();
-    let total = |key: &str| match &current {
-        None => Some(0),
-        Some(snapshot) => snapshot.summary.get(key).and_then(|text| text.parse::<u64>().ok()),
-    };
-    let texts = |terms: Vec<String>| Value::from(terms);
-    let mut members = Map::new();
-    members.insert("name".into(), table.ident().name.as_str().into());
-    members.insert("comment".into(), json!(table.comment()));
-    members.insert("rows".into(), json!(total("total-records").map(|rows| rows + fresh_rows)));
-    members.insert("fresh_rows".into(), json!(fresh_rows));
-    members.insert("bytes".into(), json!(total("total-files-size")));
-    members.insert("files".into(), json!(total("total-data-files")));
-    members.insert(
-        "partitioned_by".into(),
-        texts(table.partition_terms().iter().map(ToString::to_string).collect()),
-    );
-    members.insert(
-        "sorted_by".into(),
-        texts(table.sort_terms().iter().map(ToString::to_string).collect()),
-    );
-    members
-        .insert("committed_unix_ms".into(), json!(current.map(|snapshot| snapshot.timestamp_ms)));
-    members
+    let status = app.engine.table_status(table);
+    let all = [
+        ("name", json!(table.ident().name)),
+        ("kind", json!(status.kind)),
+        ("comment", json!(status.comment)),
+        ("rows", json!(status.rows)),
+        ("fresh_rows", json!(status.fresh_rows)),
+        ("bytes", json!(status.bytes)),
+        ("files", json!(status.files)),
+        ("partitioned_by", json!(status.partitioned_by)),
+        ("sorted_by", json!(status.sorted_by)),
+        ("committed_unix_ms", json!(status.committed_unix_ms)),
+    ];
+    all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 fn column(field: &Field) -> Value {

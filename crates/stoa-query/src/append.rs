@@ -89,10 +89,12 @@ impl Session {
         let mut guard = self.start_query(&format!("INGEST INTO {ident}"));
         self.remember(guard.cancel_token().clone());
         let cancel = guard.cancel_token().clone();
+        let charge = guard.charge();
+        let work = bring(self, target, &ident, schema, batches, &mut guard);
         let written = tokio::select! {
             biased;
             () = cancel.cancelled() => None,
-            written = bring(self, target, &ident, schema, batches, &mut guard) => Some(written),
+            written = stoa_store::charged(charge, work) => Some(written),
         };
         let written = written.unwrap_or_else(|| Err(guard.cancelled_error()));
         match written {

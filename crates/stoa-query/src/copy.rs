@@ -175,8 +175,9 @@ async fn start(session: &Session, copy: &CopyStatement, table: Table) -> Result<
         let inner = engine.session(options_of_session);
         let mut guard = engine.start_query("COPY FROM STDIN", &inner.options.user, "load");
         let ident = table.ident().clone();
-        let rows =
-            crate::load::write(&inner, &ident, &target, table.schema(), batches, &mut guard).await;
+        let charge = guard.charge();
+        let work = crate::load::write(&inner, &ident, &target, table.schema(), batches, &mut guard);
+        let rows = stoa_store::charged(charge, work).await;
         match &rows {
             Ok(_) => guard.end(Ok(())),
             Err(error) => guard.end(Err(error)),

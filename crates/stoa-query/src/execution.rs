@@ -26,8 +26,9 @@ use tokio::time::timeout;
 use crate::admission::{Admission, Slot, Ticket};
 use crate::cooperate::make_cancellable;
 use crate::error::{from_datafusion, to_datafusion};
+use crate::live_plan::{Execution, Watched};
 use crate::pools::Pool;
-use crate::registry::Progress;
+use crate::progress::Progress;
 use crate::scan;
 
 /// How long an answer is waited for as a whole, before its reader is told that it comes.
@@ -57,7 +58,8 @@ pub(crate) struct Work {
 pub(crate) async fn start(executors: &Executors, work: Work) -> Result<SendableRecordBatchStream> {
     let (begun, wait) = oneshot::channel();
     // The handle is dropped: the task ends by itself when nobody waits or reads any more.
-    executors.spawn(work.run(begun));
+    let charge = Arc::clone(&work.progress.charge);
+    executors.spawn(stoa_store::charged(charge, work.run(begun)));
     let begun = wait.await.map_err(|e| Error::internal("planning failed").with_source(e))??;
     Ok(match begun {
         Begun::Here(stream) => stream,
@@ -136,6 +138,7 @@ impl Work {
         let physical = make_cancellable(physical.map_err(from_datafusion)?);
         let physical = physical.map_err(from_datafusion)?;
         scan::attach_progress(&physical, &self.progress);
+        self.progress.set_execution(Execution::Plan(Arc::downgrade(&physical)));
         let bytes = scan::planned_bytes(&physical);
         let slot = match self.ticket.take() {
             Some(ticket) if bytes > 0 => {
@@ -146,8 +149,10 @@ impl Work {
             }
             _ => None,
         };
-        let stream = execute_stream(physical, Arc::clone(&self.tasks));
-        Ok(Running { stream: stream.map_err(from_datafusion)?, slot, bytes })
+        let stream = execute_stream(Arc::clone(&physical), Arc::clone(&self.tasks));
+        let stream = stream.map_err(from_datafusion)?;
+        let stream = Watched::new(stream, physical, Arc::clone(&self.progress));
+        Ok(Running { stream, slot, bytes })
     }
 }
 

@@ -34,7 +34,7 @@ impl Engine {
         let cancelled = guard.cancel_token().clone();
         let mut counted = Counted { out, lines: 0 };
         let result = tokio::select! {
-            result = session.run_text(text, &mut counted) => result,
+            result = stoa_store::charged(guard.charge(), session.run_text(text, &mut counted)) => result,
             () = cancelled.cancelled() => Err(Error::new(
                 stoa_error::ErrorKind::Cancelled,
                 "the statement was cancelled",

@@ -80,7 +80,8 @@ impl Engine {
         let ident = session.target_ident(&target.table)?;
         let text = format!("LOAD INTO {ident}");
         let mut guard = self.start_query(&text, &session.options.user, "load");
-        let result = async {
+        let charge = guard.charge();
+        let work = async {
             let schema = match self.warehouse.table(&ident).await {
                 Ok(table) => table.schema(),
                 Err(error) if target.create && is_missing(&error) => {
@@ -95,8 +96,8 @@ impl Engine {
             }
             let batches = reader_stream(reader)?;
             write(&session, &ident, &target, schema, batches, &mut guard).await
-        }
-        .await;
+        };
+        let result = stoa_store::charged(charge, work).await;
         finish(&mut guard, result)
     }
 
@@ -119,7 +120,9 @@ impl Engine {
         let ident = session.target_ident(&target.table)?;
         let text = format!("WRITE INTO {ident}");
         let mut guard = self.start_query(&text, &session.options.user, "load");
-        let result = write(&session, &ident, &target, schema, batches, &mut guard).await;
+        let charge = guard.charge();
+        let work = write(&session, &ident, &target, schema, batches, &mut guard);
+        let result = stoa_store::charged(charge, work).await;
         finish(&mut guard, result)
     }
 }

@@ -16,7 +16,7 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 
 use crate::error::to_datafusion;
 use crate::pools::Pool;
-use crate::registry::Progress;
+use crate::progress::Progress;
 
 /// The part of the engine's memory that one query takes.
 struct QueryMemory {

@@ -6,16 +6,21 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use parking_lot::Mutex;
 use stoa_env::clock;
 use stoa_error::{Error, ErrorKind};
+use stoa_store::Charge;
 use tokio_util::sync::CancellationToken;
 
+use crate::latency::LatencyHistogram;
+use crate::live_plan::{Execution, PlanNode};
 use crate::pools::Pool;
+use crate::progress::Progress;
 use crate::shapes::{Ended, QueryShape, QueryShapes};
+use crate::spent::Spent;
 
 /// Ended queries that are remembered.
 pub const RECENT_MAX: usize = 256;
@@ -73,6 +78,8 @@ pub struct QueryInfo {
     pub bytes_read: u64,
     /// Read requests sent to storage so far.
     pub requests: u64,
+    /// What it took of caches and object stores so far.
+    pub spent: Spent,
     /// Whether it was answered without the planner.
     pub short_path: bool,
     /// The pool whose slots, queue and memory it shares.
@@ -116,7 +123,7 @@ pub struct QueryRegistry(Arc<Shared>);
 struct Shared {
     next_id: AtomicU64,
     running: Mutex<BTreeMap<u64, Arc<Running>>>,
-    recent: Mutex<VecDeque<QueryInfo>>,
+    recent: Mutex<VecDeque<Recent>>,
     finished: AtomicU64,
     failed: AtomicU64,
     cancelled: AtomicU64,
@@ -125,6 +132,12 @@ struct Shared {
     requests: AtomicU64,
     latency: LatencyHistogram,
     shapes: QueryShapes,
+}
+
+/// A query that ended.
+struct Recent {
+    info: QueryInfo,
+    execution: Execution,
 }
 
 struct Running {
@@ -141,61 +154,6 @@ struct Running {
     reason: Mutex<Option<Error>>,
 }
 
-/// What a running query counts; shared with its scan operators.
-#[derive(Debug, Default)]
-pub(crate) struct Progress {
-    pub(crate) rows: AtomicU64,
-    pub(crate) bytes_read: AtomicU64,
-    pub(crate) requests: AtomicU64,
-    memory_bytes: AtomicU64,
-    memory_peak_bytes: AtomicU64,
-    rows_planned: AtomicU64,
-    rows_scanned: AtomicU64,
-    queued: AtomicBool,
-    short_path: AtomicBool,
-}
-
-impl Progress {
-    /// Notes whether the query waits for an executor.
-    pub(crate) fn set_queued(&self, queued: bool) {
-        self.queued.store(queued, Ordering::Relaxed);
-    }
-
-    /// Counts rows of files that will be scanned.
-    pub(crate) fn plan_rows(&self, rows: u64) {
-        self.rows_planned.fetch_add(rows, Ordering::Relaxed);
-    }
-
-    /// Counts rows of files that were scanned or left out.
-    pub(crate) fn scan_rows(&self, rows: u64) {
-        self.rows_scanned.fetch_add(rows, Ordering::Relaxed);
-    }
-
-    /// The share of its rows that were scanned, 0 to 1; `None` if it scans no files.
-    fn share(&self) -> Option<f64> {
-        let planned = self.rows_planned.load(Ordering::Relaxed);
-        let scanned = self.rows_scanned.load(Ordering::Relaxed);
-        (planned > 0).then(|| (scanned as f64 / planned as f64).min(1.0))
-    }
-
-    /// Counts memory that was taken.
-    pub(crate) fn take_memory(&self, bytes: usize) {
-        let bytes = bytes as u64;
-        let now = self.memory_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        self.memory_peak_bytes.fetch_max(now, Ordering::Relaxed);
-    }
-
-    /// Counts memory that was given back.
-    pub(crate) fn give_memory_back(&self, bytes: usize) {
-        self.memory_bytes.fetch_sub(bytes as u64, Ordering::Relaxed);
-    }
-
-    /// Notes that the query is answered without the planner.
-    pub(crate) fn set_short_path(&self) {
-        self.short_path.store(true, Ordering::Relaxed);
-    }
-}
-
 impl QueryRegistry {
     /// Queries that run now, oldest first.
     pub fn running(&self) -> Vec<QueryInfo> {
@@ -204,7 +162,33 @@ impl QueryRegistry {
 
     /// Queries that ended lately, newest first, at most [`RECENT_MAX`].
     pub fn recent(&self) -> Vec<QueryInfo> {
-        self.0.recent.lock().iter().rev().cloned().collect()
+        self.0.recent.lock().iter().rev().map(|ended| ended.info.clone()).collect()
+    }
+
+    /// Query `id` with its plan and what that has counted so far; of plans that ended, those that took
+    /// a while are known.
+    ///
+    /// # Errors
+    /// `NotFound` (42704) for a query that is not known, or has no plan.
+    pub fn plan(&self, id: u64) -> stoa_error::Result<(QueryInfo, PlanNode)> {
+        let running = self.0.running.lock().get(&id).cloned();
+        let found = match running {
+            Some(query) => Some((query.info(query.state(), None), query.progress.execution())),
+            None => self.recent_execution(id),
+        };
+        let Some((info, execution)) = found else {
+            return Err(Error::not_found(format!("no query {id} runs or ended lately"))
+                .with_sqlstate("42704")
+                .with_hint("SELECT id, state, sql FROM system.queries lists them"));
+        };
+        let plan = execution.describe().ok_or_else(|| no_plan(&info))?;
+        Ok((info, plan))
+    }
+
+    fn recent_execution(&self, id: u64) -> Option<(QueryInfo, Execution)> {
+        let recent = self.0.recent.lock();
+        let ended = recent.iter().rev().find(|ended| ended.info.id == id)?;
+        Some((ended.info.clone(), ended.execution.clone()))
     }
 
     /// Asks query `id` to stop; `false` if no such query runs.
@@ -306,9 +290,7 @@ impl QueryRegistry {
         counter.fetch_add(1, Ordering::Relaxed);
         shared.rows.fetch_add(info.rows, Ordering::Relaxed);
         shared.bytes_read.fetch_add(info.bytes_read, Ordering::Relaxed);
-        shared
-            .requests
-            .fetch_add(query.progress.requests.load(Ordering::Relaxed), Ordering::Relaxed);
+        shared.requests.fetch_add(info.requests, Ordering::Relaxed);
         if state == QueryState::Finished {
             shared.latency.record(info.elapsed_us);
         }
@@ -319,14 +301,17 @@ impl QueryRegistry {
                 short_path: info.short_path,
                 rows: info.rows,
                 bytes_read: info.bytes_read,
+                requests: info.requests,
+                spent: info.spent,
                 elapsed_us: info.elapsed_us,
             },
         );
+        let execution = query.progress.execution().ended(query.started.elapsed());
         let mut recent = shared.recent.lock();
         if recent.len() == RECENT_MAX {
             recent.pop_front();
         }
-        recent.push_back(info);
+        recent.push_back(Recent { info, execution });
     }
 }
 
@@ -350,6 +335,7 @@ impl Running {
             rows: self.progress.rows.load(Ordering::Relaxed),
             bytes_read: self.progress.bytes_read.load(Ordering::Relaxed),
             requests: self.progress.requests.load(Ordering::Relaxed),
+            spent: self.progress.spent(),
             short_path: self.progress.short_path.load(Ordering::Relaxed),
             pool: self.pool.options.name.clone(),
             memory_bytes: self.progress.memory_bytes.load(Ordering::Relaxed),
@@ -379,6 +365,11 @@ impl QueryGuard {
 
     pub(crate) fn cancel_token(&self) -> &CancellationToken {
         &self.query.cancel
+    }
+
+    /// Where its requests to object stores are counted.
+    pub(crate) fn charge(&self) -> Arc<Charge> {
+        Arc::clone(&self.query.progress.charge)
     }
 
     /// Whose slots, queue and memory it shares.
@@ -414,58 +405,16 @@ impl Drop for QueryGuard {
     }
 }
 
-/// Counts of latencies in buckets that grow by a quarter of a power of two, from 1 µs to days.
-///
-/// A percentile read from it is at most 19 % above the true one. Snapshots of the counts taken at
-/// two times can be subtracted to see a window.
-#[derive(Debug)]
-pub struct LatencyHistogram {
-    counts: Box<[AtomicU64]>,
-}
-
-const BUCKETS_PER_DOUBLING: usize = 4;
-const BUCKETS: usize = 40 * BUCKETS_PER_DOUBLING;
-
-impl Default for LatencyHistogram {
-    fn default() -> Self {
-        Self { counts: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect() }
-    }
-}
-
-impl LatencyHistogram {
-    pub(crate) fn record(&self, micros: u64) {
-        let bucket = Self::bucket_of(micros);
-        if let Some(count) = self.counts.get(bucket) {
-            count.fetch_add(1, Ordering::Relaxed);
+fn no_plan(query: &QueryInfo) -> Error {
+    let why = match query.state {
+        QueryState::Queued | QueryState::Running => "it is being planned, or needs no plan",
+        _ => {
+            "it needed none, was given a kept answer, or ended too quickly for its plan to be kept"
         }
-    }
-
-    fn bucket_of(micros: u64) -> usize {
-        let exact = (micros.max(1) as f64).log2() * BUCKETS_PER_DOUBLING as f64;
-        (exact as usize).min(BUCKETS - 1)
-    }
-
-    /// Upper end of bucket `index`, microseconds.
-    pub fn bucket_upper_us(index: usize) -> f64 {
-        ((index + 1) as f64 / BUCKETS_PER_DOUBLING as f64).exp2()
-    }
-
-    /// Counts per bucket since the process started.
-    pub fn snapshot(&self) -> Vec<u64> {
-        self.counts.iter().map(|count| count.load(Ordering::Relaxed)).collect()
-    }
-
-    /// The latency in microseconds that a `share` (0 to 1) of `counts` does not exceed; `None`
-    /// where there are none.
-    pub fn percentile_us(counts: &[u64], share: f64) -> Option<f64> {
-        let total: u64 = counts.iter().sum();
-        let wanted = ((total as f64 * share).ceil() as u64).max(1);
-        let mut seen = 0;
-        counts.iter().enumerate().find_map(|(index, count)| {
-            seen += count;
-            (total > 0 && seen >= wanted).then(|| Self::bucket_upper_us(index))
-        })
-    }
+    };
+    Error::not_found(format!("query {} has no plan: {why}", query.id))
+        .with_sqlstate("42704")
+        .with_hint("EXPLAIN ANALYZE runs a statement and shows its plan with times")
 }
 
 fn cut(sql: &str) -> &str {
@@ -493,19 +442,6 @@ mod tests {
         let totals = registry.totals();
         assert_eq!((totals.started, totals.finished, totals.failed), (1, 0, 1));
         assert_eq!(registry.recent()[0].error.as_deref(), Some("no"));
-    }
-
-    #[test]
-    fn percentiles_come_from_the_right_bucket() {
-        let histogram = LatencyHistogram::default();
-        (0..99).for_each(|_| histogram.record(100));
-        histogram.record(10_000);
-        let counts = histogram.snapshot();
-        let p50 = LatencyHistogram::percentile_us(&counts, 0.5).unwrap();
-        let p999 = LatencyHistogram::percentile_us(&counts, 0.999).unwrap();
-        assert!((100.0..120.0).contains(&p50), "{p50}");
-        assert!((10_000.0..12_000.0).contains(&p999), "{p999}");
-        assert_eq!(LatencyHistogram::percentile_us(&[], 0.5), None);
     }
 
     #[test]

@@ -47,7 +47,7 @@ use stoa_table::{ScanFile, ScanPlan};
 use crate::error::from_datafusion;
 use crate::filter::predicate_of_all;
 use crate::nested::engine_schema;
-use crate::registry::Progress;
+use crate::progress::Progress;
 use crate::table::StoaTable;
 use metrics::ScanMetrics;
 use read::SplitReader;

@@ -188,7 +188,7 @@ impl Session {
         let mut guard = self.start_query(prepared.statement.text());
         self.remember(guard.cancel_token().clone());
         let cancel = guard.cancel_token().clone();
-        let run = self.run(prepared, parameters, &mut guard);
+        let run = stoa_store::charged(guard.charge(), self.run(prepared, parameters, &mut guard));
         let result = tokio::select! {
             biased;
             () = cancel.cancelled() => None,

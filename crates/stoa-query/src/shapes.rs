@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::registry::LatencyHistogram;
+use crate::latency::LatencyHistogram;
 use crate::report::fingerprint_text;
+use crate::spent::Spent;
 
 /// Shapes that are counted; when there are more, the ones asked least are forgotten.
 const SHAPES_MAX: usize = 1000;
@@ -29,6 +30,10 @@ pub struct QueryShape {
     pub rows: u64,
     /// Bytes read from storage.
     pub bytes_read: u64,
+    /// Read requests to storage.
+    pub requests: u64,
+    /// What all together took of caches and object stores.
+    pub spent: Spent,
     /// Time of all together, microseconds.
     pub total_us: u64,
     /// The longest, microseconds.
@@ -44,6 +49,8 @@ pub(crate) struct Ended {
     pub(crate) short_path: bool,
     pub(crate) rows: u64,
     pub(crate) bytes_read: u64,
+    pub(crate) requests: u64,
+    pub(crate) spent: Spent,
     pub(crate) elapsed_us: u64,
 }
 
@@ -58,6 +65,8 @@ struct Counted {
     short_path: u64,
     rows: u64,
     bytes_read: u64,
+    requests: u64,
+    spent: Spent,
     total_us: u64,
     max_us: u64,
     latency: LatencyHistogram,
@@ -80,6 +89,8 @@ impl QueryShapes {
         counted.short_path += u64::from(ended.short_path);
         counted.rows += ended.rows;
         counted.bytes_read += ended.bytes_read;
+        counted.requests += ended.requests;
+        counted.spent = counted.spent.plus(&ended.spent);
         counted.total_us += ended.elapsed_us;
         counted.max_us = counted.max_us.max(ended.elapsed_us);
         counted.latency.record(ended.elapsed_us);
@@ -97,6 +108,8 @@ impl QueryShapes {
                 short_path: counted.short_path,
                 rows: counted.rows,
                 bytes_read: counted.bytes_read,
+                requests: counted.requests,
+                spent: counted.spent,
                 total_us: counted.total_us,
                 max_us: counted.max_us,
                 latency: counted.latency.snapshot(),

@@ -1,17 +1,18 @@
 //! The schema `system`: what the server does, as tables.
 //!
-//! Each table is a function from the engine to a batch, run when the table is read. Console and
-//! `/metrics` show the same numbers.
+//! Each table is a function from the engine to a batch, run when the table is read; one that has to read
+//! metadata for that is loaded. Console and `/metrics` show the same numbers.
+
+mod rights;
+mod rows;
+mod stores;
+mod tables;
 
 use std::sync::{Arc, OnceLock, Weak};
 
-use arrow::array::AsArray;
-use arrow::array::{
-    ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray,
-    TimestampMicrosecondArray,
-};
+use arrow::array::{AsArray, RecordBatch};
 use arrow::compute::filter_record_batch;
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::streaming::StreamingTable;
 use datafusion::catalog::{SchemaProvider, TableProvider};
@@ -19,29 +20,62 @@ use datafusion::error::{DataFusionError, Result as EngineResult};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
+use futures::StreamExt;
+use futures::future::BoxFuture;
 use stoa_error::{Error, Result};
+use stoa_store::StoreTotals;
 
 use crate::access::Caller;
 use crate::engine::Engine;
 use crate::error::to_datafusion;
-use crate::registry::{LatencyHistogram, QueryInfo};
+use crate::latency::LatencyHistogram;
+use crate::registry::QueryInfo;
+use crate::spent::Spent;
+use rows::Rows;
 
 /// Name of the schema.
 pub(crate) const SYSTEM: &str = "system";
 
 /// Makes the rows of one table.
-type Build = fn(&Engine) -> Rows;
+#[derive(Clone, Copy)]
+enum Build {
+    /// From what is in memory.
+    Now(fn(&Engine) -> Rows),
+    /// From what must be read; `empty` has the same columns.
+    Loaded { empty: fn() -> Rows, load: fn(Arc<Engine>) -> BoxFuture<'static, Result<Rows>> },
+}
 
 /// All of them, with what they show.
-const TABLES: [(&str, Build); 7] = [
-    ("cache", cache),
-    ("executors", executors),
-    ("ingest", ingest),
-    ("log", log),
-    ("pools", pools),
-    ("queries", queries),
-    ("query_shapes", query_shapes),
+const TABLES: [(&str, Build); 11] = [
+    ("cache", Build::Now(cache)),
+    ("executors", Build::Now(executors)),
+    ("grants", Build::Loaded { empty: rights::no_grants, load: rights::grants }),
+    ("ingest", Build::Now(ingest)),
+    ("log", Build::Now(log)),
+    ("pools", Build::Now(pools)),
+    ("queries", Build::Now(queries)),
+    ("query_shapes", Build::Now(query_shapes)),
+    ("roles", Build::Now(rights::roles)),
+    ("stores", Build::Now(stores::stores)),
+    ("tables", Build::Loaded { empty: tables::empty, load: tables::load }),
 ];
+
+impl Build {
+    fn schema(self, engine: &Engine) -> EngineResult<SchemaRef> {
+        let rows = match self {
+            Self::Now(build) => build(engine),
+            Self::Loaded { empty, .. } => empty(),
+        };
+        Ok(rows.finish()?.schema())
+    }
+
+    async fn run(self, engine: Arc<Engine>) -> EngineResult<RecordBatch> {
+        match self {
+            Self::Now(build) => build(&engine).finish(),
+            Self::Loaded { load, .. } => load(engine).await.map_err(to_datafusion)?.finish(),
+        }
+    }
+}
 
 /// `system`.
 pub(crate) struct SystemSchema {
@@ -75,9 +109,9 @@ impl SchemaProvider for SystemSchema {
             return Ok(None);
         };
         let Some(engine) = self.engine.get().and_then(Weak::upgrade) else { return Ok(None) };
-        let schema = build(&engine).finish()?.schema();
-        let live =
-            Live { engine: Arc::downgrade(&engine), schema: schema.clone(), name, build: *build };
+        let schema = build.schema(&engine)?;
+        let engine = Arc::downgrade(&engine);
+        let live = Live { engine, schema: schema.clone(), name, build: *build };
         Ok(Some(Arc::new(StreamingTable::try_new(schema, vec![Arc::new(live)])?)))
     }
 
@@ -107,12 +141,15 @@ impl PartitionStream for Live {
 
     fn execute(&self, tasks: Arc<TaskContext>) -> SendableRecordBatchStream {
         let caller = tasks.session_config().get_extension::<Caller>();
-        let batch = self.engine.upgrade().map(|engine| {
-            let rows = (self.build)(&engine).finish()?;
-            visible(self.name, rows, caller.as_deref()).map_err(to_datafusion)
+        let (engine, build, name) = (self.engine.upgrade(), self.build, self.name);
+        let batches = futures::stream::iter(engine).then(move |engine| {
+            let caller = caller.clone();
+            async move {
+                let rows = build.run(engine).await?;
+                visible(name, rows, caller.as_deref()).map_err(to_datafusion)
+            }
         });
-        let stream = futures::stream::iter(batch);
-        Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), stream))
+        Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), batches))
     }
 }
 
@@ -129,83 +166,25 @@ fn visible(name: &str, rows: RecordBatch, caller: Option<&Caller>) -> Result<Rec
         .map_err(|e| Error::internal("queries cannot be filtered").with_source(e))
 }
 
-/// Columns under construction.
-#[derive(Default)]
-struct Rows {
-    rows: usize,
-    fields: Vec<Field>,
-    columns: Vec<ArrayRef>,
-}
-
-impl Rows {
-    fn of(rows: usize) -> Self {
-        Self { rows, ..Self::default() }
-    }
-
-    fn push(mut self, name: &str, data_type: DataType, column: ArrayRef) -> Self {
-        self.fields.push(Field::new(name, data_type, true));
-        self.columns.push(column);
-        self
-    }
-
-    fn int(self, name: &str, values: impl Iterator<Item = Option<u64>>) -> Self {
-        let as_int =
-            |value: Option<u64>| value.map(|value| i64::try_from(value).unwrap_or(i64::MAX));
-        let column: Int64Array = values.map(as_int).collect();
-        self.push(name, DataType::Int64, Arc::new(column))
-    }
-
-    fn one(self, name: &str, value: impl TryInto<u64>) -> Self {
-        self.int(name, std::iter::once(value.try_into().ok()))
-    }
-
-    fn float(self, name: &str, values: impl Iterator<Item = Option<f64>>) -> Self {
-        let column: Float64Array = values.collect();
-        self.push(name, DataType::Float64, Arc::new(column))
-    }
-
-    fn bool(self, name: &str, values: impl Iterator<Item = bool>) -> Self {
-        let column: BooleanArray = values.map(Some).collect();
-        self.push(name, DataType::Boolean, Arc::new(column))
-    }
-
-    fn text<'a>(self, name: &str, values: impl Iterator<Item = Option<&'a str>>) -> Self {
-        let column: StringArray = values.collect();
-        self.push(name, DataType::Utf8, Arc::new(column))
-    }
-
-    fn time(self, name: &str, unix_ms: impl Iterator<Item = i64>) -> Self {
-        let zone: Arc<str> = "UTC".into();
-        let micros = unix_ms.map(|ms| Some(ms.saturating_mul(1000)));
-        let column: TimestampMicrosecondArray = micros.collect();
-        let column = column.with_timezone(Arc::clone(&zone));
-        self.push(name, DataType::Timestamp(TimeUnit::Microsecond, Some(zone)), Arc::new(column))
-    }
-
-    fn finish(self) -> EngineResult<RecordBatch> {
-        let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
-        let schema = Arc::new(Schema::new(self.fields));
-        Ok(RecordBatch::try_new_with_options(schema, self.columns, &options)?)
-    }
-}
-
 /// Running and waiting queries, then those that ended lately.
 fn queries(engine: &Engine) -> Rows {
     let mut all: Vec<QueryInfo> = engine.queries().running();
     all.extend(engine.queries().recent());
     let of = || all.iter();
-    Rows::of(all.len())
+    let spent: Vec<Spent> = of().map(|q| q.spent).collect();
+    let rows = Rows::of(all.len())
         .int("id", of().map(|q| Some(q.id)))
         .text("state", of().map(|q| Some(q.state.name())))
         .text("user", of().map(|q| Some(q.user.as_str())))
         .text("protocol", of().map(|q| Some(q.protocol)))
-        .time("started", of().map(|q| q.started_unix_ms))
+        .time("started", of().map(|q| Some(q.started_unix_ms)))
         .float("elapsed_ms", of().map(|q| Some(q.elapsed_us as f64 / 1000.0)))
         .bool("short_path", of().map(|q| q.short_path))
         .float("progress", of().map(|q| q.progress))
         .int("rows", of().map(|q| Some(q.rows)))
         .int("bytes_read", of().map(|q| Some(q.bytes_read)))
-        .int("requests", of().map(|q| Some(q.requests)))
+        .int("requests", of().map(|q| Some(q.requests)));
+    with_spent(rows, &spent)
         .text("pool", of().map(|q| Some(q.pool.as_str())))
         .int("memory_bytes", of().map(|q| Some(q.memory_bytes)))
         .int("memory_peak_bytes", of().map(|q| Some(q.memory_peak_bytes)))
@@ -223,7 +202,8 @@ fn query_shapes(engine: &Engine) -> Rows {
             LatencyHistogram::percentile_us(&shape.latency, share).map(|us| us / 1000.0)
         })
     };
-    Rows::of(all.len())
+    let spent: Vec<Spent> = of().map(|s| s.spent).collect();
+    let rows = Rows::of(all.len())
         .int("queries", of().map(|s| Some(s.queries)))
         .int("failed", of().map(|s| Some(s.failed)))
         .int("short_path", of().map(|s| Some(s.short_path)))
@@ -234,7 +214,24 @@ fn query_shapes(engine: &Engine) -> Rows {
         .float("max_ms", of().map(|s| Some(s.max_us as f64 / 1000.0)))
         .int("rows", of().map(|s| Some(s.rows)))
         .int("bytes_read", of().map(|s| Some(s.bytes_read)))
-        .text("sql", of().map(|s| Some(&*s.sql)))
+        .int("requests", of().map(|s| Some(s.requests)));
+    with_spent(rows, &spent).text("sql", of().map(|s| Some(&*s.sql)))
+}
+
+/// What was taken of caches and object stores.
+fn with_spent(rows: Rows, all: &[Spent]) -> Rows {
+    let total = |of: fn(&StoreTotals) -> u64| all.iter().map(move |s| Some(of(&s.store.totals)));
+    rows.float("hit_ratio", all.iter().map(Spent::hit_ratio))
+        .int("chunk_hits", all.iter().map(|s| Some(s.chunk_hits)))
+        .int("chunk_misses", all.iter().map(|s| Some(s.chunk_misses)))
+        .int("store_gets", total(|t| t.reads))
+        .int("store_heads", total(|t| t.heads))
+        .int("store_puts", total(|t| t.writes))
+        .int("store_lists", total(|t| t.lists))
+        .int("store_deletes", total(|t| t.deletes))
+        .int("store_retries", total(|t| t.retries))
+        .int("hedges", all.iter().map(|s| Some(s.hedges)))
+        .float("cost_usd", all.iter().map(|s| Some(s.store.dollars)))
 }
 
 /// One row: who computes and who waits.

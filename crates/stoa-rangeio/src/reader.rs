@@ -86,6 +86,12 @@ impl RangeReader {
         &self.metrics
     }
 
+    /// Reads that this reader and all clones of it, whatever their counters, sent a second time because
+    /// the first was slow.
+    pub fn hedges(&self) -> u64 {
+        self.shared.sent.counts().hedges
+    }
+
     /// What the store is taken for: the preset, corrected by what was measured.
     pub fn profile(&self) -> StoreProfile {
         self.shared.estimator.profile()

@@ -90,6 +90,8 @@ pub struct Work {
     pub requests: u64,
     /// Bytes read.
     pub bytes_read: u64,
+    /// Requests among them that were sent a second time because the first was slow.
+    pub hedges: u64,
 }
 
 impl Reports {
@@ -188,6 +190,7 @@ impl Reports {
         }
         let counts = metrics.counts();
         (work.requests, work.bytes_read) = (counts.requests, counts.bytes_read);
+        work.hedges = counts.hedges;
         self.cache.count(work.chunk_hits, work.chunk_misses);
         Ok(Some(Answer { batch: answer(report, &groups)?, work }))
     }

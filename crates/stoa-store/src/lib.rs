@@ -9,6 +9,7 @@
 //! is never changed in place: on disk bytes go to a temporary name first.
 //! Not here: which ranges of a file to read (`stoa-rangeio`), what the files mean (`stoa-table`).
 
+mod charge;
 mod durable;
 mod error;
 mod local;
@@ -19,6 +20,7 @@ mod put_new;
 mod s3;
 mod stores;
 
+pub use charge::{Charge, Charged, also_charged, charged};
 pub use error::from_object_store;
 pub use local::LocalStore;
 pub use location::{Location, literal_of, parse_location};

@@ -113,6 +113,20 @@ impl StoreMetrics {
         }
     }
 
+    /// Counts all of `totals`.
+    pub(crate) fn add(&self, totals: &StoreTotals) {
+        add(&self.reads, totals.reads);
+        add(&self.heads, totals.heads);
+        add(&self.writes, totals.writes);
+        add(&self.lists, totals.lists);
+        add(&self.deletes, totals.deletes);
+        add(&self.bytes_read, totals.bytes_read);
+        add(&self.bytes_written, totals.bytes_written);
+        add(&self.errors, totals.errors);
+        add(&self.retries, totals.retries);
+        add(&self.wait_us, totals.wait_us);
+    }
+
     /// Counts a request that took `bytes` along and whose answer began after `wait`.
     pub(crate) fn add_request(&self, kind: RequestKind, bytes: u64, wait: Duration) {
         self.add_requests(kind, 1);

@@ -1,6 +1,7 @@
 //! What requests cost.
 
 use crate::StoreTotals;
+use crate::meter::RequestKind;
 
 /// Prices of requests, in dollars per million. Storage and traffic out of the region are not here.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,6 +23,15 @@ impl Default for Prices {
 impl Prices {
     /// Nothing costs anything: a local disk.
     pub const FREE: Self = Self { reads: 0.0, writes: 0.0 };
+
+    /// Dollars for a million requests of one kind.
+    pub(crate) fn per_million(&self, kind: RequestKind) -> f64 {
+        match kind {
+            RequestKind::Read | RequestKind::Head => self.reads,
+            RequestKind::Write | RequestKind::List => self.writes,
+            RequestKind::Delete => 0.0,
+        }
+    }
 
     /// Dollars for the requests in `totals`, retries included. Deletes are free.
     pub fn dollars(&self, totals: &StoreTotals) -> f64 {

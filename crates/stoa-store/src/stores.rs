@@ -44,6 +44,8 @@ pub struct StoreUsage {
     pub store: String,
     /// Its requests and bytes.
     pub totals: StoreTotals,
+    /// Reads sent a second time because the first was slow; they are among the requests.
+    pub hedges: u64,
     /// What the requests cost, in dollars, by the prices it was opened with.
     pub dollars: f64,
 }
@@ -112,7 +114,12 @@ impl Stores {
         let open = self.inner.open.lock();
         let usage = |(name, open): (&String, &OpenStore)| {
             let totals = open.metrics.totals();
-            StoreUsage { store: name.clone(), totals, dollars: open.prices.dollars(&totals) }
+            StoreUsage {
+                store: name.clone(),
+                totals,
+                hedges: open.reader.hedges(),
+                dollars: open.prices.dollars(&totals),
+            }
         };
         open.iter().map(usage).collect()
     }

@@ -178,6 +178,11 @@ impl Table {
         self.metadata().current_snapshot().map(|snapshot| snapshot_info(snapshot))
     }
 
+    /// The version of Iceberg's format that its metadata is in.
+    pub fn format_version(&self) -> u8 {
+        self.metadata().format_version() as u8
+    }
+
     /// Rows in the current snapshot, if its writer said so.
     pub fn row_count(&self) -> Option<u64> {
         match self.metadata().current_snapshot() {

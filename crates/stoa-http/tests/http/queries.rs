@@ -30,6 +30,99 @@ async fn a_query_can_be_cancelled_by_its_number() {
     assert_eq!(gone.status(), 404);
 }
 
+/// The first operator of a plan with this name, wherever it is.
+fn operator<'a>(plan: &'a Value, name: &str) -> Option<&'a Value> {
+    if plan["name"] == name {
+        return Some(plan);
+    }
+    plan["inputs"].as_array()?.iter().find_map(|input| operator(input, name))
+}
+
+fn metric(operator: &Value, name: &str) -> Option<u64> {
+    let mut metrics = operator["metrics"].as_array()?.iter();
+    metrics.find(|metric| metric["name"] == name)?["value"].as_u64()
+}
+
+#[tokio::test]
+async fn the_plan_of_a_running_query_grows() {
+    let server = Server::start().await;
+    server.sql("CREATE TABLE t (n bigint)").await;
+    server.sql("INSERT INTO t SELECT value FROM generate_series(1, 1000)").await;
+    let endless = "SELECT count(*) FROM t a, t b, t c, t d WHERE a.n + b.n + c.n + d.n = -1";
+    let running = server.request(Method::POST, "/v1/sql").body(endless).send();
+    let watching = async {
+        until("the query runs", || server.engine.queries().running_count() == 1).await;
+        let listed = server.get_json("/v1/queries").await;
+        let id = listed["running"][0]["id"].as_u64().unwrap();
+        let path = format!("/v1/queries/{id}/plan");
+        let joined = loop {
+            let response = server.get(&path).await;
+            if response.status() == 404 {
+                continue;
+            }
+            let document: Value = response.json().await.unwrap();
+            let rows = |name| operator(&document["plan"], name)?["rows"].as_u64();
+            if let (Some(rows @ 1..), Some(1000)) = (rows("CrossJoinExec"), rows("OrcScanExec")) {
+                assert_eq!(document["query"]["state"], "running");
+                break rows;
+            }
+        };
+        let grown = loop {
+            let document = server.get_json(&path).await;
+            let join = operator(&document["plan"], "CrossJoinExec").unwrap();
+            let rows = join["rows"].as_u64().unwrap();
+            if rows > joined {
+                break join.clone();
+            }
+        };
+        assert!(grown["compute_ms"].as_f64().unwrap() > 0.0, "{grown}");
+        server.request(Method::DELETE, &format!("/v1/queries/{id}")).send().await.unwrap();
+        path
+    };
+    let (_, path) = tokio::join!(running, watching);
+    // It took a while, so its plan is kept.
+    let ended = server.get_json(&path).await;
+    assert_eq!(ended["query"]["state"], "cancelled");
+    let scan = operator(&ended["plan"], "OrcScanExec").unwrap();
+    assert!(scan["detail"].as_str().unwrap().starts_with("table=public.t, columns=[n]"), "{scan}");
+    assert_eq!(metric(scan, "files_total"), Some(1), "{scan}");
+}
+
+#[tokio::test]
+async fn the_plan_of_a_report_is_its_one_operator() {
+    let server = Server::start().await;
+    server.sql("CREATE TABLE r (k bigint, n bigint) ORDER BY (k)").await;
+    server.sql("INSERT INTO r SELECT value % 10, value FROM generate_series(1, 1000)").await;
+    for key in [3, 4] {
+        server.sql(&format!("SELECT sum(n) FROM r WHERE k = {key}")).await;
+    }
+    let listed = server.get_json("/v1/queries?recent=1").await;
+    assert_eq!(listed["recent"][0]["short_path"], true);
+    let path = format!("/v1/queries/{}/plan", listed["recent"][0]["id"]);
+    let plan = server.get_json(&path).await["plan"].clone();
+    assert_eq!(
+        (&plan["name"], &plan["rows"], &plan["inputs"]),
+        (&"ReportExec".into(), &1.into(), &json!([]))
+    );
+    assert_eq!(metric(&plan, "rows_selected"), Some(100), "{plan}");
+}
+
+#[tokio::test]
+async fn what_has_no_plan_says_so() {
+    let server = Server::start().await;
+    server.sql("CREATE TABLE t (n bigint)").await;
+    let listed = server.get_json("/v1/queries?recent=1").await;
+    let id = listed["recent"][0]["id"].as_u64().unwrap();
+    for (id, wanted) in [(id, "has no plan"), (4711, "no query 4711")] {
+        let response = server.get(&format!("/v1/queries/{id}/plan")).await;
+        assert_eq!(response.status(), 404);
+        let error = response.json::<Value>().await.unwrap()["error"].clone();
+        assert!(error["message"].as_str().unwrap().contains(wanted), "{error}");
+        assert!(error["hint"].is_string());
+    }
+    assert_eq!(server.get("/v1/queries/x/plan").await.status(), 400);
+}
+
 #[tokio::test]
 async fn a_client_that_goes_away_stops_its_query() {
     let server = Server::start().await;

@@ -10,9 +10,13 @@ use std::time::Duration;
 use arrow::array::{RecordBatch, StringArray};
 use arrow::datatypes::{Schema, SchemaRef};
 use stoa_error::{Error, Result};
-use stoa_report::{Answer, Item as ReportItem};
+use stoa_report::{Answer, Item as ReportItem, Work};
+use stoa_store::Charged;
 
 use super::shape::ReportShape;
+
+/// Name of the operator.
+pub(crate) const OPERATOR: &str = "ReportExec";
 
 /// The part of a statement that EXPLAIN explains, and whether it is executed for that; `None` for other
 /// statements and for EXPLAIN with options.
@@ -56,7 +60,7 @@ pub(crate) fn operator(shape: &ReportShape, table: &Schema) -> String {
     };
     let names =
         |columns: &mut dyn Iterator<Item = usize>| columns.map(name).collect::<Vec<_>>().join(", ");
-    let mut text = format!("ReportExec: table={}, short_path=yes", shape.table.ident);
+    let mut text = format!("{OPERATOR}: table={}, short_path=yes", shape.table.ident);
     let read = names(&mut (0..shape.columns.len()));
     let _ = write!(text, ", columns=[{read}]");
     let tested = names(&mut shape.conditions.iter().map(|condition| condition.column));
@@ -75,11 +79,19 @@ pub(crate) fn analysed(
     shape: &ReportShape,
     table: &Schema,
     answer: &Answer,
+    store: &Charged,
     elapsed: Duration,
 ) -> String {
-    let work = &answer.work;
-    let metrics = [
-        ("output_rows", answer.batch.num_rows() as u64),
+    let rows = ("output_rows", answer.batch.num_rows() as u64);
+    let metrics = std::iter::once(rows).chain(metrics(&answer.work, store));
+    let metrics: Vec<_> = metrics.map(|(name, value)| format!("{name}={value}")).collect();
+    let operator = operator(shape, table);
+    format!("{operator}, metrics=[{}, elapsed_compute={elapsed:?}]", metrics.join(", "))
+}
+
+/// What a report took, by the names that operators have for it.
+pub(crate) fn metrics(work: &Work, store: &Charged) -> [(&'static str, u64); 15] {
+    [
         ("files_total", work.files_total),
         ("files_pruned", work.files_total.saturating_sub(work.files_read)),
         ("row_groups_total", work.row_groups_total),
@@ -91,10 +103,11 @@ pub(crate) fn analysed(
         ("chunk_misses", work.chunk_misses),
         ("read_requests", work.requests),
         ("bytes_read", work.bytes_read),
-    ];
-    let metrics = metrics.map(|(name, value)| format!("{name}={value}"));
-    let operator = operator(shape, table);
-    format!("{operator}, metrics=[{}, elapsed_compute={elapsed:?}]", metrics.join(", "))
+        ("hedges", work.hedges),
+        ("store_requests", store.totals.requests()),
+        ("store_retries", store.totals.retries),
+        ("cost_nanodollars", (store.dollars * 1e9).round() as u64),
+    ]
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ mod templates;
 pub(crate) use bind::days;
 pub(crate) use fingerprint::fingerprint_text;
 pub(crate) use learn::{learn, parse_places};
+pub(crate) use shape::ReportShape;
 pub(crate) use templates::{ReportStatement, Templates};
 
 #[cfg(test)]

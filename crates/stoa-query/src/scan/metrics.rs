@@ -1,15 +1,18 @@
 //! What a scan counts. Shown by `EXPLAIN ANALYZE`; summed per query for the registry.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use datafusion::physical_plan::metrics::{
     BaselineMetrics, Count, ExecutionPlanMetricsSet, MetricBuilder,
 };
 use stoa_orc::DecodeMetrics;
+use stoa_rangeio::ReadCounts;
 use stoa_report::Work;
+use stoa_store::{Charge, Charged};
 use stoa_table::ScanPlan;
 
-use crate::registry::Progress;
+use crate::progress::Progress;
 
 /// Counters of one plan partition of a scan.
 #[derive(Clone)]
@@ -25,6 +28,10 @@ pub(super) struct ScanMetrics {
     row_groups_pruned: Count,
     bytes_read: Count,
     requests: Count,
+    hedges: Count,
+    store_requests: Count,
+    store_retries: Count,
+    cost: Count,
     chunk_hits: Count,
     chunk_misses: Count,
 }
@@ -44,6 +51,10 @@ impl ScanMetrics {
             row_groups_pruned: count("row_groups_pruned"),
             bytes_read: count("bytes_read"),
             requests: count("read_requests"),
+            hedges: count("hedges"),
+            store_requests: count("store_requests"),
+            store_retries: count("store_retries"),
+            cost: count("cost_nanodollars"),
             chunk_hits: count("chunk_hits"),
             chunk_misses: count("chunk_misses"),
         }
@@ -71,15 +82,36 @@ impl ScanMetrics {
         self.row_groups_pruned.add(count_of(work.row_groups_total - work.row_groups_read));
         self.chunk_hits.add(count_of(work.chunk_hits));
         self.chunk_misses.add(count_of(work.chunk_misses));
-        self.record_read(count_of(work.requests), work.bytes_read, progress);
+        self.requests.add(count_of(work.requests));
+        self.bytes_read.add(count_of(work.bytes_read));
+        self.hedges.add(count_of(work.hedges));
+        progress.add_work(work);
     }
 
-    /// Adds one call for bytes.
-    pub(super) fn record_read(&self, requests: usize, bytes: u64, progress: &Progress) {
-        self.requests.add(requests);
-        self.bytes_read.add(usize::try_from(bytes).unwrap_or(usize::MAX));
-        progress.requests.fetch_add(requests as u64, Ordering::Relaxed);
+    /// Adds one call for bytes, which took what lies between `before` and `after`.
+    pub(super) fn record_read(&self, before: &ReadCounts, after: &ReadCounts, progress: &Progress) {
+        let requests = after.requests - before.requests;
+        let bytes = after.bytes_read - before.bytes_read;
+        let hedges = after.hedges - before.hedges;
+        self.requests.add(count_of(requests));
+        self.bytes_read.add(count_of(bytes));
+        self.hedges.add(count_of(hedges));
+        progress.requests.fetch_add(requests, Ordering::Relaxed);
         progress.bytes_read.fetch_add(bytes, Ordering::Relaxed);
+        progress.add_hedges(hedges);
+    }
+
+    /// Does `work`, whose requests to object stores are counted.
+    pub(super) async fn charged<T>(&self, progress: &Progress, work: impl Future<Output = T>) -> T {
+        // Operators may run on tasks of their own, which are not the query's.
+        let charge = Arc::<Charge>::default();
+        let done = stoa_store::charged(Arc::clone(&charge), work).await;
+        let Charged { totals, dollars } = charge.charged();
+        self.store_requests.add(count_of(totals.requests()));
+        self.store_retries.add(count_of(totals.retries));
+        self.cost.add((dollars * 1e9).round() as usize);
+        progress.charge.add(&charge);
+        done
     }
 }
 

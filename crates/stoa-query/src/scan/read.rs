@@ -21,7 +21,7 @@ use super::Split;
 use super::metrics::ScanMetrics;
 use crate::error::to_datafusion;
 use crate::nested::retype;
-use crate::registry::Progress;
+use crate::progress::Progress;
 use crate::table::StoaTable;
 
 /// What all splits of a plan partition have in common.
@@ -111,7 +111,9 @@ impl SplitReader {
     async fn select(&self, report: &Report) -> Result<Option<RecordBatch>> {
         let table = &self.table.table;
         let _timer = self.metrics.baseline.elapsed_compute().timer();
-        let answer = self.table.reports.run(table, &FreshRows::none(table), report).await?;
+        let fresh = FreshRows::none(table);
+        let run = self.table.reports.run(table, &fresh, report);
+        let answer = self.metrics.charged(&self.progress, run).await?;
         let Some(answer) = answer else { return Ok(None) };
         self.metrics.record_selected(&answer.work, &self.progress);
         self.metrics.baseline.record_output(answer.batch.num_rows());
@@ -186,10 +188,8 @@ impl SplitReader {
     /// Counts what is read meanwhile as this scan's.
     async fn counted<T>(&self, source: &FileSource, work: impl Future<Output = T>) -> T {
         let before = source.counters.counts();
-        let done = work.await;
-        let after = source.counters.counts();
-        let requests = usize::try_from(after.requests - before.requests).unwrap_or(0);
-        self.metrics.record_read(requests, after.bytes_read - before.bytes_read, &self.progress);
+        let done = self.metrics.charged(&self.progress, work).await;
+        self.metrics.record_read(&before, &source.counters.counts(), &self.progress);
         done
     }
 }

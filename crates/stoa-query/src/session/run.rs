@@ -19,6 +19,7 @@ use crate::admission::Ticket;
 use crate::cells;
 use crate::error::from_datafusion;
 use crate::execution::{self, Work};
+use crate::live_plan::{Answered, Execution, ReportRun};
 use crate::outcome::Completion;
 use crate::registry::QueryGuard;
 use crate::report::{self, ReportStatement};
@@ -54,7 +55,7 @@ impl Session {
         }
         if let Some((report, analyses)) = &prepared.explained
             && let Some(schema) = &prepared.schema
-            && let Some(batch) = self.explain_report(report, *analyses, schema).await?
+            && let Some(batch) = self.explain_report(report, *analyses, schema, guard).await?
         {
             let rows = futures::stream::iter(std::iter::once(Ok(batch)));
             let schema = SchemaRef::clone(schema);
@@ -169,14 +170,21 @@ impl Session {
             return Ok(None);
         }
         self.caller.may_select(table, bound.columns.iter().map(|column| column.field_id))?;
+        let progress = guard.progress();
+        let (shape, columns) = (Arc::clone(shape), table.schema());
+        let mut shown = ReportRun { shape, columns, answered: None };
+        progress.set_execution(Execution::Report(shown.clone()));
+        let started = clock::monotonic();
         let Some(answer) = self.engine.reports.run(table, fresh, &bound).await? else {
             return Ok(None);
         };
-        let (progress, work) = (guard.progress(), &answer.work);
+        let (work, rows) = (answer.work, answer.batch.num_rows() as u64);
+        let store = progress.charge.charged();
+        shown.answered = Some(Answered { rows, work, store, elapsed: started.elapsed() });
+        progress.set_execution(Execution::Report(shown));
         progress.set_short_path();
         self.engine.reports_answered.fetch_add(1, Ordering::Relaxed);
-        progress.bytes_read.fetch_add(work.bytes_read, Ordering::Relaxed);
-        progress.requests.fetch_add(work.requests, Ordering::Relaxed);
+        progress.add_work(&work);
         let (schema, batch) = (bound.schema.clone(), answer.batch);
         let rows = futures::stream::iter(std::iter::once(Ok(batch)));
         Ok(Some(Box::pin(RecordBatchStreamAdapter::new(schema, rows))))
@@ -188,6 +196,7 @@ impl Session {
         report: &ReportStatement,
         analyses: bool,
         schema: &SchemaRef,
+        guard: &QueryGuard,
     ) -> Result<Option<RecordBatch>> {
         let shape = &report.shape;
         let Some(bound) = report.bind(&[]) else { return Ok(None) };
@@ -205,7 +214,9 @@ impl Session {
         let started = clock::monotonic();
         let answer = self.engine.reports.run(&snapshot.table, &snapshot.fresh, &bound).await?;
         let Some(answer) = answer else { return Ok(None) };
-        let plan = report::explain::analysed(shape, &columns, &answer, started.elapsed());
+        guard.progress().add_work(&answer.work);
+        let (store, elapsed) = (guard.progress().charge.charged(), started.elapsed());
+        let plan = report::explain::analysed(shape, &columns, &answer, &store, elapsed);
         report::explain::row(schema, "Plan with Metrics", plan).map(Some)
     }
 

@@ -15,29 +15,31 @@ use object_store::client::{
 use parking_lot::Mutex;
 use stoa_env::clock::monotonic;
 
-use crate::StoreMetrics;
+use crate::charge::{self, Charge};
 use crate::meter::RequestKind;
+use crate::{Prices, StoreMetrics};
 
 /// Failed requests that are remembered, to know a retry when one is seen.
 const FAILED_MAX: usize = 4096;
 
-/// Makes clients that count into shared metrics.
+/// Makes clients that count into shared metrics, and for whom requests are made.
 #[derive(Debug)]
 pub(super) struct CountedConnector {
     metrics: Arc<StoreMetrics>,
+    prices: Prices,
 }
 
 impl CountedConnector {
-    pub(super) fn new(metrics: Arc<StoreMetrics>) -> Self {
-        Self { metrics }
+    pub(super) fn new(metrics: Arc<StoreMetrics>, prices: Prices) -> Self {
+        Self { metrics, prices }
     }
 }
 
 impl HttpConnector for CountedConnector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         let client = ReqwestConnector::default().connect(options)?;
-        let metrics = Arc::clone(&self.metrics);
-        Ok(HttpClient::new(CountedService { client, metrics, failed: Mutex::default() }))
+        let (metrics, prices) = (Arc::clone(&self.metrics), self.prices);
+        Ok(HttpClient::new(CountedService { client, metrics, prices, failed: Mutex::default() }))
     }
 }
 
@@ -45,6 +47,7 @@ impl HttpConnector for CountedConnector {
 struct CountedService {
     client: HttpClient,
     metrics: Arc<StoreMetrics>,
+    prices: Prices,
     /// Requests that failed in a way that may pass and were not seen again yet.
     failed: Mutex<HashSet<u64>>,
 }
@@ -56,41 +59,58 @@ impl HttpService for CountedService {
         if !is_for_the_store(&request) {
             return self.client.execute(request).await;
         }
+        let counters = Counters { store: Arc::clone(&self.metrics), charge: charge::current() };
         let key = key_of(&request);
         if self.failed.lock().remove(&key) {
-            self.metrics.add_retry();
+            counters.each(StoreMetrics::add_retry);
         }
         let kind = kind_of(&request);
         let sent = request.body().content_length() as u64;
         let started = monotonic();
         let answer = self.client.execute(request).await;
-        self.metrics.add_request(kind, sent, started.elapsed());
+        let wait = started.elapsed();
+        counters.each(|metrics| metrics.add_request(kind, sent, wait));
+        if let Some(charge) = &counters.charge {
+            charge.add_price(kind, &self.prices);
+        }
         let failed = match &answer {
             Ok(response) => may_pass(response.status().as_u16()),
             Err(_) => true,
         };
         if failed {
-            self.metrics.add_error();
+            counters.each(StoreMetrics::add_error);
             let mut failures = self.failed.lock();
             if failures.len() >= FAILED_MAX {
                 failures.clear();
             }
             failures.insert(key);
         }
-        answer.map(|response| self.count_body(kind, response))
+        answer.map(|response| counters.count_body(kind, response))
     }
 }
 
-impl CountedService {
-    fn count_body(&self, kind: RequestKind, response: HttpResponse) -> HttpResponse {
+/// Where a request is counted.
+struct Counters {
+    store: Arc<StoreMetrics>,
+    charge: Option<Arc<Charge>>,
+}
+
+impl Counters {
+    fn each(&self, count: impl Fn(&StoreMetrics)) {
+        count(&self.store);
+        if let Some(charge) = &self.charge {
+            count(charge.metrics());
+        }
+    }
+
+    fn count_body(self, kind: RequestKind, response: HttpResponse) -> HttpResponse {
         if kind != RequestKind::Read {
             return response;
         }
-        let metrics = Arc::clone(&self.metrics);
         let (parts, body) = response.into_parts();
         let counted = body.map_frame(move |frame| {
             if let Some(bytes) = frame.data_ref() {
-                metrics.add_bytes_read(bytes.len() as u64);
+                self.each(|metrics| metrics.add_bytes_read(bytes.len() as u64));
             }
             frame
         });

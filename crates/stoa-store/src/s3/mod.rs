@@ -79,7 +79,7 @@ pub(crate) fn open_bucket(
         .with_bucket_name(bucket)
         .with_region(region)
         .with_retry(retry(patience))
-        .with_http_connector(CountedConnector::new(Arc::clone(metrics)));
+        .with_http_connector(CountedConnector::new(Arc::clone(metrics), options.prices));
     let mut client =
         ClientOptions::new().with_timeout(REQUEST_TIME).with_connect_timeout(CONNECT_TIME);
     let path_style = options.path_style.unwrap_or(endpoint.is_some() || bucket.contains('.'));

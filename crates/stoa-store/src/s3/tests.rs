@@ -13,7 +13,7 @@ use stoa_env::task;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
-use crate::{Prices, Stores, from_object_store, parse_location};
+use crate::{Charge, Prices, Stores, also_charged, charged, from_object_store, parse_location};
 
 /// What was asked: method, path with query, headers.
 type Asked = Arc<Mutex<Vec<(String, String, HeaderMap)>>>;
@@ -124,6 +124,35 @@ async fn requests_are_retried_and_counted_where_they_leave() {
     assert_eq!((totals.bytes_read, totals.bytes_written), (10, 3));
     assert!((usage.dollars - Prices::default().dollars(&totals)).abs() < 1e-12);
     assert!(usage.dollars > 0.0);
+}
+
+#[tokio::test]
+async fn requests_are_counted_for_whom_they_are_made() {
+    let answers = (0..5).map(|_| answer(200, "0123456789"));
+    let script = serve([answer(503, "")].into_iter().chain(answers).collect()).await;
+    let stores = Stores::with_s3(options(&script.endpoint));
+    let place = stores.resolve("s3://bucket/a").unwrap();
+    let get = || async { place.store.get(&place.path).await.unwrap().bytes().await.unwrap() };
+    let (one, other) = (Arc::<Charge>::default(), Arc::<Charge>::default());
+    charged(Arc::clone(&one), get()).await;
+    let nested = charged(Arc::clone(&other), async {
+        let (store, path) = (Arc::clone(&place.store), place.path.clone());
+        let put = async move { store.put(&path, "abc".into()).await.unwrap() };
+        task::spawn(also_charged(put)).await.unwrap();
+        place.store.head(&place.path).await.unwrap()
+    });
+    charged(Arc::clone(&one), nested).await;
+    get().await;
+
+    let (first, second) = (one.charged(), other.charged());
+    assert_eq!((first.totals.reads, first.totals.retries, first.totals.errors), (2, 1, 1));
+    assert_eq!((first.totals.bytes_read, first.totals.requests()), (10, 2));
+    assert_eq!((second.totals.writes, second.totals.heads, second.totals.bytes_written), (1, 1, 3));
+    assert!((first.dollars - 0.8e-6).abs() < 1e-15, "{first:?}");
+    assert!((second.dollars - 5.4e-6).abs() < 1e-15, "{second:?}");
+    assert_eq!(stores.totals().requests(), 5, "the store counts all of them");
+    one.add(&other);
+    assert_eq!(one.charged(), first.plus(&second));
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use stoa_env::task::spawn;
 use stoa_error::{Error, Result};
 use stoa_orc::{FileSummary, Writer};
-use stoa_store::{Location, Stores, from_object_store};
+use stoa_store::{Location, Stores, also_charged, from_object_store};
 use tokio::task::JoinHandle;
 
 use super::OrcOptions;
@@ -191,7 +191,7 @@ impl OpenFile {
                 none.insert(begun.map_err(|source| from_object_store(&self.location, source))?)
             }
         };
-        let upload = spawn(upload.put_part(payload));
+        let upload = spawn(also_charged(upload.put_part(payload)));
         self.in_flight.push_back(Part { bytes, upload });
         Ok(())
     }

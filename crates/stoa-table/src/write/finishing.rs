@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use stoa_env::task::spawn;
 use stoa_error::{Error, Result};
+use stoa_store::also_charged;
 use tokio::task::JoinHandle;
 
 use super::file::{OpenFile, WrittenFile};
@@ -29,7 +30,7 @@ impl Finishing {
     /// Begins to finish `file`, which holds rows of partition `key`.
     pub(super) fn push(&mut self, key: PartitionKey, file: OpenFile) {
         let bytes = file.memory_bytes();
-        self.files.push_back(File { key, bytes, task: spawn(file.finish()) });
+        self.files.push_back(File { key, bytes, task: spawn(also_charged(file.finish())) });
     }
 
     /// Bytes that the files hold in memory, at most.
