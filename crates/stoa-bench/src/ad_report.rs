@@ -141,6 +141,25 @@ impl AdReport {
         chunks
     }
 
+    /// The pieces of [`chunks`](Self::chunks) in parts of whole months, each of at most `rows_max`
+    /// rows unless it is one month: what is loaded, and thus sorted, at once.
+    pub fn parts(&self, rows_max: u64) -> Vec<Vec<Chunk>> {
+        let mut parts: Vec<Vec<Chunk>> = Vec::new();
+        let mut rows = 0;
+        for month in self.chunks().chunk_by(|a, b| a.month == b.month) {
+            let of_month: u64 = month.iter().map(|chunk| chunk.rows).sum();
+            match parts.last_mut().filter(|_| rows + of_month <= rows_max) {
+                Some(part) => part.extend_from_slice(month),
+                None => {
+                    parts.push(month.to_vec());
+                    rows = 0;
+                }
+            }
+            rows += of_month;
+        }
+        parts
+    }
+
     /// What the report of account number `account` must answer for days `days` (numbers, end
     /// exclusive): one line for each day that has rows, in order.
     pub fn expected(&self, account: u32, days: Range<u32>) -> Vec<DailySums> {

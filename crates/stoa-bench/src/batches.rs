@@ -32,9 +32,13 @@ struct Run {
 const CHUNKS_AHEAD: usize = 2;
 
 impl AdReport {
-    /// The whole table, chunk by chunk; two chunks are made ahead on the runtime's threads for
-    /// blocking work, at some 25 MB each.
-    pub fn stream(self: &Arc<Self>, batch_rows: usize) -> BoxStream<'static, Result<RecordBatch>> {
+    /// The rows of `chunks`, one after the other; two chunks are made ahead on the runtime's threads
+    /// for blocking work, at some 25 MB each.
+    pub fn stream(
+        self: &Arc<Self>,
+        chunks: Vec<Chunk>,
+        batch_rows: usize,
+    ) -> BoxStream<'static, Result<RecordBatch>> {
         let table = Arc::clone(self);
         let make = move |chunk: Chunk| {
             let table = Arc::clone(&table);
@@ -42,7 +46,7 @@ impl AdReport {
                 table.batches(&chunk, batch_rows).collect::<Vec<_>>()
             })
         };
-        let batches = stream::iter(self.chunks()).map(make).buffered(CHUNKS_AHEAD).map(|made| {
+        let batches = stream::iter(chunks).map(make).buffered(CHUNKS_AHEAD).map(|made| {
             let failed = |e| vec![Err(Error::internal("the generator broke off").with_source(e))];
             stream::iter(made.unwrap_or_else(failed))
         });
@@ -207,6 +211,22 @@ mod tests {
             }
             assert_eq!(rows, chunk.rows);
         }
+    }
+
+    #[test]
+    fn parts_are_whole_months_of_bounded_size() {
+        let table = small();
+        let parts = table.parts(40_000);
+        assert_eq!(parts.concat(), table.chunks());
+        assert!(parts.len() > 4 && parts.len() < 13, "{}", parts.len());
+        for (before, part) in parts.iter().zip(&parts[1..]) {
+            assert!(before.last().unwrap().month < part[0].month);
+        }
+        for part in &parts {
+            assert!(part.iter().map(|chunk| chunk.rows).sum::<u64>() <= 40_000);
+        }
+        assert_eq!(table.parts(1).len(), 13);
+        assert_eq!(table.parts(u64::MAX).len(), 1);
     }
 
     #[test]

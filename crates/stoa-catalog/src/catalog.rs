@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+    SqliteArguments, SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
+    SqliteRow, SqliteSynchronous,
 };
-use sqlx::{ConnectOptions, Connection, Sqlite, Transaction};
+use sqlx::{ConnectOptions, Connection, Decode, Row, Sqlite, SqliteConnection, Transaction, Type};
 use stoa_env::clock;
 use stoa_error::{Error, Result};
 
-use crate::pointers::Pointers;
+use crate::known::Known;
 use crate::{error, schema};
 
 /// How long a change waits for another process that is changing the database.
@@ -23,7 +24,10 @@ const BUSY_PAUSE: Duration = Duration::from_millis(5);
 /// Readers beside the one writer that SQLite allows.
 const CONNECTIONS_MAX: u32 = 4;
 
-/// Namespaces and table pointers in one SQLite file. Cheap to clone.
+/// A statement with its values bound.
+pub(crate) type Statement<'q> = sqlx::query::Query<'q, Sqlite, SqliteArguments<'q>>;
+
+/// Namespaces, table pointers, roles and grants in one SQLite file. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Catalog {
     pub(crate) inner: Arc<Inner>,
@@ -33,7 +37,7 @@ pub struct Catalog {
 pub(crate) struct Inner {
     pub(crate) pool: SqlitePool,
     pub(crate) name: String,
-    pub(crate) pointers: Pointers,
+    pub(crate) known: Known,
     file: PathBuf,
 }
 
@@ -60,8 +64,8 @@ impl Catalog {
             .connect_with(options)
             .await
             .map_err(|source| error::database(&place, source))?;
-        let pointers = Pointers::of(file);
-        let inner = Inner { pool, name: name.to_owned(), pointers, file: file.to_owned() };
+        let known = Known::of(file);
+        let inner = Inner { pool, name: name.to_owned(), known, file: file.to_owned() };
         let catalog = Self { inner: Arc::new(inner) };
         let mut transaction = catalog.begin().await?;
         schema::ensure(&mut transaction).await.map_err(|source| catalog.failed(source))?;
@@ -92,6 +96,33 @@ impl Catalog {
 
     pub(crate) async fn commit(&self, transaction: Transaction<'static, Sqlite>) -> Result<()> {
         transaction.commit().await.map_err(|source| self.failed(source))
+    }
+
+    /// Runs a statement that changes rows; gives back how many.
+    pub(crate) async fn execute(
+        &self,
+        connection: &mut SqliteConnection,
+        statement: Statement<'_>,
+    ) -> Result<u64> {
+        let done = statement.execute(connection).await.map_err(|source| self.failed(source))?;
+        Ok(done.rows_affected())
+    }
+
+    /// Runs a query that finds rows.
+    pub(crate) async fn fetch_all(
+        &self,
+        connection: &mut SqliteConnection,
+        query: Statement<'_>,
+    ) -> Result<Vec<SqliteRow>> {
+        query.fetch_all(connection).await.map_err(|source| self.failed(source))
+    }
+
+    /// The value of a row in the column `index`, counted from 0.
+    pub(crate) fn value<'r, T>(&self, row: &'r SqliteRow, index: usize) -> Result<T>
+    where
+        T: Decode<'r, Sqlite> + Type<Sqlite>,
+    {
+        row.try_get(index).map_err(|source| self.failed(source))
     }
 
     /// An error of the database, naming the file.

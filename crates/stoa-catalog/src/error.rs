@@ -1,8 +1,13 @@
 //! The catalog's errors, each with its exact SQLSTATE.
 
+use std::fmt::Display;
+
 use stoa_error::{Error, ErrorKind};
 
 use crate::TableIdent;
+
+/// Of what keeps a role from being dropped, so much is named.
+const HELD_SHOWN_MAX: usize = 10;
 
 pub(crate) fn undefined_table(ident: &TableIdent) -> Error {
     Error::not_found(format!("table {ident} does not exist"))
@@ -36,6 +41,27 @@ pub(crate) fn namespace_not_empty(namespace: &str, first: &str) -> Error {
 pub(crate) fn moved(ident: &TableIdent) -> Error {
     Error::conflict(format!("table {ident} was changed by somebody else"))
         .with_hint("read it again and retry")
+}
+
+pub(crate) fn duplicate_role(name: &str) -> Error {
+    Error::already_exists(format!("role \"{name}\" exists already")).with_sqlstate("42710")
+}
+
+/// `held` names what the role owns and was granted.
+pub(crate) fn role_in_use(name: &str, held: &[String]) -> Error {
+    let mut detail = held.iter().take(HELD_SHOWN_MAX).cloned().collect::<Vec<_>>().join("; ");
+    if held.len() > HELD_SHOWN_MAX {
+        detail.push_str(&format!("; and {} more", held.len() - HELD_SHOWN_MAX));
+    }
+    Error::new(ErrorKind::Conflict, format!("role \"{name}\" owns tables or has grants"))
+        .with_sqlstate("2BP01")
+        .with_detail(detail)
+        .with_hint("give its tables to another role and revoke its grants first")
+}
+
+/// What is stored of roles and grants cannot be.
+pub(crate) fn damaged_policy(place: &str, what: impl Display) -> Error {
+    Error::corrupt(format!("catalog {place}: {what}"))
 }
 
 /// An error of the database itself.

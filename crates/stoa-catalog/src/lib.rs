@@ -1,20 +1,27 @@
-//! Namespaces and table pointers, in the layout of the Iceberg JDBC catalog (schema version V1).
+//! Namespaces and table pointers, in the layout of the Iceberg JDBC catalog (schema version V1), and
+//! beside them roles and grants, in tables of Stoa's own.
 //!
-//! In: names and metadata locations. Out: the location that a table's name points to now, and the
-//! compare-and-swap that moves it. Spark's JDBC catalog and PyIceberg's SQL catalog open the same
-//! database file when they use the same catalog name.
+//! In: names and metadata locations; roles, grants and owners. Out: the location that a table's name
+//! points to now, the compare-and-swap that moves it, and the [`Policy`](stoa_access::Policy) that
+//! holds now. Spark's JDBC catalog and PyIceberg's SQL catalog open the same database file when they
+//! use the same catalog name; they know nothing of roles.
 //!
 //! **Invariants:** a pointer moves only from the location that the caller has seen; every change is
-//! one SQL transaction, durable when the call returns; any number of processes may use the file.
-//! Not here: what a metadata location holds (`stoa-table`).
+//! one SQL transaction, durable when the call returns; the policy's version counts its changes; any
+//! number of processes may use the file. Not here: what a metadata location holds (`stoa-table`),
+//! what follows from a policy (`stoa-access`), who may change it (`stoa-query`).
 
 mod catalog;
 mod error;
+mod grants;
 mod ident;
+mod known;
 mod namespaces;
-mod pointers;
+mod policy;
+mod roles;
 mod schema;
 mod tables;
 
 pub use catalog::Catalog;
 pub use ident::TableIdent;
+pub use roles::RoleChange;

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use sqlx::{Row, SqliteConnection};
+use stoa_access::Object;
 use stoa_error::Result;
 
 use crate::{Catalog, error};
@@ -60,7 +61,8 @@ impl Catalog {
         self.commit(transaction).await
     }
 
-    /// Removes an empty namespace.
+    /// Removes an empty namespace, and the grants on it: they must not hold for a later one of this
+    /// name.
     ///
     /// # Errors
     /// `NotFound` (3F000), `Conflict` (2BP01) where it holds a table or view.
@@ -90,6 +92,11 @@ impl Catalog {
         .execute(&mut *transaction)
         .await
         .map_err(|source| self.failed(source))?;
+        if self.remove_grants_on(&mut transaction, &Object::Namespace(namespace.to_owned())).await?
+            > 0
+        {
+            self.count_change(&mut transaction).await?;
+        }
         self.commit(transaction).await
     }
 

@@ -1,4 +1,5 @@
-//! The tables of the JDBC catalog, as Iceberg's Java and PyIceberg create them.
+//! The tables of the JDBC catalog, as Iceberg's Java and PyIceberg create them, and those of roles
+//! and grants, which are Stoa's.
 
 use sqlx::{Row, SqliteConnection};
 
@@ -18,10 +19,49 @@ const NAMESPACES: &str = "CREATE TABLE IF NOT EXISTS iceberg_namespace_propertie
     property_value VARCHAR(1000),
     PRIMARY KEY (catalog_name, namespace, property_key))";
 
+/// The tables of the policy. All have the catalog's name in their keys, as Iceberg's have.
+const POLICY: [&str; 5] = [
+    // secret: PostgreSQL's text of a SCRAM-SHA-256 secret.
+    "CREATE TABLE IF NOT EXISTS stoa_roles (
+        catalog_name VARCHAR(255) NOT NULL,
+        role_name VARCHAR(255) NOT NULL,
+        can_login INTEGER NOT NULL,
+        is_superuser INTEGER NOT NULL,
+        secret VARCHAR(2000),
+        PRIMARY KEY (catalog_name, role_name))",
+    "CREATE TABLE IF NOT EXISTS stoa_role_members (
+        catalog_name VARCHAR(255) NOT NULL,
+        role_name VARCHAR(255) NOT NULL,
+        member_name VARCHAR(255) NOT NULL,
+        PRIMARY KEY (catalog_name, role_name, member_name))",
+    // object_type: 'table' (object: its UUID) or 'namespace' (its name). grantee: '' is PUBLIC.
+    // field_id: -1 is the whole object; otherwise one row for each column.
+    "CREATE TABLE IF NOT EXISTS stoa_grants (
+        catalog_name VARCHAR(255) NOT NULL,
+        object_type VARCHAR(9) NOT NULL,
+        object VARCHAR(255) NOT NULL,
+        grantee VARCHAR(255) NOT NULL,
+        privilege VARCHAR(6) NOT NULL,
+        field_id INTEGER NOT NULL,
+        PRIMARY KEY (catalog_name, object_type, object, grantee, privilege, field_id))",
+    "CREATE TABLE IF NOT EXISTS stoa_owners (
+        catalog_name VARCHAR(255) NOT NULL,
+        table_uuid VARCHAR(36) NOT NULL,
+        role_name VARCHAR(255) NOT NULL,
+        PRIMARY KEY (catalog_name, table_uuid))",
+    // No row: version 0, of a policy that was never changed.
+    "CREATE TABLE IF NOT EXISTS stoa_policy_version (
+        catalog_name VARCHAR(255) NOT NULL PRIMARY KEY,
+        version INTEGER NOT NULL)",
+];
+
 /// Creates what is missing; adds the type column to a database of schema version V0.
 pub(crate) async fn ensure(connection: &mut SqliteConnection) -> sqlx::Result<()> {
     sqlx::query(TABLES).execute(&mut *connection).await?;
     sqlx::query(NAMESPACES).execute(&mut *connection).await?;
+    for table in POLICY {
+        sqlx::query(table).execute(&mut *connection).await?;
+    }
     let typed: i64 = sqlx::query(
         "SELECT count(*) FROM pragma_table_info('iceberg_tables') WHERE name = 'iceberg_type'",
     )

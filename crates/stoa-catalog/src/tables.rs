@@ -41,14 +41,14 @@ impl Catalog {
     /// # Errors
     /// `NotFound` (42P01, or 3F000 where the namespace does not exist either).
     pub async fn pointer(&self, ident: &TableIdent) -> Result<String> {
-        let version = match self.inner.pointers.get(ident) {
+        let version = match self.inner.known.pointer(ident) {
             Some(Ok(known)) => return Ok(known),
             Some(Err(version)) => Some(version),
             None => None,
         };
         let pointer = self.read_pointer(ident).await?;
         if let Some(version) = version {
-            self.inner.pointers.put(ident, &pointer, version);
+            self.inner.known.put_pointer(ident, &pointer, version);
         }
         Ok(pointer)
     }

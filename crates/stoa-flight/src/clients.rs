@@ -1,8 +1,9 @@
 //! Whose session a call runs in.
 //!
 //! A handshake with a user's name makes a session and gives its token; calls that carry the token
-//! run in it. Calls without one run in the session of their connection. There are no passwords yet,
-//! so any is taken, as over the PostgreSQL protocol.
+//! run in it. Calls without one run in the session of their connection. Where clients must log in
+//! (`access_control`), user and password come with the handshake or with each call (Basic); else any
+//! password is taken, as over the PostgreSQL protocol.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,7 +42,28 @@ pub(crate) struct Clients {
 enum Credentials {
     Nothing,
     Token(String),
-    User(String),
+    User { name: String, password: String },
+}
+
+/// What is known of a call's sender before anything is checked.
+pub(crate) struct Sender {
+    credentials: Credentials,
+    application: String,
+    connection: Option<ConnectionState>,
+}
+
+impl Sender {
+    /// # Errors
+    /// Credentials that cannot be read.
+    pub(crate) fn of<T>(request: &Request<T>) -> Result<Self, Status> {
+        let application = request.metadata().get("user-agent");
+        let application = application.and_then(|text| text.to_str().ok());
+        Ok(Self {
+            credentials: credentials(request.metadata()).map_err(|e| status(&e))?,
+            application: application.unwrap_or_default().to_owned(),
+            connection: request.extensions().get::<ConnectionState>().cloned(),
+        })
+    }
 }
 
 impl Clients {
@@ -52,34 +74,50 @@ impl Clients {
     /// Makes a session for who sends this; returns its token.
     ///
     /// # Errors
-    /// Credentials that cannot be read.
-    pub(crate) fn login<T>(&self, request: &Request<T>) -> Result<String, Status> {
-        let user = match credentials(request.metadata()).map_err(|e| status(&e))? {
-            Credentials::User(user) => user,
-            Credentials::Nothing => ANONYMOUS.to_owned(),
+    /// Unauthenticated: a wrong password, or none where clients must log in.
+    pub(crate) async fn login(&self, sender: Sender) -> Result<String, Status> {
+        let user = match sender.credentials {
             // A client that logs in again with a token it has goes on with that.
             Credentials::Token(token) => return self.known(&token).map(|_| token),
+            other => self.checked(other).await?,
         };
-        Ok(self.by_token.insert(self.client(user, request.metadata())).text())
+        Ok(self.by_token.insert(self.client(user, sender.application)).text())
     }
 
     /// The session of a call.
     ///
     /// # Errors
-    /// Unauthenticated: a token that is unknown or was not used for too long.
-    pub(crate) fn of<T>(&self, request: &Request<T>) -> Result<Arc<Client>, Status> {
-        let user = match credentials(request.metadata()).map_err(|e| status(&e))? {
+    /// Unauthenticated: a token that is unknown or was not used for too long, a wrong password, or
+    /// none where clients must log in.
+    pub(crate) async fn of(&self, sender: Sender) -> Result<Arc<Client>, Status> {
+        let user = match sender.credentials {
             Credentials::Token(token) => return self.known(&token),
-            Credentials::User(user) => user,
-            Credentials::Nothing => ANONYMOUS.to_owned(),
+            other => self.checked(other).await?,
         };
-        let Some(connection) = request.extensions().get::<ConnectionState>() else {
-            return Ok(Arc::new(self.client(user, request.metadata())));
+        let Some(connection) = sender.connection else {
+            return Ok(Arc::new(self.client(user, sender.application)));
         };
         let mut current = connection.client.lock();
         match current.as_ref().filter(|client| client.user == user) {
             Some(client) => Ok(Arc::clone(client)),
-            None => Ok(Arc::clone(current.insert(Arc::new(self.client(user, request.metadata()))))),
+            None => Ok(Arc::clone(current.insert(Arc::new(self.client(user, sender.application))))),
+        }
+    }
+
+    /// The user, whose password is right if it matters.
+    async fn checked(&self, credentials: Credentials) -> Result<String, Status> {
+        match credentials {
+            Credentials::User { name, password } => {
+                let checked = self.engine.log_in(&name, &password).await;
+                checked.map(|()| name).map_err(|error| status(&error))
+            }
+            _ if self.engine.asks_for_login() => {
+                let error = Error::new(ErrorKind::Forbidden, "no user and password were given")
+                    .with_sqlstate("28000")
+                    .with_hint("connect with user and password: the server has access_control on");
+                Err(status(&error))
+            }
+            _ => Ok(ANONYMOUS.to_owned()),
         }
     }
 
@@ -111,13 +149,12 @@ impl Clients {
         })
     }
 
-    fn client(&self, user: String, metadata: &MetadataMap) -> Client {
-        let application = metadata.get("user-agent").and_then(|text| text.to_str().ok());
+    fn client(&self, user: String, application: String) -> Client {
         let session = self.engine.session(SessionOptions {
             user: user.clone(),
             protocol: PROTOCOL,
-            application: application.unwrap_or_default().to_owned(),
-            namespace: None,
+            application,
+            ..SessionOptions::default()
         });
         Client { session, user }
     }
@@ -139,10 +176,12 @@ fn credentials(metadata: &MetadataMap) -> Result<Credentials> {
     let decoded = GeneralPurpose::new(&STANDARD, config).decode(value).ok();
     let text = decoded.and_then(|bytes| String::from_utf8(bytes).ok());
     let text = text.ok_or_else(|| refused("the Basic authorization cannot be read"))?;
-    match text.split_once(':').map_or(text.as_str(), |(user, _)| user) {
-        "" => Err(refused("the Basic authorization names no user")
-            .with_hint("any name will do: this server has no users yet")),
-        user => Ok(Credentials::User(user.to_owned())),
+    match text.split_once(':').unwrap_or((&text, "")) {
+        ("", _) => Err(refused("the Basic authorization names no user")
+            .with_hint("any name will do, unless the server has access_control on")),
+        (name, password) => {
+            Ok(Credentials::User { name: name.to_owned(), password: password.to_owned() })
+        }
     }
 }
 
@@ -162,9 +201,12 @@ mod tests {
             assert_eq!(credentials(&metadata).ok(), expected, "{value}");
         };
         check("Bearer abc", Some(Credentials::Token("abc".to_owned())));
-        check("Basic bWU6c2VjcmV0", Some(Credentials::User("me".to_owned())));
-        check("basic bWU6", Some(Credentials::User("me".to_owned())));
-        check("Basic bWU", Some(Credentials::User("me".to_owned())));
+        let me = |password: &str| {
+            Some(Credentials::User { name: "me".to_owned(), password: password.to_owned() })
+        };
+        check("Basic bWU6c2VjcmV0", me("secret"));
+        check("basic bWU6", me(""));
+        check("Basic bWU", me(""));
         for wrong in ["Basic", "Basic OnNlY3JldA==", "Basic !", "Digest x", ""] {
             check(wrong, None);
         }

@@ -24,7 +24,7 @@ use stoa_query::Engine;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::actions::{self, ACTIONS, command, encode};
-use crate::clients::{Client, Clients};
+use crate::clients::{Client, Clients, Sender};
 use crate::handles::{Handle, Handles};
 use crate::ingest::{self, check_no_transaction, table_at};
 use crate::prepared::PreparedStatement;
@@ -265,7 +265,8 @@ impl FlightService for FlightSql {
         &self,
         request: Request<Streaming<HandshakeRequest>>,
     ) -> Answer<Self::HandshakeStream> {
-        let token = self.0.clients.login(&request)?;
+        let sender = Sender::of(&request)?;
+        let token = self.0.clients.login(sender).await?;
         let response = HandshakeResponse { protocol_version: 0, payload: token.clone().into() };
         let mut response = Response::new(stream::iter([Ok(response)]).boxed());
         let value = format!("Bearer {token}").parse();
@@ -281,7 +282,8 @@ impl FlightService for FlightSql {
     }
 
     async fn get_flight_info(&self, request: Request<FlightDescriptor>) -> Answer<FlightInfo> {
-        let client = self.0.clients.of(&request)?;
+        let sender = Sender::of(&request)?;
+        let client = self.0.clients.of(sender).await?;
         let info = self.info(client, request.into_inner()).await;
         info.map(Response::new).map_err(|error| status(&error))
     }
@@ -293,20 +295,23 @@ impl FlightService for FlightSql {
     }
 
     async fn get_schema(&self, request: Request<FlightDescriptor>) -> Answer<SchemaResult> {
-        let client = self.0.clients.of(&request)?;
+        let sender = Sender::of(&request)?;
+        let client = self.0.clients.of(sender).await?;
         let schema = self.schema(&client, request.get_ref()).await;
         let schema = schema.and_then(|schema| encode(&schema)).map_err(|error| status(&error))?;
         Ok(Response::new(SchemaResult { schema }))
     }
 
     async fn do_get(&self, request: Request<Ticket>) -> Answer<Self::DoGetStream> {
-        let client = self.0.clients.of(&request)?;
+        let sender = Sender::of(&request)?;
+        let client = self.0.clients.of(sender).await?;
         let rows = self.get(&client, request.get_ref()).await;
         rows.map(Response::new).map_err(|error| status(&error))
     }
 
     async fn do_put(&self, request: Request<Streaming<FlightData>>) -> Answer<Self::DoPutStream> {
-        let client = self.0.clients.of(&request)?;
+        let sender = Sender::of(&request)?;
+        let client = self.0.clients.of(sender).await?;
         let results = self.put(client, request.into_inner()).await;
         results.map(Response::new).map_err(|error| status(&error))
     }
@@ -319,7 +324,8 @@ impl FlightService for FlightSql {
     }
 
     async fn do_action(&self, request: Request<Action>) -> Answer<Self::DoActionStream> {
-        let client = self.0.clients.of(&request)?;
+        let sender = Sender::of(&request)?;
+        let client = self.0.clients.of(sender).await?;
         let answer = actions::run(self, client, &request).await.map_err(|error| status(&error))?;
         let answer = answer.map(|body| Ok(arrow_flight::Result { body }));
         Ok(Response::new(stream::iter(answer).boxed()))

@@ -17,7 +17,10 @@ const PART_CHARS_MAX: usize = 500;
 /// What a call is answered with.
 pub(crate) fn status(error: &Error) -> Status {
     log(error);
-    let code = Code::from_i32(error.kind().grpc_code());
+    let code = match error.kind() {
+        ErrorKind::Forbidden if error.sqlstate().starts_with("28") => Code::Unauthenticated,
+        kind => Code::from_i32(kind.grpc_code()),
+    };
     let text = text(error);
     let details = details(error, &text);
     Status::with_details(code, text, details)

@@ -26,6 +26,7 @@ mod copy;
 mod encode;
 mod execute;
 mod extended;
+mod login;
 #[doc(hidden)]
 pub mod measure;
 mod portal;

@@ -14,6 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::cancel::CancelRegistry;
 use crate::connection::Connection;
+use crate::login;
 use crate::startup::{self, Opening};
 use crate::wire::backend::{Output, Severity};
 use crate::wire::stream::{Stop, Wire};
@@ -163,6 +164,11 @@ impl Shared {
         let slot =
             SessionSlot::take(self).ok_or_else(|| full_error(self.options.max_connections))?;
         parameters.negotiate(wire);
+        if self.engine.asks_for_login() {
+            let login = login::log_in(wire, &self.engine, parameters.user());
+            let login = tokio::time::timeout(self.options.startup_timeout, login);
+            login.await.map_err(|_| Stop::Gone)??;
+        }
         wire.output.authentication_ok();
         let session = parameters.session(&self.engine, wire)?;
         let key = self.cancels.register(&session);

@@ -100,7 +100,7 @@ fn read_parameters(
     if read.user.is_empty() {
         return Err(Error::invalid("no user name specified in startup packet")
             .with_sqlstate("28000")
-            .with_hint("any name will do: this server has no users yet"));
+            .with_hint("any name will do, unless the server has access_control on"));
     }
     check_database(database.as_deref().unwrap_or_default(), &read.user)?;
     Ok(read)
@@ -153,6 +153,11 @@ fn command_line_settings(options: &str) -> Result<Vec<(String, String)>> {
 }
 
 impl StartupParameters {
+    /// Who the client says it is.
+    pub(crate) fn user(&self) -> &str {
+        &self.user
+    }
+
     /// Makes the session; settings that it does not know become warnings, so that clients which
     /// set more than Stoa has can still connect.
     pub(crate) fn session<S: AsyncRead + AsyncWrite + Unpin>(
@@ -164,7 +169,7 @@ impl StartupParameters {
             user: self.user.clone(),
             protocol: "postgresql",
             application: self.application.clone(),
-            namespace: None,
+            ..SessionOptions::default()
         });
         for (name, value) in &self.settings {
             match session.set(name, Some(value)) {

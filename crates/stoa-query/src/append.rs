@@ -16,6 +16,7 @@ use arrow::datatypes::SchemaRef;
 use datafusion::logical_expr::LogicalPlan;
 use futures::StreamExt;
 use futures::stream::BoxStream;
+use stoa_access::Privilege;
 use stoa_catalog::TableIdent;
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_load::{Adapter, LoadOptions};
@@ -82,6 +83,7 @@ impl Session {
         if self.engine.is_closing() {
             return Err(Error::unavailable("the server is shutting down").with_sqlstate("57P01"));
         }
+        self.caller.refresh().await?;
         let namespace = target.namespace.clone().unwrap_or_else(|| self.namespace());
         let ident = TableIdent { namespace, name: target.table.clone() };
         let mut guard = self.start_query(&format!("INGEST INTO {ident}"));
@@ -128,6 +130,7 @@ async fn bring(
             return Err(error.with_hint("make it with CREATE TABLE, or let the ingest make it"));
         }
         Err(_) => {
+            session.caller.must_be_superuser("create tables")?;
             let created = create(session, ident, &schema, batches, guard).await;
             return created.map_err(|error| match target.exists {
                 IfExists::Append => lost_race(error),
@@ -141,11 +144,15 @@ async fn bring(
             .with_sqlstate("42P07")
             .with_hint("append to it, replace it, or choose another name")),
         IfExists::Append => {
+            session.caller.may_write(&table, Privilege::Insert)?;
             let rows = adapted(&table, &schema, batches, &options)?;
             let schema = table.schema();
             load::append(session, table, schema, rows, guard).await
         }
-        IfExists::Replace => replace(session, table, &schema, batches, &options, guard).await,
+        IfExists::Replace => {
+            session.caller.must_own(&table)?;
+            replace(session, table, &schema, batches, &options, guard).await
+        }
     }
 }
 

@@ -61,7 +61,7 @@ pub(crate) fn split_name(name: &str) -> Option<(&str, Form)> {
 /// `Corrupt` where the table's schema of cells cannot be read.
 pub(crate) fn view(cells: &CellTables, table: &Table) -> Result<Option<Arc<dyn TableProvider>>> {
     let Some(schema) = stoa_cells::schema_of(table)? else { return Ok(None) };
-    Ok(Some(Arc::new(CellView::new(cells.clone(), table.ident().clone(), &schema))))
+    Ok(Some(Arc::new(CellView::new(cells.clone(), table.clone(), &schema))))
 }
 
 /// The columns that [`view`] has; `None` if the table holds no cells.
@@ -86,7 +86,7 @@ pub fn sql_columns(table: &Table) -> Result<SchemaRef> {
 /// As [`view`].
 pub(crate) fn history(cells: &CellTables, table: &Table) -> Result<Option<Arc<dyn TableProvider>>> {
     let Some(schema) = stoa_cells::schema_of(table)? else { return Ok(None) };
-    Ok(Some(Arc::new(CellHistory::new(cells.clone(), table.ident().clone(), schema))))
+    Ok(Some(Arc::new(CellHistory::new(cells.clone(), table.clone(), schema))))
 }
 
 /// Refuses rows from SQL for a table of cells, whose versions and markers SQL does not know.

@@ -11,6 +11,7 @@ use arrow::datatypes::{Schema, SchemaRef};
 use bytes::{Buf, Bytes};
 use futures::StreamExt;
 use futures::stream::BoxStream;
+use stoa_access::Privilege;
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_load::{Input, LoadOptions};
 use stoa_table::Table;
@@ -131,12 +132,14 @@ pub(crate) async fn run(
 ) -> Result<Ran> {
     match &copy.source {
         CopySource::FromFiles(name, files) => {
+            session.caller.must_be_superuser("read files of the server")?;
             crate::load::copy_from_files(session, copy, name, files, guard).await.map(Ran::Done)
         }
         CopySource::FromStdin(name) => {
             let ident = session.table_ident(name)?;
             let table = session.engine.warehouse.table(&ident).await?;
             crate::cells::refuse_rows(&table)?;
+            session.caller.may_write(&table, Privilege::Insert)?;
             start(session, copy, table).await.map(Ran::CopyIn)
         }
         CopySource::TableToStdout(_) | CopySource::QueryToStdout(_) => {

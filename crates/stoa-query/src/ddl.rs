@@ -51,6 +51,7 @@ pub(crate) async fn run(
 }
 
 async fn create_schema(session: &Session, name: &str, if_not_exists: bool) -> Result<Completion> {
+    session.caller.must_be_superuser("create schemas")?;
     match session.engine.warehouse.create_namespace(name, &BTreeMap::new()).await {
         Ok(()) => Ok(Completion::of("CREATE SCHEMA")),
         Err(error) if if_not_exists && error.kind() == ErrorKind::AlreadyExists => {
@@ -66,6 +67,7 @@ async fn drop_schema(
     if_exists: bool,
     cascade: bool,
 ) -> Result<Completion> {
+    session.caller.must_be_superuser("drop schemas")?;
     let warehouse = &session.engine.warehouse;
     if cascade {
         for ident in warehouse.tables(name).await? {
@@ -100,8 +102,13 @@ async fn drop_table(
 async fn remove(session: &Session, ident: &TableIdent, purge: bool) -> Result<()> {
     let engine = &session.engine;
     let table = engine.warehouse.table(ident).await.ok();
+    match &table {
+        Some(table) => session.caller.must_own(table)?,
+        None => session.caller.must_be_superuser("drop tables that cannot be read")?,
+    }
     engine.warehouse.drop_table(ident, purge).await?;
     let Some(table) = table else { return Ok(()) };
+    engine.rights.catalog().forget_table(table.uuid()).await?;
     engine.reports.forget_table(&table);
     if let Some(ingest) = &engine.ingest {
         ingest.forget(&table).await;
@@ -115,6 +122,7 @@ async fn create_table(
     guard: &mut QueryGuard,
 ) -> Result<Completion> {
     let ident = session.table_ident(&table.name)?;
+    session.caller.must_be_superuser("create tables")?;
     let Some(query) = &table.query else {
         let schema = Arc::new(Schema::new(table.columns.clone()));
         let created = session.engine.warehouse.create_table(&ident, spec_of(table, schema)).await;
@@ -288,6 +296,12 @@ async fn alter_table(session: &Session, alter: &AlterTableStatement) -> Result<C
         other => other?,
     };
     crate::cells::refuse_rows(&table)?;
+    session.caller.must_own(&table)?;
+    if let [AlterAction::SetOwner(owner)] = alter.actions.as_slice() {
+        session.engine.rights.catalog().set_owner(table.uuid(), owner).await?;
+        session.engine.rights.refresh().await?;
+        return Ok(completion);
+    }
     if let [AlterAction::RenameTable { to }] = alter.actions.as_slice() {
         let mut target = session.table_ident(to)?;
         if name_parts(to)?.len() == 1 {
@@ -339,10 +353,9 @@ fn change_of(action: &AlterAction, columns: &[String]) -> Result<Planned> {
         }
         AlterAction::UnsetProperties(names) => TableChange::UnsetProperties(names),
         AlterAction::SetSortOrder(terms) => TableChange::SetSortOrder(terms),
-        AlterAction::RenameTable { .. } => {
-            return Err(
-                Error::invalid("RENAME TO stands alone in an ALTER TABLE").with_sqlstate("42601")
-            );
+        AlterAction::RenameTable { .. } | AlterAction::SetOwner(_) => {
+            return Err(Error::invalid("RENAME TO and OWNER TO stand alone in an ALTER TABLE")
+                .with_sqlstate("42601"));
         }
     }))
 }

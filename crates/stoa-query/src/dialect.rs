@@ -13,6 +13,7 @@ mod create_table;
 mod insert;
 mod literal;
 mod maintain;
+mod roles;
 mod session;
 mod show;
 mod split;
@@ -30,6 +31,9 @@ pub(crate) use alter::{AlterAction, AlterTableStatement};
 pub use copy::{CopySource, CopyStatement};
 pub use create_table::CreateTableStatement;
 pub(crate) use create_table::{COMMENT_KEY, parse_partition_terms, parse_sort_terms};
+pub(crate) use roles::{
+    ColumnPrivilege, GrantObjects, GrantStatement, Password, RoleOptions, RoleStatement,
+};
 pub use session::TransactionControl;
 pub(crate) use show::ShowStatement;
 pub use split::{number_parameters, split_statements};
@@ -47,7 +51,12 @@ pub(crate) fn parse(sql: &str) -> Result<Vec<Statement>> {
     let mut statements = Vec::with_capacity(1);
     for text in split_statements(sql) {
         let kind = parse_kind(text)?;
-        statements.push(Statement { text: text.to_owned(), kind });
+        let text = match &kind {
+            // Statements are shown to others: passwords are not.
+            StatementKind::Role(role) => role.text_without_password(text),
+            _ => text.to_owned(),
+        };
+        statements.push(Statement { text, kind });
     }
     if statements.is_empty() {
         statements.push(Statement { text: String::new(), kind: StatementKind::Empty });
@@ -61,7 +70,7 @@ fn parse_kind(text: &str) -> Result<StatementKind> {
         "CREATE" | "DROP" | "ALTER" | "COPY" | "SHOW" | "DESCRIBE" | "DESC" | "SET" | "RESET"
         | "USE" | "BEGIN" | "START" | "COMMIT" | "END" | "ROLLBACK" | "ABORT" | "SAVEPOINT"
         | "RELEASE" | "DISCARD" | "DEALLOCATE" | "UNLISTEN" | "FLUSH" | "COMPACT" | "EXPIRE"
-        | "APPLY" | "KILL" | "CACHE" | "PURGE" => parse_own(text, &word),
+        | "APPLY" | "KILL" | "CACHE" | "PURGE" | "GRANT" | "REVOKE" => parse_own(text, &word),
         "INSERT" => match insert::parse_partitioned(text) {
             Ok(Some(statement)) => {
                 let statement = EngineStatement::Statement(Box::new(statement));
@@ -100,7 +109,11 @@ fn parse_own(text: &str, word: &str) -> Result<StatementKind> {
     let kind = match word {
         "CREATE" => parse_create(&mut parser),
         "DROP" => parse_drop(&mut parser),
-        "ALTER" => alter::parse(&mut parser),
+        "ALTER" => match roles::parse_role_word(&mut parser) {
+            Some(_) => roles::parse_alter(&mut parser),
+            None => alter::parse(&mut parser),
+        },
+        "GRANT" | "REVOKE" => roles::parse_grant(&mut parser, word == "REVOKE"),
         "COPY" => copy::parse(&mut parser),
         "SHOW" => show::parse_show(&mut parser),
         "DESCRIBE" | "DESC" => show::parse_describe(&mut parser),
@@ -121,6 +134,9 @@ fn parse_create(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
     if parser.parse_keyword(Keyword::TABLE) {
         return create_table::parse(parser);
     }
+    if let Some(is_user) = roles::parse_role_word(parser) {
+        return roles::parse_create(parser, is_user);
+    }
     let schema_words = [Keyword::SCHEMA, Keyword::DATABASE];
     if parser.parse_one_of_keywords(&schema_words).is_some() || parse_word(parser, "NAMESPACE") {
         let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
@@ -128,7 +144,7 @@ fn parse_create(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
         return Ok(StatementKind::CreateSchema { name, if_not_exists });
     }
     let found = parser.peek_token();
-    parser.expected("TABLE or SCHEMA after CREATE", found)
+    parser.expected("TABLE, SCHEMA or ROLE after CREATE", found)
 }
 
 fn parse_drop(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
@@ -138,6 +154,9 @@ fn parse_drop(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
         let _ = parser.parse_one_of_keywords(&[Keyword::CASCADE, Keyword::RESTRICT]);
         let purge = parser.parse_keyword(Keyword::PURGE);
         return Ok(StatementKind::DropTable { names, if_exists, purge });
+    }
+    if roles::parse_role_word(parser).is_some() {
+        return roles::parse_drop(parser);
     }
     let schema_words = [Keyword::SCHEMA, Keyword::DATABASE];
     if parser.parse_one_of_keywords(&schema_words).is_some() || parse_word(parser, "NAMESPACE") {
@@ -150,7 +169,7 @@ fn parse_drop(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
         return Ok(StatementKind::DropSchema { name, if_exists, cascade });
     }
     let found = parser.peek_token();
-    parser.expected("TABLE or SCHEMA after DROP", found)
+    parser.expected("TABLE, SCHEMA or ROLE after DROP", found)
 }
 
 /// `CACHE TABLE name`.

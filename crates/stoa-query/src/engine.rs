@@ -25,6 +25,7 @@ use stoa_store::S3Options;
 use stoa_table::{Warehouse, WarehouseOptions};
 use url::Url;
 
+use crate::access::{Logins, Rights};
 use crate::admission::AdmissionStatus;
 use crate::catalog::StoaCatalog;
 use crate::file_cache::FileCache;
@@ -87,6 +88,8 @@ pub struct EngineOptions {
     pub cache_bytes_max: usize,
     /// Whether tables are looked after in the background: compaction, expiry, retention, orphans.
     pub maintenance: bool,
+    /// Whether clients must log in as a role, and may do only what was granted to it.
+    pub access_control: bool,
 }
 
 impl EngineOptions {
@@ -112,6 +115,7 @@ impl EngineOptions {
             fresh_bytes_max: 256 << 20,
             cache_bytes_max: 512 << 20,
             maintenance: false,
+            access_control: false,
         }
     }
 }
@@ -125,6 +129,8 @@ pub struct Engine {
     pub(crate) reports: Arc<Reports>,
     pub(crate) reports_answered: AtomicU64,
     pub(crate) results: Arc<Results>,
+    pub(crate) rights: Arc<Rights>,
+    pub(crate) logins: Logins,
     executors: Executors,
     pub(crate) pools: Pools,
     pub(crate) pulses: Pulses,
@@ -175,6 +181,7 @@ impl Engine {
             cells.clone(),
         );
         let catalog = Arc::new(catalog.await?);
+        let rights = Rights::open(warehouse.catalog(), options.access_control).await?;
         let executors = Executors::start(options.threads)
             .map_err(|e| Error::unavailable("cannot start executors").with_source(e))?;
         let (slots, queue_max) = (options.query_slots, options.queue_max);
@@ -192,6 +199,8 @@ impl Engine {
             reports,
             reports_answered: AtomicU64::new(0),
             results: Arc::new(Results::new(result_bytes_max)),
+            rights: Arc::new(rights),
+            logins: Logins::default(),
             executors,
             pools,
             pulses: Pulses::default(),

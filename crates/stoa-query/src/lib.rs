@@ -18,6 +18,7 @@
 //! Not here: wire formats (`stoa-pgwire`, `stoa-http`), file parsing (`stoa-load`), commits
 //! (`stoa-table`), settings from files or environment (the binary).
 
+mod access;
 mod admission;
 mod append;
 mod catalog;
@@ -66,6 +67,7 @@ mod table_status;
 mod template;
 mod watch;
 
+pub use access::login_error;
 pub use admission::AdmissionStatus;
 pub use append::{AppendTarget, BatchesIn, IfExists, IfMissing};
 pub use cells::sql_columns;

@@ -71,7 +71,11 @@ impl Engine {
     /// Unknown table (42P01), unreadable files, bad lines (22P02 with file, line, column and
     /// value), and what writing finds. Nothing is loaded then.
     pub async fn load(self: &Arc<Self>, request: LoadRequest) -> Result<Completion> {
-        let session = self.session(SessionOptions { protocol: "load", ..Default::default() });
+        let session = self.session(SessionOptions {
+            protocol: "load",
+            is_trusted: true,
+            ..Default::default()
+        });
         let LoadRequest { target, inputs, options, on_start } = request;
         let ident = session.target_ident(&target.table)?;
         let text = format!("LOAD INTO {ident}");
@@ -108,7 +112,11 @@ impl Engine {
         schema: SchemaRef,
         batches: BoxStream<'static, Result<RecordBatch>>,
     ) -> Result<Completion> {
-        let session = self.session(SessionOptions { protocol: "load", ..Default::default() });
+        let session = self.session(SessionOptions {
+            protocol: "load",
+            is_trusted: true,
+            ..Default::default()
+        });
         let ident = session.target_ident(&target.table)?;
         let text = format!("WRITE INTO {ident}");
         let mut guard = self.start_query(&text, &session.options.user, "load");

@@ -42,6 +42,7 @@ pub(crate) enum Work {
 pub(crate) async fn run(session: &Session, maintenance: &Maintenance) -> Result<Completion> {
     let ident = session.table_ident(&maintenance.table)?;
     let table = session.engine.warehouse.table(&ident).await?;
+    session.caller.must_own(&table)?;
     match maintenance.work {
         Work::Flush => {
             flushed(session, &table).await?;

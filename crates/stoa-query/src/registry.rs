@@ -200,6 +200,11 @@ impl QueryRegistry {
         found.is_some()
     }
 
+    /// Who runs the query; `None` if it is not running.
+    pub fn user_of(&self, id: u64) -> Option<String> {
+        self.0.running.lock().get(&id).map(|query| query.user.clone())
+    }
+
     /// Asks all running queries to stop; returns how many.
     pub fn cancel_all(&self) -> usize {
         let running = self.0.running.lock();

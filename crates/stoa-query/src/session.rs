@@ -21,6 +21,7 @@ use stoa_catalog::TableIdent;
 use stoa_error::{Error, Result};
 use tokio_util::sync::CancellationToken;
 
+use crate::access::Caller;
 use crate::dialect::{self, name_parts};
 use crate::engine::{DATABASE, Engine};
 use crate::outcome::{Completion, Outcome, RowStream};
@@ -43,6 +44,8 @@ pub struct SessionOptions {
     pub application: String,
     /// Namespace of names without one; [`DEFAULT_NAMESPACE`] if `None`.
     pub namespace: Option<String>,
+    /// Whether everything is allowed: for work of the server itself.
+    pub is_trusted: bool,
 }
 
 impl Default for SessionOptions {
@@ -52,6 +55,7 @@ impl Default for SessionOptions {
             protocol: "shell",
             application: String::new(),
             namespace: None,
+            is_trusted: false,
         }
     }
 }
@@ -61,6 +65,8 @@ pub struct Session {
     pub(crate) engine: Arc<Engine>,
     pub(crate) options: SessionOptions,
     pub(crate) settings: Mutex<Settings>,
+    /// Who asks, as far as rights go.
+    pub(crate) caller: Arc<Caller>,
     planner: Mutex<Planner>,
     running: Mutex<Vec<CancellationToken>>,
     /// Whose slots, queue and memory its statements share.
@@ -92,12 +98,17 @@ impl Session {
             let _ = settings.set("search_path", Some(namespace));
             state.config_mut().options_mut().catalog.default_schema.clone_from(namespace);
         }
+        let rights = Arc::clone(&engine.rights);
+        let caller = Arc::new(Caller::new(rights, &options.user, options.is_trusted));
+        // Plans take it along to where tables are read.
+        state.config_mut().set_extension(Arc::clone(&caller));
         let pool = engine.pools.find(&options.user, &options.application, options.protocol);
         Arc::new(Self {
             pool: Mutex::new(pool),
             planner: Mutex::new(Planner::new(state)),
             engine,
             options,
+            caller,
             settings: Mutex::new(settings),
             running: Mutex::default(),
             short_path: AtomicBool::new(true),
@@ -122,7 +133,10 @@ impl Session {
             let text = sql.trim().trim_end_matches(';').to_owned();
             return Ok(vec![Statement { text, kind: StatementKind::Lifted(lifted) }]);
         }
-        dialect::parse(sql).inspect_err(|error| self.record_failure(sql, error))
+        dialect::parse(sql).inspect_err(|error| {
+            let shown = if contains_ignore_case(sql, "password") { "…" } else { sql };
+            self.record_failure(shown, error);
+        })
     }
 
     /// Plans a statement. `parameter_types` are those the client declared; missing ones are
@@ -170,6 +184,7 @@ impl Session {
         if self.engine.is_closing() {
             return Err(Error::unavailable("the server is shutting down").with_sqlstate("57P01"));
         }
+        self.caller.refresh().await?;
         let mut guard = self.start_query(prepared.statement.text());
         self.remember(guard.cancel_token().clone());
         let cancel = guard.cancel_token().clone();

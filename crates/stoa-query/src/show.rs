@@ -161,7 +161,9 @@ async fn find(
     session: &Session,
     name: &datafusion::sql::sqlparser::ast::ObjectName,
 ) -> Result<Table> {
-    session.engine.warehouse.table(&session.table_ident(name)?).await
+    let table = session.engine.warehouse.table(&session.table_ident(name)?).await?;
+    session.caller.may_see(&table)?;
+    Ok(table)
 }
 
 fn column_rows(table: &Table) -> Vec<Vec<Cell>> {

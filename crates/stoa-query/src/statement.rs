@@ -4,7 +4,8 @@ use datafusion::sql::parser::Statement as EngineStatement;
 use datafusion::sql::sqlparser::ast;
 
 use crate::dialect::{
-    AlterTableStatement, CopyStatement, CreateTableStatement, ShowStatement, TransactionControl,
+    AlterTableStatement, CopyStatement, CreateTableStatement, RoleStatement, ShowStatement,
+    TransactionControl,
 };
 use crate::maintain::Maintenance;
 use crate::report::ReportStatement;
@@ -45,6 +46,8 @@ pub(crate) enum StatementKind {
     },
     AlterTable(AlterTableStatement),
     Copy(CopyStatement),
+    /// Roles and grants.
+    Role(RoleStatement),
     Maintain(Maintenance),
     /// `KILL QUERY id`.
     Kill(u64),

@@ -9,7 +9,8 @@ mod tables;
 
 use std::sync::{Arc, OnceLock, Weak};
 
-use arrow::array::RecordBatch;
+use arrow::array::{AsArray, RecordBatch};
+use arrow::compute::filter_record_batch;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::streaming::StreamingTable;
@@ -20,9 +21,10 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 use futures::StreamExt;
 use futures::future::BoxFuture;
-use stoa_error::Result;
+use stoa_error::{Error, Result};
 use stoa_store::StoreTotals;
 
+use crate::access::Caller;
 use crate::engine::Engine;
 use crate::error::to_datafusion;
 use crate::latency::LatencyHistogram;
@@ -33,13 +35,16 @@ use rows::Rows;
 /// Name of the schema.
 pub(crate) const SYSTEM: &str = "system";
 
+/// Reads the rows of one table that somebody may see.
+type Load = fn(Arc<Engine>, Arc<Caller>) -> BoxFuture<'static, Result<Rows>>;
+
 /// Makes the rows of one table.
 #[derive(Clone, Copy)]
 enum Build {
     /// From what is in memory.
     Now(fn(&Engine) -> Rows),
     /// From what must be read; `empty` has the same columns.
-    Loaded { empty: fn() -> Rows, load: fn(Arc<Engine>) -> BoxFuture<'static, Result<Rows>> },
+    Loaded { empty: fn() -> Rows, load: Load },
 }
 
 /// All of them, with what they show.
@@ -64,10 +69,12 @@ impl Build {
         Ok(rows.finish()?.schema())
     }
 
-    async fn run(self, engine: Arc<Engine>) -> EngineResult<RecordBatch> {
+    async fn run(self, engine: Arc<Engine>, caller: Arc<Caller>) -> EngineResult<RecordBatch> {
         match self {
             Self::Now(build) => build(&engine).finish(),
-            Self::Loaded { load, .. } => load(engine).await.map_err(to_datafusion)?.finish(),
+            Self::Loaded { load, .. } => {
+                load(engine, caller).await.map_err(to_datafusion)?.finish()
+            }
         }
     }
 }
@@ -100,12 +107,13 @@ impl SchemaProvider for SystemSchema {
         &self,
         name: &str,
     ) -> EngineResult<Option<Arc<dyn TableProvider>>, DataFusionError> {
-        let Some((_, build)) = TABLES.iter().find(|(known, _)| *known == name) else {
+        let Some((name, build)) = TABLES.iter().find(|(known, _)| *known == name) else {
             return Ok(None);
         };
         let Some(engine) = self.engine.get().and_then(Weak::upgrade) else { return Ok(None) };
         let schema = build.schema(&engine)?;
-        let live = Live { engine: Arc::downgrade(&engine), schema: schema.clone(), build: *build };
+        let live =
+            Live { engine: Arc::downgrade(&engine), schema: schema.clone(), name, build: *build };
         Ok(Some(Arc::new(StreamingTable::try_new(schema, vec![Arc::new(live)])?)))
     }
 
@@ -118,6 +126,7 @@ impl SchemaProvider for SystemSchema {
 struct Live {
     engine: Weak<Engine>,
     schema: SchemaRef,
+    name: &'static str,
     build: Build,
 }
 
@@ -132,11 +141,37 @@ impl PartitionStream for Live {
         &self.schema
     }
 
-    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let (engine, build) = (self.engine.upgrade(), self.build);
-        let batches = futures::stream::iter(engine).then(move |engine| build.run(engine));
+    fn execute(&self, tasks: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let (name, build) = (self.name, self.build);
+        let caller = tasks.session_config().get_extension::<Caller>();
+        let batches = futures::stream::iter(self.engine.upgrade())
+            .then(move |engine| read(name, build, engine, caller.clone()));
         Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), batches))
     }
+}
+
+async fn read(
+    name: &str,
+    build: Build,
+    engine: Arc<Engine>,
+    caller: Option<Arc<Caller>>,
+) -> EngineResult<RecordBatch> {
+    let no_caller = || to_datafusion(Error::internal("a plan without a caller"));
+    let caller = caller.ok_or_else(no_caller)?;
+    let rows = build.run(engine, Arc::clone(&caller)).await?;
+    visible(name, rows, &caller).map_err(to_datafusion)
+}
+
+/// What of a table's rows the caller may see: statements of others are for superusers.
+fn visible(name: &str, rows: RecordBatch, caller: &Caller) -> Result<RecordBatch> {
+    if name == "query_shapes" {
+        caller.must_be_superuser("see what statements others run")?;
+    }
+    let users = rows.column_by_name("user").filter(|_| name == "queries");
+    let Some(users) = users.filter(|_| !caller.may_everything()) else { return Ok(rows) };
+    let own = users.as_string::<i32>().iter().map(|user| Some(user == Some(caller.role())));
+    filter_record_batch(&rows, &own.collect())
+        .map_err(|e| Error::internal("queries cannot be filtered").with_source(e))
 }
 
 /// Running and waiting queries, then those that ended lately.

@@ -21,6 +21,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::union::UnionExec;
+use stoa_access::Privilege;
 use stoa_catalog::TableIdent;
 use stoa_error::{Error, Result};
 use stoa_ingest::{FreshRows, Ingest};
@@ -28,6 +29,7 @@ use stoa_orc::Predicate;
 use stoa_report::Reports;
 use stoa_table::{ScanFile, ScanPlan, Table};
 
+use crate::access::{Caller, fields_at};
 use crate::cells::refuse_rows;
 use crate::engine::Engine;
 use crate::error::{from_datafusion, to_datafusion};
@@ -99,6 +101,25 @@ impl StoaTable {
         Ok(plan)
     }
 
+    /// Whether whoever runs the plan may read the columns that are read or judged.
+    fn check_rights(
+        &self,
+        state: &dyn EngineSession,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+    ) -> Result<()> {
+        let caller = Caller::of(state)?;
+        if caller.may_everything() {
+            return Ok(());
+        }
+        let read = projection.map(|columns| {
+            let judged = filters.iter().flat_map(|filter| filter.column_refs());
+            let judged = judged.filter_map(|column| self.schema.index_of(&column.name).ok());
+            columns.iter().copied().chain(judged).collect()
+        });
+        caller.may_select(&self.table, fields_at(&self.table, read.as_ref()).into_iter())
+    }
+
     /// How many fresh rows there are, and the position after the last of them.
     pub(crate) fn fresh_extent(&self) -> (u64, u64) {
         self.fresh.as_ref().map_or((0, 0), |fresh| (fresh.rows(), fresh.end_position()))
@@ -152,6 +173,7 @@ impl TableProvider for StoaTable {
         filters: &[Expr],
         _limit: Option<usize>,
     ) -> EngineResult<Arc<dyn ExecutionPlan>> {
+        self.check_rights(state, projection, filters).map_err(to_datafusion)?;
         let scan = OrcScanExec::plan(self, state, projection, filters).await;
         let scan: Arc<dyn ExecutionPlan> = Arc::new(scan.map_err(to_datafusion)?);
         match &self.fresh {
@@ -165,7 +187,7 @@ impl TableProvider for StoaTable {
 
     async fn insert_into(
         &self,
-        _state: &dyn EngineSession,
+        state: &dyn EngineSession,
         input: Arc<dyn ExecutionPlan>,
         insert_op: InsertOp,
     ) -> EngineResult<Arc<dyn ExecutionPlan>> {
@@ -176,6 +198,9 @@ impl TableProvider for StoaTable {
             ));
         }
         refuse_rows(&self.table).map_err(to_datafusion)?;
+        Caller::of(state)
+            .and_then(|caller| caller.may_write(&self.table, Privilege::Insert))
+            .map_err(to_datafusion)?;
         let mode = WriteMode::Append(self.ingest.clone());
         sink::plan_write(self.table.clone(), mode, input).map_err(to_datafusion)
     }

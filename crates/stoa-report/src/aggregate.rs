@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
-use crate::chunk::{Chunk, Ints, Values, neighbours};
+use crate::chunk::{Chunk, Ints, Values};
 use crate::report::{Aggregate, Function, Item, Report, Test};
+use crate::rows::Rows;
 
 /// A value of the answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -134,14 +135,15 @@ impl<'a> Groups<'a> {
     }
 
     /// Adds the rows `selected` of `chunks`.
-    pub(crate) fn add(&mut self, chunks: Vec<Arc<Chunk>>, selected: &[u32]) {
+    pub(crate) fn add(&mut self, chunks: Vec<Arc<Chunk>>, selected: &Rows<'_>) {
         if selected.is_empty() {
             return;
         }
         let source = self.sources.len() as u32;
         self.sources.push(chunks);
         if !self.report.grouped {
-            self.places.extend(selected.iter().map(|row| Place { source, row: *row }));
+            let places = selected.iter().map(|row| Place { source, row: row as u32 });
+            self.places.extend(places);
             return;
         }
         self.find_groups(source, selected);
@@ -152,7 +154,7 @@ impl<'a> Groups<'a> {
     }
 
     /// Fills `runs`.
-    fn find_groups(&mut self, source: u32, selected: &[u32]) {
+    fn find_groups(&mut self, source: u32, selected: &Rows<'_>) {
         self.runs.clear();
         let keys: Vec<Arc<Chunk>> = {
             let chunks = &self.sources[source as usize];
@@ -160,34 +162,30 @@ impl<'a> Groups<'a> {
         };
         if keys.is_empty() {
             if self.places.is_empty() {
-                self.open(Place { source, row: selected[0] });
+                self.open(Place { source, row: selected.at(0) as u32 });
             }
             self.runs.push(Run { group: 0, rows: 0..selected.len() });
             return;
         }
-        // Neighbours of one group are found without looking at its key as a whole.
-        let mut begins = vec![false; selected.len()];
-        begins[0] = true;
-        keys.iter().for_each(|chunk| mark_changes(chunk, selected, &mut begins));
+        let ends = RunEnds::of(&keys, selected);
         let mut key = Vec::with_capacity(9 * keys.len());
         let mut start = 0;
         while start < selected.len() {
-            let next = begins[start + 1..].iter().position(|begins| *begins);
-            let end = next.map_or(selected.len(), |length| start + 1 + length);
-            let row = selected[start];
+            let end = ends.after(start);
+            let row = selected.at(start);
             let new = self.places.len() as u32;
             let group = match (keys.as_slice(), &mut self.by_key) {
-                ([one], by_key @ KeyIndex::Ascending(_)) if one.is_small_int(row as usize) => {
-                    by_key.group_of_int(one.number(row as usize) as i64, new)
+                ([one], by_key @ KeyIndex::Ascending(_)) if one.is_small_int(row) => {
+                    by_key.group_of_int(one.number(row) as i64, new)
                 }
                 (_, by_key) => {
                     key.clear();
-                    keys.iter().for_each(|chunk| push_key(chunk, row as usize, &mut key));
+                    keys.iter().for_each(|chunk| push_key(chunk, row, &mut key));
                     by_key.group_of(&key, new)
                 }
             };
             if group == new {
-                self.open(Place { source, row });
+                self.open(Place { source, row: row as u32 });
             }
             self.runs.push(Run { group, rows: start..end });
             start = end;
@@ -202,12 +200,12 @@ impl<'a> Groups<'a> {
         group
     }
 
-    fn accumulate(&mut self, index: usize, source: u32, selected: &[u32]) {
+    fn accumulate(&mut self, index: usize, source: u32, selected: &Rows<'_>) {
         let width = self.report.aggregates.len();
         let Aggregate { function, column } = self.report.aggregates[index];
         for Run { group, rows } in &self.runs {
             let state = &mut self.states[*group as usize * width + index];
-            let rows = &selected[rows.clone()];
+            let rows = &selected.part(rows.clone());
             let Some(column) = column else {
                 state.values += rows.len() as u64;
                 continue;
@@ -228,13 +226,14 @@ impl<'a> Groups<'a> {
                         Function::Min => Ordering::Less,
                         _ => Ordering::Greater,
                     };
-                    for row in rows.iter().filter(|row| !chunk.is_null(**row as usize)) {
+                    for row in rows.iter().filter(|row| !chunk.is_null(*row)) {
+                        let row = row as u32;
                         let is_better = state.best.is_none_or(|best| {
                             let of_best = &self.sources[best.source as usize][column];
-                            compare(&cell(chunk, *row), &cell(of_best, best.row), false) == wanted
+                            compare(&cell(chunk, row), &cell(of_best, best.row), false) == wanted
                         });
                         if is_better {
-                            state.best = Some(Place { source, row: *row });
+                            state.best = Some(Place { source, row });
                         }
                     }
                 }
@@ -298,8 +297,8 @@ impl<'a> Groups<'a> {
 }
 
 impl State {
-    fn add_floats(&mut self, chunk: &Chunk, rows: &[u32]) {
-        for row in rows.iter().map(|row| *row as usize).filter(|row| !chunk.is_null(*row)) {
+    fn add_floats(&mut self, chunk: &Chunk, rows: &Rows<'_>) {
+        for row in rows.iter().filter(|row| !chunk.is_null(*row)) {
             self.values += 1;
             self.float += chunk.float(row);
         }
@@ -319,34 +318,77 @@ fn is_one_value(report: &Report, column: usize) -> bool {
     })
 }
 
-/// Marks the selected rows whose value is another than that of the one before.
-fn mark_changes(chunk: &Chunk, selected: &[u32], begins: &mut [bool]) {
-    fn each(selected: &[u32], begins: &mut [bool], differ: impl Fn(usize, usize) -> bool) {
-        for (pair, begins) in selected.windows(2).zip(&mut begins[1..]) {
-            *begins |= differ(pair[0] as usize, pair[1] as usize);
+/// Where runs of rows with the same key end. Neighbours of one group are found without looking at its
+/// key as a whole.
+enum RunEnds<'a> {
+    /// All keys ascend: the end of a run is looked for from its start.
+    Sorted { keys: &'a [Arc<Chunk>], rows: Range<usize> },
+    /// Whether a run begins, by position.
+    Marked(Vec<bool>),
+}
+
+impl<'a> RunEnds<'a> {
+    fn of(keys: &'a [Arc<Chunk>], selected: &Rows<'_>) -> Self {
+        if let Rows::Range(rows) = selected
+            && keys.iter().all(|chunk| chunk.is_sorted())
+        {
+            return Self::Sorted { keys, rows: rows.clone() };
+        }
+        let mut begins = vec![false; selected.len()];
+        keys.iter().for_each(|chunk| mark_changes(chunk, selected, &mut begins));
+        Self::Marked(begins)
+    }
+
+    /// The end of the run that begins at a position, as a position.
+    fn after(&self, start: usize) -> usize {
+        match self {
+            Self::Sorted { keys, rows } => {
+                let from = rows.start + start;
+                let end = keys.iter().fold(rows.end, |end, chunk| chunk.run_end(from, end));
+                end - rows.start
+            }
+            Self::Marked(begins) => {
+                let next = begins[start + 1..].iter().position(|begins| *begins);
+                next.map_or(begins.len(), |length| start + 1 + length)
+            }
         }
     }
-    if chunk.has_nulls() {
-        return each(selected, begins, |a, b| cell(chunk, a as u32) != cell(chunk, b as u32));
-    }
-    fn packed<T: PartialEq>(distances: &[T], selected: &[u32], begins: &mut [bool]) {
-        let Some(range) = neighbours(selected) else {
-            return each(selected, begins, |a, b| distances[a] != distances[b]);
-        };
-        let pairs = distances[range].windows(2);
-        pairs.zip(&mut begins[1..]).for_each(|(pair, begins)| *begins |= pair[0] != pair[1]);
+}
+
+/// Marks the selected rows whose value is another than that of the one before.
+fn mark_changes(chunk: &Chunk, selected: &Rows<'_>, begins: &mut [bool]) {
+    fn packed<T: PartialEq>(distances: &[T], selected: &Rows<'_>, begins: &mut [bool]) {
+        match selected {
+            Rows::Range(range) => {
+                let pairs = distances[range.clone()].windows(2).zip(&mut begins[1..]);
+                pairs.for_each(|(pair, begins)| *begins |= pair[0] != pair[1]);
+            }
+            Rows::List(list) => {
+                let distance = |row: u32| &distances[row as usize];
+                let pairs = list.windows(2).zip(&mut begins[1..]);
+                pairs.for_each(|(rows, b)| *b |= distance(rows[0]) != distance(rows[1]));
+            }
+        }
     }
     match &chunk.values {
-        Values::Ints(Ints::Packed8 { distances, .. }) => packed(distances, selected, begins),
-        Values::Ints(Ints::Packed16 { distances, .. }) => packed(distances, selected, begins),
-        Values::Ints(Ints::Packed32 { distances, .. }) => packed(distances, selected, begins),
-        Values::Ints(ints) => each(selected, begins, |a, b| ints.get(a) != ints.get(b)),
-        Values::Wide(values) => each(selected, begins, |a, b| values[a] != values[b]),
-        Values::Text(_) => each(selected, begins, |a, b| chunk.text(a) != chunk.text(b)),
-        Values::Floats(values) => {
-            each(selected, begins, |a, b| values[a].to_bits() != values[b].to_bits());
+        _ if chunk.has_nulls() => {}
+        Values::Ints(Ints::Packed8 { distances, .. }) => {
+            return packed(distances, selected, begins);
         }
+        Values::Ints(Ints::Packed16 { distances, .. }) => {
+            return packed(distances, selected, begins);
+        }
+        Values::Ints(Ints::Packed32 { distances, .. }) => {
+            return packed(distances, selected, begins);
+        }
+        _ => {}
     }
+    let differ = |a: usize, b: usize| match chunk.has_nulls() {
+        true => cell(chunk, a as u32) != cell(chunk, b as u32),
+        false => !chunk.equal(a, b),
+    };
+    let pairs = selected.iter().zip(selected.iter().skip(1)).zip(&mut begins[1..]);
+    pairs.for_each(|((a, b), begins)| *begins |= differ(a, b));
 }
 
 fn cell(chunk: &Chunk, row: u32) -> Cell<'_> {

@@ -15,7 +15,37 @@ pub(crate) enum Bounds<'a> {
     NoValue,
 }
 
+/// An end of the values that may meet a test.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum End<'a> {
+    Number(i128),
+    Text(&'a [u8]),
+}
+
 impl Test {
+    /// No value below the first or above the second meets this; `None` where there is no such end.
+    pub(crate) fn ends(&self) -> (Option<End<'_>>, Option<End<'_>>) {
+        fn text(text: &str) -> End<'_> {
+            End::Text(text.as_bytes())
+        }
+        match self {
+            Self::Between(low, high) => (Some(End::Number(*low)), Some(End::Number(*high))),
+            Self::OneOf(values) => {
+                let end = |value: Option<&i128>| value.copied().map(End::Number);
+                (end(values.first()), end(values.last()))
+            }
+            Self::TextBetween { low, high } => {
+                (low.as_ref().map(|(low, _)| text(low)), high.as_ref().map(|(high, _)| text(high)))
+            }
+            Self::TextOneOf(values) => {
+                (values.first().map(|low| text(low)), values.last().map(|high| text(high)))
+            }
+            Self::NotEqual(_) | Self::TextNotEqual(_) | Self::IsNull | Self::IsNotNull => {
+                (None, None)
+            }
+        }
+    }
+
     /// Whether rows with values in `bounds`, and NULLs where `has_null`, may meet this.
     pub(crate) fn may_match(&self, bounds: Bounds<'_>, has_null: bool) -> bool {
         match (self, bounds) {

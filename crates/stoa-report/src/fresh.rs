@@ -110,9 +110,11 @@ impl Reports {
                 }
             };
             for block in 0..rows.div_ceil(BLOCK_ROWS) {
-                let may_match = report.conditions.iter().zip(&zones).all(|(condition, zones)| {
-                    zones.0.get(block).is_none_or(|zone| zone.may_match(&condition.test))
-                });
+                let may_match = report
+                    .conditions
+                    .iter()
+                    .zip(&zones)
+                    .all(|(condition, zones)| zones.may_match(block, &condition.test));
                 if may_match {
                     let rows = block * BLOCK_ROWS..rows.min((block + 1) * BLOCK_ROWS);
                     work.rows_read += rows.len() as u64;
@@ -208,7 +210,7 @@ fn zones_of(batch: &RecordBatch, column: &Column) -> Zones {
         let rows = start..batch.num_rows().min(start + BLOCK_ROWS);
         chunk_of(batch, column, &rows).map_or(Zone::UNKNOWN, |chunk| Zone::of_chunk(&chunk))
     };
-    Zones(starts.map(zone).collect())
+    Zones::new(starts.map(zone).collect())
 }
 
 fn chunk_of(batch: &RecordBatch, column: &Column, rows: &Range<usize>) -> Option<Chunk> {

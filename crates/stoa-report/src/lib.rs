@@ -31,6 +31,7 @@ mod identity;
 mod missing;
 mod output;
 mod report;
+mod rows;
 mod run;
 mod select;
 mod view;

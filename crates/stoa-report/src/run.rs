@@ -19,8 +19,10 @@ use crate::identity::Numbers;
 use crate::missing::{FileWork, Locks};
 use crate::output::answer;
 use crate::report::{Column, Report};
+use crate::rows::Selection;
 use crate::select::select;
 use crate::view::{TableView, ViewFile};
+use crate::zones::Zones;
 
 /// Tables whose files are remembered.
 const VIEWS_MAX: usize = 1024;
@@ -172,15 +174,17 @@ impl Reports {
         };
         let sources = self.chunks(&files, table, report, &metrics, &mut work).await?;
         let mut groups = Groups::new(report);
-        let mut selected = Vec::new();
+        let mut selection = Selection::default();
         for (place, chunks) in sources {
-            select(&report.conditions, &chunks, place.rows as usize, &mut selected);
+            select(&report.conditions, &chunks, place.rows as usize, &mut selection);
+            let selected = selection.rows();
             work.rows_selected += selected.len() as u64;
             groups.add(chunks, &selected);
         }
         for piece in &pieces {
             let chunks = self.fresh_chunks(fresh, piece, report)?;
-            select(&report.conditions, &chunks, piece.rows.len(), &mut selected);
+            select(&report.conditions, &chunks, piece.rows.len(), &mut selection);
+            let selected = selection.rows();
             work.rows_selected += selected.len() as u64;
             groups.add(chunks, &selected);
         }
@@ -211,13 +215,7 @@ impl Reports {
         let known = self.zones(&files, table, &judged, metrics).await?;
         let mut planned = Vec::with_capacity(files.len());
         for (file, (tail, zones)) in files.into_iter().zip(known) {
-            let may_match = |group: usize| {
-                report.conditions.iter().zip(&zones).all(|(condition, zones)| {
-                    zones.0.get(group).is_none_or(|zone| zone.may_match(&condition.test))
-                })
-            };
-            let groups: Vec<u32> =
-                (0..tail.groups.len()).filter(|g| may_match(*g)).map(|g| g as u32).collect();
+            let groups = groups_that_may_match(report, &zones, tail.groups.len());
             work.row_groups_total += tail.groups.len() as u64;
             work.row_groups_read += groups.len() as u64;
             let rows = groups.iter().filter_map(|g| tail.groups.get(*g as usize));
@@ -288,6 +286,17 @@ impl Reports {
         self.numbers.forget(gone);
         self.cache.forget(|file| numbers.contains(&file));
     }
+}
+
+/// Row groups of a file of `count`; `zones` are those of the conditions' columns.
+fn groups_that_may_match(report: &Report, zones: &[Arc<Zones>], count: usize) -> Vec<u32> {
+    let judged = || report.conditions.iter().map(|condition| &condition.test).zip(zones);
+    let range = judged().fold(0..count, |range, (test, zones)| {
+        let of_test = zones.range(test);
+        range.start.max(of_test.start)..range.end.min(of_test.end)
+    });
+    let may_match = |group: &usize| judged().all(|(test, zones)| zones.may_match(*group, test));
+    range.filter(may_match).map(|group| group as u32).collect()
 }
 
 impl std::fmt::Debug for Reports {

@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use crate::chunk::{Chunk, Ints, Values};
 use crate::report::{Condition, Test};
+use crate::rows::Selection;
 
-/// Puts the numbers of the rows that meet all `conditions` into `selected`, ascending. `chunks` are
-/// the report's columns of the same `rows`.
+/// Puts the rows that meet all `conditions` into `selection`. `chunks` are the report's columns of the
+/// same `rows`.
 pub(crate) fn select(
     conditions: &[Condition],
     chunks: &[Arc<Chunk>],
     rows: usize,
-    selected: &mut Vec<u32>,
+    selection: &mut Selection,
 ) {
-    selected.clear();
     let mut range = 0..rows;
     // Where values ascend, the ends of a range are found by bisection.
     for condition in conditions {
@@ -27,10 +27,15 @@ pub(crate) fn select(
         let chunk = &chunks[condition.column];
         !(chunk.is_sorted() && is_one_range(&condition.test))
     });
-    match rest.next() {
-        None => selected.extend(range.map(|row| row as u32)),
-        Some(first) => scan(&first.test, &chunks[first.column], range, selected),
-    }
+    let first = rest.next();
+    selection.is_list = first.is_some();
+    let Some(first) = first else {
+        selection.range = range;
+        return;
+    };
+    let selected = &mut selection.list;
+    selected.clear();
+    scan(&first.test, &chunks[first.column], range, selected);
     for condition in rest {
         keep(&condition.test, &chunks[condition.column], selected);
     }
@@ -246,8 +251,9 @@ mod tests {
             ];
             let whole = [chunk(Int64Array::from(numbers.clone())), chunk(StringArray::from(texts))];
             for chunks in [whole.clone(), whole.map(Chunk::compact)] {
-                let mut selected = Vec::new();
-                select(&conditions, &chunks.map(Arc::new), numbers.len(), &mut selected);
+                let mut selection = Selection::default();
+                select(&conditions, &chunks.map(Arc::new), numbers.len(), &mut selection);
+                let selected: Vec<u32> = selection.rows().iter().map(|row| row as u32).collect();
                 prop_assert_eq!(&selected, &expected);
             }
         }

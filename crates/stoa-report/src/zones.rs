@@ -1,11 +1,13 @@
 //! Bounds of one column: of the row groups of a file, of the files of a table, of blocks of fresh rows.
 
+use std::ops::Range;
+
 use arrow_schema::DataType;
 use stoa_orc::{ColumnStatistics, FileMetadata, Literal, StripeMetadata, ValueStatistics};
 use stoa_table::ScanFile;
 
 use crate::chunk::{Chunk, Values};
-use crate::condition::Bounds;
+use crate::condition::{Bounds, End};
 use crate::report::{Column, Test};
 
 /// Bounds of one column in some rows.
@@ -66,6 +68,31 @@ impl Zone {
         test.may_match(bounds, self.has_null)
     }
 
+    /// Whether neither end of the bounds is above that of `other`.
+    fn is_before(&self, other: &Self) -> bool {
+        match (&self.bounds, &other.bounds) {
+            (OwnBounds::Numbers(a, b), OwnBounds::Numbers(c, d)) => a <= c && b <= d,
+            (OwnBounds::Texts(a, b), OwnBounds::Texts(c, d)) => a <= c && b <= d,
+            _ => false,
+        }
+    }
+
+    fn ends_before(&self, low: End<'_>) -> bool {
+        match (&self.bounds, low) {
+            (OwnBounds::Numbers(_, greatest), End::Number(low)) => *greatest < low,
+            (OwnBounds::Texts(_, greatest), End::Text(low)) => **greatest < *low,
+            _ => false,
+        }
+    }
+
+    fn begins_after(&self, high: End<'_>) -> bool {
+        match (&self.bounds, high) {
+            (OwnBounds::Numbers(least, _), End::Number(high)) => *least > high,
+            (OwnBounds::Texts(least, _), End::Text(high)) => **least > *high,
+            _ => false,
+        }
+    }
+
     /// Memory this takes, about, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         let texts = match &self.bounds {
@@ -78,9 +105,36 @@ impl Zone {
 
 /// The zones of one column in the row groups of a file, in the file's order.
 #[derive(Debug)]
-pub(crate) struct Zones(pub(crate) Vec<Zone>);
+pub(crate) struct Zones {
+    zones: Vec<Zone>,
+    /// Whether both ends of the bounds ascend, as where a file is sorted by the column.
+    ascend: bool,
+}
 
 impl Zones {
+    pub(crate) fn new(zones: Vec<Zone>) -> Self {
+        let ascend = zones.is_sorted_by(|a, b| a.is_before(b));
+        Self { ascend, zones }
+    }
+
+    /// Whether rows of a row group may meet a test; true for row groups of which nothing is known.
+    pub(crate) fn may_match(&self, group: usize, test: &Test) -> bool {
+        self.zones.get(group).is_none_or(|zone| zone.may_match(test))
+    }
+
+    /// All row groups that may meet a test are among these; found by bisection where bounds ascend.
+    pub(crate) fn range(&self, test: &Test) -> Range<usize> {
+        if !self.ascend {
+            return 0..usize::MAX;
+        }
+        let (low, high) = test.ends();
+        let before = |zone: &Zone| low.is_some_and(|low| zone.ends_before(low));
+        let start = self.zones.partition_point(before);
+        let not_after = |zone: &Zone| high.is_none_or(|high| !zone.begins_after(high));
+        let end = self.zones[start..].partition_point(not_after);
+        start..start + end
+    }
+
     /// From the row indexes of all stripes that have rows; `groups` tells how many row groups each
     /// of them has.
     pub(crate) fn of_row_groups<'a>(
@@ -107,12 +161,12 @@ impl Zones {
             let unknown = if is_missing { Zone::NULLS } else { Zone::UNKNOWN };
             zones.resize(start + groups, unknown);
         }
-        Self(zones)
+        Self::new(zones)
     }
 
     /// Memory this takes, about, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        size_of::<Self>() + self.0.iter().map(Zone::memory_bytes).sum::<usize>()
+        size_of::<Self>() + self.zones.iter().map(Zone::memory_bytes).sum::<usize>()
     }
 }
 
@@ -211,6 +265,7 @@ fn fitting(bounds: OwnBounds, data_type: &DataType) -> OwnBounds {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use stoa_orc::TimestampBound;
 
     use super::*;
@@ -234,6 +289,52 @@ mod tests {
         assert_eq!(zone(times, micros).bounds, OwnBounds::Numbers(-1, 5001));
         let whole = ValueStatistics::Integer { min: Some(1), max: Some(2), sum: None };
         assert_eq!(zone(whole, DataType::Utf8).bounds, OwnBounds::Unknown);
+    }
+
+    proptest! {
+        #[test]
+        fn no_row_group_that_may_match_is_left_out(
+            mut bounds in prop::collection::vec((-20_i128..20, 0_i128..6), 0..12),
+            sorted in any::<bool>(),
+            ends in (-25_i128..25, -25_i128..25),
+            texts in any::<bool>(),
+        ) {
+            if sorted {
+                bounds.sort_unstable();
+            }
+            let text = |n: i128| format!("{:03}", n + 100);
+            let zones = bounds.iter().map(|(least, more)| {
+                let bounds = match texts {
+                    true => OwnBounds::Texts(
+                        text(*least).as_bytes().into(), text(least + more).as_bytes().into()),
+                    false => numbers(*least, least + more),
+                };
+                Zone { bounds, has_null: false }
+            });
+            let zones = Zones::new(zones.collect());
+            let tests = match texts {
+                true => vec![
+                    Test::TextBetween { low: Some((text(ends.0).into(), false)), high: None },
+                    Test::TextBetween { low: None, high: Some((text(ends.1).into(), true)) },
+                    Test::TextOneOf(vec![text(ends.0).into()]),
+                    Test::TextOneOf(vec![]),
+                    Test::TextNotEqual(text(ends.0).into()),
+                ],
+                false => vec![
+                    Test::Between(ends.0, ends.1),
+                    Test::OneOf(vec![ends.0.min(ends.1), ends.0.max(ends.1)]),
+                    Test::OneOf(vec![]),
+                    Test::NotEqual(ends.0),
+                    Test::IsNotNull,
+                ],
+            };
+            for test in tests {
+                let range = zones.range(&test);
+                for group in (0..bounds.len()).filter(|group| !range.contains(group)) {
+                    prop_assert!(!zones.may_match(group, &test), "{group} {test:?} {zones:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -165,6 +165,7 @@ pub async fn open_server_engine(config: &Config) -> Result<Arc<Engine>> {
     let mut options = engine_options(config)?;
     options.maintenance = !config.no_maintenance;
     options.watch_threads = true;
+    options.access_control = config.access_control;
     let beside = beside_catalog(&options)?;
     options.hot_list = (!config.no_warm_restart).then(|| beside.join("hot.json"));
     let is_local = options.warehouse.scheme() == "file";

@@ -86,6 +86,24 @@ impl Output {
         self.message(b'R', |body| body.extend_from_slice(&0_i32.to_be_bytes()));
     }
 
+    /// Asks the client to log in by one of these mechanisms of SASL.
+    pub(crate) fn authentication_sasl(&mut self, mechanisms: &[&str]) {
+        self.message(b'R', |body| {
+            body.extend_from_slice(&10_i32.to_be_bytes());
+            mechanisms.iter().for_each(|mechanism| put_text(body, mechanism));
+            body.push(0);
+        });
+    }
+
+    /// The server's next word of the exchange; `is_last` for what proves the server to the client.
+    pub(crate) fn authentication_sasl_data(&mut self, data: &str, is_last: bool) {
+        let code: i32 = if is_last { 12 } else { 11 };
+        self.message(b'R', |body| {
+            body.extend_from_slice(&code.to_be_bytes());
+            body.extend_from_slice(data.as_bytes());
+        });
+    }
+
     /// Protocol 3.0 is spoken, and these start-up options are not known.
     pub(crate) fn negotiate_version(&mut self, unknown: &[String]) {
         self.message(b'v', |body| {

@@ -103,6 +103,40 @@ fn startup_parameters(body: &mut Body) -> Result<Vec<(String, String)>> {
     }
 }
 
+/// Longest message of a login; PostgreSQL's own bound.
+const LOGIN_BYTES_MAX: usize = 65_535;
+
+/// Takes a client's word of a login off `input`; `None` until it is complete.
+pub(crate) fn take_login(input: &mut BytesMut) -> Result<Option<Bytes>> {
+    let Some(header) = input.first_chunk::<5>() else { return Ok(None) };
+    let [kind, length @ ..] = *header;
+    let length = usize::try_from(i32::from_be_bytes(length)).unwrap_or(0);
+    if kind != b'p' {
+        let found = char::from(kind);
+        return Err(violation(format!("expected an answer to the login, got message {found:?}")));
+    }
+    if !(4..=LOGIN_BYTES_MAX).contains(&length) {
+        return Err(violation(format!("invalid message length {length}")));
+    }
+    if input.len() < 1 + length {
+        return Ok(None);
+    }
+    input.advance(5);
+    Ok(Some(input.split_to(length - 4).freeze()))
+}
+
+/// The first word of SASL: the mechanism, and what the client says with it.
+pub(crate) fn read_sasl_initial(message: Bytes) -> Result<(String, Bytes)> {
+    let mut body = Body(message);
+    let mechanism = body.text()?;
+    match usize::try_from(body.i32()?) {
+        Ok(length) if length == body.0.len() => Ok((mechanism, body.0)),
+        // No initial response.
+        Err(_) if body.0.is_empty() => Ok((mechanism, Bytes::new())),
+        _ => Err(Body::short()),
+    }
+}
+
 /// Bytes of room made at once for the rest of a message, so that a length alone takes no memory.
 const RESERVE_BYTES_MAX: usize = 1 << 20;
 

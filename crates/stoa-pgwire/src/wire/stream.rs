@@ -8,12 +8,12 @@ use std::io;
 use std::task::Poll;
 use std::time::Instant;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use stoa_error::{Error, ErrorKind};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::backend::Output;
-use super::frontend::{Damage, Message, StartupPacket, take_message, take_startup};
+use super::frontend::{Damage, Message, StartupPacket, take_login, take_message, take_startup};
 
 /// Output is sent when it holds this much.
 pub(crate) const FLUSH_BYTES: usize = 64 << 10;
@@ -81,6 +81,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
             }
             if !matches!(read_more(&mut self.socket, &mut self.input).await, Ok(true)) {
                 return Ok(None);
+            }
+        }
+    }
+
+    /// A client's word of a login.
+    ///
+    /// # Errors
+    /// It is none, or the client went away.
+    pub(crate) async fn login(&mut self) -> Result<Bytes, Stop> {
+        loop {
+            if let Some(word) = take_login(&mut self.input)? {
+                return Ok(word);
+            }
+            if !matches!(read_more(&mut self.socket, &mut self.input).await, Ok(true)) {
+                return Err(Stop::Gone);
             }
         }
     }

@@ -20,10 +20,12 @@ use stoa_cells::CellTables;
 use stoa_error::{Error, Result};
 use stoa_hql::scan::{ColumnSelector, QualifierFilter, ScanSpec};
 use stoa_hql::{CellBatch, CellStream, FamilyId, TableSchema};
+use stoa_table::Table;
 
 use super::filter::{Rows, is_column, literal_text};
 use super::scan::CellScan;
 use super::{ROW, holds_cells};
+use crate::access::Caller;
 use crate::error::to_datafusion;
 
 /// What a column shows of a cell, by its place in the table.
@@ -36,29 +38,29 @@ const NS_PER_US: i64 = 1000;
 #[derive(Clone)]
 pub(super) struct CellHistory {
     cells: CellTables,
-    ident: TableIdent,
+    table: Table,
     families: Arc<TableSchema>,
     schema: SchemaRef,
 }
 
 impl std::fmt::Debug for CellHistory {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CellHistory").field("ident", &self.ident).finish_non_exhaustive()
+        f.debug_struct("CellHistory").field("ident", self.table.ident()).finish_non_exhaustive()
     }
 }
 
 impl CellHistory {
     pub(super) fn ident(&self) -> &TableIdent {
-        &self.ident
+        self.table.ident()
     }
 
-    pub(super) fn new(cells: CellTables, ident: TableIdent, families: Arc<TableSchema>) -> Self {
+    pub(super) fn new(cells: CellTables, table: Table, families: Arc<TableSchema>) -> Self {
         let time = DataType::Timestamp(TimeUnit::Microsecond, Some("+00:00".into()));
         let kinds =
             [DataType::Utf8, DataType::Utf8, DataType::Utf8, time, DataType::Int64, DataType::Utf8];
         let fields = COLUMNS.iter().zip(kinds).map(|(name, kind)| Field::new(*name, kind, false));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        Self { cells, ident, families, schema }
+        Self { cells, table, families, schema }
     }
 
     /// What the filters leave to read; `None` for nothing.
@@ -108,11 +110,15 @@ impl TableProvider for CellHistory {
 
     async fn scan(
         &self,
-        _state: &dyn EngineSession,
+        state: &dyn EngineSession,
         projection: Option<&Vec<usize>>,
         filters: &[Expr],
         limit: Option<usize>,
     ) -> EngineResult<Arc<dyn ExecutionPlan>> {
+        // Grants know the table's own columns, not what is made of its cells.
+        Caller::of(state)
+            .and_then(|caller| caller.may_select_all(&self.table))
+            .map_err(to_datafusion)?;
         let all: Vec<usize> = (0..COLUMNS.len()).collect();
         let columns = projection.unwrap_or(&all).clone();
         let schema = Arc::new(self.schema.project(&columns)?);
@@ -126,7 +132,7 @@ impl TableProvider for CellHistory {
         };
         let scan = CellScan {
             cells: self.cells.clone(),
-            ident: self.ident.clone(),
+            ident: self.table.ident().clone(),
             schema,
             spec,
             to_rows: Box::new(to_rows),
@@ -140,7 +146,7 @@ impl TableProvider for CellHistory {
         _input: Arc<dyn ExecutionPlan>,
         _op: InsertOp,
     ) -> EngineResult<Arc<dyn ExecutionPlan>> {
-        Err(to_datafusion(holds_cells(&self.ident)))
+        Err(to_datafusion(holds_cells(self.table.ident())))
     }
 }
 

@@ -17,18 +17,20 @@ use stoa_cells::CellTables;
 use stoa_error::Result;
 use stoa_hql::scan::ScanSpec;
 use stoa_hql::{CellStream, TableSchema};
+use stoa_table::Table;
 
 use super::filter::Rows;
 use super::pivot::{Pivot, Source};
 use super::scan::CellScan;
 use super::{ROW, holds_cells};
+use crate::access::Caller;
 use crate::error::to_datafusion;
 
 /// Rows of the newest values.
 #[derive(Clone)]
 pub(super) struct CellView {
     cells: CellTables,
-    ident: TableIdent,
+    table: Table,
     schema: SchemaRef,
     sources: Vec<Source>,
     key: String,
@@ -38,20 +40,20 @@ pub(super) struct CellView {
 
 impl std::fmt::Debug for CellView {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("CellView").field("ident", &self.ident).finish_non_exhaustive()
+        f.debug_struct("CellView").field("ident", self.table.ident()).finish_non_exhaustive()
     }
 }
 
 impl CellView {
     pub(super) fn ident(&self) -> &TableIdent {
-        &self.ident
+        self.table.ident()
     }
 
-    pub(super) fn new(cells: CellTables, ident: TableIdent, families: &TableSchema) -> Self {
+    pub(super) fn new(cells: CellTables, table: Table, families: &TableSchema) -> Self {
         let (schema, sources) = columns(families);
         let key = schema.field(0).name().clone();
         let newest_first = !families.living().any(|family| family.options.is_oldest_first());
-        Self { cells, ident, schema, sources, key, newest_first }
+        Self { cells, table, schema, sources, key, newest_first }
     }
 }
 
@@ -96,6 +98,10 @@ impl TableProvider for CellView {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> EngineResult<Arc<dyn ExecutionPlan>> {
+        // Grants know the table's own columns, not what is made of its cells.
+        Caller::of(state)
+            .and_then(|caller| caller.may_select_all(&self.table))
+            .map_err(to_datafusion)?;
         let all: Vec<usize> = (0..self.sources.len()).collect();
         let columns = projection.unwrap_or(&all);
         let schema = Arc::new(self.schema.project(columns)?);
@@ -114,7 +120,7 @@ impl TableProvider for CellView {
             move |cells| rows(cells, Pivot::new(Arc::clone(&rows_schema), &sources), batch_rows);
         let scan = CellScan {
             cells: self.cells.clone(),
-            ident: self.ident.clone(),
+            ident: self.table.ident().clone(),
             schema,
             spec,
             to_rows: Box::new(to_rows),
@@ -128,7 +134,7 @@ impl TableProvider for CellView {
         _input: Arc<dyn ExecutionPlan>,
         _op: InsertOp,
     ) -> EngineResult<Arc<dyn ExecutionPlan>> {
-        Err(to_datafusion(holds_cells(&self.ident)))
+        Err(to_datafusion(holds_cells(self.table.ident())))
     }
 }
 

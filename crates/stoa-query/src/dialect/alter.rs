@@ -30,6 +30,7 @@ pub(crate) enum AlterAction {
     SetProperties(Vec<(String, String)>),
     UnsetProperties(Vec<String>),
     SetSortOrder(Vec<SortTerm>),
+    SetOwner(String),
 }
 
 pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
@@ -72,6 +73,10 @@ fn parse_actions(parser: &mut Parser<'_>) -> Parsed<Vec<AlterAction>> {
         let _ = parser.parse_keyword(Keyword::TBLPROPERTIES) || parse_word(parser, "PROPERTIES");
         return Ok(vec![AlterAction::SetProperties(literal::parse_options(parser)?)]);
     }
+    if parse_word(parser, "OWNER") {
+        parser.expect_keyword(Keyword::TO)?;
+        return Ok(vec![AlterAction::SetOwner(normalise(&parser.parse_identifier()?))]);
+    }
     if parse_word(parser, "UNSET") {
         let _ = parser.parse_keyword(Keyword::TBLPROPERTIES) || parse_word(parser, "PROPERTIES");
         parser.expect_token(&Token::LParen)?;
@@ -88,7 +93,10 @@ fn parse_actions(parser: &mut Parser<'_>) -> Parsed<Vec<AlterAction>> {
         return Ok(vec![AlterAction::SetSortOrder(parse_sort_terms(parser)?)]);
     }
     let found = parser.peek_token();
-    parser.expected("RENAME, ADD, DROP, ALTER COLUMN, SET, UNSET or WRITE ORDERED BY", found)
+    parser.expected(
+        "RENAME, ADD, DROP, ALTER COLUMN, SET, UNSET, OWNER TO or WRITE ORDERED BY",
+        found,
+    )
 }
 
 fn parse_add(parser: &mut Parser<'_>) -> Parsed<Vec<AlterAction>> {

@@ -28,6 +28,7 @@ use datafusion::common::TableReference;
 use datafusion::error::Result as EngineResult;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{DmlStatement, Expr, LogicalPlan, LogicalPlanBuilder, WriteOp};
+use stoa_access::Privilege;
 use stoa_catalog::TableIdent;
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_table::{Isolation, ScanFile};
@@ -137,6 +138,9 @@ async fn attempt(
     // The table's fresh rows come into files first, and none while files are replaced.
     let table = session.engine.catalog.table(planned.table.ident()).await?;
     cells::refuse_rows(&table.table)?;
+    for privilege in privileges_for(&dml.op) {
+        session.caller.may_write(&table.table, *privilege)?;
+    }
     let (table, _hold) = match &session.engine.ingest {
         None => (table, None),
         Some(ingest) => {
@@ -168,6 +172,16 @@ async fn attempt(
             apply(session, &table, &dml, &overwrite, guard).await
         }
         other => Err(Error::internal(format!("{} does not change rows in place", other.name()))),
+    }
+}
+
+/// What a statement needs beside reading the table, which all do that look for rows.
+fn privileges_for(op: &WriteOp) -> &'static [Privilege] {
+    match op {
+        WriteOp::Update => &[Privilege::Update],
+        WriteOp::Delete | WriteOp::Truncate => &[Privilege::Delete],
+        WriteOp::Insert(_) => &[Privilege::Insert, Privilege::Delete],
+        _ => &[Privilege::Insert, Privilege::Update, Privilege::Delete],
     }
 }
 

@@ -26,7 +26,7 @@ use crate::report::{self, ReportStatement};
 use crate::results::{self, Found};
 use crate::statement::StatementKind;
 use crate::template::PlanTemplate;
-use crate::{ddl, dml, maintain, memory, parameters, show, table};
+use crate::{access, ddl, dml, maintain, memory, parameters, show, table};
 
 impl Session {
     pub(super) async fn run(
@@ -81,14 +81,16 @@ impl Session {
         }
         match &prepared.statement.kind {
             StatementKind::Show(show) => Ok(Ran::Stream(show::run(self, show).await?)),
-            StatementKind::Kill(id) => match self.engine.queries().cancel(*id) {
+            StatementKind::Kill(id) => match self.kill(*id)? {
                 true => Ok(Ran::Done(Completion::of("KILL"))),
                 false => Err(Error::not_found(format!("no query {id} is running"))
                     .with_sqlstate("42704")
                     .with_hint("SELECT id, state, sql FROM system.queries lists them")),
             },
+            StatementKind::Role(role) => access::run(self, role).await.map(Ran::Done),
             StatementKind::CacheTable(name) => self.cache_table(name).await.map(Ran::Done),
             StatementKind::PurgeCache => {
+                self.caller.must_be_superuser("purge the cache")?;
                 self.engine.reports.clear();
                 self.engine.results.clear();
                 Ok(Ran::Done(Completion::of("PURGE CACHE")))
@@ -167,6 +169,7 @@ impl Session {
         if table.uuid() != shape.table.uuid || table.schema_id() != shape.table.schema_id {
             return Ok(None);
         }
+        self.caller.may_select(table, bound.columns.iter().map(|column| column.field_id))?;
         let progress = guard.progress();
         let (shape, columns) = (Arc::clone(shape), table.schema());
         let mut shown = ReportRun { shape, columns, answered: None };
@@ -201,6 +204,8 @@ impl Session {
             return Ok(None);
         }
         let snapshot = self.engine.catalog.snapshot(&shape.table.ident).await?;
+        let read = bound.columns.iter().map(|column| column.field_id);
+        self.caller.may_select(&snapshot.table, read)?;
         let columns = snapshot.table.schema();
         if !analyses {
             let plan = report::explain::operator(shape, &columns);
@@ -215,11 +220,21 @@ impl Session {
         report::explain::row(schema, "Plan with Metrics", plan).map(Some)
     }
 
+    /// Ends a query, which must be one's own; whether it was running.
+    pub fn kill(&self, id: u64) -> Result<bool> {
+        let queries = self.engine.queries();
+        if queries.user_of(id).is_some_and(|user| user != self.options.user) {
+            self.caller.must_be_superuser("end queries of others")?;
+        }
+        Ok(queries.cancel(id))
+    }
+
     /// Brings a table into the memory of reports, as far as there is room.
     async fn cache_table(&self, name: &ObjectName) -> Result<Completion> {
         let ident = self.table_ident(name)?;
         let table = self.engine.catalog.snapshot(&ident).await?.table;
         cells::refuse_rows(&table)?;
+        self.caller.must_own(&table)?;
         let warmed = self.engine.reports.warm(&table).await?;
         let notice = match warmed.complete {
             true => format!("{ident}: {} chunks are in memory", warmed.chunks),
@@ -277,8 +292,8 @@ impl Session {
         if !reuses.eq_ignore_ascii_case("on") {
             return None;
         }
-        let context = self.options_context();
-        Some(format!("{context}\0{parameters:?}\0{text}"))
+        let (context, caller) = (self.options_context(), self.caller.key());
+        Some(format!("{context}\0{caller}\0{parameters:?}\0{text}"))
     }
 
     /// Plans physically and starts a plan that is, or is part of, the statement `text`.

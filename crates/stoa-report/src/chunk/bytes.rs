@@ -108,7 +108,9 @@ impl Chunk {
             _ => return None,
         };
         let sorted = flags & ASCENDS != 0;
-        rest.0.is_empty().then_some(Self { values, nulls, rows, sorted, uses: Uses::default() })
+        let (totals, uses) = (None, Uses::default());
+        let chunk = Self { values, nulls, rows, sorted, totals, uses };
+        rest.0.is_empty().then(|| chunk.with_totals())
     }
 }
 

@@ -5,6 +5,7 @@
 //! of typical keys and counters, and comparing needs no unpacking.
 
 mod bytes;
+mod totals;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -17,6 +18,9 @@ use arrow_array::{Array, ArrayRef, StringArray};
 use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, TimeUnit};
 
+use self::totals::{Addend, Totals};
+use crate::rows::Rows;
+
 /// The values of one column of some rows.
 #[derive(Clone, Debug)]
 pub(crate) struct Chunk {
@@ -24,6 +28,8 @@ pub(crate) struct Chunk {
     nulls: Option<NullBuffer>,
     rows: usize,
     sorted: bool,
+    /// Of whole numbers without NULLs, where they are kept.
+    totals: Option<Totals>,
     uses: Uses,
 }
 
@@ -123,7 +129,8 @@ impl Chunk {
             _ => return None,
         };
         let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0).cloned();
-        Some(Self { values, nulls, rows: array.len(), sorted: false, uses: Uses::default() })
+        let rows = array.len();
+        Some(Self { values, nulls, rows, sorted: false, totals: None, uses: Uses::default() })
     }
 
     /// The same values in as little memory as allows random access, for keeping; knows whether
@@ -142,7 +149,19 @@ impl Chunk {
         };
         let nulls = self.nulls.as_ref().map(|nulls| NullBuffer::new(bits(nulls.inner())));
         let sorted = self.nulls.is_none() && ascends(&values, self.rows);
-        Self { values, nulls, sorted, ..self }
+        Self { values, nulls, sorted, ..self }.with_totals()
+    }
+
+    fn with_totals(self) -> Self {
+        let totals = match (&self.values, &self.nulls) {
+            (_, Some(_)) => None,
+            (Values::Ints(Ints::Packed8 { distances, .. }), _) => Some(Totals::of(distances)),
+            (Values::Ints(Ints::Packed16 { distances, .. }), _) => Some(Totals::of(distances)),
+            (Values::Ints(Ints::Packed32 { distances, .. }), _) => Some(Totals::of(distances)),
+            (Values::Ints(Ints::Int64(values)), _) => Some(Totals::of(values)),
+            _ => None,
+        };
+        Self { totals, ..self }
     }
 
     /// Whether values ascend and none is NULL; false where nobody looked.
@@ -182,36 +201,81 @@ impl Chunk {
     }
 
     /// How many of `rows` have a value.
-    pub(crate) fn count_values(&self, rows: &[u32]) -> u64 {
-        match &self.nulls {
-            None => rows.len() as u64,
-            Some(nulls) => rows.iter().filter(|row| nulls.is_valid(**row as usize)).count() as u64,
+    pub(crate) fn count_values(&self, rows: &Rows<'_>) -> u64 {
+        match (&self.nulls, rows) {
+            (None, _) => rows.len() as u64,
+            (Some(nulls), Rows::Range(range)) => {
+                nulls.inner().slice(range.start, range.len()).count_set_bits() as u64
+            }
+            (Some(nulls), Rows::List(_)) => {
+                rows.iter().filter(|row| nulls.is_valid(*row)).count() as u64
+            }
         }
     }
 
     /// The sum of the numbers of `rows`, wrapping at 128 bits.
-    pub(crate) fn sum(&self, rows: &[u32]) -> i128 {
-        fn distances<T: Copy + Into<u64>>(base: i64, distances: &[T], rows: &[u32]) -> i128 {
-            // At most 2³² rows of less than 2³².
-            let sum: u64 = match neighbours(rows) {
-                Some(range) => distances[range].iter().map(|distance| (*distance).into()).sum(),
-                None => rows.iter().map(|row| distances[*row as usize].into()).sum(),
-            };
-            i128::from(base) * rows.len() as i128 + i128::from(sum)
-        }
+    pub(crate) fn sum(&self, rows: &Rows<'_>) -> i128 {
         if self.nulls.is_some() {
-            let values = rows.iter().map(|row| *row as usize).filter(|row| !self.is_null(*row));
+            let values = rows.iter().filter(|row| !self.is_null(*row));
             return values.fold(0, |sum: i128, row| sum.wrapping_add(self.number(row)));
         }
         match &self.values {
-            Values::Ints(Ints::Packed8 { base, distances: of }) => distances(*base, of, rows),
-            Values::Ints(Ints::Packed16 { base, distances: of }) => distances(*base, of, rows),
-            Values::Ints(Ints::Packed32 { base, distances: of }) => distances(*base, of, rows),
-            Values::Ints(ints) => rows.iter().map(|row| i128::from(ints.get(*row as usize))).sum(),
+            Values::Ints(Ints::Packed8 { base, distances }) => {
+                self.sum_packed(*base, distances, rows)
+            }
+            Values::Ints(Ints::Packed16 { base, distances }) => {
+                self.sum_packed(*base, distances, rows)
+            }
+            Values::Ints(Ints::Packed32 { base, distances }) => {
+                self.sum_packed(*base, distances, rows)
+            }
+            Values::Ints(Ints::Int64(values)) => self.sum_of(values, rows),
+            Values::Ints(ints) => rows.iter().map(|row| i128::from(ints.get(row))).sum(),
             Values::Wide(values) => {
-                rows.iter().fold(0, |sum: i128, row| sum.wrapping_add(values[*row as usize]))
+                rows.iter().fold(0, |sum: i128, row| sum.wrapping_add(values[row]))
             }
             Values::Text(_) | Values::Floats(_) => 0,
+        }
+    }
+
+    fn sum_packed<T: Addend>(&self, base: i64, distances: &[T], rows: &Rows<'_>) -> i128 {
+        i128::from(base) * rows.len() as i128 + self.sum_of(distances, rows)
+    }
+
+    fn sum_of<T: Addend>(&self, values: &[T], rows: &Rows<'_>) -> i128 {
+        match (rows, &self.totals) {
+            (Rows::Range(range), Some(totals)) => totals.sum(values, range.clone()),
+            (Rows::Range(range), None) => T::sum(&values[range.clone()]),
+            (Rows::List(list), _) => T::sum_each(list.iter().map(|row| values[*row as usize])),
+        }
+    }
+
+    /// Where the run of values equal to that of row `start` ends, `end` at the latest. For chunks
+    /// that are sorted: looks at few rows, however long the run is.
+    pub(crate) fn run_end(&self, start: usize, end: usize) -> usize {
+        let mut step = 1;
+        while start + step < end && self.equal(start, start + step) {
+            step *= 2;
+        }
+        let (mut low, mut high) = (start + step / 2, end.min(start + step));
+        // `low` is of the run, `high` is not.
+        while low + 1 < high {
+            let middle = low + (high - low) / 2;
+            match self.equal(start, middle) {
+                true => low = middle,
+                false => high = middle,
+            }
+        }
+        high
+    }
+
+    /// Whether two rows have the same value; neither is NULL.
+    pub(crate) fn equal(&self, a: usize, b: usize) -> bool {
+        match &self.values {
+            Values::Ints(ints) => ints.get(a) == ints.get(b),
+            Values::Wide(values) => values[a] == values[b],
+            Values::Text(_) => self.text(a) == self.text(b),
+            Values::Floats(values) => values[a].to_bits() == values[b].to_bits(),
         }
     }
 
@@ -242,7 +306,8 @@ impl Chunk {
             Values::Floats(values) => 8 * values.len(),
         };
         let nulls = if self.nulls.is_some() { self.rows.div_ceil(8) } else { 0 };
-        size_of::<Self>() + values + nulls
+        let totals = self.totals.as_ref().map_or(0, Totals::memory_bytes);
+        size_of::<Self>() + values + nulls + totals
     }
 }
 
@@ -306,13 +371,6 @@ fn ascends(values: &Values, rows: usize) -> bool {
 }
 
 /// An array whose memory is shared by a chunk.
-/// The rows (ascending) as a range, if none is left out between the first and the last: loops over it
-/// need no indirection.
-pub(crate) fn neighbours(rows: &[u32]) -> Option<std::ops::Range<usize>> {
-    let (first, last) = (*rows.first()? as usize, *rows.last()? as usize);
-    (last - first + 1 == rows.len()).then_some(first..last + 1)
-}
-
 #[cfg(test)]
 pub(crate) fn chunk(array: impl Array + 'static) -> Chunk {
     let array: ArrayRef = std::sync::Arc::new(array);
@@ -341,6 +399,39 @@ mod tests {
         check(vec![0, 1 << 33], 16);
         check(vec![i64::MIN, i64::MAX], 16);
         check(vec![], 0);
+    }
+
+    proptest! {
+        #[test]
+        fn sums_and_runs_are_those_of_the_rows(
+            mut values in prop::collection::vec(prop_oneof![0_i64..4, -300_i64..300, any::<i64>()], 1..300),
+            sorted in any::<bool>(),
+            nulls in any::<bool>(),
+            ends in (any::<prop::sample::Index>(), any::<prop::sample::Index>()),
+            every in 1_usize..4,
+        ) {
+            if sorted {
+                values.sort_unstable();
+            }
+            let is_null = |row: usize| nulls && row.is_multiple_of(5);
+            let given = values.iter().enumerate().map(|(row, value)| (!is_null(row)).then_some(*value));
+            let whole = chunk(given.collect::<Int64Array>());
+            let (a, b) = (ends.0.index(values.len()), ends.1.index(values.len()));
+            let range = a.min(b)..a.max(b) + 1;
+            let list: Vec<u32> = range.clone().step_by(every).map(|row| row as u32).collect();
+            for chunk in [whole.clone(), whole.compact()] {
+                for rows in [Rows::Range(range.clone()), Rows::List(&list)] {
+                    let valued: Vec<usize> = rows.iter().filter(|row| !is_null(*row)).collect();
+                    let sum: i128 = valued.iter().map(|row| i128::from(values[*row])).sum();
+                    prop_assert_eq!(chunk.sum(&rows), sum);
+                    prop_assert_eq!(chunk.count_values(&rows), valued.len() as u64);
+                }
+                if chunk.is_sorted() {
+                    let run = (range.start..range.end).take_while(|row| values[*row] == values[range.start]);
+                    prop_assert_eq!(chunk.run_end(range.start, range.end), range.start + run.count());
+                }
+            }
+        }
     }
 
     #[test]

@@ -39,6 +39,9 @@ use crate::units;
 /// Threads of a command that only drives servers.
 const CLIENT_THREADS: usize = 2;
 
+/// Most rows of the generated table that are sorted at once.
+const ROWS_AT_ONCE: u64 = 160_000_000;
+
 /// What `--ingest` writes into; made anew each time.
 const INGEST_TABLE: &str = "bench_ingest";
 
@@ -383,22 +386,25 @@ async fn generate(engine: &Arc<Engine>, args: &TableArgs) -> Result<()> {
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }
-    let counted = bar.clone();
-    let batches = table.stream(engine.options().batch_rows).inspect(move |batch| {
-        if let Ok(batch) = batch {
-            counted.inc(batch.num_rows() as u64);
-        }
-    });
-    let target = LoadTarget {
-        table: args.table.clone(),
-        create: true,
-        partition_by: "month(day)".to_owned(),
-        order_by: "account_id, day".to_owned(),
-        ..LoadTarget::default()
-    };
-    let written = engine.write_batches(target, AdReport::schema(), batches.boxed()).await;
+    // A part at a time: the sort of a billion rows would spill tens of gigabytes.
+    let mut rows = 0;
+    for part in table.parts(ROWS_AT_ONCE) {
+        let counted = bar.clone();
+        let batches = table.stream(part, engine.options().batch_rows).inspect(move |batch| {
+            if let Ok(batch) = batch {
+                counted.inc(batch.num_rows() as u64);
+            }
+        });
+        let target = LoadTarget {
+            table: args.table.clone(),
+            create: rows == 0,
+            partition_by: "month(day)".to_owned(),
+            order_by: "account_id, day".to_owned(),
+            ..LoadTarget::default()
+        };
+        rows += engine.write_batches(target, AdReport::schema(), batches.boxed()).await?.rows;
+    }
     bar.finish_and_clear();
-    let rows = written?.rows;
     let seconds = begin.elapsed().as_secs_f64();
     eprintln!(
         "made {} rows of {ident} in {seconds:.1} s, {} rows/s",

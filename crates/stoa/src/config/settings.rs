@@ -100,6 +100,10 @@ settings! {
     /// first rule that is met counts, `*` stands for any text, and whoever meets none is in `default`.
     workload_rules: RuleList = "" for scope::SERVER;
 
+    /// Whether clients must log in as a role, with its password, and may do only what was granted to
+    /// it (`docs/access.md`). Make a superuser before: `stoa sql --warehouse … -c "CREATE ROLE …"`.
+    access_control: bool = "false" for scope::SERVER;
+
     /// Address of the S3 service, such as `https://s3.example.com`; empty means `AWS_ENDPOINT_URL_S3`,
     /// `AWS_ENDPOINT_URL`, the profile's, else Amazon's.
     s3_endpoint: Option<String> = "" for scope::ALL;

@@ -1,0 +1,272 @@
+//! Who may do what: asked before anything is read, written or given again.
+//!
+//! In: the catalog's [`Policy`] and who asks. Out: nothing, or the error that says what is missing.
+//!
+//! ```text
+//! Session ─► Caller ─┬─ the short path, before the report runs
+//!                    ├─ StoaTable::scan and insert_into, whatever plan leads there
+//!                    ├─ statements on rows, tables, roles, before they begin
+//!                    └─ part of the key of answers that are given again
+//! ```
+//!
+//! **Invariants:** no column of a table is read for a caller who may not read it, by whatever
+//! protocol, template or cache; a change of rights, whichever process made it, holds for the next
+//! statement.
+//!
+//! Not here: what a policy says (`stoa-access`), where it is kept (`stoa-catalog`), how a client proves
+//! who it is (the protocols).
+
+mod logins;
+mod roles;
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use datafusion::catalog::Session as EngineSession;
+use parking_lot::{Mutex, RwLock};
+use stoa_access::{Access, Columns, Policy, Privilege};
+use stoa_catalog::{Catalog, TableIdent};
+use stoa_error::{Error, ErrorKind, Result};
+use stoa_orc::FIELD_ID_KEY;
+use stoa_table::Table;
+use uuid::Uuid;
+
+pub(crate) use logins::Logins;
+pub use logins::login_error;
+pub(crate) use roles::run;
+
+/// Tables of which a caller remembers what it may do.
+const KNOWN_MAX: usize = 1024;
+
+/// The policy, as of now.
+#[derive(Debug)]
+pub(crate) struct Rights {
+    catalog: Catalog,
+    policy: RwLock<Arc<Policy>>,
+    /// Whether anybody is asked who they are.
+    enforced: bool,
+}
+
+impl Rights {
+    pub(crate) async fn open(catalog: &Catalog, enforced: bool) -> Result<Self> {
+        let policy = RwLock::new(Arc::new(catalog.policy().await?));
+        Ok(Self { catalog: catalog.clone(), policy, enforced })
+    }
+
+    pub(crate) fn policy(&self) -> Arc<Policy> {
+        Arc::clone(&self.policy.read())
+    }
+
+    pub(crate) fn enforced(&self) -> bool {
+        self.enforced
+    }
+
+    pub(crate) fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// Reads the policy again if it was changed, which takes less than a microsecond to find out while
+    /// nothing else is.
+    pub(crate) async fn refresh(&self) -> Result<()> {
+        if self.catalog.policy_version().await? == self.policy().version() {
+            return Ok(());
+        }
+        let policy = Arc::new(self.catalog.policy().await?);
+        let mut known = self.policy.write();
+        if policy.version() > known.version() {
+            *known = policy;
+        }
+        Ok(())
+    }
+}
+
+/// Who asks.
+#[derive(Debug)]
+pub(crate) struct Caller {
+    rights: Arc<Rights>,
+    role: Box<str>,
+    /// Whether nothing is asked: work of the server itself, or of whoever owns the files.
+    is_trusted: bool,
+    known: Mutex<Known>,
+}
+
+/// What was found out under one version of the policy.
+#[derive(Debug, Default)]
+struct Known {
+    version: u64,
+    by_table: HashMap<(Uuid, Box<str>), Arc<Access>>,
+}
+
+impl Caller {
+    pub(crate) fn new(rights: Arc<Rights>, role: &str, is_trusted: bool) -> Self {
+        Self { rights, role: role.into(), is_trusted, known: Mutex::default() }
+    }
+
+    /// Who runs a plan of this state.
+    pub(crate) fn of(state: &dyn EngineSession) -> Result<Arc<Self>> {
+        state
+            .config()
+            .get_extension::<Self>()
+            .ok_or_else(|| Error::internal("a plan without a caller reads a table"))
+    }
+
+    pub(crate) fn role(&self) -> &str {
+        &self.role
+    }
+
+    /// Brings what is known of rights up to date; before each statement.
+    pub(crate) async fn refresh(&self) -> Result<()> {
+        match self.is_trusted || !self.rights.enforced {
+            true => Ok(()),
+            false => self.rights.refresh().await,
+        }
+    }
+
+    /// Whether nothing is forbidden.
+    pub(crate) fn may_everything(&self) -> bool {
+        self.is_trusted || !self.rights.enforced || {
+            self.rights.policy().role(&self.role).is_some_and(|role| role.is_superuser)
+        }
+    }
+
+    /// What answers depend on beside what was asked; the same for all callers where nobody is asked
+    /// who they are.
+    pub(crate) fn key(&self) -> String {
+        match self.is_trusted || !self.rights.enforced {
+            true => String::new(),
+            false => format!("{}\0{}", self.rights.policy().version(), self.role),
+        }
+    }
+
+    /// Whether columns of a table may be read; with none, as for `count(*)`, any of them.
+    pub(crate) fn may_select(
+        &self,
+        table: &Table,
+        columns: impl Iterator<Item = i32>,
+    ) -> Result<()> {
+        if self.may_everything() {
+            return Ok(());
+        }
+        let access = self.access(table);
+        let mut none = true;
+        for column in columns {
+            none = false;
+            if !access.select.allows(column) {
+                return Err(self.no_column(table, column, &access));
+            }
+        }
+        match none && access.select == Columns::None {
+            true => Err(self.no_privilege(table, Privilege::Select)),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether all columns of a table may be read.
+    pub(crate) fn may_select_all(&self, table: &Table) -> Result<()> {
+        let everything = self.may_everything() || self.access(table).select == Columns::All;
+        match everything {
+            true => Ok(()),
+            false => self.may_select(table, fields_of(table)),
+        }
+    }
+
+    /// Whether something about a table may be known that is of no column.
+    pub(crate) fn may_see(&self, table: &Table) -> Result<()> {
+        self.may_select(table, std::iter::empty())
+    }
+
+    /// Whether rows of a table may be written.
+    pub(crate) fn may_write(&self, table: &Table, privilege: Privilege) -> Result<()> {
+        if self.may_everything() {
+            return Ok(());
+        }
+        let access = self.access(table);
+        let may = match privilege {
+            Privilege::Select => return self.may_select_all(table),
+            Privilege::Insert => access.insert,
+            Privilege::Update => access.update,
+            Privilege::Delete => access.delete,
+        };
+        match may {
+            true => Ok(()),
+            false => Err(self.no_privilege(table, privilege)),
+        }
+    }
+
+    /// Whether a table may be altered, looked after and dropped.
+    pub(crate) fn must_own(&self, table: &Table) -> Result<()> {
+        if self.may_everything() || self.access(table).is_owner {
+            return Ok(());
+        }
+        let message = format!("must be owner of table {}", table.ident());
+        Err(forbidden(message).with_hint("ask the table's owner or a superuser"))
+    }
+
+    /// Whether everything is allowed, which `what` needs.
+    pub(crate) fn must_be_superuser(&self, what: &str) -> Result<()> {
+        if self.may_everything() {
+            return Ok(());
+        }
+        let message = format!("permission denied: only a superuser may {what}");
+        Err(forbidden(message).with_hint(format!("the role is \"{}\"", self.role)))
+    }
+
+    fn access(&self, table: &Table) -> Arc<Access> {
+        let policy = self.rights.policy();
+        let namespace: Box<str> = table.ident().namespace.as_str().into();
+        let key = (table.uuid(), namespace);
+        let mut known = self.known.lock();
+        if known.version != policy.version() || known.by_table.len() > KNOWN_MAX {
+            *known = Known { version: policy.version(), by_table: HashMap::new() };
+        }
+        if let Some(access) = known.by_table.get(&key) {
+            return Arc::clone(access);
+        }
+        let access = Arc::new(policy.access(&self.role, &key.1, key.0));
+        known.by_table.insert(key, Arc::clone(&access));
+        access
+    }
+
+    fn no_privilege(&self, table: &Table, privilege: Privilege) -> Error {
+        let ident = table.ident();
+        forbidden(format!("permission denied for table {ident}"))
+            .with_hint(self.grant_hint(&privilege.to_string(), ident))
+    }
+
+    fn no_column(&self, table: &Table, column: i32, access: &Access) -> Error {
+        if access.select == Columns::None {
+            return self.no_privilege(table, Privilege::Select);
+        }
+        let (ident, schema) = (table.ident(), table.schema());
+        let field = schema.fields().iter().find(|field| field_id(field) == Some(column));
+        let Some(field) = field else { return self.no_privilege(table, Privilege::Select) };
+        let name = field.name();
+        forbidden(format!("permission denied for column {name} of table {ident}"))
+            .with_hint(self.grant_hint(&format!("SELECT ({name})"), ident))
+    }
+
+    fn grant_hint(&self, privilege: &str, ident: &TableIdent) -> String {
+        format!("its owner or a superuser can GRANT {privilege} ON {ident} TO \"{}\"", self.role)
+    }
+}
+
+/// The field ids of some columns of a table; of all if `None`.
+pub(crate) fn fields_at(table: &Table, columns: Option<&BTreeSet<usize>>) -> Vec<i32> {
+    let schema = table.schema();
+    let fields = schema.fields().iter().enumerate();
+    let chosen = fields.filter(|(at, _)| columns.is_none_or(|columns| columns.contains(at)));
+    // A column without an id is in no grant.
+    chosen.map(|(_, field)| field_id(field).unwrap_or(i32::MIN)).collect()
+}
+
+fn fields_of(table: &Table) -> std::vec::IntoIter<i32> {
+    fields_at(table, None).into_iter()
+}
+
+fn field_id(field: &arrow::datatypes::Field) -> Option<i32> {
+    field.metadata().get(FIELD_ID_KEY)?.parse().ok()
+}
+
+fn forbidden(message: String) -> Error {
+    Error::new(ErrorKind::Forbidden, message).with_sqlstate("42501")
+}
