@@ -15,6 +15,7 @@ use stoa_orc::{Literal, Predicate};
 use stoa_table::{FIELD_ID_KEY, ScanFile, Table, TableIdent, Transform};
 
 use crate::app::App;
+use crate::asker::Asker;
 use crate::layout::{Bounds, compare, depths};
 use crate::parameters::{checked, checked_path};
 use crate::problem::Problem;
@@ -37,12 +38,15 @@ type Column = (String, i32);
 /// Files by table partition, and in it by what they hold.
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
+    asker: Asker,
     path: Result<Path<(String, String)>, PathRejection>,
     parameters: Result<Query<ListParameters>, QueryRejection>,
 ) -> Result<Json<Value>, Problem> {
     let (namespace, name) = checked_path(path)?;
     let most = checked(parameters)?.most;
     let table = app.engine.warehouse().table(&TableIdent::new(namespace, name)).await?;
+    // Files are shown with the bounds of their columns.
+    asker.session(&app.engine).may_read_all(&table).await?;
     let plan = table.plan_scan(&Predicate::always()).await?;
     let sorted_by = sort_columns(&table);
     let shown = shown_columns(&table, &sorted_by);

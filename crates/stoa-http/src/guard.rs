@@ -1,7 +1,8 @@
 //! Keeps other web sites out.
 //!
-//! There are no users yet: whoever reaches the port may do everything. The port is on loopback, but
-//! a browser on the same machine carries requests of any page it shows. Two tricks matter:
+//! Unless clients must log in (`asker`), whoever reaches the port may do everything; and a browser that
+//! has logged in does so again by itself. The port is on loopback, but a browser on the same machine
+//! carries requests of any page it shows. Two tricks matter:
 //!
 //! - **Cross-site requests**: another page posts to `http://localhost:15002`. Browsers say so in
 //!   `Origin` and `Sec-Fetch-Site`; only the console's own origin passes.

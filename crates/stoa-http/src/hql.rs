@@ -30,6 +30,7 @@ use stoa_hql::{BufferOutput, Files, NoFiles, Output, SessionOptions, TimestampFo
 use tokio::sync::mpsc;
 
 use crate::app::App;
+use crate::asker::Asker;
 use crate::parameters::checked;
 use crate::problem::{self, Problem};
 use files::RequestFiles;
@@ -76,10 +77,13 @@ impl HqlParameters {
 
 pub(crate) async fn run(
     State(app): State<Arc<App>>,
+    asker: Asker,
     parameters: Result<Query<HqlParameters>, QueryRejection>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Problem> {
+    // HQL knows tables as a whole, and makes and drops them.
+    asker.session(&app.engine).must_be_superuser("use HQL").await?;
     let parameters = checked(parameters)?;
     let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let framed = content_type.is_some_and(|value| value.starts_with(MEDIA_TYPE));

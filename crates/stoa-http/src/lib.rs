@@ -18,6 +18,7 @@
 //! binary).
 
 mod app;
+mod asker;
 mod assets;
 mod body;
 mod files;

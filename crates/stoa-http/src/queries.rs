@@ -13,6 +13,7 @@ use stoa_error::Error;
 use stoa_query::{PlanMetric, PlanNode, QueryInfo};
 
 use crate::app::App;
+use crate::asker::Asker;
 use crate::parameters::{checked, checked_path};
 use crate::problem::Problem;
 use crate::spent::with_members;
@@ -32,21 +33,26 @@ fn recent_default() -> usize {
 /// Running and queued queries oldest first, ended ones newest first.
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
+    asker: Asker,
     parameters: Result<Query<ListParameters>, QueryRejection>,
 ) -> Result<Json<Value>, Problem> {
     let most = checked(parameters)?.recent;
-    let registry = app.engine.queries();
-    let running: Vec<Value> = registry.running().iter().map(to_json).collect();
-    let recent: Vec<Value> = registry.recent().iter().take(most).map(to_json).collect();
+    let (registry, session) = (app.engine.queries(), asker.session(&app.engine));
+    let is_seen = |query: &&QueryInfo| session.may_see_query_of(&query.user).is_ok();
+    let (running, recent) = (registry.running(), registry.recent());
+    let running: Vec<Value> = running.iter().filter(is_seen).map(to_json).collect();
+    let recent: Vec<Value> = recent.iter().filter(is_seen).take(most).map(to_json).collect();
     Ok(Json(json!({ "running": running, "recent": recent })))
 }
 
 /// The plan of a query with what its operators have counted so far.
 pub(crate) async fn plan(
     State(app): State<Arc<App>>,
+    asker: Asker,
     id: Result<Path<u64>, PathRejection>,
 ) -> Result<Json<Value>, Problem> {
     let (query, plan) = app.engine.queries().plan(checked_path(id)?)?;
+    asker.session(&app.engine).may_see_query_of(&query.user)?;
     Ok(Json(json!({ "query": to_json(&query), "plan": node(&plan) })))
 }
 
@@ -65,10 +71,11 @@ fn node(plan: &PlanNode) -> Value {
 /// Asks a query to stop; 204 says that it was asked.
 pub(crate) async fn cancel(
     State(app): State<Arc<App>>,
+    asker: Asker,
     id: Result<Path<u64>, PathRejection>,
 ) -> Result<StatusCode, Problem> {
     let id = checked_path(id)?;
-    if app.engine.queries().cancel(id) {
+    if asker.session(&app.engine).kill(id)? {
         return Ok(StatusCode::NO_CONTENT);
     }
     Err(Error::not_found(format!("no query {id} runs"))

@@ -19,9 +19,10 @@ use futures::StreamExt;
 use serde_json::{Value, json};
 use stoa_env::clock;
 use stoa_error::{Error, Result};
-use stoa_query::{CopyIn, Outcome, SessionOptions};
+use stoa_query::{CopyIn, Outcome};
 
 use crate::app::App;
+use crate::asker::Asker;
 use crate::parameters::{checked, checked_path};
 use crate::problem::Problem;
 
@@ -37,6 +38,7 @@ const FORMATS: [(&str, &str); 6] = [
 
 pub(crate) async fn add(
     State(app): State<Arc<App>>,
+    asker: Asker,
     path: Result<Path<(String, String)>, PathRejection>,
     parameters: Result<Query<BTreeMap<String, String>>, QueryRejection>,
     headers: HeaderMap,
@@ -54,8 +56,7 @@ pub(crate) async fn add(
         options.entry("compression".to_owned()).or_insert_with(|| compression.to_owned());
     }
     let _flight = app.flights.start()?;
-    let session =
-        app.engine.session(SessionOptions { protocol: "http", ..SessionOptions::default() });
+    let session = asker.session(&app.engine);
     let name = format!("{}.{}", quoted(&namespace), quoted(&table));
     let outcome = session.sql(&copy_statement(&name, &options)).await?;
     let Outcome::CopyIn(copy) = outcome else {

@@ -20,6 +20,7 @@ use stoa_query::Engine;
 use tokio::net::TcpListener;
 
 use crate::app::App;
+use crate::asker::{self, Asker};
 use crate::guard::Guard;
 use crate::problem::Problem;
 use crate::{assets, files, hql, probes, prometheus, queries, rows, shapes, sql, status, tables};
@@ -165,12 +166,18 @@ fn router(app: Arc<App>, body_bytes_max: usize) -> Router {
 }
 
 /// What holds for every request: who may ask, which headers protect the answer, and counting.
-async fn rules(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+async fn rules(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     let route = route_name(request.uri().path());
     let counted = Counted::new(Arc::clone(&app), route);
     let allowed = app.guard.check(request.method(), request.uri(), request.headers());
     let mut response = match allowed {
-        Ok(()) => next.run(request).await,
+        Ok(()) => match Asker::of(&app.engine, request.uri().path(), request.headers()).await {
+            Ok(asker) => {
+                asker.join(&mut request);
+                next.run(request).await
+            }
+            Err(error) => asker::refused(error),
+        },
         Err(error) => Problem::from(error).into_response(),
     };
     for (name, value) in PROTECTION {

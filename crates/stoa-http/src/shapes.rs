@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use stoa_query::{LatencyHistogram, QueryShape};
 
 use crate::app::App;
+use crate::asker::Asker;
 use crate::parameters::checked;
 use crate::problem::Problem;
 use crate::spent::with_members;
@@ -29,9 +30,11 @@ fn most_default() -> usize {
 /// Those that took most time first.
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
+    asker: Asker,
     parameters: Result<Query<ListParameters>, QueryRejection>,
 ) -> Result<Json<Value>, Problem> {
     let most = checked(parameters)?.most;
+    asker.session(&app.engine).must_be_superuser("see what statements others run").await?;
     let all = app.engine.queries().shapes();
     let listed: Vec<Value> = all.iter().take(most).map(to_json).collect();
     Ok(Json(json!({ "shapes": listed, "known": all.len() })))

@@ -18,6 +18,7 @@ use stoa_error::{Error, Result};
 use stoa_query::{Outcome, RowStream, Session, SessionOptions};
 
 use crate::app::{App, Flight};
+use crate::asker::Asker;
 use crate::body::{Completed, ResultBody};
 use crate::parameters::checked;
 use crate::problem::Problem;
@@ -26,6 +27,7 @@ use crate::{body, format, scalar};
 
 pub(crate) async fn run(
     State(app): State<Arc<App>>,
+    asker: Asker,
     parameters: Result<Query<SqlParameters>, QueryRejection>,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
@@ -35,10 +37,9 @@ pub(crate) async fn run(
     let request = SqlRequest::read(checked(parameters)?, &headers, &body)?;
     let flight = app.flights.start()?;
     let session = app.engine.session(SessionOptions {
-        protocol: "http",
         application: request.application.clone(),
         namespace: request.namespace.clone(),
-        ..SessionOptions::default()
+        ..asker.options()
     });
     let outcome = outcome_of_last(&session, &request).await?;
     answer(outcome, &request, began, flight).await

@@ -13,6 +13,7 @@ use stoa_query::sql_type;
 use stoa_table::{FIELD_ID_KEY, SnapshotInfo, Table, TableIdent};
 
 use crate::app::App;
+use crate::asker::Asker;
 use crate::parameters::checked_path;
 use crate::problem::{self, Problem};
 
@@ -51,10 +52,12 @@ async fn entry(app: &App, ident: TableIdent) -> Value {
 /// One table in full.
 pub(crate) async fn describe(
     State(app): State<Arc<App>>,
+    asker: Asker,
     path: Result<Path<(String, String)>, PathRejection>,
 ) -> Result<Json<Value>, Problem> {
     let (namespace, name) = checked_path(path)?;
     let table = app.engine.warehouse().table(&TableIdent::new(namespace, name)).await?;
+    asker.session(&app.engine).may_see_table(&table).await?;
     let current = table.current_snapshot().map(|snapshot| snapshot.id);
     let schema = table.schema();
     let columns: Vec<Value> = schema.fields().iter().map(|field| column(field)).collect();

@@ -176,7 +176,8 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    pub(crate) fn new(
+    /// `stream`, which is that of `plan`.
+    pub(crate) fn stream(
         stream: SendableRecordBatchStream,
         plan: Arc<dyn ExecutionPlan>,
         progress: Arc<Progress>,

@@ -31,6 +31,8 @@ use stoa_orc::FIELD_ID_KEY;
 use stoa_table::Table;
 use uuid::Uuid;
 
+use crate::session::Session;
+
 pub(crate) use logins::Logins;
 pub use logins::login_error;
 pub(crate) use roles::run;
@@ -247,6 +249,47 @@ impl Caller {
 
     fn grant_hint(&self, privilege: &str, ident: &TableIdent) -> String {
         format!("its owner or a superuser can GRANT {privilege} ON {ident} TO \"{}\"", self.role)
+    }
+}
+
+/// What protocols ask for beside statements.
+impl Session {
+    /// Whether the statements of `user` may be seen.
+    ///
+    /// # Errors
+    /// 42501 for those of others, unless one is superuser.
+    pub fn may_see_query_of(&self, user: &str) -> Result<()> {
+        match user == self.options.user {
+            true => Ok(()),
+            false => self.caller.must_be_superuser("see what statements others run"),
+        }
+    }
+
+    /// Whether a table may be described.
+    ///
+    /// # Errors
+    /// 42501 without any right to read it.
+    pub async fn may_see_table(&self, table: &Table) -> Result<()> {
+        self.caller.refresh().await?;
+        self.caller.may_see(table)
+    }
+
+    /// Whether all columns of a table may be read.
+    ///
+    /// # Errors
+    /// 42501, naming the first column that may not.
+    pub async fn may_read_all(&self, table: &Table) -> Result<()> {
+        self.caller.refresh().await?;
+        self.caller.may_select_all(table)
+    }
+
+    /// Whether everything is allowed, which `what` needs.
+    ///
+    /// # Errors
+    /// 42501.
+    pub async fn must_be_superuser(&self, what: &str) -> Result<()> {
+        self.caller.refresh().await?;
+        self.caller.must_be_superuser(what)
     }
 }
 

@@ -1,0 +1,129 @@
+//! `system.roles` and `system.grants`: who there is, and who may do what.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use stoa_access::{Grant, Object};
+use stoa_error::Result;
+use stoa_orc::FIELD_ID_KEY;
+use stoa_table::Table;
+use uuid::Uuid;
+
+use super::rows::Rows;
+use crate::access::Caller;
+use crate::engine::Engine;
+
+/// One row per role.
+pub(super) fn roles(engine: &Engine) -> Rows {
+    let policy = engine.rights.policy();
+    let all: Vec<_> = policy.roles().collect();
+    let member_of: Vec<String> = all
+        .iter()
+        .map(|role| {
+            let of = policy.memberships().iter().filter(|m| m.member == role.name);
+            of.map(|membership| membership.role).collect::<Vec<_>>().join(", ")
+        })
+        .collect();
+    let of = || all.iter();
+    Rows::of(all.len())
+        .text("role", of().map(|role| Some(role.name.as_str())))
+        .bool("login", of().map(|role| role.can_login))
+        .bool("superuser", of().map(|role| role.is_superuser))
+        .bool("password", of().map(|role| role.secret.is_some()))
+        .text("member_of", member_of.iter().map(|names| Some(names.as_str())))
+}
+
+/// No grants.
+pub(super) fn no_grants() -> Rows {
+    rows(&[])
+}
+
+/// One row per grant and per owner.
+pub(super) fn grants(engine: Arc<Engine>, _: Arc<Caller>) -> BoxFuture<'static, Result<Rows>> {
+    async move {
+        engine.rights.refresh().await?;
+        let policy = engine.rights.policy();
+        let tables = tables(&engine).await?;
+        let mut shown: Vec<Shown> = policy.grants().map(|grant| shown(grant, &tables)).collect();
+        shown.extend(policy.owners().map(|(uuid, owner)| Shown {
+            grantee: owner.to_owned(),
+            privilege: "OWNER",
+            columns: None,
+            ..place(&Object::Table(uuid), &tables)
+        }));
+        Ok(rows(&shown))
+    }
+    .boxed()
+}
+
+type Tables = HashMap<Uuid, Table>;
+
+async fn tables(engine: &Engine) -> Result<Tables> {
+    let mut tables = Tables::new();
+    for namespace in engine.warehouse().namespaces().await? {
+        for ident in engine.warehouse().tables(&namespace).await? {
+            // One that cannot be read is shown by its number.
+            if let Ok(table) = engine.warehouse().table(&ident).await {
+                tables.insert(table.uuid(), table);
+            }
+        }
+    }
+    Ok(tables)
+}
+
+#[derive(Default)]
+struct Shown {
+    grantee: String,
+    privilege: &'static str,
+    namespace: Option<String>,
+    table: Option<String>,
+    columns: Option<String>,
+}
+
+fn place(object: &Object, tables: &Tables) -> Shown {
+    let (namespace, table) = match object {
+        Object::Namespace(name) => (Some(name.clone()), None),
+        Object::Table(uuid) => match tables.get(uuid).map(Table::ident) {
+            Some(ident) => (Some(ident.namespace.clone()), Some(ident.name.clone())),
+            None => (None, Some(uuid.to_string())),
+        },
+    };
+    Shown { namespace, table, ..Shown::default() }
+}
+
+fn shown(grant: &Grant, tables: &Tables) -> Shown {
+    let names: BTreeMap<i32, String> = match &grant.object {
+        Object::Table(uuid) => tables.get(uuid).map(columns_by_id).unwrap_or_default(),
+        Object::Namespace(_) => BTreeMap::new(),
+    };
+    let name = |id: &i32| names.get(id).cloned().unwrap_or_else(|| format!("(dropped, id {id})"));
+    let columns = grant.columns.as_ref();
+    Shown {
+        grantee: match &grant.grantee {
+            stoa_access::Grantee::Role(name) => name.clone(),
+            stoa_access::Grantee::Public => "PUBLIC".to_owned(),
+        },
+        privilege: grant.privilege.name(),
+        columns: columns.map(|ids| ids.iter().map(name).collect::<Vec<_>>().join(", ")),
+        ..place(&grant.object, tables)
+    }
+}
+
+fn columns_by_id(table: &Table) -> BTreeMap<i32, String> {
+    let schema = table.schema();
+    let id = |field: &arrow::datatypes::Field| field.metadata().get(FIELD_ID_KEY)?.parse().ok();
+    let fields = schema.fields().iter();
+    fields.filter_map(|field| Some((id(field)?, field.name().clone()))).collect()
+}
+
+fn rows(all: &[Shown]) -> Rows {
+    let of = || all.iter();
+    Rows::of(all.len())
+        .text("grantee", of().map(|one| Some(one.grantee.as_str())))
+        .text("privilege", of().map(|one| Some(one.privilege)))
+        .text("namespace", of().map(|one| one.namespace.as_deref()))
+        .text("table", of().map(|one| one.table.as_deref()))
+        .text("columns", of().map(|one| one.columns.as_deref()))
+}
