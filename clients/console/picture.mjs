@@ -1,4 +1,5 @@
-// The pictures for docs/: home while the server is asked for reports; the pages SQL and Tables.
+// The pictures for docs/: home while the server is asked for reports, light and dark; the pages SQL, Tables
+// and Queries, the last with the plan of a query as it runs.
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
@@ -13,6 +14,8 @@ export async function takePicture({ page, file, keep, url, post }) {
   const stop = await (keep ? underBench(page, url, post) : underStatements(post));
   await page.waitForTimeout(1500);
   await shoot(page, file);
+  await page.emulateMedia({ colorScheme: "dark" });
+  await shoot(page, file.replace(/\.png$/, "-dark.png"));
   await stop();
 }
 
@@ -26,7 +29,7 @@ FROM ad_report
 WHERE account_id BETWEEN $1 AND $2 AND day >= $3
 GROUP BY day ORDER BY `;
 
-/** `console-sql.png` and `console-tables.png`, of a table that `stoa bench` makes. */
+/** `console-sql.png`, `console-tables.png`, `console-queries.png` and the last in dark, of a table that `stoa bench` makes. */
 export async function takePagePictures({ page, dir, url }) {
   generate();
   await page.reload();
@@ -49,6 +52,29 @@ export async function takePagePictures({ page, dir, url }) {
   await page.getByRole("group", { name: "What of the table" }).getByRole("button", { name: "Files" }).click();
   await page.getByRole("grid", { name: "Data files" }).locator("tbody tr").first().waitFor();
   await shoot(page, join(dir, "console-tables.png"));
+  await takeRunning(page, dir, url);
+}
+
+/** Joins that take long enough to be looked at, each with a grouping. */
+const JOINED = `SELECT a.device, count(*) AS pairs, sum(b.clicks) AS clicks
+FROM ad_report a JOIN ad_report b ON a.device = b.device
+WHERE a.day >= DATE '2025-09-01'
+GROUP BY a.device ORDER BY pairs DESC`;
+
+async function takeRunning(page, dir, url) {
+  for (let n = 0; n < 6; n += 1) await fetch(new URL("v1/sql", url), { method: "POST", body: `SELECT region, sum(clicks) AS clicks FROM ad_report WHERE account_id = ${1_000_000 + n} GROUP BY region` });
+  const stop = new AbortController();
+  for (const limit of [10, 20]) fetch(new URL("v1/sql", url), { method: "POST", body: `${JOINED} LIMIT ${limit}`, signal: stop.signal }).catch(() => {});
+  await page.goto(`${url}#/queries`);
+  await page.getByRole("grid", { name: "Running and queued queries" }).locator("tbody tr").first().click();
+  const details = page.getByRole("complementary", { name: "Query" });
+  await details.getByText("as it runs").waitFor();
+  await page.waitForTimeout(20_000);
+  await details.evaluate((element) => element.scrollTo(0, element.scrollHeight));
+  await shoot(page, join(dir, "console-queries.png"));
+  await page.emulateMedia({ colorScheme: "dark" });
+  await shoot(page, join(dir, "console-queries-dark.png"));
+  stop.abort();
 }
 
 async function shoot(page, file) {

@@ -3,8 +3,8 @@
 # Started by scripts/test.sh, which gives it a server; see CONTRIBUTING.md.
 #
 #   run.sh                     tests
-#   run.sh --screenshot FILE   and keeps the picture taken (docs/console.png is made this way)
-#   run.sh --pictures DIR      and makes docs/console-sql.png and docs/console-tables.png in DIR
+#   run.sh --screenshot FILE   and keeps the picture taken, and a dark one beside it (docs/console.png is made so)
+#   run.sh --pictures DIR      and makes the pictures of pages, docs/console-*.png, in DIR
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=scripts/lib.sh

@@ -158,5 +158,5 @@ function funnel(metrics) {
 
 /** @param {string} value */
 function isNothing(value) {
-  return /^(\$?0|0\.0+|0 ?B|0\.0 ?B|1ns|0ns)$/.test(value);
+  return /^(\$?0|0\.0+( ms)?|0 ?B|0\.0 ?B|1ns|0ns)$/.test(value);
 }

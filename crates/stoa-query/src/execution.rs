@@ -151,7 +151,7 @@ impl Work {
         };
         let stream = execute_stream(Arc::clone(&physical), Arc::clone(&self.tasks));
         let stream = stream.map_err(from_datafusion)?;
-        let stream = Watched::new(stream, physical, Arc::clone(&self.progress));
+        let stream = Watched::stream(stream, physical, Arc::clone(&self.progress));
         Ok(Running { stream, slot, bytes })
     }
 }

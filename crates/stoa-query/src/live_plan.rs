@@ -176,7 +176,8 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    pub(crate) fn new(
+    /// `stream`, which is that of `plan`.
+    pub(crate) fn stream(
         stream: SendableRecordBatchStream,
         plan: Arc<dyn ExecutionPlan>,
         progress: Arc<Progress>,
@@ -247,7 +248,9 @@ fn node(plan: &dyn ExecutionPlan, left: &mut usize) -> PlanNode {
 
 /// The line of an operator in EXPLAIN, in two.
 fn name_and_detail(line: &str, name: &str) -> (String, String) {
-    let detail = line.strip_prefix(name).unwrap_or(line).trim_start_matches([':', ',', ' ']);
+    // Some say more in their name than in their line: `SortExec(TopK)`.
+    let first = name.split('(').next().unwrap_or(name);
+    let detail = line.strip_prefix(first).unwrap_or(line).trim_start_matches([':', ',', ' ']);
     let mut end = detail.len().min(DETAIL_MAX);
     while !detail.is_char_boundary(end) {
         end -= 1;
@@ -293,6 +296,7 @@ mod tests {
             assert_eq!(name_and_detail(line, name), (name.to_owned(), detail.to_owned()));
         };
         check("SortExec: expr=[a@0]", "SortExec", "expr=[a@0]");
+        check("SortExec: TopK(fetch=1)", "SortExec(TopK)", "TopK(fetch=1)");
         check("ReportExec: table=t", "ReportExec", "table=t");
         check("CoalescePartitionsExec", "CoalescePartitionsExec", "");
         let long = format!("FilterExec: {}", "ä".repeat(DETAIL_MAX));
