@@ -314,6 +314,15 @@ def test_other_processes_on_the_catalog_are_heard(admin, guarded, log_in, role, 
     assert len(connection.execute(f"SELECT clicks FROM {visits}").fetchall()) == 100
 
 
+def test_roles_of_other_processes_log_in(guarded, log_in):
+    guarded.alone("CREATE USER late PASSWORD 'pencil'")
+    log_in("late", "pencil")
+    guarded.alone("ALTER USER late NOLOGIN")
+    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+        log_in("late", "pencil")
+    guarded.alone("DROP ROLE late")
+
+
 def test_jdbc(guarded, role, visits):
     jar = pathlib.Path(os.environ["STOA_TOOLS"], "postgres", "postgresql.jar")
     url = f"jdbc:postgresql://127.0.0.1:{guarded.pg_port}/stoa"
