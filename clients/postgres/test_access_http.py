@@ -38,9 +38,9 @@ def curl(guarded):
         command += ["-X", method] if method else []
         command += ["-H", f"Content-Type: {type}", "--data-binary", body] if body is not None else []
         command.append(f"http://127.0.0.1:{guarded.http_port}{path}")
-        done = subprocess.run(command, capture_output=True, encoding="utf-8", check=True)
-        # curl's text has no newline translation, which headers need.
-        return Answer(done.stdout)
+        # Not as text: that would change the ends of lines.
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+        return Answer(done.stdout.decode())
 
     return ask
 
