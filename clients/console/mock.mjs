@@ -16,6 +16,9 @@ let nextId = 1;
 const report = `SELECT day, sum(impressions) AS impressions, sum(clicks) AS clicks, sum(cost) AS cost
 FROM ad_report WHERE account_id = $1 AND day BETWEEN $2 AND $3 GROUP BY day ORDER BY day`;
 
+const spent = (gets) => ({ chunk_hits: 40, chunk_misses: gets, hit_ratio: 40 / (40 + gets), hedges: 0,
+  store: { gets, heads: 0, puts: 0, lists: 0, deletes: 0, retries: 0, bytes_read: gets * 40_000, bytes_written: 0, cost_usd: gets * 4e-7 } });
+
 const wave = (t, base, swing) => Math.max(0, base + swing * Math.sin(t / 37_000) + (Math.sin(t * 12.9898) * 43758.5453 % 1) * swing * 0.6);
 
 function sample(t) {
@@ -58,7 +61,7 @@ const namespaces = [
   { name: "staging", tables: [summary("Import 2026", 1204, 90_100, 1, [], [])] },
 ];
 
-const shape = (sql, queries, p50, short) => ({ sql, queries, failed: Math.round(queries / 9000), short_path: Math.round(queries * short), rows: queries * 31, bytes_read: queries * 12_000, total_ms: queries * p50 * 1.4, p50_ms: p50, p95_ms: p50 * 3, p99_ms: p50 * 6, max_ms: p50 * 40 });
+const shape = (sql, queries, p50, short) => ({ sql, queries, failed: Math.round(queries / 9000), short_path: Math.round(queries * short), rows: queries * 31, bytes_read: queries * 12_000, requests: queries * 3, ...spent(queries * 3), total_ms: queries * p50 * 1.4, p50_ms: p50, p95_ms: p50 * 3, p99_ms: p50 * 6, max_ms: p50 * 40 });
 const shapes = () => [
   shape("SELECT day, sum(impressions) AS impressions, sum(clicks) AS clicks, sum(cost) AS cost\nFROM ad_report WHERE account_id = $1 AND day BETWEEN $2 AND $3 GROUP BY day ORDER BY day", 9_101_200, 0.41, 1),
   shape("SELECT region, sum(clicks) FROM ad_report WHERE account_id = $L0i GROUP BY region", 51_230, 3.2, 0.98),
@@ -131,6 +134,7 @@ async function answer(request, response) {
   if (url.pathname.startsWith("/v1/tables/")) return send(200, details(...url.pathname.split("/").slice(3).map(decodeURIComponent)));
   if (url.pathname === "/v1/shapes") return send(200, { shapes: shapes().slice(0, Number(url.searchParams.get("most"))), known: 4 });
   if (url.pathname === "/v1/queries") return send(200, { running: [...running.values()].map(({ info }) => ({ ...info, elapsed_ms: Date.now() - info.started_unix_ms })), recent: recent.slice(0, Number(url.searchParams.get("recent"))) });
+  if (url.pathname.endsWith("/plan")) return plan(Number(url.pathname.split("/")[3]), send);
   if (url.pathname.startsWith("/v1/queries/")) return running.get(Number(url.pathname.split("/")[3]))?.cancel(), response.writeHead(204).end();
   if (url.pathname === "/v1/sql") return sql(request, response, send);
   const path = normalize(url.pathname === "/" ? "/index.html" : url.pathname);
@@ -142,12 +146,21 @@ async function answer(request, response) {
   }
 }
 
+function plan(id, send) {
+  const query = running.get(id)?.info;
+  if (!query) return send(404, { error: { code: "42704", kind: "not_found", message: `query ${id} has no plan`, detail: null, hint: null, position: null, retryable: false } });
+  const ms = Date.now() - query.started_unix_ms;
+  const scan = { name: "OrcScanExec", detail: "table=public.ad_report, columns=[day, clicks]", rows: ms * 900, compute_ms: ms * 0.7, inputs: [],
+    metrics: [{ name: "files_total", value: 396, unit: "count" }, { name: "files_pruned", value: 365, unit: "count" }, { name: "bytes_read", value: ms * 4000, unit: "bytes" }, { name: "cost_nanodollars", value: ms * 4, unit: "count" }] };
+  send(200, { query, plan: { name: "AggregateExec", detail: "mode=Single, gby=[day@0 as day]", rows: 31, compute_ms: ms * 0.2, metrics: [], inputs: [scan] } });
+}
+
 async function sql(request, response, send) {
   let text = "";
   for await (const part of request) text += part;
   if (request.headers["content-type"]?.startsWith("application/json")) text = JSON.parse(text).sql;
   const id = nextId++;
-  const info = { id, sql: text, user: "stoa", protocol: "http", state: "running", started_unix_ms: Date.now(), elapsed_ms: 0, rows: 0, bytes_read: 0, requests: 0, short_path: false, progress: 0.4, pool: "default", memory_bytes: 0, memory_peak_bytes: 0, error: null };
+  const info = { id, sql: text, user: "stoa", protocol: "http", state: "running", started_unix_ms: Date.now(), elapsed_ms: 0, rows: 0, bytes_read: 0, requests: 0, ...spent(0), short_path: false, progress: 0.4, pool: "default", memory_bytes: 0, memory_peak_bytes: 0, error: null };
   const end = (state, more) => {
     running.delete(id);
     recent.unshift({ ...info, state, elapsed_ms: Date.now() - info.started_unix_ms, ...more });
@@ -170,7 +183,7 @@ async function sql(request, response, send) {
 
 setInterval(() => {
   const id = nextId++;
-  recent.unshift({ id, sql: report, user: "report", protocol: "postgresql", state: "finished", started_unix_ms: Date.now(), elapsed_ms: 1 + Math.random() * 12, rows: 31, bytes_read: 402_112, requests: 3, short_path: true, progress: null, pool: "default", memory_bytes: 0, memory_peak_bytes: 0, error: null });
+  recent.unshift({ id, sql: report, user: "report", protocol: "postgresql", state: "finished", started_unix_ms: Date.now(), elapsed_ms: 1 + Math.random() * 12, rows: 31, bytes_read: 402_112, requests: 3, ...spent(3), short_path: true, progress: null, pool: "default", memory_bytes: 0, memory_peak_bytes: 0, error: null });
   recent.length = Math.min(recent.length, 256);
 }, 700);
 

@@ -286,6 +286,33 @@ export const pageTests = {
     }
   },
 
+  async "shows what a query found in memory, and how often a shape does"(page) {
+    for (const account of [4, 5, 6]) await post(`SELECT max(clicks) AS found FROM console_report WHERE account_id = ${account}`);
+    await go(page, "Queries");
+    await page.getByRole("button", { name: "Latest" }).click();
+    const ended = page.getByRole("grid", { name: "Ended queries" }).locator("tbody tr", { hasText: "AS found" });
+    await ended.first().click();
+    const details = page.getByRole("complementary", { name: "Query" });
+    assert.match(await details.innerText(), /Chunks\s+\d+ % of \d+ in memory/);
+    assert.doesNotMatch(await details.innerText(), /\$/, "local files cost nothing");
+    // A report keeps its one operator.
+    await details.getByText("as it ran").waitFor();
+    assert.match(await details.locator(".plan-row:not(.plan-head)").innerText(), /ReportExec[\s\S]*rows selected/);
+    await go(page, "Shapes");
+    const row = page.getByRole("grid", { name: "Shapes" }).locator("tbody tr", { hasText: "AS found" });
+    await row.click();
+    const facts = page.getByRole("complementary", { name: "Shape" });
+    assert.match(await facts.innerText(), /Share of chunks that were in memory\s+[\d.]+ %[\s\S]*Price of the requests to object stores\s+–/);
+    const amounts = await page.evaluate(async () => {
+      const [{ dollars }, { parsePlan, operatorsOfTree }] = await Promise.all([import("/js/format.js"), import("/js/plan.js")]);
+      const metrics = [{ name: "cost_nanodollars", value: 400, unit: "count" }];
+      const tree = operatorsOfTree({ name: "ReportExec", detail: "", rows: 1, compute_ms: 1, metrics, inputs: [] });
+      const text = parsePlan("ReportExec: table=t, metrics=[output_rows=1, cost_nanodollars=1.20 K, hedges=0]");
+      return [dollars(0), dollars(0.0123), dollars(12.345), tree[0].metrics.get("cost_nanodollars"), text[0].metrics.get("cost_nanodollars")];
+    });
+    assert.deepEqual(amounts, ["$0", "$0.012", "$12.35", "$0.00000040", "$0.0000012"]);
+  },
+
   async "shows the plan of a query as it runs, and as it ran"(page) {
     try {
       await crowd();

@@ -37,7 +37,11 @@
  *     depth_max: number, depth_mean: number } | null,
  *   partitions_total: number, partitions: TablePartition[], files: DataFile[] }} TableFiles
  *
- * @typedef {{ id: number, sql: string, user: string, protocol: string, state: string,
+ * @typedef {{ chunk_hits: number, chunk_misses: number, hit_ratio: number | null, hedges: number,
+ *   store: { gets: number, heads: number, puts: number, lists: number, deletes: number,
+ *     retries: number, bytes_read: number, bytes_written: number, cost_usd: number } }} Spent
+ *
+ * @typedef {Spent & { id: number, sql: string, user: string, protocol: string, state: string,
  *   started_unix_ms: number, elapsed_ms: number, rows: number, bytes_read: number, requests: number,
  *   short_path: boolean, progress: number | null, pool: string, memory_bytes: number,
  *   memory_peak_bytes: number, error: { code: string, message: string } | null }} QueryInfo
@@ -47,8 +51,8 @@
  * @typedef {{ name: string, detail: string, rows: number | null, compute_ms: number | null,
  *   metrics: PlanMetric[], inputs: PlanNode[] }} PlanNode
  *
- * @typedef {{ sql: string, queries: number, failed: number, short_path: number, rows: number,
- *   bytes_read: number, total_ms: number, p50_ms: number | null, p95_ms: number | null,
+ * @typedef {Spent & { sql: string, queries: number, failed: number, short_path: number, rows: number,
+ *   bytes_read: number, requests: number, total_ms: number, p50_ms: number | null, p95_ms: number | null,
  *   p99_ms: number | null, max_ms: number }} Shape
  *
  * @typedef {{ unix_ms: number, per_second: number, failed: number, running: number,

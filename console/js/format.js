@@ -38,6 +38,17 @@ function scaled(value, base, units) {
 }
 
 /**
+ * Two digits that count: `$0`, `$1.23`, `$0.00000040`.
+ *
+ * @param {number} value
+ */
+export function dollars(value) {
+  if (value <= 0) return "$0";
+  const digits = Math.max(2, 1 - Math.floor(Math.log10(value)));
+  return `$${value.toFixed(Math.min(digits, 12))}`;
+}
+
+/**
  * A duration: `0.42 ms`, `12.4 ms`, `1.53 s`, `2 m 05 s`, `3 h 12 m`.
  *
  * @param {number} ms

@@ -1,11 +1,12 @@
 // A plan as a tree: one line per operator; from EXPLAIN ANALYZE with its rows, its time and what it left out.
 
 import { h } from "./dom.js";
-import { bytes, count, duration } from "./format.js";
+import { bytes, count, dollars, duration } from "./format.js";
 
 /** @typedef {import("./api.js").SqlResult} SqlResult */
 /** @typedef {{ depth: number, name: string, detail: string, metrics: Map<string, string>, ms: number | null }} Operator */
 
+const COST = "cost_nanodollars";
 const LINE = /^(\s*)([A-Z][A-Za-z0-9]*)(?::\s?|,\s?|$)(.*)$/;
 const SKIPPED = new Set(["output_rows", "elapsed_compute", "output_bytes", "output_batches", "start_timestamp", "end_timestamp"]);
 
@@ -62,7 +63,19 @@ function splitMetrics(rest) {
     const equals = part.indexOf("=");
     if (equals > 0) metrics.set(part.slice(0, equals).trim(), part.slice(equals + 1).trim());
   }
+  const cost = metrics.get(COST);
+  if (cost !== undefined) metrics.set(COST, dollars(unrounded(cost) / 1e9));
   return { detail: rest.slice(0, start).replace(/,\s*$/, ""), metrics };
+}
+
+/**
+ * Large counts come rounded: `1.20 K`.
+ *
+ * @param {string} text
+ */
+function unrounded(text) {
+  const [, digits, unit = ""] = /^([\d.]+)\s*([KMBT]?)$/.exec(text) ?? [];
+  return Number(digits ?? 0) * 1000 ** " KMBT".indexOf(unit || " ");
 }
 
 /**
@@ -79,6 +92,7 @@ export function operatorsOfTree(node, depth = 0) {
 
 /** @param {import("./api.js").PlanMetric} metric */
 function amount({ name, value, unit }) {
+  if (name === COST) return dollars(value / 1e9);
   if (unit === "bytes") return bytes(value);
   if (unit === "ns") return duration(value / 1e6);
   // The funnel computes with these.
@@ -114,7 +128,7 @@ function operatorRow(operator, slowest) {
   const facts = [...funnel(operator.metrics), ...[...operator.metrics].filter(([name, value]) => !SKIPPED.has(name) && !FUNNEL.test(name) && !isNothing(value))];
   const name = h("div", { class: "operator" },
     h("div", { class: "operator-name" }, h("b", {}, operator.name), h("span", { class: "muted", title: operator.detail }, operator.detail)),
-    facts.length > 0 && h("div", { class: "chips" }, ...facts.map(([key, value]) => h("span", { class: "chip" }, `${key.replaceAll("_", " ")} `, h("b", {}, value)))));
+    facts.length > 0 && h("div", { class: "chips" }, ...facts.map(([key, value]) => h("span", { class: "chip" }, `${key === COST ? "cost" : key.replaceAll("_", " ")} `, h("b", {}, value)))));
   name.style.paddingLeft = `${operator.depth * 18}px`;
   return h("div", { class: "plan-row", role: "row" },
     h("div", { role: "cell" }, name),
@@ -144,5 +158,5 @@ function funnel(metrics) {
 
 /** @param {string} value */
 function isNothing(value) {
-  return /^(0|0\.0+|0 ?B|0\.0 ?B|1ns|0ns)$/.test(value);
+  return /^(\$?0|0\.0+|0 ?B|0\.0 ?B|1ns|0ns)$/.test(value);
 }

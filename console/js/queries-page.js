@@ -2,7 +2,7 @@
 
 import { ApiError, cancelQuery } from "./api.js";
 import { h, icon, setText } from "./dom.js";
-import { ago, bytes, count, dateTime, duration, oneLine, percent, short } from "./format.js";
+import { ago, bytes, count, dateTime, dollars, duration, oneLine, percent, short } from "./format.js";
 import { paint } from "./highlight.js";
 import { Listing } from "./listing.js";
 import { isActive } from "./live.js";
@@ -190,6 +190,7 @@ function queryDetails(query, more, actions) {
     ["Started", `${dateTime(query.started_unix_ms)}, ${ago(Date.now() - query.started_unix_ms)} ago`],
     ["User", `${query.user} over ${query.protocol}`], ["Rows", count(query.rows)],
     ["Read", `${bytes(query.bytes_read)} in ${count(query.requests)} requests`],
+    ...spentFacts(query),
     ["Path", query.short_path ? "short: without the planner" : "full planner"],
     ["Pool", query.pool],
     ["Memory", query.memory_peak_bytes === 0 ? "–" : `${bytes(query.memory_bytes)}, at most ${bytes(query.memory_peak_bytes)}`],
@@ -206,6 +207,22 @@ function queryDetails(query, more, actions) {
       isActive(query) && h("button", { type: "button", class: "danger", "data-action": "kill", onclick: actions.kill }, icon("stop"), "Kill")),
     h("pre", { class: "statement", tabindex: "0", "data-action": "text", "aria-label": "Statement" }, code),
   ].filter((part) => part instanceof Node);
+}
+
+/**
+ * What was taken of caches and object stores, if anything.
+ *
+ * @param {import("./api.js").Spent} spent
+ * @returns {[string, string][]}
+ */
+function spentFacts({ chunk_hits, chunk_misses, hit_ratio, hedges, store }) {
+  /** @type {[string, string][]} */
+  const facts = [];
+  if (hit_ratio !== null) facts.push(["Chunks", `${percent(hit_ratio)} of ${count(chunk_hits + chunk_misses)} in memory`]);
+  const kinds = [[store.gets, "GET"], [store.heads, "HEAD"], [store.puts, "PUT"], [store.lists, "LIST"], [store.deletes, "DELETE"], [store.retries, "sent again"], [hedges, "sent twice"]]
+    .flatMap(([number, kind]) => (Number(number) > 0 ? [`${count(Number(number))} ${kind}`] : []));
+  if (kinds.length > 0) facts.push(["Store", `${kinds.join(", ")}: ${dollars(store.cost_usd)}`]);
+  return facts;
 }
 
 /** @param {number} share 0 to 1 */

@@ -1,7 +1,7 @@
 // Shapes: statements that differ only in their literals, counted together.
 
 import { h, icon, reconcile, setText } from "./dom.js";
-import { ago, bytes, count, duration, percent, plural, short } from "./format.js";
+import { ago, bytes, count, dollars, duration, percent, plural, short } from "./format.js";
 import { paint } from "./highlight.js";
 import { Listing } from "./listing.js";
 import { paintStatement } from "./queries-page.js";
@@ -121,8 +121,11 @@ function columns() {
     { name: "p99_ms", label: "p99", numeric: true, value: (shape) => shape.p99_ms ?? -1, text: (shape) => ms(shape.p99_ms) },
     { name: "max_ms", label: "Longest", numeric: true, value: (shape) => shape.max_ms, text: (shape) => ms(shape.max_ms) },
     { name: "short_path", label: "Short path", title: "Share answered without the planner", numeric: true, value: (shape) => shape.short_path / Math.max(shape.queries, 1), text: (shape) => percent(shape.short_path / Math.max(shape.queries, 1)) },
+    { name: "hit_ratio", label: "Hits", title: "Share of chunks that were in memory", numeric: true, value: (shape) => shape.hit_ratio ?? -1, text: (shape) => (shape.hit_ratio === null ? "–" : percent(shape.hit_ratio)) },
     { name: "rows", label: "Rows", numeric: true, value: (shape) => shape.rows, text: (shape) => short(shape.rows) },
     { name: "bytes_read", label: "Read", title: "Bytes read from storage", numeric: true, value: (shape) => shape.bytes_read, text: (shape) => (shape.bytes_read === 0 ? "–" : bytes(shape.bytes_read)) },
+    { name: "requests", label: "Requests", title: "Read requests to storage", numeric: true, value: (shape) => shape.requests, text: (shape) => (shape.requests === 0 ? "–" : short(shape.requests)) },
+    { name: "cost_usd", label: "Cost", title: "Price of the requests to object stores", numeric: true, value: (shape) => shape.store.cost_usd, text: (shape) => (shape.store.cost_usd === 0 ? "–" : dollars(shape.store.cost_usd)) },
     { name: "sql", label: "Statement", wide: true, value: (shape) => shape.sql, paint: paintStatement },
   ];
 }

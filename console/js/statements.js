@@ -27,7 +27,8 @@ export const LOG = `SELECT open, fresh_bytes, fresh_bytes_max, appends, appended
 FROM system.log`;
 
 const QUERY_COLUMNS = `SELECT id, state, "user", protocol, started, elapsed_ms, progress, rows, bytes_read,
-       requests, short_path, pool, memory_peak_bytes, sqlstate, error, sql
+       requests, hit_ratio, store_gets, store_puts, store_retries, hedges, cost_usd,
+       short_path, pool, memory_peak_bytes, sqlstate, error, sql
 FROM system.queries`;
 
 export const RUNNING = `${QUERY_COLUMNS}
@@ -56,17 +57,17 @@ ORDER BY id DESC`,
  */
 export function shapesStatement(order, down) {
   return `SELECT queries, failed, CAST(short_path AS double) / queries AS short_path_share,
-       total_ms, p50_ms, p95_ms, p99_ms, max_ms, rows, bytes_read, sql
+       total_ms, p50_ms, p95_ms, p99_ms, max_ms, hit_ratio, rows, bytes_read, requests,
+       cost_usd, sql
 FROM system.query_shapes
 ORDER BY ${order} ${down ? "DESC" : "ASC"}
 LIMIT 200`;
 }
 
 export const TABLES = `-- Sizes and sort quality of one table: SHOW PARTITIONS name, SHOW FILES FROM name.
-SELECT t.table_schema, t.table_name, i.fresh_rows, i.fresh_bytes, i.flushes
-FROM information_schema.tables t
-LEFT JOIN system.ingest i ON i."table" = t.table_schema || '.' || t.table_name
-WHERE t.table_schema NOT IN ('information_schema', 'pg_catalog', 'system')
+SELECT namespace, name, kind, rows, fresh_rows, files, bytes, delete_files, partitioned_by,
+       sorted_by, committed, snapshots, format_version, error
+FROM system.tables
 ORDER BY 1, 2`;
 
 /**

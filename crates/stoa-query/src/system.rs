@@ -3,7 +3,6 @@
 //! Each table is a function from the engine to a batch, run when the table is read; one that has to read
 //! metadata for that is loaded. Console and `/metrics` show the same numbers.
 
-mod rights;
 mod rows;
 mod stores;
 mod tables;
@@ -36,26 +35,27 @@ use rows::Rows;
 /// Name of the schema.
 pub(crate) const SYSTEM: &str = "system";
 
+/// Reads the rows of one table that somebody may see.
+type Load = fn(Arc<Engine>, Arc<Caller>) -> BoxFuture<'static, Result<Rows>>;
+
 /// Makes the rows of one table.
 #[derive(Clone, Copy)]
 enum Build {
     /// From what is in memory.
     Now(fn(&Engine) -> Rows),
     /// From what must be read; `empty` has the same columns.
-    Loaded { empty: fn() -> Rows, load: fn(Arc<Engine>) -> BoxFuture<'static, Result<Rows>> },
+    Loaded { empty: fn() -> Rows, load: Load },
 }
 
 /// All of them, with what they show.
-const TABLES: [(&str, Build); 11] = [
+const TABLES: [(&str, Build); 9] = [
     ("cache", Build::Now(cache)),
     ("executors", Build::Now(executors)),
-    ("grants", Build::Loaded { empty: rights::no_grants, load: rights::grants }),
     ("ingest", Build::Now(ingest)),
     ("log", Build::Now(log)),
     ("pools", Build::Now(pools)),
     ("queries", Build::Now(queries)),
     ("query_shapes", Build::Now(query_shapes)),
-    ("roles", Build::Now(rights::roles)),
     ("stores", Build::Now(stores::stores)),
     ("tables", Build::Loaded { empty: tables::empty, load: tables::load }),
 ];
@@ -69,10 +69,12 @@ impl Build {
         Ok(rows.finish()?.schema())
     }
 
-    async fn run(self, engine: Arc<Engine>) -> EngineResult<RecordBatch> {
+    async fn run(self, engine: Arc<Engine>, caller: Arc<Caller>) -> EngineResult<RecordBatch> {
         match self {
             Self::Now(build) => build(&engine).finish(),
-            Self::Loaded { load, .. } => load(engine).await.map_err(to_datafusion)?.finish(),
+            Self::Loaded { load, .. } => {
+                load(engine, caller).await.map_err(to_datafusion)?.finish()
+            }
         }
     }
 }
@@ -110,8 +112,8 @@ impl SchemaProvider for SystemSchema {
         };
         let Some(engine) = self.engine.get().and_then(Weak::upgrade) else { return Ok(None) };
         let schema = build.schema(&engine)?;
-        let engine = Arc::downgrade(&engine);
-        let live = Live { engine, schema: schema.clone(), name, build: *build };
+        let live =
+            Live { engine: Arc::downgrade(&engine), schema: schema.clone(), name, build: *build };
         Ok(Some(Arc::new(StreamingTable::try_new(schema, vec![Arc::new(live)])?)))
     }
 
@@ -140,22 +142,28 @@ impl PartitionStream for Live {
     }
 
     fn execute(&self, tasks: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let (name, build) = (self.name, self.build);
         let caller = tasks.session_config().get_extension::<Caller>();
-        let (engine, build, name) = (self.engine.upgrade(), self.build, self.name);
-        let batches = futures::stream::iter(engine).then(move |engine| {
-            let caller = caller.clone();
-            async move {
-                let rows = build.run(engine).await?;
-                visible(name, rows, caller.as_deref()).map_err(to_datafusion)
-            }
-        });
+        let batches = futures::stream::iter(self.engine.upgrade())
+            .then(move |engine| read(name, build, engine, caller.clone()));
         Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), batches))
     }
 }
 
+async fn read(
+    name: &str,
+    build: Build,
+    engine: Arc<Engine>,
+    caller: Option<Arc<Caller>>,
+) -> EngineResult<RecordBatch> {
+    let no_caller = || to_datafusion(Error::internal("a plan without a caller"));
+    let caller = caller.ok_or_else(no_caller)?;
+    let rows = build.run(engine, Arc::clone(&caller)).await?;
+    visible(name, rows, &caller).map_err(to_datafusion)
+}
+
 /// What of a table's rows the caller may see: statements of others are for superusers.
-fn visible(name: &str, rows: RecordBatch, caller: Option<&Caller>) -> Result<RecordBatch> {
-    let caller = caller.ok_or_else(|| Error::internal("a plan without a caller"))?;
+fn visible(name: &str, rows: RecordBatch, caller: &Caller) -> Result<RecordBatch> {
     if name == "query_shapes" {
         caller.must_be_superuser("see what statements others run")?;
     }

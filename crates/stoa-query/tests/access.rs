@@ -330,7 +330,12 @@ async fn passwords_are_checked_and_never_shown() {
     for secret in ["pencil", "brush"] {
         assert!(!seen.contains(secret), "{seen}");
     }
-    // Everybody sees what they run themselves.
+    // Everybody sees what they run themselves, and the tables that they may read.
+    let tables = "SELECT name FROM system.tables";
+    assert!(!said(&ann, tables).await.unwrap().contains("visits"));
+    home.run("GRANT SELECT (day) ON visits TO ann").await;
+    let seen = said(&ann, tables).await.unwrap();
+    assert!(seen.contains("visits") && !seen.contains("copies"), "{seen}");
     let hers = said(&ann, "SELECT DISTINCT \"user\" FROM system.queries").await.unwrap();
     assert!(hers.contains("ann") && !hers.contains("stoa"), "{hers}");
 }

@@ -330,7 +330,7 @@ enum RunEnds<'a> {
 impl<'a> RunEnds<'a> {
     fn of(keys: &'a [Arc<Chunk>], selected: &Rows<'_>) -> Self {
         if let Rows::Range(rows) = selected
-            && keys.iter().all(|chunk| chunk.is_sorted())
+            && keys.iter().all(|chunk| chunk.ascends_in(rows))
         {
             return Self::Sorted { keys, rows: rows.clone() };
         }

@@ -16,17 +16,22 @@ pub(crate) fn select(
     selection: &mut Selection,
 ) {
     let mut range = 0..rows;
-    // Where values ascend, the ends of a range are found by bisection.
-    for condition in conditions {
-        let chunk = &chunks[condition.column];
-        if chunk.is_sorted() {
-            narrow(&condition.test, chunk, &mut range);
+    let mut found = Found::default();
+    // Where values ascend, the ends of a range are found by bisection; those of one column may do so
+    // only within one value of another.
+    for _ in 0..2 {
+        for (index, condition) in conditions.iter().enumerate() {
+            let chunk = &chunks[condition.column];
+            if !found.has(index) && chunk.ascends_in(&range) {
+                narrow(&condition.test, chunk, &mut range);
+                if is_one_range(&condition.test) {
+                    found.add(index);
+                }
+            }
         }
     }
-    let mut rest = conditions.iter().filter(|condition| {
-        let chunk = &chunks[condition.column];
-        !(chunk.is_sorted() && is_one_range(&condition.test))
-    });
+    let rest = conditions.iter().enumerate().filter(|(index, _)| !found.has(*index));
+    let mut rest = rest.map(|(_, condition)| condition);
     let first = rest.next();
     selection.is_list = first.is_some();
     let Some(first) = first else {
@@ -38,6 +43,23 @@ pub(crate) fn select(
     scan(&first.test, &chunks[first.column], range, selected);
     for condition in rest {
         keep(&condition.test, &chunks[condition.column], selected);
+    }
+}
+
+/// Conditions, by number, that all rows of the range meet. More than there is room for are looked at
+/// row by row.
+#[derive(Default)]
+struct Found(u64);
+
+impl Found {
+    fn has(&self, index: usize) -> bool {
+        index < 64 && self.0 >> index & 1 == 1
+    }
+
+    fn add(&mut self, index: usize) {
+        if index < 64 {
+            self.0 |= 1 << index;
+        }
     }
 }
 

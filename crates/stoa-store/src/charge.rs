@@ -9,6 +9,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use futures::future::Either;
+
 use crate::meter::RequestKind;
 use crate::{Prices, StoreMetrics, StoreTotals};
 
@@ -66,18 +68,16 @@ impl Charged {
 }
 
 /// Does `work`, whose requests are counted into `charge`.
-pub async fn charged<F: Future>(charge: Arc<Charge>, work: F) -> F::Output {
-    CHARGE.scope(charge, work).await
+// Not an `async fn`, which would keep the place of `work` twice: futures of statements are large.
+pub fn charged<F: Future>(charge: Arc<Charge>, work: F) -> impl Future<Output = F::Output> {
+    CHARGE.scope(charge, work)
 }
 
 /// Does `work` for whom this is called for, also on another task.
 pub fn also_charged<F: Future>(work: F) -> impl Future<Output = F::Output> {
-    let charge = current();
-    async move {
-        match charge {
-            Some(charge) => charged(charge, work).await,
-            None => work.await,
-        }
+    match current() {
+        Some(charge) => Either::Left(charged(charge, work)),
+        None => Either::Right(work),
     }
 }
 

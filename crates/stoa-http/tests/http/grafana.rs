@@ -60,9 +60,21 @@ async fn every_metric_of_the_dashboard_is_exposed() {
     let named: BTreeSet<&str> = all.iter().flat_map(|text| metrics_of(text)).collect();
     let missing: Vec<&&str> = named.iter().filter(|name| !exposed.contains(**name)).collect();
     assert!(missing.is_empty(), "{missing:?} are not among {exposed:?}");
-    for part in
-        ["query", "admission", "cache", "report", "fresh", "log", "maintenance", "process", "store"]
-    {
+    for part in [
+        "query",
+        "admission",
+        "pool",
+        "stalls",
+        "cache",
+        "cache_disk",
+        "plan",
+        "report",
+        "fresh",
+        "log",
+        "maintenance",
+        "process",
+        "store",
+    ] {
         let prefix = format!("stoa_{part}_");
         assert!(named.iter().any(|name| name.starts_with(&prefix)), "nothing of {prefix}");
     }
@@ -80,4 +92,19 @@ fn every_panel_asks_the_data_source_that_the_viewer_chose() {
         assert!(!panel["targets"].as_array().unwrap().is_empty(), "{}", panel["title"]);
     }
     assert!(panels.iter().all(|panel| ids.insert(panel["id"].as_u64())), "ids are unique");
+}
+
+#[test]
+fn no_panel_lies_on_another() {
+    let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
+    let mut taken = BTreeSet::new();
+    for panel in dashboard["panels"].as_array().unwrap() {
+        let place = |name: &str| panel["gridPos"][name].as_u64().unwrap();
+        assert!(place("x") + place("w") <= 24, "{}", panel["title"]);
+        for x in place("x")..place("x") + place("w") {
+            for y in place("y")..place("y") + place("h") {
+                assert!(taken.insert((x, y)), "{} at {x}, {y}", panel["title"]);
+            }
+        }
+    }
 }

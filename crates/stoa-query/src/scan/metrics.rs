@@ -1,6 +1,5 @@
 //! What a scan counts. Shown by `EXPLAIN ANALYZE`; summed per query for the registry.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use datafusion::physical_plan::metrics::{
@@ -101,17 +100,13 @@ impl ScanMetrics {
         progress.add_hedges(hedges);
     }
 
-    /// Does `work`, whose requests to object stores are counted.
-    pub(super) async fn charged<T>(&self, progress: &Progress, work: impl Future<Output = T>) -> T {
-        // Operators may run on tasks of their own, which are not the query's.
-        let charge = Arc::<Charge>::default();
-        let done = stoa_store::charged(Arc::clone(&charge), work).await;
+    /// Adds what was asked of object stores.
+    pub(super) fn record_charge(&self, charge: &Charge, progress: &Progress) {
         let Charged { totals, dollars } = charge.charged();
         self.store_requests.add(count_of(totals.requests()));
         self.store_retries.add(count_of(totals.retries));
         self.cost.add((dollars * 1e9).round() as usize);
-        progress.charge.add(&charge);
-        done
+        progress.charge.add(charge);
     }
 }
 

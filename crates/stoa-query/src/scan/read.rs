@@ -15,6 +15,7 @@ use stoa_ingest::FreshRows;
 use stoa_orc::{Decoder, FileMetadata, Predicate, Projection, ReadOptions, Step};
 use stoa_rangeio::{RangeReader, ReadMetrics};
 use stoa_report::Report;
+use stoa_store::Charge;
 use stoa_table::ScanFile;
 
 use super::Split;
@@ -113,8 +114,10 @@ impl SplitReader {
         let _timer = self.metrics.baseline.elapsed_compute().timer();
         let fresh = FreshRows::none(table);
         let run = self.table.reports.run(table, &fresh, report);
-        let answer = self.metrics.charged(&self.progress, run).await?;
-        let Some(answer) = answer else { return Ok(None) };
+        let charge = Arc::<Charge>::default();
+        let answer = stoa_store::charged(Arc::clone(&charge), run).await;
+        self.metrics.record_charge(&charge, &self.progress);
+        let Some(answer) = answer? else { return Ok(None) };
         self.metrics.record_selected(&answer.work, &self.progress);
         self.metrics.baseline.record_output(answer.batch.num_rows());
         Ok(Some(answer.batch))
@@ -188,7 +191,10 @@ impl SplitReader {
     /// Counts what is read meanwhile as this scan's.
     async fn counted<T>(&self, source: &FileSource, work: impl Future<Output = T>) -> T {
         let before = source.counters.counts();
-        let done = self.metrics.charged(&self.progress, work).await;
+        // Operators may run on tasks of their own, whose requests nobody else counts for the query.
+        let charge = Arc::<Charge>::default();
+        let done = stoa_store::charged(Arc::clone(&charge), work).await;
+        self.metrics.record_charge(&charge, &self.progress);
         self.metrics.record_read(&before, &source.counters.counts(), &self.progress);
         done
     }

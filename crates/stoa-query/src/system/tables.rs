@@ -9,6 +9,7 @@ use stoa_error::Result;
 use stoa_table::Table;
 
 use super::rows::Rows;
+use crate::access::Caller;
 use crate::engine::Engine;
 use crate::table_status::TableStatus;
 
@@ -26,15 +27,20 @@ pub(super) fn empty() -> Rows {
     rows(&[])
 }
 
-/// One row per table, by namespace and name. A table that cannot be read has an `error`.
-pub(super) fn load(engine: Arc<Engine>) -> BoxFuture<'static, Result<Rows>> {
+/// One row per table that `caller` may see, by namespace and name. A table that cannot be read has an
+/// `error`, for those who may see all.
+pub(super) fn load(engine: Arc<Engine>, caller: Arc<Caller>) -> BoxFuture<'static, Result<Rows>> {
     async move {
         let mut idents = Vec::new();
         for namespace in engine.warehouse().namespaces().await? {
             idents.extend(engine.warehouse().tables(&namespace).await?);
         }
         let listed = idents.into_iter().map(|ident| listed(Arc::clone(&engine), ident));
-        let listed: Vec<_> = stream::iter(listed).buffered(READS_AT_ONCE).collect().await;
+        let mut listed: Vec<_> = stream::iter(listed).buffered(READS_AT_ONCE).collect().await;
+        listed.retain(|listed| match &listed.found {
+            Ok((_, table)) => caller.may_see(table).is_ok(),
+            Err(_) => caller.may_everything(),
+        });
         Ok(rows(&listed))
     }
     .boxed()

@@ -1,7 +1,7 @@
 //! Chunks as bytes, for keeping on disk.
 //!
 //! ```text
-//! kind u8 │ flags u8 (1 ascends, 2 has NULLs) │ rows u32 │ valid rows as bits │ values
+//! kind u8 │ flags u8 (2 has NULLs) │ rows u32 │ valid rows as bits │ values
 //! ```
 //! Little endian. Values are as in memory: packed ones are the least value and the distances, texts
 //! are the ends of the values and the bytes of all. What is read may be damaged: that is no chunk.
@@ -11,7 +11,6 @@ use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer
 
 use super::{Chunk, Ints, Uses, Values};
 
-const ASCENDS: u8 = 1;
 const HAS_NULLS: u8 = 2;
 
 mod kind {
@@ -52,9 +51,8 @@ fixed!(u8, u16, u32, i32, i64, i128, f64);
 impl Chunk {
     /// Adds the chunk to `out`.
     pub(crate) fn push_bytes(&self, out: &mut Vec<u8>) {
-        let ascends = if self.sorted { ASCENDS } else { 0 };
-        let nulls = if self.nulls.is_some() { HAS_NULLS } else { 0 };
-        out.extend([kind_of(&self.values), ascends | nulls]);
+        let flags = if self.nulls.is_some() { HAS_NULLS } else { 0 };
+        out.extend([kind_of(&self.values), flags]);
         (self.rows as u32).push(out);
         if let Some(nulls) = &self.nulls {
             push_bits(nulls.inner(), out);
@@ -107,10 +105,9 @@ impl Chunk {
             kind::TEXT => Values::Text(rest.texts(rows)?),
             _ => return None,
         };
-        let sorted = flags & ASCENDS != 0;
-        let (totals, uses) = (None, Uses::default());
-        let chunk = Self { values, nulls, rows, sorted, totals, uses };
-        rest.0.is_empty().then(|| chunk.with_totals())
+        let (order, totals, uses) = (None, None, Uses::default());
+        let chunk = Self { values, nulls, rows, order, totals, uses };
+        rest.0.is_empty().then(|| chunk.indexed())
     }
 }
 
@@ -188,9 +185,7 @@ mod tests {
             let float = chunk.float(row).to_bits();
             (!chunk.is_null(row)).then(|| (chunk.number(row), chunk.text(row).to_owned(), float))
         };
-        one.rows() == other.rows()
-            && one.is_sorted() == other.is_sorted()
-            && (0..one.rows()).all(|at| row(one, at) == row(other, at))
+        one.rows() == other.rows() && (0..one.rows()).all(|at| row(one, at) == row(other, at))
     }
 
     fn some_chunk() -> impl Strategy<Value = Chunk> {

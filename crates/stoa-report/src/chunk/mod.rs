@@ -5,8 +5,10 @@
 //! of typical keys and counters, and comparing needs no unpacking.
 
 mod bytes;
+mod order;
 mod totals;
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use arrow_array::cast::AsArray;
@@ -18,6 +20,7 @@ use arrow_array::{Array, ArrayRef, StringArray};
 use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, TimeUnit};
 
+use self::order::Order;
 use self::totals::{Addend, Totals};
 use crate::rows::Rows;
 
@@ -27,7 +30,8 @@ pub(crate) struct Chunk {
     pub(crate) values: Values,
     nulls: Option<NullBuffer>,
     rows: usize,
-    sorted: bool,
+    /// Of values without NULLs, where they are kept.
+    order: Option<Order>,
     /// Of whole numbers without NULLs, where they are kept.
     totals: Option<Totals>,
     uses: Uses,
@@ -130,7 +134,8 @@ impl Chunk {
         };
         let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0).cloned();
         let rows = array.len();
-        Some(Self { values, nulls, rows, sorted: false, totals: None, uses: Uses::default() })
+        let (order, totals, uses) = (None, None, Uses::default());
+        Some(Self { values, nulls, rows, order, totals, uses })
     }
 
     /// The same values in as little memory as allows random access, for keeping; knows whether
@@ -148,11 +153,15 @@ impl Chunk {
             Values::Floats(values) => Values::Floats(values.iter().copied().collect()),
         };
         let nulls = self.nulls.as_ref().map(|nulls| NullBuffer::new(bits(nulls.inner())));
-        let sorted = self.nulls.is_none() && ascends(&values, self.rows);
-        Self { values, nulls, sorted, ..self }.with_totals()
+        Self { values, nulls, ..self }.indexed()
     }
 
-    fn with_totals(self) -> Self {
+    /// With what makes finding and adding up quick.
+    fn indexed(self) -> Self {
+        let order = match self.nulls {
+            None => order_of(&self.values, self.rows),
+            Some(_) => None,
+        };
         let totals = match (&self.values, &self.nulls) {
             (_, Some(_)) => None,
             (Values::Ints(Ints::Packed8 { distances, .. }), _) => Some(Totals::of(distances)),
@@ -161,12 +170,12 @@ impl Chunk {
             (Values::Ints(Ints::Int64(values)), _) => Some(Totals::of(values)),
             _ => None,
         };
-        Self { totals, ..self }
+        Self { order, totals, ..self }
     }
 
-    /// Whether values ascend and none is NULL; false where nobody looked.
-    pub(crate) fn is_sorted(&self) -> bool {
-        self.sorted
+    /// Whether values ascend in a range of rows and none is NULL; false where nobody looked.
+    pub(crate) fn ascends_in(&self, range: &Range<usize>) -> bool {
+        self.order.as_ref().is_some_and(|order| order.ascends_in(range))
     }
 
     /// How often it was looked at.
@@ -251,7 +260,7 @@ impl Chunk {
     }
 
     /// Where the run of values equal to that of row `start` ends, `end` at the latest. For chunks
-    /// that are sorted: looks at few rows, however long the run is.
+    /// that ascend there: looks at few rows, however long the run is.
     pub(crate) fn run_end(&self, start: usize, end: usize) -> usize {
         let mut step = 1;
         while start + step < end && self.equal(start, start + step) {
@@ -307,7 +316,8 @@ impl Chunk {
         };
         let nulls = if self.nulls.is_some() { self.rows.div_ceil(8) } else { 0 };
         let totals = self.totals.as_ref().map_or(0, Totals::memory_bytes);
-        size_of::<Self>() + values + nulls + totals
+        let order = self.order.as_ref().map_or(0, Order::memory_bytes);
+        size_of::<Self>() + values + nulls + totals + order
     }
 }
 
@@ -351,22 +361,21 @@ fn packed(
     }))
 }
 
-fn ascends(values: &Values, rows: usize) -> bool {
-    fn all<T: PartialOrd>(values: &[T]) -> bool {
-        values.is_sorted()
+fn order_of(values: &Values, rows: usize) -> Option<Order> {
+    fn of<T: PartialOrd>(values: &[T]) -> Option<Order> {
+        Order::of(values.len(), |row| values[row] < values[row - 1])
     }
     match values {
-        Values::Ints(Ints::Packed8 { distances, .. }) => all(distances),
-        Values::Ints(Ints::Packed16 { distances, .. }) => all(distances),
-        Values::Ints(Ints::Packed32 { distances, .. }) => all(distances),
-        Values::Ints(Ints::Bits(_)) => false,
-        Values::Ints(Ints::Int32(values)) => all(values),
-        Values::Ints(Ints::Int64(values)) => all(values),
-        Values::Wide(values) => all(values),
+        Values::Ints(Ints::Packed8 { distances, .. }) => of(distances),
+        Values::Ints(Ints::Packed16 { distances, .. }) => of(distances),
+        Values::Ints(Ints::Packed32 { distances, .. }) => of(distances),
+        Values::Ints(Ints::Int32(values)) => of(values),
+        Values::Ints(Ints::Int64(values)) => of(values),
+        Values::Wide(values) => of(values),
         Values::Text(texts) => {
-            (1..rows).all(|row| texts.value(row - 1).as_bytes() <= texts.value(row).as_bytes())
+            Order::of(rows, |row| texts.value(row).as_bytes() < texts.value(row - 1).as_bytes())
         }
-        Values::Floats(_) => false,
+        Values::Ints(Ints::Bits(_)) | Values::Floats(_) => None,
     }
 }
 
@@ -426,7 +435,7 @@ mod tests {
                     prop_assert_eq!(chunk.sum(&rows), sum);
                     prop_assert_eq!(chunk.count_values(&rows), valued.len() as u64);
                 }
-                if chunk.is_sorted() {
+                if chunk.ascends_in(&range) {
                     let run = (range.start..range.end).take_while(|row| values[*row] == values[range.start]);
                     prop_assert_eq!(chunk.run_end(range.start, range.end), range.start + run.count());
                 }
@@ -436,11 +445,13 @@ mod tests {
 
     #[test]
     fn order_is_seen_where_there_are_no_nulls() {
-        assert!(chunk(Int32Array::from(vec![1, 2, 2, 9])).compact().is_sorted());
-        assert!(!chunk(Int32Array::from(vec![2, 1])).compact().is_sorted());
-        assert!(!chunk(Int32Array::from(vec![Some(1), None, Some(3)])).compact().is_sorted());
-        assert!(chunk(StringArray::from(vec!["a", "b", "ä"])).compact().is_sorted());
-        assert!(!chunk(BooleanArray::from(vec![false, true])).compact().is_sorted());
+        let ascends = |chunk: Chunk| chunk.compact().ascends_in(&(0..2));
+        assert!(ascends(chunk(Int32Array::from(vec![1, 2, 2, 9]))));
+        assert!(ascends(chunk(Int32Array::from(vec![1, 2, 1, 9]))));
+        assert!(!ascends(chunk(Int32Array::from(vec![2, 1]))));
+        assert!(!ascends(chunk(Int32Array::from(vec![Some(1), Some(2), None]))));
+        assert!(ascends(chunk(StringArray::from(vec!["a", "ä", "b"]))));
+        assert!(!ascends(chunk(BooleanArray::from(vec![false, true]))));
     }
 
     proptest! {
