@@ -3,6 +3,7 @@
 //! Each table is a function from the engine to a batch, run when the table is read; one that has to read
 //! metadata for that is loaded. Console and `/metrics` show the same numbers.
 
+mod rights;
 mod rows;
 mod stores;
 mod tables;
@@ -48,14 +49,16 @@ enum Build {
 }
 
 /// All of them, with what they show.
-const TABLES: [(&str, Build); 9] = [
+const TABLES: [(&str, Build); 11] = [
     ("cache", Build::Now(cache)),
     ("executors", Build::Now(executors)),
+    ("grants", Build::Loaded { empty: rights::no_grants, load: rights::grants }),
     ("ingest", Build::Now(ingest)),
     ("log", Build::Now(log)),
     ("pools", Build::Now(pools)),
     ("queries", Build::Now(queries)),
     ("query_shapes", Build::Now(query_shapes)),
+    ("roles", Build::Now(rights::roles)),
     ("stores", Build::Now(stores::stores)),
     ("tables", Build::Loaded { empty: tables::empty, load: tables::load }),
 ];

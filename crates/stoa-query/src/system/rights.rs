@@ -12,6 +12,7 @@ use stoa_table::Table;
 use uuid::Uuid;
 
 use super::rows::Rows;
+use crate::access::Caller;
 use crate::engine::Engine;
 
 /// One row per role.
@@ -40,7 +41,7 @@ pub(super) fn no_grants() -> Rows {
 }
 
 /// One row per grant and per owner.
-pub(super) fn grants(engine: Arc<Engine>) -> BoxFuture<'static, Result<Rows>> {
+pub(super) fn grants(engine: Arc<Engine>, _: Arc<Caller>) -> BoxFuture<'static, Result<Rows>> {
     async move {
         engine.rights.refresh().await?;
         let policy = engine.rights.policy();
