@@ -4,6 +4,7 @@ import base64
 import json
 import subprocess
 import threading
+import urllib.parse
 
 import psycopg
 import pytest
@@ -125,6 +126,18 @@ def test_rows_that_are_sent_need_insert(admin, curl, role, visits):
     admin.execute(f"GRANT INSERT ON {visits} TO {ann}")
     assert curl(path, ann, body=row, type="application/x-ndjson").json()["rows"] == 1
     assert admin.execute(f"SELECT count(*) FROM {visits} WHERE account = 77").fetchone() == (1,)
+
+
+def test_the_shell_logs_in_by_its_address(guarded, role):
+    def shell(user, password):
+        quoted = urllib.parse.quote(password, safe="")
+        url = f"http://{user}:{quoted}@127.0.0.1:{guarded.http_port}"
+        command = [guarded.stoa, "sql", "--url", url, "--format", "csv", "--no-header", "-c", "SELECT 7"]
+        return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+
+    assert shell(SUPERUSER, PASSWORD).stdout.strip() == "7"
+    refused = shell(role(), "brush")
+    assert refused.returncode != 0 and "28P01" in refused.stderr
 
 
 def test_hql_and_shapes_are_for_superusers(curl, role):
