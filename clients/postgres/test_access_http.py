@@ -180,6 +180,10 @@ def test_queries_of_others_go_on(log_in, curl, role):
     while not runs and thread.is_alive():
         runs = [query for query in curl("/v1/queries", ann).json()["running"] if query["sql"] == ENDLESS]
     path = f"/v1/queries/{runs[0]['id']}"
+    # It is listed before it is planned.
+    while curl(f"{path}/plan", ann).status == 404 and thread.is_alive():
+        pass
+    assert curl(f"{path}/plan", ann).status == 200
     assert curl(f"{path}/plan", bob).code() == (403, "42501")
     assert curl(path, bob, method="DELETE").code() == (403, "42501")
     assert thread.is_alive()
