@@ -9,7 +9,7 @@ use axum::extract::{Path, State};
 use futures::{StreamExt, stream};
 use serde_json::{Map, Value, json};
 use stoa_error::Result;
-use stoa_query::sql_type;
+use stoa_query::{Session, sql_type};
 use stoa_table::{FIELD_ID_KEY, SnapshotInfo, Table, TableIdent};
 
 use crate::app::App;
@@ -23,13 +23,18 @@ const READS_AT_ONCE: usize = 8;
 const SNAPSHOTS_MAX: usize = 100;
 
 /// All namespaces with their tables. A table that cannot be read is listed with its `error`.
-pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Json<Value>, Problem> {
+pub(crate) async fn list(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+) -> Result<Json<Value>, Problem> {
+    let session = asker.session(&app.engine);
     let mut namespaces = Vec::new();
     for name in app.engine.warehouse().namespaces().await? {
         let idents = app.engine.warehouse().tables(&name).await?;
         let tables: Vec<Value> = stream::iter(idents)
-            .map(|ident| entry(&app, ident))
+            .map(|ident| entry(&app, &session, ident))
             .buffered(READS_AT_ONCE)
+            .filter_map(std::future::ready)
             .collect()
             .await;
         namespaces.push(json!({ "name": name, "tables": tables }));
@@ -37,16 +42,20 @@ pub(crate) async fn list(State(app): State<Arc<App>>) -> Result<Json<Value>, Pro
     Ok(Json(json!({ "namespaces": namespaces })))
 }
 
-async fn entry(app: &App, ident: TableIdent) -> Value {
-    match app.engine.warehouse().table(&ident).await {
-        Ok(table) => Value::Object(summary(app, &table)),
+/// A table; `None` where the session's user may not read anything of it.
+async fn entry(app: &App, session: &Session, ident: TableIdent) -> Option<Value> {
+    Some(match app.engine.warehouse().table(&ident).await {
+        Ok(table) => {
+            session.may_see_table(&table).await.ok()?;
+            Value::Object(summary(app, &table))
+        }
         Err(error) => json!({
             "name": ident.name, "kind": null, "comment": null, "rows": null, "fresh_rows": 0,
             "bytes": null, "files": null,
             "partitioned_by": [], "sorted_by": [], "committed_unix_ms": null,
             "error": problem::to_json(&error),
         }),
-    }
+    })
 }
 
 /// One table in full.

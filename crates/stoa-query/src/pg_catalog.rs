@@ -27,6 +27,7 @@ use stoa_table::Warehouse;
 
 use crate::error::from_datafusion;
 
+pub(crate) use functions::set_user;
 pub(crate) use rewrite::parse;
 
 /// Adds `pg_catalog` to the database `catalog_name` of `ctx`.

@@ -25,6 +25,7 @@ use crate::access::Caller;
 use crate::dialect::{self, name_parts};
 use crate::engine::{DATABASE, Engine};
 use crate::outcome::{Completion, Outcome, RowStream};
+use crate::pg_catalog;
 use crate::pools::Pool;
 use crate::registry::QueryGuard;
 use crate::settings::Settings;
@@ -102,6 +103,8 @@ impl Session {
         let caller = Arc::new(Caller::new(rights, &options.user, options.is_trusted));
         // Plans take it along to where tables are read.
         state.config_mut().set_extension(Arc::clone(&caller));
+        // A session without it would say that there is no such function.
+        let _ = pg_catalog::set_user(&mut state, &options.user);
         let pool = engine.pools.find(&options.user, &options.application, options.protocol);
         Arc::new(Self {
             pool: Mutex::new(pool),
@@ -322,6 +325,11 @@ impl Planner {
         let context = format!("{namespace}\0{}", zone.as_deref().unwrap_or("")).into();
         Self { state: Arc::new(state), tasks, context }
     }
+}
+
+/// Whether a statement asks who asks it, so that its plan and its answer are nobody else's.
+fn names_user(text: &str) -> bool {
+    contains_ignore_case(text, "current_user") || contains_ignore_case(text, "session_user")
 }
 
 /// Whether a statement asks for the time, and so needs a state that knows when it started.

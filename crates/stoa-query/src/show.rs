@@ -129,8 +129,10 @@ pub(crate) async fn run(
         ShowStatement::CreateTable { table } => {
             vec![vec![create_statement(&find(session, table).await?).into()]]
         }
-        ShowStatement::Files { table } => file_rows(&find(session, table).await?).await?,
-        ShowStatement::Partitions { table } => partition_rows(&find(session, table).await?).await?,
+        ShowStatement::Files { table } => file_rows(&find_read(session, table).await?).await?,
+        ShowStatement::Partitions { table } => {
+            partition_rows(&find_read(session, table).await?).await?
+        }
         ShowStatement::Snapshots { table } => snapshot_rows(&find(session, table).await?),
         ShowStatement::Setting { name } if name == "all" => {
             let settings = session.settings.lock();
@@ -163,6 +165,16 @@ async fn find(
 ) -> Result<Table> {
     let table = session.engine.warehouse.table(&session.table_ident(name)?).await?;
     session.caller.may_see(&table)?;
+    Ok(table)
+}
+
+/// A table whose values are shown.
+async fn find_read(
+    session: &Session,
+    name: &datafusion::sql::sqlparser::ast::ObjectName,
+) -> Result<Table> {
+    let table = find(session, name).await?;
+    session.caller.may_select_all(&table)?;
     Ok(table)
 }
 

@@ -109,7 +109,8 @@ impl StoaTable {
         filters: &[Expr],
     ) -> Result<()> {
         let caller = Caller::of(state)?;
-        if caller.may_everything() {
+        let reads_nothing = self.only.as_ref().is_some_and(|files| files.is_empty());
+        if reads_nothing || caller.may_everything() {
             return Ok(());
         }
         let read = projection.map(|columns| {

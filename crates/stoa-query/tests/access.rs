@@ -308,6 +308,35 @@ async fn roles_that_other_processes_change_log_in_as_they_are_now() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn users_are_told_who_they_are_and_not_who_others_are() {
+    let home = Home::new().await;
+    home.run("GRANT SELECT, DELETE ON visits TO public").await;
+    for sql in
+        ["SELECT current_user", "SELECT session_user, count(*) FROM visits WHERE account < 99"]
+    {
+        for _ in 0..3 {
+            for role in ["ann", "bob"] {
+                let seen = said(&home.session_of(role), sql).await.unwrap();
+                assert!(seen.contains(role), "{sql}: {seen}");
+            }
+        }
+    }
+    // Partitions show values; removing all rows reads none.
+    home.run("CREATE TABLE parts (n int, secret text) PARTITIONED BY (secret)").await;
+    home.run("INSERT INTO parts VALUES (1, 'gold')").await;
+    home.run("FLUSH TABLE parts").await;
+    home.run("GRANT SELECT (n), DELETE ON parts TO ann").await;
+    let ann = home.session_of("ann");
+    for sql in
+        ["SHOW PARTITIONS FROM parts", "SHOW FILES FROM parts", "DELETE FROM parts WHERE n = 1"]
+    {
+        assert_eq!(code(&ann, sql).await, "42501", "{sql}");
+    }
+    assert_eq!(code(&ann, "DELETE FROM parts").await, "ok");
+    assert_eq!(code(&ann, "TRUNCATE TABLE parts").await, "ok");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn passwords_are_checked_and_never_shown() {
     let home = Home::new().await;
     let engine = &home.engine;

@@ -11,6 +11,8 @@ use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::{ScalarValue, exec_err};
 use datafusion::error::Result;
+use datafusion::execution::FunctionRegistry;
+use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
     Volatility,
@@ -30,6 +32,13 @@ pub(super) fn register(ctx: &SessionContext, database: &str) {
     ctx.register_udf(ScalarUDF::new_from_impl(ToRegtype::new()));
 }
 
+/// Tells a session who its user is.
+pub(crate) fn set_user(state: &mut SessionState, user: &str) -> Result<()> {
+    let user = Constant::new("session_user", ScalarValue::Utf8(Some(user.to_owned())));
+    let user = Arc::new(ScalarUDF::new_from_impl(user));
+    state.register_udf(user).map(drop)
+}
+
 fn all(database: &str) -> Vec<Constant> {
     let yes = || ScalarValue::Boolean(Some(true));
     let no = || ScalarValue::Boolean(Some(false));
@@ -41,7 +50,6 @@ fn all(database: &str) -> Vec<Constant> {
     let mut functions = vec![
         Constant::new("version", text(&version)),
         Constant::new("current_database", text(database)),
-        Constant::new("session_user", text(database)),
         Constant::new("pg_get_userbyid", text(database)),
         Constant::new("pg_is_in_recovery", no()),
         Constant::new("pg_is_other_temp_schema", no()),

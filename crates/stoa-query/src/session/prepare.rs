@@ -7,7 +7,7 @@ use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::logical_expr::{DdlStatement, Expr, LogicalPlan, Statement as PlanStatement};
 use stoa_error::{Error, Result};
 
-use super::{Session, contains_ignore_case, reads_clock};
+use super::{Session, contains_ignore_case, names_user, reads_clock};
 use crate::dialect::{self, CopySource, CopyStatement};
 use crate::error::from_datafusion;
 use crate::report::{self, ReportStatement};
@@ -177,7 +177,7 @@ impl Session {
         prepared: &Prepared,
         context: Arc<str>,
     ) -> Option<PlanTemplate> {
-        if reads_clock(prepared.statement.text()) {
+        if reads_clock(prepared.statement.text()) || names_user(prepared.statement.text()) {
             return None;
         }
         let (plan, state) = (prepared.plan.as_ref()?, self.state());

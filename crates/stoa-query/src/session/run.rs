@@ -14,7 +14,7 @@ use futures::StreamExt;
 use stoa_env::clock;
 use stoa_error::{Error, ErrorKind, Result};
 
-use super::{Planner, Prepared, Session};
+use super::{Planner, Prepared, Session, names_user};
 use crate::admission::Ticket;
 use crate::cells;
 use crate::error::from_datafusion;
@@ -291,7 +291,7 @@ impl Session {
     /// What an answer depends on beside the tables; `None` where answers are not to be given again.
     fn context(&self, text: &str, parameters: &[ScalarValue]) -> Option<String> {
         let reuses = self.setting("result_reuse").ok()?;
-        if !reuses.eq_ignore_ascii_case("on") {
+        if !reuses.eq_ignore_ascii_case("on") || names_user(text) {
             return None;
         }
         let (context, caller) = (self.options_context(), self.caller.key());

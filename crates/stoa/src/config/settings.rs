@@ -19,12 +19,11 @@ settings! {
     /// disk, and `./stoa-data/_s3/BUCKET/PREFIX/catalog.db` for one in S3.
     catalog: String = "auto" for scope::ALL;
 
-    /// Address to listen on. There are no users yet, so any address but loopback's needs
-    /// `insecure_listen`.
+    /// Address to listen on. Nothing is encrypted, so any address but loopback's needs `insecure_listen`.
     listen: IpAddr = "127.0.0.1" for scope::SERVER;
 
-    /// Allows `listen` to be an address that other machines reach: everybody who reaches it may read
-    /// and change everything.
+    /// Allows `listen` to be an address that other machines reach: without `access_control` everybody who
+    /// reaches it may read and change everything, and with it passwords and rows can be read on the way.
     insecure_listen: bool = "false" for scope::SERVER;
 
     /// Port for HTTP and the console; 0 takes a free one. `stoa sql` looks for a server here.

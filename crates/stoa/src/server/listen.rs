@@ -7,8 +7,8 @@ use tokio::net::TcpListener;
 
 use crate::config::Config;
 
-/// Refuses addresses that other machines reach, unless the user insists: there are no users and no
-/// passwords yet.
+/// Refuses addresses that other machines reach, unless the user insists: nothing is encrypted, and without
+/// `access_control` nobody is asked who he is.
 ///
 /// # Errors
 /// Forbidden, with what to do.
@@ -18,10 +18,13 @@ pub fn check_listen(config: &Config) -> Result<()> {
     }
     let address = config.listen;
     Err(Error::new(ErrorKind::Forbidden, format!("refusing to listen on {address}"))
-        .with_detail(
-            "there are no users and passwords yet: everybody who reaches this address could read \
-             and change everything",
-        )
+        .with_detail(match config.access_control {
+            true => "nothing is encrypted: whoever is on the way could read along",
+            false => {
+                "access_control is off: everybody who reaches this address could read and \
+                     change everything"
+            }
+        })
         .with_hint(
             "listen on 127.0.0.1, or add --insecure-listen if only trusted machines reach it",
         ))
