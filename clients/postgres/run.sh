@@ -34,8 +34,10 @@ finish() {
 trap finish EXIT
 trap 'exit 130' INT TERM
 
+# The checks of access control start a server of their own.
+export STOA_BIN=${STOA_BIN:-${STOA:-$CARGO_TARGET_DIR/release/stoa}}
 if [ -z "$port" ]; then
-  start_server "${STOA:-$CARGO_TARGET_DIR/release/stoa}" "$scratch/warehouse" "$scratch/server.log" ||
+  start_server "$STOA_BIN" "$scratch/warehouse" "$scratch/server.log" ||
     fail "the server did not start; set STOA to the binary, or give --port"
   port=$SERVER_PG_PORT
 fi

@@ -22,7 +22,7 @@ pub(crate) fn status(error: &Error) -> Status {
         kind => Code::from_i32(kind.grpc_code()),
     };
     let text = text(error);
-    let details = details(error, &text);
+    let details = details(error, code, &text);
     Status::with_details(code, text, details)
 }
 
@@ -54,8 +54,8 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// Clients that read details show the message that is in them.
-fn details(error: &Error, text: &str) -> Bytes {
+/// Clients that read details show the message that is in them, and refuse another code than the status's.
+fn details(error: &Error, code: Code, text: &str) -> Bytes {
     let mut metadata = HashMap::from([("kind".to_owned(), error.kind().name().to_owned())]);
     if let Some(position) = error.position() {
         metadata.insert("position".to_owned(), position.to_string());
@@ -67,7 +67,7 @@ fn details(error: &Error, text: &str) -> Bytes {
         let retry = RetryInfo { retry_delay: Some(Delay { seconds: 1, nanos: 0 }) };
         details.push(packed("google.rpc.RetryInfo", &retry));
     }
-    let code = error.kind().grpc_code();
+    let code = i32::from(code);
     RpcStatus { code, message: text.to_owned(), details }.encode_to_vec().into()
 }
 
@@ -137,6 +137,18 @@ mod tests {
         let info = ErrorInfo::decode(details[0].value.as_slice()).unwrap();
         assert_eq!((info.reason.as_str(), info.domain.as_str()), ("42P01", "stoa"));
         assert_eq!(details.len(), 1);
+    }
+
+    #[test]
+    fn the_details_have_the_code_of_the_status() {
+        let wrong = Error::new(ErrorKind::Forbidden, "wrong password").with_sqlstate("28P01");
+        let denied = Error::new(ErrorKind::Forbidden, "denied").with_sqlstate("42501");
+        for (error, code) in [(wrong, Code::Unauthenticated), (denied, Code::PermissionDenied)] {
+            let status = status(&error);
+            assert_eq!(status.code(), code);
+            let details = RpcStatus::decode(status.details()).unwrap();
+            assert_eq!(Code::from_i32(details.code), code);
+        }
     }
 
     #[test]

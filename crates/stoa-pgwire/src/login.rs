@@ -37,7 +37,7 @@ pub(crate) async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
             .into());
     }
     // Whoever is not there is asked all the same, so that nobody learns who is.
-    let (secret, is_there) = engine.login_secret(role);
+    let (secret, is_there) = engine.login_secret(role).await?;
     let nonce = STANDARD.encode(random::bytes::<18>());
     let exchange = Exchange::begin(text_of(&first)?, &nonce, secret)?;
     wire.output.authentication_sasl_data(&exchange.server_first, false);

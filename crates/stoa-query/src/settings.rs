@@ -24,6 +24,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("lock_timeout", "0", "accepted"),
     ("max_identifier_length", "63", "names may be longer"),
     ("max_index_keys", "32", "there are no indexes"),
+    ("password_encryption", "scram-sha-256", "always scram-sha-256"),
     ("plan_templates", "on", "whether plans are used again with other values: on or off"),
     ("result_reuse", "on", "whether answers are given again while nothing has changed: on or off"),
     ("row_security", "off", "accepted"),
@@ -105,7 +106,9 @@ fn check(name: &str, default: &str, value: &str) -> Result<()> {
         "client_encoding" | "server_encoding" => {
             matches!(value.to_ascii_lowercase().as_str(), "utf8" | "utf-8" | "unicode")
         }
-        "standard_conforming_strings" | "integer_datetimes" => value.eq_ignore_ascii_case(default),
+        "standard_conforming_strings" | "integer_datetimes" | "password_encryption" => {
+            value.eq_ignore_ascii_case(default)
+        }
         "short_path" | "result_reuse" => {
             matches!(value.to_ascii_lowercase().as_str(), "on" | "off")
         }

@@ -115,8 +115,8 @@ impl SchemaProvider for SystemSchema {
         };
         let Some(engine) = self.engine.get().and_then(Weak::upgrade) else { return Ok(None) };
         let schema = build.schema(&engine)?;
-        let engine = Arc::downgrade(&engine);
-        let live = Live { engine, schema: schema.clone(), name, build: *build };
+        let live =
+            Live { engine: Arc::downgrade(&engine), schema: schema.clone(), name, build: *build };
         Ok(Some(Arc::new(StreamingTable::try_new(schema, vec![Arc::new(live)])?)))
     }
 

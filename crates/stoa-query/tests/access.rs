@@ -293,6 +293,21 @@ async fn writing_needs_its_own_rights() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn roles_that_other_processes_change_log_in_as_they_are_now() {
+    let home = Home::new().await;
+    let other = open(&home.directory, "log2").await;
+    home.run("CREATE USER eve PASSWORD 'pencil'").await;
+    assert!(other.login_secret("eve").await.unwrap().1);
+    assert!(other.log_in("eve", "pencil").await.is_ok());
+    home.run("ALTER USER eve PASSWORD 'brush'").await;
+    assert!(other.log_in("eve", "pencil").await.is_err());
+    assert!(other.log_in("eve", "brush").await.is_ok());
+    home.run("ALTER ROLE eve NOLOGIN").await;
+    assert!(other.log_in("eve", "brush").await.is_err());
+    assert!(!other.login_secret("eve").await.unwrap().1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn passwords_are_checked_and_never_shown() {
     let home = Home::new().await;
     let engine = &home.engine;
@@ -302,7 +317,7 @@ async fn passwords_are_checked_and_never_shown() {
             assert_eq!(engine.log_in(role, password).await.unwrap_err().sqlstate(), "28P01");
         }
     }
-    assert!(!engine.login_secret("eve").1);
+    assert!(!engine.login_secret("eve").await.unwrap().1);
     let ann = home.session_of("ann");
     assert_eq!(code(&ann, "ALTER USER ann PASSWORD 'brush'").await, "ok");
     assert!(engine.log_in("ann", "pencil").await.is_err());

@@ -235,7 +235,12 @@ async fn explain_shows_how_a_report_is_answered() {
     assert!(number("files_pruned") > 0, "{analysed}");
     assert!(number("rows_read") > number("rows_selected"), "{analysed}");
     assert_eq!((number("chunk_misses"), number("read_requests")), (0, 0), "{analysed}");
+    let sql = "EXPLAIN ANALYZE SELECT day, sum(cost) FROM events WHERE account = $1 GROUP BY day";
+    let seven = [ScalarValue::Int64(Some(7))];
+    let with_parameter = answer(&home.short, sql, &seven, false).await.join("\n");
+    assert!(with_parameter.contains(&format!("output_rows={}", rows.len())), "{with_parameter}");
     // What the planner does, and other kinds of EXPLAIN, are shown as ever.
+    let sql = "SELECT day, sum(cost) FROM events WHERE account = 7 GROUP BY day";
     let long = explain(&home.long, format!("EXPLAIN ANALYZE {sql}")).await;
     assert!(long.contains("OrcScanExec") && !long.contains("ReportExec"), "{long}");
     let other = explain(&home.short, "EXPLAIN SELECT upper(region) FROM events".to_owned()).await;

@@ -73,12 +73,17 @@ impl Engine {
     }
 
     /// What the password of a role is checked with, and whether it may log in at all: for those who
-    /// may not, a secret that looks like one and that no password opens.
-    pub fn login_secret(&self, role: &str) -> (ScramSecret, bool) {
-        match self.secret_of(role) {
+    /// may not, a secret that looks like one and that no password opens. As of now, whichever process
+    /// changed it.
+    ///
+    /// # Errors
+    /// The catalog's.
+    pub async fn login_secret(&self, role: &str) -> Result<(ScramSecret, bool)> {
+        self.rights.refresh().await?;
+        Ok(match self.secret_of(role) {
             Some(secret) => (secret, true),
             None => (self.logins.secret_of_nobody(role), false),
-        }
+        })
     }
 
     fn secret_of(&self, role: &str) -> Option<ScramSecret> {
@@ -95,13 +100,14 @@ impl Engine {
         if !self.asks_for_login() {
             return Ok(());
         }
+        self.rights.refresh().await?;
         let version = self.rights.policy().version();
         let digest = self.logins.digest(role, password);
         if self.logins.knows(version, &digest) {
             return Ok(());
         }
         // One who is not there takes as long as one who is.
-        let (secret, may) = self.login_secret(role);
+        let (secret, may) = self.login_secret(role).await?;
         let password = password.to_owned();
         let check = stoa_env::task::spawn_blocking(move || secret.verify(&password) && may);
         match check

@@ -55,7 +55,8 @@ impl Session {
         }
         if let Some((report, analyses)) = &prepared.explained
             && let Some(schema) = &prepared.schema
-            && let Some(batch) = self.explain_report(report, *analyses, schema, guard).await?
+            && let Some(batch) =
+                self.explain_report(report, &parameters, *analyses, schema, guard).await?
         {
             let rows = futures::stream::iter(std::iter::once(Ok(batch)));
             let schema = SchemaRef::clone(schema);
@@ -194,12 +195,13 @@ impl Session {
     async fn explain_report(
         &self,
         report: &ReportStatement,
+        parameters: &[ScalarValue],
         analyses: bool,
         schema: &SchemaRef,
         guard: &QueryGuard,
     ) -> Result<Option<RecordBatch>> {
         let shape = &report.shape;
-        let Some(bound) = report.bind(&[]) else { return Ok(None) };
+        let Some(bound) = report.bind(parameters) else { return Ok(None) };
         if !shape.table.is_current(&self.engine).await {
             return Ok(None);
         }

@@ -40,12 +40,14 @@ pub(super) fn no_grants() -> Rows {
     rows(&[])
 }
 
-/// One row per grant and per owner.
-pub(super) fn grants(engine: Arc<Engine>, _: Arc<Caller>) -> BoxFuture<'static, Result<Rows>> {
+/// One row per grant and per owner, of what the caller may see: tables that it may read something of,
+/// and its own grants.
+pub(super) fn grants(engine: Arc<Engine>, caller: Arc<Caller>) -> BoxFuture<'static, Result<Rows>> {
     async move {
         engine.rights.refresh().await?;
         let policy = engine.rights.policy();
-        let tables = tables(&engine).await?;
+        let mut tables = tables(&engine).await?;
+        tables.retain(|_, table| caller.may_see(table).is_ok());
         let mut shown: Vec<Shown> = policy.grants().map(|grant| shown(grant, &tables)).collect();
         shown.extend(policy.owners().map(|(uuid, owner)| Shown {
             grantee: owner.to_owned(),
@@ -53,6 +55,9 @@ pub(super) fn grants(engine: Arc<Engine>, _: Arc<Caller>) -> BoxFuture<'static, 
             columns: None,
             ..place(&Object::Table(uuid), &tables)
         }));
+        let is_seen =
+            |one: &Shown| caller.may_everything() || one.is_known || one.grantee == caller.role();
+        shown.retain(is_seen);
         Ok(rows(&shown))
     }
     .boxed()
@@ -80,17 +85,19 @@ struct Shown {
     namespace: Option<String>,
     table: Option<String>,
     columns: Option<String>,
+    /// Whether it is a table that may be seen.
+    is_known: bool,
 }
 
 fn place(object: &Object, tables: &Tables) -> Shown {
-    let (namespace, table) = match object {
-        Object::Namespace(name) => (Some(name.clone()), None),
+    let (namespace, table, is_known) = match object {
+        Object::Namespace(name) => (Some(name.clone()), None, false),
         Object::Table(uuid) => match tables.get(uuid).map(Table::ident) {
-            Some(ident) => (Some(ident.namespace.clone()), Some(ident.name.clone())),
-            None => (None, Some(uuid.to_string())),
+            Some(ident) => (Some(ident.namespace.clone()), Some(ident.name.clone()), true),
+            None => (None, Some(uuid.to_string()), false),
         },
     };
-    Shown { namespace, table, ..Shown::default() }
+    Shown { namespace, table, is_known, ..Shown::default() }
 }
 
 fn shown(grant: &Grant, tables: &Tables) -> Shown {

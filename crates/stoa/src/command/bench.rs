@@ -40,7 +40,7 @@ use crate::units;
 const CLIENT_THREADS: usize = 2;
 
 /// Most rows of the generated table that are sorted at once.
-const ROWS_AT_ONCE: u64 = 160_000_000;
+const ROWS_AT_ONCE: u64 = 80_000_000;
 
 /// What `--ingest` writes into; made anew each time.
 const INGEST_TABLE: &str = "bench_ingest";
