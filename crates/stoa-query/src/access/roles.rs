@@ -106,8 +106,10 @@ async fn secret_of(password: String) -> Result<ScramSecret> {
     if let Ok(secret) = password.parse() {
         return Ok(secret);
     }
-    if password.is_empty() {
-        return Err(Error::invalid("the password is empty").with_sqlstate("22023"));
+    if password.is_empty() || password.contains('\0') {
+        return Err(
+            Error::invalid("the password is empty or has a zero in it").with_sqlstate("22023")
+        );
     }
     let salt = random::bytes::<{ ScramSecret::SALT_BYTES }>();
     let compute = move || ScramSecret::from_password(&password, &salt, ScramSecret::ITERATIONS);
