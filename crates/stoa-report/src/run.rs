@@ -27,6 +27,9 @@ use crate::zones::Zones;
 /// Tables whose files are remembered.
 const VIEWS_MAX: usize = 1024;
 
+/// Rows that are looked at before others have their turn: a millisecond's work.
+const ROWS_AT_ONCE: u32 = 1 << 20;
+
 /// Bounds of [`Reports`].
 #[derive(Clone, Copy, Debug)]
 pub struct ReportOptions {
@@ -38,7 +41,7 @@ pub struct ReportOptions {
 
 impl Default for ReportOptions {
     fn default() -> Self {
-        Self { cache_bytes_max: 512 << 20, rows_max: 2 << 20 }
+        Self { cache_bytes_max: 512 << 20, rows_max: 8 << 20 }
     }
 }
 
@@ -175,7 +178,14 @@ impl Reports {
         let sources = self.chunks(&files, table, report, &metrics, &mut work).await?;
         let mut groups = Groups::new(report);
         let mut selection = Selection::default();
+        let mut unseen = ROWS_AT_ONCE;
         for (place, chunks) in sources {
+            if unseen < place.rows {
+                // Others on this thread have their turn.
+                tokio::task::yield_now().await;
+                unseen = ROWS_AT_ONCE;
+            }
+            unseen = unseen.saturating_sub(place.rows);
             select(&report.conditions, &chunks, place.rows as usize, &mut selection);
             let selected = selection.rows();
             work.rows_selected += selected.len() as u64;
