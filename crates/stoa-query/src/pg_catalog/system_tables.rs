@@ -214,7 +214,7 @@ fn pg_tablespace(_: &Relations) -> Result<RecordBatch> {
         .finish()
 }
 
-/// There are no users yet; one role owns all.
+/// One role owns all, whoever owns what by rights (`system.grants`).
 fn pg_roles(_: &Relations) -> Result<RecordBatch> {
     Batch::new(1)
         .oid_const("oid", "oid", OWNER_OID)

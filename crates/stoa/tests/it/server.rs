@@ -114,8 +114,8 @@ fn other_addresses_need_to_be_insisted_on() {
     assert_eq!(
         ran.stderr,
         "error: refusing to listen on 0.0.0.0\n\
-         detail: there are no users and passwords yet: everybody who reaches this address could \
-         read and change everything\n\
+         detail: access_control is off: everybody who reaches this address could read \
+         and change everything\n\
          hint: listen on 127.0.0.1, or add --insecure-listen if only trusted machines reach it\n\
          code: 42501\n"
     );
