@@ -10,4 +10,6 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../scripts/lib.sh"
 
 make_venv "$STOA_TOOLS/peers" "$here/requirements.txt" || fail "no Python environment with the peers"
-PYTHONDONTWRITEBYTECODE=1 exec "$STOA_TOOLS/peers/bin/python" "$here/reports.py" ${STOA:+--stoa "$STOA"} "$@"
+# Stoa's commands would take these for settings.
+exec env -u STOA -u STOA_TOOLS PYTHONDONTWRITEBYTECODE=1 \
+  "$STOA_TOOLS/peers/bin/python" "$here/reports.py" ${STOA:+--stoa "$STOA"} "$@"
