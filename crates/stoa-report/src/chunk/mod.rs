@@ -262,20 +262,15 @@ impl Chunk {
     /// Where the run of values equal to that of row `start` ends, `end` at the latest. For chunks
     /// that ascend there: looks at few rows, however long the run is.
     pub(crate) fn run_end(&self, start: usize, end: usize) -> usize {
-        let mut step = 1;
-        while start + step < end && self.equal(start, start + step) {
-            step *= 2;
+        fn of<T: PartialEq>(values: &[T], start: usize, end: usize) -> usize {
+            run_end_by(start, end, |row| values[row] == values[start])
         }
-        let (mut low, mut high) = (start + step / 2, end.min(start + step));
-        // `low` is of the run, `high` is not.
-        while low + 1 < high {
-            let middle = low + (high - low) / 2;
-            match self.equal(start, middle) {
-                true => low = middle,
-                false => high = middle,
-            }
+        match &self.values {
+            Values::Ints(Ints::Packed8 { distances, .. }) => of(distances, start, end),
+            Values::Ints(Ints::Packed16 { distances, .. }) => of(distances, start, end),
+            Values::Ints(Ints::Packed32 { distances, .. }) => of(distances, start, end),
+            _ => run_end_by(start, end, |row| self.equal(start, row)),
         }
-        high
     }
 
     /// Whether two rows have the same value; neither is NULL.
@@ -359,6 +354,36 @@ fn packed(
     } else {
         Ints::Int64((0..rows).map(|row| value(row).unwrap_or(0)).collect())
     }))
+}
+
+/// Rows after the first of a run that are looked at one by one.
+const SHORT_RUN: usize = 16;
+
+/// The first row after `start` that is not `of_run`, `end` at the latest; none is after the first that
+/// is not.
+fn run_end_by(start: usize, end: usize, of_run: impl Fn(usize) -> bool) -> usize {
+    let near = end.min(start + SHORT_RUN);
+    if let Some(next) = (start + 1..near).find(|row| !of_run(*row)) {
+        return next;
+    }
+    if near == end {
+        return end;
+    }
+    // `low` is of the run, `high` is not, or the end.
+    let (mut low, mut step) = (near - 1, SHORT_RUN);
+    while low + step < end && of_run(low + step) {
+        low += step;
+        step *= 2;
+    }
+    let mut high = end.min(low + step);
+    while low + 1 < high {
+        let middle = low + (high - low) / 2;
+        match of_run(middle) {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    high
 }
 
 fn order_of(values: &Values, rows: usize) -> Option<Order> {
