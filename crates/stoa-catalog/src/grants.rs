@@ -20,6 +20,15 @@ const WHOLE: i32 = -1;
 /// Stands for PUBLIC: no role has an empty name.
 const PUBLIC: &str = "";
 
+const INSERT: &str = "INSERT OR IGNORE INTO stoa_grants
+     (catalog_name, object_type, object, grantee, privilege, field_id)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+
+/// Field -1 stands for the whole, which takes single columns with it.
+const DELETE: &str = "DELETE FROM stoa_grants
+     WHERE catalog_name = ?1 AND object_type = ?2 AND object = ?3 AND grantee = ?4
+       AND privilege = ?5 AND (field_id = ?6 OR ?6 = -1)";
+
 impl Catalog {
     /// Grants all of `grants` or none. Gives back how many are new, each column counted: what was
     /// granted before stays and is not counted.
@@ -33,7 +42,7 @@ impl Catalog {
         for grant in grants {
             self.check_grant(&mut transaction, grant).await?;
             self.check_namespace(&mut transaction, &grant.object).await?;
-            rows += self.insert_grant(&mut transaction, grant).await?;
+            rows += self.for_each_row(&mut transaction, grant, INSERT).await?;
         }
         self.commit_change(transaction, rows).await?;
         Ok(rows)
@@ -52,7 +61,7 @@ impl Catalog {
         let mut rows = 0;
         for grant in grants {
             self.check_grant(&mut transaction, grant).await?;
-            rows += self.delete_grant(&mut transaction, grant).await?;
+            rows += self.for_each_row(&mut transaction, grant, DELETE).await?;
         }
         self.commit_change(transaction, rows).await?;
         Ok(rows)
@@ -149,42 +158,25 @@ impl Catalog {
         }
     }
 
-    async fn insert_grant(&self, connection: &mut SqliteConnection, grant: &Grant) -> Result<u64> {
+    /// Runs `statement` for each row that a grant is stored as. Its parameters: `?1` catalog, `?2` and
+    /// `?3` object, `?4` grantee, `?5` privilege, `?6` field.
+    async fn for_each_row(
+        &self,
+        connection: &mut SqliteConnection,
+        grant: &Grant,
+        statement: &'static str,
+    ) -> Result<u64> {
         let (object_type, object) = stored_object(&grant.object);
         let mut rows = 0;
         for field in fields(grant) {
-            let insert = sqlx::query(
-                "INSERT OR IGNORE INTO stoa_grants
-                 (catalog_name, object_type, object, grantee, privilege, field_id)
-                 VALUES (?, ?, ?, ?, ?, ?)",
-            )
-            .bind(self.name())
-            .bind(object_type)
-            .bind(&object)
-            .bind(stored_grantee(&grant.grantee))
-            .bind(grant.privilege.name())
-            .bind(field);
-            rows += self.execute(connection, insert).await?;
-        }
-        Ok(rows)
-    }
-
-    async fn delete_grant(&self, connection: &mut SqliteConnection, grant: &Grant) -> Result<u64> {
-        let (object_type, object) = stored_object(&grant.object);
-        let mut rows = 0;
-        for field in fields(grant) {
-            let delete = sqlx::query(
-                "DELETE FROM stoa_grants
-                 WHERE catalog_name = ?1 AND object_type = ?2 AND object = ?3 AND grantee = ?4
-                   AND privilege = ?5 AND (field_id = ?6 OR ?6 = -1)",
-            )
-            .bind(self.name())
-            .bind(object_type)
-            .bind(&object)
-            .bind(stored_grantee(&grant.grantee))
-            .bind(grant.privilege.name())
-            .bind(field);
-            rows += self.execute(connection, delete).await?;
+            let query = sqlx::query(statement)
+                .bind(self.name())
+                .bind(object_type)
+                .bind(&object)
+                .bind(stored_grantee(&grant.grantee))
+                .bind(grant.privilege.name())
+                .bind(field);
+            rows += self.execute(connection, query).await?;
         }
         Ok(rows)
     }
