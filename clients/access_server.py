@@ -8,6 +8,8 @@ import os
 import signal
 import subprocess
 
+import pytest
+
 SUPERUSER = "admin"
 # With letters that text protocols may stumble over.
 PASSWORD = "it's: ä secret"
@@ -45,3 +47,11 @@ class Server:
         self.process.stdout.close()
         self.log.close()
         assert status == 0, f"the server ended with {status}"
+
+
+@pytest.fixture(scope="session")
+def guarded(tmp_path_factory):
+    """A server with access control; a suite's conftest takes it over by name."""
+    server = Server(tmp_path_factory.mktemp("access"))
+    yield server
+    server.stop()

@@ -10,7 +10,7 @@ import adbc_driver_flightsql.dbapi as flightsql
 import pytest
 
 sys.path.append(str(pathlib.Path(__file__).parents[1]))
-from access_server import PASSWORD, SUPERUSER, Server
+from access_server import PASSWORD, SUPERUSER, guarded  # noqa: F401
 
 PORT = int(os.environ["STOA_FLIGHT_PORT"])
 URI = f"grpc://127.0.0.1:{PORT}"
@@ -38,14 +38,6 @@ def name(cursor):
     name = f"t_{uuid.uuid4().hex[:12]}"
     yield name
     cursor.execute(f"DROP TABLE IF EXISTS {name}")
-
-
-@pytest.fixture(scope="session")
-def guarded(tmp_path_factory):
-    """A server with access control."""
-    server = Server(tmp_path_factory.mktemp("access"))
-    yield server
-    server.stop()
 
 
 @pytest.fixture

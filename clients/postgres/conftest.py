@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 sys.path.append(str(pathlib.Path(__file__).parents[1]))
-from access_server import PASSWORD, SUPERUSER, Server
+from access_server import PASSWORD, SUPERUSER, guarded  # noqa: F401
 
 
 @pytest.fixture
@@ -31,14 +31,6 @@ def table(conn):
     yield make
     for name in made:
         conn.execute(f"DROP TABLE IF EXISTS {name}")
-
-
-@pytest.fixture(scope="session")
-def guarded(tmp_path_factory):
-    """A server with access control."""
-    server = Server(tmp_path_factory.mktemp("access"))
-    yield server
-    server.stop()
 
 
 @pytest.fixture

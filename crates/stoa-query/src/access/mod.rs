@@ -306,7 +306,8 @@ fn fields_of(table: &Table) -> std::vec::IntoIter<i32> {
     fields_at(table, None).into_iter()
 }
 
-fn field_id(field: &arrow::datatypes::Field) -> Option<i32> {
+/// The Iceberg field id of a column; `None` for one that is in no table.
+pub(crate) fn field_id(field: &arrow::datatypes::Field) -> Option<i32> {
     field.metadata().get(FIELD_ID_KEY)?.parse().ok()
 }
 

@@ -7,12 +7,11 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use stoa_access::{Grant, Object};
 use stoa_error::Result;
-use stoa_orc::FIELD_ID_KEY;
 use stoa_table::Table;
 use uuid::Uuid;
 
 use super::rows::Rows;
-use crate::access::Caller;
+use crate::access::{Caller, field_id};
 use crate::engine::Engine;
 
 /// One row per role.
@@ -120,9 +119,8 @@ fn shown(grant: &Grant, tables: &Tables) -> Shown {
 
 fn columns_by_id(table: &Table) -> BTreeMap<i32, String> {
     let schema = table.schema();
-    let id = |field: &arrow::datatypes::Field| field.metadata().get(FIELD_ID_KEY)?.parse().ok();
     let fields = schema.fields().iter();
-    fields.filter_map(|field| Some((id(field)?, field.name().clone()))).collect()
+    fields.filter_map(|field| Some((field_id(field)?, field.name().clone()))).collect()
 }
 
 fn rows(all: &[Shown]) -> Rows {
