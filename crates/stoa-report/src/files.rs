@@ -129,15 +129,20 @@ pub(crate) async fn read_chunks(
     columns: &[&Column],
     table: &Schema,
 ) -> Result<Chunks> {
-    let place = |group: &u32| Some((*group, *tail.groups.get(*group as usize)?));
-    let places: Vec<(u32, GroupPlace)> = groups.iter().filter_map(place).collect();
+    let place = |group: &u32| {
+        let place = tail.groups.get(*group as usize).copied();
+        place.map(|place| (*group, place)).ok_or_else(|| {
+            Error::internal(format!("{}: there is no row group {group}", file.location))
+        })
+    };
+    let places: Vec<(u32, GroupPlace)> = groups.iter().map(place).collect::<Result<_>>()?;
     let mut by_stripe: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
     for (_, place) in &places {
         by_stripe.entry(place.stripe as usize).or_default().insert(place.group as usize);
     }
     let Some(stripes) = span(&by_stripe) else { return Ok(Chunks::new()) };
     let mut options = tail
-        .options(projected(table, columns))
+        .options(projected(table, columns)?)
         .with_batch_rows(BATCH_ROWS)
         .with_align_to_row_groups(true)
         .with_stripes(stripes.clone());
@@ -149,6 +154,15 @@ pub(crate) async fn read_chunks(
     let mut chunks = Chunks::with_capacity(groups.len() * columns.len());
     for (group, place) in &places {
         let batch = read_group(&mut decoder, reader, file, place.rows as usize).await?;
+        if batch.num_columns() != columns.len() {
+            let message = format!(
+                "{}: {} columns were read, not {}",
+                file.location,
+                batch.num_columns(),
+                columns.len()
+            );
+            return Err(Error::internal(message));
+        }
         for (column, array) in columns.iter().zip(batch.columns()) {
             let chunk = as_chunk(array, file)?;
             chunks.insert((*group, column.field_id), Arc::new(chunk.compact()));
@@ -200,9 +214,17 @@ async fn read_group(
 }
 
 /// The table's fields that `columns` are.
-pub(crate) fn projected(table: &Schema, columns: &[&Column]) -> SchemaRef {
-    let fields = columns.iter().filter_map(|column| table.fields().get(column.position).cloned());
-    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+///
+/// # Errors
+/// `Internal` where the table has no such column.
+pub(crate) fn projected(table: &Schema, columns: &[&Column]) -> Result<SchemaRef> {
+    let field = |column: &&Column| {
+        table.fields().get(column.position).cloned().ok_or_else(|| {
+            Error::internal(format!("a report reads column {} of a table", column.position))
+        })
+    };
+    let fields = columns.iter().map(field).collect::<Result<Vec<_>>>()?;
+    Ok(Arc::new(Schema::new(fields)))
 }
 
 fn decoder(file: &ScanFile, metadata: &Arc<FileMetadata>, options: ReadOptions) -> Result<Decoder> {

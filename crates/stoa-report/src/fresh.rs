@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use parking_lot::Mutex;
-use stoa_error::Result;
+use stoa_error::{Error, Result};
 use stoa_ingest::{FreshBatchId, FreshRows};
 
 use crate::cache::Key;
@@ -147,18 +147,18 @@ impl Reports {
         if let Some(known) = known {
             return Ok(known);
         }
-        let Some(batch) = fresh.batch(piece.batch).transpose()? else { return Ok(Vec::new()) };
-        let made = report.columns.iter().filter_map(|column| {
-            let chunk = chunk_of(&batch, column, &piece.rows)?;
+        let batch = fresh.batch(piece.batch).transpose()?.ok_or_else(lost)?;
+        let made = report.columns.iter().map(|column| {
+            let chunk = chunk_of(&batch, column, &piece.rows).ok_or_else(lost)?;
             let (Some((id, _)), Some(key)) = (&piece.kept, key(column)) else {
-                return Some(Arc::new(chunk));
+                return Ok(Arc::new(chunk));
             };
             let chunk = Arc::new(chunk.compact());
             self.note_fresh(id, batch.num_rows(), column);
             self.cache.put_chunk(key, chunk.clone());
-            Some(chunk)
+            Ok(chunk)
         });
-        Ok(made.collect())
+        made.collect()
     }
 
     fn known_fresh_zones(&self, id: &FreshBatchId, report: &Report) -> Option<Vec<Arc<Zones>>> {
@@ -173,7 +173,7 @@ impl Reports {
         id: &FreshBatchId,
         report: &Report,
     ) -> Result<Vec<Arc<Zones>>> {
-        let Some(batch) = fresh.batch(batch).transpose()? else { return Ok(Vec::new()) };
+        let batch = fresh.batch(batch).transpose()?.ok_or_else(lost)?;
         let zones = judged(report).map(|column| {
             let key = zones_key(id, column);
             if let Some(known) = self.cache.zones(key) {
@@ -194,8 +194,15 @@ impl Reports {
     }
 }
 
+/// The column of each condition; [`Report::check`] has seen that it is there.
 fn judged(report: &Report) -> impl Iterator<Item = &Column> {
-    report.conditions.iter().filter_map(|condition| report.columns.get(condition.column))
+    report.conditions.iter().map(|condition| &report.columns[condition.column])
+}
+
+/// Fresh rows that a report needs are not there. Without them, the answer would be another one.
+fn lost() -> Error {
+    Error::internal("fresh rows that a report needs went missing")
+        .with_hint("run the statement again, or with SET short_path = off; please report it")
 }
 
 // A column's type may be widened, which changes neither its numbers nor their bounds: the field id
@@ -214,7 +221,7 @@ fn zones_of(batch: &RecordBatch, column: &Column) -> Zones {
 }
 
 fn chunk_of(batch: &RecordBatch, column: &Column, rows: &Range<usize>) -> Option<Chunk> {
-    let array = batch.columns().get(column.position)?;
+    let array = batch.columns().get(column.position).filter(|array| rows.end <= array.len())?;
     if rows.len() == array.len() {
         return Chunk::of(array);
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
-use stoa_error::Result;
+use stoa_error::{Error, Result};
 use stoa_rangeio::ReadMetrics;
 use stoa_table::Table;
 
@@ -78,10 +78,13 @@ impl Reports {
             .collect();
         let mut reads = futures::stream::iter(reads).buffer_unordered(FILES_AT_ONCE);
         while let Some((index, read)) = reads.try_next().await? {
-            known[index] = Some(read);
+            if let Some(known) = known.get_mut(index) {
+                *known = Some(read);
+            }
         }
         drop(reads);
-        Ok(known.into_iter().flatten().collect())
+        let whole = known.into_iter().zip(files);
+        whole.map(|(known, file)| known.ok_or_else(|| lost("bounds", file))).collect()
     }
 
     fn known_zones(&self, file: u32, columns: &[&Column]) -> Option<KnownFile> {
@@ -110,21 +113,26 @@ impl Reports {
         let mut distinct: Vec<&Column> = columns.to_vec();
         distinct.sort_by_key(|column| column.field_id);
         distinct.dedup_by_key(|column| column.field_id);
-        let schema = projected(&table.schema(), &distinct);
+        let schema = projected(&table.schema(), &distinct)?;
         let (zones, learnt) = read_zones(&reader, &file.file, &tail, &distinct, schema).await?;
         if let Some(learnt) = learnt {
             tail = Arc::new(learnt);
         }
         self.cache.put_tail(file.number, tail.clone());
         let zones: Vec<Arc<Zones>> = zones.into_iter().map(Arc::new).collect();
+        if zones.len() != distinct.len() {
+            return Err(lost("bounds of a column", file));
+        }
         for (column, zones) in distinct.iter().zip(&zones) {
             self.cache.put_zones(zones_key(file.number, column), zones.clone());
         }
         let of = |column: &&Column| {
             let at = distinct.iter().position(|one| one.field_id == column.field_id);
-            at.and_then(|at| zones.get(at)).cloned()
+            let zones = at.and_then(|at| zones.get(at)).cloned();
+            zones.ok_or_else(|| lost("bounds of a column", file))
         };
-        Ok((tail, columns.iter().filter_map(of).collect()))
+        let zones = columns.iter().map(of).collect::<Result<_>>()?;
+        Ok((tail, zones))
     }
 
     /// The report's columns of all row groups of `files`, in their order.
@@ -160,17 +168,22 @@ impl Reports {
         while let Some((index, read)) = reads.try_next().await? {
             counts.chunk_misses += read.misses;
             counts.disk_hits += read.disk_hits;
-            let missing = found[index].iter_mut().filter(|found| found.is_none());
-            for (found, chunks) in missing.zip(read.groups) {
-                *found = Some(chunks);
+            let mut groups = read.groups.into_iter();
+            for found in found.iter_mut().skip(index).take(1).flatten() {
+                if found.is_none() {
+                    *found = groups.next();
+                }
             }
         }
         drop(reads);
         let mut sources = Vec::new();
         for (work, found) in files.iter().zip(found) {
-            let place = |group: &u32| work.tail.groups.get(*group as usize).copied();
-            let places = work.groups.iter().filter_map(place);
-            sources.extend(places.zip(found.into_iter().map(Option::unwrap_or_default)));
+            for (group, found) in work.groups.iter().zip(found) {
+                let place = work.tail.groups.get(*group as usize).copied();
+                let place = place.ok_or_else(|| lost("a row group", work.file))?;
+                let chunks = found.filter(|chunks| are_whole(chunks, columns, place));
+                sources.push((place, chunks.ok_or_else(|| lost("columns", work.file))?));
+            }
         }
         Ok(sources)
     }
@@ -214,14 +227,15 @@ impl Reports {
             }
         }
         let wanted = missing(&found);
-        let mut read = self.read_chunks(work, &wanted, table, columns, metrics).await?;
+        let read = self.read_chunks(work, &wanted, table, columns, metrics).await?;
         for (group, found) in groups.iter().zip(&mut found) {
             if found.is_none() {
-                let chunk = |column: &&Column| read.remove(&(*group, column.field_id));
+                let chunk = |column: &&Column| read.get(&(*group, column.field_id)).cloned();
                 *found = columns.iter().map(chunk).collect();
             }
         }
-        let groups = found.into_iter().map(Option::unwrap_or_default).collect();
+        let whole = |found: Option<GroupChunks>| found.ok_or_else(|| lost("columns", work.file));
+        let groups = found.into_iter().map(whole).collect::<Result<_>>()?;
         Ok(ReadGroups { groups, misses, disk_hits })
     }
 
@@ -262,6 +276,17 @@ impl Reports {
         }
         Ok(chunks)
     }
+}
+
+/// Whether these are all columns of a row group, with all of its rows.
+fn are_whole(chunks: &[Arc<Chunk>], columns: &[&Column], place: GroupPlace) -> bool {
+    chunks.len() == columns.len() && chunks.iter().all(|chunk| chunk.rows() == place.rows as usize)
+}
+
+/// A part that a report needs is not there. Without it, the answer would be another one.
+fn lost(what: &str, file: &ViewFile) -> Error {
+    Error::internal(format!("{}: {what} that a report needs went missing", file.file.location))
+        .with_hint("run the statement again, or with SET short_path = off; please report it")
 }
 
 fn zones_key(file: u32, column: &Column) -> Key {

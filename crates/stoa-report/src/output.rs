@@ -22,12 +22,9 @@ use crate::report::{Item, Report};
 pub(crate) fn answer(report: &Report, groups: &Groups<'_>) -> Result<RecordBatch> {
     let order = groups.ordered();
     let columns = report.items.iter().zip(report.schema.fields()).map(|(item, field)| {
-        column(groups, &order, *item, field.data_type()).ok_or_else(|| {
-            Error::internal(format!(
-                "a report has no {} called {}",
-                field.data_type(),
-                field.name()
-            ))
+        column(groups, &order, *item, field.data_type()).map_err(|error| {
+            let place = format!("{} called {}", field.data_type(), field.name());
+            Error::internal(format!("a report has no {place}: {error}"))
         })
     });
     let columns = columns.collect::<Result<Vec<_>>>()?;
@@ -42,50 +39,63 @@ fn column(
     order: &[usize],
     item: Item,
     data_type: &DataType,
-) -> Option<ArrayRef> {
+) -> Result<ArrayRef> {
     let cells = order.iter().map(|group| groups.cell(*group, item));
     let numbers = cells.clone().map(|cell| match cell {
-        Cell::Number(number) => Some(number),
-        _ => None,
+        Cell::Number(number) => Ok(Some(number)),
+        Cell::Null => Ok(None),
+        other => Err(misfit(other)),
     });
     let floats = cells.clone().map(|cell| match cell {
-        Cell::Float(value) => Some(value),
-        _ => None,
+        Cell::Float(value) => Ok(Some(value)),
+        Cell::Null => Ok(None),
+        other => Err(misfit(other)),
     });
-    Some(match data_type {
-        DataType::Int8 => Arc::new(narrow::<Int8Type>(numbers, |n| n as i8)),
-        DataType::Int16 => Arc::new(narrow::<Int16Type>(numbers, |n| n as i16)),
-        DataType::Int32 => Arc::new(narrow::<Int32Type>(numbers, |n| n as i32)),
-        DataType::Int64 => Arc::new(narrow::<Int64Type>(numbers, |n| n as i64)),
-        DataType::Date32 => Arc::new(narrow::<Date32Type>(numbers, |n| n as i32)),
-        DataType::Timestamp(TimeUnit::Microsecond, zone) => Arc::new(
-            narrow::<TimestampMicrosecondType>(numbers, |n| n as i64)
-                .with_timezone_opt(zone.clone()),
-        ),
+    Ok(match data_type {
+        DataType::Int8 => Arc::new(narrow::<Int8Type>(numbers)?),
+        DataType::Int16 => Arc::new(narrow::<Int16Type>(numbers)?),
+        DataType::Int32 => Arc::new(narrow::<Int32Type>(numbers)?),
+        DataType::Int64 => Arc::new(narrow::<Int64Type>(numbers)?),
+        DataType::Date32 => Arc::new(narrow::<Date32Type>(numbers)?),
+        DataType::Timestamp(TimeUnit::Microsecond, zone) => {
+            Arc::new(narrow::<TimestampMicrosecondType>(numbers)?.with_timezone_opt(zone.clone()))
+        }
         DataType::Decimal128(precision, scale) => Arc::new(
-            narrow::<Decimal128Type>(numbers, |n| n)
+            narrow::<Decimal128Type>(numbers)?
                 .with_precision_and_scale(*precision, *scale)
-                .ok()?,
+                .map_err(|e| Error::internal(e.to_string()))?,
         ),
-        DataType::Boolean => Arc::new(numbers.map(|n| n.map(|n| n != 0)).collect::<BooleanArray>()),
-        DataType::Float64 => Arc::new(floats.collect::<Float64Array>()),
+        DataType::Boolean => {
+            let truth = numbers.map(|number| Ok(number?.map(|number| number != 0)));
+            Arc::new(truth.collect::<Result<BooleanArray>>()?)
+        }
+        DataType::Float64 => Arc::new(floats.collect::<Result<Float64Array>>()?),
         DataType::Float32 => {
-            Arc::new(floats.map(|v| v.map(|v| v as f32)).collect::<Float32Array>())
+            let narrowed = floats.map(|value| Ok(value?.map(|value| value as f32)));
+            Arc::new(narrowed.collect::<Result<Float32Array>>()?)
         }
         DataType::Utf8 => {
             let texts = cells.map(|cell| match cell {
-                Cell::Text(text) => Some(text),
-                _ => None,
+                Cell::Text(text) => Ok(Some(text)),
+                Cell::Null => Ok(None),
+                other => Err(misfit(other)),
             });
-            Arc::new(texts.collect::<StringArray>())
+            Arc::new(texts.collect::<Result<StringArray>>()?)
         }
-        _ => return None,
+        other => return Err(Error::internal(format!("no report gives {other}"))),
     })
 }
 
-fn narrow<T: arrow_array::ArrowPrimitiveType>(
-    numbers: impl Iterator<Item = Option<i128>>,
-    as_native: impl Fn(i128) -> T::Native,
-) -> PrimitiveArray<T> {
-    numbers.map(|number| number.map(&as_native)).collect()
+fn narrow<T>(numbers: impl Iterator<Item = Result<Option<i128>>>) -> Result<PrimitiveArray<T>>
+where
+    T: arrow_array::ArrowPrimitiveType,
+    T::Native: TryFrom<i128>,
+{
+    let native =
+        |number: i128| T::Native::try_from(number).map_err(|_| misfit(Cell::Number(number)));
+    numbers.map(|number| number?.map(native).transpose()).collect()
+}
+
+fn misfit(cell: Cell<'_>) -> Error {
+    Error::internal(format!("{cell:?} is of another kind"))
 }

@@ -1,6 +1,7 @@
 //! What is asked for: columns, conditions, groups, aggregates, order.
 
 use arrow_schema::{DataType, SchemaRef, TimeUnit};
+use stoa_error::{Error, Result};
 
 /// How the values of a column are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,4 +150,49 @@ pub struct Report {
     pub offset: usize,
     /// Most rows of the answer.
     pub limit: Option<usize>,
+}
+
+impl Report {
+    /// Whether its parts fit each other: indexes, kinds, widths.
+    ///
+    /// # Errors
+    /// `Internal` where one does not. Left out, it would give another answer.
+    pub(crate) fn check(&self) -> Result<()> {
+        let has = |column: usize| column < self.columns.len();
+        let is_shown = |item: &Item| match item {
+            Item::Column(column) => has(*column),
+            Item::Aggregate(index) => *index < self.aggregates.len(),
+        };
+        let part = if !self.conditions.iter().all(|condition| self.is_judged(condition)) {
+            "a condition"
+        } else if !self.group_by.iter().all(|column| has(*column)) {
+            "a group key"
+        } else if !self.aggregates.iter().all(|aggregate| aggregate.column.is_none_or(has)) {
+            "an aggregate"
+        } else if !self.items.iter().chain(self.order.iter().map(|o| &o.by)).all(is_shown) {
+            "an item"
+        } else if self.items.len() != self.schema.fields().len() {
+            "a column of the answer"
+        } else {
+            return Ok(());
+        };
+        Err(Error::internal(format!("{part} of a report fits none of its columns"))
+            .with_hint("run the statement with SET short_path = off; please report it"))
+    }
+
+    /// Whether a condition is one that its column's values can meet or not.
+    fn is_judged(&self, condition: &Condition) -> bool {
+        let Some(column) = self.columns.get(condition.column) else { return false };
+        let Some(kind) = kind_of(&column.data_type) else { return false };
+        match &condition.test {
+            Test::IsNull | Test::IsNotNull => true,
+            Test::OneOf(values) if values.is_empty() => true,
+            Test::Between(..) | Test::OneOf(_) | Test::NotEqual(_) => {
+                matches!(kind, ValueKind::Int | ValueKind::Decimal)
+            }
+            Test::TextBetween { .. } | Test::TextOneOf(_) | Test::TextNotEqual(_) => {
+                kind == ValueKind::Text
+            }
+        }
+    }
 }

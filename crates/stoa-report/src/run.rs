@@ -150,6 +150,7 @@ impl Reports {
         fresh: &FreshRows,
         report: &Report,
     ) -> Result<Option<Answer>> {
+        report.check()?;
         let view = self.view(table).await?;
         let answer = self.run_on(&view, table, fresh, report).await;
         match answer.is_err().then(|| self.renewed(table, &view)).flatten() {
@@ -215,7 +216,7 @@ impl Reports {
         work: &mut Work,
     ) -> Result<Option<Vec<FileWork<'a>>>> {
         let judged: Vec<&Column> =
-            report.conditions.iter().filter_map(|c| report.columns.get(c.column)).collect();
+            report.conditions.iter().map(|condition| &report.columns[condition.column]).collect();
         if judged.is_empty() {
             let rows: u64 = files.iter().map(|file| file.file.rows).sum();
             if rows > self.options.rows_max {
@@ -228,8 +229,9 @@ impl Reports {
             let groups = groups_that_may_match(report, &zones, tail.groups.len());
             work.row_groups_total += tail.groups.len() as u64;
             work.row_groups_read += groups.len() as u64;
-            let rows = groups.iter().filter_map(|g| tail.groups.get(*g as usize));
-            work.rows_read += rows.map(|place| u64::from(place.rows)).sum::<u64>();
+            // All of them are in the tail: they were counted by it.
+            let rows = groups.iter().map(|group| u64::from(tail.groups[*group as usize].rows));
+            work.rows_read += rows.sum::<u64>();
             if work.rows_read > self.options.rows_max {
                 return Ok(None);
             }

@@ -68,10 +68,7 @@ impl TableView {
         let judged: Vec<_> = report
             .conditions
             .iter()
-            .filter_map(|condition| {
-                let column = report.columns.get(condition.column)?;
-                Some((self.zones(column), &condition.test))
-            })
+            .map(|condition| (self.zones(&report.columns[condition.column]), &condition.test))
             .collect();
         let may_match = |index: usize| {
             judged.iter().all(|(zones, test)| {

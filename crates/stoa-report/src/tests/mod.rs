@@ -5,6 +5,7 @@ mod cold;
 mod disk;
 mod fresh;
 mod hot;
+mod whole;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
