@@ -264,3 +264,45 @@ def test_types_are_found_by_name(conn):
 
     info = TypeInfo.fetch(conn, "timestamptz")
     assert (info.oid, info.array_oid) == (1184, 1185)
+
+
+@BOTH
+@pytest.mark.parametrize("prepare", [True, None], ids=["prepared", "by itself"])
+def test_an_insert_prepared_earlier_goes_to_the_table_of_that_name(conn, table, binary, prepare):
+    name = table("a integer, b text")
+    mark = "%b" if binary else "%t"
+    insert = f"INSERT INTO {name} (a, b) VALUES ({mark}, {mark})"
+    old = f"{name}_old"
+    with psycopg.connect(autocommit=True) as other:
+        # psycopg prepares by itself what comes for the sixth time.
+        for number in range(8):
+            conn.execute(insert, [number, "x"], prepare=prepare)
+        other.execute(f"DROP TABLE {name}")
+        with pytest.raises(psycopg.errors.UndefinedTable):
+            conn.execute(insert, [1, "x"], prepare=prepare)
+        other.execute(f"CREATE TABLE {name} (a integer, b text)")
+        for number in range(3):
+            assert conn.execute(insert, [number, "y"], prepare=prepare).rowcount == 1
+        assert other.execute(f"SELECT count(*) FROM {name}").fetchone() == (3,)
+        other.execute(f"ALTER TABLE {name} RENAME TO {old}")
+        other.execute(f"CREATE TABLE {name} (b text, more date, a bigint)")
+        conn.execute(insert, [7, "z"], prepare=prepare)
+        assert other.execute(f"SELECT a, b, more FROM {name}").fetchall() == [(7, "z", None)]
+        assert other.execute(f"SELECT count(*) FROM {old}").fetchone() == (3,)
+        other.execute(f"DROP TABLE {old}")
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["dropped", "made again"])
+def test_a_copy_left_open_over_a_drop_is_an_error(conn, table, again):
+    name = table("a integer")
+    error = psycopg.errors.SerializationFailure if again else psycopg.errors.UndefinedTable
+    with psycopg.connect(autocommit=True) as other:
+        with pytest.raises(error):
+            with conn.cursor().copy(f"COPY {name} FROM STDIN") as copy:
+                copy.write("1\n")
+                other.execute(f"DROP TABLE {name}")
+                if again:
+                    other.execute(f"CREATE TABLE {name} (a integer)")
+                copy.write("2\n")
+        if again:
+            assert other.execute(f"SELECT count(*) FROM {name}").fetchone() == (0,)

@@ -173,6 +173,74 @@ impl Catalog {
         Ok(location)
     }
 
+    /// As [`Self::drop_table`], but only while `ident` points to `expected`.
+    ///
+    /// # Errors
+    /// `Conflict` where it points elsewhere, `NotFound` (42P01).
+    pub async fn drop_table_at(&self, ident: &TableIdent, expected: &str) -> Result<()> {
+        let mut transaction = self.begin().await?;
+        self.check_points_to(&mut transaction, ident, expected).await?;
+        sqlx::query(concat!(
+            "DELETE FROM iceberg_tables
+             WHERE catalog_name = ? AND table_namespace = ? AND table_name = ? AND ",
+            is_table!()
+        ))
+        .bind(self.name())
+        .bind(&ident.namespace)
+        .bind(&ident.name)
+        .execute(&mut *transaction)
+        .await
+        .map_err(|source| self.failed(source))?;
+        self.commit(transaction).await
+    }
+
+    /// As [`Self::rename_table`], but only while `from` points to `expected`.
+    ///
+    /// # Errors
+    /// `Conflict` where it points elsewhere, and those of [`Self::rename_table`].
+    pub async fn rename_table_at(
+        &self,
+        from: &TableIdent,
+        expected: &str,
+        to: &TableIdent,
+    ) -> Result<()> {
+        let mut transaction = self.begin().await?;
+        if !self.has_namespace(&mut transaction, &to.namespace).await? {
+            return Err(error::missing_namespace(&to.namespace));
+        }
+        self.check_points_to(&mut transaction, from, expected).await?;
+        let renamed = sqlx::query(concat!(
+            "UPDATE iceberg_tables SET table_namespace = ?, table_name = ?
+             WHERE catalog_name = ? AND table_namespace = ? AND table_name = ? AND ",
+            is_table!()
+        ))
+        .bind(&to.namespace)
+        .bind(&to.name)
+        .bind(self.name())
+        .bind(&from.namespace)
+        .bind(&from.name)
+        .execute(&mut *transaction)
+        .await;
+        match renamed {
+            Ok(_) => self.commit(transaction).await,
+            Err(source) if error::is_duplicate_key(&source) => Err(error::duplicate_table(to)),
+            Err(source) => Err(self.failed(source)),
+        }
+    }
+
+    async fn check_points_to(
+        &self,
+        connection: &mut SqliteConnection,
+        ident: &TableIdent,
+        expected: &str,
+    ) -> Result<()> {
+        match self.find(connection, ident).await? {
+            Some(location) if location == expected => Ok(()),
+            Some(_) => Err(error::moved(ident)),
+            None => Err(self.missing(connection, ident).await?),
+        }
+    }
+
     async fn find(
         &self,
         connection: &mut SqliteConnection,

@@ -152,10 +152,10 @@ pub(crate) async fn rename_table(
     from: &TableName,
     to: &TableName,
 ) -> Result<()> {
-    CellTable::open(warehouse, from).await?;
+    let known = CellTable::open(warehouse, from).await?;
     check_namespace(warehouse, &to.namespace).await?;
     check_free(warehouse, to).await?;
-    let renamed = warehouse.rename_table(&ident_of(from), &ident_of(to)).await;
+    let renamed = warehouse.rename_only(&known.table, &ident_of(to)).await;
     renamed.map_err(|error| match error.sqlstate() {
         "42P07" => errors::table_exists(to),
         _ => in_words_of_hql(error, from),
@@ -165,7 +165,7 @@ pub(crate) async fn rename_table(
 /// Drops a table of cells with its files; gives back what it was.
 pub(crate) async fn drop_table(warehouse: &Warehouse, table: &TableName) -> Result<Table> {
     let known = CellTable::open(warehouse, table).await?;
-    let dropped = warehouse.drop_table(&ident_of(table), true).await;
+    let dropped = warehouse.drop_only(&known.table, true).await;
     dropped.map_err(|error| in_words_of_hql(error, table))?;
     Ok(known.table)
 }

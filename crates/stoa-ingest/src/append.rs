@@ -3,11 +3,12 @@
 use std::sync::atomic::Ordering;
 
 use arrow_array::RecordBatch;
+use stoa_env::failpoint;
 use stoa_error::Result;
 use stoa_table::Table;
 
 use crate::conform::conform;
-use crate::error::{closed, dropped};
+use crate::error::{closed, dropped, injected};
 use crate::fresh::{NewRows, Totals, detach, memory_bytes};
 use crate::ingest::{Ingest, Inner};
 use crate::options::Durability;
@@ -32,9 +33,11 @@ impl Ingest {
     ///
     /// # Errors
     /// `Invalid` for rows that do not fit the table (23502, 22003, 42601) or are too many at once
-    /// (54000); `NotFound` (42P01) for a dropped table; `Exhausted` (53200), to be retried, where
-    /// memory for fresh rows did not come free in time; `Unavailable` while closing, or where the
-    /// log failed: then nothing is known of the rows.
+    /// (54000); `NotFound` (42P01) for a table that was dropped meanwhile, by whatever process, and
+    /// `Conflict` (40001) where another one has its name now: nothing is kept then; `Exhausted`
+    /// (53200), to be retried, where memory for fresh rows did not come free in time; `Unavailable`
+    /// while closing, or where the log or the catalog (08007) failed: then nothing is known of the
+    /// rows.
     pub async fn append(
         &self,
         table: &Table,
@@ -91,6 +94,10 @@ impl Inner {
         self.budget.give_back(pushed.freed_bytes);
         pushed.ticket.acknowledged().await?;
         self.wake_flusher(&state, &pushed.totals, rows);
+        failpoint::at("append.durable").await.map_err(injected)?;
+        // Last of all: whoever has dropped the table before this ended must not have dropped rows
+        // that are acknowledged after it.
+        self.check_exists(&state, table).await?;
         self.counters.appends.fetch_add(1, Ordering::Relaxed);
         self.counters.rows.fetch_add(rows, Ordering::Relaxed);
         Ok(Ack { rows, position: pushed.position })

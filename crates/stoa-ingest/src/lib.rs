@@ -32,7 +32,10 @@
 //!    are one record, one position, and never split.
 //! 5. **What is flushed is durable in the log first.** Else, after a power cut, the log could end
 //!    before a position that a table is at, and give that position to other rows.
-//! 6. **Memory is bounded**: fresh rows by [`IngestOptions::fresh_bytes_max`], beyond which appends
+//! 6. **Nothing is acknowledged for a table that is gone.** An append looks the table up by its uuid
+//!    after its rows are durable, so what goes with a dropped table came before the drop, whichever
+//!    process dropped it.
+//! 7. **Memory is bounded**: fresh rows by [`IngestOptions::fresh_bytes_max`], beyond which appends
 //!    wait and then fail retryably; a flush by [`IngestOptions::flush_memory_bytes`] and the sort
 //!    keys of [`FlushLimits::bytes`] of rows. Rows that a reader holds on to after a flush are the
 //!    reader's.
@@ -82,6 +85,7 @@ mod append;
 mod budget;
 mod conform;
 mod error;
+mod existence;
 mod flush;
 mod flusher;
 mod fresh;

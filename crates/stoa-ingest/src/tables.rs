@@ -39,6 +39,8 @@ struct Known {
     limits: FlushLimits,
     /// The metadata file whose table was last found to be writable.
     writable: Option<String>,
+    /// The metadata file at which the table was last found in the catalog.
+    found_at: Option<String>,
 }
 
 /// What flushes of a table did.
@@ -89,7 +91,7 @@ impl Tables {
 
 impl TableState {
     fn new(table: &Table, limits: FlushLimits) -> Self {
-        let known = Known { ident: table.ident().clone(), limits, writable: None };
+        let known = Known { ident: table.ident().clone(), limits, writable: None, found_at: None };
         Self {
             uuid: table.uuid(),
             fresh: Fresh::default(),
@@ -110,6 +112,18 @@ impl TableState {
 
     pub(crate) fn limits(&self) -> FlushLimits {
         self.known.lock().limits
+    }
+
+    /// Whether `pointer` is a version of this table that was seen before.
+    pub(crate) fn was_at(&self, pointer: &str) -> bool {
+        self.known.lock().found_at.as_deref() == Some(pointer)
+    }
+
+    /// Notes where the table was found in the catalog.
+    pub(crate) fn found(&self, table: &Table) {
+        let mut known = self.known.lock();
+        known.ident = table.ident().clone();
+        known.found_at = Some(table.metadata_location().to_owned());
     }
 
     /// Notes the version that a flush found. Properties that make no sense change nothing.

@@ -138,7 +138,8 @@ async fn rows_that_do_not_fit_are_refused() {
     assert!(ids(&ingest, "t").await.is_empty());
 
     home.warehouse.drop_table(table.ident(), false).await.unwrap();
-    ingest.append(&table, rows(0..3), Durability::Table).await.unwrap();
+    let error = ingest.append(&table, rows(0..3), Durability::Table).await.unwrap_err();
+    assert_eq!(error.sqlstate(), "42P01");
     let error = ingest.flush_now(&table).await.unwrap_err();
     assert_eq!(error.sqlstate(), "42P01");
 }

@@ -6,7 +6,8 @@
 //!                          └──► execute ─► engine's session
 //! ```
 //!
-//! **Invariants:** an error in an extended message silences all until the next `Sync`; outside a
+//! **Invariants:** an error in an extended message is sent at once, and silences all until the next
+//! `Sync`; outside a
 //! transaction block no portal outlives a `Sync`; every `Query` and every `Sync` is answered by
 //! exactly one `ReadyForQuery`.
 
@@ -143,7 +144,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         self.report(error, 0);
         if extended {
             self.skipping = true;
-            return Ok(());
+            // At once: a client may wait for answers before it sends its Sync, and a Flush is skipped
+            // from here on.
+            return self.wire.flush().await;
         }
         self.ready();
         self.wire.flush().await

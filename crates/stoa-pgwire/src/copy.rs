@@ -18,7 +18,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         self.wire.output.copy_in_response(copy.columns().fields().len());
         self.wire.flush().await?;
         loop {
-            match self.wire.next().await {
+            let incoming = tokio::select! {
+                biased;
+                incoming = self.wire.next() => incoming,
+                // Told at once: the client may wait for a word before it sends on.
+                error = copy.failed() => return Err(error.into()),
+            };
+            match incoming {
                 Incoming::Message(Message::CopyData(chunk)) => copy.send(chunk).await?,
                 Incoming::Message(Message::CopyDone) => break,
                 Incoming::Message(Message::CopyFail(reason)) => {

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::raw::{RawClient, bind, describe, execute, message, parse, query, sync};
+use common::raw::{Answer, RawClient, bind, describe, execute, message, parse, query, sync};
 use common::{ENDLESS, Server, within};
 use stoa_pgwire::ServeOptions;
 
@@ -118,6 +118,134 @@ async fn after_an_error_all_is_silent_until_sync() {
     assert_eq!(client.kinds().await, "EZ");
     client.send(&[query("SELECT 1")]).await;
     assert_eq!(client.kinds().await, "TDCZ");
+}
+
+/// The next answers, one per letter of `kinds`: a wait for one that does not come fails.
+async fn expect(client: &mut RawClient, kinds: &str) -> Vec<Answer> {
+    let mut answers = Vec::new();
+    for kind in kinds.chars() {
+        let answer = client.next().await.expect("the connection ended");
+        assert_eq!(answer.kind, kind, "of {kinds}: {:?}", answer.field(b'M'));
+        answers.push(answer);
+    }
+    answers
+}
+
+#[tokio::test]
+async fn an_error_is_sent_before_the_sync() {
+    let server = Server::start().await;
+    let mut client = RawClient::connect(server.port).await;
+    client.send(&[query("CREATE TABLE t (i INT NOT NULL)")]).await;
+    client.kinds().await;
+    let flush = || message(b'H', b"");
+    let insert = "INSERT INTO t VALUES ($1)";
+    for (messages, kinds, code) in [
+        (vec![parse("", "SELEC 1", &[]), flush()], "E", "42601"),
+        (vec![parse("", "SELEC 1", &[])], "E", "42601"),
+        (vec![parse("", "SELECT * FROM nothing", &[]), flush()], "E", "42P01"),
+        (vec![parse("", insert, &[]), bind("", "", &[]), flush()], "1E", "08P01"),
+        (vec![parse("", insert, &[]), bind("", "", &[Some("x")]), flush()], "1E", "22P02"),
+        (vec![parse("", insert, &[]), bind("", "", &[None]), execute("", 0)], "12E", "23502"),
+        (vec![describe(b'S', "none"), flush()], "E", "26000"),
+        (vec![describe(b'P', "none"), flush()], "E", "34000"),
+        (vec![execute("none", 0), flush()], "E", "34000"),
+        (vec![message(b'B', b"p\0\0\0"), flush()], "E", "08P01"),
+    ] {
+        client.send(&messages).await;
+        let answers = expect(&mut client, kinds).await;
+        assert_eq!(answers.last().unwrap().field(b'C').as_deref(), Some(code));
+        // Nothing is done, and a Flush brings nothing, until the Sync.
+        client.send(&[parse("", "SELECT 1", &[]), flush(), query("SELECT 1"), sync()]).await;
+        assert_eq!(client.kinds().await, "Z");
+    }
+}
+
+#[tokio::test]
+async fn a_bad_line_ends_a_copy_before_its_end() {
+    let server = Server::start().await;
+    let mut client = RawClient::connect(server.port).await;
+    client.send(&[query("CREATE TABLE t (i INT)")]).await;
+    client.kinds().await;
+    client.send(&[query("COPY t FROM STDIN")]).await;
+    expect(&mut client, "G").await;
+    client.send(&[message(b'd', b"1\nx\n")]).await;
+    let answers = expect(&mut client, "EZ").await;
+    assert_eq!(answers[0].field(b'C').as_deref(), Some("22P02"));
+    let copy = [parse("", "COPY t FROM STDIN", &[]), bind("", "", &[]), execute("", 0), sync()];
+    client.send(&copy).await;
+    expect(&mut client, "12G").await;
+    client.send(&[message(b'd', b"1\nx\n")]).await;
+    expect(&mut client, "E").await;
+    client.send(&[message(b'd', b"2\n"), message(b'c', b""), sync()]).await;
+    expect(&mut client, "Z").await;
+    client.send(&[query("SELECT count(*) FROM t")]).await;
+    assert!(client.until('Z').await[1].body.ends_with(b"0"));
+}
+
+#[tokio::test]
+async fn a_copy_that_is_cancelled_ends_at_once() {
+    let server = Server::start().await;
+    let mut client = RawClient::connect(server.port).await;
+    client.send(&[query("CREATE TABLE t (i INT)")]).await;
+    client.kinds().await;
+    client.send(&[query("COPY t FROM STDIN")]).await;
+    expect(&mut client, "G").await;
+    let running = server.engine.queries().running();
+    let copies = running.iter().filter(|query| query.sql.starts_with("COPY t FROM"));
+    let ids: Vec<u64> = copies.map(|query| query.id).collect();
+    assert_eq!(ids.len(), 1);
+    assert!(server.engine.queries().cancel(ids[0]));
+    let answers = expect(&mut client, "EZ").await;
+    assert_eq!(answers[0].field(b'C').as_deref(), Some("57014"));
+}
+
+#[tokio::test]
+async fn a_copy_whose_table_goes_is_an_error() {
+    let server = Server::start().await;
+    let mut client = RawClient::connect(server.port).await;
+    let mut other = RawClient::connect(server.port).await;
+    for (changes, code) in
+        [("DROP TABLE t", "42P01"), ("DROP TABLE t; CREATE TABLE t (i INT)", "40001")]
+    {
+        other.send(&[query("CREATE TABLE IF NOT EXISTS t (i INT)")]).await;
+        other.kinds().await;
+        client.send(&[query("COPY t FROM STDIN")]).await;
+        expect(&mut client, "G").await;
+        client.send(&[message(b'd', b"1\n")]).await;
+        other.send(&[query(changes)]).await;
+        other.kinds().await;
+        client.send(&[message(b'd', b"2\n"), message(b'c', b"")]).await;
+        let answers = expect(&mut client, "EZ").await;
+        assert_eq!(answers[0].field(b'C').as_deref(), Some(code));
+    }
+}
+
+#[tokio::test]
+async fn a_prepared_insert_goes_where_its_name_says() {
+    let server = Server::start().await;
+    let mut client = RawClient::connect(server.port).await;
+    let mut other = RawClient::connect(server.port).await;
+    other.send(&[query("CREATE TABLE t (i INT)")]).await;
+    other.kinds().await;
+    client.send(&[parse("s", "INSERT INTO t VALUES ($1)", &[23]), sync()]).await;
+    client.kinds().await;
+    let insert = [bind("", "s", &[Some("7")]), execute("", 0), sync()];
+    for (changes, kinds) in [
+        ("SELECT 1", "2CZ"),
+        ("DROP TABLE t; CREATE TABLE t (i INT)", "2CZ"),
+        ("ALTER TABLE t RENAME TO u; CREATE TABLE t (i INT)", "2CZ"),
+        ("DROP TABLE t", "2EZ"),
+        ("CREATE TABLE t (i BIGINT)", "2CZ"),
+    ] {
+        other.send(&[query(changes)]).await;
+        other.kinds().await;
+        client.send(&insert).await;
+        assert_eq!(client.kinds().await, kinds, "{changes}");
+        if kinds == "2CZ" {
+            other.send(&[query("SELECT count(*) FROM t")]).await;
+            assert!(other.until('Z').await[1].body.ends_with(b"1"), "{changes}");
+        }
+    }
 }
 
 #[tokio::test]
@@ -270,7 +398,9 @@ async fn a_statement_timeout_ends_a_query() {
     let answers = client.until('E').await;
     assert_eq!(answers.last().unwrap().field(b'C').as_deref(), Some("57014"));
     client.until('Z').await;
-    client.send(&[query("SELECT 1")]).await;
+    // However slow the machine is, from here on.
+    client.send(&[query("SET statement_timeout = 0"), query("SELECT 1")]).await;
+    client.kinds().await;
     assert_eq!(client.kinds().await, "TDCZ");
 }
 

@@ -107,9 +107,13 @@ pub(crate) fn refuse_rows(table: &Table) -> Result<()> {
 pub(crate) fn refuse_source(source: &Arc<dyn TableSource>) -> Result<()> {
     let Ok(provider) = source_as_provider(source) else { return Ok(()) };
     let any = provider.as_ref() as &dyn Any;
-    let view = any.downcast_ref::<CellView>().map(CellView::ident);
-    let ident = view.or_else(|| any.downcast_ref::<CellHistory>().map(CellHistory::ident));
-    ident.map_or(Ok(()), |ident| Err(holds_cells(ident)))
+    table_behind(any).map_or(Ok(()), |table| Err(holds_cells(table.ident())))
+}
+
+/// The table of cells that a provider shows, if it shows one.
+pub(crate) fn table_behind(provider: &dyn Any) -> Option<&Table> {
+    let view = provider.downcast_ref::<CellView>().map(CellView::table);
+    view.or_else(|| provider.downcast_ref::<CellHistory>().map(CellHistory::table))
 }
 
 fn holds_cells(ident: &TableIdent) -> Error {

@@ -1,7 +1,8 @@
 //! `COPY`: rows from the client into a table, or rows to the client.
 //!
-//! In: bytes in chunks of any size. Out: one commit at the end. **Invariant:** a copy that is
-//! dropped, aborted or fails leaves nothing visible.
+//! In: bytes in chunks of any size. Out: one commit at the end. **Invariants:** a copy that is
+//! dropped, aborted or fails leaves nothing visible; rows go to the table that its name meant when it
+//! began, or the copy fails.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::dialect::{CopySource, CopyStatement};
-use crate::load::{LoadTarget, reader_stream};
+use crate::load::reader_stream;
 use crate::outcome::Completion;
 use crate::registry::QueryGuard;
 use crate::session::{Ran, Session};
@@ -32,6 +33,8 @@ pub struct CopyIn {
     columns: SchemaRef,
     chunks: Option<mpsc::Sender<std::io::Result<Bytes>>>,
     load: JoinHandle<Result<u64>>,
+    /// What the load came to, if that is known before the end of the data.
+    ended: Option<Result<u64>>,
     guard: Option<QueryGuard>,
 }
 
@@ -56,12 +59,47 @@ impl CopyIn {
         };
         match sent {
             true => Ok(()),
-            // The reader is gone: it has met an error, which is the load's result.
-            false => Err(self
+            // The reader is gone: it has met an error, or the mark of the data's end.
+            false => match self.loaded().await {
+                Ok(rows) => {
+                    self.ended = Some(Ok(rows));
+                    Ok(())
+                }
+                Err(error) => {
+                    self.ended = Some(Err(error));
+                    self.end().await.map(drop)
+                }
+            },
+        }
+    }
+
+    /// Waits for an error that ends the copy before all data is there: one of parsing or writing, or
+    /// that somebody cancels it. Waits for ever if there is none. May be dropped and called again.
+    pub async fn failed(&mut self) -> Error {
+        let cancelled = self.guard.as_ref().map(|guard| guard.cancel_token().clone());
+        let cancelled = async {
+            match cancelled {
+                Some(token) => token.cancelled_owned().await,
+                None => std::future::pending().await,
+            }
+        };
+        if self.ended.is_none() {
+            tokio::select! {
+                ended = &mut self.load => self.ended = Some(ended.unwrap_or_else(broke_off)),
+                () = cancelled => {
+                    let error = self.guard.as_ref().map(QueryGuard::cancelled_error);
+                    let error = error.unwrap_or_else(|| Error::internal("nobody cancelled this"));
+                    return self.fail(error).await;
+                }
+            }
+        }
+        match self.ended {
+            Some(Err(_)) => self
                 .end()
                 .await
                 .err()
-                .unwrap_or_else(|| Error::internal("the copy ended before its data"))),
+                .unwrap_or_else(|| Error::internal("a copy failed without an error")),
+            _ => std::future::pending().await,
         }
     }
 
@@ -89,18 +127,24 @@ impl CopyIn {
         if let Some(chunks) = self.chunks.take() {
             let _ = chunks.send(Err(std::io::Error::other(error.to_string()))).await;
         }
-        let _ = (&mut self.load).await;
+        let _ = self.loaded().await;
         if let Some(mut guard) = self.guard.take() {
             guard.end(Err(&error));
         }
         error
     }
 
+    /// What the load came to; once.
+    async fn loaded(&mut self) -> Result<u64> {
+        match self.ended.take() {
+            Some(ended) => ended,
+            None => (&mut self.load).await.unwrap_or_else(broke_off),
+        }
+    }
+
     async fn end(&mut self) -> Result<u64> {
         self.chunks = None;
-        let result = (&mut self.load)
-            .await
-            .unwrap_or_else(|e| Err(Error::internal("the load broke off").with_source(e)));
+        let result = self.loaded().await;
         if let Some(mut guard) = self.guard.take() {
             match &result {
                 Ok(rows) => {
@@ -112,6 +156,10 @@ impl CopyIn {
         }
         result
     }
+}
+
+fn broke_off(source: tokio::task::JoinError) -> Result<u64> {
+    Err(Error::internal("the load broke off").with_source(source))
 }
 
 impl Drop for CopyIn {
@@ -171,12 +219,11 @@ async fn start(session: &Session, copy: &CopyStatement, table: Table) -> Result<
             .await
             .unwrap_or_else(|e| Err(Error::internal("the reader broke off").with_source(e)))?;
         let batches = fill_columns(reader_stream(reader)?, schema, table.schema());
-        let target = LoadTarget { table: table.ident().to_string(), ..LoadTarget::default() };
         let inner = engine.session(options_of_session);
         let mut guard = engine.start_query("COPY FROM STDIN", &inner.options.user, "load");
-        let ident = table.ident().clone();
-        let charge = guard.charge();
-        let work = crate::load::write(&inner, &ident, &target, table.schema(), batches, &mut guard);
+        let (charge, schema) = (guard.charge(), table.schema());
+        // The table that the statement named when it began, whatever has its name by now.
+        let work = crate::load::append(&inner, table, schema, batches, &mut guard);
         let rows = stoa_store::charged(charge, work).await;
         match &rows {
             Ok(_) => guard.end(Ok(())),
@@ -184,7 +231,7 @@ async fn start(session: &Session, copy: &CopyStatement, table: Table) -> Result<
         }
         rows
     });
-    Ok(CopyIn { columns, chunks: Some(sender), load, guard: None })
+    Ok(CopyIn { columns, chunks: Some(sender), load, ended: None, guard: None })
 }
 
 /// The table's columns that a copy names, in its order; all if it names none.

@@ -106,8 +106,9 @@ async fn remove(session: &Session, ident: &TableIdent, purge: bool) -> Result<()
         Some(table) => session.caller.must_own(table)?,
         None => session.caller.must_be_superuser("drop tables that cannot be read")?,
     }
-    engine.warehouse.drop_table(ident, purge).await?;
-    let Some(table) = table else { return Ok(()) };
+    let Some(table) = table else { return engine.warehouse.drop_table(ident, purge).await };
+    // No other table of that name, whose owner and rows are not these.
+    engine.warehouse.drop_only(&table, purge).await?;
     engine.rights.catalog().forget_table(table.uuid()).await?;
     engine.reports.forget_table(&table);
     if let Some(ingest) = &engine.ingest {
@@ -307,7 +308,7 @@ async fn alter_table(session: &Session, alter: &AlterTableStatement) -> Result<C
         if name_parts(to)?.len() == 1 {
             target.namespace.clone_from(&ident.namespace);
         }
-        warehouse.rename_table(&ident, &target).await?;
+        warehouse.rename_only(&table, &target).await?;
         return Ok(completion);
     }
     let columns: Vec<String> =

@@ -323,7 +323,7 @@ pub(crate) async fn copy_from_files(
     let inputs = files.iter().map(|file| Input::Path(file.into())).collect();
     let reader = stoa_load::open(inputs, Arc::clone(&schema), options)?;
     let batches = crate::copy::fill_columns(reader_stream(reader)?, schema, table.schema());
-    let target = LoadTarget { table: ident.to_string(), ..LoadTarget::default() };
-    let rows = write(session, &ident, &target, table.schema(), batches, guard).await?;
+    let schema = table.schema();
+    let rows = append(session, table, schema, batches, guard).await?;
     Ok(Completion::rows("COPY", rows))
 }

@@ -2,10 +2,12 @@
 //!
 //! In: text and parameters. Out: [`Outcome`]s. **Invariants:** each execution reads, for every
 //! table it names, one snapshot: the one that is current when it starts. A statement prepared
-//! earlier sees what was committed since, and fails clearly if the table's columns changed.
+//! earlier sees what was committed since, and means the tables that have its names now; it fails
+//! clearly if that changes the columns of its answer.
 
 mod options;
 mod prepare;
+mod renew;
 mod run;
 
 use std::sync::Arc;

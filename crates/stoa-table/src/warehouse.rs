@@ -34,6 +34,9 @@ const CATALOG_NAME: &str = "stoa";
 /// The namespace that a new warehouse has.
 const DEFAULT_NAMESPACE: &str = "public";
 
+/// How often a change of a name is tried while others move its pointer.
+const POINTER_TRIES: usize = 100;
+
 /// What a warehouse is opened with.
 #[derive(Clone, Debug)]
 pub struct WarehouseOptions {
@@ -274,6 +277,54 @@ impl Warehouse {
         Ok(())
     }
 
+    /// Forgets `table` at whatever version it is, and no other of its name; with `purge` also deletes
+    /// its files.
+    ///
+    /// # Errors
+    /// `NotFound` (42P01) where it is gone, or its name is another table's; `Conflict` where its
+    /// version changes faster than it is read.
+    pub async fn drop_only(&self, table: &Table, purge: bool) -> Result<()> {
+        let (catalog, ident) = (self.catalog(), table.ident());
+        for _ in 1..POINTER_TRIES {
+            let pointer = self.pointer_of(table).await?;
+            match catalog.drop_table_at(ident, &pointer).await {
+                Err(error) if error.kind() == ErrorKind::Conflict => continue,
+                dropped => dropped?,
+            }
+            if purge && let Err(error) = self.purge_at(&pointer).await {
+                tracing::warn!(table = %ident, %error, "files of a dropped table stay behind");
+            }
+            return Ok(());
+        }
+        Err(busy(ident))
+    }
+
+    /// Renames `table`, at whatever version it is, and no other of its name.
+    ///
+    /// # Errors
+    /// As [`Self::drop_only`] and [`Self::rename_table`].
+    pub async fn rename_only(&self, table: &Table, to: &TableIdent) -> Result<()> {
+        check_name("table", &to.name)?;
+        for _ in 1..POINTER_TRIES {
+            let pointer = self.pointer_of(table).await?;
+            match self.catalog().rename_table_at(table.ident(), &pointer, to).await {
+                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                renamed => return renamed,
+            }
+        }
+        Err(busy(table.ident()))
+    }
+
+    async fn pointer_of(&self, table: &Table) -> Result<String> {
+        let now = self.table(table.ident()).await?;
+        match now.uuid() == table.uuid() {
+            true => Ok(now.metadata_location().to_owned()),
+            false => Err(Error::not_found(format!("table {} was dropped", table.ident()))
+                .with_sqlstate("42P01")
+                .with_hint("another table has its name now; start again")),
+        }
+    }
+
     pub(crate) fn files(&self) -> &MetadataFiles {
         &self.inner.files
     }
@@ -290,12 +341,19 @@ impl Warehouse {
     async fn purge_at(&self, pointer: &str) -> Result<()> {
         let loaded = self.files().table_metadata(pointer).await?;
         let location = loaded.metadata.location();
+        let failed = |source| from_object_store(location, source);
+        // Listed before any is deleted: once the directory is empty, a new table of the same name may
+        // take it, and its files must not be among them.
+        let mut listed = Vec::new();
         // Only what a table's layout holds: another engine may keep a table inside this directory.
         for part in ["data", "metadata"] {
             let place = self.stores().resolve(&format!("{location}/{part}"))?;
-            let failed = |source| from_object_store(location, source);
-            let paths = place.store.list(Some(&place.path)).map_ok(|meta| meta.location).boxed();
-            let deleted = place.store.delete_stream(paths);
+            let paths = place.store.list(Some(&place.path)).map_ok(|meta| meta.location);
+            listed.push((place.store, paths.try_collect::<Vec<_>>().await.map_err(failed)?));
+        }
+        for (store, paths) in listed {
+            let paths = futures::stream::iter(paths.into_iter().map(Ok)).boxed();
+            let deleted = store.delete_stream(paths);
             deleted.try_for_each(|_| async { Ok(()) }).await.map_err(failed)?;
         }
         Ok(())
@@ -318,6 +376,11 @@ impl fmt::Debug for Warehouse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Warehouse({})", self.inner.location)
     }
+}
+
+fn busy(ident: &TableIdent) -> Error {
+    Error::conflict(format!("table {ident} changes faster than it can be read"))
+        .with_hint("retry later")
 }
 
 fn catalog_file(options: &WarehouseOptions) -> Result<PathBuf> {

@@ -15,7 +15,6 @@ use datafusion::logical_expr::expr::BinaryExpr;
 use datafusion::logical_expr::{Expr, Operator, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use futures::StreamExt;
-use stoa_catalog::TableIdent;
 use stoa_cells::CellTables;
 use stoa_error::{Error, Result};
 use stoa_hql::scan::{ColumnSelector, QualifierFilter, ScanSpec};
@@ -50,8 +49,8 @@ impl std::fmt::Debug for CellHistory {
 }
 
 impl CellHistory {
-    pub(super) fn ident(&self) -> &TableIdent {
-        self.table.ident()
+    pub(super) fn table(&self) -> &Table {
+        &self.table
     }
 
     pub(super) fn new(cells: CellTables, table: Table, families: Arc<TableSchema>) -> Self {

@@ -12,7 +12,6 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
-use stoa_catalog::TableIdent;
 use stoa_cells::CellTables;
 use stoa_error::Result;
 use stoa_hql::scan::ScanSpec;
@@ -45,8 +44,8 @@ impl std::fmt::Debug for CellView {
 }
 
 impl CellView {
-    pub(super) fn ident(&self) -> &TableIdent {
-        self.table.ident()
+    pub(super) fn table(&self) -> &Table {
+        &self.table
     }
 
     pub(super) fn new(cells: CellTables, table: Table, families: &TableSchema) -> Self {

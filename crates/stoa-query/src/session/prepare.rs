@@ -7,6 +7,7 @@ use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::logical_expr::{DdlStatement, Expr, LogicalPlan, Statement as PlanStatement};
 use stoa_error::{Error, Result};
 
+use super::renew::Renewed;
 use super::{Session, contains_ignore_case, names_user, reads_clock};
 use crate::dialect::{self, CopySource, CopyStatement};
 use crate::error::from_datafusion;
@@ -31,6 +32,10 @@ pub struct Prepared {
     pub(super) long_way: Arc<tokio::sync::OnceCell<Prepared>>,
     /// Its plan with places for its parameters, if it is one that can be used again.
     pub(super) template: Arc<OnceLock<Option<PlanTemplate>>>,
+    /// What the meaning of its names depends on, as it was when it was planned.
+    pub(super) context: Option<Arc<str>>,
+    /// The same statement, planned for the tables that have its names now.
+    pub(super) renewed: Renewed,
 }
 
 impl Prepared {
@@ -49,6 +54,8 @@ impl Prepared {
             explained: None,
             long_way: Arc::default(),
             template: Arc::default(),
+            context: None,
+            renewed: Renewed::default(),
         }
     }
 
@@ -70,6 +77,16 @@ impl Prepared {
 
 impl Session {
     pub(super) async fn plan(
+        &self,
+        statement: Statement,
+        parameter_types: Vec<Option<DataType>>,
+    ) -> Result<Prepared> {
+        let context = Some(self.options_context());
+        let planned = self.plan_now(statement, parameter_types).await?;
+        Ok(Prepared { context, ..planned })
+    }
+
+    async fn plan_now(
         &self,
         statement: Statement,
         parameter_types: Vec<Option<DataType>>,

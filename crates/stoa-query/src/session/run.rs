@@ -14,6 +14,7 @@ use futures::StreamExt;
 use stoa_env::clock;
 use stoa_error::{Error, ErrorKind, Result};
 
+use super::renew::{RENEWALS_MAX, may_be_outdated};
 use super::{Planner, Prepared, Session, names_user};
 use crate::admission::Ticket;
 use crate::cells;
@@ -35,14 +36,18 @@ impl Session {
         parameters: Vec<ScalarValue>,
         guard: &mut QueryGuard,
     ) -> Result<Ran> {
+        let means_the_same = self.means_the_same(prepared);
         if self.takes_short_path()
+            && means_the_same
             && let Some(report) = &prepared.report
             && let Some(stream) = self.run_report(report, &parameters, guard).await?
         {
             return Ok(Ran::Stream(stream));
         }
         let text = prepared.statement.text();
-        if let StatementKind::Lifted(lifted) = &prepared.statement.kind {
+        if let StatementKind::Lifted(lifted) = &prepared.statement.kind
+            && means_the_same
+        {
             let (template, values) = (lifted.template(), lifted.values());
             let context = self.context(text, &[]);
             if let Some(ran) = self.run_template(template, values, context, text, guard).await? {
@@ -54,6 +59,7 @@ impl Session {
             return Box::pin(self.run(planned, parameters, guard)).await;
         }
         if let Some((report, analyses)) = &prepared.explained
+            && means_the_same
             && let Some(schema) = &prepared.schema
             && let Some(batch) =
                 self.explain_report(report, &parameters, *analyses, schema, guard).await?
@@ -62,23 +68,8 @@ impl Session {
             let schema = SchemaRef::clone(schema);
             return Ok(Ran::Stream(Box::pin(RecordBatchStreamAdapter::new(schema, rows))));
         }
-        if let Some(plan) = &prepared.plan {
-            let context = self.context(text, &parameters);
-            if let Some(template) = self.template_of(prepared) {
-                let context = context.clone();
-                let ran = self.run_template(template, &parameters, context, text, guard).await?;
-                if let Some(ran) = ran {
-                    return Ok(ran);
-                }
-            }
-            let plan = parameters::bind(plan, &prepared.parameter_types, parameters)?;
-            if dml::changes_rows(&plan) {
-                let overwritten = prepared.overwritten.as_ref();
-                return dml::run(self, plan, overwritten, guard).await.map(Ran::Done);
-            }
-            let plan = table::pin_snapshots(plan, &self.engine).await?;
-            let plan = QueryPlan::Logical(plan);
-            return self.run_plan(plan, text, context, guard).await;
+        if prepared.plan.is_some() {
+            return self.run_planned(prepared, parameters, guard).await;
         }
         match &prepared.statement.kind {
             StatementKind::Show(show) => Ok(Ran::Stream(show::run(self, show).await?)),
@@ -111,6 +102,54 @@ impl Session {
             StatementKind::Empty => Ok(Ran::Done(Completion::of(""))),
             other => ddl::run(self, other, guard).await.map(Ran::Done),
         }
+    }
+
+    /// Runs a statement that has a plan, for the tables that have its names now.
+    async fn run_planned(
+        &self,
+        prepared: &Prepared,
+        parameters: Vec<ScalarValue>,
+        guard: &mut QueryGuard,
+    ) -> Result<Ran> {
+        for _ in 1..RENEWALS_MAX {
+            let renewed = self.renewed(prepared).await?;
+            let current = renewed.as_deref().unwrap_or(prepared);
+            match self.run_current(current, parameters.clone(), guard).await {
+                // A table was replaced since; nothing was done then.
+                Err(error) if may_be_outdated(&error) && !self.is_current(current).await? => {}
+                ended => return ended,
+            }
+        }
+        let renewed = self.renewed(prepared).await?;
+        self.run_current(renewed.as_deref().unwrap_or(prepared), parameters, guard).await
+    }
+
+    async fn run_current(
+        &self,
+        prepared: &Prepared,
+        parameters: Vec<ScalarValue>,
+        guard: &mut QueryGuard,
+    ) -> Result<Ran> {
+        let text = prepared.statement.text();
+        let Some(plan) = &prepared.plan else {
+            return Err(Error::internal("a statement lost its plan"));
+        };
+        let context = self.context(text, &parameters);
+        if let Some(template) = self.template_of(prepared) {
+            let context = context.clone();
+            let ran = self.run_template(template, &parameters, context, text, guard).await?;
+            if let Some(ran) = ran {
+                return Ok(ran);
+            }
+        }
+        let plan = parameters::bind(plan, &prepared.parameter_types, parameters)?;
+        if dml::changes_rows(&plan) {
+            let overwritten = prepared.overwritten.as_ref();
+            return dml::run(self, plan, overwritten, guard).await.map(Ran::Done);
+        }
+        let plan = self.with_current_target(plan).await?;
+        let plan = QueryPlan::Logical(table::pin_snapshots(plan, &self.engine).await?);
+        self.run_plan(plan, text, context, guard).await
     }
 
     /// The template of a prepared statement, made when it is first executed.
