@@ -26,7 +26,8 @@ async fn a_report_whose_parts_do_not_fit_is_refused() {
     let good = report(&home.table, 10, 20);
     home.ask(&reports, &good).await;
     let width = good.columns.len();
-    let broken: Vec<(&str, Box<dyn Fn(&mut Report)>)> = vec![
+    type Breaks = Box<dyn Fn(&mut Report)>;
+    let broken: Vec<(&str, Breaks)> = vec![
         ("no such column", Box::new(move |report| report.conditions[0].column = width)),
         (
             "another kind",
