@@ -129,23 +129,9 @@ impl Catalog {
         if !self.has_namespace(&mut transaction, &to.namespace).await? {
             return Err(error::missing_namespace(&to.namespace));
         }
-        let renamed = sqlx::query(concat!(
-            "UPDATE iceberg_tables SET table_namespace = ?, table_name = ?
-             WHERE catalog_name = ? AND table_namespace = ? AND table_name = ? AND ",
-            is_table!()
-        ))
-        .bind(&to.namespace)
-        .bind(&to.name)
-        .bind(self.name())
-        .bind(&from.namespace)
-        .bind(&from.name)
-        .execute(&mut *transaction)
-        .await;
-        match renamed {
-            Ok(done) if done.rows_affected() == 1 => self.commit(transaction).await,
-            Ok(_) => Err(self.missing(&mut transaction, from).await?),
-            Err(source) if error::is_duplicate_key(&source) => Err(error::duplicate_table(to)),
-            Err(source) => Err(self.failed(source)),
+        match self.move_name(&mut transaction, from, to).await? {
+            true => self.commit(transaction).await,
+            false => Err(self.missing(&mut transaction, from).await?),
         }
     }
 
@@ -158,17 +144,7 @@ impl Catalog {
         let Some(location) = self.find(&mut transaction, ident).await? else {
             return Err(self.missing(&mut transaction, ident).await?);
         };
-        sqlx::query(concat!(
-            "DELETE FROM iceberg_tables
-             WHERE catalog_name = ? AND table_namespace = ? AND table_name = ? AND ",
-            is_table!()
-        ))
-        .bind(self.name())
-        .bind(&ident.namespace)
-        .bind(&ident.name)
-        .execute(&mut *transaction)
-        .await
-        .map_err(|source| self.failed(source))?;
+        self.forget(&mut transaction, ident).await?;
         self.commit(transaction).await?;
         Ok(location)
     }
@@ -180,17 +156,7 @@ impl Catalog {
     pub async fn drop_table_at(&self, ident: &TableIdent, expected: &str) -> Result<()> {
         let mut transaction = self.begin().await?;
         self.check_points_to(&mut transaction, ident, expected).await?;
-        sqlx::query(concat!(
-            "DELETE FROM iceberg_tables
-             WHERE catalog_name = ? AND table_namespace = ? AND table_name = ? AND ",
-            is_table!()
-        ))
-        .bind(self.name())
-        .bind(&ident.namespace)
-        .bind(&ident.name)
-        .execute(&mut *transaction)
-        .await
-        .map_err(|source| self.failed(source))?;
+        self.forget(&mut transaction, ident).await?;
         self.commit(transaction).await
     }
 
@@ -209,6 +175,17 @@ impl Catalog {
             return Err(error::missing_namespace(&to.namespace));
         }
         self.check_points_to(&mut transaction, from, expected).await?;
+        self.move_name(&mut transaction, from, to).await?;
+        self.commit(transaction).await
+    }
+
+    /// Gives `from` the name `to`; `false` where there is no `from`.
+    async fn move_name(
+        &self,
+        connection: &mut SqliteConnection,
+        from: &TableIdent,
+        to: &TableIdent,
+    ) -> Result<bool> {
         let renamed = sqlx::query(concat!(
             "UPDATE iceberg_tables SET table_namespace = ?, table_name = ?
              WHERE catalog_name = ? AND table_namespace = ? AND table_name = ? AND ",
@@ -219,13 +196,28 @@ impl Catalog {
         .bind(self.name())
         .bind(&from.namespace)
         .bind(&from.name)
-        .execute(&mut *transaction)
+        .execute(connection)
         .await;
         match renamed {
-            Ok(_) => self.commit(transaction).await,
+            Ok(done) => Ok(done.rows_affected() == 1),
             Err(source) if error::is_duplicate_key(&source) => Err(error::duplicate_table(to)),
             Err(source) => Err(self.failed(source)),
         }
+    }
+
+    async fn forget(&self, connection: &mut SqliteConnection, ident: &TableIdent) -> Result<()> {
+        sqlx::query(concat!(
+            "DELETE FROM iceberg_tables
+             WHERE catalog_name = ? AND table_namespace = ? AND table_name = ? AND ",
+            is_table!()
+        ))
+        .bind(self.name())
+        .bind(&ident.namespace)
+        .bind(&ident.name)
+        .execute(connection)
+        .await
+        .map_err(|source| self.failed(source))?;
+        Ok(())
     }
 
     async fn check_points_to(

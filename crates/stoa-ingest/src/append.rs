@@ -95,8 +95,7 @@ impl Inner {
         pushed.ticket.acknowledged().await?;
         self.wake_flusher(&state, &pushed.totals, rows);
         failpoint::at("append.durable").await.map_err(injected)?;
-        // Last of all: whoever has dropped the table before this ended must not have dropped rows
-        // that are acknowledged after it.
+        // Last of all, so that rows are never acknowledged after their table was dropped.
         self.check_exists(&state, table).await?;
         self.counters.appends.fetch_add(1, Ordering::Relaxed);
         self.counters.rows.fetch_add(rows, Ordering::Relaxed);
