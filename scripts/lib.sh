@@ -67,6 +67,14 @@ need_command() {
   apt_install "$@" && have "$command"
 }
 
+# postgresql_bin: prints the folder of the newest PostgreSQL server here; Debian keeps it off the PATH.
+postgresql_bin() {
+  local initdb
+  initdb=$(printf '%s\n' /usr/lib/postgresql/*/bin/initdb /usr/pgsql-*/bin/initdb | grep -v '\*' | sort -V | tail -n 1)
+  [ -n "$initdb" ] || initdb=$(command -v initdb) || return 1
+  dirname "$initdb"
+}
+
 # need_rust: cargo and a C compiler, which everything needs.
 need_rust() {
   have cargo || fail "cargo is not on the PATH; install Rust with rustup (https://rustup.rs) and try again"

@@ -1,0 +1,136 @@
+"""Whether two answers are the same, as far as Stoa promises.
+
+`agree`: equal types, equal rows; or both refuse for the same class of reason. `refused`: PostgreSQL
+answers, Stoa says that it does not have this. `differ`: everything else, with a word that says how.
+"""
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+from sides import Refusal
+
+# Doubles may be summed in another order.
+TOLERANCE = 1e-12
+# So are the last digits of a real.
+TOLERANCE_REAL = 1e-5
+
+# How Stoa says that it does not have something: not supported, no such function or type, a syntax
+# that it does not know.
+NOT_THERE = {"0A000", "42883", "42704", "42601"}
+
+# Literals without a point are bigint in Stoa, and so is what is computed with them.
+WIDTHS = {"smallint": "integer", "bigint": "integer", "integer[]": "bigint[]", "smallint[]": "bigint[]"}
+
+# Classes of errors which mean the same to a program: a wrong value, a wrong statement.
+SAME_CLASS = {"42": {"42", "0A", "22"}, "22": {"22"}, "21": {"21", "42", "0A"}, "0A": {"0A", "42"}}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a statement's two answers compare; `how` groups differences of one kind."""
+
+    word: str
+    how: str = ""
+    detail: str = ""
+
+
+AGREE = Verdict("agree")
+
+
+def compare(expected, actual, ordered=False):
+    """`expected` is PostgreSQL's answer, `actual` Stoa's."""
+    if isinstance(expected, Refusal):
+        return compare_errors(expected, actual)
+    if isinstance(actual, Refusal):
+        detail = f"{actual.sqlstate} {actual.message}"
+        word = "refused" if actual.sqlstate in NOT_THERE else "differ"
+        return Verdict(word, f"error {actual.sqlstate}", detail)
+    if len(expected.types) != len(actual.types):
+        return Verdict("differ", "columns", f"{len(expected.types)} and {len(actual.types)} columns")
+    for column, (one, other) in enumerate(zip(expected.types, actual.types), 1):
+        if WIDTHS.get(one, one) != WIDTHS.get(other, other):
+            return Verdict("differ", f"type {one} {other}", f"column {column} is {one}, not {other}")
+    return compare_rows(expected, actual, ordered)
+
+
+def compare_errors(expected, actual):
+    said = f"{expected.sqlstate} {expected.message}"
+    if not isinstance(actual, Refusal):
+        shown = actual.rows[:3]
+        return Verdict("differ", f"answers {expected.sqlstate}", f"PostgreSQL refuses: {said}; got {shown}")
+    allowed = SAME_CLASS.get(expected.sqlstate[:2], {expected.sqlstate[:2]})
+    if actual.sqlstate[:2] in allowed:
+        return AGREE
+    how = f"error {actual.sqlstate} for {expected.sqlstate}"
+    return Verdict("differ", how, f"{said}; got {actual.sqlstate} {actual.message}")
+
+
+def compare_rows(expected, actual, ordered):
+    if len(expected.rows) != len(actual.rows):
+        return Verdict("differ", "rows", f"{len(expected.rows)} rows, not {len(actual.rows)}")
+    one, other = expected.rows, actual.rows
+    if not ordered:
+        one, other = in_order(one, expected.types), in_order(other, expected.types)
+    for number, (row, got) in enumerate(zip(one, other), 1):
+        for column, kind in enumerate(expected.types):
+            if not same(row[column], got[column], kind):
+                place = f"row {number}, column {column + 1} ({kind})"
+                detail = f"{place}: {row[column]!r} expected, {got[column]!r} found"
+                return Verdict("differ", f"value {kind}", detail)
+    return AGREE
+
+
+def in_order(rows, types):
+    """Rows in an order that does not depend on digits that may differ."""
+
+    def key(row):
+        return tuple(sort_key(value, kind) for value, kind in zip(row, types))
+
+    return sorted(rows, key=key)
+
+
+def sort_key(value, kind):
+    if value is None:
+        return (1, 0.0, "")
+    if kind in ("integer", "bigint", "smallint", "numeric", "double", "real"):
+        try:
+            number = float(value)
+            if math.isfinite(number):
+                return (0, float(f"{number:.6g}"), "")
+        except ValueError:
+            pass
+    return (0, 0.0, value)
+
+
+def same(one, other, kind):
+    if one is None or other is None or one == other:
+        return one == other
+    try:
+        if kind == "numeric":
+            return same_decimals(one, other)
+        if kind in ("double", "real"):
+            return same_floats(float(one), float(other), TOLERANCE if kind == "double" else TOLERANCE_REAL)
+        if kind in ("double[]", "real[]", "numeric[]"):
+            tolerance = TOLERANCE if kind != "real[]" else TOLERANCE_REAL
+            ones, others = one.strip("{}").split(","), other.strip("{}").split(",")
+            pairs = zip(ones, others)
+            return len(ones) == len(others) and all(
+                a == b or "NULL" not in (a, b) and same_floats(float(a), float(b), tolerance) for a, b in pairs
+            )
+    except (ValueError, InvalidOperation):
+        return False
+    return False
+
+
+def same_decimals(one, other):
+    """Equal numbers; the digits behind the point that are shown are looked at by `pairs`."""
+    return Decimal(one) == Decimal(other)
+
+
+def same_floats(one, other, tolerance):
+    if math.isnan(one) or math.isnan(other):
+        return math.isnan(one) and math.isnan(other)
+    if math.isinf(one) or math.isinf(other):
+        return one == other
+    return math.isclose(one, other, rel_tol=tolerance, abs_tol=1e-300)

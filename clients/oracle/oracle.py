@@ -1,0 +1,211 @@
+"""Compares Stoa with PostgreSQL, statement by statement; see README.md.
+
+Everything is drawn from a seed, which is printed: the same seed draws the same statements. What is
+answered differently is made small and printed with both answers.
+"""
+
+import argparse
+import collections
+import os
+import pathlib
+import random
+import sys
+import time
+
+import known
+import tables
+from compare import compare
+from queries import Queries
+from sides import Side
+from tree import redrawn, reduced
+
+HERE = pathlib.Path(__file__).parent
+DOCS = HERE.parents[1] / "docs" / "sql.md"
+
+# A debug build compares so many in about a minute.
+EXPRESSIONS = 3000
+# Attempts to make one statement smaller, and statements that are made smaller.
+ATTEMPTS = 250
+REDUCED_MAX = 40
+# Of the generated statements at most this part may be refused; else nothing much is compared.
+REFUSED_MAX = 0.05
+
+
+class Oracle:
+    """Both servers, and what was found."""
+
+    def __init__(self, postgres, stoa):
+        self.postgres = postgres
+        self.stoa = stoa
+        self.counts = collections.Counter()
+        self.expressions = collections.Counter()
+        self.refused = collections.Counter()
+        self.refused_example = {}
+        self.excused = collections.Counter()
+        self.findings = {}
+        self.reductions = 0
+
+    def verdict(self, sql, ordered=False):
+        return compare(self.postgres.ask(sql), self.stoa.ask(sql), ordered)
+
+    def check(self, sql, ordered=False):
+        """Compares a statement that cannot be made smaller."""
+        verdict = self.verdict(sql, ordered)
+        if verdict.word == "differ" and known.known(verdict, sql):
+            self.excused[known.known(verdict, sql).docs] += 1
+            self.counts["known"] += 1
+            return
+        self.counts[verdict.word] += 1
+        if verdict.word == "refused":
+            self.note_refused(verdict, sql)
+        elif verdict.word == "differ":
+            self.findings.setdefault((verdict.how, sql), (verdict, sql, sql))
+
+    def check_drawn(self, statement, rng):
+        """Compares a drawn statement as often as it has turns."""
+        tree, word = statement.tree, "agree"
+        for turn in range(statement.turns):
+            if turn:
+                tree = redrawn(tree, rng)
+            verdict = self.verdict(str(tree), statement.ordered)
+            if verdict.word == "differ":
+                word = self.look_at(tree, verdict, statement)
+                break
+            if verdict.word == "refused":
+                self.note_refused(verdict, str(tree))
+                word = "refused"
+                break
+        self.counts[word] += 1
+        self.expressions[word] += statement.expressions
+        self.counts[f"form {statement.form} {word}"] += 1
+
+    def look_at(self, tree, verdict, statement):
+        """A difference: makes it small, and sees whether it is known."""
+        sql = str(tree)
+        if self.reductions >= REDUCED_MAX:
+            self.findings.setdefault((verdict.how, ""), (verdict, sql, sql))
+            return "differ"
+        self.reductions += 1
+
+        def still(candidate):
+            found = self.verdict(str(candidate), statement.ordered)
+            return found.word == "differ" and found.how == verdict.how
+
+        small = str(reduced(tree, still, ATTEMPTS)) if still(tree) else sql
+        found = self.verdict(small, statement.ordered)
+        if found.word != "differ":
+            # It was answered differently among others only, as one of many turns.
+            found = verdict
+        if entry := known.known(found, small):
+            self.excused[entry.docs] += 1
+            self.reductions -= 1
+            return "known"
+        self.findings.setdefault((found.how, small), (found, small, sql))
+        return "differ"
+
+    def note_refused(self, verdict, sql):
+        key = verdict.detail[:110]
+        self.refused[key] += 1
+        self.refused_example.setdefault(key, sql)
+
+
+def cases():
+    """The statements of cases/*.sql, one per paragraph or line."""
+    for file in sorted((HERE / "cases").glob("*.sql")):
+        text = "\n".join(line for line in file.read_text().splitlines() if not line.startswith("--"))
+        for statement in text.split(";\n"):
+            if statement := statement.strip().rstrip(";"):
+                yield file.stem, statement
+
+
+def set_up(oracle):
+    oracle.stoa.prepare_session("SET timezone = 'UTC'")
+    oracle.postgres.prepare_session("SET timezone = 'UTC'", "SET statement_timeout = '20s'")
+    for statement in tables.statements():
+        oracle.stoa.must(statement)
+        if not statement.startswith("FLUSH"):
+            oracle.postgres.must(statement)
+
+
+def known_examples(oracle):
+    """Each known difference is still one, and is documented; returns complaints."""
+    docs = " ".join(DOCS.read_text().split())
+    for entry in known.KNOWN:
+        if " ".join(entry.docs.split()) not in docs:
+            yield f"docs/sql.md does not say: {entry.docs}"
+        verdict = oracle.verdict(entry.example)
+        if verdict.word != "differ" or not entry.matches(verdict, entry.example):
+            yield f"is no such difference ({verdict.word} {verdict.how} {verdict.detail}): {entry.example}"
+
+
+def run_cases(oracle, only):
+    for name, statement in cases():
+        if only in ("", "cases", name):
+            # The second and third time a statement comes from templates or from the short path.
+            for _ in range(3):
+                oracle.check(statement, " order by " in statement.lower().rsplit(")", 1)[-1])
+
+
+def run_drawn(oracle, seed, expressions, only):
+    done, number = 0, 0
+    while done < expressions:
+        rng = random.Random(f"{seed}/{number}")
+        number += 1
+        statement = Queries(rng).draw()
+        if only.startswith("form:") and statement.form != only[5:]:
+            continue
+        oracle.check_drawn(statement, rng)
+        done += statement.expressions
+    return number
+
+
+def report(oracle, complaints):
+    for (how, small), (verdict, sql, original) in sorted(oracle.findings.items()):
+        print(f"\nFAIL {how}\n  {sql}\n  {verdict.detail}")
+        if original != sql and os.environ.get("STOA_ORACLE_VERBOSE"):
+            print(f"  found in: {original}")
+    for complaint in complaints:
+        print(f"\nFAIL {complaint}")
+    if oracle.refused:
+        print("\nrefused by Stoa, most often:")
+        for key, count in oracle.refused.most_common(40 if os.environ.get("STOA_ORACLE_VERBOSE") else 8):
+            print(f"  {count:5} {key}\n        {oracle.refused_example[key][:200]}")
+    for docs, count in oracle.excused.most_common():
+        print(f"  known {count:5} {docs}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--postgres", required=True)
+    parser.add_argument("--stoa", required=True)
+    parser.add_argument("--seed", default=os.environ.get("STOA_ORACLE_SEED", "1"))
+    size = os.environ.get("STOA_ORACLE_EXPRESSIONS", EXPRESSIONS)
+    parser.add_argument("--expressions", type=int, default=int(size))
+    parser.add_argument("--only", default="", help="cases, the name of a file of cases, pairs, drawn, form:NAME")
+    options = parser.parse_args()
+    oracle = Oracle(Side(options.postgres), Side(options.stoa))
+    set_up(oracle)
+    started = time.monotonic()
+    complaints = list(known_examples(oracle)) if not options.only else []
+    run_cases(oracle, options.only)
+    fixed = oracle.counts.copy()
+    drawn = 0
+    if options.only in ("", "drawn") or options.only.startswith("form:"):
+        drawn = run_drawn(oracle, options.seed, options.expressions, options.only)
+    report(oracle, complaints)
+    took = time.monotonic() - started
+    print(f"\nfixed statements: {dict(fixed)}")
+    print(f"seed {options.seed}: {drawn} statements drawn, {sum(oracle.expressions.values())} expressions: "
+          f"{dict(oracle.expressions)} in {took:.0f} s")  # fmt: skip
+    failed = oracle.counts["differ"] + len(complaints)
+    compared = sum(oracle.expressions.values())
+    if compared and oracle.expressions["refused"] > REFUSED_MAX * compared and options.only == "":
+        print(f"FAIL more than {REFUSED_MAX:.0%} of what was drawn is refused")
+        failed += 1
+    passed = oracle.counts["agree"] + oracle.counts["known"] + oracle.counts["refused"]
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

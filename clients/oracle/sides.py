@@ -1,0 +1,92 @@
+"""The two servers: what each answers to a statement."""
+
+from dataclasses import dataclass
+
+from psycopg import pq
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Rows as text, and the object ids of their types."""
+
+    types: tuple
+    rows: tuple
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An error."""
+
+    sqlstate: str
+    message: str
+
+
+# Types by object id, as far as either server sends them.
+TYPES = {
+    16: "boolean", 17: "bytea", 18: "char", 19: "text", 20: "bigint", 21: "smallint", 23: "integer",
+    25: "text", 26: "oid", 700: "real", 701: "double", 705: "text", 1000: "boolean[]", 1005: "smallint[]",
+    1007: "integer[]", 1009: "text[]", 1015: "text[]", 1016: "bigint[]", 1021: "real[]", 1022: "double[]",
+    1042: "text", 1043: "text", 1082: "date", 1083: "time", 1114: "timestamp", 1115: "timestamp[]",
+    1182: "date[]", 1184: "timestamptz", 1185: "timestamptz[]", 1186: "interval", 1187: "interval[]",
+    1231: "numeric[]", 1700: "numeric", 2249: "record", 2950: "uuid",
+}  # fmt: skip
+
+
+class Side:
+    """A connection to a server."""
+
+    def __init__(self, conninfo):
+        self.conninfo = conninfo
+        self.connection = None
+        self.setup = []
+        self.connect()
+
+    def connect(self):
+        self.connection = pq.PGconn.connect(self.conninfo.encode())
+        if self.connection.status != pq.ConnStatus.OK:
+            raise SystemExit(f"cannot connect: {self.connection.error_message.decode()}")
+        # Notices are not looked at.
+        self.connection.notice_handler = lambda notice: None
+        for statement in self.setup:
+            self.must(statement)
+
+    def prepare_session(self, *statements):
+        """Statements that each connection begins with."""
+        self.setup += statements
+        for statement in statements:
+            self.must(statement)
+
+    def ask(self, sql, parameters=None, binary=False):
+        """What the server answers: by the simple protocol, or with parameters by the extended one."""
+        if parameters is None and not binary:
+            result = self.connection.exec_(sql.encode())
+        else:
+            values = [None if value is None else str(value).encode() for value in parameters or ()]
+            result = self.connection.exec_params(sql.encode(), values)
+        return self.outcome(result)
+
+    def outcome(self, result):
+        if result.status in (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK):
+            columns = range(result.nfields)
+            types = tuple(TYPES.get(result.ftype(c), str(result.ftype(c))) for c in columns)
+            return Answer(types, tuple(self.row(result, r) for r in range(result.ntuples)))
+        state = result.error_field(pq.DiagnosticField.SQLSTATE)
+        message = result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY)
+        if state is None:
+            # The connection broke: whatever comes next needs a new one.
+            text = self.connection.error_message.decode(errors="replace").strip()
+            self.connect()
+            return Refusal("08006", text)
+        return Refusal(state.decode(), (message or b"").decode(errors="replace"))
+
+    @staticmethod
+    def row(result, row):
+        values = (result.get_value(row, column) for column in range(result.nfields))
+        return tuple(None if value is None else value.decode(errors="replace") for value in values)
+
+    def must(self, sql):
+        """Runs what has to work."""
+        outcome = self.ask(sql)
+        if isinstance(outcome, Refusal):
+            raise SystemExit(f"{outcome.sqlstate} {outcome.message}\n  {sql[:300]}")
+        return outcome
