@@ -16,10 +16,13 @@
 mod check;
 mod death;
 mod gardener;
+mod histories;
 mod ledger;
+mod random;
 mod run;
 mod tables;
 
 pub use death::Death;
+pub use histories::{HistoryOptions, HistoryResult, run_histories};
 pub use ledger::Ledger;
 pub use run::{TortureOptions, TortureResult, run};

@@ -11,4 +11,5 @@ mod writer;
 
 pub use parcel::Parcel;
 pub(crate) use parcel::{PARCEL_BYTES_PER_ROW, columns_sql};
+pub(crate) use writer::acknowledged;
 pub use writer::{Payload, ServerAddress, WritePath, Writer};

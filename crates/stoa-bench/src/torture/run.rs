@@ -15,6 +15,7 @@ use super::check::check;
 use super::death::Death;
 use super::gardener::tend;
 use super::ledger::Checked;
+use super::random::Random;
 use super::tables::{Tables, TortureTable};
 use crate::server_process::ServerProcess;
 use crate::write::{ServerAddress, WritePath, Writer};
@@ -299,27 +300,4 @@ async fn write(
 
 fn is_lost_connection(error: &Error) -> bool {
     error.kind() == stoa_error::ErrorKind::Unavailable
-}
-
-/// xorshift64*: the same numbers for the same seed.
-struct Random(u64);
-
-impl Random {
-    /// Neighbouring seeds give unlike numbers (SplitMix64's finaliser).
-    fn of(seed: u64) -> Self {
-        let mixed = (seed ^ seed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        Self((mixed ^ mixed >> 31).max(1))
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn fork(&mut self) -> Self {
-        Self(self.next().max(1))
-    }
 }

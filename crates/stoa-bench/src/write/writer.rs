@@ -119,7 +119,7 @@ impl ServerAddress {
         Ok(client)
     }
 
-    async fn flight(&self) -> Result<FlightSqlServiceClient<Channel>> {
+    pub(crate) async fn flight(&self) -> Result<FlightSqlServiceClient<Channel>> {
         let endpoint = Endpoint::from_shared(format!("http://{}:{}", self.host, self.flight_port))
             .map_err(|e| failed("cannot connect", e))?;
         let channel = endpoint.connect().await.map_err(|e| failed("cannot connect", e))?;
@@ -137,7 +137,7 @@ impl ServerAddress {
 }
 
 /// Sends a request and waits for the whole answer: it is the acknowledgement.
-async fn acknowledged(request: reqwest::RequestBuilder) -> Result<()> {
+pub(crate) async fn acknowledged(request: reqwest::RequestBuilder) -> Result<()> {
     let response = request.send().await.map_err(|e| failed("cannot send", e))?;
     if response.status().is_success() {
         let body = response.bytes().await;

@@ -29,6 +29,24 @@ fn killed_servers_lose_nothing_that_was_acknowledged() {
     assert!(!place.path("warehouse").exists());
 }
 
+/// What sessions on two servers saw of each other's statements fits together, also over kills.
+#[test]
+fn histories_of_sessions_can_be_explained() {
+    let place = Place::new();
+    let arguments =
+        ["bench", "torture", "--histories", "--statements", "1500", "--kills", "4", "--plain"];
+    let ran =
+        place.run(&[&arguments[..], &["--seed", "7", "--dir", "warehouse", "--json"]].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let result: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert!(result["statements"].as_u64().unwrap() >= 1500, "{result}");
+    assert_eq!(result["kills"], 4, "{result}");
+    for what in ["rows_read", "increments", "rows_named"] {
+        assert!(result[what].as_u64().unwrap() > 0, "{what}: {result}");
+    }
+    assert!(!place.path("warehouse").exists());
+}
+
 #[test]
 fn a_fail_point_that_cannot_be_read_is_named() {
     let place = Place::new();

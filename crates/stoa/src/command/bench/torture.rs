@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use stoa_bench::torture::{TortureOptions, TortureResult, run};
+use stoa_bench::torture::{
+    HistoryOptions, HistoryResult, TortureOptions, TortureResult, run, run_histories,
+};
 use stoa_env::clock;
 use stoa_error::{Error, Result};
 
@@ -15,12 +17,17 @@ use crate::units::count;
 Examples:
   stoa bench torture                                   100 servers
   stoa bench torture --kills 1000 --dir /mnt/disk/torture
+  stoa bench torture --histories --statements 100000 --kills 0
 
 Servers are started on a warehouse of their own, written to over all protocols, and killed: by a
 signal at random moments, or by themselves at fail points in log, flush, commit, compaction and
 expiry. After each restart every acknowledged row must be there exactly once. Nothing but the
 warehouse in --dir is touched; it is removed if nothing is wrong. What a power cut does to a disk
-cannot be seen this way.")]
+cannot be seen this way.
+
+With --histories, sessions on two servers change the same rows by statements of all kinds, and drop,
+make and rename the tables that others write to; what each of them saw must fit together: no row
+lost or doubled, no increment lost, nothing that was seen unseen later.")]
 pub struct TortureArgs {
     /// How often to kill
     #[arg(long, value_name = "N", default_value_t = 100)]
@@ -43,6 +50,22 @@ pub struct TortureArgs {
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 
+    /// Check what sessions saw of each other's statements
+    #[arg(long)]
+    histories: bool,
+
+    /// Statements before the first kill, with --histories
+    #[arg(long, value_name = "N", default_value_t = 20_000, requires = "histories")]
+    statements: u64,
+
+    /// Servers on the warehouse, with --histories
+    #[arg(long, value_name = "N", default_value_t = 2, requires = "histories", value_parser = clap::value_parser!(u8).range(1..=2))]
+    servers: u8,
+
+    /// Only statements that read no other rows than they change, with --histories
+    #[arg(long, requires = "histories")]
+    plain: bool,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -55,6 +78,9 @@ pub async fn torture(args: TortureArgs) -> Result<()> {
     let unnamed = || std::env::temp_dir().join(format!("stoa-torture-{}", std::process::id()));
     let warehouse = args.dir.clone().unwrap_or_else(unnamed);
     make_empty(&warehouse)?;
+    if args.histories {
+        return histories(args, program, warehouse, seed).await;
+    }
     let options = TortureOptions {
         program,
         warehouse: warehouse.clone(),
@@ -75,6 +101,55 @@ pub async fn torture(args: TortureArgs) -> Result<()> {
     Ok(())
 }
 
+async fn histories(
+    args: TortureArgs,
+    program: PathBuf,
+    warehouse: PathBuf,
+    seed: u64,
+) -> Result<()> {
+    let options = HistoryOptions {
+        program,
+        warehouse: warehouse.clone(),
+        statements: args.statements,
+        kills: args.kills,
+        servers: usize::from(args.servers),
+        plain: args.plain,
+        seed,
+    };
+    eprintln!("seed {seed}, warehouse {}", warehouse.display());
+    let result = run_histories(&options, &mut |step| eprintln!("{step}"))
+        .await
+        .map_err(|error| error.with_hint(format!("what it left is in {}", warehouse.display())))?;
+    let _ = std::fs::remove_dir_all(&warehouse);
+    match args.json {
+        true => println!("{}", json(&result)?),
+        false => print!("{}", history_text(&result)),
+    }
+    Ok(())
+}
+
+fn history_text(result: &HistoryResult) -> String {
+    format!(
+        "nothing lost, doubled or unseen\n\
+         rounds             {}\n\
+         statements         {}\n\
+         servers ended      {}\n\
+         rows read          {}\n\
+         increments         {}\n\
+         rows under names   {}\n\
+         outcome unknown    {}\n\
+         took               {:.0} s\n",
+        count(result.rounds),
+        count(result.statements),
+        result.kills,
+        count(result.rows_read),
+        count(result.increments),
+        count(result.rows_named),
+        count(result.unknown),
+        result.seconds,
+    )
+}
+
 fn make_empty(directory: &std::path::Path) -> Result<()> {
     let failed =
         |e| Error::unavailable(format!("cannot use {}", directory.display())).with_source(e);
@@ -86,7 +161,7 @@ fn make_empty(directory: &std::path::Path) -> Result<()> {
     }
 }
 
-fn json(result: &TortureResult) -> Result<String> {
+fn json(result: &impl serde::Serialize) -> Result<String> {
     serde_json::to_string_pretty(result)
         .map_err(|e| Error::internal("the result is no JSON").with_source(e))
 }

@@ -1,0 +1,180 @@
+//! A name under which tables come and go while rows are written to it.
+//!
+//! In: the lives of the tables that had the name, one after another, the writes that named it, and
+//! what is in each table in the end. Refused is a history in which
+//!
+//! - a row was acknowledged and is in no table, although no table was dropped or truncated that had the
+//!   name when the write ended or while it was under way (*lost*): a drop that was over before the
+//!   last row was sent excuses nothing;
+//! - a row is in two tables, or twice in one, or was refused, or was never sent (*phantom*);
+//! - a row is in a table that did not have the name while it was written (*misplaced*).
+
+use std::collections::BTreeMap;
+
+use stoa_error::Result;
+
+use super::op::{End, Moment, Span, wrong};
+
+/// Time during which something may be so.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Period {
+    /// It was not so before this.
+    pub from: Moment,
+    /// It was not so after this.
+    pub to: Moment,
+}
+
+impl Period {
+    fn meets(&self, span: &Span) -> bool {
+        self.from <= span.ended && span.sent <= self.to
+    }
+}
+
+/// One table.
+#[derive(Debug, Clone)]
+pub(crate) struct Life {
+    /// When it had the name: from the sending of what gave it to the end of what took it away.
+    pub named: Period,
+    /// When it may have been emptied or dropped, each time.
+    pub emptied: Vec<Period>,
+    /// Its rows in the end; none if it was dropped.
+    pub rows: Vec<i64>,
+}
+
+/// What was done under one name.
+#[derive(Debug, Default)]
+pub(crate) struct NameHistory {
+    pub lives: Vec<Life>,
+    /// Rows of each write.
+    pub writes: Vec<(Vec<i64>, Span)>,
+}
+
+impl NameHistory {
+    /// Checks the history of `name`; gives back the rows that were acknowledged.
+    ///
+    /// # Errors
+    /// `Corrupt` where no order of the statements explains what there is in the end.
+    pub(crate) fn check(self, name: &str) -> Result<u64> {
+        self.check_rows().map_err(|error| error.at(format!("name {name}")))
+    }
+
+    fn check_rows(&self) -> Result<u64> {
+        let mut places: BTreeMap<i64, usize> = BTreeMap::new();
+        for (place, life) in self.lives.iter().enumerate() {
+            for row in &life.rows {
+                if let Some(other) = places.insert(*row, place) {
+                    return Err(wrong(match other == place {
+                        true => format!("row {row} is there twice"),
+                        false => format!("row {row} is in two tables"),
+                    }));
+                }
+            }
+        }
+        let mut acknowledged = 0;
+        for (rows, span) in &self.writes {
+            let found: Vec<Option<usize>> = rows.iter().map(|row| places.remove(row)).collect();
+            if found.windows(2).any(|pair| pair[0] != pair[1]) {
+                return Err(wrong(format!("rows {rows:?} of one write are not together")));
+            }
+            if span.end == End::Done {
+                acknowledged += rows.len() as u64;
+            }
+            self.check_write(rows, span, found.first().copied().flatten())?;
+        }
+        match places.first_key_value() {
+            Some((row, _)) => Err(wrong(format!("row {row} was sent by nobody"))),
+            None => Ok(acknowledged),
+        }
+    }
+
+    fn check_write(&self, rows: &[i64], span: &Span, place: Option<usize>) -> Result<()> {
+        let fail = |what: &str| {
+            let detail = format!("{span:?}, tables: {:?}", self.lives_near(span));
+            Err(wrong(format!("rows {rows:?} {what}")).with_detail(detail))
+        };
+        match place {
+            Some(_) if span.end == End::Refused => fail("were refused and are there"),
+            Some(place) if !self.lives[place].named.meets(span) => {
+                fail("are in a table that had another name then")
+            }
+            Some(_) => Ok(()),
+            None if span.end != End::Done => Ok(()),
+            None => {
+                let mut candidates = self.lives.iter().filter(|life| life.named.meets(span));
+                let emptied = |life: &Life| life.emptied.iter().any(|when| when.to >= span.sent);
+                match candidates.any(emptied) {
+                    true => Ok(()),
+                    false => fail("were acknowledged and are in no table"),
+                }
+            }
+        }
+    }
+
+    fn lives_near(&self, span: &Span) -> Vec<(Period, &[Period])> {
+        let near = self.lives.iter().filter(|life| life.named.meets(span));
+        near.map(|life| (life.named, life.emptied.as_slice())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::op::span;
+    use super::*;
+
+    const LATE: Moment = Moment::MAX;
+
+    fn life(from: Moment, to: Moment, emptied: &[(Moment, Moment)], rows: &[i64]) -> Life {
+        let emptied = emptied.iter().map(|(from, to)| Period { from: *from, to: *to }).collect();
+        Life { named: Period { from, to }, emptied, rows: rows.to_vec() }
+    }
+
+    fn check(lives: Vec<Life>, write: Span, what: &str) {
+        let history = NameHistory { lives, writes: vec![(vec![1, 2], write)] };
+        match history.check("t") {
+            Ok(_) => assert_eq!(what, "", "this history was allowed"),
+            Err(error) => {
+                assert!(!what.is_empty() && error.message().contains(what), "{error:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn rows_go_with_a_table_only_if_they_came_before_its_drop() {
+        // Dropped from 50 to 60, made again from 61 to 70.
+        let lives = || vec![life(1, 60, &[(50, 60)], &[]), life(61, LATE, &[], &[])];
+        check(lives(), span(20, 30, End::Done), "");
+        check(lives(), span(45, 55, End::Done), "");
+        check(lives(), span(55, 90, End::Done), "");
+        check(lives(), span(65, 90, End::Done), "acknowledged and are in no table");
+        check(lives(), span(65, 90, End::Refused), "");
+        check(lives(), span(65, 90, End::Unknown), "");
+        // Nothing has the name: there is no table to which they can have come.
+        check(vec![life(1, 60, &[(50, 60)], &[])], span(70, 80, End::Done), "in no table");
+    }
+
+    #[test]
+    fn rows_are_in_one_table_that_had_the_name() {
+        let renamed =
+            |old: &[i64], new: &[i64]| vec![life(1, 60, &[], old), life(61, LATE, &[], new)];
+        check(renamed(&[1, 2], &[]), span(20, 30, End::Done), "");
+        check(renamed(&[1, 2], &[]), span(55, 90, End::Done), "");
+        check(renamed(&[], &[1, 2]), span(55, 90, End::Done), "");
+        check(renamed(&[1, 2], &[]), span(65, 90, End::Done), "had another name");
+        check(renamed(&[], &[1, 2]), span(20, 30, End::Done), "had another name");
+        check(renamed(&[], &[]), span(20, 30, End::Done), "in no table");
+        check(renamed(&[1, 2], &[1, 2]), span(55, 90, End::Done), "two tables");
+        check(renamed(&[1, 2, 2], &[]), span(55, 90, End::Done), "twice");
+        check(renamed(&[1], &[2]), span(55, 90, End::Done), "not together");
+        check(renamed(&[1], &[]), span(55, 90, End::Done), "not together");
+        check(renamed(&[1, 2], &[]), span(20, 30, End::Refused), "refused and are there");
+        check(renamed(&[1, 2, 3], &[]), span(20, 30, End::Done), "sent by nobody");
+    }
+
+    #[test]
+    fn a_truncation_takes_what_came_before_it() {
+        let lives = || vec![life(1, LATE, &[(50, 60)], &[])];
+        check(lives(), span(20, 30, End::Done), "");
+        check(lives(), span(59, 70, End::Done), "");
+        check(lives(), span(61, 70, End::Done), "in no table");
+    }
+}
