@@ -98,6 +98,7 @@ fn ours() -> Result<Vec<Bytes>, Box<dyn Error>> {
             _ => Compression::None,
         };
         let options = WriterOptions::default()
+            .with_checksums(false)
             .with_compression(compression)
             .with_row_index_stride([0, 10, 30][seed as usize % 3])
             .with_compact_index(seed % 4 == 0)
@@ -127,6 +128,7 @@ fn streams(number: usize, types: Vec<Type>) -> Result<Vec<Vec<u8>>, Box<dyn Erro
     let mut seeds = Vec::new();
     for dictionary in [DictionaryChoice::Always, DictionaryChoice::Never] {
         let options = WriterOptions::default()
+            .with_checksums(false)
             .with_compression(Compression::None)
             .with_dictionary(dictionary)
             .with_compact_index(false);

@@ -6,7 +6,7 @@
 //! Options: `compression` (none, zlib, snappy, lz4, zstd), `level`, `block`, `stripe_bytes`,
 //! `stripe_rows`, `stride`, `dictionary` (auto, always, never), `bloom` (column, repeatable),
 //! `fpp`, `batch` (rows per call), `metadata` (key:value, repeatable), `compact_index`
-//! (true, false), `repeat` (times, for measuring).
+//! (true, false), `checksums` (true, false), `repeat` (times, for measuring).
 //! Prints rows, bytes and, per column, what a table's manifest would hold.
 
 use std::error::Error;
@@ -43,6 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 options = options.with_user_metadata(key, value);
             }
             "compact_index" => options.compact_index = value.parse()?,
+            "checksums" => options.checksums = value.parse()?,
             "repeat" => repeat = value.parse()?,
             _ => return Err(format!("there is no option {name}").into()),
         }

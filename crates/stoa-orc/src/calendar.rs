@@ -4,6 +4,7 @@
 //! hybrid one: Julian before 1582-10-15. **Invariant:** a day that is converted keeps its name,
 //! that is year, month and day.
 
+use crate::metadata::{FileMetadata, WriterId};
 use crate::proto::CalendarKind;
 
 /// 1582-10-15, the first day of the Gregorian calendar, in days since 1970-01-01: the calendars
@@ -20,11 +21,13 @@ pub(crate) enum DateRule {
 }
 
 impl DateRule {
-    /// From a footer: a file that does not say is read as it is, as ORC C++ does.
-    pub(crate) fn of(calendar: CalendarKind) -> Self {
-        match calendar {
+    /// From a footer. Where it does not say, ORC Java has written in the hybrid calendar, which is
+    /// its default still; the other writers know none but the proleptic one.
+    pub(crate) fn of(file: &FileMetadata) -> Self {
+        match file.calendar {
             CalendarKind::JulianGregorian => Self::Hybrid,
-            _ => Self::Proleptic,
+            CalendarKind::Unknown if file.writer.code == WriterId::JAVA => Self::Hybrid,
+            CalendarKind::Unknown | CalendarKind::ProlepticGregorian => Self::Proleptic,
         }
     }
 }

@@ -25,6 +25,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
 
+use crate::checked_segments::CheckedSegments;
 use crate::decode::context::Context;
 use crate::decode::plan::Plan;
 use crate::decode::row_filter::RowFilter;
@@ -32,7 +33,6 @@ use crate::error::Result;
 use crate::metadata::FileMetadata;
 use crate::options::ReadOptions;
 use crate::prune::{Condition, Evidence, Level, Trust};
-use crate::segments::Segments;
 use crate::statistics::ColumnStatistics;
 use crate::stripe::StripeMetadata;
 use reader::StripeReader;
@@ -107,7 +107,7 @@ pub struct Decoder {
     condition: Option<Condition>,
     filter: Option<Arc<RowFilter>>,
     cx: Context,
-    segments: Segments,
+    segments: CheckedSegments,
     tasks: VecDeque<Task>,
     current: Option<StripeReader>,
     /// Metadata of stripes that are done, for [`Decoder::stripe_metadata`].
@@ -161,7 +161,7 @@ impl Decoder {
             condition,
             filter,
             cx,
-            segments: Segments::default(),
+            segments: CheckedSegments::new(file.checksums.clone()),
             tasks,
             current: None,
             known: std::collections::BTreeMap::new(),
@@ -270,7 +270,9 @@ impl Decoder {
     }
 
     /// Turns the needs into a step.
-    fn ask(&mut self, mut needs: Vec<Range<u64>>) -> Result<Step> {
+    fn ask(&mut self, needs: Vec<Range<u64>>) -> Result<Step> {
+        let whole = needs.into_iter().map(|range| self.segments.widen(range));
+        let mut needs: Vec<_> = whole.collect();
         needs.sort_unstable_by_key(|range| (range.start, range.end));
         // Ranges that touch are one: runs share chunks, streams are neighbours.
         needs.dedup_by(|next, last| {

@@ -7,14 +7,16 @@
 //! **Writing.** In: Arrow record batches. Out: bytes for a sink, and column metrics.
 //!
 //! **Invariants:** bytes from outside never panic, loop, or allocate beyond the declared limits;
-//! pruning never drops a row that the predicate keeps; this crate does no I/O, spawns
-//! nothing and reads no clock.
+//! pruning never drops a row that the predicate keeps; of a file with checksums no byte is looked
+//! at before its checksum was compared; this crate does no I/O, spawns nothing and reads no clock.
 //!
 //! Not here: merging and executing range reads (`stoa-rangeio`), tables (`stoa-table`), encryption
 //! keys (encrypted columns are read masked).
 
+mod block_checksums;
 mod bloom;
 mod calendar;
+mod checked_segments;
 mod compact_index;
 mod compression;
 mod decode;
@@ -36,6 +38,7 @@ mod tail;
 mod validate;
 mod writer;
 
+pub use block_checksums::BlockChecksums;
 pub use compression::{Compression, CompressionKind, inflate_section};
 pub use decode::union::null_union_slot;
 pub use decoder::{DecodeMetrics, Decoder, Step};

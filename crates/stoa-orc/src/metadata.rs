@@ -11,6 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use prost::Message;
 
+use crate::block_checksums::BlockChecksums;
 use crate::compression::{BLOCK_BYTES_DEFAULT, CompressionKind};
 use crate::error::Result;
 use crate::message::field_count;
@@ -25,6 +26,9 @@ const DECIMAL64_VERSION: (u32, u32) = (1, 9999);
 
 /// Most digits of such a decimal.
 const DECIMAL64_PRECISION_MAX: u32 = 18;
+
+/// How the name of this crate's writers starts.
+const SOFTWARE_PREFIX: &str = "stoa-";
 
 /// The software that wrote a file, as far as it says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,6 +46,12 @@ impl WriterId {
     pub const JAVA: u32 = 0;
     /// Code of ORC C++.
     pub const CPP: u32 = 1;
+
+    /// Whether this is a writer of this crate.
+    pub(crate) fn is_stoa(&self) -> bool {
+        let is_ours = |software: &String| software.starts_with(SOFTWARE_PREFIX);
+        self.code == Self::CPP && self.software.as_ref().is_some_and(is_ours)
+    }
 
     /// Whether this is ORC Java before the writer version `version`.
     pub(crate) fn is_java_before(&self, version: u32) -> bool {
@@ -117,7 +127,8 @@ pub struct FileMetadata {
     pub version: (u32, u32),
     /// Who wrote the file.
     pub writer: WriterId,
-    /// Calendar of dates and timestamps before 1582-10-15.
+    /// Calendar of dates and timestamps before 1582-10-15, as the footer or
+    /// [`crate::TailDecoder::with_proleptic_dates`] says.
     pub calendar: CalendarKind,
     /// Keys of the user's own.
     pub user_metadata: BTreeMap<String, Bytes>,
@@ -127,6 +138,8 @@ pub struct FileMetadata {
     pub(crate) statistics: Vec<Bytes>,
     /// Encoded `StripeStatistics` per stripe; empty if the file has none, or too few.
     pub(crate) stripe_statistics: Vec<Bytes>,
+    /// Checksums of all bytes in front of the tail, if the writer left some.
+    pub(crate) checksums: Option<BlockChecksums>,
     /// Footers and row indexes of all stripes, if the tail had a copy; else empty.
     pub(crate) copied_stripes: Vec<Arc<StripeMetadata>>,
 }
@@ -180,6 +193,11 @@ impl FileMetadata {
         (0..index.len()).map(trusted).collect()
     }
 
+    /// Checksums of all bytes in front of the tail, if the writer left some: Stoa does.
+    pub fn checksums(&self) -> Option<&BlockChecksums> {
+        self.checksums.as_ref()
+    }
+
     /// Whether the tail brought along the footers and row indexes of all stripes.
     pub fn has_copied_stripes(&self) -> bool {
         !self.copied_stripes.is_empty()
@@ -192,8 +210,10 @@ impl FileMetadata {
         let keys: usize = self.user_metadata.values().map(Bytes::len).sum();
         let entries = self.statistics.len() + self.stripe_statistics.len();
         let copied: usize = self.copied_stripes.iter().map(|stripe| stripe.memory_bytes()).sum();
+        let checksums = self.checksums.as_ref().map_or(0, BlockChecksums::memory_bytes);
         size_of::<Self>()
             + copied
+            + checksums
             + statistics
             + stripes
             + keys
@@ -219,6 +239,7 @@ impl FileMetadata {
             encrypted_columns: Vec::new(),
             statistics: Vec::new(),
             stripe_statistics: Vec::new(),
+            checksums: None,
             copied_stripes: Vec::new(),
         })
     }

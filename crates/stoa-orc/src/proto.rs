@@ -418,6 +418,9 @@ pub struct PostScript {
     pub writer_version: Option<u32>,
     #[prost(uint64, optional, tag = "7")]
     pub stripe_statistics_length: Option<u64>,
+    /// CRC-32C of the file's tail, these four bytes left out; ours, not of the specification.
+    #[prost(fixed32, optional, tag = "7001")]
+    pub tail_checksum: Option<u32>,
     /// `ORC`.
     #[prost(string, optional, tag = "8000")]
     pub magic: Option<String>,

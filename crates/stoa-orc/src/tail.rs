@@ -11,6 +11,7 @@
 use bytes::Bytes;
 use prost::Message;
 
+use crate::block_checksums::{self, BlockChecksums, CHECKSUMS_KEY, Seal};
 use crate::compact_index;
 use crate::compression::{
     BLOCK_BYTES_DEFAULT, CHUNK_BYTES_MAX, CompressionKind, Decompressor, decompress_section,
@@ -27,6 +28,10 @@ const FIRST_READ_BYTES: std::ops::RangeInclusive<u64> = 16 << 10..=1 << 20;
 
 /// Files hold about this many bytes per byte of tail (statistics and the compact index).
 const FILE_BYTES_PER_TAIL_BYTE: u64 = 512;
+
+/// A byte of a stripe holds no more rows: NULLs take a bit each, in runs of 1040 bits in two bytes, and
+/// no codec makes them smaller than this.
+const ROWS_PER_BYTE_MAX: u64 = 1 << 24;
 
 const MAGIC: &str = "ORC";
 
@@ -59,18 +64,28 @@ pub enum TailStep {
 pub struct TailDecoder {
     file_bytes: u64,
     limits: Limits,
+    is_proleptic: bool,
 }
 
 impl TailDecoder {
     /// A decoder for a file of `file_len` bytes.
     pub fn new(file_len: u64) -> Self {
-        Self { file_bytes: file_len, limits: Limits::default() }
+        Self { file_bytes: file_len, limits: Limits::default(), is_proleptic: false }
     }
 
     /// Sets limits other than the default ones.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Takes dates and timestamps for proleptic whatever the footer says. So it is in data files of
+    /// Iceberg tables: Iceberg's own readers and writers look over the field, and what they write is
+    /// proleptic in files that say otherwise or nothing.
+    #[must_use]
+    pub fn with_proleptic_dates(mut self) -> Self {
+        self.is_proleptic = true;
         self
     }
 
@@ -119,6 +134,7 @@ impl TailDecoder {
         if wanted > tail.len() as u64 {
             return self.needs(wanted);
         }
+        let seal = block_checksums::check_tail(&tail[tail.len() - wanted as usize..])?;
         let (before, footer) = body.split_at(body.len() - footer_bytes as usize);
         let metadata = &before[before.len() - metadata_bytes as usize..];
         let compression = CompressionKind::from_number(postscript.compression.unwrap_or(0))?;
@@ -140,8 +156,9 @@ impl TailDecoder {
         // Stripe statistics are only ever a help: without them every stripe is read.
         let metadata = Budget::new(self.limits.metadata_bytes).decode(metadata);
         let metadata: MetadataView = metadata.unwrap_or_default();
-        let file =
+        let mut file =
             self.build(&postscript, block_bytes, compression, footer, metadata, &mut budget)?;
+        file.checksums = checksums(&mut file, seal, self.file_bytes.saturating_sub(wanted))?;
         Ok(TailStep::Done(file))
     }
 
@@ -199,10 +216,11 @@ impl TailDecoder {
                 version: postscript.writer_version.unwrap_or(0),
                 software: footer.software_version,
             },
-            calendar: footer
-                .calendar
-                .and_then(|c| CalendarKind::try_from(c).ok())
-                .unwrap_or(CalendarKind::Unknown),
+            calendar: match footer.calendar.map(CalendarKind::try_from) {
+                _ if self.is_proleptic => CalendarKind::ProlepticGregorian,
+                Some(Ok(said)) => said,
+                _ => CalendarKind::Unknown,
+            },
             user_metadata: footer
                 .metadata
                 .into_iter()
@@ -215,6 +233,7 @@ impl TailDecoder {
                 .collect(),
             statistics: footer.statistics,
             stripe_statistics: if enough { metadata.stripe_stats } else { Vec::new() },
+            checksums: None,
             copied_stripes: Vec::new(),
             types,
             stripes,
@@ -241,6 +260,13 @@ impl TailDecoder {
                     format!("stripe {index} at offset {} ends behind the file", info.offset);
                 return Err(corrupt(message));
             }
+            let bytes = info.range().end - info.offset;
+            if info.rows / ROWS_PER_BYTE_MAX > bytes {
+                let rows = info.rows;
+                return Err(corrupt(format!(
+                    "stripe {index}: too many rows: {rows} in {bytes} bytes"
+                )));
+            }
             first_row = first_row
                 .checked_add(info.rows)
                 .filter(|rows| i64::try_from(*rows).is_ok())
@@ -248,6 +274,23 @@ impl TailDecoder {
             stripes.push(info);
         }
         Ok(stripes)
+    }
+}
+
+/// The checksums in a footer. A tool that wrote the footer anew may have kept the key of a file that
+/// was another one, but not the checksum of the tail.
+fn checksums(
+    file: &mut FileMetadata,
+    seal: Seal,
+    content_bytes: u64,
+) -> Result<Option<BlockChecksums>> {
+    let Some(value) = file.user_metadata.remove(CHECKSUMS_KEY) else { return Ok(None) };
+    match seal {
+        Seal::Sealed => BlockChecksums::parse(value, content_bytes).map(Some),
+        Seal::Missing if file.writer.is_stoa() => {
+            Err(corrupt("the checksum in the postscript is damaged"))
+        }
+        Seal::Missing => Ok(None),
     }
 }
 

@@ -31,6 +31,7 @@ use stoa_error::Error;
 pub use options::{DictionaryChoice, WriterOptions};
 pub use summary::{ColumnMetrics, FileSummary};
 
+use crate::block_checksums::{BlockChecksumBuilder, CHECKSUMS_KEY};
 use crate::bloom::hash_bytes;
 use crate::compact_index::{COMPACT_INDEX_KEY, CompactIndexBuilder};
 use crate::encode::int_rle::IntEncoder;
@@ -85,6 +86,7 @@ pub struct Writer {
     stripes: Vec<proto::StripeInformation>,
     stripe_statistics: Vec<proto::StripeStatistics>,
     compact_index: CompactIndexBuilder,
+    checksums: BlockChecksumBuilder,
     /// If the file is to be validated: by stripe.
     records: Vec<StripeRecord>,
     /// The same, once the file is finished.
@@ -103,6 +105,8 @@ impl Writer {
         options.check(&types)?;
         let compressor = Compressor::new(options.compression, options.compression_block_bytes)?;
         let root = Column::new(&types, 0, &options)?;
+        let mut checksums = BlockChecksumBuilder::new();
+        checksums.push(MAGIC);
         Ok(Self {
             schema: Arc::new(schema.clone()),
             root,
@@ -114,6 +118,7 @@ impl Writer {
             stripes: Vec::new(),
             stripe_statistics: Vec::new(),
             compact_index: CompactIndexBuilder::default(),
+            checksums,
             records: Vec::new(),
             record: None,
             rows: 0,
@@ -174,7 +179,9 @@ impl Writer {
 
     /// Bytes held: the stripe at hand, finished stripes not taken yet, scratch space.
     pub fn memory_bytes(&self) -> usize {
-        let kept = self.output.capacity() + self.compact_index.memory_bytes();
+        let kept = self.output.capacity()
+            + self.compact_index.memory_bytes()
+            + self.checksums.memory_bytes();
         self.root.memory_bytes() + kept + self.cx.compressor.memory_bytes()
     }
 
@@ -204,7 +211,7 @@ impl Writer {
             self.record = Some(self.record_of_file(content_end));
         }
         let mut columns = Vec::with_capacity(self.types.len());
-        self.root.metrics(&mut columns);
+        self.root.metrics(Some(self.rows), &mut columns);
         Ok(FileSummary {
             rows: self.rows,
             file_bytes: self.bytes_written(),
@@ -232,7 +239,8 @@ impl Writer {
         self.root.bloom_columns(&mut bloom_columns);
         self.root.nano_columns(&mut nano_columns);
         let keys = self.options.user_metadata.iter();
-        let keys = keys.filter(|(name, _)| *name != COMPACT_INDEX_KEY);
+        let keys =
+            keys.filter(|(name, _)| ![COMPACT_INDEX_KEY, CHECKSUMS_KEY].contains(&name.as_str()));
         Record {
             types: self.types.clone(),
             compression: self.options.compression.kind(),
@@ -325,6 +333,10 @@ impl Writer {
             let info = StripeInfo::of(&stripe, self.rows);
             let hash = hash_bytes(self.output_from(offset));
             self.records.push(StripeRecord { info, hash, checksums: parts.checksums });
+        }
+        if self.options.checksums {
+            let from = (offset - self.taken_bytes) as usize;
+            self.checksums.push(&self.output[from..]);
         }
         self.stripes.push(stripe);
         self.stripe_statistics.push(proto::StripeStatistics { col_stats: parts.statistics });

@@ -142,6 +142,7 @@ fn damaged_files_of_all_types_do_not_panic() {
         ] {
             let options = WriterOptions::default()
                 .with_compression(compression)
+                .with_checksums(false)
                 .with_dictionary(dictionary)
                 .with_bloom_column("int")
                 .with_bloom_column("string")
@@ -173,7 +174,9 @@ fn every_truncation_is_an_error() {
 #[test]
 fn an_error_names_stripe_column_and_stream() {
     let batch = generate::batch(1, 1000);
-    let options = WriterOptions::default().with_compression(Compression::Zstd { level: 3 });
+    let options = WriterOptions::default()
+        .with_compression(Compression::Zstd { level: 3 })
+        .with_checksums(false);
     let file = support::write(&[batch], options);
     let metadata = support::metadata(&file).unwrap();
     let mut bytes = file.to_vec();

@@ -145,14 +145,19 @@ fn the_hybrid_calendar_keeps_dates() {
     let options = WriterOptions::default().with_compression(Compression::None);
     let file = support::write(&[batch], options);
     let micro_options = ReadOptions::default().with_timestamps(TimestampOutput::Micros);
-    for (calendar, is_hybrid) in [
-        (Some(CalendarKind::JulianGregorian), true),
-        (Some(CalendarKind::ProlepticGregorian), false),
-        (Some(CalendarKind::Unknown), false),
-        (None, false),
+    // Who does not name the calendar means the hybrid one if it is ORC Java.
+    let (java, cpp) = (0, 1);
+    for (writer, calendar, is_hybrid) in [
+        (cpp, Some(CalendarKind::JulianGregorian), true),
+        (java, Some(CalendarKind::ProlepticGregorian), false),
+        (cpp, Some(CalendarKind::Unknown), false),
+        (cpp, None, false),
+        (java, Some(CalendarKind::Unknown), true),
+        (java, None, true),
     ] {
         let file = build::edit_tail(&file, |tail| {
             tail.footer.calendar = calendar.map(|calendar| calendar as i32);
+            tail.footer.writer = Some(writer);
         });
         let rows = read(&file, micro_options.clone());
         let expected: Vec<i32> =

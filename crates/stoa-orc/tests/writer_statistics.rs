@@ -9,7 +9,8 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::*;
-use arrow_schema::{DataType, TimeUnit};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::{DataType, Field, Fields, TimeUnit};
 use stoa_orc::{
     ColumnStatistics, Decoder, FileMetadata, FileSummary, Literal, ReadOptions, TimestampBound,
     ValueStatistics, Writer, WriterOptions,
@@ -267,4 +268,31 @@ fn metrics_tell_a_manifest_what_it_wants() {
     assert_eq!(summary.columns[1].min, Some(Literal::Boolean(true)));
     let (_, summary) = one(Arc::new(Int32Array::from(vec![None, None::<i32>])));
     assert_eq!((&summary.columns[1].min, summary.columns[1].nulls), (&None, 2));
+}
+
+/// A field of a struct is NULL where the struct is: tables count it so.
+#[test]
+fn a_null_parent_makes_null_fields() {
+    let leaf = |name: &str| Field::new(name, DataType::Int32, true);
+    let inner = Fields::from(vec![leaf("x")]);
+    let items: ArrayRef = {
+        let offsets = OffsetBuffer::new(vec![0, 2, 2, 2, 3, 3].into());
+        let values = Int32Array::from(vec![Some(1), None, Some(3)]);
+        Arc::new(ListArray::new(Arc::new(leaf("item")), offsets, Arc::new(values), None))
+    };
+    let x: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), Some(2), None, Some(4), Some(5)]));
+    let inner_valid = NullBuffer::from(vec![true, true, true, false, true]);
+    let nested: ArrayRef = Arc::new(StructArray::new(inner.clone(), vec![x], Some(inner_valid)));
+    let f: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3, 4, 5]));
+    let fields = Fields::from(vec![
+        leaf("f"),
+        Field::new("nested", DataType::Struct(inner), true),
+        Field::new("list", items.data_type().clone(), true),
+    ]);
+    // Row 0 is NULL as a whole; "nested" is NULL in row 3, its "x" in row 2.
+    let valid = NullBuffer::from(vec![false, true, true, true, true]);
+    let (_, summary) = one(Arc::new(StructArray::new(fields, vec![f, nested, items], Some(valid))));
+    let counts: Vec<_> = summary.columns.iter().map(|c| (c.values, c.nulls)).collect();
+    // root, c, c.f, c.nested, c.nested.x, c.list, its items (those of rows that are there)
+    assert_eq!(counts, [(5, 0), (5, 1), (5, 1), (5, 2), (5, 3), (5, 1), (1, 0)]);
 }

@@ -2,8 +2,11 @@
 //!
 //! In: a zone's name from a stripe footer and points in UTC. Out: the zone's offset there.
 //! ORC's TIMESTAMP is a wall-clock time, stored as seconds from 2015-01-01 00:00:00 in the
-//! writer's zone. **Invariant:** offsets change only at multiples of 15 minutes of UTC from 1900
-//! on; points before that are looked up one by one.
+//! writer's zone. To read it back, offsets are those that ORC Java writes with, `java.util.TimeZone`:
+//! before 1900 a zone has the standard offset that it has today, from then on its history, local
+//! mean time included, and for ever the rule that is the last one known.
+//! **Invariant:** offsets change only at multiples of 15 minutes of UTC from 1973 on; points before
+//! that are looked up one by one.
 
 use chrono::{Datelike, NaiveDate, NaiveDateTime, Offset, TimeZone};
 use chrono_tz::Tz;
@@ -16,8 +19,11 @@ pub(crate) const ORC_EPOCH_SECONDS: i64 = 1_420_070_400;
 /// Offsets are remembered for blocks of this many seconds.
 const BLOCK_SECONDS: i64 = 900;
 
-/// Blocks before this one (1900-01-01) may have a change inside.
-const FIRST_BLOCK: i64 = -2_208_988_800 / BLOCK_SECONDS;
+/// Blocks before this one (1973-01-01) may have a change inside.
+const FIRST_BLOCK: i64 = 94_694_400 / BLOCK_SECONDS;
+
+/// 1900-01-01 00:00:00 UTC: Java's history of a zone begins here.
+const FIRST_LISTED_SECONDS: i64 = -2_208_988_800;
 
 /// How many blocks are remembered.
 const CACHE_SIZE: usize = 256;
@@ -120,28 +126,50 @@ impl Offsets {
     }
 }
 
-/// The last year that the zone tables list changes for; later ones repeat its rules.
-const LAST_LISTED_YEAR: i32 = 2036;
+/// Years whose changes stand for those of all later ones. The zone tables end with 2036; before
+/// 2026 some zones had rules that they have given up since.
+const MODEL_YEARS: std::ops::RangeInclusive<i32> = 2026..=2035;
+
+/// When the clocks of Morocco are set back for Ramadan in 2037, in seconds since 1970-01-01 UTC.
+const MOROCCAN_RAMADAN_2037: std::ops::Range<i64> = 2_138_234_400..2_141_863_200;
 
 fn look_up(zone: Tz, utc_seconds: i64) -> i64 {
+    if utc_seconds < FIRST_LISTED_SECONDS {
+        return standard_offset(zone);
+    }
     let utc = chrono::DateTime::from_timestamp(utc_seconds, 0).map(|utc| utc.naive_utc());
-    // Beyond chrono's years (±262,000) the zone keeps its first or last offset.
-    let edge = if utc_seconds < 0 { NaiveDateTime::MIN } else { NaiveDateTime::MAX };
-    let utc = utc.unwrap_or(edge);
-    let utc = if utc.year() > LAST_LISTED_YEAR { same_day_of_listed_year(utc) } else { utc };
+    // Beyond chrono's years (262,000) the zone keeps its last offset.
+    let utc = utc.unwrap_or(NaiveDateTime::MAX);
+    if utc.year() <= *MODEL_YEARS.end() + 1 {
+        return listed_offset(zone, utc);
+    }
+    // Their changes follow Ramadan and are listed year by year. Java's list ends with 2037.
+    if matches!(zone, Tz::Africa__Casablanca | Tz::Africa__El_Aaiun) {
+        return if MOROCCAN_RAMADAN_2037.contains(&utc_seconds) { 0 } else { 3600 };
+    }
+    listed_offset(zone, same_day_of_model_year(utc))
+}
+
+fn listed_offset(zone: Tz, utc: NaiveDateTime) -> i64 {
     i64::from(zone.offset_from_utc_datetime(&utc).fix().local_minus_utc())
 }
 
-/// The same day and time of a listed year with the same calendar: as long and starting on the
-/// same weekday. 28 years have all 14 calendars.
-fn same_day_of_listed_year(utc: NaiveDateTime) -> NaiveDateTime {
-    let calendar = |year: i32| {
-        let first = NaiveDate::from_ymd_opt(year, 1, 1)?;
-        Some((first.weekday(), first.leap_year()))
-    };
-    let wanted = calendar(utc.year());
-    let year = (LAST_LISTED_YEAR - 27..=LAST_LISTED_YEAR).find(|year| calendar(*year) == wanted);
-    year.and_then(|year| utc.with_year(year)).unwrap_or(utc)
+/// The zone's present offset without daylight saving time, which is the smallest of a year.
+fn standard_offset(zone: Tz) -> i64 {
+    let day = |month| NaiveDate::from_ymd_opt(*MODEL_YEARS.start(), month, 25);
+    let noon = |month| day(month).and_then(|day| day.and_hms_opt(12, 0, 0));
+    let offsets = (1..=12).filter_map(noon).map(|utc| listed_offset(zone, utc));
+    offsets.min().unwrap_or(0)
+}
+
+/// The same day and time of a model year in which 1 March is the same weekday. Zones change on a
+/// certain weekday of a month, and never in January or February.
+fn same_day_of_model_year(utc: NaiveDateTime) -> NaiveDateTime {
+    let first_of_march = |year| NaiveDate::from_ymd_opt(year, 3, 1).map(|day| day.weekday());
+    let wanted = first_of_march(utc.year());
+    let year = MODEL_YEARS.rev().find(|year| first_of_march(*year) == wanted);
+    let same_day = |year| utc.with_year(year).or_else(|| utc.with_day(28)?.with_year(year));
+    year.and_then(same_day).unwrap_or(utc)
 }
 
 #[cfg(test)]
@@ -159,6 +187,28 @@ mod tests {
         assert!(Zone::of(Some("Mars/Olympus")).offsets().is_err());
         assert_eq!(at("Europe/Berlin", i64::MAX), 3600);
         at("Europe/Berlin", i64::MIN);
+    }
+
+    /// Lines of `zone first-seconds:offset …`: Java's offsets, each from a point in UTC on.
+    #[test]
+    fn offsets_are_those_of_java() {
+        let lines = include_str!("timezone/java_offsets.txt").lines();
+        for line in lines.filter(|line| !line.starts_with('#')) {
+            let (name, words) = line.split_once(' ').unwrap();
+            let mut offsets = Zone::of(Some(name)).offsets().unwrap();
+            let mut before = None;
+            let mut changes = 0;
+            for change in words.split(' ') {
+                let (from, offset) = change.split_once(':').unwrap();
+                let (from, offset): (i64, i64) = (from.parse().unwrap(), offset.parse().unwrap());
+                assert_eq!(offsets.at(from), offset, "{name} from {from}");
+                if let Some(before) = before {
+                    assert_eq!(offsets.at(from - 1), before, "{name} before {from}");
+                }
+                (before, changes) = (Some(offset), changes + 1);
+            }
+            assert!(changes > 1, "{name}");
+        }
     }
 
     #[test]

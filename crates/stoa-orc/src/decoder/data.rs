@@ -5,7 +5,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::task::group_count;
+use super::task::{at_stream, group_count};
+use crate::checked_segments::CheckedSegments;
 use crate::compression::CompressionKind;
 use crate::decode::plan::Plan;
 use crate::decode::position::ColumnPositions;
@@ -13,7 +14,6 @@ use crate::decode::source::StreamStart;
 use crate::error::Result;
 use crate::metadata::{FileMetadata, StripeInfo};
 use crate::proto::StreamKind;
-use crate::segments::Segments;
 use crate::stripe::StripeMetadata;
 
 /// A run of row groups: its rows and where its streams are.
@@ -49,27 +49,33 @@ pub(super) struct StripeData {
 
 impl StripeData {
     /// Takes the bytes of `runs` out of `segments`, which has them.
-    pub(super) fn take(runs: Vec<RunData>, segments: &Segments) -> Self {
-        let open = |run: RunData| OpenRun {
-            rows: run.rows,
-            streams: run
-                .streams
-                .into_iter()
-                .map(|stream| {
-                    let start = StreamStart {
-                        kind: stream.kind,
-                        data: segments.get(&stream.range).unwrap_or_default(),
-                        origin: stream.origin,
-                        file_offset: stream.range.start,
-                        skip_bytes: stream.skip_bytes,
-                        skip_values: stream.skip_values,
-                        skip_bits: stream.skip_bits,
-                    };
-                    ((stream.column, stream.kind), start)
-                })
-                .collect(),
+    ///
+    /// # Errors
+    /// `Corrupt` if they are not those written, naming column and stream.
+    pub(super) fn take(
+        runs: Vec<RunData>,
+        file: &FileMetadata,
+        segments: &mut CheckedSegments,
+    ) -> Result<Self> {
+        let open = |run: RunData| -> Result<OpenRun> {
+            let streams = run.streams.into_iter().map(|stream| -> Result<_> {
+                let data = segments
+                    .get(&stream.range)
+                    .map_err(|e| at_stream(e, file, stream.column, stream.kind))?;
+                let start = StreamStart {
+                    kind: stream.kind,
+                    data: data.unwrap_or_default(),
+                    origin: stream.origin,
+                    file_offset: stream.range.start,
+                    skip_bytes: stream.skip_bytes,
+                    skip_values: stream.skip_values,
+                    skip_bits: stream.skip_bits,
+                };
+                Ok(((stream.column, stream.kind), start))
+            });
+            Ok(OpenRun { rows: run.rows, streams: streams.collect::<Result<_>>()? })
         };
-        Self { runs: runs.into_iter().map(open).collect() }
+        Ok(Self { runs: runs.into_iter().map(open).collect::<Result<_>>()? })
     }
 }
 

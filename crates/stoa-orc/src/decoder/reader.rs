@@ -133,7 +133,7 @@ impl StripeReader {
             stripe: &self.metadata,
             streams: &run.streams,
             zone: &self.zone,
-            dates: DateRule::of(self.file.calendar),
+            dates: DateRule::of(&self.file),
             dictionaries: &mut self.dictionaries,
         };
         let root = if self.plan.is_wrapped {

@@ -11,16 +11,17 @@ use bytes::Bytes;
 use super::DecodeMetrics;
 use super::data::{RunData, StripeData, runs_of};
 use crate::bloom::BloomIndex;
+use crate::checked_segments::CheckedSegments;
 use crate::compression::{CompressionKind, decompress_section};
 use crate::decode::context::Context;
 use crate::decode::plan::Plan;
+use crate::decode::source::kind_name;
 use crate::error::{Error, Result, corrupt};
 use crate::message::Budget;
 use crate::metadata::{FileMetadata, StripeInfo};
 use crate::options::ReadOptions;
 use crate::proto::StreamKind;
 use crate::prune::{Condition, Evidence, Level, Trust};
-use crate::segments::Segments;
 use crate::statistics::ColumnStatistics;
 use crate::stripe::{RowIndex, StripeMetadata};
 
@@ -87,7 +88,7 @@ impl Task {
     pub(super) fn advance(
         &mut self,
         env: &Env,
-        segments: &mut Segments,
+        segments: &mut CheckedSegments,
         cx: &mut Context,
         may_ask_data: bool,
         metrics: &mut DecodeMetrics,
@@ -140,7 +141,7 @@ impl Task {
                         .filter(|range| !segments.covers(range))
                         .collect();
                     if missing.is_empty() {
-                        let data = StripeData::take(std::mem::take(runs), segments);
+                        let data = StripeData::take(std::mem::take(runs), env.file, segments)?;
                         Stage::Ready { data, bytes: *bytes }
                     } else if may_ask_data {
                         return Ok(Progress::NeedsData(missing));
@@ -159,14 +160,15 @@ impl Task {
         &mut self,
         env: &Env,
         info: &StripeInfo,
-        segments: &Segments,
+        segments: &mut CheckedSegments,
         cx: &mut Context,
     ) -> Result<Option<Vec<Range<u64>>>> {
         if self.metadata.is_some() {
             return Ok(None);
         }
         let range = info.footer_range();
-        let Some(bytes) = segments.get(&range) else {
+        let found = segments.get(&range).map_err(|e| e.at("stripe footer"))?;
+        let Some(bytes) = found else {
             let mut needs = vec![range.clone()];
             let is_partial =
                 env.condition.is_some() || env.options.row_groups.contains_key(&self.index);
@@ -222,7 +224,7 @@ impl Task {
         &mut self,
         env: &Env,
         streams: &[(u32, StreamKind)],
-        segments: &Segments,
+        segments: &mut CheckedSegments,
         cx: &mut Context,
     ) -> Result<Option<Vec<Range<u64>>>> {
         let Some(metadata) = &mut self.metadata else { return Ok(None) };
@@ -236,7 +238,8 @@ impl Task {
             let Some(stream) = metadata.stream(*column, *kind).filter(|_| !is_known) else {
                 continue;
             };
-            match segments.get(&stream.range) {
+            let place = |e: Error| at_stream(e, env.file, *column, *kind);
+            match segments.get(&stream.range).map_err(place)? {
                 Some(bytes) => found.push((*column, *kind, stream.range.start, bytes)),
                 None => needs.push(stream.range.clone()),
             }
@@ -251,8 +254,7 @@ impl Task {
         let mut budget = Budget::new(env.options.limits.metadata_bytes);
         for (column, kind, offset, bytes) in found {
             let place = |e: Error| {
-                let path = env.file.types.path(column);
-                let name = crate::decode::source::kind_name(kind);
+                let (path, name) = (env.file.types.path(column), kind_name(kind));
                 e.at(format!("column {column} ({path}): {name} stream at offset {offset}"))
             };
             let bytes = inflate(env, cx, &bytes).map_err(place)?;
@@ -308,6 +310,13 @@ impl Task {
         let bytes = runs.iter().flat_map(RunData::ranges).map(|r| r.end - r.start).sum();
         Stage::Data { runs, bytes }
     }
+}
+
+/// Names the stream that an error is about.
+#[cold]
+pub(super) fn at_stream(error: Error, file: &FileMetadata, column: u32, kind: StreamKind) -> Error {
+    let (path, name) = (file.types.path(column), kind_name(kind));
+    error.at(format!("column {column} ({path}): {name} stream"))
 }
 
 /// Number of row groups of a stripe; 1 if the file has no row index, or the stripe says that it

@@ -4,9 +4,9 @@
 //! (see the comments on `writer_version` in `orc_proto.proto`, and `StripePlanner` and `Reader.cc`
 //! in apache/orc).
 
-use crate::calendar::FIRST_GREGORIAN_DAY;
+use crate::calendar::{DateRule, FIRST_GREGORIAN_DAY};
 use crate::metadata::{FileMetadata, WriterId};
-use crate::proto::{CalendarKind, StreamKind};
+use crate::proto::StreamKind;
 use crate::schema::TypeKind;
 use crate::statistics::{ColumnStatistics, ValueStatistics};
 use crate::stripe::Encoding;
@@ -66,7 +66,7 @@ impl<'a> Trust<'a> {
         if old_texts && level == Level::Stripe {
             return None;
         }
-        let hybrid = self.file.calendar == CalendarKind::JulianGregorian;
+        let hybrid = DateRule::of(self.file) == DateRule::Hybrid;
         let bad = match &statistics.bounds {
             ValueStatistics::String { .. } => old_texts,
             ValueStatistics::Timestamp { min, .. } => {
@@ -103,7 +103,7 @@ impl<'a> Trust<'a> {
             TypeKind::Timestamp | TypeKind::TimestampInstant => {
                 encoding.bloom_is_utc && !writer.is_java_before(java::ORC_135)
             }
-            TypeKind::Date => self.file.calendar != CalendarKind::JulianGregorian,
+            TypeKind::Date => DateRule::of(self.file) == DateRule::Proleptic,
             // Texts of decimals differ between writers; CHAR may be padded.
             TypeKind::Decimal | TypeKind::Char => false,
             _ => true,

@@ -53,6 +53,7 @@ struct ColumnCheck {
 /// A column being written.
 pub(crate) struct Column {
     id: u32,
+    is_struct: bool,
     field_id: Option<i32>,
     empty: Collector,
     seen: Seen,
@@ -87,6 +88,7 @@ impl Column {
         let children = ty.children.iter().map(|child| Self::new(tree, *child, options));
         Ok(Self {
             id,
+            is_struct: ty.kind == TypeKind::Struct,
             field_id: ty.field_id(),
             seen: Seen { collector: empty.clone(), bloom },
             present: BooleanStream::default(),
@@ -230,20 +232,23 @@ impl Column {
         self.children.iter().for_each(|child| child.bloom_columns(out));
     }
 
-    /// Appends what a table's manifest wants to know, in column-id order.
-    pub(crate) fn metrics(&self, out: &mut Vec<ColumnMetrics>) {
+    /// Appends what a table's manifest wants to know, in column-id order. `rows` of a column below
+    /// nothing but structs are those of the file: it is NULL where one of them is.
+    pub(crate) fn metrics(&self, rows: Option<u64>, out: &mut Vec<ColumnMetrics>) {
         let (min, max) = self.file.literals();
+        let values = rows.unwrap_or(self.file.values + self.file.nulls);
         out.push(ColumnMetrics {
             column: self.id,
             field_id: self.field_id,
-            values: self.file.values + self.file.nulls,
-            nulls: self.file.nulls,
+            values,
+            nulls: values.saturating_sub(self.file.values),
             bytes: self.file_bytes,
             min,
             max,
             nan_count: self.file.nans(),
         });
-        self.children.iter().for_each(|child| child.metrics(out));
+        let rows = rows.filter(|_| self.is_struct);
+        self.children.iter().for_each(|child| child.metrics(rows, out));
     }
 
     /// About how many bytes the stripe's data would take if it ended now.

@@ -46,6 +46,12 @@ pub struct WriterOptions {
     /// Whether the footer carries a copy of all stripe footers and row indexes (if that takes at
     /// most 1 MiB), so that a cold read needs the tail and the data only; yes.
     pub compact_index: bool,
+    /// Whether the footer names the calendar of dates and timestamps, which is the proleptic
+    /// Gregorian one; yes. Not for data files of Iceberg tables: there it is so whatever the footer
+    /// says, and ORC Java below Iceberg's readers would convert if it did say so.
+    pub names_calendar: bool,
+    /// Whether the file carries checksums of all its bytes, four bytes for 16 KiB; yes.
+    pub checksums: bool,
     /// Whether the writer remembers checksums for a [`crate::Validator`], 24 bytes per column and
     /// row group; no.
     pub validate: bool,
@@ -64,6 +70,8 @@ impl Default for WriterOptions {
             bloom_fpp: 0.01,
             user_metadata: BTreeMap::new(),
             compact_index: true,
+            names_calendar: true,
+            checksums: true,
             validate: false,
         }
     }
@@ -137,6 +145,20 @@ impl WriterOptions {
     #[must_use]
     pub fn with_compact_index(mut self, compact_index: bool) -> Self {
         self.compact_index = compact_index;
+        self
+    }
+
+    /// Sets whether the footer names the calendar.
+    #[must_use]
+    pub fn with_named_calendar(mut self, names_calendar: bool) -> Self {
+        self.names_calendar = names_calendar;
+        self
+    }
+
+    /// Sets whether the file carries checksums of its bytes.
+    #[must_use]
+    pub fn with_checksums(mut self, checksums: bool) -> Self {
+        self.checksums = checksums;
         self
     }
 

@@ -24,9 +24,10 @@ pub struct ColumnMetrics {
     pub column: u32,
     /// Iceberg field id.
     pub field_id: Option<i32>,
-    /// Number of values, NULLs included. Below a list or map that is the number of elements.
+    /// Number of values, NULLs included: the rows of the file, those with a NULL parent as well.
+    /// Below a list, map or union that is the number of elements.
     pub values: u64,
-    /// Number of NULLs.
+    /// Number of NULLs, of `values`.
     pub nulls: u64,
     /// Bytes of the column's streams in the file, children and indexes not included.
     pub bytes: u64,

@@ -3,7 +3,8 @@
 use prost::Message;
 use stoa_error::Error;
 
-use super::{COMPACT_INDEX_KEY, MAGIC, Writer};
+use super::{CHECKSUMS_KEY, COMPACT_INDEX_KEY, MAGIC, Writer};
+use crate::block_checksums::seal_tail;
 use crate::error::Result;
 use crate::proto;
 
@@ -30,6 +31,10 @@ impl Writer {
         if let Some(copy) = self.compact_index.finish()? {
             self.options.user_metadata.insert(COMPACT_INDEX_KEY.to_owned(), copy);
         }
+        if self.options.checksums {
+            let checksums = self.checksums.finish();
+            self.options.user_metadata.insert(CHECKSUMS_KEY.to_owned(), checksums);
+        }
         let footer = self.footer(content_end).encode_to_vec();
         self.cx.compressor.write_section(&footer, &mut self.output)?;
         let postscript = proto::PostScript {
@@ -40,6 +45,8 @@ impl Writer {
             metadata_length: Some(metadata_end - content_end),
             writer_version: Some(WRITER_VERSION),
             stripe_statistics_length: None,
+            // Its place; the value comes last.
+            tail_checksum: self.options.checksums.then_some(0),
             magic: Some(String::from_utf8_lossy(MAGIC).into_owned()),
         };
         let postscript = postscript.encode_to_vec();
@@ -48,6 +55,10 @@ impl Writer {
         };
         self.output.extend_from_slice(&postscript);
         self.output.push(length);
+        if self.options.checksums {
+            let tail_from = (content_end - self.taken_bytes) as usize;
+            seal_tail(&mut self.output[tail_from..])?;
+        }
         Ok(())
     }
 
@@ -68,7 +79,10 @@ impl Writer {
             row_index_stride: Some(self.options.row_index_stride),
             writer: Some(WRITER),
             encryption: None,
-            calendar: Some(proto::CalendarKind::ProlepticGregorian as i32),
+            calendar: self
+                .options
+                .names_calendar
+                .then_some(proto::CalendarKind::ProlepticGregorian as i32),
             software_version: Some(concat!("stoa-", env!("CARGO_PKG_VERSION")).to_owned()),
         }
     }

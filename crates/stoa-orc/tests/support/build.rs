@@ -169,6 +169,9 @@ pub fn edit_tail(file: &[u8], change: impl FnOnce(&mut Tail)) -> Bytes {
         metadata: Metadata::decode(metadata).unwrap(),
         postscript: PostScript { footer_length: None, metadata_length: None, ..postscript },
     };
+    // Checksums would no longer be right.
+    tail.footer.metadata.retain(|item| item.name() != "stoa.checksums");
+    tail.postscript.tail_checksum = None;
     change(&mut tail);
     let (footer, metadata) = (tail.footer.encode_to_vec(), tail.metadata.encode_to_vec());
     tail.postscript.footer_length.get_or_insert(footer.len() as u64);
