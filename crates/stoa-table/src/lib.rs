@@ -53,7 +53,7 @@ mod value;
 mod warehouse;
 mod write;
 
-pub use check::{CheckReport, Orphan, Problem, RemovedOrphans};
+pub use check::{CheckReport, CheckedData, Orphan, Problem, RemovedOrphans};
 pub use compact::{
     CancelToken, CompactionGroup, CompactionOptions, CompactionOutcome, CompactionPlan,
     CompactionProgress, CompactionWork, MergeHook, MergeHooks, Throttle,

@@ -4,6 +4,7 @@
 //! (orphans: left by writers that were killed or lost a commit). Only the table's own `data` and
 //! `metadata` directories are looked through.
 
+mod content;
 mod homes;
 mod tail;
 
@@ -21,6 +22,8 @@ use stoa_store::from_object_store;
 use crate::Table;
 use crate::abandoned::remove;
 use crate::expire::check_deletion;
+pub use content::CheckedData;
+use content::check_contents;
 use homes::Homes;
 use tail::{Described, check_tails};
 
@@ -37,6 +40,8 @@ pub struct CheckReport {
     pub rows: u64,
     /// Bytes of the files in the current snapshot.
     pub bytes: u64,
+    /// What [`Table::check_data`] read.
+    pub data: Option<CheckedData>,
     /// What is wrong; empty for a sound table.
     pub problems: Vec<Problem>,
     /// Files that no retained snapshot and no retained metadata version refers to. They do no harm
@@ -90,12 +95,28 @@ impl Table {
     /// `NotFound` where the table is gone, `Unavailable` where the store fails. What is wrong with
     /// the table is no error but in the report.
     pub async fn check(&self) -> Result<CheckReport> {
+        self.check_files(false).await
+    }
+
+    /// As [`Self::check`], and reads all data files: each byte of those with checksums must be the
+    /// one that was written, and those without must decode.
+    ///
+    /// # Errors
+    /// As [`Self::check`].
+    pub async fn check_data(&self) -> Result<CheckReport> {
+        self.check_files(true).await
+    }
+
+    async fn check_files(&self, reads_data: bool) -> Result<CheckReport> {
         // Listed before the metadata is read: a file that is committed in between is not taken for
         // an orphan then.
         let listed = self.listed().await?;
         let table = self.reload().await?;
         let mut check = Check::new(&table, listed);
         check.run().await?;
+        if reads_data {
+            check.read_data().await?;
+        }
         Ok(check.report)
     }
 
@@ -197,6 +218,16 @@ impl<'a> Check<'a> {
         let problems = check_tails(self.table.warehouse().stores(), &self.present).await?;
         self.report.problems.extend(problems);
         self.find_orphans();
+        self.report.problems.sort_by(|a, b| a.place.cmp(&b.place));
+        Ok(())
+    }
+
+    /// Reads the data files that are there.
+    async fn read_data(&mut self) -> Result<()> {
+        let (data, problems) =
+            check_contents(self.table.warehouse().stores(), &self.present).await?;
+        self.report.data = Some(data);
+        self.report.problems.extend(problems);
         self.report.problems.sort_by(|a, b| a.place.cmp(&b.place));
         Ok(())
     }

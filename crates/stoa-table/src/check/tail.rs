@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use futures::StreamExt;
 use object_store::ObjectStoreExt;
-use stoa_error::{ErrorKind, Result};
-use stoa_orc::{TailDecoder, TailStep};
+use stoa_error::{Error, ErrorKind, Result};
+use stoa_orc::{FileMetadata, TailDecoder, TailStep};
 use stoa_store::{Stores, from_object_store};
 
 use super::Problem;
@@ -33,19 +33,22 @@ pub(super) async fn check_tails(stores: &Stores, files: &[Described]) -> Result<
 }
 
 async fn check_tail(stores: &Stores, file: &Described) -> Result<Option<Problem>> {
-    let what = match rows_in_tail(stores, file).await {
+    let what = match read_tail(stores, file).await.map(|metadata| metadata.rows) {
         Ok(rows) if rows == file.rows => return Ok(None),
         Ok(rows) => format!("the data file has {rows} rows, its manifest says {}", file.rows),
-        Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported) => {
-            error.message_with_sources()
-        }
+        Err(error) if is_damage(&error) => error.message_with_sources(),
         Err(error) => return Err(error),
     };
     Ok(Some(Problem { place: file.location.clone(), what }))
 }
 
-/// The rows that the ORC footer counts.
-async fn rows_in_tail(stores: &Stores, file: &Described) -> Result<u64> {
+/// Whether an error is one of the file, not of the store.
+pub(super) fn is_damage(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Unsupported)
+}
+
+/// Reads the tail of a file.
+pub(super) async fn read_tail(stores: &Stores, file: &Described) -> Result<FileMetadata> {
     let place = stores.resolve(&file.location)?;
     let mut decoder = TailDecoder::new(file.bytes);
     let mut wanted = decoder.first_read();
@@ -61,7 +64,7 @@ async fn rows_in_tail(stores: &Stores, file: &Described) -> Result<u64> {
         };
         match decoder.decode(tail)? {
             TailStep::NeedsTail(more) => wanted = more,
-            TailStep::Done(metadata) => return Ok(metadata.rows),
+            TailStep::Done(metadata) => return Ok(metadata),
         }
     }
 }

@@ -131,7 +131,7 @@ async fn read_metadata(
     reader: &RangeReader,
     meter: &Meter<'_>,
 ) -> Result<FileMetadata> {
-    let mut tail = TailDecoder::new(file.file_bytes);
+    let mut tail = TailDecoder::new(file.file_bytes).with_proleptic_dates();
     let mut wanted = tail.first_read();
     loop {
         let range = file.file_bytes.saturating_sub(wanted)..file.file_bytes;

@@ -14,7 +14,7 @@ impl ScanFile {
     /// # Errors
     /// `Corrupt` for a damaged or missing file; those of the store.
     pub async fn read_metadata(&self, reader: &RangeReader) -> Result<FileMetadata> {
-        let mut tail = TailDecoder::new(self.file_bytes);
+        let mut tail = TailDecoder::new(self.file_bytes).with_proleptic_dates();
         let mut wanted = tail.first_read();
         loop {
             let range = self.file_bytes.saturating_sub(wanted)..self.file_bytes;

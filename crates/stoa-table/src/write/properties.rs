@@ -45,7 +45,7 @@ impl FileProperties {
 }
 
 fn orc_options(table: &Table) -> Result<WriterOptions> {
-    let mut options = WriterOptions::default();
+    let mut options = WriterOptions::default().with_named_calendar(false);
     if let Some(codec) = table.property("write.orc.compression-codec") {
         options = options.with_compression(compression(table, codec)?);
     }
