@@ -12,7 +12,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use bytes::Bytes;
 use stoa_error::{Error, ErrorKind, Result};
-use stoa_orc::{Decoder, FileMetadata, ReadOptions, Step, TailDecoder, TailStep};
+use stoa_orc::{Decoder, FileMetadata, ReadOptions, Step, StripeMetadata, TailDecoder, TailStep};
 use stoa_rangeio::{PlanOptions, plan};
 
 /// An open file.
@@ -92,6 +92,11 @@ impl Batches<'_> {
                 Step::Finished => return Ok(None),
             }
         }
+    }
+
+    /// What is known by now about a stripe.
+    pub(crate) fn stripe_metadata(&self, stripe: usize) -> Option<Arc<StripeMetadata>> {
+        self.decoder.stripe_metadata(stripe)
     }
 
     fn supply(&mut self, ranges: &[Range<u64>]) -> Result<()> {

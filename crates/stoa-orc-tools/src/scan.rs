@@ -1,23 +1,29 @@
 //! `scan`: reads everything, and finds what cannot be read.
 //!
 //! In: a file. Out: a line with counts, and places of damage. A stripe is read as a whole; only if
-//! that fails its row groups are tried one by one, and the columns of those that fail.
+//! that fails its row groups are tried one by one, and then the columns of those that fail, by
+//! halves.
 //!
-//! **Invariant:** every row of the file is counted once, as read or as bad.
+//! **Invariants:** every row of the file is counted once, as read or as bad; what is read of a
+//! damaged stripe grows with its row groups and with its columns, not with the square of either.
 
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 use stoa_error::{Error, ErrorKind, Result};
-use stoa_orc::{Projection, ReadOptions, TimestampOutput, TypeKind};
+use stoa_orc::{Projection, ReadOptions, StripeMetadata, TimestampOutput, TypeKind};
 
 use crate::file::OrcFile;
 use crate::output::Output;
 
 /// More row groups than this in a stripe are not tried one by one.
 const PROBED_GROUPS_MAX: u64 = 1 << 16;
+
+/// More columns of a stripe that cannot be read are not named.
+const BAD_COLUMNS_MAX: usize = 64;
 
 /// What to print.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,6 +67,8 @@ pub struct BadSpot {
     /// The top-level columns that cannot be read, by column id, and why; empty if it is none of
     /// them but the stripe itself.
     pub columns: Vec<(u32, Error)>,
+    /// Whether there may be more such columns.
+    pub has_more_columns: bool,
     /// Why the first of the row groups cannot be read.
     pub error: Error,
 }
@@ -92,12 +100,13 @@ pub fn scan(path: &Path, options: &ScanOptions, sink: &mut dyn Write) -> Result<
 }
 
 fn scan_stripe(file: &OrcFile, stripe: usize, report: &mut ScanReport) -> Result<()> {
-    match read_part(file, stripe, None, Projection::All) {
+    let mut reader = StripeReader { file, stripe, metadata: None };
+    match reader.read(None, Projection::All) {
         Ok(rows) => {
             report.rows += rows;
             Ok(())
         }
-        Err(error) => probe(file, stripe, damage(error)?, report),
+        Err(error) => probe(&mut reader, damage(error)?, report),
     }
 }
 
@@ -110,20 +119,21 @@ fn damage(error: Error) -> Result<Error> {
 }
 
 /// Tries the row groups of a stripe that cannot be read as a whole.
-fn probe(file: &OrcFile, stripe: usize, error: Error, report: &mut ScanReport) -> Result<()> {
-    let rows = file.metadata.stripes[stripe].rows;
-    let stride = u64::from(file.metadata.row_index_stride);
+fn probe(reader: &mut StripeReader, error: Error, report: &mut ScanReport) -> Result<()> {
+    let metadata = &reader.file.metadata;
+    let rows = metadata.stripes[reader.stripe].rows;
+    let stride = u64::from(metadata.row_index_stride);
     let groups = if stride == 0 { 1 } else { rows.div_ceil(stride) };
     if groups <= 1 || groups > PROBED_GROUPS_MAX {
-        return add_spot(file, stripe, None, error, report);
+        return add_spot(reader, None, error, report);
     }
     let mut bad: Option<(Range<u64>, Error)> = None;
     for group in 0..groups {
-        match read_part(file, stripe, Some(group..group + 1), Projection::All) {
+        match reader.read(Some(group..group + 1), Projection::All) {
             Ok(rows) => {
                 report.rows += rows;
                 if let Some((groups, error)) = bad.take() {
-                    add_spot(file, stripe, Some(groups), error, report)?;
+                    add_spot(reader, Some(groups), error, report)?;
                 }
             }
             Err(error) => {
@@ -136,69 +146,105 @@ fn probe(file: &OrcFile, stripe: usize, error: Error, report: &mut ScanReport) -
         }
     }
     match bad {
-        Some((groups, error)) => add_spot(file, stripe, Some(groups), error, report),
+        Some((groups, error)) => add_spot(reader, Some(groups), error, report),
         None => Ok(()),
     }
 }
 
 /// Notes that some row groups (`None`: the whole stripe) cannot be read, and which columns of them.
 fn add_spot(
-    file: &OrcFile,
-    stripe: usize,
+    reader: &mut StripeReader,
     groups: Option<Range<u64>>,
     error: Error,
     report: &mut ScanReport,
 ) -> Result<()> {
-    let info = &file.metadata.stripes[stripe];
-    let stride = u64::from(file.metadata.row_index_stride);
+    let metadata = &reader.file.metadata;
+    let info = metadata.stripes[reader.stripe];
+    let stride = u64::from(metadata.row_index_stride);
     let rows = match &groups {
         Some(groups) => groups.start * stride..(groups.end * stride).min(info.rows),
         None => 0..info.rows,
     };
+    let root = &metadata.types.types()[0];
+    let all = if root.kind == TypeKind::Struct { root.children.clone() } else { Vec::new() };
     let mut columns = Vec::new();
-    let root = &file.metadata.types.types()[0];
-    if root.kind == TypeKind::Struct {
-        for column in &root.children {
-            let only = Projection::Columns(vec![*column]);
-            if let Err(error) = read_part(file, stripe, groups.clone(), only) {
-                columns.push((*column, damage(error)?));
-            }
-        }
-    }
+    // Without its footer no column of a stripe can be read.
+    let has_more_columns =
+        reader.metadata.is_some() && !bad_columns(reader, groups.as_ref(), &all, &mut columns)?;
     // Where all columns fail for the same reason it is none of theirs.
     if columns.iter().all(|(_, why)| why.message() == error.message()) && columns.len() > 1 {
         columns.clear();
     }
     report.bad.push(BadSpot {
-        stripe,
+        stripe: reader.stripe,
         rows: info.first_row + rows.start..info.first_row + rows.end,
         batches: groups.map_or(1, |groups| groups.end - groups.start),
+        has_more_columns: has_more_columns && !columns.is_empty(),
         columns,
         error,
     });
     Ok(())
 }
 
-/// Reads a stripe, or some of its row groups, and counts the rows.
-fn read_part(
-    file: &OrcFile,
+/// Adds those of `columns` that cannot be read; false if there were too many to look at all.
+fn bad_columns(
+    reader: &mut StripeReader,
+    groups: Option<&Range<u64>>,
+    columns: &[u32],
+    bad: &mut Vec<(u32, Error)>,
+) -> Result<bool> {
+    if columns.is_empty() {
+        return Ok(true);
+    }
+    if bad.len() >= BAD_COLUMNS_MAX {
+        return Ok(false);
+    }
+    let Err(error) = reader.read(groups.cloned(), Projection::Columns(columns.to_vec())) else {
+        return Ok(true);
+    };
+    let error = damage(error)?;
+    if let [column] = columns {
+        bad.push((*column, error));
+        return Ok(true);
+    }
+    let (left, right) = columns.split_at(columns.len() / 2);
+    Ok(bad_columns(reader, groups, left, bad)? && bad_columns(reader, groups, right, bad)?)
+}
+
+/// Reads parts of a stripe.
+struct StripeReader<'a> {
+    file: &'a OrcFile,
     stripe: usize,
-    groups: Option<Range<u64>>,
-    projection: Projection,
-) -> Result<u64> {
-    let mut options =
-        ReadOptions::default().with_projection(projection).with_timestamps(TimestampOutput::Micros);
-    if let Some(groups) = groups {
-        let groups: BTreeSet<usize> =
-            groups.filter_map(|group| usize::try_from(group).ok()).collect();
-        options = options.with_row_groups(stripe, groups);
+    /// Its footer and indexes, once they were read: they are as long as the stripe has columns.
+    metadata: Option<Arc<StripeMetadata>>,
+}
+
+impl StripeReader<'_> {
+    /// Reads the stripe, or some of its row groups, and counts the rows.
+    fn read(&mut self, groups: Option<Range<u64>>, projection: Projection) -> Result<u64> {
+        let mut options = ReadOptions::default()
+            .with_projection(projection)
+            .with_timestamps(TimestampOutput::Micros);
+        if let Some(groups) = groups {
+            let groups: BTreeSet<usize> =
+                groups.filter_map(|group| usize::try_from(group).ok()).collect();
+            options = options.with_row_groups(self.stripe, groups);
+        }
+        if let Some(metadata) = &self.metadata {
+            options = options.with_stripe_metadata(self.stripe, metadata.clone());
+        }
+        let mut batches = self.file.stripe(self.stripe, options)?;
+        let mut rows = 0;
+        let result = loop {
+            match batches.next() {
+                Ok(Some(batch)) => rows += batch.num_rows() as u64,
+                Ok(None) => break Ok(rows),
+                Err(error) => break Err(error),
+            }
+        };
+        self.metadata = batches.stripe_metadata(self.stripe).or(self.metadata.take());
+        result
     }
-    let mut batches = file.stripe(stripe, options)?;
-    let mut rows = 0;
-    while let Some(batch) = batches.next()? {
-        rows += batch.num_rows() as u64;
-    }
-    Ok(rows)
 }
 
 fn print_spot(
@@ -232,6 +278,9 @@ fn print_spot(
         if options.verbose && error.message() != spot.error.message() {
             output.line(format_args!("  {}", error.message_with_sources()))?;
         }
+    }
+    if spot.has_more_columns {
+        output.line(format_args!("More columns may have failed at row {}", spot.rows.start))?;
     }
     Ok(())
 }

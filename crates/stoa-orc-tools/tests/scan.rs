@@ -3,6 +3,7 @@
 
 mod support;
 
+use prost::Message;
 use serde_json::Value;
 use stoa_orc::{Compression, WriterOptions};
 use stoa_orc_tools::{DataOptions, MetaOptions, ScanOptions, ScanReport, data, meta, scan};
@@ -17,6 +18,7 @@ fn scanned(file: &File) -> (ScanReport, String) {
 /// Three stripes of ten row groups of 100 rows, in chunks smaller than the texts of a row group.
 fn file() -> File {
     let options = WriterOptions::default()
+        .with_checksums(false)
         .with_compression(Compression::Zstd { level: 1 })
         .with_compression_block_bytes(1024)
         .with_stripe_rows(1000)
@@ -136,4 +138,66 @@ fn damage_anywhere_is_an_error_that_names_the_file() {
             assert!(error.is_none_or(|e| e.message().contains("t.orc: ")), "{at}");
         }
     }
+}
+
+#[test]
+fn columns_of_a_wide_file_are_found_by_halves() {
+    let columns = 1000u64;
+    let names: Vec<String> = (0..columns).map(|column| format!("c{column}")).collect();
+    let columns_of = names.iter().map(|name| (name.as_str(), counting(40)));
+    let options = plain().with_row_index_stride(10).with_compact_index(false);
+    let file = File::of(columns_of.collect(), options);
+    let meta = file.meta();
+    // Three columns: the first, the last, one between. A header of a run that needs more bytes.
+    let bad = [1, 777, columns];
+    let mut bytes = file.bytes();
+    for column in bad {
+        let at = stream(&meta, 0, column, "DATA") as usize;
+        bytes[at..at + 4].fill(0xff);
+    }
+    let (report, text) = scanned(&File::of_bytes(&bytes));
+    let found: Vec<u64> = report.bad[0].columns.iter().map(|(at, _)| u64::from(*at)).collect();
+    assert_eq!(found, bad, "{text}");
+    assert!(!report.bad[0].has_more_columns);
+
+    // Nearly all of them: some are named, and that there are more.
+    for column in 2..=columns {
+        let at = stream(&meta, 0, column, "DATA") as usize;
+        bytes[at..at + 4].fill(0xff);
+    }
+    let (report, text) = scanned(&File::of_bytes(&bytes));
+    assert_eq!(report.bad[0].columns.len(), 64);
+    assert!(text.contains("More columns may have failed at row 0"), "{text}");
+}
+
+#[test]
+fn a_stripe_cannot_say_that_it_has_any_number_of_rows() {
+    // 78 bytes: no columns, and a stripe of 2^60 rows.
+    let footer = stoa_orc::proto::Footer {
+        stripes: vec![stoa_orc::proto::StripeInformation {
+            offset: Some(3),
+            index_length: Some(0),
+            data_length: Some(0),
+            footer_length: Some(30),
+            number_of_rows: Some(1 << 60),
+        }],
+        types: vec![stoa_orc::proto::Type { kind: Some(12), ..Default::default() }],
+        number_of_rows: Some(1 << 60),
+        ..Default::default()
+    };
+    let footer = footer.encode_to_vec();
+    let postscript = stoa_orc::proto::PostScript {
+        footer_length: Some(footer.len() as u64),
+        magic: Some("ORC".to_owned()),
+        ..Default::default()
+    };
+    let postscript = postscript.encode_to_vec();
+    let mut bytes = b"ORC".to_vec();
+    bytes.extend_from_slice(&[0; 30]);
+    bytes.extend_from_slice(&footer);
+    bytes.extend_from_slice(&postscript);
+    bytes.push(postscript.len() as u8);
+    let file = File::of_bytes(&bytes);
+    let error = scan(&file.path(), &ScanOptions::default(), &mut Vec::new()).unwrap_err();
+    assert!(error.message().contains("stripe 0: too many rows"), "{error:?}");
 }

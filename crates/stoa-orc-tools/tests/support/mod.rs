@@ -72,7 +72,7 @@ impl File {
 
 /// No compression, so that what is in the file depends on this crate only.
 pub fn plain() -> WriterOptions {
-    WriterOptions::default().with_compression(Compression::None)
+    WriterOptions::default().with_compression(Compression::None).with_checksums(false)
 }
 
 /// Numbers 0, 1, 2 … as a column.
