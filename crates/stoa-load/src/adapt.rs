@@ -6,10 +6,13 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_array::types::Int64Type;
+use arrow_array::{
+    Array, ArrayRef, PrimitiveArray, RecordBatch, RecordBatchOptions, make_array, new_null_array,
+};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_cast::{CastOptions, can_cast_types, cast_with_options};
-use arrow_schema::{DataType, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{ArrowError, DataType, Schema, SchemaRef, TimeUnit};
 use stoa_error::{Error, Result};
 
 use crate::bad_value::{BadValue, quoted};
@@ -125,6 +128,7 @@ impl Adapter {
         if is_text(array.data_type()) && !is_text(to) {
             return self.parse(column, &cast(&array, &DataType::LargeUtf8, true)?);
         }
+        let array = floor_timestamps(&array, to)?;
         // Inside lists and structs a value that does not fit would only become NULL.
         let done = cast(&array, to, !to.is_nested())?;
         let changed = if array.data_type().is_integer() && to.is_floating() {
@@ -167,6 +171,63 @@ impl Adapter {
     fn place(&self, column: usize, row: usize) -> String {
         let row = self.rows_before + row as u64 + 1;
         format!("{} row {row}, column \"{}\"", self.name, self.target.field(column).name())
+    }
+}
+
+/// Timestamps of a finer unit than the target's, also inside lists and structs, cut to the target's
+/// towards the past, as text and ORC files are cut: a cast alone would cut those before 1970
+/// towards the future.
+fn floor_timestamps(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    if let (DataType::Timestamp(from, _), DataType::Timestamp(to, _)) = (array.data_type(), to) {
+        let step = per_second(*from) / per_second(*to).min(per_second(*from));
+        if step == 1 {
+            return Ok(array.clone());
+        }
+        // The first microsecond that nanoseconds reach has no start among them.
+        let floor = |value: i64| value.checked_sub(value.rem_euclid(step)).unwrap_or(value);
+        let data = array.to_data();
+        let whole = PrimitiveArray::<Int64Type>::from(
+            data.into_builder().data_type(DataType::Int64).build().map_err(not_built)?,
+        );
+        let floored = whole.unary::<_, Int64Type>(floor).into_data().into_builder();
+        let floored = floored.data_type(array.data_type().clone()).build().map_err(not_built)?;
+        return Ok(make_array(floored));
+    }
+    let (from, to) = (children(array.data_type()), children(to));
+    if from.is_empty() || from.len() != to.len() {
+        return Ok(array.clone());
+    }
+    let data = array.to_data();
+    let floored = data.child_data().iter().zip(to);
+    let floored = floored
+        .map(|(child, to)| Ok(floor_timestamps(&make_array(child.clone()), to)?.into_data()))
+        .collect::<Result<Vec<_>>>()?;
+    Ok(make_array(data.into_builder().child_data(floored).build().map_err(not_built)?))
+}
+
+#[cold]
+fn not_built(source: ArrowError) -> Error {
+    Error::internal("timestamps were not cut").with_source(source)
+}
+
+/// The types of the values inside a nested type.
+fn children(data_type: &DataType) -> Vec<&DataType> {
+    match data_type {
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _) => vec![item.data_type()],
+        DataType::Struct(fields) => fields.iter().map(|field| field.data_type()).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn per_second(unit: TimeUnit) -> i64 {
+    match unit {
+        TimeUnit::Second => 1,
+        TimeUnit::Millisecond => 1_000,
+        TimeUnit::Microsecond => 1_000_000,
+        TimeUnit::Nanosecond => 1_000_000_000,
     }
 }
 

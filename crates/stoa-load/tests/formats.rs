@@ -8,7 +8,13 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int32Array, Int64Array, LargeStringArray, RecordBatch};
+use arrow_array::cast::AsArray;
+use arrow_array::types::TimestampMicrosecondType;
+use arrow_array::{
+    Array, ArrayRef, Int32Array, Int64Array, LargeStringArray, ListArray, RecordBatch,
+    TimestampNanosecondArray,
+};
+use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, SchemaRef, TimeUnit};
 use common::{load, options, rows, schema, stream};
 use stoa_load::{Input, LoadOptions, infer_schema};
@@ -379,4 +385,32 @@ fn json_nested_without_end_is_borne() {
     assert!(inferred.field(0).data_type().is_nested());
     let target = schema(&[("a", DataType::Utf8)]);
     assert_eq!(load(vec![Input::Path(path)], target, options(&[])).unwrap().len(), 1);
+}
+
+#[test]
+fn nanoseconds_are_cut_towards_the_past_in_every_format() {
+    // ORC has no points in the last second before 1970.
+    let second = 1_000_000_000;
+    let times = vec![-second - 1, -second - 1_500, -2 * second, 1_999, i64::MIN + 809];
+    let times: Vec<Option<i64>> = times.into_iter().map(Some).chain([None]).collect();
+    let unit = DataType::Timestamp(TimeUnit::Nanosecond, None);
+    let at: ArrayRef = Arc::new(TimestampNanosecondArray::from(times.clone()));
+    let item = Arc::new(Field::new("item", unit.clone(), true));
+    let offsets = OffsetBuffer::from_lengths([2, 0, 1, 0, 3, 0]);
+    let list: ArrayRef = Arc::new(ListArray::new(item, offsets, at.clone(), None));
+    let batch = RecordBatch::try_from_iter_with_nullable([("at", at, true), ("list", list, true)]);
+    let micros = DataType::Timestamp(TimeUnit::Microsecond, None);
+    let list = DataType::List(Arc::new(Field::new("item", micros.clone(), true)));
+    let target = schema(&[("at", micros), ("list", list)]);
+    let folder = tempfile::tempdir().unwrap();
+    for path in binary_files(&folder, &batch.unwrap()) {
+        let input = Input::Path(path.clone());
+        let batches = load(vec![input], target.clone(), options(&[])).unwrap();
+        let at = batches[0].column(0).as_primitive::<TimestampMicrosecondType>();
+        let expected = times.iter().map(|time| time.map(|nanos| nanos.div_euclid(1000)));
+        assert!(at.iter().eq(expected.clone()), "{path:?}: {at:?}");
+        let items = batches[0].column(1).as_list::<i32>().values();
+        let items = items.as_primitive::<TimestampMicrosecondType>();
+        assert!(items.iter().eq(expected), "{path:?}: {items:?}");
+    }
 }
