@@ -194,6 +194,7 @@ fn two(change: i64) -> (Bytes, Bytes, Writer) {
             .with_compression(Compression::None)
             .with_row_index_stride(25)
             .with_stripe_rows(50)
+            .with_checksums(false)
             .with_compact_index(false);
         write(&[batch.unwrap()], options)
     };
