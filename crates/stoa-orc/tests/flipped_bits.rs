@@ -194,3 +194,23 @@ fn bytes_in_any_parts_are_put_together() {
     }
     assert!(found == right);
 }
+
+#[test]
+fn a_footer_by_another_tool_has_no_checksums() {
+    let batch = generate::batch(6, 200);
+    let file = support::write(std::slice::from_ref(&batch), options(Compression::None));
+    // The key stayed, the postscript is new.
+    let rewritten = |writer: u32| {
+        support::build::edit_tail(&file, |tail| {
+            tail.footer.writer = Some(writer);
+            tail.footer.metadata.push(stoa_orc::proto::UserMetadataItem {
+                name: Some("stoa.checksums".to_owned()),
+                value: Some(vec![1, 14, 0, 0, 0, 0].into()),
+            });
+        })
+    };
+    let (java, ours) = (0, 1);
+    assert!(support::metadata(&rewritten(java)).unwrap().checksums().is_none());
+    let error = support::metadata(&rewritten(ours)).unwrap_err();
+    assert!(error.message().contains("the checksum in the postscript is damaged"), "{error}");
+}
