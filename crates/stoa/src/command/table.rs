@@ -59,6 +59,9 @@ pub struct CheckArgs {
     /// Tables, as name or namespace.name [default: all]
     #[arg(value_name = "TABLE")]
     tables: Vec<String>,
+    /// Read all data files and compare their bytes with the checksums in them
+    #[arg(long)]
+    data: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -322,7 +325,11 @@ async fn check(warehouse: &Warehouse, args: &CheckArgs) -> Result<(), Failure> {
     let mut sound = true;
     let mut documents = Vec::new();
     for ident in named_tables(warehouse, &args.tables).await? {
-        let report = warehouse.table(&ident).await?.check().await?;
+        let table = warehouse.table(&ident).await?;
+        let report = match args.data {
+            true => table.check_data().await?,
+            false => table.check().await?,
+        };
         sound &= report.is_sound();
         if args.common.json {
             documents.push(check_json(&ident, &report));
@@ -349,6 +356,12 @@ fn check_text(ident: &TableIdent, report: &CheckReport) -> String {
         let bytes = report.orphans.iter().map(|orphan| orphan.bytes).sum();
         let _ = write!(text, ", {} orphans of {}", report.orphans.len(), units::bytes(bytes));
     }
+    if let Some(data) = report.data {
+        let _ = write!(text, ", {} of data read", units::bytes(data.bytes));
+        if data.without_checksums > 0 {
+            let _ = write!(text, ", {} files without checksums", data.without_checksums);
+        }
+    }
     text.push('\n');
     for problem in &report.problems {
         let _ = writeln!(text, "  {}: {}", problem.place, problem.what);
@@ -367,6 +380,9 @@ fn check_json(ident: &TableIdent, report: &CheckReport) -> Value {
         "data_files": report.data_files,
         "manifests": report.manifests,
         "snapshots": report.snapshots,
+        "data": report.data.map(|data| json!({
+            "files": data.files, "bytes": data.bytes, "without_checksums": data.without_checksums,
+        })),
         "problems": report.problems.iter().map(problem).collect::<Vec<_>>(),
         "orphans": report.orphans.iter().map(orphan).collect::<Vec<_>>(),
     })
