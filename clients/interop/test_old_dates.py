@@ -18,7 +18,6 @@ def check(stoa, spark, iceberg, table):
     for number, date in enumerate(DATES):
         where = f"WHERE d = DATE '{date}'"
         same_rows(stoa.sql(f"SELECT id FROM {table} {where}"), [{"id": number}])
-        assert [row.id for row in spark.sql(f"SELECT id FROM stoa.{table} {where}").collect()] == [number]
 
 
 @pytest.mark.parametrize("writer", ["stoa", "spark"])
@@ -36,8 +35,9 @@ def test_dates_before_the_gregorian_calendar(stoa, spark, iceberg, name, writer)
 def test_fields_of_null_structs_are_found(stoa, spark, iceberg, name):
     table = f"public.{name}"
     stoa.sql(
-        f"CREATE TABLE {table} (id int, s struct<f int>)",
-        f"INSERT INTO {table} SELECT 1, NULL UNION ALL SELECT 2, named_struct('f', 5)",
+        f"CREATE TABLE {table} (id int, s struct<f double>)",
+        f"INSERT INTO {table} SELECT 1, NULL",
+        f"INSERT INTO {table} SELECT 2, named_struct('f', 5.5)",
     )
     assert [row.id for row in spark.sql(f"SELECT id FROM stoa.{table} WHERE s.f IS NULL").collect()] == [1]
     rows = iceberg.load_table(table).scan(row_filter="s.f is null").to_arrow().to_pylist()
