@@ -172,7 +172,7 @@ impl StartupParameters {
             ..SessionOptions::default()
         });
         for (name, value) in &self.settings {
-            match session.set(name, Some(value)) {
+            match session.begin_with(name, value) {
                 Ok(()) => {}
                 Err(error) if error.sqlstate() == "42704" => {
                     let hint = error.hint().unwrap_or_default();

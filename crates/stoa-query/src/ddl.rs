@@ -15,7 +15,7 @@ use crate::dialect::{AlterAction, AlterTableStatement, CreateTableStatement, nam
 use crate::error::from_datafusion;
 use crate::outcome::Completion;
 use crate::registry::QueryGuard;
-use crate::session::{QueryPlan, Ran, Session};
+use crate::session::{Session, count_written};
 use crate::statement::StatementKind;
 use crate::table::{StoaTable, pin_snapshots};
 
@@ -167,10 +167,7 @@ pub(crate) async fn append_plan(
         .and_then(LogicalPlanBuilder::build)
         .map_err(from_datafusion)?;
     let plan = pin_snapshots(plan, &session.engine).await?;
-    match session.run_plan(QueryPlan::Logical(plan), "", None, guard).await? {
-        Ran::Done(completion) => Ok(completion.rows),
-        _ => Err(Error::internal("an append gave rows")),
-    }
+    count_written(session.stream(&plan, guard).await?).await
 }
 
 fn spec_of(table: &CreateTableStatement, schema: SchemaRef) -> TableSpec {

@@ -24,7 +24,7 @@ use datafusion::sql::sqlparser::ast::{self, ObjectName};
 use datafusion::sql::sqlparser::dialect::{GenericDialect, PostgreSqlDialect};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::Parser;
-use datafusion::sql::sqlparser::tokenizer::Token;
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use stoa_error::{Error, Result};
 
 pub(crate) use alter::{AlterAction, AlterTableStatement};
@@ -84,21 +84,25 @@ fn parse_kind(text: &str) -> Result<StatementKind> {
 }
 
 fn parse_plan(text: &str) -> Result<StatementKind> {
-    if let Some(statement) = crate::pg_catalog::parse(text)? {
-        let statement = EngineStatement::Statement(Box::new(statement));
-        return Ok(StatementKind::Plan(Box::new(statement)));
-    }
+    // What reads the system catalog is written anew first; whatever it says beside that means the same.
+    let mut statement = match crate::pg_catalog::parse(text)? {
+        Some(statement) => EngineStatement::Statement(Box::new(statement)),
+        None => parse_query(text)?,
+    };
+    adapt::exponents_are_doubles(&mut statement, text);
+    adapt::values_within_inserts(&mut statement);
+    Ok(StatementKind::Plan(Box::new(statement)))
+}
+
+fn parse_query(text: &str) -> Result<EngineStatement> {
     let dialect = PostgreSqlDialect {};
     let mut parser = DFParserBuilder::new(text)
         .with_dialect(&dialect)
         .build()
         .map_err(|e| from_parser(&e, text))?;
-    let mut statement = parser.parse_statement().map_err(|e| from_parser(&e, text))?;
-    let parser = &mut parser.parser;
-    expect_end(parser, text)?;
-    adapt::exponents_are_doubles(&mut statement, text);
-    adapt::values_within_inserts(&mut statement);
-    Ok(StatementKind::Plan(Box::new(statement)))
+    let statement = parser.parse_statement().map_err(|e| from_parser(&e, text))?;
+    expect_end(&mut parser.parser, text)?;
+    Ok(statement)
 }
 
 fn parse_own(text: &str, word: &str) -> Result<StatementKind> {
@@ -215,6 +219,20 @@ fn expect_end(parser: &mut Parser<'_>, text: &str) -> Result<()> {
             .with_position(split::offset_of(text, next.span.start.line, next.span.start.column))
             .with_hint("separate statements with semicolons")),
     }
+}
+
+/// A text that did not parse, as it may be shown to others: not at all where it sets a password, or
+/// where nobody can tell.
+pub(crate) fn without_password(text: &str) -> &str {
+    let is_password = |token: &Token| match token {
+        Token::Word(word) => word.value.eq_ignore_ascii_case("password"),
+        _ => false,
+    };
+    let hides = match Tokenizer::new(&PostgreSqlDialect {}, text).tokenize() {
+        Ok(tokens) => tokens.iter().any(is_password),
+        Err(_) => text.to_ascii_lowercase().contains("password"),
+    };
+    if hides { "…" } else { text }
 }
 
 fn from_parser_raw(error: datafusion::sql::sqlparser::parser::ParserError, text: &str) -> Error {

@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use datafusion::catalog::CatalogProvider;
+use datafusion::common::config::ConfigOptions;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
@@ -367,6 +368,11 @@ impl Engine {
     /// A state of its own for one session; functions, catalog, memory and files are shared.
     pub(crate) fn new_state(&self) -> SessionState {
         self.state.clone()
+    }
+
+    /// The options that sessions begin with.
+    pub(crate) fn base_options(&self) -> &ConfigOptions {
+        self.state.config_options()
     }
 }
 

@@ -28,7 +28,7 @@ use stoa_table::Warehouse;
 use crate::error::from_datafusion;
 
 pub(crate) use functions::set_user;
-pub(crate) use rewrite::parse;
+pub(crate) use rewrite::{lists_names, parse};
 
 /// Adds `pg_catalog` to the database `catalog_name` of `ctx`.
 pub(crate) fn install(

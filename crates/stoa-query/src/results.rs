@@ -13,7 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, SchemaRef};
+use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::logical_expr::{Expr, LogicalPlan, Volatility};
@@ -25,15 +26,71 @@ use quick_cache::sync::Cache;
 use stoa_error::Result;
 use tokio::sync::watch;
 
+use crate::access::CallerKey;
 use crate::error::from_datafusion;
 use crate::table::stoa_table;
 
 /// Larger answers are not kept, bytes.
 const ANSWER_BYTES_MAX: usize = 256 << 10;
 
-/// What a plan depends on, written out.
+/// What an answer depends on: what was asked, and the versions of the tables that were read.
+///
+/// Keys are compared value by value, never as text: `{"a, b"}` and `{a,b}` are two arrays.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct ResultKey(Arc<str>);
+pub(crate) struct ResultKey(Arc<(Asked, BTreeSet<TableVersion>)>);
+
+/// What was asked, by whom, and with which options.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Asked {
+    /// Options of the session, as [`crate::session`] writes them.
+    pub(crate) context: Arc<str>,
+    /// Under which rights.
+    pub(crate) caller: CallerKey,
+    pub(crate) text: Arc<str>,
+    pub(crate) parameters: Vec<AskedValue>,
+}
+
+/// A parameter. Two values of one kind may be equal although their types are not (timestamps of two
+/// zones), and the type that the plan wants may be another one than the value's own.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct AskedValue {
+    wanted: Option<DataType>,
+    own: DataType,
+    value: ScalarValue,
+}
+
+/// One version of a table, with so many fresh rows up to a position.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct TableVersion {
+    metadata_location: String,
+    fresh_rows: u64,
+    fresh_end: u64,
+}
+
+impl TableVersion {
+    /// The version with this metadata file, and so many fresh rows up to a position.
+    pub(crate) fn new(metadata_location: &str, (fresh_rows, fresh_end): (u64, u64)) -> Self {
+        Self { metadata_location: metadata_location.to_owned(), fresh_rows, fresh_end }
+    }
+}
+
+impl Asked {
+    /// `wanted` are the types that the plan has for the `values`.
+    pub(crate) fn values(wanted: &[DataType], values: &[ScalarValue]) -> Vec<AskedValue> {
+        let value = |(at, value): (usize, &ScalarValue)| AskedValue {
+            wanted: wanted.get(at).cloned(),
+            own: value.data_type(),
+            value: value.clone(),
+        };
+        values.iter().enumerate().map(value).collect()
+    }
+
+    /// Memory this takes, about, in bytes.
+    fn bytes(&self) -> usize {
+        let values = self.parameters.iter().map(|one| one.value.size() + 2 * one.own.size());
+        self.text.len() + values.sum::<usize>() + size_of::<Self>()
+    }
+}
 
 /// Answers of an engine.
 pub(crate) struct Results {
@@ -53,7 +110,9 @@ struct Bytes;
 
 impl Weighter<ResultKey, Arc<Kept>> for Bytes {
     fn weight(&self, key: &ResultKey, kept: &Arc<Kept>) -> u64 {
-        (key.0.len() + kept.bytes + 256) as u64
+        let (asked, versions) = &*key.0;
+        let versions: usize = versions.iter().map(|table| table.metadata_location.len() + 64).sum();
+        (asked.bytes() + versions + kept.bytes + 256) as u64
     }
 }
 
@@ -166,17 +225,17 @@ impl Drop for Computing {
     }
 }
 
-/// What the answer of a pinned plan depends on; `None` where it may be another one the next time.
-/// `context` is what the plan was made of: text, parameters, settings of the session.
-pub(crate) fn key_of(plan: &LogicalPlan, context: &str) -> Option<ResultKey> {
-    let mut parts = BTreeSet::new();
+/// What the answer of a pinned plan depends on beside what was `asked`; `None` where it may be another
+/// one the next time.
+pub(crate) fn key_of(plan: &LogicalPlan, asked: &Asked) -> Option<ResultKey> {
+    let mut versions = BTreeSet::new();
     let mut only_tables = true;
     let walked = plan.apply_with_subqueries(|node| {
         if let LogicalPlan::TableScan(scan) = node {
             match stoa_table(&scan.source) {
                 Some(table) => {
                     let location = table.table.metadata_location();
-                    parts.insert(version(location, table.fresh_extent()));
+                    versions.insert(TableVersion::new(location, table.fresh_extent()));
                 }
                 None => only_tables = false,
             }
@@ -184,20 +243,30 @@ pub(crate) fn key_of(plan: &LogicalPlan, context: &str) -> Option<ResultKey> {
         Ok(TreeNodeRecursion::Continue)
     });
     let is_kept = walked.is_ok() && only_tables && is_repeatable(plan);
-    is_kept.then(|| ResultKey::new(context, &parts))
-}
-
-/// One version of a table, with so many fresh rows up to a position.
-pub(crate) fn version(metadata_location: &str, (rows, end): (u64, u64)) -> String {
-    format!("{metadata_location}\0{rows}\0{end}")
+    is_kept.then(|| ResultKey::new(asked.clone(), versions))
 }
 
 impl ResultKey {
-    /// The key of a statement in its context, on these versions of its tables.
-    pub(crate) fn new(context: &str, versions: &BTreeSet<String>) -> Self {
-        let parts = std::iter::once(context).chain(versions.iter().map(String::as_str));
-        Self(parts.collect::<Vec<_>>().join("\0").into())
+    /// The key of what was asked, on these versions of its tables.
+    pub(crate) fn new(asked: Asked, versions: BTreeSet<TableVersion>) -> Self {
+        Self(Arc::new((asked, versions)))
     }
+}
+
+/// Whether a plan asks for the time, and so needs a state that knows when it started.
+pub(crate) fn reads_clock(plan: &LogicalPlan) -> bool {
+    let mut reads = false;
+    let walked = plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            expr.apply(|expr| {
+                if let Expr::ScalarFunction(call) = expr {
+                    reads |= call.func.signature().volatility == Volatility::Stable;
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    });
+    walked.is_err() || reads
 }
 
 /// Whether a plan is a query that has the same answer as long as its tables are the same.
@@ -217,9 +286,13 @@ pub(crate) fn is_repeatable(plan: &LogicalPlan) -> bool {
         );
         node.apply_expressions(|expr| {
             expr.apply(|expr| {
-                if let Expr::ScalarFunction(call) = expr {
-                    repeatable &= call.func.signature().volatility == Volatility::Immutable;
-                }
+                repeatable &= match expr {
+                    Expr::ScalarFunction(call) => {
+                        call.func.signature().volatility == Volatility::Immutable
+                    }
+                    Expr::ScalarVariable(..) => false,
+                    _ => true,
+                };
                 Ok(TreeNodeRecursion::Continue)
             })
         })

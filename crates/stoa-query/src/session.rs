@@ -17,6 +17,7 @@ use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::execution::TaskContext;
 use datafusion::execution::session_state::SessionState;
+use datafusion::logical_expr::LogicalPlan;
 use futures::StreamExt;
 use parking_lot::Mutex;
 use stoa_catalog::TableIdent;
@@ -30,11 +31,13 @@ use crate::outcome::{Completion, Outcome, RowStream};
 use crate::pg_catalog;
 use crate::pools::Pool;
 use crate::registry::QueryGuard;
+use crate::results;
 use crate::settings::Settings;
 use crate::statement::{Statement, StatementKind};
 
+pub(crate) use options::path_of;
 pub use prepare::Prepared;
-pub(crate) use run::{QueryPlan, Ran, count_written};
+pub(crate) use run::{Ran, count_written};
 
 /// Who asks, and how.
 #[derive(Clone, Debug)]
@@ -85,8 +88,11 @@ pub struct Session {
 struct Planner {
     state: Arc<SessionState>,
     tasks: Arc<TaskContext>,
-    /// What templates of plans depend on: namespace and time zone.
+    /// What templates and answers depend on: the options that differ from the engine's own, namespace
+    /// and time zone among them.
     context: Arc<str>,
+    /// Whether only namespace and time zone differ, which is what the short path knows of.
+    is_plain: bool,
 }
 
 /// Tokens of a session's latest statements that are kept for [`Session::cancel`].
@@ -95,10 +101,10 @@ const RUNNING_MAX: usize = 16;
 impl Session {
     pub(crate) fn new(engine: Arc<Engine>, options: SessionOptions) -> Arc<Self> {
         let mut settings = Settings::default();
-        let _ = settings.set("application_name", Some(&options.application));
+        let _ = settings.begin("application_name", &options.application);
         let mut state = engine.new_state();
         if let Some(namespace) = &options.namespace {
-            let _ = settings.set("search_path", Some(namespace));
+            let _ = settings.begin("search_path", &path_of(namespace));
             state.config_mut().options_mut().catalog.default_schema.clone_from(namespace);
         }
         let rights = Arc::clone(&engine.rights);
@@ -110,7 +116,7 @@ impl Session {
         let pool = engine.pools.find(&options.user, &options.application, options.protocol);
         Arc::new(Self {
             pool: Mutex::new(pool),
-            planner: Mutex::new(Planner::new(state)),
+            planner: Mutex::new(Planner::new(state, &engine)),
             engine,
             options,
             caller,
@@ -126,21 +132,21 @@ impl Session {
     /// # Errors
     /// Syntax errors (42601), with their place.
     pub fn parse(&self, sql: &str) -> Result<Vec<Statement>> {
-        if self.short_path.load(Ordering::Relaxed)
-            && let Some(report) = self.engine.templates.find(&self.namespace(), sql)
+        let context = self.options_context();
+        if self.takes_short_path()
+            && let Some(report) = self.engine.templates.find(&context, sql)
         {
             let text = sql.trim().trim_end_matches(';').to_owned();
             return Ok(vec![Statement { text, kind: StatementKind::Report(report) }]);
         }
         if self.plan_templates.load(Ordering::Relaxed)
-            && let Some(lifted) = self.engine.plan_templates.find(&self.options_context(), sql)
+            && let Some(lifted) = self.engine.plan_templates.find(&context, sql)
         {
             let text = sql.trim().trim_end_matches(';').to_owned();
             return Ok(vec![Statement { text, kind: StatementKind::Lifted(lifted) }]);
         }
         dialect::parse(sql).inspect_err(|error| {
-            let shown = if contains_ignore_case(sql, "password") { "…" } else { sql };
-            self.record_failure(shown, error);
+            self.record_failure(dialect::without_password(sql), error);
         })
     }
 
@@ -171,9 +177,8 @@ impl Session {
     }
 
     /// What templates depend on, beside tables.
-    fn options_context(&self) -> Arc<str> {
-        let planner = self.planner.lock();
-        Arc::clone(&planner.context)
+    pub(crate) fn options_context(&self) -> Arc<str> {
+        Arc::clone(&self.planner.lock().context)
     }
 
     /// Executes a prepared statement. Values are cast to the parameters' types.
@@ -254,19 +259,6 @@ impl Session {
         self.settings.lock().get(name)
     }
 
-    /// Sets a setting, as `SET` does; `None` resets it.
-    ///
-    /// # Errors
-    /// No such setting (42704), or a value it does not take (22023).
-    pub fn set(&self, name: &str, value: Option<&str>) -> Result<()> {
-        if let Some(engine_option) = name.to_ascii_lowercase().strip_prefix("datafusion.") {
-            return self.set_engine_option(engine_option, value);
-        }
-        self.settings.lock().set(name, value)?;
-        self.apply(name);
-        Ok(())
-    }
-
     /// The namespace of names without one.
     pub fn namespace(&self) -> String {
         self.planner.lock().state.config_options().catalog.default_schema.clone()
@@ -296,18 +288,13 @@ impl Session {
         Arc::clone(&self.planner.lock().state)
     }
 
-    fn planner_for(&self, text: &str) -> Planner {
-        let planner = self.planner.lock().clone();
-        if !reads_clock(text) {
-            return planner;
-        }
-        let mut state = (*planner.state).clone();
-        state.mark_start_execution();
-        Planner { state: Arc::new(state), ..planner }
+    fn planner(&self) -> Planner {
+        self.planner.lock().clone()
     }
 
+    /// Whether reports that are recognised skip the planner: not under options that it does not know.
     pub(crate) fn takes_short_path(&self) -> bool {
-        self.short_path.load(Ordering::Relaxed)
+        self.short_path.load(Ordering::Relaxed) && self.planner.lock().is_plain
     }
 
     pub(crate) fn remember(&self, token: CancellationToken) {
@@ -320,25 +307,20 @@ impl Session {
 }
 
 impl Planner {
-    fn new(state: SessionState) -> Self {
+    fn new(state: SessionState, engine: &Engine) -> Self {
         let tasks = state.task_ctx();
-        let options = state.config_options();
-        let (namespace, zone) = (&options.catalog.default_schema, &options.execution.time_zone);
-        let context = format!("{namespace}\0{}", zone.as_deref().unwrap_or("")).into();
-        Self { state: Arc::new(state), tasks, context }
+        let (context, is_plain) =
+            options::difference(engine.base_options(), state.config_options());
+        Self { state: Arc::new(state), tasks, context: context.into(), is_plain }
     }
-}
 
-/// Whether a statement asks who asks it, so that its plan and its answer are nobody else's.
-fn names_user(text: &str) -> bool {
-    contains_ignore_case(text, "current_user") || contains_ignore_case(text, "session_user")
-}
-
-/// Whether a statement asks for the time, and so needs a state that knows when it started.
-fn reads_clock(text: &str) -> bool {
-    contains_ignore_case(text, "now") || contains_ignore_case(text, "current_")
-}
-
-fn contains_ignore_case(text: &str, part: &str) -> bool {
-    text.as_bytes().windows(part.len()).any(|window| window.eq_ignore_ascii_case(part.as_bytes()))
+    /// The state for a plan; one that asks for the time knows when it started.
+    fn state_for(&self, plan: &LogicalPlan) -> Arc<SessionState> {
+        if !results::reads_clock(plan) {
+            return Arc::clone(&self.state);
+        }
+        let mut state = (*self.state).clone();
+        state.mark_start_execution();
+        Arc::new(state)
+    }
 }

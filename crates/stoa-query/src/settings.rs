@@ -46,10 +46,19 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("transaction_read_only", "off", "accepted"),
 ];
 
-/// Settings that differ from their defaults.
-#[derive(Debug, Default)]
+/// What begins the names of the engine's own options.
+const ENGINE: &str = "datafusion.";
+
+/// Settings of the engine that have a name of their own here.
+const ALIASES: &[(&str, &str)] = &[("datafusion.execution.time_zone", "timezone")];
+
+/// Settings that differ from their defaults, those of the engine among them.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
-    values: BTreeMap<&'static str, String>,
+    /// What the connection began with: `RESET` goes back to these.
+    began: BTreeMap<String, String>,
+    /// What was set since.
+    values: BTreeMap<String, String>,
 }
 
 impl Settings {
@@ -58,28 +67,43 @@ impl Settings {
     /// # Errors
     /// Unknown names (42704), values that the setting does not take (22023).
     pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> Result<()> {
-        let (known, default, _) = find(name)?;
+        let name = known_name(name)?;
         match value {
             None => {
-                self.values.remove(known);
+                self.values.remove(&name);
             }
             Some(value) => {
-                check(known, default, value)?;
-                self.values.insert(known, value.to_owned());
+                let value = checked(&name, value)?;
+                self.values.insert(name, value);
             }
         }
         Ok(())
     }
 
-    /// Resets all settings.
+    /// Sets what `name` has at the start of the connection.
+    ///
+    /// # Errors
+    /// As [`Settings::set`].
+    pub(crate) fn begin(&mut self, name: &str, value: &str) -> Result<()> {
+        let name = known_name(name)?;
+        let value = checked(&name, value)?;
+        self.values.remove(&name);
+        self.began.insert(name, value);
+        Ok(())
+    }
+
+    /// Resets all settings to what the connection began with.
     pub(crate) fn reset_all(&mut self) {
         self.values.clear();
     }
 
-    /// The value of `name`.
+    /// The value of `name`; an option of the engine is here only if it was set.
     pub(crate) fn get(&self, name: &str) -> Result<String> {
-        let (known, default, _) = find(name)?;
-        Ok(self.values.get(known).map_or(default, String::as_str).to_owned())
+        let name = known_name(name)?;
+        match self.value(&name) {
+            Some(value) => Ok(value.to_owned()),
+            None => find(&name).map(|(_, default, _)| default.to_owned()),
+        }
     }
 
     /// All settings as (name, value, description).
@@ -87,10 +111,72 @@ impl Settings {
         KNOWN
             .iter()
             .map(|(name, default, what)| {
-                (*name, self.values.get(name).map_or(*default, String::as_str).to_owned(), *what)
+                (*name, self.value(name).unwrap_or(default).to_owned(), *what)
             })
             .collect()
     }
+
+    /// The engine's options that were set, with their names there.
+    pub(crate) fn of_engine(&self) -> impl Iterator<Item = (&str, &str)> {
+        let began = self.began.iter().filter(|(name, _)| !self.values.contains_key(*name));
+        let all = began.chain(&self.values).filter(|(name, _)| name.starts_with(ENGINE));
+        all.map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    fn value(&self, name: &str) -> Option<&str> {
+        self.values.get(name).or_else(|| self.began.get(name)).map(String::as_str)
+    }
+}
+
+/// Whether `name` is that of an option of the engine.
+pub(crate) fn is_engine_option(name: &str) -> bool {
+    known_name(name).is_ok_and(|name| name.starts_with(ENGINE))
+}
+
+/// A name as settings are kept under.
+///
+/// # Errors
+/// Unknown names (42704); those of the engine it knows itself.
+fn known_name(name: &str) -> Result<String> {
+    let lower = name.to_ascii_lowercase();
+    if let Some((_, name)) = ALIASES.iter().find(|(alias, _)| *alias == lower) {
+        return Ok((*name).to_owned());
+    }
+    match lower.starts_with(ENGINE) {
+        true => Ok(lower),
+        false => find(&lower).map(|(known, ..)| known.to_owned()),
+    }
+}
+
+/// A value as it is kept: switches are `on` or `off`, however they are written.
+fn checked(name: &str, value: &str) -> Result<String> {
+    if name.starts_with(ENGINE) {
+        return Ok(value.to_owned());
+    }
+    let (known, default, _) = find(name)?;
+    if SWITCHES.contains(&known) {
+        return switch(value)
+            .map(str::to_owned)
+            .ok_or_else(|| wrong_value(name, value).with_hint("write on or off"));
+    }
+    check(known, default, value)?;
+    Ok(value.to_owned())
+}
+
+/// Settings that are on or off.
+const SWITCHES: &[&str] = &["plan_templates", "result_reuse", "short_path"];
+
+fn switch(value: &str) -> Option<&'static str> {
+    match value.to_ascii_lowercase().as_str() {
+        "on" | "true" | "yes" | "1" | "t" | "y" => Some("on"),
+        "off" | "false" | "no" | "0" | "f" | "n" => Some("off"),
+        _ => None,
+    }
+}
+
+fn wrong_value(name: &str, value: &str) -> Error {
+    Error::invalid(format!("invalid value for parameter \"{name}\": \"{value}\""))
+        .with_sqlstate("22023")
 }
 
 fn find(name: &str) -> Result<(&'static str, &'static str, &'static str)> {
@@ -109,20 +195,16 @@ fn check(name: &str, default: &str, value: &str) -> Result<()> {
         "standard_conforming_strings" | "integer_datetimes" | "password_encryption" => {
             value.eq_ignore_ascii_case(default)
         }
-        "short_path" | "result_reuse" => {
-            matches!(value.to_ascii_lowercase().as_str(), "on" | "off")
-        }
         "statement_timeout" => value.parse::<u64>().is_ok(),
-        "datestyle" => value.to_ascii_lowercase().contains("iso"),
+        "datestyle" => value.split(',').any(|part| part.trim().eq_ignore_ascii_case("iso")),
         "server_version" | "server_version_num" | "max_index_keys" => false,
         _ => true,
     };
     match fits {
         true => Ok(()),
         false => {
-            Err(Error::invalid(format!("invalid value for parameter \"{name}\": \"{value}\""))
-                .with_sqlstate("22023")
-                .with_hint(format!("the only value supported is \"{default}\"")))
+            let hint = format!("the only value supported is \"{default}\"");
+            Err(wrong_value(name, value).with_hint(hint))
         }
     }
 }
@@ -138,6 +220,35 @@ mod tests {
         assert_eq!(settings.get("application_name").unwrap(), "psql");
         settings.set("application_name", None).unwrap();
         assert_eq!(settings.get("application_name").unwrap(), "");
+    }
+
+    #[test]
+    fn what_is_reset_is_as_the_connection_began() {
+        let mut settings = Settings::default();
+        settings.begin("search_path", "sales").unwrap();
+        settings.begin("datafusion.x.y", "1").unwrap();
+        settings.set("Search_Path", Some("other")).unwrap();
+        settings.set("datafusion.x.y", Some("2")).unwrap();
+        settings.set("DataFusion.Execution.Time_Zone", Some("+01:00")).unwrap();
+        assert_eq!(settings.of_engine().collect::<Vec<_>>(), [("datafusion.x.y", "2")]);
+        assert_eq!(settings.get("timezone").unwrap(), "+01:00");
+        settings.set("search_path", None).unwrap();
+        assert_eq!(settings.get("search_path").unwrap(), "sales");
+        settings.reset_all();
+        assert_eq!(settings.get("timezone").unwrap(), "UTC");
+        assert_eq!(settings.of_engine().collect::<Vec<_>>(), [("datafusion.x.y", "1")]);
+    }
+
+    #[test]
+    fn switches_are_on_or_off() {
+        let mut settings = Settings::default();
+        for (written, kept) in [("TRUE", "on"), ("0", "off"), ("On", "on"), ("no", "off")] {
+            settings.set("plan_templates", Some(written)).unwrap();
+            assert_eq!(settings.get("plan_templates").unwrap(), kept);
+        }
+        let error = settings.set("plan_templates", Some("perhaps")).unwrap_err();
+        assert_eq!(error.sqlstate(), "22023");
+        assert_eq!(settings.get("plan_templates").unwrap(), "off");
     }
 
     #[test]

@@ -95,8 +95,11 @@ impl Statement {
         }
     }
 
-    /// Whether it changes a setting of the session.
+    /// Whether it changes settings of the session.
     pub fn is_set(&self) -> bool {
-        matches!(self.kind, StatementKind::Set { .. })
+        matches!(
+            self.kind,
+            StatementKind::Set { .. } | StatementKind::Accepted { tag: "DISCARD ALL" }
+        )
     }
 }

@@ -92,6 +92,10 @@ pub(crate) struct Caller {
     known: Mutex<Known>,
 }
 
+/// What answers depend on of who asks: the policy's version and the role; `None` where nobody is asked.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct CallerKey(Option<(u64, Box<str>)>);
+
 /// What was found out under one version of the policy.
 #[derive(Debug, Default)]
 struct Known {
@@ -133,10 +137,10 @@ impl Caller {
 
     /// What answers depend on beside what was asked; the same for all callers where nobody is asked
     /// who they are.
-    pub(crate) fn key(&self) -> String {
+    pub(crate) fn key(&self) -> CallerKey {
         match self.is_trusted || !self.rights.enforced {
-            true => String::new(),
-            false => format!("{}\0{}", self.rights.policy().version(), self.role),
+            true => CallerKey(None),
+            false => CallerKey(Some((self.rights.policy().version(), self.role.clone()))),
         }
     }
 

@@ -5,6 +5,7 @@ use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 use super::{Parsed, literal, normalise, parse_word};
+use crate::session::path_of;
 use crate::statement::StatementKind;
 
 /// Transaction control. Every statement commits by itself; protocols keep the state that drivers
@@ -44,13 +45,15 @@ pub(super) fn parse(parser: &mut Parser<'_>, word: &str) -> Parsed<StatementKind
         "SET" => parse_set(parser),
         "RESET" => parse_reset(parser),
         "USE" => {
-            let name = normalise(&parser.parse_identifier()?);
-            Ok(StatementKind::Set { name: Some("search_path".into()), value: Some(name) })
+            let path = path_of(&normalise(&parser.parse_identifier()?));
+            Ok(StatementKind::Set { name: Some("search_path".into()), value: Some(path) })
         }
         "DISCARD" | "DEALLOCATE" | "UNLISTEN" => {
+            let is_all = parser.parse_keyword(Keyword::ALL);
             skip_rest(parser);
             let tag = match word {
-                "DISCARD" => "DISCARD ALL",
+                "DISCARD" if is_all => "DISCARD ALL",
+                "DISCARD" => "DISCARD",
                 "DEALLOCATE" => "DEALLOCATE",
                 _ => "UNLISTEN",
             };
@@ -105,11 +108,23 @@ fn parse_set(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
     if parser.parse_keyword(Keyword::DEFAULT) {
         return Ok(StatementKind::Set { name: Some(name), value: None });
     }
-    let mut values = vec![literal::parse_value(parser)?];
+    let is_path = name == "search_path";
+    let mut values = vec![parse_set_value(parser, is_path)?];
     while parser.consume_token(&Token::Comma) {
-        values.push(literal::parse_value(parser)?);
+        values.push(parse_set_value(parser, is_path)?);
     }
     Ok(StatementKind::Set { name: Some(name), value: Some(values.join(", ")) })
+}
+
+/// A value; quoted names of a search path stay as they are written.
+fn parse_set_value(parser: &mut Parser<'_>, is_path: bool) -> Parsed<String> {
+    let quoted = match &parser.peek_token_ref().token {
+        Token::Word(word) => word.quote_style == Some('"'),
+        Token::DoubleQuotedString(_) => true,
+        _ => false,
+    };
+    let value = literal::parse_value(parser)?;
+    Ok(if is_path && quoted { path_of(&value) } else { value })
 }
 
 fn parse_reset(parser: &mut Parser<'_>) -> Parsed<StatementKind> {

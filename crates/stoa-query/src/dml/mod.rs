@@ -329,7 +329,7 @@ async fn write(
     let plan = LogicalPlanBuilder::insert_into(content, name.clone(), target, InsertOp::Append)
         .and_then(LogicalPlanBuilder::build)
         .map_err(from_datafusion)?;
-    count_written(session.stream(&plan, "", guard).await?).await
+    count_written(session.stream(&plan, guard).await?).await
 }
 
 /// A scan of some files of the table, under the name that the statement's columns have.

@@ -18,7 +18,7 @@ impl Session {
         plan: &LogicalPlan,
         guard: &QueryGuard,
     ) -> Result<(SchemaRef, Vec<RecordBatch>)> {
-        let stream = self.stream(plan, "", guard).await?;
+        let stream = self.stream(plan, guard).await?;
         let schema = stream.schema();
         let batches = stream.try_collect().await.map_err(from_datafusion)?;
         Ok((schema, batches))
@@ -30,7 +30,7 @@ impl Session {
             .limit(0, Some(1))
             .and_then(LogicalPlanBuilder::build)
             .map_err(from_datafusion)?;
-        let mut stream = self.stream(&first, "", guard).await?;
+        let mut stream = self.stream(&first, guard).await?;
         while let Some(batch) = stream.next().await {
             if batch.map_err(from_datafusion)?.num_rows() > 0 {
                 return Ok(true);

@@ -11,10 +11,12 @@
 mod columns;
 mod empty;
 mod names;
+mod signs;
 mod subqueries;
 
 use std::sync::LazyLock;
 
+use datafusion::sql::parser::Statement as EngineStatement;
 use datafusion::sql::sqlparser::ast::{Expr, Statement, VisitMut};
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
@@ -27,21 +29,6 @@ use datafusion_pg_catalog::sql::rules::{
     StripCallableQualifier, StripCollate,
 };
 use stoa_error::Result;
-
-/// What a statement contains (lower case) if it takes this way.
-const SIGNS: [&str; 11] = [
-    "pg_",
-    "information_schema",
-    "regclass",
-    "regtype",
-    "regproc",
-    "regnamespace",
-    "current_user",
-    "current_schema",
-    "current_catalog",
-    "session_user",
-    "version()",
-];
 
 /// The shared rules, in the order their crate applies them.
 static RULES: LazyLock<Vec<Box<dyn SqlStatementRewriteRule>>> = LazyLock::new(shared_rules);
@@ -63,9 +50,6 @@ fn shared_rules() -> Vec<Box<dyn SqlStatementRewriteRule>> {
     ]
 }
 
-/// How Grafana reads the search path; the shared crate knows this text as a whole.
-const SEARCH_PATH: &str = "string_to_array(current_setting('search_path')";
-
 static WHOLE_TEXTS: LazyLock<PostgresCompatibilityParser> =
     LazyLock::new(PostgresCompatibilityParser::new);
 
@@ -75,20 +59,29 @@ static WHOLE_TEXTS: LazyLock<PostgresCompatibilityParser> =
 /// # Errors
 /// None at present; a syntax error is left to the plain way, which tells its place.
 pub(crate) fn parse(text: &str) -> Result<Option<Statement>> {
-    let lower = text.to_ascii_lowercase();
-    if !SIGNS.iter().any(|sign| lower.contains(sign)) {
+    if !signs::may_be_in(text) {
         return Ok(None);
     }
-    let whole = lower.contains(SEARCH_PATH);
-    let parsed = match whole {
-        true => WHOLE_TEXTS.parse(text),
-        false => Parser::parse_sql(&PostgreSqlDialect {}, text),
+    let Ok(mut statements) = Parser::parse_sql(&PostgreSqlDialect {}, text) else {
+        return Ok(None);
     };
-    let Ok(mut statements) = parsed else { return Ok(None) };
-    match (statements.pop(), statements.is_empty()) {
-        (Some(statement @ Statement::Query(_)), true) if whole => Ok(Some(statement)),
-        (Some(statement @ Statement::Query(_)), true) => Ok(Some(rewrite(statement))),
-        _ => Ok(None),
+    let (Some(statement @ Statement::Query(_)), true) = (statements.pop(), statements.is_empty())
+    else {
+        return Ok(None);
+    };
+    if signs::splits_search_path(&statement) {
+        let whole = WHOLE_TEXTS.parse(text).ok().and_then(|mut parsed| parsed.pop());
+        return Ok(Some(whole.unwrap_or(statement)));
+    }
+    Ok(signs::are_in(&statement).then(|| rewrite(statement)))
+}
+
+/// Whether a statement reads the lists of names, which must be up to date then.
+pub(crate) fn lists_names(statement: &EngineStatement) -> bool {
+    match statement {
+        EngineStatement::Statement(statement) => signs::are_in(&**statement),
+        EngineStatement::Explain(explain) => lists_names(&explain.statement),
+        _ => false,
     }
 }
 

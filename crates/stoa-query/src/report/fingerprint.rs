@@ -99,11 +99,8 @@ impl<'a> Fingerprint<'a> {
 
     /// What templates of it are found by, among statements of the same `context`.
     pub(crate) fn key(&self, context: &str) -> String {
-        let mut key = String::with_capacity(context.len() + 1 + self.text.len());
-        key.push_str(context);
-        key.push('\0');
-        key.push_str(&self.text);
-        key
+        // The length keeps texts apart whatever either part holds.
+        format!("{}:{context}{}", context.len(), self.text)
     }
 
     /// Whether the literals that are part of a template are these.

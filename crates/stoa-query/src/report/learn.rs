@@ -13,9 +13,9 @@ use crate::session::{Prepared, Session};
 
 /// Remembers the form of a statement, and gives it back as a report if it is one.
 pub(crate) async fn learn(session: &Session, prepared: &Prepared) -> Option<ReportStatement> {
-    let (engine, namespace) = (&session.engine, session.namespace());
+    let (engine, context) = (&session.engine, session.options_context());
     let text = prepared.statement().text();
-    if !session.takes_short_path() || engine.templates.is_known(&namespace, text) {
+    if !session.takes_short_path() || engine.templates.is_known(&context, text) {
         return None;
     }
     let statement = Fingerprint::of(text).and_then(|fingerprint| parse_places(&fingerprint));
@@ -28,7 +28,7 @@ pub(crate) async fn learn(session: &Session, prepared: &Prepared) -> Option<Repo
     };
     // A table of cells shows other columns than it has.
     let table = table.filter(|table| cells::refuse_rows(table).is_ok());
-    engine.templates.learn(&namespace, text, |fingerprint| -> Option<ReportShape> {
+    engine.templates.learn(&context, text, |fingerprint| -> Option<ReportShape> {
         let literals = &fingerprint.literals;
         let types = prepared.parameter_types();
         recognise(statement.as_ref()?, literals, table.as_ref()?, prepared.schema()?, types)

@@ -44,10 +44,10 @@ impl Default for Templates {
 }
 
 impl Templates {
-    /// The report that `sql` is, if one of its kind was seen before in this `namespace`.
-    pub(crate) fn find(&self, namespace: &str, sql: &str) -> Option<ReportStatement> {
+    /// The report that `sql` is, if one of its kind was seen before in a session of this `context`.
+    pub(crate) fn find(&self, context: &str, sql: &str) -> Option<ReportStatement> {
         let fingerprint = Fingerprint::of(sql)?;
-        let Known::Shapes(shapes) = self.by_text.get(&fingerprint.key(namespace))? else {
+        let Known::Shapes(shapes) = self.by_text.get(&fingerprint.key(context))? else {
             return None;
         };
         let shape = shapes.iter().find(|shape| fingerprint.has(&shape.pinned))?.clone();
@@ -58,12 +58,12 @@ impl Templates {
     /// no report. Gives the statement back as a report, if it is one.
     pub(crate) fn learn(
         &self,
-        namespace: &str,
+        context: &str,
         sql: &str,
         recognise: impl FnOnce(&Fingerprint<'_>) -> Option<ReportShape>,
     ) -> Option<ReportStatement> {
         let fingerprint = Fingerprint::of(sql)?;
-        let key = fingerprint.key(namespace);
+        let key = fingerprint.key(context);
         let known = self.by_text.get(&key);
         if matches!(known, Some(Known::Other)) {
             return None;
@@ -85,9 +85,9 @@ impl Templates {
     }
 
     /// Whether a text is known to be no report.
-    pub(crate) fn is_known(&self, namespace: &str, sql: &str) -> bool {
+    pub(crate) fn is_known(&self, context: &str, sql: &str) -> bool {
         let Some(fingerprint) = Fingerprint::of(sql) else { return true };
-        matches!(self.by_text.get(&fingerprint.key(namespace)), Some(Known::Other))
+        matches!(self.by_text.get(&fingerprint.key(context)), Some(Known::Other))
     }
 
     /// How many fingerprints are known.

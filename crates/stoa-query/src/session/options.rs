@@ -1,94 +1,199 @@
 //! `SET` and `RESET`, and what settings do to the engine's configuration.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use datafusion::execution::session_state::SessionState;
+use datafusion::common::config::ConfigOptions;
 use stoa_error::{Error, ErrorKind, Result};
 
 use super::{Planner, Ran, Session};
-use crate::dialect::normalise;
 use crate::engine::DEFAULT_NAMESPACE;
 use crate::error::from_datafusion;
 use crate::outcome::Completion;
+use crate::settings::{self, Settings};
 
 impl Session {
     pub(super) fn run_set(&self, name: Option<&str>, value: Option<&str>) -> Result<Ran> {
         match name {
             Some(name) => self.set(name, value)?,
-            None => {
-                self.settings.lock().reset_all();
-                self.apply("search_path");
-                self.apply("timezone");
-                self.apply("short_path");
-                self.apply("plan_templates");
-            }
+            None => self.reset_all()?,
         }
         let tag = if value.is_some() { "SET" } else { "RESET" };
         Ok(Ran::Done(Completion::of(tag)))
     }
 
-    /// Carries a setting over to the engine's configuration.
-    pub(super) fn apply(&self, name: &str) {
-        let name = name.to_ascii_lowercase();
-        let Ok(value) = self.setting(&name) else { return };
-        match name.as_str() {
-            "application_name" => {
-                let (user, protocol) = (&self.options.user, self.options.protocol);
-                *self.pool.lock() = self.engine.pools.find(user, &value, protocol);
-            }
-            "search_path" => {
-                let first = first_namespace(&value);
-                self.change_state(|state| {
-                    state.config_mut().options_mut().catalog.default_schema.clone_from(&first);
-                });
-            }
-            "short_path" => {
-                self.short_path.store(value.eq_ignore_ascii_case("on"), Ordering::Relaxed);
-            }
-            "plan_templates" => {
-                self.plan_templates.store(value.eq_ignore_ascii_case("on"), Ordering::Relaxed);
-            }
-            "timezone" => self.change_state(|state| {
-                state.config_mut().options_mut().execution.time_zone = Some(value.clone());
-            }),
-            _ => {}
-        }
+    /// Sets a setting, as `SET` does; `None` resets it to what the session began with.
+    ///
+    /// # Errors
+    /// No such setting (42704), or a value it does not take (22023).
+    pub fn set(&self, name: &str, value: Option<&str>) -> Result<()> {
+        self.change(name, |settings| settings.set(name, value))
     }
 
-    pub(super) fn set_engine_option(&self, option: &str, value: Option<&str>) -> Result<()> {
-        let name = format!("datafusion.{option}");
-        let Some(value) = value else {
-            return Err(Error::unsupported(format!("cannot reset {name}"))
-                .with_hint("set it to the value you want"));
-        };
-        if option.starts_with("catalog.") || option.starts_with("runtime.") {
-            return Err(Error::new(ErrorKind::Forbidden, format!("{name} cannot be changed"))
-                .with_sqlstate("42501"));
-        }
-        // Other rules for plans are not those of templates, nor of answers to others.
-        self.short_path.store(false, Ordering::Relaxed);
-        self.plan_templates.store(false, Ordering::Relaxed);
-        self.settings.lock().set("result_reuse", Some("off"))?;
-        let mut result = Ok(());
-        self.change_state(|state| result = state.config_mut().options_mut().set(&name, value));
-        result.map_err(from_datafusion)
+    /// Sets what a setting has at the start of the session, to which `RESET` goes back.
+    ///
+    /// # Errors
+    /// As [`Session::set`].
+    pub fn begin_with(&self, name: &str, value: &str) -> Result<()> {
+        self.change(name, |settings| settings.begin(name, value))
     }
 
-    fn change_state(&self, change: impl FnOnce(&mut SessionState)) {
-        let mut planner = self.planner.lock();
-        let mut state = (*planner.state).clone();
-        change(&mut state);
-        *planner = Planner::new(state);
+    /// Resets all settings to what the session began with.
+    ///
+    /// # Errors
+    /// None but `Internal`: what the session began with was taken once.
+    pub(super) fn reset_all(&self) -> Result<()> {
+        let mut settings = self.settings.lock();
+        settings.reset_all();
+        self.apply(&settings)
+    }
+
+    /// Changes one setting; nothing where the engine does not take it.
+    fn change(&self, name: &str, change: impl FnOnce(&mut Settings) -> Result<()>) -> Result<()> {
+        let is_engines = settings::is_engine_option(name);
+        if is_engines {
+            check_engine_option(name)?;
+        }
+        let mut settings = self.settings.lock();
+        let before = settings.clone();
+        change(&mut settings)?;
+        let applied = self.apply(&settings);
+        if applied.is_err() {
+            *settings = before;
+        }
+        applied
+    }
+
+    /// Carries the settings over to where they have an effect.
+    pub(super) fn apply(&self, settings: &Settings) -> Result<()> {
+        let planner = self.planner();
+        let mut options = self.engine.base_options().clone();
+        options.catalog.default_schema = first_namespace(&settings.get("search_path")?);
+        options.execution.time_zone = Some(settings.get("timezone")?);
+        for (name, value) in settings.of_engine() {
+            options.set(name, value).map_err(from_datafusion)?;
+        }
+        if !same_options(planner.state.config_options(), &options) {
+            let mut state = (*planner.state).clone();
+            *state.config_mut().options_mut() = options;
+            *self.planner.lock() = Planner::new(state, &self.engine);
+        }
+        let is_on = |name: &str| settings.get(name).map(|value| value == "on");
+        self.short_path.store(is_on("short_path")?, Ordering::Relaxed);
+        self.plan_templates.store(is_on("plan_templates")?, Ordering::Relaxed);
+        let (user, protocol) = (&self.options.user, self.options.protocol);
+        let application = settings.get("application_name")?;
+        *self.pool.lock() = self.engine.pools.find(user, &application, protocol);
+        Ok(())
     }
 }
 
-/// The first namespace of a search path that is not the user's own.
+/// Refuses what belongs to all sessions.
+fn check_engine_option(name: &str) -> Result<()> {
+    let name = name.to_ascii_lowercase();
+    let is_shared = ["datafusion.catalog.", "datafusion.runtime."];
+    match is_shared.iter().any(|prefix| name.starts_with(prefix)) {
+        true => Err(Error::new(ErrorKind::Forbidden, format!("{name} cannot be changed"))
+            .with_sqlstate("42501")),
+        false => Ok(()),
+    }
+}
+
+fn same_options(one: &ConfigOptions, other: &ConfigOptions) -> bool {
+    let values = |options: &ConfigOptions| {
+        let entries = options.entries().into_iter();
+        entries.map(|entry| (entry.key, entry.value)).collect::<Vec<_>>()
+    };
+    values(one) == values(other)
+}
+
+/// The options of the engine that differ from those it was started with, written so that no two lists
+/// of them are written alike; whether there are none but namespace and time zone.
+pub(super) fn difference(base: &ConfigOptions, options: &ConfigOptions) -> (String, bool) {
+    let (mut text, mut is_plain) = (String::new(), true);
+    let by_key = |options: &ConfigOptions| {
+        let entries = options.entries().into_iter();
+        entries.map(|entry| (entry.key, entry.value)).collect::<BTreeMap<_, _>>()
+    };
+    let (base, options) = (by_key(base), by_key(options));
+    for (key, value) in &options {
+        if base.get(key) == Some(value) {
+            continue;
+        }
+        is_plain &= matches!(
+            key.as_str(),
+            "datafusion.catalog.default_schema" | "datafusion.execution.time_zone"
+        );
+        let length = value.as_ref().map(String::len);
+        let value = value.as_deref().unwrap_or_default();
+        text.push_str(&format!("{key}={length:?}:{value};"));
+    }
+    (text, is_plain)
+}
+
+/// The first namespace of a search path that is not the user's own; lower case unless quoted.
 fn first_namespace(path: &str) -> String {
-    path.split(',')
-        .map(|name| name.trim().trim_matches('"'))
-        .find(|name| !name.is_empty() && *name != "$user" && *name != "pg_catalog")
-        .map_or_else(
-            || DEFAULT_NAMESPACE.to_owned(),
-            |name| normalise(&datafusion::sql::sqlparser::ast::Ident::new(name)),
-        )
+    let mut rest = path;
+    while !rest.trim_start().is_empty() {
+        let name;
+        (name, rest) = next_name(rest.trim_start());
+        if !name.is_empty() && name != "$user" && name != "pg_catalog" {
+            return name;
+        }
+    }
+    DEFAULT_NAMESPACE.to_owned()
+}
+
+/// The name that a list begins with, and what comes behind its comma.
+fn next_name(list: &str) -> (String, &str) {
+    let Some(quoted) = list.strip_prefix('"') else {
+        let (name, rest) = list.split_once(',').unwrap_or((list, ""));
+        return (name.trim().to_lowercase(), rest);
+    };
+    let (mut name, mut rest) = (String::new(), quoted);
+    while let Some((part, behind)) = rest.split_once('"') {
+        name.push_str(part);
+        rest = behind;
+        match rest.strip_prefix('"') {
+            Some(more) => {
+                name.push('"');
+                rest = more;
+            }
+            None => break,
+        }
+    }
+    (name, rest.split_once(',').map_or("", |(_, rest)| rest))
+}
+
+/// A namespace as it is written in a search path.
+pub(crate) fn path_of(namespace: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    match !namespace.is_empty() && namespace.chars().all(is_plain) {
+        true => namespace.to_owned(),
+        false => format!("\"{}\"", namespace.replace('"', "\"\"")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_path_begins_with_a_namespace() {
+        for (path, first) in [
+            ("sales", "sales"),
+            ("Sales, public", "sales"),
+            ("\"$user\", public", "public"),
+            ("$user, pg_catalog , \"Sales\"", "Sales"),
+            ("\"a, b\", c", "a, b"),
+            ("\"say \"\"x\"\"\"", "say \"x\""),
+            ("", "public"),
+            (" , ", "public"),
+        ] {
+            assert_eq!(first_namespace(path), first, "{path}");
+        }
+        for name in ["sales", "Sales", "a, b", "say \"x\"", "ü"] {
+            assert_eq!(first_namespace(&path_of(name)), name);
+        }
+    }
 }

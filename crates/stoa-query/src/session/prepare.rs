@@ -7,14 +7,15 @@ use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::logical_expr::{DdlStatement, Expr, LogicalPlan, Statement as PlanStatement};
 use stoa_error::{Error, Result};
 
+use super::Session;
 use super::renew::Renewed;
-use super::{Session, contains_ignore_case, names_user, reads_clock};
 use crate::dialect::{self, CopySource, CopyStatement};
 use crate::error::from_datafusion;
 use crate::report::{self, ReportStatement};
 use crate::statement::{Statement, StatementKind};
 use crate::template::PlanTemplate;
-use crate::{dml, insert_values, parameters, show};
+use crate::{dml, insert_values, parameters, pg_catalog, show};
+
 /// A statement that was planned, to be executed any number of times.
 #[derive(Clone)]
 pub struct Prepared {
@@ -81,6 +82,7 @@ impl Session {
         statement: Statement,
         parameter_types: Vec<Option<DataType>>,
     ) -> Result<Prepared> {
+        // Taken before: what changes meanwhile makes it to be planned again.
         let context = Some(self.options_context());
         let planned = self.plan_now(statement, parameter_types).await?;
         Ok(Prepared { context, ..planned })
@@ -111,8 +113,8 @@ impl Session {
             return Ok(Prepared::unplanned(statement, Vec::new(), Some(schema)));
         }
         if let StatementKind::Plan(parsed) = &statement.kind {
-            let planner = self.planner_for(statement.text());
-            if reads_names(statement.text()) {
+            let planner = self.planner();
+            if pg_catalog::lists_names(parsed) {
                 self.engine.catalog.refresh().await?;
             }
             if let Some(plan) = dml::plan_aliased_delete(self, parsed).await? {
@@ -156,7 +158,7 @@ impl Session {
         if !self.takes_short_path() {
             return None;
         }
-        if let Some(known) = self.engine.templates.find(&self.namespace(), query) {
+        if let Some(known) = self.engine.templates.find(&self.options_context(), query) {
             return Some((known, analyses));
         }
         let statement = dialect::parse(query).ok()?.pop()?;
@@ -194,9 +196,6 @@ impl Session {
         prepared: &Prepared,
         context: Arc<str>,
     ) -> Option<PlanTemplate> {
-        if reads_clock(prepared.statement.text()) || names_user(prepared.statement.text()) {
-            return None;
-        }
         let (plan, state) = (prepared.plan.as_ref()?, self.state());
         PlanTemplate::of(plan, &prepared.parameter_types, &state, context)
     }
@@ -267,11 +266,4 @@ fn check_supported(plan: &LogicalPlan) -> Result<()> {
         LogicalPlan::Statement(_) => refuse("this statement", "docs/sql.md lists the statements"),
         _ => Ok(()),
     }
-}
-
-/// Whether a statement reads the lists of names.
-fn reads_names(text: &str) -> bool {
-    contains_ignore_case(text, "information_schema")
-        || contains_ignore_case(text, "pg_")
-        || contains_ignore_case(text, "regclass")
 }

@@ -15,7 +15,7 @@ use stoa_env::clock;
 use stoa_error::{Error, ErrorKind, Result};
 
 use super::renew::{RENEWALS_MAX, may_be_outdated};
-use super::{Planner, Prepared, Session, names_user};
+use super::{Planner, Prepared, Session};
 use crate::admission::Ticket;
 use crate::cells;
 use crate::error::from_datafusion;
@@ -24,7 +24,7 @@ use crate::live_plan::{Answered, Execution, ReportRun};
 use crate::outcome::Completion;
 use crate::registry::QueryGuard;
 use crate::report::{self, ReportStatement};
-use crate::results::{self, Found};
+use crate::results::{self, Asked, Found};
 use crate::statement::StatementKind;
 use crate::template::PlanTemplate;
 use crate::{access, ddl, dml, maintain, memory, parameters, show, table};
@@ -44,13 +44,14 @@ impl Session {
         {
             return Ok(Ran::Stream(stream));
         }
-        let text = prepared.statement.text();
         if let StatementKind::Lifted(lifted) = &prepared.statement.kind
             && means_the_same
         {
             let (template, values) = (lifted.template(), lifted.values());
-            let context = self.context(text, &[]);
-            if let Some(ran) = self.run_template(template, values, context, text, guard).await? {
+            let planner = self.planner();
+            let asked = self.asked(&planner, prepared, &[]);
+            let ran = self.run_template(template, values, asked, &planner, guard).await?;
+            if let Some(ran) = ran {
                 return Ok(ran);
             }
         }
@@ -130,14 +131,14 @@ impl Session {
         parameters: Vec<ScalarValue>,
         guard: &mut QueryGuard,
     ) -> Result<Ran> {
-        let text = prepared.statement.text();
         let Some(plan) = &prepared.plan else {
             return Err(Error::internal("a statement lost its plan"));
         };
-        let context = self.context(text, &parameters);
-        if let Some(template) = self.template_of(prepared) {
-            let context = context.clone();
-            let ran = self.run_template(template, &parameters, context, text, guard).await?;
+        let planner = self.planner();
+        let asked = self.asked(&planner, prepared, &parameters);
+        if let Some(template) = self.template_of(prepared, &planner) {
+            let asked = asked.clone();
+            let ran = self.run_template(template, &parameters, asked, &planner, guard).await?;
             if let Some(ran) = ran {
                 return Ok(ran);
             }
@@ -149,18 +150,22 @@ impl Session {
         }
         let plan = self.with_current_target(plan).await?;
         let plan = QueryPlan::Logical(table::pin_snapshots(plan, &self.engine).await?);
-        self.run_plan(plan, text, context, guard).await
+        self.run_plan(plan, asked, planner, guard).await
     }
 
     /// The template of a prepared statement, made when it is first executed.
-    fn template_of<'a>(&self, prepared: &'a Prepared) -> Option<&'a PlanTemplate> {
+    fn template_of<'a>(
+        &self,
+        prepared: &'a Prepared,
+        planner: &Planner,
+    ) -> Option<&'a PlanTemplate> {
         if !self.plan_templates.load(Ordering::Relaxed) {
             return None;
         }
-        let context = self.options_context();
+        let context = &planner.context;
         let template =
-            prepared.template.get_or_init(|| self.make_template(prepared, Arc::clone(&context)));
-        template.as_ref().filter(|template| template.is_of(&context))
+            prepared.template.get_or_init(|| self.make_template(prepared, Arc::clone(context)));
+        template.as_ref().filter(|template| template.is_of(context))
     }
 
     /// Runs a template with values on the current snapshots; `None` where it must be planned in full.
@@ -168,16 +173,16 @@ impl Session {
         &self,
         template: &PlanTemplate,
         values: &[ScalarValue],
-        context: Option<String>,
-        text: &str,
+        asked: Option<Asked>,
+        planner: &Planner,
         guard: &mut QueryGuard,
     ) -> Result<Option<Ran>> {
         let engine = &self.engine;
         let admission = &guard.pool().admission;
         if template.reads_tables() && admission.is_full() {
             // What is kept is still given; all else is refused while that costs little.
-            if let Some(context) = &context
-                && let Some(key) = template.result_key(engine, context).await
+            if let Some(asked) = &asked
+                && let Some(key) = template.result_key(engine, asked).await
                 && let Some(answer) = engine.results.kept(&key)
             {
                 return Ok(Some(Ran::Stream(answer)));
@@ -188,7 +193,8 @@ impl Session {
         // A table that is gone or has other columns now is planned in full, which says so.
         let Ok(plan) = table::pin_snapshots(plan, engine).await else { return Ok(None) };
         engine.plan_templates_used.fetch_add(1, Ordering::Relaxed);
-        self.run_plan(QueryPlan::Optimised(plan), text, context, guard).await.map(Some)
+        let plan = QueryPlan::Optimised(plan);
+        self.run_plan(plan, asked, planner.clone(), guard).await.map(Some)
     }
 
     /// Answers a report; `None` where the planner must.
@@ -288,26 +294,26 @@ impl Session {
     }
 
     /// Plans physically and starts a bound logical plan.
-    pub(crate) async fn run_plan(
+    async fn run_plan(
         &self,
         plan: QueryPlan,
-        text: &str,
-        context: Option<String>,
+        asked: Option<Asked>,
+        planner: Planner,
         guard: &mut QueryGuard,
     ) -> Result<Ran> {
         let writes = matches!(plan, QueryPlan::Logical(LogicalPlan::Dml(_)));
         if writes {
-            let rows = count_written(self.start(&plan, text, guard, None).await?).await?;
+            let rows = count_written(self.start(&plan, planner, guard, None).await?).await?;
             return Ok(Ran::Done(Completion::rows("INSERT", rows)));
         }
-        let key = context.and_then(|context| results::key_of(plan.plan(), &context));
+        let key = asked.and_then(|asked| results::key_of(plan.plan(), &asked));
         let Some(key) = key else {
-            return self.admitted(&plan, text, guard).await.map(Ran::Stream);
+            return self.admitted(&plan, planner, guard).await.map(Ran::Stream);
         };
         match self.engine.results.find(key).await {
             Found::Answer(answer) => Ok(Ran::Stream(answer)),
             Found::Compute(computing) => {
-                let stream = self.admitted(&plan, text, guard).await?;
+                let stream = self.admitted(&plan, planner, guard).await?;
                 computing.keep(stream).await.map(Ran::Stream)
             }
         }
@@ -317,55 +323,70 @@ impl Session {
     async fn admitted(
         &self,
         plan: &QueryPlan,
-        text: &str,
+        planner: Planner,
         guard: &QueryGuard,
     ) -> Result<SendableRecordBatchStream> {
         let ticket = match table::reads_tables(plan.plan())? {
             true => Some(guard.pool().admission.reserve()?),
             false => None,
         };
-        self.start(plan, text, guard, ticket).await
+        self.start(plan, planner, guard, ticket).await
     }
 
     /// What an answer depends on beside the tables; `None` where answers are not to be given again.
-    fn context(&self, text: &str, parameters: &[ScalarValue]) -> Option<String> {
-        let reuses = self.setting("result_reuse").ok()?;
-        if !reuses.eq_ignore_ascii_case("on") || names_user(text) {
+    fn asked(
+        &self,
+        planner: &Planner,
+        prepared: &Prepared,
+        parameters: &[ScalarValue],
+    ) -> Option<Asked> {
+        if self.setting("result_reuse").ok()? != "on" {
             return None;
         }
-        let (context, caller) = (self.options_context(), self.caller.key());
-        Some(format!("{context}\0{caller}\0{parameters:?}\0{text}"))
+        // A plan that was made under other options gives no answer to those who have these.
+        if prepared.context.as_deref() != Some(&*planner.context) {
+            return None;
+        }
+        Some(Asked {
+            context: Arc::clone(&planner.context),
+            caller: self.caller.key(),
+            text: prepared.statement.text().into(),
+            parameters: Asked::values(prepared.parameter_types(), parameters),
+        })
     }
 
-    /// Plans physically and starts a plan that is, or is part of, the statement `text`.
+    /// Plans physically and starts a plan that is, or is part of, a statement.
     pub(crate) async fn stream(
         &self,
         plan: &LogicalPlan,
-        text: &str,
         guard: &QueryGuard,
     ) -> Result<SendableRecordBatchStream> {
-        self.start(&QueryPlan::Logical(plan.clone()), text, guard, None).await
+        self.start(&QueryPlan::Logical(plan.clone()), self.planner(), guard, None).await
     }
 
     async fn start(
         &self,
         plan: &QueryPlan,
-        text: &str,
+        planner: Planner,
         guard: &QueryGuard,
         ticket: Option<Ticket>,
     ) -> Result<SendableRecordBatchStream> {
-        let Planner { state, tasks, .. } = self.planner_for(text);
         let is_optimised = matches!(plan, QueryPlan::Optimised(_));
+        // A template reads no clock.
+        let state = match is_optimised {
+            true => Arc::clone(&planner.state),
+            false => planner.state_for(plan.plan()),
+        };
         let (plan, progress) = (plan.plan().clone(), Arc::clone(guard.progress()));
         let pool = Arc::clone(guard.pool());
-        let tasks = memory::counted(&tasks, &pool, &progress);
+        let tasks = memory::counted(&planner.tasks, &pool, &progress);
         let work = Work { plan, is_optimised, state, tasks, progress, pool, ticket };
         execution::start(self.engine.executors(), work).await
     }
 }
 
 /// A plan, and how far it is.
-pub(crate) enum QueryPlan {
+enum QueryPlan {
     Logical(LogicalPlan),
     Optimised(LogicalPlan),
 }

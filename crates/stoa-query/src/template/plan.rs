@@ -18,7 +18,7 @@ use uuid::Uuid;
 use crate::engine::Engine;
 use crate::error::from_datafusion;
 use crate::parameters::{fit, fold_cast, index_of};
-use crate::results::{self, ResultKey};
+use crate::results::{self, Asked, ResultKey, TableVersion};
 use crate::table::{StoaTable, only_reads_tables, stoa_table};
 
 /// A plan that was optimised before its values are known.
@@ -93,7 +93,7 @@ impl PlanTemplate {
     }
 
     /// What an answer now depends on; `None` where a table is another one.
-    pub(crate) async fn result_key(&self, engine: &Engine, context: &str) -> Option<ResultKey> {
+    pub(crate) async fn result_key(&self, engine: &Engine, asked: &Asked) -> Option<ResultKey> {
         let mut versions = BTreeSet::new();
         for known in &self.tables {
             let snapshot = engine.catalog.snapshot(&known.ident).await.ok()?;
@@ -104,9 +104,9 @@ impl PlanTemplate {
             if !known.is_of(&snapshot.table) {
                 return None;
             }
-            versions.insert(results::version(snapshot.table.metadata_location(), fresh));
+            versions.insert(TableVersion::new(snapshot.table.metadata_location(), fresh));
         }
-        Some(ResultKey::new(context, &versions))
+        Some(ResultKey::new(asked.clone(), versions))
     }
 
     /// Types of the values.

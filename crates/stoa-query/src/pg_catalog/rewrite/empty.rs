@@ -14,7 +14,7 @@ use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
 /// Catalog tables without rows.
-const EMPTY: [&str; 25] = [
+pub(super) const EMPTY: [&str; 25] = [
     "pg_attrdef",
     "pg_auth_members",
     "pg_constraint",
