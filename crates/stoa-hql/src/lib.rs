@@ -82,7 +82,8 @@ pub use schema::{
 };
 pub use session::{Session, SessionOptions};
 pub use shell::{
-    EXIT_ERROR, LineSource, ReaderLines, Shell, ShellOptions, Statements, TextLines, error_text,
+    EXIT_ERROR, LineSource, ReaderLines, Shell, ShellOptions, Statements, StdinLines, TextLines,
+    error_text,
 };
 pub use store::{BulkLoad, CellStore, CompactScope, ListingEntry};
 pub use time_text::{TimestampFormat, Zone};

@@ -40,6 +40,15 @@ pub trait Output: Send {
     /// # Errors
     /// As [`write`](Self::write).
     fn progress(&mut self, text: &str) -> Result<()>;
+
+    /// Hands on what is still held back: somebody may wait for it before the next statement is
+    /// written.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    fn flush(&mut self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Results and progress to one writer, notices to another: a shell's standard output and error.
@@ -62,12 +71,16 @@ impl<W: Write + Send, E: Write + Send> Output for ConsoleOutput<W, E> {
 
     fn notice(&mut self, text: &str) -> Result<()> {
         // What was printed before stands before it on a terminal.
-        self.results.flush().map_err(cannot_write)?;
+        self.flush()?;
         self.notices.write_all(text.as_bytes()).map_err(cannot_write)
     }
 
     fn progress(&mut self, text: &str) -> Result<()> {
         self.write(text.as_bytes())?;
+        self.flush()
+    }
+
+    fn flush(&mut self) -> Result<()> {
         self.results.flush().map_err(cannot_write)
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! In: lines from a [`LineSource`] (standard input, an editor with a history, a file). Statements
 //! end with `;` and may span lines; commands of the shell itself (`quit`, `source f`, …) need
-//! none. Out: through [`Output`], and the exit code: 0, 2 after the first error in batch mode, or
-//! what `exit` says.
+//! none. Out: through [`Output`], and the exit code: 0; 2 after the first error in batch mode, or
+//! where the last statement failed; or what `exit` says. What was printed is handed on before the next
+//! line is waited for.
 //!
 //! Not here: what statements do (`session`), reading flags and terminals (the binary).
 
@@ -22,7 +23,7 @@ use crate::output::Output;
 use crate::session::{Session, help};
 use command::Command;
 
-/// Exit code of a batch that met an error.
+/// Exit code of a batch that met an error, and of any input whose last statement failed.
 pub const EXIT_ERROR: i32 = 2;
 
 /// Files that `source` may nest.
@@ -54,7 +55,7 @@ impl LineSource for TextLines<'_> {
     }
 }
 
-/// Lines of a reader, such as standard input. Prompts are not shown.
+/// Lines of a reader. Prompts are not shown.
 pub struct ReaderLines<R>(R);
 
 impl<R: std::io::BufRead + Send> ReaderLines<R> {
@@ -67,11 +68,29 @@ impl<R: std::io::BufRead + Send> ReaderLines<R> {
 impl<R: std::io::BufRead + Send> LineSource for ReaderLines<R> {
     fn next_line(&mut self, _prompt: &str) -> Result<Option<String>> {
         let mut line = String::new();
-        match self.0.read_line(&mut line) {
-            Ok(0) => Ok(None),
-            Ok(_) => Ok(Some(line)),
-            Err(e) => Err(Error::invalid("the statements are not UTF-8 text").with_source(e)),
-        }
+        let read = self.0.read_line(&mut line);
+        line_read(read, line)
+    }
+}
+
+/// Lines of standard input. Prompts are not shown.
+///
+/// No line is read ahead: a statement that loads `-` gets what comes behind it.
+pub struct StdinLines;
+
+impl LineSource for StdinLines {
+    fn next_line(&mut self, _prompt: &str) -> Result<Option<String>> {
+        let mut line = String::new();
+        let read = std::io::stdin().read_line(&mut line);
+        line_read(read, line)
+    }
+}
+
+fn line_read(read: std::io::Result<usize>, line: String) -> Result<Option<String>> {
+    match read {
+        Ok(0) => Ok(None),
+        Ok(_) => Ok(Some(line)),
+        Err(e) => Err(Error::invalid("the statements are not UTF-8 text").with_source(e)),
     }
 }
 
@@ -123,6 +142,8 @@ impl Statements for Session {
 pub struct Shell {
     statements: Box<dyn Statements>,
     options: ShellOptions,
+    /// Whether the latest statement failed.
+    failed: bool,
 }
 
 /// How a line ended.
@@ -134,7 +155,7 @@ enum Flow {
 impl Shell {
     /// A shell over a session, or whatever else runs statements.
     pub fn new(statements: impl Statements + 'static, options: ShellOptions) -> Self {
-        Self { statements: Box::new(statements), options }
+        Self { statements: Box::new(statements), options, failed: false }
     }
 
     /// Runs everything that `lines` gives; the exit code. A last statement without semicolon is
@@ -145,6 +166,7 @@ impl Shell {
     pub async fn run(&mut self, lines: &mut dyn LineSource, out: &mut dyn Output) -> Result<i32> {
         match self.run_lines(lines, out, 0).await? {
             Flow::Exit(code) => Ok(code),
+            Flow::Continue if self.failed && !self.options.test_mode => Ok(EXIT_ERROR),
             Flow::Continue => Ok(0),
         }
     }
@@ -156,10 +178,16 @@ impl Shell {
         depth: usize,
     ) -> Result<Flow> {
         let mut splitter = Splitter::new();
+        let mut is_first = true;
         loop {
             let prompt = self.prompt(&splitter);
+            out.flush()?;
             let Some(line) = lines.next_line(prompt)? else { break };
-            let line = line.trim_end_matches(['\n', '\r']);
+            let mut line = line.trim_end_matches(['\n', '\r']);
+            if std::mem::take(&mut is_first) {
+                // Editors of some systems begin a text with a byte order mark.
+                line = line.trim_start_matches('\u{feff}');
+            }
             if self.options.test_mode {
                 out.write(format!("{}\n", line.trim()).as_bytes())?;
             }
@@ -243,7 +271,8 @@ impl Shell {
     }
 
     /// Prints an error, and ends a batch with it.
-    fn outcome(&self, done: Result<()>, out: &mut dyn Output) -> Result<Flow> {
+    fn outcome(&mut self, done: Result<()>, out: &mut dyn Output) -> Result<Flow> {
+        self.failed = done.is_err();
         let Err(error) = done else { return Ok(Flow::Continue) };
         out.write(error_text(&error).as_bytes())?;
         if let Some(hint) = error.hint() {

@@ -7,6 +7,7 @@
 use std::io::Write;
 
 use chrono::{DateTime, Duration, Local, LocalResult, NaiveDate, NaiveDateTime, TimeZone, Utc};
+use chrono_tz::Tz;
 use stoa_error::{Error, Result};
 
 /// The time zone of timestamps that are written as dates.
@@ -17,6 +18,25 @@ pub enum Zone {
     Local,
     /// Coordinated universal time.
     Utc,
+    /// A zone by its name, such as that of a shell's machine on a server elsewhere.
+    Named(Tz),
+}
+
+impl Zone {
+    /// `utc`, `local`, or the name of a zone: `America/New_York`.
+    ///
+    /// # Errors
+    /// [`Invalid`](stoa_error::ErrorKind::Invalid) for other names.
+    pub fn from_name(name: &str) -> Result<Self> {
+        match name {
+            "utc" => Ok(Self::Utc),
+            "local" => Ok(Self::Local),
+            name => name.parse().map(Self::Named).map_err(|_| {
+                Error::invalid(format!("zone {name:?} is not known"))
+                    .with_hint("it is utc, local, or a name such as America/New_York")
+            }),
+        }
+    }
 }
 
 /// How SELECT prints timestamps.
@@ -98,13 +118,18 @@ fn time_of_day(rest: &mut Digits<'_>) -> Option<(u32, u32, u32, u32)> {
 fn to_nanoseconds(time: NaiveDateTime, zone: Zone) -> Option<i64> {
     match zone {
         Zone::Utc => time.and_utc().timestamp_nanos_opt(),
-        Zone::Local => match Local.from_local_datetime(&time) {
-            LocalResult::Single(at) | LocalResult::Ambiguous(at, _) => at.timestamp_nanos_opt(),
-            LocalResult::None => {
-                let later = time.checked_add_signed(Duration::hours(1))?;
-                Local.from_local_datetime(&later).earliest()?.timestamp_nanos_opt()
-            }
-        },
+        Zone::Local => within(&Local, time),
+        Zone::Named(zone) => within(&zone, time),
+    }
+}
+
+fn within(zone: &impl TimeZone, time: NaiveDateTime) -> Option<i64> {
+    match zone.from_local_datetime(&time) {
+        LocalResult::Single(at) | LocalResult::Ambiguous(at, _) => at.timestamp_nanos_opt(),
+        LocalResult::None => {
+            let later = time.checked_add_signed(Duration::hours(1))?;
+            zone.from_local_datetime(&later).earliest()?.timestamp_nanos_opt()
+        }
     }
 }
 
@@ -186,6 +211,7 @@ fn second_text(second: i64, zone: Zone) -> Vec<u8> {
     let text = match zone {
         Zone::Utc => at.format(FORMAT).to_string(),
         Zone::Local => at.with_timezone(&Local).format(FORMAT).to_string(),
+        Zone::Named(zone) => at.with_timezone(&zone).format(FORMAT).to_string(),
     };
     text.into_bytes()
 }
@@ -243,6 +269,27 @@ mod tests {
         TimestampPrinter::new(format, Zone::Utc).print(-5, &mut out);
         assert_eq!(out, b"-5");
         assert!(TimestampFormat::from_name("secs").is_err());
+    }
+
+    #[test]
+    fn zones_have_names() {
+        let zone = Zone::from_name("America/New_York").unwrap();
+        for (text, utc) in [
+            ("2026-01-15 00:30:00", "2026-01-15 05:30:00"),
+            ("2026-07-15 00:30:00", "2026-07-15 04:30:00"),
+            // Skipped in spring, shown twice in autumn.
+            ("2026-03-08 02:30:00", "2026-03-08 07:30:00"),
+            ("2026-11-01 01:30:00", "2026-11-01 05:30:00"),
+        ] {
+            let at = parse_timestamp(text.as_bytes(), zone).unwrap();
+            assert_eq!(Some(at), parse_timestamp(utc.as_bytes(), Zone::Utc), "{text}");
+            let mut out = Vec::new();
+            TimestampPrinter::new(TimestampFormat::Default, zone).print(at, &mut out);
+            let skipped = text.contains("03-08");
+            assert_eq!(out.starts_with(text.as_bytes()), !skipped, "{text}");
+        }
+        assert_eq!(Zone::from_name("utc").unwrap(), Zone::Utc);
+        assert!(Zone::from_name("Mars/Olympus").is_err());
     }
 
     proptest! {

@@ -8,11 +8,12 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::{Read, Write};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use stoa_hql::{
-    BufferOutput, EXIT_ERROR, LocalFiles, MemoryCells, NoFiles, Session, SessionOptions, Shell,
-    ShellOptions, TextLines, TimestampFormat, TimestampSource, Zone,
+    BufferOutput, ConsoleOutput, EXIT_ERROR, LineSource, LocalFiles, MemoryCells, NoFiles, Output,
+    Session, SessionOptions, Shell, ShellOptions, TextLines, TimestampFormat, TimestampSource,
+    Zone,
 };
 use tempfile::TempDir;
 
@@ -160,6 +161,82 @@ async fn a_batch_ends_with_its_first_error() {
     assert_eq!((run.code, run.results().as_str()), (7, "Hypertable OK\n"));
     let run = run_in(folder.path(), "exists table t").await;
     assert_eq!((run.code, run.results().as_str()), (0, "false\n"));
+}
+
+/// A shell that goes on after errors, over what is given.
+async fn shell_over(lines: &mut dyn LineSource, out: &mut dyn Output) -> i32 {
+    let store = Arc::new(MemoryCells::new(TimestampSource::manual(1_000_000)));
+    let session = Session::new(store, Arc::new(NoFiles), SessionOptions::default());
+    Shell::new(session, ShellOptions::default()).run(lines, out).await.unwrap()
+}
+
+#[tokio::test]
+async fn the_exit_code_is_that_of_the_last_statement() {
+    for (script, code) in [
+        ("select * from none;\nstatus;\n", 0),
+        ("status;\nselect * from none;\n", EXIT_ERROR),
+        ("status;\nselect * from none", EXIT_ERROR),
+        ("select * from none;\nquit\n", 0),
+        ("nonsense;\nexit 7\n", 7),
+        ("source 'none.hql'\n", EXIT_ERROR),
+        ("", 0),
+    ] {
+        let mut out = BufferOutput::default();
+        assert_eq!(shell_over(&mut TextLines::new(script), &mut out).await, code, "{script}");
+    }
+}
+
+/// Lines that are given only when all that was printed has arrived.
+struct Asking<'a> {
+    arrived: &'a Mutex<Vec<u8>>,
+    lines: Vec<(&'static str, &'static str)>,
+}
+
+impl LineSource for Asking<'_> {
+    fn next_line(&mut self, _: &str) -> stoa_error::Result<Option<String>> {
+        if self.lines.is_empty() {
+            return Ok(None);
+        }
+        let (before, line) = self.lines.remove(0);
+        let arrived = String::from_utf8(self.arrived.lock().unwrap().clone()).unwrap();
+        assert_eq!(arrived, before, "before {line}");
+        Ok(Some(line.to_owned()))
+    }
+}
+
+struct Arrived<'a>(&'a Mutex<Vec<u8>>);
+
+impl Write for Arrived<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn an_answer_is_there_before_the_next_line_is_waited_for() {
+    let arrived = Mutex::new(Vec::new());
+    let buffered = std::io::BufWriter::new(Arrived(&arrived));
+    let mut out = ConsoleOutput::new(buffered, Vec::new());
+    let lines = vec![
+        ("", "status;"),
+        ("Hypertable OK\n", "exists table"),
+        ("Hypertable OK\n", "t;"),
+        ("Hypertable OK\nfalse\n", "status; status;"),
+        ("Hypertable OK\nfalse\nHypertable OK\nHypertable OK\n", "quit"),
+    ];
+    assert_eq!(shell_over(&mut Asking { arrived: &arrived, lines }, &mut out).await, 0);
+}
+
+#[tokio::test]
+async fn a_byte_order_mark_before_a_script_is_left_out() {
+    let mut out = BufferOutput::default();
+    let script = "\u{feff}status;\nstatus;\n";
+    assert_eq!(shell_over(&mut TextLines::new(script), &mut out).await, 0);
+    assert_eq!(out.results, b"Hypertable OK\nHypertable OK\n");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -22,7 +22,7 @@ use axum::response::{IntoResponse, Response};
 use futures::{StreamExt, stream};
 use serde::Deserialize;
 use stoa_env::task;
-use stoa_error::{Error, Result};
+use stoa_error::{Error, ErrorKind, Result};
 use stoa_hql::lang::Splitter;
 use stoa_hql::lang::ast::Statement;
 use stoa_hql::wire::{Frame, FrameDecoder, FrameKind, MEDIA_TYPE};
@@ -50,7 +50,7 @@ pub(crate) struct HqlParameters {
     namespace: Option<String>,
     /// `default`, `nanoseconds` or `usecs`.
     timestamp_format: Option<String>,
-    /// `utc`, which is the default, or `local`: the server's.
+    /// `utc`, which is the default, `local`: the server's, or the name of a zone.
     zone: Option<String>,
     /// Leave out statistics and progress; only for frames, plain text never has them.
     silent: Option<bool>,
@@ -58,14 +58,7 @@ pub(crate) struct HqlParameters {
 
 impl HqlParameters {
     fn options(&self, framed: bool) -> Result<SessionOptions> {
-        let zone = match self.zone.as_deref() {
-            None | Some("utc") => Zone::Utc,
-            Some("local") => Zone::Local,
-            Some(other) => {
-                return Err(Error::invalid(format!("zone {other:?} is not known"))
-                    .with_hint("it is utc or local"));
-            }
-        };
+        let zone = Zone::from_name(self.zone.as_deref().unwrap_or("utc"))?;
         let format = self.timestamp_format.as_deref().map(TimestampFormat::from_name);
         Ok(SessionOptions {
             timestamp_format: format.transpose()?.unwrap_or_default(),
@@ -175,7 +168,14 @@ impl Work {
         let mut session = engine.hql_session(Arc::clone(&self.files), self.options);
         if !self.namespace.is_empty() && self.namespace != "/" {
             let mut nothing = BufferOutput::default();
-            session.run(Statement::Use(self.namespace.clone()), &mut nothing).await?;
+            let used = session.run(Statement::Use(self.namespace.clone()), &mut nothing).await;
+            if let Err(error) = used {
+                // Somebody dropped it: whoever was there may leave.
+                let leaves = self.statements.first().is_some_and(|text| leaves_namespace(text));
+                if error.kind() != ErrorKind::NotFound || !leaves {
+                    return Err(error.with_hint("USE \"/\" goes to the root"));
+                }
+            }
         }
         for statement in &self.statements {
             engine.run_hql(&mut session, statement, "stoa", out).await?;
@@ -184,6 +184,11 @@ impl Work {
         out.progress("")?;
         Ok(session.namespace().to_string())
     }
+}
+
+/// Whether a statement goes to another namespace, wherever one is.
+fn leaves_namespace(text: &str) -> bool {
+    matches!(stoa_hql::lang::parse(text), Ok(Statement::Use(path)) if path.starts_with('/'))
 }
 
 fn split(text: &str) -> Vec<String> {

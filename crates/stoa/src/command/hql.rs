@@ -10,7 +10,7 @@ use stoa_error::{Error, Result};
 use stoa_hql::lang::ast::Statement;
 use stoa_hql::{
     BufferOutput, ConsoleOutput, LineSource, LocalFiles, Output, ReaderLines, SessionOptions,
-    Shell, ShellOptions, TimestampFormat, Zone,
+    Shell, ShellOptions, StdinLines, TimestampFormat, Zone,
 };
 use stoa_query::Engine;
 
@@ -28,11 +28,11 @@ const GRACE: Duration = Duration::from_secs(1);
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct HqlArgs {
-    /// Run these statements and leave; may be given several times
+    /// Run these statements and leave, with code 2 at the first error; may be given several times
     #[arg(short = 'e', long = "exec", value_name = "STATEMENTS")]
     exec: Vec<String>,
 
-    /// Run the statements of this file and leave (- is stdin)
+    /// Run the statements of this file and leave, with code 2 at the first error (- is stdin)
     #[arg(long, value_name = "FILE", conflicts_with = "exec")]
     command_file: Option<PathBuf>,
 
@@ -79,8 +79,26 @@ Examples:
   stoa hql -e 'SHOW TABLES;'
   stoa hql --batch --timestamp-format=usecs < dump.hql     a script, as for Hypertable's own shell
 
-The exit code is 2 after an error with --batch, else 0, or what `exit` says. docs/hql.md describes
-the language.";
+The exit code is 2 after an error with --batch, -e or --command-file, and where the last statement
+failed; else 0, or what `exit` says. docs/hql.md describes the language.";
+
+/// The name of this machine's zone, in which a server reads this shell's dates: that of `TZ`, else of
+/// the system.
+fn local_zone() -> String {
+    let name = match std::env::var_os("TZ") {
+        Some(name) => name.to_str().map(|name| name.trim_start_matches(':').to_owned()),
+        None => std::fs::read_link("/etc/localtime").ok().and_then(|file| {
+            let file = file.to_str()?;
+            file.split_once("zoneinfo/").map(|(_, name)| name.to_owned())
+        }),
+    };
+    // Without either, a machine is at UTC.
+    let name = name.filter(|name| !name.is_empty()).unwrap_or_else(|| "UTC".to_owned());
+    match Zone::from_name(&name) {
+        Ok(_) => name,
+        Err(_) => "local".to_owned(),
+    }
+}
 
 fn timestamp_format(name: &str) -> Result<TimestampFormat, String> {
     TimestampFormat::from_name(name)
@@ -135,15 +153,14 @@ async fn run_lines(args: &HqlArgs, mut shell: Shell) -> Result<i32> {
     let mut out = ConsoleOutput::new(BufWriter::new(std::io::stdout()), std::io::stderr());
     let mut lines = args.lines()?;
     let code = shell.run(lines.as_mut(), &mut out).await?;
-    // Hands on what is still held back.
-    out.progress("")?;
+    out.flush()?;
     Ok(code)
 }
 
 impl HqlArgs {
     fn shell_options(&self) -> ShellOptions {
         ShellOptions {
-            batch: self.batch,
+            batch: self.batch || !self.exec.is_empty() || self.command_file.is_some(),
             no_prompt: self.no_prompt,
             test_mode: self.test_mode,
             allow_system: true,
@@ -158,7 +175,7 @@ impl HqlArgs {
         };
         vec![
             ("timestamp_format", format.to_owned()),
-            ("zone", if self.utc { "utc" } else { "local" }.to_owned()),
+            ("zone", if self.utc { "utc".to_owned() } else { local_zone() }),
             ("silent", (self.silent || self.test_mode).to_string()),
         ]
     }
@@ -181,6 +198,6 @@ impl HqlArgs {
             );
             return Ok(Box::new(Editor::new()?));
         }
-        Ok(Box::new(ReaderLines::new(BufReader::new(std::io::stdin()))))
+        Ok(Box::new(StdinLines))
     }
 }

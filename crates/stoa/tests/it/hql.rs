@@ -65,6 +65,68 @@ fn the_seed_session_runs_without_a_server_and_on_one() {
 }
 
 #[test]
+fn statements_of_a_flag_or_a_file_end_with_the_first_error() {
+    let place = Place::new();
+    place.write("script.hql", "nonsense;\nstatus;\n");
+    for given in [vec!["-e", "nonsense; status;"], vec!["--command-file", "script.hql"]] {
+        let ran =
+            place.run_with_input(&[&["hql", "--warehouse", "w"], given.as_slice()].concat(), "");
+        assert_eq!(ran.code, Some(2), "{given:?}");
+        assert!(!ran.stdout.contains("Hypertable OK"), "{}", ran.stdout);
+    }
+    let ran = place.run_with_input(&["hql", "--warehouse", "w", "-e", "status"], "");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Hypertable OK\n"));
+}
+
+#[test]
+fn a_script_may_bring_the_rows_that_it_loads() {
+    let place = Place::new();
+    let server = Server::start(&place, &[]);
+    let url = server.http_url();
+    for at in [["--warehouse", "other"], ["--url", url.as_str()]] {
+        let script = format!(
+            "create table t (a);\nload data infile \"-\" into table t;\n{}",
+            "row\ta\nk\tv;quit;\n"
+        );
+        let (code, _, stderr) = batch(&place, &at, &script);
+        assert_eq!(code, Some(0), "{stderr}");
+        let (_, cells, _) = batch(&place, &at, "select * from t;");
+        assert_eq!(cells, "k\ta\tv;quit;\n", "{at:?}");
+    }
+}
+
+#[test]
+fn a_server_reads_dates_in_the_zone_of_the_shell() {
+    let place = Place::new();
+    let server = Server::start(&place, &[]);
+    let url = server.http_url();
+    for at in [["--warehouse", "other"], ["--url", url.as_str()]] {
+        let statements = "create table t (a); insert into t values ('2026-01-15 00:30:00', 'k', 'a', 'v'); \
+                          select * from t display_timestamps;";
+        let arguments =
+            [&["hql", "--timestamp-format=nanoseconds"], &at[..], &["-e", statements]].concat();
+        let ran = place.command(&arguments).env("TZ", "America/New_York").output().unwrap();
+        let printed = String::from_utf8(ran.stdout).unwrap();
+        assert_eq!(printed, "1768455000000000000\tk\ta\tv\n", "{at:?}");
+    }
+}
+
+#[test]
+fn a_namespace_that_was_dropped_can_be_left() {
+    let place = Place::new();
+    let server = Server::start(&place, &[]);
+    let url = server.http_url();
+    for at in [["--warehouse", "other"], ["--url", url.as_str()]] {
+        let arguments = [&["hql", "--no-prompt"], &at[..]].concat();
+        let script = "create namespace a;\nuse a;\ndrop namespace '/a';\nshow tables;\nuse '/';\n\
+                      create table left_it (c);\nshow tables;\n";
+        let ran = place.run_with_input(&arguments, script);
+        assert!(ran.stdout.ends_with("left_it\n"), "{at:?}: {}{}", ran.stdout, ran.stderr);
+        assert_eq!(ran.code, Some(0), "{}", ran.stdout);
+    }
+}
+
+#[test]
 fn sql_reads_cells_with_conditions_joins_and_groups() {
     let place = Place::new();
     place.write("a.tsv", LOG);
