@@ -6,7 +6,7 @@
 //! tables as they were at one moment. INSERT … SELECT may be in two places: it reads at one moment and
 //! adds at a later one.
 //!
-//! `STOA_MODEL_TURNS` says how many turns (default 150), `STOA_MODEL_SEED` which. Statements that read
+//! `STOA_MODEL_TURNS` says how many turns (default 40), `STOA_MODEL_SEED` which. Statements that read
 //! other rows than they change are sent alone, unless `STOA_MODEL_ALL` is 1.
 #![allow(clippy::unwrap_used)]
 
@@ -364,8 +364,7 @@ async fn statements_at_once_have_an_order() {
     let sessions: Vec<Arc<Session>> =
         (0..SESSIONS).map(|_| engine.session(SessionOptions::default())).collect();
     for name in NAMES {
-        let create =
-            format!("CREATE TABLE {name} (k BIGINT, v BIGINT) PARTITIONED BY (truncate(4, k))");
+        let create = format!("CREATE TABLE {name} (k BIGINT, v BIGINT)");
         send(&sessions[0], &create).await.unwrap();
     }
     let seed = setting("STOA_MODEL_SEED", 20_260_131);
@@ -373,7 +372,7 @@ async fn statements_at_once_have_an_order() {
     let mut state: State = Default::default();
     let (mut changes, mut refused) = (0_u64, 0_u64);
     let all = setting("STOA_MODEL_ALL", 0) == 1;
-    for turn in 0..setting("STOA_MODEL_TURNS", 150) {
+    for turn in 0..setting("STOA_MODEL_TURNS", 40) {
         let count = 1 + random.below(SESSIONS as u64) as usize;
         let mut statements: Vec<Statement> =
             (0..count).map(|_| Statement::random(&mut random)).collect();

@@ -8,7 +8,7 @@ use stoa_error::{Error, Result};
 use tokio::sync::watch;
 
 use super::link::{Link, Ran};
-use super::names::{Life, Period};
+use super::names::{Life, Period, Write};
 use super::op::{End, Moment, Span};
 use super::round::{Name, Round};
 use super::sessions::flight;
@@ -135,6 +135,7 @@ pub(crate) async fn write(round: Arc<Round>, place: usize, link: Link, mut rando
         let rows = round.new_rows(2);
         let form = random.below(5);
         let table = &name.name;
+        let begun = round.clock.now();
         let ran = if name.is_cells {
             let sql = format!(
                 "INSERT INTO {table} VALUES ('{}', 'c:x', '1'), ('{}', 'c:x', '1')",
@@ -165,7 +166,7 @@ pub(crate) async fn write(round: Arc<Round>, place: usize, link: Link, mut rando
             open_ingest(&round, name, &link, &rows).await
         };
         round.noted(&ran, "a write");
-        name.history.lock().writes.push((rows, ran.span));
+        name.history.lock().writes.push(Write { rows, begun, span: ran.span });
         name.writes.send_modify(|count| *count += 1);
     }
 }

@@ -7,7 +7,8 @@
 //!   name when the write ended or while it was under way (*lost*): a drop that was over before the
 //!   last row was sent excuses nothing;
 //! - a row is in two tables, or twice in one, or was refused, or was never sent (*phantom*);
-//! - a row is in a table that did not have the name while it was written (*misplaced*).
+//! - a row is in a table that did not have the name while it was written (*misplaced*): a COPY that is
+//!   left open keeps to the table that had the name when it began.
 
 use std::collections::BTreeMap;
 
@@ -25,9 +26,18 @@ pub(crate) struct Period {
 }
 
 impl Period {
-    fn meets(&self, span: &Span) -> bool {
-        self.from <= span.ended && span.sent <= self.to
+    fn meets(&self, write: &Write) -> bool {
+        self.from <= write.span.ended && write.begun <= self.to
     }
+}
+
+/// Rows that are written together.
+#[derive(Clone, Debug)]
+pub(crate) struct Write {
+    pub rows: Vec<i64>,
+    /// When it named its table: before its last row was sent, if it was left open.
+    pub begun: Moment,
+    pub span: Span,
 }
 
 /// One table.
@@ -45,8 +55,7 @@ pub(crate) struct Life {
 #[derive(Debug, Default)]
 pub(crate) struct NameHistory {
     pub lives: Vec<Life>,
-    /// Rows of each write.
-    pub writes: Vec<(Vec<i64>, Span)>,
+    pub writes: Vec<Write>,
 }
 
 impl NameHistory {
@@ -71,7 +80,8 @@ impl NameHistory {
             }
         }
         let mut acknowledged = 0;
-        for (rows, span) in &self.writes {
+        for write in &self.writes {
+            let Write { rows, span, .. } = write;
             let found: Vec<Option<usize>> = rows.iter().map(|row| places.remove(row)).collect();
             if found.windows(2).any(|pair| pair[0] != pair[1]) {
                 return Err(wrong(format!("rows {rows:?} of one write are not together")));
@@ -79,7 +89,7 @@ impl NameHistory {
             if span.end == End::Done {
                 acknowledged += rows.len() as u64;
             }
-            self.check_write(rows, span, found.first().copied().flatten())?;
+            self.check_write(write, found.first().copied().flatten())?;
         }
         match places.first_key_value() {
             Some((row, _)) => Err(wrong(format!("row {row} was sent by nobody"))),
@@ -87,20 +97,21 @@ impl NameHistory {
         }
     }
 
-    fn check_write(&self, rows: &[i64], span: &Span, place: Option<usize>) -> Result<()> {
+    fn check_write(&self, write: &Write, place: Option<usize>) -> Result<()> {
+        let Write { rows, span, .. } = write;
         let fail = |what: &str| {
-            let detail = format!("{span:?}, tables: {:?}", self.lives_near(span));
+            let detail = format!("{write:?}, tables: {:?}", self.lives_near(write));
             Err(wrong(format!("rows {rows:?} {what}")).with_detail(detail))
         };
         match place {
             Some(_) if span.end == End::Refused => fail("were refused and are there"),
-            Some(place) if !self.lives[place].named.meets(span) => {
+            Some(place) if !self.lives[place].named.meets(write) => {
                 fail("are in a table that had another name then")
             }
             Some(_) => Ok(()),
             None if span.end != End::Done => Ok(()),
             None => {
-                let mut candidates = self.lives.iter().filter(|life| life.named.meets(span));
+                let mut candidates = self.lives.iter().filter(|life| life.named.meets(write));
                 let emptied = |life: &Life| life.emptied.iter().any(|when| when.to >= span.sent);
                 match candidates.any(emptied) {
                     true => Ok(()),
@@ -110,8 +121,8 @@ impl NameHistory {
         }
     }
 
-    fn lives_near(&self, span: &Span) -> Vec<(Period, &[Period])> {
-        let near = self.lives.iter().filter(|life| life.named.meets(span));
+    fn lives_near(&self, write: &Write) -> Vec<(Period, &[Period])> {
+        let near = self.lives.iter().filter(|life| life.named.meets(write));
         near.map(|life| (life.named, life.emptied.as_slice())).collect()
     }
 }
@@ -129,7 +140,12 @@ mod tests {
     }
 
     fn check(lives: Vec<Life>, write: Span, what: &str) {
-        let history = NameHistory { lives, writes: vec![(vec![1, 2], write)] };
+        check_begun(lives, write.sent, write, what);
+    }
+
+    fn check_begun(lives: Vec<Life>, begun: Moment, span: Span, what: &str) {
+        let writes = vec![Write { rows: vec![1, 2], begun, span }];
+        let history = NameHistory { lives, writes };
         match history.check("t") {
             Ok(_) => assert_eq!(what, "", "this history was allowed"),
             Err(error) => {
@@ -161,6 +177,9 @@ mod tests {
         check(renamed(&[], &[1, 2]), span(55, 90, End::Done), "");
         check(renamed(&[1, 2], &[]), span(65, 90, End::Done), "had another name");
         check(renamed(&[], &[1, 2]), span(20, 30, End::Done), "had another name");
+        // Left open over the rename.
+        check_begun(renamed(&[1, 2], &[]), 20, span(65, 90, End::Done), "");
+        check_begun(renamed(&[], &[]), 20, span(65, 90, End::Done), "in no table");
         check(renamed(&[], &[]), span(20, 30, End::Done), "in no table");
         check(renamed(&[1, 2], &[1, 2]), span(55, 90, End::Done), "two tables");
         check(renamed(&[1, 2, 2], &[]), span(55, 90, End::Done), "twice");

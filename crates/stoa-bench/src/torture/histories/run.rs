@@ -115,7 +115,8 @@ impl Runner<'_> {
         }
         let addresses = || servers.iter().map(ServerProcess::address).collect::<Vec<_>>();
         let number = self.result.rounds;
-        let most = if death.is_some() { u64::MAX } else { STATEMENTS_PER_ROUND };
+        let left = self.options.statements.saturating_sub(self.result.statements);
+        let most = if death.is_some() { u64::MAX } else { STATEMENTS_PER_ROUND.min(left) };
         let is_faulty = matches!(death, Some(Death::Fault(..)));
         let mut round = Round::new(number, addresses(), most, is_faulty, self.options.plain);
         {
@@ -296,19 +297,15 @@ async fn check_name(name: &Name, links: &[Link]) -> Result<u64> {
 
 /// The tables that are there and have had the name.
 async fn kept_names(name: &Name, links: &[Link]) -> Result<Vec<String>> {
-    let sql = format!(
-        "SELECT table_name FROM information_schema.tables \
-         WHERE table_name = '{0}' OR table_name LIKE '{0}!_kept%' ESCAPE '!'",
-        name.name
-    );
-    let rows = links[0].must(&sql).await?;
-    Ok(rows
-        .iter()
-        .filter_map(|message| match message {
-            tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
-            _ => None,
-        })
-        .collect())
+    let sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'";
+    let messages = links[0].must(sql).await?;
+    let tables = messages.iter().filter_map(|message| match message {
+        tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0),
+        _ => None,
+    });
+    let renamed = format!("{}_kept", name.name);
+    let had = |table: &&str| *table == name.name || table.starts_with(&renamed);
+    Ok(tables.filter(had).map(str::to_owned).collect())
 }
 
 async fn read(name: &Name, links: &[Link], table: &str) -> Result<Vec<i64>> {
