@@ -25,3 +25,4 @@ mod tables;
 pub use catalog::Catalog;
 pub use ident::TableIdent;
 pub use roles::RoleChange;
+pub use tables::Swap;

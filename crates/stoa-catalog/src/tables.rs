@@ -12,6 +12,17 @@ macro_rules! is_table {
     };
 }
 
+/// What is to become of a table's pointer.
+#[derive(Clone, Copy, Debug)]
+pub struct Swap<'a> {
+    /// The table.
+    pub ident: &'a TableIdent,
+    /// Where its pointer must be.
+    pub expected: &'a str,
+    /// Where it is to be; where it is if `None`.
+    pub new: Option<&'a str>,
+}
+
 impl Catalog {
     /// The names of the tables in `namespace`, in order.
     ///
@@ -95,7 +106,40 @@ impl Catalog {
     /// # Errors
     /// `Conflict` where somebody else moved it first, `NotFound` (42P01) where it is gone.
     pub async fn swap(&self, ident: &TableIdent, expected: &str, new: &str) -> Result<()> {
+        self.swap_all(&[Swap { ident, expected, new: Some(new) }]).await
+    }
+
+    /// Moves pointers, all of them or none: each only where it still is what was expected.
+    ///
+    /// # Errors
+    /// `Conflict` where somebody else moved one first, `NotFound` (42P01) where one is gone. None
+    /// has moved then.
+    pub async fn swap_all(&self, swaps: &[Swap<'_>]) -> Result<()> {
         let mut transaction = self.begin().await?;
+        for swap in swaps {
+            let changed = match swap.new {
+                Some(new) => self.move_pointer(&mut transaction, swap, new).await?,
+                None => {
+                    self.find(&mut transaction, swap.ident).await?.as_deref() == Some(swap.expected)
+                }
+            };
+            if !changed {
+                return match self.find(&mut transaction, swap.ident).await? {
+                    Some(_) => Err(error::moved(swap.ident)),
+                    None => Err(self.missing(&mut transaction, swap.ident).await?),
+                };
+            }
+        }
+        self.commit(transaction).await
+    }
+
+    /// Whether the pointer was where it was expected.
+    async fn move_pointer(
+        &self,
+        connection: &mut SqliteConnection,
+        swap: &Swap<'_>,
+        new: &str,
+    ) -> Result<bool> {
         let moved = sqlx::query(concat!(
             "UPDATE iceberg_tables SET metadata_location = ?, previous_metadata_location = ?
              WHERE catalog_name = ? AND table_namespace = ? AND table_name = ?
@@ -103,21 +147,15 @@ impl Catalog {
             is_table!()
         ))
         .bind(new)
-        .bind(expected)
+        .bind(swap.expected)
         .bind(self.name())
-        .bind(&ident.namespace)
-        .bind(&ident.name)
-        .bind(expected)
-        .execute(&mut *transaction)
+        .bind(&swap.ident.namespace)
+        .bind(&swap.ident.name)
+        .bind(swap.expected)
+        .execute(connection)
         .await
         .map_err(|source| self.failed(source))?;
-        if moved.rows_affected() == 1 {
-            return self.commit(transaction).await;
-        }
-        match self.find(&mut transaction, ident).await? {
-            Some(_) => Err(error::moved(ident)),
-            None => Err(self.missing(&mut transaction, ident).await?),
-        }
+        Ok(moved.rows_affected() == 1)
     }
 
     /// Gives `from` the name `to`, in the same namespace or another.

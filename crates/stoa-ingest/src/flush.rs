@@ -72,7 +72,7 @@ impl Inner {
     }
 
     /// Flushes one set of rows, which begins at the table's position `from`.
-    async fn flush_set(
+    pub(crate) async fn flush_set(
         &self,
         state: &TableState,
         table: Table,

@@ -2,17 +2,23 @@
 
 use std::sync::Arc;
 
-use stoa_error::Result;
-use stoa_table::Table;
+use stoa_error::{Error, Result};
+use stoa_table::{Table, TableIdent};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::error::dropped;
 use crate::ingest::{Ingest, Inner};
+use crate::tables::TableState;
+use crate::view::TableSnapshot;
+
+/// How often a held table is brought to one state with others.
+const TRIES_MAX: usize = 20;
 
 /// Keeps a table's rows from being flushed, for a statement that rewrites its files. The flush of
 /// everything that was acknowledged before is done. Ends when dropped.
 pub struct FlushHold {
     table: Table,
+    state: Arc<TableState>,
     inner: Arc<Inner>,
     /// `None` only while it is dropped.
     holding: Option<OwnedMutexGuard<()>>,
@@ -39,7 +45,7 @@ impl Ingest {
         let state = inner.state(table)?;
         let holding = state.flushing.clone().lock_owned().await;
         let flushed = inner.flush(&state).await?.ok_or_else(|| dropped(table.ident()))?;
-        Ok(FlushHold { table: flushed, inner: inner.clone(), holding: Some(holding) })
+        Ok(FlushHold { table: flushed, state, inner: inner.clone(), holding: Some(holding) })
     }
 
     /// Forgets the fresh rows of a table that was just dropped. (The next flush would do it too.)
@@ -50,10 +56,60 @@ impl Ingest {
     }
 }
 
+impl Inner {
+    /// Brings the rows before `end` into the files of `table`, which is held: the version that
+    /// follows it, with these rows and nothing else. `None` where somebody else committed first.
+    async fn flush_to(&self, state: &TableState, table: &Table, end: u64) -> Result<Option<Table>> {
+        let from = self.position(table)?;
+        if end <= from {
+            return Ok(Some(table.clone()));
+        }
+        // Rows that are not durable yet are nobody's yet: they may come before the statement.
+        self.log.sync(end).await?;
+        let Some(set) = state.fresh.seal(from, usize::MAX, || end) else {
+            return Ok(Some(table.clone()));
+        };
+        let flushed = self.flush_set(state, table.clone(), from, set).await;
+        match flushed {
+            Ok(flushed) => {
+                let follows = flushed.previous_location() == Some(table.metadata_location());
+                Ok(follows.then_some(flushed))
+            }
+            Err(error) => {
+                state.failed(&error, self.options.retry_wait_max);
+                Err(error)
+            }
+        }
+    }
+}
+
 impl FlushHold {
     /// The table with all rows in its files that were acknowledged before the hold.
     pub fn table(&self) -> &Table {
         &self.table
+    }
+
+    /// Reads `others`, which are different tables, and the held one: one state of all of them, at
+    /// one moment after the hold. All that the held table has then is in its files.
+    ///
+    /// # Errors
+    /// As [`Ingest::flush_now`] and [`Ingest::snapshots`].
+    pub async fn read_with(&mut self, others: &[TableIdent]) -> Result<Vec<TableSnapshot>> {
+        for _ in 0..TRIES_MAX {
+            let idents: Vec<TableIdent> =
+                std::iter::once(self.table.ident()).chain(others).cloned().collect();
+            let cut = self.inner.cut(&idents, Some(0)).await?;
+            let mut tables = cut.tables.into_iter();
+            let held = tables.next().map(|held| held.table);
+            let held = held.filter(|held| held.uuid() == self.table.uuid());
+            let held = held.ok_or_else(|| dropped(self.table.ident()))?;
+            if let Some(flushed) = self.inner.flush_to(&self.state, &held, cut.end).await? {
+                self.table = flushed;
+                return Ok(tables.collect());
+            }
+        }
+        Err(Error::conflict(format!("others commit to table {} all the time", self.table.ident()))
+            .with_hint("nothing was changed; run the statement again"))
     }
 }
 

@@ -119,6 +119,27 @@ impl StoaCatalog {
         }
     }
 
+    /// The tables as they are at one moment, with the rows that are in no data file then. None comes
+    /// twice.
+    pub(crate) async fn tables(&self, idents: &[TableIdent]) -> Result<Vec<StoaTable>> {
+        let shared = &self.shared;
+        match &shared.ingest {
+            None => {
+                let tables = shared.warehouse.tables_at_once(idents).await?;
+                Ok(tables.into_iter().map(|table| shared.as_engine_table(table)).collect())
+            }
+            Some(ingest) => {
+                let snapshots = ingest.snapshots(idents).await?;
+                Ok(snapshots.into_iter().map(|snapshot| self.at(snapshot)).collect())
+            }
+        }
+    }
+
+    /// A snapshot as the engine sees it.
+    pub(crate) fn at(&self, snapshot: TableSnapshot) -> StoaTable {
+        self.shared.as_engine_table(snapshot.table).with_fresh(snapshot.fresh)
+    }
+
     /// The table as it is now.
     pub(crate) async fn table(&self, ident: &TableIdent) -> Result<StoaTable> {
         let shared = &self.shared;

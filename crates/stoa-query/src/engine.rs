@@ -29,6 +29,7 @@ use url::Url;
 use crate::access::{Logins, Rights};
 use crate::admission::AdmissionStatus;
 use crate::catalog::StoaCatalog;
+use crate::changes::Changes;
 use crate::file_cache::FileCache;
 use crate::pools::{PoolOptions, PoolStatus, Pools, WorkloadRule};
 use crate::registry::{QueryGuard, QueryRegistry};
@@ -130,6 +131,7 @@ pub struct Engine {
     pub(crate) reports: Arc<Reports>,
     pub(crate) reports_answered: AtomicU64,
     pub(crate) results: Arc<Results>,
+    pub(crate) changes: Arc<Changes>,
     pub(crate) rights: Arc<Rights>,
     pub(crate) logins: Logins,
     executors: Executors,
@@ -200,6 +202,7 @@ impl Engine {
             reports,
             reports_answered: AtomicU64::new(0),
             results: Arc::new(Results::new(result_bytes_max)),
+            changes: Arc::default(),
             rights: Arc::new(rights),
             logins: Logins::default(),
             executors,

@@ -23,6 +23,7 @@ mod admission;
 mod append;
 mod catalog;
 mod cells;
+mod changes;
 mod cooperate;
 mod copy;
 mod ddl;

@@ -38,6 +38,7 @@ use stoa_table::{
     transform_array,
 };
 
+use crate::changes::Reading;
 use crate::error::{from_datafusion, to_datafusion};
 use crate::fresh::SmallWrite;
 use crate::nested::retype;
@@ -49,16 +50,18 @@ pub(crate) enum WriteMode {
     Append(Option<Ingest>),
     /// Those of these files go, in the same commit.
     Replace(Arc<[Arc<ScanFile>]>, Isolation),
-    /// All go, in the same commit.
+    /// All of this version go, in the same commit.
     ReplaceAll,
-    /// Those of the table partitions into which rows come go, in the same commit.
+    /// Those of this version in the table partitions into which rows come go, in the same commit.
     ReplacePartitions,
 }
 
-/// A plan that writes `input` to `table`, partitioned and sorted, in one commit.
+/// A plan that writes `input` to `table`, partitioned and sorted, in one commit, which is made only
+/// if what `reading` has read is still so.
 pub(crate) fn plan_write(
     table: Table,
     mode: WriteMode,
+    reading: Option<Arc<Reading>>,
     input: Arc<dyn ExecutionPlan>,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let columns = table.schema().fields().len();
@@ -70,7 +73,7 @@ pub(crate) fn plan_write(
     }
     let keyed: Arc<dyn ExecutionPlan> = Arc::new(PartitionKeysExec::new(table.clone(), input)?);
     let order = write_order(&table, &keyed.schema());
-    let sink = TableSink { schema: keyed.schema(), table, mode };
+    let sink = TableSink { schema: keyed.schema(), table, mode, reading };
     Ok(Arc::new(DataSinkExec::new(keyed, Arc::new(sink), order)))
 }
 
@@ -234,6 +237,7 @@ impl ExecutionPlan for PartitionKeysExec {
 struct TableSink {
     table: Table,
     mode: WriteMode,
+    reading: Option<Arc<Reading>>,
     schema: SchemaRef,
 }
 
@@ -251,7 +255,8 @@ impl DisplayAs for TableSink {
 
 impl TableSink {
     async fn write(&self, mut data: SendableRecordBatchStream) -> Result<u64> {
-        let mut writer = TableWrite::begin(&self.table, &self.mode)?;
+        let others = self.reading.as_ref().map(|reading| reading.others()).unwrap_or_default();
+        let mut writer = TableWrite::begin(&self.table, &self.mode, others)?;
         let columns: Vec<usize> = (0..self.table.schema().fields().len()).collect();
         while let Some(batch) = data.next().await {
             let written = match batch {
@@ -267,7 +272,14 @@ impl TableSink {
                 return Err(error);
             }
         }
-        writer.commit().await
+        let Some(reading) = &self.reading else { return writer.commit().await };
+        match reading.publish(self.table.ident()).await {
+            Ok(_publishing) => writer.commit().await,
+            Err(error) => {
+                let _ = writer.abort().await;
+                Err(error)
+            }
+        }
     }
 }
 
@@ -279,9 +291,11 @@ enum TableWrite {
 }
 
 impl TableWrite {
-    fn begin(table: &Table, mode: &WriteMode) -> Result<Self> {
-        let rewrite =
-            |isolation| table.rewrite(RewriteOptions { write: WriteOptions::default(), isolation });
+    /// `others` are versions of other tables that a rewrite depends on.
+    fn begin(table: &Table, mode: &WriteMode, others: Vec<Table>) -> Result<Self> {
+        let rewrite = |isolation| {
+            table.rewrite(RewriteOptions { isolation, reads: others, ..RewriteOptions::default() })
+        };
         Ok(match mode {
             WriteMode::Append(Some(ingest)) => {
                 Self::Small(SmallWrite::new(ingest.clone(), table.clone()))

@@ -1,7 +1,7 @@
 //! A table as the engine sees it.
 //!
-//! **Invariant:** one [`StoaTable`] is one snapshot. [`pin_snapshots`] puts the current one into a
-//! plan before each execution, the same for every place that names the table.
+//! **Invariant:** one [`StoaTable`] is one snapshot. [`pin_snapshots`] puts the current ones into a
+//! plan before each execution, the same for every place that names a table, and all of one moment.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -31,6 +31,7 @@ use stoa_table::{ScanFile, ScanPlan, Table};
 
 use crate::access::{Caller, fields_at};
 use crate::cells::refuse_rows;
+use crate::changes::Reading;
 use crate::engine::Engine;
 use crate::error::{from_datafusion, to_datafusion};
 use crate::file_cache::FileCache;
@@ -53,6 +54,8 @@ pub(crate) struct StoaTable {
     ingest: Option<Ingest>,
     /// Rows of the snapshot that are in no data file yet.
     fresh: Option<FreshRows>,
+    /// What the statement that writes to it has read.
+    reading: Option<Arc<Reading>>,
 }
 
 impl std::fmt::Debug for StoaTable {
@@ -64,12 +67,18 @@ impl std::fmt::Debug for StoaTable {
 impl StoaTable {
     pub(crate) fn new(table: Table, files: Arc<FileCache>, reports: Arc<Reports>) -> Self {
         let schema = engine_schema(&table.schema());
-        Self { table, files, reports, schema, only: None, ingest: None, fresh: None }
+        let (only, ingest, fresh, reading) = (None, None, None, None);
+        Self { table, files, reports, schema, only, ingest, fresh, reading }
     }
 
     /// The same table, whose small writes go into a log.
     pub(crate) fn with_ingest(self, ingest: Option<Ingest>) -> Self {
         Self { ingest, ..self }
+    }
+
+    /// The same table, to be written to by a statement that has read others.
+    pub(crate) fn written_by(self, reading: Arc<Reading>) -> Self {
+        Self { reading: Some(reading), ..self }
     }
 
     /// The same table with the rows that are in no data file yet.
@@ -203,7 +212,8 @@ impl TableProvider for StoaTable {
             .and_then(|caller| caller.may_write(&self.table, Privilege::Insert))
             .map_err(to_datafusion)?;
         let mode = WriteMode::Append(self.ingest.clone());
-        sink::plan_write(self.table.clone(), mode, input).map_err(to_datafusion)
+        let reading = self.reading.clone();
+        sink::plan_write(self.table.clone(), mode, reading, input).map_err(to_datafusion)
     }
 }
 
@@ -241,11 +251,23 @@ pub(crate) fn only_reads_tables(plan: &LogicalPlan) -> Result<bool> {
     Ok(only)
 }
 
-/// Puts the current snapshot of every table into a plan.
+/// Puts the current snapshot of every table into a plan: one state of all of them.
 ///
 /// # Errors
 /// A table that is gone (42P01), or whose columns changed since the plan was made (0A000).
 pub(crate) async fn pin_snapshots(plan: LogicalPlan, engine: &Engine) -> Result<LogicalPlan> {
+    let idents = tables_of(&plan)?;
+    if idents.is_empty() {
+        return Ok(plan);
+    }
+    pin(plan, engine.catalog.tables(&idents).await?)
+}
+
+/// The tables that a plan reads, each once.
+///
+/// # Errors
+/// Those of walking the plan.
+pub(crate) fn tables_of(plan: &LogicalPlan) -> Result<Vec<TableIdent>> {
     let mut idents: Vec<TableIdent> = Vec::new();
     plan.apply_with_subqueries(|node| {
         if let LogicalPlan::TableScan(scan) = node
@@ -257,14 +279,16 @@ pub(crate) async fn pin_snapshots(plan: LogicalPlan, engine: &Engine) -> Result<
         Ok(TreeNodeRecursion::Continue)
     })
     .map_err(from_datafusion)?;
-    if idents.is_empty() {
-        return Ok(plan);
-    }
-    let mut current = HashMap::with_capacity(idents.len());
-    for ident in idents {
-        let table = engine.catalog.table(&ident).await?;
-        current.insert(ident, table);
-    }
+    Ok(idents)
+}
+
+/// Puts these snapshots into a plan.
+///
+/// # Errors
+/// As [`pin_snapshots`].
+pub(crate) fn pin(plan: LogicalPlan, tables: Vec<StoaTable>) -> Result<LogicalPlan> {
+    let current: HashMap<TableIdent, StoaTable> =
+        tables.into_iter().map(|table| (table.table.ident().clone(), table)).collect();
     plan.transform_up_with_subqueries(|node| pin_node(node, &current))
         .map(|pinned| pinned.data)
         .map_err(from_datafusion)

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use iceberg::spec::{TableMetadata, TableMetadataBuilder};
+use stoa_catalog::{Swap, TableIdent};
 use stoa_error::{Error, ErrorKind, Result};
 
 use crate::Table;
@@ -35,6 +36,8 @@ pub(crate) struct Attempt {
     pub(crate) metadata: TableMetadata,
     /// Files to delete if the try loses.
     pub(crate) scratch: Vec<String>,
+    /// Pointers of other tables that must be where they were seen.
+    pub(crate) unmoved: Vec<(TableIdent, String)>,
     /// Older metadata files that this version no longer names.
     forgotten: Vec<String>,
 }
@@ -135,12 +138,19 @@ pub(crate) async fn commit<C: Change>(table: &Table, change: &C) -> Result<Ended
 /// where it is certain that the pointer does not reach it.
 async fn swap<C: Change>(base: &Table, attempt: Attempt, change: &C) -> Result<Table> {
     let warehouse = base.warehouse();
-    let Attempt { metadata, mut scratch, forgotten } = attempt;
+    let Attempt { metadata, mut scratch, forgotten, unmoved } = attempt;
     let location = metadata_path(&metadata, version_of(base.metadata_location()) + 1);
     let loaded = warehouse.files().write_table_metadata(&location, metadata).await?;
     scratch.push(location.clone());
     failpoint::at("commit.metadata_written").await?;
-    let swapped = warehouse.catalog().swap(base.ident(), base.metadata_location(), &location).await;
+    let own = Swap {
+        ident: base.ident(),
+        expected: base.metadata_location(),
+        new: Some(location.as_str()),
+    };
+    let others = unmoved.iter().map(|(ident, at)| Swap { ident, expected: at, new: None });
+    let swaps: Vec<Swap<'_>> = std::iter::once(own).chain(others).collect();
+    let swapped = warehouse.catalog().swap_all(&swaps).await;
     failpoint::at("commit.swapped").await?;
     let next = version(base, loaded, location.clone());
     let Err(error) = swapped else {
@@ -217,7 +227,8 @@ pub(crate) fn build(
 ) -> Result<Attempt> {
     let built = builder.build().map_err(|e| from_iceberg(format!("table {}", base.ident()), e))?;
     let forgotten = built.expired_metadata_logs.into_iter().map(|log| log.metadata_file);
-    Ok(Attempt { metadata: built.metadata, scratch, forgotten: forgotten.collect() })
+    let (forgotten, unmoved) = (forgotten.collect(), Vec::new());
+    Ok(Attempt { metadata: built.metadata, scratch, forgotten, unmoved })
 }
 
 /// `<table>/metadata/NNNNN-<uuid>.metadata.json`

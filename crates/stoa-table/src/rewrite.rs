@@ -43,6 +43,8 @@ pub struct RewriteOptions {
     pub write: WriteOptions,
     /// Which concurrent commits are tolerated.
     pub isolation: Isolation,
+    /// Versions of other tables that the change was decided on; see [`CommitOptions::reads`].
+    pub reads: Vec<Table>,
 }
 
 /// How a rewrite ended without an error.
@@ -105,10 +107,11 @@ impl Table {
     /// # Errors
     /// As [`Table::writer`].
     pub fn rewrite(&self, options: RewriteOptions) -> Result<TableRewrite> {
-        let RewriteOptions { mut write, isolation } = options;
+        let RewriteOptions { mut write, isolation, reads } = options;
         let commit = CommitOptions {
             summary: std::mem::take(&mut write.summary),
             log: std::mem::take(&mut write.log),
+            reads,
         };
         Ok(TableRewrite {
             writer: self.writer(write)?,
@@ -161,7 +164,8 @@ impl TableRewrite {
         Ok(())
     }
 
-    /// Removes all files that the table has at the commit.
+    /// Removes all files of the version that the rewrite was begun on; those that others add until
+    /// the commit stay.
     ///
     /// # Errors
     /// `Internal` after another kind of removal.
@@ -169,8 +173,8 @@ impl TableRewrite {
         self.set_scope(Scope::Everything)
     }
 
-    /// Removes, at the commit, all files of the partitions that rows are written to; others stay
-    /// (INSERT OVERWRITE, dynamic).
+    /// Removes all files of the partitions that rows are written to, in the version that the rewrite
+    /// was begun on; others stay (INSERT OVERWRITE, dynamic).
     ///
     /// # Errors
     /// `Internal` after another kind of removal.

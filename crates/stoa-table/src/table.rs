@@ -118,6 +118,11 @@ impl Table {
         self.inner.metadata_location.as_deref().unwrap_or_default()
     }
 
+    /// The metadata file of the version that this one was built on, if it still says so.
+    pub fn previous_location(&self) -> Option<&str> {
+        self.metadata().metadata_log().last().map(|log| log.metadata_file.as_str())
+    }
+
     /// Whether the table is not in the catalog yet (see [`Warehouse::stage_table`]).
     pub fn is_staged(&self) -> bool {
         self.inner.metadata_location.is_none()

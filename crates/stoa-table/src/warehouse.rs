@@ -37,6 +37,9 @@ const DEFAULT_NAMESPACE: &str = "public";
 /// How often a change of a name is tried while others move its pointer.
 const POINTER_TRIES: usize = 100;
 
+/// How often tables are read again that changed while they were read.
+const LOOKS_MAX: usize = 1000;
+
 /// What a warehouse is opened with.
 #[derive(Clone, Debug)]
 pub struct WarehouseOptions {
@@ -201,6 +204,33 @@ impl Warehouse {
             }
             location = now;
         }
+    }
+
+    /// Opens tables at their versions of one moment, in the order of `idents`.
+    ///
+    /// # Errors
+    /// As [`Self::table`]; `Conflict` where they change all the time.
+    pub async fn tables_at_once(&self, idents: &[TableIdent]) -> Result<Vec<Table>> {
+        for _ in 0..LOOKS_MAX {
+            let mut tables = Vec::with_capacity(idents.len());
+            for ident in idents {
+                tables.push(self.table(ident).await?);
+            }
+            if tables.len() < 2 || self.are_current(&tables).await? {
+                return Ok(tables);
+            }
+        }
+        Err(Error::conflict("the tables change all the time").with_hint("try it again"))
+    }
+
+    /// Whether the pointers are where these versions have them.
+    async fn are_current(&self, tables: &[Table]) -> Result<bool> {
+        for table in tables {
+            if self.catalog().pointer(table.ident()).await? != table.metadata_location() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Makes an empty table.

@@ -100,7 +100,7 @@ async fn removing_alone_is_a_delete_and_nothing_is_nothing() {
 }
 
 #[tokio::test]
-async fn truncate_takes_everything_there_is_at_the_commit() {
+async fn truncate_takes_what_was_there_when_it_began() {
     let home = Home::new().await;
     let table = hundred_days(&home).await;
     let mut rewrite = begin(&table);
@@ -108,13 +108,56 @@ async fn truncate_takes_everything_there_is_at_the_commit() {
     assert_eq!(rewrite.replace_written_partitions().unwrap_err().sqlstate(), "XX000");
     append(&table, report_rows(NEW_YEAR_2015, 9)).await;
     let outcome = rewrite.commit().await.unwrap().committed().unwrap();
-    assert_eq!(outcome.removed_rows, 109);
+    assert_eq!(outcome.removed_rows, 100);
     let table = outcome.table;
+    assert_eq!(table.row_count(), Some(9));
+    assert_eq!(assert_sound(&table).await.rows, 9);
+    let mut rewrite = begin(&table);
+    rewrite.truncate().unwrap();
+    let table = rewrite.commit().await.unwrap().committed().unwrap().table;
     assert_eq!(table.row_count(), Some(0));
-    assert_eq!(assert_sound(&table).await.rows, 0);
     assert_eq!(rows(&table).await, Vec::<String>::new());
     let table = append(&table, report_rows(NEW_YEAR_2015, 9)).await;
     assert_eq!(assert_sound(&table).await.rows, 9);
+}
+
+#[tokio::test]
+async fn partitions_that_are_replaced_keep_what_came_meanwhile() {
+    let home = Home::new().await;
+    let table = hundred_days(&home).await;
+    let mut dynamic = begin(&table);
+    dynamic.replace_written_partitions().unwrap();
+    // January and February, of which others add a day to January.
+    dynamic.write(report_rows(NEW_YEAR_2015 + 30, 2)).await.unwrap();
+    append(&table, report_rows(NEW_YEAR_2015, 1)).await;
+    let table = dynamic.commit().await.unwrap().committed().unwrap().table;
+    assert_eq!(assert_sound(&table).await.rows, 44);
+}
+
+#[tokio::test]
+async fn a_change_is_outdated_by_changes_of_tables_that_it_has_read() {
+    let home = Home::new().await;
+    let table = hundred_days(&home).await;
+    let read = home.warehouse.create_table(&ident("read"), report_spec()).await.unwrap();
+    let read = append(&read, report_rows(NEW_YEAR_2015, 9)).await;
+    let begin = |table: &Table, read: &Table| {
+        let options = RewriteOptions { reads: vec![read.clone()], ..RewriteOptions::default() };
+        let mut rewrite = table.rewrite(options).unwrap();
+        rewrite.truncate().unwrap();
+        rewrite
+    };
+    // Rows that were added do not count.
+    let mut added = begin(&table, &read);
+    let read = append(&read, report_rows(NEW_YEAR_2015, 1)).await;
+    added.write(report_rows(NEW_YEAR_2015, 7)).await.unwrap();
+    let table = added.commit().await.unwrap().committed().unwrap().table;
+    let changed = begin(&table, &read);
+    let mut truncate = read.rewrite(RewriteOptions::default()).unwrap();
+    truncate.truncate().unwrap();
+    truncate.commit().await.unwrap().committed().unwrap();
+    let error = changed.commit().await.unwrap().committed().unwrap_err();
+    assert_eq!(error.sqlstate(), "40001");
+    assert_eq!(table.reload().await.unwrap().row_count(), Some(7));
 }
 
 #[tokio::test]

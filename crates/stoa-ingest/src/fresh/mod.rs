@@ -133,26 +133,17 @@ impl Fresh {
     /// already, so that the reader must look at a newer version of the table.
     pub(crate) fn since(&self, seen: u64, durable: impl Fn() -> u64) -> Option<Vec<Arc<Chunk>>> {
         let state = self.state.lock();
-        if seen < state.floor {
-            return None;
+        match state.chunks.is_empty() {
+            true => (seen >= state.floor).then(Vec::new),
+            // Read under the lock: chunks merge as far as the log was durable then.
+            false => state.since(seen, durable()),
         }
-        if state.chunks.is_empty() {
-            return Some(Vec::new());
-        }
-        // Read under the lock: chunks merge as far as the log was durable then.
-        let durable = durable();
-        let visible = |chunk: &&Arc<Chunk>| chunk.end() <= durable || chunk.relaxed();
-        let start = state.chunks.partition_point(|chunk| chunk.end() <= seen);
-        Some(state.chunks.range(start..).filter(visible).cloned().collect())
     }
 
     /// The end of the rows that are here: where a flush of all of them ends. Chunks that come later
     /// do not merge with them.
     pub(crate) fn mark(&self) -> u64 {
-        let mut state = self.state.lock();
-        let end = state.chunks.back().map_or(0, |chunk| chunk.end());
-        state.sealed = state.sealed.max(end);
-        end
+        self.state.lock().mark()
     }
 
     /// Durable rows from position `from` on, oldest first, up to about `bytes_max` (at least one
@@ -221,7 +212,61 @@ impl Fresh {
     }
 }
 
+/// One of several stores that are looked at together.
+pub(crate) struct Look<'a> {
+    pub(crate) fresh: &'a Fresh,
+    /// The reader has everything before it.
+    pub(crate) seen: u64,
+    /// Whether to take note of the store's end, as [`Fresh::mark`] does.
+    pub(crate) mark: bool,
+}
+
+/// What a store had at the moment of a look.
+#[derive(Default)]
+pub(crate) struct Seen {
+    pub(crate) chunks: Vec<Arc<Chunk>>,
+    /// The store's end; 0 where it was not asked for.
+    pub(crate) end: u64,
+}
+
+/// What readers of several stores add, all at one moment: [`Fresh::since`] of each. `None` where it
+/// is `None` for one of them. `still` says, at that moment, whether the look counts.
+///
+/// The stores must be different ones, in an order that all callers keep to.
+pub(crate) fn look_at_all(
+    looks: &[Look<'_>],
+    durable: impl Fn() -> u64,
+    still: impl Fn() -> bool,
+) -> Option<Vec<Seen>> {
+    let mut states: Vec<_> = looks.iter().map(|look| look.fresh.state.lock()).collect();
+    if !still() {
+        return None;
+    }
+    let durable = durable();
+    let look = |(state, look): (&mut parking_lot::MutexGuard<'_, State>, &Look<'_>)| {
+        let chunks = state.since(look.seen, durable)?;
+        let end = if look.mark { state.mark() } else { 0 };
+        Some(Seen { chunks, end })
+    };
+    states.iter_mut().zip(looks).map(look).collect()
+}
+
 impl State {
+    fn since(&self, seen: u64, durable: u64) -> Option<Vec<Arc<Chunk>>> {
+        if seen < self.floor {
+            return None;
+        }
+        let visible = |chunk: &&Arc<Chunk>| chunk.end() <= durable || chunk.relaxed();
+        let start = self.chunks.partition_point(|chunk| chunk.end() <= seen);
+        Some(self.chunks.range(start..).filter(visible).cloned().collect())
+    }
+
+    fn mark(&mut self) -> u64 {
+        let end = self.chunks.back().map_or(0, |chunk| chunk.end());
+        self.sealed = self.sealed.max(end);
+        end
+    }
+
     /// Returns the room that merging small chunks has freed.
     fn add(&mut self, rows: NewRows, position: u64, durable: impl Fn() -> u64) -> usize {
         let chunk = Chunk::new(rows, position, clock::monotonic());

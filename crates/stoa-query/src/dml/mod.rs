@@ -6,13 +6,16 @@
 //! statistics and a look into each; what they hold afterwards is written to new files, and one
 //! commit puts these in the place of the old ones.
 //!
-//! **Invariants:** all or nothing. A statement sees one snapshot of each table; where somebody
-//! else changed the table meanwhile, it runs again on the newer snapshot, so that the result is
-//! as if both had run one after the other.
+//! **Invariants:** all or nothing. A statement reads one state of all its tables, taken when flushes
+//! of the one that it changes are held; where somebody else changed meanwhile what it has read, it
+//! runs again on the newer state, so that the result is as if both had run one after the other.
+//! Rows that others insert meanwhile stay as they are.
 //!
-//! Not here: other INSERTs (`sink`), commits and their conflicts (`stoa-table`).
+//! Not here: writing (`sink`), who must run again (`changes`), commits and their conflicts
+//! (`stoa-table`).
 
 mod alias;
+mod insert;
 mod merge;
 mod overwrite;
 mod plans;
@@ -20,6 +23,7 @@ mod rows;
 mod target;
 
 pub(crate) use alias::plan_aliased_delete;
+pub(crate) use insert::insert;
 pub(crate) use overwrite::resolve_partition;
 
 use std::sync::Arc;
@@ -31,9 +35,11 @@ use datafusion::logical_expr::{DmlStatement, Expr, LogicalPlan, LogicalPlanBuild
 use stoa_access::Privilege;
 use stoa_catalog::TableIdent;
 use stoa_error::{Error, ErrorKind, Result};
+use stoa_ingest::FlushHold;
 use stoa_table::{Isolation, ScanFile};
 
 use crate::cells;
+use crate::changes::{Reading, Turn};
 use crate::ddl;
 use crate::error::from_datafusion;
 use crate::filter::predicate_of_all;
@@ -42,7 +48,7 @@ use crate::outcome::Completion;
 use crate::registry::QueryGuard;
 use crate::session::{Session, count_written};
 use crate::sink::WriteMode;
-use crate::table::{StoaTable, pin_snapshots, stoa_table};
+use crate::table::{StoaTable, pin, stoa_table, tables_of};
 
 /// How often a statement starts again because somebody else changed the table.
 const ATTEMPTS_MAX: usize = 10;
@@ -104,29 +110,74 @@ pub(crate) fn changes_rows(plan: &LogicalPlan) -> bool {
 /// OVERWRITE replaces.
 ///
 /// # Errors
-/// What planning and execution find; `Conflict` where others change the table all the time.
+/// What planning and execution find; `Conflict` where others change the tables all the time.
 pub(crate) async fn run(
     session: &Session,
     plan: LogicalPlan,
     overwritten: Option<&Expr>,
     guard: &QueryGuard,
 ) -> Result<Completion> {
-    for _ in 1..ATTEMPTS_MAX {
-        match attempt(session, plan.clone(), overwritten, guard).await {
-            Err(error) if error.kind() == ErrorKind::Conflict => {}
+    for number in 1..=ATTEMPTS_MAX {
+        // The first time nobody is kept from anything; after that other statements of this process are.
+        let turn = match number {
+            1 => None,
+            _ => Some(session.engine.changes.turn().await),
+        };
+        match attempt(session, plan.clone(), overwritten, turn, guard).await {
+            Err(error) if error.kind() == ErrorKind::Conflict && number < ATTEMPTS_MAX => {}
             ended => return ended,
         }
     }
-    attempt(session, plan, overwritten, guard).await
+    Err(Error::internal("a statement was not tried"))
+}
+
+/// The table that a statement changes, all of it in files, and what the statement has read.
+struct Held {
+    table: StoaTable,
+    reading: Arc<Reading>,
+    _hold: Option<FlushHold>,
+}
+
+/// Holds the table `ident`, and reads it and `others` in one state; `read` are those that the result
+/// depends on.
+async fn hold(
+    session: &Session,
+    table: StoaTable,
+    others: &[TableIdent],
+    read: Vec<TableIdent>,
+    turn: Option<Turn>,
+) -> Result<(Held, Vec<StoaTable>)> {
+    let engine = &session.engine;
+    let ident = table.table.ident().clone();
+    let (table, others, reading, hold) = match &engine.ingest {
+        None => {
+            let reading = engine.changes.begin(read, &ident, turn).await;
+            let all: Vec<TableIdent> = std::iter::once(&ident).chain(others).cloned().collect();
+            let mut tables = engine.catalog.tables(&all).await?;
+            (tables.remove(0), tables, reading, None)
+        }
+        Some(ingest) => {
+            // The table's fresh rows come into files first, and none while files are replaced.
+            let mut hold = ingest.hold_flush(&table.table).await?;
+            let reading = engine.changes.begin(read, &ident, turn).await;
+            let others = hold.read_with(others).await?;
+            let others = others.into_iter().map(|other| engine.catalog.at(other)).collect();
+            (table.at(hold.table().clone()), others, reading, Some(hold))
+        }
+    };
+    reading.note(others.iter().map(|other: &StoaTable| other.table.clone()).collect());
+    Ok((Held { table, reading: Arc::new(reading), _hold: hold }, others))
 }
 
 async fn attempt(
     session: &Session,
     plan: LogicalPlan,
     overwritten: Option<&Expr>,
+    turn: Option<Turn>,
     guard: &QueryGuard,
 ) -> Result<Completion> {
-    let LogicalPlan::Dml(dml) = pin_snapshots(plan, &session.engine).await? else {
+    let mut read = tables_of(&plan)?;
+    let LogicalPlan::Dml(dml) = &plan else {
         return Err(Error::internal("a statement that changes rows has no such plan"));
     };
     let Some(planned) = stoa_table(&dml.target) else {
@@ -135,41 +186,45 @@ async fn attempt(
             .with_sqlstate("42809")
             .with_hint("system tables are read only"));
     };
-    // The table's fresh rows come into files first, and none while files are replaced.
-    let table = session.engine.catalog.table(planned.table.ident()).await?;
+    let ident = planned.table.ident();
+    let table = session.engine.catalog.table(ident).await?;
     cells::refuse_rows(&table.table)?;
     for privilege in privileges_for(&dml.op) {
         session.caller.may_write(&table.table, *privilege)?;
     }
-    let (table, _hold) = match &session.engine.ingest {
-        None => (table, None),
-        Some(ingest) => {
-            let hold = ingest.hold_flush(&table.table).await?;
-            (table.at(hold.table().clone()), Some(hold))
-        }
+    let others: Vec<TableIdent> = read.iter().filter(|other| *other != ident).cloned().collect();
+    let is_blind = matches!(dml.op, WriteOp::Insert(_) | WriteOp::Truncate);
+    if !is_blind && !read.contains(ident) {
+        read.push(ident.clone());
+    }
+    let (held, mut tables) = hold(session, table, &others, read, turn).await?;
+    tables.push(held.table.clone());
+    let LogicalPlan::Dml(dml) = pin(plan, tables)? else {
+        return Err(Error::internal("a statement that changes rows became another one"));
     };
+    let table = &held.table;
     match &dml.op {
-        WriteOp::Truncate => truncate(session, &table, &dml.table_name, guard).await,
-        WriteOp::Delete => match rows::Delete::of(&dml, &table)? {
-            Some(delete) => apply(session, &table, &dml, &delete, guard).await,
-            None => delete_all(session, &table, &dml.table_name, guard).await,
+        WriteOp::Truncate => truncate(session, &held, &dml.table_name, guard).await,
+        WriteOp::Delete => match rows::Delete::of(&dml, table)? {
+            Some(delete) => apply(session, &held, &dml, &delete, guard).await,
+            None => delete_all(session, &held, &dml.table_name, guard).await,
         },
         WriteOp::Update => {
-            let update = rows::Update::of(&dml, &table)?;
-            apply(session, &table, &dml, &update, guard).await
+            let update = rows::Update::of(&dml, table)?;
+            apply(session, &held, &dml, &update, guard).await
         }
         WriteOp::MergeInto(_) => {
-            let merge = merge::Merge::of(session, &dml, &table, guard).await?;
-            apply(session, &table, &dml, &merge, guard).await
+            let merge = merge::Merge::of(session, &dml, table, guard).await?;
+            apply(session, &held, &dml, &merge, guard).await
         }
         WriteOp::Insert(_) => {
             let condition = overwritten.cloned();
             if condition.is_none() && !table.table.partition_terms().is_empty() {
-                return overwrite_partitions(session, &table, &dml, guard).await;
+                return overwrite_partitions(session, &held, &dml, guard).await;
             }
             let condition = condition.unwrap_or_else(overwrite::always);
-            let overwrite = overwrite::Overwrite::of(&dml, &table, condition);
-            apply(session, &table, &dml, &overwrite, guard).await
+            let overwrite = overwrite::Overwrite::of(&dml, table, condition);
+            apply(session, &held, &dml, &overwrite, guard).await
         }
         other => Err(Error::internal(format!("{} does not change rows in place", other.name()))),
     }
@@ -188,13 +243,13 @@ fn privileges_for(op: &WriteOp) -> &'static [Privilege] {
 /// `INSERT OVERWRITE` of the table partitions into which rows come.
 async fn overwrite_partitions(
     session: &Session,
-    table: &StoaTable,
+    held: &Held,
     dml: &DmlStatement,
     guard: &QueryGuard,
 ) -> Result<Completion> {
     let content = dml.input.as_ref().clone();
     let mode = WriteMode::ReplacePartitions;
-    let rows = write(session, table, &dml.table_name, mode, content, guard).await?;
+    let rows = write(session, held, &dml.table_name, mode, content, guard).await?;
     Ok(Completion::rows("INSERT", rows))
 }
 
@@ -210,23 +265,23 @@ fn command(op: &WriteOp) -> &'static str {
 
 async fn truncate(
     session: &Session,
-    table: &StoaTable,
+    held: &Held,
     name: &TableReference,
     guard: &QueryGuard,
 ) -> Result<Completion> {
-    delete_all(session, table, name, guard).await?;
+    delete_all(session, held, name, guard).await?;
     Ok(Completion::of("TRUNCATE TABLE"))
 }
 
 async fn delete_all(
     session: &Session,
-    table: &StoaTable,
+    held: &Held,
     name: &TableReference,
     guard: &QueryGuard,
 ) -> Result<Completion> {
-    let rows = table.table.row_count();
-    let nothing = scan(table, name, Arc::from([])).map_err(from_datafusion)?;
-    write(session, table, name, WriteMode::ReplaceAll, nothing, guard).await?;
+    let rows = held.table.table.row_count();
+    let nothing = scan(&held.table, name, Arc::from([])).map_err(from_datafusion)?;
+    write(session, held, name, WriteMode::ReplaceAll, nothing, guard).await?;
     let rows = rows.unwrap_or_default();
     Ok(Completion::rows("DELETE", rows))
 }
@@ -240,25 +295,20 @@ pub(crate) async fn replace_all(
     guard: &QueryGuard,
 ) -> Result<u64> {
     let table = session.engine.catalog.table(ident).await?;
-    let (table, _hold) = match &session.engine.ingest {
-        None => (table, None),
-        Some(ingest) => {
-            let hold = ingest.hold_flush(&table.table).await?;
-            (table.at(hold.table().clone()), Some(hold))
-        }
-    };
+    let (held, _) = hold(session, table, &[], Vec::new(), None).await?;
     let name = TableReference::partial(ident.namespace.as_str(), ident.name.as_str());
-    let content = ddl::cast_to(content, &engine_schema(&table.table.schema()))?;
-    write(session, &table, &name, WriteMode::ReplaceAll, content, guard).await
+    let content = ddl::cast_to(content, &engine_schema(&held.table.table.schema()))?;
+    write(session, &held, &name, WriteMode::ReplaceAll, content, guard).await
 }
 
 async fn apply(
     session: &Session,
-    table: &StoaTable,
+    held: &Held,
     dml: &DmlStatement,
     change: &dyn RowChange,
     guard: &QueryGuard,
 ) -> Result<Completion> {
+    let table = &held.table;
     let touched = touched_files(session, table, change, guard).await?;
     let plan = |planned: EngineResult<LogicalPlan>| planned.map_err(from_datafusion);
     if let Some((rows, error)) = change.violation(Arc::clone(&touched)).map_err(from_datafusion)?
@@ -281,7 +331,7 @@ async fn apply(
         }
         let name = &dml.table_name;
         let mode = WriteMode::Replace(touched, isolation(table, &dml.op, change)?);
-        applied.rows_written = write(session, table, name, mode, content, guard).await?;
+        applied.rows_written = write(session, held, name, mode, content, guard).await?;
     }
     Ok(Completion::rows(command(&dml.op), change.affected(&applied)))
 }
@@ -319,13 +369,13 @@ async fn touched_files(
 /// Writes `content` in one commit; returns its rows.
 async fn write(
     session: &Session,
-    table: &StoaTable,
+    held: &Held,
     name: &TableReference,
     mode: WriteMode,
     content: LogicalPlan,
     guard: &QueryGuard,
 ) -> Result<u64> {
-    let target = target::source(table.table.clone(), mode);
+    let target = target::source(held.table.table.clone(), mode, Arc::clone(&held.reading));
     let plan = LogicalPlanBuilder::insert_into(content, name.clone(), target, InsertOp::Append)
         .and_then(LogicalPlanBuilder::build)
         .map_err(from_datafusion)?;

@@ -13,18 +13,21 @@ use datafusion::physical_plan::ExecutionPlan;
 use stoa_error::Error;
 use stoa_table::Table;
 
+use crate::changes::Reading;
 use crate::error::to_datafusion;
 use crate::nested::engine_schema;
 use crate::sink::{self, WriteMode};
 
 /// A plan's target that writes its rows in the given way.
-pub(super) fn source(table: Table, mode: WriteMode) -> Arc<dyn TableSource> {
-    provider_as_source(Arc::new(Target { schema: engine_schema(&table.schema()), table, mode }))
+pub(super) fn source(table: Table, mode: WriteMode, reading: Arc<Reading>) -> Arc<dyn TableSource> {
+    let schema = engine_schema(&table.schema());
+    provider_as_source(Arc::new(Target { schema, table, mode, reading }))
 }
 
 struct Target {
     table: Table,
     mode: WriteMode,
+    reading: Arc<Reading>,
     schema: SchemaRef,
 }
 
@@ -63,6 +66,7 @@ impl TableProvider for Target {
         if operation != InsertOp::Append {
             return Err(to_datafusion(Error::internal("content is replaced by appending it")));
         }
-        sink::plan_write(self.table.clone(), self.mode.clone(), input).map_err(to_datafusion)
+        let (mode, reading) = (self.mode.clone(), Some(Arc::clone(&self.reading)));
+        sink::plan_write(self.table.clone(), mode, reading, input).map_err(to_datafusion)
     }
 }

@@ -149,6 +149,9 @@ impl Session {
             return dml::run(self, plan, overwritten, guard).await.map(Ran::Done);
         }
         let plan = self.with_current_target(plan).await?;
+        if let LogicalPlan::Dml(_) = &plan {
+            return dml::insert(self, plan, text, guard).await;
+        }
         let plan = QueryPlan::Logical(table::pin_snapshots(plan, &self.engine).await?);
         self.run_plan(plan, asked, planner, guard).await
     }

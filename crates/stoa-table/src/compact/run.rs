@@ -11,11 +11,11 @@ use super::plan::CompactionGroup;
 use super::read::ReadLimits;
 use super::sort::sort;
 use super::work::{CompactionWork, MergeHook, Meter};
+use crate::Table;
 use crate::failpoint;
 use crate::order::TableOrder;
 use crate::rewrite::{RewriteOptions, RewriteOutcome, TableRewrite};
 use crate::write::{CommitOutcome, WriteOptions};
-use crate::{Isolation, Table};
 
 /// The least that is read of a run at a time.
 const WINDOW_BYTES_MIN: u64 = 64 << 10;
@@ -48,7 +48,7 @@ pub(super) async fn run(
         target_file_bytes,
         ..WriteOptions::default()
     };
-    let mut rewrite = table.rewrite(RewriteOptions { write, isolation: Isolation::Snapshot })?;
+    let mut rewrite = table.rewrite(RewriteOptions { write, ..RewriteOptions::default() })?;
     rewrite.remove(group.files())?;
     let mut job =
         Job { table, group, work, order: TableOrder::of(table), rows_read: 0, dropped: 0 };

@@ -10,9 +10,9 @@ use std::collections::HashSet;
 
 use chrono::{DateTime, SecondsFormat};
 use iceberg::spec::{ManifestFile, Operation, Snapshot};
-use stoa_error::{Error, Result};
+use stoa_error::{Error, ErrorKind, Result};
 
-use super::parent_manifests;
+use super::{current_id, parent_manifests};
 use crate::Table;
 use crate::scan::{Coverage, has_live_files, manifest_may_match};
 
@@ -51,6 +51,47 @@ pub(crate) async fn added_since(
     Ok(None)
 }
 
+/// The version of a table that was read as it is now; as an error where it is another table, or
+/// rows that `seen` has were changed or deleted since.
+///
+/// # Errors
+/// Those of reading the table, other than that it is gone.
+pub(crate) async fn changed_since(seen: &Table) -> Result<std::result::Result<Table, Error>> {
+    let now = match seen.reload().await {
+        Ok(now) if now.uuid() == seen.uuid() => now,
+        Ok(_) => return Ok(Err(read_changed(seen, "it is another table now".to_owned()))),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Ok(Err(read_changed(seen, "it was dropped".to_owned())));
+        }
+        Err(error) => return Err(error),
+    };
+    let metadata = now.metadata();
+    let mut next = metadata.current_snapshot();
+    while let Some(snapshot) = next {
+        if Some(snapshot.snapshot_id()) == current_id(seen) {
+            return Ok(Ok(now));
+        }
+        if !matches!(snapshot.summary().operation, Operation::Append | Operation::Replace) {
+            return Ok(Err(read_changed(seen, describe(snapshot))));
+        }
+        next = match snapshot.parent_snapshot_id() {
+            Some(id) if Some(id) == current_id(seen) => return Ok(Ok(now)),
+            Some(id) => metadata.snapshot_by_id(id),
+            None => None,
+        };
+    }
+    match current_id(seen) {
+        None => Ok(Ok(now)),
+        Some(_) => Ok(Err(read_changed(seen, since(seen, &now)))),
+    }
+}
+
+fn read_changed(table: &Table, what: String) -> Error {
+    Error::conflict(format!("table {}, which was read, was changed meanwhile", table.ident()))
+        .with_detail(what)
+        .with_hint("nothing was changed; read the tables again and retry")
+}
+
 /// Files to be removed were removed by somebody else.
 pub(crate) fn removed_already(seen: &Table, now: &Table, missing: &[String]) -> Error {
     let first = missing.first().map(String::as_str).unwrap_or_default();
@@ -66,10 +107,6 @@ async fn live_manifests(table: &Table) -> Result<Vec<ManifestFile>> {
     let mut manifests = parent_manifests(table).await?;
     manifests.retain(has_live_files);
     Ok(manifests)
-}
-
-fn current_id(table: &Table) -> Option<i64> {
-    table.metadata().current_snapshot_id()
 }
 
 /// Whether a snapshot only moved rows to other files. One that is not known any more did not.

@@ -50,6 +50,9 @@ pub struct CommitOptions {
     /// table has passed already is not made again; a rewrite is a statement of its own, is made in
     /// any case, and leaves positions that are further on as they are.
     pub log: Vec<LogAdvance>,
+    /// Versions of other tables that the change was decided on: it is not made where rows of one of
+    /// them were changed or deleted since. (Rows that were added to them do not count.)
+    pub reads: Vec<Table>,
 }
 
 /// New data files, all of one partition spec, written with one schema.
@@ -229,16 +232,29 @@ impl Work<'_> {
             snapshot_id,
         };
         let manifests = parent_manifests(base).await?;
-        let remaining = remove(base, manifests, &self.delta.removal, &target, scratch).await?;
+        let narrowed = removal::narrowed(&self.delta.removal, self.delta.seen, base).await?;
+        let removal = narrowed.as_ref().unwrap_or(&self.delta.removal);
+        let remaining = remove(base, manifests, removal, &target, scratch).await?;
         if !remaining.missing.is_empty() {
             let why = conflict::removed_already(self.delta.seen, base, &remaining.missing);
             return Ok(Step::Stop(Stop::Outdated { table: base.clone(), why }));
         }
-        if self.manifest.is_some() || !remaining.rewritten.is_empty() {
-            return self.with_snapshot(base, remaining, &target, scratch).await.map(Step::Commit);
+        let mut unmoved = Vec::new();
+        for read in &self.delta.options.reads {
+            match conflict::changed_since(read).await? {
+                Ok(now) => unmoved.push((now.ident().clone(), now.metadata_location().to_owned())),
+                Err(why) => return Ok(Step::Stop(Stop::Outdated { table: base.clone(), why })),
+            }
         }
-        Ok(match self.without_snapshot(base)? {
-            Some(attempt) => Step::Commit(attempt),
+        let attempt = match self.manifest.is_some() || !remaining.rewritten.is_empty() {
+            true => Some(self.with_snapshot(base, remaining, &target, scratch).await?),
+            false => self.without_snapshot(base)?,
+        };
+        Ok(match attempt {
+            Some(mut attempt) => {
+                attempt.unmoved = unmoved;
+                Step::Commit(attempt)
+            }
             None => Step::Stop(Stop::Nothing(base.clone())),
         })
     }
@@ -321,12 +337,15 @@ impl Work<'_> {
 
     fn summary(&self, base: &Table, removed: &Counts) -> Result<Summary> {
         let parent = base.metadata().current_snapshot();
-        let before = match (&self.delta.removal, parent) {
-            (Removal::Everything, _) | (_, None) => Before::Nothing,
-            (_, Some(parent)) => Before::Parent(&parent.summary().additional_properties),
+        let is_all = matches!(self.delta.removal, Removal::Everything)
+            && current_id(self.delta.seen) == current_id(base);
+        let before = match parent {
+            _ if is_all => Before::Nothing,
+            None => Before::Nothing,
+            Some(parent) => Before::Parent(&parent.summary().additional_properties),
         };
         let mut keys = summary(before, &self.added, removed);
-        let CommitOptions { summary: extra, log } = self.delta.options;
+        let CommitOptions { summary: extra, log, .. } = self.delta.options;
         // What a snapshot adds and holds is not for the caller to say.
         for (key, value) in extra {
             keys.entry(key.clone()).or_insert_with(|| value.clone());
@@ -342,6 +361,10 @@ impl Work<'_> {
         };
         Ok(Summary { operation, additional_properties: keys })
     }
+}
+
+fn current_id(table: &Table) -> Option<i64> {
+    table.metadata().current_snapshot_id()
 }
 
 /// The manifests of the current snapshot.

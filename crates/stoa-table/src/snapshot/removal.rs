@@ -14,6 +14,7 @@ use stoa_error::{Error, Result};
 use super::entry::Lineage;
 use super::merge::{Target, keep};
 use super::summary::Counts;
+use super::{current_id, parent_manifests};
 use crate::Table;
 use crate::files::{LiveFile, LoadedManifest, ManifestKind};
 use crate::scan::{Coverage, has_live_files, manifest_may_match, row_level_deletes};
@@ -74,6 +75,41 @@ pub(crate) async fn remove(
         remaining.missing.sort_unstable();
     }
     Ok(remaining)
+}
+
+/// What `removal`, which was decided on `seen`, is about in `base`, if that is another version:
+/// the files that `seen` had, not those that came since. `None` where it is about the same.
+pub(crate) async fn narrowed(
+    removal: &Removal,
+    seen: &Table,
+    base: &Table,
+) -> Result<Option<Removal>> {
+    let concerns = |spec_id: i32, live: &LiveFile| match removal {
+        Removal::Everything => true,
+        Removal::Partitions { spec_id: wanted, values } => {
+            spec_id == *wanted && values.contains(&live.partition)
+        }
+        _ => false,
+    };
+    let is_wide = matches!(removal, Removal::Everything | Removal::Partitions { .. });
+    if !is_wide || current_id(seen) == current_id(base) {
+        return Ok(None);
+    }
+    let mut files = HashSet::new();
+    for manifest in parent_manifests(seen).await?.iter().filter(|m| has_live_files(m)) {
+        if manifest.content == ManifestContentType::Deletes {
+            continue;
+        }
+        if let Removal::Partitions { spec_id, .. } = removal
+            && manifest.partition_spec_id != *spec_id
+        {
+            return Err(other_partitioning(seen));
+        }
+        let loaded = seen.warehouse().files().manifest(manifest).await?;
+        let going = loaded.files.iter().filter(|live| concerns(manifest.partition_spec_id, live));
+        files.extend(going.map(|live| live.file.location.clone()));
+    }
+    Ok(Some(if files.is_empty() { Removal::Nothing } else { Removal::Files(files) }))
 }
 
 struct Work<'a> {

@@ -167,6 +167,7 @@ impl TableWriter {
         let options = CommitOptions {
             summary: std::mem::take(&mut self.options.summary),
             log: std::mem::take(&mut self.options.log),
+            reads: Vec::new(),
         };
         let written = self.finish().await?;
         let outcome = written.commit(&options).await?;

@@ -1,0 +1,66 @@
+//! INSERT of rows that come from values or from tables, in addition to those that are there.
+
+use std::sync::Arc;
+
+use datafusion::datasource::provider_as_source;
+use datafusion::logical_expr::LogicalPlan;
+use stoa_catalog::TableIdent;
+use stoa_error::{Error, ErrorKind, Result};
+
+use super::ATTEMPTS_MAX;
+use crate::changes::Turn;
+use crate::registry::QueryGuard;
+use crate::session::{QueryPlan, Ran, Session};
+use crate::table::{pin, stoa_table, tables_of};
+
+/// Runs an INSERT. One that reads tables runs again where they were changed before its rows were
+/// there.
+///
+/// # Errors
+/// What execution finds; `Conflict` where others change the tables all the time.
+pub(crate) async fn insert(
+    session: &Session,
+    plan: LogicalPlan,
+    text: &str,
+    guard: &mut QueryGuard,
+) -> Result<Ran> {
+    let read = tables_of(&plan)?;
+    if read.is_empty() {
+        return session.run_plan(QueryPlan::Logical(plan), text, None, guard).await;
+    }
+    for number in 1..=ATTEMPTS_MAX {
+        let turn = match number {
+            1 => None,
+            _ => Some(session.engine.changes.turn().await),
+        };
+        match attempt(session, plan.clone(), &read, turn, text, guard).await {
+            Err(error) if error.kind() == ErrorKind::Conflict && number < ATTEMPTS_MAX => {}
+            ended => return ended,
+        }
+    }
+    Err(Error::internal("an INSERT was not tried"))
+}
+
+async fn attempt(
+    session: &Session,
+    plan: LogicalPlan,
+    read: &[TableIdent],
+    turn: Option<Turn>,
+    text: &str,
+    guard: &mut QueryGuard,
+) -> Result<Ran> {
+    let engine = &session.engine;
+    let LogicalPlan::Dml(dml) = &plan else {
+        return Err(Error::internal("an INSERT has no such plan"));
+    };
+    let Some(target) = stoa_table(&dml.target) else {
+        let plan = pin(plan, engine.catalog.tables(read).await?)?;
+        return session.run_plan(QueryPlan::Logical(plan), text, None, guard).await;
+    };
+    let reading = engine.changes.begin(read.to_vec(), target.table.ident(), turn).await;
+    let LogicalPlan::Dml(mut dml) = pin(plan, engine.catalog.tables(read).await?)? else {
+        return Err(Error::internal("an INSERT became another statement"));
+    };
+    dml.target = provider_as_source(Arc::new(target.written_by(Arc::new(reading))));
+    session.run_plan(QueryPlan::Logical(LogicalPlan::Dml(dml)), text, None, guard).await
+}
