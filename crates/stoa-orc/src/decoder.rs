@@ -113,6 +113,8 @@ pub struct Decoder {
     /// Metadata of stripes that are done, for [`Decoder::stripe_metadata`].
     known: std::collections::BTreeMap<usize, Arc<StripeMetadata>>,
     metrics: DecodeMetrics,
+    /// The number in the file of the first row of the last batch.
+    first_row: Option<u64>,
     /// What was asked for last; asking again for the same means that it was not pushed.
     asked: Vec<Range<u64>>,
 }
@@ -166,6 +168,7 @@ impl Decoder {
             current: None,
             known: std::collections::BTreeMap::new(),
             metrics,
+            first_row: None,
             asked: Vec::new(),
             file,
             options,
@@ -180,6 +183,13 @@ impl Decoder {
     /// What was done so far.
     pub fn metrics(&self) -> &DecodeMetrics {
         &self.metrics
+    }
+
+    /// The number in the file, from 0, of the first row of the batch handed out last; the others
+    /// follow it without a gap. `None` where a predicate may leave rows out inside of batches, which
+    /// [`ReadOptions::align_to_row_groups`] prevents.
+    pub fn first_row(&self) -> Option<u64> {
+        self.first_row
     }
 
     /// What is known about a stripe by now, to hand in when the file is read again.
@@ -207,6 +217,8 @@ impl Decoder {
                 let batch = reader.next(&mut self.cx).map_err(|e| at_stripe(e, index))?;
                 self.metrics.rows_skipped += reader.take_skipped();
                 if let Some(batch) = batch {
+                    let before = || self.file.stripes[..index].iter().map(|stripe| stripe.rows);
+                    self.first_row = reader.first_row().map(|row| before().sum::<u64>() + row);
                     self.metrics.rows_decoded += batch.num_rows() as u64;
                     return Ok(Step::Batch(batch));
                 }

@@ -18,6 +18,7 @@ use stoa_error::{Error, ErrorKind, Result};
 use stoa_store::{Stores, from_object_store};
 
 use crate::cache::Cache;
+use crate::deletes::{DeleteCache, DeleteFile};
 use crate::error::from_iceberg;
 use crate::scan::{ScanFile, file_entry};
 use crate::schema;
@@ -35,8 +36,8 @@ pub(crate) struct LoadedMetadata {
 pub(crate) struct LoadedManifest {
     /// In the order of the manifest's live entries.
     pub(crate) files: Vec<LiveFile>,
-    /// The format of the first file that is not ORC, with its location.
-    pub(crate) not_orc: Option<(String, String)>,
+    /// The partition spec of all of them.
+    pub(crate) spec_id: i32,
 }
 
 /// One live file of a manifest.
@@ -46,6 +47,8 @@ pub(crate) struct LiveFile {
     /// Partition values as the manifest holds them.
     pub(crate) partition: Struct,
     pub(crate) sequence_number: i64,
+    /// What it deletes, if it is a delete file.
+    pub(crate) delete: Option<Arc<DeleteFile>>,
 }
 
 /// What all entries of a manifest have in common.
@@ -71,6 +74,7 @@ pub(crate) struct MetadataFiles {
     metadata: Cache<LoadedMetadata>,
     lists: Cache<Vec<ManifestFile>>,
     manifests: Cache<LoadedManifest>,
+    deletes: DeleteCache,
 }
 
 impl MetadataFiles {
@@ -80,7 +84,13 @@ impl MetadataFiles {
             metadata: Cache::new(METADATA_CACHE_BYTES),
             lists: Cache::new(MANIFEST_LIST_CACHE_BYTES),
             manifests: Cache::new(MANIFEST_CACHE_BYTES),
+            deletes: DeleteCache::new(),
         }
+    }
+
+    /// What delete files hold.
+    pub(crate) fn deletes(&self) -> &DeleteCache {
+        &self.deletes
     }
 
     /// The table metadata at `location`.
@@ -157,22 +167,31 @@ impl MetadataFiles {
 
     fn live_files(&self, list_entry: &ManifestFile, manifest: &Manifest) -> Result<LoadedManifest> {
         let mut files = Vec::with_capacity(manifest.entries().len());
-        let mut not_orc = None;
         for entry in manifest.entries().iter().filter(|entry| entry.is_alive()) {
             let file = entry.data_file();
-            if file.file_format() != iceberg::spec::DataFileFormat::Orc && not_orc.is_none() {
-                not_orc = Some((file.file_path().to_owned(), file.file_format().to_string()));
-            }
             let lineage = Lineage::of(list_entry, entry);
             let described =
                 file_entry(&self.stores, manifest.metadata(), file, lineage.snapshot_id)?;
+            let described = Arc::new(described);
+            let delete = match list_entry.content {
+                ManifestContentType::Data => None,
+                ManifestContentType::Deletes => {
+                    let delete = DeleteFile::of(described.clone(), file, lineage.sequence_number);
+                    let delete = delete.map_err(|what| {
+                        Error::corrupt(format!("{}: an entry is not valid", list_entry.manifest_path))
+                            .with_detail(format!("{}: {what}", file.file_path()))
+                    });
+                    Some(Arc::new(delete?))
+                }
+            };
             files.push(LiveFile {
-                file: Arc::new(described),
+                file: described,
                 partition: file.partition().clone(),
                 sequence_number: lineage.sequence_number,
+                delete,
             });
         }
-        Ok(LoadedManifest { files, not_orc })
+        Ok(LoadedManifest { files, spec_id: list_entry.partition_spec_id })
     }
 
     /// Writes a manifest whose entries `fill` adds, and gives back its entry for the manifest list.

@@ -1,4 +1,4 @@
-//! Iceberg v2 tables whose data files are ORC.
+//! Iceberg tables: read in versions 1 to 3 and in any format, written in version 2 as ORC.
 //!
 //! In: table specifications, Arrow record batches, predicates. Out: committed snapshots, the files
 //! that a scan must read, and reports on a table's health.
@@ -24,14 +24,16 @@
 //! **Invariants:** a commit is one compare-and-swap of the catalog's pointer, and everything that
 //! the new pointer reaches is durable before it moves; a file is never changed once written;
 //! planning never leaves out a file that holds a matching row.
-//! Not here: decoding data files (`stoa-query` with `stoa-orc`), SQL, the catalog database itself
-//! (`stoa-catalog`).
+//! Not here: decoding plain ORC files (`stoa-query` with `stoa-orc`; all others are read by `data`), SQL,
+//! the catalog database itself (`stoa-catalog`).
 
 mod abandoned;
 mod cache;
 mod check;
 mod commit;
 mod compact;
+mod data;
+mod deletes;
 mod error;
 mod evolve;
 mod expire;
@@ -58,11 +60,13 @@ pub use compact::{
     CancelToken, CompactionGroup, CompactionOptions, CompactionOutcome, CompactionPlan,
     CompactionProgress, CompactionWork, MergeHook, MergeHooks, Throttle,
 };
+pub use data::{RowOptions, RowReader};
+pub use deletes::{DeleteFile, DeleteKind};
 pub use expire::{ExpireOptions, ExpireOutcome};
 pub use positions::LogAdvance;
 pub use retention::Retention;
 pub use rewrite::{Isolation, Outdated, RewriteOptions, RewriteOutcome, TableRewrite};
-pub use scan::{PartitionValue, ScanFile, ScanPlan};
+pub use scan::{FileFormat, PartitionValue, ScanFile, ScanPlan};
 pub use schema::FIELD_ID_KEY;
 pub use snapshot::CommitOptions;
 pub use spec::{ColumnPosition, PartitionTerm, SortTerm, TableChange, TableSpec, Transform};

@@ -188,20 +188,20 @@ impl Table {
         self.metadata().format_version() as u8
     }
 
-    /// Rows in the current snapshot, if its writer said so.
+    /// Rows in the current snapshot, if its writer said so; `None` where rows are deleted by delete
+    /// files, or may be.
     pub fn row_count(&self) -> Option<u64> {
-        match self.metadata().current_snapshot() {
-            None => Some(0),
-            Some(snapshot) => {
-                snapshot.summary().additional_properties.get("total-records")?.parse().ok()
-            }
-        }
+        let Some(snapshot) = self.metadata().current_snapshot() else { return Some(0) };
+        let total = |key: &str| {
+            snapshot.summary().additional_properties.get(key)?.parse::<u64>().ok()
+        };
+        total("total-delete-files").filter(|files| *files == 0)?;
+        total("total-records")
     }
 
     /// The files that may hold rows matching `predicate` (columns by field id).
     ///
     /// # Errors
-    /// `Unsupported` where a file that is needed is not ORC or the snapshot has row-level deletes;
     /// `Corrupt` where metadata is missing or not valid.
     pub async fn plan_scan(&self, predicate: &Predicate) -> Result<ScanPlan> {
         scan::plan(self, predicate).await

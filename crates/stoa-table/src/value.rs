@@ -6,6 +6,13 @@
 
 use std::cmp::Ordering;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int32Type, Int64Type,
+    TimestampMicrosecondType,
+};
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{DataType, TimeUnit};
 use iceberg::spec::{Datum, Literal as IcebergLiteral, PrimitiveLiteral, PrimitiveType};
 use stoa_orc::Literal;
 
@@ -29,6 +36,32 @@ pub(crate) fn from_primitive(
         (PrimitiveLiteral::Int128(value), PrimitiveType::Decimal { scale, .. }) => {
             Literal::Decimal(*value, i8::try_from(*scale).ok()?)
         }
+        _ => return None,
+    })
+}
+
+/// The value of a row as a literal; `None` for NULL and for types that have no literals.
+pub(crate) fn from_array(array: &ArrayRef, row: usize) -> Option<Literal> {
+    if array.is_null(row) {
+        return None;
+    }
+    Some(match array.data_type() {
+        DataType::Boolean => Literal::Boolean(array.as_boolean().value(row)),
+        DataType::Int32 => Literal::Int(i64::from(array.as_primitive::<Int32Type>().value(row))),
+        DataType::Int64 => Literal::Int(array.as_primitive::<Int64Type>().value(row)),
+        DataType::Float32 => {
+            Literal::Float(f64::from(array.as_primitive::<Float32Type>().value(row)))
+        }
+        DataType::Float64 => Literal::Float(array.as_primitive::<Float64Type>().value(row)),
+        DataType::Decimal128(_, scale) => {
+            Literal::Decimal(array.as_primitive::<Decimal128Type>().value(row), *scale)
+        }
+        DataType::Date32 => Literal::Date(array.as_primitive::<Date32Type>().value(row)),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            Literal::TimestampMicros(array.as_primitive::<TimestampMicrosecondType>().value(row))
+        }
+        DataType::Utf8 => Literal::String(array.as_string::<i32>().value(row).to_owned()),
+        DataType::Binary => Literal::Binary(array.as_binary::<i32>().value(row).to_vec()),
         _ => return None,
     })
 }

@@ -37,6 +37,8 @@ pub(super) struct StripeReader {
     batch_rows: u64,
     filter: Option<Arc<RowFilter>>,
     skipped: u64,
+    /// Where in the stripe the last batch began.
+    first: u64,
     /// Rows after which a batch ends, counted from the start of the stripe; 0 = anywhere.
     align_rows: u64,
 }
@@ -80,6 +82,7 @@ impl StripeReader {
             batch_rows,
             filter,
             skipped: 0,
+            first: 0,
             align_rows,
         })
     }
@@ -115,10 +118,16 @@ impl StripeReader {
             })?;
             let kept = batch.as_ref().map_or(0, RecordBatch::num_rows);
             self.skipped += rows - kept as u64;
+            self.first = first;
             if batch.is_some() {
                 return Ok(batch);
             }
         }
+    }
+
+    /// Where in the stripe the last batch began; `None` where rows were left out inside of batches.
+    pub(super) fn first_row(&self) -> Option<u64> {
+        self.filter.is_none().then_some(self.first)
     }
 
     /// Rows left out since the last call.

@@ -23,6 +23,10 @@ fn file(bytes: u64) -> Arc<ScanFile> {
         split_offsets: Vec::new(),
         sort_order_id: None,
         snapshot_id: None,
+        format: stoa_table::FileFormat::Orc,
+        is_encrypted: false,
+        deletes: Vec::new(),
+        has_defaults: false,
     })
 }
 

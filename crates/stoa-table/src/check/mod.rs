@@ -21,6 +21,7 @@ use stoa_store::from_object_store;
 
 use crate::Table;
 use crate::abandoned::remove;
+use crate::deletes::stored_bytes;
 use crate::expire::check_deletion;
 pub use content::CheckedData;
 use content::check_contents;
@@ -36,7 +37,7 @@ pub struct CheckReport {
     pub manifests: usize,
     /// Different data files that they refer to.
     pub data_files: usize,
-    /// Rows in the current snapshot, by its manifests.
+    /// Rows in the current snapshot, by its manifests; those that delete files name included.
     pub rows: u64,
     /// Bytes of the files in the current snapshot.
     pub bytes: u64,
@@ -304,9 +305,14 @@ impl<'a> Check<'a> {
             let file = entry.data_file();
             totals.files += 1;
             totals.rows += file.record_count();
-            totals.bytes += file.file_size_in_bytes();
+            totals.bytes += stored_bytes(file);
             self.refer(file.file_path())?;
-            if self.homes.lists(&manifest.manifest_path, file.file_path()) {
+            let listed = match file.content_offset() {
+                None => file.file_path().to_owned(),
+                // Deletion vectors share files.
+                Some(offset) => format!("{} at byte {offset}", file.file_path()),
+            };
+            if self.homes.lists(&manifest.manifest_path, &listed) {
                 self.data_file(file).await?;
             }
         }

@@ -17,12 +17,14 @@ pub(super) struct FileChain {
     limits: ReadLimits,
     /// Where the last batch came from.
     location: String,
+    /// Rows left out of files that were read to their end.
+    deleted_rows: u64,
 }
 
 impl FileChain {
     pub(super) fn new(files: &[Arc<ScanFile>], limits: ReadLimits) -> Self {
         let files = files.iter().cloned().collect();
-        Self { files, open: None, limits, location: String::new() }
+        Self { files, open: None, limits, location: String::new(), deleted_rows: 0 }
     }
 
     /// The next rows, at least one; `None` after the last.
@@ -43,10 +45,16 @@ impl FileChain {
                 }
                 None => {
                     meter.work.progress.add_files_read(1);
+                    self.deleted_rows += open.deleted_rows();
                     self.open = None;
                 }
             }
         }
+    }
+
+    /// Rows left out because they are deleted, of files that were read to their end.
+    pub(super) fn deleted_rows(&self) -> u64 {
+        self.deleted_rows
     }
 
     /// The file that the last batch came from.

@@ -106,6 +106,11 @@ impl<'a> Merge<'a> {
         if self.taken.is_empty() { Ok(None) } else { self.output().map(Some) }
     }
 
+    /// Rows left out because they are deleted, of files that were read to their end.
+    pub(super) fn deleted_rows(&self) -> u64 {
+        self.runs.iter().map(|run| run.chain.deleted_rows()).sum()
+    }
+
     /// After an error: the file whose rows are not in order, if that was it.
     pub(super) fn disordered(&self) -> Option<&str> {
         self.disordered.as_deref()

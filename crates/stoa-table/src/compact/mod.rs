@@ -59,8 +59,7 @@ impl Table {
     /// What [`Self::compact`] would begin with.
     ///
     /// # Errors
-    /// `Unsupported` for tables with row-level deletes or files that are not ORC; `Invalid` for a
-    /// property that makes no sense.
+    /// `Invalid` for a property that makes no sense.
     pub async fn plan_compaction(&self, options: &CompactionOptions) -> Result<CompactionPlan> {
         plan::plan(self, options, &HashSet::new()).await
     }

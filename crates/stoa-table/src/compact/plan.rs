@@ -9,7 +9,9 @@ use stoa_orc::Predicate;
 
 use super::select::{Candidate, Choice, Limits, Span, select, take_all};
 use crate::order::TableOrder;
-use crate::scan::{Coverage, has_live_files, not_orc, row_level_deletes};
+use crate::data::has_defaults;
+use crate::deletes::DeleteIndex;
+use crate::scan::{Coverage, described, has_live_files};
 use crate::snapshot::parent_manifests;
 use crate::{ScanFile, Table};
 
@@ -182,19 +184,18 @@ async fn partitions(
         Some((field.id, options))
     });
     let mut partitions = Partitions::new();
-    for manifest in parent_manifests(table).await?.iter().filter(|m| has_live_files(m)) {
-        if manifest.content == ManifestContentType::Deletes {
-            return Err(row_level_deletes(table, manifest));
-        }
+    let manifests = parent_manifests(table).await?;
+    let deletes = DeleteIndex::load(table, &manifests).await?;
+    let has_defaults = has_defaults(table.metadata().current_schema().as_struct().fields());
+    let live = manifests.iter().filter(|manifest| has_live_files(manifest));
+    for manifest in live.filter(|manifest| manifest.content == ManifestContentType::Data) {
         let loaded = table.warehouse().files().manifest(manifest).await?;
-        if let Some((location, format)) = &loaded.not_orc {
-            return Err(not_orc(location, format));
-        }
         for live in &loaded.files {
-            let file = live.file.clone();
+            let file = described(manifest.partition_spec_id, live, &deletes, has_defaults);
             let marked = order.is_some_and(|order| file.sort_order_id == Some(order.id()));
             let candidate = Candidate {
                 sorted: marked && !disordered.contains(&file.location),
+                is_plain: file.is_plain(),
                 span: lead.and_then(|(field, options)| Span::of(&file, field, options)),
                 sequence_number: live.sequence_number,
                 file,

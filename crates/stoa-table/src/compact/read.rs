@@ -15,7 +15,7 @@ use stoa_orc::{
 };
 use stoa_rangeio::RangeReader;
 
-use crate::ScanFile;
+use crate::{RowOptions, RowReader, ScanFile};
 use crate::compact::work::Meter;
 
 /// How files are read.
@@ -28,7 +28,50 @@ pub(super) struct ReadLimits {
 }
 
 /// A file being read.
-pub(super) struct FileReader {
+pub(super) enum FileReader {
+    /// ORC with all its rows.
+    Plain(PlainReader),
+    /// Any other.
+    Rows(RowReader),
+}
+
+impl FileReader {
+    pub(super) async fn open(
+        file: Arc<ScanFile>,
+        limits: ReadLimits,
+        meter: &Meter<'_>,
+    ) -> Result<Self> {
+        if file.is_plain() {
+            return PlainReader::open(file, limits, meter).await.map(Self::Plain);
+        }
+        meter.read(file.file_bytes).await?;
+        let ahead_bytes = limits.window_bytes;
+        let options = RowOptions { ahead_bytes, ..RowOptions::of(limits.schema) };
+        meter.table.read_rows(&file, options).await.map(Self::Rows)
+    }
+
+    /// The next rows; `None` after the last.
+    pub(super) async fn next(&mut self, meter: &Meter<'_>) -> Result<Option<RecordBatch>> {
+        match self {
+            Self::Plain(reader) => reader.next(meter).await,
+            Self::Rows(reader) => {
+                meter.go_on()?;
+                reader.next().await
+            }
+        }
+    }
+
+    /// Rows left out so far because they are deleted.
+    pub(super) fn deleted_rows(&self) -> u64 {
+        match self {
+            Self::Plain(_) => 0,
+            Self::Rows(reader) => reader.deleted_rows(),
+        }
+    }
+}
+
+/// An ORC file being read.
+pub(super) struct PlainReader {
     file: Arc<ScanFile>,
     reader: RangeReader,
     metadata: Arc<FileMetadata>,
@@ -44,8 +87,8 @@ struct Window {
     stripe: usize,
 }
 
-impl FileReader {
-    pub(super) async fn open(
+impl PlainReader {
+    async fn open(
         file: Arc<ScanFile>,
         limits: ReadLimits,
         meter: &Meter<'_>,
@@ -62,8 +105,7 @@ impl FileReader {
         Ok(Self { file, reader, metadata, limits, windows, window: None })
     }
 
-    /// The next rows; `None` after the last.
-    pub(super) async fn next(&mut self, meter: &Meter<'_>) -> Result<Option<RecordBatch>> {
+    async fn next(&mut self, meter: &Meter<'_>) -> Result<Option<RecordBatch>> {
         let mut known = None;
         loop {
             let Some(window) = &mut self.window else {

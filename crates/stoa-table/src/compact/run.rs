@@ -51,7 +51,7 @@ pub(super) async fn run(
     let mut rewrite = table.rewrite(RewriteOptions { write, ..RewriteOptions::default() })?;
     rewrite.remove(group.files())?;
     let mut job =
-        Job { table, group, work, order: TableOrder::of(table), rows_read: 0, dropped: 0 };
+        Job { table, group, work, order: TableOrder::of(table), rows_read: 0, deleted: 0, dropped: 0 };
     let written = match job.write_rows(&mut rewrite).await {
         Ok(None) => job.check_rows(&rewrite),
         Ok(Some(disordered)) => {
@@ -85,6 +85,8 @@ struct Job<'a> {
     work: &'a CompactionWork,
     order: Option<TableOrder>,
     rows_read: u64,
+    /// Rows of the files that are deleted.
+    deleted: u64,
     /// Rows that a hook dropped.
     dropped: u64,
 }
@@ -124,6 +126,7 @@ impl Job<'_> {
                 }
             }
         }
+        self.deleted += merge.deleted_rows();
         if let Some(mut hook) = hook {
             if let Some(rest) = hook.finish()? {
                 self.write(rest, rewrite).await?;
@@ -171,6 +174,7 @@ impl Job<'_> {
                 held_bytes = 0;
             }
             if ended {
+                self.deleted += chain.deleted_rows();
                 return Ok(());
             }
         }
@@ -184,6 +188,7 @@ impl Job<'_> {
             self.rows_read += batch.num_rows() as u64;
             self.write(batch, rewrite).await?;
         }
+        self.deleted += chain.deleted_rows();
         Ok(())
     }
 
@@ -206,8 +211,9 @@ impl Job<'_> {
 
     /// Rows in must be rows out.
     fn check_rows(&self, rewrite: &TableRewrite) -> Result<()> {
-        let (planned, read, written) = (self.group.rows(), self.rows_read, rewrite.rows());
-        if planned == read && read.checked_sub(self.dropped) == Some(written) {
+        let read = self.rows_read;
+        let (planned, written) = (self.group.rows(), rewrite.rows());
+        if planned == read + self.deleted && read.checked_sub(self.dropped) == Some(written) {
             return Ok(());
         }
         Err(Error::internal(format!(
@@ -216,8 +222,9 @@ impl Job<'_> {
             self.group.partition_text
         ))
         .with_detail(format!(
-            "{planned} rows in the files, {read} read, {} dropped on purpose, {written} written",
-            self.dropped
+            "{planned} rows in the files, {} deleted, {read} read, {} dropped on purpose, {written} \
+             written",
+            self.deleted, self.dropped
         ))
         .with_hint("nothing was changed; please report this"))
     }

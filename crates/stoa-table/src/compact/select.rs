@@ -9,7 +9,8 @@
 //! times the one below, and a tier with enough runs becomes one run of the next tier. So a row is
 //! written about once per tier, and a partition has fewer than `runs_min` runs per tier.
 //!
-//! Files that are not in the order of the table are sorted first; files of an earlier partitioning
+//! Files with deleted rows, and files that are not ORC, are always taken, so that nobody has to look for
+//! their rows again. Files that are not in the order of the table are sorted first; files of an earlier partitioning
 //! are always taken. In a table without order nothing overlaps, and only small files are merged.
 
 use std::cmp::Ordering;
@@ -32,6 +33,8 @@ pub(super) struct Candidate {
     pub(super) sequence_number: i64,
     /// Its rows are in the order of the table.
     pub(super) sorted: bool,
+    /// It is ORC, with all columns and without deleted rows.
+    pub(super) is_plain: bool,
     /// First and last value of the leading column in the table's direction, NULL aside.
     pub(super) span: Option<Span>,
 }
@@ -80,7 +83,11 @@ pub(super) fn select(candidates: &[Candidate], limits: &Limits) -> Vec<Choice> {
             .into_iter()
             .map(|files| Choice::Sort(files.into_iter().flatten().collect()))
             .collect();
-    let runs = runs(candidates, sorted, limits);
+    let (plain, foreign): (Vec<usize>, Vec<usize>) =
+        sorted.into_iter().partition(|index| candidates[*index].is_plain);
+    let foreign = foreign.into_iter().map(|index| vec![index]).collect();
+    choices.extend(chunks(candidates, foreign, limits).into_iter().map(Choice::Merge));
+    let runs = runs(candidates, plain, limits);
     let tiers = if limits.full { vec![runs] } else { tiers(candidates, runs, limits) };
     let least = if limits.full { 2 } else { limits.runs_min.max(2) };
     for tier in tiers.into_iter().filter(|tier| tier.len() >= least) {

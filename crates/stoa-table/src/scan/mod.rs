@@ -19,15 +19,18 @@ use std::sync::Arc;
 
 use object_store::ObjectStore;
 use object_store::path::Path;
+use stoa_error::{Error, Result};
 use stoa_orc::Literal;
 use stoa_rangeio::RangeReader;
 
 pub(crate) use cover::Coverage;
 pub(crate) use plan::{
-    file_entry, has_live_files, manifest_may_match, not_orc, plan, row_level_deletes,
+    comparable_columns, described, file_entry, has_live_files, manifest_may_match, plan,
 };
+pub(crate) use verdict::{FieldBounds, may_match};
 
 use crate::Transform;
+use crate::deletes::DeleteFile;
 
 /// The files of one scan, and what was pruned.
 #[derive(Clone, Debug)]
@@ -49,7 +52,7 @@ pub struct ScanPlan {
 }
 
 impl ScanPlan {
-    /// Rows in the files that are left.
+    /// Rows in the files that are left; those that are deleted from them included.
     pub fn rows(&self) -> u64 {
         self.files.iter().map(|file| file.rows).sum()
     }
@@ -60,7 +63,53 @@ impl ScanPlan {
     }
 }
 
-/// One ORC data file, with all that a reader needs.
+/// Formats of files that a table is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileFormat {
+    /// ORC, which Stoa writes.
+    Orc,
+    /// Parquet.
+    Parquet,
+    /// Avro.
+    Avro,
+    /// Puffin: deletion vectors.
+    Puffin,
+}
+
+impl FileFormat {
+    /// Its name in lower case.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Orc => "orc",
+            Self::Parquet => "parquet",
+            Self::Avro => "avro",
+            Self::Puffin => "puffin",
+        }
+    }
+}
+
+impl ScanPlan {
+    /// Whether every file is plain; see [`ScanFile::is_plain`].
+    pub fn is_plain(&self) -> bool {
+        self.files.iter().all(|file| file.is_plain())
+    }
+
+    /// Fails where a file is not plain, for readers that can do nothing else.
+    ///
+    /// # Errors
+    /// `Unsupported`, with the file.
+    pub fn check_plain(&self) -> Result<()> {
+        let Some(file) = self.files.iter().find(|file| !file.is_plain()) else { return Ok(()) };
+        let what = match file.deletes.is_empty() {
+            true => format!("is {}, not plain ORC", file.format.name()),
+            false => "has row-level deletes".to_owned(),
+        };
+        Err(Error::unsupported(format!("data file {} {what}", file.location))
+            .with_hint("compact the table first (`stoa table compact`)"))
+    }
+}
+
+/// One data file, with all that a reader needs.
 #[derive(Clone, Debug)]
 pub struct ScanFile {
     /// The location as the manifest holds it: literal, not percent-encoded. Open it through
@@ -96,6 +145,25 @@ pub struct ScanFile {
     pub sort_order_id: Option<i32>,
     /// The snapshot that added the file.
     pub snapshot_id: Option<i64>,
+    /// What it is.
+    pub format: FileFormat,
+    /// Its bytes are encrypted.
+    pub is_encrypted: bool,
+    /// Delete files that may name rows of it.
+    pub deletes: Vec<Arc<DeleteFile>>,
+    /// Columns that the file lacks may have other values than NULL.
+    pub has_defaults: bool,
+}
+
+impl ScanFile {
+    /// Whether it is an ORC file that holds all columns and no deleted rows, so that decoding it is
+    /// all there is to do. Others are read with [`crate::Table::read_rows`].
+    pub fn is_plain(&self) -> bool {
+        self.format == FileFormat::Orc
+            && self.deletes.is_empty()
+            && !self.has_defaults
+            && !self.is_encrypted
+    }
 }
 
 /// One value of a file's partition.

@@ -5,16 +5,18 @@ use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt};
 use iceberg::spec::{
-    DataFile, Datum, FieldSummary, ManifestContentType, ManifestFile, ManifestMetadata,
+    DataFile, DataFileFormat, Datum, FieldSummary, ManifestContentType, ManifestFile, ManifestMetadata,
     PrimitiveType, TableMetadata,
 };
-use stoa_error::{Error, Result};
+use stoa_error::Result;
 use stoa_orc::{ColumnRef, Literal, Predicate};
 use stoa_store::Stores;
 
 use super::projection::{self, PartitionBounds};
 use super::verdict::{self, FieldBounds};
-use super::{PartitionValue, ScanFile, ScanPlan};
+use super::{FileFormat, PartitionValue, ScanFile, ScanPlan};
+use crate::data::has_defaults;
+use crate::deletes::DeleteIndex;
 use crate::error::from_iceberg;
 use crate::files::{LiveFile, LoadedManifest};
 use crate::transform::partition_path;
@@ -40,10 +42,8 @@ pub(crate) async fn plan(table: &Table, predicate: &Predicate) -> Result<ScanPla
     let files = table.warehouse().files();
     let manifests = files.manifest_list(snapshot, metadata.format_version()).await?;
     let mut surviving = Vec::with_capacity(manifests.len());
-    for manifest in manifests.iter().filter(|manifest| has_live_files(manifest)) {
-        if manifest.content == ManifestContentType::Deletes {
-            return Err(row_level_deletes(table, manifest));
-        }
+    let live = manifests.iter().filter(|manifest| has_live_files(manifest));
+    for manifest in live.filter(|manifest| manifest.content == ManifestContentType::Data) {
         plan.manifests_total += 1;
         if predicate.is_always() || manifest_may_match(metadata, manifest, predicate) {
             surviving.push(manifest);
@@ -60,22 +60,36 @@ pub(crate) async fn plan(table: &Table, predicate: &Predicate) -> Result<ScanPla
     let loaded: Vec<Arc<LoadedManifest>> =
         futures::stream::iter(reads).buffered(MANIFEST_READS_MAX).try_collect().await?;
     let columns = comparable_columns(metadata);
+    let deletes = DeleteIndex::load(table, &manifests).await?;
+    let has_defaults = has_defaults(metadata.current_schema().as_struct().fields());
     for manifest in loaded {
-        if let Some((location, format)) = &manifest.not_orc {
-            return Err(not_orc(location, format));
-        }
-        for LiveFile { file, .. } in &manifest.files {
+        for live in &manifest.files {
+            let file = &live.file;
             plan.files_total += 1;
             if !partition_may_match(file, predicate) {
                 plan.files_pruned_by_partition += 1;
             } else if !statistics_may_match(file, predicate, &columns) {
                 plan.files_pruned_by_statistics += 1;
             } else {
-                plan.files.push(file.clone());
+                plan.files.push(described(manifest.spec_id, live, &deletes, has_defaults));
             }
         }
     }
     Ok(plan)
+}
+
+/// The file of an entry with what concerns its rows in this version of the table.
+pub(crate) fn described(
+    spec_id: i32,
+    live: &LiveFile,
+    deletes: &DeleteIndex,
+    has_defaults: bool,
+) -> Arc<ScanFile> {
+    let deletes = deletes.of(spec_id, live);
+    if deletes.is_empty() && !has_defaults {
+        return live.file.clone();
+    }
+    Arc::new(ScanFile { deletes, has_defaults, ..live.file.as_ref().clone() })
 }
 
 /// What a scan needs to know of one data file.
@@ -133,6 +147,15 @@ pub(crate) fn file_entry(
             .collect(),
         sort_order_id: file.sort_order_id(),
         snapshot_id: Some(snapshot_id),
+        format: match file.file_format() {
+            DataFileFormat::Orc => FileFormat::Orc,
+            DataFileFormat::Parquet => FileFormat::Parquet,
+            DataFileFormat::Avro => FileFormat::Avro,
+            DataFileFormat::Puffin => FileFormat::Puffin,
+        },
+        is_encrypted: file.key_metadata().is_some_and(|key| !key.is_empty()),
+        deletes: Vec::new(),
+        has_defaults: false,
     })
 }
 
@@ -276,15 +299,4 @@ fn live_file_count(manifest: &ManifestFile) -> usize {
     let added = manifest.added_files_count.unwrap_or(0);
     let existing = manifest.existing_files_count.unwrap_or(0);
     added as usize + existing as usize
-}
-
-pub(crate) fn not_orc(location: &str, format: &str) -> Error {
-    Error::unsupported(format!("{location}: the data file is {format}, not ORC"))
-        .with_hint("rewrite the table with write.format.default = orc, or load the file anew")
-}
-
-pub(crate) fn row_level_deletes(table: &Table, manifest: &ManifestFile) -> Error {
-    Error::unsupported(format!("table {} has row-level deletes", table.ident()))
-        .with_detail(format!("delete manifest {}", manifest.manifest_path))
-        .with_hint("compact it with the engine that wrote them (Spark: rewrite_data_files)")
 }

@@ -4,16 +4,20 @@
 //! the former cannot be put on top of the latter.
 //! Rules are those of Iceberg's Java (`OverwriteFiles`): *serializable* minds every file added since
 //! that may hold rows the change is about; both levels mind that a file to be removed is gone
-//! (which `removal` finds out). Files of a compaction hold no new rows and are not minded.
+//! (which `removal` finds out), or that rows of it were deleted by delete files. Files of a compaction
+//! hold no new rows and are not minded.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use chrono::{DateTime, SecondsFormat};
-use iceberg::spec::{ManifestFile, Operation, Snapshot};
+use iceberg::spec::{ManifestContentType, ManifestFile, Operation, Snapshot};
 use stoa_error::{Error, ErrorKind, Result};
 
 use super::{current_id, parent_manifests};
 use crate::Table;
+use crate::deletes::DeleteIndex;
+use crate::files::LoadedManifest;
 use crate::scan::{Coverage, has_live_files, manifest_may_match};
 
 /// A file that `now` has, `seen` had not, and that may hold rows matching `coverage`: as an error.
@@ -92,6 +96,39 @@ fn read_changed(table: &Table, what: String) -> Error {
         .with_hint("nothing was changed; read the tables again and retry")
 }
 
+/// Rows of files that are removed were deleted by somebody else, who named them in delete files:
+/// what replaces the files does not know of it. As an error.
+pub(crate) async fn deleted_since(
+    seen: &Table,
+    now: &Table,
+    removed: &[(i32, Arc<LoadedManifest>, usize)],
+) -> Result<Option<Error>> {
+    if current_id(seen) == current_id(now) || removed.is_empty() {
+        return Ok(None);
+    }
+    let after = DeleteIndex::load(now, &parent_manifests(now).await?).await?;
+    if after.is_empty() {
+        return Ok(None);
+    }
+    let before = DeleteIndex::load(seen, &parent_manifests(seen).await?).await?;
+    for (spec_id, manifest, at) in removed {
+        let Some(live) = manifest.files.get(*at) else { continue };
+        let known = before.of(*spec_id, live);
+        let new = after.of(*spec_id, live);
+        let new = new.iter().find(|delete| !known.iter().any(|known| known.id() == delete.id()));
+        if let Some(delete) = new {
+            let error = Error::conflict(format!(
+                "table {}: somebody else deleted rows of a file that was read",
+                now.ident()
+            ))
+            .with_hint("nothing was changed; read the table again and retry");
+            let by = &delete.file.location;
+            return Ok(Some(error.with_detail(format!("{}, by {by}", live.file.location))));
+        }
+    }
+    Ok(None)
+}
+
 /// Files to be removed were removed by somebody else.
 pub(crate) fn removed_already(seen: &Table, now: &Table, missing: &[String]) -> Error {
     let first = missing.first().map(String::as_str).unwrap_or_default();
@@ -105,7 +142,8 @@ pub(crate) fn removed_already(seen: &Table, now: &Table, missing: &[String]) -> 
 
 async fn live_manifests(table: &Table) -> Result<Vec<ManifestFile>> {
     let mut manifests = parent_manifests(table).await?;
-    manifests.retain(has_live_files);
+    // Deletes bring no rows.
+    manifests.retain(|m| m.content == ManifestContentType::Data && has_live_files(m));
     Ok(manifests)
 }
 

@@ -246,6 +246,12 @@ impl Work<'_> {
                 Err(why) => return Ok(Step::Stop(Stop::Outdated { table: base.clone(), why })),
             }
         }
+        if matches!(self.delta.removal, Removal::Files(_)) {
+            let deleted = conflict::deleted_since(self.delta.seen, base, &remaining.gone).await?;
+            if let Some(why) = deleted {
+                return Ok(Step::Stop(Stop::Outdated { table: base.clone(), why }));
+            }
+        }
         let attempt = match self.manifest.is_some() || !remaining.rewritten.is_empty() {
             true => Some(self.with_snapshot(base, remaining, &target, scratch).await?),
             false => self.without_snapshot(base)?,

@@ -1,4 +1,4 @@
-//! Taking data files out of a snapshot's manifests.
+//! Taking data files out of a snapshot's manifests, and delete files that none of the others needs.
 //!
 //! In: the manifests of the parent snapshot and what is to go. Out: the manifests of the new one:
 //! untouched ones by reference, the others written anew, with every file that stays as `existing`
@@ -7,6 +7,7 @@
 //! earlier snapshot has said already.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use iceberg::spec::{ManifestContentType, ManifestFile, Struct};
 use stoa_error::{Error, Result};
@@ -16,8 +17,9 @@ use super::merge::{Target, keep};
 use super::summary::Counts;
 use super::{current_id, parent_manifests};
 use crate::Table;
+use crate::deletes::Survivors;
 use crate::files::{LiveFile, LoadedManifest, ManifestKind};
-use crate::scan::{Coverage, has_live_files, manifest_may_match, row_level_deletes};
+use crate::scan::{Coverage, has_live_files, manifest_may_match};
 
 /// What goes.
 #[derive(Debug)]
@@ -47,6 +49,8 @@ pub(crate) struct Remaining {
     pub(crate) removed: Counts,
     /// Files that should have gone but were not there.
     pub(crate) missing: Vec<String>,
+    /// The data files that went, one by one: partition spec, manifest, place in it.
+    pub(crate) gone: Vec<(i32, Arc<LoadedManifest>, usize)>,
 }
 
 /// Removes from `manifests`, the ones of `table`'s current snapshot. New files are noted in
@@ -58,10 +62,21 @@ pub(crate) async fn remove(
     target: &Target,
     scratch: &mut Vec<String>,
 ) -> Result<Remaining> {
-    let mut work = Work { table, removal, target, found: HashSet::new(), number: 0 };
+    let mut work =
+        Work { table, removal, target, found: HashSet::new(), number: 0, survivors: None };
     let mut remaining = Remaining::default();
-    for manifest in manifests.into_iter().filter(has_live_files) {
-        let going = work.going(&manifest).await?;
+    let live = manifests.into_iter().filter(has_live_files);
+    let (deletes, data): (Vec<_>, Vec<_>) =
+        live.partition(|manifest| manifest.content == ManifestContentType::Deletes);
+    if !deletes.is_empty() && !matches!(removal, Removal::Nothing) {
+        work.survivors = Some(Survivors::default());
+    }
+    // Data files first: delete files that none of the others needs go with them.
+    for manifest in data.into_iter().chain(deletes) {
+        let going = match manifest.content {
+            ManifestContentType::Data => work.going(&manifest, &mut remaining.gone).await?,
+            ManifestContentType::Deletes => work.unneeded(&manifest, &remaining.removed).await?,
+        };
         if going.iter().any(|goes| *goes) {
             let rewritten = work.rewrite(&manifest, &going, &mut remaining.removed).await?;
             scratch.push(rewritten.manifest_path.clone());
@@ -120,35 +135,61 @@ struct Work<'a> {
     found: HashSet<String>,
     /// Manifests written so far.
     number: usize,
+    /// The data files that stay, where there are delete files to be judged by them.
+    survivors: Option<Survivors>,
 }
 
 impl Work<'_> {
-    /// Which of the live files of `manifest` go, in its order; empty for none.
-    async fn going(&mut self, manifest: &ManifestFile) -> Result<Vec<bool>> {
-        if self.cannot_concern(manifest)? {
+    /// Which of the live data files of `manifest` go, in its order; empty for none.
+    async fn going(
+        &mut self,
+        manifest: &ManifestFile,
+        gone: &mut Vec<(i32, Arc<LoadedManifest>, usize)>,
+    ) -> Result<Vec<bool>> {
+        let untouched = self.cannot_concern(manifest)?;
+        if untouched && self.survivors.is_none() {
             return Ok(Vec::new());
         }
         let loaded = self.table.warehouse().files().manifest(manifest).await?;
-        let going = loaded
-            .files
-            .iter()
-            .map(|file| self.goes(manifest, file))
-            .collect::<Result<Vec<bool>>>()?;
+        let going = match untouched {
+            true => vec![false; loaded.files.len()],
+            false => {
+                let going = loaded.files.iter().map(|file| self.goes(manifest, file));
+                going.collect::<Result<Vec<bool>>>()?
+            }
+        };
         self.note_found(&loaded, &going);
+        for (at, (live, goes)) in loaded.files.iter().zip(&going).enumerate() {
+            match (*goes, &mut self.survivors) {
+                (true, _) => gone.push((manifest.partition_spec_id, loaded.clone(), at)),
+                (false, Some(survivors)) => survivors.add(manifest.partition_spec_id, live),
+                (false, None) => {}
+            }
+        }
         Ok(going)
     }
 
-    /// Whether nothing of `manifest` goes, as its entry in the list tells.
+    /// Which of the delete files of `manifest` no data file needs that stays, in its order.
+    async fn unneeded(&self, manifest: &ManifestFile, removed: &Counts) -> Result<Vec<bool>> {
+        let Some(survivors) = &self.survivors else { return Ok(Vec::new()) };
+        // A commit that removes nothing leaves delete files alone too.
+        if removed.files == 0 && !matches!(self.removal, Removal::Everything) {
+            return Ok(Vec::new());
+        }
+        let loaded = self.table.warehouse().files().manifest(manifest).await?;
+        let spec_id = manifest.partition_spec_id;
+        let needed = |live: &LiveFile| {
+            live.delete.as_ref().is_none_or(|d| survivors.need(self.table, spec_id, live, d))
+        };
+        Ok(loaded.files.iter().map(|live| !needed(live)).collect())
+    }
+
+    /// Whether nothing of `manifest`, which is of data files, goes, as its entry in the list tells.
     fn cannot_concern(&self, manifest: &ManifestFile) -> Result<bool> {
-        let deletes = manifest.content == ManifestContentType::Deletes;
         Ok(match self.removal {
             Removal::Nothing => true,
             Removal::Everything => false,
-            // Rows that were read from these files and written again may have been deleted there.
-            Removal::Files(_) if deletes => return Err(row_level_deletes(self.table, manifest)),
             Removal::Files(wanted) => wanted.len() == self.found.len(),
-            // Deletes without files to apply to do no harm.
-            _ if deletes => true,
             Removal::Partitions { spec_id, .. } if manifest.partition_spec_id != *spec_id => {
                 return Err(other_partitioning(self.table));
             }
@@ -197,9 +238,11 @@ impl Work<'_> {
             .zip(going)
             .map(|(entry, goes)| (entry.data_file().clone(), Lineage::of(manifest, entry), *goes))
             .collect();
-        if manifest.content == ManifestContentType::Data {
-            let gone = entries.iter().filter(|(_, _, goes)| *goes);
-            gone.for_each(|(file, ..)| removed.add(manifest.partition_spec_id, file));
+        for (file, ..) in entries.iter().filter(|(_, _, goes)| *goes) {
+            match manifest.content {
+                ManifestContentType::Data => removed.add(manifest.partition_spec_id, file),
+                ManifestContentType::Deletes => removed.deletes.add(file),
+            }
         }
         self.number += 1;
         let path = format!("{}-f{}.avro", self.target.prefix, self.number);

@@ -4,12 +4,16 @@ use std::collections::{HashMap, HashSet};
 
 use iceberg::spec::{DataFile, Struct};
 
+use crate::deletes::DeleteCounts;
+
 /// Files and what is in them.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) files: u64,
     pub(crate) rows: u64,
     pub(crate) bytes: u64,
+    /// Delete files, whose bytes are not in `bytes`.
+    pub(crate) deletes: DeleteCounts,
     /// Partition spec and values.
     partitions: HashSet<(i32, Struct)>,
 }
@@ -54,16 +58,28 @@ pub(crate) fn summary(
     if removed.files > 0 {
         set("deleted-data-files", removed.files);
         set("deleted-records", removed.rows);
-        set("removed-files-size", removed.bytes);
+    }
+    if removed.files > 0 || removed.deletes.files > 0 {
+        set("removed-files-size", removed.bytes + removed.deletes.bytes);
+    }
+    let deletes = &removed.deletes;
+    for (key, value) in [
+        ("removed-delete-files", deletes.files),
+        ("removed-position-deletes", deletes.position_deletes),
+        ("removed-equality-deletes", deletes.equality_deletes),
+    ] {
+        if value > 0 {
+            set(key, value);
+        }
     }
     set("changed-partition-count", added.partitions.union(&removed.partitions).count() as u64);
     for (key, plus, minus) in [
         ("total-data-files", added.files, removed.files),
         ("total-records", added.rows, removed.rows),
-        ("total-files-size", added.bytes, removed.bytes),
-        ("total-delete-files", 0, 0),
-        ("total-position-deletes", 0, 0),
-        ("total-equality-deletes", 0, 0),
+        ("total-files-size", added.bytes, removed.bytes + deletes.bytes),
+        ("total-delete-files", 0, deletes.files),
+        ("total-position-deletes", 0, deletes.position_deletes),
+        ("total-equality-deletes", 0, deletes.equality_deletes),
     ] {
         let total = match before {
             Before::Nothing => Some(plus),

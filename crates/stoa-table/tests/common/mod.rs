@@ -1,6 +1,8 @@
 //! What the tests of tables share.
 #![allow(dead_code, clippy::unwrap_used)]
 
+pub mod foreign;
+
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Date32Array, Float64Array, Int64Array, RecordBatch, StringArray};

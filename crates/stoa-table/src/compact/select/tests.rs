@@ -6,6 +6,7 @@ use object_store::path::Path;
 use stoa_rangeio::{RangeReader, ReaderOptions};
 
 use super::*;
+use crate::FileFormat;
 
 const TARGET: u64 = 64 << 20;
 
@@ -40,9 +41,13 @@ fn candidate(name: &str, bytes: u64, first: i64, last: i64, snapshot: i64) -> Ca
         split_offsets: Vec::new(),
         sort_order_id: Some(1),
         snapshot_id: Some(snapshot),
+        format: FileFormat::Orc,
+        is_encrypted: false,
+        deletes: Vec::new(),
+        has_defaults: false,
     };
     let span = Span::of(&file, 1, SortOptions::default());
-    Candidate { file: Arc::new(file), sequence_number: snapshot, sorted: true, span }
+    Candidate { file: Arc::new(file), sequence_number: snapshot, sorted: true, is_plain: true, span }
 }
 
 fn files(count: i64, bytes: u64, span: impl Fn(i64) -> (i64, i64)) -> Vec<Candidate> {
