@@ -62,6 +62,7 @@ async fn file_inputs(
 ) -> Result<Vec<CellStream>> {
     let predicate = predicate::predicate(&cells.layout, pushdown)?;
     let plan = cells.table.plan_scan(&predicate).await?;
+    plan.check_plain()?;
     let chains = chains(plan.files, &cells.layout)?;
     let share = inner.options.scan_memory_bytes as u64 / (2 * chains.len().max(1) as u64);
     let read = Arc::new(ReadPlan {

@@ -1,4 +1,4 @@
-//! The scan operator: ORC files of one snapshot to batches.
+//! The scan operator: data files of one snapshot to batches.
 //!
 //! In: a table snapshot, the columns wanted, filters. Out: batches of these columns.
 //!
@@ -9,6 +9,7 @@
 //! ```
 //! A scan that picks few rows by conditions on columns takes them out of the memory of reports, where
 //! they are decoded already ([`selected`]); if these are too many, it reads the files.
+//! Files that are not ORC, or of which rows are deleted, are read by `stoa-table`.
 //! What was pruned at each level is counted and shown by `EXPLAIN ANALYZE`.
 //!
 //! Not here: which files a snapshot has (`stoa-table`), decoding (`stoa-orc`), merging of range
@@ -305,7 +306,9 @@ impl ExecutionPlan for OrcScanExec {
         let mut statistics = Statistics::new_unknown(&self.schema);
         if args.partition().is_none() {
             let rows = usize::try_from(self.plan.rows()).unwrap_or(usize::MAX);
-            statistics.num_rows = match self.predicate.is_always() {
+            // Rows of files may be deleted by delete files.
+            let deletes = self.plan.files.iter().any(|file| !file.deletes.is_empty());
+            statistics.num_rows = match self.predicate.is_always() && !deletes {
                 true => Precision::Exact(rows),
                 false => Precision::Inexact(rows),
             };

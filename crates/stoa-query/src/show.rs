@@ -200,7 +200,7 @@ fn layout_rows(table: &Table, extended: bool) -> Vec<Vec<Cell>> {
     add("# ordered by", joined(&table.sort_terms()));
     if extended {
         add("# location", table.location().to_owned());
-        add("# format", "iceberg v2, orc".to_owned());
+        add("# format", format!("iceberg v{}, orc", table.format_version()));
         add("# rows", table.row_count().map_or_else(|| "unknown".to_owned(), |n| n.to_string()));
         for (name, value) in table.properties() {
             add(&format!("# property {name}"), value.clone());

@@ -138,7 +138,10 @@ impl StoaTable {
     /// Rows in the table, or in the files to which scans keep.
     fn row_count(&self) -> Option<u64> {
         match &self.only {
-            Some(files) => Some(files.iter().map(|file| file.rows).sum()),
+            Some(files) => {
+                let counted = files.iter().all(|file| file.deletes.is_empty());
+                counted.then(|| files.iter().map(|file| file.rows).sum())
+            }
             None => {
                 let fresh = self.fresh.as_ref().map_or(0, FreshRows::rows);
                 self.table.row_count().map(|rows| rows + fresh)

@@ -56,7 +56,7 @@ impl Engine {
             committed_unix_ms: current.as_ref().map(|snapshot| snapshot.timestamp_ms),
             snapshots: table.snapshots().len() as u64,
             files: total("total-data-files"),
-            rows: total("total-records").map(|rows| rows + fresh_rows),
+            rows: table.row_count().map(|rows| rows + fresh_rows),
             fresh_rows,
             bytes: total("total-files-size"),
             delete_files: total("total-delete-files"),

@@ -234,7 +234,8 @@ impl Reports {
     ) -> Rewarmed {
         let gone = Rewarmed { files_gone: 1, ..Rewarmed::default() };
         let Some(table) = tables.get(hot.table.as_str()) else { return gone };
-        let Some(file) = table.file(hot) else { return gone };
+        let file = table.file(hot).filter(|file| file.file.is_plain());
+        let Some(file) = file else { return gone };
         let mut chunks = 0;
         for part in &hot.parts {
             match self.rewarm_part(table, file, part, bytes_max).await {

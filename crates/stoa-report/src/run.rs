@@ -139,7 +139,7 @@ impl Reports {
     }
 
     /// Answers `report` on one version of a table and the `fresh` rows that it lacks. `None` where
-    /// too many rows must be looked at.
+    /// too many rows must be looked at, or files that are not ORC or have deleted rows.
     ///
     /// # Errors
     /// Those of reading the table's files, as a scan has them; `Conflict` where a file is
@@ -172,6 +172,9 @@ impl Reports {
             return Ok(None);
         };
         let files = view.surviving(report);
+        if !files.iter().all(|file| file.file.is_plain()) {
+            return Ok(None);
+        }
         work.files_read = files.len() as u64;
         let Some(files) = self.plan(files, table, report, &metrics, &mut work).await? else {
             return Ok(None);

@@ -42,7 +42,7 @@ impl Reports {
         let all: Vec<&Column> = columns.iter().collect();
         let metrics = Arc::new(ReadMetrics::default());
         let mut warmed = Warmed { chunks: 0, complete: true };
-        for file in &view.files {
+        for file in view.files.iter().filter(|file| file.file.is_plain()) {
             let (tail, _) = self.read_zones(file, table, &all, &metrics).await?;
             let work = FileWork { file, tail, groups: Vec::new() };
             for group in 0..work.tail.groups.len() as u32 {

@@ -147,7 +147,7 @@ async fn equality_deletes_reach_older_rows_only() {
         let gone: Vec<String> = [0, 5, 30, 7].map(key).into();
         let left = (0..20).filter(|id| *id != 4).chain([30]).filter(|id| !gone.contains(&key(*id)));
         let left: Vec<i64> = left.collect();
-        assert!(!left.contains(&12) && left.contains(&6), "{left:?}");
+        assert!(!left.contains(&12) && left.contains(&9), "{left:?}");
         check(&table, left.clone()).await;
         // Rows added later stay.
         let table = append(&table, batch(&table, [4, 5])).await;
@@ -355,7 +355,7 @@ async fn partitioned_deletes_keep_to_their_partition() {
 #[tokio::test]
 async fn random_deletes_answer_as_a_model() {
     let home = Home::new().await;
-    for round in 0..12 {
+    for round in 0..6 {
         let mut table = table(&home, &format!("t{round}")).await;
         // Per data file: its rows, `None` for deleted ones.
         let mut files: BTreeMap<String, Vec<Option<i64>>> = BTreeMap::new();

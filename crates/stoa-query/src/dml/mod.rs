@@ -36,6 +36,7 @@ use stoa_access::Privilege;
 use stoa_catalog::TableIdent;
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_ingest::FlushHold;
+use stoa_orc::Predicate;
 use stoa_table::{Isolation, ScanFile};
 
 use crate::cells;
@@ -279,11 +280,40 @@ async fn delete_all(
     name: &TableReference,
     guard: &QueryGuard,
 ) -> Result<Completion> {
-    let rows = held.table.table.row_count();
+    let rows = match held.table.table.row_count() {
+        Some(rows) => rows,
+        None => count_live(session, &held.table, name, guard).await?,
+    };
     let nothing = scan(&held.table, name, Arc::from([])).map_err(from_datafusion)?;
     write(session, held, name, WriteMode::ReplaceAll, nothing, guard).await?;
-    let rows = rows.unwrap_or_default();
     Ok(Completion::rows("DELETE", rows))
+}
+
+/// How many rows the table has, where only reading it tells.
+async fn count_live(
+    session: &Session,
+    table: &StoaTable,
+    name: &TableReference,
+    guard: &QueryGuard,
+) -> Result<u64> {
+    let files = table.table.plan_scan(&Predicate::always()).await?.files;
+    let all = scan(table, name, files.into()).map_err(from_datafusion)?;
+    session.count_rows(all, guard).await
+}
+
+/// How many rows some files have, without those that are deleted.
+async fn rows_in(
+    session: &Session,
+    table: &StoaTable,
+    name: &TableReference,
+    files: &Files,
+    guard: &QueryGuard,
+) -> Result<u64> {
+    if files.iter().all(|file| file.deletes.is_empty()) {
+        return Ok(files.iter().map(|file| file.rows).sum());
+    }
+    let all = scan(table, name, Arc::clone(files)).map_err(from_datafusion)?;
+    session.count_rows(all, guard).await
 }
 
 /// Writes the rows of a plan, whose columns are the table's, in the place of all that it has. The
@@ -318,7 +348,7 @@ async fn apply(
     }
     let changed = plan(change.changed(Arc::clone(&touched)))?;
     let mut applied = Applied {
-        rows_before: touched.iter().map(|file| file.rows).sum(),
+        rows_before: rows_in(session, table, &dml.table_name, &touched, guard).await?,
         rows_changed: session.count_rows(changed, guard).await?,
         rows_written: 0,
     };

@@ -16,7 +16,7 @@ use stoa_orc::{Decoder, FileMetadata, Predicate, Projection, ReadOptions, Step};
 use stoa_rangeio::{RangeReader, ReadMetrics};
 use stoa_report::Report;
 use stoa_store::Charge;
-use stoa_table::ScanFile;
+use stoa_table::{FileFormat, RowOptions, RowReader, ScanFile};
 
 use super::Split;
 use super::metrics::ScanMetrics;
@@ -39,9 +39,17 @@ pub(super) struct SplitReader {
 /// A split that is being read.
 struct OpenSplit {
     source: FileSource,
-    decoder: Decoder,
+    rows: SplitRows,
     /// Rows in it that were not counted as scanned yet.
     rows_left: u64,
+}
+
+/// How the rows of a split come.
+enum SplitRows {
+    /// Out of an ORC file that has nothing but them.
+    Plain(Decoder),
+    /// Out of any other file.
+    Others(RowReader),
 }
 
 impl OpenSplit {
@@ -70,12 +78,15 @@ impl SplitReader {
                         split.count(batch.num_rows() as u64, &reader.progress);
                         return Ok(Some((batch, (reader, splits, open))));
                     }
-                    reader.metrics.record_decoder(split.decoder.metrics());
+                    if let SplitRows::Plain(decoder) = &split.rows {
+                        reader.metrics.record_decoder(decoder.metrics());
+                    }
                     split.count(u64::MAX, &reader.progress);
                     open = None;
                 }
                 let Some(split) = splits.next() else { return Ok(None) };
-                if reader.schema.fields().is_empty() && reader.predicate.is_always() {
+                let counts = reader.schema.fields().is_empty() && reader.predicate.is_always();
+                if counts && split.file.is_plain() {
                     let batch = reader.row_count_batch(&split)?;
                     return Ok(Some((batch, (reader, splits, open))));
                 }
@@ -134,6 +145,11 @@ impl SplitReader {
 
     async fn open(&self, split: &Split) -> Result<OpenSplit> {
         let source = FileSource::open(&split.file);
+        let rows_left = split.file.rows / split.parts.max(1) as u64;
+        if !split.file.is_plain() {
+            let rows = SplitRows::Others(self.open_rows(&source, split).await?);
+            return Ok(OpenSplit { source, rows, rows_left });
+        }
         let metadata = self.metadata(&source).await?;
         let options = ReadOptions::default()
             .with_projection(Projection::Fields(Arc::clone(&self.stored)))
@@ -141,8 +157,26 @@ impl SplitReader {
             .with_batch_rows(self.batch_rows)
             .with_stripes(stripes_of(split, metadata.stripes.len()));
         let decoder = Decoder::new(metadata, options).map_err(|e| e.at(&split.file.location))?;
-        let rows_left = split.file.rows / split.parts.max(1) as u64;
-        Ok(OpenSplit { source, decoder, rows_left })
+        Ok(OpenSplit { source, rows: SplitRows::Plain(decoder), rows_left })
+    }
+
+    /// Begins to read a file that has deleted rows or is not ORC.
+    async fn open_rows(&self, source: &FileSource, split: &Split) -> Result<RowReader> {
+        let orc_tail = match split.file.format {
+            FileFormat::Orc => Some(self.metadata(source).await?),
+            _ => None,
+        };
+        let options = RowOptions {
+            predicate: self.predicate.clone(),
+            batch_rows: self.batch_rows,
+            part: split.part,
+            parts: split.parts,
+            reader: Some(source.reader.clone()),
+            orc_tail,
+            ..RowOptions::of(Arc::clone(&self.stored))
+        };
+        let rows = self.table.table.read_rows(&split.file, options);
+        self.counted(source, rows).await
     }
 
     /// The parsed tail of a file, from the cache if it was read before.
@@ -159,28 +193,36 @@ impl SplitReader {
 
     async fn next_batch(&self, split: &mut OpenSplit) -> Result<Option<RecordBatch>> {
         let location = &split.source.file.location;
+        let decoder = match &mut split.rows {
+            SplitRows::Plain(decoder) => decoder,
+            SplitRows::Others(rows) => {
+                let batch = self.counted(&split.source, rows.next()).await?;
+                return batch.map(|batch| self.finished(batch, location)).transpose();
+            }
+        };
         loop {
             let step = {
                 let _timer = self.metrics.baseline.elapsed_compute().timer();
-                split.decoder.next().map_err(|e| e.at(location))?
+                decoder.next().map_err(|e| e.at(location))?
             };
             match step {
                 Step::NeedsData(ranges) => {
                     for (offset, bytes) in self.read(&split.source, &ranges).await? {
-                        split.decoder.push(offset, bytes);
+                        decoder.push(offset, bytes);
                     }
                 }
-                Step::Batch(batch) => {
-                    self.metrics.baseline.record_output(batch.num_rows());
-                    let batch = retype(batch, &self.schema).map_err(|e| {
-                        Error::corrupt(format!("{location}: rows are not as the table says"))
-                            .with_source(e)
-                    })?;
-                    return Ok(Some(batch));
-                }
+                Step::Batch(batch) => return self.finished(batch, location).map(Some),
                 Step::Finished => return Ok(None),
             }
         }
+    }
+
+    /// A batch of the file at `location` as the engine has it.
+    fn finished(&self, batch: RecordBatch, location: &str) -> Result<RecordBatch> {
+        self.metrics.baseline.record_output(batch.num_rows());
+        retype(batch, &self.schema).map_err(|e| {
+            Error::corrupt(format!("{location}: rows are not as the table says")).with_source(e)
+        })
     }
 
     async fn read(&self, source: &FileSource, ranges: &[Range<u64>]) -> Result<Vec<(u64, Bytes)>> {
