@@ -178,8 +178,11 @@ impl MetadataFiles {
                 ManifestContentType::Deletes => {
                     let delete = DeleteFile::of(described.clone(), file, lineage.sequence_number);
                     let delete = delete.map_err(|what| {
-                        Error::corrupt(format!("{}: an entry is not valid", list_entry.manifest_path))
-                            .with_detail(format!("{}: {what}", file.file_path()))
+                        Error::corrupt(format!(
+                            "{}: an entry is not valid",
+                            list_entry.manifest_path
+                        ))
+                        .with_detail(format!("{}: {what}", file.file_path()))
                     });
                     Some(Arc::new(delete?))
                 }

@@ -192,9 +192,8 @@ impl Table {
     /// files, or may be.
     pub fn row_count(&self) -> Option<u64> {
         let Some(snapshot) = self.metadata().current_snapshot() else { return Some(0) };
-        let total = |key: &str| {
-            snapshot.summary().additional_properties.get(key)?.parse::<u64>().ok()
-        };
+        let total =
+            |key: &str| snapshot.summary().additional_properties.get(key)?.parse::<u64>().ok();
         total("total-delete-files").filter(|files| *files == 0)?;
         total("total-records")
     }

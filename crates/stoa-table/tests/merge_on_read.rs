@@ -163,7 +163,8 @@ async fn zeros_of_different_sign_are_different_values() {
     let zero = Arc::new(Float64Array::from(vec![0.0]));
     let schema = Arc::new(table.schema().project(&[2]).unwrap());
     let zero = RecordBatch::try_new(schema, vec![zero]).unwrap();
-    let table = commit(&table, vec![equality(&table, FileFormat::Orc, &zero).build().unwrap()]).await;
+    let table =
+        commit(&table, vec![equality(&table, FileFormat::Orc, &zero).build().unwrap()]).await;
     // Iceberg's Java compares as Double.compare does; the rows hold -0.0.
     check(&table, [2, 6]).await;
 }
@@ -296,7 +297,8 @@ async fn delete_files_stay_while_a_data_file_needs_them() {
 
     // An append leaves them alone, and TRUNCATE takes all.
     let table = append(&table, batch(&table, [3])).await;
-    check(&table, [0, 3, 4, 5].into_iter().chain((10..20).filter(|id| ![11, 13].contains(id)))).await;
+    check(&table, [0, 3, 4, 5].into_iter().chain((10..20).filter(|id| ![11, 13].contains(id))))
+        .await;
     let mut truncate = table.rewrite(RewriteOptions::default()).unwrap();
     truncate.truncate().unwrap();
     let table = truncate.commit().await.unwrap().committed().unwrap().table;
@@ -388,9 +390,7 @@ async fn random_deletes_answer_as_a_model() {
                 let ids: Vec<i64> = (0..1 + pick(3)).map(|_| pick(next as usize) as i64).collect();
                 let deletes = columns(&batch(&table, ids), fields);
                 let keys = common::texts(&deletes);
-                let key = |id: i64| {
-                    common::texts(&columns(&batch(&table, [id]), fields)).remove(0)
-                };
+                let key = |id: i64| common::texts(&columns(&batch(&table, [id]), fields)).remove(0);
                 for row in files.values_mut().flatten() {
                     if row.is_some_and(|id| keys.contains(&key(id))) {
                         *row = None;

@@ -8,9 +8,9 @@ use stoa_error::{Error, Result};
 use stoa_orc::Predicate;
 
 use super::select::{Candidate, Choice, Limits, Span, select, take_all};
-use crate::order::TableOrder;
 use crate::data::has_defaults;
 use crate::deletes::DeleteIndex;
+use crate::order::TableOrder;
 use crate::scan::{Coverage, described, has_live_files};
 use crate::snapshot::parent_manifests;
 use crate::{ScanFile, Table};

@@ -15,8 +15,8 @@ use stoa_orc::{
 };
 use stoa_rangeio::RangeReader;
 
-use crate::{RowOptions, RowReader, ScanFile};
 use crate::compact::work::Meter;
+use crate::{RowOptions, RowReader, ScanFile};
 
 /// How files are read.
 #[derive(Clone, Debug)]
@@ -88,11 +88,7 @@ struct Window {
 }
 
 impl PlainReader {
-    async fn open(
-        file: Arc<ScanFile>,
-        limits: ReadLimits,
-        meter: &Meter<'_>,
-    ) -> Result<Self> {
+    async fn open(file: Arc<ScanFile>, limits: ReadLimits, meter: &Meter<'_>) -> Result<Self> {
         let reader = file.reader.clone();
         let metadata = Arc::new(read_metadata(&file, &reader, meter).await?);
         if metadata.rows != file.rows {

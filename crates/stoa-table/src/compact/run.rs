@@ -50,8 +50,15 @@ pub(super) async fn run(
     };
     let mut rewrite = table.rewrite(RewriteOptions { write, ..RewriteOptions::default() })?;
     rewrite.remove(group.files())?;
-    let mut job =
-        Job { table, group, work, order: TableOrder::of(table), rows_read: 0, deleted: 0, dropped: 0 };
+    let mut job = Job {
+        table,
+        group,
+        work,
+        order: TableOrder::of(table),
+        rows_read: 0,
+        deleted: 0,
+        dropped: 0,
+    };
     let written = match job.write_rows(&mut rewrite).await {
         Ok(None) => job.check_rows(&rewrite),
         Ok(Some(disordered)) => {

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{TimestampMicrosecondType, TimestampNanosecondType};
-use arrow_array::{Array, ArrayRef, ListArray, MapArray, RecordBatch, RecordBatchOptions, StructArray};
+use arrow_array::{
+    Array, ArrayRef, ListArray, MapArray, RecordBatch, RecordBatchOptions, StructArray,
+};
 use arrow_buffer::NullBuffer;
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, SchemaRef, TimeUnit};
@@ -103,7 +105,8 @@ fn map(
     };
     let rows = array.entries().len();
     let children = fields(own, array.entries().columns(), pair, rows, fill)?;
-    let entries = StructArray::try_new(pair.clone(), children, None).map_err(|e| not_as_said(&e))?;
+    let entries =
+        StructArray::try_new(pair.clone(), children, None).map_err(|e| not_as_said(&e))?;
     let (offsets, nulls) = (array.offsets().clone(), array.nulls().cloned());
     let map = MapArray::try_new(wanted.clone(), offsets, entries, nulls, sorted);
     map.map(|map| Arc::new(map) as ArrayRef).map_err(|e| not_as_said(&e))

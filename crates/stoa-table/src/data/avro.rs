@@ -24,8 +24,8 @@ use stoa_error::{Error, Result};
 use super::RowOptions;
 use super::fill::Fill;
 use super::names::NameMap;
-use crate::schema::FIELD_ID_KEY;
 use crate::scan::ScanFile;
+use crate::schema::FIELD_ID_KEY;
 
 pub(crate) struct AvroRows {
     file: Arc<ScanFile>,
@@ -199,8 +199,7 @@ impl Columns<'_> {
         let [key, value] = pair.as_ref() else {
             return Err(Error::internal("a map without entries"));
         };
-        let inside =
-            |name: &str| names.and_then(|names| names.get(name)).map(|(_, inside)| inside);
+        let inside = |name: &str| names.and_then(|names| names.get(name)).map(|(_, inside)| inside);
         let (lengths, children) = match own {
             // Maps whose keys are not text are lists of pairs.
             AvroSchema::Array(array) => {
@@ -311,9 +310,7 @@ macro_rules! build {
         for value in $values {
             match value {
                 None => builder.append_null(),
-                Some(value) => {
-                    builder.append_value($get(value).ok_or_else(|| unfit(value, $to))?)
-                }
+                Some(value) => builder.append_value($get(value).ok_or_else(|| unfit(value, $to))?),
             }
         }
         Arc::new(builder.finish())
@@ -323,23 +320,29 @@ macro_rules! build {
 fn primitive(values: &[Option<&Value>], to: &DataType) -> Result<ArrayRef> {
     let rows = values.len();
     Ok(match to {
-        DataType::Boolean => build!(values, to, BooleanBuilder::with_capacity(rows), |v: &Value| {
-            if let Value::Boolean(v) = v { Some(*v) } else { None }
-        }),
+        DataType::Boolean => {
+            build!(values, to, BooleanBuilder::with_capacity(rows), |v: &Value| {
+                if let Value::Boolean(v) = v { Some(*v) } else { None }
+            })
+        }
         DataType::Int32 => build!(values, to, Int32Builder::with_capacity(rows), |v: &Value| {
             integer(v).and_then(|v| i32::try_from(v).ok())
         }),
         DataType::Int64 => build!(values, to, Int64Builder::with_capacity(rows), integer),
-        DataType::Float32 => build!(values, to, Float32Builder::with_capacity(rows), |v: &Value| {
-            if let Value::Float(v) = v { Some(*v) } else { None }
-        }),
-        DataType::Float64 => build!(values, to, Float64Builder::with_capacity(rows), |v: &Value| {
-            match v {
-                Value::Float(v) => Some(f64::from(*v)),
-                Value::Double(v) => Some(*v),
-                _ => None,
-            }
-        }),
+        DataType::Float32 => {
+            build!(values, to, Float32Builder::with_capacity(rows), |v: &Value| {
+                if let Value::Float(v) = v { Some(*v) } else { None }
+            })
+        }
+        DataType::Float64 => {
+            build!(values, to, Float64Builder::with_capacity(rows), |v: &Value| {
+                match v {
+                    Value::Float(v) => Some(f64::from(*v)),
+                    Value::Double(v) => Some(*v),
+                    _ => None,
+                }
+            })
+        }
         DataType::Date32 => build!(values, to, Date32Builder::with_capacity(rows), |v: &Value| {
             match v {
                 Value::Date(v) | Value::Int(v) => Some(*v),
@@ -373,7 +376,9 @@ fn primitive(values: &[Option<&Value>], to: &DataType) -> Result<ArrayRef> {
             _ => None,
         }),
         other => {
-            return Err(Error::unsupported(format!("values of type {other} cannot be read of Avro")));
+            return Err(Error::unsupported(format!(
+                "values of type {other} cannot be read of Avro"
+            )));
         }
     })
 }

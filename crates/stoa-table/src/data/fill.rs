@@ -88,7 +88,10 @@ fn add_defaults(field: &NestedField, values: &mut HashMap<i32, Literal>) -> Resu
         let literal = default.as_primitive_literal().zip(field.field_type.as_primitive_type());
         let literal = literal.and_then(|(value, primitive)| literal_of(&value, primitive));
         let literal = literal.ok_or_else(|| {
-            Error::unsupported(format!("column {:?}: its initial default cannot be read", field.name))
+            Error::unsupported(format!(
+                "column {:?}: its initial default cannot be read",
+                field.name
+            ))
         })?;
         values.insert(field.id, literal);
     }

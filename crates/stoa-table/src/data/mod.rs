@@ -31,9 +31,9 @@ use stoa_error::{Error, Result};
 use stoa_orc::{FileMetadata, Predicate};
 use stoa_rangeio::RangeReader;
 
+use crate::Table;
 use crate::deletes::DeletedRows;
 use crate::scan::{FileFormat, ScanFile};
-use crate::Table;
 pub(crate) use fill::{Fill, has_defaults};
 use names::NameMap;
 
@@ -187,7 +187,9 @@ impl FileRows {
                 let rows = parquet::ParquetRows::open(table, file, options, &names, fill);
                 Self::Parquet(rows.await?)
             }
-            FileFormat::Avro => Self::Avro(avro::AvroRows::open(file, options, &names, fill).await?),
+            FileFormat::Avro => {
+                Self::Avro(avro::AvroRows::open(file, options, &names, fill).await?)
+            }
             FileFormat::Puffin => {
                 return Err(Error::corrupt(format!(
                     "{}: a Puffin file cannot hold rows",

@@ -34,7 +34,9 @@ impl NameMap {
         let mapping = serde_json::from_str(json).ok().and_then(|json: Value| Self::of_json(&json));
         mapping.ok_or_else(|| {
             Error::corrupt(format!("table {}: property {MAPPING_KEY} is not valid", table.ident()))
-                .with_hint("set it to a name mapping as Iceberg's specification has it, or unset it")
+                .with_hint(
+                    "set it to a name mapping as Iceberg's specification has it, or unset it",
+                )
         })
     }
 
@@ -45,7 +47,8 @@ impl NameMap {
                 Some(id) => Some(i32::try_from(id.as_i64()?).ok()?),
             };
             let names = json.get("names")?.as_array()?.iter();
-            let names = names.map(|name| name.as_str().map(str::to_owned)).collect::<Option<_>>()?;
+            let names =
+                names.map(|name| name.as_str().map(str::to_owned)).collect::<Option<_>>()?;
             let fields = match json.get("fields") {
                 None | Some(Value::Null) => Self::default(),
                 Some(fields) => Self::of_json(fields)?,

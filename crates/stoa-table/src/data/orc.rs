@@ -11,8 +11,8 @@ use stoa_rangeio::RangeReader;
 
 use super::RowOptions;
 use super::fill::Fill;
-use crate::schema::FIELD_ID_KEY;
 use crate::scan::ScanFile;
+use crate::schema::FIELD_ID_KEY;
 
 pub(crate) struct OrcRows {
     file: Arc<ScanFile>,
@@ -64,7 +64,8 @@ impl OrcRows {
         // A column that is filled matches by its value, which the file does not know.
         let mut prunes = true;
         options.predicate.for_each_column(&mut |column| {
-            prunes &= matches!(column, ColumnRef::Field(id) if known.contains(&id) || !fill.has(id));
+            prunes &=
+                matches!(column, ColumnRef::Field(id) if known.contains(&id) || !fill.has(id));
         });
         let stripes = options.range_of(metadata.stripes.len());
         let read = ReadOptions::default()
@@ -108,9 +109,10 @@ impl OrcRows {
         for (at, field) in self.schema.fields().iter().enumerate() {
             columns.push(match self.filled.contains(&at) {
                 true => self.fill.array(field, rows)?,
-                false => read.next().cloned().ok_or_else(|| {
-                    Error::internal("a column of a file was not read")
-                })?,
+                false => read
+                    .next()
+                    .cloned()
+                    .ok_or_else(|| Error::internal("a column of a file was not read"))?,
             });
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows));

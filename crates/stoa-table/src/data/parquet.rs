@@ -67,13 +67,12 @@ impl ParquetRows {
         let failed = |source| damaged(file, source);
         // What pyarrow and others say about Arrow types is not needed, and may be anything.
         let plain = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-        let metadata = ArrowReaderMetadata::try_new(parsed.clone(), plain.clone()).map_err(failed)?;
+        let metadata =
+            ArrowReaderMetadata::try_new(parsed.clone(), plain.clone()).map_err(failed)?;
         let metadata = match without_int96(metadata.schema(), &parsed) {
             None => metadata,
-            Some(schema) => {
-                ArrowReaderMetadata::try_new(parsed.clone(), plain.with_schema(schema))
-                    .map_err(failed)?
-            }
+            Some(schema) => ArrowReaderMetadata::try_new(parsed.clone(), plain.with_schema(schema))
+                .map_err(failed)?,
         };
         let all = metadata.schema().fields();
         let marked = if has_ids(all) { all.clone() } else { names.mark(all) };
@@ -94,7 +93,8 @@ impl ParquetRows {
             metadata,
         };
         let part = options.range_of(parsed.num_row_groups());
-        let judge = Judge { table, rows: &file_rows, marked: &marked, predicate: &options.predicate };
+        let judge =
+            Judge { table, rows: &file_rows, marked: &marked, predicate: &options.predicate };
         let keep = judge.row_groups(&parsed);
         let mut first = 0;
         for (number, group) in parsed.row_groups().iter().enumerate() {
@@ -205,9 +205,8 @@ impl Judge<'_> {
         }
         let literals = |array: ArrayRef| -> Option<Vec<Option<stoa_orc::Literal>>> {
             let names = [id_field(own, array.data_type())].into_iter().collect::<Fields>();
-            let one: SchemaRef = Arc::new(Schema::new(vec![
-                wanted.as_ref().clone().with_nullable(true),
-            ]));
+            let one: SchemaRef =
+                Arc::new(Schema::new(vec![wanted.as_ref().clone().with_nullable(true)]));
             let rows = array.len();
             let batch = adapt::batch(&one, &names, &[array], rows, &Fill::default()).ok()?;
             Some((0..rows).map(|row| value::from_array(batch.column(0), row)).collect())
@@ -263,8 +262,7 @@ fn is_wanted(own: &Field, wanted: &Fields) -> bool {
 /// 2262. `None` if there are none.
 fn without_int96(schema: &SchemaRef, parsed: &ParquetMetaData) -> Option<SchemaRef> {
     let leaves = parsed.file_metadata().schema_descr();
-    let is_int96 =
-        |leaf: usize| leaves.column(leaf).physical_type() == PhysicalType::INT96;
+    let is_int96 = |leaf: usize| leaves.column(leaf).physical_type() == PhysicalType::INT96;
     if !(0..leaves.num_columns()).any(is_int96) {
         return None;
     }
@@ -280,7 +278,9 @@ fn in_micros(field: &FieldRef, leaf: &mut usize, is_int96: &impl Fn(usize) -> bo
             DataType::Struct(fields.iter().map(|f| in_micros(f, leaf, is_int96)).collect())
         }
         DataType::List(item) => DataType::List(in_micros(item, leaf, is_int96)),
-        DataType::Map(entries, sorted) => DataType::Map(in_micros(entries, leaf, is_int96), *sorted),
+        DataType::Map(entries, sorted) => {
+            DataType::Map(in_micros(entries, leaf, is_int96), *sorted)
+        }
         other => {
             *leaf += 1;
             match other {
@@ -322,22 +322,21 @@ async fn read_exactly(
     ranges: &[std::ops::Range<u64>],
 ) -> Result<Vec<Bytes>> {
     if let Some(beyond) = ranges.iter().find(|range| range.end > file.file_bytes) {
-        return Err(Error::corrupt(format!("{}: the file is cut off", file.location)).with_detail(
-            format!("bytes up to {} are needed of {}", beyond.end, file.file_bytes),
-        ));
+        return Err(Error::corrupt(format!("{}: the file is cut off", file.location))
+            .with_detail(format!("bytes up to {} are needed of {}", beyond.end, file.file_bytes)));
     }
     let read = reader.read(&file.path, ranges).await.map_err(|error| file.failed(error))?;
     ranges
         .iter()
         .map(|range| {
-            let holds = |at: u64, bytes: &Bytes| {
-                at <= range.start && range.end <= at + bytes.len() as u64
-            };
-            let found = read.iter().find(|(at, bytes)| holds(*at, bytes)).and_then(|(at, bytes)| {
-                let start = usize::try_from(range.start - at).ok()?;
-                let end = usize::try_from(range.end - at).ok()?;
-                Some(bytes.slice(start..end))
-            });
+            let holds =
+                |at: u64, bytes: &Bytes| at <= range.start && range.end <= at + bytes.len() as u64;
+            let found =
+                read.iter().find(|(at, bytes)| holds(*at, bytes)).and_then(|(at, bytes)| {
+                    let start = usize::try_from(range.start - at).ok()?;
+                    let end = usize::try_from(range.end - at).ok()?;
+                    Some(bytes.slice(start..end))
+                });
             found.ok_or_else(|| {
                 Error::corrupt(format!("{}: fewer bytes came than were asked for", file.location))
             })
@@ -347,7 +346,9 @@ async fn read_exactly(
 
 fn damaged(file: &ScanFile, source: ParquetError) -> Error {
     let what = match source {
-        ParquetError::NYI(_) => Error::unsupported(format!("{}: the Parquet file cannot be read", file.location)),
+        ParquetError::NYI(_) => {
+            Error::unsupported(format!("{}: the Parquet file cannot be read", file.location))
+        }
         _ => Error::corrupt(format!("{}: the Parquet file cannot be read", file.location)),
     };
     what.with_detail(source.to_string())

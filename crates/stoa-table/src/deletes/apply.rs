@@ -81,8 +81,9 @@ impl DeletedRows {
         if deleted.count_set_bits() == 0 {
             return Ok(batch);
         }
-        filter_record_batch(&batch, &BooleanArray::new(!&deleted, None))
-            .map_err(|source| Error::internal("deleted rows cannot be left out").with_source(source))
+        filter_record_batch(&batch, &BooleanArray::new(!&deleted, None)).map_err(|source| {
+            Error::internal("deleted rows cannot be left out").with_source(source)
+        })
     }
 }
 
@@ -138,8 +139,11 @@ impl KeyColumns {
         }
         let fields = columns.iter().map(|column| SortField::new(column.data_type.clone()));
         let converter = RowConverter::new(fields.collect()).map_err(|source| {
-            Error::unsupported(format!("table {}: equality deletes cannot be applied", table.ident()))
-                .with_source(source)
+            Error::unsupported(format!(
+                "table {}: equality deletes cannot be applied",
+                table.ident()
+            ))
+            .with_source(source)
         })?;
         Ok(Self { columns, converter })
     }
@@ -272,4 +276,3 @@ fn descend(field: &Field, id: i32, path: &mut Vec<i32>) -> Option<DataType> {
 fn id_of(field: &Field) -> Option<i32> {
     field.metadata().get(FIELD_ID_KEY)?.parse().ok()
 }
-

@@ -46,8 +46,8 @@ impl DeleteIndex {
 
     fn add(&mut self, table: &Table, spec_id: i32, live: &LiveFile, delete: &Arc<DeleteFile>) {
         let delete = delete.clone();
-        let of_whole_table = matches!(delete.kind, DeleteKind::Equality { .. })
-            && is_unpartitioned(table, spec_id);
+        let of_whole_table =
+            matches!(delete.kind, DeleteKind::Equality { .. }) && is_unpartitioned(table, spec_id);
         match delete.data_file() {
             Some(file) => self.by_data_file.entry(file.to_owned()).or_default().push(delete),
             None if of_whole_table => self.everywhere.push(delete),
@@ -105,8 +105,8 @@ impl Survivors {
         if let Some(file) = delete.data_file() {
             return self.locations.contains(file);
         }
-        let of_whole_table = matches!(delete.kind, DeleteKind::Equality { .. })
-            && is_unpartitioned(table, spec_id);
+        let of_whole_table =
+            matches!(delete.kind, DeleteKind::Equality { .. }) && is_unpartitioned(table, spec_id);
         let least = match of_whole_table {
             true => self.least,
             false => self.partitions.get(&(spec_id, live.partition.clone())).copied(),

@@ -6,9 +6,9 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use roaring::RoaringTreemap;
 use stoa_error::{Error, Result};
@@ -44,10 +44,7 @@ pub(crate) struct DeleteCache {
 
 impl DeleteCache {
     pub(crate) fn new() -> Self {
-        Self {
-            positions: Cache::new(POSITIONS_CACHE_BYTES),
-            keys: Cache::new(KEYS_CACHE_BYTES),
-        }
+        Self { positions: Cache::new(POSITIONS_CACHE_BYTES), keys: Cache::new(KEYS_CACHE_BYTES) }
     }
 }
 
@@ -91,8 +88,11 @@ async fn positions_in(table: &Table, delete: &DeleteFile) -> Result<Arc<Position
 async fn read_vector(delete: &DeleteFile, offset: u64, bytes: u64) -> Result<RoaringTreemap> {
     let DeleteFile { file, .. } = delete;
     let damaged = |what: &str| {
-        Error::corrupt(format!("{}: the deletion vector at byte {offset} is damaged", file.location))
-            .with_detail(what)
+        Error::corrupt(format!(
+            "{}: the deletion vector at byte {offset} is damaged",
+            file.location
+        ))
+        .with_detail(what)
     };
     let end = offset.checked_add(bytes).filter(|_| bytes <= VECTOR_BYTES_MAX);
     let end = end.ok_or_else(|| damaged("its place is not in the file"))?;
@@ -100,8 +100,9 @@ async fn read_vector(delete: &DeleteFile, offset: u64, bytes: u64) -> Result<Roa
     let blob = blob.map_err(|error| file.failed(error))?;
     let rows = vector::decode(&blob).map_err(damaged)?;
     if rows.len() != file.rows {
-        return Err(damaged("it names another number of rows than its manifest says")
-            .with_detail(format!("it names {} rows, its manifest says {}", rows.len(), file.rows)));
+        return Err(damaged("it names another number of rows than its manifest says").with_detail(
+            format!("it names {} rows, its manifest says {}", rows.len(), file.rows),
+        ));
     }
     Ok(rows)
 }
@@ -141,10 +142,7 @@ async fn read_positions(table: &Table, delete: &DeleteFile) -> Result<Positions>
 }
 
 /// The keys of equality deletes among `deletes`, together for those on the same columns.
-pub(super) async fn keys(
-    table: &Table,
-    deletes: &[Arc<DeleteFile>],
-) -> Result<Vec<EqualityKeys>> {
+pub(super) async fn keys(table: &Table, deletes: &[Arc<DeleteFile>]) -> Result<Vec<EqualityKeys>> {
     let mut groups: HashMap<&[i32], Vec<&DeleteFile>> = HashMap::new();
     for delete in deletes {
         if let DeleteKind::Equality { field_ids } = &delete.kind {
@@ -173,8 +171,7 @@ async fn keys_in(
     if let Some(known) = cache.get(&cache_key) {
         return Ok(known);
     }
-    let mut rows =
-        FileRows::open(table, &delete.file, RowOptions::of(columns.schema())).await?;
+    let mut rows = FileRows::open(table, &delete.file, RowOptions::of(columns.schema())).await?;
     let mut keys: HashSet<Box<[u8]>> = HashSet::new();
     while let Some((_, batch)) = rows.next().await? {
         let batch: RecordBatch = batch;

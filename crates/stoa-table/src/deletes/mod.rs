@@ -83,7 +83,8 @@ impl DeleteFile {
                 }
                 DeleteKind::Equality { field_ids }
             }
-            DataContentType::PositionDeletes => match (offset, bytes, entry.referenced_data_file()) {
+            DataContentType::PositionDeletes => match (offset, bytes, entry.referenced_data_file())
+            {
                 (Some(offset), Some(bytes), Some(data_file)) => {
                     DeleteKind::Vector { data_file, offset, bytes }
                 }

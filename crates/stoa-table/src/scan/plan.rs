@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt};
 use iceberg::spec::{
-    DataFile, DataFileFormat, Datum, FieldSummary, ManifestContentType, ManifestFile, ManifestMetadata,
-    PrimitiveType, TableMetadata,
+    DataFile, DataFileFormat, Datum, FieldSummary, ManifestContentType, ManifestFile,
+    ManifestMetadata, PrimitiveType, TableMetadata,
 };
 use stoa_error::Result;
 use stoa_orc::{ColumnRef, Literal, Predicate};

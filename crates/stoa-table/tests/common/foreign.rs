@@ -102,9 +102,7 @@ pub async fn commit(table: &Table, files: Vec<DataFile>) -> Table {
     let (parent, sequence) = (metadata.current_snapshot_id(), metadata.next_sequence_number());
     let next_row = metadata.next_row_id();
     let mut list = match version {
-        FormatVersion::V3 => {
-            ManifestListWriter::v3(file, id, parent, sequence, Some(next_row))
-        }
+        FormatVersion::V3 => ManifestListWriter::v3(file, id, parent, sequence, Some(next_row)),
         _ => ManifestListWriter::v2(file, id, parent, sequence),
     };
     list.add_manifests(manifests.into_iter()).unwrap();

@@ -47,7 +47,13 @@ fn candidate(name: &str, bytes: u64, first: i64, last: i64, snapshot: i64) -> Ca
         has_defaults: false,
     };
     let span = Span::of(&file, 1, SortOptions::default());
-    Candidate { file: Arc::new(file), sequence_number: snapshot, sorted: true, is_plain: true, span }
+    Candidate {
+        file: Arc::new(file),
+        sequence_number: snapshot,
+        sorted: true,
+        is_plain: true,
+        span,
+    }
 }
 
 fn files(count: i64, bytes: u64, span: impl Fn(i64) -> (i64, i64)) -> Vec<Candidate> {
