@@ -232,6 +232,10 @@ async fn compaction_applies_deletes_and_drops_them() {
     let left = || (0..60).filter(|id| !gone.contains(id));
     check(&table, left()).await;
 
+    // Who deletes without rewriting is not disturbed at once.
+    let hour = std::time::Duration::from_secs(3600);
+    let later = CompactionOptions { foreign_age_min: hour, ..CompactionOptions::default() };
+    assert!(table.plan_compaction(&later).await.unwrap().groups.is_empty());
     let work = CompactionWork::default();
     let outcome = table.compact(&CompactionOptions::default(), &work).await.unwrap();
     assert_eq!((outcome.files_removed, outcome.rows), (3, 55));

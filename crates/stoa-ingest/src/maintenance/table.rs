@@ -1,6 +1,7 @@
 //! What is done to one table. Errors are noted and logged; the next round tries again.
 
 use std::future::Future;
+use std::time::Duration;
 
 use stoa_env::clock;
 use stoa_error::{ErrorKind, Result};
@@ -9,19 +10,29 @@ use stoa_table::{CompactionOptions, Table};
 use super::status::MaintenanceKind;
 use super::{MaintenanceWork, Shared};
 
+/// How long files of other engines, and files that these deleted rows of, are left alone: their next
+/// statement may be about them.
+const FOREIGN_AGE_MIN: Duration = Duration::from_secs(10 * 60);
+
+/// The one format version that is written.
+const WRITTEN_VERSION: u8 = 2;
+
 /// Removes partitions that are too old, and compacts. Gives back the table if it is in order then.
 pub(super) async fn tidy(shared: &Shared, table: &Table) -> Option<Table> {
     if table.property("stoa.retention").is_some() {
         watch(shared, table, MaintenanceKind::Retention, table.apply_retention()).await?;
     }
-    let options = CompactionOptions::default();
+    let foreign_age_min = FOREIGN_AGE_MIN;
+    let options = CompactionOptions { foreign_age_min, ..CompactionOptions::default() };
     let compact = compact(shared, table, &options);
     watch(shared, table, MaintenanceKind::Compaction, compact).await
 }
 
 async fn compact(shared: &Shared, table: &Table, options: &CompactionOptions) -> Result<Table> {
     let table = table.reload().await?;
-    if table.plan_compaction(options).await?.groups.is_empty() {
+    if table.format_version() != WRITTEN_VERSION
+        || table.plan_compaction(options).await?.groups.is_empty()
+    {
         return Ok(table);
     }
     let outcome = table.compact(options, &shared.work).await?;

@@ -2,8 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use iceberg::spec::{ManifestContentType, Struct};
+use stoa_env::clock;
 use stoa_error::{Error, Result};
 use stoa_orc::Predicate;
 
@@ -40,6 +42,9 @@ pub struct CompactionOptions {
     pub full: bool,
     /// Only partitions that may hold rows matching this.
     pub partitions: Predicate,
+    /// Files that others wrote, or deleted rows of, are left alone for so long: whoever changes a
+    /// table without rewriting its files must not lose them under his hands.
+    pub foreign_age_min: Duration,
 }
 
 impl Default for CompactionOptions {
@@ -51,6 +56,7 @@ impl Default for CompactionOptions {
             group_bytes_max: 16 << 30,
             full: false,
             partitions: Predicate::always(),
+            foreign_age_min: Duration::ZERO,
         }
     }
 }
@@ -107,7 +113,9 @@ pub(super) async fn plan(
 ) -> Result<CompactionPlan> {
     let order = TableOrder::of(table);
     let limits = limits(table, options, order.is_some())?;
-    let partitions = partitions(table, order.as_ref(), disordered).await?;
+    let age = i64::try_from(options.foreign_age_min.as_millis()).unwrap_or(i64::MAX);
+    let since_ms = clock::unix_ms().saturating_sub(age);
+    let partitions = partitions(table, order.as_ref(), disordered, since_ms).await?;
     let files_total = partitions.values().map(Vec::len).sum();
     let wanted = Coverage::new(table, options.partitions.clone());
     let spec = table.partition_spec().spec_id();
@@ -177,6 +185,7 @@ async fn partitions(
     table: &Table,
     order: Option<&TableOrder>,
     disordered: &HashSet<String>,
+    since_ms: i64,
 ) -> Result<Partitions> {
     let lead = order.and_then(|order| {
         let (column, options) = order.leading_column()?;
@@ -196,6 +205,7 @@ async fn partitions(
             let candidate = Candidate {
                 sorted: marked && !disordered.contains(&file.location),
                 is_plain: file.is_plain(),
+                waits: !file.is_plain() && newest_ms(table, &file) > since_ms,
                 span: lead.and_then(|(field, options)| Span::of(&file, field, options)),
                 sequence_number: live.sequence_number,
                 file,
@@ -205,4 +215,15 @@ async fn partitions(
         }
     }
     Ok(partitions)
+}
+
+/// When a file, or the last delete file that concerns it, came into the table, as far as snapshots
+/// still tell.
+fn newest_ms(table: &Table, file: &ScanFile) -> i64 {
+    let at = |file: &ScanFile| {
+        let snapshot = table.metadata().snapshot_by_id(file.snapshot_id?)?;
+        Some(snapshot.timestamp_ms())
+    };
+    let deletes = file.deletes.iter().filter_map(|delete| at(&delete.file));
+    deletes.chain(at(file)).max().unwrap_or(i64::MIN)
 }

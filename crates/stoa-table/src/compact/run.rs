@@ -229,7 +229,7 @@ impl Job<'_> {
             self.group.partition_text
         ))
         .with_detail(format!(
-            "{planned} rows in the files, {} deleted, {read} read, {} dropped on purpose, {written} \
+            "{planned} rows in the files, {read} read, {} deleted, {} dropped on purpose, {written} \
              written",
             self.deleted, self.dropped
         ))

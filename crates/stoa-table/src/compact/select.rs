@@ -35,6 +35,8 @@ pub(super) struct Candidate {
     pub(super) sorted: bool,
     /// It is ORC, with all columns and without deleted rows.
     pub(super) is_plain: bool,
+    /// It is left alone for now.
+    pub(super) waits: bool,
     /// First and last value of the leading column in the table's direction, NULL aside.
     pub(super) span: Option<Span>,
 }
@@ -75,7 +77,7 @@ pub(super) enum Choice {
 
 /// Chooses among the files of one partition of the present partitioning.
 pub(super) fn select(candidates: &[Candidate], limits: &Limits) -> Vec<Choice> {
-    let all = 0..candidates.len();
+    let all = (0..candidates.len()).filter(|index| !candidates[*index].waits);
     let (sorted, unsorted): (Vec<usize>, Vec<usize>) =
         all.partition(|index| candidates[*index].sorted || !limits.ordered);
     let mut choices: Vec<Choice> =
@@ -101,8 +103,9 @@ pub(super) fn select(candidates: &[Candidate], limits: &Limits) -> Vec<Choice> {
 /// partitioning.
 pub(super) fn take_all(candidates: &[Candidate], limits: &Limits) -> Vec<Choice> {
     let single = |index: usize| vec![index];
+    let all = (0..candidates.len()).filter(|index| !candidates[*index].waits);
     let in_order = !limits.ordered || candidates.iter().all(|candidate| candidate.sorted);
-    let groups = chunks(candidates, (0..candidates.len()).map(single).collect(), limits);
+    let groups = chunks(candidates, all.map(single).collect(), limits);
     let choice = |runs: Vec<Vec<usize>>| match in_order {
         true => Choice::Merge(runs),
         false => Choice::Sort(runs.into_iter().flatten().collect()),

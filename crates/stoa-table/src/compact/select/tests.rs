@@ -52,6 +52,7 @@ fn candidate(name: &str, bytes: u64, first: i64, last: i64, snapshot: i64) -> Ca
         sequence_number: snapshot,
         sorted: true,
         is_plain: true,
+        waits: false,
         span,
     }
 }
