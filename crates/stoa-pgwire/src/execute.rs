@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::StreamExt;
 use stoa_error::{Error, Result};
-use stoa_query::{Completion, CopyIn, Outcome, Prepared, ScalarValue};
+use stoa_query::{Completion, CopyIn, Outcome, Prepared, ScalarValue, TransactionControl};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::command::Command;
@@ -66,7 +66,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     ) -> Result<Executed, Stop> {
         let statement = prepared.statement();
         if let Some(control) = statement.transaction() {
+            let begins = !self.transaction.in_block();
             let controlled = self.transaction.control(control)?;
+            match control {
+                TransactionControl::Begin if begins => self.session.begin_block(false),
+                TransactionControl::BeginReadOnly if begins => self.session.begin_block(true),
+                _ if controlled.ended => self.session.end_block(),
+                _ => {}
+            }
             if controlled.ended {
                 self.portals.retain(|_, portal| portal.hold);
             }

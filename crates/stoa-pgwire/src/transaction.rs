@@ -98,10 +98,10 @@ impl Transaction {
         let tag = control.tag();
         let stays = |warning| Ok(Controlled { tag, warning, ended: false });
         match control {
-            TransactionControl::Begin if self.in_block() => {
+            TransactionControl::Begin | TransactionControl::BeginReadOnly if self.in_block() => {
                 stays(Some(Warning::new("25001", "there is already a transaction in progress")))
             }
-            TransactionControl::Begin => {
+            TransactionControl::Begin | TransactionControl::BeginReadOnly => {
                 *self = Self { status: TransactionStatus::InBlock, writes: 0 };
                 stays(None)
             }

@@ -7,6 +7,7 @@
 
 mod options;
 mod prepare;
+mod read_only;
 mod renew;
 mod run;
 

@@ -15,8 +15,8 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("client_encoding", "UTF8", "always UTF8"),
     ("client_min_messages", "notice", "accepted"),
     ("datestyle", "ISO, MDY", "always ISO"),
-    ("default_transaction_isolation", "read committed", "accepted"),
-    ("default_transaction_read_only", "off", "accepted"),
+    ("default_transaction_isolation", "read committed", "always read committed"),
+    ("default_transaction_read_only", "off", "whether writes are refused: on or off"),
     ("extra_float_digits", "1", "floats are always written exactly"),
     ("idle_in_transaction_session_timeout", "0", "accepted"),
     ("integer_datetimes", "on", "always on"),
@@ -43,7 +43,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("synchronize_seqscans", "on", "accepted"),
     ("timezone", "UTC", "zone of timestamps that have one"),
     ("transaction_isolation", "read committed", "each statement reads one snapshot"),
-    ("transaction_read_only", "off", "accepted"),
+    ("transaction_read_only", "off", "whether the transaction refuses writes: on or off"),
 ];
 
 /// What begins the names of the engine's own options.
@@ -187,6 +187,15 @@ fn find(name: &str) -> Result<(&'static str, &'static str, &'static str)> {
     })
 }
 
+/// A value as PostgreSQL reads one of a setting that is on or off.
+pub(crate) fn as_boolean(value: &str) -> Option<bool> {
+    match value.to_ascii_lowercase().as_str() {
+        "on" | "true" | "yes" | "1" | "t" | "y" => Some(true),
+        "off" | "false" | "no" | "0" | "f" | "n" => Some(false),
+        _ => None,
+    }
+}
+
 fn check(name: &str, default: &str, value: &str) -> Result<()> {
     let fits = match name {
         "client_encoding" | "server_encoding" => {
@@ -194,6 +203,17 @@ fn check(name: &str, default: &str, value: &str) -> Result<()> {
         }
         "standard_conforming_strings" | "integer_datetimes" | "password_encryption" => {
             value.eq_ignore_ascii_case(default)
+        }
+        "default_transaction_read_only" | "transaction_read_only" => as_boolean(value).is_some(),
+        "default_transaction_isolation" | "transaction_isolation" => {
+            let level = value.to_ascii_lowercase();
+            if matches!(level.as_str(), "serializable" | "repeatable read") {
+                return Err(Error::unsupported(format!(
+                    "isolation level {value} is not supported"
+                ))
+                .with_hint("each statement reads one state; docs/transactions.md says more"));
+            }
+            matches!(level.as_str(), "read committed" | "read uncommitted")
         }
         "statement_timeout" => value.parse::<u64>().is_ok(),
         "datestyle" => value.split(',').any(|part| part.trim().eq_ignore_ascii_case("iso")),

@@ -14,6 +14,8 @@ use crate::statement::StatementKind;
 pub enum TransactionControl {
     /// `BEGIN`, `START TRANSACTION`
     Begin,
+    /// `BEGIN READ ONLY`
+    BeginReadOnly,
     /// `COMMIT`, `END`
     Commit,
     /// `ROLLBACK`, `ABORT`
@@ -30,7 +32,7 @@ impl TransactionControl {
     /// PostgreSQL's command tag.
     pub fn tag(self) -> &'static str {
         match self {
-            Self::Begin => "BEGIN",
+            Self::Begin | Self::BeginReadOnly => "BEGIN",
             Self::Commit => "COMMIT",
             Self::Rollback | Self::RollbackToSavepoint => "ROLLBACK",
             Self::Savepoint => "SAVEPOINT",
@@ -59,13 +61,23 @@ pub(super) fn parse(parser: &mut Parser<'_>, word: &str) -> Parsed<StatementKind
             };
             Ok(StatementKind::Accepted { tag })
         }
+        "BEGIN" | "START" => {
+            let _ = parser.parse_one_of_keywords(&[Keyword::WORK, Keyword::TRANSACTION]);
+            let (isolation, read_only) = parse_modes(parser)?;
+            let control = match read_only {
+                Some(true) => TransactionControl::BeginReadOnly,
+                _ => TransactionControl::Begin,
+            };
+            // A level that there is not is refused as the setting's value.
+            Ok(isolation
+                .map_or(StatementKind::Transaction(control), |level| set_to(ISOLATION, level)))
+        }
         _ => Ok(StatementKind::Transaction(parse_transaction(parser, word))),
     }
 }
 
 fn parse_transaction(parser: &mut Parser<'_>, word: &str) -> TransactionControl {
     let control = match word {
-        "BEGIN" | "START" => TransactionControl::Begin,
         "COMMIT" | "END" => TransactionControl::Commit,
         "SAVEPOINT" => TransactionControl::Savepoint,
         "RELEASE" => TransactionControl::Release,
@@ -81,17 +93,61 @@ fn parse_transaction(parser: &mut Parser<'_>, word: &str) -> TransactionControl 
     control
 }
 
+/// The setting that is a transaction's isolation level.
+const ISOLATION: &str = "transaction_isolation";
+
+fn set_to(name: &str, value: &str) -> StatementKind {
+    StatementKind::Set { name: Some(name.to_owned()), value: Some(value.to_owned()) }
+}
+
+/// Transaction modes as values of settings.
+fn set_modes(parser: &mut Parser<'_>, isolation: &str, read_only: &str) -> Parsed<StatementKind> {
+    let (level, mode) = parse_modes(parser)?;
+    Ok(match (level, mode) {
+        (Some(level), _) => set_to(isolation, level),
+        (None, Some(true)) => set_to(read_only, "on"),
+        (None, Some(false)) => set_to(read_only, "off"),
+        (None, None) => StatementKind::Accepted { tag: "SET" },
+    })
+}
+
+/// `ISOLATION LEVEL …`, `READ ONLY`, `READ WRITE`, `[NOT] DEFERRABLE`, with commas or without: the
+/// level, if it is one that is not given, and whether writes are refused.
+fn parse_modes(parser: &mut Parser<'_>) -> Parsed<(Option<&'static str>, Option<bool>)> {
+    let (mut isolation, mut read_only) = (None, None);
+    loop {
+        if parser.parse_keywords(&[Keyword::ISOLATION, Keyword::LEVEL]) {
+            if parser.parse_keyword(Keyword::SERIALIZABLE) {
+                isolation = Some("serializable");
+            } else if parser.parse_keywords(&[Keyword::REPEATABLE, Keyword::READ]) {
+                isolation = Some("repeatable read");
+            } else {
+                parser.expect_keyword(Keyword::READ)?;
+                parser.expect_one_of_keywords(&[Keyword::COMMITTED, Keyword::UNCOMMITTED])?;
+            }
+        } else if parser.parse_keywords(&[Keyword::READ, Keyword::ONLY]) {
+            read_only = Some(true);
+        } else if parser.parse_keywords(&[Keyword::READ, Keyword::WRITE]) {
+            read_only = Some(false);
+        } else if !parser.consume_token(&Token::Comma) {
+            // DEFERRABLE says nothing about a transaction that waits for nobody.
+            skip_rest(parser);
+            return Ok((isolation, read_only));
+        }
+    }
+}
+
 /// `SET [SESSION | LOCAL] name {= | TO} value [, …]`, `SET TIME ZONE value`,
 /// `SET [SESSION CHARACTERISTICS AS] TRANSACTION …`, `SET NAMES value`.
 fn parse_set(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
     let _ = parser.parse_keyword(Keyword::LOCAL);
     if parser.parse_keyword(Keyword::SESSION) && parse_word(parser, "CHARACTERISTICS") {
-        skip_rest(parser);
-        return Ok(StatementKind::Accepted { tag: "SET" });
+        parser.expect_keyword(Keyword::AS)?;
+        parser.expect_keyword(Keyword::TRANSACTION)?;
+        return set_modes(parser, "default_transaction_isolation", "default_transaction_read_only");
     }
     if parser.parse_keyword(Keyword::TRANSACTION) {
-        skip_rest(parser);
-        return Ok(StatementKind::Accepted { tag: "SET" });
+        return set_modes(parser, ISOLATION, "transaction_read_only");
     }
     let name = if parser.parse_keywords(&[Keyword::TIME, Keyword::ZONE]) {
         "timezone".to_owned()

@@ -111,6 +111,12 @@ fn settings_and_transactions_are_recognised() {
         other => panic!("{sql}: {other:?}"),
     };
     control("BEGIN ISOLATION LEVEL READ COMMITTED", TransactionControl::Begin);
+    let begin = "START TRANSACTION ISOLATION LEVEL READ COMMITTED, READ ONLY, NOT DEFERRABLE";
+    control(begin, TransactionControl::BeginReadOnly);
+    set("SET TRANSACTION READ ONLY", "transaction_read_only", Some("on"));
+    set("BEGIN ISOLATION LEVEL SERIALIZABLE", "transaction_isolation", Some("serializable"));
+    let session = "SET SESSION CHARACTERISTICS AS TRANSACTION";
+    set(&format!("{session} READ ONLY"), "default_transaction_read_only", Some("on"));
     control("ROLLBACK TO SAVEPOINT a", TransactionControl::RollbackToSavepoint);
     control("end", TransactionControl::Commit);
 }

@@ -37,6 +37,7 @@ impl Session {
         guard: &mut QueryGuard,
     ) -> Result<Ran> {
         let means_the_same = self.means_the_same(prepared);
+        self.check_read_only(prepared)?;
         if self.takes_short_path()
             && means_the_same
             && let Some(report) = &prepared.report
@@ -93,7 +94,10 @@ impl Session {
             }
             StatementKind::Copy(copy) => crate::copy::run(self, copy, guard).await,
             StatementKind::Set { name, value } => self.run_set(name.as_deref(), value.as_deref()),
-            StatementKind::Transaction(control) => Ok(Ran::Done(Completion::of(control.tag()))),
+            StatementKind::Transaction(control) => {
+                self.note_control(*control);
+                Ok(Ran::Done(Completion::of(control.tag())))
+            }
             StatementKind::Accepted { tag } => {
                 if *tag == "DISCARD ALL" {
                     self.run_set(None, None)?;
