@@ -54,6 +54,35 @@ async fn values_go_in_and_come_out_in_binary() {
 }
 
 #[tokio::test]
+async fn rows_have_the_type_of_all_branches() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    let case = "SELECT CASE WHEN 1 = 2 THEN 0 ELSE 1.5 END AS r";
+    let union = "SELECT 1 AS x UNION ALL SELECT 2.5 ORDER BY x";
+    for sql in [case, union, "SELECT 1.0 / 3 AS r", "SELECT avg(n) AS a FROM (VALUES (1)) v(n)"] {
+        let described = client.prepare(sql).await.unwrap();
+        assert_eq!(described.columns()[0].type_(), &Type::NUMERIC, "{sql}");
+    }
+    let texts = async |sql: &str| -> Vec<String> {
+        let messages = client.simple_query(sql).await.unwrap();
+        let row = |message: &SimpleQueryMessage| match message {
+            SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or("NULL").to_owned()),
+            _ => None,
+        };
+        messages.iter().filter_map(row).collect()
+    };
+    assert_eq!(texts(case).await, ["1.5"]);
+    assert_eq!(texts(union).await, ["1.0", "2.5"]);
+    assert_eq!(texts("SELECT 1.0 / 3").await, ["0.33333333333333333333"]);
+    assert_eq!(texts("SELECT NULL UNION ALL SELECT 1 ORDER BY 1").await, ["1", "NULL"]);
+    let out = client.copy_out(&format!("COPY ({union}) TO STDOUT")).await.unwrap();
+    let out: Vec<_> = pin!(out).map(|chunk| chunk.unwrap()).collect().await;
+    assert_eq!(out.concat(), b"1.0\n2.5\n");
+    let error = client.prepare("SELECT 1 UNION ALL SELECT 'x'").await.unwrap_err();
+    assert_eq!(error.code().unwrap().code(), "22P02");
+}
+
+#[tokio::test]
 async fn columns_have_the_types_that_the_catalog_says() {
     let server = Server::start().await;
     let client = server.connect().await;

@@ -15,6 +15,7 @@ use crate::dialect::{AlterAction, AlterTableStatement, CreateTableStatement, nam
 use crate::error::from_datafusion;
 use crate::outcome::Completion;
 use crate::registry::QueryGuard;
+use crate::semantics;
 use crate::session::{Session, count_written};
 use crate::statement::StatementKind;
 use crate::table::{StoaTable, pin_snapshots};
@@ -140,7 +141,9 @@ async fn create_table(
     }
     let statement = datafusion::sql::sqlparser::ast::Statement::Query(query.clone());
     let statement = datafusion::sql::parser::Statement::Statement(Box::new(statement));
-    let plan = session.state().statement_to_plan(statement).await.map_err(from_datafusion)?;
+    let state = session.state();
+    let plan = state.statement_to_plan(statement).await.map_err(from_datafusion)?;
+    let plan = semantics::analyzed(&state, &plan).map_err(from_datafusion)?;
     let schema = storable_schema(plan.schema().as_arrow())?;
     let plan = cast_to(plan, &schema)?;
     let staged = session.engine.warehouse.stage_table(&ident, spec_of(table, schema)).await?;
@@ -190,6 +193,9 @@ pub(crate) fn spec_from_parts(
     TableSpec { schema, partition_by, sort_by, properties, comment: None }
 }
 
+/// Digits after the point that a stored decimal without a scale of its own gets.
+const NUMERIC_STORED_SCALE: i8 = 20;
+
 /// The columns of a query in types that Iceberg has.
 ///
 /// # Errors
@@ -235,6 +241,8 @@ fn storable_type(data_type: &DataType) -> Result<DataType> {
         }
         DataType::Time32(_) | DataType::Time64(_) => DataType::Time64(TimeUnit::Microsecond),
         DataType::Decimal32(p, s) | DataType::Decimal64(p, s) => DataType::Decimal128(*p, *s),
+        // Tables have decimals of 38 digits.
+        DataType::Decimal256(_, s) => DataType::Decimal128(38, (*s).min(NUMERIC_STORED_SCALE)),
         DataType::Dictionary(_, value) => storable_type(value)?,
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
             let item = Field::new("element", storable_type(item.data_type())?, true);

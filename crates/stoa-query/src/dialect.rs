@@ -100,8 +100,9 @@ fn parse_query(text: &str) -> Result<EngineStatement> {
         .with_dialect(&dialect)
         .build()
         .map_err(|e| from_parser(&e, text))?;
-    let statement = parser.parse_statement().map_err(|e| from_parser(&e, text))?;
+    let mut statement = parser.parse_statement().map_err(|e| from_parser(&e, text))?;
     expect_end(&mut parser.parser, text)?;
+    adapt::refuse_ordinality(&mut statement, text)?;
     Ok(statement)
 }
 

@@ -39,7 +39,7 @@ use crate::session::{Session, SessionOptions};
 use crate::system::{SYSTEM, SystemSchema};
 use crate::template::PlanTemplates;
 use crate::watch::{self, Pulses, StallStatus};
-use crate::{error, hot_list, logs, pg_catalog};
+use crate::{error, hot_list, logs, pg_catalog, semantics};
 
 /// Name of the only database, and of the catalog in the warehouse's catalog file.
 pub const DATABASE: &str = "stoa";
@@ -412,17 +412,17 @@ fn build_state(
     engine.optimizer.enable_topk_dynamic_filter_pushdown = false;
     engine.optimizer.enable_join_dynamic_filter_pushdown = false;
     engine.optimizer.enable_aggregate_dynamic_filter_pushdown = false;
-    let state = SessionStateBuilder::new()
+    let builder = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(build_runtime(options)?)
-        .with_default_features()
-        .build();
+        .with_default_features();
+    let state = semantics::install(builder).build();
     let context = SessionContext::new_with_state(state);
     context.register_catalog(DATABASE, Arc::clone(catalog) as _);
     pg_catalog::install(&context, DATABASE, catalog.warehouse())?;
     let schema = SystemSchema::new(Arc::clone(system));
     catalog.register_schema(SYSTEM, Arc::new(schema)).map_err(error::from_datafusion)?;
-    Ok(context.state())
+    Ok(semantics::with_types(context.state()))
 }
 
 fn build_runtime(options: &EngineOptions) -> Result<Arc<RuntimeEnv>> {

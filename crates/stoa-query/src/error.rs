@@ -76,8 +76,18 @@ fn from_arrow_text(text: &str) -> Error {
     if text.contains("Divide by zero") || text.contains("divide by zero") {
         return Error::invalid("division by zero").with_sqlstate("22012");
     }
-    if text.contains("verflow") || text.contains("out of range") {
+    let misfits = [
+        "verflow",
+        "out of range",
+        "Can't cast value",
+        "is too large to store",
+        "is too small to store",
+    ];
+    if misfits.iter().any(|misfit| text.contains(misfit)) {
         return Error::invalid(message).with_sqlstate("22003");
+    }
+    if text.contains("square root of a negative") {
+        return Error::invalid(message).with_sqlstate("2201F");
     }
     if text.starts_with("Cast error") || text.starts_with("Parser error") {
         return Error::invalid(message).with_sqlstate("22P02");

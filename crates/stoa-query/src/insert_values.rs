@@ -26,6 +26,7 @@ use stoa_error::{ErrorKind, Result};
 use crate::cells::refuse_rows;
 use crate::dialect::normalise;
 use crate::error::from_datafusion;
+use crate::semantics;
 use crate::session::Session;
 
 /// Digits that a 64-bit float keeps whatever they are.
@@ -186,15 +187,19 @@ fn column<'a>(field: &Field, values: impl Iterator<Item = Option<&'a Expr>>) -> 
             Literal::Text(text) => Some(*text),
             _ => None,
         })?),
-        DataType::Date32 => Arc::new(texts(&literals, |value| match value {
-            Literal::Text(text) | Literal::Date(text) => Some(*text),
-            _ => None,
-        })?),
-        DataType::Timestamp(TimeUnit::Microsecond, None) => {
-            Arc::new(texts(&literals, |value| match value {
+        of @ DataType::Date32 => {
+            let dates = texts(&literals, |value| match value {
+                Literal::Text(text) | Literal::Date(text) => Some(*text),
+                _ => None,
+            })?;
+            semantics::read_local(&dates, of).ok()?
+        }
+        of @ DataType::Timestamp(TimeUnit::Microsecond, None) => {
+            let times = texts(&literals, |value| match value {
                 Literal::Text(text) | Literal::Timestamp(text) => Some(*text),
                 _ => None,
-            })?)
+            })?;
+            semantics::read_local(&times, of).ok()?
         }
         _ => return None,
     };

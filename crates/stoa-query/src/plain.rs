@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{RecordBatch, RecordBatchOptions};
-use arrow::compute::cast;
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use stoa_error::{Error, Result};
 
@@ -16,10 +16,11 @@ pub fn plain_schema(schema: &Schema) -> SchemaRef {
 }
 
 /// `batch` with the columns that were announced: in number those of `schema`, in type what casts to
-/// them.
+/// them without a loss.
 ///
 /// # Errors
-/// `Unsupported` (0A000) where the columns are others than `schema` says.
+/// `Unsupported` (0A000) where the columns are others than `schema` says; a value that is not one of
+/// the type that was announced (22003).
 pub fn plain_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     if batch.num_columns() != schema.fields().len() {
         return Err(changed());
@@ -27,16 +28,29 @@ pub fn plain_batch(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatc
     let columns = batch.columns().iter().zip(schema.fields()).map(|(column, field)| {
         match column.data_type() == field.data_type() {
             true => Ok(Arc::clone(column)),
-            false => cast(column, field.data_type()),
+            false => exactly(column, field.data_type()),
         }
     });
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    columns
-        .collect::<Result<Vec<_>, _>>()
-        .and_then(|columns| {
-            RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)
-        })
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)
         .map_err(|source| changed().with_source(source))
+}
+
+/// A column in another type, each value the same.
+fn exactly(column: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    let strict = CastOptions { safe: false, ..CastOptions::default() };
+    let cast = |column: &ArrayRef, to: &DataType| {
+        cast_with_options(column, to, &strict).map_err(|source| changed().with_source(source))
+    };
+    let result = cast(column, to)?;
+    let own = column.data_type();
+    if own.is_numeric() && to.is_numeric() && cast(&result, own)?.as_ref() != column.as_ref() {
+        return Err(Error::invalid("a value does not fit the type that was described")
+            .with_sqlstate("22003")
+            .with_hint("cast the statement's parameters"));
+    }
+    Ok(result)
 }
 
 fn changed() -> Error {

@@ -8,10 +8,13 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_buffer::i256;
 use foldhash::fast::RandomState;
+use stoa_error::{Error, Result};
 
 use crate::chunk::{Chunk, Ints, Values};
-use crate::report::{Aggregate, Function, Item, Report, Test};
+use crate::decimal::{Decimal, quotient};
+use crate::report::{Aggregate, Function, Item, Report, Test, ValueKind, kind_of};
 use crate::rows::Rows;
 
 /// A value of the answer.
@@ -20,6 +23,8 @@ pub(crate) enum Cell<'a> {
     Null,
     Number(i128),
     Float(f64),
+    /// Digits of a decimal with [`NUMERIC_SCALE`](crate::NUMERIC_SCALE).
+    Mean(i256),
     Text(&'a str),
 }
 
@@ -35,6 +40,8 @@ struct Place {
 struct State {
     values: u64,
     sum: i128,
+    /// Whether the sum is more than 128 bits hold.
+    overflows: bool,
     float: f64,
     best: Option<Place>,
 }
@@ -213,13 +220,14 @@ impl<'a> Groups<'a> {
             let chunk = &self.sources[source as usize][column];
             match function {
                 Function::Count => state.values += chunk.count_values(rows),
-                Function::Mean => state.add_floats(chunk, rows),
-                Function::Sum if matches!(chunk.values, Values::Floats(_)) => {
+                Function::Mean | Function::Sum if matches!(chunk.values, Values::Floats(_)) => {
                     state.add_floats(chunk, rows);
                 }
-                Function::Sum => {
+                Function::Mean | Function::Sum => {
                     state.values += chunk.count_values(rows);
-                    state.sum = state.sum.wrapping_add(chunk.sum(rows));
+                    let sum = chunk.sum(rows).and_then(|sum| state.sum.checked_add(sum));
+                    state.overflows |= sum.is_none();
+                    state.sum = sum.unwrap_or(state.sum);
                 }
                 Function::Min | Function::Max => {
                     let wanted = match function {
@@ -259,17 +267,49 @@ impl<'a> Groups<'a> {
                 state.best.map_or(Cell::Null, |best| at(best, column))
             }
             (_, Some(_)) if state.values == 0 => Cell::Null,
-            (Function::Mean, _) => Cell::Float(state.float / state.values as f64),
-            (Function::Sum, Some(column)) => {
-                match crate::report::kind_of(&self.report.columns[column].data_type) {
-                    Some(crate::report::ValueKind::Float) => Cell::Float(state.float),
-                    Some(crate::report::ValueKind::Int) => {
-                        Cell::Number(i128::from(state.sum as i64))
-                    }
-                    _ => Cell::Number(state.sum),
-                }
+            (Function::Mean, Some(column)) => match self.is_float(column) {
+                true => Cell::Float(state.float / state.values as f64),
+                false => state.mean().map_or(Cell::Null, Cell::Mean),
+            },
+            (Function::Sum, Some(column)) => match self.is_float(column) {
+                true => Cell::Float(state.float),
+                false => Cell::Number(state.sum),
+            },
+        }
+    }
+
+    fn is_float(&self, column: usize) -> bool {
+        let of = &self.report.columns[column].data_type;
+        matches!(kind_of(of), Some(ValueKind::Float))
+    }
+
+    /// Whether all sums and means fit their types.
+    ///
+    /// # Errors
+    /// One that does not (22003).
+    pub(crate) fn check(&self) -> Result<()> {
+        let width = self.report.aggregates.len();
+        for (index, Aggregate { function, column }) in self.report.aggregates.iter().enumerate() {
+            let (Function::Sum | Function::Mean, Some(column)) = (function, column) else {
+                continue;
+            };
+            let of = &self.report.columns[*column].data_type;
+            let is_integer = of.is_integer();
+            let misfit = match is_integer {
+                true => "bigint out of range",
+                false => "numeric value out of range: it has more digits than are supported",
+            };
+            let fits = |state: &State| match (function, is_integer) {
+                (Function::Mean, _) => state.values == 0 || state.mean().is_some(),
+                (_, true) => i64::try_from(state.sum).is_ok(),
+                (_, false) => state.sum.unsigned_abs() < DECIMAL_END,
+            };
+            let mut states = self.states.iter().skip(index).step_by(width.max(1));
+            if states.any(|state| state.overflows || !self.is_float(*column) && !fits(state)) {
+                return Err(Error::invalid(misfit).with_sqlstate("22003"));
             }
         }
+        Ok(())
     }
 
     /// The groups in the answer's order, cut as it says.
@@ -296,7 +336,17 @@ impl<'a> Groups<'a> {
     }
 }
 
+/// What decimals of 38 digits are less than.
+const DECIMAL_END: u128 = 10_u128.pow(38);
+
 impl State {
+    /// The mean of integers, as digits of a decimal.
+    fn mean(&self) -> Option<i256> {
+        let sum = Decimal::new(i256::from_i128(self.sum), 0);
+        let count = Decimal::new(i256::from_i128(self.values.into()), 0);
+        quotient(sum, count).ok()
+    }
+
     fn add_floats(&mut self, chunk: &Chunk, rows: &Rows<'_>) {
         for row in rows.iter().filter(|row| !chunk.is_null(*row)) {
             self.values += 1;
@@ -411,6 +461,7 @@ fn compare(a: &Cell<'_>, b: &Cell<'_>, reversed: bool) -> Ordering {
         (_, Cell::Null) => Ordering::Less,
         (Cell::Number(a), Cell::Number(b)) => a.cmp(b),
         (Cell::Float(a), Cell::Float(b)) => a.total_cmp(b),
+        (Cell::Mean(a), Cell::Mean(b)) => a.cmp(b),
         (Cell::Text(a), Cell::Text(b)) => a.as_bytes().cmp(b.as_bytes()),
         _ => Ordering::Equal,
     };

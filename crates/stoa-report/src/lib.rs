@@ -23,6 +23,7 @@ mod aggregate;
 mod cache;
 mod chunk;
 mod condition;
+mod decimal;
 mod disk;
 mod files;
 mod fresh;
@@ -42,6 +43,7 @@ mod zones;
 mod tests;
 
 pub use cache::CacheStatus;
+pub use decimal::{Decimal, NUMERIC_SCALE, quotient};
 pub use disk::DiskOptions;
 pub use hot::{HotFile, HotList, HotPart, RewarmOptions, Rewarmed};
 pub use report::{

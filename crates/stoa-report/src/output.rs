@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use arrow_array::types::{
-    Date32Type, Decimal128Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    Date32Type, Decimal128Type, Decimal256Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType,
 };
 use arrow_array::{
     ArrayRef, BooleanArray, Float32Array, Float64Array, PrimitiveArray, RecordBatch,
@@ -18,8 +19,9 @@ use crate::report::{Item, Report};
 /// Puts the groups together in the answer's order.
 ///
 /// # Errors
-/// `Internal` where the report's schema does not fit its items.
+/// A sum that does not fit its type (22003); `Internal` where the report's schema does not fit its items.
 pub(crate) fn answer(report: &Report, groups: &Groups<'_>) -> Result<RecordBatch> {
+    groups.check()?;
     let order = groups.ordered();
     let columns = report.items.iter().zip(report.schema.fields()).map(|(item, field)| {
         column(groups, &order, *item, field.data_type()).map_err(|error| {
@@ -65,6 +67,16 @@ fn column(
                 .with_precision_and_scale(*precision, *scale)
                 .map_err(|e| Error::internal(e.to_string()))?,
         ),
+        DataType::Decimal256(precision, scale) => {
+            let means = cells.map(|cell| match cell {
+                Cell::Mean(digits) => Ok(Some(digits)),
+                Cell::Null => Ok(None),
+                other => Err(misfit(other)),
+            });
+            let means = means.collect::<Result<PrimitiveArray<Decimal256Type>>>()?;
+            let means = means.with_precision_and_scale(*precision, *scale);
+            Arc::new(means.map_err(|e| Error::internal(e.to_string()))?)
+        }
         DataType::Boolean => {
             let truth = numbers.map(|number| Ok(number?.map(|number| number != 0)));
             Arc::new(truth.collect::<Result<BooleanArray>>()?)

@@ -87,13 +87,13 @@ pub enum Test {
 pub enum Function {
     /// Rows; with a column, those where it is not NULL.
     Count,
-    /// Sum; integers wrap at 64 bits, decimals at 128; NULL over no value.
+    /// Sum; an error where it does not fit its type; NULL over no value.
     Sum,
     /// Least value; NULL over no value. Not for floating point.
     Min,
     /// Greatest value; NULL over no value. Not for floating point.
     Max,
-    /// Mean as a double; of integers and floating point only.
+    /// Mean: of integers as a decimal, of floating point as a double; of nothing else.
     Mean,
 }
 

@@ -15,6 +15,10 @@ async fn statements_run_and_give_their_rows() {
     let server = Server::start().await;
     let mut client = server.client().await;
     assert_eq!(shown(&mut client, "SELECT 1 + 1 AS n, 'a' AS b").await, ["2,a"]);
+    // The type is that of all branches.
+    let sql =
+        "SELECT CASE WHEN 1 = 2 THEN 0 ELSE 1.5 END AS r, CASE WHEN true THEN 0 ELSE 1.5 END AS z";
+    assert_eq!(shown(&mut client, sql).await, ["1.5,0.0"]);
     assert_eq!(run(&mut client, "CREATE TABLE t (id bigint, name text)").await, 0);
     assert_eq!(run(&mut client, "INSERT INTO t VALUES (1, 'a'), (2, NULL)").await, 2);
     // A statement without rows runs also where rows are asked for, and once.

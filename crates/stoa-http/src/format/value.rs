@@ -17,6 +17,7 @@ use arrow_array::{Array, PrimitiveArray};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_json::{Encoder, EncoderFactory, EncoderOptions};
 use arrow_schema::{ArrowError, DataType, FieldRef};
+use stoa_query::NUMERIC;
 
 pub(super) use arrow_json::writer::{NullableEncoder, make_encoder};
 
@@ -138,12 +139,15 @@ fn not_finite(value: f64) -> &'static str {
 struct Quoted<'a> {
     formatter: ArrayFormatter<'a>,
     text: String,
+    /// Whether zeros at the end are left out, as the type has no scale of its own.
+    is_trimmed: bool,
 }
 
 impl<'a> Quoted<'a> {
     fn new(array: &'a dyn Array) -> Result<Self, ArrowError> {
         static OPTIONS: FormatOptions<'static> = FormatOptions::new();
-        Ok(Self { formatter: ArrayFormatter::try_new(array, &OPTIONS)?, text: String::new() })
+        let formatter = ArrayFormatter::try_new(array, &OPTIONS)?;
+        Ok(Self { formatter, text: String::new(), is_trimmed: *array.data_type() == NUMERIC })
     }
 }
 
@@ -152,6 +156,10 @@ impl Encoder for Quoted<'_> {
         self.text.clear();
         // With errors displayed (the default of FormatOptions), formatting does not fail.
         let _ = write!(self.text, "{}", self.formatter.value(row));
-        append_string(&self.text, out);
+        let text = match self.is_trimmed {
+            true => self.text.trim_end_matches('0').trim_end_matches('.'),
+            false => &self.text,
+        };
+        append_string(text, out);
     }
 }

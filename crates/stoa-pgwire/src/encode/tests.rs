@@ -99,7 +99,7 @@ fn intervals_are_written_in_postgresqls_style() {
     );
     assert_eq!(text(value(0, 0, 0)), some(&["00:00:00"]));
     assert_eq!(text(value(0, 1, 0)), some(&["1 day"]));
-    assert_eq!(text(DurationSecondArray::from(vec![-90_061])), some(&["-25:01:01"]));
+    assert_eq!(text(DurationSecondArray::from(vec![-90_061])), some(&["-1 days -01:01:01"]));
     let bytes = binary(value(1, 2, 3000)).remove(0).unwrap();
     assert_eq!(bytes, [0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 1]);
 }

@@ -10,6 +10,7 @@ use arrow_buffer::{NullBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
 use datafusion::arrow::compute::cast;
 use stoa_error::{Error, Result};
+use stoa_query::NUMERIC;
 
 use super::Style;
 use super::json::{MapValues, StructValues, UnionValues};
@@ -301,7 +302,8 @@ impl Values {
     /// Months, days and microseconds of an interval.
     fn interval(&self, row: usize) -> (i32, i32, i64) {
         match self {
-            Self::Duration(a) => (0, 0, a.get(row)),
+            // As PostgreSQL writes the difference of two timestamps.
+            Self::Duration(a) => (0, (a.get(row) / DAY_US) as i32, a.get(row) % DAY_US),
             Self::YearMonth(a) => (a[row], 0, 0),
             Self::DayTime(a) => {
                 let value = a.value(row);
@@ -339,7 +341,11 @@ fn durations(array: &ArrayRef, unit: TimeUnit) -> ScalarBuffer<i64> {
 }
 
 fn wide_decimal(array: &PrimitiveArray<Decimal256Type>, row: usize, scale: i8) -> Decimal {
-    Decimal::from_integer_text(&array.value(row).to_string(), scale.into())
+    let decimal = Decimal::from_integer_text(&array.value(row).to_string(), scale.into());
+    match *array.data_type() == NUMERIC {
+        true => decimal.trimmed(),
+        false => decimal,
+    }
 }
 
 /// Decimals that fit 64 bits, which nearly all do, are written without allocating.

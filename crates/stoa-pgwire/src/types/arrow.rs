@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
+use stoa_query::NUMERIC;
 
 use super::PgType;
 
@@ -95,6 +96,7 @@ fn array_type(item: &Field) -> PgType {
 /// The type modifier of a column: precision and scale of a decimal; -1 where there is none.
 pub(crate) fn type_modifier(data_type: &DataType) -> i32 {
     match data_type {
+        of if *of == NUMERIC => -1,
         DataType::Decimal32(precision, scale)
         | DataType::Decimal64(precision, scale)
         | DataType::Decimal128(precision, scale)

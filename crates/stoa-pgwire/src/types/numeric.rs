@@ -210,6 +210,15 @@ impl Decimal {
         self.digits.len() <= DIGITS_MAX && self.scale as usize <= DIGITS_MAX
     }
 
+    /// Without zeros at the end of the digits after the point: of a type without a scale.
+    pub(crate) fn trimmed(mut self) -> Self {
+        while self.scale > 0 && self.digits.last().is_none_or(|digit| *digit == 0) {
+            self.digits.pop();
+            self.scale -= 1;
+        }
+        self
+    }
+
     /// Digits after the point.
     pub(crate) fn scale(&self) -> i32 {
         self.scale

@@ -5,10 +5,11 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement as EngineStatement;
 use datafusion::sql::sqlparser::ast::{
-    self, Expr, Ident, Query, SelectItem, SetExpr, Value, VisitMut, VisitorMut,
+    self, Expr, Ident, Query, SelectItem, SetExpr, TableFactor, Value, VisitMut, VisitorMut,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
+use stoa_error::{Error, Result};
 
 /// Numbers with an exponent are doubles: `1e300`. All others with a point are decimals.
 pub(super) fn exponents_are_doubles(statement: &mut EngineStatement, text: &str) {
@@ -32,6 +33,38 @@ pub(super) fn exponents_are_doubles(statement: &mut EngineStatement, text: &str)
 fn double_of(digits: &str) -> Option<Expr> {
     let text = format!("CAST('{digits}' AS DOUBLE PRECISION)");
     Parser::new(&PostgreSqlDialect {}).try_with_sql(&text).ok()?.parse_expr().ok()
+}
+
+/// `WITH ORDINALITY`, which the engine reads and forgets.
+///
+/// # Errors
+/// 0A000 where it is used.
+pub(super) fn refuse_ordinality(statement: &mut EngineStatement, text: &str) -> Result<()> {
+    let is_there = |window: &[u8]| window.eq_ignore_ascii_case(b"ordinality");
+    if !text.as_bytes().windows(10).any(is_there) {
+        return Ok(());
+    }
+    let Some(statement) = parsed(statement) else { return Ok(()) };
+    match statement.visit(&mut Ordinality) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(Error::unsupported("WITH ORDINALITY is not supported")
+            .with_hint("number the rows with row_number() OVER (…)")),
+    }
+}
+
+struct Ordinality;
+
+impl VisitorMut for Ordinality {
+    type Break = ();
+
+    fn pre_visit_table_factor(&mut self, table: &mut TableFactor) -> ControlFlow<()> {
+        match table {
+            TableFactor::Table { with_ordinality: true, .. }
+            | TableFactor::UNNEST { with_ordinality: true, .. }
+            | TableFactor::Function { with_ordinality: true, .. } => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
+    }
 }
 
 /// Longer lists of VALUES stay as they are: as a union they would be planned for long.
@@ -113,8 +146,15 @@ fn name_columns(body: &mut SetExpr) {
                         other => other.to_string(),
                     };
                     let count = seen.entry(name.clone()).and_modify(|n| *n += 1).or_insert(1);
-                    if *count > 1 {
-                        let alias = Ident::with_quote('"', format!("{name}_{count}"));
+                    // The engine's own names leave out casts, the text does not.
+                    let is_column =
+                        matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
+                    if *count > 1 || !is_column {
+                        let name = match *count {
+                            1 => name,
+                            count => format!("{name}_{count}"),
+                        };
+                        let alias = Ident::with_quote('"', name);
                         *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
                     }
                 }

@@ -21,6 +21,7 @@ use stoa_table::Table;
 use super::fingerprint::{Literal, literal_of_place};
 use super::shape::{Operand, ReportShape, ShapeCondition, ShapeTest};
 use crate::dialect::normalise;
+use crate::semantics::NUMERIC;
 use crate::template::TableForm;
 
 /// The report that `statement` is, on `table`, if it is one. `schema` is that of the answer;
@@ -286,6 +287,7 @@ impl Recogniser<'_> {
         match (aggregate.function, aggregate.column.and_then(of)) {
             (Function::Count, _) => *planned == DataType::Int64,
             (Function::Min | Function::Max, Some(of)) => of == planned,
+            (Function::Mean, Some(of)) if of.is_integer() => *planned == NUMERIC,
             (Function::Mean, Some(_)) => *planned == DataType::Float64,
             (Function::Sum, Some(DataType::Decimal128(_, scale))) => {
                 matches!(planned, DataType::Decimal128(_, planned) if planned == scale)

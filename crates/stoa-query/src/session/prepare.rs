@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
 use arrow::datatypes::{DataType, SchemaRef};
+use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{DdlStatement, Expr, LogicalPlan, Statement as PlanStatement};
 use stoa_error::{Error, Result};
 
@@ -14,7 +15,7 @@ use crate::error::from_datafusion;
 use crate::report::{self, ReportStatement};
 use crate::statement::{Statement, StatementKind};
 use crate::template::PlanTemplate;
-use crate::{dml, insert_values, parameters, pg_catalog, show};
+use crate::{dml, insert_values, parameters, pg_catalog, semantics, show};
 
 /// A statement that was planned, to be executed any number of times.
 #[derive(Clone)]
@@ -118,10 +119,10 @@ impl Session {
                 self.engine.catalog.refresh().await?;
             }
             if let Some(plan) = dml::plan_aliased_delete(self, parsed).await? {
-                return prepared_plan(statement, plan, &parameter_types);
+                return prepared_plan(&planner.state, statement, plan, &parameter_types);
             }
             if let Some(plan) = insert_values::plan(self, parsed).await? {
-                return prepared_plan(statement, plan, &parameter_types);
+                return prepared_plan(&planner.state, statement, plan, &parameter_types);
             }
             let (parsed, overwritten) = match dml::resolve_partition(self, parsed).await? {
                 Some((parsed, overwritten)) => (Box::new(parsed), overwritten),
@@ -135,7 +136,7 @@ impl Session {
             }
             let plan = plan.map_err(from_datafusion)?;
             check_supported(&plan)?;
-            let prepared = prepared_plan(statement, plan, &parameter_types)?;
+            let prepared = prepared_plan(&planner.state, statement, plan, &parameter_types)?;
             let report = report::learn(self, &prepared).await;
             if report.is_none() {
                 self.learn_form(&prepared).await;
@@ -234,7 +235,9 @@ fn copied_query(copy: &CopyStatement) -> Option<String> {
     }
 }
 
+/// A planned statement. Its columns are those of the analysed plan: the rows have just these types.
 fn prepared_plan(
+    state: &SessionState,
     statement: Statement,
     plan: LogicalPlan,
     declared: &[Option<DataType>],
@@ -242,10 +245,15 @@ fn prepared_plan(
     let (plan, parameter_types) = parameters::resolve(plan, declared)?;
     let schema = match &plan {
         LogicalPlan::Dml(_) => None,
-        other => Some(SchemaRef::new(other.schema().as_arrow().clone())),
+        plan @ (LogicalPlan::Explain(_) | LogicalPlan::Analyze(_)) => Some(columns_of(plan)),
+        plan => Some(columns_of(&semantics::analyzed(state, plan).map_err(from_datafusion)?)),
     };
     let plan = Some(Arc::new(plan));
     Ok(Prepared { plan, ..Prepared::unplanned(statement, parameter_types, schema) })
+}
+
+fn columns_of(plan: &LogicalPlan) -> SchemaRef {
+    SchemaRef::new(plan.schema().as_arrow().clone())
 }
 
 /// Refuses what the engine could plan but a report server must not do, or does not yet do.

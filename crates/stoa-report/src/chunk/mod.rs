@@ -222,13 +222,13 @@ impl Chunk {
         }
     }
 
-    /// The sum of the numbers of `rows`, wrapping at 128 bits.
-    pub(crate) fn sum(&self, rows: &Rows<'_>) -> i128 {
+    /// The sum of the numbers of `rows`; `None` where 128 bits do not hold it.
+    pub(crate) fn sum(&self, rows: &Rows<'_>) -> Option<i128> {
         if self.nulls.is_some() {
-            let values = rows.iter().filter(|row| !self.is_null(*row));
-            return values.fold(0, |sum: i128, row| sum.wrapping_add(self.number(row)));
+            let mut values = rows.iter().filter(|row| !self.is_null(*row));
+            return values.try_fold(0, |sum: i128, row| sum.checked_add(self.number(row)));
         }
-        match &self.values {
+        Some(match &self.values {
             Values::Ints(Ints::Packed8 { base, distances }) => {
                 self.sum_packed(*base, distances, rows)
             }
@@ -241,10 +241,10 @@ impl Chunk {
             Values::Ints(Ints::Int64(values)) => self.sum_of(values, rows),
             Values::Ints(ints) => rows.iter().map(|row| i128::from(ints.get(row))).sum(),
             Values::Wide(values) => {
-                rows.iter().fold(0, |sum: i128, row| sum.wrapping_add(values[row]))
+                return rows.iter().try_fold(0, |sum: i128, row| sum.checked_add(values[row]));
             }
             Values::Text(_) | Values::Floats(_) => 0,
-        }
+        })
     }
 
     fn sum_packed<T: Addend>(&self, base: i64, distances: &[T], rows: &Rows<'_>) -> i128 {
@@ -457,7 +457,7 @@ mod tests {
                 for rows in [Rows::Range(range.clone()), Rows::List(&list)] {
                     let valued: Vec<usize> = rows.iter().filter(|row| !is_null(*row)).collect();
                     let sum: i128 = valued.iter().map(|row| i128::from(values[*row])).sum();
-                    prop_assert_eq!(chunk.sum(&rows), sum);
+                    prop_assert_eq!(chunk.sum(&rows), Some(sum));
                     prop_assert_eq!(chunk.count_values(&rows), valued.len() as u64);
                 }
                 if chunk.ascends_in(&range) {

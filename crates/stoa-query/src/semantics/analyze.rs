@@ -1,0 +1,137 @@
+//! The rule: each expression of a plan, bottom-up, with the types of what it reads.
+
+use std::sync::Arc;
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{Column, DFSchema, DFSchemaRef};
+use datafusion::error::Result;
+use datafusion::logical_expr::expr::{Exists, InSubquery, SetComparison};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{Expr, LogicalPlan, Subquery};
+use datafusion::optimizer::AnalyzerRule;
+
+use super::{arithmetic, casts, compare, functions, unify};
+
+/// Gives operators, casts and CASE the meaning that they have in PostgreSQL.
+#[derive(Debug)]
+pub(super) struct PostgresMeaning;
+
+impl AnalyzerRule for PostgresMeaning {
+    fn name(&self) -> &str {
+        "postgres_meaning"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, options: &ConfigOptions) -> Result<LogicalPlan> {
+        analyze_plan(plan, &[], options)
+    }
+}
+
+/// `outer`: what the queries around this one read, the nearest last.
+fn analyze_plan(
+    plan: LogicalPlan,
+    outer: &[DFSchemaRef],
+    options: &ConfigOptions,
+) -> Result<LogicalPlan> {
+    Ok(plan.transform_up(|node| analyze_node(node, outer, options))?.data)
+}
+
+fn analyze_node(
+    node: LogicalPlan,
+    outer: &[DFSchemaRef],
+    options: &ConfigOptions,
+) -> Result<Transformed<LogicalPlan>> {
+    let node = match node {
+        LogicalPlan::Union(union) => return unify::union(union, options).map(Transformed::yes),
+        node => node,
+    };
+    let mut schema = merge_schema(&node.inputs());
+    if let LogicalPlan::TableScan(scan) = &node {
+        let read = scan.source.schema();
+        schema.merge(&DFSchema::try_from_qualified_schema(scan.table_name.clone(), &read)?);
+    }
+    let scope = Scope { schema: Arc::new(schema), outer, options };
+    let names = NamePreserver::new(&node);
+    let node = node.map_expressions(|expr| {
+        let name = names.save(&expr);
+        let expr = expr.transform_up(|expr| scope.rewrite(expr))?;
+        Ok(expr.update_data(|expr| name.restore(expr)))
+    })?;
+    // What it reads may have other types than it was planned with.
+    node.map_data(LogicalPlan::recompute_schema)
+}
+
+/// What an expression can name, and the session's options.
+pub(super) struct Scope<'a> {
+    pub(super) schema: DFSchemaRef,
+    outer: &'a [DFSchemaRef],
+    pub(super) options: &'a ConfigOptions,
+}
+
+impl Scope<'_> {
+    /// An expression whose parts were rewritten.
+    fn rewrite(&self, expr: Expr) -> Result<Transformed<Expr>> {
+        match expr {
+            Expr::OuterReferenceColumn(..) => Ok(self.retyped(expr)),
+            Expr::ScalarSubquery(subquery) => {
+                Ok(Transformed::yes(Expr::ScalarSubquery(self.subquery(subquery)?)))
+            }
+            Expr::Exists(Exists { subquery, negated }) => {
+                let subquery = self.subquery(subquery)?;
+                Ok(Transformed::yes(Expr::Exists(Exists { subquery, negated })))
+            }
+            Expr::InSubquery(InSubquery { expr, subquery, negated }) => {
+                let subquery = self.subquery(subquery)?;
+                let compared = InSubquery { expr, subquery, negated };
+                Ok(Transformed::yes(Expr::InSubquery(compared)))
+            }
+            Expr::SetComparison(comparison) => {
+                let subquery = self.subquery(comparison.subquery)?;
+                let comparison = SetComparison { subquery, ..comparison };
+                Ok(Transformed::yes(Expr::SetComparison(comparison)))
+            }
+            Expr::BinaryExpr(binary) if compare::compares(binary.op) => {
+                compare::binary(binary, self)
+            }
+            Expr::BinaryExpr(binary) => arithmetic::rewrite(binary, self),
+            Expr::Negative(inner) => arithmetic::negate(*inner, self),
+            Expr::Cast(cast) => casts::rewrite(cast, self),
+            Expr::Case(case) => unify::case(case, self),
+            Expr::ScalarFunction(function) => functions::rewrite(function, self),
+            Expr::SimilarTo(like) => functions::similar(like, self),
+            Expr::Between(between) => compare::between(between, self),
+            Expr::InList(list) => compare::in_list(list, self),
+            other => Ok(Transformed::no(other)),
+        }
+    }
+
+    /// A column of a query around this one, with the type that it has there now.
+    fn retyped(&self, expr: Expr) -> Transformed<Expr> {
+        let Expr::OuterReferenceColumn(_, column) = &expr else { return Transformed::no(expr) };
+        let found = |schema: &DFSchemaRef| field_of(schema, column);
+        match self.outer.iter().rev().find_map(found) {
+            Some(field) => Transformed::yes(Expr::OuterReferenceColumn(field, column.clone())),
+            None => Transformed::no(expr),
+        }
+    }
+
+    fn subquery(&self, subquery: Subquery) -> Result<Subquery> {
+        let mut outer = self.outer.to_vec();
+        outer.push(Arc::clone(&self.schema));
+        let plan = analyze_plan(Arc::unwrap_or_clone(subquery.subquery), &outer, self.options)?;
+        let inner =
+            Scope { schema: Arc::clone(&self.schema), outer: &outer, options: self.options };
+        let outer_ref_columns = subquery
+            .outer_ref_columns
+            .into_iter()
+            .map(|column| inner.retyped(column).data)
+            .collect();
+        Ok(Subquery { subquery: Arc::new(plan), outer_ref_columns, ..subquery })
+    }
+}
+
+fn field_of(schema: &DFSchemaRef, column: &Column) -> Option<arrow::datatypes::FieldRef> {
+    let (_, field) = schema.qualified_field_from_column(column).ok()?;
+    Some(Arc::clone(field))
+}

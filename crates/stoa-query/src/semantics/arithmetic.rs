@@ -1,0 +1,177 @@
+//! `+`, `-`, `*`, `/`, `%`: which operation PostgreSQL takes for operands of these types.
+//!
+//! | operands | result |
+//! |---|---|
+//! | integers | the wider type; 22003 where it does not fit |
+//! | a float and another number | double precision; 22003, 22012 instead of infinity |
+//! | decimals, or one and an integer | decimal; quotients have PostgreSQL's digits (`numeric`) |
+//! | date and interval | timestamp |
+//! | all others | the engine's |
+//!
+//! A whole literal that fits is an integer beside an integer, as in PostgreSQL.
+
+use arrow::datatypes::{DataType, TimeUnit};
+use datafusion::common::ScalarValue;
+use datafusion::common::tree_node::Transformed;
+use datafusion::error::Result;
+use datafusion::logical_expr::expr::BinaryExpr;
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable, Operator};
+
+use super::analyze::Scope;
+use super::call::call;
+use super::functions;
+use super::numeric::{self, NUMERIC, Quotient, WideProduct};
+use super::operators::Checked;
+use super::time_zone;
+
+use Operator::{Divide, Minus, Modulo, Multiply, Plus};
+
+pub(super) fn rewrite(binary: BinaryExpr, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+    let BinaryExpr { left, op, right } = binary;
+    if op == Operator::StringConcat {
+        let left = functions::text_of_operand(*left, scope)?;
+        let right = functions::text_of_operand(*right, scope)?;
+        return Ok(Transformed::yes(engine(left, op, right)));
+    }
+    if !matches!(op, Plus | Minus | Multiply | Divide | Modulo) {
+        return Ok(Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })));
+    }
+    let types = (left.get_type(&scope.schema)?, right.get_type(&scope.schema)?);
+    let (left, right) = (*left, *right);
+    let rewritten = match (&types.0, &types.1) {
+        (a, b) if a.is_integer() && b.is_integer() => integers(left, a, op, right, b),
+        (a, b) if is_number(a) && is_number(b) && (a.is_floating() || b.is_floating()) => {
+            floats(left, a, op, right, b)
+        }
+        (a, b) if is_number(a) && is_number(b) => return decimals(left, a, op, right, b),
+        (DataType::Date32, DataType::Interval(_)) if matches!(op, Plus | Minus) => {
+            engine(to_type(left, &types.0, &TIMESTAMP), op, right)
+        }
+        (DataType::Interval(_), DataType::Date32) if op == Plus => {
+            engine(left, op, to_type(right, &types.1, &TIMESTAMP))
+        }
+        (DataType::Timestamp(_, Some(_)), DataType::Interval(_))
+            if matches!(op, Plus | Minus) && !time_zone::is_utc(scope.options) =>
+        {
+            let sum = engine(in_session_zone(left, scope), op, right);
+            Expr::Cast(Cast::new(Box::new(sum), time_zone::instant()))
+        }
+        (DataType::Interval(_), DataType::Timestamp(_, Some(_)))
+            if op == Plus && !time_zone::is_utc(scope.options) =>
+        {
+            let sum = engine(in_session_zone(right, scope), op, left);
+            Expr::Cast(Cast::new(Box::new(sum), time_zone::instant()))
+        }
+        _ => return Ok(Transformed::no(engine(left, op, right))),
+    };
+    Ok(Transformed::yes(rewritten))
+}
+
+/// An instant whose days are those of the session's zone.
+fn in_session_zone(expr: Expr, scope: &Scope<'_>) -> Expr {
+    let zone = time_zone::name_of_session(scope.options).into();
+    let of = DataType::Timestamp(TimeUnit::Microsecond, Some(zone));
+    Expr::Cast(Cast::new(Box::new(expr), of))
+}
+
+/// `-x`: fails for the least integer, which has no opposite.
+pub(super) fn negate(inner: Expr, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+    let of = inner.get_type(&scope.schema)?;
+    if !of.is_signed_integer() || matches!(inner, Expr::Literal(..)) {
+        return Ok(Transformed::no(Expr::Negative(Box::new(inner))));
+    }
+    let zero = Expr::Literal(ScalarValue::new_zero(&of)?, None);
+    Ok(Transformed::yes(call(Checked(Minus), vec![zero, inner])))
+}
+
+const TIMESTAMP: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
+
+fn is_number(of: &DataType) -> bool {
+    of.is_integer() || of.is_floating() || of.is_decimal()
+}
+
+fn engine(left: Expr, op: Operator, right: Expr) -> Expr {
+    Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right)))
+}
+
+fn to_type(expr: Expr, from: &DataType, to: &DataType) -> Expr {
+    if from == to {
+        return expr;
+    }
+    if let Expr::Literal(value, _) = &expr
+        && let Ok(value) = value.cast_to(to)
+    {
+        return Expr::Literal(value, None);
+    }
+    Expr::Cast(Cast::new(Box::new(expr), to.clone()))
+}
+
+fn integers(left: Expr, a: &DataType, op: Operator, right: Expr, b: &DataType) -> Expr {
+    let (own, other) = (width(&left, a), width(&right, b));
+    let of = match own.max(other) {
+        2 => DataType::Int16,
+        4 => DataType::Int32,
+        _ => DataType::Int64,
+    };
+    call(Checked(op), vec![to_type(left, a, &of), to_type(right, b, &of)])
+}
+
+/// Bytes of the integer that PostgreSQL has for an operand.
+fn width(expr: &Expr, of: &DataType) -> u8 {
+    match (expr, of) {
+        (Expr::Literal(ScalarValue::Int64(Some(value)), _), _) => match i32::try_from(*value) {
+            Ok(_) => 4,
+            Err(_) => 8,
+        },
+        (_, DataType::Int8 | DataType::UInt8 | DataType::Int16) => 2,
+        (_, DataType::Int32 | DataType::UInt16) => 4,
+        _ => 8,
+    }
+}
+
+fn floats(left: Expr, a: &DataType, op: Operator, right: Expr, b: &DataType) -> Expr {
+    let of = match (a, b) {
+        (DataType::Float32, DataType::Float32) => DataType::Float32,
+        _ => DataType::Float64,
+    };
+    call(Checked(op), vec![to_type(left, a, &of), to_type(right, b, &of)])
+}
+
+fn decimals(
+    left: Expr,
+    a: &DataType,
+    op: Operator,
+    right: Expr,
+    b: &DataType,
+) -> Result<Transformed<Expr>> {
+    let (left, a) = as_decimal(left, a);
+    let (right, b) = as_decimal(right, b);
+    let rewritten = match op {
+        Divide => call(Quotient, vec![left, right]),
+        Multiply if numeric::is_wide_product(&a, &b) => call(WideProduct, vec![left, right]),
+        // Operands of different width are brought to the wider type.
+        _ if a != b && (a == NUMERIC || b == NUMERIC) => {
+            engine(to_type(left, &a, &NUMERIC), op, to_type(right, &b, &NUMERIC))
+        }
+        _ => return Ok(Transformed::yes(engine(left, op, right))),
+    };
+    Ok(Transformed::yes(rewritten))
+}
+
+/// An integer as a decimal, a literal with as many digits as it has.
+fn as_decimal(expr: Expr, of: &DataType) -> (Expr, DataType) {
+    if of.is_decimal() {
+        return (expr, of.clone());
+    }
+    let digits = match (&expr, of) {
+        (Expr::Literal(ScalarValue::Int64(Some(value)), _), _) => {
+            value.unsigned_abs().checked_ilog10().unwrap_or(0) as u8 + 1
+        }
+        (_, DataType::Int8 | DataType::UInt8 | DataType::Int16 | DataType::UInt16) => 5,
+        (_, DataType::Int32 | DataType::UInt32) => 10,
+        (_, DataType::UInt64) => 20,
+        _ => 19,
+    };
+    let decimal = DataType::Decimal128(digits, 0);
+    (to_type(expr, of, &decimal), decimal)
+}

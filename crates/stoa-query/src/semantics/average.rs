@@ -1,0 +1,237 @@
+//! `avg` of integers and decimals as a decimal, divided as PostgreSQL divides; of all else the engine's.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, Decimal256Builder, PrimitiveArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Decimal128Type, Decimal256Type, Field, FieldRef, i256};
+use datafusion::common::ScalarValue;
+use datafusion::common::utils::SingleRowListArrayBuilder;
+use datafusion::error::Result;
+use datafusion::functions_aggregate::average::Avg;
+use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion::logical_expr::utils::{AggregateOrderSensitivity, format_state_name};
+use datafusion::logical_expr::{
+    Accumulator, AggregateUDFImpl, GroupsAccumulator, ReversedUDAF, Signature, Volatility,
+};
+
+use super::call::failure;
+use super::numeric::{Decimal, Decimals, NUMERIC, out_of_range, quotient};
+use super::sums::{Sum1, SumOf, Sums};
+
+/// The function.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(super) struct Average {
+    engine: Avg,
+    signature: Signature,
+}
+
+impl Average {
+    pub(super) fn new() -> Self {
+        Self { engine: Avg::new(), signature: Signature::user_defined(Volatility::Immutable) }
+    }
+}
+
+/// The type of sums of values of a type; `None` where the engine computes.
+fn sum_type(values: &DataType, is_distinct: bool) -> Option<DataType> {
+    match values {
+        _ if is_distinct => None,
+        DataType::Decimal128(_, scale) => Some(DataType::Decimal128(38, *scale)),
+        DataType::Decimal256(_, scale) => Some(DataType::Decimal256(76, *scale)),
+        _ => None,
+    }
+}
+
+impl AggregateUDFImpl for Average {
+    fn name(&self) -> &str {
+        "avg"
+    }
+
+    fn aliases(&self) -> &[String] {
+        self.engine.aliases()
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        let [of] = types else { return Err(failure("42883", "avg takes one argument")) };
+        Ok(vec![match of {
+            of if of.is_integer() => DataType::Decimal128(20, 0),
+            DataType::Decimal32(p, s) | DataType::Decimal64(p, s) => DataType::Decimal128(*p, *s),
+            DataType::Float16 | DataType::Float32 | DataType::Null => DataType::Float64,
+            DataType::Float64
+            | DataType::Decimal128(..)
+            | DataType::Decimal256(..)
+            | DataType::Duration(_) => of.clone(),
+            other => {
+                let message = format!("function avg({other}) does not exist");
+                return Err(failure("42883", message));
+            }
+        }])
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        match types {
+            [of] if of.is_decimal() => Ok(NUMERIC),
+            types => self.engine.return_type(types),
+        }
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        let values = args.expr_fields[0].data_type();
+        match sum_type(values, args.is_distinct) {
+            Some(of @ DataType::Decimal128(..)) => Ok(Box::new(Sum1::new(narrow(of)))),
+            Some(of) => Ok(Box::new(Sum1::new(wide(of)))),
+            None if values.is_decimal() => Ok(Box::new(DistinctAverage::new(values))),
+            None => self.engine.accumulator(args),
+        }
+    }
+
+    fn create_sliding_accumulator(
+        &self,
+        args: AccumulatorArgs<'_>,
+    ) -> Result<Box<dyn Accumulator>> {
+        match args.expr_fields[0].data_type().is_decimal() {
+            true => self.accumulator(args),
+            false => self.engine.create_sliding_accumulator(args),
+        }
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
+        let values = args.input_fields[0].data_type();
+        let Some(of) = sum_type(values, args.is_distinct) else {
+            if !values.is_decimal() {
+                return self.engine.state_fields(args);
+            }
+            let (name, item) = (format_state_name(args.name, "values"), values.clone());
+            let item = Field::new_list_field(item, true);
+            return Ok(vec![Field::new_list(name, item, true).into()]);
+        };
+        Ok(vec![
+            Field::new(format_state_name(args.name, "sum"), of, true).into(),
+            Field::new(format_state_name(args.name, "count"), DataType::Int64, true).into(),
+        ])
+    }
+
+    fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
+        match sum_type(args.expr_fields[0].data_type(), args.is_distinct) {
+            Some(_) => true,
+            None if args.expr_fields[0].data_type().is_decimal() => false,
+            None => self.engine.groups_accumulator_supported(args),
+        }
+    }
+
+    fn create_groups_accumulator(
+        &self,
+        args: AccumulatorArgs<'_>,
+    ) -> Result<Box<dyn GroupsAccumulator>> {
+        match sum_type(args.expr_fields[0].data_type(), args.is_distinct) {
+            Some(of @ DataType::Decimal128(..)) => Ok(Box::new(narrow(of))),
+            Some(of) => Ok(Box::new(wide(of))),
+            None => self.engine.create_groups_accumulator(args),
+        }
+    }
+
+    fn reverse_expr(&self) -> ReversedUDAF {
+        ReversedUDAF::Identical
+    }
+
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        AggregateOrderSensitivity::Insensitive
+    }
+}
+
+fn narrow(of: DataType) -> SumOf<Decimal128Type, Decimal128Type> {
+    SumOf::new(Sums::new(of.clone()), of, narrow_averages)
+}
+
+fn wide(of: DataType) -> SumOf<Decimal256Type, Decimal256Type> {
+    SumOf::new(Sums::new(of.clone()), of, wide_averages)
+}
+
+fn narrow_averages(sums: Vec<i128>, counts: Vec<i64>, of: &DataType) -> Result<ArrayRef> {
+    averages(sums.into_iter().map(i256::from_i128), counts, of)
+}
+
+fn wide_averages(sums: Vec<i256>, counts: Vec<i64>, of: &DataType) -> Result<ArrayRef> {
+    averages(sums.into_iter(), counts, of)
+}
+
+fn averages(sums: impl Iterator<Item = i256>, counts: Vec<i64>, of: &DataType) -> Result<ArrayRef> {
+    let (DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale)) = of else {
+        return Err(failure("XX000", "an average of something else than decimals"));
+    };
+    let mut averages = Decimal256Builder::with_capacity(counts.len()).with_data_type(NUMERIC);
+    for (sum, count) in sums.zip(counts) {
+        match count {
+            0 => averages.append_null(),
+            count => {
+                let count = Decimal::new(i256::from_i128(count.into()), 0);
+                averages.append_value(quotient(Decimal::new(sum, *scale), count)?);
+            }
+        }
+    }
+    Ok(Arc::new(averages.finish()))
+}
+
+/// The average of the values that differ.
+#[derive(Debug)]
+struct DistinctAverage {
+    of: DataType,
+    scale: i8,
+    values: HashSet<i256>,
+}
+
+impl DistinctAverage {
+    fn new(of: &DataType) -> Self {
+        let scale = match of {
+            DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => *scale,
+            _ => 0,
+        };
+        Self { of: of.clone(), scale, values: HashSet::new() }
+    }
+
+    fn add(&mut self, column: &ArrayRef) -> Result<()> {
+        let decimals = Decimals::of(column)?;
+        let values = (0..column.len()).filter_map(|row| decimals.get(row));
+        self.values.extend(values.map(|value| value.digits));
+        Ok(())
+    }
+
+    fn as_column(&self) -> Result<ArrayRef> {
+        let wide = self.values.iter().copied().collect::<PrimitiveArray<Decimal256Type>>();
+        let wide = wide.with_data_type(DataType::Decimal256(76, self.scale));
+        Ok(cast(&wide, &self.of)?)
+    }
+}
+
+impl Accumulator for DistinctAverage {
+    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
+        values.first().map_or(Ok(()), |column| self.add(column))
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        let sum = self.values.iter().try_fold(i256::ZERO, |sum, value| sum.checked_add(*value));
+        let sum = sum.ok_or_else(out_of_range)?;
+        let counts = vec![self.values.len() as i64];
+        let of = DataType::Decimal256(76, self.scale);
+        ScalarValue::try_from_array(&averages(std::iter::once(sum), counts, &of)?, 0)
+    }
+
+    fn size(&self) -> usize {
+        size_of_val(self) + self.values.capacity() * size_of::<i256>()
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        let list = SingleRowListArrayBuilder::new(self.as_column()?).with_nullable(true);
+        Ok(vec![list.build_list_scalar()])
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        let Some(lists) = states.first() else { return Ok(()) };
+        lists.as_list::<i32>().iter().flatten().try_for_each(|values| self.add(&values))
+    }
+}

@@ -1,0 +1,191 @@
+//! Functions that are called by name, and what stands for them here.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Float64Type};
+use datafusion::common::ScalarValue;
+use datafusion::common::tree_node::Transformed;
+use datafusion::error::Result;
+use datafusion::logical_expr::expr::{BinaryExpr, Like, ScalarFunction};
+use datafusion::logical_expr::{ColumnarValue, Expr, ExprSchemable, Operator};
+
+use super::analyze::Scope;
+use super::call::{Operation, call, columns, failure};
+use super::date_part::DatePart;
+use super::similar::{SimilarPattern, regex_of};
+use super::text_of;
+use super::time_zone;
+use super::to_char::ToChar;
+use super::{casts, unify};
+
+pub(super) fn rewrite(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+    match function.func.name() {
+        "coalesce" | "greatest" | "least" | "make_array" => unify::call(function, scope),
+        "date_part" => date_part(function, scope),
+        "date_trunc" => date_trunc(function, scope),
+        "to_char" => to_char(function, scope),
+        "concat" | "concat_ws" => texts(function, scope),
+        "round" => round(function, scope),
+        "ln" | "log" | "log10" | "log2" => logarithm(function),
+        _ => Ok(Transformed::no(Expr::ScalarFunction(function))),
+    }
+}
+
+/// `extract(field FROM value)`, of an instant in the session's zone.
+fn date_part(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+    let [Expr::Literal(field, _), value] = function.args.as_slice() else {
+        return Ok(Transformed::no(Expr::ScalarFunction(function)));
+    };
+    let Some(field) = field.try_as_str().flatten() else {
+        return Ok(Transformed::no(Expr::ScalarFunction(function)));
+    };
+    let of = value.get_type(&scope.schema)?;
+    let Some(part) = DatePart::named(field, &of) else {
+        return Ok(Transformed::no(Expr::ScalarFunction(function)));
+    };
+    let value = match &of {
+        DataType::Timestamp(_, Some(_))
+            if !part.is_epoch() && !time_zone::is_utc(scope.options) =>
+        {
+            time_zone::local(value.clone(), time_zone::name_of_session(scope.options))
+        }
+        _ => value.clone(),
+    };
+    Ok(Transformed::yes(call(part, vec![value])))
+}
+
+/// `date_trunc(unit, instant)`: cut in the session's zone.
+fn date_trunc(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+    let [unit, value] = function.args.as_slice() else {
+        return Ok(Transformed::no(Expr::ScalarFunction(function)));
+    };
+    let of = value.get_type(&scope.schema)?;
+    if !matches!(of, DataType::Timestamp(_, Some(_))) || time_zone::is_utc(scope.options) {
+        return Ok(Transformed::no(Expr::ScalarFunction(function)));
+    }
+    let zone = time_zone::name_of_session(scope.options);
+    let local = time_zone::local(value.clone(), zone);
+    let args = vec![unit.clone(), local];
+    let cut = Expr::ScalarFunction(ScalarFunction { func: function.func.clone(), args });
+    Ok(Transformed::yes(time_zone::instant_of(cut, zone)))
+}
+
+fn to_char(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+    let zone = time_zone::name_of_session(scope.options).into();
+    Ok(Transformed::yes(call(ToChar { zone }, function.args)))
+}
+
+/// `round(float)`: to the even neighbour, as casts of floats; decimals go away from zero.
+fn round(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+    if let [value] = function.args.as_slice()
+        && value.get_type(&scope.schema)?.is_floating()
+    {
+        return Ok(Transformed::yes(call(RoundEven, function.args)));
+    }
+    Ok(Transformed::no(Expr::ScalarFunction(function)))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct RoundEven;
+
+impl Operation for RoundEven {
+    fn name(&self) -> &str {
+        "round"
+    }
+
+    fn result(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Float64)
+    }
+
+    fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
+        let columns = columns(operands, rows)?;
+        let Some(column) = columns.first() else { return Err(failure("42883", "no operand")) };
+        let numbers = cast(column, &DataType::Float64)?;
+        let rounded = numbers.as_primitive::<Float64Type>();
+        Ok(Arc::new(rounded.unary::<_, Float64Type>(f64::round_ties_even)))
+    }
+}
+
+/// A logarithm, which zero and negative numbers do not have.
+fn logarithm(function: ScalarFunction) -> Result<Transformed<Expr>> {
+    let ScalarFunction { func, mut args } = function;
+    match args.pop() {
+        Some(last) if !is_checked(&last) => args.push(call(AboveZero, vec![last])),
+        last => args.extend(last),
+    }
+    Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction { func, args })))
+}
+
+fn is_checked(expr: &Expr) -> bool {
+    match expr {
+        Expr::ScalarFunction(inner) => inner.func.name() == AboveZero.name(),
+        Expr::Cast(cast) => is_checked(&cast.expr),
+        _ => false,
+    }
+}
+
+/// The same number, if it is above zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct AboveZero;
+
+impl Operation for AboveZero {
+    fn name(&self) -> &str {
+        "above_zero"
+    }
+
+    fn result(&self, types: &[DataType]) -> Result<DataType> {
+        Ok(types.first().cloned().unwrap_or(DataType::Null))
+    }
+
+    fn shown(&self, operands: &[String]) -> String {
+        operands.join(",")
+    }
+
+    fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
+        let mut columns = columns(operands, rows)?;
+        let Some(column) = columns.pop() else { return Err(failure("42883", "no operand")) };
+        let numbers = cast(&column, &DataType::Float64)?;
+        for number in numbers.as_primitive::<Float64Type>().iter().flatten() {
+            if number <= 0.0 {
+                let what = if number == 0.0 { "zero" } else { "a negative number" };
+                return Err(failure("2201E", format!("cannot take logarithm of {what}")));
+            }
+        }
+        Ok(column)
+    }
+}
+
+/// Arguments that the engine would write otherwise, as texts.
+fn texts(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+    let ScalarFunction { func, args } = function;
+    let args = args.into_iter().map(|arg| text_of_operand(arg, scope)).collect::<Result<_>>()?;
+    Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction { func, args })))
+}
+
+/// An operand of `||` or `concat` as PostgreSQL writes it.
+pub(super) fn text_of_operand(expr: Expr, scope: &Scope<'_>) -> Result<Expr> {
+    let of = expr.get_type(&scope.schema)?;
+    let is_list = matches!(of, DataType::List(_) | DataType::LargeList(_) | DataType::Binary);
+    match text_of::is_ours(&of) && !is_list {
+        true => casts::to_type(expr, &of, &DataType::Utf8, scope.options),
+        false => Ok(expr),
+    }
+}
+
+/// `x SIMILAR TO pattern [ESCAPE c]`.
+pub(super) fn similar(like: Like, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+    let Like { negated, expr, pattern, escape_char, .. } = like;
+    let pattern = match *pattern {
+        Expr::Literal(ScalarValue::Utf8(Some(pattern)), _) => {
+            Expr::Literal(ScalarValue::Utf8(Some(regex_of(&pattern, escape_char)?)), None)
+        }
+        pattern => call(SimilarPattern(escape_char), vec![pattern]),
+    };
+    let of = expr.get_type(&scope.schema)?;
+    let text = casts::to_type(*expr, &of, &DataType::Utf8, scope.options)?;
+    let op = if negated { Operator::RegexNotMatch } else { Operator::RegexMatch };
+    let matched = BinaryExpr::new(Box::new(text), op, Box::new(pattern));
+    Ok(Transformed::yes(Expr::BinaryExpr(matched)))
+}

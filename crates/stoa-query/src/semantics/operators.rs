@@ -1,0 +1,140 @@
+//! Operators on integers and floats that fail where the result does not fit.
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::compute::kernels::numeric;
+use arrow::datatypes::{DataType, Float32Type, Float64Type};
+use arrow::error::ArrowError;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::{ColumnarValue, Operator};
+
+use super::call::{Operand, Operation, failure};
+
+/// `+`, `-`, `*`, `/`, `%` of two operands of one type, an integer or a float.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Checked(pub(super) Operator);
+
+impl Operation for Checked {
+    fn name(&self) -> &str {
+        match self.0 {
+            Operator::Plus => "checked_add",
+            Operator::Minus => "checked_subtract",
+            Operator::Multiply => "checked_multiply",
+            Operator::Divide => "checked_divide",
+            _ => "checked_modulo",
+        }
+    }
+
+    fn result(&self, types: &[DataType]) -> Result<DataType> {
+        Ok(types.first().cloned().unwrap_or(DataType::Null))
+    }
+
+    fn shown(&self, operands: &[String]) -> String {
+        operands.join(&format!(" {} ", self.0))
+    }
+
+    fn compute(&self, operands: &[ColumnarValue], _: usize) -> Result<ArrayRef> {
+        let [left, right] = operands else { return Err(failure("42883", "two operands wanted")) };
+        let of = left.data_type();
+        let (left, right) = (Operand::of(left)?, Operand::of(right)?);
+        let (left, right) = (left.datum(), right.datum());
+        let result = match self.0 {
+            Operator::Plus => numeric::add(left, right),
+            Operator::Minus => numeric::sub(left, right),
+            Operator::Multiply => numeric::mul(left, right),
+            Operator::Divide => numeric::div(left, right),
+            _ => numeric::rem(left, right),
+        };
+        let result = result.map_err(|error| explained(error, &of))?;
+        match of {
+            DataType::Float32 | DataType::Float64 => self.check_floats(left, right, result),
+            _ => Ok(result),
+        }
+    }
+}
+
+impl Checked {
+    /// Neither infinity nor NaN comes of finite operands.
+    fn check_floats(
+        &self,
+        left: &dyn arrow::array::Datum,
+        right: &dyn arrow::array::Datum,
+        result: ArrayRef,
+    ) -> Result<ArrayRef> {
+        if is_finite(&result) {
+            return Ok(result);
+        }
+        let value = |datum: &dyn arrow::array::Datum, row: usize| {
+            let (array, is_scalar) = datum.get();
+            float(array, if is_scalar { 0 } else { row })
+        };
+        for row in 0..result.len() {
+            let (Some(of), Some(left), Some(right)) =
+                (float(&result, row), value(left, row), value(right, row))
+            else {
+                continue;
+            };
+            if matches!(self.0, Operator::Divide | Operator::Modulo)
+                && right == 0.0
+                && !left.is_nan()
+            {
+                return Err(failure("22012", "division by zero"));
+            }
+            if of.is_infinite() && left.is_finite() && right.is_finite() {
+                return Err(failure("22003", "value out of range: overflow"));
+            }
+        }
+        Ok(result)
+    }
+}
+
+fn is_finite(array: &ArrayRef) -> bool {
+    match array.data_type() {
+        DataType::Float32 => {
+            array.as_primitive::<Float32Type>().values().iter().all(|v| v.is_finite())
+        }
+        _ => array.as_primitive::<Float64Type>().values().iter().all(|v| v.is_finite()),
+    }
+}
+
+fn float(array: &dyn Array, row: usize) -> Option<f64> {
+    if array.is_null(row) {
+        return None;
+    }
+    match array.data_type() {
+        DataType::Float32 => Some(f64::from(array.as_primitive::<Float32Type>().value(row))),
+        DataType::Float64 => Some(array.as_primitive::<Float64Type>().value(row)),
+        _ => None,
+    }
+}
+
+/// PostgreSQL's words for what a kernel says.
+fn explained(error: ArrowError, of: &DataType) -> DataFusionError {
+    match error {
+        ArrowError::DivideByZero => failure("22012", "division by zero"),
+        ArrowError::ArithmeticOverflow(_) => failure("22003", format!("{} out of range", name(of))),
+        other => other.into(),
+    }
+}
+
+/// The name of a type in messages.
+pub(super) fn name(of: &DataType) -> &'static str {
+    match of {
+        DataType::Int8 | DataType::Int16 => "smallint",
+        DataType::Int32 => "integer",
+        DataType::Int64 | DataType::UInt64 => "bigint",
+        DataType::Float32 => "real",
+        DataType::Float64 => "double precision",
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "text",
+        DataType::Boolean => "boolean",
+        DataType::Date32 => "date",
+        DataType::Timestamp(_, None) => "timestamp without time zone",
+        DataType::Timestamp(_, Some(_)) => "timestamp with time zone",
+        DataType::Time32(_) | DataType::Time64(_) => "time without time zone",
+        DataType::Interval(_) | DataType::Duration(_) => "interval",
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => "bytea",
+        DataType::FixedSizeBinary(_) => "uuid",
+        of if of.is_decimal() => "numeric",
+        DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => "array",
+        _ => "record",
+    }
+}

@@ -1,0 +1,139 @@
+//! Instants and local times: `AT TIME ZONE`, and casts between timestamps with and without a zone.
+//!
+//! As in PostgreSQL: a local time that comes twice is the later one, one that is left out by a change
+//! of the clocks is read with the offset before it.
+
+use std::sync::Arc;
+
+use arrow::array::timezone::Tz;
+use arrow::array::{ArrayRef, AsArray, TimestampMicrosecondArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, TimeUnit, TimestampMicrosecondType};
+use chrono::{DateTime, LocalResult, NaiveDateTime, Offset, TimeDelta, TimeZone};
+use datafusion::common::config::ConfigOptions;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::{ColumnarValue, Expr};
+
+use super::call::{Operation, call, columns, failure};
+
+/// Timestamps without a zone.
+pub(super) const LOCAL: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
+
+/// Timestamps with a zone.
+pub(super) fn instant() -> DataType {
+    DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
+}
+
+/// A zone.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Zone(Tz);
+
+impl Zone {
+    /// The zone of a name, or of an offset.
+    ///
+    /// # Errors
+    /// No such zone (22023).
+    pub(super) fn named(name: &str) -> Result<Self> {
+        let known = match name.trim() {
+            name if name.eq_ignore_ascii_case("utc") || name.eq_ignore_ascii_case("z") => "UTC",
+            name => name,
+        };
+        let message = || failure("22023", format!("time zone \"{name}\" not recognized"));
+        known.parse().map(Self).map_err(|_| message())
+    }
+
+    /// The local time at an instant, microseconds.
+    pub(super) fn local(&self, instant: i64) -> Result<i64> {
+        let seconds = i64::from(self.offset_seconds(instant)?);
+        instant.checked_add(seconds * 1_000_000).ok_or_else(out_of_range)
+    }
+
+    /// How far the clocks are before UTC at an instant.
+    pub(super) fn offset_seconds(&self, instant: i64) -> Result<i32> {
+        let at = DateTime::from_timestamp_micros(instant).ok_or_else(out_of_range)?.naive_utc();
+        Ok(self.0.offset_from_utc_datetime(&at).fix().local_minus_utc())
+    }
+
+    /// The instant of a local time, microseconds.
+    pub(super) fn instant(&self, local: i64) -> Result<i64> {
+        let at = DateTime::from_timestamp_micros(local).ok_or_else(out_of_range)?.naive_utc();
+        let seconds = i64::from(self.offset_of_local(&at));
+        local.checked_sub(seconds * 1_000_000).ok_or_else(out_of_range)
+    }
+
+    fn offset_of_local(&self, at: &NaiveDateTime) -> i32 {
+        match self.0.offset_from_local_datetime(at) {
+            LocalResult::Single(offset) => offset.fix().local_minus_utc(),
+            LocalResult::Ambiguous(a, b) => {
+                // The later instant is that of the smaller offset.
+                a.fix().local_minus_utc().min(b.fix().local_minus_utc())
+            }
+            LocalResult::None => {
+                let before = *at - TimeDelta::days(1);
+                self.0.offset_from_utc_datetime(&before).fix().local_minus_utc()
+            }
+        }
+    }
+}
+
+/// The name of a session's zone.
+pub(super) fn name_of_session(options: &ConfigOptions) -> &str {
+    options.execution.time_zone.as_deref().unwrap_or("UTC")
+}
+
+/// Whether local times of a session are those of UTC.
+pub(super) fn is_utc(options: &ConfigOptions) -> bool {
+    let name = name_of_session(options);
+    ["utc", "etc/utc", "+00:00", "gmt", "z", "+00"].iter().any(|utc| name.eq_ignore_ascii_case(utc))
+}
+
+fn out_of_range() -> DataFusionError {
+    failure("22008", "timestamp out of range")
+}
+
+/// The local time of an instant in a zone.
+pub(super) fn local(instant: Expr, zone: &str) -> Expr {
+    call(InZone { zone: zone.into(), is_local: true }, vec![instant])
+}
+
+/// The instant of a local time in a zone.
+pub(super) fn instant_of(local: Expr, zone: &str) -> Expr {
+    call(InZone { zone: zone.into(), is_local: false }, vec![local])
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct InZone {
+    zone: Arc<str>,
+    /// Whether the result is a local time.
+    is_local: bool,
+}
+
+impl Operation for InZone {
+    fn name(&self) -> &str {
+        if self.is_local { "local_time" } else { "instant" }
+    }
+
+    fn result(&self, _: &[DataType]) -> Result<DataType> {
+        Zone::named(&self.zone)?;
+        Ok(if self.is_local { LOCAL } else { instant() })
+    }
+
+    fn shown(&self, operands: &[String]) -> String {
+        format!("{} AT TIME ZONE '{}'", operands.join(","), self.zone)
+    }
+
+    fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
+        let columns = columns(operands, rows)?;
+        let Some(column) = columns.first() else { return Err(failure("42883", "no operand")) };
+        let zone = Zone::named(&self.zone)?;
+        let of = if self.is_local { instant() } else { LOCAL };
+        let times = cast(column, &of)?;
+        let times = times.as_primitive::<TimestampMicrosecondType>();
+        let times = times.iter().map(|time| match self.is_local {
+            true => time.map(|time| zone.local(time)).transpose(),
+            false => time.map(|time| zone.instant(time)).transpose(),
+        });
+        let times = times.collect::<Result<TimestampMicrosecondArray>>()?;
+        Ok(Arc::new(times.with_data_type(self.result(&[])?)))
+    }
+}
