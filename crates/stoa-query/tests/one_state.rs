@@ -428,3 +428,19 @@ async fn a_reader_sees_no_state_that_never_was() {
     stop.store(true, Ordering::Release);
     assert!(!reader.await.unwrap().is_empty());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_that_another_server_has_not_brought_into_files_are_not_changed() {
+    let home = Home::new().await;
+    let other = home.another().await.session(SessionOptions::default());
+    home.run("CREATE TABLE t (k bigint)").await;
+    home.run("INSERT INTO t VALUES (1)").await;
+    assert_eq!(done(&other, "INSERT INTO t VALUES (2)").await, 1);
+    assert_eq!(home.numbers("SELECT k FROM t").await, [1]);
+    assert_eq!(done(&home.session(), "DELETE FROM t WHERE k > 0").await, 1);
+    assert_eq!(numbers(&other, "SELECT k FROM t").await, [2]);
+    done(&other, "FLUSH TABLE t").await;
+    assert_eq!(home.numbers("SELECT k FROM t").await, [2]);
+    assert_eq!(done(&home.session(), "DELETE FROM t WHERE k > 0").await, 1);
+    assert_eq!(numbers(&other, "SELECT k FROM t").await, [0_i64; 0]);
+}
