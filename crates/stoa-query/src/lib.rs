@@ -86,7 +86,7 @@ pub use outcome::{Completion, Outcome, RowStream};
 pub use plain::{plain_batch, plain_schema};
 pub use pools::{DEFAULT_POOL, PoolOptions, PoolStatus, WorkloadRule};
 pub use registry::{QueryInfo, QueryRegistry, QueryState, Totals};
-pub use semantics::NUMERIC;
+pub use semantics::{NUMERIC, numeric_text};
 pub use session::{Prepared, Session, SessionOptions};
 pub use shapes::QueryShape;
 pub use show::sql_type;

@@ -307,7 +307,10 @@ pub fn sql_type(data_type: &DataType) -> String {
         DataType::Int64 => "bigint".to_owned(),
         DataType::Float32 => "real".to_owned(),
         DataType::Float64 => "double precision".to_owned(),
-        DataType::Decimal128(precision, scale) => format!("decimal({precision}, {scale})"),
+        of if *of == crate::semantics::NUMERIC => "numeric".to_owned(),
+        DataType::Decimal128(precision, scale) | DataType::Decimal256(precision, scale) => {
+            format!("decimal({precision}, {scale})")
+        }
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "text".to_owned(),
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => "bytea".to_owned(),
         DataType::Date32 => "date".to_owned(),

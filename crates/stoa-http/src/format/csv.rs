@@ -9,6 +9,7 @@ use arrow_array::{Array, RecordBatch};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{DataType, FieldRef, SchemaRef};
 use stoa_error::{Error, Result};
+use stoa_query::{NUMERIC, numeric_text};
 
 use super::value::{NullableEncoder, make_encoder, options};
 use super::{Ending, ResultEncoder, Summary, cannot_encode};
@@ -89,12 +90,15 @@ impl<'a> Column<'a> {
     fn append(&mut self, row: usize, text: &mut String, out: &mut Vec<u8>) -> Result<()> {
         match self {
             Self::Text { array, .. } if array.is_null(row) => {}
-            Self::Text { formatter, .. } => {
+            Self::Text { formatter, array } => {
                 text.clear();
                 write!(text, "{}", formatter.value(row)).map_err(|error| {
                     Error::internal("cannot encode the result").with_source(error)
                 })?;
-                append_field(text, out);
+                match *array.data_type() == NUMERIC {
+                    true => append_field(numeric_text(text), out),
+                    false => append_field(text, out),
+                }
             }
             Self::Json(encoder) if encoder.is_null(row) => {}
             Self::Json(encoder) => {

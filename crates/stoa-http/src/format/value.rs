@@ -17,7 +17,7 @@ use arrow_array::{Array, PrimitiveArray};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_json::{Encoder, EncoderFactory, EncoderOptions};
 use arrow_schema::{ArrowError, DataType, FieldRef};
-use stoa_query::NUMERIC;
+use stoa_query::{NUMERIC, numeric_text};
 
 pub(super) use arrow_json::writer::{NullableEncoder, make_encoder};
 
@@ -157,7 +157,7 @@ impl Encoder for Quoted<'_> {
         // With errors displayed (the default of FormatOptions), formatting does not fail.
         let _ = write!(self.text, "{}", self.formatter.value(row));
         let text = match self.is_trimmed {
-            true => self.text.trim_end_matches('0').trim_end_matches('.'),
+            true => numeric_text(&self.text),
             false => &self.text,
         };
         append_string(text, out);

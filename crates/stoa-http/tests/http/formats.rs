@@ -35,6 +35,12 @@ async fn numbers_keep_all_their_digits() {
     let expected =
         json!([["9007199254740993", 9_007_199_254_740_991_i64, "1.10", "NaN", "2026-02-03"]]);
     assert_eq!(document["rows"], expected);
+    let sql = "SELECT 1.0 / 3 AS third, 1.0 / 4 AS quarter, 20.0 / 2 AS ten";
+    let document = server.sql(sql).await;
+    assert_eq!(document["rows"], json!([["0.33333333333333333333", "0.25", "10"]]));
+    assert_eq!(document["columns"][0]["type"], "numeric");
+    let csv = server.post("/v1/sql?format=csv", sql).await.text().await.unwrap();
+    assert_eq!(csv, "third,quarter,ten\n0.33333333333333333333,0.25,10\n");
 }
 
 #[tokio::test]

@@ -34,7 +34,7 @@ mod to_char;
 mod types;
 mod unify;
 
-pub use numeric::NUMERIC;
+pub use numeric::{NUMERIC, numeric_text};
 
 use std::sync::Arc;
 

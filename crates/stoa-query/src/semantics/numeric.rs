@@ -24,6 +24,14 @@ use crate::error::to_datafusion;
 /// without zeros at the end.
 pub const NUMERIC: DataType = DataType::Decimal256(76, NUMERIC_SCALE);
 
+/// The text of a value of [`NUMERIC`] as it is shown: without zeros at the end.
+pub fn numeric_text(text: &str) -> &str {
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.'),
+        false => text,
+    }
+}
+
 /// The quotient of two decimals, as digits of [`NUMERIC`].
 pub(super) fn quotient(a: Decimal, b: Decimal) -> Result<i256> {
     stoa_report::quotient(a, b).map_err(to_datafusion)

@@ -4,6 +4,7 @@ use arrow_array::{Array, RecordBatch};
 use arrow_cast::display::{ArrayFormatter, DurationFormat, FormatOptions};
 use arrow_schema::{ArrowError, DataType};
 use stoa_error::{Error, Result};
+use stoa_query::{NUMERIC, numeric_text};
 
 const OPTIONS: FormatOptions<'static> = FormatOptions::new()
     .with_timestamp_format(Some("%Y-%m-%d %H:%M:%S%.f"))
@@ -30,7 +31,12 @@ impl<'a> Values<'a> {
         if array.is_null(row) {
             return Ok(false);
         }
+        let begin = text.len();
         formatter.value(row).write(text).map_err(cannot_show)?;
+        if *array.data_type() == NUMERIC {
+            let shown = numeric_text(&text[begin..]).len();
+            text.truncate(begin + shown);
+        }
         Ok(true)
     }
 
