@@ -3,10 +3,10 @@
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test lint bench torture interop clean
+.PHONY: help demo build test test-long lint bench torture interop clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
 
 demo: ## build Stoa, load data, answer reports, open the console (DEMO_EXIT=1: exit at the end)
 	@scripts/demo.sh
@@ -16,6 +16,9 @@ build: ## build the release binary and say where it is
 
 test: ## run all Rust tests, then real clients against a real server
 	@scripts/test.sh
+
+test-long: ## the suites that have a larger size than make test runs, at that size
+	@scripts/test-long.sh
 
 lint: ## format, clippy, console types, shell scripts, licences and bans
 	@scripts/lint.sh

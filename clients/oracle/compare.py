@@ -16,8 +16,8 @@ TOLERANCE = 1e-12
 TOLERANCE_REAL = 1e-5
 
 # How Stoa says that it does not have something: not supported, no such function or type, a syntax
-# that it does not know.
-NOT_THERE = {"0A000", "42883", "42704", "42601"}
+# that it does not know, columns of one name.
+NOT_THERE = {"0A000", "42883", "42704", "42601", "42701", "42702"}
 
 # Literals without a point are bigint in Stoa, and so is what is computed with them.
 WIDTHS = {"smallint": "integer", "bigint": "integer", "integer[]": "bigint[]", "smallint[]": "bigint[]"}
@@ -92,15 +92,15 @@ def in_order(rows, types):
 
 def sort_key(value, kind):
     if value is None:
-        return (1, 0.0, "")
-    if kind in ("integer", "bigint", "smallint", "numeric", "double", "real"):
-        try:
-            number = float(value)
-            if math.isfinite(number):
-                return (0, float(f"{number:.6g}"), "")
-        except ValueError:
-            pass
-    return (0, 0.0, value)
+        return (1, 0, "")
+    try:
+        if kind in ("integer", "bigint", "smallint"):
+            return (0, int(value), "")
+        if kind in ("numeric", "double", "real") and math.isfinite(number := float(value)):
+            return (0, float(f"{number:.10g}" if kind != "real" else f"{number:.4g}"), "")
+    except ValueError:
+        pass
+    return (0, 0, value)
 
 
 def same(one, other, kind):
@@ -133,4 +133,4 @@ def same_floats(one, other, tolerance):
         return math.isnan(one) and math.isnan(other)
     if math.isinf(one) or math.isinf(other):
         return one == other
-    return math.isclose(one, other, rel_tol=tolerance, abs_tol=1e-300)
+    return math.isclose(one, other, rel_tol=tolerance, abs_tol=1e-25)

@@ -110,7 +110,7 @@ class Expressions:
         if form in (12, 13):
             kind = rng.choice(["int", "dec", "f8", "text", "date", "ts", "big"])
             negated = rng.choice(["", "NOT "])
-            symmetric = rng.choice(["", "", "", "SYMMETRIC "])
+            symmetric = ""
             word = Node(None, symmetric, optional=True)
             return Node("bool", "(", make(kind, depth), f" {negated}BETWEEN ", word, make(kind, depth), " AND ", make(kind, depth), ")")
         if form in (14, 15):
@@ -174,7 +174,7 @@ class Expressions:
         if form == 15 and self.risky:
             return Node("int", "CAST(", make("text", 0), " AS int)")
         if form == 16:
-            return Node("int", "CAST(", make("f8", 0), " AS int)") if self.risky else Node("int", "sign(", make("int", depth), ")::int")
+            return Node("int", "CAST(", make("f8", 0), " AS int)") if self.risky else Node("int", "abs(", make("int", depth), ")")
         return Node("int", "(", make("int", depth), rng.choice([" & ", " | ", " # "]), make("int", depth), ")")
 
     def big(self, depth):
@@ -229,7 +229,7 @@ class Expressions:
         if form == 4:
             return Node("f8", "CAST(", make(rng.choice(["int", "dec", "big"]), depth), " AS double precision)")
         if form == 5:
-            return Node("f8", rng.choice(["abs(", "floor(", "ceil(", "trunc(", "round(", "sign("]), make("f8", depth), ")")
+            return Node("f8", rng.choice(["abs(", "floor(", "ceil(", "trunc(", "round("]), make("f8", depth), ")")
         if form == 6:
             return Node("f8", "sqrt(abs(", make("f8", depth), "))")
         if form == 7:
@@ -237,7 +237,7 @@ class Expressions:
         if form == 8:
             return Node("f8", "power(", make("f8", 0), ", 2)")
         if form == 9:
-            return Node("f8", rng.choice(["ln(", "log(", "exp("]), "1 + abs(sign(", make("f8", 0), ")))")
+            return Node("f8", rng.choice(["ln(", "log(", "exp("]), "1 + least(abs(", make("f8", 0), "), 9))")
         return Node("f8", "(- ", make("f8", depth), ")")
 
     def text(self, depth):

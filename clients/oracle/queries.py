@@ -376,8 +376,7 @@ class Queries:
             "CASE WHEN c > (SELECT avg(c) FROM t1) THEN a * 2 ELSE b * 10 END",
             "CASE a + 1 WHEN b THEN 111 WHEN c THEN 222 WHEN d THEN 333 WHEN e THEN 444 ELSE 555 END",
             "CASE WHEN a < b - 3 THEN 111 WHEN a <= b THEN 222 WHEN a < b + 3 THEN 333 ELSE 444 END",
-            "(SELECT count(*) FROM t1 AS x WHERE x.b < t1.b)",
-            "(SELECT count(*) FROM t1 AS x WHERE x.c > t1.c AND x.d < t1.d)",
+            "(SELECT count(*) FROM t1 AS x WHERE x.b = t1.c)", "(SELECT max(x.a) FROM t1 AS x WHERE x.b = t1.b)",
         ]  # fmt: skip
         tests = [
             "d > e", "c > d", "b > c", "a > b", "(e > c OR e < d)", "(e > a AND e < b)", "a IS NULL", "c BETWEEN b - 2 AND d + 2",

@@ -1,5 +1,35 @@
 -- Unqualified names mean the inner table's columns.
-SELECT count(*) FROM facts WHERE i = ANY (SELECT i FROM others WHERE i > 2);
-SELECT count(*) FROM facts WHERE i <> ALL (SELECT i FROM others WHERE i > 2);
-SELECT count(*) FROM facts WHERE i >= ALL (SELECT i FROM others WHERE i IS NOT NULL);
+SELECT count(*) FROM facts WHERE i = ANY (SELECT i FROM facts WHERE j > 2);
+SELECT count(*) FROM facts WHERE i <> ANY (SELECT i FROM facts WHERE j > 2);
+SELECT count(*) FROM facts WHERE i <> ALL (SELECT i FROM facts WHERE j > 2);
+SELECT count(*) FROM facts WHERE i <> ALL (SELECT i FROM facts WHERE j > 2 AND i IS NOT NULL);
+SELECT count(*) FROM facts WHERE i >= ALL (SELECT i FROM facts WHERE i IS NOT NULL);
+SELECT count(*) FROM facts WHERE i > ANY (SELECT i FROM facts WHERE b);
+SELECT count(*) FROM facts WHERE i = ALL (SELECT i FROM facts WHERE false);
+SELECT count(*) FROM facts WHERE i = ANY (SELECT i FROM nothing);
+SELECT count(*) FROM facts WHERE NOT (i < SOME (SELECT i FROM facts WHERE j = 1));
+SELECT count(*) FROM facts AS f WHERE i = ANY (SELECT i FROM others AS o WHERE o.id = f.id);
+SELECT count(*) FROM facts AS f WHERE i > ALL (SELECT i FROM others AS o WHERE o.s = f.s);
+SELECT id, i = ANY (SELECT i FROM facts WHERE j > 2), i > ALL (SELECT i FROM others WHERE i IS NOT NULL) FROM facts;
+SELECT id, i IN (SELECT i FROM others), i NOT IN (SELECT i FROM others), i IN (SELECT i FROM nothing) FROM facts;
 SELECT i IN (SELECT i FROM others) IS NULL FROM facts;
+SELECT id FROM facts WHERE (i IN (SELECT i FROM others)) IS NULL;
+SELECT id FROM facts WHERE (i NOT IN (SELECT i FROM others WHERE i IS NOT NULL)) IS NULL;
+SELECT id FROM facts WHERE j = 1 OR i NOT IN (SELECT i FROM others);
+SELECT id FROM facts WHERE j = 1 OR i NOT IN (SELECT i FROM others WHERE i IS NOT NULL);
+SELECT id FROM facts WHERE NOT (j = 1 AND i IN (SELECT i FROM others));
+SELECT id FROM facts AS f WHERE i NOT IN (SELECT i FROM others AS o WHERE o.id = f.id);
+SELECT id FROM facts AS f WHERE i NOT IN (SELECT i FROM others AS o WHERE o.id < f.j);
+SELECT id FROM facts WHERE CASE WHEN i IN (SELECT i FROM others) THEN j = 1 ELSE j = 2 END;
+SELECT id, CASE WHEN i IN (SELECT i FROM others) THEN 'in' WHEN i NOT IN (SELECT i FROM others) THEN 'out' ELSE 'unknown' END FROM facts;
+SELECT id, EXISTS (SELECT 1 FROM others), NOT EXISTS (SELECT 1 FROM nothing) FROM facts;
+SELECT f.id, EXISTS (SELECT 1 FROM others AS o WHERE o.i = f.i), EXISTS (SELECT 1 FROM others AS o WHERE o.i > f.i) FROM facts AS f;
+SELECT count(*) FILTER (WHERE i IN (SELECT i FROM others)) FROM facts;
+SELECT sum(CASE WHEN EXISTS (SELECT 1 FROM others AS o WHERE o.i = f.i) THEN 1 ELSE 0 END) FROM facts AS f;
+SELECT i IN (SELECT i FROM others WHERE i IS NOT NULL), count(*) FROM facts GROUP BY 1;
+SELECT id FROM facts ORDER BY i IN (SELECT i FROM others WHERE i IS NOT NULL), id;
+SELECT count(*) FROM facts WHERE (SELECT max(i) FROM others) > ANY (SELECT i FROM few);
+SELECT count(*) FROM facts WHERE s IN (SELECT s FROM others WHERE i IN (SELECT i FROM few));
+SELECT (SELECT i FROM facts);
+SELECT j, count(*) FROM facts GROUP BY j HAVING count(*) > ALL (SELECT id FROM others WHERE id < 5);
+SELECT d IN (SELECT d FROM others), p IN (SELECT d FROM others), i IN (SELECT p FROM few) FROM facts

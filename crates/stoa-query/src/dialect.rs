@@ -10,14 +10,17 @@ pub(crate) mod adapt;
 mod alter;
 mod copy;
 mod create_table;
+mod distinct_from;
 mod insert;
 mod literal;
 mod maintain;
 mod roles;
+mod row_values;
 mod session;
 mod show;
 mod split;
 mod types;
+mod windows;
 
 use datafusion::sql::parser::{DFParserBuilder, Statement as EngineStatement};
 use datafusion::sql::sqlparser::ast::{self, ObjectName};
@@ -91,6 +94,7 @@ fn parse_plan(text: &str) -> Result<StatementKind> {
     };
     adapt::exponents_are_doubles(&mut statement, text);
     adapt::values_within_inserts(&mut statement);
+    adapt::as_postgresql(&mut statement)?;
     Ok(StatementKind::Plan(Box::new(statement)))
 }
 

@@ -412,6 +412,8 @@ fn build_state(
     engine.optimizer.enable_topk_dynamic_filter_pushdown = false;
     engine.optimizer.enable_join_dynamic_filter_pushdown = false;
     engine.optimizer.enable_aggregate_dynamic_filter_pushdown = false;
+    // Whether values may be NULL is told differently by expressions and what computes them.
+    engine.execution.skip_physical_aggregate_schema_check = true;
     let builder = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(build_runtime(options)?)

@@ -113,8 +113,16 @@ fn from_variant(error: &DataFusionError) -> Error {
         DataFusionError::ObjectStore(_) | DataFusionError::IoError(_) => {
             Error::unavailable(message).with_sqlstate("58030")
         }
+        // Types that cannot be compared are the statement's fault.
+        DataFusionError::Internal(_) if message.contains("ailed to coerce types") => {
+            Error::invalid(message).with_sqlstate("42883")
+        }
         DataFusionError::Internal(_) => Error::internal(message)
             .with_hint("this is a bug in Stoa; please report it with the statement"),
+        _ if message.contains("scalar subquery returned more than one row") => {
+            Error::invalid("more than one row returned by a subquery used as an expression")
+                .with_sqlstate("21000")
+        }
         _ if message.contains("ivide by zero") || message.contains("ivision by zero") => {
             Error::invalid("division by zero").with_sqlstate("22012")
         }

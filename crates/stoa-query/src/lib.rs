@@ -52,6 +52,7 @@ mod plain;
 mod pools;
 mod progress;
 mod registry;
+mod relational;
 mod report;
 mod results;
 mod scan;

@@ -11,6 +11,10 @@ use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use stoa_error::{Error, Result};
 
+use super::distinct_from::mend_distinct_from;
+use super::row_values::compare_row_values;
+use super::windows::write_out_named_windows;
+
 /// Numbers with an exponent are doubles: `1e300`. All others with a point are decimals.
 pub(super) fn exponents_are_doubles(statement: &mut EngineStatement, text: &str) {
     let has_exponent = text.as_bytes().windows(2).any(|pair| {
@@ -121,6 +125,65 @@ pub(crate) fn name_repeated_columns(statement: &mut EngineStatement) {
     }
 }
 
+/// What PostgreSQL means by a text that the parser, or the engine, takes otherwise.
+///
+/// # Errors
+/// Windows that PostgreSQL refuses.
+pub(super) fn as_postgresql(statement: &mut EngineStatement) -> Result<()> {
+    let Some(statement) = parsed(statement) else { return Ok(()) };
+    mend_distinct_from(statement);
+    compare_row_values(statement)?;
+    let _ = statement.visit(&mut FetchAsLimit);
+    let _ = ast::visit_expressions_mut(statement, |expr| {
+        if let Expr::Function(call) = expr {
+            name_as_the_engine_does(call);
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    write_out_named_windows(statement)
+}
+
+/// PostgreSQL's other names of functions that the engine has.
+fn name_as_the_engine_does(call: &mut ast::Function) {
+    const NAMES: [(&str, &str); 2] = [("every", "bool_and"), ("variance", "var_samp")];
+    if let [ast::ObjectNamePart::Identifier(name)] = call.name.0.as_mut_slice()
+        && let Some((_, own)) =
+            NAMES.iter().find(|(known, _)| name.value.eq_ignore_ascii_case(known))
+    {
+        *name = Ident::new(*own);
+    }
+}
+
+/// `FETCH FIRST n ROWS ONLY` is `LIMIT n`.
+struct FetchAsLimit;
+
+impl VisitorMut for FetchAsLimit {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        let Some(ast::Fetch { with_ties: false, percent: false, quantity }) = &query.fetch else {
+            return ControlFlow::Continue(());
+        };
+        let quantity =
+            quantity.clone().unwrap_or_else(|| Expr::value(Value::Number("1".into(), false)));
+        match &mut query.limit_clause {
+            None => {
+                query.limit_clause = Some(ast::LimitClause::LimitOffset {
+                    limit: Some(quantity),
+                    offset: None,
+                    limit_by: Vec::new(),
+                });
+            }
+            Some(ast::LimitClause::LimitOffset { limit: limit @ None, .. }) => {
+                *limit = Some(quantity)
+            }
+            Some(_) => return ControlFlow::Continue(()),
+        }
+        query.fetch = None;
+        ControlFlow::Continue(())
+    }
+}
+
 struct NameColumns;
 
 impl VisitorMut for NameColumns {
@@ -137,26 +200,26 @@ fn name_columns(body: &mut SetExpr) {
         SetExpr::Select(select) => {
             let mut seen: HashMap<String, usize> = HashMap::new();
             for item in &mut select.projection {
-                if let SelectItem::UnnamedExpr(expr) = item {
-                    let name = match &*expr {
-                        Expr::Identifier(ident) => ident.value.clone(),
-                        Expr::CompoundIdentifier(parts) => {
-                            parts.last().map(|part| part.value.clone()).unwrap_or_default()
-                        }
-                        other => other.to_string(),
-                    };
-                    let count = seen.entry(name.clone()).and_modify(|n| *n += 1).or_insert(1);
-                    // The engine's own names leave out casts, the text does not.
-                    let is_column =
-                        matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
-                    if *count > 1 || !is_column {
-                        let name = match *count {
-                            1 => name,
-                            count => format!("{name}_{count}"),
-                        };
-                        let alias = Ident::with_quote('"', name);
-                        *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+                let (expr, name, is_named) = match item {
+                    SelectItem::UnnamedExpr(expr) => {
+                        let is_column =
+                            matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
+                        (expr.clone(), name_of(expr), is_column)
                     }
+                    SelectItem::ExprWithAlias { expr, alias } => {
+                        (expr.clone(), alias.value.clone(), true)
+                    }
+                    _ => continue,
+                };
+                let count = seen.entry(name.clone()).and_modify(|n| *n += 1).or_insert(1);
+                // The engine's own names leave out casts, the text does not.
+                if *count > 1 || !is_named {
+                    let name = match *count {
+                        1 => name,
+                        count => format!("{name}_{count}"),
+                    };
+                    let alias = Ident::with_quote('"', name);
+                    *item = SelectItem::ExprWithAlias { expr, alias };
                 }
             }
         }
@@ -165,6 +228,23 @@ fn name_columns(body: &mut SetExpr) {
             name_columns(right);
         }
         _ => {}
+    }
+}
+
+/// A name that two columns share if the engine gives both the same.
+fn name_of(expr: &Expr) -> String {
+    let holds_subquery = ast::visit_expressions(expr, |part| match part {
+        Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    match expr {
+        Expr::Identifier(ident) => ident.value.clone(),
+        Expr::CompoundIdentifier(parts) => {
+            parts.last().map(|part| part.value.clone()).unwrap_or_default()
+        }
+        // The engine shows all subqueries alike.
+        _ if holds_subquery.is_break() => "subquery".to_owned(),
+        other => other.to_string(),
     }
 }
 

@@ -46,10 +46,13 @@ use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{AggregateUDF, LogicalPlan};
 use datafusion::optimizer::Analyzer;
 
+use crate::relational;
+
 /// Adds the rule and the functions to a session's state.
 pub(crate) fn install(builder: SessionStateBuilder) -> SessionStateBuilder {
-    let mut rules = Analyzer::new().rules;
-    rules.insert(0, Arc::new(analyze::PostgresMeaning));
+    let mut rules = relational::rules();
+    rules.push(Arc::new(analyze::PostgresMeaning));
+    rules.extend(Analyzer::new().rules);
     let sum = AggregateUDF::new_from_impl(sum::CheckedSum::new());
     let average = AggregateUDF::new_from_impl(average::Average::new());
     // With all names of the engine's own, which is not to come back by one of them.

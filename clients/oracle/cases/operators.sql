@@ -1,0 +1,35 @@
+SELECT id FROM facts WHERE s IS DISTINCT FROM 'a' OR i = 1;
+SELECT id FROM facts WHERE s IS DISTINCT FROM 'a' AND i = 1 OR j = 2;
+SELECT id FROM facts WHERE j = 1 AND s IS DISTINCT FROM 'a' OR i = 1;
+SELECT id FROM facts WHERE NOT s IS DISTINCT FROM 'a' OR i = 1;
+SELECT id FROM facts WHERE NOT i IS NOT DISTINCT FROM j AND b;
+SELECT i IS DISTINCT FROM j OR b, i IS NOT DISTINCT FROM j AND b, i IS DISTINCT FROM (j) FROM facts;
+SELECT CASE WHEN i IS DISTINCT FROM 1 AND j = 2 THEN 'x' ELSE 'y' END FROM facts;
+SELECT sum(CASE WHEN b IS NOT TRUE THEN 1 ELSE 2 END), sum(CASE WHEN b IS NOT TRUE THEN 3 ELSE 4 END) FROM facts;
+SELECT sum(CASE WHEN b IS TRUE THEN 1 ELSE 2 END), max(CASE WHEN b IS TRUE THEN 3 ELSE 4 END) FROM facts GROUP BY j;
+SELECT sum(CASE WHEN i IS DISTINCT FROM j THEN 1 ELSE 2 END), sum(CASE WHEN i IS DISTINCT FROM j THEN 3 ELSE 4 END) FROM facts;
+SELECT CASE WHEN b IS NOT TRUE THEN 1 END, CASE WHEN b IS NOT TRUE THEN 3 END, b IS UNKNOWN FROM facts;
+SELECT j, count(*) FILTER (WHERE b IS NOT FALSE), sum(i) FILTER (WHERE b IS NOT FALSE) FROM facts GROUP BY j;
+SELECT id FROM facts WHERE d IN (0.0, 1.5);
+SELECT id FROM facts WHERE d IN (0.0, 1.5, 2.5, 3.5, 4.5, 5.5);
+SELECT id FROM facts WHERE d IN (-0.0, 1.5, 2.5, 3.5, 4.5, 5.5);
+SELECT count(*) FROM (SELECT -1 * d AS z FROM facts) AS t WHERE z IN (0.0, 1.5, 2.5, 3.5, 4.5, 5.5);
+SELECT count(*) FROM (SELECT -1 * d AS z FROM facts) AS t WHERE z NOT IN (0.0, 1.5, 2.5, 3.5, 4.5, 5.5);
+SELECT id FROM facts WHERE r IN (0.0, 1.25, 2.5, 3.5, 4.5, 5.5);
+SELECT id FROM facts WHERE d > 0.5;
+SELECT id FROM facts WHERE 0.5 < d AND d <= 1e15;
+SELECT id FROM facts WHERE d BETWEEN 0.1 AND 7.0;
+SELECT id FROM facts WHERE d = p OR d < q;
+SELECT id FROM facts WHERE r = 0.5 OR r > 1.2;
+SELECT id FROM facts WHERE d = ANY (SELECT p FROM others);
+SELECT id FROM facts WHERE d IN (SELECT p FROM others)
+;
+SELECT id FROM facts WHERE (i, s) < (1, 'a');
+SELECT (i, j) = (j, i), (i, j) <> (1, 2), (i, j) <= (1, 2), (i, j, id) > (1, 2, 3), (i, j) >= (NULL, 2) FROM facts;
+SELECT id FROM facts WHERE (i, j) IN ((1, 2), (3, NULL), (-4, 1));
+SELECT id FROM facts WHERE (i, j) NOT IN ((1, 2), (3, NULL));
+SELECT (1, 2) = (1, 2, 3);
+SELECT every(b), variance(d) FROM facts WHERE d < 100;
+SELECT id FROM facts ORDER BY id FETCH FIRST 3 ROWS ONLY;
+SELECT id FROM facts ORDER BY id OFFSET 2 ROWS FETCH NEXT ROW ONLY;
+SELECT id FROM facts ORDER BY id LIMIT 3

@@ -1,0 +1,49 @@
+//! PostgreSQL's meaning of statements, where the engine's own is another one: subqueries as values, set
+//! operations that count rows, numbers of different kinds side by side.
+//!
+//! ```text
+//! plan ─► predicates    IN, ANY and ALL with three values ─► EXISTS
+//!       ─► marks        EXISTS outside of WHERE ─► joins that mark rows
+//!       ─► multiplicity EXCEPT ALL, INTERSECT ALL ─► rows numbered among equal ones
+//!       ─► floats       a decimal beside a double is a double
+//! ```
+//! In: a plan as it was made of the statement. Out: a plan with the same columns that the engine
+//! answers as PostgreSQL does. **Invariant:** the rules change nothing the second time.
+
+mod floats;
+mod marks;
+mod multiplicity;
+mod predicates;
+
+use std::sync::Arc;
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::Transformed;
+use datafusion::error::Result;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::optimizer::AnalyzerRule;
+
+/// The rules, which come before all others.
+pub(crate) fn rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
+    vec![Arc::new(Relational), Arc::new(floats::FloatComparisons)]
+}
+
+/// Subqueries and set operations.
+#[derive(Debug)]
+struct Relational;
+
+impl AnalyzerRule for Relational {
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        let mut names = predicates::Names::default();
+        plan.transform_up_with_subqueries(|node| {
+            let node = multiplicity::count_rows(node)?;
+            let node = node.transform_data(|node| predicates::three_valued(node, &mut names))?;
+            node.transform_data(|node| marks::join_marks(node, &mut names))
+        })
+        .map(|plan: Transformed<LogicalPlan>| plan.data)
+    }
+
+    fn name(&self) -> &str {
+        "stoa_relational"
+    }
+}
