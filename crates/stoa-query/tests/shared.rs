@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use url::Url;
 
 /// Statements of a run, unless something else is said.
-const STATEMENTS: usize = 1500;
+const STATEMENTS: usize = 800;
 
 /// Sessions that share an engine.
 const SESSIONS: usize = 10;
