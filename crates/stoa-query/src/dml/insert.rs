@@ -9,8 +9,9 @@ use stoa_error::{Error, ErrorKind, Result};
 
 use super::ATTEMPTS_MAX;
 use crate::changes::Turn;
+use crate::outcome::Completion;
 use crate::registry::QueryGuard;
-use crate::session::{QueryPlan, Ran, Session};
+use crate::session::{Ran, Session, count_written};
 use crate::table::{pin, stoa_table, tables_of};
 
 /// Runs an INSERT. One that reads tables runs again where they were changed before its rows were
@@ -21,19 +22,18 @@ use crate::table::{pin, stoa_table, tables_of};
 pub(crate) async fn insert(
     session: &Session,
     plan: LogicalPlan,
-    text: &str,
-    guard: &mut QueryGuard,
+    guard: &QueryGuard,
 ) -> Result<Ran> {
     let read = tables_of(&plan)?;
     if read.is_empty() {
-        return session.run_plan(QueryPlan::Logical(plan), text, None, guard).await;
+        return written(session, &plan, guard).await;
     }
     for number in 1..=ATTEMPTS_MAX {
         let turn = match number {
             1 => None,
             _ => Some(session.engine.changes.turn().await),
         };
-        match attempt(session, plan.clone(), &read, turn, text, guard).await {
+        match attempt(session, plan.clone(), &read, turn, guard).await {
             Err(error) if error.kind() == ErrorKind::Conflict && number < ATTEMPTS_MAX => {}
             ended => return ended,
         }
@@ -46,8 +46,7 @@ async fn attempt(
     plan: LogicalPlan,
     read: &[TableIdent],
     turn: Option<Turn>,
-    text: &str,
-    guard: &mut QueryGuard,
+    guard: &QueryGuard,
 ) -> Result<Ran> {
     let engine = &session.engine;
     let LogicalPlan::Dml(dml) = &plan else {
@@ -55,12 +54,18 @@ async fn attempt(
     };
     let Some(target) = stoa_table(&dml.target) else {
         let plan = pin(plan, engine.catalog.tables(read).await?)?;
-        return session.run_plan(QueryPlan::Logical(plan), text, None, guard).await;
+        return written(session, &plan, guard).await;
     };
     let reading = engine.changes.begin(read.to_vec(), target.table.ident(), turn).await;
     let LogicalPlan::Dml(mut dml) = pin(plan, engine.catalog.tables(read).await?)? else {
         return Err(Error::internal("an INSERT became another statement"));
     };
     dml.target = provider_as_source(Arc::new(target.written_by(Arc::new(reading))));
-    session.run_plan(QueryPlan::Logical(LogicalPlan::Dml(dml)), text, None, guard).await
+    written(session, &LogicalPlan::Dml(dml), guard).await
+}
+
+/// Runs a plan that writes.
+async fn written(session: &Session, plan: &LogicalPlan, guard: &QueryGuard) -> Result<Ran> {
+    let rows = count_written(session.stream(plan, guard).await?).await?;
+    Ok(Ran::Done(Completion::rows("INSERT", rows)))
 }

@@ -154,7 +154,7 @@ impl Session {
         }
         let plan = self.with_current_target(plan).await?;
         if let LogicalPlan::Dml(_) = &plan {
-            return dml::insert(self, plan, text, guard).await;
+            return dml::insert(self, plan, guard).await;
         }
         let plan = QueryPlan::Logical(table::pin_snapshots(plan, &self.engine).await?);
         self.run_plan(plan, asked, planner, guard).await
