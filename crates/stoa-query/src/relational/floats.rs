@@ -184,7 +184,7 @@ fn in_subquery(list: InSubquery, schema: &DFSchema) -> Result<Transformed<Expr>>
     let column = Expr::Column(Column::from(rows.schema().qualified_field(0)));
     let (left, right) = (list.expr.get_type(schema)?, column.get_type(rows.schema().as_ref())?);
     let is_mixed = left.is_floating() && right.is_decimal();
-    if !is_mixed && !(left.is_decimal() && right.is_floating()) {
+    if !(is_mixed || left.is_decimal() && right.is_floating()) {
         return Ok(Transformed::no(Expr::InSubquery(list)));
     }
     let item = double(column, rows.schema().as_ref())?;

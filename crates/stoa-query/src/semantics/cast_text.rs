@@ -394,7 +394,7 @@ fn bytes(text: &str) -> Result<Vec<u8>> {
     let syntax = || failure("22P02", "invalid input syntax for type bytea");
     if let Some(hex) = text.strip_prefix("\\x") {
         let hex: Vec<u8> = hex.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
-        if hex.len() % 2 != 0 {
+        if !hex.len().is_multiple_of(2) {
             return Err(failure("22023", "invalid hexadecimal data: odd number of digits"));
         }
         let digit = |byte: u8| char::from(byte).to_digit(16);

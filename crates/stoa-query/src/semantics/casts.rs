@@ -200,9 +200,7 @@ impl Operation for FloatTo {
         let misfit = || failure("22003", format!("{} out of range", name(&self.0)));
         let whole = floats.iter().map(|of| match of.map(f64::round_ties_even) {
             // The bounds of 64 bits are powers of two, which floats hold exactly.
-            Some(of)
-                if !(-9.223_372_036_854_775_8e18..9.223_372_036_854_775_8e18).contains(&of) =>
-            {
+            Some(of) if !(-9.223_372_036_854_776e18..9.223_372_036_854_776e18).contains(&of) => {
                 Err(misfit())
             }
             Some(of) => Ok(Some(of as i64)),
