@@ -149,7 +149,7 @@ async fn grow(root: &Session, namespace: &str, rows: usize, chance: &mut Chance)
         let comma = if row > 0 { ", " } else { "" };
         let values = [
             chance.below(30).to_string(),
-            quoted(chance.of(&TEXTS)),
+            quoted(chance.of::<&str>(&TEXTS)),
             format!("DATE '2026-01-{:02}'", 1 + chance.below(28)),
             format!("{}.{:02}", chance.below(100), chance.below(100)),
             format!("{}.5", chance.below(50)),
@@ -184,11 +184,11 @@ impl Kind {
         let micros = |hour: usize| Some(1_767_312_000_000_000 + hour as i64 * 3_600_000_000);
         match self {
             Self::Int => ScalarValue::Int64(Some(chance.below(32) as i64 - 1)),
-            Self::Text => ScalarValue::from(*chance.of(&TEXTS)),
+            Self::Text => ScalarValue::from(*chance.of::<&str>(&TEXTS)),
             Self::Texts => {
                 let count = chance.below(3);
                 let values: Vec<_> =
-                    (0..count).map(|_| ScalarValue::from(*chance.of(&TEXTS))).collect();
+                    (0..count).map(|_| ScalarValue::from(*chance.of::<&str>(&TEXTS))).collect();
                 ScalarValue::List(ScalarValue::new_list_nullable(&values, &DataType::Utf8))
             }
             Self::Decimal => ScalarValue::Decimal128(Some(chance.below(9999) as i128), 12, 2),
@@ -205,10 +205,10 @@ impl Kind {
         let hour = chance.below(24);
         match self {
             Self::Int => (chance.below(32) as i64 - 1).to_string(),
-            Self::Text => quoted(chance.of(&TEXTS)),
+            Self::Text => quoted(chance.of::<&str>(&TEXTS)),
             Self::Texts => {
                 let values: Vec<_> =
-                    (0..1 + chance.below(2)).map(|_| quoted(chance.of(&TEXTS))).collect();
+                    (0..1 + chance.below(2)).map(|_| quoted(chance.of::<&str>(&TEXTS))).collect();
                 format!("ARRAY[{}]", values.join(", "))
             }
             Self::Decimal => format!("{}.{:02}", chance.below(100), chance.below(100)),
@@ -237,7 +237,7 @@ fn question(shape: usize, values: &mut Chance) -> Question {
     ];
     let is_prepared = chance.below(2) == 0;
     let (mut types, mut kinds) = (Vec::new(), Vec::new());
-    let mut value = |kind: Kind| {
+    let mut value = |chance: &mut Chance, kind: Kind| {
         if !is_prepared {
             return kind.literal(values);
         }
@@ -249,18 +249,18 @@ fn question(shape: usize, values: &mut Chance) -> Question {
         let kind = *chance.of(&all);
         let column = kind.column();
         if let Kind::Texts = kind {
-            return format!("{column} = ANY({})", value(kind));
+            return format!("{column} = ANY({})", value(chance, kind));
         }
         match chance.below(6) {
             0 => {
-                let low = value(kind);
-                format!("{column} BETWEEN {low} AND {}", value(kind))
+                let low = value(chance, kind);
+                format!("{column} BETWEEN {low} AND {}", value(chance, kind))
             }
             1 => {
-                let one = value(kind);
-                format!("{column} IN ({one}, {})", value(kind))
+                let one = value(chance, kind);
+                format!("{column} IN ({one}, {})", value(chance, kind))
             }
-            n => format!("{column} {} {}", ["=", "=", ">=", "<"][n - 2], value(kind)),
+            n => format!("{column} {} {}", ["=", "=", ">=", "<"][n - 2], value(chance, kind)),
         }
     };
     let a = condition(chance);

@@ -1,5 +1,8 @@
 //! A table with something of everything, and ways to ask for it.
 
+// Each suite uses some of it.
+#![allow(dead_code)]
+
 use std::fmt::Write;
 use std::sync::Arc;
 
