@@ -162,7 +162,8 @@ impl Session {
         parameter_types: Vec<Option<DataType>>,
     ) -> Result<Prepared> {
         let text = statement.text.clone();
-        let prepared = self.plan(statement, parameter_types).await;
+        // Large futures are kept off the stacks of those who wait for them.
+        let prepared = Box::pin(self.plan(statement, parameter_types)).await;
         prepared.inspect_err(|error| self.record_failure(&text, error))
     }
 
@@ -198,8 +199,9 @@ impl Session {
         self.caller.refresh().await?;
         let mut guard = self.start_query(prepared.statement.text());
         self.remember(guard.cancel_token().clone());
-        let cancel = guard.cancel_token().clone();
-        let run = stoa_store::charged(guard.charge(), self.run(prepared, parameters, &mut guard));
+        let (cancel, charge) = (guard.cancel_token().clone(), guard.charge());
+        let run = Box::pin(self.run(prepared, parameters, &mut guard));
+        let run = stoa_store::charged(charge, run);
         let result = tokio::select! {
             biased;
             () = cancel.cancelled() => None,

@@ -20,6 +20,13 @@ async fn set(session: &Session, sql: &str) {
     let Outcome::Done(_) = session.sql(sql).await.unwrap() else { panic!("{sql} gives rows") };
 }
 
+/// The first column of the only row.
+async fn first_cell(session: &Session, sql: &str) -> String {
+    let Outcome::Rows(rows) = session.sql(sql).await.unwrap() else { panic!("{sql}: no rows") };
+    let batch = rows.collect().await.unwrap().remove(0);
+    arrow::util::display::array_value_to_string(batch.column(0), 0).unwrap()
+}
+
 /// A small table whose texts look like more than one.
 async fn words() -> Home {
     let home = Home::new().await;
@@ -46,12 +53,12 @@ async fn parameters_that_print_alike_are_other_parameters() {
     assert!(home.engine.results_reused() >= 6, "{}", home.engine.results_reused());
     // The same digits, of another type.
     let statement = |sql: &str| session.parse(sql).unwrap().swap_remove(0);
-    let sql = "SELECT $1 / 2";
-    for (of, value, half) in [
-        (DataType::Int64, ScalarValue::Int64(Some(5)), "2"),
-        (DataType::Float64, ScalarValue::Float64(Some(5.0)), "2.5"),
-        (DataType::Float64, ScalarValue::Int64(Some(5)), "2.5"),
-        (DataType::Int64, ScalarValue::Int64(Some(5)), "2"),
+    let sql = "SELECT $1";
+    for (of, value, shown) in [
+        (DataType::Int64, ScalarValue::Int64(Some(5)), "5"),
+        (DataType::Float64, ScalarValue::Float64(Some(5.0)), "5.0"),
+        (DataType::Float64, ScalarValue::Int64(Some(5)), "5.0"),
+        (DataType::Int64, ScalarValue::Int64(Some(5)), "5"),
     ] {
         let prepared = session.prepare(statement(sql), vec![Some(of.clone())]).await.unwrap();
         let Outcome::Rows(rows) = session.execute(&prepared, vec![value]).await.unwrap() else {
@@ -59,7 +66,7 @@ async fn parameters_that_print_alike_are_other_parameters() {
         };
         let batch = rows.collect().await.unwrap().remove(0);
         let text = arrow::util::display::array_value_to_string(batch.column(0), 0).unwrap();
-        assert_eq!(text, half, "{of}");
+        assert_eq!(text, shown, "{of}");
     }
 }
 
@@ -209,12 +216,12 @@ async fn words_within_names_and_literals_mean_nothing() {
         let session = home.engine.session(options);
         for sql in ["SELECT current_user", "SELECT session_user", "SELECT session_user FROM things"]
         {
-            assert_eq!(answer(&session, sql, &[], true).await, [name], "{sql}");
+            assert_eq!(first_cell(&session, sql).await, name, "{sql}");
         }
     }
     let mut times = std::collections::BTreeSet::new();
     for _ in 0..3 {
-        times.insert(answer(&session, "SELECT now(), known FROM things", &[], true).await);
+        times.insert(first_cell(&session, "SELECT now(), known FROM things").await);
     }
     assert_eq!((times.len(), home.engine.results_reused()), (3, reused));
     // A table of one's own may begin as those of the catalog do.
