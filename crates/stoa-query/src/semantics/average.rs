@@ -1,13 +1,10 @@
 //! `avg` of integers and decimals as a decimal, divided as PostgreSQL divides; of all else the engine's.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Decimal256Builder, PrimitiveArray};
-use arrow::compute::cast;
+use arrow::array::{ArrayRef, Decimal256Builder};
 use arrow::datatypes::{DataType, Decimal128Type, Decimal256Type, Field, FieldRef, i256};
 use datafusion::common::ScalarValue;
-use datafusion::common::utils::SingleRowListArrayBuilder;
 use datafusion::error::Result;
 use datafusion::functions_aggregate::average::Avg;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
@@ -17,7 +14,8 @@ use datafusion::logical_expr::{
 };
 
 use super::call::failure;
-use super::numeric::{Decimal, Decimals, NUMERIC, out_of_range, quotient};
+use super::distinct::Distinct;
+use super::numeric::{Decimal, NUMERIC, quotient};
 use super::sums::{Sum1, SumOf, Sums};
 
 /// The function.
@@ -85,7 +83,9 @@ impl AggregateUDFImpl for Average {
         match sum_type(values, args.is_distinct) {
             Some(of @ DataType::Decimal128(..)) => Ok(Box::new(Sum1::new(narrow(of)))),
             Some(of) => Ok(Box::new(Sum1::new(wide(of)))),
-            None if values.is_decimal() => Ok(Box::new(DistinctAverage::new(values))),
+            None if values.is_decimal() => {
+                Ok(Box::new(Distinct::new(values, &NUMERIC, average_of)))
+            }
             None => self.engine.accumulator(args),
         }
     }
@@ -106,9 +106,7 @@ impl AggregateUDFImpl for Average {
             if !values.is_decimal() {
                 return self.engine.state_fields(args);
             }
-            let (name, item) = (format_state_name(args.name, "values"), values.clone());
-            let item = Field::new_list_field(item, true);
-            return Ok(vec![Field::new_list(name, item, true).into()]);
+            return Ok(vec![Distinct::state_field(args.name, values)]);
         };
         Ok(vec![
             Field::new(format_state_name(args.name, "sum"), of, true).into(),
@@ -177,61 +175,8 @@ fn averages(sums: impl Iterator<Item = i256>, counts: Vec<i64>, of: &DataType) -
     Ok(Arc::new(averages.finish()))
 }
 
-/// The average of the values that differ.
-#[derive(Debug)]
-struct DistinctAverage {
-    of: DataType,
-    scale: i8,
-    values: HashSet<i256>,
-}
-
-impl DistinctAverage {
-    fn new(of: &DataType) -> Self {
-        let scale = match of {
-            DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => *scale,
-            _ => 0,
-        };
-        Self { of: of.clone(), scale, values: HashSet::new() }
-    }
-
-    fn add(&mut self, column: &ArrayRef) -> Result<()> {
-        let decimals = Decimals::of(column)?;
-        let values = (0..column.len()).filter_map(|row| decimals.get(row));
-        self.values.extend(values.map(|value| value.digits));
-        Ok(())
-    }
-
-    fn as_column(&self) -> Result<ArrayRef> {
-        let wide = self.values.iter().copied().collect::<PrimitiveArray<Decimal256Type>>();
-        let wide = wide.with_data_type(DataType::Decimal256(76, self.scale));
-        Ok(cast(&wide, &self.of)?)
-    }
-}
-
-impl Accumulator for DistinctAverage {
-    fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        values.first().map_or(Ok(()), |column| self.add(column))
-    }
-
-    fn evaluate(&mut self) -> Result<ScalarValue> {
-        let sum = self.values.iter().try_fold(i256::ZERO, |sum, value| sum.checked_add(*value));
-        let sum = sum.ok_or_else(out_of_range)?;
-        let counts = vec![self.values.len() as i64];
-        let of = DataType::Decimal256(76, self.scale);
-        ScalarValue::try_from_array(&averages(std::iter::once(sum), counts, &of)?, 0)
-    }
-
-    fn size(&self) -> usize {
-        size_of_val(self) + self.values.capacity() * size_of::<i256>()
-    }
-
-    fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        let list = SingleRowListArrayBuilder::new(self.as_column()?).with_nullable(true);
-        Ok(vec![list.build_list_scalar()])
-    }
-
-    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
-        let Some(lists) = states.first() else { return Ok(()) };
-        lists.as_list::<i32>().iter().flatten().try_for_each(|values| self.add(&values))
-    }
+/// The average of so many values that differ.
+fn average_of(sum: i256, scale: i8, count: usize, _: &DataType) -> Result<ScalarValue> {
+    let (sum, of) = (std::iter::once(sum), DataType::Decimal256(76, scale));
+    ScalarValue::try_from_array(&averages(sum, vec![count as i64], &of)?, 0)
 }

@@ -22,6 +22,7 @@ mod cast_text;
 mod casts;
 mod compare;
 mod date_part;
+mod distinct;
 mod functions;
 mod numeric;
 mod operators;

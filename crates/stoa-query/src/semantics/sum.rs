@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Decimal128Array, Int64Array, PrimitiveArray};
 use arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Decimal128Type, Decimal256Type, Field, FieldRef, Int64Type,
+    ArrowPrimitiveType, DataType, Decimal128Type, Decimal256Type, Field, FieldRef, Int64Type, i256,
 };
+use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::functions_aggregate::sum::Sum;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
@@ -18,6 +19,7 @@ use datafusion::logical_expr::{
 };
 
 use super::call::failure;
+use super::distinct::Distinct;
 use super::numeric::out_of_range;
 use super::sums::{Sum1, SumOf, Sums};
 
@@ -32,6 +34,7 @@ enum Kind {
     Integers,
     Narrow(DataType),
     Wide(DataType),
+    Distinct,
     Engine,
 }
 
@@ -43,6 +46,9 @@ impl CheckedSum {
 
 fn kind(result: &DataType, is_distinct: bool) -> Kind {
     match result {
+        DataType::Int64 | DataType::Decimal128(..) | DataType::Decimal256(..) if is_distinct => {
+            Kind::Distinct
+        }
         _ if is_distinct => Kind::Engine,
         DataType::Int64 => Kind::Integers,
         DataType::Decimal128(_, _) => Kind::Narrow(result.clone()),
@@ -70,6 +76,10 @@ impl AggregateUDFImpl for CheckedSum {
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         match kind(args.return_field.data_type(), args.is_distinct) {
             Kind::Engine => self.engine.accumulator(args),
+            Kind::Distinct => {
+                let (of, result) = (args.expr_fields[0].data_type(), args.return_field.data_type());
+                Ok(Box::new(Distinct::new(of, result, sum_of)))
+            }
             Kind::Integers => Ok(Box::new(Sum1::new(integers()))),
             Kind::Narrow(of) => Ok(Box::new(Sum1::new(narrow(of)))),
             Kind::Wide(of) => Ok(Box::new(Sum1::new(wide(of)))),
@@ -81,7 +91,7 @@ impl AggregateUDFImpl for CheckedSum {
         args: AccumulatorArgs<'_>,
     ) -> Result<Box<dyn Accumulator>> {
         match kind(args.return_field.data_type(), args.is_distinct) {
-            Kind::Engine => self.engine.create_sliding_accumulator(args),
+            Kind::Engine | Kind::Distinct => self.engine.create_sliding_accumulator(args),
             _ => self.accumulator(args),
         }
     }
@@ -89,6 +99,10 @@ impl AggregateUDFImpl for CheckedSum {
     fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
         let sum = match kind(args.return_type(), args.is_distinct) {
             Kind::Engine => return self.engine.state_fields(args),
+            Kind::Distinct => {
+                let of = args.input_fields[0].data_type();
+                return Ok(vec![Distinct::state_field(args.name, of)]);
+            }
             Kind::Integers => WIDE_INTEGER,
             Kind::Narrow(of) | Kind::Wide(of) => of,
         };
@@ -107,7 +121,7 @@ impl AggregateUDFImpl for CheckedSum {
         args: AccumulatorArgs<'_>,
     ) -> Result<Box<dyn GroupsAccumulator>> {
         match kind(args.return_field.data_type(), args.is_distinct) {
-            Kind::Engine => self.engine.create_groups_accumulator(args),
+            Kind::Engine | Kind::Distinct => self.engine.create_groups_accumulator(args),
             Kind::Integers => Ok(Box::new(integers())),
             Kind::Narrow(of) => Ok(Box::new(narrow(of))),
             Kind::Wide(of) => Ok(Box::new(wide(of))),
@@ -146,6 +160,19 @@ fn finish_integers(sums: Vec<i128>, counts: Vec<i64>, _: &DataType) -> Result<Ar
         (_, Err(_)) => Err(bigint_out_of_range()),
     });
     Ok(Arc::new(sums.collect::<Result<Int64Array>>()?))
+}
+
+/// The sum of so many values that differ.
+fn sum_of(sum: i256, scale: i8, count: usize, result: &DataType) -> Result<ScalarValue> {
+    if count == 0 {
+        return ScalarValue::try_from(result);
+    }
+    if *result == DataType::Int64 {
+        let sum = sum.to_i128().and_then(|sum| i64::try_from(sum).ok());
+        return Ok(ScalarValue::Int64(Some(sum.ok_or_else(bigint_out_of_range)?)));
+    }
+    let wide = ScalarValue::Decimal256(Some(sum), 76, scale);
+    wide.cast_to(result).map_err(|_| out_of_range())
 }
 
 /// A sum of integers that does not fit.
