@@ -61,6 +61,7 @@ impl Catalog {
         let pool = SqlitePoolOptions::new()
             .max_connections(CONNECTIONS_MAX)
             .acquire_timeout(BUSY_TIMEOUT)
+            .after_release(|connection, _| Box::pin(is_fit(connection)))
             .connect_with(options)
             .await
             .map_err(|source| error::database(&place, source))?;
@@ -91,10 +92,65 @@ impl Catalog {
     /// Begins a change: takes the write lock at once, so that what it reads stays true until it
     /// commits.
     pub(crate) async fn begin(&self) -> Result<Transaction<'static, Sqlite>> {
-        self.inner.pool.begin_with("BEGIN IMMEDIATE").await.map_err(|source| self.failed(source))
+        for _ in 0..CONNECTIONS_MAX {
+            match self.begin_immediate().await {
+                Err(source) if error::is_read_only(&source) => {
+                    self.close_one_that_only_reads().await.map_err(|source| self.failed(source))?;
+                }
+                begun => return begun.map_err(|source| self.failed(source)),
+            }
+        }
+        self.begin_immediate().await.map_err(|source| self.failed(source))
     }
 
+    async fn begin_immediate(&self) -> sqlx::Result<Transaction<'static, Sqlite>> {
+        self.inner.pool.begin_with("BEGIN IMMEDIATE").await
+    }
+
+    /// Where a file cannot be opened for writing, SQLite opens it for reading only. A connection that
+    /// was opened while the disk was ill must not stay so when it is well again.
+    async fn close_one_that_only_reads(&self) -> sqlx::Result<()> {
+        let mut connection = self.inner.pool.acquire().await?;
+        match sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await {
+            Ok(_) => sqlx::query("ROLLBACK").execute(&mut *connection).await.map(|_| ()),
+            Err(error) if error::is_read_only(&error) => connection.close().await,
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes a change durable.
+    ///
+    /// # Errors
+    /// With 08007, nobody knows whether the change was made; with any other code it was not.
     pub(crate) async fn commit(&self, transaction: Transaction<'static, Sqlite>) -> Result<()> {
+        let Err(source) = transaction.commit().await else { return Ok(()) };
+        if error::is_undone(&source) {
+            return Err(self.failed(source));
+        }
+        match self.settle().await {
+            Ok(()) => Err(self.failed(source)),
+            Err(also) => {
+                tracing::error!(error = %also, "what became of a commit cannot be settled");
+                Err(error::unknown_outcome(&self.place(), source))
+            }
+        }
+    }
+
+    /// Makes certain that a change whose commit has failed was not made.
+    ///
+    /// SQLite takes it back: no connection sees it. But when the sync of the write-ahead log failed,
+    /// its frames are whole in the file, whether on the disk or in the system's cache only, and a
+    /// process that reads that log anew, after a crash, would take them for committed. Reading again
+    /// settles nothing, therefore. What does is a commit after it: that begins at the same place of
+    /// the log, and each frame's checksum goes over all frames before it, so that once it is synced
+    /// nothing of the failed one can ever count again.
+    async fn settle(&self) -> Result<()> {
+        let mut transaction = self.begin().await?;
+        let count = sqlx::query(
+            "INSERT INTO stoa_settled (catalog_name, times) VALUES (?, 1)
+             ON CONFLICT (catalog_name) DO UPDATE SET times = times + 1",
+        );
+        self.execute(&mut transaction, count.bind(self.name())).await?;
         transaction.commit().await.map_err(|source| self.failed(source))
     }
 
@@ -127,8 +183,20 @@ impl Catalog {
 
     /// An error of the database, naming the file.
     pub(crate) fn failed(&self, source: sqlx::Error) -> Error {
-        error::database(&self.inner.file.display().to_string(), source)
+        error::database(&self.place(), source)
     }
+
+    fn place(&self) -> String {
+        self.inner.file.display().to_string()
+    }
+}
+
+/// Whether a connection that comes back to the pool may serve again. After a commit or a rollback
+/// that failed it may count itself inside of a transaction for ever; then another one takes its place.
+async fn is_fit(connection: &mut SqliteConnection) -> sqlx::Result<bool> {
+    // What is queued, such as the rollback of a transaction that was dropped, is done before this.
+    connection.ping().await?;
+    Ok(!connection.is_in_transaction())
 }
 
 /// Makes the file's journal a write-ahead log, which the file then remembers.

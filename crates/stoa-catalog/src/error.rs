@@ -66,21 +66,61 @@ pub(crate) fn damaged_policy(place: &str, what: impl Display) -> Error {
 
 /// An error of the database itself.
 pub(crate) fn database(place: &str, error: sqlx::Error) -> Error {
-    let (kind, what) = match &error {
-        error if is_busy(error) => (ErrorKind::Unavailable, "is locked by another process"),
-        sqlx::Error::PoolTimedOut => (ErrorKind::Unavailable, "has no free connection"),
-        sqlx::Error::Io(_) => (ErrorKind::Unavailable, "cannot be reached"),
-        _ => (ErrorKind::Unavailable, "failed"),
+    let new = |kind, what: &str| Error::new(kind, format!("catalog {place} {what}"));
+    let ours = match (&error, result_code(&error)) {
+        (_, Some(SQLITE_BUSY | SQLITE_LOCKED)) => {
+            new(ErrorKind::Unavailable, "is locked by another process")
+        }
+        (_, Some(SQLITE_FULL)) => new(ErrorKind::Exhausted, "cannot be written: its disk is full")
+            .with_sqlstate("53100")
+            .with_hint("make room on that disk"),
+        (_, Some(SQLITE_IOERR)) => new(ErrorKind::Unavailable, "has met an I/O error")
+            .with_sqlstate("58030")
+            .with_hint("look at the disk and at the system's log"),
+        (sqlx::Error::PoolTimedOut, _) => new(ErrorKind::Unavailable, "has no free connection"),
+        (sqlx::Error::Io(_), _) => new(ErrorKind::Unavailable, "cannot be reached"),
+        _ => new(ErrorKind::Unavailable, "failed"),
     };
-    Error::new(kind, format!("catalog {place} {what}")).with_source(error)
+    ours.with_source(error)
+}
+
+/// A commit that may or may not have been made.
+pub(crate) fn unknown_outcome(place: &str, error: sqlx::Error) -> Error {
+    database(place, error)
+        .at("it is not known whether the change was made")
+        .with_sqlstate("08007")
+        .with_detail("a restart of the server, or the next change that succeeds, settles it")
+        .with_hint("look at what there is before you repeat the statement; look at the disk")
+}
+
+/// Whether the error of a commit says that nothing was committed: a lock that was not given, or a
+/// disk that had no room for the frames of the log, the last of which commits the others. (A sync
+/// that finds no room is an I/O error to SQLite.)
+pub(crate) fn is_undone(error: &sqlx::Error) -> bool {
+    matches!(result_code(error), Some(SQLITE_BUSY | SQLITE_LOCKED | SQLITE_FULL))
+}
+
+const SQLITE_BUSY: u32 = 5;
+const SQLITE_LOCKED: u32 = 6;
+const SQLITE_READONLY: u32 = 8;
+const SQLITE_IOERR: u32 = 10;
+const SQLITE_FULL: u32 = 13;
+
+/// SQLite's result code, without what extends it.
+fn result_code(error: &sqlx::Error) -> Option<u32> {
+    let code = error.as_database_error()?.code()?.parse::<u32>().ok()?;
+    // The low byte is the plain code.
+    Some(code & 0xff)
 }
 
 /// Whether another connection holds a lock: `SQLITE_BUSY` or `SQLITE_LOCKED`, plain or extended.
 pub(crate) fn is_busy(error: &sqlx::Error) -> bool {
-    error.as_database_error().and_then(|error| error.code()).is_some_and(|code| {
-        // The low byte is the plain code.
-        code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 5 | 6))
-    })
+    matches!(result_code(error), Some(SQLITE_BUSY | SQLITE_LOCKED))
+}
+
+/// Whether the connection may only read.
+pub(crate) fn is_read_only(error: &sqlx::Error) -> bool {
+    result_code(error) == Some(SQLITE_READONLY)
 }
 
 /// Whether the database refused a row because its key exists.

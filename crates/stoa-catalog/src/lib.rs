@@ -3,7 +3,7 @@
 //!
 //! In: names and metadata locations; roles, grants and owners. Out: the location that a table's name
 //! points to now, the compare-and-swap that moves it, and the [`Policy`](stoa_access::Policy) that
-//! holds now. Spark's JDBC catalog and PyIceberg's SQL catalog open the same database file when they
+//! holds now; and which commit logs have rows for the tables. Spark's JDBC catalog and PyIceberg's SQL catalog open the same database file when they
 //! use the same catalog name; they know nothing of roles.
 //!
 //! **Invariants:** a pointer moves only from the location that the caller has seen; every change is
@@ -16,6 +16,7 @@ mod error;
 mod grants;
 mod ident;
 mod known;
+mod logs;
 mod namespaces;
 mod policy;
 mod roles;
@@ -24,5 +25,6 @@ mod tables;
 
 pub use catalog::Catalog;
 pub use ident::TableIdent;
+pub use logs::KnownLog;
 pub use roles::RoleChange;
 pub use tables::Swap;

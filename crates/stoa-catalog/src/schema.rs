@@ -55,11 +55,24 @@ const POLICY: [&str; 5] = [
         version INTEGER NOT NULL)",
 ];
 
+/// Written to where nothing but a commit is wanted.
+const SETTLED: &str = "CREATE TABLE IF NOT EXISTS stoa_settled (
+    catalog_name VARCHAR(255) NOT NULL PRIMARY KEY,
+    times INTEGER NOT NULL)";
+
+/// closed_at: NULL while the log may hold rows that are in no file.
+const LOGS: &str = "CREATE TABLE IF NOT EXISTS stoa_logs (
+    catalog_name VARCHAR(255) NOT NULL,
+    log_id VARCHAR(255) NOT NULL,
+    place VARCHAR(1000) NOT NULL,
+    closed_at INTEGER,
+    PRIMARY KEY (catalog_name, log_id))";
+
 /// Creates what is missing; adds the type column to a database of schema version V0.
 pub(crate) async fn ensure(connection: &mut SqliteConnection) -> sqlx::Result<()> {
     sqlx::query(TABLES).execute(&mut *connection).await?;
     sqlx::query(NAMESPACES).execute(&mut *connection).await?;
-    for table in POLICY {
+    for table in POLICY.into_iter().chain([SETTLED, LOGS]) {
         sqlx::query(table).execute(&mut *connection).await?;
     }
     let typed: i64 = sqlx::query(

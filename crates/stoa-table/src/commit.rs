@@ -5,15 +5,18 @@
 //!      ▲                                                        │ lost
 //!      └──────────────── reload, wait a little ◄────────────────┘
 //! ```
-//! An answer from the catalog that says neither yes nor no (it became unreachable in between) is
-//! settled by reading the table again; if that fails too, files stay, because the pointer may reach
-//! them.
+//! The catalog says of each swap whether it happened; where its own disk failed so that it cannot
+//! (08007), the files stay, because the pointer may reach them, and so the client is told. Reading
+//! the pointer again would settle nothing then: after a failed sync a process sees the old pointer,
+//! and the next one, after a crash, may find the new one (`stoa-catalog` says why). Whoever sees
+//! the new one may believe it, since it is shown only after the sync that makes it durable.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use iceberg::spec::{TableMetadata, TableMetadataBuilder};
+use iceberg::spec::{MetadataLog, TableMetadata, TableMetadataBuilder};
 use stoa_catalog::{Swap, TableIdent};
 use stoa_error::{Error, ErrorKind, Result};
 
@@ -27,6 +30,15 @@ const RETRIES: u32 = 30;
 
 /// The longest wait between two tries.
 const WAIT_MAX: Duration = Duration::from_millis(800);
+
+/// Table property: how many earlier metadata files stay.
+const PREVIOUS_MAX: &str = "write.metadata.previous-versions-max";
+
+/// Unless that is set, they may take so many bytes; but [`PREVIOUS_MIN`] of them stay in any case, for
+/// readers that have just read the pointer.
+const PREVIOUS_BYTES_MAX: usize = 8 << 20;
+
+const PREVIOUS_MIN: usize = 20;
 
 /// Old metadata files are deleted unless this property is `false`.
 const DELETE_OLD_METADATA: &str = "write.metadata.delete-after-commit.enabled";
@@ -79,8 +91,16 @@ pub(crate) async fn create(staged: &Table, attempt: Attempt) -> Result<Table> {
     let warehouse = staged.warehouse();
     let Attempt { metadata, mut scratch, .. } = attempt;
     let location = metadata_path(&metadata, 0);
-    let loaded = warehouse.files().write_table_metadata(&location, metadata).await?;
     scratch.push(location.clone());
+    let written = warehouse.files().write_table_metadata(&location, metadata).await;
+    let loaded = match written {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            // Nothing points to it; but it may be there, and `recover` would take it for a version.
+            forget(staged, &scratch).await;
+            return Err(error);
+        }
+    };
     failpoint::at("commit.metadata_written").await?;
     let created = match staged.replaces() {
         None => warehouse.catalog().create_table(staged.ident(), &location).await,
@@ -140,8 +160,16 @@ async fn swap<C: Change>(base: &Table, attempt: Attempt, change: &C) -> Result<T
     let warehouse = base.warehouse();
     let Attempt { metadata, mut scratch, forgotten, unmoved } = attempt;
     let location = metadata_path(&metadata, version_of(base.metadata_location()) + 1);
-    let loaded = warehouse.files().write_table_metadata(&location, metadata).await?;
     scratch.push(location.clone());
+    let written = warehouse.files().write_table_metadata(&location, metadata).await;
+    let loaded = match written {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            // Nothing points to it; but it may be there, and `recover` would take it for a version.
+            forget(base, &scratch).await;
+            return Err(error);
+        }
+    };
     failpoint::at("commit.metadata_written").await?;
     let own = Swap {
         ident: base.ident(),
@@ -180,6 +208,8 @@ enum Settled {
 }
 
 /// After an error of the catalog: did the pointer move to `location` all the same?
+///
+/// That the pointer is still the old one proves nothing by itself, see the module.
 async fn settle(
     table: &Table,
     location: &str,
@@ -193,13 +223,22 @@ async fn settle(
     match table.reload().await {
         Ok(now) if now.metadata_location() == location => Settled::Committed(None),
         Ok(now) if now.uuid() == table.uuid() && is_in(&now) => Settled::Committed(Some(now)),
+        Ok(_) if error.sqlstate() != UNKNOWN_OUTCOME => Settled::Lost(error),
         _ => Settled::Unclear(error),
     }
 }
 
+/// The catalog does not know whether a swap has happened.
+const UNKNOWN_OUTCOME: &str = "08007";
+
 /// Whether an error of a commit means that no swap has happened.
 pub(crate) fn is_refusal(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Unsupported | ErrorKind::Conflict)
+    match error.kind() {
+        ErrorKind::Invalid | ErrorKind::Unsupported | ErrorKind::Conflict => true,
+        // A full disk would only get fuller by what each try leaves behind.
+        ErrorKind::Exhausted => error.sqlstate() != UNKNOWN_OUTCOME,
+        _ => false,
+    }
 }
 
 /// Best effort; what stays is an orphan.
@@ -226,9 +265,37 @@ pub(crate) fn build(
     scratch: Vec<String>,
 ) -> Result<Attempt> {
     let built = builder.build().map_err(|e| from_iceberg(format!("table {}", base.ident()), e))?;
-    let forgotten = built.expired_metadata_logs.into_iter().map(|log| log.metadata_file);
-    let (forgotten, unmoved) = (forgotten.collect(), Vec::new());
-    Ok(Attempt { metadata: built.metadata, scratch, forgotten, unmoved })
+    let (mut metadata, mut forgotten) = (built.metadata, built.expired_metadata_logs);
+    // Without it, more files stay; that is no reason to fail.
+    if let Some(Ok((shorter, more))) = shortened(&metadata, base.metadata_bytes()) {
+        metadata = shorter;
+        forgotten.extend(more);
+    }
+    let forgotten = forgotten.into_iter().map(|log| log.metadata_file).collect();
+    Ok(Attempt { metadata, scratch, forgotten, unmoved: Vec::new() })
+}
+
+/// `metadata` with as many earlier files as may stay, and the others, if there are any; a metadata
+/// file has about `bytes`. `None` where all may stay.
+fn shortened(
+    metadata: &TableMetadata,
+    bytes: usize,
+) -> Option<iceberg::Result<(TableMetadata, Vec<MetadataLog>)>> {
+    let max = (PREVIOUS_BYTES_MAX / bytes.max(1)).max(PREVIOUS_MIN);
+    if metadata.properties().contains_key(PREVIOUS_MAX) || metadata.metadata_log().len() <= max {
+        return None;
+    }
+    // The library knows no other way to shorten the list than the property, which is not the table's:
+    // it is set and taken away again.
+    let shorten = || {
+        let set = HashMap::from([(PREVIOUS_MAX.to_owned(), max.to_string())]);
+        let builder = TableMetadataBuilder::new_from_metadata(metadata.clone(), None);
+        let shorter = builder.set_properties(set)?.build()?;
+        let builder = TableMetadataBuilder::new_from_metadata(shorter.metadata, None);
+        let last = builder.remove_properties(&[PREVIOUS_MAX.to_owned()])?.build()?;
+        Ok((last.metadata, shorter.expired_metadata_logs))
+    };
+    Some(shorten())
 }
 
 /// `<table>/metadata/NNNNN-<uuid>.metadata.json`

@@ -1,7 +1,12 @@
 //! What tests share. Not for use outside of tests.
 //!
 //! [`shared_dir`] finds the input data that is not part of the repository; a test that needs it
-//! and does not find it says `skipped` and returns.
+//! and does not find it says `skipped` and returns. [`FaultyDisk`] is a disk that fails on command,
+//! below a program that is run for it.
+
+mod faulty_disk;
+
+pub use faulty_disk::{Fault, FaultyDisk, Plan, call};
 
 use std::path::{Path, PathBuf};
 
