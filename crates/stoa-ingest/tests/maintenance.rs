@@ -41,6 +41,7 @@ async fn many_flushes_become_few_files_and_little_history() {
         age_max: Some(Duration::ZERO),
         retain_last: Some(1),
         age_min: Duration::ZERO,
+        ..ExpireOptions::default()
     };
     let options = MaintenanceOptions {
         interval: Duration::from_secs(1 << 20),

@@ -29,6 +29,8 @@ use crate::snapshot::Lineage;
 pub(crate) struct LoadedMetadata {
     pub(crate) metadata: Arc<TableMetadata>,
     pub(crate) schema: arrow_schema::SchemaRef,
+    /// Of the file, unpacked; 0 where there is none yet.
+    pub(crate) bytes: usize,
 }
 
 /// Live files of one manifest.
@@ -104,8 +106,8 @@ impl MetadataFiles {
             Error::corrupt(format!("{location}: the table metadata is not valid"))
                 .with_source(source)
         })?;
-        let cost = json.len() * 4;
-        Ok(self.metadata.put(location, loaded(metadata)?, cost))
+        let bytes = json.len();
+        Ok(self.metadata.put(location, loaded(metadata, bytes)?, bytes * 4))
     }
 
     /// Writes table metadata; it must not exist.
@@ -118,9 +120,9 @@ impl MetadataFiles {
             Error::internal(format!("{location}: the table metadata cannot be written"))
                 .with_source(source)
         })?;
-        let cost = json.len() * 4;
+        let bytes = json.len();
         self.write(location, json.into()).await?;
-        Ok(self.metadata.put(location, loaded(metadata)?, cost))
+        Ok(self.metadata.put(location, loaded(metadata, bytes)?, bytes * 4))
     }
 
     /// The manifests of `snapshot`.
@@ -292,9 +294,9 @@ async fn scratch_bytes(memory: &FileIO) -> iceberg::Result<Bytes> {
     memory.new_input(SCRATCH)?.read().await
 }
 
-fn loaded(metadata: TableMetadata) -> Result<LoadedMetadata> {
+fn loaded(metadata: TableMetadata, bytes: usize) -> Result<LoadedMetadata> {
     let schema = schema::to_arrow(metadata.current_schema())?;
-    Ok(LoadedMetadata { metadata: Arc::new(metadata), schema })
+    Ok(LoadedMetadata { metadata: Arc::new(metadata), schema, bytes })
 }
 
 /// Unpacks metadata that another engine wrote compressed (`….gz.metadata.json`).

@@ -11,11 +11,12 @@
 //! | `write.orc.*`, `stoa.orc.*` | | how data files are encoded |
 //! | `write.delete.isolation-level` (`update`, `merge`) | `serializable` | or `snapshot`: rows added meanwhile do not matter |
 //! | `write.metadata.delete-after-commit.enabled` | `true` | old metadata files go |
-//! | `write.metadata.previous-versions-max` | 100 | how many stay |
+//! | `write.metadata.previous-versions-max` | 100, but about 8 MiB | how many stay |
 //! | `commit.retry.num-retries` | 30 | tries against other writers |
 //! | `commit.manifest.min-count-to-merge` | 100 | manifests that are merged into few |
 //! | `history.expire.max-snapshot-age-ms` | 5 days | snapshots that were current within stay |
 //! | `history.expire.min-snapshots-to-keep` | 1 | so many stay in any case |
+//! | `stoa.history.snapshots-max` | 200 | beyond so many, those older than 5 minutes go; 0: none |
 //! | `gc.enabled` | `true` | files may be deleted |
 //! | `stoa.compaction.min-input-files` | 4 | runs of one size that are merged |
 //! | `stoa.retention` | | such as `13 months`: older table partitions go |
@@ -41,6 +42,7 @@ mod failpoint;
 mod files;
 mod metrics;
 mod order;
+mod pins;
 mod positions;
 mod recover;
 mod retention;

@@ -1,7 +1,7 @@
 //! Tables that the store holds and the catalog does not.
 //!
-//! The catalog of a warehouse in an object store is a file elsewhere, so one can be there without
-//! the other: another machine, a lost disk. What a table's newest metadata file says is whole, so
+//! The catalog is one file, in an object store's case elsewhere, so one can be there without the
+//! other: another machine, a lost disk, a file deleted by mistake. What a table's newest metadata file says is whole, so
 //! the names can be put into a catalog anew.
 
 use std::collections::{BTreeMap, HashSet};
@@ -120,7 +120,10 @@ async fn stored_table(
 
 /// What is like a directory in `path`; hidden ones and `_log` are no namespaces.
 async fn directories(place: &Location, path: &Path) -> Result<Vec<Path>> {
-    let listed = place.store.list_with_delimiter(Some(path)).await;
+    let listed = match place.store.list_with_delimiter(Some(path)).await {
+        Err(object_store::Error::NotFound { .. }) => return Ok(Vec::new()),
+        other => other,
+    };
     let listed = listed.map_err(|source| from_object_store(&place.literal_of(path), source))?;
     let visible = |path: &Path| path.filename().is_some_and(|name| !name.starts_with(['.', '_']));
     Ok(listed.common_prefixes.into_iter().filter(visible).collect())

@@ -12,6 +12,7 @@ use stoa_error::{Error, Result};
 use stoa_orc::Predicate;
 
 use crate::files::LoadedMetadata;
+use crate::pins::Pin;
 use crate::positions::is_position;
 use crate::scan::{self, ScanPlan};
 use crate::transform::transform_array;
@@ -32,6 +33,8 @@ struct Inner {
     metadata_location: Option<String>,
     /// For such a table: the version of another one whose name it takes over.
     replaces: Option<String>,
+    /// Keeps the files of its snapshot while it is in hand.
+    _pin: Option<Pin>,
 }
 
 /// One snapshot, as reports show it.
@@ -56,16 +59,20 @@ impl Table {
         loaded: Arc<LoadedMetadata>,
         metadata_location: Option<String>,
     ) -> Self {
-        let replaces = None;
-        Self { inner: Arc::new(Inner { warehouse, ident, loaded, metadata_location, replaces }) }
+        let (metadata, replaces) = (&loaded.metadata, None);
+        let snapshot = metadata.current_snapshot_id();
+        let _pin = snapshot.map(|id| warehouse.pins().pin(metadata.uuid(), id));
+        let inner = Inner { warehouse, ident, loaded, metadata_location, replaces, _pin };
+        Self { inner: Arc::new(inner) }
     }
 
     /// A staged table that takes over the name of the table whose pointer is at `replaces`.
     pub(crate) fn replacing(self, replaces: String) -> Self {
         let Inner { warehouse, ident, loaded, .. } = &*self.inner;
         let (warehouse, ident, loaded) = (warehouse.clone(), ident.clone(), loaded.clone());
-        let (metadata_location, replaces) = (None, Some(replaces));
-        Self { inner: Arc::new(Inner { warehouse, ident, loaded, metadata_location, replaces }) }
+        let (metadata_location, replaces, _pin) = (None, Some(replaces), None);
+        let inner = Inner { warehouse, ident, loaded, metadata_location, replaces, _pin };
+        Self { inner: Arc::new(inner) }
     }
 
     /// The metadata file that the catalog must point to for a staged table to take its name over.
@@ -275,6 +282,11 @@ impl Table {
 
     pub(crate) fn metadata(&self) -> &Arc<TableMetadata> {
         &self.inner.loaded.metadata
+    }
+
+    /// Bytes of the metadata file, unpacked.
+    pub(crate) fn metadata_bytes(&self) -> usize {
+        self.inner.loaded.bytes
     }
 }
 

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt};
@@ -17,12 +17,13 @@ use iceberg::spec::{
     TableMetadataBuilder, UnboundPartitionSpec,
 };
 use stoa_catalog::{Catalog, TableIdent};
-use stoa_error::{Error, ErrorKind, Result};
-use stoa_store::{S3Options, Stores, from_object_store, literal_of};
+use stoa_error::{Error, ErrorKind, Result, is_disk_full};
+use stoa_store::{S3Options, Stores, create_directory, from_object_store, literal_of};
 use url::Url;
 
 use crate::evolve::check_retention;
 use crate::files::{LoadedMetadata, MetadataFiles};
+use crate::pins::Pins;
 use crate::positions::{is_position, reserved};
 use crate::recover::refuse_forgotten;
 use crate::table::Table;
@@ -49,7 +50,7 @@ pub struct WarehouseOptions {
     pub catalog: Option<PathBuf>,
     /// How to reach S3.
     pub s3: S3Options,
-    /// Whether a new catalog may be begun for an object store that holds tables.
+    /// Whether a new catalog may be begun for a store that holds tables.
     pub new_catalog: bool,
 }
 
@@ -73,6 +74,7 @@ struct Inner {
     stores: Stores,
     catalog: Catalog,
     files: MetadataFiles,
+    pins: Arc<Pins>,
 }
 
 impl Warehouse {
@@ -90,7 +92,7 @@ impl Warehouse {
     /// # Errors
     /// Those of [`Stores::probe`] where an object store cannot be used; `Unavailable` or
     /// `Forbidden` where a directory cannot; `Conflict` where the catalog would be new and the
-    /// object store holds tables already.
+    /// store holds tables already.
     pub async fn open_with(options: &WarehouseOptions) -> Result<Self> {
         let url = &options.url;
         let stores = Stores::with_s3(options.s3.clone());
@@ -99,21 +101,17 @@ impl Warehouse {
         let catalog = catalog_file(options)?;
         if url.scheme() != "file" {
             stores.probe(url).await?;
-            if !catalog.exists() && !options.new_catalog {
+        }
+        if is_new(&catalog) {
+            if !options.new_catalog {
                 refuse_forgotten(&stores, &location, &catalog.display().to_string()).await?;
             }
-        }
-        if let Some(directory) = catalog.parent() {
-            std::fs::create_dir_all(directory).map_err(|source| {
-                let place = directory.display();
-                Error::unavailable(format!("warehouse {url}: the directory {place} cannot be made"))
-                    .with_hint("choose a directory that this user may write")
-                    .with_source(source)
-            })?;
+            make_directory_of(&catalog, url)?;
         }
         let catalog = Catalog::open(&catalog, CATALOG_NAME).await?;
         let files = MetadataFiles::new(stores.clone());
-        let inner = Inner { url: url.clone(), location, stores, catalog, files };
+        let pins = Arc::default();
+        let inner = Inner { url: url.clone(), location, stores, catalog, files, pins };
         let warehouse = Self { inner: Arc::new(inner) };
         if warehouse.namespaces().await?.is_empty() {
             match warehouse.create_namespace(DEFAULT_NAMESPACE, &BTreeMap::new()).await {
@@ -279,7 +277,7 @@ impl Warehouse {
         let location = self.free_location(ident).await?;
         let metadata = new_metadata(ident, &spec, location)?;
         let schema = schema::to_arrow(metadata.current_schema())?;
-        let loaded = LoadedMetadata { metadata: Arc::new(metadata), schema };
+        let loaded = LoadedMetadata { metadata: Arc::new(metadata), schema, bytes: 0 };
         let table = Table::new(self.clone(), ident.clone(), Arc::new(loaded), None);
         // A property that no writer could follow is refused now rather than at the first INSERT.
         table.writer(crate::WriteOptions::default())?;
@@ -355,6 +353,10 @@ impl Warehouse {
         }
     }
 
+    pub(crate) fn pins(&self) -> &Arc<Pins> {
+        &self.inner.pins
+    }
+
     pub(crate) fn files(&self) -> &MetadataFiles {
         &self.inner.files
     }
@@ -422,6 +424,29 @@ fn catalog_file(options: &WarehouseOptions) -> Result<PathBuf> {
             .with_hint("name a file on a local disk with --catalog")
     })?;
     Ok(directory.join("catalog.db"))
+}
+
+/// Whether nothing was ever kept in the file.
+fn is_new(catalog: &Path) -> bool {
+    std::fs::metadata(catalog).map_or(true, |file| file.len() == 0)
+}
+
+/// Makes the directory of a new catalog, which in a local warehouse is the warehouse itself.
+fn make_directory_of(catalog: &Path, url: &Url) -> Result<()> {
+    let Some(directory) = catalog.parent() else { return Ok(()) };
+    create_directory(directory).map_err(|source| {
+        let place = directory.display();
+        let message = format!("warehouse {url}: the directory {place} cannot be made");
+        let error = match is_disk_full(&source) {
+            true => Error::new(ErrorKind::Exhausted, message)
+                .with_sqlstate("53100")
+                .with_hint("its disk is full: make room"),
+            false => {
+                Error::unavailable(message).with_hint("choose a directory that this user may write")
+            }
+        };
+        error.with_source(source)
+    })
 }
 
 /// A name must be usable as one directory.

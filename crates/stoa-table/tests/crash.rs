@@ -97,8 +97,11 @@ async fn compact(table: &Table) {
 }
 
 async fn expire(table: &Table) {
-    let at_once =
-        ExpireOptions { age_max: Some(Duration::ZERO), retain_last: None, age_min: Duration::ZERO };
+    let at_once = ExpireOptions {
+        age_max: Some(Duration::ZERO),
+        age_min: Duration::ZERO,
+        ..Default::default()
+    };
     table.expire_snapshots(&at_once).await.unwrap();
 }
 

@@ -6,7 +6,7 @@ mod common;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use common::{Home, append, assert_sound, ident, report_rows, report_spec, rows, sorted};
+use common::{Home, append, assert_sound, ident, read, report_rows, report_spec, rows, sorted};
 use stoa_env::failpoint::{Action, Failpoints};
 use stoa_orc::Predicate;
 use stoa_table::{
@@ -19,7 +19,8 @@ const NEW_YEAR_2015: i32 = 16_436;
 
 /// Everything but the current snapshot goes.
 fn at_once() -> ExpireOptions {
-    ExpireOptions { age_max: Some(Duration::ZERO), retain_last: None, age_min: Duration::ZERO }
+    let now = Duration::ZERO;
+    ExpireOptions { age_max: Some(now), retain_last: None, age_min: now, crowd_age_min: now }
 }
 
 async fn new_table(home: &Home) -> Table {
@@ -176,4 +177,121 @@ async fn retention_needs_partitions_by_time() {
     let table = home.warehouse.create_table(&ident("t"), spec).await.unwrap();
     let error = table.apply_retention().await.unwrap_err();
     assert_eq!((error.sqlstate(), error.hint().is_some()), ("22023", true));
+}
+
+/// Bytes of what is in the table's metadata directory, and of the newest metadata file.
+fn metadata_bytes(table: &Table) -> (u64, u64) {
+    let path = |location: &str| url::Url::parse(location).unwrap().to_file_path().unwrap();
+    let directory = path(&format!("{}/metadata", table.location()));
+    let size = |path: std::path::PathBuf| std::fs::metadata(path).unwrap().len();
+    let files = std::fs::read_dir(directory).unwrap();
+    (files.map(|file| size(file.unwrap().path())).sum(), size(path(table.metadata_location())))
+}
+
+/// Replaces the one file of the table by another, as an UPDATE of a small table does.
+async fn updated(table: &Table) -> Table {
+    let files = table.plan_scan(&Predicate::always()).await.unwrap().files;
+    let mut rewrite = table.rewrite(RewriteOptions::default()).unwrap();
+    rewrite.remove(&files).unwrap();
+    for file in &files {
+        for batch in read(table, file).await {
+            rewrite.write(batch).await.unwrap();
+        }
+    }
+    rewrite.commit().await.unwrap().committed().unwrap().table
+}
+
+/// What is kept beside the rows is bounded by the number of snapshots that are kept, however many
+/// commits there are.
+#[tokio::test]
+async fn metadata_does_not_grow_with_the_number_of_commits() {
+    const KEPT: usize = 20;
+    let crowded = ExpireOptions { crowd_age_min: Duration::ZERO, ..ExpireOptions::default() };
+    let home = Home::new().await;
+    let mut table = append(&new_table(&home).await, sorted(&report_rows(NEW_YEAR_2015, 20))).await;
+    table = set(&table, "stoa.history.snapshots-max", &KEPT.to_string()).await;
+    let before = rows(&table).await;
+    let (mut sizes, mut newest) = (Vec::new(), Vec::new());
+    for number in 1..=320 {
+        table = updated(&table).await;
+        if table.has_many_snapshots().unwrap() {
+            let outcome = table.expire_snapshots(&crowded).await.unwrap();
+            table = outcome.table;
+            assert!(outcome.snapshots > 0 && outcome.metadata_files > 0);
+            assert!(table.snapshots().len() <= KEPT);
+        }
+        if number % 80 == 0 {
+            let (all, last) = metadata_bytes(&table);
+            (sizes.push(all), newest.push(last));
+        }
+    }
+    eprintln!("metadata after 80, 160, … commits: {sizes:?}, of the newest file: {newest:?}");
+    // The list of a hundred earlier files is full after the first eighty; then nothing grows.
+    let (second, last) = (sizes[1], sizes[3]);
+    assert!(last < second + second / 4, "{sizes:?}");
+    assert!(newest[3] < newest[1] + newest[1] / 4, "{newest:?}");
+    assert_eq!(rows(&table).await, before);
+    let report = assert_sound(&table).await;
+    assert_eq!(report.orphans, []);
+    assert!(report.snapshots <= KEPT + KEPT / 4 + 1);
+}
+
+/// A scan that runs, and those that other engines began minutes ago, find their files.
+#[tokio::test]
+async fn snapshots_in_use_and_young_ones_are_not_too_many() {
+    let home = Home::new().await;
+    let mut first = append(&new_table(&home).await, sorted(&report_rows(NEW_YEAR_2015, 20))).await;
+    first = set(&first, "stoa.history.snapshots-max", "3").await;
+    let mut table = first.clone();
+    for _ in 0..12 {
+        table = updated(&table).await;
+    }
+    // All of them were current within the last five minutes.
+    assert!(table.has_many_snapshots().unwrap());
+    assert_eq!(table.expire_snapshots(&ExpireOptions::default()).await.unwrap().snapshots, 0);
+    let crowded = ExpireOptions { crowd_age_min: Duration::ZERO, ..ExpireOptions::default() };
+    let outcome = table.expire_snapshots(&crowded).await.unwrap();
+    assert_eq!(outcome.snapshots, 13 - 3 - 1);
+    table = outcome.table;
+    // The first one is in hand here, although nothing leads to it any more.
+    let before = rows(&first).await;
+    assert_eq!(before, rows(&table).await);
+    table = updated(&table).await;
+    table = table.expire_snapshots(&crowded).await.unwrap().table;
+    assert_eq!(rows(&first).await, before);
+    drop(first);
+    // Nobody needs it now.
+    table = updated(&table).await;
+    table = table.expire_snapshots(&crowded).await.unwrap().table;
+    assert_eq!(table.snapshots().len(), 3);
+    assert_eq!(assert_sound(&table).await.orphans, []);
+    // Whoever says how old snapshots may get, and nothing of their number, keeps all of them.
+    let mut table = set(&table, "history.expire.max-snapshot-age-ms", "3600000").await;
+    for _ in 0..12 {
+        table = updated(&table).await;
+    }
+    let unset = TableChange::UnsetProperties(vec!["stoa.history.snapshots-max".to_owned()]);
+    let table = table.alter(vec![unset]).await.unwrap();
+    assert_eq!(table.expire_snapshots(&crowded).await.unwrap().snapshots, 0);
+}
+
+/// Large metadata files are kept in smaller number, unless the table says how many.
+#[tokio::test]
+async fn earlier_metadata_files_are_bounded_by_their_bytes() {
+    let home = Home::new().await;
+    let large = "x".repeat(1 << 20);
+    let mut table = set(&new_table(&home).await, "note", &large).await;
+    for number in 0..40 {
+        table = set(&table, "number", &number.to_string()).await;
+    }
+    let (all, one) = metadata_bytes(&table);
+    assert!(one > 1 << 20);
+    assert!(all < 22 * one, "{all} bytes in files of {one}");
+    assert_eq!(table.property("write.metadata.previous-versions-max"), None);
+    assert_eq!(assert_sound(&table).await.orphans, []);
+    let mut table = set(&table, "write.metadata.previous-versions-max", "30").await;
+    for number in 0..20 {
+        table = set(&table, "number", &number.to_string()).await;
+    }
+    assert_eq!(metadata_bytes(&table).0 / one, 31);
 }

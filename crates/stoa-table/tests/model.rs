@@ -171,6 +171,7 @@ async fn act(table: &Table, step: &Step, position: u64) -> Result<()> {
                 age_max: Some(Duration::ZERO),
                 retain_last: Some(*least),
                 age_min: Duration::ZERO,
+                ..ExpireOptions::default()
             };
             table.expire_snapshots(&options).await?;
         }

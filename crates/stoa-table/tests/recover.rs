@@ -12,8 +12,36 @@ const NEW_YEAR_2015: i32 = 16_436;
 async fn with_new_catalog(home: &Home) -> Warehouse {
     let url = home.warehouse.url().clone();
     let catalog = Some(home.directory.path().join("elsewhere/new.db"));
-    let options = WarehouseOptions { catalog, ..WarehouseOptions::new(url) };
+    let options = WarehouseOptions { catalog, new_catalog: true, ..WarehouseOptions::new(url) };
     Warehouse::open_with(&options).await.unwrap()
+}
+
+/// A new catalog would show none of the tables, and make others of their names beside them.
+#[tokio::test]
+async fn a_lost_catalog_is_missed() {
+    let home = Home::new().await;
+    let url = home.warehouse.url().clone();
+    let catalog = url.to_file_path().unwrap().join("catalog.db");
+    home.warehouse.catalog().close().await;
+    let open = async || Warehouse::open_with(&WarehouseOptions::new(url.clone())).await.unwrap();
+    // Without tables there is nothing to miss.
+    std::fs::remove_file(&catalog).unwrap();
+    let warehouse = open().await;
+    warehouse.create_table(&ident("t"), report_spec()).await.unwrap();
+    warehouse.catalog().close().await;
+    let whole = std::fs::read(&catalog).unwrap();
+    for lost in [None, Some("")] {
+        std::fs::remove_file(&catalog).unwrap();
+        if let Some(text) = lost {
+            std::fs::write(&catalog, text).unwrap();
+        }
+        let refused = Warehouse::open_with(&WarehouseOptions::new(url.clone())).await.unwrap_err();
+        assert!(refused.message().contains("public.t"), "{refused:?}");
+        assert!(refused.message().contains("catalog.db"), "{refused:?}");
+        assert!(refused.hint().unwrap().contains("stoa table recover"), "{refused:?}");
+    }
+    std::fs::write(&catalog, whole).unwrap();
+    assert_eq!(open().await.tables("public").await.unwrap(), [ident("t")]);
 }
 
 #[tokio::test]

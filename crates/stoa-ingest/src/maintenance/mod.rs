@@ -203,7 +203,10 @@ impl Visit {
             let done = table::tidy(shared, table).await;
             self.in_order = done.map(|table| table.metadata_location().to_owned());
         }
-        if now.duration_since(self.expired) >= options.expire_interval {
+        // By the hour, and sooner where there are so many that commits get slow.
+        if now.duration_since(self.expired) >= options.expire_interval
+            || table.has_many_snapshots().unwrap_or(false)
+        {
             table::expire(shared, table).await;
             self.expired = now;
         }

@@ -16,10 +16,34 @@ pub(super) struct Keep {
     pub(super) since_ms: i64,
     /// At least so many of each branch.
     pub(super) least: usize,
+    /// What bounds their number.
+    pub(super) crowd: Option<Crowd>,
 }
 
-/// The ids of snapshots that may go. Heads of branches, and tags, stay.
-pub(super) fn choose(metadata: &TableMetadata, now_ms: i64, keep: Keep) -> Result<Vec<i64>> {
+/// How many snapshots a table keeps that are young enough to stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Crowd {
+    /// So many.
+    pub(super) count_max: usize,
+    /// Those that were current after this moment stay in any case.
+    pub(super) since_ms: i64,
+}
+
+impl Keep {
+    /// Whether a snapshot that was left behind at `left_ms` may be one too many.
+    fn is_crowded_out(&self, number: usize, left_ms: i64) -> bool {
+        self.crowd.is_some_and(|crowd| number >= crowd.count_max && left_ms < crowd.since_ms)
+    }
+}
+
+/// The ids of snapshots that may go. Heads of branches, and tags, stay; and of those that are only
+/// too many, the ones that are `in_use`.
+pub(super) fn choose(
+    metadata: &TableMetadata,
+    now_ms: i64,
+    keep: Keep,
+    in_use: &HashSet<i64>,
+) -> Result<Vec<i64>> {
     let left = moments_left(metadata);
     let mut kept: HashSet<i64> = HashSet::new();
     let mut on_branches: HashSet<i64> = HashSet::new();
@@ -36,22 +60,30 @@ pub(super) fn choose(metadata: &TableMetadata, now_ms: i64, keep: Keep) -> Resul
                     since_ms: max_snapshot_age_ms
                         .map_or(keep.since_ms, |age| keep.since_ms.min(now_ms - age)),
                     least: least.unwrap_or(keep.least),
+                    crowd: None,
                 }
             }
         };
         let branch = ancestors(metadata, reference.snapshot_id);
+        let is_old = |id: &i64| left.get(id).is_some_and(|left_ms| *left_ms < keep.since_ms);
         let stays = |(index, id): &(usize, &i64)| {
+            let crowded = left.get(*id).is_some_and(|at| keep.is_crowded_out(*index, *at));
             // The head stays in any case.
-            *index < keep.least.max(1)
-                || left.get(*id).is_none_or(|left_ms| *left_ms >= keep.since_ms)
+            *index < keep.least.max(1) || (!is_old(id) && !crowded)
         };
         kept.extend(branch.iter().enumerate().take_while(stays).map(|(_, id)| *id));
+        kept.extend(branch.iter().filter(|id| in_use.contains(id) && !is_old(id)));
         on_branches.extend(branch);
     }
+    let total = metadata.snapshots().len();
     let gone = |id: &i64| match on_branches.contains(id) {
         true => !kept.contains(id),
-        // Nothing leads to it any more: it was rolled back.
-        false => !kept.contains(id) && left.get(id).is_some_and(|at| *at < keep.since_ms),
+        // Nothing leads to it any more: it was rolled back, or those after it were too many.
+        false => {
+            let left = left.get(id).copied().unwrap_or(i64::MAX);
+            let crowded = !in_use.contains(id) && keep.is_crowded_out(total, left);
+            !kept.contains(id) && (left < keep.since_ms || crowded)
+        }
     };
     Ok(metadata.snapshots().map(|snapshot| snapshot.snapshot_id()).filter(gone).collect())
 }

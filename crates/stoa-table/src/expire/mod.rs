@@ -5,6 +5,10 @@
 //! ```
 //! In: a table and how much history is to stay. Out: the table without older history.
 //!
+//! History is bounded by age and by number. The number bounds what a commit costs: each writes down
+//! all snapshots. It never takes what was current a few minutes ago, nor what a scan of this process
+//! is reading (`pins`).
+//!
 //! **Invariants:** the swap comes first, so no snapshot that anybody can open lacks a file; a
 //! process that dies between swap and deletion leaves orphans, nothing else; branches and tags are
 //! never removed, nor what they need; log positions stay (they are properties of the table).
@@ -26,11 +30,21 @@ use stoa_error::{Error, Result};
 use crate::commit::{self, Change, Ended, Step};
 use crate::failpoint;
 use crate::table::Table;
-use choose::{Keep, choose};
+use choose::{Crowd, Keep, choose};
 use files::unneeded;
 
 /// `history.expire.max-snapshot-age-ms`, if the table does not say: five days, as Iceberg has it.
 const AGE_MAX: Duration = Duration::from_secs(5 * 24 * 60 * 60);
+
+/// [`SNAPSHOTS_MAX`], if the table does not say.
+const COUNT_MAX: usize = 200;
+
+/// Table property: snapshots that are kept beside those of the last minutes, however young they are.
+/// Each commit writes down all of them, so that without a bound what commits cost grows with their
+/// number.
+const SNAPSHOTS_MAX: &str = "stoa.history.snapshots-max";
+
+const AGE: &str = "history.expire.max-snapshot-age-ms";
 
 /// How much history stays.
 #[derive(Clone, Debug)]
@@ -44,11 +58,16 @@ pub struct ExpireOptions {
     /// Whatever the above say, snapshots that were current within this time stay: longer than any
     /// scan runs.
     pub age_min: Duration,
+    /// What bounds the number of snapshots leaves those that were current within this time: longer
+    /// than another engine needs to plan a scan and read its files. Scans of this process are left
+    /// undisturbed for as long as they run.
+    pub crowd_age_min: Duration,
 }
 
 impl Default for ExpireOptions {
     fn default() -> Self {
-        Self { age_max: None, retain_last: None, age_min: Duration::from_secs(10 * 60) }
+        let minutes = |minutes: u64| Duration::from_secs(minutes * 60);
+        Self { age_max: None, retain_last: None, age_min: minutes(10), crowd_age_min: minutes(5) }
     }
 }
 
@@ -100,6 +119,18 @@ impl Table {
     }
 }
 
+impl Table {
+    /// Whether the table has so many snapshots that it is time to forget some: a quarter more than it
+    /// is to keep.
+    ///
+    /// # Errors
+    /// `Invalid` for a property that makes no sense.
+    pub fn has_many_snapshots(&self) -> Result<bool> {
+        let many = count_max(self)?.map(|count| count.saturating_add(count / 4));
+        Ok(many.is_some_and(|many| self.metadata().snapshots().len() > many))
+    }
+}
+
 /// Files are not to be deleted from tables that share them with others.
 pub(crate) fn check_deletion(table: &Table) -> Result<()> {
     if table.property("gc.enabled") != Some("false") {
@@ -143,7 +174,8 @@ impl Expiry<'_> {
     fn next_version(&self, base: &Table) -> Result<Step<Table>> {
         let metadata = base.metadata();
         let now = clock::unix_ms();
-        let gone = choose(metadata, now, keep(base, self.options, now)?)?;
+        let in_use = base.warehouse().pins().of(base.uuid());
+        let gone = choose(metadata, now, keep(base, self.options, now)?, &in_use)?;
         if gone.is_empty() {
             return Ok(Step::Stop(base.clone()));
         }
@@ -159,16 +191,33 @@ impl Expiry<'_> {
 fn keep(table: &Table, options: &ExpireOptions, now_ms: i64) -> Result<Keep> {
     let age = match options.age_max {
         Some(age) => Some(age),
-        None => number(table, "history.expire.max-snapshot-age-ms")?.map(Duration::from_millis),
+        None => number(table, AGE)?.map(Duration::from_millis),
     };
     let age = age.unwrap_or(AGE_MAX).max(options.age_min);
     let least = match options.retain_last {
         Some(least) => Some(least),
-        None => number(table, "history.expire.min-snapshots-to-keep")?
-            .and_then(|least| usize::try_from(least).ok()),
+        None => count(table, "history.expire.min-snapshots-to-keep")?,
     };
-    let age_ms = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
-    Ok(Keep { since_ms: now_ms.saturating_sub(age_ms), least: least.unwrap_or(1) })
+    let ago =
+        |age: Duration| now_ms.saturating_sub(i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
+    let count_max = if options.age_max.is_some() { None } else { count_max(table)? };
+    let crowd =
+        count_max.map(|count_max| Crowd { count_max, since_ms: ago(options.crowd_age_min) });
+    Ok(Keep { since_ms: ago(age), least: least.unwrap_or(1), crowd })
+}
+
+/// How many snapshots the table keeps; `None` where only their age counts: the table says so (0), or
+/// says how old they may get and nothing of their number.
+fn count_max(table: &Table) -> Result<Option<usize>> {
+    Ok(match count(table, SNAPSHOTS_MAX)? {
+        Some(0) => None,
+        Some(count) => Some(count),
+        None => table.property(AGE).is_none().then_some(COUNT_MAX),
+    })
+}
+
+fn count(table: &Table, key: &str) -> Result<Option<usize>> {
+    Ok(number(table, key)?.map(|number| usize::try_from(number).unwrap_or(usize::MAX)))
 }
 
 fn number(table: &Table, key: &str) -> Result<Option<u64>> {

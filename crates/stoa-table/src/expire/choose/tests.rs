@@ -69,7 +69,8 @@ impl History {
     /// What goes at a moment after the start, if snapshots stay for `age` and `least` of them.
     fn gone(&self, now: i64, age: i64, least: usize) -> Vec<i64> {
         let now = self.start + now;
-        let mut gone = choose(&self.metadata, now, Keep { since_ms: now - age, least }).unwrap();
+        let keep = Keep { since_ms: now - age, least, crowd: None };
+        let mut gone = choose(&self.metadata, now, keep, &HashSet::new()).unwrap();
         gone.sort_unstable();
         gone
     }
