@@ -71,7 +71,7 @@
  * @typedef {{ now: { table: string, work: string, since_unix_ms: number } | null, compactions: number,
  *   failures: number, errors: Record<string, string> }} Maintenance
  *
- * @typedef {{ version: string, ready: boolean, warehouse: string, started_unix_ms: number,
+ * @typedef {{ version: string, ready: boolean, not_ready: string | null, warehouse: string, started_unix_ms: number,
  *   uptime_ms: number, now_unix_ms: number,
  *   memory: { resident_bytes: number | null, query_reserved_bytes: number | null,
  *     query_limit_bytes: number | null },

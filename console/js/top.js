@@ -28,6 +28,7 @@ export class Top {
   show(status) {
     this.dot.className = status.ready ? "dot ok" : "dot bad";
     setText(this.state, status.ready ? "ready" : "not ready");
+    this.state.title = status.not_ready ?? "";
     setText(this.place, status.warehouse.replace(/^file:\/\//, "").replace(/(.)\/$/, "$1"));
     setText(this.version, `v${status.version}`);
     setText(this.uptime, `up ${duration(Math.floor(status.uptime_ms / 1000) * 1000).replace(".00", "")}`);

@@ -163,6 +163,11 @@ impl CommitLog {
         self.core.release(up_to)
     }
 
+    /// Why the log takes no more appends, if it has stopped.
+    pub fn stopped(&self) -> Option<String> {
+        self.core.queue.poison().map(|poison| poison.cause().to_owned())
+    }
+
     /// The log in numbers.
     pub fn status(&self) -> LogStatus {
         self.core.status()

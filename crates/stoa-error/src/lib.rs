@@ -6,8 +6,10 @@
 //! **Invariant:** this crate knows nothing else; it has no dependencies.
 //! Not here: how an error is rendered in a protocol (that is in the protocol's crate).
 
+mod disk;
 mod error;
 mod kind;
 
+pub use disk::{is_disk_full, is_io_error};
 pub use error::{Error, Result};
 pub use kind::ErrorKind;

@@ -41,9 +41,21 @@ impl App {
         }
     }
 
-    /// Whether statements are taken.
+    /// Whether statements are taken. `/ready`, metrics and console all ask this.
     pub(crate) fn is_ready(&self) -> bool {
-        self.readiness.is_ready() && !self.flights.is_closed() && !self.engine.is_closing()
+        self.not_ready().is_none()
+    }
+
+    /// Why statements are not taken, or not all of them.
+    pub(crate) fn not_ready(&self) -> Option<String> {
+        if self.flights.is_closed() || self.engine.is_closing() {
+            return Some("the server is shutting down".to_owned());
+        }
+        if !self.readiness.is_ready() {
+            return Some("the server is starting".to_owned());
+        }
+        let stopped = self.engine.ingest().and_then(|ingest| ingest.log_stopped())?;
+        Some(format!("the commit log has stopped, small writes are refused: {stopped}"))
     }
 }
 

@@ -15,9 +15,14 @@ pub(crate) async fn health() -> Response {
     Json(json!({ "status": "ok" })).into_response()
 }
 
-/// `GET /ready`: 200 while statements are taken, 503 before and during shutdown.
+/// `GET /ready`: 200 while statements are taken; 503 with the reason before that, during shutdown,
+/// and when the commit log has stopped.
 pub(crate) async fn ready(State(app): State<Arc<App>>) -> Response {
-    let ready = app.is_ready();
-    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, Json(json!({ "ready": ready }))).into_response()
+    match app.not_ready() {
+        None => Json(json!({ "ready": true })).into_response(),
+        Some(reason) => {
+            let body = Json(json!({ "ready": false, "reason": reason }));
+            (StatusCode::SERVICE_UNAVAILABLE, body).into_response()
+        }
+    }
 }

@@ -38,6 +38,7 @@ pub(crate) async fn status(
     Ok(Json(json!({
         "version": env!("CARGO_PKG_VERSION"),
         "ready": app.is_ready(),
+        "not_ready": app.not_ready(),
         "warehouse": engine.options().warehouse.as_str(),
         "started_unix_ms": app.started_unix_ms,
         "now_unix_ms": clock::unix_ms(),

@@ -104,7 +104,9 @@ impl Ingest {
             counters: Counters::default(),
             closing: AtomicBool::new(false),
         };
-        let (inner, report) = recover(inner).await?;
+        let known = inner.note_opened().await?;
+        let (inner, mut report) = recover(inner, known.is_whole(&recovery)).await?;
+        report.logs_gone = known.gone();
         let inner = Arc::new(inner);
         inner.release().await;
         *inner.flusher.lock() = Some(task::spawn(flusher::run(inner.clone())));
@@ -115,6 +117,12 @@ impl Ingest {
     /// What the engine is doing.
     pub fn status(&self) -> IngestStatus {
         IngestStatus::of(&self.inner)
+    }
+
+    /// Why the commit log has stopped, after which rows are refused until the next start; `None`
+    /// while it runs.
+    pub fn log_stopped(&self) -> Option<String> {
+        self.inner.log.stopped()
     }
 
     /// Takes no more rows, flushes what there is if `flush` says so, and closes the log. What is
@@ -138,6 +146,9 @@ impl Ingest {
             let _holding = state.flushing.lock().await;
             result = result.and(inner.flush(&state).await.map(|_| ()));
         }
+        if flush && result.is_ok() && inner.is_all_in_files() {
+            result = inner.note_closed().await;
+        }
         result.and(inner.log.close().await)
     }
 }
@@ -145,6 +156,11 @@ impl Ingest {
 impl Inner {
     pub(crate) fn is_open(&self) -> bool {
         !self.closing.load(Ordering::SeqCst)
+    }
+
+    fn is_all_in_files(&self) -> bool {
+        let is_flushed = |state: &Arc<TableState>| state.fresh.totals().rows == 0;
+        self.unresolved_from == u64::MAX && self.tables.all().iter().all(is_flushed)
     }
 
     /// What is known of `table`.

@@ -95,6 +95,7 @@ mod keys;
 mod locate;
 mod log;
 mod maintenance;
+mod missed;
 mod options;
 mod project;
 mod record;

@@ -100,6 +100,10 @@ impl LogWriter {
         self.first.map(|first| self.log.replay(before(first))).transpose()
     }
 
+    pub(crate) fn stopped(&self) -> Option<String> {
+        self.log.stopped()
+    }
+
     pub(crate) fn status(&self) -> LogStatus {
         self.log.status()
     }

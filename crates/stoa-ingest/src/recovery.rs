@@ -33,20 +33,28 @@ pub struct RecoveryReport {
     pub records_dropped: u64,
     /// Records that may belong to a table whose metadata cannot be read; they stay in the log.
     pub records_unresolved: u64,
+    /// Tables that are at a position which the log does not reach: its end is missing.
+    pub tables_ahead: u64,
+    /// Logs that the catalog knew and that are gone.
+    pub logs_gone: u64,
 }
 
-/// Replays the log into `inner`.
+/// Replays the log into `inner`. Where `whole` is false, the log may end before a table's position.
 ///
 /// # Errors
 /// Those of the log and the catalog; `Corrupt` or `Unsupported` for a record that cannot be
 /// decoded.
-pub(crate) async fn recover(inner: Inner) -> Result<(Inner, RecoveryReport)> {
-    if !inner.log.has_records() {
+pub(crate) async fn recover(inner: Inner, whole: bool) -> Result<(Inner, RecoveryReport)> {
+    if whole && !inner.log.has_records() {
         return Ok((inner, RecoveryReport::default()));
     }
     let all = all_tables(&inner.warehouse).await?;
+    let tables_ahead = inner.count_ahead(&all);
     let replay = task::spawn_blocking(move || replay(inner, all)).await;
-    replay.map_err(|source| Error::internal("the replay failed").with_source(source))?
+    let replayed =
+        replay.map_err(|source| Error::internal("the replay failed").with_source(source));
+    let (inner, report) = replayed??;
+    Ok((inner, RecoveryReport { tables_ahead, ..report }))
 }
 
 fn replay(inner: Inner, all: AllTables) -> Result<(Inner, RecoveryReport)> {

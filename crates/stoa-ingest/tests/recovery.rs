@@ -62,7 +62,8 @@ async fn a_log_that_is_older_than_a_table_takes_no_rows_for_it() {
 
     std::fs::remove_dir_all(&log).unwrap();
     copy(&backup, &log);
-    let (ingest, _) = home.open(by_hand()).await;
+    let (ingest, report) = home.open(by_hand()).await;
+    assert_eq!((report.tables_ahead, report.logs_gone), (1, 0), "it is said at the start");
     let table = table.reload().await.unwrap();
     let error = ingest.append(&table, rows(20..30), Durability::Synced).await.unwrap_err();
     assert_eq!(error.sqlstate(), "XX001");
@@ -79,6 +80,53 @@ fn copy(from: &Path, to: &Path) {
         let entry = entry.unwrap();
         std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
     }
+}
+
+/// Whether its rows were in files or not, a log that is gone is missed, once.
+#[tokio::test]
+async fn a_log_that_is_gone_is_missed() {
+    for flushed in [true, false] {
+        let home = Home::new().await;
+        let (ingest, report) = home.open(by_hand()).await;
+        assert_eq!(report, stoa_ingest::RecoveryReport::default());
+        let table = home.table("t").await;
+        ingest.append(&table, rows(0..10), Durability::Synced).await.unwrap();
+        ingest.close(flushed).await.unwrap();
+        let known = home.warehouse.catalog().known_logs().await.unwrap();
+        assert_eq!(known.len(), 1);
+        assert_eq!(known[0].closed_at.is_some(), flushed);
+        std::fs::remove_dir_all(home.directory.path().join("log")).unwrap();
+        let (ingest, report) = home.open(by_hand()).await;
+        assert_eq!((report.logs_gone, report.tables_ahead), (1, 0));
+        assert_eq!(ids(&ingest, "t").await.len(), if flushed { 10 } else { 0 });
+        ingest.close(true).await.unwrap();
+        let (ingest, report) = home.open(by_hand()).await;
+        assert_eq!(report.logs_gone, 0, "it was said");
+        ingest.close(true).await.unwrap();
+    }
+}
+
+/// The end of a log cut off below what tables have, byte by byte and by whole segments.
+#[tokio::test]
+async fn a_cut_tail_is_missed() {
+    let home = Home::new().await;
+    let (ingest, _) = home.open(by_hand()).await;
+    let table = home.table("t").await;
+    for first in 0..5 {
+        ingest.append(&table, rows(first..first + 1), Durability::Synced).await.unwrap();
+    }
+    ingest.flush_now(&table).await.unwrap();
+    ingest.close(true).await.unwrap();
+    let log = home.directory.path().join("log");
+    let newest = || {
+        let names = std::fs::read_dir(&log).unwrap().map(|entry| entry.unwrap().path());
+        names.filter(|path| path.extension().is_some_and(|end| end == "log")).max().unwrap()
+    };
+    let file = std::fs::OpenOptions::new().write(true).open(newest()).unwrap();
+    // The header, and nothing else.
+    file.set_len(64).unwrap();
+    let (_ingest, report) = home.open(by_hand()).await;
+    assert_eq!((report.tables_ahead, report.logs_gone), (1, 0));
 }
 
 #[tokio::test]

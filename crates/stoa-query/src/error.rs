@@ -8,7 +8,7 @@ use arrow::error::ArrowError;
 use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
 use datafusion::sql::sqlparser::parser::ParserError;
-use stoa_error::{Error, ErrorKind};
+use stoa_error::{Error, ErrorKind, is_disk_full};
 
 /// Turns an error of the engine into Stoa's.
 pub fn from_datafusion(error: DataFusionError) -> Error {
@@ -67,6 +67,7 @@ fn from_shared(error: &DataFusionError) -> Error {
 fn from_arrow(error: ArrowError) -> Error {
     match error {
         ArrowError::ExternalError(source) => from_external(source),
+        other if is_disk_full(&other) => no_room_to_spill(lower_first(&other.to_string())),
         other => from_arrow_text(&other.to_string()),
     }
 }
@@ -95,9 +96,20 @@ fn from_arrow_text(text: &str) -> Error {
     Error::invalid(message).with_sqlstate("22000")
 }
 
+/// The engine itself writes nothing but what does not fit into memory.
+fn no_room_to_spill(message: String) -> Error {
+    Error::new(ErrorKind::Exhausted, "the disk that queries spill to is full")
+        .with_sqlstate("53100")
+        .with_detail(message)
+        .with_hint("make room there, set spill_dir to another disk, or raise memory_limit")
+}
+
 fn from_variant(error: &DataFusionError) -> Error {
     let text = error.strip_backtrace();
     let message = lower_first(strip_prefixes(&text));
+    if is_disk_full(error) {
+        return no_room_to_spill(message);
+    }
     match error {
         DataFusionError::SQL(parser, _) => from_sql_parser(parser, ""),
         DataFusionError::SchemaError(schema, _) => from_schema(schema, message),

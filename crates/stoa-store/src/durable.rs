@@ -78,6 +78,20 @@ impl Drop for Staged {
     }
 }
 
+/// Makes `directory` and its missing ancestors, each durable in its parent; also where another
+/// process made it a moment ago.
+///
+/// # Errors
+/// The operating system's.
+pub fn create_directory(directory: &Path) -> io::Result<()> {
+    create_directories(directory)?;
+    match directory.parent().map_or(Ok(()), sync_directory) {
+        // Of a directory that was there before, in one that may be passed through but not read.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(()),
+        synced => synced,
+    }
+}
+
 /// Makes `directory` and its missing ancestors, each durable in its parent.
 fn create_directories(directory: &Path) -> io::Result<()> {
     if directory.is_dir() {

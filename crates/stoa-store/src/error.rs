@@ -1,6 +1,6 @@
 //! Errors of object stores as Stoa's own.
 
-use stoa_error::{Error, ErrorKind};
+use stoa_error::{Error, ErrorKind, is_disk_full, is_io_error};
 
 use crate::s3::explain;
 
@@ -10,6 +10,18 @@ pub fn from_object_store(place: &str, error: object_store::Error) -> Error {
     if let Some(known) = explain(&error) {
         return Error::new(known.kind, format!("{place}: {}", known.what))
             .with_hint(known.hint)
+            .with_source(error);
+    }
+    if is_disk_full(&error) {
+        return Error::new(ErrorKind::Exhausted, format!("{place}: the disk is full"))
+            .with_sqlstate("53100")
+            .with_hint("make room on that disk, and repeat what failed")
+            .with_source(error);
+    }
+    if is_io_error(&error) {
+        return Error::unavailable(format!("{place}: the disk has met an I/O error"))
+            .with_sqlstate("58030")
+            .with_hint("look at the disk and at the system's log")
             .with_source(error);
     }
     let (kind, what) = match &error {

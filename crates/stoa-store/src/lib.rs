@@ -21,6 +21,7 @@ mod s3;
 mod stores;
 
 pub use charge::{Charge, Charged, also_charged, charged};
+pub use durable::create_directory;
 pub use error::from_object_store;
 pub use local::LocalStore;
 pub use location::{Location, literal_of, parse_location};

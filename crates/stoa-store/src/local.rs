@@ -187,10 +187,26 @@ fn store_error(path: String, source: io::Error) -> Error {
         io::ErrorKind::NotFound => Error::NotFound { path, source: source.into() },
         io::ErrorKind::AlreadyExists => Error::AlreadyExists { path, source: source.into() },
         io::ErrorKind::PermissionDenied => Error::PermissionDenied { path, source: source.into() },
-        _ => Error::Generic {
-            store: "local files",
-            source: Box::new(io::Error::new(source.kind(), format!("{path}: {source}"))),
-        },
+        _ => Error::Generic { store: "local files", source: Box::new(Failed { path, source }) },
+    }
+}
+
+/// An error of the operating system, with the path.
+#[derive(Debug)]
+struct Failed {
+    path: String,
+    source: io::Error,
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.source)
+    }
+}
+
+impl std::error::Error for Failed {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
     }
 }
 

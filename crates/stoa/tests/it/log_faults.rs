@@ -61,11 +61,18 @@ fn a_failed_sync_stops_writes_but_not_reports() {
     assert!(count(&server).contains("3,3"), "acknowledged rows are still read");
     let metrics = server.get("/metrics").unwrap().1;
     assert!(metrics.contains("stoa_log_stopped 1"), "{metrics}");
+    assert!(metrics.contains("stoa_process_ready 0"), "{metrics}");
+    let (status, reason) = server.get("/ready").unwrap();
+    assert_eq!(status, 503);
+    assert!(reason.contains("the commit log has stopped"), "{reason}");
+    let status = server.get("/v1/status").unwrap().1;
+    assert!(status.contains("\"ready\":false") && status.contains("log has stopped"), "{status}");
 
     let server = restarted(&place, server);
     let after = count(&server);
     assert!(after.contains("3,3") || after.contains("4,4"), "{after}");
     assert_eq!(insert(&server, 5).0, 200);
+    assert_eq!(server.get("/ready").unwrap().0, 200);
 }
 
 /// The system refuses to make a file longer: what a full disk does, without a disk to fill.

@@ -6,6 +6,7 @@
 mod bench;
 mod command_line;
 mod concurrent_loads;
+mod disk_faults;
 mod harness;
 mod hql;
 mod load;
