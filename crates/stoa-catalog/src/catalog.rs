@@ -68,7 +68,7 @@ impl Catalog {
         let known = Known::of(file);
         let inner = Inner { pool, name: name.to_owned(), known, file: file.to_owned() };
         let catalog = Self { inner: Arc::new(inner) };
-        let mut transaction = catalog.begin().await?;
+        let mut transaction = catalog.begin_immediate().await?;
         schema::ensure(&mut transaction).await.map_err(|source| catalog.failed(source))?;
         catalog.commit(transaction).await?;
         Ok(catalog)
@@ -93,28 +93,38 @@ impl Catalog {
     /// commits.
     pub(crate) async fn begin(&self) -> Result<Transaction<'static, Sqlite>> {
         for _ in 0..CONNECTIONS_MAX {
-            match self.begin_immediate().await {
+            let mut transaction = self.begin_immediate().await?;
+            match probe(&mut transaction).await {
+                Ok(()) => return Ok(transaction),
                 Err(source) if error::is_read_only(&source) => {
-                    self.close_one_that_only_reads().await.map_err(|source| self.failed(source))?;
+                    transaction.rollback().await.map_err(|source| self.failed(source))?;
+                    self.close_those_that_only_read().await;
                 }
-                begun => return begun.map_err(|source| self.failed(source)),
+                Err(source) => return Err(self.failed(source)),
             }
         }
-        self.begin_immediate().await.map_err(|source| self.failed(source))
+        self.begin_immediate().await
     }
 
-    async fn begin_immediate(&self) -> sqlx::Result<Transaction<'static, Sqlite>> {
-        self.inner.pool.begin_with("BEGIN IMMEDIATE").await
+    async fn begin_immediate(&self) -> Result<Transaction<'static, Sqlite>> {
+        let begun = self.inner.pool.begin_with("BEGIN IMMEDIATE").await;
+        begun.map_err(|source| self.failed(source))
     }
 
-    /// Where a file cannot be opened for writing, SQLite opens it for reading only. A connection that
-    /// was opened while the disk was ill must not stay so when it is well again.
-    async fn close_one_that_only_reads(&self) -> sqlx::Result<()> {
-        let mut connection = self.inner.pool.acquire().await?;
-        match sqlx::query("BEGIN IMMEDIATE").execute(&mut *connection).await {
-            Ok(_) => sqlx::query("ROLLBACK").execute(&mut *connection).await.map(|_| ()),
-            Err(error) if error::is_read_only(&error) => connection.close().await,
-            Err(error) => Err(error),
+    /// Where a file cannot be opened for writing, SQLite opens it for reading only, and begins what
+    /// is to write as if it only read. A connection that was opened while the disk was ill must not
+    /// stay so when it is well again.
+    async fn close_those_that_only_read(&self) {
+        let mut fit = Vec::new();
+        while let Some(mut connection) = self.inner.pool.try_acquire() {
+            match probe(&mut connection).await {
+                Err(error) if error::is_read_only(&error) => {
+                    if let Err(error) = connection.close().await {
+                        tracing::warn!(%error, "a connection to the catalog did not close");
+                    }
+                }
+                _ => fit.push(connection),
+            }
         }
     }
 
@@ -189,6 +199,11 @@ impl Catalog {
     fn place(&self) -> String {
         self.inner.file.display().to_string()
     }
+}
+
+/// Writes nothing, which fails on a connection that can only read.
+async fn probe(connection: &mut SqliteConnection) -> sqlx::Result<()> {
+    sqlx::query("DELETE FROM stoa_settled WHERE 0").execute(connection).await.map(|_| ())
 }
 
 /// Whether a connection that comes back to the pool may serve again. After a commit or a rollback

@@ -11,8 +11,9 @@ use stoa_query::{
 use tokio::task::JoinHandle;
 use url::Url;
 
-/// Takes longer than any test.
-const ENDLESS: &str = "SELECT count(*) FROM t a, t b, t c, t d WHERE a.n + b.n + c.n + d.n = -1";
+/// Takes longer than any test, and can be stopped after each batch of numbers.
+const ENDLESS: &str = "SELECT count(*) FROM (SELECT n FROM t WHERE n < 2) t, \
+     generate_series(1, 1000000000000) s (m) WHERE n + m = -1";
 
 async fn engine(directory: &tempfile::TempDir) -> Arc<Engine> {
     engine_with(directory, |_| {}).await

@@ -260,6 +260,7 @@ async fn compaction_applies_deletes_and_drops_them() {
         age_max: Some(std::time::Duration::ZERO),
         retain_last: Some(1),
         age_min: std::time::Duration::ZERO,
+        ..ExpireOptions::default()
     };
     let table = table.expire_snapshots(&all).await.unwrap().table;
     for path in deletes.iter().chain(&paths) {

@@ -201,6 +201,10 @@ mod tests {
             for change in words.split(' ') {
                 let (from, offset) = change.split_once(':').unwrap();
                 let (from, offset): (i64, i64) = (from.parse().unwrap(), offset.parse().unwrap());
+                // Where its list for Palestine ends, Java falls back for one millisecond.
+                if name == "Asia/Gaza" && (from, offset) == (2_138_742_000, 7200) {
+                    continue;
+                }
                 assert_eq!(offsets.at(from), offset, "{name} from {from}");
                 if let Some(before) = before {
                     assert_eq!(offsets.at(from - 1), before, "{name} before {from}");
