@@ -106,12 +106,10 @@ impl CellStore for CellTables {
     }
 
     async fn create_namespace(&self, namespace: &NamespacePath) -> Result<()> {
-        self.inner.check_writable()?;
         catalog::create_namespace(&self.inner.warehouse, namespace).await
     }
 
     async fn drop_namespace(&self, namespace: &NamespacePath) -> Result<()> {
-        self.inner.check_writable()?;
         catalog::drop_namespace(&self.inner.warehouse, namespace).await
     }
 
@@ -128,22 +126,18 @@ impl CellStore for CellTables {
     }
 
     async fn create_table(&self, table: &TableName, schema: TableSchema) -> Result<()> {
-        self.inner.check_writable()?;
         catalog::create_table(&self.inner.warehouse, table, &schema).await
     }
 
     async fn alter_table(&self, table: &TableName, schema: TableSchema) -> Result<()> {
-        self.inner.check_writable()?;
         catalog::alter_table(&self.inner.warehouse, table, &schema).await
     }
 
     async fn rename_table(&self, from: &TableName, to: &TableName) -> Result<()> {
-        self.inner.check_writable()?;
         catalog::rename_table(&self.inner.warehouse, from, to).await
     }
 
     async fn drop_table(&self, table: &TableName) -> Result<()> {
-        self.inner.check_writable()?;
         let dropped = catalog::drop_table(&self.inner.warehouse, table).await?;
         if let Some(ingest) = &self.inner.ingest {
             ingest.forget(&dropped).await;
@@ -175,7 +169,6 @@ impl CellStore for CellTables {
     }
 
     async fn compact(&self, scope: CompactScope, kind: Option<CompactKind>) -> Result<()> {
-        self.inner.check_writable()?;
         compact::compact(&self.inner, &scope, kind).await
     }
 

@@ -26,7 +26,7 @@ pub(crate) async fn mutate(inner: &Inner, table: &CellTable, cells: CellBatch) -
         Some(ingest) if cells.data_bytes() <= RECORD_BYTES_MAX => {
             append(ingest, table, vec![cells]).await
         }
-        _ => write_file(table, cells).await,
+        _ => write_file(table, vec![cells]).await,
     }
 }
 
@@ -41,10 +41,11 @@ pub(crate) async fn append(
     Ok(())
 }
 
-async fn write_file(table: &CellTable, cells: CellBatch) -> Result<()> {
+/// One file, in a commit of its own.
+pub(crate) async fn write_file(table: &CellTable, cells: Vec<CellBatch>) -> Result<()> {
     let mut writer =
         table.table.writer(WriteOptions { sorted: true, ..WriteOptions::default() })?;
-    for rows in FileRows::new(SortedRun::new(vec![cells]), table.layout.clone()) {
+    for rows in FileRows::new(SortedRun::new(cells), table.layout.clone()) {
         writer.write(rows?).await?;
     }
     writer.commit().await?;

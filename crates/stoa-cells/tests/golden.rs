@@ -59,10 +59,8 @@ impl Busy {
             After::Nothing => return,
             After::Flush => return store.flush().await,
             After::Merge => return store.merge().await,
-            // Not allowed while the store takes no writes.
             After::Compact => {
-                let _ = store.cells.compact(CompactScope::Everything, None).await;
-                return;
+                return store.cells.compact(CompactScope::Everything, None).await.unwrap();
             }
             After::Reopen => store.ingest.close(false).await.unwrap(),
             After::FlushAndReopen => store.ingest.close(true).await.unwrap(),
@@ -79,6 +77,10 @@ struct BusyLoad(Arc<Busy>, Box<dyn BulkLoad>);
 impl BulkLoad for BusyLoad {
     async fn write(&mut self, cells: CellBatch) -> Result<()> {
         self.1.write(cells).await
+    }
+
+    async fn abandon(&mut self) -> u64 {
+        self.1.abandon().await
     }
 
     async fn finish(self: Box<Self>) -> Result<()> {

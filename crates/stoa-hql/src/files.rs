@@ -98,7 +98,7 @@ fn refused(name: &str) -> Error {
         .with_hint("run the statement in a shell, whose files are those of its machine")
 }
 
-/// The error of a file that cannot be opened, read or written.
+/// The error of a file that cannot be opened or written.
 pub(crate) fn cannot(what: &str, path: &Path, error: io::Error) -> Error {
     let name = path.display();
     let error = match error.kind() {
@@ -111,11 +111,6 @@ pub(crate) fn cannot(what: &str, path: &Path, error: io::Error) -> Error {
         }
         io::ErrorKind::PermissionDenied => {
             Error::new(ErrorKind::Forbidden, format!("may not {what} file {name}"))
-                .with_source(error)
-        }
-        // What a decompressor says about bytes that are not its own, or that end too early.
-        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => {
-            Error::invalid(format!("{name} is damaged, cut off or not compressed with gzip"))
                 .with_source(error)
         }
         _ => Error::unavailable(format!("cannot {what} file {name}")).with_source(error),

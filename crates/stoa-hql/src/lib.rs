@@ -39,13 +39,14 @@
 //! ```
 //!
 //! **Invariants:** no text, file or stored byte makes this crate panic. Memory is bounded by
-//! batches, a line, and what [`CellReader`] must hold of a row. Files are opened only through
+//! batches, a line (taken from a [`MemoryBudget`]), and what [`CellReader`] must hold of a row. Files are opened only through
 //! [`Files`].
 //!
 //! Not here: how cells are stored, logged, compacted (a store does); HTTP; the interactive prompt
 //! (the binary gives a [`LineSource`]). Grammar and differences from Hypertable: docs/hql.md.
 
 pub mod batch;
+mod budget;
 mod cell;
 mod escape;
 mod files;
@@ -66,6 +67,7 @@ mod timestamp;
 pub mod wire;
 
 pub use batch::{CellBatch, CellBatchBuilder, CellColumns};
+pub use budget::{MemoryBudget, Unlimited};
 pub use cell::{Cell, CellKind, CellRef, FamilyId, WHOLE_ROW};
 pub use files::{Files, LocalFiles, NoFiles, ReadFile};
 pub use memory::MemoryCells;

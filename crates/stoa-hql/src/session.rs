@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 use stoa_error::{Error, Result};
 
+use crate::budget::{MemoryBudget, Unlimited};
 use crate::files::Files;
 use crate::lang::ast::{ClusterCommand, Compact, CompactTarget, Statement};
 use crate::lang::parse;
@@ -48,12 +49,21 @@ pub struct Session {
     files: Arc<dyn Files>,
     options: SessionOptions,
     namespace: NamespacePath,
+    budget: Arc<dyn MemoryBudget>,
 }
 
 impl Session {
     /// A session on `store` that sees `files`.
     pub fn new(store: Arc<dyn CellStore>, files: Arc<dyn Files>, options: SessionOptions) -> Self {
-        Self { store, files, options, namespace: NamespacePath::root() }
+        let namespace = NamespacePath::root();
+        Self { store, files, options, namespace, budget: Arc::new(Unlimited) }
+    }
+
+    /// The session, with the memory of `budget` for long lines of load files.
+    #[must_use]
+    pub fn with_memory_budget(mut self, budget: Arc<dyn MemoryBudget>) -> Self {
+        self.budget = budget;
+        self
     }
 
     /// The namespace it is in.

@@ -147,7 +147,9 @@ pub trait CellStore: Send + Sync {
     /// Waits until compactions and the like that are due are done.
     async fn wait_for_maintenance(&self) -> Result<()>;
 
-    /// Refuses writes from now on, or takes them again. Lasts until it is changed.
+    /// Refuses cells ([`mutate`](Self::mutate), [`bulk_load`](Self::bulk_load)) from now on, or takes
+    /// them again. Namespaces and tables can be changed all the same, and compacted. Lasts until it is
+    /// changed.
     async fn set_readonly(&self, readonly: bool) -> Result<()>;
 }
 
@@ -161,6 +163,9 @@ pub trait BulkLoad: Send {
     /// # Errors
     /// Those of [`CellStore`]; the load cannot be finished then.
     async fn write(&mut self, cells: CellBatch) -> Result<()>;
+
+    /// Ends the load early: how many of its cells are visible and stay.
+    async fn abandon(&mut self) -> u64;
 
     /// Makes all of the cells durable and visible.
     ///

@@ -249,7 +249,7 @@ async fn a_load_that_fails_leaves_nothing() {
     let script = "create table t (a);\nload data infile 'cells.tsv' into table t;\n";
     let run = run_in(folder.path(), script).await;
     let error = "cells.tsv: line 50002: no column family 'none'";
-    assert_eq!(run.results(), format!("Hypertable CRITICAL - {error}\n"));
+    assert_eq!(run.results(), format!("Hypertable CRITICAL - {error} (nothing was loaded)\n"));
     assert_eq!(run.code, EXIT_ERROR);
 
     // In a shell that goes on: the table is as it was.

@@ -5,15 +5,19 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use stoa_error::{Error, Result};
-use stoa_hql::{Files, Output, Session, SessionOptions};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use stoa_error::{Error, ErrorKind, Result};
+use stoa_hql::{Files, MemoryBudget, Output, Session, SessionOptions};
 
 use crate::engine::Engine;
 
 impl Engine {
-    /// A session of HQL over the tables of cells, which sees `files`.
+    /// A session of HQL over the tables of cells, which sees `files`. Long lines of what it loads take
+    /// the engine's memory.
     pub fn hql_session(&self, files: Arc<dyn Files>, options: SessionOptions) -> Session {
+        let budget = HqlMemory::of(self.memory_pool());
         Session::new(Arc::new(self.cells().clone()), files, options)
+            .with_memory_budget(Arc::new(budget))
     }
 
     /// Runs one statement of HQL, visible in [`Engine::queries`].
@@ -36,13 +40,36 @@ impl Engine {
         let result = tokio::select! {
             result = stoa_store::charged(guard.charge(), session.run_text(text, &mut counted)) => result,
             () = cancelled.cancelled() => Err(Error::new(
-                stoa_error::ErrorKind::Cancelled,
+                ErrorKind::Cancelled,
                 "the statement was cancelled",
             )),
         };
         guard.progress().rows.store(counted.lines, Ordering::Relaxed);
         guard.end(result.as_ref().map(|_| ()));
         result
+    }
+}
+
+/// The engine's memory, for a session of HQL.
+struct HqlMemory(MemoryReservation);
+
+impl HqlMemory {
+    fn of(pool: &Arc<dyn MemoryPool>) -> Self {
+        Self(MemoryConsumer::new("lines of load files").register(pool))
+    }
+}
+
+impl MemoryBudget for HqlMemory {
+    fn take(&self, bytes: usize) -> Result<()> {
+        self.0.try_grow(bytes).map_err(|_| {
+            let text = format!("memory_limit has no room for {bytes} bytes more of a line");
+            Error::new(ErrorKind::Exhausted, text).with_sqlstate("53200")
+        })
+    }
+
+    fn give_back(&self, bytes: usize) {
+        // What was taken is there to be given back.
+        let _ = self.0.try_shrink(bytes);
     }
 }
 

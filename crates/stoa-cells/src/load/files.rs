@@ -84,6 +84,12 @@ impl BulkLoad for FileLoad {
         }
     }
 
+    async fn abandon(&mut self) -> u64 {
+        self.held.clear();
+        self.runs = Runs::default();
+        0
+    }
+
     async fn finish(mut self: Box<Self>) -> Result<()> {
         self.write_run().await?;
         while !self.runs.writing.is_empty() {

@@ -1,6 +1,7 @@
 //! A load that goes through the log, in large records.
 //!
-//! In: batches in any order. Out: records of up to [`FRAME_BYTES`], several on their way at a time.
+//! In: batches in any order. Out: records of up to [`FRAME_BYTES`], several on their way at a time; what
+//! a large value makes too large for a record becomes a file, in a commit of its own.
 //! The cells of a record become visible when it is durable, all at once: so a load of one record is
 //! visible as a whole or not at all, and of a larger one that breaks off the records stay that were
 //! durable by then. A load that must be all or nothing however large it is writes files.
@@ -11,13 +12,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use stoa_env::task;
 use stoa_error::{Error, Result};
+use stoa_hql::store::errors;
 use stoa_hql::{BulkLoad, CellBatch};
 use stoa_ingest::Ingest;
 use tokio::task::JoinHandle;
 
 use crate::store::Inner;
 use crate::table::CellTable;
-use crate::write::{append, with_revisions};
+use crate::write::{RECORD_BYTES_MAX, append, with_revisions, write_file};
 
 /// Bytes of memory of the cells of one record.
 const FRAME_BYTES: usize = 8 << 20;
@@ -32,13 +34,15 @@ pub(crate) struct LogLoad {
     table: CellTable,
     held: Vec<CellBatch>,
     held_bytes: usize,
-    frames: VecDeque<JoinHandle<Result<()>>>,
+    /// Each says how many cells it has when they are durable.
+    frames: VecDeque<JoinHandle<Result<u64>>>,
+    durable_cells: u64,
 }
 
 impl LogLoad {
     pub(crate) fn new(inner: Arc<Inner>, ingest: Ingest, table: CellTable) -> Self {
         let (held, frames) = (Vec::new(), VecDeque::new());
-        Self { inner, ingest, table, held, held_bytes: 0, frames }
+        Self { inner, ingest, table, held, held_bytes: 0, frames, durable_cells: 0 }
     }
 
     async fn write_frame(&mut self) -> Result<()> {
@@ -52,8 +56,7 @@ impl LogLoad {
         self.held_bytes = 0;
         let batches = std::mem::take(&mut self.held);
         let (ingest, table) = (self.ingest.clone(), self.table.clone());
-        let frame = async move { append(&ingest, &table, batches).await };
-        self.frames.push_back(task::spawn(frame));
+        self.frames.push_back(task::spawn(write(ingest, table, batches)));
         Ok(())
     }
 
@@ -62,10 +65,31 @@ impl LogLoad {
     async fn wait_for_oldest(&mut self) -> Result<()> {
         let Some(frame) = self.frames.front_mut() else { return Ok(()) };
         let broke = |source| Error::internal("writing to the log broke off").with_source(source);
-        let written = frame.await.map_err(broke)?;
+        let written = frame.await;
         self.frames.pop_front();
-        written
+        self.durable_cells += written.map_err(broke)??;
+        Ok(())
     }
+
+    async fn write_all(&mut self) -> Result<()> {
+        self.write_frame().await?;
+        while !self.frames.is_empty() {
+            self.wait_for_oldest().await?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes the cells of a record; how many they are. A value may be larger than a record of the log can
+/// be: its cells become a file.
+async fn write(ingest: Ingest, table: CellTable, batches: Vec<CellBatch>) -> Result<u64> {
+    let cells = batches.iter().map(CellBatch::len).sum::<usize>() as u64;
+    let bytes = batches.iter().map(CellBatch::data_bytes).sum::<usize>();
+    match bytes <= RECORD_BYTES_MAX {
+        true => append(&ingest, &table, batches).await?,
+        false => write_file(&table, batches).await?,
+    }
+    Ok(cells)
 }
 
 impl Drop for LogLoad {
@@ -89,11 +113,19 @@ impl BulkLoad for LogLoad {
         Ok(())
     }
 
-    async fn finish(mut self: Box<Self>) -> Result<()> {
-        self.write_frame().await?;
+    async fn abandon(&mut self) -> u64 {
+        self.held.clear();
+        // Those on their way may arrive, so they are waited for.
         while !self.frames.is_empty() {
-            self.wait_for_oldest().await?;
+            let _ = self.wait_for_oldest().await;
         }
-        Ok(())
+        self.durable_cells
+    }
+
+    async fn finish(mut self: Box<Self>) -> Result<()> {
+        match self.write_all().await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(errors::load_broke_off(error, self.abandon().await)),
+        }
     }
 }

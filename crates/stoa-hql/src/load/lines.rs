@@ -1,19 +1,23 @@
 //! Bytes to lines.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
+use std::sync::Arc;
 
 use stoa_error::{Error, Result};
 
 use super::LINE_BYTES_MAX;
+use crate::budget::{MemoryBudget, TakenMemory};
 
 /// Bytes read at once.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// Reads lines from a stream, block by block.
+const LONG_LINE_HINT: &str = "are line feeds what ends the lines? If so, raise memory_limit";
+
+/// Reads lines from a stream, block by block. Errors have the number of the line, not the file.
 pub(super) struct Lines {
     input: Box<dyn Read + Send>,
-    name: String,
     buffer: Vec<u8>,
+    memory: TakenMemory,
     /// What of the buffer is read and not yet handed out.
     start: usize,
     end: usize,
@@ -22,12 +26,12 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// The lines of `input`, which errors call `name`.
-    pub(super) fn new(input: Box<dyn Read + Send>, name: &str) -> Self {
+    /// The lines of `input`, held in memory of `budget`.
+    pub(super) fn new(input: Box<dyn Read + Send>, budget: Arc<dyn MemoryBudget>) -> Self {
         Self {
             input,
-            name: name.to_owned(),
             buffer: Vec::new(),
+            memory: TakenMemory::new(budget),
             start: 0,
             end: 0,
             at_end: false,
@@ -55,7 +59,7 @@ impl Lines {
                 return Ok(self.take_last());
             }
             let kept = self.end - self.start;
-            self.fill()?;
+            self.fill().map_err(|e| e.at(format_args!("line {}", self.number + 1)))?;
             searched = self.start + kept;
         }
     }
@@ -77,22 +81,33 @@ impl Lines {
         self.end -= self.start;
         self.start = 0;
         if self.end > LINE_BYTES_MAX {
-            let place = format!("{} line {}", self.name, self.number + 1);
-            let text = format!("{place} is longer than {LINE_BYTES_MAX} bytes");
-            return Err(Error::invalid(text).with_hint("are line feeds what ends the lines?"));
+            let text = format!("the line is longer than {LINE_BYTES_MAX} bytes");
+            return Err(Error::invalid(text).with_sqlstate("54000").with_hint(LONG_LINE_HINT));
         }
         if self.buffer.len() < self.end + BLOCK_BYTES {
             let length = (2 * self.buffer.len()).max(self.end + BLOCK_BYTES);
+            // Once as it was read, once as cells.
+            self.memory.grow_to(2 * length).map_err(|e| e.with_hint(LONG_LINE_HINT))?;
             self.buffer.resize(length, 0);
         }
         let read = self.input.read(&mut self.buffer[self.end..]);
         let read = match read {
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return Ok(()),
-            other => other
-                .map_err(|e| crate::files::cannot("read", std::path::Path::new(&self.name), e))?,
+            Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(()),
+            other => other.map_err(read_error)?,
         };
         self.end += read;
         self.at_end = read == 0;
         Ok(())
     }
+}
+
+fn read_error(error: std::io::Error) -> Error {
+    let told = match error.kind() {
+        // What a decompressor says about bytes that are not its own, or that end too early.
+        ErrorKind::InvalidInput | ErrorKind::InvalidData | ErrorKind::UnexpectedEof => {
+            Error::invalid("the file is damaged, cut off or not compressed with gzip")
+        }
+        _ => Error::unavailable("the file cannot be read"),
+    };
+    told.with_sqlstate("58030").with_source(error)
 }

@@ -14,6 +14,7 @@ use super::multi_cell::MultiCell;
 use super::single_cell::SingleCell;
 use super::sink::{LoadCounts, Sink};
 use crate::batch::CellBatch;
+use crate::budget::MemoryBudget;
 use crate::files::{Files, ReadFile};
 use crate::lang::ast::LoadOptions;
 use crate::store::CellStore;
@@ -37,7 +38,7 @@ enum Plan {
 }
 
 impl LoadReader {
-    /// Opens a file and looks at its first line.
+    /// Opens a file and looks at its first line; lines take memory of `budget`.
     ///
     /// # Errors
     /// Those of [`Files::open`], and [`Invalid`](stoa_error::ErrorKind::Invalid) if the first line
@@ -49,17 +50,18 @@ impl LoadReader {
         zone: Zone,
         families: Families,
         store: Arc<dyn CellStore>,
+        budget: Arc<dyn MemoryBudget>,
     ) -> Result<Self> {
         let at_file = |error: Error| error.at(name);
         let header = match &options.header_file {
-            Some(file) => Some(header_of(files, file, options)?),
+            Some(file) => Some(header_of(files, file, options, Arc::clone(&budget))?),
             None => None,
         };
         let read = Arc::new(AtomicU64::new(0));
         let (input, length) = open(files, name, &read)?;
         let mut reader = Self {
             name: name.to_owned(),
-            lines: Lines::new(input, name),
+            lines: Lines::new(input, budget),
             plan: None,
             families,
             sink: Sink::new(store),
@@ -112,7 +114,8 @@ impl LoadReader {
     pub(crate) fn next_batch(&mut self) -> Result<Option<CellBatch>> {
         while !self.sink.builder.is_full() {
             let number = self.lines.number() + 1;
-            let Some(line) = self.lines.next()? else { break };
+            let line = self.lines.next().map_err(|e| e.at(&self.name))?;
+            let Some(line) = line else { break };
             let line = if self.crlf { line.strip_suffix(b"\r").unwrap_or(line) } else { line };
             if line.is_empty() {
                 continue;
@@ -168,10 +171,15 @@ fn separator(options: &LoadOptions) -> u8 {
     options.field_separator.unwrap_or(b'\t')
 }
 
-fn header_of(files: &dyn Files, name: &str, options: &LoadOptions) -> Result<Header> {
+fn header_of(
+    files: &dyn Files,
+    name: &str,
+    options: &LoadOptions,
+    budget: Arc<dyn MemoryBudget>,
+) -> Result<Header> {
     let (input, _) = open(files, name, &Arc::default())?;
-    let mut lines = Lines::new(input, name);
-    match lines.next()? {
+    let mut lines = Lines::new(input, budget);
+    match lines.next().map_err(|e| e.at(name))? {
         Some(line) => Ok(Header::of_file(line, separator(options))),
         None => Err(Error::invalid(format!("header file {name} is empty")).with_sqlstate("22P04")),
     }

@@ -1,10 +1,13 @@
 use std::io::{Cursor, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use proptest::prelude::*;
 use stoa_error::Error;
 
 use super::*;
 use crate::batch::CellBatchBuilder;
+use crate::budget::{MemoryBudget, Unlimited};
 use crate::cell::{Cell, CellKind};
 use crate::files::{Files, ReadFile};
 use crate::lang::ast::{KeyColumn, KeyFormat, LoadOptions};
@@ -22,6 +25,19 @@ impl Files for OneFile {
         // In small pieces, so that lines cross their borders.
         let pieces = Pieces(Cursor::new(self.0.clone()));
         Ok(ReadFile { bytes: Box::new(pieces), length: Some(self.0.len() as u64) })
+    }
+
+    fn create(&self, name: &str) -> stoa_error::Result<Box<dyn Write + Send>> {
+        Err(Error::unsupported(name.to_owned()))
+    }
+}
+
+/// One file, read in large pieces.
+struct Plain(Vec<u8>);
+
+impl Files for Plain {
+    fn open(&self, _name: &str) -> stoa_error::Result<ReadFile> {
+        Ok(ReadFile { bytes: Box::new(Cursor::new(self.0.clone())), length: None })
     }
 
     fn create(&self, name: &str) -> stoa_error::Result<Box<dyn Write + Send>> {
@@ -50,10 +66,11 @@ fn schema() -> TableSchema {
 type Loaded = (Vec<Cell>, Vec<String>);
 
 fn load_as(name: &str, bytes: &[u8], options: &LoadOptions) -> stoa_error::Result<Loaded> {
-    let store = std::sync::Arc::new(MemoryCells::new(TimestampSource::manual(1000)));
+    let store = Arc::new(MemoryCells::new(TimestampSource::manual(1000)));
     let files = OneFile(bytes.to_vec());
     let families = Families::of(&schema());
-    let mut reader = LoadReader::open(&files, name, options, Zone::Utc, families, store)?;
+    let budget = Arc::new(Unlimited);
+    let mut reader = LoadReader::open(&files, name, options, Zone::Utc, families, store, budget)?;
     let mut cells = Vec::new();
     while let Some(batch) = reader.next_batch()? {
         cells.extend(batch.iter().map(|cell| cell.to_cell()));
@@ -139,18 +156,60 @@ fn gzipped_files_may_be_of_several_parts_and_damage_is_told() {
     let (cells, _) = load_as("f.gz", &bytes, &keyed("k")).unwrap();
     assert_eq!(places(&cells), ["1 1: x @1000", "2 1: y @1001"]);
     let error = load_as("f.gz", &bytes[..bytes.len() - 9], &keyed("k")).unwrap_err();
-    assert_eq!(error.message(), "f.gz is damaged, cut off or not compressed with gzip");
-    assert!(load_as("f.gz", b"k\ta\n1\tx\n", &keyed("k")).is_err());
+    let damaged = "the file is damaged, cut off or not compressed with gzip";
+    assert_eq!(error.message(), format!("f.gz: line 4: {damaged}"));
+    let error = load_as("f.gz", b"k\ta\n1\tx\n", &keyed("k")).unwrap_err();
+    assert_eq!(error.message(), format!("f.gz: line 1: {damaged}"));
+}
+
+/// So many bytes, and how many are left.
+struct Left(AtomicUsize);
+
+impl MemoryBudget for Left {
+    fn take(&self, bytes: usize) -> stoa_error::Result<()> {
+        let left = self.0.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(bytes));
+        let none = |left| Error::unavailable(format!("{bytes} of {left} bytes"));
+        left.map(|_| ()).map_err(none)
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.0.fetch_add(bytes, Relaxed);
+    }
+}
+
+#[test]
+fn a_line_without_end_takes_no_more_memory_than_there_is() {
+    const BYTES: usize = 16 << 20;
+    let budget = Arc::new(Left(AtomicUsize::new(BYTES)));
+    for (line_bytes, fits) in [(3 << 20, true), (12 << 20, false)] {
+        let store = Arc::new(MemoryCells::default());
+        let text = ["k\ta\n1\t", &"x".repeat(line_bytes)].concat();
+        let files = Plain(text.into_bytes());
+        let families = Families::of(&schema());
+        let taken = Arc::clone(&budget) as Arc<dyn MemoryBudget>;
+        let options = keyed("k");
+        let mut reader =
+            LoadReader::open(&files, "f", &options, Zone::Utc, families, store, taken).unwrap();
+        match reader.next_batch() {
+            Ok(batch) => assert!(fits && batch.is_some()),
+            Err(error) => assert!(!fits && error.message().starts_with("f: line 2: "), "{error}"),
+        }
+        assert!(budget.0.load(Relaxed) < BYTES);
+        drop(reader);
+        assert_eq!(budget.0.load(Relaxed), BYTES);
+    }
 }
 
 #[test]
 fn many_warnings_are_counted() {
     let text = format!("k\ta\n{}", "\tno key\n".repeat(150));
-    let store = std::sync::Arc::new(MemoryCells::default());
+    let store = Arc::new(MemoryCells::default());
     let families = Families::of(&schema());
     let files = OneFile(text.into_bytes());
     let options = keyed("k");
-    let mut reader = LoadReader::open(&files, "f", &options, Zone::Utc, families, store).unwrap();
+    let budget = Arc::new(Unlimited);
+    let mut reader =
+        LoadReader::open(&files, "f", &options, Zone::Utc, families, store, budget).unwrap();
     assert!(reader.next_batch().unwrap().is_none());
     let (warnings, more) = reader.take_warnings();
     assert_eq!((warnings.len(), more), (WARNINGS_MAX, 50));

@@ -75,7 +75,7 @@ const TOPICS: [(&str, &str, &str); 25] = [
       \x20   | DISPLAY_REVISIONS | KEYS_ONLY | NO_ESCAPE | RETURN_DELETES\n\
       \x20   | SCAN_AND_FILTER_ROWS | NO_CACHE",
     ),
-    ("SET", "refuses writes, or takes them again", "SET READONLY=true|false"),
+    ("SET", "refuses cells, or takes them again", "SET READONLY=true|false"),
     ("SHOW CREATE TABLE", "prints the statement that makes a table", "SHOW CREATE TABLE name"),
     ("SHOW TABLES", "lists the tables here", "SHOW TABLES"),
     ("STATUS", "prints whether the store answers", "STATUS"),

@@ -14,6 +14,7 @@ use crate::batch::CellBatch;
 use crate::lang::ast::{LoadData, LoadOptions, LoadTarget};
 use crate::load::{Families, LoadReader};
 use crate::output::{CellFormat, Output, OutputFile, ProgressDisplay, Statistics};
+use crate::store::{BulkLoad, errors};
 use crate::time_text::{TimestampFormat, Zone};
 
 /// Batches between the thread that parses and the store.
@@ -44,12 +45,13 @@ impl Session {
         let reader = self.open_file(options.clone(), source.to_owned(), families).await?;
         let mut progress = self.progress(reader.length(), out)?;
         let mut bulk = self.store.bulk_load(&table, !options.no_log).await?;
-        let mut parser = Parser::start(reader);
-        while let Some(batch) = parser.batches.recv().await {
-            bulk.write(batch).await?;
-            progress.advance(parser.bytes_read.load(Relaxed), out)?;
-        }
-        let reader = parser.finish().await?;
+        let reader = match feed(bulk.as_mut(), reader, &mut progress, out).await {
+            Ok(reader) => reader,
+            Err(error) => {
+                let stay = bulk.abandon().await;
+                return Err(errors::load_broke_off(error, stay));
+            }
+        };
         bulk.finish().await?;
         progress.finish(out)?;
         self.report(reader, &mut statistics, out)
@@ -110,10 +112,27 @@ impl Session {
     ) -> Result<LoadReader> {
         let (files, zone, store) =
             (Arc::clone(&self.files), self.options.zone, Arc::clone(&self.store));
-        let open =
-            move || LoadReader::open(files.as_ref(), &source, &options, zone, families, store);
+        let budget = Arc::clone(&self.budget);
+        let open = move || {
+            LoadReader::open(files.as_ref(), &source, &options, zone, families, store, budget)
+        };
         stoa_env::task::spawn_blocking(open).await.map_err(broke)?
     }
+}
+
+/// Hands the cells of a file to the store.
+async fn feed(
+    bulk: &mut dyn BulkLoad,
+    reader: LoadReader,
+    progress: &mut ProgressDisplay,
+    out: &mut dyn Output,
+) -> Result<LoadReader> {
+    let mut parser = Parser::start(reader);
+    while let Some(batch) = parser.batches.recv().await {
+        bulk.write(batch).await?;
+        progress.advance(parser.bytes_read.load(Relaxed), out)?;
+    }
+    parser.finish().await
 }
 
 /// A file that is being parsed.

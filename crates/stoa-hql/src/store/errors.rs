@@ -40,9 +40,19 @@ pub fn altered_meanwhile(table: &TableName) -> Error {
     Error::conflict(format!("table {table} was altered by somebody else")).with_hint("try again")
 }
 
-/// The store was told to take no writes.
+/// A load ended early, and so many of its cells stay.
+pub fn load_broke_off(error: Error, cells: u64) -> Error {
+    let what = match cells {
+        0 => "nothing was loaded".to_owned(),
+        cells => format!("{cells} cells were loaded before and stay"),
+    };
+    let detail = error.detail().map_or(what.clone(), |detail| format!("{detail}; {what}"));
+    error.with_detail(detail)
+}
+
+/// The store was told to take no cells.
 pub fn readonly() -> Error {
-    Error::new(ErrorKind::Unavailable, "the store takes no writes now")
+    Error::new(ErrorKind::Unavailable, "the store takes no cells now: it is READONLY")
         .with_sqlstate("25006")
-        .with_hint("SET READONLY=false lets it take writes again")
+        .with_hint("SET READONLY=false lets it take cells again")
 }

@@ -42,3 +42,10 @@ DELETE c FROM t WHERE ROW = 'r1';
 DELETE * FROM t WHERE ROW = 'r1' VERSION '2010-01-01';
 DELETE * FROM t WHERE ROW =^ 'r1';
 SELECT a FROM t WHERE ROW =^ 'r4';
+# TIMESTAMP of a family reaches all of its qualifiers, VERSION the one without
+INSERT INTO t VALUES ('2010-01-01 00:00:01', 'r5', 'a', 'old'), ('2010-01-01 00:00:01', 'r5', 'a:x', 'old'),
+  ('2010-01-01 00:00:03', 'r5', 'a', 'new'), ('2010-01-01 00:00:03', 'r5', 'a:x', 'new');
+DELETE a FROM t WHERE ROW = 'r5' VERSION '2010-01-01 00:00:03';
+SELECT * FROM t WHERE ROW = 'r5';
+DELETE a FROM t WHERE ROW = 'r5' TIMESTAMP '2010-01-01 00:00:01';
+SELECT * FROM t WHERE ROW = 'r5';
