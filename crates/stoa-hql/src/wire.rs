@@ -1,10 +1,10 @@
 //! Statements and answers as bytes: what a shell and a server send each other.
 //!
 //! A message is a sequence of frames: a byte that says what it is, the length of the content (four
-//! bytes, little-endian), the content. A shell sends one statement, then the files that it reads,
-//! in order; the server answers with what the statement prints and with the bytes of the file that
-//! it writes, and ends with [`FrameKind::Done`] or [`FrameKind::Error`]. An answer without one of
-//! these has broken off.
+//! bytes, little-endian), the content. A shell sends one statement, then the files that it reads, in
+//! order, each behind its length if that is known. The server answers with what the statement prints
+//! and with the bytes of the file that it writes, and ends with [`FrameKind::Done`] or
+//! [`FrameKind::Error`]. An answer without one of these has broken off.
 //!
 //! **Invariant:** a decoder never holds more than a frame, whose content is limited to
 //! [`CONTENT_BYTES_MAX`]. Not here: how the bytes travel.
@@ -28,6 +28,8 @@ const HEAD_BYTES: usize = 5;
 pub enum FrameKind {
     /// The text of a statement.
     Statement,
+    /// How many bytes the file has that begins next, if that is known; a number in digits.
+    FileLength,
     /// A file begins; its name. What comes before the next one is in it.
     File,
     /// Bytes of a file.
@@ -46,8 +48,9 @@ pub enum FrameKind {
     Error,
 }
 
-const KINDS: [(FrameKind, u8); 9] = [
+const KINDS: [(FrameKind, u8); 10] = [
     (FrameKind::Statement, b's'),
+    (FrameKind::FileLength, b'l'),
     (FrameKind::File, b'f'),
     (FrameKind::FileBytes, b'b'),
     (FrameKind::FileEnd, b'x'),
@@ -71,6 +74,20 @@ impl Frame {
     /// A frame.
     pub fn new(kind: FrameKind, content: impl Into<Bytes>) -> Self {
         Self { kind, content: content.into() }
+    }
+
+    /// The frame before a file of so many bytes.
+    pub fn file_length(bytes: u64) -> Self {
+        Self::new(FrameKind::FileLength, bytes.to_string())
+    }
+
+    /// The number that is the content.
+    ///
+    /// # Errors
+    /// `Corrupt` if it is none.
+    pub fn number(&self) -> Result<u64> {
+        let number = self.text()?.parse();
+        number.map_err(|e| Error::corrupt("a frame holds no number").with_source(e))
     }
 
     /// Its bytes.
@@ -176,6 +193,12 @@ mod tests {
             decoder.push(&bytes);
             while let Ok(Some(_)) = decoder.next_frame() {}
         }
+    }
+
+    #[test]
+    fn a_length_is_a_number() {
+        assert_eq!(Frame::file_length(u64::MAX).number().unwrap(), u64::MAX);
+        assert!(Frame::new(FrameKind::FileLength, "many").number().is_err());
     }
 
     #[test]

@@ -39,8 +39,14 @@ impl Files for RequestFiles {
             let length = Some(kept.len() as u64);
             return Ok(ReadFile { bytes: Box::new(io::Cursor::new(kept)), length });
         }
+        let mut length = None;
         loop {
             let frame = self.coming.lock().blocking_recv().transpose()?;
+            if let Some(frame) = frame.as_ref().filter(|frame| frame.kind == FrameKind::FileLength)
+            {
+                length = Some(frame.number()?);
+                continue;
+            }
             let Some(frame) = frame.filter(|frame| frame.kind == FrameKind::File) else {
                 return Err(Error::not_found(format!(
                     "file \"{name}\" did not come with the request"
@@ -52,7 +58,7 @@ impl Files for RequestFiles {
             let mut reader = Coming { coming, chunk: Bytes::new(), ended: false };
             let found = frame.text()?.to_owned();
             if found == name {
-                return Ok(ReadFile { bytes: Box::new(reader), length: None });
+                return Ok(ReadFile { bytes: Box::new(reader), length });
             }
             let mut bytes = Vec::new();
             let limit = KEPT_BYTES_MAX as u64 + 1;
@@ -63,6 +69,7 @@ impl Files for RequestFiles {
                 return Err(Error::invalid(format!("file {found} is longer than 16 MiB"))
                     .with_sqlstate("54000"));
             }
+            length = None;
             self.kept.lock().insert(found, bytes);
         }
     }

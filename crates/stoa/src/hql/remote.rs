@@ -16,7 +16,7 @@ use stoa_env::task;
 use stoa_error::{Error, Result};
 use stoa_hql::lang::parse;
 use stoa_hql::wire::{CHUNK_BYTES, Frame, FrameDecoder, FrameKind, MEDIA_TYPE};
-use stoa_hql::{Files, Output, Statements};
+use stoa_hql::{Files, Output, ReadFile, Statements};
 use tokio::sync::mpsc;
 
 use crate::shell::{RemoteBackend, problem_of, unreachable_or_broken};
@@ -114,7 +114,7 @@ impl Answer<'_> {
             FrameKind::FileBytes => self.file()?.write_all(&frame.content).map_err(not_written)?,
             FrameKind::Done => return Ok(Some(frame.text()?.to_owned())),
             FrameKind::Error => return Err(crate::shell::problem_in(&frame.content)),
-            FrameKind::Statement | FrameKind::File | FrameKind::FileEnd => {
+            FrameKind::Statement | FrameKind::FileLength | FrameKind::File | FrameKind::FileEnd => {
                 return Err(Error::corrupt("the server sent what only a shell sends"));
             }
         }
@@ -153,7 +153,7 @@ fn message(text: &str, inputs: Vec<String>, files: Arc<dyn Files>) -> Result<req
     let opened = opened.collect::<Result<Vec<_>>>()?;
     task::spawn_blocking(move || {
         for (file, name) in opened {
-            let sent = send_file(&name, file.bytes, &parts);
+            let sent = send_file(&name, file, &parts);
             if let Err(error) = sent {
                 // Nobody may be there to hear it.
                 let _ = parts.blocking_send(Err(error));
@@ -169,19 +169,19 @@ fn message(text: &str, inputs: Vec<String>, files: Arc<dyn Files>) -> Result<req
     Ok(reqwest::Body::wrap_stream(stream::iter([Ok(statement)]).chain(files)))
 }
 
-fn send_file(
-    name: &str,
-    mut bytes: Box<dyn Read + Send>,
-    parts: &mpsc::Sender<Result<Bytes>>,
-) -> Result<()> {
+fn send_file(name: &str, mut file: ReadFile, parts: &mpsc::Sender<Result<Bytes>>) -> Result<()> {
     let send = |frame: Frame| {
         let gone = |_| Error::unavailable("the server takes no more of the file");
         parts.blocking_send(frame.encode()).map_err(gone)
     };
+    // So that the server can tell how far a load has come.
+    if let Some(length) = file.length {
+        send(Frame::file_length(length))?;
+    }
     send(Frame::new(FrameKind::File, name.to_owned()))?;
     loop {
         let mut chunk = Vec::with_capacity(CHUNK_BYTES);
-        let read = bytes.by_ref().take(CHUNK_BYTES as u64).read_to_end(&mut chunk);
+        let read = file.bytes.by_ref().take(CHUNK_BYTES as u64).read_to_end(&mut chunk);
         read.map_err(|e| Error::unavailable(format!("cannot read {name}")).with_source(e))?;
         if chunk.is_empty() {
             return send(Frame::new(FrameKind::FileEnd, Bytes::new()));
