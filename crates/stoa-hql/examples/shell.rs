@@ -2,7 +2,7 @@
 //!
 //! What is loaded is gone at the end. The shell over tables is `stoa hql`.
 
-use std::io::{BufReader, BufWriter, stdin, stdout};
+use std::io::{BufReader, BufWriter, IsTerminal, stderr, stdin, stdout};
 use std::process::exit;
 use std::sync::Arc;
 
@@ -45,7 +45,8 @@ async fn run() -> Result<i32> {
     }
     let store = Arc::new(MemoryCells::default());
     let session = Session::new(store, Arc::new(LocalFiles::new(".")), session);
-    let mut out = ConsoleOutput::new(BufWriter::new(stdout()), std::io::stderr());
+    let mut out = ConsoleOutput::new(BufWriter::new(stdout()), stderr())
+        .with_terminals(stdout().is_terminal(), stderr().is_terminal());
     let mut lines = ReaderLines::new(BufReader::new(stdin()));
     let code = Shell::new(session, shell).run(&mut lines, &mut out).await?;
     out.progress("")?;

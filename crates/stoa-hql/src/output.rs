@@ -9,6 +9,7 @@ mod file;
 mod format;
 mod progress;
 mod statistics;
+mod terminal;
 
 use std::io::Write;
 
@@ -18,6 +19,7 @@ pub(crate) use file::OutputFile;
 pub use format::CellFormat;
 pub(crate) use progress::ProgressDisplay;
 pub(crate) use statistics::Statistics;
+use terminal::{TerminalText, readable};
 
 /// Where a session writes.
 pub trait Output: Send {
@@ -52,27 +54,56 @@ pub trait Output: Send {
 }
 
 /// Results and progress to one writer, notices to another: a shell's standard output and error.
+///
+/// Both get bytes as they are, unless they are terminals ([`with_terminals`](Self::with_terminals)).
 pub struct ConsoleOutput<W, E> {
     results: W,
     notices: E,
+    /// What a terminal shows of results.
+    terminal: Option<TerminalText>,
+    notices_on_terminal: bool,
 }
 
 impl<W: Write + Send, E: Write + Send> ConsoleOutput<W, E> {
     /// Writes to these two.
     pub fn new(results: W, notices: E) -> Self {
-        Self { results, notices }
+        Self { results, notices, terminal: None, notices_on_terminal: false }
+    }
+
+    /// Says which of them are terminals: what cells hold must not move their cursor or name their
+    /// window, so control characters are written as `\x1b`, all but line feed and TAB.
+    #[must_use]
+    pub fn with_terminals(mut self, results: bool, notices: bool) -> Self {
+        self.terminal = results.then(TerminalText::default);
+        self.notices_on_terminal = notices;
+        self
+    }
+
+    /// Writes what of a character is held back, as nothing more of it will come.
+    fn end_text(&mut self) -> Result<()> {
+        let Some(terminal) = &mut self.terminal else { return Ok(()) };
+        let rest = terminal.finish();
+        self.results.write_all(rest.as_bytes()).map_err(cannot_write)
     }
 }
 
 impl<W: Write + Send, E: Write + Send> Output for ConsoleOutput<W, E> {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.results.write_all(bytes).map_err(cannot_write)
+        let Some(terminal) = &mut self.terminal else {
+            return self.results.write_all(bytes).map_err(cannot_write);
+        };
+        let shown = terminal.push(bytes);
+        self.results.write_all(shown.as_bytes()).map_err(cannot_write)
     }
 
     fn notice(&mut self, text: &str) -> Result<()> {
         // What was printed before stands before it on a terminal.
         self.flush()?;
-        self.notices.write_all(text.as_bytes()).map_err(cannot_write)
+        let written = match self.notices_on_terminal {
+            true => self.notices.write_all(readable(text.as_bytes()).as_bytes()),
+            false => self.notices.write_all(text.as_bytes()),
+        };
+        written.map_err(cannot_write)
     }
 
     fn progress(&mut self, text: &str) -> Result<()> {
@@ -81,6 +112,7 @@ impl<W: Write + Send, E: Write + Send> Output for ConsoleOutput<W, E> {
     }
 
     fn flush(&mut self) -> Result<()> {
+        self.end_text()?;
         self.results.flush().map_err(cannot_write)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! In: lines from a [`LineSource`] (standard input, an editor with a history, a file). Statements
 //! end with `;` and may span lines; commands of the shell itself (`quit`, `source f`, …) need
-//! none. Out: through [`Output`], and the exit code: 0; 2 after the first error in batch mode, or
+//! none. Whoever pastes gives several lines at once. Out: through [`Output`], and the exit code: 0; 2 after the first error in batch mode, or
 //! where the last statement failed; or what `exit` says. What was printed is handed on before the next
 //! line is waited for.
 //!
@@ -10,7 +10,7 @@
 
 mod command;
 
-use std::io::Read;
+use std::io::{BufRead, Read};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,13 +26,16 @@ use command::Command;
 /// Exit code of a batch that met an error, and of any input whose last statement failed.
 pub const EXIT_ERROR: i32 = 2;
 
+/// Bytes that a statement, a line of one, or a file of `source` may have.
+const STATEMENT_BYTES_MAX: usize = 256 << 20;
+
 /// Files that `source` may nest.
 const SOURCE_DEPTH_MAX: usize = 16;
 
 /// Where lines come from.
 pub trait LineSource: Send {
-    /// The next line, with or without its line end; none at the end. `prompt` is what a terminal
-    /// shows before it, empty if nothing.
+    /// The next line, with or without its line end, or several lines that were given at once (pasted);
+    /// none at the end. `prompt` is what a terminal shows before it, empty if nothing.
     ///
     /// # Errors
     /// The lines cannot be read, or are not UTF-8.
@@ -58,18 +61,16 @@ impl LineSource for TextLines<'_> {
 /// Lines of a reader. Prompts are not shown.
 pub struct ReaderLines<R>(R);
 
-impl<R: std::io::BufRead + Send> ReaderLines<R> {
+impl<R: BufRead + Send> ReaderLines<R> {
     /// The lines of `reader`.
     pub fn new(reader: R) -> Self {
         Self(reader)
     }
 }
 
-impl<R: std::io::BufRead + Send> LineSource for ReaderLines<R> {
+impl<R: BufRead + Send> LineSource for ReaderLines<R> {
     fn next_line(&mut self, _prompt: &str) -> Result<Option<String>> {
-        let mut line = String::new();
-        let read = self.0.read_line(&mut line);
-        line_read(read, line)
+        read_line(&mut self.0)
     }
 }
 
@@ -80,18 +81,24 @@ pub struct StdinLines;
 
 impl LineSource for StdinLines {
     fn next_line(&mut self, _prompt: &str) -> Result<Option<String>> {
-        let mut line = String::new();
-        let read = std::io::stdin().read_line(&mut line);
-        line_read(read, line)
+        read_line(&mut std::io::stdin().lock())
     }
 }
 
-fn line_read(read: std::io::Result<usize>, line: String) -> Result<Option<String>> {
-    match read {
+fn read_line(reader: &mut impl BufRead) -> Result<Option<String>> {
+    let mut line = String::new();
+    match reader.take(STATEMENT_BYTES_MAX as u64 + 1).read_line(&mut line) {
         Ok(0) => Ok(None),
+        Ok(length) if length > STATEMENT_BYTES_MAX => Err(too_long("a line of the input")),
         Ok(_) => Ok(Some(line)),
         Err(e) => Err(Error::invalid("the statements are not UTF-8 text").with_source(e)),
     }
+}
+
+fn too_long(what: &str) -> Error {
+    Error::invalid(format!("{what} is longer than {STATEMENT_BYTES_MAX} bytes"))
+        .with_sqlstate("54000")
+        .with_hint("LOAD DATA INFILE loads large data")
 }
 
 /// How a shell behaves.
@@ -182,17 +189,20 @@ impl Shell {
         loop {
             let prompt = self.prompt(&splitter);
             out.flush()?;
-            let Some(line) = lines.next_line(prompt)? else { break };
-            let mut line = line.trim_end_matches(['\n', '\r']);
+            let Some(text) = lines.next_line(prompt)? else { break };
+            let mut text = text.strip_suffix('\n').unwrap_or(&text);
             if std::mem::take(&mut is_first) {
                 // Editors of some systems begin a text with a byte order mark.
-                line = line.trim_start_matches('\u{feff}');
+                text = text.trim_start_matches('\u{feff}');
             }
-            if self.options.test_mode {
-                out.write(format!("{}\n", line.trim()).as_bytes())?;
-            }
-            if let Flow::Exit(code) = self.line(line, &mut splitter, out, depth).await? {
-                return Ok(Flow::Exit(code));
+            for line in text.split('\n') {
+                let line = line.trim_end_matches('\r');
+                if self.options.test_mode {
+                    out.write(format!("{}\n", line.trim()).as_bytes())?;
+                }
+                if let Flow::Exit(code) = self.line(line, &mut splitter, out, depth).await? {
+                    return Ok(Flow::Exit(code));
+                }
             }
         }
         match splitter.take_rest() {
@@ -214,6 +224,9 @@ impl Shell {
             }
             Some(Command::Clear) => *splitter = Splitter::new(),
             Some(command) => return self.command(command, out, depth).await,
+            None if splitter.pending().len() + line.len() > STATEMENT_BYTES_MAX => {
+                return Err(too_long("a statement"));
+            }
             None => {
                 splitter.push(line);
                 splitter.push("\n");
@@ -297,9 +310,13 @@ impl Shell {
             return Err(Error::invalid(text).with_hint("does a file source itself?"));
         }
         let mut text = String::new();
-        let read = self.statements.files().open(file)?.bytes.read_to_string(&mut text);
+        let bytes = self.statements.files().open(file)?.bytes;
+        let read = bytes.take(STATEMENT_BYTES_MAX as u64 + 1).read_to_string(&mut text);
         read.map_err(|e| Error::invalid(format!("{file} is not UTF-8 text")).with_source(e))?;
-        Ok(text)
+        match text.len() > STATEMENT_BYTES_MAX {
+            true => Err(too_long(file)),
+            false => Ok(text),
+        }
     }
 
     fn system(&self, command: &str, out: &mut dyn Output) -> Result<()> {

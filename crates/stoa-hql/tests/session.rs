@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex};
 
 use stoa_hql::{
     BufferOutput, ConsoleOutput, EXIT_ERROR, LineSource, LocalFiles, MemoryCells, NoFiles, Output,
-    Session, SessionOptions, Shell, ShellOptions, TextLines, TimestampFormat, TimestampSource,
-    Zone,
+    ReaderLines, Session, SessionOptions, Shell, ShellOptions, TextLines, TimestampFormat,
+    TimestampSource, Zone,
 };
 use tempfile::TempDir;
 
@@ -229,6 +229,61 @@ async fn an_answer_is_there_before_the_next_line_is_waited_for() {
         ("Hypertable OK\nfalse\nHypertable OK\nHypertable OK\n", "quit"),
     ];
     assert_eq!(shell_over(&mut Asking { arrived: &arrived, lines }, &mut out).await, 0);
+}
+
+/// What somebody pastes: several lines as one.
+struct Pasted(Vec<&'static str>);
+
+impl LineSource for Pasted {
+    fn next_line(&mut self, _: &str) -> stoa_error::Result<Option<String>> {
+        Ok((!self.0.is_empty()).then(|| self.0.remove(0).to_owned()))
+    }
+}
+
+#[tokio::test]
+async fn pasted_lines_are_lines() {
+    let mut out = BufferOutput::default();
+    let pasted = vec![
+        "status; # a comment\nhelp nothing\r\nexists\ntable t;",
+        "exists table u; status;\n\nexit 7\nstatus;",
+        "status;",
+    ];
+    assert_eq!(shell_over(&mut Pasted(pasted), &mut out).await, 7);
+    let printed = String::from_utf8(out.results).unwrap();
+    let ok = "Hypertable OK\n";
+    assert!(printed.starts_with(ok), "{printed}");
+    assert!(printed.ends_with(&format!("false\nfalse\n{ok}")), "{printed}");
+}
+
+#[tokio::test]
+async fn a_line_without_end_is_refused() {
+    let endless = std::io::BufReader::new(std::io::repeat(b'x'));
+    let store = Arc::new(MemoryCells::default());
+    let session = Session::new(store, Arc::new(NoFiles), SessionOptions::default());
+    let mut shell = Shell::new(session, ShellOptions::default());
+    let mut lines = ReaderLines::new(endless);
+    let error = shell.run(&mut lines, &mut BufferOutput::default()).await.unwrap_err();
+    assert_eq!(error.message(), "a line of the input is longer than 268435456 bytes");
+}
+
+#[tokio::test]
+async fn cells_give_a_terminal_no_commands() {
+    let script = "create table t (a);\n\
+        insert into t values ('r', 'a', '\u{1b}[2J\u{9b}\u{fc}');\nselect * from t;\nselect \u{1b} from t;\n";
+    for (terminal, shown) in
+        [(true, "\\x1b[2J\\x9b\u{fc}".to_owned()), (false, "\u{1b}[2J\u{9b}\u{fc}".to_owned())]
+    {
+        let (mut results, mut notices) = (Vec::new(), Vec::new());
+        let mut out =
+            ConsoleOutput::new(&mut results, &mut notices).with_terminals(terminal, terminal);
+        let store = Arc::new(MemoryCells::new(TimestampSource::manual(1_000_000)));
+        let session = Session::new(store, Arc::new(NoFiles), SessionOptions::default());
+        let mut shell = Shell::new(session, ShellOptions::default());
+        shell.run(&mut TextLines::new(script), &mut out).await.unwrap();
+        let results = String::from_utf8(results).unwrap();
+        assert!(results.starts_with(&format!("r\ta\t{shown}\nHypertable CRITICAL")), "{results}");
+        assert_eq!(results.contains('\u{1b}'), !terminal, "{results}");
+    }
 }
 
 #[tokio::test]

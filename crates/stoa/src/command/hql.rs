@@ -150,7 +150,10 @@ async fn run_local(args: &HqlArgs, engine: &Engine) -> Result<i32> {
 }
 
 async fn run_lines(args: &HqlArgs, mut shell: Shell) -> Result<i32> {
-    let mut out = ConsoleOutput::new(BufWriter::new(std::io::stdout()), std::io::stderr());
+    let (results, notices) = (std::io::stdout(), std::io::stderr());
+    let terminals = (results.is_terminal(), notices.is_terminal());
+    let mut out = ConsoleOutput::new(BufWriter::new(results), notices)
+        .with_terminals(terminals.0, terminals.1);
     let mut lines = args.lines()?;
     let code = shell.run(lines.as_mut(), &mut out).await?;
     out.flush()?;

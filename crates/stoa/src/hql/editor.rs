@@ -8,6 +8,10 @@ use stoa_error::{Error, Result};
 use stoa_hql::LineSource;
 
 /// Lines that a person types; kept in `.stoa_hql_history` of the home directory.
+///
+/// What is typed or pasted ahead waits in the editor for the next line: that is what rustyline's feature
+/// `buffer-redux` is for. Terminals that mark what is pasted give several lines as one, for the shell to
+/// cut.
 pub struct Editor {
     inner: DefaultEditor,
     history: Option<PathBuf>,

@@ -1,9 +1,14 @@
 //! `stoa hql` and `POST /v1/hql`: the same statements without a server and on one.
 
+use std::fs::File;
+use std::io::{Read, Write};
+use std::process::Stdio;
+
 use rustix::process::Signal;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::Value;
 
-use crate::harness::{Place, Server, request};
+use crate::harness::{Place, Server, request, wait_for};
 
 const LOG: &str = "#AnonID\tQuery\tItemRank\tClickURL\n\
                    142\trentdirect.com\t\t\n\
@@ -93,6 +98,66 @@ fn a_script_may_bring_the_rows_that_it_loads() {
         let (_, cells, _) = batch(&place, &at, "select * from t;");
         assert_eq!(cells, "k\ta\tv;quit;\n", "{at:?}");
     }
+}
+
+#[test]
+fn lines_that_are_pasted_at_a_terminal_are_run() {
+    let place = Place::new();
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap();
+    let terminal = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+    // All of it is there before the first line is read.
+    let mut master = File::from(master);
+    let pasted = "status;\ncreate table t (a); exists table t;\nexists\ntable u;\nexit 7\n";
+    master.write_all(pasted.as_bytes()).unwrap();
+    let mut command = place.command(&["hql", "--warehouse", "w"]);
+    command.env("TERM", "xterm").stdin(terminal.try_clone().unwrap());
+    let mut child = command.stdout(terminal).stderr(Stdio::null()).spawn().unwrap();
+    // Holds copies of the terminal, which would never end then.
+    drop(command);
+    let (sender, shown) = std::sync::mpsc::channel();
+    let reading = stoa_env::task::spawn_thread("terminal", move || {
+        let mut shown = Vec::new();
+        // The end of a terminal is an error.
+        let _ = master.read_to_end(&mut shown);
+        sender.send(String::from_utf8_lossy(&shown).into_owned()).unwrap();
+    });
+    let ended = wait_for("the shell leaves", || child.try_wait().unwrap());
+    reading.unwrap().join().unwrap();
+    let shown = shown.recv().unwrap();
+    assert_eq!(ended.code(), Some(7), "{shown}");
+    for answer in ["Hypertable OK", "true", "false"] {
+        assert_eq!(shown.matches(answer).count(), 1, "{shown}");
+    }
+}
+
+#[test]
+fn a_load_over_http_shows_its_progress() {
+    let place = Place::new();
+    let server = Server::start(&place, &[]);
+    let url = server.http_url();
+    place.write("a.tsv", LOG);
+    for at in [["--warehouse", "other"], ["--url", url.as_str()]] {
+        let (code, out, stderr) = batch(&place, &at, SESSION);
+        assert_eq!(code, Some(0), "{stderr}");
+        let size = format!("\nLoading {} bytes of input data...\n", LOG.len());
+        assert!(out.starts_with(&size), "{at:?}: {out}");
+        assert!(out.ends_with(&format!("{}\n", "*".repeat(51))), "{at:?}: {out}");
+    }
+}
+
+#[test]
+fn a_line_without_end_meets_the_memory_limit() {
+    let place = Place::new();
+    place.write("endless.tsv", format!("k\ta\n1\t{}", "x".repeat(80 << 20)));
+    let script = "create table t (a); load data infile 'endless.tsv' into table t;";
+    let arguments = ["hql", "--batch", "--silent", "--warehouse", "w", "--memory-limit", "128MiB"];
+    let ran = place.run_with_input(&arguments, script);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    let place_of_line = "Hypertable CRITICAL - endless.tsv: line 2: memory_limit has no room for ";
+    assert!(ran.stdout.starts_with(place_of_line), "{}", ran.stdout);
 }
 
 #[test]
