@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use sqlx::pool::PoolConnection;
 use sqlx::sqlite::{
     SqliteArguments, SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions,
     SqliteRow, SqliteSynchronous,
@@ -68,7 +69,7 @@ impl Catalog {
         let known = Known::of(file);
         let inner = Inner { pool, name: name.to_owned(), known, file: file.to_owned() };
         let catalog = Self { inner: Arc::new(inner) };
-        let mut transaction = catalog.begin_immediate().await?;
+        let mut transaction = catalog.begin_immediate(catalog.acquire().await?).await?;
         schema::ensure(&mut transaction).await.map_err(|source| catalog.failed(source))?;
         catalog.commit(transaction).await?;
         Ok(catalog)
@@ -91,41 +92,37 @@ impl Catalog {
 
     /// Begins a change: takes the write lock at once, so that what it reads stays true until it
     /// commits.
-    pub(crate) async fn begin(&self) -> Result<Transaction<'static, Sqlite>> {
-        for _ in 0..CONNECTIONS_MAX {
-            let mut transaction = self.begin_immediate().await?;
-            match probe(&mut transaction).await {
-                Ok(()) => return Ok(transaction),
-                Err(source) if error::is_read_only(&source) => {
-                    transaction.rollback().await.map_err(|source| self.failed(source))?;
-                    self.close_those_that_only_read().await;
-                }
-                Err(source) => return Err(self.failed(source)),
-            }
-        }
-        self.begin_immediate().await
-    }
-
-    async fn begin_immediate(&self) -> Result<Transaction<'static, Sqlite>> {
-        let begun = self.inner.pool.begin_with("BEGIN IMMEDIATE").await;
-        begun.map_err(|source| self.failed(source))
-    }
-
+    ///
     /// Where a file cannot be opened for writing, SQLite opens it for reading only, and begins what
     /// is to write as if it only read. A connection that was opened while the disk was ill must not
-    /// stay so when it is well again.
-    async fn close_those_that_only_read(&self) {
-        let mut fit = Vec::new();
-        while let Some(mut connection) = self.inner.pool.try_acquire() {
+    /// stay so when it is well again: such a one is closed, and the next is tried.
+    pub(crate) async fn begin(&self) -> Result<Transaction<'static, Sqlite>> {
+        let mut tries = 0;
+        loop {
+            let mut connection = self.acquire().await?;
             match probe(&mut connection).await {
-                Err(error) if error::is_read_only(&error) => {
+                Ok(()) => return self.begin_immediate(connection).await,
+                Err(source) if error::is_read_only(&source) && tries <= CONNECTIONS_MAX => {
+                    tries += 1;
                     if let Err(error) = connection.close().await {
                         tracing::warn!(%error, "a connection to the catalog did not close");
                     }
                 }
-                _ => fit.push(connection),
+                Err(source) => return Err(self.failed(source)),
             }
         }
+    }
+
+    async fn acquire(&self) -> Result<PoolConnection<Sqlite>> {
+        self.inner.pool.acquire().await.map_err(|source| self.failed(source))
+    }
+
+    async fn begin_immediate(
+        &self,
+        connection: PoolConnection<Sqlite>,
+    ) -> Result<Transaction<'static, Sqlite>> {
+        let begun = Transaction::begin(connection, Some("BEGIN IMMEDIATE".into())).await;
+        begun.map_err(|source| self.failed(source))
     }
 
     /// Makes a change durable.

@@ -117,6 +117,7 @@ async fn a_truncate_covers_the_log_as_far_as_it_says() {
         let write = WriteOptions { log, ..WriteOptions::default() };
         let options = RewriteOptions { write, ..RewriteOptions::default() };
         append(&table, report_rows(NEW_YEAR_2015, 4)).await;
+        let table = table.reload().await.unwrap();
         let mut truncate = table.rewrite(options).unwrap();
         truncate.truncate().unwrap();
         let outcome = truncate.commit().await.unwrap().committed().unwrap();

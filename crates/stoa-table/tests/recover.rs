@@ -31,9 +31,9 @@ async fn a_lost_catalog_is_missed() {
     warehouse.catalog().close().await;
     let whole = std::fs::read(&catalog).unwrap();
     for lost in [None, Some("")] {
-        std::fs::remove_file(&catalog).unwrap();
-        if let Some(text) = lost {
-            std::fs::write(&catalog, text).unwrap();
+        match lost {
+            None => std::fs::remove_file(&catalog).unwrap(),
+            Some(text) => std::fs::write(&catalog, text).unwrap(),
         }
         let refused = Warehouse::open_with(&WarehouseOptions::new(url.clone())).await.unwrap_err();
         assert!(refused.message().contains("public.t"), "{refused:?}");

@@ -10,7 +10,7 @@ use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema, ScalarValue, plan_err};
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
@@ -54,7 +54,13 @@ fn compared(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             if !is_changed {
                 return Ok(Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })));
             }
-            let (left, right) = (double(*left, schema)?, double(*right, schema)?);
+            let is_real =
+                |side: &Expr| Ok::<_, DataFusionError>(side.get_type(schema)? == DataType::Float32);
+            let (left, right) = match (as_real(&left), as_real(&right)) {
+                (None, Some(real)) if is_real(&left)? => (*left, real),
+                (Some(real), None) if is_real(&right)? => (real, *right),
+                _ => (double(*left, schema)?, double(*right, schema)?),
+            };
             let compared = BinaryExpr::new(Box::new(left), op, Box::new(right));
             Ok(Transformed::yes(Expr::BinaryExpr(compared)))
         }
@@ -214,6 +220,18 @@ fn double_if_mixed(side: Expr, all: &[Expr], schema: &DFSchema) -> Result<Expr> 
         true => double(side, schema),
         false => Ok(side),
     }
+}
+
+/// A literal beside reals as a real, if that is the same number: then the column stays as it is.
+fn as_real(side: &Expr) -> Option<Expr> {
+    let Expr::Literal(value, _) = side else { return None };
+    if !value.data_type().is_decimal() {
+        return None;
+    }
+    let Ok(ScalarValue::Float64(Some(double))) = nearest_double(value) else { return None };
+    let real = double as f32;
+    (f64::from(real) == double && real.is_finite())
+        .then(|| Expr::Literal(ScalarValue::Float32(Some(real)), None))
 }
 
 /// Decimals, and reals beside them, as doubles.

@@ -5,6 +5,7 @@
 //! plan ─► predicates    IN, ANY and ALL with three values ─► EXISTS
 //!       ─► marks        EXISTS outside of WHERE ─► joins that mark rows
 //!       ─► multiplicity EXCEPT ALL, INTERSECT ALL ─► rows numbered among equal ones
+//!       ─► (types of expressions: `semantics`)
 //!       ─► floats       a decimal beside a double is a double
 //! ```
 //! In: a plan as it was made of the statement. Out: a plan with the same columns that the engine
@@ -23,9 +24,14 @@ use datafusion::error::Result;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::optimizer::AnalyzerRule;
 
-/// The rules, which come before all others.
-pub(crate) fn rules() -> Vec<Arc<dyn AnalyzerRule + Send + Sync>> {
-    vec![Arc::new(Relational), Arc::new(floats::FloatComparisons)]
+/// The rule for subqueries and set operations, which comes before all others.
+pub(crate) fn first() -> Arc<dyn AnalyzerRule + Send + Sync> {
+    Arc::new(Relational)
+}
+
+/// The rule for numbers side by side, which comes when expressions have their types.
+pub(crate) fn last() -> Arc<dyn AnalyzerRule + Send + Sync> {
+    Arc::new(floats::FloatComparisons)
 }
 
 /// Subqueries and set operations.

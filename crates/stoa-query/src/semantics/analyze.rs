@@ -44,6 +44,9 @@ fn analyze_node(
 ) -> Result<Transformed<LogicalPlan>> {
     let node = match node {
         LogicalPlan::Union(union) => return unify::union(union, options).map(Transformed::yes),
+        LogicalPlan::Join(join) if unify::is_set_operation(&join) => {
+            return unify::set_operation(join, options);
+        }
         node => node,
     };
     let mut schema = merge_schema(&node.inputs());

@@ -8,8 +8,8 @@ use arrow::datatypes::{DataType, Float64Type};
 use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
-use datafusion::logical_expr::expr::{BinaryExpr, Like, ScalarFunction};
-use datafusion::logical_expr::{ColumnarValue, Expr, ExprSchemable, Operator};
+use datafusion::logical_expr::expr::{BinaryExpr, Case, Like, ScalarFunction};
+use datafusion::logical_expr::{ColumnarValue, Expr, ExprSchemable, Operator, lit};
 
 use super::analyze::Scope;
 use super::call::{Operation, call, columns, failure};
@@ -78,7 +78,15 @@ fn to_char(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Ex
 }
 
 /// `round(float)`: to the even neighbour, as casts of floats; decimals go away from zero.
-fn round(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+fn round(mut function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+    // The engine knows the type of a rounded decimal by digits of this type only.
+    if let [_, Expr::Literal(digits @ ScalarValue::Int64(Some(_)), _)] =
+        function.args.as_mut_slice()
+        && let Ok(narrow) = digits.cast_to(&DataType::Int32)
+    {
+        *digits = narrow;
+        return Ok(Transformed::yes(Expr::ScalarFunction(function)));
+    }
     if let [value] = function.args.as_slice()
         && value.get_type(&scope.schema)?.is_floating()
     {
@@ -160,8 +168,19 @@ impl Operation for AboveZero {
 /// Arguments that the engine would write otherwise, as texts.
 fn texts(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
     let ScalarFunction { func, args } = function;
-    let args = args.into_iter().map(|arg| text_of_operand(arg, scope)).collect::<Result<_>>()?;
+    let text = |arg: Expr| match arg.get_type(&scope.schema)? {
+        // As booleans are shown, not as they are cast.
+        DataType::Boolean => Ok(shown(arg)),
+        _ => text_of_operand(arg, scope),
+    };
+    let args = args.into_iter().map(text).collect::<Result<_>>()?;
     Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction { func, args })))
+}
+
+fn shown(boolean: Expr) -> Expr {
+    let word = |of: bool, word: &str| (Box::new(lit(of)), Box::new(lit(word)));
+    let words = vec![word(true, "t"), word(false, "f")];
+    Expr::Case(Case::new(Some(Box::new(boolean)), words, None))
 }
 
 /// An operand of `||` or `concat` as PostgreSQL writes it.

@@ -3,7 +3,7 @@
 //! ```text
 //! plan ─► analyze (bottom-up, types known) ─► the engine's own coercion ─► optimiser
 //!           ├ arithmetic   checked integers and floats, division of decimals, dates and intervals
-//!           ├ unify        one type for CASE, COALESCE, ARRAY and UNION
+//!           ├ unify        one type for CASE, COALESCE, ARRAY, UNION, EXCEPT and INTERSECT
 //!           ├ casts        rounding, texts, arrays
 //!           └ functions    zones, SIMILAR TO, what is replaced by name
 //! ```
@@ -51,8 +51,8 @@ use crate::relational;
 
 /// Adds the rule and the functions to a session's state.
 pub(crate) fn install(builder: SessionStateBuilder) -> SessionStateBuilder {
-    let mut rules = relational::rules();
-    rules.push(Arc::new(analyze::PostgresMeaning));
+    let mut rules =
+        vec![relational::first(), Arc::new(analyze::PostgresMeaning) as _, relational::last()];
     rules.extend(Analyzer::new().rules);
     let sum = AggregateUDF::new_from_impl(sum::CheckedSum::new());
     let average = AggregateUDF::new_from_impl(average::Average::new());

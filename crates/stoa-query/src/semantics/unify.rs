@@ -1,5 +1,5 @@
 //! One type for the branches of CASE, the arguments of COALESCE, the elements of an ARRAY and the parts
-//! of a UNION.
+//! of a UNION, an EXCEPT or an INTERSECT.
 //!
 //! As in PostgreSQL: literals of no type yet take that of the others, all of which are of one category
 //! (numbers, times, …); of numbers the widest, of times the one that has most parts. **Invariant:** no
@@ -10,10 +10,12 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, TimeUnit};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{Column, DFSchema, ScalarValue};
+use datafusion::common::{Column, DFSchema, JoinType, NullEquality, ScalarValue};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::{Case, ScalarFunction};
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Projection, Union};
+use datafusion::logical_expr::{
+    Distinct, Expr, ExprSchemable, Join, LogicalPlan, Projection, Union, cast,
+};
 
 use super::analyze::Scope;
 use super::call::failure;
@@ -55,7 +57,7 @@ pub(super) fn case(case: Case, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
     let mut froms = branches.into_iter().map(|branch| branch.of);
     let mut to = |expr: Expr| {
         let from = froms.next().unwrap_or(DataType::Null);
-        casts::to_type(expr, &from, &of, scope.options).map(Box::new)
+        to_common(expr, &from, &of, scope.options).map(Box::new)
     };
     let when_then_expr = case
         .when_then_expr
@@ -87,7 +89,7 @@ pub(super) fn call(call: ScalarFunction, scope: &Scope<'_>) -> Result<Transforme
         .args
         .into_iter()
         .zip(branches)
-        .map(|(arg, branch)| casts::to_type(arg, &branch.of, &of, scope.options))
+        .map(|(arg, branch)| to_common(arg, &branch.of, &of, scope.options))
         .collect::<Result<_>>()?;
     Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction { args, ..call })))
 }
@@ -135,15 +137,14 @@ fn part(input: LogicalPlan, whole: &DFSchema, options: &ConfigOptions) -> Result
     if same.clone().all(|(own, of)| own.data_type() == of.data_type()) {
         return Ok(input);
     }
-    let cast = |expr: Expr, from: &DataType, to: &DataType, name: &str| {
-        let expr = if from == to { expr } else { casts::to_type(expr, from, to, options)? };
-        Ok(expr.alias(name))
+    let named = |expr: Expr, from: &DataType, to: &DataType, name: &str| {
+        Ok(to_common(expr, from, to, options)?.alias(name))
     };
     if let LogicalPlan::Projection(projection) = &input
         && projection.expr.iter().any(is_unknown)
     {
         let exprs = projection.expr.iter().zip(same).map(|(expr, (own, of))| {
-            cast(expr.clone().unalias(), own.data_type(), of.data_type(), own.name())
+            named(expr.clone().unalias(), own.data_type(), of.data_type(), own.name())
         });
         let exprs = exprs.collect::<Result<Vec<_>>>()?;
         return Projection::try_new(exprs, Arc::clone(&projection.input))
@@ -153,11 +154,81 @@ fn part(input: LogicalPlan, whole: &DFSchema, options: &ConfigOptions) -> Result
         let column = Expr::Column(Column::new(qualifier.cloned(), own.name()));
         match own.data_type() == of.data_type() {
             true => Ok(column),
-            false => cast(column, own.data_type(), of.data_type(), own.name()),
+            false => named(column, own.data_type(), of.data_type(), own.name()),
         }
     });
     let columns = columns.collect::<Result<Vec<_>>>()?;
     Projection::try_new(columns, Arc::new(input)).map(LogicalPlan::Projection)
+}
+
+/// Whether a join is what the engine makes of EXCEPT and INTERSECT.
+pub(super) fn is_set_operation(join: &Join) -> bool {
+    matches!(join.join_type, JoinType::LeftSemi | JoinType::LeftAnti)
+        && join.null_equality == NullEquality::NullEqualsNull
+        && join.filter.is_none()
+}
+
+/// Both sides of an EXCEPT or an INTERSECT with columns of the same types.
+pub(super) fn set_operation(
+    mut join: Join,
+    options: &ConfigOptions,
+) -> Result<Transformed<LogicalPlan>> {
+    let what = if join.join_type == JoinType::LeftAnti { "EXCEPT" } else { "INTERSECT" };
+    let types = |side: &LogicalPlan| -> Vec<DataType> {
+        side.schema().fields().iter().map(|field| field.data_type().clone()).collect()
+    };
+    let (mut left, mut right) = (types(&join.left), types(&join.right));
+    let mut is_changed = false;
+    for pair in &join.on {
+        let (Expr::Column(one), Expr::Column(other)) = pair else { continue };
+        let i = join.left.schema().index_of_column(one)?;
+        let j = join.right.schema().index_of_column(other)?;
+        let inner = match &*join.left {
+            LogicalPlan::Distinct(Distinct::All(inner)) => inner,
+            _ => &join.left,
+        };
+        let branches = [branch_of(inner, i), branch_of(&join.right, j)];
+        if let Some(of) = common_type(what, &branches)? {
+            (left[i], right[j]) = (of.clone(), of);
+            is_changed = true;
+        }
+    }
+    if !is_changed {
+        return Ok(Transformed::no(LogicalPlan::Join(join)));
+    }
+    join.left = Arc::new(retyped(Arc::unwrap_or_clone(join.left), &left, options)?);
+    join.right = Arc::new(retyped(Arc::unwrap_or_clone(join.right), &right, options)?);
+    LogicalPlan::Join(join).recompute_schema().map(Transformed::yes)
+}
+
+/// A side of a set operation, its columns as `types`. Rows are made distinct afterwards.
+fn retyped(input: LogicalPlan, types: &[DataType], options: &ConfigOptions) -> Result<LogicalPlan> {
+    if let LogicalPlan::Distinct(Distinct::All(inner)) = input {
+        let inner = retyped(Arc::unwrap_or_clone(inner), types, options)?;
+        return Ok(LogicalPlan::Distinct(Distinct::All(Arc::new(inner))));
+    }
+    let schema = Arc::clone(input.schema());
+    let columns = schema.iter().zip(types).map(|((qualifier, own), of)| {
+        let column = Expr::Column(Column::new(qualifier.cloned(), own.name()));
+        match own.data_type() == of {
+            true => Ok(column),
+            false => Ok(to_common(column, own.data_type(), of, options)?
+                .alias_qualified(qualifier.cloned(), own.name())),
+        }
+    });
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    Projection::try_new(columns, Arc::new(input)).map(LogicalPlan::Projection)
+}
+
+/// A branch as the type of all. `casts` leaves decimals their own scale where they become `numeric`;
+/// here all are to be of one type.
+fn to_common(expr: Expr, from: &DataType, to: &DataType, options: &ConfigOptions) -> Result<Expr> {
+    let number = casts::to_type(expr, from, to, options)?;
+    let is_changed = from != to && *from != DataType::Null && !from.is_floating();
+    Ok(match is_changed && *to == NUMERIC {
+        true => cast(number, NUMERIC),
+        false => number,
+    })
 }
 
 #[derive(Clone, Copy, PartialEq)]

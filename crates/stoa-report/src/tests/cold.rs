@@ -17,7 +17,8 @@ async fn a_cold_report_takes_two_round_trips() {
     // Timers round up to milliseconds; another round would be 30 more.
     assert!((60..70).contains(&took.as_millis()), "{took:?}");
     assert_eq!(cold.batch, expected.batch);
-    assert!(cold.work.bytes_read <= 1_500_000, "{:?}", cold.work);
+    // Of some 170 KB per file; whole blocks of 16 KiB are read, which have a checksum each.
+    assert!(cold.work.bytes_read <= 2_000_000, "{:?}", cold.work);
     assert_eq!((cold.work.files_read, cold.work.chunk_hits), (12, 0));
     let started = tokio::time::Instant::now();
     let warm = home.ask(&reports, &report).await;
