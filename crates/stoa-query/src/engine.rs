@@ -12,7 +12,7 @@ use std::time::Duration;
 use datafusion::catalog::CatalogProvider;
 use datafusion::common::config::ConfigOptions;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
-use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
+use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::prelude::{SessionConfig, SessionContext};
@@ -255,6 +255,11 @@ impl Engine {
     /// Bytes of the memory pool in use now.
     pub fn memory_used_bytes(&self) -> usize {
         self.state.runtime_env().memory_pool.reserved()
+    }
+
+    /// The memory that all sessions share.
+    pub(crate) fn memory(&self) -> Arc<dyn MemoryPool> {
+        Arc::clone(&self.state.runtime_env().memory_pool)
     }
 
     /// Whether [`Engine::shutdown`] has begun; new statements are refused then.

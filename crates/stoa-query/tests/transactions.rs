@@ -1,0 +1,345 @@
+//! What docs/transactions.md says of transaction blocks.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use arrow::array::{Array, Int64Array};
+use arrow::datatypes::DataType;
+use stoa_error::Error;
+use stoa_query::{Engine, EngineOptions, Outcome, Session, SessionOptions};
+use tempfile::TempDir;
+
+async fn open(folder: &TempDir, log: bool) -> Arc<Engine> {
+    let url = |name: &str| url::Url::from_directory_path(folder.path().join(name)).unwrap();
+    let logs = log.then(|| url("log"));
+    let options = EngineOptions { logs, threads: 2, ..EngineOptions::new(url("warehouse")) };
+    Engine::open(options).await.unwrap()
+}
+
+struct Home {
+    engine: Arc<Engine>,
+    /// Whose transactions are looked at.
+    session: Arc<Session>,
+    other: Arc<Session>,
+    _folder: TempDir,
+}
+
+impl Home {
+    async fn new(log: bool) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = open(&folder, log).await;
+        let (session, other) = (
+            engine.session(SessionOptions::default()),
+            engine.session(SessionOptions::default()),
+        );
+        for table in ["t", "u"] {
+            run(&other, &format!("CREATE TABLE {table} (k bigint)")).await.unwrap();
+        }
+        Self { engine, session, other, _folder: folder }
+    }
+
+    async fn run(&self, sql: &str) {
+        run(&self.session, sql).await.unwrap();
+    }
+
+    async fn fails(&self, sql: &str) -> String {
+        run(&self.session, sql).await.unwrap_err().sqlstate().to_owned()
+    }
+
+    /// What the transaction and what others see of `t` and of `u`.
+    async fn see(&self) -> [Vec<i64>; 4] {
+        let mut seen = [vec![], vec![], vec![], vec![]];
+        for (nth, session) in [&self.session, &self.other].into_iter().enumerate() {
+            for (table, name) in ["t", "u"].into_iter().enumerate() {
+                seen[2 * nth + table] = keys(session, name).await;
+            }
+        }
+        seen
+    }
+}
+
+/// The tag.
+async fn run(session: &Session, sql: &str) -> Result<String, Error> {
+    match session.sql(sql).await? {
+        Outcome::Done(done) => Ok(done.tag),
+        Outcome::Rows(rows) => rows.collect().await.map(|_| "SELECT".to_owned()),
+        Outcome::CopyIn(_) => unreachable!(),
+    }
+}
+
+async fn keys(session: &Session, table: &str) -> Vec<i64> {
+    let Outcome::Rows(rows) = session.sql(&format!("SELECT k FROM {table}")).await.unwrap() else {
+        panic!("{table}")
+    };
+    let mut keys = Vec::new();
+    for batch in rows.collect().await.unwrap() {
+        let column = arrow::compute::cast(batch.column(0), &DataType::Int64).unwrap();
+        keys.extend(column.as_any().downcast_ref::<Int64Array>().unwrap().iter().flatten());
+    }
+    keys.sort_unstable();
+    keys
+}
+
+#[tokio::test]
+async fn rows_are_ones_own_until_commit() {
+    let home = Home::new(true).await;
+    home.run("BEGIN").await;
+    home.run("INSERT INTO t VALUES (1), (2)").await;
+    home.run("INSERT INTO u SELECT k + 10 FROM t").await;
+    home.run("INSERT INTO t VALUES (3)").await;
+    assert_eq!(home.see().await, [vec![1, 2, 3], vec![11, 12], vec![], vec![]]);
+    let Outcome::Rows(rows) = home.session.sql("SELECT count(*) FROM t").await.unwrap() else {
+        panic!()
+    };
+    assert_eq!(rows.collect().await.unwrap()[0].num_rows(), 1);
+    home.run("COMMIT").await;
+    let all = [vec![1, 2, 3], vec![11, 12], vec![1, 2, 3], vec![11, 12]];
+    assert_eq!(home.see().await, all);
+    home.run("FLUSH TABLE t").await;
+    home.run("FLUSH TABLE u").await;
+    assert_eq!(home.see().await, all);
+}
+
+#[tokio::test]
+async fn a_rollback_undoes_all() {
+    for log in [true, false] {
+        let home = Home::new(log).await;
+        home.run("INSERT INTO t VALUES (1)").await;
+        home.run("BEGIN").await;
+        home.run("INSERT INTO u VALUES (2)").await;
+        home.run("ROLLBACK").await;
+        for change in [
+            "DELETE FROM t",
+            "DELETE FROM t WHERE k = 1",
+            "UPDATE t SET k = 7",
+            "TRUNCATE TABLE t",
+            "INSERT OVERWRITE t SELECT 8",
+            "MERGE INTO t USING (SELECT 1 AS s) AS x ON k = s WHEN MATCHED THEN DELETE",
+        ] {
+            home.run("BEGIN").await;
+            home.run(change).await;
+            assert_eq!(keys(&home.other, "t").await, [1], "{change}");
+            home.run("ROLLBACK").await;
+            assert_eq!(home.see().await, [vec![1], vec![], vec![1], vec![]], "{change}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_change_is_made_at_commit() {
+    for log in [true, false] {
+        let home = Home::new(log).await;
+        home.run("INSERT INTO t VALUES (1), (2)").await;
+        home.run("BEGIN").await;
+        assert_eq!(run(&home.session, "UPDATE t SET k = 5 WHERE k = 1").await.unwrap(), "UPDATE 1");
+        assert_eq!(keys(&home.other, "t").await, [1, 2]);
+        // Rows that come meanwhile stay.
+        run(&home.other, "INSERT INTO t VALUES (3)").await.unwrap();
+        assert_eq!(run(&home.session, "COMMIT").await.unwrap(), "COMMIT");
+        assert_eq!(keys(&home.other, "t").await, [2, 3, 5]);
+    }
+}
+
+#[tokio::test]
+async fn of_two_changes_of_the_same_rows_the_first_to_commit_counts() {
+    let home = Home::new(true).await;
+    home.run("INSERT INTO t VALUES (1)").await;
+    home.run("BEGIN").await;
+    home.run("UPDATE t SET k = k + 1").await;
+    run(&home.other, "UPDATE t SET k = k + 10").await.unwrap();
+    assert_eq!(home.fails("COMMIT").await, "40001");
+    assert_eq!(home.see().await[0], [11]);
+    // The transaction has ended.
+    assert_eq!(run(&home.session, "UPDATE t SET k = 0").await.unwrap(), "UPDATE 1");
+    assert_eq!(keys(&home.other, "t").await, [0]);
+}
+
+#[tokio::test]
+async fn what_cannot_be_undone_is_refused() {
+    let home = Home::new(true).await;
+    for statement in [
+        "CREATE TABLE x (k bigint)",
+        "CREATE TABLE x AS SELECT 1 AS k",
+        "DROP TABLE t",
+        "ALTER TABLE t ADD COLUMN c int",
+        "ALTER TABLE t RENAME TO v",
+        "CREATE SCHEMA s",
+        "DROP SCHEMA public CASCADE",
+        "FLUSH TABLE t",
+        "COMPACT TABLE t",
+    ] {
+        home.run("BEGIN").await;
+        assert_eq!(home.fails(statement).await, "0A000", "{statement}");
+        assert_eq!(home.fails("SELECT 1").await, "25P02", "{statement}");
+        assert_eq!(run(&home.session, "COMMIT").await.unwrap(), "ROLLBACK", "{statement}");
+    }
+    for (first, second) in [
+        ("DELETE FROM t WHERE k = 1", "SELECT * FROM t"),
+        ("DELETE FROM t WHERE k = 1", "INSERT INTO u VALUES (1)"),
+        ("DELETE FROM t WHERE k = 1", "DELETE FROM u"),
+        ("INSERT INTO u VALUES (1)", "DELETE FROM t"),
+    ] {
+        run(&home.other, "TRUNCATE TABLE t").await.unwrap();
+        run(&home.other, "INSERT INTO t VALUES (1)").await.unwrap();
+        home.run("BEGIN").await;
+        home.run(first).await;
+        assert_eq!(home.fails(second).await, "0A000", "{first}; {second}");
+        home.run("ROLLBACK").await;
+        assert_eq!(home.see().await, [vec![1], vec![], vec![1], vec![]], "{first}; {second}");
+    }
+    for statement in [
+        "BEGIN ISOLATION LEVEL SERIALIZABLE",
+        "START TRANSACTION ISOLATION LEVEL SERIALIZABLE, READ ONLY",
+        "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+        "SET default_transaction_isolation = 'serializable'",
+    ] {
+        assert_eq!(home.fails(statement).await, "0A000", "{statement}");
+    }
+    home.run("BEGIN ISOLATION LEVEL REPEATABLE READ").await;
+    assert_eq!(home.fails("DELETE FROM t").await, "0A000");
+    home.run("ROLLBACK").await;
+    // A row of another database's transaction id, two phases: there is no such thing.
+    assert_eq!(home.fails("COMMIT PREPARED 'x'").await, "42601");
+}
+
+#[tokio::test]
+async fn savepoints_undo_a_part() {
+    let home = Home::new(true).await;
+    home.run("BEGIN").await;
+    home.run("INSERT INTO t VALUES (1)").await;
+    home.run("SAVEPOINT a").await;
+    home.run("INSERT INTO t VALUES (2)").await;
+    home.run("SAVEPOINT b").await;
+    home.run("INSERT INTO u VALUES (3)").await;
+    home.run("ROLLBACK TO SAVEPOINT b").await;
+    assert_eq!(home.see().await, [vec![1, 2], vec![], vec![], vec![]]);
+    assert_eq!(home.fails("SELECT * FROM nothing").await, "42P01");
+    assert_eq!(home.fails("SELECT 1").await, "25P02");
+    home.run("ROLLBACK TO a").await;
+    assert_eq!(home.see().await, [vec![1], vec![], vec![], vec![]]);
+    home.run("INSERT INTO t VALUES (4)").await;
+    home.run("RELEASE SAVEPOINT a").await;
+    assert_eq!(home.fails("ROLLBACK TO a").await, "3B001");
+    home.run("ROLLBACK").await;
+    home.run("BEGIN; SAVEPOINT a; DELETE FROM t WHERE k > 0; ROLLBACK TO a").await;
+    home.run("INSERT INTO t VALUES (5); COMMIT").await;
+    assert_eq!(home.see().await, [vec![5], vec![], vec![5], vec![]]);
+}
+
+#[tokio::test]
+async fn read_only_refuses_writes() {
+    let home = Home::new(true).await;
+    let begin = "BEGIN READ ONLY";
+    let later = "BEGIN; SET TRANSACTION READ ONLY";
+    let setting = "BEGIN; SET transaction_read_only = on";
+    for read_only in [begin, later, setting] {
+        for write in [
+            "INSERT INTO t VALUES (1)",
+            "INSERT INTO t SELECT k FROM u",
+            "DELETE FROM t",
+            "UPDATE t SET k = 1",
+            "TRUNCATE TABLE t",
+            "EXPLAIN ANALYZE INSERT INTO t VALUES (1)",
+            "COPY t FROM STDIN",
+            "CREATE TABLE x (k bigint)",
+            "DROP TABLE t",
+        ] {
+            home.run(read_only).await;
+            home.run("SELECT * FROM t").await;
+            assert_eq!(home.fails(write).await, "25006", "{read_only}: {write}");
+            home.run("ROLLBACK").await;
+        }
+    }
+    for (set, reset) in [
+        ("SET default_transaction_read_only = on", "RESET default_transaction_read_only"),
+        (
+            "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY",
+            "SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE",
+        ),
+    ] {
+        home.run(set).await;
+        assert_eq!(home.fails("INSERT INTO t VALUES (1)").await, "25006");
+        home.run("BEGIN").await;
+        assert_eq!(home.fails("INSERT INTO t VALUES (1)").await, "25006");
+        home.run("ROLLBACK").await;
+        home.run("BEGIN READ WRITE; INSERT INTO t VALUES (1); ROLLBACK").await;
+        home.run(reset).await;
+    }
+    home.run("INSERT INTO t VALUES (9)").await;
+    assert_eq!(home.see().await[2], [9]);
+}
+
+#[tokio::test]
+async fn repeatable_read_reads_one_state() {
+    let home = Home::new(true).await;
+    run(&home.other, "INSERT INTO t VALUES (1)").await.unwrap();
+    for (isolation, sees) in
+        [("", vec![1, 2]), ("ISOLATION LEVEL READ COMMITTED", vec![1, 2, 2]), ("ISOLATION LEVEL REPEATABLE READ", vec![1, 2, 2])]
+    {
+        home.run(&format!("BEGIN {isolation}")).await;
+        let before = keys(&home.session, "t").await;
+        run(&home.other, "INSERT INTO t VALUES (2)").await.unwrap();
+        run(&home.other, "INSERT INTO u VALUES (2)").await.unwrap();
+        run(&home.other, "FLUSH TABLE t").await.unwrap();
+        let repeatable = isolation.contains("REPEATABLE");
+        let expected = if repeatable { before } else { sees };
+        assert_eq!(keys(&home.session, "t").await, expected, "{isolation}");
+        assert_eq!(keys(&home.session, "u").await.len(), if repeatable { 2 } else { expected.len() - 1 });
+        home.run("COMMIT").await;
+    }
+    // One's own rows are seen all the same.
+    home.run("BEGIN ISOLATION LEVEL REPEATABLE READ").await;
+    home.run("INSERT INTO u VALUES (7)").await;
+    run(&home.other, "INSERT INTO u VALUES (8)").await.unwrap();
+    assert_eq!(keys(&home.session, "u").await, [2, 2, 2, 7]);
+    home.run("COMMIT").await;
+    assert_eq!(keys(&home.session, "u").await, [2, 2, 2, 7, 8]);
+}
+
+/// All files below a folder, as they are now, in another one.
+fn copied(from: &std::path::Path, to: &std::path::Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copied(&entry.path(), &target),
+            false => drop(std::fs::copy(entry.path(), target).unwrap()),
+        }
+    }
+}
+
+#[tokio::test]
+async fn rows_of_several_tables_come_back_together() {
+    let home = Home::new(true).await;
+    home.run("BEGIN; INSERT INTO t VALUES (1); INSERT INTO u VALUES (2); COMMIT").await;
+    home.run("FLUSH TABLE u").await;
+    home.run("BEGIN; INSERT INTO t VALUES (3)").await;
+    // The log as a crash would leave it.
+    let log = tempfile::tempdir().unwrap();
+    copied(&home._folder.path().join("log"), &log.path().join("log"));
+    let place = log.path().join("log").join("0");
+    for entry in std::fs::read_dir(&place).unwrap() {
+        let path = entry.unwrap().path();
+        if path.file_name().is_some_and(|name| name.to_string_lossy().contains("lock")) {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+    let url = |path: &std::path::Path| url::Url::from_directory_path(path).unwrap();
+    let options = EngineOptions {
+        logs: Some(url(&log.path().join("log"))),
+        ..EngineOptions::new(url(&home._folder.path().join("warehouse")))
+    };
+    let engine = Engine::open(options).await.unwrap();
+    let session = engine.session(SessionOptions::default());
+    assert_eq!((keys(&session, "t").await, keys(&session, "u").await), (vec![1], vec![2]));
+}
+
+#[tokio::test]
+async fn a_session_that_ends_commits_nothing() {
+    let home = Home::new(true).await;
+    let session = home.engine.session(SessionOptions::default());
+    run(&session, "BEGIN; INSERT INTO t VALUES (1)").await.unwrap();
+    drop(session);
+    assert_eq!(home.see().await[2], [0_i64; 0]);
+}
