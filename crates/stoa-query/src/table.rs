@@ -59,7 +59,7 @@ pub(crate) struct StoaTable {
     /// What the statement that writes to it has read.
     reading: Option<Arc<Reading>>,
     /// Rows that the reader's own transaction has written.
-    own: Arc<[RecordBatch]>,
+    own: Option<Arc<[RecordBatch]>>,
 }
 
 impl std::fmt::Debug for StoaTable {
@@ -71,7 +71,7 @@ impl std::fmt::Debug for StoaTable {
 impl StoaTable {
     pub(crate) fn new(table: Table, files: Arc<FileCache>, reports: Arc<Reports>) -> Self {
         let schema = engine_schema(&table.schema());
-        let (only, ingest, fresh, reading, own) = (None, None, None, None, Arc::from([]));
+        let (only, ingest, fresh, reading, own) = (None, None, None, None, None);
         Self { table, files, reports, schema, only, ingest, fresh, reading, own }
     }
 
@@ -82,7 +82,7 @@ impl StoaTable {
 
     /// The same table with rows that the reader's own transaction has written.
     pub(crate) fn with_own(self, own: Vec<RecordBatch>) -> Self {
-        Self { own: own.into(), ..self }
+        Self { own: Some(own.into()), ..self }
     }
 
     /// The same table, to be written to by a statement that has read others.
@@ -97,23 +97,17 @@ impl StoaTable {
 
     /// Another version of the same table, without fresh rows.
     pub(crate) fn at(self, table: Table) -> Self {
-        Self {
-            schema: engine_schema(&table.schema()),
-            table,
-            fresh: None,
-            own: Arc::from([]),
-            ..self
-        }
+        Self { schema: engine_schema(&table.schema()), table, fresh: None, own: None, ..self }
     }
 
     /// The same table with no other data files than these, which are of the same snapshot.
     pub(crate) fn only(self, files: Arc<[Arc<ScanFile>]>) -> Self {
-        Self { only: Some(files), fresh: None, own: Arc::from([]), ..self }
+        Self { only: Some(files), fresh: None, own: None, ..self }
     }
 
     /// Whether there are rows that only the reader's own transaction sees.
     pub(crate) fn has_own(&self) -> bool {
-        !self.own.is_empty()
+        self.own.is_some()
     }
 
     /// Whether scans read all data files.
@@ -164,7 +158,8 @@ impl StoaTable {
             }
             None => {
                 let fresh = self.fresh.as_ref().map_or(0, FreshRows::rows);
-                let own: usize = self.own.iter().map(RecordBatch::num_rows).sum();
+                let own = self.own.iter().flat_map(|own| own.iter());
+                let own: usize = own.map(RecordBatch::num_rows).sum();
                 self.table.row_count().map(|rows| rows + fresh + own as u64)
             }
         }
@@ -214,8 +209,8 @@ impl TableProvider for StoaTable {
         if let Some(fresh) = &self.fresh {
             parts.push(plan_fresh(fresh, projection).map_err(to_datafusion)?);
         }
-        if !self.own.is_empty() {
-            let own = plan_batches(&self.own, &self.schema, projection);
+        if let Some(own) = &self.own {
+            let own = plan_batches(own, &self.schema, projection);
             parts.push(own.map_err(to_datafusion)?);
         }
         match parts.len() {
@@ -336,7 +331,7 @@ fn pin_node(
         return Ok(Transformed::no(LogicalPlan::TableScan(scan)));
     };
     let is_same = table.table.metadata_location() == planned.table.metadata_location();
-    if is_same && table.fresh.is_none() && table.own.is_empty() {
+    if is_same && table.fresh.is_none() && table.own.is_none() {
         return Ok(Transformed::no(LogicalPlan::TableScan(scan)));
     }
     if table.schema != planned.schema {
