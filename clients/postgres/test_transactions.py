@@ -302,7 +302,8 @@ def told(port, script):
                 connection = a if session == "a" else b
                 try:
                     cursor = connection.execute(statement, prepare=False)
-                    answer = (cursor.statusmessage, cursor.fetchall() if cursor.description else None)
+                    status = None if statement.startswith("SHOW") else cursor.statusmessage
+                    answer = (status, cursor.fetchall() if cursor.description else None)
                 except psycopg.Error as error:
                     answer = error.sqlstate
                 answers.append((statement, answer, connection.info.transaction_status.name))

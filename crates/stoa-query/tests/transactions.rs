@@ -28,10 +28,8 @@ impl Home {
     async fn new(log: bool) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let engine = open(&folder, log).await;
-        let (session, other) = (
-            engine.session(SessionOptions::default()),
-            engine.session(SessionOptions::default()),
-        );
+        let (session, other) =
+            (engine.session(SessionOptions::default()), engine.session(SessionOptions::default()));
         for table in ["t", "u"] {
             run(&other, &format!("CREATE TABLE {table} (k bigint)")).await.unwrap();
         }
@@ -80,6 +78,14 @@ async fn keys(session: &Session, table: &str) -> Vec<i64> {
     keys
 }
 
+async fn count(session: &Session, table: &str) -> i64 {
+    let sql = format!("SELECT count(*) FROM {table}");
+    let Outcome::Rows(rows) = session.sql(&sql).await.unwrap() else { panic!("{table}") };
+    let batches = rows.collect().await.unwrap();
+    let column = arrow::compute::cast(batches[0].column(0), &DataType::Int64).unwrap();
+    column.as_any().downcast_ref::<Int64Array>().unwrap().value(0)
+}
+
 #[tokio::test]
 async fn rows_are_ones_own_until_commit() {
     let home = Home::new(true).await;
@@ -88,10 +94,7 @@ async fn rows_are_ones_own_until_commit() {
     home.run("INSERT INTO u SELECT k + 10 FROM t").await;
     home.run("INSERT INTO t VALUES (3)").await;
     assert_eq!(home.see().await, [vec![1, 2, 3], vec![11, 12], vec![], vec![]]);
-    let Outcome::Rows(rows) = home.session.sql("SELECT count(*) FROM t").await.unwrap() else {
-        panic!()
-    };
-    assert_eq!(rows.collect().await.unwrap()[0].num_rows(), 1);
+    assert_eq!(count(&home.session, "t").await, 3);
     home.run("COMMIT").await;
     let all = [vec![1, 2, 3], vec![11, 12], vec![1, 2, 3], vec![11, 12]];
     assert_eq!(home.see().await, all);
@@ -155,11 +158,68 @@ async fn of_two_changes_of_the_same_rows_the_first_to_commit_counts() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_undone_is_refused() {
+async fn changes_of_several_tables_are_made_together() {
+    for log in [true, false] {
+        let home = Home::new(log).await;
+        for table in ["t", "u"] {
+            home.run(&format!("INSERT INTO {table} VALUES (1), (2)")).await;
+        }
+        home.run("BEGIN; DELETE FROM t WHERE k = 1; INSERT INTO t VALUES (7)").await;
+        home.run("UPDATE u SET k = k + 10").await;
+        home.run("SAVEPOINT a; INSERT INTO t VALUES (8); ROLLBACK TO a").await;
+        assert_eq!(
+            (keys(&home.other, "t").await, keys(&home.other, "u").await),
+            (vec![1, 2], vec![1, 2])
+        );
+        home.run("COMMIT").await;
+        let all = [vec![2, 7], vec![11, 12], vec![2, 7], vec![11, 12]];
+        assert_eq!(home.see().await, all, "log: {log}");
+        // One conflict undoes all.
+        home.run("BEGIN; DELETE FROM t; INSERT INTO t VALUES (9); DELETE FROM u WHERE k = 11")
+            .await;
+        run(&home.other, "UPDATE u SET k = 13 WHERE k = 11").await.unwrap();
+        assert_eq!(home.fails("COMMIT").await, "40001");
+        assert_eq!(home.see().await[..2], [vec![2, 7], vec![12, 13]], "log: {log}");
+    }
+}
+
+#[tokio::test]
+async fn a_table_that_is_gone_fails_the_commit() {
+    for log in [true, false] {
+        for (change, sqlstate) in
+            [("DROP TABLE u", "42P01"), ("DROP TABLE u; CREATE TABLE u (k bigint)", "40001")]
+        {
+            for write in ["INSERT INTO u VALUES (2)", "DELETE FROM u WHERE k = 5"] {
+                let home = Home::new(log).await;
+                run(&home.other, "INSERT INTO u VALUES (5)").await.unwrap();
+                home.run("BEGIN; INSERT INTO t VALUES (1)").await;
+                home.run(write).await;
+                run(&home.other, change).await.unwrap();
+                assert_eq!(home.fails("COMMIT").await, sqlstate, "{log}: {write}; {change}");
+                assert_eq!(keys(&home.other, "t").await, [0_i64; 0], "{log}: {write}; {change}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_takes_effect_at_once_comes_before_writes() {
     let home = Home::new(true).await;
+    let done = |outcome| match outcome {
+        Outcome::Done(done) => done,
+        _ => panic!(),
+    };
+    home.run("BEGIN; SELECT * FROM t").await;
+    let made = done(home.session.sql("CREATE TABLE x (k bigint)").await.unwrap());
+    assert!(made.notices[0].contains("ROLLBACK"), "{made:?}");
+    home.run("CREATE TABLE y AS SELECT 1 AS k").await;
+    home.run("INSERT INTO x VALUES (1)").await;
+    let ended = done(home.session.sql("ROLLBACK").await.unwrap());
+    assert!(ended.notices[0].contains("CREATE TABLE, CREATE TABLE"), "{ended:?}");
+    assert_eq!((keys(&home.other, "x").await, keys(&home.other, "y").await), (vec![], vec![1]));
     for statement in [
-        "CREATE TABLE x (k bigint)",
-        "CREATE TABLE x AS SELECT 1 AS k",
+        "CREATE TABLE z (k bigint)",
+        "CREATE TABLE z AS SELECT 1 AS k",
         "DROP TABLE t",
         "ALTER TABLE t ADD COLUMN c int",
         "ALTER TABLE t RENAME TO v",
@@ -168,16 +228,29 @@ async fn what_cannot_be_undone_is_refused() {
         "FLUSH TABLE t",
         "COMPACT TABLE t",
     ] {
-        home.run("BEGIN").await;
-        assert_eq!(home.fails(statement).await, "0A000", "{statement}");
-        assert_eq!(home.fails("SELECT 1").await, "25P02", "{statement}");
-        assert_eq!(run(&home.session, "COMMIT").await.unwrap(), "ROLLBACK", "{statement}");
+        for begin in [
+            "BEGIN; INSERT INTO u VALUES (1)",
+            "BEGIN; TRUNCATE TABLE u",
+            "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT * FROM t",
+        ] {
+            home.run(begin).await;
+            assert_eq!(home.fails(statement).await, "0A000", "{begin}; {statement}");
+            assert_eq!(home.fails("SELECT 1").await, "25P02", "{begin}; {statement}");
+            let ended = run(&home.session, "COMMIT").await.unwrap();
+            assert_eq!(ended, "ROLLBACK", "{begin}; {statement}");
+        }
     }
+}
+
+#[tokio::test]
+async fn what_cannot_be_told_apart_is_refused() {
+    let home = Home::new(true).await;
     for (first, second) in [
         ("DELETE FROM t WHERE k = 1", "SELECT * FROM t"),
-        ("DELETE FROM t WHERE k = 1", "INSERT INTO u VALUES (1)"),
-        ("DELETE FROM t WHERE k = 1", "DELETE FROM u"),
-        ("INSERT INTO u VALUES (1)", "DELETE FROM t"),
+        ("DELETE FROM t WHERE k = 1", "INSERT INTO u SELECT k FROM t"),
+        ("DELETE FROM t WHERE k = 1", "DELETE FROM u WHERE k IN (SELECT k FROM t)"),
+        ("DELETE FROM t WHERE k = 1", "UPDATE t SET k = 2"),
+        ("INSERT INTO t VALUES (2)", "DELETE FROM t"),
     ] {
         run(&home.other, "TRUNCATE TABLE t").await.unwrap();
         run(&home.other, "INSERT INTO t VALUES (1)").await.unwrap();
@@ -198,8 +271,80 @@ async fn what_cannot_be_undone_is_refused() {
     home.run("BEGIN ISOLATION LEVEL REPEATABLE READ").await;
     assert_eq!(home.fails("DELETE FROM t").await, "0A000");
     home.run("ROLLBACK").await;
-    // A row of another database's transaction id, two phases: there is no such thing.
+    // Two phases: there is no such thing.
     assert_eq!(home.fails("COMMIT PREPARED 'x'").await, "42601");
+}
+
+#[tokio::test]
+async fn many_rows_become_files_and_too_many_are_refused() {
+    for log in [true, false] {
+        let home = Home::new(log).await;
+        let many = "SELECT value FROM generate_series(1, 2200000)";
+        home.run(&format!("BEGIN; INSERT INTO t {many}; INSERT INTO t VALUES (0)")).await;
+        assert_eq!(home.fails("SELECT * FROM t").await, "0A000");
+        home.run("ROLLBACK").await;
+        home.run(&format!("BEGIN; INSERT INTO u VALUES (1); INSERT INTO t {many}")).await;
+        home.run(&format!("INSERT INTO t {many}; INSERT INTO t VALUES (0); COMMIT")).await;
+        assert_eq!(count(&home.other, "t").await, 4_400_001, "log: {log}");
+        assert_eq!(keys(&home.other, "u").await, [1], "log: {log}");
+    }
+    let home = Home::new(true).await;
+    home.run("BEGIN").await;
+    let some = "INSERT INTO t SELECT value FROM generate_series(1, 1500000)";
+    let mut inserted = 0;
+    let error = loop {
+        match run(&home.session, some).await {
+            Ok(_) => inserted += 1,
+            Err(error) => break error,
+        }
+        assert!(inserted < 100);
+    };
+    assert_eq!(error.sqlstate(), "54000");
+    assert!(inserted >= 2);
+    home.run("ROLLBACK").await;
+    let freed = async {
+        while home.engine.memory_used_bytes() > 1 << 20 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(30), freed).await.unwrap();
+    // What is too much for a record of the log becomes files, all at once.
+    home.run(&format!("BEGIN; {some}; {some}; INSERT INTO u VALUES (1); COMMIT")).await;
+    assert_eq!(count(&home.other, "t").await, 3_000_000);
+    assert_eq!(keys(&home.other, "u").await, [1]);
+}
+
+#[tokio::test]
+async fn reports_and_kept_results_show_ones_own_rows_to_nobody_else() {
+    let home = Home::new(true).await;
+    run(&home.other, "INSERT INTO t VALUES (1), (2)").await.unwrap();
+    let ones = |session: Arc<Session>| async move {
+        let sql = "SELECT k, count(*) AS n FROM t WHERE k = 1 GROUP BY k";
+        let Outcome::Rows(rows) = session.sql(sql).await.unwrap() else { panic!() };
+        let batches = rows.collect().await.unwrap();
+        let counts = batches.iter().flat_map(|batch| {
+            let column = arrow::compute::cast(batch.column(1), &DataType::Int64).unwrap();
+            column
+                .as_any()
+                .downcast_ref::<Int64Array>()
+                .unwrap()
+                .iter()
+                .flatten()
+                .collect::<Vec<_>>()
+        });
+        counts.sum::<i64>()
+    };
+    for _ in 0..3 {
+        assert_eq!(ones(Arc::clone(&home.other)).await, 1);
+        home.run("BEGIN").await;
+        assert_eq!(ones(Arc::clone(&home.session)).await, 1);
+        home.run("INSERT INTO t VALUES (1)").await;
+        assert_eq!(ones(Arc::clone(&home.session)).await, 2);
+        assert_eq!(ones(Arc::clone(&home.session)).await, 2);
+        assert_eq!(ones(Arc::clone(&home.other)).await, 1);
+        home.run("ROLLBACK").await;
+        assert_eq!(ones(Arc::clone(&home.session)).await, 1);
+    }
 }
 
 #[tokio::test]
@@ -221,6 +366,7 @@ async fn savepoints_undo_a_part() {
     home.run("RELEASE SAVEPOINT a").await;
     assert_eq!(home.fails("ROLLBACK TO a").await, "3B001");
     home.run("ROLLBACK").await;
+    assert_eq!(home.fails("SAVEPOINT a").await, "25P01");
     home.run("BEGIN; SAVEPOINT a; DELETE FROM t WHERE k > 0; ROLLBACK TO a").await;
     home.run("INSERT INTO t VALUES (5); COMMIT").await;
     assert_eq!(home.see().await, [vec![5], vec![], vec![5], vec![]]);
@@ -258,7 +404,7 @@ async fn read_only_refuses_writes() {
         ),
     ] {
         home.run(set).await;
-        assert_eq!(home.fails("INSERT INTO t VALUES (1)").await, "25006");
+        assert_eq!(home.fails("INSERT INTO t VALUES (1)").await, "25006", "{set}");
         home.run("BEGIN").await;
         assert_eq!(home.fails("INSERT INTO t VALUES (1)").await, "25006");
         home.run("ROLLBACK").await;
@@ -273,9 +419,11 @@ async fn read_only_refuses_writes() {
 async fn repeatable_read_reads_one_state() {
     let home = Home::new(true).await;
     run(&home.other, "INSERT INTO t VALUES (1)").await.unwrap();
-    for (isolation, sees) in
-        [("", vec![1, 2]), ("ISOLATION LEVEL READ COMMITTED", vec![1, 2, 2]), ("ISOLATION LEVEL REPEATABLE READ", vec![1, 2, 2])]
-    {
+    for (isolation, sees) in [
+        ("", vec![1, 2]),
+        ("ISOLATION LEVEL READ COMMITTED", vec![1, 2, 2]),
+        ("ISOLATION LEVEL REPEATABLE READ", vec![1, 2, 2]),
+    ] {
         home.run(&format!("BEGIN {isolation}")).await;
         let before = keys(&home.session, "t").await;
         run(&home.other, "INSERT INTO t VALUES (2)").await.unwrap();
@@ -284,7 +432,10 @@ async fn repeatable_read_reads_one_state() {
         let repeatable = isolation.contains("REPEATABLE");
         let expected = if repeatable { before } else { sees };
         assert_eq!(keys(&home.session, "t").await, expected, "{isolation}");
-        assert_eq!(keys(&home.session, "u").await.len(), if repeatable { 2 } else { expected.len() - 1 });
+        assert_eq!(
+            keys(&home.session, "u").await.len(),
+            if repeatable { 2 } else { expected.len() - 1 }
+        );
         home.run("COMMIT").await;
     }
     // One's own rows are seen all the same.
@@ -294,45 +445,6 @@ async fn repeatable_read_reads_one_state() {
     assert_eq!(keys(&home.session, "u").await, [2, 2, 2, 7]);
     home.run("COMMIT").await;
     assert_eq!(keys(&home.session, "u").await, [2, 2, 2, 7, 8]);
-}
-
-/// All files below a folder, as they are now, in another one.
-fn copied(from: &std::path::Path, to: &std::path::Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        match entry.file_type().unwrap().is_dir() {
-            true => copied(&entry.path(), &target),
-            false => drop(std::fs::copy(entry.path(), target).unwrap()),
-        }
-    }
-}
-
-#[tokio::test]
-async fn rows_of_several_tables_come_back_together() {
-    let home = Home::new(true).await;
-    home.run("BEGIN; INSERT INTO t VALUES (1); INSERT INTO u VALUES (2); COMMIT").await;
-    home.run("FLUSH TABLE u").await;
-    home.run("BEGIN; INSERT INTO t VALUES (3)").await;
-    // The log as a crash would leave it.
-    let log = tempfile::tempdir().unwrap();
-    copied(&home._folder.path().join("log"), &log.path().join("log"));
-    let place = log.path().join("log").join("0");
-    for entry in std::fs::read_dir(&place).unwrap() {
-        let path = entry.unwrap().path();
-        if path.file_name().is_some_and(|name| name.to_string_lossy().contains("lock")) {
-            std::fs::remove_file(path).unwrap();
-        }
-    }
-    let url = |path: &std::path::Path| url::Url::from_directory_path(path).unwrap();
-    let options = EngineOptions {
-        logs: Some(url(&log.path().join("log"))),
-        ..EngineOptions::new(url(&home._folder.path().join("warehouse")))
-    };
-    let engine = Engine::open(options).await.unwrap();
-    let session = engine.session(SessionOptions::default());
-    assert_eq!((keys(&session, "t").await, keys(&session, "u").await), (vec![1], vec![2]));
 }
 
 #[tokio::test]
