@@ -38,7 +38,7 @@ async fn readers_of_several_tables_see_all_of_them_or_none() {
     let (one, other) = (home.table("one").await, home.table("other").await);
     let writer = {
         let ingest = ingest.clone();
-        tokio::spawn(async move {
+        stoa_env::task::spawn(async move {
             for id in 0..200 {
                 let both = [&one, &other]
                     .map(|table| TableRows { table: table.clone(), batch: rows(id..id + 1) });

@@ -81,10 +81,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 }
                 Then::Run => {
                     // A commit is not to be given up half way because time is over.
-                    let work = self.session.execute(prepared, parameters);
-                    if let Outcome::Done(done) = self.wire.watch(None, work).await?? {
-                        tag = self.completed(done);
-                    }
+                    let work = self.session.run_transaction(control);
+                    let done = self.wire.watch(None, work).await??;
+                    tag = self.completed(done);
                 }
             }
             self.transaction.done(control);

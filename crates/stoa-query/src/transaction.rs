@@ -183,6 +183,12 @@ impl Block {
         self.with(|open| open.used = true);
     }
 
+    /// Whether there is something that COMMIT would write.
+    pub(crate) fn has_writes(&self) -> bool {
+        self.is_open()
+            && self.with(|open| !open.rows.is_empty() || !open.changes.is_empty()).unwrap_or(false)
+    }
+
     /// Whether what is read is not what everybody reads.
     pub(crate) fn reads_its_own(&self) -> bool {
         let own = |open: &mut Open| {

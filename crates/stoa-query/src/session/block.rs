@@ -117,6 +117,30 @@ impl Session {
         })
     }
 
+    /// Runs a control statement for a protocol that has recognised it. Only a COMMIT that writes is
+    /// shown among the queries.
+    ///
+    /// # Errors
+    /// Levels and savepoints that there are not, and those of the commit: nothing of the transaction is
+    /// there then, unless the error says otherwise.
+    pub async fn run_transaction(&self, control: &TransactionControl) -> Result<Completion> {
+        if *control != TransactionControl::Commit || !self.block.has_writes() {
+            return self.control(control).await.inspect_err(|_| self.block.fail());
+        }
+        if self.engine.is_closing() {
+            self.block.roll_back().await;
+            return Err(Error::unavailable("the server is shutting down").with_sqlstate("57P01"));
+        }
+        let mut guard = self.start_query("COMMIT");
+        let work = Box::pin(self.control(control));
+        let done = stoa_store::charged(guard.charge(), work).await;
+        match &done {
+            Ok(_) => guard.end(Ok(())),
+            Err(error) => guard.end(Err(error)),
+        }
+        done
+    }
+
     /// Gives up the transaction, if there is one; says what of it stays all the same.
     pub async fn roll_back(&self) -> Option<String> {
         self.block.roll_back().await
