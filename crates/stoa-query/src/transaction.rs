@@ -691,7 +691,7 @@ fn by_table(rows: Vec<TableRows>) -> Result<Vec<TableRows>> {
             None => tables.push((table, vec![batch])),
         }
     }
-    let joined = |(table, batches): (Table, Vec<RecordBatch>)| {
+    let joined = |(table, batches): (Table, Vec<RecordBatch>)| -> Result<TableRows> {
         let schema = table.schema();
         let batch = concat_batches(&schema, &batches)
             .map_err(|e| Error::internal("cannot join the rows of a transaction").with_source(e))?;
