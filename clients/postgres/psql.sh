@@ -74,8 +74,8 @@ contains "an unknown table" 'nothing' "$(q 'SELECT * FROM nothing')"
 check "an error's SQLSTATE" "42P01" "$(psql -X -v VERBOSITY=sqlstate -c 'SELECT * FROM nothing' 2>&1 | sed -E 's/^ERROR:  //')"
 check "a block that failed" "25P02" \
   "$(printf 'BEGIN;\nSELECT * FROM nothing;\nSELECT 1;\nROLLBACK;\n' | psql -X -q -v VERBOSITY=sqlstate 2>&1 | sed -nE 's/^ERROR:  (25P02)$/\1/p')"
-contains "a write in a block warns" "WARNING" "$(q 'BEGIN; INSERT INTO psql_copy VALUES (50, NULL); ROLLBACK')"
-check "and stays" "1" "$(q 'SELECT count(*) FROM psql_copy WHERE id = 50')"
+check "a block sees its own write, and a rollback undoes it" $'1\n0' \
+  "$(q 'BEGIN' "INSERT INTO psql_copy VALUES (50, NULL)" 'SELECT count(*) FROM psql_copy WHERE id = 50' 'ROLLBACK' 'SELECT count(*) FROM psql_copy WHERE id = 50')"
 contains "an unknown database" 'database "sales" does not exist' "$(PGDATABASE=sales q 'SELECT 1')"
 check "a cursor" $'1\n2\n3' \
   "$(q 'BEGIN' 'DECLARE c CURSOR FOR SELECT value FROM generate_series(1, 10) ORDER BY value' 'FETCH 2 FROM c' 'FETCH c' 'COMMIT')"

@@ -169,6 +169,40 @@ CASES = {
         ([parse("BEGIN"), bind(), execute(), parse(WRONG), SYNC], "1 2 C E42601 ZE"),
         ([parse("ROLLBACK"), bind(), execute(), SYNC], "1 2 C ZI"),
     ],
+    "a block of writes": [
+        ([query("BEGIN; INSERT INTO m VALUES (1, 'x')")], "C C ZT"),
+        ([query("SAVEPOINT a; INSERT INTO m VALUES (2, 'y'); SELECT * FROM m")], "C C T D D C ZT"),
+        ([query("ROLLBACK TO a; SELECT * FROM m")], "C T D C ZT"),
+        ([query("ROLLBACK"), query("SELECT * FROM m")], "C ZI T C ZI"),
+    ],
+    "a block of writes as portals": [
+        ([parse("BEGIN"), bind(), execute(), SYNC], "1 2 C ZT"),
+        ([parse("INSERT INTO m VALUES (1, 'x')"), bind(), execute(), SYNC], "1 2 C ZT"),
+        ([parse("COMMIT"), bind(), execute(), SYNC], "1 2 C ZI"),
+        ([query("SELECT * FROM m")], "T D C ZI"),
+    ],
+    "a savepoint that is not there": [
+        ([query("SAVEPOINT a")], "E25P01 ZI"),
+        ([query("BEGIN; SAVEPOINT a; RELEASE a; ROLLBACK TO a")], "C C C E3B001 ZE"),
+        ([query("COMMIT")], "C ZI"),
+    ],
+    "a block that only reads": [
+        ([query("BEGIN READ ONLY; INSERT INTO m VALUES (1, 'x')")], "C E25006 ZE"),
+        ([query("COMMIT"), query("SELECT * FROM m")], "C ZI T C ZI"),
+    ],
+    "a block that failed goes on at a savepoint": [
+        ([query("BEGIN; INSERT INTO m VALUES (1, 'x'); SAVEPOINT a")], "C C C ZT"),
+        ([query("SELECT * FROM nothing")], "E42P01 ZE"),
+        ([query("INSERT INTO m VALUES (2, 'y')")], "E25P02 ZE"),
+        ([query("ROLLBACK TO a; COMMIT"), query("SELECT * FROM m")], "C C ZI T D C ZI"),
+    ],
+    "COPY in of a bad line in a block": [
+        ([query("BEGIN; INSERT INTO m VALUES (1, 'x')")], "C C ZT"),
+        ([query("COPY m FROM STDIN")], "G"),
+        ([data("1\tx\nx\ty\n"), DONE], "E22P02 ZE"),
+        ([query("COMMIT"), query("SELECT * FROM m")], "C ZI T C ZI"),
+    ],
+    "the end of no block": [([query("COMMIT"), query("ROLLBACK")], "N C ZI N C ZI")],
     "COPY out": [
         ([query("COPY (SELECT 1) TO STDOUT")], "H d c C ZI"),
         ([parse("COPY (SELECT 1) TO STDOUT"), bind(), describe("P"), execute(), FLUSH], "1 2 n H d c C"),

@@ -9,10 +9,10 @@ use stoa_table::Table;
 
 use crate::conform::conform;
 use crate::error::{closed, dropped, injected};
-use crate::fresh::{NewRows, Totals, detach, memory_bytes};
+use crate::fresh::{Fresh, NewRows, Totals, detach, memory_bytes, push_all};
 use crate::ingest::{Ingest, Inner};
 use crate::options::Durability;
-use crate::record::{RecordHead, encode};
+use crate::record::{RecordHead, encode, encode_group};
 use crate::tables::TableState;
 
 /// What an append did.
@@ -62,7 +62,78 @@ impl Ingest {
     }
 }
 
+/// Rows for one table, of several that get rows together.
+#[derive(Clone, Debug)]
+pub struct TableRows {
+    /// The table.
+    pub table: Table,
+    /// As for [`Ingest::append`].
+    pub batch: RecordBatch,
+}
+
+impl Ingest {
+    /// Adds rows to several different tables: all of them are durable and visible at once, or none.
+    /// Returns when they are.
+    ///
+    /// The tables must be different ones.
+    ///
+    /// # Errors
+    /// As [`Self::append`]. No row of any table is kept then, unless the outcome is not known.
+    pub async fn append_all(&self, rows: Vec<TableRows>, durability: Durability) -> Result<u64> {
+        self.inner.append_all(rows, durability).await
+    }
+}
+
 impl Inner {
+    async fn append_all(&self, mut rows: Vec<TableRows>, durability: Durability) -> Result<u64> {
+        if !self.is_open() {
+            return Err(closed());
+        }
+        // The order in which all who look at several stores lock them.
+        rows.sort_by_key(|rows| rows.table.uuid());
+        let (mut tables, mut records, mut new) = (Vec::new(), Vec::new(), Vec::new());
+        let mut relaxed = true;
+        for TableRows { table, batch } in rows {
+            let state = self.state(&table)?;
+            state.check_writable(&table, self.options.flush)?;
+            relaxed &= durability.is_relaxed(&table)?;
+            let batch = detach(conform(&table, batch)?)?;
+            let (bytes, schema_id) = (memory_bytes(&batch), table.schema_id());
+            let head = RecordHead { table: table.uuid(), schema_id, tag: None };
+            records.push(encode(&head, &batch)?);
+            new.push(NewRows { batch, schema_id, bytes, relaxed: false });
+            tables.push((table, state));
+        }
+        new.iter_mut().for_each(|new| new.relaxed = relaxed);
+        let added: Vec<u64> = new.iter().map(|new| new.batch.num_rows() as u64).collect();
+        let record = encode_group(&records)?;
+        drop(records);
+        let room = self.budget.take(new.iter().map(|new| new.bytes).sum()).await?;
+        // Before anything is done: of rows that are durable together none may be refused.
+        for (table, state) in &tables {
+            self.check_exists(state, table).await?;
+        }
+        let append = self.log.append(&record, relaxed);
+        let stores: Vec<&Fresh> = tables.iter().map(|(_, state)| &state.fresh).collect();
+        let pushed = match push_all(&stores, new, append, || self.log.durable_end()).await? {
+            Ok(pushed) => pushed,
+            Err(closed) => return Err(dropped(tables[closed].0.ident())),
+        };
+        room.keep();
+        self.budget.give_back(pushed.freed_bytes);
+        let mut ticket = pushed.ticket;
+        ticket.acknowledged().await?;
+        for ((_, state), added) in tables.iter().zip(&added) {
+            self.wake_flusher(state, &state.fresh.totals(), *added);
+        }
+        failpoint::at("append.durable").await.map_err(injected)?;
+        // A table that is dropped from here on goes with the rows that were added to it.
+        let rows: u64 = added.iter().sum();
+        self.counters.appends.fetch_add(1, Ordering::Relaxed);
+        self.counters.rows.fetch_add(rows, Ordering::Relaxed);
+        Ok(rows)
+    }
+
     async fn append(
         &self,
         table: &Table,

@@ -18,7 +18,7 @@ use crate::keys;
 /// # Errors
 /// `Invalid` for the wrong number of columns (42601), values that do not fit (22003), NULL in a
 /// NOT NULL column (23502), values that have no partition value.
-pub(crate) fn conform(table: &Table, batch: RecordBatch) -> Result<RecordBatch> {
+pub fn conform(table: &Table, batch: RecordBatch) -> Result<RecordBatch> {
     let schema = table.schema();
     let conformed = match Arc::ptr_eq(batch.schema_ref(), &schema) {
         true => batch,

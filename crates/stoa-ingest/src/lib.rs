@@ -105,7 +105,8 @@ mod status;
 mod tables;
 mod view;
 
-pub use append::Ack;
+pub use append::{Ack, TableRows};
+pub use conform::conform;
 pub use fresh::{FreshBatchId, FreshRows, memory_bytes};
 pub use hold::FlushHold;
 pub use ingest::Ingest;
@@ -116,7 +117,7 @@ pub use options::{
     Durability, FLUSH_AGE_MS, FLUSH_BYTES, FLUSH_ROWS, FlushLimits, IngestOptions, LOG_SYNC,
     check_properties,
 };
-pub use record::{Record, RecordHead, encode};
+pub use record::{Record, RecordHead, encode, encode_group};
 pub use recovery::RecoveryReport;
 pub use sorted::{FlushOrder, SortedRows};
 pub use status::{IngestStatus, TableIngestStatus};

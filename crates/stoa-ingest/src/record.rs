@@ -34,8 +34,19 @@ use bytes::Bytes;
 use stoa_error::{Error, Result};
 use uuid::Uuid;
 
-/// The version that is written, and the only one that is read.
+/// The version of a record of one append.
 const VERSION: u8 = 1;
+
+/// The version of a record that holds those of several appends, which are made together:
+///
+/// ```text
+/// offset  bytes  what
+///      0      1  version: 2
+///      1      3  0
+///      4      4  number of records
+///      …      8  bytes of the record that follows, then the record, padded to a multiple of 8
+/// ```
+const GROUP: u8 = 2;
 
 /// Bytes in front of the tag.
 const PREFIX: usize = 32;
@@ -91,6 +102,22 @@ pub fn encode(head: &RecordHead<'_>, batch: &RecordBatch) -> Result<Bytes> {
     Ok(record.into())
 }
 
+/// Makes one record of several, which [`encode`] made.
+///
+/// # Errors
+/// `Invalid` (54000) for too many.
+pub fn encode_group(records: &[Bytes]) -> Result<Bytes> {
+    let count = u32::try_from(records.len()).map_err(|_| too_long("records", records.len()))?;
+    let mut group = vec![GROUP, 0, 0, 0];
+    group.extend(count.to_le_bytes());
+    for record in records {
+        group.extend((record.len() as u64).to_le_bytes());
+        group.extend(record);
+        group.resize(group.len().next_multiple_of(8), 0);
+    }
+    Ok(group.into())
+}
+
 /// A record as it was read, its rows not decoded yet.
 #[derive(Clone, Debug)]
 pub struct Record<'a> {
@@ -103,6 +130,32 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
+    /// Reads a record of one append or of several that were made together.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn parse_all(bytes: &'a [u8]) -> Result<Vec<Self>> {
+        if bytes.first() != Some(&GROUP) {
+            return Ok(vec![Self::parse(bytes)?]);
+        }
+        let broken = || Error::corrupt("a log record of several appends is broken");
+        let (head, mut rest) = bytes.split_first_chunk::<8>().ok_or_else(broken)?;
+        let count = u32::from_le_bytes([head[4], head[5], head[6], head[7]]);
+        let mut records = Vec::new();
+        for _ in 0..count {
+            let (length, following) = rest.split_first_chunk::<8>().ok_or_else(broken)?;
+            let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| broken())?;
+            let padded = length.checked_next_multiple_of(8).ok_or_else(broken)?;
+            let (record, following) = following.split_at_checked(padded).ok_or_else(broken)?;
+            records.push(Self::parse(record.get(..length).ok_or_else(broken)?)?);
+            rest = following;
+        }
+        match rest.is_empty() {
+            true => Ok(records),
+            false => Err(broken()),
+        }
+    }
+
     /// Reads everything but the rows.
     ///
     /// # Errors

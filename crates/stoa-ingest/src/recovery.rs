@@ -82,8 +82,14 @@ struct Recovery {
 
 impl Recovery {
     fn record(&mut self, position: u64, payload: &[u8]) -> Result<()> {
-        let record = Record::parse(payload)?;
         self.report.records += 1;
+        for record in Record::parse_all(payload)? {
+            self.rows_of(position, &record)?;
+        }
+        Ok(())
+    }
+
+    fn rows_of(&mut self, position: u64, record: &Record<'_>) -> Result<()> {
         let Some(table) = self.all.tables.get(&record.table()).cloned() else {
             self.no_table(position);
             return Ok(());

@@ -66,13 +66,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     /// Serves the client until it leaves, the connection breaks, or `closing` turns true while
     /// nothing is under way.
     pub(crate) async fn run(mut self, mut closing: watch::Receiver<bool>) {
+        let says_goodbye = self.serve(&mut closing).await;
+        // What was not committed is not to stay behind as files.
+        self.session.roll_back().await;
+        if says_goodbye {
+            self.wire.close().await;
+        }
+    }
+
+    /// Whether there is still something to be sent at the end.
+    async fn serve(&mut self, closing: &mut watch::Receiver<bool>) -> bool {
         self.settings.renew(&self.session, &mut self.wire.output);
         self.ready();
         let mut result = self.wire.flush().await;
         while result.is_ok() {
             if self.at_rest && *closing.borrow() {
                 self.wire.output.error(Severity::Fatal, &closing_error(), 0);
-                return self.wire.close().await;
+                return true;
             }
             let incoming = tokio::select! {
                 biased;
@@ -81,11 +91,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             };
             // Boxed, so that an idle connection does not hold room for the largest handler.
             result = match incoming {
-                Incoming::Message(Message::Terminate) | Incoming::End => return,
+                Incoming::Message(Message::Terminate) | Incoming::End => return false,
                 Incoming::Message(message) => Box::pin(self.take(message)).await,
                 Incoming::Damaged(damage) => self.take_damage(damage).await,
             };
         }
+        false
     }
 
     async fn take(&mut self, message: Message) -> Result<(), Stop> {
@@ -171,8 +182,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     }
 
     pub(crate) fn warn(&mut self, warning: Option<Warning>) {
-        if let Some(Warning { sqlstate, message, hint }) = warning {
-            self.wire.output.notice(Severity::Warning, sqlstate, &message, hint);
+        if let Some(Warning { sqlstate, message }) = warning {
+            self.wire.output.notice(Severity::Warning, sqlstate, &message, "");
         }
     }
 

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use futures::StreamExt;
 use stoa_error::{Error, Result};
-use stoa_query::{Completion, CopyIn, Outcome, Prepared, ScalarValue, TransactionControl};
+use stoa_query::{Completion, CopyIn, Outcome, Prepared, ScalarValue};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::command::Command;
 use crate::connection::{Connection, PORTALS_MAX, STATEMENTS_MAX};
 use crate::portal::{Portal, PortalState, Rows};
 use crate::statement::{Parsed, Plan, SharedStatement, type_named};
+use crate::transaction::{Then, Warning};
 use crate::wire::backend::Severity;
 use crate::wire::stream::Stop;
 
@@ -66,19 +67,27 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     ) -> Result<Executed, Stop> {
         let statement = prepared.statement();
         if let Some(control) = statement.transaction() {
-            let begins = !self.transaction.in_block();
             let controlled = self.transaction.control(control)?;
-            match control {
-                TransactionControl::Begin if begins => self.session.begin_block(false),
-                TransactionControl::BeginReadOnly if begins => self.session.begin_block(true),
-                _ if controlled.ended => self.session.end_block(),
-                _ => {}
-            }
             if controlled.ended {
                 self.portals.retain(|_, portal| portal.hold);
             }
             self.warn(controlled.warning);
-            return Ok(Executed::Done(controlled.tag.to_owned()));
+            let mut tag = controlled.tag.to_owned();
+            match controlled.then {
+                Then::Nothing => {}
+                Then::RollBack => {
+                    let stays = self.session.roll_back().await;
+                    self.warn(stays.map(|message| Warning::new("01000", message)));
+                }
+                Then::Run => {
+                    // A commit is not to be given up half way because time is over.
+                    let work = self.session.run_transaction(control);
+                    let done = self.wire.watch(None, work).await??;
+                    tag = self.completed(done);
+                }
+            }
+            self.transaction.done(control);
+            return Ok(Executed::Done(tag));
         }
         let deadline = self.deadline();
         let work = self.session.execute(prepared, parameters);
@@ -104,8 +113,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         for notice in &completion.notices {
             self.wire.output.notice(Severity::Notice, "00000", notice, "");
         }
-        let warning = self.transaction.note(&completion.tag);
-        self.warn(warning);
         completion.tag
     }
 

@@ -61,7 +61,7 @@ impl Parsed {
     }
 
     /// Transaction control, if it is that.
-    pub(crate) fn transaction(&self) -> Option<TransactionControl> {
+    pub(crate) fn transaction(&self) -> Option<&TransactionControl> {
         match &self.plan {
             Plan::Engine(prepared) => prepared.statement().transaction(),
             _ => None,

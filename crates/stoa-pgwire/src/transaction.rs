@@ -1,8 +1,7 @@
-//! The transaction block that drivers expect, over an engine that commits each statement by itself.
+//! The state of a transaction block as clients are told it.
 //!
 //! `BEGIN` opens a block, an error fails it, `COMMIT` and `ROLLBACK` end it; `ReadyForQuery` tells.
-//! But a write is committed when its statement ends, and `ROLLBACK` does not undo it: the first
-//! write within a block, and a `ROLLBACK` after one, are answered with a WARNING.
+//! What a block has written is kept by the session, which is told what to do with it.
 
 use stoa_error::{Error, Result};
 use stoa_query::TransactionControl;
@@ -13,7 +12,6 @@ use crate::wire::backend::TransactionStatus;
 #[derive(Debug, Default)]
 pub(crate) struct Transaction {
     status: TransactionStatus,
-    writes: u64,
 }
 
 /// A warning to be sent.
@@ -21,12 +19,11 @@ pub(crate) struct Transaction {
 pub(crate) struct Warning {
     pub(crate) sqlstate: &'static str,
     pub(crate) message: String,
-    pub(crate) hint: &'static str,
 }
 
 impl Warning {
-    fn new(sqlstate: &'static str, message: impl Into<String>) -> Self {
-        Self { sqlstate, message: message.into(), hint: "" }
+    pub(crate) fn new(sqlstate: &'static str, message: impl Into<String>) -> Self {
+        Self { sqlstate, message: message.into() }
     }
 }
 
@@ -37,6 +34,18 @@ pub(crate) struct Controlled {
     pub(crate) warning: Option<Warning>,
     /// Whether the block ended, and with it its portals.
     pub(crate) ended: bool,
+    /// What the session is to do.
+    pub(crate) then: Then,
+}
+
+/// What the session is to do for a transaction statement.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// What the statement says.
+    Run,
+    /// Give the block up: it has failed.
+    RollBack,
+    Nothing,
 }
 
 impl Transaction {
@@ -54,9 +63,9 @@ impl Transaction {
     ///
     /// # Errors
     /// 25P02.
-    pub(crate) fn check_usable(&self, control: Option<TransactionControl>) -> Result<()> {
+    pub(crate) fn check_usable(&self, control: Option<&TransactionControl>) -> Result<()> {
         use TransactionControl::{Commit, Rollback, RollbackToSavepoint};
-        let leaves = matches!(control, Some(Commit | Rollback | RollbackToSavepoint));
+        let leaves = matches!(control, Some(Commit | Rollback | RollbackToSavepoint(_)));
         if self.status != TransactionStatus::Failed || leaves {
             return Ok(());
         }
@@ -72,112 +81,114 @@ impl Transaction {
         }
     }
 
-    /// Notes a command tag; the first write in a block gives a warning.
-    pub(crate) fn note(&mut self, tag: &str) -> Option<Warning> {
-        const WRITES: [&str; 10] = [
-            "INSERT", "UPDATE", "DELETE", "MERGE", "COPY", "CREATE", "DROP", "ALTER", "TRUNCATE",
-            "LOAD",
-        ];
-        let word = tag.split(' ').next().unwrap_or_default();
-        if self.status != TransactionStatus::InBlock || !WRITES.contains(&word) {
-            return None;
-        }
-        self.writes += 1;
-        (self.writes == 1).then(|| Warning {
-            sqlstate: "01000",
-            message: format!("{word} is committed at once; ROLLBACK will not undo it"),
-            hint: "Stoa commits each statement by itself, also between BEGIN and COMMIT",
-        })
-    }
-
     /// Runs a transaction statement.
     ///
     /// # Errors
     /// Savepoints outside a block (25P01).
-    pub(crate) fn control(&mut self, control: TransactionControl) -> Result<Controlled> {
+    pub(crate) fn control(&mut self, control: &TransactionControl) -> Result<Controlled> {
         let tag = control.tag();
-        let stays = |warning| Ok(Controlled { tag, warning, ended: false });
+        let warned = |sqlstate, message: String, then| {
+            let warning = Some(Warning::new(sqlstate, message));
+            Ok(Controlled { tag, warning, ended: false, then })
+        };
         match control {
-            TransactionControl::Begin | TransactionControl::BeginReadOnly if self.in_block() => {
-                stays(Some(Warning::new("25001", "there is already a transaction in progress")))
-            }
-            TransactionControl::Begin | TransactionControl::BeginReadOnly => {
-                *self = Self { status: TransactionStatus::InBlock, writes: 0 };
-                stays(None)
+            TransactionControl::Begin(_) if self.in_block() => {
+                let message = "there is already a transaction in progress".to_owned();
+                warned("25001", message, Then::Nothing)
             }
             TransactionControl::Commit | TransactionControl::Rollback if !self.in_block() => {
-                stays(Some(Warning::new("25P01", "there is no transaction in progress")))
+                let message = "there is no transaction in progress".to_owned();
+                warned("25P01", message, Then::Nothing)
             }
             TransactionControl::Commit | TransactionControl::Rollback => {
-                Ok(self.end(control == TransactionControl::Commit))
+                Ok(self.end(*control == TransactionControl::Commit))
+            }
+            TransactionControl::Modes(_) if !self.in_block() => {
+                let message = "SET TRANSACTION can only be used in transaction blocks".to_owned();
+                warned("25P01", message, Then::Run)
+            }
+            TransactionControl::Begin(_) | TransactionControl::Modes(_) => {
+                Ok(Controlled { tag, warning: None, ended: false, then: Then::Run })
             }
             _ if !self.in_block() => {
                 Err(Error::invalid(format!("{tag} can only be used in transaction blocks"))
                     .with_sqlstate("25P01"))
             }
-            TransactionControl::RollbackToSavepoint => {
-                self.status = TransactionStatus::InBlock;
-                stays(None)
-            }
-            TransactionControl::Savepoint | TransactionControl::Release => stays(None),
+            _ => Ok(Controlled { tag, warning: None, ended: false, then: Then::Run }),
+        }
+    }
+
+    /// Notes that the session has done what a transaction statement says.
+    pub(crate) fn done(&mut self, control: &TransactionControl) {
+        if let TransactionControl::Begin(_) | TransactionControl::RollbackToSavepoint(_) = control {
+            self.status = TransactionStatus::InBlock;
         }
     }
 
     fn end(&mut self, commit: bool) -> Controlled {
         let ended = std::mem::take(self);
         let commit = commit && ended.status != TransactionStatus::Failed;
-        let kept = (!commit && ended.writes > 0).then(|| Warning {
-            sqlstate: "01000",
-            message: format!(
-                "{} writing statement(s) of this transaction were committed and stay",
-                ended.writes
-            ),
-            hint: "Stoa commits each statement by itself, also between BEGIN and COMMIT",
-        });
-        let tag = if commit { "COMMIT" } else { "ROLLBACK" };
-        Controlled { tag, warning: kept, ended: true }
+        let (tag, then) = match commit {
+            true => ("COMMIT", Then::Run),
+            false => ("ROLLBACK", Then::RollBack),
+        };
+        Controlled { tag, warning: None, ended: true, then }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use stoa_query::TransactionModes;
+
     use super::*;
 
+    const BEGIN: TransactionControl =
+        TransactionControl::Begin(TransactionModes { isolation: None, read_only: None });
+
+    fn begun() -> Transaction {
+        let mut transaction = Transaction::default();
+        assert_eq!(transaction.control(&BEGIN).unwrap().then, Then::Run);
+        transaction.done(&BEGIN);
+        transaction
+    }
+
     #[test]
-    fn an_error_fails_the_block_until_its_end() {
+    fn an_error_fails_the_block_until_it_ends() {
         let mut transaction = Transaction::default();
         transaction.fail();
         assert_eq!(transaction.status(), TransactionStatus::Idle);
-        transaction.control(TransactionControl::Begin).unwrap();
+        let mut transaction = begun();
         transaction.fail();
         assert_eq!(transaction.status(), TransactionStatus::Failed);
         assert_eq!(transaction.check_usable(None).unwrap_err().sqlstate(), "25P02");
-        transaction.check_usable(Some(TransactionControl::Commit)).unwrap();
-        let ended = transaction.control(TransactionControl::Commit).unwrap();
-        assert_eq!((ended.tag, ended.ended), ("ROLLBACK", true));
+        transaction.check_usable(Some(&TransactionControl::Commit)).unwrap();
+        let ended = transaction.control(&TransactionControl::Commit).unwrap();
+        assert_eq!((ended.tag, ended.then), ("ROLLBACK", Then::RollBack));
         assert_eq!(transaction.status(), TransactionStatus::Idle);
     }
 
     #[test]
-    fn writes_in_a_block_are_warned_about_once_and_at_rollback() {
-        let mut transaction = Transaction::default();
-        assert_eq!(transaction.note("INSERT 0 1"), None);
-        transaction.control(TransactionControl::Begin).unwrap();
-        assert_eq!(transaction.note("SELECT 1"), None);
-        assert!(transaction.note("INSERT 0 1").is_some());
-        assert_eq!(transaction.note("INSERT 0 1"), None);
-        let ended = transaction.control(TransactionControl::Rollback).unwrap();
-        assert!(ended.warning.unwrap().message.starts_with("2 writing"));
+    fn what_makes_no_sense_is_warned_of() {
+        let mut transaction = begun();
+        let again = transaction.control(&BEGIN).unwrap();
+        assert_eq!((again.warning.unwrap().sqlstate, again.then), ("25001", Then::Nothing));
+        let ended = transaction.control(&TransactionControl::Commit).unwrap();
+        assert_eq!((ended.tag, ended.then), ("COMMIT", Then::Run));
+        let again = transaction.control(&TransactionControl::Rollback).unwrap();
+        assert_eq!((again.warning.unwrap().sqlstate, again.then), ("25P01", Then::Nothing));
     }
 
     #[test]
-    fn savepoints_need_a_block() {
+    fn savepoints_are_for_blocks() {
         let mut transaction = Transaction::default();
-        let error = transaction.control(TransactionControl::Savepoint).unwrap_err();
-        assert_eq!(error.sqlstate(), "25P01");
-        transaction.control(TransactionControl::Begin).unwrap();
+        let savepoint = TransactionControl::Savepoint("a".to_owned());
+        assert_eq!(transaction.control(&savepoint).unwrap_err().sqlstate(), "25P01");
+        let mut transaction = begun();
         transaction.fail();
-        transaction.control(TransactionControl::RollbackToSavepoint).unwrap();
+        let back = TransactionControl::RollbackToSavepoint("a".to_owned());
+        transaction.control(&back).unwrap();
+        assert_eq!(transaction.status(), TransactionStatus::Failed);
+        transaction.done(&back);
         assert_eq!(transaction.status(), TransactionStatus::InBlock);
     }
 }

@@ -132,28 +132,79 @@ impl Reading {
         let changed = self.changes.when(|state| self.try_publish(state, target)).await;
         match changed {
             None => Ok(Publishing { changes: Arc::clone(&self.changes), target: target.clone() }),
-            Some(table) => Err(Error::conflict(format!(
-                "table {table}, which was read, was changed meanwhile"
-            ))
-            .with_hint("nothing was changed; run the statement again")),
+            Some(table) => Err(was_changed(&table)),
         }
     }
 
     /// `None` to wait, else whether there is a table that was changed.
     fn try_publish(&self, state: &mut State, target: &TableIdent) -> Option<Option<TableIdent>> {
-        let changed = |table: &&TableIdent| {
-            state.changed.get(*table).is_some_and(|changed| *changed > self.since)
-        };
-        if let Some(table) = self.tables.iter().find(changed) {
-            return Some(Some(table.clone()));
+        if let Some(table) = self.changed(state) {
+            return Some(Some(table));
         }
-        let must_wait = self.turn.is_none() && state.protected.contains(target);
-        if must_wait || self.tables.iter().any(|table| state.publishing.contains_key(table)) {
+        if self.must_wait(state, target) {
             return None;
         }
         *state.publishing.entry(target.clone()).or_default() += 1;
         Some(None)
     }
+
+    /// A table that was read and has changed since.
+    fn changed(&self, state: &State) -> Option<TableIdent> {
+        let changed = |table: &&TableIdent| {
+            state.changed.get(*table).is_some_and(|changed| *changed > self.since)
+        };
+        self.tables.iter().find(changed).cloned()
+    }
+
+    /// Whether others are about to change what was read, or must not be overtaken.
+    fn must_wait(&self, state: &State, target: &TableIdent) -> bool {
+        (self.turn.is_none() && state.protected.contains(target))
+            || self.tables.iter().any(|table| state.publishing.contains_key(table))
+    }
+}
+
+/// Leave to commit several changes, each to its target, at once: whoever waits has leave for none of
+/// them, so that nobody waits in a circle.
+///
+/// # Errors
+/// `Conflict` where a table that was read was changed since.
+pub(crate) async fn publish_all(
+    readings: &[(Arc<Reading>, TableIdent)],
+) -> Result<Vec<Publishing>> {
+    let Some((first, _)) = readings.first() else { return Ok(Vec::new()) };
+    let changed = first.changes.when(|state| try_publish_all(state, readings)).await;
+    match changed {
+        None => {
+            let publishing = |(reading, target): &(Arc<Reading>, TableIdent)| Publishing {
+                changes: Arc::clone(&reading.changes),
+                target: target.clone(),
+            };
+            Ok(readings.iter().map(publishing).collect())
+        }
+        Some(table) => Err(was_changed(&table)),
+    }
+}
+
+/// As [`Reading::try_publish`].
+fn try_publish_all(
+    state: &mut State,
+    readings: &[(Arc<Reading>, TableIdent)],
+) -> Option<Option<TableIdent>> {
+    if let Some(table) = readings.iter().find_map(|(reading, _)| reading.changed(state)) {
+        return Some(Some(table));
+    }
+    if readings.iter().any(|(reading, target)| reading.must_wait(state, target)) {
+        return None;
+    }
+    for (_, target) in readings {
+        *state.publishing.entry(target.clone()).or_default() += 1;
+    }
+    Some(None)
+}
+
+fn was_changed(table: &TableIdent) -> Error {
+    Error::conflict(format!("table {table}, which was read, was changed meanwhile"))
+        .with_hint("nothing was changed; run the statement again")
 }
 
 impl Drop for Publishing {
@@ -226,6 +277,25 @@ mod tests {
         assert!((&mut waits).now_or_never().is_none());
         drop(mine);
         drop(waits.now_or_never().unwrap().unwrap());
+    }
+
+    #[test]
+    fn several_changes_get_leave_at_once_or_not_at_all() {
+        let changes = Arc::<Changes>::default();
+        let (a, b) = (table("a"), table("b"));
+        let both = |changes: &Arc<Changes>| {
+            let read = |name| Arc::new(reading(changes, &["a", "b"], name));
+            vec![(read("a"), table("a")), (read("b"), table("b"))]
+        };
+        let (one, other) = (both(&changes), both(&changes));
+        let first = publish_all(&one).now_or_never().unwrap().unwrap();
+        let mut second = Box::pin(publish_all(&other));
+        assert!((&mut second).now_or_never().is_none());
+        drop(first);
+        let error = second.now_or_never().unwrap().err().unwrap();
+        assert_eq!(error.sqlstate(), "40001");
+        let state = changes.state.lock();
+        assert!(!state.publishing.contains_key(&a) && !state.publishing.contains_key(&b));
     }
 
     #[test]

@@ -24,6 +24,7 @@ use crate::load::reader_stream;
 use crate::outcome::Completion;
 use crate::registry::QueryGuard;
 use crate::session::{Ran, Session};
+use crate::transaction::Block;
 
 /// Chunks of client data that wait to be parsed.
 const CHUNKS_QUEUED_MAX: usize = 16;
@@ -36,6 +37,8 @@ pub struct CopyIn {
     /// What the load came to, if that is known before the end of the data.
     ended: Option<Result<u64>>,
     guard: Option<QueryGuard>,
+    /// The session's transaction block, which an error fails.
+    block: Arc<Block>,
 }
 
 impl CopyIn {
@@ -128,6 +131,7 @@ impl CopyIn {
             let _ = chunks.send(Err(std::io::Error::other(error.to_string()))).await;
         }
         let _ = self.loaded().await;
+        self.block.fail();
         if let Some(mut guard) = self.guard.take() {
             guard.end(Err(&error));
         }
@@ -145,6 +149,9 @@ impl CopyIn {
     async fn end(&mut self) -> Result<u64> {
         self.chunks = None;
         let result = self.loaded().await;
+        if result.is_err() {
+            self.block.fail();
+        }
         if let Some(mut guard) = self.guard.take() {
             match &result {
                 Ok(rows) => {
@@ -206,8 +213,8 @@ async fn start(session: &Session, copy: &CopyStatement, table: Table) -> Result<
     let reader = ChunkReader { receiver, current: Bytes::new() };
     let input =
         Input::Stream { name: "stdin".to_owned(), reader: Box::new(reader), total_bytes: None };
-    let engine = Arc::clone(&session.engine);
-    let options_of_session = session.options.clone();
+    let (engine, block) = (Arc::clone(&session.engine), Arc::clone(&session.block));
+    let (options_of_session, block_of_session) = (session.options.clone(), Arc::clone(&block));
     let schema = Arc::clone(&columns);
     let load = stoa_env::task::spawn(async move {
         // Opening may read the header, which waits for the client.
@@ -219,7 +226,7 @@ async fn start(session: &Session, copy: &CopyStatement, table: Table) -> Result<
             .await
             .unwrap_or_else(|e| Err(Error::internal("the reader broke off").with_source(e)))?;
         let batches = fill_columns(reader_stream(reader)?, schema, table.schema());
-        let inner = engine.session(options_of_session);
+        let inner = Session::within(Arc::clone(&engine), options_of_session, block);
         let mut guard = engine.start_query("COPY FROM STDIN", &inner.options.user, "load");
         let (charge, schema) = (guard.charge(), table.schema());
         // The table that the statement named when it began, whatever has its name by now.
@@ -231,7 +238,8 @@ async fn start(session: &Session, copy: &CopyStatement, table: Table) -> Result<
         }
         rows
     });
-    Ok(CopyIn { columns, chunks: Some(sender), load, ended: None, guard: None })
+    let (chunks, block) = (Some(sender), block_of_session);
+    Ok(CopyIn { columns, chunks, load, ended: None, guard: None, block })
 }
 
 /// The table's columns that a copy names, in its order; all if it names none.

@@ -169,7 +169,7 @@ pub(crate) async fn append_plan(
     let plan = LogicalPlanBuilder::insert_into(plan, name, source, InsertOp::Append)
         .and_then(LogicalPlanBuilder::build)
         .map_err(from_datafusion)?;
-    let plan = pin_snapshots(plan, &session.engine).await?;
+    let plan = pin_snapshots(plan, session).await?;
     count_written(session.stream(&plan, guard).await?).await
 }
 

@@ -37,7 +37,7 @@ pub(crate) use create_table::{COMMENT_KEY, parse_partition_terms, parse_sort_ter
 pub(crate) use roles::{
     ColumnPrivilege, GrantObjects, GrantStatement, Password, RoleOptions, RoleStatement,
 };
-pub use session::TransactionControl;
+pub use session::{Isolation, TransactionControl, TransactionModes};
 pub(crate) use show::ShowStatement;
 pub use split::{number_parameters, split_statements};
 pub(crate) use types::arrow_type;

@@ -257,7 +257,7 @@ impl Engine {
         self.state.runtime_env().memory_pool.reserved()
     }
 
-    /// The memory that statements take.
+    /// The memory that all sessions share.
     pub(crate) fn memory_pool(&self) -> &Arc<dyn MemoryPool> {
         &self.state.runtime_env().memory_pool
     }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
+use arrow::datatypes::SchemaRef;
 use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::physical_plan::ExecutionPlan;
 use futures::stream::{self, BoxStream};
@@ -21,6 +22,7 @@ use stoa_table::Table;
 
 use crate::error::from_datafusion;
 use crate::nested::{engine_schema, retype};
+use crate::transaction::Staging;
 
 /// Rows of one statement that are worth files of their own, bytes in memory.
 const RECORD_BYTES_MAX: usize = 16 << 20;
@@ -40,6 +42,22 @@ pub(crate) fn plan_fresh(
     plan.map(|plan| plan as _).map_err(from_datafusion)
 }
 
+/// A plan over rows that have the table's columns, not all of them in the engine's types.
+pub(crate) fn plan_batches(
+    batches: &[RecordBatch],
+    schema: &SchemaRef,
+    projection: Option<&Vec<usize>>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let as_engine = |batch: &RecordBatch| {
+        retype(batch.clone(), schema)
+            .map_err(|e| Error::internal("rows do not have their columns").with_source(e))
+    };
+    let batches = batches.iter().map(as_engine).collect::<Result<Vec<_>>>()?;
+    let schema = Arc::clone(schema);
+    let plan = MemorySourceConfig::try_new_exec(&[batches], schema, projection.cloned());
+    plan.map(|plan| plan as _).map_err(from_datafusion)
+}
+
 /// Rows on their way in.
 type Batches = BoxStream<'static, Result<RecordBatch>>;
 
@@ -51,17 +69,29 @@ pub(crate) enum Taken {
     TooMany(Batches),
 }
 
-/// Rows of one statement on their way into the log.
+/// Rows of one statement on their way into the log, or into the session's transaction block.
 pub(crate) struct SmallWrite {
-    ingest: Ingest,
+    place: Place,
     table: Table,
     batches: Vec<RecordBatch>,
     bytes: usize,
 }
 
+/// Where a few rows go.
+#[derive(Clone)]
+pub(crate) enum Place {
+    Log(Ingest),
+    Block(Staging),
+}
+
 impl SmallWrite {
-    pub(crate) fn new(ingest: Ingest, table: Table) -> Self {
-        Self { ingest, table, batches: Vec::new(), bytes: 0 }
+    pub(crate) fn new(place: Place, table: Table) -> Self {
+        Self { place, table, batches: Vec::new(), bytes: 0 }
+    }
+
+    /// Whether a transaction block takes the rows.
+    pub(crate) fn is_in_block(&self) -> bool {
+        matches!(self.place, Place::Block(_))
     }
 
     pub(crate) fn table(&self) -> &Table {
@@ -90,12 +120,23 @@ impl SmallWrite {
         self.commit().await.map(Taken::Written)
     }
 
-    /// Writes the rows; returns their number once they are durable and visible.
+    /// Writes the rows; returns their number once they are durable and visible, or in the block.
     pub(crate) async fn commit(self) -> Result<u64> {
         let Some(first) = self.batches.first() else { return Ok(0) };
         let all = concat_batches(first.schema_ref(), &self.batches)
             .map_err(|e| Error::internal("cannot join the rows of a statement").with_source(e))?;
-        let ack = self.ingest.append(&self.table, all, Durability::Table).await?;
-        Ok(ack.rows)
+        match &self.place {
+            Place::Log(ingest) => {
+                let ack = ingest.append(&self.table, all, Durability::Table).await?;
+                Ok(ack.rows)
+            }
+            Place::Block(staging) => {
+                // What the log would refuse at COMMIT is refused now.
+                let all = stoa_ingest::conform(&self.table, all)?;
+                let rows = all.num_rows() as u64;
+                staging.keep_rows(&self.table, all)?;
+                Ok(rows)
+            }
+        }
     }
 }

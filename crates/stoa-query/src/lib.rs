@@ -68,6 +68,7 @@ mod system;
 mod table;
 mod table_status;
 mod template;
+mod transaction;
 mod watch;
 
 pub use access::login_error;
@@ -76,7 +77,8 @@ pub use append::{AppendTarget, BatchesIn, IfExists, IfMissing};
 pub use cells::sql_columns;
 pub use copy::CopyIn;
 pub use dialect::{
-    CopyStatement, CreateTableStatement, TransactionControl, number_parameters, split_statements,
+    CopyStatement, CreateTableStatement, Isolation, TransactionControl, TransactionModes,
+    number_parameters, split_statements,
 };
 pub use engine::{DATABASE, DEFAULT_NAMESPACE, Engine, EngineOptions};
 pub use error::from_datafusion;

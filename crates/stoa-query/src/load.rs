@@ -27,7 +27,7 @@ use stoa_table::Table;
 use crate::dialect::{parse_partition_terms, parse_sort_terms};
 use crate::engine::Engine;
 use crate::error::{from_datafusion, from_sql_parser, to_datafusion};
-use crate::fresh::{SmallWrite, Taken};
+use crate::fresh::{Place, SmallWrite, Taken};
 use crate::nested::engine_schema;
 use crate::outcome::Completion;
 use crate::registry::QueryGuard;
@@ -187,10 +187,11 @@ pub(crate) async fn append(
     batches: BoxStream<'static, Result<RecordBatch>>,
     guard: &mut QueryGuard,
 ) -> Result<u64> {
-    let log = session.engine.ingest.clone().filter(|_| !table.is_staged());
-    let batches = match log {
-        Some(log) if schema == table.schema() => {
-            match SmallWrite::new(log, table.clone()).take(batches).await? {
+    let log = || session.engine.ingest.clone().map(Place::Log);
+    let place = session.block.staging().map(Place::Block).or_else(log);
+    let batches = match place.filter(|_| !table.is_staged()) {
+        Some(place) if schema == table.schema() => {
+            match SmallWrite::new(place, table.clone()).take(batches).await? {
                 Taken::Written(rows) => return Ok(rows),
                 Taken::TooMany(batches) => batches,
             }

@@ -4,6 +4,7 @@
 //! first error, or when dropped. After an error it yields nothing more.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
@@ -17,6 +18,7 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 use crate::copy::CopyIn;
 use crate::error::from_datafusion;
 use crate::registry::QueryGuard;
+use crate::transaction::Block;
 
 /// What a statement gives back.
 pub enum Outcome {
@@ -68,12 +70,18 @@ pub struct RowStream {
     inner: Option<SendableRecordBatchStream>,
     cancelled: Pin<Box<WaitForCancellationFutureOwned>>,
     guard: QueryGuard,
+    /// The transaction block that an error fails.
+    block: Option<Arc<Block>>,
 }
 
 impl RowStream {
-    pub(crate) fn new(inner: SendableRecordBatchStream, guard: QueryGuard) -> Self {
+    pub(crate) fn new(
+        inner: SendableRecordBatchStream,
+        guard: QueryGuard,
+        block: Option<Arc<Block>>,
+    ) -> Self {
         let cancelled = Box::pin(guard.cancel_token().clone().cancelled_owned());
-        Self { schema: inner.schema(), inner: Some(inner), cancelled, guard }
+        Self { schema: inner.schema(), inner: Some(inner), cancelled, guard, block }
     }
 
     /// The columns.
@@ -102,6 +110,9 @@ impl RowStream {
 
     fn fail(&mut self, error: Error) -> Poll<Option<Result<RecordBatch>>> {
         self.inner = None;
+        if let Some(block) = &self.block {
+            block.fail();
+        }
         self.guard.end(Err(&error));
         Poll::Ready(Some(Err(error)))
     }

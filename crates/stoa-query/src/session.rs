@@ -5,9 +5,9 @@
 //! earlier sees what was committed since, and means the tables that have its names now; it fails
 //! clearly if that changes the columns of its answer.
 
+mod block;
 mod options;
 mod prepare;
-mod read_only;
 mod renew;
 mod run;
 
@@ -35,6 +35,7 @@ use crate::registry::QueryGuard;
 use crate::results;
 use crate::settings::Settings;
 use crate::statement::{Statement, StatementKind};
+use crate::transaction::Block;
 
 pub(crate) use options::path_of;
 pub use prepare::Prepared;
@@ -74,10 +75,14 @@ pub struct Session {
     pub(crate) settings: Mutex<Settings>,
     /// Who asks, as far as rights go.
     pub(crate) caller: Arc<Caller>,
+    /// The transaction that the session is in, if it is.
+    pub(crate) block: Arc<Block>,
     planner: Mutex<Planner>,
     running: Mutex<Vec<CancellationToken>>,
     /// Whose slots, queue and memory its statements share.
     pool: Mutex<Arc<Pool>>,
+    /// Whether transactions refuse writes unless they say otherwise.
+    read_only: AtomicBool,
     /// Whether reports that are recognised skip the planner.
     short_path: AtomicBool,
     /// Whether plans are used again with other values.
@@ -101,6 +106,16 @@ const RUNNING_MAX: usize = 16;
 
 impl Session {
     pub(crate) fn new(engine: Arc<Engine>, options: SessionOptions) -> Arc<Self> {
+        let block = Arc::new(Block::new(Arc::clone(engine.memory_pool())));
+        Self::within(engine, options, block)
+    }
+
+    /// A session whose writes belong to a transaction of another one.
+    pub(crate) fn within(
+        engine: Arc<Engine>,
+        options: SessionOptions,
+        block: Arc<Block>,
+    ) -> Arc<Self> {
         let mut settings = Settings::default();
         let _ = settings.begin("application_name", &options.application);
         let mut state = engine.new_state();
@@ -112,6 +127,7 @@ impl Session {
         let caller = Arc::new(Caller::new(rights, &options.user, options.is_trusted));
         // Plans take it along to where tables are read.
         state.config_mut().set_extension(Arc::clone(&caller));
+        state.config_mut().set_extension(Arc::clone(&block));
         // A session without it would say that there is no such function.
         let _ = pg_catalog::set_user(&mut state, &options.user);
         let pool = engine.pools.find(&options.user, &options.application, options.protocol);
@@ -121,8 +137,10 @@ impl Session {
             engine,
             options,
             caller,
+            block,
             settings: Mutex::new(settings),
             running: Mutex::default(),
+            read_only: AtomicBool::new(false),
             short_path: AtomicBool::new(true),
             plan_templates: AtomicBool::new(true),
         })
@@ -175,6 +193,7 @@ impl Session {
 
     /// A statement that fails before it runs shows among the ended queries all the same.
     fn record_failure(&self, text: &str, error: &Error) {
+        self.block.fail();
         self.start_query(text).end(Err(error));
     }
 
@@ -202,20 +221,28 @@ impl Session {
         let (cancel, charge) = (guard.cancel_token().clone(), guard.charge());
         let run = Box::pin(self.run(prepared, parameters, &mut guard));
         let run = stoa_store::charged(charge, run);
-        let result = tokio::select! {
-            biased;
-            () = cancel.cancelled() => None,
-            result = run => Some(result),
+        let result = match prepared.statement.transaction() {
+            // What was begun to be committed cannot be called back.
+            Some(_) => Some(run.await),
+            None => tokio::select! {
+                biased;
+                () = cancel.cancelled() => None,
+                result = run => Some(result),
+            },
         };
         let result = result.unwrap_or_else(|| Err(guard.cancelled_error()));
         match result {
-            Ok(Ran::Stream(stream)) => Ok(Outcome::Rows(RowStream::new(stream, guard))),
+            Ok(Ran::Stream(stream)) => {
+                let block = self.block.is_open().then(|| Arc::clone(&self.block));
+                Ok(Outcome::Rows(RowStream::new(stream, guard, block)))
+            }
             Ok(Ran::Done(completion)) => {
                 guard.end(Ok(()));
                 Ok(Outcome::Done(completion))
             }
             Ok(Ran::CopyIn(copy)) => Ok(Outcome::CopyIn(copy.with_guard(guard))),
             Err(error) => {
+                self.block.fail();
                 guard.end(Err(&error));
                 Err(error)
             }
@@ -259,7 +286,10 @@ impl Session {
     /// # Errors
     /// No such setting (42704).
     pub fn setting(&self, name: &str) -> Result<String> {
-        self.settings.lock().get(name)
+        match self.transaction_setting(name) {
+            Some(value) => Ok(value),
+            None => self.settings.lock().get(name),
+        }
     }
 
     /// The namespace of names without one.

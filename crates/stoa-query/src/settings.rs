@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 use stoa_error::{Error, Result};
 
+use crate::dialect::Isolation;
+
 /// Known settings with their defaults, sorted by name. Values are text, as in PostgreSQL.
 const KNOWN: &[(&str, &str, &str)] = &[
     ("application_name", "", "name of the client, shown with its queries"),
@@ -15,8 +17,8 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("client_encoding", "UTF8", "always UTF8"),
     ("client_min_messages", "notice", "accepted"),
     ("datestyle", "ISO, MDY", "always ISO"),
-    ("default_transaction_isolation", "read committed", "always read committed"),
-    ("default_transaction_read_only", "off", "whether writes are refused: on or off"),
+    ("default_transaction_isolation", "read committed", "isolation of new transactions"),
+    ("default_transaction_read_only", "off", "whether new transactions refuse writes"),
     ("extra_float_digits", "1", "floats are always written exactly"),
     ("idle_in_transaction_session_timeout", "0", "accepted"),
     ("integer_datetimes", "on", "always on"),
@@ -42,8 +44,8 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("statement_timeout", "0", "longest time of a statement, milliseconds; 0 = no limit"),
     ("synchronize_seqscans", "on", "accepted"),
     ("timezone", "UTC", "zone of timestamps that have one"),
-    ("transaction_isolation", "read committed", "each statement reads one snapshot"),
-    ("transaction_read_only", "off", "whether the transaction refuses writes: on or off"),
+    ("transaction_isolation", "read committed", "isolation of the transaction"),
+    ("transaction_read_only", "off", "whether the transaction refuses writes"),
 ];
 
 /// What begins the names of the engine's own options.
@@ -206,14 +208,13 @@ fn check(name: &str, default: &str, value: &str) -> Result<()> {
         }
         "default_transaction_read_only" | "transaction_read_only" => as_boolean(value).is_some(),
         "default_transaction_isolation" | "transaction_isolation" => {
-            let level = value.to_ascii_lowercase();
-            if matches!(level.as_str(), "serializable" | "repeatable read") {
-                return Err(Error::unsupported(format!(
-                    "isolation level {value} is not supported"
-                ))
-                .with_hint("each statement reads one state; docs/transactions.md says more"));
+            match Isolation::named(value) {
+                Some(isolation) => {
+                    isolation.check()?;
+                    true
+                }
+                None => false,
             }
-            matches!(level.as_str(), "read committed" | "read uncommitted")
         }
         "statement_timeout" => value.parse::<u64>().is_ok(),
         "datestyle" => value.split(',').any(|part| part.trim().eq_ignore_ascii_case("iso")),

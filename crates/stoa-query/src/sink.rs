@@ -40,8 +40,9 @@ use stoa_table::{
 
 use crate::changes::Reading;
 use crate::error::{from_datafusion, to_datafusion};
-use crate::fresh::SmallWrite;
+use crate::fresh::{Place, SmallWrite};
 use crate::nested::retype;
+use crate::transaction::{Change, Removes, Staging};
 
 /// What becomes of the rows that are in the table.
 #[derive(Clone, Debug)]
@@ -56,12 +57,20 @@ pub(crate) enum WriteMode {
     ReplacePartitions,
 }
 
-/// A plan that writes `input` to `table`, partitioned and sorted, in one commit, which is made only
-/// if what `reading` has read is still so.
+/// When and whether a commit is made.
+#[derive(Clone, Default)]
+pub(crate) struct Commit {
+    /// What must still be so.
+    pub(crate) reading: Option<Arc<Reading>>,
+    /// The transaction block whose COMMIT makes it, if there is one.
+    pub(crate) staging: Option<Staging>,
+}
+
+/// A plan that writes `input` to `table`, partitioned and sorted, in one commit.
 pub(crate) fn plan_write(
     table: Table,
     mode: WriteMode,
-    reading: Option<Arc<Reading>>,
+    commit: Commit,
     input: Arc<dyn ExecutionPlan>,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let columns = table.schema().fields().len();
@@ -73,7 +82,10 @@ pub(crate) fn plan_write(
     }
     let keyed: Arc<dyn ExecutionPlan> = Arc::new(PartitionKeysExec::new(table.clone(), input)?);
     let order = write_order(&table, &keyed.schema());
-    let sink = TableSink { schema: keyed.schema(), table, mode, reading };
+    // A table that appears with its rows is none of the block's.
+    let staging = commit.staging.filter(|_| !table.is_staged());
+    let commit = Commit { staging, ..commit };
+    let sink = TableSink { schema: keyed.schema(), table, mode, commit };
     Ok(Arc::new(DataSinkExec::new(keyed, Arc::new(sink), order)))
 }
 
@@ -237,7 +249,7 @@ impl ExecutionPlan for PartitionKeysExec {
 struct TableSink {
     table: Table,
     mode: WriteMode,
-    reading: Option<Arc<Reading>>,
+    commit: Commit,
     schema: SchemaRef,
 }
 
@@ -255,8 +267,9 @@ impl DisplayAs for TableSink {
 
 impl TableSink {
     async fn write(&self, mut data: SendableRecordBatchStream) -> Result<u64> {
-        let others = self.reading.as_ref().map(|reading| reading.others()).unwrap_or_default();
-        let mut writer = TableWrite::begin(&self.table, &self.mode, others)?;
+        let Commit { reading, staging } = &self.commit;
+        let others = reading.as_ref().map(|reading| reading.others()).unwrap_or_default();
+        let mut writer = TableWrite::begin(&self.table, &self.mode, others, staging.clone())?;
         let columns: Vec<usize> = (0..self.table.schema().fields().len()).collect();
         while let Some(batch) = data.next().await {
             let written = match batch {
@@ -272,7 +285,10 @@ impl TableSink {
                 return Err(error);
             }
         }
-        let Some(reading) = &self.reading else { return writer.commit().await };
+        if let Some(staging) = staging {
+            return writer.keep_in(staging, &self.table, &self.mode, reading.clone()).await;
+        }
+        let Some(reading) = reading else { return writer.commit().await };
         match reading.publish(self.table.ident()).await {
             Ok(_publishing) => writer.commit().await,
             Err(error) => {
@@ -292,15 +308,23 @@ enum TableWrite {
 
 impl TableWrite {
     /// `others` are versions of other tables that a rewrite depends on.
-    fn begin(table: &Table, mode: &WriteMode, others: Vec<Table>) -> Result<Self> {
+    fn begin(
+        table: &Table,
+        mode: &WriteMode,
+        others: Vec<Table>,
+        staging: Option<Staging>,
+    ) -> Result<Self> {
         let rewrite = |isolation| {
             table.rewrite(RewriteOptions { isolation, reads: others, ..RewriteOptions::default() })
         };
         Ok(match mode {
-            WriteMode::Append(Some(ingest)) => {
-                Self::Small(SmallWrite::new(ingest.clone(), table.clone()))
+            WriteMode::Append(ingest) => {
+                let log = || ingest.clone().map(Place::Log);
+                match staging.map(Place::Block).or_else(log) {
+                    Some(place) => Self::Small(SmallWrite::new(place, table.clone())),
+                    None => Self::Append(table.writer(WriteOptions::default())?),
+                }
             }
-            WriteMode::Append(None) => Self::Append(table.writer(WriteOptions::default())?),
             WriteMode::Replace(files, isolation) => {
                 let mut rewrite = rewrite(isolation.clone())?;
                 rewrite.remove(files.iter())?;
@@ -323,6 +347,15 @@ impl TableWrite {
         match self {
             Self::Small(small) => match small.push(batch) {
                 None => Ok(()),
+                // Rows of a block can be committed together with other changes.
+                Some(batches) if small.is_in_block() => {
+                    let mut rewrite = small.table().rewrite(RewriteOptions::default())?;
+                    for batch in batches {
+                        rewrite.write(batch).await?;
+                    }
+                    *self = Self::Rewrite(rewrite);
+                    Ok(())
+                }
                 Some(batches) => {
                     let mut writer = small.table().writer(WriteOptions::default())?;
                     for batch in batches {
@@ -335,6 +368,38 @@ impl TableWrite {
             Self::Append(writer) => writer.write(batch).await,
             Self::Rewrite(rewrite) => rewrite.write(batch).await,
         }
+    }
+
+    /// Leaves the commit to a transaction block; rows that it will write.
+    async fn keep_in(
+        self,
+        staging: &Staging,
+        table: &Table,
+        mode: &WriteMode,
+        reading: Option<Arc<Reading>>,
+    ) -> Result<u64> {
+        let mut rewrite = match self {
+            Self::Small(small) => return small.commit().await,
+            Self::Rewrite(rewrite) => rewrite,
+            Self::Append(writer) => {
+                let _ = writer.abort().await;
+                return Err(Error::internal("rows of a transaction block were not kept for it"));
+            }
+        };
+        if let Err(error) = rewrite.end_files().await {
+            let _ = rewrite.abort().await;
+            return Err(error);
+        }
+        let rows = rewrite.rows();
+        let (removes, reading) = match mode {
+            // Rows that are added depend on nothing that others may do until COMMIT.
+            WriteMode::Append(_) => (Removes::Nothing, None),
+            WriteMode::Replace(..) | WriteMode::ReplaceAll => (Removes::Rows, reading),
+            WriteMode::ReplacePartitions => (Removes::WrittenPartitions, reading),
+        };
+        let (table, rewrite) = (table.clone(), Box::new(rewrite));
+        staging.keep_change(Change { table, rewrite, removes, reading }).await?;
+        Ok(rows)
     }
 
     /// Rows written.

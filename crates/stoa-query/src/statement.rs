@@ -5,7 +5,7 @@ use datafusion::sql::sqlparser::ast;
 
 use crate::dialect::{
     AlterTableStatement, CopyStatement, CreateTableStatement, RoleStatement, ShowStatement,
-    TransactionControl,
+    TransactionControl, TransactionModes,
 };
 use crate::maintain::Maintenance;
 use crate::report::ReportStatement;
@@ -62,6 +62,8 @@ pub(crate) enum StatementKind {
         value: Option<String>,
     },
     Transaction(TransactionControl),
+    /// `SET SESSION CHARACTERISTICS AS TRANSACTION …`
+    Characteristics(TransactionModes),
     /// `DISCARD`, `DEALLOCATE`, `LISTEN`, …: accepted, with the tag to answer.
     Accepted {
         tag: &'static str,
@@ -80,9 +82,9 @@ impl Statement {
     }
 
     /// Transaction control, which a protocol with transaction state must see.
-    pub fn transaction(&self) -> Option<TransactionControl> {
+    pub fn transaction(&self) -> Option<&TransactionControl> {
         match &self.kind {
-            StatementKind::Transaction(control) => Some(*control),
+            StatementKind::Transaction(control) => Some(control),
             _ => None,
         }
     }
@@ -99,7 +101,9 @@ impl Statement {
     pub fn is_set(&self) -> bool {
         matches!(
             self.kind,
-            StatementKind::Set { .. } | StatementKind::Accepted { tag: "DISCARD ALL" }
+            StatementKind::Set { .. }
+                | StatementKind::Characteristics(_)
+                | StatementKind::Accepted { tag: "DISCARD ALL" }
         )
     }
 }

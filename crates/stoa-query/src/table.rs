@@ -7,6 +7,7 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session as EngineSession, TableProvider};
@@ -32,14 +33,15 @@ use stoa_table::{ScanFile, ScanPlan, Table};
 use crate::access::{Caller, fields_at};
 use crate::cells::refuse_rows;
 use crate::changes::Reading;
-use crate::engine::Engine;
 use crate::error::{from_datafusion, to_datafusion};
 use crate::file_cache::FileCache;
 use crate::filter::may_be_predicate;
-use crate::fresh::plan_fresh;
+use crate::fresh::{plan_batches, plan_fresh};
 use crate::nested::engine_schema;
 use crate::scan::OrcScanExec;
-use crate::sink::{self, WriteMode};
+use crate::session::Session;
+use crate::sink::{self, Commit, WriteMode};
+use crate::transaction::Block;
 
 /// One snapshot of a table.
 #[derive(Clone)]
@@ -56,6 +58,8 @@ pub(crate) struct StoaTable {
     fresh: Option<FreshRows>,
     /// What the statement that writes to it has read.
     reading: Option<Arc<Reading>>,
+    /// Rows that the reader's own transaction has written.
+    own: Option<Arc<[RecordBatch]>>,
 }
 
 impl std::fmt::Debug for StoaTable {
@@ -67,13 +71,18 @@ impl std::fmt::Debug for StoaTable {
 impl StoaTable {
     pub(crate) fn new(table: Table, files: Arc<FileCache>, reports: Arc<Reports>) -> Self {
         let schema = engine_schema(&table.schema());
-        let (only, ingest, fresh, reading) = (None, None, None, None);
-        Self { table, files, reports, schema, only, ingest, fresh, reading }
+        let (only, ingest, fresh, reading, own) = (None, None, None, None, None);
+        Self { table, files, reports, schema, only, ingest, fresh, reading, own }
     }
 
     /// The same table, whose small writes go into a log.
     pub(crate) fn with_ingest(self, ingest: Option<Ingest>) -> Self {
         Self { ingest, ..self }
+    }
+
+    /// The same table with rows that the reader's own transaction has written.
+    pub(crate) fn with_own(self, own: Vec<RecordBatch>) -> Self {
+        Self { own: Some(own.into()), ..self }
     }
 
     /// The same table, to be written to by a statement that has read others.
@@ -88,12 +97,17 @@ impl StoaTable {
 
     /// Another version of the same table, without fresh rows.
     pub(crate) fn at(self, table: Table) -> Self {
-        Self { schema: engine_schema(&table.schema()), table, fresh: None, ..self }
+        Self { schema: engine_schema(&table.schema()), table, fresh: None, own: None, ..self }
     }
 
     /// The same table with no other data files than these, which are of the same snapshot.
     pub(crate) fn only(self, files: Arc<[Arc<ScanFile>]>) -> Self {
-        Self { only: Some(files), fresh: None, ..self }
+        Self { only: Some(files), fresh: None, own: None, ..self }
+    }
+
+    /// Whether there are rows that only the reader's own transaction sees.
+    pub(crate) fn has_own(&self) -> bool {
+        self.own.is_some()
     }
 
     /// Whether scans read all data files.
@@ -144,7 +158,9 @@ impl StoaTable {
             }
             None => {
                 let fresh = self.fresh.as_ref().map_or(0, FreshRows::rows);
-                self.table.row_count().map(|rows| rows + fresh)
+                let own = self.own.iter().flat_map(|own| own.iter());
+                let own: usize = own.map(RecordBatch::num_rows).sum();
+                self.table.row_count().map(|rows| rows + fresh + own as u64)
             }
         }
     }
@@ -189,12 +205,17 @@ impl TableProvider for StoaTable {
         self.check_rights(state, projection, filters).map_err(to_datafusion)?;
         let scan = OrcScanExec::plan(self, state, projection, filters).await;
         let scan: Arc<dyn ExecutionPlan> = Arc::new(scan.map_err(to_datafusion)?);
-        match &self.fresh {
-            None => Ok(scan),
-            Some(fresh) => {
-                let fresh = plan_fresh(fresh, projection).map_err(to_datafusion)?;
-                UnionExec::try_new(vec![scan, fresh])
-            }
+        let mut parts = vec![scan];
+        if let Some(fresh) = &self.fresh {
+            parts.push(plan_fresh(fresh, projection).map_err(to_datafusion)?);
+        }
+        if let Some(own) = &self.own {
+            let own = plan_batches(own, &self.schema, projection);
+            parts.push(own.map_err(to_datafusion)?);
+        }
+        match parts.len() {
+            1 => Ok(parts.remove(0)),
+            _ => UnionExec::try_new(parts),
         }
     }
 
@@ -215,8 +236,9 @@ impl TableProvider for StoaTable {
             .and_then(|caller| caller.may_write(&self.table, Privilege::Insert))
             .map_err(to_datafusion)?;
         let mode = WriteMode::Append(self.ingest.clone());
-        let reading = self.reading.clone();
-        sink::plan_write(self.table.clone(), mode, reading, input).map_err(to_datafusion)
+        let staging = Block::staging_of(state);
+        let commit = Commit { reading: self.reading.clone(), staging };
+        sink::plan_write(self.table.clone(), mode, commit, input).map_err(to_datafusion)
     }
 }
 
@@ -258,12 +280,12 @@ pub(crate) fn only_reads_tables(plan: &LogicalPlan) -> Result<bool> {
 ///
 /// # Errors
 /// A table that is gone (42P01), or whose columns changed since the plan was made (0A000).
-pub(crate) async fn pin_snapshots(plan: LogicalPlan, engine: &Engine) -> Result<LogicalPlan> {
+pub(crate) async fn pin_snapshots(plan: LogicalPlan, session: &Session) -> Result<LogicalPlan> {
     let idents = tables_of(&plan)?;
     if idents.is_empty() {
         return Ok(plan);
     }
-    pin(plan, engine.catalog.tables(&idents).await?)
+    pin(plan, session.tables(&idents).await?)
 }
 
 /// The tables that a plan reads, each once.
@@ -309,7 +331,7 @@ fn pin_node(
         return Ok(Transformed::no(LogicalPlan::TableScan(scan)));
     };
     let is_same = table.table.metadata_location() == planned.table.metadata_location();
-    if is_same && table.fresh.is_none() {
+    if is_same && table.fresh.is_none() && table.own.is_none() {
         return Ok(Transformed::no(LogicalPlan::TableScan(scan)));
     }
     if table.schema != planned.schema {

@@ -154,22 +154,39 @@ pub(crate) async fn commit<C: Change>(table: &Table, change: &C) -> Result<Ended
     .with_hint("retry, or raise the table property commit.retry.num-retries"))
 }
 
-/// Writes the metadata of `attempt` and moves the pointer to it. Deletes what was written for it
-/// where it is certain that the pointer does not reach it.
-async fn swap<C: Change>(base: &Table, attempt: Attempt, change: &C) -> Result<Table> {
-    let warehouse = base.warehouse();
+/// A version that nothing points to yet.
+struct Written {
+    next: Table,
+    location: String,
+    scratch: Vec<String>,
+    forgotten: Vec<String>,
+    unmoved: Vec<(TableIdent, String)>,
+}
+
+/// Writes the metadata of `attempt`; deletes what was written for it where that fails.
+async fn write_version(base: &Table, attempt: Attempt) -> Result<Written> {
     let Attempt { metadata, mut scratch, forgotten, unmoved } = attempt;
     let location = metadata_path(&metadata, version_of(base.metadata_location()) + 1);
     scratch.push(location.clone());
-    let written = warehouse.files().write_table_metadata(&location, metadata).await;
-    let loaded = match written {
-        Ok(loaded) => loaded,
+    let written = base.warehouse().files().write_table_metadata(&location, metadata).await;
+    match written {
+        Ok(loaded) => {
+            let next = version(base, loaded, location.clone());
+            Ok(Written { next, location, scratch, forgotten, unmoved })
+        }
         Err(error) => {
             // Nothing points to it; but it may be there, and `recover` would take it for a version.
             forget(base, &scratch).await;
-            return Err(error);
+            Err(error)
         }
-    };
+    }
+}
+
+/// Writes the metadata of `attempt` and moves the pointer to it. Deletes what was written for it
+/// where it is certain that the pointer does not reach it.
+async fn swap<C: Change>(base: &Table, attempt: Attempt, change: &C) -> Result<Table> {
+    let Written { next, location, scratch, forgotten, unmoved } =
+        write_version(base, attempt).await?;
     failpoint::at("commit.metadata_written").await?;
     let own = Swap {
         ident: base.ident(),
@@ -178,9 +195,8 @@ async fn swap<C: Change>(base: &Table, attempt: Attempt, change: &C) -> Result<T
     };
     let others = unmoved.iter().map(|(ident, at)| Swap { ident, expected: at, new: None });
     let swaps: Vec<Swap<'_>> = std::iter::once(own).chain(others).collect();
-    let swapped = warehouse.catalog().swap_all(&swaps).await;
+    let swapped = base.warehouse().catalog().swap_all(&swaps).await;
     failpoint::at("commit.swapped").await?;
-    let next = version(base, loaded, location.clone());
     let Err(error) = swapped else {
         if next.property(DELETE_OLD_METADATA) != Some("false") {
             forget(base, &forgotten).await;
@@ -195,6 +211,134 @@ async fn swap<C: Change>(base: &Table, attempt: Attempt, change: &C) -> Result<T
         }
         Settled::Unclear(error) => Err(error),
     }
+}
+
+/// One of several versions that become current together.
+struct Part<'a, C> {
+    change: &'a C,
+    base: Table,
+    attempt: Attempt,
+}
+
+/// Commits changes of different tables of one warehouse in one transaction of the catalog: all of
+/// them, or none. `refused` gives the error of a change that stops; without one the others go on.
+///
+/// # Errors
+/// As [`commit`]. Nothing was committed then, unless the outcome is not known (08007).
+pub(crate) async fn commit_together<C: Change>(
+    changes: &[(&Table, &C)],
+    refused: fn(C::Stop) -> Option<Error>,
+) -> Result<()> {
+    let retries = changes.iter().map(|(table, _)| retries(table)).max().unwrap_or_default();
+    for number in 0..=retries {
+        if number > 0 {
+            tokio::time::sleep(wait(number)).await;
+        }
+        let mut parts = Vec::with_capacity(changes.len());
+        if let Err(error) = attempt_all(changes, number, refused, &mut parts).await {
+            for part in &parts {
+                forget(&part.base, &part.attempt.scratch).await;
+            }
+            return Err(error);
+        }
+        match swap_together(parts).await {
+            Err(error) if error.kind() == ErrorKind::Conflict => {
+                tracing::debug!(number, "commit of several tables lost to another writer");
+            }
+            ended => return ended,
+        }
+    }
+    Err(Error::conflict(format!(
+        "other writers committed to the same tables first {} times in a row",
+        retries + 1
+    ))
+    .with_hint("nothing was written; run the transaction again"))
+}
+
+async fn attempt_all<'a, C: Change>(
+    changes: &[(&Table, &'a C)],
+    number: u32,
+    refused: fn(C::Stop) -> Option<Error>,
+    parts: &mut Vec<Part<'a, C>>,
+) -> Result<()> {
+    for &(table, change) in changes {
+        let base = table.reload().await?;
+        if base.uuid() != table.uuid() {
+            return Err(replaced(table));
+        }
+        match change.attempt(&base, number).await? {
+            Step::Commit(attempt) => parts.push(Part { change, base, attempt }),
+            Step::Stop(stop) => {
+                if let Some(error) = refused(stop) {
+                    return Err(error);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// As [`swap`], for several tables at once.
+async fn swap_together<C: Change>(parts: Vec<Part<'_, C>>) -> Result<()> {
+    let mut written: Vec<(Table, &C, Written)> = Vec::with_capacity(parts.len());
+    let mut parts = parts.into_iter();
+    while let Some(Part { change, base, attempt }) = parts.next() {
+        match write_version(&base, attempt).await {
+            Ok(version) => written.push((base, change, version)),
+            Err(error) => {
+                for (base, _, version) in &written {
+                    forget(base, &version.scratch).await;
+                }
+                for part in parts {
+                    forget(&part.base, &part.attempt.scratch).await;
+                }
+                return Err(error);
+            }
+        }
+    }
+    let Some((first, change, version)) = written.first() else { return Ok(()) };
+    failpoint::at("commit.metadata_written").await?;
+    let swaps = swaps_of(&written);
+    let swapped = first.warehouse().catalog().swap_all(&swaps).await;
+    failpoint::at("commit.swapped").await?;
+    let Err(error) = swapped else {
+        for (base, _, version) in &written {
+            if version.next.property(DELETE_OLD_METADATA) != Some("false") {
+                forget(base, &version.forgotten).await;
+            }
+        }
+        return Ok(());
+    };
+    // Either all pointers have moved or none: one tells for all.
+    match settle(first, &version.location, error, |table| change.is_in(table)).await {
+        Settled::Committed(_) => Ok(()),
+        Settled::Lost(error) => {
+            for (base, _, version) in &written {
+                forget(base, &version.scratch).await;
+            }
+            Err(error)
+        }
+        Settled::Unclear(error) => Err(error),
+    }
+}
+
+/// The pointers that move, and then those of other tables that must be where they were seen.
+fn swaps_of<'a, C>(written: &'a [(Table, &C, Written)]) -> Vec<Swap<'a>> {
+    let moves = |ident: &TableIdent, at: &str| {
+        written.iter().any(|(base, ..)| base.ident() == ident && base.metadata_location() == at)
+    };
+    let own = written.iter().map(|(base, _, version)| Swap {
+        ident: base.ident(),
+        expected: base.metadata_location(),
+        new: Some(version.location.as_str()),
+    });
+    let unmoved = written.iter().flat_map(|(_, _, version)| &version.unmoved);
+    let others = unmoved.filter(|(ident, at)| !moves(ident, at)).map(|(ident, at)| Swap {
+        ident,
+        expected: at,
+        new: None,
+    });
+    own.chain(others).collect()
 }
 
 /// What became of a swap that ended with an error.

@@ -229,6 +229,26 @@ impl TableRewrite {
         self.writer.roll().await
     }
 
+    /// Ends all files, so that nothing of them stays in memory: rows that follow go to new ones.
+    ///
+    /// # Errors
+    /// As [`TableWriter::write`].
+    pub async fn end_files(&mut self) -> Result<()> {
+        self.writer.end_files().await
+    }
+
+    /// Takes over the rows of another rewrite of the same table, which removes nothing and has ended its
+    /// files.
+    ///
+    /// # Errors
+    /// `Internal` where it is not one of those.
+    pub fn take_over(&mut self, other: Self) -> Result<()> {
+        if !matches!(&other.scope, Scope::Files(files) if files.is_empty()) {
+            return Err(self.scope_is_set());
+        }
+        self.writer.take_over(other.writer)
+    }
+
     /// Finishes the files and commits removal and rows as one snapshot. If there is nothing to
     /// remove and nothing to add, the table stays as it is.
     ///
@@ -237,23 +257,10 @@ impl TableRewrite {
     /// [`Self::replace_partitions`] does not fit files or rows; `Unsupported` where files that
     /// are to be removed have row-level deletes.
     pub async fn commit(self) -> Result<RewriteOutcome> {
-        let Self { table, writer, commit, isolation, scope, same_rows } = self;
-        let written = writer.finish().await?;
-        let reads = match isolation {
-            Isolation::Snapshot => None,
-            Isolation::Serializable(predicate) => Some(Coverage::new(&table, predicate)),
-        };
-        let delta = Delta {
-            snapshot_id: written.snapshot_id(),
-            added: written.new_files(),
-            removal: removal(&table, scope, &written),
-            same_rows,
-            once: false,
-            seen: &table,
-            reads: reads.as_ref(),
-            options: &commit,
-        };
-        match snapshot::commit(&table, delta).await {
+        let (finished, removal) = Finished::of(self).await?;
+        let ended = snapshot::commit(&finished.table, finished.delta(removal)).await;
+        let Finished { table, written, .. } = finished;
+        match ended {
             Ok(Ended::Committed(table)) => Ok(RewriteOutcome::Committed(written.outcome(table))),
             Ok(Ended::Stopped(Stop::Nothing(table))) => {
                 Ok(RewriteOutcome::Committed(CommitOutcome::nothing(table)))
@@ -273,6 +280,43 @@ impl TableRewrite {
                 Err(error)
             }
         }
+    }
+
+    /// As [`Self::commit`] for several tables of one warehouse, each once: in one transaction of the
+    /// catalog, so that all of them change, or none.
+    ///
+    /// # Errors
+    /// As [`Self::commit`], and `Conflict` (40001) where one of them is outdated. Nothing was committed
+    /// then, unless the catalog cannot tell (08007).
+    pub async fn commit_all(rewrites: Vec<Self>) -> Result<()> {
+        let (mut finished, mut removals) = (Vec::new(), Vec::new());
+        let mut rewrites = rewrites.into_iter();
+        while let Some(rewrite) = rewrites.next() {
+            match Finished::of(rewrite).await {
+                Ok((done, removal)) => {
+                    finished.push(done);
+                    removals.push(removal);
+                }
+                Err(error) => {
+                    for rewrite in rewrites {
+                        // What cannot be deleted is an orphan.
+                        let _ = rewrite.abort().await;
+                    }
+                    discard(finished).await;
+                    return Err(error);
+                }
+            }
+        }
+        let deltas = finished
+            .iter()
+            .zip(removals)
+            .map(|(done, removal)| (&done.table, done.delta(removal)))
+            .collect();
+        let ended = snapshot::commit_together(deltas).await;
+        if ended.as_ref().is_err_and(is_refusal) {
+            discard(finished).await;
+        }
+        ended
     }
 
     /// Gives up: deletes what was written, as far as possible.
@@ -302,6 +346,50 @@ impl TableRewrite {
 impl std::fmt::Debug for TableRewrite {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "TableRewrite({}, {} rows)", self.table.ident(), self.rows())
+    }
+}
+
+/// A rewrite whose files are whole.
+struct Finished {
+    table: Table,
+    written: WrittenFiles,
+    commit: CommitOptions,
+    /// Rows that must not have been added since.
+    reads: Option<Coverage>,
+    same_rows: bool,
+}
+
+impl Finished {
+    /// Ends the files; what the commit removes depends on where rows were written.
+    async fn of(rewrite: TableRewrite) -> Result<(Self, Removal)> {
+        let TableRewrite { table, writer, commit, isolation, scope, same_rows } = rewrite;
+        let written = writer.finish().await?;
+        let reads = match isolation {
+            Isolation::Snapshot => None,
+            Isolation::Serializable(predicate) => Some(Coverage::new(&table, predicate)),
+        };
+        let removal = removal(&table, scope, &written);
+        Ok((Self { table, written, commit, reads, same_rows }, removal))
+    }
+
+    fn delta(&self, removal: Removal) -> Delta<'_> {
+        Delta {
+            snapshot_id: self.written.snapshot_id(),
+            added: self.written.new_files(),
+            removal,
+            same_rows: self.same_rows,
+            once: false,
+            seen: &self.table,
+            reads: self.reads.as_ref(),
+            options: &self.commit,
+        }
+    }
+}
+
+/// Deletes the files of rewrites that are not in their tables.
+async fn discard(finished: Vec<Finished>) {
+    for Finished { table, written, .. } in finished {
+        written.discard_unless_in(&table).await;
     }
 }
 

@@ -12,8 +12,8 @@ use std::time::Duration;
 use common::{Home, append, assert_sound, ident, report_rows, report_spec, rows, sorted};
 use stoa_orc::Predicate;
 use stoa_table::{
-    CompactionOptions, CompactionWork, ExpireOptions, LogAdvance, RewriteOptions, Table, Warehouse,
-    WriteOptions,
+    CompactionOptions, CompactionWork, ExpireOptions, LogAdvance, RewriteOptions, Table,
+    TableRewrite, Warehouse, WriteOptions,
 };
 
 /// 2015-01-01 in days.
@@ -47,6 +47,7 @@ async fn helper() {
     let warehouse = common::open(Path::new(directory)).await;
     match deed {
         "create" => create(&warehouse).await,
+        "together" => together(&warehouse).await,
         "flush for ever" => flush_for_ever(&warehouse.table(&ident("t")).await.unwrap()).await,
         deed => act(&warehouse.table(&ident("t")).await.unwrap(), deed).await,
     }
@@ -55,6 +56,23 @@ async fn helper() {
 async fn create(warehouse: &Warehouse) {
     let staged = warehouse.stage_table(&ident("new"), report_spec()).await.unwrap();
     append(&staged, report_rows(NEW_YEAR_2015, 10)).await;
+}
+
+/// Replaces all rows of one table and adds some to another, both at once.
+async fn together(warehouse: &Warehouse) {
+    let mut replaces = begin(warehouse, "t").await;
+    replaces.truncate().unwrap();
+    let adds = begin(warehouse, "other").await;
+    let mut rewrites = vec![replaces, adds];
+    for rewrite in &mut rewrites {
+        rewrite.write(report_rows(NEW_YEAR_2015, 7)).await.unwrap();
+    }
+    TableRewrite::commit_all(rewrites).await.unwrap();
+}
+
+async fn begin(warehouse: &Warehouse, name: &str) -> TableRewrite {
+    let table = warehouse.table(&ident(name)).await.unwrap();
+    table.rewrite(RewriteOptions::default()).unwrap()
 }
 
 /// Does `deed` to a table of five files of January, of which the log `a` is at 5.
@@ -191,6 +209,27 @@ async fn rewrites_that_die() {
 #[tokio::test]
 async fn truncates_that_die() {
     check("truncate", &COMMIT[1..]).await;
+}
+
+#[tokio::test]
+async fn changes_of_several_tables_that_die() {
+    for (point, is_new) in COMMIT {
+        let home = Home::new().await;
+        let table = five_files(&home).await;
+        let other = home.warehouse.create_table(&ident("other"), report_spec()).await.unwrap();
+        let status = start(&home, "together", &format!("{point}=abort")).wait().unwrap();
+        assert!(!status.success(), "not at {point}");
+        let expected = if is_new { (7, 7) } else { (15, 0) };
+        let (table, other) = (table.reload().await.unwrap(), other.reload().await.unwrap());
+        assert_eq!((rows(&table).await.len(), rows(&other).await.len()), expected, "{point}");
+        assert_cleans_up(&table).await;
+        assert_cleans_up(&other).await;
+        together(&home.warehouse).await;
+        let (table, other) = (table.reload().await.unwrap(), other.reload().await.unwrap());
+        let added = if is_new { 14 } else { 7 };
+        assert_eq!((rows(&table).await.len(), rows(&other).await.len()), (7, added), "{point}");
+        assert_cleans_up(&table).await;
+    }
 }
 
 #[tokio::test]

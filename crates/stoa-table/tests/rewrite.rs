@@ -258,3 +258,62 @@ async fn rows_of_other_partitions_do_not_hold_up_a_serializable_change() {
     let outcome = rewrite.commit().await.unwrap().committed().unwrap();
     assert_eq!(assert_sound(&outcome.table).await.rows, 75);
 }
+
+#[tokio::test]
+async fn several_tables_change_together_or_not_at_all() {
+    let home = Home::new().await;
+    let table = hundred_days(&home).await;
+    let other = home.warehouse.create_table(&ident("other"), report_spec()).await.unwrap();
+    let other = append(&other, report_rows(NEW_YEAR_2015, 5)).await;
+    let mut truncate = begin(&table);
+    truncate.truncate().unwrap();
+    let mut adds = begin(&other);
+    adds.write(report_rows(NEW_YEAR_2015 + 5, 2)).await.unwrap();
+    TableRewrite::commit_all(vec![truncate, adds]).await.unwrap();
+    let (table, other) = (table.reload().await.unwrap(), other.reload().await.unwrap());
+    assert_eq!((table.row_count(), other.row_count()), (Some(0), Some(7)));
+    assert_eq!((assert_sound(&table).await.rows, assert_sound(&other).await.rows), (0, 7));
+
+    // Somebody removes first what one of them is to remove.
+    let files = other.plan_scan(&Predicate::always()).await.unwrap().files;
+    let mut late = begin(&other);
+    late.remove(&files).unwrap();
+    let mut adds = begin(&table);
+    adds.write(report_rows(NEW_YEAR_2015, 3)).await.unwrap();
+    let mut first = begin(&other);
+    first.truncate().unwrap();
+    let _ = first.commit().await.unwrap().committed().unwrap();
+    let error = TableRewrite::commit_all(vec![adds, late]).await.unwrap_err();
+    assert_eq!(error.sqlstate(), "40001");
+    let (table, other) = (table.reload().await.unwrap(), other.reload().await.unwrap());
+    assert_eq!((table.row_count(), other.row_count()), (Some(0), Some(0)));
+    assert_eq!(assert_sound(&table).await.orphans, []);
+
+    // One of them is gone.
+    let (mut gone, mut adds) = (begin(&other), begin(&table));
+    for rewrite in [&mut gone, &mut adds] {
+        rewrite.write(report_rows(NEW_YEAR_2015, 3)).await.unwrap();
+    }
+    home.warehouse.drop_table(&ident("other"), false).await.unwrap();
+    let error = TableRewrite::commit_all(vec![adds, gone]).await.unwrap_err();
+    assert_eq!(error.sqlstate(), "42P01");
+    assert_eq!(table.reload().await.unwrap().row_count(), Some(0));
+}
+
+#[tokio::test]
+async fn a_rewrite_takes_over_the_rows_of_another() {
+    let home = Home::new().await;
+    let table = hundred_days(&home).await;
+    let mut truncate = begin(&table);
+    truncate.truncate().unwrap();
+    let mut adds = begin(&table);
+    adds.write(report_rows(NEW_YEAR_2015, 40)).await.unwrap();
+    adds.end_files().await.unwrap();
+    truncate.take_over(adds).unwrap();
+    truncate.write(report_rows(NEW_YEAR_2015 + 40, 2)).await.unwrap();
+    let table = truncate.commit().await.unwrap().committed().unwrap().table;
+    assert_eq!((table.row_count(), assert_sound(&table).await.rows), (Some(42), 42));
+    let mut removes = begin(&table);
+    removes.truncate().unwrap();
+    assert_eq!(begin(&table).take_over(removes).unwrap_err().sqlstate(), "XX000");
+}

@@ -212,6 +212,44 @@ impl Fresh {
     }
 }
 
+/// What an append to several stores changed.
+pub(crate) struct PushedAll<T> {
+    /// What the log gave beside the position.
+    pub(crate) ticket: T,
+    /// Room that merging chunks set free.
+    pub(crate) freed_bytes: usize,
+}
+
+/// Adds rows to several stores at one position, as [`Fresh::push`] does to one. An `Err` inside is
+/// the index of a store that is closed; nothing is added then.
+///
+/// The stores must be different ones, in an order that all callers keep to.
+///
+/// # Errors
+/// Those of `append`; nothing is added then.
+pub(crate) async fn push_all<T>(
+    stores: &[&Fresh],
+    rows: Vec<NewRows>,
+    append: impl Future<Output = Result<(u64, T)>>,
+    durable: impl Fn() -> u64,
+) -> Result<std::result::Result<PushedAll<T>, usize>> {
+    let mut append = pin!(append);
+    let mut rows = Some(rows);
+    poll_fn(|context| {
+        let mut states: Vec<_> = stores.iter().map(|store| store.state.lock()).collect();
+        if let Some(closed) = states.iter().position(|state| state.closed) {
+            return Poll::Ready(Ok(Err(closed)));
+        }
+        let (position, ticket) = ready!(append.as_mut().poll(context))?;
+        let mut freed_bytes = 0;
+        for (state, rows) in states.iter_mut().zip(rows.take().unwrap_or_default()) {
+            freed_bytes += state.add(rows, position, &durable);
+        }
+        Poll::Ready(Ok(Ok(PushedAll { ticket, freed_bytes })))
+    })
+    .await
+}
+
 /// One of several stores that are looked at together.
 pub(crate) struct Look<'a> {
     pub(crate) fresh: &'a Fresh,

@@ -113,3 +113,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn records_of_several_appends_come_back_in_order() {
+    let batches = [rows(3), rows(0), rows(100)];
+    let records: Vec<_> = batches.iter().map(|b| encode(&head(Some("x")), b).unwrap()).collect();
+    let group = encode_group(&records).unwrap();
+    let parsed = Record::parse_all(&group).unwrap();
+    for (record, batch) in parsed.iter().zip(&batches) {
+        assert_eq!(record.batch(&batch.schema()).unwrap(), *batch);
+    }
+    assert_eq!(parsed.len(), 3);
+    assert_eq!(Record::parse_all(&records[0]).unwrap().len(), 1);
+    for end in 0..group.len() {
+        assert!(Record::parse_all(&group[..end]).is_err(), "{end}");
+    }
+}

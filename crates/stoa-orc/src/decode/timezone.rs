@@ -195,21 +195,16 @@ mod tests {
         let lines = include_str!("timezone/java_offsets.txt").lines();
         for line in lines.filter(|line| !line.starts_with('#')) {
             let (name, words) = line.split_once(' ').unwrap();
+            // Behind its list, which ends with 2037, Java has other Saturdays than Palestine's rules.
+            if name == "Asia/Gaza" && (words.starts_with("20827") || words.starts_with("41024")) {
+                continue;
+            }
             let mut offsets = Zone::of(Some(name)).offsets().unwrap();
             let mut before = None;
             let mut changes = 0;
             for change in words.split(' ') {
                 let (from, offset) = change.split_once(':').unwrap();
                 let (from, offset): (i64, i64) = (from.parse().unwrap(), offset.parse().unwrap());
-                // From 2037 on Java takes Palestine's last Saturday but for the 31st for the very last
-                // one; where its list ends, it falls back for one millisecond.
-                if name == "Asia/Gaza" && [2_140_556_400, 2_329_858_800].contains(&from) {
-                    before = Some(offset);
-                    continue;
-                }
-                if name == "Asia/Gaza" && from == 2_138_742_000 {
-                    continue;
-                }
                 assert_eq!(offsets.at(from), offset, "{name} from {from}");
                 if let Some(before) = before {
                     assert_eq!(offsets.at(from - 1), before, "{name} before {from}");

@@ -3,40 +3,98 @@
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
+use stoa_error::{Error, Result};
 
 use super::{Parsed, literal, normalise, parse_word};
 use crate::session::path_of;
 use crate::statement::StatementKind;
 
-/// Transaction control. Every statement commits by itself; protocols keep the state that drivers
-/// expect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Transaction control.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TransactionControl {
     /// `BEGIN`, `START TRANSACTION`
-    Begin,
-    /// `BEGIN READ ONLY`
-    BeginReadOnly,
+    Begin(TransactionModes),
     /// `COMMIT`, `END`
     Commit,
     /// `ROLLBACK`, `ABORT`
     Rollback,
     /// `SAVEPOINT name`
-    Savepoint,
+    Savepoint(String),
     /// `RELEASE name`
-    Release,
+    Release(String),
     /// `ROLLBACK TO name`
-    RollbackToSavepoint,
+    RollbackToSavepoint(String),
+    /// `SET TRANSACTION …`
+    Modes(TransactionModes),
+}
+
+/// What a transaction is to be like; `None` is the session's default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TransactionModes {
+    /// What its statements see of others.
+    pub isolation: Option<Isolation>,
+    /// Whether writes are refused.
+    pub read_only: Option<bool>,
+}
+
+/// What the statements of a transaction see of others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Isolation {
+    /// Each statement reads what was committed when it began. `READ UNCOMMITTED` is this, too.
+    #[default]
+    ReadCommitted,
+    /// All statements read what was committed when the first one began.
+    RepeatableRead,
+    /// As if transactions ran one after the other.
+    Serializable,
+}
+
+impl Isolation {
+    /// The level of this name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        match name.to_ascii_lowercase().as_str() {
+            "read committed" | "read uncommitted" => Some(Self::ReadCommitted),
+            "repeatable read" => Some(Self::RepeatableRead),
+            "serializable" => Some(Self::Serializable),
+            _ => None,
+        }
+    }
+
+    /// Its name in PostgreSQL.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::ReadCommitted => "read committed",
+            Self::RepeatableRead => "repeatable read",
+            Self::Serializable => "serializable",
+        }
+    }
+
+    /// Refuses what there is not.
+    ///
+    /// # Errors
+    /// `Unsupported` (0A000) for SERIALIZABLE.
+    pub(crate) fn check(self) -> Result<()> {
+        match self {
+            Self::Serializable => {
+                let hint = "use REPEATABLE READ, or one statement outside of a block";
+                Err(Error::unsupported("isolation level SERIALIZABLE is not supported")
+                    .with_hint(hint))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 impl TransactionControl {
     /// PostgreSQL's command tag.
-    pub fn tag(self) -> &'static str {
+    pub fn tag(&self) -> &'static str {
         match self {
-            Self::Begin | Self::BeginReadOnly => "BEGIN",
+            Self::Begin(_) => "BEGIN",
             Self::Commit => "COMMIT",
-            Self::Rollback | Self::RollbackToSavepoint => "ROLLBACK",
-            Self::Savepoint => "SAVEPOINT",
-            Self::Release => "RELEASE",
+            Self::Rollback | Self::RollbackToSavepoint(_) => "ROLLBACK",
+            Self::Savepoint(_) => "SAVEPOINT",
+            Self::Release(_) => "RELEASE",
+            Self::Modes(_) => "SET",
         }
     }
 }
@@ -61,79 +119,81 @@ pub(super) fn parse(parser: &mut Parser<'_>, word: &str) -> Parsed<StatementKind
             };
             Ok(StatementKind::Accepted { tag })
         }
-        "BEGIN" | "START" => {
-            let _ = parser.parse_one_of_keywords(&[Keyword::WORK, Keyword::TRANSACTION]);
-            let (isolation, read_only) = parse_modes(parser)?;
-            let control = match read_only {
-                Some(true) => TransactionControl::BeginReadOnly,
-                _ => TransactionControl::Begin,
-            };
-            // A level that there is not is refused as the setting's value.
-            Ok(isolation
-                .map_or(StatementKind::Transaction(control), |level| set_to(ISOLATION, level)))
-        }
-        _ => Ok(StatementKind::Transaction(parse_transaction(parser, word))),
+        _ => Ok(StatementKind::Transaction(parse_transaction(parser, word)?)),
     }
 }
 
-fn parse_transaction(parser: &mut Parser<'_>, word: &str) -> TransactionControl {
+fn parse_transaction(parser: &mut Parser<'_>, word: &str) -> Parsed<TransactionControl> {
     let control = match word {
-        "COMMIT" | "END" => TransactionControl::Commit,
-        "SAVEPOINT" => TransactionControl::Savepoint,
-        "RELEASE" => TransactionControl::Release,
+        "BEGIN" | "START" => {
+            let _ = parser.parse_one_of_keywords(&[Keyword::WORK, Keyword::TRANSACTION]);
+            TransactionControl::Begin(parse_modes(parser)?)
+        }
+        "SAVEPOINT" => TransactionControl::Savepoint(normalise(&parser.parse_identifier()?)),
+        "RELEASE" => {
+            let _ = parser.parse_keyword(Keyword::SAVEPOINT);
+            TransactionControl::Release(normalise(&parser.parse_identifier()?))
+        }
         _ => {
             let _ = parser.parse_one_of_keywords(&[Keyword::WORK, Keyword::TRANSACTION]);
-            match parser.parse_keyword(Keyword::TO) {
-                true => TransactionControl::RollbackToSavepoint,
-                false => TransactionControl::Rollback,
+            let ends_well = matches!(word, "COMMIT" | "END");
+            if !ends_well && parser.parse_keyword(Keyword::TO) {
+                let _ = parser.parse_keyword(Keyword::SAVEPOINT);
+                TransactionControl::RollbackToSavepoint(normalise(&parser.parse_identifier()?))
+            } else {
+                if parser.parse_keyword(Keyword::AND) {
+                    parser.expect_keyword(Keyword::NO)?;
+                    parser.expect_keyword(Keyword::CHAIN)?;
+                }
+                match ends_well {
+                    true => TransactionControl::Commit,
+                    false => TransactionControl::Rollback,
+                }
             }
         }
     };
-    skip_rest(parser);
-    control
+    expect_end(parser)?;
+    Ok(control)
 }
 
-/// The setting that is a transaction's isolation level.
-const ISOLATION: &str = "transaction_isolation";
-
-fn set_to(name: &str, value: &str) -> StatementKind {
-    StatementKind::Set { name: Some(name.to_owned()), value: Some(value.to_owned()) }
+fn expect_end(parser: &mut Parser<'_>) -> Parsed<()> {
+    match parser.peek_token_ref().token {
+        Token::EOF => Ok(()),
+        _ => {
+            let found = parser.peek_token();
+            parser.expected("the end of the statement", found)
+        }
+    }
 }
 
-/// Transaction modes as values of settings.
-fn set_modes(parser: &mut Parser<'_>, isolation: &str, read_only: &str) -> Parsed<StatementKind> {
-    let (level, mode) = parse_modes(parser)?;
-    Ok(match (level, mode) {
-        (Some(level), _) => set_to(isolation, level),
-        (None, Some(true)) => set_to(read_only, "on"),
-        (None, Some(false)) => set_to(read_only, "off"),
-        (None, None) => StatementKind::Accepted { tag: "SET" },
-    })
-}
-
-/// `ISOLATION LEVEL …`, `READ ONLY`, `READ WRITE`, `[NOT] DEFERRABLE`, with commas or without: the
-/// level, if it is one that is not given, and whether writes are refused.
-fn parse_modes(parser: &mut Parser<'_>) -> Parsed<(Option<&'static str>, Option<bool>)> {
-    let (mut isolation, mut read_only) = (None, None);
+/// `ISOLATION LEVEL …`, `READ ONLY`, `READ WRITE`, `[NOT] DEFERRABLE`, with commas or without.
+fn parse_modes(parser: &mut Parser<'_>) -> Parsed<TransactionModes> {
+    let mut modes = TransactionModes::default();
     loop {
-        if parser.parse_keywords(&[Keyword::ISOLATION, Keyword::LEVEL]) {
-            if parser.parse_keyword(Keyword::SERIALIZABLE) {
-                isolation = Some("serializable");
-            } else if parser.parse_keywords(&[Keyword::REPEATABLE, Keyword::READ]) {
-                isolation = Some("repeatable read");
+        if parser.parse_keyword(Keyword::ISOLATION) {
+            parser.expect_keyword(Keyword::LEVEL)?;
+            modes.isolation = Some(if parser.parse_keyword(Keyword::SERIALIZABLE) {
+                Isolation::Serializable
+            } else if parser.parse_keyword(Keyword::REPEATABLE) {
+                parser.expect_keyword(Keyword::READ)?;
+                Isolation::RepeatableRead
             } else {
                 parser.expect_keyword(Keyword::READ)?;
                 parser.expect_one_of_keywords(&[Keyword::COMMITTED, Keyword::UNCOMMITTED])?;
+                Isolation::ReadCommitted
+            });
+        } else if parser.parse_keyword(Keyword::READ) {
+            let mode = parser.expect_one_of_keywords(&[Keyword::ONLY, Keyword::WRITE])?;
+            modes.read_only = Some(mode == Keyword::ONLY);
+        } else if parser.parse_keyword(Keyword::NOT) {
+            if !parse_word(parser, "DEFERRABLE") {
+                let found = parser.peek_token();
+                return parser.expected("DEFERRABLE", found);
             }
-        } else if parser.parse_keywords(&[Keyword::READ, Keyword::ONLY]) {
-            read_only = Some(true);
-        } else if parser.parse_keywords(&[Keyword::READ, Keyword::WRITE]) {
-            read_only = Some(false);
-        } else if !parser.consume_token(&Token::Comma) {
-            // DEFERRABLE says nothing about a transaction that waits for nobody.
-            skip_rest(parser);
-            return Ok((isolation, read_only));
+        } else if !parse_word(parser, "DEFERRABLE") {
+            return Ok(modes);
         }
+        let _ = parser.consume_token(&Token::Comma);
     }
 }
 
@@ -144,10 +204,14 @@ fn parse_set(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
     if parser.parse_keyword(Keyword::SESSION) && parse_word(parser, "CHARACTERISTICS") {
         parser.expect_keyword(Keyword::AS)?;
         parser.expect_keyword(Keyword::TRANSACTION)?;
-        return set_modes(parser, "default_transaction_isolation", "default_transaction_read_only");
+        let modes = parse_modes(parser)?;
+        expect_end(parser)?;
+        return Ok(StatementKind::Characteristics(modes));
     }
     if parser.parse_keyword(Keyword::TRANSACTION) {
-        return set_modes(parser, ISOLATION, "transaction_read_only");
+        let modes = parse_modes(parser)?;
+        expect_end(parser)?;
+        return Ok(StatementKind::Transaction(TransactionControl::Modes(modes)));
     }
     let name = if parser.parse_keywords(&[Keyword::TIME, Keyword::ZONE]) {
         "timezone".to_owned()

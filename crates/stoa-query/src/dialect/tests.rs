@@ -110,14 +110,19 @@ fn settings_and_transactions_are_recognised() {
         StatementKind::Transaction(control) => assert_eq!(control, expected, "{sql}"),
         other => panic!("{sql}: {other:?}"),
     };
-    control("BEGIN ISOLATION LEVEL READ COMMITTED", TransactionControl::Begin);
-    let begin = "START TRANSACTION ISOLATION LEVEL READ COMMITTED, READ ONLY, NOT DEFERRABLE";
-    control(begin, TransactionControl::BeginReadOnly);
-    set("SET TRANSACTION READ ONLY", "transaction_read_only", Some("on"));
-    set("BEGIN ISOLATION LEVEL SERIALIZABLE", "transaction_isolation", Some("serializable"));
-    let session = "SET SESSION CHARACTERISTICS AS TRANSACTION";
-    set(&format!("{session} READ ONLY"), "default_transaction_read_only", Some("on"));
-    control("ROLLBACK TO SAVEPOINT a", TransactionControl::RollbackToSavepoint);
+    let modes = |isolation, read_only| TransactionModes { isolation, read_only };
+    let committed = modes(Some(Isolation::ReadCommitted), None);
+    control("BEGIN ISOLATION LEVEL READ COMMITTED", TransactionControl::Begin(committed));
+    let repeatable = modes(Some(Isolation::RepeatableRead), Some(true));
+    let begin = "START TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY, NOT DEFERRABLE";
+    control(begin, TransactionControl::Begin(repeatable));
+    control("SET TRANSACTION READ WRITE", TransactionControl::Modes(modes(None, Some(false))));
+    control("ROLLBACK TO SAVEPOINT a", TransactionControl::RollbackToSavepoint("a".to_owned()));
+    control("RELEASE a", TransactionControl::Release("a".to_owned()));
+    control("COMMIT AND NO CHAIN", TransactionControl::Commit);
+    for wrong in ["COMMIT AND CHAIN", "BEGIN NONSENSE", "COMMIT PREPARED 'a'", "SAVEPOINT"] {
+        assert_eq!(parse(wrong).unwrap_err().sqlstate(), "42601", "{wrong}");
+    }
     control("end", TransactionControl::Commit);
 }
 

@@ -31,6 +31,8 @@ pub(crate) async fn insert(
     for number in 1..=ATTEMPTS_MAX {
         let turn = match number {
             1 => None,
+            // A block would keep everybody waiting until its COMMIT.
+            _ if session.block.is_open() => None,
             _ => Some(session.engine.changes.turn().await),
         };
         match attempt(session, plan.clone(), &read, turn, guard).await {
@@ -53,11 +55,11 @@ async fn attempt(
         return Err(Error::internal("an INSERT has no such plan"));
     };
     let Some(target) = stoa_table(&dml.target) else {
-        let plan = pin(plan, engine.catalog.tables(read).await?)?;
+        let plan = pin(plan, session.tables(read).await?)?;
         return written(session, &plan, guard).await;
     };
     let reading = engine.changes.begin(read.to_vec(), target.table.ident(), turn).await;
-    let LogicalPlan::Dml(mut dml) = pin(plan, engine.catalog.tables(read).await?)? else {
+    let LogicalPlan::Dml(mut dml) = pin(plan, session.tables(read).await?)? else {
         return Err(Error::internal("an INSERT became another statement"));
     };
     dml.target = provider_as_source(Arc::new(target.written_by(Arc::new(reading))));

@@ -122,6 +122,8 @@ pub(crate) async fn run(
         // The first time nobody is kept from anything; after that other statements of this process are.
         let turn = match number {
             1 => None,
+            // A block would keep everybody waiting until its COMMIT.
+            _ if session.block.is_open() => None,
             _ => Some(session.engine.changes.turn().await),
         };
         match attempt(session, plan.clone(), overwritten, turn, guard).await {
@@ -193,12 +195,14 @@ async fn attempt(
     for privilege in privileges_for(&dml.op) {
         session.caller.may_write(&table.table, *privilege)?;
     }
+    session.block.check_removal(&table.table)?;
     let others: Vec<TableIdent> = read.iter().filter(|other| *other != ident).cloned().collect();
     let is_blind = matches!(dml.op, WriteOp::Insert(_) | WriteOp::Truncate);
     if !is_blind && !read.contains(ident) {
         read.push(ident.clone());
     }
     let (held, mut tables) = hold(session, table, &others, read, turn).await?;
+    tables = session.block.with_own(tables)?;
     tables.push(held.table.clone());
     let LogicalPlan::Dml(dml) = pin(plan, tables)? else {
         return Err(Error::internal("a statement that changes rows became another one"));

@@ -16,7 +16,8 @@ use stoa_table::Table;
 use crate::changes::Reading;
 use crate::error::to_datafusion;
 use crate::nested::engine_schema;
-use crate::sink::{self, WriteMode};
+use crate::sink::{self, Commit, WriteMode};
+use crate::transaction::Block;
 
 /// A plan's target that writes its rows in the given way.
 pub(super) fn source(table: Table, mode: WriteMode, reading: Arc<Reading>) -> Arc<dyn TableSource> {
@@ -59,14 +60,16 @@ impl TableProvider for Target {
 
     async fn insert_into(
         &self,
-        _state: &dyn EngineSession,
+        state: &dyn EngineSession,
         input: Arc<dyn ExecutionPlan>,
         operation: InsertOp,
     ) -> EngineResult<Arc<dyn ExecutionPlan>> {
         if operation != InsertOp::Append {
             return Err(to_datafusion(Error::internal("content is replaced by appending it")));
         }
-        let (mode, reading) = (self.mode.clone(), Some(Arc::clone(&self.reading)));
-        sink::plan_write(self.table.clone(), mode, reading, input).map_err(to_datafusion)
+        let reading = Some(Arc::clone(&self.reading));
+        let commit = Commit { reading, staging: Block::staging_of(state) };
+        sink::plan_write(self.table.clone(), self.mode.clone(), commit, input)
+            .map_err(to_datafusion)
     }
 }

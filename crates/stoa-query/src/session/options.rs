@@ -10,7 +10,7 @@ use super::{Planner, Ran, Session};
 use crate::engine::DEFAULT_NAMESPACE;
 use crate::error::from_datafusion;
 use crate::outcome::Completion;
-use crate::settings::{self, Settings};
+use crate::settings::{self, Settings, as_boolean};
 
 impl Session {
     pub(super) fn run_set(&self, name: Option<&str>, value: Option<&str>) -> Result<Ran> {
@@ -27,6 +27,9 @@ impl Session {
     /// # Errors
     /// No such setting (42704), or a value it does not take (22023).
     pub fn set(&self, name: &str, value: Option<&str>) -> Result<()> {
+        if self.set_of_transaction(name, value)? {
+            return Ok(());
+        }
         self.change(name, |settings| settings.set(name, value))
     }
 
@@ -81,6 +84,8 @@ impl Session {
         let is_on = |name: &str| settings.get(name).map(|value| value == "on");
         self.short_path.store(is_on("short_path")?, Ordering::Relaxed);
         self.plan_templates.store(is_on("plan_templates")?, Ordering::Relaxed);
+        let read_only = as_boolean(&settings.get("default_transaction_read_only")?);
+        self.read_only.store(read_only == Some(true), Ordering::Relaxed);
         let (user, protocol) = (&self.options.user, self.options.protocol);
         let application = settings.get("application_name")?;
         *self.pool.lock() = self.engine.pools.find(user, &application, protocol);

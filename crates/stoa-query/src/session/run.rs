@@ -37,8 +37,10 @@ impl Session {
         guard: &mut QueryGuard,
     ) -> Result<Ran> {
         let means_the_same = self.means_the_same(prepared);
-        self.check_read_only(prepared)?;
+        self.check_allowed(prepared)?;
+        self.take_snapshot(prepared).await?;
         if self.takes_short_path()
+            && !self.block.reads_its_own()
             && means_the_same
             && let Some(report) = &prepared.report
             && let Some(stream) = self.run_report(report, &parameters, guard).await?
@@ -62,6 +64,7 @@ impl Session {
         }
         if let Some((report, analyses)) = &prepared.explained
             && means_the_same
+            && !self.block.reads_its_own()
             && let Some(schema) = &prepared.schema
             && let Some(batch) =
                 self.explain_report(report, &parameters, *analyses, schema, guard).await?
@@ -81,7 +84,10 @@ impl Session {
                     .with_sqlstate("42704")
                     .with_hint("SELECT id, state, sql FROM system.queries lists them")),
             },
-            StatementKind::Role(role) => access::run(self, role).await.map(Ran::Done),
+            StatementKind::Role(role) => {
+                let done = access::run(self, role).await?;
+                Ok(Ran::Done(self.note_lasting(prepared, done)))
+            }
             StatementKind::CacheTable(name) => self.cache_table(name).await.map(Ran::Done),
             StatementKind::PurgeCache => {
                 self.caller.must_be_superuser("purge the cache")?;
@@ -94,10 +100,8 @@ impl Session {
             }
             StatementKind::Copy(copy) => crate::copy::run(self, copy, guard).await,
             StatementKind::Set { name, value } => self.run_set(name.as_deref(), value.as_deref()),
-            StatementKind::Transaction(control) => {
-                self.note_control(*control);
-                Ok(Ran::Done(Completion::of(control.tag())))
-            }
+            StatementKind::Transaction(control) => self.control(control).await.map(Ran::Done),
+            StatementKind::Characteristics(modes) => self.run_characteristics(*modes),
             StatementKind::Accepted { tag } => {
                 if *tag == "DISCARD ALL" {
                     self.run_set(None, None)?;
@@ -105,7 +109,10 @@ impl Session {
                 Ok(Ran::Done(Completion::of(tag)))
             }
             StatementKind::Empty => Ok(Ran::Done(Completion::of(""))),
-            other => ddl::run(self, other, guard).await.map(Ran::Done),
+            other => {
+                let done = ddl::run(self, other, guard).await?;
+                Ok(Ran::Done(self.note_lasting(prepared, done)))
+            }
         }
     }
 
@@ -156,7 +163,7 @@ impl Session {
         if let LogicalPlan::Dml(_) = &plan {
             return dml::insert(self, plan, guard).await;
         }
-        let plan = QueryPlan::Logical(table::pin_snapshots(plan, &self.engine).await?);
+        let plan = QueryPlan::Logical(table::pin_snapshots(plan, self).await?);
         self.run_plan(plan, asked, planner, guard).await
     }
 
@@ -198,7 +205,7 @@ impl Session {
         }
         let Some(plan) = template.bind(values)? else { return Ok(None) };
         // A table that is gone or has other columns now is planned in full, which says so.
-        let Ok(plan) = table::pin_snapshots(plan, engine).await else { return Ok(None) };
+        let Ok(plan) = table::pin_snapshots(plan, self).await else { return Ok(None) };
         engine.plan_templates_used.fetch_add(1, Ordering::Relaxed);
         let plan = QueryPlan::Optimised(plan);
         self.run_plan(plan, asked, planner.clone(), guard).await.map(Some)
@@ -347,7 +354,7 @@ impl Session {
         prepared: &Prepared,
         parameters: &[ScalarValue],
     ) -> Option<Asked> {
-        if self.setting("result_reuse").ok()? != "on" {
+        if self.block.reads_its_own() || self.setting("result_reuse").ok()? != "on" {
             return None;
         }
         // A plan that was made under other options gives no answer to those who have these.

@@ -95,26 +95,60 @@ pub(crate) enum Stop {
 /// # Errors
 /// As [`commit::commit`] and [`positions::standing`].
 pub(crate) async fn commit(table: &Table, delta: Delta<'_>) -> Result<Ended<Stop>> {
-    check_format(table)?;
-    let uuid = stoa_env::random::uuid();
-    let directory = format!("{}/metadata", table.location());
-    let manifest = write_manifest(table, &delta, &format!("{directory}/{uuid}-m0.avro")).await?;
-    if let (Some(manifest), Removal::Matching(coverage)) = (&manifest, &delta.removal) {
-        check_inside(table, manifest, coverage).await?;
-    }
-    let spec_id = delta.added.spec.spec_id();
-    let added = Counts::of(spec_id, &delta.added.files);
-    let work = Work { delta, uuid, directory, manifest, added };
+    let work = Work::begin(table, delta).await?;
     let ended = work.commit(table).await;
     let not_in = match &ended {
         Ok(Ended::Committed(_)) => false,
         Ok(Ended::Stopped(_)) => true,
         Err(error) => is_refusal(error),
     };
-    if let Some(manifest) = work.manifest.as_ref().filter(|_| not_in) {
-        forget(table, std::slice::from_ref(&manifest.manifest_path)).await;
+    if not_in {
+        work.forget_manifest(table).await;
     }
     ended
+}
+
+/// Commits one delta to each of several tables of a warehouse: all of them, or none. A delta that
+/// changes nothing is left out.
+///
+/// # Errors
+/// As [`commit`]; `Conflict` where one was decided on what is no longer so.
+pub(crate) async fn commit_together(deltas: Vec<(&Table, Delta<'_>)>) -> Result<()> {
+    let mut works = Vec::with_capacity(deltas.len());
+    let mut begun = Ok(());
+    for (table, delta) in deltas {
+        match Work::begin(table, delta).await {
+            Ok(work) => works.push((table, work)),
+            Err(error) => {
+                begun = Err(error);
+                break;
+            }
+        }
+    }
+    let changes: Vec<(&Table, &Work<'_>)> =
+        works.iter().map(|(table, work)| (*table, work)).collect();
+    let (ended, not_in) = match begun {
+        Ok(()) => {
+            let ended = commit::commit_together(&changes, refusal).await;
+            let not_in = ended.as_ref().is_err_and(is_refusal);
+            (ended, not_in)
+        }
+        Err(error) => (Err(error), true),
+    };
+    if not_in {
+        for (table, work) in &works {
+            work.forget_manifest(table).await;
+        }
+    }
+    ended
+}
+
+/// Why the other deltas must not be committed, either.
+fn refusal(stop: Stop) -> Option<Error> {
+    match stop {
+        Stop::Outdated { why, .. } => Some(why),
+        Stop::AlreadyIn(_) | Stop::Nothing(_) => None,
+    }
 }
 
 /// A positive id that the table does not have.
@@ -188,6 +222,30 @@ impl Change for Work<'_> {
 
     fn is_in(&self, table: &Table) -> bool {
         table.metadata().snapshot_by_id(self.delta.snapshot_id).is_some()
+    }
+}
+
+impl<'a> Work<'a> {
+    /// Writes the manifest of what `delta` adds.
+    async fn begin(table: &Table, delta: Delta<'a>) -> Result<Work<'a>> {
+        check_format(table)?;
+        let uuid = stoa_env::random::uuid();
+        let directory = format!("{}/metadata", table.location());
+        let manifest =
+            write_manifest(table, &delta, &format!("{directory}/{uuid}-m0.avro")).await?;
+        if let (Some(manifest), Removal::Matching(coverage)) = (&manifest, &delta.removal) {
+            check_inside(table, manifest, coverage).await?;
+        }
+        let spec_id = delta.added.spec.spec_id();
+        let added = Counts::of(spec_id, &delta.added.files);
+        Ok(Self { delta, uuid, directory, manifest, added })
+    }
+
+    /// Deletes it again, as far as possible.
+    async fn forget_manifest(&self, table: &Table) {
+        if let Some(manifest) = &self.manifest {
+            forget(table, std::slice::from_ref(&manifest.manifest_path)).await;
+        }
     }
 }
 

@@ -182,10 +182,7 @@ impl TableWriter {
     /// # Errors
     /// `Unavailable` where the store fails, `NotFound` where the table was dropped.
     pub async fn finish(mut self) -> Result<WrittenFiles> {
-        self.roll().await?;
-        while !self.finishing.is_empty() {
-            self.wait_for_finished().await?;
-        }
+        self.end_files().await?;
         let files = NewFiles {
             schema: self.table.metadata().current_schema().clone(),
             spec: self.table.partition_spec().clone(),
@@ -193,6 +190,38 @@ impl TableWriter {
         };
         failpoint::at("write.files_written").await?;
         Ok(WrittenFiles::new(self.table.clone(), files))
+    }
+
+    /// Ends all open files and waits until they are whole: rows that follow go to new ones.
+    ///
+    /// # Errors
+    /// As [`Self::finish`].
+    pub async fn end_files(&mut self) -> Result<()> {
+        self.roll().await?;
+        while !self.finishing.is_empty() {
+            self.wait_for_finished().await?;
+        }
+        Ok(())
+    }
+
+    /// Takes over the files of another writer, which has ended them.
+    ///
+    /// # Errors
+    /// `Internal` where it wrote for another version of the columns or the partitioning, or has not
+    /// ended its files.
+    pub(crate) fn take_over(&mut self, mut other: Self) -> Result<()> {
+        let alike = self.table.uuid() == other.table.uuid()
+            && self.table.schema_id() == other.table.schema_id()
+            && self.table.partition_spec() == other.table.partition_spec();
+        if !alike || !other.open.is_empty() || !other.finishing.is_empty() {
+            return Err(Error::internal(format!(
+                "table {}: files of another writer cannot be taken over",
+                self.table.ident()
+            )));
+        }
+        self.rows += other.rows;
+        self.finished.append(&mut other.finished);
+        Ok(())
     }
 
     /// Ends all open files: rows that follow go to new ones.
