@@ -141,4 +141,4 @@ def same_rows(stoa_rows, other_rows):
             if models.get(name) is None:
                 models[name] = value
     ours = [{name: as_kind(value, models.get(name)) for name, value in row.items()} for row in stoa_rows]
-    assert ours == other
+    assert ours == other, [pair for pair in zip(ours, other) if pair[0] != pair[1]] or (len(ours), len(other))

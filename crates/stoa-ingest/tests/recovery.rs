@@ -135,7 +135,7 @@ async fn a_record_of_a_newer_version_is_refused_with_its_place() {
     let storage = local_storage(&home.directory.path().join("log")).unwrap();
     let log = CommitLog::open(storage, log_options()).await.unwrap();
     log.0
-        .append(&[&[2, 0, 0, 0]], LogDurability::Sync)
+        .append(&[&[3, 0, 0, 0]], LogDurability::Sync)
         .await
         .unwrap()
         .acknowledged()
@@ -145,7 +145,7 @@ async fn a_record_of_a_newer_version_is_refused_with_its_place() {
     drop(log);
     let error = try_open(&home).await.err().unwrap();
     assert_eq!(error.sqlstate(), "0A000");
-    assert!(error.message().contains("position") && error.message().contains("version 2"));
+    assert!(error.message().contains("position") && error.message().contains("version 3"));
     assert!(error.hint().is_some());
 }
 

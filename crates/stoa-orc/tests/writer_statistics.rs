@@ -291,8 +291,12 @@ fn a_null_parent_makes_null_fields() {
     ]);
     // Row 0 is NULL as a whole; "nested" is NULL in row 3, its "x" in row 2.
     let valid = NullBuffer::from(vec![false, true, true, true, true]);
-    let (_, summary) = one(Arc::new(StructArray::new(fields, vec![f, nested, items], Some(valid))));
+    let (metadata, summary) =
+        one(Arc::new(StructArray::new(fields, vec![f, nested, items], Some(valid))));
     let counts: Vec<_> = summary.columns.iter().map(|c| (c.values, c.nulls)).collect();
     // root, c, c.f, c.nested, c.nested.x, c.list, its items (those of rows that are there)
     assert_eq!(counts, [(5, 0), (5, 1), (5, 1), (5, 2), (5, 3), (5, 1), (1, 0)]);
+    // Spark skips a file for `s.f IS NULL` by these.
+    let has_null = (0..7).map(|column| metadata.file_statistics(column).unwrap().has_null);
+    assert_eq!(has_null.collect::<Vec<_>>(), [false, true, true, true, true, true, false]);
 }

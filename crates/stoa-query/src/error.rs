@@ -87,6 +87,9 @@ fn from_arrow_text(text: &str) -> Error {
     if misfits.iter().any(|misfit| text.contains(misfit)) {
         return Error::invalid(message).with_sqlstate("22003");
     }
+    if text.contains("declared as non-nullable but contains null values") {
+        return Error::invalid(message).with_sqlstate("23502");
+    }
     if text.contains("square root of a negative") {
         return Error::invalid(message).with_sqlstate("2201F");
     }

@@ -20,6 +20,9 @@ pub(crate) struct Collector {
     pub(crate) values: u64,
     /// NULLs.
     pub(crate) nulls: u64,
+    /// Whether the struct that the column is a field of was NULL somewhere: those who look for NULLs
+    /// in the field (Spark does, by its statistics) mean these, too.
+    pub(crate) absent: bool,
     pub(crate) bounds: Bounds,
 }
 
@@ -99,7 +102,7 @@ impl Collector {
             }
             TypeKind::Struct | TypeKind::Union => Bounds::None,
         };
-        Self { values: 0, nulls: 0, bounds }
+        Self { values: 0, nulls: 0, absent: false, bounds }
     }
 
     /// Adds integers or dates.
@@ -196,6 +199,7 @@ impl Collector {
         }
         self.values += other.values;
         self.nulls += other.nulls;
+        self.absent |= other.absent;
     }
 
     /// How many values were NaN; `None` if the type has none.
@@ -210,7 +214,7 @@ impl Collector {
     pub(crate) fn statistics(&self, bytes_on_disk: Option<u64>) -> ColumnStatistics {
         ColumnStatistics {
             values: Some(self.values),
-            has_null: self.nulls > 0,
+            has_null: self.nulls > 0 || self.absent,
             bytes_on_disk,
             bounds: self.value_statistics(),
         }

@@ -122,10 +122,24 @@ impl Column {
                 matches!(array.data_type(), DataType::Timestamp(TimeUnit::Nanosecond, _));
         }
         if !self.children.is_empty() {
+            if nulls.is_some() {
+                self.note_absent();
+            }
             let arrays = child_arrays(array, nulls)?;
             self.write_children(&arrays, cx)?;
         }
         Ok(())
+    }
+
+    /// Notes that fields of a struct, if this is one, are not there for some row.
+    fn note_absent(&mut self) {
+        if !self.is_struct {
+            return;
+        }
+        for child in &mut self.children {
+            child.seen.collector.absent = true;
+            child.note_absent();
+        }
     }
 
     /// Adds `rows` rows of the root, which is never NULL.
