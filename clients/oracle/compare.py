@@ -23,7 +23,7 @@ NOT_THERE = {"0A000", "42883", "42704", "42601", "42701", "42702"}
 WIDTHS = {"smallint": "integer", "bigint": "integer", "integer[]": "bigint[]", "smallint[]": "bigint[]"}
 
 # Classes of errors which mean the same to a program: a wrong value, a wrong statement.
-SAME_CLASS = {"42": {"42", "0A", "22"}, "22": {"22"}, "21": {"21", "42", "0A"}, "0A": {"0A", "42"}}
+SAME_CLASS = {"42": {"42", "0A", "22"}, "22": {"22", "0A"}, "21": {"21", "42", "0A"}, "0A": {"0A", "42"}}
 
 
 @dataclass(frozen=True)
@@ -92,12 +92,12 @@ def in_order(rows, types):
 
 def sort_key(value, kind):
     if value is None:
-        return (1, 0, "")
+        return (1, 0, 0)
     try:
         if kind in ("integer", "bigint", "smallint"):
-            return (0, int(value), "")
+            return (0, int(value), 0)
         if kind in ("numeric", "double", "real") and math.isfinite(number := float(value)):
-            return (0, float(f"{number:.10g}" if kind != "real" else f"{number:.4g}"), "")
+            return (0, float(f"{number:.10g}" if kind != "real" else f"{number:.4g}"), number)
     except ValueError:
         pass
     return (0, 0, value)
@@ -133,4 +133,4 @@ def same_floats(one, other, tolerance):
         return math.isnan(one) and math.isnan(other)
     if math.isinf(one) or math.isinf(other):
         return one == other
-    return math.isclose(one, other, rel_tol=tolerance, abs_tol=1e-25)
+    return math.isclose(one, other, rel_tol=tolerance, abs_tol=1e-15)

@@ -15,7 +15,7 @@ use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, ScalarFu
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    BinaryExpr, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, cast,
+    BinaryExpr, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, cast, lit, not,
 };
 use datafusion::optimizer::AnalyzerRule;
 
@@ -114,15 +114,30 @@ fn compared(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     }
 }
 
-/// A list that is looked up by bits has both zeros, or none.
+/// A list that is looked up by bits has both zeros, or none; one of other values than literals is
+/// compared one by one. As in PostgreSQL, a list of several literals beside a real is one of reals.
 fn in_list(
     expr: Expr,
     list: Vec<Expr>,
     negated: bool,
     schema: &DFSchema,
 ) -> Result<Transformed<Expr>> {
-    let mixed = is_mixed(std::iter::once(&expr).chain(&list), schema);
+    let is_literal = |item: &Expr| matches!(item, Expr::Literal(..));
+    let floats = std::iter::once(&expr).chain(&list);
+    let has_floats =
+        floats.clone().any(|side| side.get_type(schema).is_ok_and(|kind| kind.is_floating()));
+    if has_floats && !list.iter().all(is_literal) {
+        let equal = |item: Expr| compared(expr.clone().eq(item), schema).map(|equal| equal.data);
+        let equal = list.into_iter().map(equal).collect::<Result<Vec<_>>>()?;
+        let any = equal.into_iter().reduce(Expr::or).unwrap_or_else(|| lit(false));
+        return Ok(Transformed::yes(if negated { not(any) } else { any }));
+    }
+    let mixed = is_mixed(floats, schema);
+    let are_reals = list.len() > 1 && expr.get_type(schema)? == DataType::Float32;
     let (expr, mut list) = match mixed {
+        true if are_reals => {
+            (expr, list.into_iter().map(nearest_real).collect::<Result<Vec<_>>>()?)
+        }
         true => {
             let list = list.into_iter().map(|item| double(item, schema));
             (double(expr, schema)?, list.collect::<Result<Vec<_>>>()?)
@@ -232,6 +247,17 @@ fn as_real(side: &Expr) -> Option<Expr> {
     let real = double as f32;
     (f64::from(real) == double && real.is_finite())
         .then(|| Expr::Literal(ScalarValue::Float32(Some(real)), None))
+}
+
+/// A decimal literal as the real next to it.
+fn nearest_real(item: Expr) -> Result<Expr> {
+    match &item {
+        Expr::Literal(value, _) if value.data_type().is_decimal() => {
+            let text = value.cast_to(&DataType::Utf8)?;
+            Ok(Expr::Literal(text.cast_to(&DataType::Float32)?, None))
+        }
+        _ => Ok(item),
+    }
 }
 
 /// Decimals, and reals beside them, as doubles.

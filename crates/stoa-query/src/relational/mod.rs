@@ -43,6 +43,7 @@ impl AnalyzerRule for Relational {
         let mut names = predicates::Names::default();
         plan.transform_up_with_subqueries(|node| {
             let node = multiplicity::count_rows(node)?;
+            let node = node.transform_data(|node| Ok(multiplicity::order_once(node)))?;
             let node = node.transform_data(|node| predicates::three_valued(node, &mut names))?;
             node.transform_data(|node| marks::join_marks(node, &mut names))
         })

@@ -41,6 +41,23 @@ pub(super) fn count_rows(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> 
     }
 }
 
+/// Orders the rows of a `DISTINCT ON` by each expression once: the engine fails on a second time.
+pub(super) fn order_once(node: LogicalPlan) -> Transformed<LogicalPlan> {
+    let LogicalPlan::Distinct(Distinct::On(mut on)) = node else { return Transformed::no(node) };
+    let mut is_changed = false;
+    if let Some(order) = &mut on.sort_expr {
+        let before = order.len();
+        let mut known: Vec<Expr> = Vec::new();
+        order.retain(|sort| {
+            let is_new = !known.contains(&sort.expr);
+            known.extend(is_new.then(|| sort.expr.clone()));
+            is_new
+        });
+        is_changed = order.len() != before;
+    }
+    Transformed::new_transformed(LogicalPlan::Distinct(Distinct::On(on)), is_changed)
+}
+
 /// Nothing else joins so; a side without equal rows needs no numbers.
 fn is_set_operation(join: &Join) -> bool {
     matches!(join.join_type, JoinType::LeftSemi | JoinType::LeftAnti)

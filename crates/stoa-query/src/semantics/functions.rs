@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray};
+use arrow::array::{ArrayRef, AsArray, StringBuilder};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type};
 use datafusion::common::ScalarValue;
@@ -28,6 +28,7 @@ pub(super) fn rewrite(function: ScalarFunction, scope: &Scope<'_>) -> Result<Tra
         "to_char" => to_char(function, scope),
         "concat" | "concat_ws" => texts(function, scope),
         "round" => round(function, scope),
+        "upper" | "initcap" => letters(function, scope),
         "ln" | "log" | "log10" | "log2" => logarithm(function),
         _ => Ok(Transformed::no(Expr::ScalarFunction(function))),
     }
@@ -113,6 +114,71 @@ impl Operation for RoundEven {
         let numbers = cast(column, &DataType::Float64)?;
         let rounded = numbers.as_primitive::<Float64Type>();
         Ok(Arc::new(rounded.unary::<_, Float64Type>(f64::round_ties_even)))
+    }
+}
+
+/// `upper`, `initcap`: letter by letter.
+fn letters(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+    let each_word = function.func.name() == "initcap";
+    Ok(match function.args.as_slice() {
+        [text] if text.get_type(&scope.schema)?.is_string() => {
+            Transformed::yes(call(Letters { each_word }, function.args))
+        }
+        _ => Transformed::no(Expr::ScalarFunction(function)),
+    })
+}
+
+/// Capital letters, which are one each: `ß` has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Letters {
+    /// Whether only first letters of words are capital, and the others small.
+    each_word: bool,
+}
+
+impl Letters {
+    fn of(self, text: &str, out: &mut String) {
+        let mut is_first = true;
+        for letter in text.chars() {
+            let is_capital = !self.each_word || is_first;
+            match is_capital {
+                true => out.push(single(letter.to_uppercase()).unwrap_or(letter)),
+                false => out.push(single(letter.to_lowercase()).unwrap_or(letter)),
+            }
+            is_first = !letter.is_alphanumeric();
+        }
+    }
+}
+
+fn single(mut letters: impl Iterator<Item = char>) -> Option<char> {
+    let first = letters.next();
+    first.filter(|_| letters.next().is_none())
+}
+
+impl Operation for Letters {
+    fn name(&self) -> &str {
+        if self.each_word { "initcap" } else { "upper" }
+    }
+
+    fn result(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Utf8)
+    }
+
+    fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
+        let columns = columns(operands, rows)?;
+        let Some(column) = columns.first() else { return Err(failure("42883", "no operand")) };
+        let texts = cast(column, &DataType::Utf8)?;
+        let mut written = StringBuilder::with_capacity(rows, 0);
+        let mut out = String::new();
+        for text in texts.as_string::<i32>() {
+            let Some(text) = text else {
+                written.append_null();
+                continue;
+            };
+            out.clear();
+            self.of(text, &mut out);
+            written.append_value(&out);
+        }
+        Ok(Arc::new(written.finish()))
     }
 }
 
