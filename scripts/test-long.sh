@@ -3,11 +3,18 @@
 #
 #   scripts/test-long.sh             all of them
 #   scripts/test-long.sh oracle      only those named
+#
+# `make torture` has the histories of killed servers.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
 export STOA_ORACLE_EXPRESSIONS=${STOA_ORACLE_EXPRESSIONS:-100000}
+export STOA_DUCKDB_STATEMENTS=${STOA_DUCKDB_STATEMENTS:-1000000}
+export STOA_SHARED_STATEMENTS=${STOA_SHARED_STATEMENTS:-100000}
+export STOA_DISK_FAULTS=${STOA_DISK_FAULTS:-all}
+export STOA_ONE_STATE_ROUNDS=${STOA_ONE_STATE_ROUNDS:-20}
+export STOA_MODEL_ALL=${STOA_MODEL_ALL:-1}
 
 suites=("$@")
-[ ${#suites[@]} = 0 ] && suites=(oracle)
+[ ${#suites[@]} = 0 ] && suites=(rust oracle duckdb)
 exec scripts/test.sh "${suites[@]}"

@@ -249,7 +249,7 @@ def main():
     parser.add_argument("--stoa", required=True, help="connection string")
     parser.add_argument("--seed", type=int, default=12)
     parser.add_argument("--sessions", type=int, default=8)
-    parser.add_argument("--statements", type=int, default=int(os.environ.get("STOA_DUCKDB_STATEMENTS", "4000")))
+    parser.add_argument("--statements", type=int, default=int(os.environ.get("STOA_DUCKDB_STATEMENTS", "1500")))
     options = parser.parse_args()
     rng, oracle = random.Random(options.seed), Oracle()
     failures, asked = 0, 0

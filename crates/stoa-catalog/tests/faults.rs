@@ -135,7 +135,11 @@ async fn what_is_said_of_a_commit_is_so_at_whichever_call_the_disk_fails() {
     catalog.create_table(&table(), "0").await.unwrap();
     catalog.close().await;
     let mut seen: BTreeMap<String, u32> = BTreeMap::new();
-    for case in Case::all() {
+    #[expect(clippy::disallowed_methods, reason = "the size of a test is no setting")]
+    let whole = std::env::var("STOA_DISK_FAULTS").is_ok_and(|size| size == "all");
+    // A number that shares no factor with those of the kinds, so that each comes up.
+    let step = if whole { 1 } else { 5 };
+    for case in Case::all().step_by(step) {
         std::fs::write(dir.join("case"), case.text()).unwrap();
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "program", "--ignored", "--nocapture"]).current_dir(&dir);
@@ -160,6 +164,6 @@ async fn what_is_said_of_a_commit_is_so_at_whichever_call_the_disk_fails() {
     }
     // The faults have hit what they were meant for.
     for said in ["done", "undone", "unknown"] {
-        assert!(seen.get(said).is_some_and(|count| *count >= 10), "{seen:?}");
+        assert!(seen.get(said).is_some_and(|count| *count >= 4), "{seen:?}");
     }
 }
