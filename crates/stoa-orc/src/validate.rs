@@ -275,7 +275,7 @@ impl Validator {
     fn end(&mut self, file: &FileMetadata, totals: &[Total]) -> Result<Stage> {
         for (column, total) in (0u32..).zip(totals) {
             let expected = total.collector.statistics(Some(total.bytes));
-            compare_statistics(file.file_statistics(column), &expected)
+            compare_statistics(&file.types, column, file.file_statistics(column), &expected)
                 .map_err(|e| e.at_column(file, column).at("file"))?;
             self.report.statistics += 1;
         }
@@ -319,9 +319,19 @@ fn plain_types(types: &TypeTree, nano_columns: &[u32]) -> Result<TypeTree> {
     TypeTree::new((0u32..).zip(types.types()).map(plain).collect())
 }
 
-/// Whether statistics in the file are those of the values read.
-fn compare_statistics(found: Option<ColumnStatistics>, expected: &ColumnStatistics) -> Result<()> {
-    let expected = ColumnStatistics::from_proto(&expected.to_proto());
+/// Whether statistics of a column in the file are those of the values read. A field of a struct has
+/// NULLs where the struct has, too, which its own values do not show.
+fn compare_statistics(
+    types: &TypeTree,
+    column: u32,
+    found: Option<ColumnStatistics>,
+    expected: &ColumnStatistics,
+) -> Result<()> {
+    let mut expected = ColumnStatistics::from_proto(&expected.to_proto());
+    let is_top = column == 0 || types.types()[0].children.contains(&column);
+    if !is_top && found.as_ref().is_some_and(|found| found.has_null) {
+        expected.has_null = true;
+    }
     match found {
         Some(found) if comparable(&found) == comparable(&expected) => Ok(()),
         found => Err(corrupt("statistics are not those of the values")

@@ -222,7 +222,8 @@ async fn metadata_does_not_grow_with_the_number_of_commits() {
         }
         if number % 80 == 0 {
             let (all, last) = metadata_bytes(&table);
-            (sizes.push(all), newest.push(last));
+            sizes.push(all);
+            newest.push(last);
         }
     }
     eprintln!("metadata after 80, 160, … commits: {sizes:?}, of the newest file: {newest:?}");

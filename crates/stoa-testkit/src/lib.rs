@@ -4,6 +4,7 @@
 //! and does not find it says `skipped` and returns. [`FaultyDisk`] is a disk that fails on command,
 //! below a program that is run for it.
 
+#[expect(clippy::expect_used, reason = "for tests")]
 mod faulty_disk;
 
 pub use faulty_disk::{Fault, FaultyDisk, Plan, call};

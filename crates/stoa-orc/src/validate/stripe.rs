@@ -61,7 +61,7 @@ pub(super) fn compare(
     let found = file.stripe_statistics(index).unwrap_or_default();
     for (column, (collector, bytes)) in (0u32..).zip(&columns) {
         let expected = collector.statistics(Some(*bytes));
-        compare_statistics(found.get(column as usize).cloned(), &expected)
+        compare_statistics(&file.types, column, found.get(column as usize).cloned(), &expected)
             .map_err(|e| e.at_column(file, column))?;
         statistics += 1;
     }
@@ -290,7 +290,8 @@ impl<'a> Stripe<'a> {
     /// Compares the statistics in the row index, if there is one; returns how many.
     fn compare_statistics(&self, column: u32, group: usize, tally: &Tally) -> Result<u64> {
         let Some(index) = self.metadata.row_index(column) else { return Ok(0) };
-        compare_statistics(index.statistics(group), &tally.collector.statistics(None))
+        let expected = tally.collector.statistics(None);
+        compare_statistics(&self.file.types, column, index.statistics(group), &expected)
             .map_err(|e| e.at(format!("row group {group}")).at_column(self.file, column))?;
         Ok(1)
     }

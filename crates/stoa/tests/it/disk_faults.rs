@@ -168,7 +168,8 @@ fn is_ready(server: &Server) -> bool {
     let stopped = || {
         let ask = || {
             let metrics = server.get("/metrics").unwrap().1;
-            (metrics.contains("stoa_log_stopped 1"), metrics.contains("stoa_process_ready 0"))
+            let has = |line: &str| metrics.lines().any(|found| found == line);
+            (has("stoa_log_stopped 1"), has("stoa_process_ready 0"))
         };
         // It may stop between two lines of an answer, but of one answer only.
         let (mut stopped, mut not_ready) = ask();
