@@ -15,7 +15,9 @@ use stoa_query::{Engine, EngineOptions, Outcome, Session, SessionOptions};
 
 /// How much more than by default.
 fn rounds() -> i64 {
-    std::env::var("STOA_ONE_STATE_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
+    #[expect(clippy::disallowed_methods, reason = "the size of a test is no setting")]
+    let rounds = std::env::var("STOA_ONE_STATE_ROUNDS");
+    rounds.ok().and_then(|text| text.parse().ok()).unwrap_or(1)
 }
 
 /// A warehouse and an engine on it that writes through a log.
@@ -115,7 +117,7 @@ impl Writers {
         let task = |_| {
             let (stop, next, session) = (Arc::clone(&stop), Arc::clone(&next), home.session());
             let tables = Arc::clone(&tables);
-            tokio::spawn(async move {
+            stoa_env::task::spawn(async move {
                 let mut acknowledged = Vec::new();
                 while !stop.load(Ordering::Acquire) {
                     let key = next.fetch_add(1, Ordering::Relaxed);
@@ -157,7 +159,7 @@ async fn beside_writers(
         .iter()
         .map(|sql| {
             let (session, sql) = (home.session(), (*sql).to_owned());
-            tokio::spawn(async move {
+            stoa_env::task::spawn(async move {
                 for _ in 0..times * rounds() {
                     done(&session, &sql).await;
                 }
@@ -212,7 +214,7 @@ async fn a_row_that_came_after_another_is_not_seen_without_it() {
     home.run("CREATE TABLE child (k bigint, v bigint)").await;
     let orphans = home.session();
     let stop = Arc::new(AtomicBool::new(false));
-    let reader = tokio::spawn({
+    let reader = stoa_env::task::spawn({
         let stop = Arc::clone(&stop);
         async move {
             while !stop.load(Ordering::Acquire) {
@@ -259,7 +261,7 @@ async fn increments_add_up(engines: &[Arc<Engine>], sql: &str) {
         .map(|nth| {
             let engine = &engines[nth % engines.len()];
             let (session, sql) = (engine.session(SessionOptions::default()), sql.to_owned());
-            tokio::spawn(async move {
+            stoa_env::task::spawn(async move {
                 for _ in 0..each {
                     assert_eq!(done(&session, &sql).await, 1);
                 }
@@ -296,7 +298,7 @@ async fn inserts_of_the_next_number_give_each_number_once() {
     let tasks: Vec<_> = (0..4)
         .map(|_| {
             let session = home.session();
-            tokio::spawn(async move {
+            stoa_env::task::spawn(async move {
                 for _ in 0..each {
                     done(&session, "INSERT INTO n SELECT coalesce(max(k), 0) + 1 FROM n").await;
                 }
@@ -335,7 +337,7 @@ async fn one_of_two_comes_first(
             .map(|(nth, sql)| {
                 let engine = &engines[nth % engines.len()];
                 let (session, sql) = (engine.session(SessionOptions::default()), (*sql).to_owned());
-                tokio::spawn(async move { done(&session, &sql).await })
+                stoa_env::task::spawn(async move { done(&session, &sql).await })
             })
             .collect();
         for task in tasks {
@@ -388,7 +390,7 @@ async fn of_an_insert_and_a_delete_one_sees_the_other() {
         home.run("INSERT INTO a VALUES (1)").await;
         let tasks = statements.map(|sql| {
             let session = engines[0].session(SessionOptions::default());
-            tokio::spawn(async move { done(&session, sql).await })
+            stoa_env::task::spawn(async move { done(&session, sql).await })
         });
         for task in tasks {
             task.await.unwrap();
@@ -408,7 +410,7 @@ async fn a_reader_sees_no_state_that_never_was() {
     home.run("CREATE TABLE s (k bigint)").await;
     home.run("INSERT INTO s VALUES (0)").await;
     let (stop, session) = (Arc::new(AtomicBool::new(false)), home.session());
-    let reader = tokio::spawn({
+    let reader = stoa_env::task::spawn({
         let stop = Arc::clone(&stop);
         async move {
             let mut seen = BTreeSet::new();
