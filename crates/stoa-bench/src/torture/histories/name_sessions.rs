@@ -166,7 +166,8 @@ pub(crate) async fn write(round: Arc<Round>, place: usize, link: Link, mut rando
             open_ingest(&round, name, &link, &rows).await
         };
         round.noted(&ran, "a write");
-        name.history.lock().writes.push(Write { rows, begun, span: ran.span });
+        let Ran { span, code, .. } = ran;
+        name.history.lock().writes.push(Write { rows, begun, span, code });
         name.writes.send_modify(|count| *count += 1);
     }
 }

@@ -38,6 +38,8 @@ pub(crate) struct Write {
     /// When it named its table: before its last row was sent, if it was left open.
     pub begun: Moment,
     pub span: Span,
+    /// What the server said to it; empty where it said nothing.
+    pub code: String,
 }
 
 /// One table.
@@ -100,7 +102,9 @@ impl NameHistory {
     fn check_write(&self, write: &Write, place: Option<usize>) -> Result<()> {
         let Write { rows, span, .. } = write;
         let fail = |what: &str| {
-            let detail = format!("{write:?}, tables: {:?}", self.lives_near(write));
+            let near = self.lives_near(write);
+            let place = place.map(|place| self.lives[place].named);
+            let detail = format!("{write:?}, in: {place:?}, tables: {near:?}");
             Err(wrong(format!("rows {rows:?} {what}")).with_detail(detail))
         };
         match place {
@@ -144,7 +148,7 @@ mod tests {
     }
 
     fn check_begun(lives: Vec<Life>, begun: Moment, span: Span, what: &str) {
-        let writes = vec![Write { rows: vec![1, 2], begun, span }];
+        let writes = vec![Write { rows: vec![1, 2], begun, span, code: String::new() }];
         let history = NameHistory { lives, writes };
         match history.check("t") {
             Ok(_) => assert_eq!(what, "", "this history was allowed"),
