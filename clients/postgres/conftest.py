@@ -6,9 +6,19 @@ import uuid
 
 import psycopg
 import pytest
+import real_postgres
 
 sys.path.append(str(pathlib.Path(__file__).parents[1]))
 from access_server import PASSWORD, SUPERUSER, guarded  # noqa: F401
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    """The port of a real PostgreSQL to compare with."""
+    if real_postgres.programs() is None:
+        pytest.skip("no PostgreSQL server is installed (package postgresql)")
+    with real_postgres.running() as port:
+        yield port
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ import socket
 import struct
 
 import pytest
-import real_postgres
 
 PATIENCE = 60
 
@@ -341,14 +340,6 @@ def check(port, turns):
         client.send([query("DROP TABLE m")])
         assert client.answers(2) == ["C", "ZI"]
         client.socket.close()
-
-
-@pytest.fixture(scope="module")
-def postgres():
-    if real_postgres.programs() is None:
-        pytest.skip("no PostgreSQL server is installed (package postgresql)")
-    with real_postgres.running() as port:
-        yield port
 
 
 @pytest.mark.parametrize("case", [*CASES, *OF_STOA])

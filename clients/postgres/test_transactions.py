@@ -6,7 +6,6 @@ import uuid
 
 import psycopg
 import pytest
-import real_postgres
 
 STATUS = psycopg.pq.TransactionStatus
 
@@ -311,14 +310,6 @@ def told(port, script):
             a.close()
             b.execute("DROP TABLE m")
     return answers
-
-
-@pytest.fixture(scope="module")
-def postgres():
-    if real_postgres.programs() is None:
-        pytest.skip("no PostgreSQL server is installed (package postgresql)")
-    with real_postgres.running() as port:
-        yield port
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

@@ -123,16 +123,14 @@ fn in_list(
     schema: &DFSchema,
 ) -> Result<Transformed<Expr>> {
     let is_literal = |item: &Expr| matches!(item, Expr::Literal(..));
-    let floats = std::iter::once(&expr).chain(&list);
-    let has_floats =
-        floats.clone().any(|side| side.get_type(schema).is_ok_and(|kind| kind.is_floating()));
-    if has_floats && !list.iter().all(is_literal) {
+    let is_float = expr.get_type(schema).is_ok_and(|kind| kind.is_floating());
+    if (is_float || has_floats(&list, schema)) && !list.iter().all(is_literal) {
         let equal = |item: Expr| compared(expr.clone().eq(item), schema).map(|equal| equal.data);
         let equal = list.into_iter().map(equal).collect::<Result<Vec<_>>>()?;
         let any = equal.into_iter().reduce(Expr::or).unwrap_or_else(|| lit(false));
         return Ok(Transformed::yes(if negated { not(any) } else { any }));
     }
-    let mixed = is_mixed(floats, schema);
+    let mixed = is_mixed(std::iter::once(&expr).chain(&list), schema);
     let are_reals = list.len() > 1 && expr.get_type(schema)? == DataType::Float32;
     let (expr, mut list) = match mixed {
         true if are_reals => {
@@ -183,7 +181,8 @@ fn bits(value: &ScalarValue) -> Option<u64> {
     }
 }
 
-fn compares(op: Operator) -> bool {
+/// Whether an operator compares.
+pub(crate) fn compares(op: Operator) -> bool {
     use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
 }

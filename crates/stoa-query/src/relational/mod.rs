@@ -16,6 +16,8 @@ mod marks;
 mod multiplicity;
 mod predicates;
 
+pub(crate) use floats::compares;
+
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;

@@ -13,6 +13,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan, Subquery};
 use datafusion::optimizer::AnalyzerRule;
 
 use super::{arithmetic, casts, compare, functions, unify};
+use crate::relational;
 
 /// Gives operators, casts and CASE the meaning that they have in PostgreSQL.
 #[derive(Debug)]
@@ -94,7 +95,7 @@ impl Scope<'_> {
                 let comparison = SetComparison { subquery, ..comparison };
                 Ok(Transformed::yes(Expr::SetComparison(comparison)))
             }
-            Expr::BinaryExpr(binary) if compare::compares(binary.op) => {
+            Expr::BinaryExpr(binary) if relational::compares(binary.op) => {
                 compare::binary(binary, self)
             }
             Expr::BinaryExpr(binary) => arithmetic::rewrite(binary, self),

@@ -48,6 +48,15 @@ pub(super) fn columns(operands: &[ColumnarValue], rows: usize) -> Result<Vec<Arr
     operands.iter().map(|operand| operand.to_array(rows)).collect()
 }
 
+/// The only operand as a column.
+///
+/// # Errors
+/// There is none (42883).
+pub(super) fn column(operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
+    let Some(operand) = operands.first() else { return Err(failure("42883", "no operand")) };
+    operand.to_array(rows)
+}
+
 /// An error that the user sees as it is.
 pub(super) fn failure(sqlstate: &'static str, message: impl Into<String>) -> DataFusionError {
     to_datafusion(Error::invalid(message.into()).with_sqlstate(sqlstate))

@@ -18,7 +18,7 @@ use chrono::NaiveDate;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::ColumnarValue;
 
-use super::call::{Operation, columns, failure};
+use super::call::{Operation, column, failure};
 use super::numeric::{Decimal, out_of_range};
 use super::operators::name;
 use super::time_zone::Zone;
@@ -69,8 +69,7 @@ impl Operation for FromText {
     }
 
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
-        let columns = columns(operands, rows)?;
-        let Some(column) = columns.first() else { return Err(failure("42883", "no operand")) };
+        let column = &column(operands, rows)?;
         let texts = cast(column, &DataType::Utf8)?;
         read(texts.as_string::<i32>(), &self.to, &self.zone)
     }

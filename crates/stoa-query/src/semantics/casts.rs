@@ -22,7 +22,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::{Cast, ColumnarValue, Expr, ExprSchemable};
 
 use super::analyze::Scope;
-use super::call::{Operation, call, columns, failure};
+use super::call::{Operation, call, column, failure};
 use super::cast_text::FromText;
 use super::numeric::NUMERIC;
 use super::operators::name;
@@ -186,8 +186,7 @@ impl Operation for FloatTo {
     }
 
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
-        let columns = columns(operands, rows)?;
-        let Some(column) = columns.first() else { return Err(failure("42883", "no operand")) };
+        let column = &column(operands, rows)?;
         let digits = if *column.data_type() == DataType::Float64 { 15 } else { 6 };
         let floats = cast(column, &DataType::Float64)?;
         let floats = floats.as_primitive::<Float64Type>();
@@ -230,8 +229,7 @@ impl Operation for Cut {
     }
 
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
-        let columns = columns(operands, rows)?;
-        let Some(column) = columns.first() else { return Err(failure("42883", "no operand")) };
+        let column = &column(operands, rows)?;
         let texts = cast(column, &DataType::Utf8)?;
         let cut = texts.as_string::<i32>().iter().map(|text| {
             text.map(|text| match text.char_indices().nth(self.0) {
@@ -261,8 +259,7 @@ impl Operation for RoundSecond {
     }
 
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
-        let columns = columns(operands, rows)?;
-        let Some(column) = columns.first() else { return Err(failure("42883", "no operand")) };
+        let column = &column(operands, rows)?;
         let of = column.data_type().clone();
         let micros = cast(column, &DataType::Int64)?;
         let unit = 10_i64.pow(6_u32.saturating_sub(self.0));

@@ -7,7 +7,7 @@ use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::{Between, BinaryExpr, InList};
-use datafusion::logical_expr::{Expr, ExprSchemable, Operator};
+use datafusion::logical_expr::{Expr, ExprSchemable};
 
 use super::analyze::Scope;
 use super::numeric::NUMERIC;
@@ -67,10 +67,4 @@ fn beside(expr: Expr, own: &DataType, other: &DataType, scope: &Scope<'_>) -> Re
         }
         _ => Ok(expr),
     }
-}
-
-/// Whether an operator compares.
-pub(super) fn compares(op: Operator) -> bool {
-    use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
-    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
 }

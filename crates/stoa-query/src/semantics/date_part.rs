@@ -14,7 +14,7 @@ use chrono::{DateTime, Datelike};
 use datafusion::error::Result;
 use datafusion::logical_expr::ColumnarValue;
 
-use super::call::{Operation, columns, failure, unsupported};
+use super::call::{Operation, column, failure, unsupported};
 
 const DAY_US: i64 = 86_400_000_000;
 
@@ -224,8 +224,7 @@ impl Operation for DatePart {
     }
 
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
-        let columns = columns(operands, rows)?;
-        let Some(column) = columns.first() else { return Err(failure("42883", "no operand")) };
+        let column = &column(operands, rows)?;
         let parts = self.parts(column)?;
         let values = parts.into_iter().map(|parts| parts.map(|parts| self.of(parts?)).transpose());
         let of = self.result(&[])?;

@@ -12,7 +12,7 @@ use datafusion::logical_expr::expr::{BinaryExpr, Case, Like, ScalarFunction};
 use datafusion::logical_expr::{ColumnarValue, Expr, ExprSchemable, Operator, lit};
 
 use super::analyze::Scope;
-use super::call::{Operation, call, columns, failure};
+use super::call::{Operation, call, column, columns, failure};
 use super::date_part::DatePart;
 use super::similar::{SimilarPattern, regex_of};
 use super::text_of;
@@ -109,8 +109,7 @@ impl Operation for RoundEven {
     }
 
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
-        let columns = columns(operands, rows)?;
-        let Some(column) = columns.first() else { return Err(failure("42883", "no operand")) };
+        let column = &column(operands, rows)?;
         let numbers = cast(column, &DataType::Float64)?;
         let rounded = numbers.as_primitive::<Float64Type>();
         Ok(Arc::new(rounded.unary::<_, Float64Type>(f64::round_ties_even)))
@@ -164,8 +163,7 @@ impl Operation for Letters {
     }
 
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
-        let columns = columns(operands, rows)?;
-        let Some(column) = columns.first() else { return Err(failure("42883", "no operand")) };
+        let column = &column(operands, rows)?;
         let texts = cast(column, &DataType::Utf8)?;
         let mut written = StringBuilder::with_capacity(rows, 0);
         let mut out = String::new();

@@ -8,7 +8,7 @@ use arrow::datatypes::DataType;
 use datafusion::error::Result;
 use datafusion::logical_expr::ColumnarValue;
 
-use super::call::{Operation, columns, failure};
+use super::call::{Operation, column, failure};
 
 /// The regular expression of a pattern that is no constant; with a character that escapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,8 +24,7 @@ impl Operation for SimilarPattern {
     }
 
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
-        let columns = columns(operands, rows)?;
-        let Some(column) = columns.first() else { return Err(failure("42883", "no operand")) };
+        let column = &column(operands, rows)?;
         let patterns = cast(column, &DataType::Utf8)?;
         let patterns = patterns.as_string::<i32>().iter();
         let texts = patterns.map(|pattern| pattern.map(|text| regex_of(text, self.0)).transpose());

@@ -13,7 +13,7 @@ use chrono::{DateTime, Datelike, NaiveDateTime, Timelike};
 use datafusion::error::Result;
 use datafusion::logical_expr::ColumnarValue;
 
-use super::call::{Operation, columns, failure};
+use super::call::{Operation, column, failure};
 use super::numeric::NUMERIC;
 
 /// Microseconds of a day.
@@ -33,8 +33,7 @@ impl Operation for TextOf {
     }
 
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
-        let columns = columns(operands, rows)?;
-        let Some(column) = columns.first() else { return Err(failure("42883", "no operand")) };
+        let column = &column(operands, rows)?;
         let mut texts = StringBuilder::with_capacity(rows, rows * 16);
         let writer = Writer::of(column)?;
         let mut text = String::new();

@@ -14,7 +14,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{ColumnarValue, Expr};
 
-use super::call::{Operation, call, columns, failure};
+use super::call::{Operation, call, column, failure};
 
 /// Timestamps without a zone.
 pub(super) const LOCAL: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
@@ -123,8 +123,7 @@ impl Operation for InZone {
     }
 
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
-        let columns = columns(operands, rows)?;
-        let Some(column) = columns.first() else { return Err(failure("42883", "no operand")) };
+        let column = &column(operands, rows)?;
         let zone = Zone::named(&self.zone)?;
         let of = if self.is_local { instant() } else { LOCAL };
         let times = cast(column, &of)?;

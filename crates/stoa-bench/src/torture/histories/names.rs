@@ -100,11 +100,11 @@ impl NameHistory {
     }
 
     fn check_write(&self, write: &Write, place: Option<usize>) -> Result<()> {
-        let Write { rows, span, .. } = write;
+        let Write { rows, span, code, .. } = write;
         let fail = |what: &str| {
             let near = self.lives_near(write);
             let place = place.map(|place| self.lives[place].named);
-            let detail = format!("{write:?}, in: {place:?}, tables: {near:?}");
+            let detail = format!("{write:?}, told {code:?}, in: {place:?}, tables: {near:?}");
             Err(wrong(format!("rows {rows:?} {what}")).with_detail(detail))
         };
         match place {
