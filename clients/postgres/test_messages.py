@@ -250,6 +250,10 @@ CASES = {
         ([query("COPY nothing FROM STDIN")], "E42P01 ZI"),
         ([data("1\tx\n"), DONE, query("SELECT 1")], "T D C ZI"),
     ],
+    "COPY into nothing, as a portal, that the client gives up then": [
+        ([parse("COPY nothing FROM STDIN"), bind(), execute(), SYNC, fail("no"), SYNC], "1 2 E42P01 ZI ZI"),
+        ([query("SELECT 1")], "T D C ZI"),
+    ],
     "data without a COPY": [([data("1\tx\n"), DONE, fail("no")], ""), ([query("SELECT 1")], "T D C ZI")],
     "notices come with their statement": [
         ([parse("DROP TABLE IF EXISTS nothing"), bind(), execute(), FLUSH], "1 2 N C"),

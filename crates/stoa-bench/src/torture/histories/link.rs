@@ -55,6 +55,13 @@ impl Link {
         self.client.is_closed()
     }
 
+    /// Another connection to the same server, for one COPY. When a server refuses a COPY, the driver
+    /// still sends `CopyFail` and a second `Sync`, and takes what the server says to that for the
+    /// answer of the statement after it: each one would be told what became of the one before.
+    pub(crate) async fn for_copy(&self) -> Result<Self> {
+        Self::open(self.server, &self.address, self.clock).await
+    }
+
     /// Notes what a call of the driver comes to.
     pub(crate) async fn note<T>(
         &self,
@@ -134,16 +141,15 @@ fn end_of(code: &str) -> End {
     }
 }
 
-/// The SQLSTATE in an answer of HTTP (`"code": "42P01"`, `"sqlstate"`) or Flight (`[42P01]`).
+/// The SQLSTATE in an answer of HTTP (`"code":"42P01"`) or Flight (`SQLSTATE: 42P01`). Nothing else
+/// of five characters: what an error tells may name a file or a process.
 fn code_in(text: &str) -> Option<String> {
-    let is_code = |word: &&str| {
-        word.len() == 5
-            && word.bytes().all(|b| b.is_ascii_digit() || b.is_ascii_uppercase())
-            && word.bytes().any(|b| b.is_ascii_digit())
+    let after = |marker: &str| {
+        let (_, rest) = text.split_once(marker)?;
+        let code = rest.trim_start_matches([' ', ':', '"']).get(..5)?;
+        code.bytes().all(|b| b.is_ascii_digit() || b.is_ascii_uppercase()).then_some(code)
     };
-    let mut words =
-        text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    words.find(is_code).map(str::to_owned)
+    after("\"code\"").or_else(|| after("SQLSTATE")).map(str::to_owned)
 }
 
 /// The values of a column of integers.
@@ -171,8 +177,13 @@ mod tests {
     #[test]
     fn codes_are_found_in_what_servers_say() {
         assert_eq!(code_in(r#"{"error":{"code":"42P01","message":"no"}}"#).unwrap(), "42P01");
-        assert_eq!(code_in("table public.t was dropped [40001]").unwrap(), "40001");
-        assert_eq!(code_in("connection reset by peer"), None);
+        let of_flight = "the log /tmp/12345/_log has stopped\nSQLSTATE: 57P03";
+        assert_eq!(code_in(of_flight).unwrap(), "57P03");
+        assert_eq!(
+            code_in(r#"{"error":{"message":"see /tmp/12345","code":"08007"}}"#).unwrap(),
+            "08007"
+        );
+        assert_eq!(code_in("connection 12345 reset by peer"), None);
         assert_eq!((end_of(""), end_of("08007")), (End::Unknown, End::Unknown));
         assert_eq!((end_of("40001"), end_of("42P01")), (End::Refused, End::Refused));
     }

@@ -161,7 +161,10 @@ pub(crate) async fn write(round: Arc<Round>, place: usize, link: Link, mut rando
             let sql = format!("INSERT INTO {table} VALUES ({}, 0), ({}, 0)", rows[0], rows[1]);
             link.run(&sql).await.map(drop)
         } else if form == 3 {
-            open_copy(&round, name, &link, &rows).await
+            match link.for_copy().await {
+                Ok(own) => open_copy(&round, name, &own, &rows).await,
+                Err(error) => link.note_other(async { Err(error) }).await,
+            }
         } else {
             open_ingest(&round, name, &link, &rows).await
         };

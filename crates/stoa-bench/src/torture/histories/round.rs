@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use super::counter::CounterHistory;
 use super::link::{Clock, Link, Ran};
 use super::names::NameHistory;
-use super::op::wrong;
+use super::op::{Span, wrong};
 use super::set::SetHistory;
 use crate::write::ServerAddress;
 
@@ -29,6 +29,8 @@ pub(crate) struct Round {
     pub rows: Mutex<SetHistory>,
     pub counters: Mutex<CounterHistory>,
     pub names: Vec<Name>,
+    /// Rows that transactions added to two tables.
+    pub twins: Mutex<Vec<(i64, Span)>>,
     /// The first thing that no history is needed for to be wrong.
     pub broken: Mutex<Option<Error>>,
     /// Whether a server may make errors up.
@@ -86,6 +88,7 @@ impl Round {
                 ..CounterHistory::default()
             }),
             names: names.into_iter().chain([cells]).collect(),
+            twins: Mutex::default(),
             broken: Mutex::default(),
             is_faulty,
             is_plain,

@@ -12,9 +12,9 @@ use tokio::task::JoinHandle;
 
 use super::link::{Link, integers};
 use super::name_sessions;
-use super::op::{End, Span};
+use super::op::{End, Span, wrong};
 use super::round::{Name, Round};
-use super::sessions::{self, Kind, check_bank};
+use super::sessions::{self, Kind, check_bank, check_family};
 use super::set::SetRead;
 use crate::server_process::ServerProcess;
 use crate::torture::Death;
@@ -231,13 +231,8 @@ impl Runner<'_> {
             }
         }
         check_bank(round, first).await;
-        let orphans = format!(
-            "SELECT count(*) FROM {} WHERE k NOT IN (SELECT k FROM {})",
-            tables[2], tables[1]
-        );
-        if integers(&first.must(&orphans).await?, 0) != [0] {
-            return Err(Error::corrupt(format!("{orphans} found some")));
-        }
+        check_family(round, first).await;
+        check_twins(round, first).await?;
         for sees_all in [true, true] {
             let ran = first.run(&format!("SELECT k FROM {}", tables[0])).await;
             let rows = ran.answer.ok_or_else(|| Error::unavailable("the last read failed"))?;
@@ -268,6 +263,23 @@ impl Runner<'_> {
         self.result.rounds += 1;
         Ok(())
     }
+}
+
+/// Rows of transactions are there if they were acknowledged, and not if they were refused.
+async fn check_twins(round: &Round, link: &Link) -> Result<()> {
+    let there = integers(&link.must(&format!("SELECT k FROM {}", round.table("p"))).await?, 0);
+    for (row, span) in round.twins.lock().iter() {
+        match (span.end, there.contains(row)) {
+            (End::Done, false) => {
+                return Err(wrong(format!("rows {row} were committed and are gone")));
+            }
+            (End::Refused, true) => {
+                return Err(wrong(format!("rows {row} were refused and are there")));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Reads the tables that are left of a name, checks, and drops them.

@@ -99,7 +99,10 @@ async fn insert(link: &Link, table: &str, rows: &[i64], form: u64) -> Ran<()> {
         }
         5 => {
             let lines = rows.iter().map(|row| format!("{row}\t0\n")).collect::<String>();
-            link.note(copy(link, table, lines)).await
+            match link.for_copy().await {
+                Ok(own) => own.note(copy(&own, table, lines)).await,
+                Err(error) => link.note_other(async { Err(error) }).await,
+            }
         }
         6 => {
             let body = rows.iter().map(|row| format!("{{\"k\":{row},\"v\":0}}\n")).collect();
@@ -223,26 +226,50 @@ async fn keep(round: &Round, link: &Link, random: &mut Random) {
     }
 }
 
-/// Each child comes after its parent was acknowledged.
+/// Each child comes after its parent was acknowledged, or with it, in one transaction.
 async fn family(round: &Round, link: &Link, random: &mut Random) {
     let (p, k) = (round.table("p"), round.table("k"));
-    if random.below(3) == 0 && !round.is_plain {
-        let sql = format!("SELECT count(*) FROM {k} WHERE k NOT IN (SELECT k FROM {p})");
-        let ran = link.run(&sql).await;
-        round.noted(&ran, &sql);
-        let orphans = ran.answer.map(|rows| integers(&rows, 0));
-        if orphans.as_ref().is_some_and(|counts| *counts != [0]) {
-            round.is_broken(wrong(format!("{sql} found {orphans:?}")));
-        }
-        return;
-    }
-    let row = round.new_rows(1)[0];
+    let row = match random.below(4) {
+        0 if !round.is_plain => return check_family(round, link).await,
+        1 => return twins(round, link).await,
+        _ => round.new_rows(1)[0],
+    };
     for table in [p, k] {
         let ran = link.run(&format!("INSERT INTO {table} VALUES ({row}, 0)")).await;
         round.noted(&ran, "INSERT");
         if ran.span.end != End::Done {
             return;
         }
+    }
+}
+
+/// A parent and a child, both or none.
+async fn twins(round: &Round, link: &Link) {
+    let (p, k, row) = (round.table("p"), round.table("k"), round.new_rows(1)[0]);
+    let sql = format!(
+        "BEGIN; INSERT INTO {k} VALUES ({row}, 1); INSERT INTO {p} VALUES ({row}, 1); COMMIT"
+    );
+    let ran = link.run(&sql).await;
+    round.noted(&ran, "a transaction");
+    round.twins.lock().push((row, ran.span));
+    if !ran.is_done() {
+        let _ = link.client.simple_query("ROLLBACK").await;
+    }
+}
+
+/// No child is without its parent; of twins none is alone.
+pub(crate) async fn check_family(round: &Round, link: &Link) {
+    let (p, k) = (round.table("p"), round.table("k"));
+    let sql = format!(
+        "SELECT (SELECT count(*) FROM {k} WHERE k NOT IN (SELECT k FROM {p})), \
+         (SELECT count(*) FROM {p} WHERE v = 1 AND k NOT IN (SELECT k FROM {k}))"
+    );
+    let ran = link.run(&sql).await;
+    round.noted(&ran, &sql);
+    let Some(rows) = &ran.answer else { return };
+    let alone = (integers(rows, 0), integers(rows, 1));
+    if alone != (vec![0], vec![0]) {
+        round.is_broken(wrong(format!("{sql} found {alone:?}")));
     }
 }
 
