@@ -18,8 +18,8 @@ use crate::segments::Segments;
 pub(crate) struct CheckedSegments {
     segments: Segments,
     checksums: Option<BlockChecksums>,
-    /// Starts of blocks that are as they were written.
-    checked: BTreeSet<u64>,
+    /// Blocks that are as they were written: where the chunk starts that was looked at, and the block.
+    checked: BTreeSet<(u64, u64)>,
 }
 
 impl CheckedSegments {
@@ -35,15 +35,10 @@ impl CheckedSegments {
 
     /// Adds a chunk.
     pub(crate) fn push(&mut self, offset: u64, bytes: Bytes) {
-        if !self.checked.is_empty() {
-            // The same block may have come otherwise this time.
-            let range = self.widen(offset..offset.saturating_add(bytes.len() as u64));
-            let again: Vec<u64> = self.checked.range(range).copied().collect();
-            for block in again {
-                self.checked.remove(&block);
-            }
+        if self.segments.push(offset, bytes) {
+            // It takes the place of a chunk that starts there; what other chunks have is as it was.
+            self.forget_checked(offset);
         }
-        self.segments.push(offset, bytes);
     }
 
     /// Whether [`Self::get`] has the bytes of `range`.
@@ -60,17 +55,50 @@ impl CheckedSegments {
             return Ok(self.segments.get(range));
         };
         let blocks = checksums.widen(range);
-        let Some(bytes) = self.segments.get(&blocks) else { return Ok(None) };
-        let mut at = blocks.start;
-        for block in bytes.chunks(checksums.block_bytes() as usize) {
-            if !self.checked.contains(&at) {
-                checksums.check(at, block)?;
-                self.checked.insert(at);
-            }
-            at += block.len() as u64;
+        if self.segments.chunk_of(&blocks).is_none() {
+            let Some(joined) = self.segments.get(&blocks) else { return Ok(None) };
+            // Kept, as its neighbours may share its blocks.
+            self.push(blocks.start, joined);
         }
-        let from = (range.start - blocks.start) as usize;
-        Ok(Some(bytes.slice(from..from + (range.end - range.start) as usize)))
+        self.get_of_chunk(range, &blocks)
+    }
+
+    /// The bytes of `range`, if one chunk has its `blocks`.
+    fn get_of_chunk(&mut self, range: &Range<u64>, blocks: &Range<u64>) -> Result<Option<Bytes>> {
+        let (Some(checksums), Some((start, chunk))) =
+            (&self.checksums, self.segments.chunk_of(blocks))
+        else {
+            return Ok(None);
+        };
+        let part =
+            |range: &Range<u64>| (range.start - start) as usize..(range.end - start) as usize;
+        // What neighbours share is compared once, and the rest in one go.
+        let block_bytes = checksums.block_bytes();
+        let mut runs: Vec<Range<u64>> = Vec::new();
+        for at in blocks.clone().step_by(block_bytes as usize) {
+            if self.checked.insert((start, at)) {
+                let end = (at + block_bytes).min(blocks.end);
+                match runs.last_mut() {
+                    Some(run) if run.end == at => run.end = end,
+                    _ => runs.push(at..end),
+                }
+            }
+        }
+        for run in runs {
+            if let Err(error) = checksums.check(run.start, &chunk[part(&run)]) {
+                self.forget_checked(start);
+                return Err(error);
+            }
+        }
+        Ok(Some(chunk.slice(part(range))))
+    }
+
+    fn forget_checked(&mut self, chunk: u64) {
+        let of_chunk: Vec<_> =
+            self.checked.range((chunk, 0)..=(chunk, u64::MAX)).copied().collect();
+        for block in of_chunk {
+            self.checked.remove(&block);
+        }
     }
 
     /// Forgets chunks that end at or before `offset`.
@@ -107,5 +135,76 @@ mod tests {
         let error = segments.get(&range).unwrap_err();
         assert!(error.message().contains("bytes 16384 to 32768 of the file"), "{error}");
         assert!(segments.get(&(33_000..40_000)).unwrap().is_some());
+    }
+
+    /// A file's content and its checksums.
+    fn content() -> (Bytes, BlockChecksums) {
+        let content: Vec<u8> = (0..60_000u32).map(|at| (at / 3) as u8).collect();
+        let mut builder = BlockChecksumBuilder::new();
+        builder.push(&content);
+        let checksums = BlockChecksums::parse(builder.finish().into(), 60_000).unwrap();
+        (content.into(), checksums)
+    }
+
+    #[test]
+    fn a_block_is_right_only_in_the_chunk_that_was_looked_at() {
+        let (file, checksums) = content();
+        let mut damaged = file.to_vec();
+        damaged[20_000] ^= 1;
+        let damaged = Bytes::from(damaged);
+        // The same block twice, of which one is damaged.
+        let order = [0..60_000, 16_384..32_768];
+        for order in [order.clone(), [order[1].clone(), order[0].clone()]] {
+            let mut segments = CheckedSegments::new(Some(checksums.clone()));
+            for range in order {
+                let of = if range.start == 0 { &damaged } else { &file };
+                segments.push(range.start as u64, of.slice(range));
+            }
+            assert_eq!(
+                segments.get(&(19_000..21_000)).unwrap().unwrap(),
+                file.slice(19_000..21_000)
+            );
+            segments.get(&(16_000..21_000)).unwrap_err();
+        }
+        // A chunk that is put in the place of another one.
+        let mut segments = CheckedSegments::new(Some(checksums));
+        segments.push(0, file.slice(0..49_152));
+        segments.get(&(0..49_152)).unwrap().unwrap();
+        segments.push(0, damaged);
+        segments.get(&(0..10)).unwrap().unwrap();
+        segments.get(&(20_500..20_510)).unwrap_err();
+    }
+
+    #[test]
+    fn bytes_that_one_chunk_has_are_not_copied() {
+        let (file, checksums) = content();
+        for checksums in [None, Some(checksums)] {
+            let mut segments = CheckedSegments::new(checksums);
+            segments.push(0, file.clone());
+            // As of a footer that came first: the data around it comes with its block again.
+            segments.push(16_384, file.slice(16_384..32_768));
+            for range in [10u64..20, 16_384..50_000, 20_000..40_000, 59_999..60_000] {
+                let bytes = segments.get(&range).unwrap().unwrap();
+                let from_file = file.slice(range.start as usize..range.end as usize);
+                assert_eq!(bytes, from_file);
+                assert_eq!(bytes.as_ptr(), from_file.as_ptr(), "{range:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn chunks_are_joined_once_for_the_ranges_of_a_block() {
+        let (file, checksums) = content();
+        let mut segments = CheckedSegments::new(Some(checksums));
+        // The first cut is inside of a block, the second one between two.
+        for part in [0..20_000, 20_000..32_768, 32_768..60_000] {
+            segments.push(part.start as u64, file.slice(part));
+        }
+        let first = segments.get(&(17_000..21_000)).unwrap().unwrap();
+        assert_eq!(first, file.slice(17_000..21_000));
+        let next = segments.get(&(19_000..23_000)).unwrap().unwrap();
+        assert_eq!(next, file.slice(19_000..23_000));
+        assert_eq!(next.as_ptr(), first[2000..].as_ptr());
+        assert_eq!(segments.get(&(0..60_000)).unwrap().unwrap(), file);
     }
 }

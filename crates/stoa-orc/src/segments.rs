@@ -16,15 +16,17 @@ pub(crate) struct Segments {
 }
 
 impl Segments {
-    /// Adds a chunk.
-    pub(crate) fn push(&mut self, offset: u64, bytes: Bytes) {
+    /// Adds a chunk; false if it was not kept.
+    pub(crate) fn push(&mut self, offset: u64, bytes: Bytes) -> bool {
         if bytes.is_empty() || offset.checked_add(bytes.len() as u64).is_none() {
-            return;
+            return false;
         }
         let known = self.chunks.get(&offset).map_or(0, Bytes::len);
-        if bytes.len() > known {
+        let is_longer = bytes.len() > known;
+        if is_longer {
             self.chunks.insert(offset, bytes);
         }
+        is_longer
     }
 
     /// Whether all bytes of `range` are here.
@@ -44,15 +46,13 @@ impl Segments {
         if range.is_empty() {
             return Some(Bytes::new());
         }
-        let (start, chunk) = self.chunk_at(range.start)?;
-        let from = (range.start - start) as usize;
-        let length = usize::try_from(range.end - range.start).ok()?;
-        if chunk.len() - from >= length {
-            return Some(chunk.slice(from..from + length));
+        if let Some((start, chunk)) = self.chunk_of(range) {
+            return Some(chunk.slice((range.start - start) as usize..(range.end - start) as usize));
         }
         if !self.covers(range) {
             return None;
         }
+        let length = usize::try_from(range.end - range.start).ok()?;
         let mut joined = BytesMut::with_capacity(length);
         while joined.len() < length {
             let at = range.start + joined.len() as u64;
@@ -68,11 +68,17 @@ impl Segments {
         self.chunks.retain(|start, chunk| start + chunk.len() as u64 > offset);
     }
 
-    /// The chunk that holds the byte at `at` and reaches furthest.
-    fn chunk_at(&self, at: u64) -> Option<(u64, &Bytes)> {
+    /// One chunk that holds all of `range`, and its start. A shorter one that starts behind it, such as
+    /// that of a footer, is no reason to join chunks.
+    pub(crate) fn chunk_of(&self, range: &Range<u64>) -> Option<(u64, &Bytes)> {
         // Chunks are few: those asked for in one round. The nearest start is nearly always it.
-        let holds = |(start, chunk): &(&u64, &Bytes)| *start + chunk.len() as u64 > at;
-        self.chunks.range(..=at).rev().find(holds).map(|(start, chunk)| (*start, chunk))
+        let holds = |(start, chunk): &(&u64, &Bytes)| *start + chunk.len() as u64 >= range.end;
+        self.chunks.range(..=range.start).rev().find(holds).map(|(start, chunk)| (*start, chunk))
+    }
+
+    /// A chunk that holds the byte at `at`, and its start.
+    fn chunk_at(&self, at: u64) -> Option<(u64, &Bytes)> {
+        self.chunk_of(&(at..at.saturating_add(1)))
     }
 }
 
