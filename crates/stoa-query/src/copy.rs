@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::dialect::{CopySource, CopyStatement};
-use crate::load::reader_stream;
+use crate::load::{options_of_stream, reader_stream};
 use crate::outcome::Completion;
 use crate::registry::QueryGuard;
 use crate::session::{Ran, Session};
@@ -204,10 +204,7 @@ pub(crate) async fn run(
 }
 
 async fn start(session: &Session, copy: &CopyStatement, table: Table) -> Result<CopyIn> {
-    let mut options = LoadOptions::pg_copy();
-    for (name, value) in &copy.options {
-        options.set(name, value)?;
-    }
+    let options = options_of_stream(LoadOptions::pg_copy(), &copy.options)?;
     let columns = target_schema(&table, &copy.columns)?;
     let (sender, receiver) = mpsc::channel(CHUNKS_QUEUED_MAX);
     let reader = ChunkReader { receiver, current: Bytes::new() };

@@ -16,7 +16,7 @@ use crate::error::from_datafusion;
 use crate::outcome::Completion;
 use crate::registry::QueryGuard;
 use crate::semantics;
-use crate::session::{Session, count_written};
+use crate::session::{Session, check_plan, count_written};
 use crate::statement::StatementKind;
 use crate::table::{StoaTable, pin_snapshots};
 
@@ -143,6 +143,7 @@ async fn create_table(
     let statement = datafusion::sql::parser::Statement::Statement(Box::new(statement));
     let state = session.state();
     let plan = state.statement_to_plan(statement).await.map_err(from_datafusion)?;
+    check_plan(&plan)?;
     let plan = semantics::analyzed(&state, &plan).map_err(from_datafusion)?;
     let schema = storable_schema(plan.schema().as_arrow())?;
     let plan = cast_to(plan, &schema)?;

@@ -30,7 +30,9 @@ use crate::access::{Logins, Rights};
 use crate::admission::AdmissionStatus;
 use crate::catalog::StoaCatalog;
 use crate::changes::Changes;
+use crate::file_access::FileAccess;
 use crate::file_cache::FileCache;
+use crate::no_stores::NoStores;
 use crate::pools::{PoolOptions, PoolStatus, Pools, WorkloadRule};
 use crate::registry::{QueryGuard, QueryRegistry};
 use crate::report::Templates;
@@ -92,6 +94,8 @@ pub struct EngineOptions {
     pub maintenance: bool,
     /// Whether clients must log in as a role, and may do only what was granted to it.
     pub access_control: bool,
+    /// Which files of the machine statements may name.
+    pub file_access: FileAccess,
 }
 
 impl EngineOptions {
@@ -118,6 +122,7 @@ impl EngineOptions {
             cache_bytes_max: 512 << 20,
             maintenance: false,
             access_control: false,
+            file_access: FileAccess::Off,
         }
     }
 }
@@ -152,8 +157,10 @@ impl Engine {
     /// Opens the warehouse, making it if it is not there.
     ///
     /// # Errors
-    /// A location that cannot be opened or is no warehouse; a spill folder that cannot be made.
-    pub async fn open(options: EngineOptions) -> Result<Arc<Self>> {
+    /// A location that cannot be opened or is no warehouse; a spill folder that cannot be made; a folder
+    /// of [`EngineOptions::file_access`] that is not there.
+    pub async fn open(mut options: EngineOptions) -> Result<Arc<Self>> {
+        options.file_access = options.file_access.resolved()?;
         let place = WarehouseOptions {
             catalog: options.catalog.clone(),
             s3: options.s3.clone(),
@@ -448,6 +455,7 @@ fn build_runtime(options: &EngineOptions) -> Result<Arc<RuntimeEnv>> {
     };
     RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(TrackConsumersPool::new(pool, top)))
+        .with_object_store_registry(Arc::new(NoStores))
         .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(mode))
         .build_arc()
         .map_err(error::from_datafusion)

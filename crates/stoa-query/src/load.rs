@@ -27,6 +27,7 @@ use stoa_table::Table;
 use crate::dialect::{parse_partition_terms, parse_sort_terms};
 use crate::engine::Engine;
 use crate::error::{from_datafusion, from_sql_parser, to_datafusion};
+use crate::file_access::FileAccess;
 use crate::fresh::{Place, SmallWrite, Taken};
 use crate::nested::engine_schema;
 use crate::outcome::Completion;
@@ -316,15 +317,52 @@ pub(crate) async fn copy_from_files(
     let ident = session.table_ident(name)?;
     let table = session.engine.warehouse.table(&ident).await?;
     crate::cells::refuse_rows(&table)?;
-    let mut options = LoadOptions::default();
-    for (name, value) in &copy.options {
-        options.set(name, value)?;
-    }
+    let access = &session.engine.options.file_access;
+    let inputs: Vec<Input> =
+        files.iter().map(|file| access.to_read(file).map(Input::Path)).collect::<Result<_>>()?;
+    let options = options_of_files(&copy.options, access)?;
     let schema = crate::copy::target_schema(&table, &copy.columns)?;
-    let inputs = files.iter().map(|file| Input::Path(file.into())).collect();
     let reader = stoa_load::open(inputs, Arc::clone(&schema), options)?;
     let batches = crate::copy::fill_columns(reader_stream(reader)?, schema, table.schema());
     let schema = table.schema();
     let rows = append(session, table, schema, batches, guard).await?;
     Ok(Completion::rows("COPY", rows))
+}
+
+/// The options of files of the server. A file for rejected lines is made where statements may name files,
+/// in the place of no other.
+fn options_of_files(given: &[(String, String)], access: &FileAccess) -> Result<LoadOptions> {
+    let mut options = LoadOptions::default();
+    for (name, value) in given {
+        options.set(name, value)?;
+    }
+    if let Some(file) = options.reject_file.take() {
+        options.reject_file = Some(access.to_make(&file)?);
+        options.reject_file_is_new = access.keeps_files();
+    }
+    Ok(options)
+}
+
+/// The options of rows that a client sends, over those that they have anyway.
+///
+/// # Errors
+/// Those of each option; 0A000 for those that leave lines out: there is no file of the client's for them.
+pub(crate) fn options_of_stream(
+    mut options: LoadOptions,
+    given: &[(String, String)],
+) -> Result<LoadOptions> {
+    for (name, value) in given {
+        options.set(name, value)?;
+    }
+    let refused = if options.reject_file.is_some() {
+        "reject_file"
+    } else if options.max_errors > 0 {
+        "max_errors"
+    } else {
+        return Ok(options);
+    };
+    let message = format!("load option {refused} is not for rows that a client sends");
+    Err(Error::unsupported(message).with_hint(
+        "leave it out, or load a file: `stoa load --max-errors … --reject-file …` keeps bad lines",
+    ))
 }
