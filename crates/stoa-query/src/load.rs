@@ -5,6 +5,7 @@
 //! engine's limit (the sort spills) plus one stripe per open file.
 
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -257,25 +258,44 @@ fn with_create_hint(error: Error) -> Error {
     }
 }
 
-/// Parses on a thread of its own; the plan takes batches as it can use them.
+/// Parses on a thread of its own; the plan takes batches as it can use them. The end of the data is said
+/// by the thread: one that is gone without a word is an error, and what it has read is not all.
 pub(crate) fn reader_stream(
-    reader: BatchReader,
+    mut reader: BatchReader,
 ) -> Result<BoxStream<'static, Result<RecordBatch>>> {
     let (sender, receiver) = tokio::sync::mpsc::channel(BATCHES_QUEUED_MAX);
     let parse = move || {
-        for batch in reader {
-            let failed = batch.is_err();
-            if sender.blocking_send(batch).is_err() || failed {
+        loop {
+            let read = read_batch(&mut reader);
+            let ends = !matches!(read, Ok(Some(_)));
+            if sender.blocking_send(read).is_err() || ends {
                 return;
             }
         }
     };
     stoa_env::task::spawn_thread("stoa-load", parse)
         .map_err(|e| Error::unavailable("cannot start a thread to read").with_source(e))?;
-    let next = |mut receiver: tokio::sync::mpsc::Receiver<Result<RecordBatch>>| async move {
-        receiver.recv().await.map(|batch| (batch, receiver))
+    let next = |receiver: Option<tokio::sync::mpsc::Receiver<Result<Option<RecordBatch>>>>| async move {
+        let mut receiver = receiver?;
+        match receiver.recv().await {
+            Some(Ok(Some(batch))) => Some((Ok(batch), Some(receiver))),
+            Some(Ok(None)) => None,
+            Some(Err(error)) => Some((Err(error), None)),
+            None => Some((Err(Error::internal("the reader of the rows broke off")), None)),
+        }
     };
-    Ok(Box::pin(futures::stream::unfold(receiver, next)))
+    Ok(Box::pin(futures::stream::unfold(Some(receiver), next)))
+}
+
+/// The next batch; `None` at the end. Libraries that read formats may panic over bytes that mean harm.
+fn read_batch(reader: &mut BatchReader) -> Result<Option<RecordBatch>> {
+    let read = std::panic::catch_unwind(AssertUnwindSafe(|| reader.next()));
+    let damaged = || {
+        Error::invalid("the rows cannot be read: a part of them is damaged")
+            .with_sqlstate("22P04")
+            .with_hint("write them anew, or in another format; nothing was loaded")
+    };
+    read.unwrap_or_else(|_| Some(Err(damaged()))).transpose()
 }
 
 /// A stream as a table that can be scanned once.
@@ -365,4 +385,36 @@ pub(crate) fn options_of_stream(
     Err(Error::unsupported(message).with_hint(
         "leave it out, or load a file: `stoa load --max-errors … --reject-file …` keeps bad lines",
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::datatypes::{DataType, Field, Schema};
+    use futures::StreamExt;
+
+    use super::*;
+
+    /// Some rows, and then a panic.
+    struct Breaks(bool);
+
+    impl std::io::Read for Breaks {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            assert!(!std::mem::replace(&mut self.0, true), "what a library does with bad bytes");
+            buffer[..4].copy_from_slice(b"1\n2\n");
+            Ok(4)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_panics_is_not_the_end_of_the_data() {
+        let schema = Arc::new(Schema::new(vec![Field::new("n", DataType::Int64, true)]));
+        let (name, reader) = ("stdin".to_owned(), Box::new(Breaks(false)));
+        let input = Input::Stream { name, reader, total_bytes: None };
+        let options = LoadOptions { batch_rows: 1, ..LoadOptions::pg_copy() };
+        let reader = stoa_load::open(vec![input], schema, options).unwrap();
+        let read: Vec<_> = reader_stream(reader).unwrap().collect().await;
+        let error = read.last().unwrap().as_ref().unwrap_err();
+        assert_eq!(error.sqlstate(), "22P04");
+        assert!(read.iter().rev().skip(1).all(Result::is_ok));
+    }
 }
