@@ -53,6 +53,7 @@ mod pg_catalog;
 mod plain;
 mod pools;
 mod progress;
+mod properties;
 mod registry;
 mod relational;
 mod report;

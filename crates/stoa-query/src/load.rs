@@ -34,7 +34,7 @@ use crate::nested::engine_schema;
 use crate::outcome::Completion;
 use crate::registry::QueryGuard;
 use crate::session::{Session, SessionOptions};
-use crate::{ddl, dialect};
+use crate::{ddl, dialect, properties};
 
 /// Batches on their way between the thread that parses and the plan that sorts.
 const BATCHES_QUEUED_MAX: usize = 4;
@@ -218,6 +218,8 @@ pub(crate) fn input_plan(
 }
 
 fn spec_of(target: &LoadTarget, schema: SchemaRef) -> Result<stoa_table::TableSpec> {
+    let set = target.properties.iter();
+    properties::check(set.map(|(key, value)| (key.as_str(), value.as_str())))?;
     let dialect = GenericDialect {};
     let parser =
         |text| Parser::new(&dialect).try_with_sql(text).map_err(|e| from_sql_parser(&e, text));
