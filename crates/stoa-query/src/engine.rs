@@ -19,6 +19,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use parking_lot::Mutex;
 use stoa_cells::{CellMergeHooks, CellOptions, CellTables};
 use stoa_env::executors::Executors;
+use stoa_env::private_files;
 use stoa_error::{Error, Result};
 use stoa_ingest::{Ingest, Maintenance, MaintenanceOptions, MaintenanceStatus};
 use stoa_report::{CacheStatus, DiskOptions, ReportOptions, Reports};
@@ -444,7 +445,7 @@ fn build_runtime(options: &EngineOptions) -> Result<Arc<RuntimeEnv>> {
     let top = std::num::NonZeroUsize::MIN.saturating_add(4);
     let mode = match &options.spill_dir {
         Some(dir) => {
-            std::fs::create_dir_all(dir).map_err(|e| {
+            private_files::create_directories(dir).map_err(|e| {
                 Error::unavailable(format!("cannot make the spill folder {}", dir.display()))
                     .with_source(e)
                     .with_hint("set spill_dir to a folder that can be written")
@@ -453,10 +454,18 @@ fn build_runtime(options: &EngineOptions) -> Result<Arc<RuntimeEnv>> {
         }
         None => DiskManagerMode::OsTmpDirectory,
     };
-    RuntimeEnvBuilder::new()
+    let runtime = RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(TrackConsumersPool::new(pool, top)))
         .with_object_store_registry(Arc::new(NoStores))
         .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(mode))
         .build_arc()
-        .map_err(error::from_datafusion)
+        .map_err(error::from_datafusion)?;
+    // Spilled rows are in files for this account only, and their names are nobody else's business.
+    for directory in runtime.disk_manager.temp_dir_paths() {
+        private_files::close_directory(&directory).map_err(|e| {
+            Error::unavailable(format!("cannot use the spill folder {}", directory.display()))
+                .with_source(e)
+        })?;
+    }
+    Ok(runtime)
 }

@@ -254,7 +254,7 @@ mod tests {
         });
         let stream = Box::pin(RecordBatchStreamAdapter::new(schema, batches));
         let running = Running { stream, slot: None, bytes: 0 };
-        let (send, mut receive) = mpsc::channel(AHEAD_MAX);
+        let (send, mut receive) = mpsc::channel::<Batch>(AHEAD_MAX);
         let admission = Admission::new(1, 1);
         let reading = async {
             let mut read = Vec::new();

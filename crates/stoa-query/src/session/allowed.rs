@@ -49,7 +49,7 @@ fn may_write(op: &WriteOp, is_explained: bool) -> bool {
         WriteOp::Delete | WriteOp::Update | WriteOp::Truncate | WriteOp::MergeInto(_) => {
             !is_explained
         }
-        WriteOp::Ctas => false,
+        _ => false,
     }
 }
 

@@ -13,6 +13,7 @@ mod load;
 mod log;
 mod log_faults;
 mod orc;
+mod permissions;
 mod server;
 mod settings;
 mod shell;
