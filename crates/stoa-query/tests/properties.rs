@@ -5,14 +5,15 @@
 use std::sync::Arc;
 
 use stoa_query::{Engine, EngineOptions, Outcome, Session, SessionOptions};
+use stoa_table::{TableChange, TableIdent};
 use url::Url;
 
-async fn session() -> (Arc<Session>, tempfile::TempDir) {
+async fn session() -> (Arc<Session>, tempfile::TempDir, Arc<Engine>) {
     let directory = tempfile::tempdir().unwrap();
     let url = |name: &str| Url::from_directory_path(directory.path().join(name)).unwrap();
     let options = EngineOptions { logs: Some(url("log")), ..EngineOptions::new(url("warehouse")) };
     let engine = Engine::open(options).await.unwrap();
-    (engine.session(SessionOptions::default()), directory)
+    (engine.session(SessionOptions::default()), directory, engine)
 }
 
 async fn code(session: &Session, sql: &str) -> &'static str {
@@ -26,7 +27,7 @@ async fn code(session: &Session, sql: &str) -> &'static str {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_followed_is_refused() {
-    let (session, _directory) = session().await;
+    let (session, _directory, _engine) = session().await;
     assert_eq!(code(&session, "CREATE TABLE t (n bigint)").await, "ok");
     for (key, value, expected) in [
         ("stoa.kind", "cells", "0A000"),
@@ -76,4 +77,30 @@ async fn what_cannot_be_followed_is_refused() {
         let sql = format!("ALTER TABLE t SET TBLPROPERTIES {set}");
         assert_eq!(code(&session, &sql).await, "ok", "{sql}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bad_value_that_another_engine_set_is_the_trouble_of_one_table() {
+    let (session, _directory, engine) = session().await;
+    for sql in ["CREATE TABLE t (n bigint)", "CREATE TABLE broken (n bigint)"] {
+        assert_eq!(code(&session, sql).await, "ok", "{sql}");
+    }
+    let ident = TableIdent { namespace: "public".to_owned(), name: "broken".to_owned() };
+    let table = engine.warehouse().table(&ident).await.unwrap();
+    let kind = [("stoa.kind".to_owned(), "cells".to_owned())].into();
+    table.alter(vec![TableChange::SetProperties(kind)]).await.unwrap();
+    for sql in [
+        "SELECT table_name, column_name FROM information_schema.columns",
+        "SELECT table_name FROM information_schema.tables",
+        "SELECT relname FROM pg_catalog.pg_class",
+        "SHOW TABLES",
+        "SELECT n FROM t",
+    ] {
+        assert_eq!(code(&session, sql).await, "ok", "{sql}");
+    }
+    for sql in ["SELECT n FROM broken", "SELECT count(*) FROM broken"] {
+        assert_eq!(code(&session, sql).await, "XX001", "{sql}");
+    }
+    assert_eq!(code(&session, "INSERT INTO broken VALUES (1)").await, "42809");
+    assert_eq!(code(&session, "DROP TABLE broken").await, "ok");
 }
