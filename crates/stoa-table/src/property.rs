@@ -85,7 +85,11 @@ fn judge(rule: &Rule, value: &str) -> std::result::Result<(), String> {
     let (is_right, may_be) = match rule {
         Rule::Whole(range) => {
             let is_right = value.parse().is_ok_and(|number: u64| range.contains(&number));
-            (is_right, format!("a whole number from {}", range.start()))
+            let most = match *range.end() {
+                NUMBER_MAX => String::new(),
+                end => format!(" to {end}"),
+            };
+            (is_right, format!("a whole number from {}{most}", range.start()))
         }
         Rule::Switch => (matches!(value, "true" | "false"), "true or false".to_owned()),
         Rule::OneOf(values) => (values.contains(&value), values.join(" or ")),

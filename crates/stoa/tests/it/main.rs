@@ -7,6 +7,7 @@ mod bench;
 mod command_line;
 mod concurrent_loads;
 mod disk_faults;
+mod file_access;
 mod harness;
 mod hql;
 mod load;
