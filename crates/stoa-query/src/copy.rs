@@ -147,7 +147,10 @@ impl CopyIn {
     }
 
     async fn end(&mut self) -> Result<u64> {
-        if let Some(chunks) = self.chunks.take() {
+        // A load that has ended already takes nothing more.
+        if let Some(chunks) = self.chunks.take()
+            && self.ended.is_none()
+        {
             let _ = chunks.send(Chunk::End).await;
         }
         let result = self.loaded().await;
