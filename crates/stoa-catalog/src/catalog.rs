@@ -10,7 +10,7 @@ use sqlx::sqlite::{
     SqliteRow, SqliteSynchronous,
 };
 use sqlx::{ConnectOptions, Connection, Decode, Row, Sqlite, SqliteConnection, Transaction, Type};
-use stoa_env::clock;
+use stoa_env::{clock, private_files};
 use stoa_error::{Error, Result};
 
 use crate::known::Known;
@@ -58,6 +58,7 @@ impl Catalog {
             .synchronous(SqliteSynchronous::Full)
             .busy_timeout(BUSY_TIMEOUT);
         let place = file.display().to_string();
+        make_private(file);
         keep_write_ahead_log(&options).await.map_err(|source| error::database(&place, source))?;
         let pool = SqlitePoolOptions::new()
             .max_connections(CONNECTIONS_MAX)
@@ -209,6 +210,12 @@ async fn is_fit(connection: &mut SqliteConnection) -> sqlx::Result<bool> {
     // What is queued, such as the rollback of a transaction that was dropped, is done before this.
     connection.ping().await?;
     Ok(!connection.is_in_transaction())
+}
+
+/// Makes a new file, which holds secrets of passwords, for this account only. SQLite's own files beside it
+/// get its mode. Where it cannot be made, opening it says so.
+fn make_private(file: &Path) {
+    let _ = private_files::options().write(true).create_new(true).open(file);
 }
 
 /// Makes the file's journal a write-ahead log, which the file then remembers.

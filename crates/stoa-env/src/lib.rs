@@ -1,4 +1,5 @@
-//! The only door to clock, randomness and spawning, so that a simulation can drive them.
+//! The only door to clock, randomness and spawning, so that a simulation can drive them; and to new files
+//! of the server's own.
 //!
 //! In: nothing. Out: time, random values, tasks. Every other crate is barred from the originals
 //! by `clippy.toml`.
@@ -8,5 +9,6 @@
 pub mod clock;
 pub mod executors;
 pub mod failpoint;
+pub mod private_files;
 pub mod random;
 pub mod task;

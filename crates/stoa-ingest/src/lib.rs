@@ -115,7 +115,7 @@ pub use maintenance::{
 };
 pub use options::{
     Durability, FLUSH_AGE_MS, FLUSH_BYTES, FLUSH_ROWS, FlushLimits, IngestOptions, LOG_SYNC,
-    check_properties,
+    PROPERTIES, check_properties, check_property,
 };
 pub use record::{Record, RecordHead, encode, encode_group};
 pub use recovery::RecoveryReport;

@@ -20,6 +20,9 @@ pub const FLUSH_ROWS: &str = "stoa.flush-rows";
 /// Table property: milliseconds after which a fresh row is flushed.
 pub const FLUSH_AGE_MS: &str = "stoa.flush-age-ms";
 
+/// The properties of a table that this crate reads.
+pub const PROPERTIES: [&str; 4] = [LOG_SYNC, FLUSH_BYTES, FLUSH_ROWS, FLUSH_AGE_MS];
+
 /// Settings of [`crate::Ingest`].
 #[derive(Clone, Debug)]
 pub struct IngestOptions {
@@ -117,6 +120,25 @@ impl Durability {
                 }
             },
         }
+    }
+}
+
+/// Checks a value that is to be set. Properties that this crate does not read are not judged.
+///
+/// # Errors
+/// `Invalid`, naming property and value, and what it may be.
+pub fn check_property(key: &str, value: &str) -> Result<()> {
+    let at_least = |least: u64| value.parse().is_ok_and(|number: u64| number >= least);
+    let (is_right, may_be) = match key {
+        LOG_SYNC => (matches!(value, "on" | "off"), "on or off"),
+        FLUSH_BYTES | FLUSH_ROWS => (at_least(1), "a whole number from 1"),
+        FLUSH_AGE_MS => (at_least(0), "a whole number from 0"),
+        _ => return Ok(()),
+    };
+    match is_right {
+        true => Ok(()),
+        false => Err(Error::invalid(format!("property {key} = {value:?} cannot be used"))
+            .with_hint(format!("set it to {may_be}"))),
     }
 }
 

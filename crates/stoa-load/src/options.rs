@@ -88,6 +88,9 @@ pub struct LoadOptions {
     pub max_errors: u64,
     /// Where bad lines are copied to.
     pub reject_file: Option<PathBuf>,
+    /// Whether a reject file that is there already is an error, instead of being written anew. Not
+    /// for users to say: [`LoadOptions::set`] does not know it.
+    pub reject_file_is_new: bool,
     /// Rows per batch.
     pub batch_rows: usize,
     /// Longest line, in bytes; quoted line ends count as part of it.
@@ -125,6 +128,7 @@ impl Default for LoadOptions {
             extra_columns: ColumnPolicy::Error,
             max_errors: 0,
             reject_file: None,
+            reject_file_is_new: false,
             batch_rows: 8192,
             max_line_bytes: 64 << 20,
             sample_rows: 10_000,

@@ -10,9 +10,10 @@
 //!
 //! Corrected, it loads with the option `comment` set to `# reject: `. There is no header in it.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stoa_error::{Error, Result};
@@ -39,7 +40,8 @@ impl Rejects {
                     .with_hint("set max_errors to the number of bad lines to bear"));
             }
             Some(path) => {
-                let file = File::create(path).map_err(|e| cannot_write(path, e))?;
+                let file = create(path, options.reject_file_is_new);
+                let file = file.map_err(|e| cannot_write(path, e))?;
                 Some((path.clone(), BufWriter::new(file)))
             }
             None => None,
@@ -90,7 +92,20 @@ impl Rejects {
     }
 }
 
-fn cannot_write(path: &std::path::Path, error: std::io::Error) -> Error {
+/// Opens the file; one that must be new is only for whoever runs this process.
+fn create(path: &Path, is_new: bool) -> io::Result<File> {
+    match is_new {
+        true => OpenOptions::new().write(true).create_new(true).mode(0o600).open(path),
+        false => File::create(path),
+    }
+}
+
+fn cannot_write(path: &Path, error: io::Error) -> Error {
+    if error.kind() == io::ErrorKind::AlreadyExists {
+        return Error::already_exists(format!("the reject file {} exists already", path.display()))
+            .with_sqlstate("58P02")
+            .with_hint("name another one, or remove it");
+    }
     Error::unavailable(format!("cannot write the reject file {}", path.display()))
         .with_sqlstate("58030")
         .with_source(error)

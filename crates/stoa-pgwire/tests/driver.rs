@@ -237,3 +237,25 @@ async fn settings_are_the_connections_own() {
     one.batch_execute("DISCARD ALL").await.unwrap();
     assert_eq!(zone(&one).await.as_deref(), Some("UTC"));
 }
+
+#[tokio::test]
+async fn no_statement_writes_or_reads_a_file() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    client.batch_execute("CREATE TABLE t (a bigint)").await.unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("rows.csv");
+    let copy =
+        format!("EXPLAIN ANALYZE COPY (SELECT 1 AS a) TO '{}' STORED AS CSV", file.display());
+    let code = |error: tokio_postgres::Error| error.code().unwrap().code().to_owned();
+    assert_eq!(code(client.batch_execute(&copy).await.unwrap_err()), "0A000");
+    assert_eq!(code(client.prepare(&copy).await.unwrap_err()), "0A000");
+    assert!(!file.exists());
+    std::fs::write(&file, "a\n1\n").unwrap();
+    let read = format!("COPY t FROM '{}'", file.display());
+    assert_eq!(code(client.batch_execute(&read).await.unwrap_err()), "42501");
+    let reject = format!("WITH (max_errors '1', reject_file '{}')", file.display());
+    let send = format!("COPY t FROM STDIN {reject}");
+    assert_eq!(code(client.batch_execute(&send).await.unwrap_err()), "0A000");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "a\n1\n");
+}

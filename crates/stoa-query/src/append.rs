@@ -119,10 +119,7 @@ async fn bring(
     batches: BatchesIn,
     guard: &mut QueryGuard,
 ) -> Result<u64> {
-    let mut options = LoadOptions::default();
-    for (name, value) in &target.options {
-        options.set(name, value)?;
-    }
+    let options = load::options_of_stream(LoadOptions::default(), &target.options)?;
     let table = match session.engine.warehouse.table(ident).await {
         Ok(table) => table,
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),

@@ -55,7 +55,7 @@ impl Shared {
     /// A table by the name that SQL has for it; `None` if there is none.
     async fn provider(&self, ident: &TableIdent) -> Result<Option<Arc<dyn TableProvider>>> {
         if let Some(table) = self.found(ident).await? {
-            let cells = cells::view(&self.cells, &table)?;
+            let cells = cells::view(&self.cells, &table);
             return Ok(Some(cells.unwrap_or_else(|| Arc::new(self.as_engine_table(table)))));
         }
         let Some((name, form)) = cells::split_name(&ident.name) else { return Ok(None) };

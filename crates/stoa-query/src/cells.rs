@@ -16,6 +16,7 @@ mod filter;
 mod history;
 mod pivot;
 mod scan;
+mod unreadable;
 mod view;
 
 use std::any::Any;
@@ -31,6 +32,7 @@ use stoa_error::{Error, Result};
 use stoa_table::Table;
 
 use history::CellHistory;
+use unreadable::Unreadable;
 use view::CellView;
 
 /// Behind the name of a table: its cells one by one.
@@ -55,19 +57,20 @@ pub(crate) fn split_name(name: &str) -> Option<(&str, Form)> {
     cells.or_else(|| name.strip_suffix(RAW).map(|table| (table, Form::Raw)))
 }
 
-/// A table of cells with a column per family; `None` if it holds no cells.
-///
-/// # Errors
-/// `Corrupt` where the table's schema of cells cannot be read.
-pub(crate) fn view(cells: &CellTables, table: &Table) -> Result<Option<Arc<dyn TableProvider>>> {
-    let Some(schema) = stoa_cells::schema_of(table)? else { return Ok(None) };
-    Ok(Some(Arc::new(CellView::new(cells.clone(), table.clone(), &schema))))
+/// A table of cells with a column per family; `None` if it holds no cells. Where its schema of cells cannot
+/// be read, a table that says so when it is read.
+pub(crate) fn view(cells: &CellTables, table: &Table) -> Option<Arc<dyn TableProvider>> {
+    match stoa_cells::schema_of(table) {
+        Ok(None) => None,
+        Ok(Some(schema)) => Some(Arc::new(CellView::new(cells.clone(), table.clone(), &schema))),
+        Err(_) => Some(Arc::new(Unreadable::new(table.clone()))),
+    }
 }
 
 /// The columns that [`view`] has; `None` if the table holds no cells.
 ///
 /// # Errors
-/// As [`view`].
+/// `Corrupt` where the table's schema of cells cannot be read.
 pub(crate) fn view_columns(table: &Table) -> Result<Option<SchemaRef>> {
     Ok(stoa_cells::schema_of(table)?.map(|schema| view::columns(&schema).0))
 }
@@ -83,7 +86,7 @@ pub fn sql_columns(table: &Table) -> Result<SchemaRef> {
 /// The cells of a table one by one; `None` if it holds no cells.
 ///
 /// # Errors
-/// As [`view`].
+/// As [`view_columns`].
 pub(crate) fn history(cells: &CellTables, table: &Table) -> Result<Option<Arc<dyn TableProvider>>> {
     let Some(schema) = stoa_cells::schema_of(table)? else { return Ok(None) };
     Ok(Some(Arc::new(CellHistory::new(cells.clone(), table.clone(), schema))))

@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::dialect::{CopySource, CopyStatement};
-use crate::load::reader_stream;
+use crate::load::{options_of_stream, reader_stream};
 use crate::outcome::Completion;
 use crate::registry::QueryGuard;
 use crate::session::{Ran, Session};
@@ -32,7 +32,7 @@ const CHUNKS_QUEUED_MAX: usize = 16;
 /// A `COPY … FROM STDIN` that waits for its rows.
 pub struct CopyIn {
     columns: SchemaRef,
-    chunks: Option<mpsc::Sender<std::io::Result<Bytes>>>,
+    chunks: Option<mpsc::Sender<Chunk>>,
     load: JoinHandle<Result<u64>>,
     /// What the load came to, if that is known before the end of the data.
     ended: Option<Result<u64>>,
@@ -57,7 +57,7 @@ impl CopyIn {
             return Err(self.fail(error).await);
         }
         let sent = match &self.chunks {
-            Some(chunks) => chunks.send(Ok(chunk)).await.is_ok(),
+            Some(chunks) => chunks.send(Chunk::Bytes(chunk)).await.is_ok(),
             None => false,
         };
         match sent {
@@ -128,7 +128,7 @@ impl CopyIn {
 
     async fn fail(&mut self, error: Error) -> Error {
         if let Some(chunks) = self.chunks.take() {
-            let _ = chunks.send(Err(std::io::Error::other(error.to_string()))).await;
+            let _ = chunks.send(Chunk::Broken(error.to_string())).await;
         }
         let _ = self.loaded().await;
         self.block.fail();
@@ -147,7 +147,12 @@ impl CopyIn {
     }
 
     async fn end(&mut self) -> Result<u64> {
-        self.chunks = None;
+        // A load that has ended already takes nothing more.
+        if let Some(chunks) = self.chunks.take()
+            && self.ended.is_none()
+        {
+            let _ = chunks.send(Chunk::End).await;
+        }
         let result = self.loaded().await;
         if result.is_err() {
             self.block.fail();
@@ -171,9 +176,8 @@ fn broke_off(source: tokio::task::JoinError) -> Result<u64> {
 
 impl Drop for CopyIn {
     fn drop(&mut self) {
-        // Without this the reader would take the missing rest for the end of the data.
-        if let Some(chunks) = self.chunks.take() {
-            let _ = chunks.try_send(Err(std::io::Error::other("the client went away")));
+        // The reader sees that nobody sends any more, without having been told of the end.
+        if self.chunks.take().is_some() {
             self.load.abort();
         }
     }
@@ -204,13 +208,10 @@ pub(crate) async fn run(
 }
 
 async fn start(session: &Session, copy: &CopyStatement, table: Table) -> Result<CopyIn> {
-    let mut options = LoadOptions::pg_copy();
-    for (name, value) in &copy.options {
-        options.set(name, value)?;
-    }
+    let options = options_of_stream(LoadOptions::pg_copy(), &copy.options)?;
     let columns = target_schema(&table, &copy.columns)?;
     let (sender, receiver) = mpsc::channel(CHUNKS_QUEUED_MAX);
-    let reader = ChunkReader { receiver, current: Bytes::new() };
+    let reader = ChunkReader { receiver, current: Bytes::new(), ended: false };
     let input =
         Input::Stream { name: "stdin".to_owned(), reader: Box::new(reader), total_bytes: None };
     let (engine, block) = (Arc::clone(&session.engine), Arc::clone(&session.block));
@@ -285,22 +286,60 @@ pub(crate) fn fill_columns(
     }))
 }
 
-/// The client's chunks as a blocking reader.
+/// What the client sends.
+enum Chunk {
+    Bytes(Bytes),
+    /// All was sent.
+    End,
+    /// The rest does not come; why.
+    Broken(String),
+}
+
+/// The client's chunks as a blocking reader. They end where the client says so: one that is gone has not
+/// sent all.
 struct ChunkReader {
-    receiver: mpsc::Receiver<std::io::Result<Bytes>>,
+    receiver: mpsc::Receiver<Chunk>,
     current: Bytes,
+    ended: bool,
 }
 
 impl Read for ChunkReader {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        while self.current.is_empty() {
+        while self.current.is_empty() && !self.ended {
             match self.receiver.blocking_recv() {
-                None => return Ok(0),
-                Some(chunk) => self.current = chunk?,
+                Some(Chunk::Bytes(bytes)) => self.current = bytes,
+                Some(Chunk::End) => self.ended = true,
+                Some(Chunk::Broken(why)) => return Err(std::io::Error::other(why)),
+                None => return Err(std::io::Error::other("the client went away")),
             }
         }
         let bytes = buffer.len().min(self.current.len());
         self.current.copy_to_slice(&mut buffer[..bytes]);
         Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(chunks: Vec<Chunk>) -> std::io::Result<Vec<u8>> {
+        let (sender, receiver) = mpsc::channel(chunks.len().max(1));
+        for chunk in chunks {
+            assert!(sender.try_send(chunk).is_ok());
+        }
+        drop(sender);
+        let mut bytes = Vec::new();
+        let mut reader = ChunkReader { receiver, current: Bytes::new(), ended: false };
+        reader.read_to_end(&mut bytes).map(|_| bytes)
+    }
+
+    #[test]
+    fn data_ends_where_the_client_says_so() {
+        let bytes = |text: &'static str| Chunk::Bytes(Bytes::from_static(text.as_bytes()));
+        assert_eq!(read(vec![bytes("a"), bytes(""), bytes("b"), Chunk::End]).unwrap(), b"ab");
+        assert_eq!(read(vec![Chunk::End]).unwrap(), b"");
+        assert!(read(vec![bytes("a"), Chunk::Broken("cancelled".to_owned())]).is_err());
+        assert!(read(vec![bytes("a")]).is_err(), "the client is gone");
     }
 }

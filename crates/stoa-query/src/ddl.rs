@@ -15,10 +15,10 @@ use crate::dialect::{AlterAction, AlterTableStatement, CreateTableStatement, nam
 use crate::error::from_datafusion;
 use crate::outcome::Completion;
 use crate::registry::QueryGuard;
-use crate::semantics;
-use crate::session::{Session, count_written};
+use crate::session::{Session, check_plan, count_written};
 use crate::statement::StatementKind;
 use crate::table::{StoaTable, pin_snapshots};
+use crate::{properties, semantics};
 
 /// Carries out a statement of this module; any other is a bug.
 pub(crate) async fn run(
@@ -125,6 +125,7 @@ async fn create_table(
 ) -> Result<Completion> {
     let ident = session.table_ident(&table.name)?;
     session.caller.must_be_superuser("create tables")?;
+    properties::check(texts(&table.properties))?;
     let Some(query) = &table.query else {
         let schema = Arc::new(Schema::new(table.columns.clone()));
         let created = session.engine.warehouse.create_table(&ident, spec_of(table, schema)).await;
@@ -143,6 +144,7 @@ async fn create_table(
     let statement = datafusion::sql::parser::Statement::Statement(Box::new(statement));
     let state = session.state();
     let plan = state.statement_to_plan(statement).await.map_err(from_datafusion)?;
+    check_plan(&plan)?;
     let plan = semantics::analyzed(&state, &plan).map_err(from_datafusion)?;
     let schema = storable_schema(plan.schema().as_arrow())?;
     let plan = cast_to(plan, &schema)?;
@@ -316,6 +318,11 @@ async fn alter_table(session: &Session, alter: &AlterTableStatement) -> Result<C
         warehouse.rename_only(&table, &target).await?;
         return Ok(completion);
     }
+    for action in &alter.actions {
+        if let AlterAction::SetProperties(set) = action {
+            properties::check(texts(set))?;
+        }
+    }
     let columns: Vec<String> =
         table.schema().fields().iter().map(|field| field.name().clone()).collect();
     let mut changes = Vec::with_capacity(alter.actions.len());
@@ -329,6 +336,10 @@ async fn alter_table(session: &Session, alter: &AlterTableStatement) -> Result<C
         table.alter(changes).await?;
     }
     Ok(completion)
+}
+
+fn texts(properties: &[(String, String)]) -> impl Iterator<Item = (&str, &str)> {
+    properties.iter().map(|(key, value)| (key.as_str(), value.as_str()))
 }
 
 enum Planned {

@@ -19,6 +19,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use parking_lot::Mutex;
 use stoa_cells::{CellMergeHooks, CellOptions, CellTables};
 use stoa_env::executors::Executors;
+use stoa_env::private_files;
 use stoa_error::{Error, Result};
 use stoa_ingest::{Ingest, Maintenance, MaintenanceOptions, MaintenanceStatus};
 use stoa_report::{CacheStatus, DiskOptions, ReportOptions, Reports};
@@ -30,7 +31,9 @@ use crate::access::{Logins, Rights};
 use crate::admission::AdmissionStatus;
 use crate::catalog::StoaCatalog;
 use crate::changes::Changes;
+use crate::file_access::FileAccess;
 use crate::file_cache::FileCache;
+use crate::no_stores::NoStores;
 use crate::pools::{PoolOptions, PoolStatus, Pools, WorkloadRule};
 use crate::registry::{QueryGuard, QueryRegistry};
 use crate::report::Templates;
@@ -92,6 +95,8 @@ pub struct EngineOptions {
     pub maintenance: bool,
     /// Whether clients must log in as a role, and may do only what was granted to it.
     pub access_control: bool,
+    /// Which files of the machine statements may name.
+    pub file_access: FileAccess,
 }
 
 impl EngineOptions {
@@ -118,6 +123,7 @@ impl EngineOptions {
             cache_bytes_max: 512 << 20,
             maintenance: false,
             access_control: false,
+            file_access: FileAccess::Off,
         }
     }
 }
@@ -152,8 +158,10 @@ impl Engine {
     /// Opens the warehouse, making it if it is not there.
     ///
     /// # Errors
-    /// A location that cannot be opened or is no warehouse; a spill folder that cannot be made.
-    pub async fn open(options: EngineOptions) -> Result<Arc<Self>> {
+    /// A location that cannot be opened or is no warehouse; a spill folder that cannot be made; a folder
+    /// of [`EngineOptions::file_access`] that is not there.
+    pub async fn open(mut options: EngineOptions) -> Result<Arc<Self>> {
+        options.file_access = options.file_access.resolved()?;
         let place = WarehouseOptions {
             catalog: options.catalog.clone(),
             s3: options.s3.clone(),
@@ -437,7 +445,7 @@ fn build_runtime(options: &EngineOptions) -> Result<Arc<RuntimeEnv>> {
     let top = std::num::NonZeroUsize::MIN.saturating_add(4);
     let mode = match &options.spill_dir {
         Some(dir) => {
-            std::fs::create_dir_all(dir).map_err(|e| {
+            private_files::create_directories(dir).map_err(|e| {
                 Error::unavailable(format!("cannot make the spill folder {}", dir.display()))
                     .with_source(e)
                     .with_hint("set spill_dir to a folder that can be written")
@@ -446,9 +454,18 @@ fn build_runtime(options: &EngineOptions) -> Result<Arc<RuntimeEnv>> {
         }
         None => DiskManagerMode::OsTmpDirectory,
     };
-    RuntimeEnvBuilder::new()
+    let runtime = RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(TrackConsumersPool::new(pool, top)))
+        .with_object_store_registry(Arc::new(NoStores))
         .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(mode))
         .build_arc()
-        .map_err(error::from_datafusion)
+        .map_err(error::from_datafusion)?;
+    // Spilled rows are in files for this account only, and their names are nobody else's business.
+    for directory in runtime.disk_manager.temp_dir_paths() {
+        private_files::close_directory(&directory).map_err(|e| {
+            Error::unavailable(format!("cannot use the spill folder {}", directory.display()))
+                .with_source(e)
+        })?;
+    }
+    Ok(runtime)
 }

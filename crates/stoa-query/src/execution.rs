@@ -6,6 +6,7 @@
 //! A query that waits for its reader gives its slot back meanwhile: a slow client, or one that stops
 //! in the middle of a cursor, keeps nobody from computing.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -121,7 +122,7 @@ impl Work {
         }
         let (send, receive) = mpsc::channel(AHEAD_MAX);
         if begun.send(Ok(Begun::Stream(schema, receive))).is_ok() {
-            feed(running, batches, send, &self.pool.admission).await;
+            feed_to_end(running, batches, send, &self.pool.admission).await;
         }
     }
 
@@ -176,6 +177,21 @@ impl Running {
     }
 }
 
+/// As [`feed`]. Where an operator panics, an error comes last: without it the batches before would look
+/// like the whole answer.
+async fn feed_to_end(
+    running: Running,
+    read: Vec<Batch>,
+    send: mpsc::Sender<Batch>,
+    admission: &Admission,
+) {
+    let last = send.clone();
+    if AssertUnwindSafe(feed(running, read, send, admission)).catch_unwind().await.is_err() {
+        let error = Error::internal("an operator broke off while it computed");
+        let _ = last.send(Err(to_datafusion(error))).await;
+    }
+}
+
 /// Sends the batches that were read and all that come after them.
 async fn feed(
     running: Running,
@@ -218,5 +234,37 @@ async fn feed(
         if ends {
             return;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::RecordBatch;
+    use arrow::datatypes::Schema;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_operator_that_panics_is_not_the_end_of_the_answer() {
+        let schema = Arc::new(Schema::empty());
+        let batch = RecordBatch::new_empty(Arc::clone(&schema));
+        let batches = stream::iter(0..3).map(move |number| {
+            assert!(number < 2, "what an operator with a bug does");
+            Ok(batch.clone())
+        });
+        let stream = Box::pin(RecordBatchStreamAdapter::new(schema, batches));
+        let running = Running { stream, slot: None, bytes: 0 };
+        let (send, mut receive) = mpsc::channel::<Batch>(AHEAD_MAX);
+        let admission = Admission::new(1, 1);
+        let reading = async {
+            let mut read = Vec::new();
+            while let Some(batch) = receive.recv().await {
+                read.push(batch.is_ok());
+            }
+            read
+        };
+        let feeding = feed_to_end(running, Vec::new(), send, &admission);
+        let (read, ()) = tokio::join!(reading, feeding);
+        assert_eq!(read, [true, true, false]);
     }
 }

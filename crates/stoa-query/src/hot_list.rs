@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use stoa_env::task;
+use stoa_env::{private_files, task};
 use stoa_error::{Error, Result};
 use stoa_report::{HotList, Reports, RewarmOptions};
 
@@ -51,7 +51,7 @@ fn write(reports: &Reports, file: &Path) -> Result<()> {
     let text = reports.hot_list(CHUNKS_MAX).to_json()?;
     let cannot = |e| Error::unavailable("cannot write the list").with_source(e);
     let new = file.with_extension("new");
-    std::fs::write(&new, text).map_err(cannot)?;
+    private_files::write(&new, &text).map_err(cannot)?;
     std::fs::rename(&new, file).map_err(cannot)
 }
 

@@ -5,6 +5,7 @@
 //! engine's limit (the sort spills) plus one stripe per open file.
 
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -27,12 +28,13 @@ use stoa_table::Table;
 use crate::dialect::{parse_partition_terms, parse_sort_terms};
 use crate::engine::Engine;
 use crate::error::{from_datafusion, from_sql_parser, to_datafusion};
+use crate::file_access::FileAccess;
 use crate::fresh::{Place, SmallWrite, Taken};
 use crate::nested::engine_schema;
 use crate::outcome::Completion;
 use crate::registry::QueryGuard;
 use crate::session::{Session, SessionOptions};
-use crate::{ddl, dialect};
+use crate::{ddl, dialect, properties};
 
 /// Batches on their way between the thread that parses and the plan that sorts.
 const BATCHES_QUEUED_MAX: usize = 4;
@@ -216,6 +218,8 @@ pub(crate) fn input_plan(
 }
 
 fn spec_of(target: &LoadTarget, schema: SchemaRef) -> Result<stoa_table::TableSpec> {
+    let set = target.properties.iter();
+    properties::check(set.map(|(key, value)| (key.as_str(), value.as_str())))?;
     let dialect = GenericDialect {};
     let parser =
         |text| Parser::new(&dialect).try_with_sql(text).map_err(|e| from_sql_parser(&e, text));
@@ -256,25 +260,44 @@ fn with_create_hint(error: Error) -> Error {
     }
 }
 
-/// Parses on a thread of its own; the plan takes batches as it can use them.
+/// Parses on a thread of its own; the plan takes batches as it can use them. The end of the data is said
+/// by the thread: one that is gone without a word is an error, and what it has read is not all.
 pub(crate) fn reader_stream(
-    reader: BatchReader,
+    mut reader: BatchReader,
 ) -> Result<BoxStream<'static, Result<RecordBatch>>> {
     let (sender, receiver) = tokio::sync::mpsc::channel(BATCHES_QUEUED_MAX);
     let parse = move || {
-        for batch in reader {
-            let failed = batch.is_err();
-            if sender.blocking_send(batch).is_err() || failed {
+        loop {
+            let read = read_batch(&mut reader);
+            let ends = !matches!(read, Ok(Some(_)));
+            if sender.blocking_send(read).is_err() || ends {
                 return;
             }
         }
     };
     stoa_env::task::spawn_thread("stoa-load", parse)
         .map_err(|e| Error::unavailable("cannot start a thread to read").with_source(e))?;
-    let next = |mut receiver: tokio::sync::mpsc::Receiver<Result<RecordBatch>>| async move {
-        receiver.recv().await.map(|batch| (batch, receiver))
+    let next = |receiver: Option<tokio::sync::mpsc::Receiver<Result<Option<RecordBatch>>>>| async move {
+        let mut receiver = receiver?;
+        match receiver.recv().await {
+            Some(Ok(Some(batch))) => Some((Ok(batch), Some(receiver))),
+            Some(Ok(None)) => None,
+            Some(Err(error)) => Some((Err(error), None)),
+            None => Some((Err(Error::internal("the reader of the rows broke off")), None)),
+        }
     };
-    Ok(Box::pin(futures::stream::unfold(receiver, next)))
+    Ok(Box::pin(futures::stream::unfold(Some(receiver), next)))
+}
+
+/// The next batch; `None` at the end. Libraries that read formats may panic over bytes that mean harm.
+fn read_batch(reader: &mut BatchReader) -> Result<Option<RecordBatch>> {
+    let read = std::panic::catch_unwind(AssertUnwindSafe(|| reader.next()));
+    let damaged = || {
+        Error::invalid("the rows cannot be read: a part of them is damaged")
+            .with_sqlstate("22P04")
+            .with_hint("write them anew, or in another format; nothing was loaded")
+    };
+    read.unwrap_or_else(|_| Some(Err(damaged()))).transpose()
 }
 
 /// A stream as a table that can be scanned once.
@@ -316,15 +339,84 @@ pub(crate) async fn copy_from_files(
     let ident = session.table_ident(name)?;
     let table = session.engine.warehouse.table(&ident).await?;
     crate::cells::refuse_rows(&table)?;
-    let mut options = LoadOptions::default();
-    for (name, value) in &copy.options {
-        options.set(name, value)?;
-    }
+    let access = &session.engine.options.file_access;
+    let inputs: Vec<Input> =
+        files.iter().map(|file| access.to_read(file).map(Input::Path)).collect::<Result<_>>()?;
+    let options = options_of_files(&copy.options, access)?;
     let schema = crate::copy::target_schema(&table, &copy.columns)?;
-    let inputs = files.iter().map(|file| Input::Path(file.into())).collect();
     let reader = stoa_load::open(inputs, Arc::clone(&schema), options)?;
     let batches = crate::copy::fill_columns(reader_stream(reader)?, schema, table.schema());
     let schema = table.schema();
     let rows = append(session, table, schema, batches, guard).await?;
     Ok(Completion::rows("COPY", rows))
+}
+
+/// The options of files of the server. A file for rejected lines is made where statements may name files,
+/// in the place of no other.
+fn options_of_files(given: &[(String, String)], access: &FileAccess) -> Result<LoadOptions> {
+    let mut options = LoadOptions::default();
+    for (name, value) in given {
+        options.set(name, value)?;
+    }
+    if let Some(file) = options.reject_file.take() {
+        options.reject_file = Some(access.to_make(&file)?);
+        options.reject_file_is_new = access.keeps_files();
+    }
+    Ok(options)
+}
+
+/// The options of rows that a client sends, over those that they have anyway.
+///
+/// # Errors
+/// Those of each option; 0A000 for those that leave lines out: there is no file of the client's for them.
+pub(crate) fn options_of_stream(
+    mut options: LoadOptions,
+    given: &[(String, String)],
+) -> Result<LoadOptions> {
+    for (name, value) in given {
+        options.set(name, value)?;
+    }
+    let refused = if options.reject_file.is_some() {
+        "reject_file"
+    } else if options.max_errors > 0 {
+        "max_errors"
+    } else {
+        return Ok(options);
+    };
+    let message = format!("load option {refused} is not for rows that a client sends");
+    Err(Error::unsupported(message).with_hint(
+        "leave it out, or load a file: `stoa load --max-errors … --reject-file …` keeps bad lines",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::datatypes::{DataType, Field, Schema};
+    use futures::StreamExt;
+
+    use super::*;
+
+    /// Some rows, and then a panic.
+    struct Breaks(bool);
+
+    impl std::io::Read for Breaks {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            assert!(!std::mem::replace(&mut self.0, true), "what a library does with bad bytes");
+            buffer[..4].copy_from_slice(b"1\n2\n");
+            Ok(4)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_panics_is_not_the_end_of_the_data() {
+        let schema = Arc::new(Schema::new(vec![Field::new("n", DataType::Int64, true)]));
+        let (name, reader) = ("stdin".to_owned(), Box::new(Breaks(false)));
+        let input = Input::Stream { name, reader, total_bytes: None };
+        let options = LoadOptions { batch_rows: 1, ..LoadOptions::pg_copy() };
+        let reader = stoa_load::open(vec![input], schema, options).unwrap();
+        let read: Vec<_> = reader_stream(reader).unwrap().collect().await;
+        let error = read.last().unwrap().as_ref().unwrap_err();
+        assert_eq!(error.sqlstate(), "22P04");
+        assert!(read.iter().rev().skip(1).all(Result::is_ok));
+    }
 }

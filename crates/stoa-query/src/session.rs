@@ -5,6 +5,7 @@
 //! earlier sees what was committed since, and means the tables that have its names now; it fails
 //! clearly if that changes the columns of its answer.
 
+mod allowed;
 mod block;
 mod options;
 mod prepare;
@@ -37,6 +38,7 @@ use crate::settings::Settings;
 use crate::statement::{Statement, StatementKind};
 use crate::transaction::Block;
 
+pub(crate) use allowed::check as check_plan;
 pub(crate) use options::path_of;
 pub use prepare::Prepared;
 pub(crate) use run::{Ran, count_written};

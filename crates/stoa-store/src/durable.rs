@@ -7,9 +7,11 @@
 //! A process killed on the way leaves a file `.….tmp` that nothing refers to; listing shows it, so
 //! that orphan clean-up finds it.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+
+use stoa_env::private_files;
 
 /// Whether a file of the final name may exist already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +35,7 @@ impl Staged {
     /// Opens a temporary file beside `target`, making directories as needed.
     pub(crate) fn create(target: PathBuf) -> io::Result<Self> {
         let temporary = temporary_name(&target)?;
-        let mut options = OpenOptions::new();
+        let mut options = private_files::options();
         options.write(true).create_new(true);
         let file = match options.open(&temporary) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -99,7 +101,7 @@ fn create_directories(directory: &Path) -> io::Result<()> {
     }
     let parent = parent_of(directory)?;
     create_directories(parent)?;
-    match std::fs::create_dir(directory) {
+    match private_files::create_directory(directory) {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }

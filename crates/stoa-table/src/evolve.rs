@@ -1,6 +1,6 @@
 //! Changes of a table's schema, order, partitioning and properties.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use stoa_error::{Error, Result};
 
 use crate::commit::{self, Attempt, Change, Ended, Step};
 use crate::error::{duplicate_column, from_iceberg, invalid_request, undefined_column};
+use crate::files::LoadedMetadata;
 use crate::positions::{is_position, reserved};
-use crate::retention::{RETENTION, Retention};
-use crate::schema::{FieldIds, field_to_iceberg, primitive_to_iceberg};
+use crate::schema::{FieldIds, field_to_iceberg, primitive_to_iceberg, to_arrow};
 use crate::table::Table;
 use crate::warehouse::{partition_spec, sort_order};
-use crate::{ColumnPosition, TableChange};
+use crate::{ColumnPosition, TableChange, property, write};
 
 /// Commits `changes`, applied in order to whatever version is current.
 pub(crate) async fn alter(table: &Table, changes: &[TableChange]) -> Result<Table> {
@@ -52,7 +52,7 @@ fn changed(base: &Table, changes: &[TableChange]) -> Result<Attempt> {
         builder = match change {
             TableChange::SetProperties(properties) => {
                 check_properties(base, properties.keys())?;
-                check_retention(properties)?;
+                property::check(base.ident(), properties)?;
                 let properties: HashMap<_, _> = properties.clone().into_iter().collect();
                 builder.set_properties(properties).map_err(|e| invalid_request(base.ident(), e))?
             }
@@ -87,12 +87,32 @@ fn changed(base: &Table, changes: &[TableChange]) -> Result<Attempt> {
         };
     }
     let builder = schema.flush(builder)?;
-    commit::build(base, builder, Vec::new())
+    let attempt = commit::build(base, builder, Vec::new())?;
+    if changes.iter().any(may_keep_from_writing) {
+        check_can_be_written(base, &attempt)?;
+    }
+    Ok(attempt)
 }
 
-/// A retention that could not be followed later is refused when it is set.
-pub(crate) fn check_retention(properties: &BTreeMap<String, String>) -> Result<()> {
-    properties.get(RETENTION).map_or(Ok(()), |text| text.parse().map(|_: Retention| ()))
+/// Whether a change can leave a table that cannot be written: by its properties, or by columns that they
+/// name.
+fn may_keep_from_writing(change: &TableChange) -> bool {
+    matches!(
+        change,
+        TableChange::SetProperties(_)
+            | TableChange::UnsetProperties(_)
+            | TableChange::DropColumn(_)
+            | TableChange::RenameColumn { .. }
+    )
+}
+
+/// Refuses a version of the table of which no data file could be written.
+fn check_can_be_written(base: &Table, attempt: &Attempt) -> Result<()> {
+    let metadata = Arc::new(attempt.metadata.clone());
+    let schema = to_arrow(metadata.current_schema())?;
+    let loaded = LoadedMetadata { metadata, schema, bytes: 0 };
+    let ident = base.ident().clone();
+    write::check_properties(&Table::new(base.warehouse().clone(), ident, Arc::new(loaded), None))
 }
 
 /// Fails where somebody else has changed the property since it was read.

@@ -21,13 +21,12 @@ use stoa_error::{Error, ErrorKind, Result, is_disk_full};
 use stoa_store::{S3Options, Stores, create_directory, from_object_store, literal_of};
 use url::Url;
 
-use crate::evolve::check_retention;
 use crate::files::{LoadedMetadata, MetadataFiles};
 use crate::pins::Pins;
 use crate::positions::{is_position, reserved};
 use crate::recover::refuse_forgotten;
 use crate::table::Table;
-use crate::{PartitionTerm, SortTerm, TableSpec, commit, error, schema};
+use crate::{PartitionTerm, SortTerm, TableSpec, commit, error, property, schema};
 
 /// The name under which Stoa's tables are kept in the catalog database; other engines must use it.
 const CATALOG_NAME: &str = "stoa";
@@ -467,7 +466,7 @@ fn new_metadata(ident: &TableIdent, spec: &TableSpec, location: String) -> Resul
     let schema = schema::to_iceberg(&spec.schema)?;
     let partitioning = partition_spec(ident, &schema, &spec.partition_by)?;
     let order = sort_order(ident, &schema, &spec.sort_by)?;
-    check_retention(&spec.properties)?;
+    property::check(ident, &spec.properties)?;
     if let Some(key) = spec.properties.keys().find(|key| is_position(key)) {
         return Err(reserved(ident, key));
     }

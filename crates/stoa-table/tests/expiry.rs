@@ -95,8 +95,8 @@ async fn history_is_kept_by_number_and_by_age() {
     let young =
         ExpireOptions { age_min: Duration::from_secs(3600), retain_last: Some(1), ..at_once() };
     assert_eq!(table.expire_snapshots(&young).await.unwrap().snapshots, 0);
-    let table = set(&table, "history.expire.max-snapshot-age-ms", "soon").await;
-    let error = table.expire_snapshots(&ExpireOptions::default()).await.unwrap_err();
+    let soon = [("history.expire.max-snapshot-age-ms".to_owned(), "soon".to_owned())].into();
+    let error = table.alter(vec![TableChange::SetProperties(soon)]).await.unwrap_err();
     assert_eq!(error.sqlstate(), "22023");
     let table = set(&table, "gc.enabled", "false").await;
     assert_eq!(table.expire_snapshots(&at_once()).await.unwrap_err().sqlstate(), "0A000");

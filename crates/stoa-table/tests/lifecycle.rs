@@ -326,3 +326,51 @@ async fn files_of_several_writers_are_committed_together() {
     let written_elsewhere = other.writer(WriteOptions::default()).unwrap().finish().await.unwrap();
     assert!(written.join(written_elsewhere).is_err());
 }
+
+#[tokio::test]
+async fn values_that_would_stop_writers_are_refused_when_they_are_set() {
+    let home = Home::new().await;
+    let mut spec = report_spec();
+    spec.properties.insert("write.orc.bloom.filter.columns".to_owned(), "account".to_owned());
+    let table = home.warehouse.create_table(&ident("t"), spec).await.unwrap();
+    let set = |key: &str, value: &str| {
+        TableChange::SetProperties(BTreeMap::from([(key.to_owned(), value.to_owned())]))
+    };
+    let code = async |changes: Vec<TableChange>| {
+        table.alter(changes).await.err().map_or("ok", |error| error.sqlstate())
+    };
+    for (key, value) in [
+        ("write.orc.compression-codec", "rar"),
+        ("stoa.orc.compression-level", "high"),
+        ("stoa.orc.compression-level", "99"),
+        ("stoa.orc.compression-block-bytes", "1"),
+        ("stoa.orc.compression-block-bytes", "8388608"),
+        ("stoa.orc.row-index-stride", "0"),
+        ("write.orc.stripe-size-bytes", "64 MiB"),
+        ("write.orc.bloom.filter.columns", "account, nothing"),
+        ("write.orc.bloom.filter.fpp", "1"),
+        ("write.target-file-size-bytes", "0"),
+        ("write.metadata.previous-versions-max", "many"),
+        ("commit.retry.num-retries", "-1"),
+        ("history.expire.min-snapshots-to-keep", "all"),
+        ("gc.enabled", "no"),
+        ("stoa.compaction.min-input-files", "0"),
+        ("write.delete.isolation-level", "none"),
+    ] {
+        assert_eq!(code(vec![set(key, value)]).await, "22023", "{key} = {value}");
+        let mut spec = report_spec();
+        spec.properties.insert(key.to_owned(), value.to_owned());
+        let made = home.warehouse.create_table(&ident("other"), spec).await;
+        assert_eq!(made.unwrap_err().sqlstate(), "22023", "{key} = {value}");
+    }
+    let zlib = set("write.orc.compression-codec", "zlib");
+    let high = set("stoa.orc.compression-level", "19");
+    assert_eq!(code(vec![zlib, high]).await, "22023");
+    // A column that a property names stays what it is.
+    let renamed =
+        TableChange::RenameColumn { from: "account".to_owned(), to: "customer".to_owned() };
+    assert_eq!(code(vec![renamed.clone()]).await, "22023");
+    let named_anew = set("write.orc.bloom.filter.columns", "customer");
+    assert_eq!(code(vec![named_anew.clone()]).await, "22023");
+    assert_eq!(code(vec![named_anew, renamed]).await, "ok");
+}

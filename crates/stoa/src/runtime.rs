@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stoa_error::{Error, Result};
-use stoa_query::{DiskOptions, Engine, EngineOptions};
+use stoa_query::{DiskOptions, Engine, EngineOptions, FileAccess};
 use stoa_table::{Warehouse, WarehouseOptions};
 use tracing_subscriber::EnvFilter;
 use url::Url;
@@ -151,6 +151,8 @@ pub enum LogUse {
 /// As [`Engine::open`].
 pub async fn open_engine(config: &Config, log: LogUse) -> Result<Arc<Engine>> {
     let mut options = engine_options(config)?;
+    // Whoever runs the process may read these files anyway.
+    options.file_access = config.file_access.0.clone().unwrap_or(FileAccess::Everything);
     if log == LogUse::Leave {
         options.logs = None;
     }
@@ -166,6 +168,7 @@ pub async fn open_server_engine(config: &Config) -> Result<Arc<Engine>> {
     options.maintenance = !config.no_maintenance;
     options.watch_threads = true;
     options.access_control = config.access_control;
+    options.file_access = config.file_access.0.clone().unwrap_or(FileAccess::Off);
     let beside = beside_catalog(&options)?;
     options.hot_list = (!config.no_warm_restart).then(|| beside.join("hot.json"));
     let is_local = options.warehouse.scheme() == "file";

@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use stoa_env::private_files;
 use stoa_error::{Error, Result};
 
 use super::disk::{Disk, DiskFile, DiskStorage};
@@ -45,7 +46,7 @@ impl Disk for LocalDisk {
     fn lock(&self) -> Result<StorageLock> {
         let path = self.path(LOCK);
         let failed = |source| disk_error(&self.place(), "lock", LOCK, source);
-        let mut file = OpenOptions::new()
+        let mut file = private_files::options()
             .write(true)
             .create(true)
             .truncate(false)
@@ -70,7 +71,7 @@ impl Disk for LocalDisk {
     }
 
     fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
-        let mut options = OpenOptions::new();
+        let mut options = private_files::options();
         options.read(true).write(true).create(true).truncate(true);
         Ok(Box::new(LocalFile(options.open(self.path(name))?)))
     }
@@ -149,7 +150,7 @@ fn make_directory(directory: &Path) -> io::Result<()> {
     }
     let parent = directory.parent().unwrap_or(Path::new("/"));
     make_directory(parent)?;
-    match std::fs::create_dir(directory) {
+    match private_files::create_directory(directory) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }

@@ -204,3 +204,29 @@ async fn a_table_is_fetched_by_its_path() {
     let info = client.inner_mut().get_flight_info(path.into_request()).await.unwrap();
     assert_eq!(lines(&fetch(&mut client, info.into_inner()).await.unwrap()), ["1"]);
 }
+
+#[tokio::test]
+async fn no_statement_writes_or_reads_a_file() {
+    let server = Server::start().await;
+    let mut client = server.client().await;
+    run(&mut client, "CREATE TABLE t (a bigint)").await;
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("rows.csv");
+    let copy =
+        format!("EXPLAIN ANALYZE COPY (SELECT 1 AS a) TO '{}' STORED AS CSV", file.display());
+    is_error(
+        &query(&mut client, &copy).await.unwrap_err(),
+        Code::Unimplemented,
+        &["COPY to a file"],
+    );
+    assert!(client.prepare(copy, None).await.is_err());
+    assert!(!file.exists());
+    std::fs::write(&file, "a\n1\n").unwrap();
+    let read = format!("COPY t FROM '{}'", file.display());
+    is_error(
+        &query(&mut client, &read).await.unwrap_err(),
+        Code::PermissionDenied,
+        &["file_access"],
+    );
+    assert_eq!(shown(&mut client, "SELECT count(*) FROM t").await, ["0"]);
+}

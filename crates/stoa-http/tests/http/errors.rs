@@ -103,3 +103,23 @@ async fn the_last_line_of_broken_ndjson_is_the_error() {
     let line: Value = serde_json::from_slice(last).unwrap();
     assert_eq!(line["error"]["code"], "22012", "{line}");
 }
+
+#[tokio::test]
+async fn no_statement_writes_or_reads_a_file() {
+    let server = Server::start().await;
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("rows.csv");
+    server.sql("CREATE TABLE t (a bigint)").await;
+    let copy =
+        format!("EXPLAIN ANALYZE COPY (SELECT 1 AS a) TO '{}' STORED AS CSV", file.display());
+    check(&server, &copy, 501, "0A000").await;
+    assert!(!file.exists());
+    std::fs::write(&file, "a\n1\n").unwrap();
+    check(&server, &format!("COPY t FROM '{}'", file.display()), 403, "42501").await;
+    let path = format!("/v1/tables/public/t/rows?max_errors=1&reject_file={}", file.display());
+    let request = server.request(Method::POST, &path).header("content-type", "text/csv");
+    let response = request.body("a\nx\n").send().await.unwrap();
+    assert_eq!(response.status().as_u16(), 501);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "a\n1\n");
+    assert_eq!(server.sql("SELECT count(*) FROM t").await["rows"], json!([[0]]));
+}

@@ -21,7 +21,7 @@ use stoa_error::{Error, Result};
 use super::{Applied, Files, RowChange, scan};
 use crate::dialect::normalise;
 use crate::error::{from_datafusion, from_sql_parser};
-use crate::session::Session;
+use crate::session::{Session, check_plan};
 use crate::table::StoaTable;
 
 /// Rows in the place of those that meet a condition.
@@ -168,6 +168,7 @@ async fn condition_on(
     let delete =
         EngineStatement::Statement(Box::new(parse(&text, |parser| parser.parse_statement())?));
     let plan = session.state().statement_to_plan(delete).await.map_err(from_datafusion)?;
+    check_plan(&plan)?;
     let condition = match &plan {
         LogicalPlan::Dml(dml) => match dml.input.as_ref() {
             LogicalPlan::Filter(Filter { predicate, .. }) => Some(predicate.clone()),

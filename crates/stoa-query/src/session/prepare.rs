@@ -5,11 +5,11 @@ use std::sync::{Arc, OnceLock};
 
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::execution::session_state::SessionState;
-use datafusion::logical_expr::{DdlStatement, Expr, LogicalPlan, Statement as PlanStatement};
+use datafusion::logical_expr::{Expr, LogicalPlan};
 use stoa_error::{Error, Result};
 
-use super::Session;
 use super::renew::Renewed;
+use super::{Session, allowed};
 use crate::dialect::{self, CopySource, CopyStatement};
 use crate::error::from_datafusion;
 use crate::report::{self, ReportStatement};
@@ -135,7 +135,6 @@ impl Session {
                 plan = planner.state.statement_to_plan(named).await;
             }
             let plan = plan.map_err(from_datafusion)?;
-            check_supported(&plan)?;
             let prepared = prepared_plan(&planner.state, statement, plan, &parameter_types)?;
             let report = report::learn(self, &prepared).await;
             if report.is_none() {
@@ -242,6 +241,7 @@ fn prepared_plan(
     plan: LogicalPlan,
     declared: &[Option<DataType>],
 ) -> Result<Prepared> {
+    allowed::check(&plan)?;
     let (plan, parameter_types) = parameters::resolve(plan, declared)?;
     let schema = match &plan {
         LogicalPlan::Dml(_) => None,
@@ -254,24 +254,4 @@ fn prepared_plan(
 
 fn columns_of(plan: &LogicalPlan) -> SchemaRef {
     SchemaRef::new(plan.schema().as_arrow().clone())
-}
-
-/// Refuses what the engine could plan but a report server must not do, or does not yet do.
-fn check_supported(plan: &LogicalPlan) -> Result<()> {
-    let refuse = |what: &str, hint: &str| {
-        Err(Error::unsupported(format!("{what} is not supported")).with_hint(hint.to_owned()))
-    };
-    match plan {
-        LogicalPlan::Copy(_) => refuse("COPY to a file", "use COPY … TO STDOUT"),
-        LogicalPlan::Ddl(DdlStatement::CreateExternalTable(_)) => {
-            refuse("CREATE EXTERNAL TABLE", "load the files with COPY … FROM or stoa load")
-        }
-        LogicalPlan::Ddl(_) => refuse("this statement", "docs/sql.md lists the statements"),
-        LogicalPlan::Statement(PlanStatement::Prepare(_) | PlanStatement::Execute(_)) => refuse(
-            "PREPARE and EXECUTE as statements",
-            "use the protocol's prepared statements, as drivers do",
-        ),
-        LogicalPlan::Statement(_) => refuse("this statement", "docs/sql.md lists the statements"),
-        _ => Ok(()),
-    }
 }

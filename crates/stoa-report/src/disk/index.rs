@@ -1,7 +1,7 @@
 //! Where entries are, and the files they are in.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
 use std::ops::RangeInclusive;
 use std::os::unix::fs::FileExt;
@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use stoa_env::private_files;
 
 use super::segment::{DiskKey, entries_of};
 
@@ -66,8 +67,8 @@ impl Found {
 impl Index {
     /// Makes the folder, and keeps other processes out until the file is closed.
     pub(super) fn lock_folder(folder: &Path) -> io::Result<File> {
-        std::fs::create_dir_all(folder)?;
-        let mut options = OpenOptions::new();
+        private_files::create_directories(folder)?;
+        let mut options = private_files::options();
         let lock = options.create(true).truncate(false).write(true).open(folder.join("lock"))?;
         match lock.try_lock() {
             Ok(()) => Ok(lock),
@@ -199,7 +200,7 @@ impl Index {
     fn begin_segment(&mut self) -> io::Result<u32> {
         let number = self.next;
         let path = self.folder.join(format!("chunks-{number:08}.seg"));
-        let mut options = OpenOptions::new();
+        let mut options = private_files::options();
         let file = options.read(true).write(true).create(true).truncate(true).open(&path)?;
         self.next += 1;
         self.current = Some(number);

@@ -35,6 +35,7 @@ use convert::Converter;
 use file::{FileTarget, OpenFile, WrittenFile};
 use finishing::Finishing;
 use properties::FileProperties;
+pub(crate) use properties::check_properties;
 use split::{PartitionKey, split};
 pub use written::{CommitOutcome, WrittenFiles};
 

@@ -1,5 +1,6 @@
 //! Table properties that say how data files are written.
 
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -17,6 +18,20 @@ const STRIPE_BYTES_MIN: usize = 64 << 10;
 
 /// The smallest block of compressed bytes that may be asked for.
 const BLOCK_BYTES_MIN: usize = 4 << 10;
+
+/// Levels of zstd; negative ones are faster.
+const ZSTD_LEVELS: RangeInclusive<i32> = -7..=22;
+
+/// The largest: a chunk's header in ORC has 23 bits for its length.
+const BLOCK_BYTES_MAX: usize = (1 << 23) - 1;
+
+/// Whether data files can be written as the properties of `table` say.
+///
+/// # Errors
+/// `Invalid`, naming property and value, for one that cannot be followed.
+pub(crate) fn check_properties(table: &Table) -> Result<()> {
+    FileProperties::of(table, &WriteOptions::default()).map(drop)
+}
 
 /// How data files of a table are written.
 #[derive(Clone, Debug)]
@@ -46,13 +61,21 @@ impl FileProperties {
 
 fn orc_options(table: &Table) -> Result<WriterOptions> {
     let mut options = WriterOptions::default().with_named_calendar(false);
-    if let Some(codec) = table.property("write.orc.compression-codec") {
-        options = options.with_compression(compression(table, codec)?);
+    match table.property("write.orc.compression-codec") {
+        Some(codec) => options = options.with_compression(compression(table, codec)?),
+        // The level waits for a codec, but must be one.
+        None => {
+            compression(table, "zstd")?;
+        }
     }
     if let Some(bytes) = number(table, "write.orc.stripe-size-bytes", STRIPE_BYTES_MIN)? {
         options = options.with_stripe_bytes(bytes);
     }
-    if let Some(bytes) = number(table, "stoa.orc.compression-block-bytes", BLOCK_BYTES_MIN)? {
+    const BLOCK_BYTES: &str = "stoa.orc.compression-block-bytes";
+    if let Some(bytes) = number(table, BLOCK_BYTES, BLOCK_BYTES_MIN)? {
+        if bytes > BLOCK_BYTES_MAX {
+            return Err(invalid(table, BLOCK_BYTES, &bytes.to_string()));
+        }
         options = options.with_compression_block_bytes(bytes);
     }
     if let Some(rows) = number(table, "stoa.orc.row-index-stride", 100)? {
@@ -76,11 +99,16 @@ fn orc_options(table: &Table) -> Result<WriterOptions> {
 
 fn compression(table: &Table, codec: &str) -> Result<Compression> {
     const LEVEL: &str = "stoa.orc.compression-level";
+    let codec_name = codec.to_ascii_lowercase();
+    let levels = if codec_name == "zlib" { 0..=9 } else { ZSTD_LEVELS };
     let level: Option<i32> = match table.property(LEVEL) {
-        Some(text) => Some(text.parse().map_err(|_| invalid(table, LEVEL, text))?),
+        Some(text) => {
+            let level = text.parse().ok().filter(|level| levels.contains(level));
+            Some(level.ok_or_else(|| invalid(table, LEVEL, text))?)
+        }
         None => None,
     };
-    Ok(match codec.to_ascii_lowercase().as_str() {
+    Ok(match codec_name.as_str() {
         "zstd" => level.map_or_else(Compression::default, |level| Compression::Zstd { level }),
         "zlib" => {
             Compression::Zlib { level: level.and_then(|l| u32::try_from(l).ok()).unwrap_or(6) }

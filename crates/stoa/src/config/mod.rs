@@ -15,6 +15,7 @@
 //! another source overrides it later. No other module reads flags, environment or file for settings.
 
 mod file;
+mod file_access;
 mod flags;
 mod machine;
 mod pools;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use stoa_store::Secret;
 
 use super::Machine;
+use super::file_access::NamedFiles;
 use super::pools::{PoolList, RuleList};
 use super::setting::{Setting, SettingValue, scope, settings, toml_text};
 use super::value::{ByteSize, LogFormat, LogLevel, PathStyle, Price, Slots, Threads};
@@ -102,6 +103,12 @@ settings! {
     /// Whether clients must log in as a role, with its password, and may do only what was granted to
     /// it (`docs/access.md`). Make a superuser before: `stoa sql --warehouse … -c "CREATE ROLE …"`.
     access_control: bool = "false" for scope::SERVER;
+
+    /// Which files of this machine statements may name (`COPY … FROM 'file'` and its `reject_file`): `off`,
+    /// or those in folders, such as `/srv/exports:/srv/more`, wherever symbolic links lead. Only people
+    /// you trust should be able to write to these folders. `auto` is `off` for a server, and `/` (all
+    /// files) for `stoa sql` on a warehouse. With `access_control`, only superusers name files.
+    file_access: NamedFiles = "auto" for scope::SERVER | scope::SHELL;
 
     /// Address of the S3 service, such as `https://s3.example.com`; empty means `AWS_ENDPOINT_URL_S3`,
     /// `AWS_ENDPOINT_URL`, the profile's, else Amazon's.

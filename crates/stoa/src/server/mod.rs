@@ -11,6 +11,7 @@
 
 mod announce;
 mod listen;
+mod permissions;
 mod signals;
 
 use std::sync::Arc;
@@ -38,6 +39,7 @@ pub async fn run(config: &Config) -> Result<()> {
     let pg = listen::bind(config, "pg_port", config.pg_port).await?;
     let flight = listen::bind(config, "flight_port", config.flight_port).await?;
     let engine = open_server_engine(config).await?;
+    permissions::warn_of_open_places(engine.options());
     let announcement = announce::Announcement::new(&http, &pg, &flight, &engine)?;
 
     let grace = Duration::from_secs(config.shutdown_grace_s);
