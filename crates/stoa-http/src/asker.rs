@@ -43,6 +43,11 @@ impl Asker {
         request.extensions_mut().insert(self);
     }
 
+    /// The user's name.
+    pub(crate) fn user(&self) -> &str {
+        &self.0
+    }
+
     /// A session of this user.
     pub(crate) fn session(&self, engine: &Arc<Engine>) -> Arc<Session> {
         engine.session(self.options())

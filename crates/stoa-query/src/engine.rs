@@ -31,6 +31,7 @@ use crate::admission::AdmissionStatus;
 use crate::catalog::StoaCatalog;
 use crate::changes::Changes;
 use crate::file_cache::FileCache;
+use crate::information_schema::{INFORMATION_SCHEMA, InformationSchema};
 use crate::pools::{PoolOptions, PoolStatus, Pools, WorkloadRule};
 use crate::registry::{QueryGuard, QueryRegistry};
 use crate::report::Templates;
@@ -185,6 +186,7 @@ impl Engine {
         );
         let catalog = Arc::new(catalog.await?);
         let rights = Rights::open(warehouse.catalog(), options.access_control).await?;
+        let logins = Logins::open(warehouse.catalog(), options.access_control).await?;
         let executors = Executors::start(options.threads)
             .map_err(|e| Error::unavailable("cannot start executors").with_source(e))?;
         let (slots, queue_max) = (options.query_slots, options.queue_max);
@@ -204,7 +206,7 @@ impl Engine {
             results: Arc::new(Results::new(result_bytes_max)),
             changes: Arc::default(),
             rights: Arc::new(rights),
-            logins: Logins::default(),
+            logins,
             executors,
             pools,
             pulses: Pulses::default(),
@@ -399,7 +401,8 @@ fn build_state(
     let mut config = SessionConfig::new()
         .with_default_catalog_and_schema(DATABASE, DEFAULT_NAMESPACE)
         .with_create_default_catalog_and_schema(false)
-        .with_information_schema(true)
+        // It has one of its own, which knows who asks.
+        .with_information_schema(false)
         .with_target_partitions(options.threads.max(1))
         .with_batch_size(options.batch_rows.max(1));
     let engine = config.options_mut();
@@ -427,6 +430,10 @@ fn build_state(
     let context = SessionContext::new_with_state(state);
     context.register_catalog(DATABASE, Arc::clone(catalog) as _);
     pg_catalog::install(&context, DATABASE, catalog.warehouse())?;
+    let schema = InformationSchema::new(catalog);
+    catalog
+        .register_schema(INFORMATION_SCHEMA, Arc::new(schema))
+        .map_err(error::from_datafusion)?;
     let schema = SystemSchema::new(Arc::clone(system));
     catalog.register_schema(SYSTEM, Arc::new(schema)).map_err(error::from_datafusion)?;
     Ok(semantics::with_types(context.state()))

@@ -1,5 +1,6 @@
 //! A person at a terminal: line editing, history, completion, prompts.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -59,6 +60,10 @@ impl LineSource for Editor {
     }
 
     fn remember(&mut self, statement: &str) {
+        // Not with a password, which would stay in the file.
+        if matches!(stoa_query::without_secrets(statement), Cow::Owned(_)) {
+            return;
+        }
         // History is a help, not a need: a home that cannot be written is no error.
         let added = self.inner.add_history_entry(statement);
         if let (Ok(true), Some(file)) = (added, &self.history) {
