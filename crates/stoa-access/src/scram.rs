@@ -156,7 +156,8 @@ impl FromStr for ScramSecret {
         let (iterations, salt, stored_key, server_key) = split(text).ok_or_else(malformed)?;
         let iterations: NonZeroU32 = iterations.parse().map_err(|_| malformed())?;
         let salt = STANDARD.decode(salt).map_err(|_| malformed())?;
-        if iterations.get() > Self::ITERATIONS_MAX || salt.is_empty() || salt.len() > SALT_BYTES_MAX {
+        if iterations.get() > Self::ITERATIONS_MAX || salt.is_empty() || salt.len() > SALT_BYTES_MAX
+        {
             return Err(malformed().with_detail(format!(
                 "at most {} iterations and 1 to {SALT_BYTES_MAX} bytes of salt",
                 Self::ITERATIONS_MAX
