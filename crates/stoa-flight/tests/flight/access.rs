@@ -81,7 +81,7 @@ async fn no_canary_is_in_any_answer() {
         "SELECT * FROM information_schema.columns",
     ];
     for granted in 0_usize..8 {
-        let has = |column: usize| granted >> column & 1 == 1;
+        let has = |column: usize| (granted >> column) & 1 == 1;
         run_trusted(&server, "REVOKE ALL ON vault.ledger FROM ann").await;
         let names: Vec<&str> = (0..3).filter(|column| has(*column)).map(|c| COLUMNS[c]).collect();
         if !names.is_empty() {

@@ -153,7 +153,7 @@ async fn no_canary_is_in_any_answer() {
         "/ready",
     ];
     for granted in 0_usize..8 {
-        let has = |column: usize| granted >> column & 1 == 1;
+        let has = |column: usize| (granted >> column) & 1 == 1;
         run(&server, "REVOKE ALL ON vault.ledger FROM ann").await;
         let names: Vec<&str> = (0..3).filter(|column| has(*column)).map(|c| columns[c]).collect();
         if !names.is_empty() {

@@ -128,7 +128,7 @@ fn no_canary_is_in_any_byte_and_no_file_is_made_outside() {
     let (boss, ann) =
         runtime.block_on(async { (connect(&server, "boss").await, connect(&server, "ann").await) });
     for granted in 0_usize..8 {
-        let has = |column: usize| granted >> column & 1 == 1;
+        let has = |column: usize| (granted >> column) & 1 == 1;
         let names: Vec<&str> = (0..3).filter(|column| has(*column)).map(|c| COLUMNS[c]).collect();
         let mut changes = vec![
             "REVOKE ALL ON vault.ledger FROM ann".to_owned(),
