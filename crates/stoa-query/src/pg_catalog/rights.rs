@@ -483,9 +483,9 @@ mod tests {
     fn names_are_cut_at_points_outside_of_quotes() {
         for (name, parts) in [
             ("visits", &["visits"][..]),
-            ("Public.VISITS", &["public", "visits"]),
-            ("\"My Schema\".\"A.b\"", &["My Schema", "A.b"]),
-            ("\"say \"\"x\"\"\"", &["say \"x\""]),
+            ("Public.VISITS", &["public", "visits"][..]),
+            ("\"My Schema\".\"A.b\"", &["My Schema", "A.b"][..]),
+            ("\"say \"\"x\"\"\"", &["say \"x\""][..]),
         ] {
             assert_eq!(name_parts(name), parts, "{name}");
         }
