@@ -36,7 +36,6 @@ fn statements(place: &Place) -> Vec<String> {
         "SELECT max(hidden_c) FROM vault.ledger",
         "SELECT open_a, count(*) FROM vault.ledger WHERE open_a >= 'b' GROUP BY open_a",
         "SELECT open_a FROM vault.ledger WHERE hidden_c IS NOT NULL",
-        "SELECT CAST(open_b AS date) FROM vault.ledger",
         "EXPLAIN ANALYZE SELECT open_b FROM vault.ledger WHERE hidden_c > 'a'",
         "COPY vault.ledger TO STDOUT",
         "INSERT INTO heap SELECT hidden_c FROM vault.ledger",
