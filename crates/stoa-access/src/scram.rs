@@ -32,7 +32,6 @@ use subtle::ConstantTimeEq;
 const MECHANISM: &str = "SCRAM-SHA-256";
 const KEY_BYTES: usize = 32;
 const SALT_BYTES_MAX: usize = 1024;
-const ITERATIONS_MAX: u32 = 1_000_000;
 
 type Key = [u8; KEY_BYTES];
 
@@ -49,6 +48,9 @@ impl ScramSecret {
     /// Iterations that PostgreSQL uses where nothing else is said (`scram_iterations`). One check
     /// of a password takes one to two milliseconds of a processor with them.
     pub const ITERATIONS: NonZeroU32 = NonZeroU32::new(4096).unwrap();
+
+    /// Most iterations: one check of a password takes a third of a second of a processor with them.
+    pub const ITERATIONS_MAX: u32 = 1_000_000;
 
     /// Bytes of salt that PostgreSQL uses.
     pub const SALT_BYTES: usize = 16;
@@ -71,6 +73,24 @@ impl ScramSecret {
     pub fn of_nobody(salt: &[u8], keys: [[u8; 32]; 2]) -> Self {
         let [stored_key, server_key] = keys;
         Self { iterations: Self::ITERATIONS, salt: salt.to_vec(), stored_key, server_key }
+    }
+
+    /// Whether a text means to be a secret, whatever is wrong with it: no password begins so.
+    pub fn is_meant_by(text: &str) -> bool {
+        text.strip_prefix(MECHANISM).is_some_and(|rest| rest.starts_with('$'))
+    }
+
+    /// Checks a secret that a client made: one of few iterations is as good as the password itself to
+    /// whoever reads it.
+    ///
+    /// # Errors
+    /// `Invalid` (22023) for fewer than [`Self::ITERATIONS`].
+    pub fn check_iterations(&self) -> Result<()> {
+        if self.iterations >= Self::ITERATIONS {
+            return Ok(());
+        }
+        Err(Error::invalid(format!("the secret has {} iterations only", self.iterations))
+            .with_hint(format!("{} to {} are taken", Self::ITERATIONS, Self::ITERATIONS_MAX)))
     }
 
     /// Whether `password` is the right one. Computes as long as [`Self::from_password`].
@@ -136,9 +156,11 @@ impl FromStr for ScramSecret {
         let (iterations, salt, stored_key, server_key) = split(text).ok_or_else(malformed)?;
         let iterations: NonZeroU32 = iterations.parse().map_err(|_| malformed())?;
         let salt = STANDARD.decode(salt).map_err(|_| malformed())?;
-        if iterations.get() > ITERATIONS_MAX || salt.is_empty() || salt.len() > SALT_BYTES_MAX {
+        if iterations.get() > Self::ITERATIONS_MAX || salt.is_empty() || salt.len() > SALT_BYTES_MAX
+        {
             return Err(malformed().with_detail(format!(
-                "at most {ITERATIONS_MAX} iterations and 1 to {SALT_BYTES_MAX} bytes of salt"
+                "at most {} iterations and 1 to {SALT_BYTES_MAX} bytes of salt",
+                Self::ITERATIONS_MAX
             )));
         }
         let key = |text| STANDARD.decode(text).ok().and_then(|bytes| Key::try_from(bytes).ok());

@@ -16,6 +16,7 @@ mod error;
 mod grants;
 mod ident;
 mod known;
+mod login_key;
 mod logs;
 mod namespaces;
 mod policy;

@@ -68,11 +68,16 @@ const LOGS: &str = "CREATE TABLE IF NOT EXISTS stoa_logs (
     closed_at INTEGER,
     PRIMARY KEY (catalog_name, log_id))";
 
+/// From which salts of roles that cannot log in are made; one row, never changed.
+const LOGIN_KEY: &str = "CREATE TABLE IF NOT EXISTS stoa_login_key (
+    catalog_name VARCHAR(255) NOT NULL PRIMARY KEY,
+    login_key BLOB NOT NULL)";
+
 /// Creates what is missing; adds the type column to a database of schema version V0.
 pub(crate) async fn ensure(connection: &mut SqliteConnection) -> sqlx::Result<()> {
     sqlx::query(TABLES).execute(&mut *connection).await?;
     sqlx::query(NAMESPACES).execute(&mut *connection).await?;
-    for table in POLICY.into_iter().chain([SETTLED, LOGS]) {
+    for table in POLICY.into_iter().chain([SETTLED, LOGS, LOGIN_KEY]) {
         sqlx::query(table).execute(&mut *connection).await?;
     }
     let typed: i64 = sqlx::query(

@@ -5,6 +5,7 @@
 //! (`access_control`), user and password come with the handshake or with each call (Basic); else any
 //! password is taken, as over the PostgreSQL protocol.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,6 +65,11 @@ impl Sender {
             connection: request.extensions().get::<ConnectionState>().cloned(),
         })
     }
+
+    /// Where the client is.
+    fn peer(&self) -> Option<IpAddr> {
+        self.connection.as_ref().and_then(|connection| connection.peer)
+    }
 }
 
 impl Clients {
@@ -76,10 +82,11 @@ impl Clients {
     /// # Errors
     /// Unauthenticated: a wrong password, or none where clients must log in.
     pub(crate) async fn login(&self, sender: Sender) -> Result<String, Status> {
+        let peer = sender.peer();
         let user = match sender.credentials {
             // A client that logs in again with a token it has goes on with that.
             Credentials::Token(token) => return self.known(&token).map(|_| token),
-            other => self.checked(other).await?,
+            other => self.checked(other, peer).await?,
         };
         Ok(self.by_token.insert(self.client(user, sender.application)).text())
     }
@@ -90,9 +97,10 @@ impl Clients {
     /// Unauthenticated: a token that is unknown or was not used for too long, a wrong password, or
     /// none where clients must log in.
     pub(crate) async fn of(&self, sender: Sender) -> Result<Arc<Client>, Status> {
+        let peer = sender.peer();
         let user = match sender.credentials {
             Credentials::Token(token) => return self.known(&token),
-            other => self.checked(other).await?,
+            other => self.checked(other, peer).await?,
         };
         let Some(connection) = sender.connection else {
             return Ok(Arc::new(self.client(user, sender.application)));
@@ -105,10 +113,14 @@ impl Clients {
     }
 
     /// The user, whose password is right if it matters.
-    async fn checked(&self, credentials: Credentials) -> Result<String, Status> {
+    async fn checked(
+        &self,
+        credentials: Credentials,
+        peer: Option<IpAddr>,
+    ) -> Result<String, Status> {
         match credentials {
             Credentials::User { name, password } => {
-                let checked = self.engine.log_in(&name, &password).await;
+                let checked = self.engine.log_in_from(&name, &password, peer).await;
                 checked.map(|()| name).map_err(|error| status(&error))
             }
             _ if self.engine.asks_for_login() => {

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::io;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -29,6 +30,8 @@ pub(crate) struct Connection {
 pub(crate) struct ConnectionState {
     /// The session of calls without a token.
     pub(crate) client: Arc<Mutex<Option<Arc<Client>>>>,
+    /// Where the client is.
+    pub(crate) peer: Option<IpAddr>,
 }
 
 impl Connection {
@@ -38,7 +41,9 @@ impl Connection {
         closed: CancellationToken,
     ) -> Self {
         let closed = Box::pin(closed.cancelled_owned());
-        Self { socket, state: ConnectionState::default(), closed, _slot: slot }
+        let peer = socket.peer_addr().ok().map(|address| address.ip());
+        let state = ConnectionState { peer, ..ConnectionState::default() };
+        Self { socket, state, closed, _slot: slot }
     }
 }
 

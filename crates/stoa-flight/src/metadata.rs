@@ -8,7 +8,7 @@ use arrow_flight::sql::{
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use stoa_error::{Error, ErrorKind, Result};
-use stoa_query::{DATABASE, Engine, plain_schema, sql_columns, sql_type};
+use stoa_query::{DATABASE, Engine, Session, plain_schema, sql_columns, sql_type};
 use stoa_table::TableIdent;
 
 use crate::{sql_info, type_info};
@@ -47,12 +47,16 @@ pub(crate) fn schema_of(command: &Command) -> Result<Option<SchemaRef>> {
 ///
 /// # Errors
 /// Those of reading the catalog.
-pub(crate) async fn answer(engine: &Engine, command: Command) -> Result<Option<RecordBatch>> {
+pub(crate) async fn answer(
+    engine: &Engine,
+    session: &Session,
+    command: Command,
+) -> Result<Option<RecordBatch>> {
     let empty = schema_of(&command)?.map(RecordBatch::new_empty);
     match command {
         Command::CommandGetCatalogs(command) => catalogs(command).map(Some),
         Command::CommandGetDbSchemas(command) => namespaces(engine, command).await.map(Some),
-        Command::CommandGetTables(command) => tables(engine, command).await.map(Some),
+        Command::CommandGetTables(command) => tables(engine, session, command).await.map(Some),
         Command::CommandGetTableTypes(command) => table_types(command).map(Some),
         Command::CommandGetSqlInfo(command) => {
             command.into_builder(sql_info::data()?).build().map(Some).map_err(not_built)
@@ -95,13 +99,26 @@ fn table_types(command: CommandGetTableTypes) -> Result<RecordBatch> {
     builder.build().map_err(not_built)
 }
 
-/// The tables that match; only those are read whose columns are wanted.
-async fn tables(engine: &Engine, command: CommandGetTables) -> Result<RecordBatch> {
+/// The tables that match, of which the session's user may know; only those are read whose columns are
+/// wanted, unless rights must be asked.
+async fn tables(
+    engine: &Engine,
+    session: &Session,
+    command: CommandGetTables,
+) -> Result<RecordBatch> {
+    let knows_all = session.may_everything().await?;
     let warehouse = engine.warehouse();
     let include_schema = command.include_schema;
     let mut builder = CommandGetTables { include_schema: false, ..command }.into_builder();
     for namespace in warehouse.namespaces().await? {
         for ident in warehouse.tables(&namespace).await? {
+            // One that cannot be read is nobody's.
+            if !knows_all {
+                match warehouse.table(&ident).await {
+                    Ok(table) if session.may_know_table(&table).await? => {}
+                    _ => continue,
+                }
+            }
             builder
                 .append(DATABASE, &ident.namespace, &ident.name, TABLE, &Schema::empty())
                 .map_err(not_built)?;
@@ -122,6 +139,10 @@ async fn tables(engine: &Engine, command: CommandGetTables) -> Result<RecordBatc
         };
         // A table whose columns of cells cannot be read must not hide the others.
         let columns = sql_columns(&table).unwrap_or_else(|_| table.schema());
+        let known: Vec<usize> = session.known_columns(&table, &columns).into_iter().collect();
+        let columns = columns
+            .project(&known)
+            .map_err(|e| Error::internal("columns cannot be chosen").with_source(e))?;
         let (ident, schema) = (table.ident(), described(&columns));
         builder
             .append(DATABASE, &ident.namespace, &ident.name, TABLE, &schema)

@@ -189,10 +189,12 @@ impl FlightSql {
                 let (schema, rows) = query::redeem(&self.0.queries, handle, client).await?;
                 Ok(encoded(schema, rows))
             }
-            command => match metadata::answer(self.engine(), command.clone()).await? {
-                Some(batch) => Ok(encoded(batch.schema(), stream::iter([Ok(batch)]).boxed())),
-                None => Err(unknown_command(&command)),
-            },
+            command => {
+                match metadata::answer(self.engine(), &client.session, command.clone()).await? {
+                    Some(batch) => Ok(encoded(batch.schema(), stream::iter([Ok(batch)]).boxed())),
+                    None => Err(unknown_command(&command)),
+                }
+            }
         }
     }
 

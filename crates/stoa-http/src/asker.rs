@@ -3,6 +3,7 @@
 //! Where clients must log in (`access_control`), each request brings user and password (Basic); browsers
 //! ask for them once. Else nobody is asked, and everybody may do everything.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, Request};
@@ -24,23 +25,33 @@ const OPEN_TO_ALL: [&str; 3] = ["/health", "/ready", "/metrics"];
 pub(crate) struct Asker(Arc<str>);
 
 impl Asker {
-    /// Reads and checks what a request says of its sender.
+    /// Reads and checks what a request says of its sender, who is at `peer`.
     ///
     /// # Errors
-    /// 28000 where it says nothing and must; 28P01 for a wrong password.
-    pub(crate) async fn of(engine: &Engine, path: &str, headers: &HeaderMap) -> Result<Self> {
+    /// 28000 where it says nothing and must; 28P01 for a wrong password; 53400 after too many of them.
+    pub(crate) async fn of(
+        engine: &Engine,
+        path: &str,
+        headers: &HeaderMap,
+        peer: Option<IpAddr>,
+    ) -> Result<Self> {
         let nobody = || Self(SessionOptions::default().user.into());
         if !engine.asks_for_login() || OPEN_TO_ALL.contains(&path) {
             return Ok(nobody());
         }
         let (user, password) = credentials(headers).ok_or_else(unknown)?;
-        engine.log_in(&user, &password).await?;
+        engine.log_in_from(&user, &password, peer).await?;
         Ok(Self(user.into()))
     }
 
     /// Goes along with the request.
     pub(crate) fn join(self, request: &mut Request) {
         request.extensions_mut().insert(self);
+    }
+
+    /// The user's name.
+    pub(crate) fn user(&self) -> &str {
+        &self.0
     }
 
     /// A session of this user.
@@ -79,8 +90,11 @@ fn unknown() -> Error {
         .with_hint("send them as Basic authorization: the server has access_control on")
 }
 
-/// The answer to whoever is not let in; browsers ask for a password then.
+/// The answer to whoever is not let in; browsers ask for a password then, unless none is looked at.
 pub(crate) fn refused(error: Error) -> Response {
+    if error.kind() == ErrorKind::Exhausted {
+        return Problem::from(error).into_response();
+    }
     let mut response = Problem::with_status(error, StatusCode::UNAUTHORIZED).into_response();
     let challenge = HeaderValue::from_static("Basic realm=\"stoa\", charset=\"UTF-8\"");
     response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);

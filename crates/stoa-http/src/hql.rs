@@ -92,6 +92,7 @@ pub(crate) async fn run(
     let work = Work {
         flight: app.flights.start()?,
         app: Arc::clone(&app),
+        user: asker.user().to_owned(),
         namespace: parameters.namespace.unwrap_or_default(),
         statements,
         options,
@@ -134,6 +135,8 @@ fn encoded(answer: Answer, framed: bool) -> Result<Bytes> {
 /// One request, run on a thread of its own.
 struct Work {
     app: Arc<App>,
+    /// Who asks: the statements are theirs, to be seen and ended.
+    user: String,
     flight: crate::app::Flight,
     namespace: String,
     statements: Vec<String>,
@@ -178,7 +181,7 @@ impl Work {
             }
         }
         for statement in &self.statements {
-            engine.run_hql(&mut session, statement, "stoa", out).await?;
+            engine.run_hql(&mut session, statement, &self.user, out).await?;
         }
         // An empty frame hands on what is still held back.
         out.progress("")?;

@@ -38,7 +38,7 @@ fn text(app: &App) -> String {
     stores(app, &mut out);
     requests(app, &mut out);
     if let Some(ingest) = app.engine.ingest() {
-        fresh_rows(&ingest.status(), &mut out);
+        fresh_rows(&ingest.status(), !app.engine.asks_for_login(), &mut out);
     }
     if let Some(status) = app.engine.maintenance_status() {
         maintenance(&status, &mut out);
@@ -230,7 +230,8 @@ fn stores(app: &App, out: &mut Exposition) {
     });
 }
 
-fn fresh_rows(status: &IngestStatus, out: &mut Exposition) {
+/// `names_tables`: metrics are for everybody, names of tables for who has a right on them.
+fn fresh_rows(status: &IngestStatus, names_tables: bool, out: &mut Exposition) {
     let rows: u64 = status.tables.iter().map(|table| table.fresh_rows).sum();
     out.gauge("stoa_fresh_rows", "Rows in the commit log and in no file yet.", rows as f64);
     out.gauge("stoa_fresh_bytes", "Memory of fresh rows.", status.fresh_bytes as f64);
@@ -247,6 +248,11 @@ fn fresh_rows(status: &IngestStatus, out: &mut Exposition) {
     let stopped = f64::from(u8::from(log.poisoned.is_some()));
     out.gauge("stoa_log_stopped", "1 after the log has met an I/O error.", stopped);
     out.family("stoa_flush_failures", "gauge", "Flushes that failed since the last good one.");
+    if !names_tables {
+        let failures: u32 = status.tables.iter().map(|table| table.failures).sum();
+        out.value("stoa_flush_failures", "", f64::from(failures));
+        return;
+    }
     for table in &status.tables {
         let labels = format!("table=\"{}\"", table.table);
         out.value("stoa_flush_failures", &labels, f64::from(table.failures));

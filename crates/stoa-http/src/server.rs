@@ -4,12 +4,13 @@
 //! end (the engine cancels them when its own time is up); then connections are closed.
 
 use std::future::Future;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::extract::{ConnectInfo, DefaultBodyLimit, Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
@@ -120,11 +121,12 @@ pub async fn serve_with(
         }
     };
     let drain_ms_max = Duration::from_millis(options.drain_ms_max);
-    let server = axum::serve(listener, router(Arc::clone(&app), options.body_bytes_max))
-        .with_graceful_shutdown(async move {
-            drain.await;
-            closing.send_replace(true);
-        });
+    let service = router(Arc::clone(&app), options.body_bytes_max);
+    let service = service.into_make_service_with_connect_info::<SocketAddr>();
+    let server = axum::serve(listener, service).with_graceful_shutdown(async move {
+        drain.await;
+        closing.send_replace(true);
+    });
     let result = tokio::select! {
         result = server.into_future() => result.map_err(unusable),
         () = overdue(&app, &mut closed, drain_ms_max) => Ok(()),
@@ -170,8 +172,10 @@ async fn rules(State(app): State<Arc<App>>, mut request: Request, next: Next) ->
     let route = route_name(request.uri().path());
     let counted = Counted::new(Arc::clone(&app), route);
     let allowed = app.guard.check(request.method(), request.uri(), request.headers());
+    let peer = peer_of(&request);
     let mut response = match allowed {
-        Ok(()) => match Asker::of(&app.engine, request.uri().path(), request.headers()).await {
+        Ok(()) => match Asker::of(&app.engine, request.uri().path(), request.headers(), peer).await
+        {
             Ok(asker) => {
                 asker.join(&mut request);
                 next.run(request).await
@@ -185,6 +189,12 @@ async fn rules(State(app): State<Arc<App>>, mut request: Request, next: Next) ->
     }
     counted.end(response.status());
     response
+}
+
+/// Where a request comes from.
+fn peer_of(request: &Request) -> Option<IpAddr> {
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>()?;
+    Some(peer.0.ip())
 }
 
 const PROTECTION: [(HeaderName, &str); 4] = [

@@ -9,10 +9,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use stoa_env::clock;
 use stoa_query::{
-    CacheStatus, Engine, IngestStatus, MaintenanceStatus, PoolStatus, TableIngestStatus,
+    CacheStatus, Engine, IngestStatus, MaintenanceStatus, PoolStatus, Session, TableIngestStatus,
 };
 
 use crate::app::App;
+use crate::asker::Asker;
 use crate::parameters::checked;
 use crate::problem::Problem;
 use crate::process;
@@ -28,10 +29,17 @@ pub(crate) struct StatusParameters {
 
 pub(crate) async fn status(
     State(app): State<Arc<App>>,
+    asker: Asker,
     parameters: Result<Query<StatusParameters>, QueryRejection>,
 ) -> Result<Json<Value>, Problem> {
     let since = checked(parameters)?.since;
     let engine = &app.engine;
+    let session = asker.session(engine);
+    let sees_all = session.may_everything().await?;
+    let log = match engine.ingest().map(|ingest| ingest.status()) {
+        Some(status) => Some(log(&status, seen(engine, &session, &status.tables).await)),
+        None => None,
+    };
     let totals = engine.queries().totals();
     let rate = app.sampler.rate();
     let [p50_ms, p95_ms, p99_ms] = app.sampler.recent_percentiles();
@@ -65,8 +73,8 @@ pub(crate) async fn status(
             "templates": engine.templates_known(),
             "answers_reused": engine.results_reused(),
         },
-        "log": engine.ingest().map(|ingest| log(&ingest.status())),
-        "maintenance": engine.maintenance_status().map(|status| maintenance(&status)),
+        "log": log,
+        "maintenance": engine.maintenance_status().map(|status| maintenance(&status, sees_all)),
         "rate": { "per_second": rate, "per_hour": rate * 3600.0, "window_s": WINDOW },
         "latency": { "p50_ms": p50_ms, "p95_ms": p95_ms, "p99_ms": p99_ms, "window_s": RECENT },
         "history": app.sampler.samples_since(since),
@@ -122,9 +130,9 @@ fn cache(status: &CacheStatus) -> Value {
     })
 }
 
-/// What is done to tables in the background.
-fn maintenance(status: &MaintenanceStatus) -> Value {
-    let now = status.now.as_ref().map(|work| {
+/// What is done to tables in the background; to which and what went wrong for those who may see all.
+fn maintenance(status: &MaintenanceStatus, sees_all: bool) -> Value {
+    let now = status.now.as_ref().filter(|_| sees_all).map(|work| {
         json!({
             "table": work.table.to_string(),
             "work": work.kind.name(),
@@ -139,13 +147,28 @@ fn maintenance(status: &MaintenanceStatus) -> Value {
         "snapshots_expired": status.snapshots_expired,
         "files_deleted": status.files_deleted,
         "failures": status.failures,
-        "errors": status.errors,
+        "errors": if sees_all { json!(status.errors) } else { json!({}) },
     })
 }
 
+/// The tables with fresh rows that the session's user may see.
+async fn seen(engine: &Engine, session: &Session, all: &[TableIngestStatus]) -> Vec<Value> {
+    let mut tables = Vec::new();
+    for status in all {
+        // One that cannot be read is told of to those who may see all.
+        let may_see = match engine.warehouse().table(&status.table).await {
+            Ok(found) => session.may_see_table(&found).await.is_ok(),
+            Err(_) => session.may_everything().await.unwrap_or_default(),
+        };
+        if may_see {
+            tables.push(table(status));
+        }
+    }
+    tables
+}
+
 /// The commit log and the rows that are in no file yet.
-fn log(status: &IngestStatus) -> Value {
-    let tables: Vec<Value> = status.tables.iter().map(table).collect();
+fn log(status: &IngestStatus, tables: Vec<Value>) -> Value {
     json!({
         "place": status.log.place,
         "open": status.open,

@@ -22,7 +22,8 @@ const READS_AT_ONCE: usize = 8;
 /// Snapshots in a table's description, newest first.
 const SNAPSHOTS_MAX: usize = 100;
 
-/// All namespaces with their tables. A table that cannot be read is listed with its `error`.
+/// All namespaces with their tables. A table whose metadata cannot be read is listed with its `error`,
+/// for those who may see all.
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     asker: Asker,
@@ -44,11 +45,13 @@ pub(crate) async fn list(
 
 /// A table; `None` where the session's user may not read anything of it.
 async fn entry(app: &App, session: &Session, ident: TableIdent) -> Option<Value> {
+    let sees_all = session.may_everything().await.unwrap_or_default();
     Some(match app.engine.warehouse().table(&ident).await {
         Ok(table) => {
             session.may_see_table(&table).await.ok()?;
             Value::Object(summary(app, &table))
         }
+        Err(_) if !sees_all => return None,
         Err(error) => json!({
             "name": ident.name, "kind": null, "comment": null, "rows": null, "fresh_rows": 0,
             "bytes": null, "files": null,
@@ -66,10 +69,13 @@ pub(crate) async fn describe(
 ) -> Result<Json<Value>, Problem> {
     let (namespace, name) = checked_path(path)?;
     let table = app.engine.warehouse().table(&TableIdent::new(namespace, name)).await?;
-    asker.session(&app.engine).may_see_table(&table).await?;
+    let session = asker.session(&app.engine);
+    session.may_see_table(&table).await?;
     let current = table.current_snapshot().map(|snapshot| snapshot.id);
     let schema = table.schema();
-    let columns: Vec<Value> = schema.fields().iter().map(|field| column(field)).collect();
+    let known = session.known_columns(&table, &schema);
+    let columns = known.iter().filter_map(|place| schema.fields().get(*place));
+    let columns: Vec<Value> = columns.map(|field| column(field)).collect();
     let snapshots: Vec<Value> = table
         .snapshots()
         .iter()

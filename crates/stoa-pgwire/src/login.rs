@@ -5,6 +5,8 @@
 //!
 //! Not here: what is kept of a password, and how a proof is checked (`stoa-access`).
 
+use std::net::IpAddr;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -19,15 +21,17 @@ use crate::wire::stream::{Stop, Wire};
 
 const MECHANISM: &str = "SCRAM-SHA-256";
 
-/// Lets the client prove that it is `role`.
+/// Lets the client at `peer` prove that it is `role`.
 ///
 /// # Errors
-/// 28P01 where it does not; 08P01 where it says something else than SCRAM has.
+/// 28P01 where it does not; 53400 where too many have failed to before; 08P01 where it says something else than SCRAM has.
 pub(crate) async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
     wire: &mut Wire<S>,
     engine: &Engine,
     role: &str,
+    peer: Option<IpAddr>,
 ) -> Result<(), Stop> {
+    engine.may_try_login(role, peer)?;
     wire.output.authentication_sasl(&[MECHANISM]);
     wire.flush().await?;
     let (mechanism, first) = read_sasl_initial(wire.login().await?)?;
@@ -43,9 +47,11 @@ pub(crate) async fn log_in<S: AsyncRead + AsyncWrite + Unpin>(
     wire.output.authentication_sasl_data(&exchange.server_first, false);
     wire.flush().await?;
     let last = wire.login().await?;
-    match exchange.finish(text_of(&last)?)? {
-        Some(proof) if is_there => wire.output.authentication_sasl_data(&proof, true),
-        _ => return Err(login_error(role).into()),
+    let proof = exchange.finish(text_of(&last)?)?.filter(|_| is_there);
+    engine.judge_login(role, peer, proof.is_some())?;
+    match proof {
+        Some(proof) => wire.output.authentication_sasl_data(&proof, true),
+        None => return Err(login_error(role).into()),
     }
     Ok(())
 }

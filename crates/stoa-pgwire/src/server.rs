@@ -1,6 +1,7 @@
 //! Accepts connections, bounds how many there are, and ends them in order.
 
 use std::future::Future;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -127,9 +128,10 @@ impl Shared {
         permit: OwnedSemaphorePermit,
         closing: watch::Receiver<bool>,
     ) {
+        let peer = socket.peer_addr().ok().map(|address| address.ip());
         let mut wire = Wire::new(socket, self.options.message_bytes_max);
         // Boxed, so that a connection does not hold room for its start all its life.
-        let opened = Box::pin(self.open(&mut wire)).await;
+        let opened = Box::pin(self.open(&mut wire, peer)).await;
         match opened {
             Ok(Some((session, _slot, _key))) => Connection::new(wire, session).run(closing).await,
             Ok(None) | Err(Stop::Gone) => {}
@@ -145,6 +147,7 @@ impl Shared {
     async fn open(
         self: &Arc<Self>,
         wire: &mut Wire<TcpStream>,
+        peer: Option<IpAddr>,
     ) -> Result<Option<(Arc<stoa_query::Session>, SessionSlot, crate::cancel::CancelKey)>, Stop>
     {
         let opening = tokio::time::timeout(self.options.startup_timeout, startup::open(wire));
@@ -165,7 +168,7 @@ impl Shared {
             SessionSlot::take(self).ok_or_else(|| full_error(self.options.max_connections))?;
         parameters.negotiate(wire);
         if self.engine.asks_for_login() {
-            let login = login::log_in(wire, &self.engine, parameters.user());
+            let login = login::log_in(wire, &self.engine, parameters.user(), peer);
             let login = tokio::time::timeout(self.options.startup_timeout, login);
             login.await.map_err(|_| Stop::Gone)??;
         }

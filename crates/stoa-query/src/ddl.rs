@@ -306,6 +306,7 @@ async fn alter_table(session: &Session, alter: &AlterTableStatement) -> Result<C
     crate::cells::refuse_rows(&table)?;
     session.caller.must_own(&table)?;
     if let [AlterAction::SetOwner(owner)] = alter.actions.as_slice() {
+        session.caller.may_give_to(owner)?;
         session.engine.rights.catalog().set_owner(table.uuid(), owner).await?;
         session.engine.rights.refresh().await?;
         return Ok(completion);
@@ -314,6 +315,10 @@ async fn alter_table(session: &Session, alter: &AlterTableStatement) -> Result<C
         let mut target = session.table_ident(to)?;
         if name_parts(to)?.len() == 1 {
             target.namespace.clone_from(&ident.namespace);
+        }
+        if target.namespace != ident.namespace {
+            // Whoever has rights on that schema would have them on the table.
+            session.caller.must_be_superuser("move tables to another schema")?;
         }
         warehouse.rename_only(&table, &target).await?;
         return Ok(completion);

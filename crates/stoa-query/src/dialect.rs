@@ -27,7 +27,7 @@ use datafusion::sql::sqlparser::ast::{self, ObjectName};
 use datafusion::sql::sqlparser::dialect::{GenericDialect, PostgreSqlDialect};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::Parser;
-use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+use datafusion::sql::sqlparser::tokenizer::Token;
 use stoa_error::{Error, Result};
 
 pub(crate) use alter::{AlterAction, AlterTableStatement};
@@ -224,20 +224,6 @@ fn expect_end(parser: &mut Parser<'_>, text: &str) -> Result<()> {
             .with_position(split::offset_of(text, next.span.start.line, next.span.start.column))
             .with_hint("separate statements with semicolons")),
     }
-}
-
-/// A text that did not parse, as it may be shown to others: not at all where it sets a password, or
-/// where nobody can tell.
-pub(crate) fn without_password(text: &str) -> &str {
-    let is_password = |token: &Token| match token {
-        Token::Word(word) => word.value.eq_ignore_ascii_case("password"),
-        _ => false,
-    };
-    let hides = match Tokenizer::new(&PostgreSqlDialect {}, text).tokenize() {
-        Ok(tokens) => tokens.iter().any(is_password),
-        Err(_) => text.to_ascii_lowercase().contains("password"),
-    };
-    if hides { "…" } else { text }
 }
 
 fn from_parser_raw(error: datafusion::sql::sqlparser::parser::ParserError, text: &str) -> Error {

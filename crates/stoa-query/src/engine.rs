@@ -34,6 +34,7 @@ use crate::changes::Changes;
 use crate::file_access::FileAccess;
 use crate::file_cache::FileCache;
 use crate::no_stores::NoStores;
+use crate::information_schema::{INFORMATION_SCHEMA, InformationSchema};
 use crate::pools::{PoolOptions, PoolStatus, Pools, WorkloadRule};
 use crate::registry::{QueryGuard, QueryRegistry};
 use crate::report::Templates;
@@ -193,6 +194,7 @@ impl Engine {
         );
         let catalog = Arc::new(catalog.await?);
         let rights = Rights::open(warehouse.catalog(), options.access_control).await?;
+        let logins = Logins::open(warehouse.catalog(), options.access_control).await?;
         let executors = Executors::start(options.threads)
             .map_err(|e| Error::unavailable("cannot start executors").with_source(e))?;
         let (slots, queue_max) = (options.query_slots, options.queue_max);
@@ -212,7 +214,7 @@ impl Engine {
             results: Arc::new(Results::new(result_bytes_max)),
             changes: Arc::default(),
             rights: Arc::new(rights),
-            logins: Logins::default(),
+            logins,
             executors,
             pools,
             pulses: Pulses::default(),
@@ -407,7 +409,8 @@ fn build_state(
     let mut config = SessionConfig::new()
         .with_default_catalog_and_schema(DATABASE, DEFAULT_NAMESPACE)
         .with_create_default_catalog_and_schema(false)
-        .with_information_schema(true)
+        // It has one of its own, which knows who asks.
+        .with_information_schema(false)
         .with_target_partitions(options.threads.max(1))
         .with_batch_size(options.batch_rows.max(1));
     let engine = config.options_mut();
@@ -435,6 +438,10 @@ fn build_state(
     let context = SessionContext::new_with_state(state);
     context.register_catalog(DATABASE, Arc::clone(catalog) as _);
     pg_catalog::install(&context, DATABASE, catalog.warehouse())?;
+    let schema = InformationSchema::new(catalog);
+    catalog
+        .register_schema(INFORMATION_SCHEMA, Arc::new(schema))
+        .map_err(error::from_datafusion)?;
     let schema = SystemSchema::new(Arc::clone(system));
     catalog.register_schema(SYSTEM, Arc::new(schema)).map_err(error::from_datafusion)?;
     Ok(semantics::with_types(context.state()))

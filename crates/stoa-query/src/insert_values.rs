@@ -46,6 +46,7 @@ pub(crate) async fn plan(
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         found => found?,
     };
+    session.caller.must_know(&table.table)?;
     if refuse_rows(&table.table).is_err() {
         return Ok(None);
     }

@@ -15,6 +15,7 @@ mod functions;
 mod provider;
 mod relations;
 mod rewrite;
+mod rights;
 mod system_tables;
 mod type_info;
 
@@ -29,6 +30,7 @@ use crate::error::from_datafusion;
 
 pub(crate) use functions::set_user;
 pub(crate) use rewrite::{lists_names, parse};
+pub(crate) use rights::{KnownTables, asks_for_rights, set_rights};
 
 /// Adds `pg_catalog` to the database `catalog_name` of `ctx`.
 pub(crate) fn install(

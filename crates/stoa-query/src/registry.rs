@@ -3,7 +3,9 @@
 //!
 //! In: start, progress and end of queries. Out: snapshots of them. Bounded: at most
 //! [`RECENT_MAX`] ended queries are kept, and statement texts are cut at [`SQL_TEXT_MAX`] bytes.
+//! **Invariant:** no text shows a password, whichever way the statement came.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,6 +21,7 @@ use crate::latency::LatencyHistogram;
 use crate::live_plan::{Execution, PlanNode};
 use crate::pools::Pool;
 use crate::progress::Progress;
+use crate::secrets::without_secrets;
 use crate::shapes::{Ended, QueryShape, QueryShapes};
 use crate::spent::Spent;
 
@@ -142,7 +145,10 @@ struct Recent {
 
 struct Running {
     id: u64,
+    /// Without passwords.
     sql: String,
+    /// Whether the statement has one, which an error may repeat.
+    has_secret: bool,
     user: String,
     protocol: &'static str,
     started_unix_ms: i64,
@@ -262,9 +268,12 @@ impl QueryRegistry {
         pool: Arc<Pool>,
     ) -> QueryGuard {
         let id = self.0.next_id.fetch_add(1, Ordering::Relaxed) + 1;
+        let sql = without_secrets(cut(sql));
+        let has_secret = matches!(sql, Cow::Owned(_));
         let query = Arc::new(Running {
             id,
-            sql: cut(sql).to_owned(),
+            sql: sql.into_owned(),
+            has_secret,
             user: user.to_owned(),
             protocol,
             started_unix_ms: clock::unix_ms(),
@@ -341,7 +350,10 @@ impl Running {
             memory_bytes: self.progress.memory_bytes.load(Ordering::Relaxed),
             memory_peak_bytes: self.progress.memory_peak_bytes.load(Ordering::Relaxed),
             progress: self.progress.share(),
-            error: error.map(Error::message_with_sources),
+            error: error.map(|error| match self.has_secret {
+                true => "… (the statement has a password)".to_owned(),
+                false => error.message_with_sources(),
+            }),
             sqlstate: error.map(Error::sqlstate),
         }
     }
@@ -442,6 +454,23 @@ mod tests {
         let totals = registry.totals();
         assert_eq!((totals.started, totals.finished, totals.failed), (1, 0, 1));
         assert_eq!(registry.recent()[0].error.as_deref(), Some("no"));
+    }
+
+    #[test]
+    fn neither_text_nor_error_nor_shape_shows_a_password() {
+        let registry = QueryRegistry::default();
+        let pool = || Pools::new(&[], &[], 1, 1).unwrap().find("me", "", "http");
+        for text in [
+            "EXPLAIN ALTER ROLE ann PASSWORD 'brush'",
+            "PREPARE p AS ALTER ROLE ann PASSWORD $$brush$$",
+            "CREATE USER ann IDENTIFIED BY 'brush'",
+        ] {
+            let mut guard = registry.start(text, "me", "http", pool());
+            assert!(!registry.running()[0].sql.contains("brush"), "{text}");
+            guard.end(Err(&Error::invalid("syntax error, found: 'brush'")));
+        }
+        let seen = format!("{:?} {:?}", registry.recent(), registry.shapes());
+        assert!(seen.contains("ann") && !seen.contains("brush"), "{seen}");
     }
 
     #[test]

@@ -30,10 +30,11 @@ use crate::access::Caller;
 use crate::dialect::{self, name_parts};
 use crate::engine::{DATABASE, Engine};
 use crate::outcome::{Completion, Outcome, RowStream};
-use crate::pg_catalog;
+use crate::pg_catalog::{self, KnownTables};
 use crate::pools::Pool;
 use crate::registry::QueryGuard;
 use crate::results;
+use crate::seen::SeenCatalogs;
 use crate::settings::Settings;
 use crate::statement::{Statement, StatementKind};
 use crate::transaction::Block;
@@ -77,6 +78,8 @@ pub struct Session {
     pub(crate) settings: Mutex<Settings>,
     /// Who asks, as far as rights go.
     pub(crate) caller: Arc<Caller>,
+    /// The tables of which functions like `has_table_privilege` know.
+    known_tables: Arc<KnownTables>,
     /// The transaction that the session is in, if it is.
     pub(crate) block: Arc<Block>,
     planner: Mutex<Planner>,
@@ -132,6 +135,12 @@ impl Session {
         state.config_mut().set_extension(Arc::clone(&block));
         // A session without it would say that there is no such function.
         let _ = pg_catalog::set_user(&mut state, &options.user);
+        let known_tables = Arc::<KnownTables>::default();
+        if caller.is_asked() {
+            let all = Arc::clone(state.catalog_list());
+            state.register_catalog_list(Arc::new(SeenCatalogs::new(all, Arc::clone(&caller))));
+            let _ = pg_catalog::set_rights(&mut state, &caller, &known_tables);
+        }
         let pool = engine.pools.find(&options.user, &options.application, options.protocol);
         Arc::new(Self {
             pool: Mutex::new(pool),
@@ -139,6 +148,7 @@ impl Session {
             engine,
             options,
             caller,
+            known_tables,
             block,
             settings: Mutex::new(settings),
             running: Mutex::default(),
@@ -167,7 +177,7 @@ impl Session {
             return Ok(vec![Statement { text, kind: StatementKind::Lifted(lifted) }]);
         }
         dialect::parse(sql).inspect_err(|error| {
-            self.record_failure(dialect::without_password(sql), error);
+            self.record_failure(sql, error);
         })
     }
 

@@ -7,6 +7,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::stream;
+use stoa_catalog::TableIdent;
 use stoa_error::{Error, Result};
 use stoa_orc::Predicate;
 use stoa_table::Table;
@@ -110,24 +111,33 @@ pub(crate) async fn run(
             let tables = session.engine.warehouse.tables(&namespace).await?;
             let wanted =
                 tables.into_iter().filter(|ident| matches_like(&ident.name, like.as_deref()));
-            wanted.map(|ident| vec![ident.namespace.into(), ident.name.into()]).collect()
+            let known = known_tables(session, wanted.collect()).await;
+            known.into_iter().map(|ident| vec![ident.namespace.into(), ident.name.into()]).collect()
         }
         ShowStatement::Schemas { like } => {
             let names = session.engine.warehouse.namespaces().await?;
             let wanted = names.into_iter().filter(|name| matches_like(name, like.as_deref()));
             wanted.map(|name| vec![name.into()]).collect()
         }
-        ShowStatement::Columns { table } => column_rows(&find(session, table).await?),
+        ShowStatement::Columns { table } => {
+            column_rows(session, &find_known(session, table).await?)
+        }
         ShowStatement::Describe { table, extended } => {
-            let table = find(session, table).await?;
-            let mut rows = column_rows(&table);
+            let table = find_known(session, table).await?;
+            let mut rows = column_rows(session, &table);
             if *extended || !table.partition_terms().is_empty() || !table.sort_terms().is_empty() {
                 rows.extend(layout_rows(&table, *extended));
             }
             rows
         }
         ShowStatement::CreateTable { table } => {
-            vec![vec![create_statement(&find(session, table).await?).into()]]
+            let table = find_known(session, table).await?;
+            // It names all columns.
+            let columns = table.schema();
+            if session.caller.known_columns(&table, &columns).len() < columns.fields().len() {
+                session.caller.may_select_all(&table)?;
+            }
+            vec![vec![create_statement(&table).into()]]
         }
         ShowStatement::Files { table } => file_rows(&find_read(session, table).await?).await?,
         ShowStatement::Partitions { table } => {
@@ -159,6 +169,33 @@ fn setting(session: &Session, name: &str) -> Result<String> {
     session.setting(name)
 }
 
+/// The tables of which the caller may know.
+async fn known_tables(session: &Session, idents: Vec<TableIdent>) -> Vec<TableIdent> {
+    if session.caller.may_everything() {
+        return idents;
+    }
+    let mut known = Vec::new();
+    for ident in idents {
+        // One that cannot be read is nobody's.
+        if let Ok(table) = session.engine.warehouse.table(&ident).await
+            && session.caller.may_know(&table)
+        {
+            known.push(ident);
+        }
+    }
+    known
+}
+
+/// A table whose columns are told, as far as they may be known.
+async fn find_known(
+    session: &Session,
+    name: &datafusion::sql::sqlparser::ast::ObjectName,
+) -> Result<Table> {
+    let table = session.engine.warehouse.table(&session.table_ident(name)?).await?;
+    session.caller.must_know(&table)?;
+    Ok(table)
+}
+
 async fn find(
     session: &Session,
     name: &datafusion::sql::sqlparser::ast::ObjectName,
@@ -178,7 +215,9 @@ async fn find_read(
     Ok(table)
 }
 
-fn column_rows(table: &Table) -> Vec<Vec<Cell>> {
+fn column_rows(session: &Session, table: &Table) -> Vec<Vec<Cell>> {
+    let schema = table.schema();
+    let known = session.caller.known_columns(table, &schema);
     let row = |field: &Arc<Field>| {
         let comment = field.metadata().get(crate::dialect::COMMENT_KEY);
         vec![
@@ -188,7 +227,8 @@ fn column_rows(table: &Table) -> Vec<Vec<Cell>> {
             comment.map_or(Cell::Null, |text| text.as_str().into()),
         ]
     };
-    table.schema().fields().iter().map(row).collect()
+    let columns = schema.fields().iter().enumerate();
+    columns.filter(|(place, _)| known.contains(place)).map(|(_, field)| row(field)).collect()
 }
 
 fn layout_rows(table: &Table, extended: bool) -> Vec<Vec<Cell>> {

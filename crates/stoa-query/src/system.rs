@@ -3,6 +3,7 @@
 //! Each table is a function from the engine to a batch, run when the table is read; one that has to read
 //! metadata for that is loaded. Console and `/metrics` show the same numbers.
 
+mod ingest;
 mod rights;
 mod rows;
 mod stores;
@@ -53,7 +54,7 @@ const TABLES: [(&str, Build); 11] = [
     ("cache", Build::Now(cache)),
     ("executors", Build::Now(executors)),
     ("grants", Build::Loaded { empty: rights::no_grants, load: rights::grants }),
-    ("ingest", Build::Now(ingest)),
+    ("ingest", Build::Loaded { empty: ingest::empty, load: ingest::load }),
     ("log", Build::Now(log)),
     ("pools", Build::Now(pools)),
     ("queries", Build::Now(queries)),
@@ -301,18 +302,6 @@ fn cache(engine: &Engine) -> Rows {
         .one("plan_templates", engine.plan_templates_known())
         .one("plan_templates_used", engine.plan_templates_used())
         .one("results_reused", engine.results_reused())
-}
-
-/// The tables that were written to since the start, and their rows that are in no file yet.
-fn ingest(engine: &Engine) -> Rows {
-    let tables = engine.ingest().map(|ingest| ingest.status().tables).unwrap_or_default();
-    let names: Vec<String> = tables.iter().map(|t| t.table.to_string()).collect();
-    let of = || tables.iter();
-    Rows::of(tables.len())
-        .text("table", names.iter().map(|name| Some(name.as_str())))
-        .int("fresh_rows", of().map(|t| Some(t.fresh_rows)))
-        .int("fresh_bytes", of().map(|t| Some(t.fresh_bytes as u64)))
-        .int("flushes", of().map(|t| Some(t.flushes)))
 }
 
 /// One row: the commit log and the memory for fresh rows; none where there is no log.

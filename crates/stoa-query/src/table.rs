@@ -31,7 +31,7 @@ use stoa_report::Reports;
 use stoa_table::{ScanFile, ScanPlan, Table};
 
 use crate::access::{Caller, fields_at};
-use crate::cells::refuse_rows;
+use crate::cells::{self, refuse_rows};
 use crate::changes::Reading;
 use crate::error::{from_datafusion, to_datafusion};
 use crate::file_cache::FileCache;
@@ -246,6 +246,12 @@ impl TableProvider for StoaTable {
 pub(crate) fn stoa_table(source: &Arc<dyn TableSource>) -> Option<StoaTable> {
     let provider = source_as_provider(source).ok()?;
     (provider.as_ref() as &dyn Any).downcast_ref::<StoaTable>().cloned()
+}
+
+/// The table of the warehouse that a provider shows, as rows or as cells.
+pub(crate) fn table_shown(provider: &dyn Any) -> Option<&Table> {
+    let rows = provider.downcast_ref::<StoaTable>().map(|found| &found.table);
+    rows.or_else(|| cells::table_behind(provider))
 }
 
 /// Whether a plan reads any table of the warehouse.

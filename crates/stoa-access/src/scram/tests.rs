@@ -71,6 +71,23 @@ fn what_is_not_a_secret_is_refused() {
 }
 
 #[test]
+fn a_secret_of_a_client_has_enough_iterations() {
+    let of = |iterations: u32| {
+        let iterations = iterations.to_string();
+        let text = of_the_rfc().to_string().replace("4096", &iterations);
+        text.parse::<ScramSecret>().and_then(|secret| secret.check_iterations())
+    };
+    for enough in [4096, 10_000, 1_000_000] {
+        assert!(of(enough).is_ok(), "{enough}");
+    }
+    for wrong in [1, 2, 4095, 1_000_001] {
+        assert_eq!(of(wrong).unwrap_err().sqlstate(), "22023", "{wrong}");
+    }
+    assert!(ScramSecret::is_meant_by("SCRAM-SHA-256$4096"));
+    assert!(!ScramSecret::is_meant_by("SCRAM-SHA-256 is what I use"));
+}
+
+#[test]
 fn what_postgresql_made_of_passwords_is_verified() {
     for (password, text) in [
         (

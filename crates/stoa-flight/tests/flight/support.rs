@@ -41,10 +41,19 @@ impl Server {
         Self::start_on(tempfile::tempdir().unwrap(), options).await
     }
 
+    /// One whose clients must log in.
+    pub async fn start_guarded(options: FlightOptions) -> Self {
+        Self::start_as(tempfile::tempdir().unwrap(), options, true).await
+    }
+
     async fn start_on(warehouse: TempDir, options: FlightOptions) -> Self {
+        Self::start_as(warehouse, options, false).await
+    }
+
+    async fn start_as(warehouse: TempDir, options: FlightOptions, access_control: bool) -> Self {
         let url = Url::from_directory_path(warehouse.path()).unwrap();
         let logs = Some(url.join("_log/").unwrap());
-        let engine = EngineOptions { threads: 2, logs, ..EngineOptions::new(url) };
+        let engine = EngineOptions { threads: 2, logs, access_control, ..EngineOptions::new(url) };
         let engine = Engine::open(engine).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());

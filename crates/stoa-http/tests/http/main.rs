@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may end in a panic.
 
 mod arrow_in;
+mod access;
 mod bucket;
 mod busy;
 mod console;

@@ -33,9 +33,21 @@ impl Server {
     }
 
     pub async fn start_with(options: ServeOptions) -> Self {
+        Self::start_engine(options, |options| options).await
+    }
+
+    /// Starts an engine as `change` wants it.
+    pub async fn start_as(change: impl FnOnce(EngineOptions) -> EngineOptions) -> Self {
+        Self::start_engine(ServeOptions::default(), change).await
+    }
+
+    async fn start_engine(
+        options: ServeOptions,
+        change: impl FnOnce(EngineOptions) -> EngineOptions,
+    ) -> Self {
         let warehouse = tempfile::tempdir().unwrap();
         let url = url::Url::from_directory_path(warehouse.path()).unwrap();
-        let engine = Engine::open(EngineOptions::new(url)).await.unwrap();
+        let engine = Engine::open(change(EngineOptions::new(url))).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let (stop, stopped) = oneshot::channel();

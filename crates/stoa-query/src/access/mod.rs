@@ -16,7 +16,9 @@
 //! Not here: what a policy says (`stoa-access`), where it is kept (`stoa-catalog`), how a client proves
 //! who it is (the protocols).
 
+mod attempts;
 mod logins;
+mod names;
 mod roles;
 
 use std::collections::{BTreeSet, HashMap};
@@ -120,17 +122,27 @@ impl Caller {
         &self.role
     }
 
+    /// Whether rights are asked of this caller at all, or of nobody.
+    pub(crate) fn is_asked(&self) -> bool {
+        !self.is_trusted && self.rights.enforced
+    }
+
+    /// The policy, as of now.
+    pub(crate) fn policy(&self) -> Arc<Policy> {
+        self.rights.policy()
+    }
+
     /// Brings what is known of rights up to date; before each statement.
     pub(crate) async fn refresh(&self) -> Result<()> {
-        match self.is_trusted || !self.rights.enforced {
-            true => Ok(()),
-            false => self.rights.refresh().await,
+        match self.is_asked() {
+            true => self.rights.refresh().await,
+            false => Ok(()),
         }
     }
 
     /// Whether nothing is forbidden.
     pub(crate) fn may_everything(&self) -> bool {
-        self.is_trusted || !self.rights.enforced || {
+        !self.is_asked() || {
             self.rights.policy().role(&self.role).is_some_and(|role| role.is_superuser)
         }
     }
@@ -138,9 +150,9 @@ impl Caller {
     /// What answers depend on beside what was asked; the same for all callers where nobody is asked
     /// who they are.
     pub(crate) fn key(&self) -> CallerKey {
-        match self.is_trusted || !self.rights.enforced {
-            true => CallerKey(None),
-            false => CallerKey(Some((self.rights.policy().version(), self.role.clone()))),
+        match self.is_asked() {
+            true => CallerKey(Some((self.rights.policy().version(), self.role.clone()))),
+            false => CallerKey(None),
         }
     }
 
@@ -206,6 +218,21 @@ impl Caller {
         }
         let message = format!("must be owner of table {}", table.ident());
         Err(forbidden(message).with_hint("ask the table's owner or a superuser"))
+    }
+
+    /// Whether a table of one's own may be given to `role`: to oneself, and to roles that one is a
+    /// member of, as in PostgreSQL.
+    pub(crate) fn may_give_to(&self, role: &str) -> Result<()> {
+        if self.may_everything() {
+            return Ok(());
+        }
+        let policy = self.rights.policy();
+        policy.require(role)?;
+        if policy.memberships().roles_of(&self.role).contains(role) {
+            return Ok(());
+        }
+        let message = format!("permission denied: must be a member of role \"{role}\"");
+        Err(forbidden(message).with_hint("a superuser can give tables to any role"))
     }
 
     /// Whether everything is allowed, which `what` needs.

@@ -103,7 +103,9 @@ async fn change_of(options: &RoleOptions) -> Result<RoleChange> {
 
 /// The secret of a password; one that is a secret already is taken as it is, as PostgreSQL does.
 async fn secret_of(password: String) -> Result<ScramSecret> {
-    if let Ok(secret) = password.parse() {
+    if ScramSecret::is_meant_by(&password) {
+        let secret: ScramSecret = password.parse()?;
+        secret.check_iterations()?;
         return Ok(secret);
     }
     if password.is_empty() || password.contains('\0') {

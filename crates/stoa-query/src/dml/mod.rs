@@ -37,7 +37,7 @@ use stoa_catalog::TableIdent;
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_ingest::FlushHold;
 use stoa_orc::Predicate;
-use stoa_table::{Isolation, ScanFile};
+use stoa_table::{Isolation, ScanFile, Table};
 
 use crate::cells;
 use crate::changes::{Reading, Turn};
@@ -192,9 +192,7 @@ async fn attempt(
     let ident = planned.table.ident();
     let table = session.engine.catalog.table(ident).await?;
     cells::refuse_rows(&table.table)?;
-    for privilege in privileges_for(&dml.op) {
-        session.caller.may_write(&table.table, *privilege)?;
-    }
+    check_rights(session, dml, &table.table, overwritten.is_some())?;
     session.block.check_removal(&table.table)?;
     let others: Vec<TableIdent> = read.iter().filter(|other| *other != ident).cloned().collect();
     let is_blind = matches!(dml.op, WriteOp::Insert(_) | WriteOp::Truncate);
@@ -232,6 +230,29 @@ async fn attempt(
             apply(session, &held, &dml, &overwrite, guard).await
         }
         other => Err(Error::internal(format!("{} does not change rows in place", other.name()))),
+    }
+}
+
+/// Whether the caller may do all that the statement may come to. Asked before any file is looked for:
+/// that none can match tells of values, too.
+fn check_rights(
+    session: &Session,
+    dml: &DmlStatement,
+    table: &Table,
+    has_condition: bool,
+) -> Result<()> {
+    let caller = &session.caller;
+    for privilege in privileges_for(&dml.op) {
+        caller.may_write(table, *privilege)?;
+    }
+    match &dml.op {
+        WriteOp::Truncate => Ok(()),
+        WriteOp::Delete if !matches!(dml.input.as_ref(), LogicalPlan::Filter(_)) => Ok(()),
+        WriteOp::Insert(_) if !has_condition => match table.partition_terms().is_empty() {
+            true => caller.may_see(table),
+            false => Ok(()),
+        },
+        _ => caller.may_select_all(table),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Functions that clients call on the system catalog.
 //!
-//! Many of them answer the same for all relations: there are no privileges, indexes, triggers or
-//! sequences to ask for. Those take any arguments.
+//! Many of them answer the same for all relations: there are no indexes, triggers or sequences to ask
+//! for. Those take any arguments. Functions about privileges say yes here, and the truth in sessions of
+//! clients that had to log in (`rights`).
 
 use std::any::Any;
 use std::sync::Arc;

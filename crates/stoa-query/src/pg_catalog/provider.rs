@@ -10,17 +10,18 @@ use datafusion::error::{DataFusionError, Result as EngineResult};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
+use stoa_error::Error;
 use stoa_table::Warehouse;
 use tokio::sync::OnceCell;
 
 use super::relations::Relations;
 use super::system_tables::{Build, SystemTable, TABLES};
+use crate::access::Caller;
 use crate::error::to_datafusion;
 
 /// Name of the schema.
 pub(super) const PG_CATALOG: &str = "pg_catalog";
-/// Name of the schema that the engine itself provides.
-pub(super) const INFORMATION_SCHEMA: &str = "information_schema";
+pub(super) use crate::information_schema::INFORMATION_SCHEMA;
 
 /// `pg_catalog`.
 #[derive(Debug)]
@@ -70,9 +71,15 @@ impl Source {
         Ok(Some(Arc::new(table)))
     }
 
-    async fn relations(self: &Arc<Self>, columns: bool) -> EngineResult<Relations> {
+    /// What there is of which `caller` may know.
+    async fn relations(
+        self: &Arc<Self>,
+        columns: bool,
+        caller: &Caller,
+    ) -> EngineResult<Relations> {
         let system = self.system.get_or_try_init(|| self.read_system()).await?;
-        Relations::read(&self.warehouse, system, columns).await.map_err(to_datafusion)
+        let relations = Relations::read(&self.warehouse, system, columns, Some(caller));
+        relations.await.map_err(to_datafusion)
     }
 
     async fn read_system(self: &Arc<Self>) -> EngineResult<Vec<(String, SchemaRef)>> {
@@ -129,11 +136,14 @@ impl PartitionStream for LiveTable {
         &self.schema
     }
 
-    fn execute(&self, _: Arc<TaskContext>) -> SendableRecordBatchStream {
+    fn execute(&self, tasks: Arc<TaskContext>) -> SendableRecordBatchStream {
+        let caller = tasks.session_config().get_extension::<Caller>();
         let (source, build, reads_columns) =
             (Arc::clone(&self.source), self.build, self.reads_columns);
         let rows = async move {
-            let relations = source.relations(reads_columns).await?;
+            let no_caller = || to_datafusion(Error::internal("a plan without a caller"));
+            let caller = caller.ok_or_else(no_caller)?;
+            let relations = source.relations(reads_columns, &caller).await?;
             build(&relations)
         };
         let stream = futures::stream::once(rows);

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use futures::StreamExt;
 use stoa_catalog::TableIdent;
 use stoa_error::{ErrorKind, Result};
-use stoa_table::Warehouse;
+use stoa_table::{Table, Warehouse};
 
 use super::provider::{INFORMATION_SCHEMA, PG_CATALOG};
+use crate::access::Caller;
 
 /// OID of the schema `pg_catalog`, which the rows of `pg_type` and `pg_proc` refer to.
 const PG_CATALOG_OID: i32 = 11;
@@ -17,17 +18,19 @@ const INFORMATION_SCHEMA_OID: i32 = 13_000;
 /// OID of the schema `public`.
 const PUBLIC_OID: i32 = 2200;
 /// The first OID for what users made.
-const FIRST_USER_OID: u32 = 16_384;
+pub(super) const FIRST_USER_OID: u32 = 16_384;
 /// Tables whose metadata is read at the same time.
 const TABLES_AT_ONCE: usize = 16;
 
 /// A schema.
+#[derive(Debug)]
 pub(super) struct NamespaceInfo {
     pub(super) oid: i32,
     pub(super) name: String,
 }
 
 /// A table or view.
+#[derive(Debug)]
 pub(super) struct RelationInfo {
     pub(super) oid: i32,
     pub(super) namespace_oid: i32,
@@ -39,10 +42,23 @@ pub(super) struct RelationInfo {
     pub(super) rows: f32,
     pub(super) columns: SchemaRef,
     pub(super) comment: Option<String>,
+    /// The columns whose names may be told, by place; all if `None`.
+    pub(super) known: Option<BTreeSet<usize>>,
+    /// The table of the warehouse, if its metadata was read and can be.
+    pub(super) table: Option<Table>,
+}
+
+impl RelationInfo {
+    /// The columns whose names may be told, with their numbers from 1.
+    pub(super) fn known_columns(&self) -> impl Iterator<Item = (usize, &FieldRef)> {
+        let known = |place: &usize| self.known.as_ref().is_none_or(|known| known.contains(place));
+        let all = self.columns.fields().iter().enumerate();
+        all.filter(move |(place, _)| known(place)).map(|(place, field)| (place + 1, field))
+    }
 }
 
 /// Everything at one moment.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Relations {
     pub(super) namespaces: Vec<NamespaceInfo>,
     pub(super) relations: Vec<RelationInfo>,
@@ -50,12 +66,16 @@ pub(super) struct Relations {
 
 impl Relations {
     /// Reads the catalog; `system` are the relations of `pg_catalog`. With `columns`, also reads
-    /// the metadata of every table; without, tables have no columns and no row count.
+    /// the metadata of every table; without, tables have no columns and no row count. With a caller,
+    /// only what it may know of.
     pub(super) async fn read(
         warehouse: &Warehouse,
         system: &[(String, SchemaRef)],
         columns: bool,
+        caller: Option<&Caller>,
     ) -> Result<Self> {
+        let caller = caller.filter(|caller| !caller.may_everything());
+        let columns = columns || caller.is_some();
         let names = warehouse.namespaces().await?;
         let mut oids = Oids::default();
         let mut found = Self { namespaces: system_namespaces(), relations: Vec::new() };
@@ -71,6 +91,13 @@ impl Relations {
             for mut relation in loaded.into_iter().flatten() {
                 relation.oid = oids.relation(&relation.namespace, &relation.name);
                 relation.namespace_oid = oid;
+                if let Some(caller) = caller {
+                    let Some(table) = &relation.table else { continue };
+                    if !caller.may_know(table) {
+                        continue;
+                    }
+                    relation.known = Some(caller.known_columns(table, &relation.columns));
+                }
                 found.relations.push(relation);
             }
             found.namespaces.push(NamespaceInfo { oid, name });
@@ -91,6 +118,8 @@ async fn load(warehouse: &Warehouse, ident: TableIdent, columns: bool) -> Option
         rows: -1.0,
         columns: SchemaRef::new(Schema::empty()),
         comment: None,
+        known: None,
+        table: None,
     };
     if !columns {
         return Some(relation);
@@ -103,6 +132,7 @@ async fn load(warehouse: &Warehouse, ident: TableIdent, columns: bool) -> Option
             relation.columns = cells.unwrap_or_else(|| table.schema());
             relation.comment = table.comment().map(str::to_owned);
             relation.rows = rows.map_or(-1.0, |rows| rows as f32);
+            relation.table = Some(table);
         }
         Err(error) if error.kind() == ErrorKind::NotFound => return None,
         Err(error) => {
@@ -134,6 +164,8 @@ fn system_relation(name: &str, columns: &SchemaRef) -> RelationInfo {
         rows: -1.0,
         columns: SchemaRef::clone(columns),
         comment: None,
+        known: None,
+        table: None,
     }
 }
 

@@ -107,8 +107,8 @@ fn pg_class(all: &Relations) -> Result<RecordBatch> {
 fn pg_attribute(all: &Relations) -> Result<RecordBatch> {
     let mut columns: Vec<(i32, i16, &Field, TypeInfo)> = Vec::new();
     for relation in &all.relations {
-        for (index, field) in relation.columns.fields().iter().enumerate() {
-            let number = i16::try_from(index + 1).unwrap_or(i16::MAX);
+        for (number, field) in relation.known_columns() {
+            let number = i16::try_from(number).unwrap_or(i16::MAX);
             columns.push((relation.oid, number, field, type_info(field)));
         }
     }
@@ -147,9 +147,9 @@ fn pg_description(all: &Relations) -> Result<RecordBatch> {
     let mut comments: Vec<(i32, i32, &str)> = Vec::new();
     for relation in &all.relations {
         comments.extend(relation.comment.iter().map(|text| (relation.oid, 0, text.as_str())));
-        for (index, field) in relation.columns.fields().iter().enumerate() {
+        for (number, field) in relation.known_columns() {
             let comment = field.metadata().get("comment");
-            comments.extend(comment.map(|text| (relation.oid, index as i32 + 1, text.as_str())));
+            comments.extend(comment.map(|text| (relation.oid, number as i32, text.as_str())));
         }
     }
     Batch::new(comments.len())

@@ -14,7 +14,7 @@ use crate::dialect::{self, CopySource, CopyStatement};
 use crate::error::from_datafusion;
 use crate::report::{self, ReportStatement};
 use crate::statement::{Statement, StatementKind};
-use crate::template::PlanTemplate;
+use crate::template::{PlanTemplate, TableForm};
 use crate::{dml, insert_values, parameters, pg_catalog, semantics, show};
 
 /// A statement that was planned, to be executed any number of times.
@@ -26,6 +26,8 @@ pub struct Prepared {
     pub(super) schema: Option<SchemaRef>,
     /// For `INSERT OVERWRITE … PARTITION (…)`: the condition on the rows that go.
     pub(super) overwritten: Option<Expr>,
+    /// Whether it calls functions like `has_table_privilege`.
+    pub(super) asks_for_rights: bool,
     /// The report that it is, if it was recognised.
     pub(crate) report: Option<ReportStatement>,
     /// The report that it explains, and whether that is executed.
@@ -52,6 +54,7 @@ impl Prepared {
             parameter_types,
             schema,
             overwritten: None,
+            asks_for_rights: false,
             report: None,
             explained: None,
             long_way: Arc::default(),
@@ -85,6 +88,7 @@ impl Session {
     ) -> Result<Prepared> {
         // Taken before: what changes meanwhile makes it to be planned again.
         let context = Some(self.options_context());
+        self.caller.refresh().await?;
         let planned = self.plan_now(statement, parameter_types).await?;
         Ok(Prepared { context, ..planned })
     }
@@ -105,11 +109,13 @@ impl Session {
             return Box::pin(self.plan(parsed, parameter_types)).await;
         }
         if let StatementKind::Report(report) = &statement.kind {
+            self.must_know(std::iter::once(&report.shape.table)).await?;
             let (types, schema) = (report.parameter_types().to_vec(), report.schema().clone());
             let report = Some(report.clone());
             return Ok(Prepared { report, ..Prepared::unplanned(statement, types, Some(schema)) });
         }
         if let StatementKind::Lifted(lifted) = &statement.kind {
+            self.must_know(lifted.template().tables()).await?;
             let schema = lifted.schema().clone();
             return Ok(Prepared::unplanned(statement, Vec::new(), Some(schema)));
         }
@@ -117,6 +123,11 @@ impl Session {
             let planner = self.planner();
             if pg_catalog::lists_names(parsed) {
                 self.engine.catalog.refresh().await?;
+            }
+            let asks_for_rights =
+                self.caller.is_asked() && pg_catalog::asks_for_rights(statement.text());
+            if asks_for_rights {
+                self.learn_tables().await?;
             }
             if let Some(plan) = dml::plan_aliased_delete(self, parsed).await? {
                 return prepared_plan(&planner.state, statement, plan, &parameter_types);
@@ -141,7 +152,7 @@ impl Session {
                 self.learn_form(&prepared).await;
             }
             let explained = self.explained_report(prepared.statement.text()).await;
-            return Ok(Prepared { overwritten, report, explained, ..prepared });
+            return Ok(Prepared { overwritten, report, explained, asks_for_rights, ..prepared });
         }
         if let Some(query) = statement.copy().and_then(copied_query) {
             let inner = dialect::parse(&query)?.swap_remove(0);
@@ -150,6 +161,26 @@ impl Session {
         }
         let schema = show::schema_of(&statement.kind);
         Ok(Prepared::unplanned(statement, Vec::new(), schema))
+    }
+
+    /// Refuses a statement that was planned for others, about tables that are not to be known.
+    async fn must_know<'a>(&self, tables: impl Iterator<Item = &'a TableForm>) -> Result<()> {
+        if self.caller.may_everything() {
+            return Ok(());
+        }
+        for known in tables {
+            let table = self.engine.warehouse.table(&known.ident).await?;
+            self.caller.must_know(&table)?;
+        }
+        Ok(())
+    }
+
+    /// Tells functions like `has_table_privilege` which tables there are.
+    pub(super) async fn learn_tables(&self) -> Result<()> {
+        match self.caller.is_asked() {
+            true => self.known_tables.learn(&self.engine.warehouse).await,
+            false => Ok(()),
+        }
     }
 
     /// The report that an EXPLAIN is about.

@@ -18,9 +18,8 @@ use stoa_error::{Error, ErrorKind, Result};
 use stoa_table::Table;
 
 use super::{Prepared, Session};
-use crate::cells;
 use crate::error::from_datafusion;
-use crate::table::{StoaTable, stoa_table};
+use crate::table::{StoaTable, stoa_table, table_shown};
 
 /// How often a statement is planned anew in one execution, because its tables change all the time.
 pub(super) const RENEWALS_MAX: usize = 10;
@@ -128,9 +127,7 @@ fn tables_of(plan: &LogicalPlan) -> Result<Vec<Table>> {
 
 fn table_behind(source: &Arc<dyn TableSource>) -> Option<Table> {
     let provider = source_as_provider(source).ok()?;
-    let any = provider.as_ref() as &dyn Any;
-    let rows = any.downcast_ref::<StoaTable>().map(|found| &found.table);
-    rows.or_else(|| cells::table_behind(any)).cloned()
+    table_shown(provider.as_ref() as &dyn Any).cloned()
 }
 
 /// Whether a plan over one version of a table is one over the other as well.

@@ -123,6 +123,9 @@ impl Session {
         parameters: Vec<ScalarValue>,
         guard: &mut QueryGuard,
     ) -> Result<Ran> {
+        if prepared.asks_for_rights {
+            self.learn_tables().await?;
+        }
         for _ in 1..RENEWALS_MAX {
             let renewed = self.renewed(prepared).await?;
             let current = renewed.as_deref().unwrap_or(prepared);

@@ -87,6 +87,11 @@ impl PlanTemplate {
         true
     }
 
+    /// The tables it reads, as they were when it was made.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &TableForm> {
+        self.tables.iter()
+    }
+
     /// Whether it reads any table.
     pub(crate) fn reads_tables(&self) -> bool {
         !self.tables.is_empty()

@@ -1,5 +1,6 @@
 //! A person at a terminal: line editing, history, completion, prompts.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -59,6 +60,9 @@ impl LineSource for Editor {
     }
 
     fn remember(&mut self, statement: &str) {
+        if !may_be_kept(statement) {
+            return;
+        }
         // History is a help, not a need: a home that cannot be written is no error.
         let added = self.inner.add_history_entry(statement);
         if let (Ok(true), Some(file)) = (added, &self.history) {
@@ -69,6 +73,11 @@ impl LineSource for Editor {
     fn is_interactive(&self) -> bool {
         true
     }
+}
+
+/// Whether a statement may stay in a file: not with a password.
+fn may_be_kept(statement: &str) -> bool {
+    matches!(stoa_query::without_secrets(statement), Cow::Borrowed(_))
 }
 
 fn prompt(pending: &Splitter) -> &'static str {
@@ -107,3 +116,22 @@ impl Hinter for NameHelper {
 impl Highlighter for NameHelper {}
 impl Validator for NameHelper {}
 impl Helper for NameHelper {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_with_a_password_are_not_kept() {
+        for kept in ["SELECT 1;", "CREATE ROLE team;", "SELECT password FROM users;"] {
+            assert!(may_be_kept(kept), "{kept}");
+        }
+        for secret in [
+            "ALTER ROLE ann PASSWORD 'brush';",
+            "EXPLAIN ALTER ROLE ann PASSWORD $$brush$$;",
+            "CREATE USER ann IDENTIFIED BY brush;",
+        ] {
+            assert!(!may_be_kept(secret), "{secret}");
+        }
+    }
+}

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may end in a panic.
 
 mod bench;
+mod canaries;
 mod command_line;
 mod concurrent_loads;
 mod disk_faults;

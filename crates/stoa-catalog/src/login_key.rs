@@ -1,0 +1,36 @@
+//! The key from which made-up salts of roles that cannot log in are derived.
+//!
+//! A client that logs in is told a salt. Of a role that is there it is the same each time, from every
+//! server of the catalog and after a restart; so must it be of one that is not, or the difference
+//! tells which roles there are. **Invariant:** the key never changes once it was made.
+
+use stoa_env::random;
+use stoa_error::Result;
+
+use crate::Catalog;
+
+/// Bytes of the key.
+const BYTES: usize = 32;
+
+impl Catalog {
+    /// The key, which is made the first time.
+    ///
+    /// # Errors
+    /// As every change; `Corrupt` where what is stored is no key.
+    pub async fn login_key(&self) -> Result<[u8; BYTES]> {
+        let mut transaction = self.begin().await?;
+        let insert = sqlx::query(
+            "INSERT OR IGNORE INTO stoa_login_key (catalog_name, login_key) VALUES (?, ?)",
+        );
+        let new = random::bytes::<BYTES>().to_vec();
+        self.execute(&mut transaction, insert.bind(self.name()).bind(new)).await?;
+        let query = sqlx::query("SELECT login_key FROM stoa_login_key WHERE catalog_name = ?");
+        let rows = self.fetch_all(&mut transaction, query.bind(self.name())).await?;
+        let key = match rows.first() {
+            Some(row) => self.value::<Vec<u8>>(row, 0)?,
+            None => Vec::new(),
+        };
+        self.commit(transaction).await?;
+        key.try_into().map_err(|_| self.damaged("the key of logins is not one of 32 bytes"))
+    }
+}
