@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use datafusion::error::Result as EngineResult;
 use datafusion::execution::TaskContext;
@@ -32,11 +32,7 @@ pub(crate) fn counted(
     progress: &Arc<Progress>,
 ) -> Arc<TaskContext> {
     let runtime = tasks.runtime_env();
-    let memory = QueryMemory {
-        shared: Arc::clone(&runtime.memory_pool),
-        pool: Arc::clone(pool),
-        progress: Arc::clone(progress),
-    };
+    let memory = QueryMemory::new(&runtime.memory_pool, pool, progress);
     let runtime = RuntimeEnv { memory_pool: Arc::new(memory), ..runtime.as_ref().clone() };
     Arc::new(TaskContext::new(
         tasks.task_id(),
@@ -48,6 +44,47 @@ pub(crate) fn counted(
         HashMap::new(),
         Arc::new(runtime),
     ))
+}
+
+impl QueryMemory {
+    fn new(shared: &Arc<dyn MemoryPool>, pool: &Arc<Pool>, progress: &Arc<Progress>) -> Self {
+        Self { shared: Arc::clone(shared), pool: Arc::clone(pool), progress: Arc::clone(progress) }
+    }
+}
+
+/// What a report takes of the engine's memory, given back when this is dropped. One that takes nothing
+/// asks nobody.
+pub(crate) struct ReportMemory {
+    shared: Arc<dyn MemoryPool>,
+    pool: Arc<Pool>,
+    progress: Arc<Progress>,
+    reservation: OnceLock<MemoryReservation>,
+}
+
+impl ReportMemory {
+    pub(crate) fn new(
+        shared: &Arc<dyn MemoryPool>,
+        pool: &Arc<Pool>,
+        progress: &Arc<Progress>,
+    ) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            pool: Arc::clone(pool),
+            progress: Arc::clone(progress),
+            reservation: OnceLock::new(),
+        }
+    }
+}
+
+impl stoa_report::Memory for ReportMemory {
+    fn resize(&self, bytes: usize) -> bool {
+        let reservation = self.reservation.get_or_init(|| {
+            let memory = QueryMemory::new(&self.shared, &self.pool, &self.progress);
+            let memory: Arc<dyn MemoryPool> = Arc::new(memory);
+            MemoryConsumer::new("report").register(&memory)
+        });
+        reservation.try_resize(bytes).is_ok()
+    }
 }
 
 impl MemoryPool for QueryMemory {
