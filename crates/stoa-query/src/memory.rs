@@ -1,7 +1,8 @@
 //! What a query takes of the engine's memory.
 //!
 //! In: an engine's memory pool, a query. Out: a task context whose operators draw on the same pool, and
-//! whose part of it is counted for the query and for its pool of queries.
+//! whose part of it is counted for the query and for its pool of queries; the same for what is no operator: a report
+//! on the short path, the text of a statement.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,8 +14,9 @@ use datafusion::execution::memory_pool::{
     MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
 };
 use datafusion::execution::runtime_env::RuntimeEnv;
+use stoa_error::Result;
 
-use crate::error::to_datafusion;
+use crate::error::{from_datafusion, to_datafusion};
 use crate::pools::Pool;
 use crate::progress::Progress;
 
@@ -50,6 +52,35 @@ impl QueryMemory {
     fn new(shared: &Arc<dyn MemoryPool>, pool: &Arc<Pool>, progress: &Arc<Progress>) -> Self {
         Self { shared: Arc::clone(shared), pool: Arc::clone(pool), progress: Arc::clone(progress) }
     }
+}
+
+/// Texts from which on what they take is counted, bytes.
+const LONG_TEXT_BYTES: usize = 1 << 20;
+
+/// What a value takes that is parsed and planned, about, bytes.
+const PARSED_VALUE_BYTES: usize = 512;
+
+/// Memory for what a long text of statements becomes when it is parsed and planned; `None` for a short one.
+///
+/// # Errors
+/// There is too little (53200).
+pub(crate) fn of_text(
+    shared: &Arc<dyn MemoryPool>,
+    text: &str,
+) -> Result<Option<Arc<MemoryReservation>>> {
+    if text.len() < LONG_TEXT_BYTES {
+        return Ok(None);
+    }
+    // Nearly all of a long text is lists of values.
+    let values = text.bytes().filter(|byte| *byte == b',').count();
+    let bytes = values.saturating_mul(PARSED_VALUE_BYTES).saturating_add(2 * text.len());
+    let memory = MemoryConsumer::new("text of a statement").register(shared);
+    memory.try_grow(bytes).map_err(|error| {
+        from_datafusion(error).with_hint(
+            "load many rows with COPY, or INSERT fewer at a time; memory_limit bounds all of them",
+        )
+    })?;
+    Ok(Some(Arc::new(memory)))
 }
 
 /// What a report takes of the engine's memory, given back when this is dropped. One that takes nothing
