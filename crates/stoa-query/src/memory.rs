@@ -21,6 +21,7 @@ use crate::pools::Pool;
 use crate::progress::Progress;
 
 /// The part of the engine's memory that one query takes.
+#[derive(Clone)]
 struct QueryMemory {
     shared: Arc<dyn MemoryPool>,
     pool: Arc<Pool>,
@@ -86,32 +87,46 @@ pub(crate) fn of_text(
 /// What a report takes of the engine's memory, given back when this is dropped. One that takes nothing
 /// asks nobody.
 pub(crate) struct ReportMemory {
-    shared: Arc<dyn MemoryPool>,
-    pool: Arc<Pool>,
-    progress: Arc<Progress>,
+    source: Source,
     reservation: OnceLock<MemoryReservation>,
 }
 
+/// Where the memory of a report comes from.
+enum Source {
+    /// A statement on the short path.
+    Statement(QueryMemory),
+    /// A scan, whose pool counts for its query already.
+    Scan(Arc<dyn MemoryPool>),
+}
+
 impl ReportMemory {
-    pub(crate) fn new(
+    /// For a statement on the short path.
+    pub(crate) fn of_statement(
         shared: &Arc<dyn MemoryPool>,
         pool: &Arc<Pool>,
         progress: &Arc<Progress>,
     ) -> Self {
-        Self {
-            shared: Arc::clone(shared),
-            pool: Arc::clone(pool),
-            progress: Arc::clone(progress),
-            reservation: OnceLock::new(),
-        }
+        let source = Source::Statement(QueryMemory::new(shared, pool, progress));
+        Self { source, reservation: OnceLock::new() }
+    }
+
+    /// For a scan that looks for rows in the memory of reports.
+    pub(crate) fn of_scan(tasks: &TaskContext) -> Self {
+        let source = Source::Scan(Arc::clone(tasks.memory_pool()));
+        Self { source, reservation: OnceLock::new() }
     }
 }
 
 impl stoa_report::Memory for ReportMemory {
     fn resize(&self, bytes: usize) -> bool {
+        if bytes == 0 && self.reservation.get().is_none() {
+            return true;
+        }
         let reservation = self.reservation.get_or_init(|| {
-            let memory = QueryMemory::new(&self.shared, &self.pool, &self.progress);
-            let memory: Arc<dyn MemoryPool> = Arc::new(memory);
+            let memory: Arc<dyn MemoryPool> = match &self.source {
+                Source::Statement(memory) => Arc::new(memory.clone()),
+                Source::Scan(memory) => Arc::clone(memory),
+            };
             MemoryConsumer::new("report").register(&memory)
         });
         reservation.try_resize(bytes).is_ok()

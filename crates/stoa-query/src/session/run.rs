@@ -236,7 +236,7 @@ impl Session {
         let mut shown = ReportRun { shape, columns, answered: None };
         progress.set_execution(Execution::Report(shown.clone()));
         let started = clock::monotonic();
-        let memory = ReportMemory::new(self.engine.memory_pool(), guard.pool(), progress);
+        let memory = ReportMemory::of_statement(self.engine.memory_pool(), guard.pool(), progress);
         let answer = self.engine.reports.run_within(table, fresh, &bound, &memory).await?;
         let Some(answer) = answer else { return Ok(None) };
         let (work, rows) = (answer.work, answer.batch.num_rows() as u64);
@@ -278,7 +278,8 @@ impl Session {
             return report::explain::row(schema, "physical_plan", plan).map(Some);
         }
         let started = clock::monotonic();
-        let memory = ReportMemory::new(self.engine.memory_pool(), guard.pool(), guard.progress());
+        let memory =
+            ReportMemory::of_statement(self.engine.memory_pool(), guard.pool(), guard.progress());
         let (table, fresh) = (&snapshot.table, &snapshot.fresh);
         let answer = self.engine.reports.run_within(table, fresh, &bound, &memory).await?;
         let Some(answer) = answer else { return Ok(None) };

@@ -53,7 +53,7 @@ pub(super) enum Growth {
 /// Bytes of results.
 #[derive(Debug)]
 pub(super) struct Sizes {
-    /// Per row; one for constants.
+    /// Per row, one for constants; none where all together are small.
     pub(super) rows: Vec<u64>,
     pub(super) largest: u64,
     pub(super) total: u64,
@@ -88,6 +88,14 @@ impl Growth {
     /// Bytes of the results for `rows` rows of operands.
     pub(super) fn sizes(self, operands: &[ColumnarValue], rows: usize) -> Result<Sizes> {
         let operands = operands.iter().map(Operand::of).collect::<Result<Vec<_>>>()?;
+        if self == Self::Sum {
+            let all = operands.iter().map(|operand| operand.bytes_of_all(rows));
+            let total = all.fold(PLACE_BYTES * rows as u64, u64::saturating_add);
+            // Most are small: no row has to be looked at.
+            if total <= super::SMALL_BYTES {
+                return Ok(Sizes { rows: Vec::new(), largest: total, total });
+            }
+        }
         let operands = Operands { operands: &operands, growth: self };
         let rows: Vec<u64> = (0..rows).map(|row| operands.result(row)).collect();
         let largest = rows.iter().copied().max().unwrap_or(0);
@@ -256,6 +264,21 @@ impl Operand {
                 self.elements(row).saturating_mul(self.element_bytes())
             }
             _ => average(column),
+        }
+    }
+
+    /// Bytes for `rows` rows, or a little more.
+    fn bytes_of_all(&self, rows: usize) -> u64 {
+        if self.is_constant {
+            return self.bytes(0).saturating_mul(rows as u64);
+        }
+        match self.column.data_type() {
+            DataType::Utf8 => {
+                let offsets = self.column.as_string::<i32>().value_offsets();
+                let ends = offsets.last().zip(offsets.first());
+                ends.map_or(0, |(end, start)| length(i64::from(end - start)))
+            }
+            _ => self.column.get_array_memory_size() as u64,
         }
     }
 

@@ -103,11 +103,6 @@ impl ScalarUDFImpl for Bounded {
         self.inner.aliases()
     }
 
-    #[expect(deprecated, reason = "plans still show it")]
-    fn display_name(&self, args: &[Expr]) -> Result<String> {
-        self.inner.inner().display_name(args)
-    }
-
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         self.inner.schema_name(args)
     }
