@@ -72,6 +72,7 @@ async fn results_that_are_too_large_are_refused() {
         "SELECT array_length(generate_series(DATE '1990-01-01', DATE '2200-01-01', INTERVAL '1 day')) \
          FROM (VALUES (repeat('x', 1000000000))) AS v(x) WHERE x <> ''",
         "SELECT array_length(array_resize(ARRAY[1], 2000000000))",
+        "SELECT length(arrow_cast(NULL, 'FixedSizeBinary(2000000000)')::text)",
     ];
     for sql in texts {
         assert_eq!(ask(&session, sql).await, Err("54000".to_owned()), "{sql}");

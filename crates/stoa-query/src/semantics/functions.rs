@@ -29,12 +29,35 @@ pub(super) fn rewrite(function: ScalarFunction, scope: &Scope<'_>) -> Result<Tra
         "date_trunc" => date_trunc(function, scope),
         "to_char" => to_char(function, scope),
         "mod" => modulus::rewrite(function, scope),
+        "arrow_cast" | "arrow_try_cast" => of_small_type(function),
         "concat" | "concat_ws" => texts(function, scope),
         "round" => round(function, scope),
         "upper" | "initcap" => letters(function, scope),
         "ln" | "log" | "log10" | "log2" => logarithm(function),
         _ => Ok(Transformed::no(Expr::ScalarFunction(function))),
     }
+}
+
+/// Elements, or bytes, of a value of a type of fixed size.
+const FIXED_SIZE_MAX: u64 = 4096;
+
+/// A cast to a type that is named, which may be of a fixed size: even NULL takes all of it.
+fn of_small_type(function: ScalarFunction) -> Result<Transformed<Expr>> {
+    if let [_, Expr::Literal(name, _)] = function.args.as_slice()
+        && let Some(name) = name.try_as_str().flatten()
+        && size_of_type(name) > FIXED_SIZE_MAX
+    {
+        return Err(failure("54000", format!("a value of type {name} is too large")));
+    }
+    Ok(Transformed::no(Expr::ScalarFunction(function)))
+}
+
+/// The product of all numbers of a type's name that are not part of a word.
+fn size_of_type(name: &str) -> u64 {
+    let words = name.split(|letter: char| !letter.is_alphanumeric());
+    let sizes = words.filter(|word| word.starts_with(|letter: char| letter.is_ascii_digit()));
+    // What is no number after all is a large one.
+    sizes.map(|size| size.parse().unwrap_or(u64::MAX)).fold(1, u64::saturating_mul)
 }
 
 /// `extract(field FROM value)`, of an instant in the session's zone.

@@ -28,6 +28,8 @@ pub(super) enum Growth {
     Sum,
     /// The first as often as the second says.
     Repeat,
+    /// A list of the first as often as the second says.
+    RepeatElement,
     /// As many characters as the second says.
     Pad,
     /// The third in place of each of the second in the first.
@@ -63,7 +65,8 @@ impl Growth {
     /// Of a function by its name; `None` where results are about as large as operands.
     pub(super) fn of(name: &str) -> Option<Self> {
         Some(match name {
-            "repeat" | "array_repeat" => Self::Repeat,
+            "repeat" => Self::Repeat,
+            "array_repeat" => Self::RepeatElement,
             "lpad" | "rpad" => Self::Pad,
             "replace" => Self::Replace,
             "regexp_replace" => Self::ReplacePattern,
@@ -131,9 +134,9 @@ impl Operands<'_> {
         let bytes = |operand: usize| self.bytes(operand, row);
         let result = match self.growth {
             Growth::Sum => self.sum(row),
-            Growth::Repeat => {
-                let place = if self.is_text(0) { 0 } else { PLACE_BYTES };
-                bytes(0).saturating_add(place).saturating_mul(self.count(1, row))
+            Growth::Repeat => bytes(0).saturating_mul(self.count(1, row)),
+            Growth::RepeatElement => {
+                bytes(0).saturating_add(PLACE_BYTES).saturating_mul(self.count(1, row))
             }
             Growth::Pad => {
                 let width = match self.operands.get(2) {
@@ -175,10 +178,6 @@ impl Operands<'_> {
             }
         };
         result.saturating_add(PLACE_BYTES)
-    }
-
-    fn is_text(&self, operand: usize) -> bool {
-        self.operands.get(operand).is_some_and(|operand| operand.column.data_type().is_string())
     }
 
     fn replaced(&self, row: usize) -> u64 {
@@ -390,6 +389,7 @@ mod tests {
         check("repeat", &[text("abc"), number(-5)], 0);
         check("repeat", &[text("abc"), number(i64::MAX)], u64::MAX - 8);
         check("array_repeat", &[number(1), number(1000)], 16_000);
+        check("array_repeat", &[text(""), number(1000)], 8000);
         check("lpad", &[text("abc"), number(1000)], 1003);
         check("rpad", &[text("abc"), number(1000), text("é")], 4003);
         check("replace", &[text("aXbX"), text("X"), text("12345")], 4 + 4 * 5);
