@@ -20,6 +20,10 @@ use crate::{Format, Input, LoadOptions, Progress, format};
 /// rows must not fill memory, and the offsets of a text column have 31 bits.
 pub(crate) const BATCH_BYTES: usize = 32 << 20;
 
+/// Longest line of a stream, bytes, whatever the options say: who sends it need not have it, as a few
+/// bytes that are compressed can become any number.
+pub(crate) const STREAM_LINE_BYTES_MAX: usize = 64 << 20;
+
 /// One opened file.
 pub(crate) trait FileBatches: Send {
     /// The next batch of the target schema, `None` at the end.
@@ -98,7 +102,12 @@ impl BatchReader {
     }
 
     fn open_file(&mut self, input: Input) -> Result<Box<dyn FileBatches>> {
-        let (name, options) = (input.name(), &self.options);
+        let name = input.name();
+        let options = match input.path() {
+            Some(_) => self.options.clone(),
+            None => for_stream(&self.options),
+        };
+        let options = &options;
         let (format, compression) =
             format::detect(&name, input.path(), options.format, options.compression)?;
         let before = self.bytes_done;
@@ -131,6 +140,15 @@ impl BatchReader {
             _ => Box::new(OrcFile::open(path, target, options, share)?),
         })
     }
+}
+
+/// The options under which a stream is read.
+fn for_stream(options: &Arc<LoadOptions>) -> Arc<LoadOptions> {
+    if options.max_line_bytes <= STREAM_LINE_BYTES_MAX {
+        return options.clone();
+    }
+    let options = options.as_ref().clone();
+    Arc::new(LoadOptions { max_line_bytes: STREAM_LINE_BYTES_MAX, ..options })
 }
 
 impl Iterator for BatchReader {

@@ -44,7 +44,8 @@
 //! ORC and Arrow files have no lines: a value that does not fit there is always an error.
 //!
 //! **Invariants:**
-//! - Memory is bounded: one batch, one line ([`LoadOptions::max_line_bytes`]), one read buffer.
+//! - Memory is bounded: one batch, one line ([`LoadOptions::max_line_bytes`], of a stream at most 64 MiB), one
+//!   read buffer.
 //! - A value that does not fit its column is never changed or dropped in silence: it is an error
 //!   that names file, line, column and value, or a line in the reject file.
 //! - Lines are physical lines of the decompressed file, counted from 1.

@@ -244,7 +244,7 @@ const SETTINGS: &[(&str, &str, &str, &str, Apply)] = &[
     (
         "max_line_bytes",
         "67108864",
-        "longest line in bytes",
+        "longest line in bytes; of what is sent at most 64 MiB",
         "a number from 1024 to 1073741824",
         |o, v| {
             o.max_line_bytes =

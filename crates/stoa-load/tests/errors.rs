@@ -184,6 +184,35 @@ fn lines_have_a_limit() {
 }
 
 #[test]
+fn lines_of_streams_have_a_limit_that_options_do_not_raise() {
+    // A few kilobytes that become one line of 256 MiB.
+    let mut small = Vec::new();
+    let line = std::io::Read::take(std::io::repeat(b'a'), 256 << 20);
+    zstd::stream::copy_encode(line, &mut small, 3).unwrap();
+    assert!(small.len() < 64 << 10, "{}", small.len());
+    for format in ["csv", "ndjson"] {
+        let settings = options(&[
+            ("max_line_bytes", "1073741824"),
+            ("compression", "zstd"),
+            ("format", format),
+            ("header", "false"),
+        ]);
+        let sent = vec![stream("sent", small.clone())];
+        let error = load(sent, two(), settings).unwrap_err();
+        assert_eq!(error.message(), "sent line 1 is longer than 67108864 bytes", "{format}");
+        assert_eq!(error.sqlstate(), "54000");
+        assert!(error.hint().unwrap().contains("must be in a file"));
+    }
+    // A file may have it.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long.csv");
+    std::fs::write(&path, format!("name,trips\n{},1\n", "a".repeat(65 << 20))).unwrap();
+    let settings = options(&[("max_line_bytes", "1073741824")]);
+    let batches = load(vec![stoa_load::Input::Path(path)], two(), settings).unwrap();
+    assert_eq!(batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), 1);
+}
+
+#[test]
 fn files_that_are_not_there_or_not_text() {
     let missing = stoa_load::Input::Path("no/such/file.csv".into());
     let error = load(vec![missing], two(), options(&[])).unwrap_err();

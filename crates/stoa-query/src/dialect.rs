@@ -14,6 +14,7 @@ mod distinct_from;
 mod insert;
 mod literal;
 mod maintain;
+mod references;
 mod roles;
 mod row_values;
 mod session;
@@ -59,10 +60,11 @@ pub(crate) fn parse(sql: &str) -> Result<Vec<Statement>> {
             StatementKind::Role(role) => role.text_without_password(text),
             _ => text.to_owned(),
         };
-        statements.push(Statement { text, kind });
+        statements.push(Statement { text, kind, memory: None });
     }
     if statements.is_empty() {
-        statements.push(Statement { text: String::new(), kind: StatementKind::Empty });
+        let (text, kind) = (String::new(), StatementKind::Empty);
+        statements.push(Statement { text, kind, memory: None });
     }
     Ok(statements)
 }
@@ -92,6 +94,7 @@ fn parse_plan(text: &str) -> Result<StatementKind> {
         Some(statement) => EngineStatement::Statement(Box::new(statement)),
         None => parse_query(text)?,
     };
+    references::check(&statement, text)?;
     adapt::exponents_are_doubles(&mut statement, text);
     adapt::values_within_inserts(&mut statement);
     adapt::as_postgresql(&mut statement)?;

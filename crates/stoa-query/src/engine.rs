@@ -430,11 +430,13 @@ fn build_state(
     engine.optimizer.enable_aggregate_dynamic_filter_pushdown = false;
     // Whether values may be NULL is told differently by expressions and what computes them.
     engine.execution.skip_physical_aggregate_schema_check = true;
+    let runtime = build_runtime(options)?;
+    let memory = Arc::clone(&runtime.memory_pool);
     let builder = SessionStateBuilder::new()
         .with_config(config)
-        .with_runtime_env(build_runtime(options)?)
+        .with_runtime_env(runtime)
         .with_default_features();
-    let state = semantics::install(builder).build();
+    let state = semantics::install(builder, &memory).build();
     let context = SessionContext::new_with_state(state);
     context.register_catalog(DATABASE, Arc::clone(catalog) as _);
     pg_catalog::install(&context, DATABASE, catalog.warehouse())?;

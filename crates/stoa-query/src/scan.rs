@@ -47,6 +47,7 @@ use stoa_table::{ScanFile, ScanPlan};
 
 use crate::error::from_datafusion;
 use crate::filter::predicate_of_all;
+use crate::memory::ReportMemory;
 use crate::nested::engine_schema;
 use crate::progress::Progress;
 use crate::table::StoaTable;
@@ -272,7 +273,7 @@ impl ExecutionPlan for OrcScanExec {
     fn execute(
         &self,
         partition: usize,
-        _context: Arc<TaskContext>,
+        context: Arc<TaskContext>,
     ) -> EngineResult<SendableRecordBatchStream> {
         let splits = self.partitions.get(partition).cloned().unwrap_or_default();
         let metrics = ScanMetrics::new(&self.metrics, partition);
@@ -289,7 +290,10 @@ impl ExecutionPlan for OrcScanExec {
             progress: Arc::clone(&self.progress.read()),
         };
         match self.selected() {
-            Some(report) => Ok(reader.stream_selected(report, splits)),
+            Some(report) => {
+                let memory = ReportMemory::of_scan(&context);
+                Ok(reader.stream_selected(report, splits, memory))
+            }
             None => Ok(reader.stream(splits)),
         }
     }

@@ -29,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 use crate::access::Caller;
 use crate::dialect::{self, name_parts};
 use crate::engine::{DATABASE, Engine};
+use crate::memory;
 use crate::outcome::{Completion, Outcome, RowStream};
 use crate::pg_catalog::{self, KnownTables};
 use crate::pools::Pool;
@@ -161,22 +162,27 @@ impl Session {
     /// Parses a text of any number of statements; an empty text gives one empty statement.
     ///
     /// # Errors
-    /// Syntax errors (42601), with their place.
+    /// Syntax errors (42601), with their place; 53200 where a long text takes more memory than there is.
     pub fn parse(&self, sql: &str) -> Result<Vec<Statement>> {
         let context = self.options_context();
         if self.takes_short_path()
             && let Some(report) = self.engine.templates.find(&context, sql)
         {
             let text = sql.trim().trim_end_matches(';').to_owned();
-            return Ok(vec![Statement { text, kind: StatementKind::Report(report) }]);
+            return Ok(vec![Statement { text, kind: StatementKind::Report(report), memory: None }]);
         }
         if self.plan_templates.load(Ordering::Relaxed)
             && let Some(lifted) = self.engine.plan_templates.find(&context, sql)
         {
             let text = sql.trim().trim_end_matches(';').to_owned();
-            return Ok(vec![Statement { text, kind: StatementKind::Lifted(lifted) }]);
+            return Ok(vec![Statement { text, kind: StatementKind::Lifted(lifted), memory: None }]);
         }
-        dialect::parse(sql).inspect_err(|error| {
+        let parsed = memory::of_text(self.engine.memory_pool(), sql).and_then(|memory| {
+            let mut statements = dialect::parse(sql)?;
+            statements.iter_mut().for_each(|statement| statement.memory.clone_from(&memory));
+            Ok(statements)
+        });
+        parsed.inspect_err(|error| {
             self.record_failure(sql, error);
         })
     }

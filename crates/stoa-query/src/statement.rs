@@ -1,5 +1,8 @@
 //! One parsed statement, with its text.
 
+use std::sync::Arc;
+
+use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::sql::parser::Statement as EngineStatement;
 use datafusion::sql::sqlparser::ast;
 
@@ -16,6 +19,8 @@ use crate::template::LiftedStatement;
 pub struct Statement {
     pub(crate) text: String,
     pub(crate) kind: StatementKind,
+    /// What a long one takes while anybody has it.
+    pub(crate) memory: Option<Arc<MemoryReservation>>,
 }
 
 /// What it asks for: Stoa's own statements, and everything that the engine plans.

@@ -1,7 +1,11 @@
 //! Groups and what is computed over them.
 //!
 //! In: chunks of the report's columns and the rows of them that count. Out: per group one of its
-//! rows (which has the group's key) and the state of each aggregate.
+//! rows (which has the group's key) and the state of each aggregate; or word that there are too many.
+//!
+//! **Invariant:** chunks are kept as long as a group has its row in them, or a least or greatest value.
+//!
+//! Not here: the order of the answer, and the first rows of it (`order`).
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -28,9 +32,9 @@ pub(crate) enum Cell<'a> {
     Text(&'a str),
 }
 
-/// A row of one of the sources.
-#[derive(Clone, Copy, Debug)]
-struct Place {
+/// A row of one of the sources. They come in the order of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
     source: u32,
     row: u32,
 }
@@ -46,18 +50,33 @@ struct State {
     best: Option<Place>,
 }
 
+/// Memory of chunks that must have been added before it is looked which of them are needed no more.
+const SWEPT_BYTES_MIN: usize = 8 << 20;
+
+/// Memory of a key beside its bytes.
+const KEY_BYTES: usize = 40;
+
 /// Rows put into groups.
 pub(crate) struct Groups<'a> {
-    report: &'a Report,
-    /// The report's columns of each source that was added.
+    pub(crate) report: &'a Report,
+    /// Groups, or rows of an answer that has none, at most.
+    rows_max: usize,
+    /// The report's columns of each source that was added; none of those that are needed no more.
     sources: Vec<Vec<Arc<Chunk>>>,
+    /// Their memory.
+    source_bytes: usize,
+    /// Their memory when it was last looked which of them are needed.
+    swept_bytes: usize,
     /// One row of each group.
-    places: Vec<Place>,
+    pub(crate) places: Vec<Place>,
+    /// Of an answer's first rows, one that is among them only if no better one comes.
+    pub(crate) worst: Option<Place>,
     /// The aggregates of the first group, those of the second, ….
     states: Vec<State>,
     /// The columns that tell groups apart: those that conditions leave more than one value.
     keys: Vec<usize>,
     by_key: KeyIndex,
+    key_bytes: usize,
     /// Of the source that is being added.
     runs: Vec<Run>,
 }
@@ -114,11 +133,16 @@ impl KeyIndex {
 }
 
 impl<'a> Groups<'a> {
-    pub(crate) fn new(report: &'a Report) -> Self {
+    /// Of at most `rows_max` groups, or rows of an answer that has none.
+    pub(crate) fn new(report: &'a Report, rows_max: usize) -> Self {
         let mut groups = Self {
             report,
+            rows_max,
             sources: Vec::new(),
+            source_bytes: 0,
+            swept_bytes: 0,
             places: Vec::new(),
+            worst: None,
             states: Vec::new(),
             keys: report
                 .group_by
@@ -127,6 +151,7 @@ impl<'a> Groups<'a> {
                 .filter(|key| !is_one_value(report, *key))
                 .collect(),
             by_key: KeyIndex::default(),
+            key_bytes: 0,
             runs: Vec::new(),
         };
         if report.grouped && report.group_by.is_empty() {
@@ -141,27 +166,93 @@ impl<'a> Groups<'a> {
         self.places.len()
     }
 
-    /// Adds the rows `selected` of `chunks`.
-    pub(crate) fn add(&mut self, chunks: Vec<Arc<Chunk>>, selected: &Rows<'_>) {
+    /// Memory of groups and of the chunks that are kept for them, bytes, about.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.source_bytes
+            + self.key_bytes
+            + self.places.capacity() * size_of::<Place>()
+            + self.states.capacity() * size_of::<State>()
+    }
+
+    /// Whether no further row can change the answer.
+    pub(crate) fn is_complete(&self) -> bool {
+        let wanted = self.report.rows_kept().filter(|_| self.report.order.is_empty());
+        wanted.is_some_and(|wanted| self.places.len() >= wanted)
+    }
+
+    /// Adds the rows `selected` of `chunks`; whether there is room for their groups.
+    pub(crate) fn add(&mut self, chunks: Vec<Arc<Chunk>>, selected: &Rows<'_>) -> bool {
         if selected.is_empty() {
-            return;
+            return true;
         }
         let source = self.sources.len() as u32;
         self.sources.push(chunks);
-        if !self.report.grouped {
-            let places = selected.iter().map(|row| Place { source, row: row as u32 });
-            self.places.extend(places);
-            return;
+        let added = match self.report.grouped {
+            true => self.add_to_groups(source, selected),
+            false => self.add_rows(source, selected),
+        };
+        let Some(is_needed) = added else { return false };
+        match is_needed {
+            true => self.keep(source),
+            false => drop(self.sources.pop()),
         }
-        self.find_groups(source, selected);
-        let aggregates = self.report.aggregates.len();
-        for index in 0..aggregates {
-            self.accumulate(index, source, selected);
+        true
+    }
+
+    /// Whether one of the rows stands for its group or is a least or greatest value; `None` where there
+    /// are too many groups.
+    fn add_to_groups(&mut self, source: u32, selected: &Rows<'_>) -> Option<bool> {
+        let before = self.places.len();
+        self.find_groups(source, selected)?;
+        let mut is_needed = self.places.len() > before;
+        for index in 0..self.report.aggregates.len() {
+            is_needed |= self.accumulate(index, source, selected);
+        }
+        Some(is_needed)
+    }
+
+    /// Whether one of the rows may be in the answer; `None` where they are too many.
+    fn add_rows(&mut self, source: u32, selected: &Rows<'_>) -> Option<bool> {
+        let places = selected.iter().map(|row| Place { source, row: row as u32 });
+        let before = self.places.len();
+        match self.report.rows_kept() {
+            Some(wanted) if self.report.order.is_empty() => {
+                self.places.extend(places.take(wanted.saturating_sub(before)));
+            }
+            Some(wanted) => return Some(self.add_first(places, wanted)),
+            None if before + selected.len() > self.rows_max => return None,
+            None => self.places.extend(places),
+        }
+        Some(self.places.len() > before)
+    }
+
+    /// Counts the memory of a source, and drops others that are needed no more.
+    fn keep(&mut self, source: u32) {
+        let chunks = self.sources.get(source as usize).into_iter().flatten();
+        self.source_bytes += chunks.map(|chunk| chunk.memory_bytes()).sum::<usize>();
+        if self.source_bytes > 2 * self.swept_bytes + SWEPT_BYTES_MIN {
+            self.sweep();
         }
     }
 
-    /// Fills `runs`.
-    fn find_groups(&mut self, source: u32, selected: &Rows<'_>) {
+    fn sweep(&mut self) {
+        let mut is_needed = vec![false; self.sources.len()];
+        let best = self.states.iter().filter_map(|state| state.best.as_ref());
+        for place in self.places.iter().chain(best).chain(&self.worst) {
+            is_needed[place.source as usize] = true;
+        }
+        for (chunks, is_needed) in self.sources.iter_mut().zip(is_needed) {
+            if !is_needed {
+                *chunks = Vec::new();
+            }
+        }
+        let chunks = self.sources.iter().flatten();
+        self.source_bytes = chunks.map(|chunk| chunk.memory_bytes()).sum();
+        self.swept_bytes = self.source_bytes;
+    }
+
+    /// Fills `runs`; `None` where there are too many groups.
+    fn find_groups(&mut self, source: u32, selected: &Rows<'_>) -> Option<()> {
         self.runs.clear();
         let keys: Vec<Arc<Chunk>> = {
             let chunks = &self.sources[source as usize];
@@ -172,7 +263,7 @@ impl<'a> Groups<'a> {
                 self.open(Place { source, row: selected.at(0) as u32 });
             }
             self.runs.push(Run { group: 0, rows: 0..selected.len() });
-            return;
+            return Some(());
         }
         let ends = RunEnds::of(&keys, selected);
         let mut key = Vec::with_capacity(9 * keys.len());
@@ -192,11 +283,16 @@ impl<'a> Groups<'a> {
                 }
             };
             if group == new {
+                if self.places.len() >= self.rows_max {
+                    return None;
+                }
+                self.key_bytes += key.len() + KEY_BYTES;
                 self.open(Place { source, row: row as u32 });
             }
             self.runs.push(Run { group, rows: start..end });
             start = end;
         }
+        Some(())
     }
 
     fn open(&mut self, place: Place) -> u32 {
@@ -207,7 +303,9 @@ impl<'a> Groups<'a> {
         group
     }
 
-    fn accumulate(&mut self, index: usize, source: u32, selected: &Rows<'_>) {
+    /// Whether one of the rows is a least or greatest value.
+    fn accumulate(&mut self, index: usize, source: u32, selected: &Rows<'_>) -> bool {
+        let mut is_needed = false;
         let width = self.report.aggregates.len();
         let Aggregate { function, column } = self.report.aggregates[index];
         for Run { group, rows } in &self.runs {
@@ -242,21 +340,20 @@ impl<'a> Groups<'a> {
                         });
                         if is_better {
                             state.best = Some(Place { source, row });
+                            is_needed = true;
                         }
                     }
                 }
             }
         }
+        is_needed
     }
 
     /// What the answer shows for a group.
     pub(crate) fn cell(&self, group: usize, item: Item) -> Cell<'_> {
-        let place = self.places[group];
-        let at = |place: Place, column: usize| {
-            cell(&self.sources[place.source as usize][column], place.row)
-        };
+        let at = |place: Place, column: usize| self.cell_at(place, column);
         let index = match item {
-            Item::Column(column) => return at(place, column),
+            Item::Column(column) => return at(self.places[group], column),
             Item::Aggregate(index) => index,
         };
         let aggregate = self.report.aggregates[index];
@@ -276,6 +373,11 @@ impl<'a> Groups<'a> {
                 false => Cell::Number(state.sum),
             },
         }
+    }
+
+    /// A value of a row that is kept.
+    pub(crate) fn cell_at(&self, place: Place, column: usize) -> Cell<'_> {
+        cell(&self.sources[place.source as usize][column], place.row)
     }
 
     fn is_float(&self, column: usize) -> bool {
@@ -310,29 +412,6 @@ impl<'a> Groups<'a> {
             }
         }
         Ok(())
-    }
-
-    /// The groups in the answer's order, cut as it says.
-    pub(crate) fn ordered(&self) -> Vec<usize> {
-        let mut groups: Vec<usize> = (0..self.len()).collect();
-        if !self.report.order.is_empty() {
-            groups.sort_by(|a, b| {
-                let by_key = self.report.order.iter().map(|order| {
-                    let (a, b) = (self.cell(*a, order.by), self.cell(*b, order.by));
-                    match (a == Cell::Null, b == Cell::Null) {
-                        (false, false) => compare(&a, &b, order.descending),
-                        _ => compare(&a, &b, order.nulls_first),
-                    }
-                });
-                by_key.fold(Ordering::Equal, Ordering::then)
-            });
-        }
-        let end = self.report.limit.map_or(groups.len(), |limit| {
-            self.report.offset.saturating_add(limit).min(groups.len())
-        });
-        groups.truncate(end);
-        groups.drain(..self.report.offset.min(end));
-        groups
     }
 }
 
@@ -454,7 +533,7 @@ fn cell(chunk: &Chunk, row: u32) -> Cell<'_> {
 }
 
 /// Order of two values of one column; NULL is the greatest. `reversed` turns it round.
-fn compare(a: &Cell<'_>, b: &Cell<'_>, reversed: bool) -> Ordering {
+pub(crate) fn compare(a: &Cell<'_>, b: &Cell<'_>, reversed: bool) -> Ordering {
     let ordering = match (a, b) {
         (Cell::Null, Cell::Null) => Ordering::Equal,
         (Cell::Null, _) => Ordering::Greater,

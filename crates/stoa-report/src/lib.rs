@@ -12,6 +12,11 @@
 //! than its answer. The cache holds chunks, zones and tails of files under one bound; what is
 //! asked for once does not drive out what is asked for often.
 //!
+//! What a report takes beside the cache is bounded, too: rows that it looks at, groups and rows of its
+//! answer ([`ReportOptions`]), and bytes, which it asks a [`Memory`] for. Beyond a bound, the
+//! planner must answer. On its way it lets others on its thread have their turn every few
+//! milliseconds, and can be dropped there.
+//!
 //! **Invariants:** an answer is that of the table version and the fresh rows given, whatever is in
 //! the cache; a file's identity is its location, length and ETag (`identity`), so that an answer never
 //! mixes a file with what was written over it.
@@ -29,8 +34,11 @@ mod files;
 mod fresh;
 mod hot;
 mod identity;
+mod memory;
 mod missing;
+mod order;
 mod output;
+mod portion;
 mod report;
 mod rows;
 mod run;
@@ -46,6 +54,7 @@ pub use cache::CacheStatus;
 pub use decimal::{Decimal, NUMERIC_SCALE, quotient};
 pub use disk::DiskOptions;
 pub use hot::{HotFile, HotList, HotPart, RewarmOptions, Rewarmed};
+pub use memory::{Memory, Uncounted};
 pub use report::{
     Aggregate, Column, Condition, Function, Item, Order, Report, Test, ValueKind, kind_of,
 };

@@ -17,6 +17,7 @@ use crate::cache::Key;
 use crate::chunk::Chunk;
 use crate::disk::{DiskKey, DiskTier};
 use crate::files::{Chunks, FileTail, GroupPlace, projected, read_chunks, read_zones};
+use crate::memory::Taken;
 use crate::report::{Column, Report};
 use crate::run::{Reports, Work};
 use crate::view::ViewFile;
@@ -34,6 +35,9 @@ pub(crate) type KnownFile = (Arc<FileTail>, Vec<Arc<Zones>>);
 
 /// The columns of a report in one row group.
 type GroupChunks = Vec<Arc<Chunk>>;
+
+/// Row groups with the columns of a report.
+pub(crate) type Sources = Vec<(GroupPlace, GroupChunks)>;
 
 /// The row groups of one file that a report looks at.
 pub(crate) struct FileWork<'a> {
@@ -135,7 +139,9 @@ impl Reports {
         Ok((tail, zones))
     }
 
-    /// The report's columns of all row groups of `files`, in their order.
+    /// The report's columns of all row groups of `files`, in their order, and how many bytes those may
+    /// take that were not in memory, about. `None` where `taken` may not become so much on top of
+    /// `before`.
     pub(crate) async fn chunks(
         &self,
         files: &[FileWork<'_>],
@@ -143,7 +149,9 @@ impl Reports {
         report: &Report,
         metrics: &Arc<ReadMetrics>,
         counts: &mut Work,
-    ) -> Result<Vec<(GroupPlace, GroupChunks)>> {
+        taken: &mut Taken<'_>,
+        before: usize,
+    ) -> Result<Option<(Sources, usize)>> {
         let columns: Vec<&Column> = report.columns.iter().collect();
         let columns = columns.as_slice();
         let mut found: Vec<Vec<Option<GroupChunks>>> = Vec::with_capacity(files.len());
@@ -153,6 +161,14 @@ impl Reports {
         }
         let hits = found.iter().flatten().flatten().count() as u64;
         counts.chunk_hits += columns.len() as u64 * hits;
+        let of_file = files.iter().zip(&found).map(|(work, found)| {
+            let missing = work.groups.iter().zip(found).filter(|(_, found)| found.is_none());
+            work.bytes_of(missing.map(|(group, _)| *group), report)
+        });
+        let bytes: usize = of_file.fold(0, usize::saturating_add);
+        if bytes > 0 && !taken.resize(before.saturating_add(bytes)) {
+            return Ok(None);
+        }
         let missing = found.iter().zip(files).enumerate().filter_map(|(index, (found, work))| {
             let groups = work.groups.iter().zip(found).filter(|(_, found)| found.is_none());
             let groups: Vec<u32> = groups.map(|(group, _)| *group).collect();
@@ -185,7 +201,7 @@ impl Reports {
                 sources.push((place, chunks.ok_or_else(|| lost("columns", work.file))?));
             }
         }
-        Ok(sources)
+        Ok(Some((sources, bytes)))
     }
 
     fn known_chunks(&self, file: u32, group: u32, columns: &[&Column]) -> Option<GroupChunks> {

@@ -14,26 +14,62 @@ use arrow_schema::{DataType, TimeUnit};
 use stoa_error::{Error, Result};
 
 use crate::aggregate::{Cell, Groups};
+use crate::memory::Taken;
 use crate::report::{Item, Report};
 
-/// Puts the groups together in the answer's order.
+/// Bytes of all texts of an answer at most: it is one batch.
+const TEXT_BYTES_MAX: usize = 64 << 20;
+
+/// Values that are put together before others on the thread have their turn.
+const VALUES_AT_ONCE: usize = 16 << 10;
+
+/// Puts the groups together in the answer's order; `None` where that takes more memory than there is.
 ///
 /// # Errors
 /// A sum that does not fit its type (22003); `Internal` where the report's schema does not fit its items.
-pub(crate) fn answer(report: &Report, groups: &Groups<'_>) -> Result<RecordBatch> {
+pub(crate) async fn answer(
+    report: &Report,
+    groups: &Groups<'_>,
+    taken: &mut Taken<'_>,
+) -> Result<Option<RecordBatch>> {
     groups.check()?;
-    let order = groups.ordered();
-    let columns = report.items.iter().zip(report.schema.fields()).map(|(item, field)| {
-        column(groups, &order, *item, field.data_type()).map_err(|error| {
+    let order = groups.ordered().await;
+    let texts = text_bytes(report, groups, &order);
+    let values = order.len() * report.items.len();
+    if texts > TEXT_BYTES_MAX || !taken.resize(groups.memory_bytes() + texts + 32 * values) {
+        return Ok(None);
+    }
+    let mut columns = Vec::with_capacity(report.items.len());
+    let mut values = 0;
+    for (item, field) in report.items.iter().zip(report.schema.fields()) {
+        let column = column(groups, &order, *item, field.data_type()).map_err(|error| {
             let place = format!("{} called {}", field.data_type(), field.name());
             Error::internal(format!("a report has no {place}: {error}"))
-        })
-    });
-    let columns = columns.collect::<Result<Vec<_>>>()?;
+        });
+        columns.push(column?);
+        values += order.len();
+        if values > VALUES_AT_ONCE {
+            tokio::task::yield_now().await;
+            values = 0;
+        }
+    }
     let options = RecordBatchOptions::new().with_row_count(Some(order.len()));
-    RecordBatch::try_new_with_options(report.schema.clone(), columns, &options).map_err(|source| {
+    let batch = RecordBatch::try_new_with_options(report.schema.clone(), columns, &options);
+    batch.map(Some).map_err(|source| {
         Error::internal("a report's answer is not as planned").with_source(source)
     })
+}
+
+/// Bytes of the texts of an answer.
+fn text_bytes(report: &Report, groups: &Groups<'_>, order: &[usize]) -> usize {
+    let items = report.items.iter().zip(report.schema.fields());
+    let texts = items.filter(|(_, field)| *field.data_type() == DataType::Utf8);
+    let cells = texts.flat_map(|(item, _)| order.iter().map(|group| groups.cell(*group, *item)));
+    let bytes = cells.map(|cell| match cell {
+        Cell::Text(text) => text.len(),
+        _ => 0,
+    });
+    bytes.sum()
 }
 
 fn column(

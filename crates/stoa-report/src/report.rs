@@ -153,6 +153,13 @@ pub struct Report {
 }
 
 impl Report {
+    /// Rows that must be kept until the last was seen, of an answer that is rows of the table; `None`
+    /// where there is no limit, or rows are grouped.
+    pub(crate) fn rows_kept(&self) -> Option<usize> {
+        let limit = self.limit.filter(|_| !self.grouped)?;
+        Some(self.offset.saturating_add(limit))
+    }
+
     /// Whether its parts fit each other: indexes, kinds, widths.
     ///
     /// # Errors

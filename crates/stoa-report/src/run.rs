@@ -16,8 +16,10 @@ use crate::cache::{CacheStatus, ChunkCache};
 use crate::disk::{DiskOptions, DiskTier};
 use crate::fresh::FreshIndex;
 use crate::identity::Numbers;
+use crate::memory::{Memory, Taken, Uncounted};
 use crate::missing::{FileWork, Locks};
 use crate::output::answer;
+use crate::portion::next_portion;
 use crate::report::{Column, Report};
 use crate::rows::Selection;
 use crate::select::select;
@@ -28,7 +30,14 @@ use crate::zones::Zones;
 const VIEWS_MAX: usize = 1024;
 
 /// Rows that are looked at before others have their turn: a millisecond's work.
-const ROWS_AT_ONCE: u32 = 1 << 20;
+const ROWS_AT_ONCE: usize = 1 << 20;
+
+/// Rows that could be looked at in the time that one takes which is selected: it is put into its group, or
+/// compared with others.
+const SELECTED_COST: usize = 16;
+
+/// Rows of a row group that are looked at without a pause; files with larger ones are the planner's.
+const GROUP_ROWS_MAX: u32 = 1 << 18;
 
 /// Bounds of [`Reports`].
 #[derive(Clone, Copy, Debug)]
@@ -37,11 +46,20 @@ pub struct ReportOptions {
     pub cache_bytes_max: u64,
     /// A report that must look at more rows than this is left to a scan on all cores.
     pub rows_max: u64,
+    /// Groups, or rows of an answer; a report that has more is the planner's.
+    pub answer_rows_max: usize,
+    /// Memory of one report beside the cache, bytes; one that needs more is the planner's.
+    pub bytes_max: usize,
 }
 
 impl Default for ReportOptions {
     fn default() -> Self {
-        Self { cache_bytes_max: 512 << 20, rows_max: 8 << 20 }
+        Self {
+            cache_bytes_max: 512 << 20,
+            rows_max: 8 << 20,
+            answer_rows_max: 32 << 10,
+            bytes_max: 256 << 20,
+        }
     }
 }
 
@@ -138,8 +156,9 @@ impl Reports {
         self.views.lock().clear();
     }
 
-    /// Answers `report` on one version of a table and the `fresh` rows that it lacks. `None` where
-    /// too many rows must be looked at, or files that are not ORC or have deleted rows.
+    /// Answers `report` on one version of a table and the `fresh` rows that it lacks. `None` where it
+    /// is beyond a bound of [`ReportOptions`], or must read files that are not ORC or have deleted
+    /// rows.
     ///
     /// # Errors
     /// Those of reading the table's files, as a scan has them; `Conflict` where a file is
@@ -150,11 +169,29 @@ impl Reports {
         fresh: &FreshRows,
         report: &Report,
     ) -> Result<Option<Answer>> {
+        self.run_within(table, fresh, report, &Uncounted).await
+    }
+
+    /// The same, with memory from `memory`; `None` also where that has too little. What it took stays taken:
+    /// it is that of the answer.
+    ///
+    /// # Errors
+    /// As [`Reports::run`].
+    pub async fn run_within(
+        &self,
+        table: &Table,
+        fresh: &FreshRows,
+        report: &Report,
+        memory: &dyn Memory,
+    ) -> Result<Option<Answer>> {
         report.check()?;
+        if report.rows_kept().is_some_and(|rows| rows > self.options.answer_rows_max) {
+            return Ok(None);
+        }
         let view = self.view(table).await?;
-        let answer = self.run_on(&view, table, fresh, report).await;
+        let answer = self.run_on(&view, table, fresh, report, memory).await;
         match answer.is_err().then(|| self.renewed(table, &view)).flatten() {
-            Some(view) => self.run_on(&view, table, fresh, report).await,
+            Some(view) => self.run_on(&view, table, fresh, report, memory).await,
             None => answer,
         }
     }
@@ -165,6 +202,7 @@ impl Reports {
         table: &Table,
         fresh: &FreshRows,
         report: &Report,
+        memory: &dyn Memory,
     ) -> Result<Option<Answer>> {
         let metrics = Arc::new(ReadMetrics::default());
         let mut work = Work { files_total: view.files.len() as u64, ..Work::default() };
@@ -176,37 +214,58 @@ impl Reports {
             return Ok(None);
         }
         work.files_read = files.len() as u64;
-        let Some(files) = self.plan(files, table, report, &metrics, &mut work).await? else {
+        let Some(mut files) = self.plan(files, table, report, &metrics, &mut work).await? else {
             return Ok(None);
         };
-        let sources = self.chunks(&files, table, report, &metrics, &mut work).await?;
-        let mut groups = Groups::new(report);
+        let mut taken = Taken::new(memory, self.options.bytes_max);
+        let mut groups = Groups::new(report, self.options.answer_rows_max);
         let mut selection = Selection::default();
-        let mut unseen = ROWS_AT_ONCE;
-        for (place, chunks) in sources {
-            if unseen < place.rows {
-                // Others on this thread have their turn.
-                tokio::task::yield_now().await;
-                unseen = ROWS_AT_ONCE;
+        let mut turn = Turn::default();
+        while !groups.is_complete()
+            && let Some(portion) = next_portion(&mut files, report)
+        {
+            let before = groups.memory_bytes();
+            let sources = self
+                .chunks(&portion, table, report, &metrics, &mut work, &mut taken, before)
+                .await?;
+            let Some((sources, on_their_way)) = sources else { return Ok(None) };
+            for (place, chunks) in sources {
+                let rows = place.rows as usize;
+                turn.pass(rows).await;
+                select(&report.conditions, &chunks, rows, &mut selection);
+                let selected = selection.rows();
+                work.rows_selected += selected.len() as u64;
+                turn.add(selected.len());
+                if !groups.add(chunks, &selected)
+                    || !taken.resize(groups.memory_bytes() + on_their_way)
+                {
+                    return Ok(None);
+                }
             }
-            unseen = unseen.saturating_sub(place.rows);
-            select(&report.conditions, &chunks, place.rows as usize, &mut selection);
-            let selected = selection.rows();
-            work.rows_selected += selected.len() as u64;
-            groups.add(chunks, &selected);
         }
         for piece in &pieces {
+            if groups.is_complete() {
+                break;
+            }
+            turn.pass(piece.rows.len()).await;
             let chunks = self.fresh_chunks(fresh, piece, report)?;
             select(&report.conditions, &chunks, piece.rows.len(), &mut selection);
             let selected = selection.rows();
             work.rows_selected += selected.len() as u64;
-            groups.add(chunks, &selected);
+            turn.add(selected.len());
+            if !groups.add(chunks, &selected) || !taken.resize(groups.memory_bytes()) {
+                return Ok(None);
+            }
         }
         let counts = metrics.counts();
         (work.requests, work.bytes_read) = (counts.requests, counts.bytes_read);
         work.hedges = counts.hedges;
         self.cache.count(work.chunk_hits, work.chunk_misses);
-        Ok(Some(Answer { batch: answer(report, &groups)?, work }))
+        let Some(batch) = answer(report, &groups, &mut taken).await? else { return Ok(None) };
+        drop(groups);
+        // Less than before: there is that much.
+        taken.resize(batch.get_array_memory_size());
+        Ok(Some(Answer { batch, work }))
     }
 
     /// Chooses row groups; `None` where they have too many rows.
@@ -232,8 +291,12 @@ impl Reports {
             let groups = groups_that_may_match(report, &zones, tail.groups.len());
             work.row_groups_total += tail.groups.len() as u64;
             work.row_groups_read += groups.len() as u64;
+            let rows_of = |group: &u32| tail.groups[*group as usize].rows;
+            if groups.iter().any(|group| rows_of(group) > GROUP_ROWS_MAX) {
+                return Ok(None);
+            }
             // All of them are in the tail: they were counted by it.
-            let rows = groups.iter().map(|group| u64::from(tail.groups[*group as usize].rows));
+            let rows = groups.iter().map(|group| u64::from(rows_of(group)));
             work.rows_read += rows.sum::<u64>();
             if work.rows_read > self.options.rows_max {
                 return Ok(None);
@@ -300,6 +363,28 @@ impl Reports {
         }
         self.numbers.forget(gone);
         self.cache.forget(|file| numbers.contains(&file));
+    }
+}
+
+/// How much was done since others on this thread had their turn.
+#[derive(Default)]
+struct Turn {
+    rows: usize,
+}
+
+impl Turn {
+    /// Before `rows` more are looked at: others have their turn if this one has lasted.
+    async fn pass(&mut self, rows: usize) {
+        if self.rows + rows > ROWS_AT_ONCE {
+            tokio::task::yield_now().await;
+            self.rows = 0;
+        }
+        self.rows += rows;
+    }
+
+    /// Counts rows that were selected.
+    fn add(&mut self, selected: usize) {
+        self.rows += selected * SELECTED_COST;
     }
 }
 

@@ -174,7 +174,7 @@ impl Records {
         .with_sqlstate("54000")
         .with_hint(
             "check the options format, line_ending and quote; a longer line needs the option \
-             max_line_bytes",
+             max_line_bytes, and of more than 64 MiB must be in a file",
         )
     }
 }

@@ -21,6 +21,7 @@ use stoa_table::{FileFormat, RowOptions, RowReader, ScanFile};
 use super::Split;
 use super::metrics::ScanMetrics;
 use crate::error::to_datafusion;
+use crate::memory::ReportMemory;
 use crate::nested::retype;
 use crate::progress::Progress;
 use crate::table::StoaTable;
@@ -101,17 +102,23 @@ impl SplitReader {
         self,
         report: Report,
         splits: Vec<Split>,
+        memory: ReportMemory,
     ) -> SendableRecordBatchStream {
         let schema = Arc::clone(&self.schema);
         let batches = stream::once(async move {
-            let batches = match self.select(&report).await? {
+            let batches = match self.select(&report, &memory).await? {
                 Some(batch) => {
                     self.progress.scan_rows(splits.iter().map(|split| split.file.rows).sum());
                     slices(batch, self.batch_rows)
                 }
                 None => return Ok(self.stream(splits)),
             };
-            let batches = stream::iter(batches.into_iter().map(Ok));
+            // What they take is given back after the last of them.
+            let counted = move |batch| {
+                let _counted = &memory;
+                Ok(batch)
+            };
+            let batches = stream::iter(batches.into_iter().map(counted));
             let stream = RecordBatchStreamAdapter::new(Arc::clone(&self.schema), batches);
             Ok(Box::pin(stream) as SendableRecordBatchStream)
         });
@@ -119,12 +126,12 @@ impl SplitReader {
         Box::pin(RecordBatchStreamAdapter::new(schema, batches))
     }
 
-    /// The rows of a report; `None` where that would look at too many.
-    async fn select(&self, report: &Report) -> Result<Option<RecordBatch>> {
+    /// The rows of a report; `None` where they are beyond its bounds.
+    async fn select(&self, report: &Report, memory: &ReportMemory) -> Result<Option<RecordBatch>> {
         let table = &self.table.table;
         let _timer = self.metrics.baseline.elapsed_compute().timer();
         let fresh = FreshRows::none(table);
-        let run = self.table.reports.run(table, &fresh, report);
+        let run = self.table.reports.run_within(table, &fresh, report, memory);
         let charge = Arc::<Charge>::default();
         let answer = stoa_store::charged(Arc::clone(&charge), run).await;
         self.metrics.record_charge(&charge, &self.progress);

@@ -6,18 +6,28 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema, DFSchemaRef};
 use datafusion::error::Result;
+use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::expr::{Exists, InSubquery, SetComparison};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, LogicalPlan, Subquery};
 use datafusion::optimizer::AnalyzerRule;
 
-use super::{arithmetic, casts, compare, functions, unify};
+use super::{arithmetic, bounded, casts, compare, functions, unify};
 use crate::relational;
 
 /// Gives operators, casts and CASE the meaning that they have in PostgreSQL.
 #[derive(Debug)]
-pub(super) struct PostgresMeaning;
+pub(super) struct PostgresMeaning {
+    /// What large results draw on.
+    memory: Arc<dyn MemoryPool>,
+}
+
+impl PostgresMeaning {
+    pub(super) fn new(memory: &Arc<dyn MemoryPool>) -> Self {
+        Self { memory: Arc::clone(memory) }
+    }
+}
 
 impl AnalyzerRule for PostgresMeaning {
     fn name(&self) -> &str {
@@ -25,7 +35,7 @@ impl AnalyzerRule for PostgresMeaning {
     }
 
     fn analyze(&self, plan: LogicalPlan, options: &ConfigOptions) -> Result<LogicalPlan> {
-        analyze_plan(plan, &[], options)
+        analyze_plan(plan, &[], options, &self.memory)
     }
 }
 
@@ -34,14 +44,16 @@ fn analyze_plan(
     plan: LogicalPlan,
     outer: &[DFSchemaRef],
     options: &ConfigOptions,
+    memory: &Arc<dyn MemoryPool>,
 ) -> Result<LogicalPlan> {
-    Ok(plan.transform_up(|node| analyze_node(node, outer, options))?.data)
+    Ok(plan.transform_up(|node| analyze_node(node, outer, options, memory))?.data)
 }
 
 fn analyze_node(
     node: LogicalPlan,
     outer: &[DFSchemaRef],
     options: &ConfigOptions,
+    memory: &Arc<dyn MemoryPool>,
 ) -> Result<Transformed<LogicalPlan>> {
     let node = match node {
         LogicalPlan::Union(union) => return unify::union(union, options).map(Transformed::yes),
@@ -55,7 +67,7 @@ fn analyze_node(
         let read = scan.source.schema();
         schema.merge(&DFSchema::try_from_qualified_schema(scan.table_name.clone(), &read)?);
     }
-    let scope = Scope { schema: Arc::new(schema), outer, options };
+    let scope = Scope { schema: Arc::new(schema), outer, options, memory };
     let names = NamePreserver::new(&node);
     let node = node.map_expressions(|expr| {
         let name = names.save(&expr);
@@ -71,6 +83,7 @@ pub(super) struct Scope<'a> {
     pub(super) schema: DFSchemaRef,
     outer: &'a [DFSchemaRef],
     pub(super) options: &'a ConfigOptions,
+    memory: &'a Arc<dyn MemoryPool>,
 }
 
 impl Scope<'_> {
@@ -98,16 +111,20 @@ impl Scope<'_> {
             Expr::BinaryExpr(binary) if relational::compares(binary.op) => {
                 compare::binary(binary, self)
             }
-            Expr::BinaryExpr(binary) => arithmetic::rewrite(binary, self),
+            Expr::BinaryExpr(binary) => self.checked(arithmetic::rewrite(binary, self)?),
             Expr::Negative(inner) => arithmetic::negate(*inner, self),
             Expr::Cast(cast) => casts::rewrite(cast, self),
             Expr::Case(case) => unify::case(case, self),
-            Expr::ScalarFunction(function) => functions::rewrite(function, self),
+            Expr::ScalarFunction(function) => self.checked(functions::rewrite(function, self)?),
             Expr::SimilarTo(like) => functions::similar(like, self),
             Expr::Between(between) => compare::between(between, self),
             Expr::InList(list) => compare::in_list(list, self),
             other => Ok(Transformed::no(other)),
         }
+    }
+
+    fn checked(&self, rewritten: Transformed<Expr>) -> Result<Transformed<Expr>> {
+        rewritten.transform_data(|expr| bounded::checked(expr, self.memory))
     }
 
     /// A column of a query around this one, with the type that it has there now.
@@ -123,9 +140,10 @@ impl Scope<'_> {
     fn subquery(&self, subquery: Subquery) -> Result<Subquery> {
         let mut outer = self.outer.to_vec();
         outer.push(Arc::clone(&self.schema));
-        let plan = analyze_plan(Arc::unwrap_or_clone(subquery.subquery), &outer, self.options)?;
-        let inner =
-            Scope { schema: Arc::clone(&self.schema), outer: &outer, options: self.options };
+        let (options, memory) = (self.options, self.memory);
+        let plan = Arc::unwrap_or_clone(subquery.subquery);
+        let plan = analyze_plan(plan, &outer, options, memory)?;
+        let inner = Scope { schema: Arc::clone(&self.schema), outer: &outer, options, memory };
         let outer_ref_columns = subquery
             .outer_ref_columns
             .into_iter()

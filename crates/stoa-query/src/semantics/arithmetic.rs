@@ -5,7 +5,7 @@
 //! | integers | the wider type; 22003 where it does not fit |
 //! | a float and another number | double precision; 22003, 22012 instead of infinity |
 //! | decimals, or one and an integer | decimal; quotients have PostgreSQL's digits (`numeric`) |
-//! | date and interval | timestamp |
+//! | date and interval, date and time of the day | timestamp |
 //! | all others | the engine's |
 //!
 //! A whole literal that fits is an integer beside an integer, as in PostgreSQL.
@@ -19,9 +19,10 @@ use datafusion::logical_expr::{Cast, Expr, ExprSchemable, Operator};
 
 use super::analyze::Scope;
 use super::call::call;
+use super::date_and_time::DateAndTime;
 use super::functions;
 use super::numeric::{self, NUMERIC, Quotient, WideProduct};
-use super::operators::Checked;
+use super::operators::{Checked, Joined};
 use super::time_zone;
 
 use Operator::{Divide, Minus, Modulo, Multiply, Plus};
@@ -31,7 +32,12 @@ pub(super) fn rewrite(binary: BinaryExpr, scope: &Scope<'_>) -> Result<Transform
     if op == Operator::StringConcat {
         let left = functions::text_of_operand(*left, scope)?;
         let right = functions::text_of_operand(*right, scope)?;
-        return Ok(Transformed::yes(engine(left, op, right)));
+        let are_texts = left.get_type(&scope.schema)? == DataType::Utf8
+            && right.get_type(&scope.schema)? == DataType::Utf8;
+        return Ok(Transformed::yes(match are_texts {
+            true => call(Joined, vec![left, right]),
+            false => engine(left, op, right),
+        }));
     }
     if !matches!(op, Plus | Minus | Multiply | Divide | Modulo) {
         return Ok(Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })));
@@ -49,6 +55,12 @@ pub(super) fn rewrite(binary: BinaryExpr, scope: &Scope<'_>) -> Result<Transform
         }
         (DataType::Interval(_), DataType::Date32) if op == Plus => {
             engine(left, op, to_type(right, &types.1, &TIMESTAMP))
+        }
+        (DataType::Date32, DataType::Time32(_) | DataType::Time64(_)) if op == Plus => {
+            call(DateAndTime, vec![left, right])
+        }
+        (DataType::Time32(_) | DataType::Time64(_), DataType::Date32) if op == Plus => {
+            call(DateAndTime, vec![right, left])
         }
         (DataType::Timestamp(_, Some(_)), DataType::Interval(_))
             if matches!(op, Plus | Minus) && !time_zone::is_utc(scope.options) =>

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, StringBuilder};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Float64Type};
+use arrow::datatypes::{DataType, Float64Type, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
@@ -14,6 +14,8 @@ use datafusion::logical_expr::{ColumnarValue, Expr, ExprSchemable, Operator, lit
 use super::analyze::Scope;
 use super::call::{Operation, call, column, columns, failure};
 use super::date_part::DatePart;
+use super::date_trunc::{CutTime, Unit};
+use super::modulus;
 use super::similar::{SimilarPattern, regex_of};
 use super::text_of;
 use super::time_zone;
@@ -26,12 +28,36 @@ pub(super) fn rewrite(function: ScalarFunction, scope: &Scope<'_>) -> Result<Tra
         "date_part" => date_part(function, scope),
         "date_trunc" => date_trunc(function, scope),
         "to_char" => to_char(function, scope),
+        "mod" => modulus::rewrite(function, scope),
+        "arrow_cast" | "arrow_try_cast" => of_small_type(function),
         "concat" | "concat_ws" => texts(function, scope),
         "round" => round(function, scope),
         "upper" | "initcap" => letters(function, scope),
         "ln" | "log" | "log10" | "log2" => logarithm(function),
         _ => Ok(Transformed::no(Expr::ScalarFunction(function))),
     }
+}
+
+/// Elements, or bytes, of a value of a type of fixed size.
+const FIXED_SIZE_MAX: u64 = 4096;
+
+/// A cast to a type that is named, which may be of a fixed size: even NULL takes all of it.
+fn of_small_type(function: ScalarFunction) -> Result<Transformed<Expr>> {
+    if let [_, Expr::Literal(name, _)] = function.args.as_slice()
+        && let Some(name) = name.try_as_str().flatten()
+        && size_of_type(name) > FIXED_SIZE_MAX
+    {
+        return Err(failure("54000", format!("a value of type {name} is too large")));
+    }
+    Ok(Transformed::no(Expr::ScalarFunction(function)))
+}
+
+/// The product of all numbers of a type's name that are not part of a word.
+fn size_of_type(name: &str) -> u64 {
+    let words = name.split(|letter: char| !letter.is_alphanumeric());
+    let sizes = words.filter(|word| word.starts_with(|letter: char| letter.is_ascii_digit()));
+    // What is no number after all is a large one.
+    sizes.map(|size| size.parse().unwrap_or(u64::MAX)).fold(1, u64::saturating_mul)
 }
 
 /// `extract(field FROM value)`, of an instant in the session's zone.
@@ -57,20 +83,41 @@ fn date_part(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<
     Ok(Transformed::yes(call(part, vec![value])))
 }
 
-/// `date_trunc(unit, instant)`: cut in the session's zone.
+/// `date_trunc(unit, time)`: an instant is cut in the session's zone, a date is its midnight.
 fn date_trunc(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
     let [unit, value] = function.args.as_slice() else {
         return Ok(Transformed::no(Expr::ScalarFunction(function)));
     };
     let of = value.get_type(&scope.schema)?;
-    if !matches!(of, DataType::Timestamp(_, Some(_))) || time_zone::is_utc(scope.options) {
-        return Ok(Transformed::no(Expr::ScalarFunction(function)));
-    }
     let zone = time_zone::name_of_session(scope.options);
-    let local = time_zone::local(value.clone(), zone);
-    let args = vec![unit.clone(), local];
-    let cut = Expr::ScalarFunction(ScalarFunction { func: function.func.clone(), args });
-    Ok(Transformed::yes(time_zone::instant_of(cut, zone)))
+    let is_elsewhere =
+        matches!(of, DataType::Timestamp(_, Some(_))) && !time_zone::is_utc(scope.options);
+    let local = match &of {
+        DataType::Timestamp(..) if is_elsewhere => time_zone::local(value.clone(), zone),
+        DataType::Date32 => casts::to_type(value.clone(), &of, &time_zone::LOCAL, scope.options)?,
+        _ => value.clone(),
+    };
+    let calendar = match unit {
+        Expr::Literal(unit, _) => unit.try_as_str().flatten().and_then(Unit::named),
+        _ => None,
+    };
+    let is_micros = is_elsewhere
+        || matches!(of, DataType::Date32 | DataType::Timestamp(TimeUnit::Microsecond, _));
+    // The engine counts days and hours of local times in whole numbers.
+    let is_instant = !is_elsewhere && matches!(of, DataType::Timestamp(_, Some(_)));
+    let is_ours = |unit: &Unit| is_micros && (is_instant || !unit.is_fixed());
+    let cut = match calendar.filter(is_ours) {
+        Some(unit) => call(CutTime(unit), vec![local]),
+        None if local == *value => return Ok(Transformed::no(Expr::ScalarFunction(function))),
+        None => {
+            let args = vec![unit.clone(), local];
+            Expr::ScalarFunction(ScalarFunction { func: function.func.clone(), args })
+        }
+    };
+    Ok(Transformed::yes(match is_elsewhere {
+        true => time_zone::instant_of(cut, zone),
+        false => cut,
+    }))
 }
 
 fn to_char(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {

@@ -5,7 +5,8 @@
 //!           ├ arithmetic   checked integers and floats, division of decimals, dates and intervals
 //!           ├ unify        one type for CASE, COALESCE, ARRAY, UNION, EXCEPT and INTERSECT
 //!           ├ casts        rounding, texts, arrays
-//!           └ functions    zones, SIMILAR TO, what is replaced by name
+//!           ├ functions    zones, SIMILAR TO, what is replaced by name
+//!           └ bounded      calls whose results may be large are checked
 //! ```
 //! In: a plan as it was made of the statement. Out: the same with our functions in place of the
 //! engine's operators, and casts where PostgreSQL has them, so that the engine's coercion finds
@@ -17,15 +18,20 @@
 mod analyze;
 mod arithmetic;
 mod average;
+mod bounded;
 mod call;
 mod cast_text;
 mod casts;
 mod compare;
+mod date_and_time;
 mod date_part;
+mod date_trunc;
 mod distinct;
 mod functions;
+mod modulus;
 mod numeric;
 mod operators;
+mod sign;
 mod similar;
 mod sum;
 mod sums;
@@ -43,26 +49,32 @@ use arrow::array::{ArrayRef, StringArray};
 use arrow::datatypes::DataType;
 use datafusion::error::Result;
 use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{AggregateUDF, LogicalPlan};
 use datafusion::optimizer::Analyzer;
 
 use crate::relational;
 
-/// Adds the rule and the functions to a session's state.
-pub(crate) fn install(builder: SessionStateBuilder) -> SessionStateBuilder {
-    let mut rules =
-        vec![relational::first(), Arc::new(analyze::PostgresMeaning) as _, relational::last()];
+/// Adds the rule and the functions to a session's state; large results draw on `memory`.
+pub(crate) fn install(
+    builder: SessionStateBuilder,
+    memory: &Arc<dyn MemoryPool>,
+) -> SessionStateBuilder {
+    let meaning = analyze::PostgresMeaning::new(memory);
+    let mut rules = vec![relational::first(), Arc::new(meaning) as _, relational::last()];
     rules.extend(Analyzer::new().rules);
     let sum = AggregateUDF::new_from_impl(sum::CheckedSum::new());
     let average = AggregateUDF::new_from_impl(average::Average::new());
     // With all names of the engine's own, which is not to come back by one of them.
     let to_char = call::function(to_char::ToChar { zone: "UTC".into() });
     let to_char = to_char.with_aliases(["date_format"]);
-    let mut builder = builder.with_analyzer_rules(rules);
+    let builder = builder.with_analyzer_rules(rules);
+    let mut builder = builder.with_optimizer_rules(bounded::folding::rules());
     let functions = builder.aggregate_functions().get_or_insert_default();
     functions.extend([Arc::new(sum), Arc::new(average)]);
-    builder.scalar_functions().get_or_insert_default().push(Arc::new(to_char));
+    let named = [to_char, call::function(modulus::Modulus), call::function(sign::Sign)];
+    builder.scalar_functions().get_or_insert_default().extend(named.map(Arc::new));
     builder
 }
 

@@ -1,13 +1,17 @@
 //! Operators on integers and floats that fail where the result does not fit.
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use std::fmt::Write;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, StringBuilder};
+use arrow::compute::cast;
 use arrow::compute::kernels::numeric;
 use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use arrow::error::ArrowError;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{ColumnarValue, Operator};
 
-use super::call::{Operand, Operation, failure};
+use super::call::{Operand, Operation, columns, failure};
 
 /// `+`, `-`, `*`, `/`, `%` of two operands of one type, an integer or a float.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,6 +88,45 @@ impl Checked {
             }
         }
         Ok(result)
+    }
+}
+
+/// `||` of two texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Joined;
+
+impl Operation for Joined {
+    fn name(&self) -> &str {
+        "text_concat"
+    }
+
+    fn result(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Utf8)
+    }
+
+    fn shown(&self, operands: &[String]) -> String {
+        operands.join(" || ")
+    }
+
+    fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
+        let columns = columns(operands, rows)?;
+        let [left, right] = columns.as_slice() else {
+            return Err(failure("42883", "two operands wanted"));
+        };
+        let (left, right) = (cast(left, &DataType::Utf8)?, cast(right, &DataType::Utf8)?);
+        let pairs = left.as_string::<i32>().iter().zip(right.as_string::<i32>());
+        let mut joined = StringBuilder::with_capacity(rows, 0);
+        for pair in pairs {
+            let (Some(left), Some(right)) = pair else {
+                joined.append_null();
+                continue;
+            };
+            // What is written is part of the value that is appended next.
+            let written = joined.write_str(left).and_then(|()| joined.write_str(right));
+            written.map_err(|error| failure("XX000", error.to_string()))?;
+            joined.append_value("");
+        }
+        Ok(Arc::new(joined.finish()))
     }
 }
 

@@ -21,6 +21,7 @@ use crate::cells;
 use crate::error::from_datafusion;
 use crate::execution::{self, Work};
 use crate::live_plan::{Answered, Execution, ReportRun};
+use crate::memory::ReportMemory;
 use crate::outcome::Completion;
 use crate::registry::QueryGuard;
 use crate::report::{self, ReportStatement};
@@ -238,9 +239,9 @@ impl Session {
         let mut shown = ReportRun { shape, columns, answered: None };
         progress.set_execution(Execution::Report(shown.clone()));
         let started = clock::monotonic();
-        let Some(answer) = self.engine.reports.run(table, fresh, &bound).await? else {
-            return Ok(None);
-        };
+        let memory = ReportMemory::of_statement(self.engine.memory_pool(), guard.pool(), progress);
+        let answer = self.engine.reports.run_within(table, fresh, &bound, &memory).await?;
+        let Some(answer) = answer else { return Ok(None) };
         let (work, rows) = (answer.work, answer.batch.num_rows() as u64);
         let store = progress.charge.charged();
         shown.answered = Some(Answered { rows, work, store, elapsed: started.elapsed() });
@@ -249,7 +250,11 @@ impl Session {
         self.engine.reports_answered.fetch_add(1, Ordering::Relaxed);
         progress.add_work(&work);
         let (schema, batch) = (bound.schema.clone(), answer.batch);
-        let rows = futures::stream::iter(std::iter::once(Ok(batch)));
+        let rows = futures::stream::once(async move {
+            // What the answer takes is given back once it is handed out.
+            drop(memory);
+            Ok(batch)
+        });
         Ok(Some(Box::pin(RecordBatchStreamAdapter::new(schema, rows))))
     }
 
@@ -276,7 +281,10 @@ impl Session {
             return report::explain::row(schema, "physical_plan", plan).map(Some);
         }
         let started = clock::monotonic();
-        let answer = self.engine.reports.run(&snapshot.table, &snapshot.fresh, &bound).await?;
+        let memory =
+            ReportMemory::of_statement(self.engine.memory_pool(), guard.pool(), guard.progress());
+        let (table, fresh) = (&snapshot.table, &snapshot.fresh);
+        let answer = self.engine.reports.run_within(table, fresh, &bound, &memory).await?;
         let Some(answer) = answer else { return Ok(None) };
         guard.progress().add_work(&answer.work);
         let (store, elapsed) = (guard.progress().charge.charged(), started.elapsed());

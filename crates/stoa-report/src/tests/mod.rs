@@ -1,6 +1,7 @@
 //! What the tests of reports share: a table, its files in a store of choice, a report on it.
 #![allow(clippy::unwrap_used)]
 
+mod bounds;
 mod cold;
 mod disk;
 mod fresh;

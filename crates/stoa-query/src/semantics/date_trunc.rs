@@ -1,0 +1,162 @@
+//! `date_trunc(unit, time)` by the calendar: weeks, months and what is made of them; days and hours of instants.
+//!
+//! Shorter units are the engine's: they are whole numbers of microseconds. These here reckon in days or
+//! microseconds, so that every timestamp has them, not only those that nanoseconds reach (1677 to 2262).
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, TimestampMicrosecondArray};
+use arrow::datatypes::{DataType, TimeUnit, TimestampMicrosecondType};
+use chrono::{DateTime, Datelike, Days, NaiveDate};
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::ColumnarValue;
+
+use super::call::{Operation, column, failure};
+
+/// What a time is cut to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Unit {
+    Hour,
+    Day,
+    Week,
+    Month,
+    Quarter,
+    Year,
+    Decade,
+    Century,
+    Millennium,
+}
+
+impl Unit {
+    /// A unit of an hour or longer; `None` for shorter ones, and what is none.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Some(match name.to_ascii_lowercase().as_str() {
+            "hour" | "hours" => Self::Hour,
+            "day" | "days" => Self::Day,
+            "week" | "weeks" => Self::Week,
+            "month" | "months" => Self::Month,
+            "quarter" => Self::Quarter,
+            "year" | "years" => Self::Year,
+            "decade" | "decades" => Self::Decade,
+            "century" | "centuries" => Self::Century,
+            "millennium" | "millennia" => Self::Millennium,
+            _ => return None,
+        })
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Hour => "hour",
+            Self::Day => "day",
+            Self::Week => "week",
+            Self::Month => "month",
+            Self::Quarter => "quarter",
+            Self::Year => "year",
+            Self::Decade => "decade",
+            Self::Century => "century",
+            Self::Millennium => "millennium",
+        }
+    }
+
+    /// Whether it is of the same length everywhere.
+    pub(super) fn is_fixed(self) -> bool {
+        matches!(self, Self::Hour | Self::Day)
+    }
+
+    /// The first day of the unit that a day is in.
+    fn first_day(self, day: NaiveDate) -> Option<NaiveDate> {
+        let (year, month) = (day.year(), day.month());
+        match self {
+            Self::Hour | Self::Day => Some(day),
+            Self::Week => {
+                let since_monday = day.weekday().num_days_from_monday();
+                day.checked_sub_days(Days::new(since_monday.into()))
+            }
+            Self::Month => NaiveDate::from_ymd_opt(year, month, 1),
+            Self::Quarter => NaiveDate::from_ymd_opt(year, (month - 1) / 3 * 3 + 1, 1),
+            Self::Year => NaiveDate::from_ymd_opt(year, 1, 1),
+            Self::Decade => NaiveDate::from_ymd_opt(year.div_euclid(10) * 10, 1, 1),
+            // The first one began with the year 1, the one before ended with the year before.
+            Self::Century => NaiveDate::from_ymd_opt((year - 1).div_euclid(100) * 100 + 1, 1, 1),
+            Self::Millennium => {
+                NaiveDate::from_ymd_opt((year - 1).div_euclid(1000) * 1000 + 1, 1, 1)
+            }
+        }
+    }
+
+    fn cut(self, micros: i64) -> Result<i64> {
+        if self == Self::Hour {
+            let rest = micros.rem_euclid(3_600_000_000);
+            return micros.checked_sub(rest).ok_or_else(out_of_range);
+        }
+        let day = DateTime::from_timestamp_micros(micros).map(|at| at.date_naive());
+        let first =
+            day.and_then(|day| self.first_day(day)).and_then(|day| day.and_hms_opt(0, 0, 0));
+        // As long ago as that, a number of microseconds has no room for it.
+        let seconds = first.ok_or_else(out_of_range)?.and_utc().timestamp();
+        seconds.checked_mul(1_000_000).ok_or_else(out_of_range)
+    }
+}
+
+fn out_of_range() -> DataFusionError {
+    failure("22008", "timestamp out of range")
+}
+
+/// A time in microseconds, cut to a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct CutTime(pub(super) Unit);
+
+impl Operation for CutTime {
+    fn name(&self) -> &str {
+        "date_trunc"
+    }
+
+    fn result(&self, types: &[DataType]) -> Result<DataType> {
+        match types {
+            [of @ DataType::Timestamp(TimeUnit::Microsecond, _)] => Ok(of.clone()),
+            _ => Err(failure("42883", "date_trunc wants a timestamp")),
+        }
+    }
+
+    fn shown(&self, operands: &[String]) -> String {
+        format!("date_trunc({},{})", self.0.name(), operands.join(","))
+    }
+
+    fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
+        let column = column(operands, rows)?;
+        let of = self.result(&[column.data_type().clone()])?;
+        let times = column.as_primitive::<TimestampMicrosecondType>().iter();
+        let cut = times.map(|time| time.map(|time| self.0.cut(time)).transpose());
+        let cut = cut.collect::<Result<TimestampMicrosecondArray>>()?;
+        Ok(Arc::new(cut.with_data_type(of)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_cut_to_the_first_of_their_unit() {
+        let check = |unit: &str, day: &str, first: &str| {
+            let day: NaiveDate = day.parse().unwrap();
+            assert_eq!(Unit::named(unit).unwrap().first_day(day).unwrap().to_string(), first);
+        };
+        check("week", "2026-03-01", "2026-02-23");
+        check("week", "1600-01-02", "1599-12-27");
+        check("month", "3000-02-28", "3000-02-01");
+        check("quarter", "2026-12-31", "2026-10-01");
+        check("year", "0001-05-05", "0001-01-01");
+        check("decade", "1999-05-05", "1990-01-01");
+        check("century", "2000-12-31", "1901-01-01");
+        check("century", "2001-01-01", "2001-01-01");
+        check("millennium", "2000-12-31", "1001-01-01");
+        check("day", "2000-12-31", "2000-12-31");
+        assert_eq!(Unit::named("second"), None);
+        assert_eq!(Unit::Hour.cut(-1).unwrap(), -3_600_000_000);
+        assert_eq!(Unit::Day.cut(-1).unwrap(), -86_400_000_000);
+        // 3000-01-15 00:00:00
+        assert_eq!(Unit::Month.cut(32_504_889_600_000_000).unwrap(), 32_503_680_000_000_000);
+        assert!(Unit::Year.cut(i64::MIN).is_err());
+    }
+}
