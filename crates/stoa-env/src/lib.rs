@@ -6,6 +6,7 @@
 //! Not here: settings (the binary reads them), runtimes' sizes (the binary chooses them).
 
 pub mod clock;
+pub mod descriptors;
 pub mod executors;
 pub mod failpoint;
 pub mod random;

@@ -50,7 +50,13 @@ pub(crate) struct Sender {
     credentials: Credentials,
     application: String,
     connection: Option<ConnectionState>,
+    /// Who was found when the call was let in.
+    client: Option<Arc<Client>>,
 }
+
+/// The client of a call that was let in.
+#[derive(Clone)]
+pub(crate) struct LetInClient(pub(crate) Arc<Client>);
 
 impl Sender {
     /// # Errors
@@ -62,6 +68,7 @@ impl Sender {
             credentials: credentials(request.metadata()).map_err(|e| status(&e))?,
             application: application.unwrap_or_default().to_owned(),
             connection: request.extensions().get::<ConnectionState>().cloned(),
+            client: request.extensions().get::<LetInClient>().map(|found| Arc::clone(&found.0)),
         })
     }
 }
@@ -90,6 +97,9 @@ impl Clients {
     /// Unauthenticated: a token that is unknown or was not used for too long, a wrong password, or
     /// none where clients must log in.
     pub(crate) async fn of(&self, sender: Sender) -> Result<Arc<Client>, Status> {
+        if let Some(client) = sender.client {
+            return Ok(client);
+        }
         let user = match sender.credentials {
             Credentials::Token(token) => return self.known(&token),
             other => self.checked(other).await?,

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use parking_lot::Mutex;
+use stoa_listen::{Guarded, Guest};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::transport::server::Connected;
 
@@ -17,28 +17,25 @@ use crate::clients::Client;
 
 /// A socket and its place among those allowed.
 pub(crate) struct Connection {
-    socket: TcpStream,
+    socket: Guarded<TcpStream>,
     state: ConnectionState,
     /// Completes when the server closes all connections.
     closed: Pin<Box<WaitForCancellationFutureOwned>>,
-    _slot: OwnedSemaphorePermit,
 }
 
 /// Reached from every call on the connection.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct ConnectionState {
     /// The session of calls without a token.
     pub(crate) client: Arc<Mutex<Option<Arc<Client>>>>,
+    /// It waits until one of its calls was let in.
+    pub(crate) guest: Guest,
 }
 
 impl Connection {
-    pub(crate) fn new(
-        socket: TcpStream,
-        slot: OwnedSemaphorePermit,
-        closed: CancellationToken,
-    ) -> Self {
-        let closed = Box::pin(closed.cancelled_owned());
-        Self { socket, state: ConnectionState::default(), closed, _slot: slot }
+    pub(crate) fn new(socket: Guarded<TcpStream>, closed: CancellationToken) -> Self {
+        let state = ConnectionState { client: Arc::default(), guest: socket.guest().clone() };
+        Self { socket, state, closed: Box::pin(closed.cancelled_owned()) }
     }
 }
 

@@ -9,17 +9,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::body::Body;
+use axum::extract::{ConnectInfo, DefaultBodyLimit, Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
-use axum::serve::ListenerExt;
 use stoa_error::{Error, Result};
+use stoa_listen::{Door, Limits};
 use stoa_query::Engine;
 use tokio::net::TcpListener;
 
 use crate::app::App;
+use crate::arrivals::{Arrivals, Attended, Visitor};
 use crate::asker::{self, Asker};
 use crate::guard::Guard;
 use crate::problem::Problem;
@@ -28,6 +30,11 @@ use crate::{assets, files, hql, probes, prometheus, queries, rows, shapes, sql, 
 /// How a server behaves.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
+    /// Connections at the same time; beyond them, a new one makes the one give way that has waited
+    /// longest for a request, or is refused (503).
+    pub max_connections: usize,
+    /// What holds for connections without a request under way.
+    pub limits: Limits,
     /// Longest body of a request, bytes.
     pub body_bytes_max: usize,
     /// Names under which the server is reached besides those of loopback, without port. Matters
@@ -42,6 +49,8 @@ pub struct HttpOptions {
 impl Default for HttpOptions {
     fn default() -> Self {
         Self {
+            max_connections: 1000,
+            limits: Limits::default(),
             body_bytes_max: 16 << 20,
             allowed_hosts: Vec::new(),
             readiness: Readiness::default(),
@@ -106,11 +115,8 @@ pub async fn serve_with(
     let guard = Guard::new(address.ip(), &options.allowed_hosts);
     let app = Arc::new(App::new(engine, guard, &options));
     let sampling = stoa_env::task::spawn(Arc::clone(&app.sampler).run());
-    let listener = listener.tap_io(|stream| {
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "cannot set TCP_NODELAY");
-        }
-    });
+    let door = Door::new("HTTP", options.max_connections, options.limits.clone());
+    let listener = Arrivals::new(listener, door);
     let (closing, mut closed) = tokio::sync::watch::channel(false);
     let drain = {
         let app = Arc::clone(&app);
@@ -120,11 +126,12 @@ pub async fn serve_with(
         }
     };
     let drain_ms_max = Duration::from_millis(options.drain_ms_max);
-    let server = axum::serve(listener, router(Arc::clone(&app), options.body_bytes_max))
-        .with_graceful_shutdown(async move {
-            drain.await;
-            closing.send_replace(true);
-        });
+    let service = router(Arc::clone(&app), options.body_bytes_max);
+    let service = service.into_make_service_with_connect_info::<Visitor>();
+    let server = axum::serve(listener, service).with_graceful_shutdown(async move {
+        drain.await;
+        closing.send_replace(true);
+    });
     let result = tokio::select! {
         result = server.into_future() => result.map_err(unusable),
         () = overdue(&app, &mut closed, drain_ms_max) => Ok(()),
@@ -174,7 +181,10 @@ async fn rules(State(app): State<Arc<App>>, mut request: Request, next: Next) ->
         Ok(()) => match Asker::of(&app.engine, request.uri().path(), request.headers()).await {
             Ok(asker) => {
                 asker.join(&mut request);
-                next.run(request).await
+                let visitor = request.extensions().get::<ConnectInfo<Visitor>>();
+                let busy = visitor.map(|ConnectInfo(visitor)| visitor.begin());
+                let response = next.run(request).await;
+                response.map(|body| Body::new(Attended::new(body, busy)))
             }
             Err(error) => asker::refused(error),
         },
