@@ -33,8 +33,8 @@ pub(crate) struct ConnectionState {
 }
 
 impl Connection {
-    pub(crate) fn new(socket: Guarded<TcpStream>, closed: CancellationToken) -> Self {
-        let state = ConnectionState { client: Arc::default(), guest: socket.guest().clone() };
+    pub(crate) fn new(socket: Guarded<TcpStream>, guest: Guest, closed: CancellationToken) -> Self {
+        let state = ConnectionState { client: Arc::default(), guest };
         Self { socket, state, closed: Box::pin(closed.cancelled_owned()) }
     }
 }

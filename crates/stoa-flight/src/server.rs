@@ -155,7 +155,8 @@ fn incoming(
             match listener.accept().await {
                 Ok((socket, peer)) => match door.let_in(socket, peer) {
                     Ok(socket) => {
-                        let connection = Connection::new(socket, closed.clone());
+                        let guest = socket.guest().clone();
+                        let connection = Connection::new(socket, guest, closed.clone());
                         return Some((Ok(connection), (listener, door, closed)));
                     }
                     // gRPC has no words for it; its clients take a closed connection for unavailable.

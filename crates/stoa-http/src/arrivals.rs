@@ -6,7 +6,6 @@
 //! later requests are bounded alike.
 
 use std::io;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -37,13 +36,16 @@ impl Arrivals {
 
 impl Listener for Arrivals {
     type Io = Guarded<TcpStream>;
-    type Addr = SocketAddr;
+    type Addr = Visitor;
 
-    async fn accept(&mut self) -> (Guarded<TcpStream>, SocketAddr) {
+    async fn accept(&mut self) -> (Guarded<TcpStream>, Visitor) {
         loop {
             match self.listener.accept().await {
                 Ok((socket, peer)) => match self.door.let_in(socket, peer) {
-                    Ok(socket) => return (socket, peer),
+                    Ok(socket) => {
+                        let visitor = Visitor(Some(socket.guest().clone()));
+                        return (socket, visitor);
+                    }
                     Err((socket, refusal)) => turn_away(socket, &refused(refusal)),
                 },
                 Err(error) => {
@@ -55,8 +57,9 @@ impl Listener for Arrivals {
         }
     }
 
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
+    fn local_addr(&self) -> io::Result<Visitor> {
+        // The server's own address is asked for before it serves, and visits nobody.
+        self.listener.local_addr().map(|_| Visitor(None))
     }
 }
 
@@ -74,20 +77,20 @@ fn refused(refusal: Refusal) -> Vec<u8> {
     (head + &body).into_bytes()
 }
 
-/// The connection of a request.
+/// The connection of a request; stands in the place of its address, which goes to each request.
 #[derive(Clone, Debug)]
-pub(crate) struct Visitor(Guest);
+pub(crate) struct Visitor(Option<Guest>);
 
 impl Visitor {
     /// A request was let in.
-    pub(crate) fn begin(&self) -> Busy {
-        self.0.begin()
+    pub(crate) fn begin(&self) -> Option<Busy> {
+        self.0.as_ref().map(Guest::begin)
     }
 }
 
 impl Connected<IncomingStream<'_, Arrivals>> for Visitor {
     fn connect_info(stream: IncomingStream<'_, Arrivals>) -> Self {
-        Self(stream.io().guest().clone())
+        stream.remote_addr().clone()
     }
 }
 

@@ -182,7 +182,7 @@ async fn rules(State(app): State<Arc<App>>, mut request: Request, next: Next) ->
             Ok(asker) => {
                 asker.join(&mut request);
                 let visitor = request.extensions().get::<ConnectInfo<Visitor>>();
-                let busy = visitor.map(|ConnectInfo(visitor)| visitor.begin());
+                let busy = visitor.and_then(|ConnectInfo(visitor)| visitor.begin());
                 let response = next.run(request).await;
                 response.map(|body| Body::new(Attended::new(body, busy)))
             }

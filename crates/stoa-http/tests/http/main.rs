@@ -3,6 +3,7 @@
 
 mod bucket;
 mod busy;
+mod connections;
 mod console;
 mod errors;
 mod foreign;
