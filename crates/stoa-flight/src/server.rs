@@ -151,25 +151,24 @@ fn incoming(
     let closed = closed.clone();
     stream::unfold((listener, door, closed), |(listener, door, closed)| async move {
         loop {
-            door.room().await;
-            match listener.accept().await {
-                Ok((socket, peer)) => match door.let_in(socket, peer) {
-                    Ok(socket) => {
-                        let guest = socket.guest().clone();
-                        let connection = Connection::new(socket, guest, closed.clone());
-                        return Some((Ok(connection), (listener, door, closed)));
-                    }
-                    // gRPC has no words for it; its clients take a closed connection for unavailable.
-                    Err((socket, refusal)) => {
-                        tracing::debug!(%refusal, "a connection is refused");
-                        drop(socket);
-                    }
-                },
+            let (socket, peer) = match listener.accept().await {
+                Ok(accepted) => accepted,
                 Err(error) => {
                     // Out of file descriptors, mostly: those in use must end first.
                     tracing::warn!(%error, "cannot accept a connection");
                     tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
                 }
+            };
+            door.room().await;
+            match door.let_in(socket, peer) {
+                Ok(socket) => {
+                    let guest = socket.guest().clone();
+                    let connection = Connection::new(socket, guest, closed.clone());
+                    return Some((Ok(connection), (listener, door, closed)));
+                }
+                // gRPC has no words for it; its clients take a closed connection for unavailable.
+                Err((_, refusal)) => tracing::debug!(%refusal, "a connection is refused"),
             }
         }
     })
