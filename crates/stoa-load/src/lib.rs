@@ -60,6 +60,7 @@ mod column;
 mod convert;
 mod datetime;
 mod delimited;
+mod flat_size;
 mod format;
 mod header;
 mod infer;
