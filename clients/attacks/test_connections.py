@@ -85,36 +85,51 @@ def test_half_open_connections_delay_nobody(server):
         keep_going(victim)
 
 
-def test_slow_heads_end(server):
-    """A byte now and then does not keep a connection."""
-    victim = server("--login-timeout-s", "5")
-    slow = {
-        "pg": struct.pack("!i", 9000) + struct.pack("!i", 3 << 16),
-        "http": b"GET /health HTTP/1.1\r\nHost: localhost\r\n",
-        "flight": http2.PREFACE,
-    }
-    drip = {"pg": b"x", "http": b"X-A: b\r\n", "flight": http2.frame(http2.SETTINGS)}
+BEGUN = {
+    "pg": struct.pack("!i", 9000) + struct.pack("!i", 3 << 16),
+    "http": b"GET /health HTTP/1.1\r\nHost: localhost\r\n",
+    "flight": http2.PREFACE + http2.frame(http2.SETTINGS),
+}
+
+
+def are_closed(victim, more):
+    """Conversations that have begun and go on with `more`, again and again, are closed by the server."""
     with contextlib.ExitStack() as stack:
         waiting = {name: stack.enter_context(wire.connect(victim.ports[name])) for name in PORTS}
         for name, sock in waiting.items():
-            sock.sendall(slow[name])
+            sock.sendall(BEGUN[name])
             sock.settimeout(0.1)
         deadline = time.monotonic() + wire.LIMIT
         while waiting:
             assert time.monotonic() < deadline, f"the server still waits for {list(waiting)}"
             for name, sock in list(waiting.items()):
                 try:
-                    ended = not sock.recv(4096)
+                    sock.sendall(more[name])
+                    if not sock.recv(4096):
+                        del waiting[name]
                 except TimeoutError:
-                    ended = False
+                    pass
                 except ConnectionError:
-                    ended = True
-                if not ended:
-                    with contextlib.suppress(ConnectionError):
-                        sock.sendall(drip[name])
-                else:
                     del waiting[name]
+
+
+def test_slow_heads_end(server):
+    """A byte now and then does not keep a connection."""
+    victim = server("--login-timeout-s", "5")
+    are_closed(victim, {"pg": b"x", "http": b"X-A: b\r\n", "flight": http2.frame(http2.SETTINGS)})
     victim.is_well()
+
+
+def test_heads_without_end_end(server):
+    """Nor do as many bytes as the server takes, and they do not stay in memory."""
+    victim = server("--login-timeout-s", "5")
+    lines = b"".join(b"X-%d: %s\r\n" % (n, b"y" * 1000) for n in range(100))
+    # Headers that never end, and that belong to no call.
+    frames = http2.frame(http2.HEADERS, 0, 1, http2.call_headers("DoPut"))
+    frames += http2.frame(9, 0, 1, http2.literal("x", "y" * 10000)) * 10
+    are_closed(victim, {"pg": b"x" * 100000, "http": lines, "flight": frames})
+    victim.is_well()
+    assert victim.memory("VmHWM") < victim.began_with + (128 << 20)
 
 
 def test_idle_http_connections_make_room(server):

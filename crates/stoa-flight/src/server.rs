@@ -31,6 +31,8 @@ const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(20);
 /// Bytes that a client may send ahead of the server's reading, per stream and per connection.
 const STREAM_WINDOW_BYTES: u32 = 2 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 8 << 20;
+/// Bytes of a call's headers.
+const CALL_HEADERS_BYTES_MAX: u32 = 16 << 10;
 /// Calls at the same time on one connection.
 const CONNECTION_STREAMS_MAX: u32 = 256;
 
@@ -121,6 +123,7 @@ pub async fn serve_with(
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .max_concurrent_streams(CONNECTION_STREAMS_MAX)
+        .http2_max_header_list_size(CALL_HEADERS_BYTES_MAX)
         .add_service(LetIn::new(WholeRequests::new(calls, bytes), clients))
         .serve_with_incoming_shutdown(incoming(listener, &options, &closed_all), signal);
     let overdue = async {
