@@ -117,7 +117,10 @@ pub(crate) fn broken_off(status: &Status) -> Error {
             .with_sqlstate("54000")
             .with_hint("send batches of fewer rows"),
         // Said by `message_bytes`.
-        Code::Unavailable => Error::new(ErrorKind::Exhausted, status.message()),
+        Code::Unavailable => {
+            let message = status.message().lines().next().unwrap_or_default();
+            Error::new(ErrorKind::Exhausted, message).with_hint("send the rows again later")
+        }
         _ => Error::new(ErrorKind::Cancelled, "the client's stream of rows broke off")
             .with_detail(status.message())
             .with_sqlstate("57014"),
