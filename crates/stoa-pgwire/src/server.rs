@@ -144,7 +144,12 @@ impl Shared {
         let guest = socket.guest().clone();
         let mut wire = Wire::new(socket, self.options.message_bytes_max);
         // Boxed, so that a connection does not hold room for its start all its life.
-        let opened = Box::pin(self.open(&mut wire, &guest)).await;
+        let opened = tokio::select! {
+            biased;
+            opened = Box::pin(self.open(&mut wire, &guest)) => opened,
+            // Whoever has not logged in by now does not keep the server from its end.
+            () = closed(closing.clone()) => Err(closing_error().into()),
+        };
         match opened {
             Ok(Some((session, _slot, _key))) => Connection::new(wire, session).run(closing).await,
             Ok(None) | Err(Stop::Gone) => {}
@@ -172,10 +177,7 @@ impl Shared {
             Opening::Session(parameters) => parameters,
         };
         if self.engine.is_closing() {
-            return Err(Error::unavailable("the server is shutting down")
-                .with_sqlstate("57P03")
-                .with_hint("connect again later")
-                .into());
+            return Err(closing_error().into());
         }
         parameters.negotiate(wire);
         if self.engine.asks_for_login() {
@@ -234,6 +236,17 @@ impl Drop for SessionSlot {
     fn drop(&mut self) {
         self.0.sessions.fetch_sub(1, Ordering::AcqRel);
     }
+}
+
+async fn closed(mut closing: watch::Receiver<bool>) {
+    // A sender that is gone means the same.
+    let _ = closing.wait_for(|closing| *closing).await;
+}
+
+fn closing_error() -> Error {
+    Error::unavailable("the server is shutting down")
+        .with_sqlstate("57P03")
+        .with_hint("connect again later")
 }
 
 fn too_many(message: &str) -> Error {

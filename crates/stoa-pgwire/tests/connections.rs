@@ -60,3 +60,17 @@ async fn descriptors_for_files_are_not_given_to_clients() {
     assert_eq!(told.field(b'C').as_deref(), Some("53300"));
     assert!(told.field(b'M').unwrap().contains("file descriptors"));
 }
+
+#[tokio::test]
+async fn clients_that_have_not_logged_in_do_not_delay_the_end() {
+    let grace = Duration::from_secs(3600);
+    let options = ServeOptions { shutdown_grace: grace, ..ServeOptions::default() };
+    let mut server = Server::start_with(options).await;
+    let mut silent = RawClient::silent(server.port).await;
+    // The next one is accepted after it.
+    let session = RawClient::connect(server.port).await;
+    server.stop();
+    assert_eq!(silent.next().await.unwrap().field(b'C').as_deref(), Some("57P03"));
+    drop(session);
+    server.stopped().await;
+}
