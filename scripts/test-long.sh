@@ -15,7 +15,12 @@ export STOA_CANARY_CASES=${STOA_CANARY_CASES:-500}
 export STOA_DISK_FAULTS=${STOA_DISK_FAULTS:-all}
 export STOA_ONE_STATE_ROUNDS=${STOA_ONE_STATE_ROUNDS:-20}
 export STOA_MODEL_ALL=${STOA_MODEL_ALL:-1}
+export STOA_ATTACK_CONNECTIONS=${STOA_ATTACK_CONNECTIONS:-2000}
+export STOA_ATTACK_SECONDS=${STOA_ATTACK_SECONDS:-600}
+export STOA_ATTACK_MESSAGES=${STOA_ATTACK_MESSAGES:-1000000}
+export STOA_ATTACK_STATEMENTS=${STOA_ATTACK_STATEMENTS:-100000}
+export STOA_ATTACK_DEPTH=${STOA_ATTACK_DEPTH:-1000}
 
 suites=("$@")
-[ ${#suites[@]} = 0 ] && suites=(rust oracle duckdb)
+[ ${#suites[@]} = 0 ] && suites=(rust oracle duckdb attacks)
 exec scripts/test.sh "${suites[@]}"

@@ -7,6 +7,7 @@
 //! Not here: settings (the binary reads them), runtimes' sizes (the binary chooses them).
 
 pub mod clock;
+pub mod descriptors;
 pub mod executors;
 pub mod failpoint;
 pub mod private_files;

@@ -51,7 +51,13 @@ pub(crate) struct Sender {
     credentials: Credentials,
     application: String,
     connection: Option<ConnectionState>,
+    /// Who was found when the call was let in.
+    client: Option<Arc<Client>>,
 }
+
+/// The client of a call that was let in.
+#[derive(Clone)]
+pub(crate) struct LetInClient(pub(crate) Arc<Client>);
 
 impl Sender {
     /// # Errors
@@ -63,12 +69,13 @@ impl Sender {
             credentials: credentials(request.metadata()).map_err(|e| status(&e))?,
             application: application.unwrap_or_default().to_owned(),
             connection: request.extensions().get::<ConnectionState>().cloned(),
+            client: request.extensions().get::<LetInClient>().map(|found| Arc::clone(&found.0)),
         })
     }
 
     /// Where the client is.
     fn peer(&self) -> Option<IpAddr> {
-        self.connection.as_ref().and_then(|connection| connection.peer)
+        self.connection.as_ref().map(|connection| connection.guest.address())
     }
 }
 
@@ -98,6 +105,9 @@ impl Clients {
     /// none where clients must log in.
     pub(crate) async fn of(&self, sender: Sender) -> Result<Arc<Client>, Status> {
         let peer = sender.peer();
+        if let Some(client) = sender.client {
+            return Ok(client);
+        }
         let user = match sender.credentials {
             Credentials::Token(token) => return self.known(&token),
             other => self.checked(other, peer).await?,

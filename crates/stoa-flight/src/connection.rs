@@ -2,15 +2,14 @@
 
 use std::future::Future;
 use std::io;
-use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use parking_lot::Mutex;
+use stoa_listen::{Guarded, Guest};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::transport::server::Connected;
 
@@ -18,32 +17,25 @@ use crate::clients::Client;
 
 /// A socket and its place among those allowed.
 pub(crate) struct Connection {
-    socket: TcpStream,
+    socket: Guarded<TcpStream>,
     state: ConnectionState,
     /// Completes when the server closes all connections.
     closed: Pin<Box<WaitForCancellationFutureOwned>>,
-    _slot: OwnedSemaphorePermit,
 }
 
 /// Reached from every call on the connection.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct ConnectionState {
     /// The session of calls without a token.
     pub(crate) client: Arc<Mutex<Option<Arc<Client>>>>,
-    /// Where the client is.
-    pub(crate) peer: Option<IpAddr>,
+    /// It waits until one of its calls was let in.
+    pub(crate) guest: Guest,
 }
 
 impl Connection {
-    pub(crate) fn new(
-        socket: TcpStream,
-        slot: OwnedSemaphorePermit,
-        closed: CancellationToken,
-    ) -> Self {
-        let closed = Box::pin(closed.cancelled_owned());
-        let peer = socket.peer_addr().ok().map(|address| address.ip());
-        let state = ConnectionState { peer, ..ConnectionState::default() };
-        Self { socket, state, closed, _slot: slot }
+    pub(crate) fn new(socket: Guarded<TcpStream>, guest: Guest, closed: CancellationToken) -> Self {
+        let state = ConnectionState { client: Arc::default(), guest };
+        Self { socket, state, closed: Box::pin(closed.cancelled_owned()) }
     }
 }
 

@@ -19,6 +19,8 @@
 //! - A result needs the memory of one batch; a slow client slows its query down, and one that goes
 //!   away cancels it.
 //! - Whatever bytes a client sends, the answer is a status.
+//! - Of a call that is not let in, no message is read; what is on its way in is bounded for all
+//!   calls together.
 //!
 //! Not here: SQL (`stoa-query`), passwords and TLS, which do not exist yet: the binary lets this
 //! crate listen on loopback only.
@@ -28,6 +30,8 @@ mod clients;
 mod connection;
 mod handles;
 mod ingest;
+mod let_in;
+mod message_bytes;
 mod metadata;
 mod prepared;
 mod query;

@@ -11,10 +11,10 @@ use arrow_array::RecordBatch;
 use arrow_flight::FlightData;
 use arrow_flight::decode::{DecodedPayload, FlightDataDecoder};
 use arrow_flight::error::FlightError;
-use arrow_ipc::{MessageHeader, RecordBatch as BatchHeader, root_as_message};
 use arrow_schema::{Schema, SchemaRef};
 use futures::{Stream, StreamExt, stream};
 use stoa_error::{Error, ErrorKind, Result};
+use stoa_load::check_ipc_message;
 use stoa_query::BatchesIn;
 use tonic::{Code, Status};
 
@@ -90,39 +90,7 @@ impl Decoder {
 
 /// Checks that the parts a message announces are in its body.
 fn check(message: &FlightData) -> Result<()> {
-    if message.data_header.is_empty() {
-        return Ok(());
-    }
-    let header = root_as_message(&message.data_header)
-        .map_err(|error| damaged(&format!("a message has no Arrow header: {error}")))?;
-    let batch = match header.header_type() {
-        MessageHeader::RecordBatch => header.header_as_record_batch(),
-        MessageHeader::DictionaryBatch => {
-            header.header_as_dictionary_batch().and_then(|dictionary| dictionary.data())
-        }
-        _ => return Ok(()),
-    };
-    let batch = batch.ok_or_else(|| damaged("a batch has no description"))?;
-    check_batch(&batch, message.data_body.len())
-}
-
-fn check_batch(batch: &BatchHeader<'_>, body_bytes: usize) -> Result<()> {
-    let inside = |offset: i64, length: i64| {
-        let end = offset.checked_add(length).and_then(|end| usize::try_from(end).ok());
-        offset >= 0 && length >= 0 && end.is_some_and(|end| end <= body_bytes)
-    };
-    let buffers = batch.buffers();
-    if buffers.is_some_and(|all| all.iter().any(|part| !inside(part.offset(), part.length()))) {
-        return Err(damaged("a buffer lies outside of its message"));
-    }
-    let counts = |length: i64, nulls: i64| length >= 0 && (0..=length).contains(&nulls);
-    let nodes = batch.nodes();
-    let wrong =
-        nodes.is_some_and(|all| all.iter().any(|node| !counts(node.length(), node.null_count())));
-    if wrong || batch.length() < 0 {
-        return Err(damaged("a column has an impossible length"));
-    }
-    Ok(())
+    check_ipc_message(&message.data_header, &message.data_body)
 }
 
 fn damaged(what: &str) -> Error {
@@ -148,6 +116,11 @@ pub(crate) fn broken_off(status: &Status) -> Error {
         Code::OutOfRange | Code::ResourceExhausted => Error::invalid(status.message())
             .with_sqlstate("54000")
             .with_hint("send batches of fewer rows"),
+        // Said by `message_bytes`.
+        Code::Unavailable => {
+            let message = status.message().lines().next().unwrap_or_default();
+            Error::new(ErrorKind::Exhausted, message).with_hint("send the rows again later")
+        }
         _ => Error::new(ErrorKind::Cancelled, "the client's stream of rows broke off")
             .with_detail(status.message())
             .with_sqlstate("57014"),

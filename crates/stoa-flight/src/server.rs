@@ -10,13 +10,16 @@ use std::time::Duration;
 use arrow_flight::flight_service_server::FlightServiceServer;
 use futures::stream;
 use stoa_error::{Error, Result};
+use stoa_listen::{Door, Limits};
 use stoa_query::Engine;
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Server;
 
 use crate::connection::Connection;
+use crate::let_in::LetIn;
+use crate::message_bytes::MessageBytes;
 use crate::service::FlightSql;
 use crate::whole_requests::WholeRequests;
 
@@ -28,16 +31,23 @@ const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(20);
 /// Bytes that a client may send ahead of the server's reading, per stream and per connection.
 const STREAM_WINDOW_BYTES: u32 = 2 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 8 << 20;
+/// Bytes of a call's headers.
+const CALL_HEADERS_BYTES_MAX: u32 = 16 << 10;
 /// Calls at the same time on one connection.
 const CONNECTION_STREAMS_MAX: u32 = 256;
 
 /// How a server behaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlightOptions {
-    /// Connections at the same time; further clients wait.
+    /// Connections at the same time; a client beyond them makes the one give way that has waited
+    /// longest with its first call, or waits.
     pub max_connections: usize,
+    /// What holds for connections without a call that was let in.
+    pub limits: Limits,
     /// Bytes of the largest message taken, so of the largest batch.
     pub message_bytes_max: usize,
+    /// Bytes of all messages together that are on their way in.
+    pub incoming_bytes_max: usize,
     /// Sessions that have tokens, kept at the same time; beyond them the longest unused one ends.
     pub max_sessions: usize,
     /// Prepared statements, and queries whose rows were not fetched yet, kept at the same time.
@@ -52,7 +62,9 @@ impl Default for FlightOptions {
     fn default() -> Self {
         Self {
             max_connections: 1000,
+            limits: Limits::default(),
             message_bytes_max: 64 << 20,
+            incoming_bytes_max: 512 << 20,
             max_sessions: 10_000,
             max_statements: 10_000,
             idle_max: Duration::from_secs(3600),
@@ -100,6 +112,8 @@ pub async fn serve_with(
         shutdown.await;
         closing.send_replace(true);
     };
+    let bytes = MessageBytes::new(options.incoming_bytes_max, options.message_bytes_max);
+    let clients = service.clone();
     let calls = FlightServiceServer::new(service)
         .max_decoding_message_size(options.message_bytes_max)
         .max_encoding_message_size(usize::MAX);
@@ -109,11 +123,9 @@ pub async fn serve_with(
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .max_concurrent_streams(CONNECTION_STREAMS_MAX)
-        .add_service(WholeRequests(calls))
-        .serve_with_incoming_shutdown(
-            incoming(listener, options.max_connections, &closed_all),
-            signal,
-        );
+        .http2_max_header_list_size(CALL_HEADERS_BYTES_MAX)
+        .add_service(LetIn::new(WholeRequests::new(calls, bytes), clients))
+        .serve_with_incoming_shutdown(incoming(listener, &options, &closed_all), signal);
     let overdue = async {
         let _ = closed.wait_for(|closed| *closed).await;
         tokio::time::sleep(options.drain_max).await;
@@ -135,26 +147,31 @@ pub async fn serve_with(
 /// Connections as they come, not more at the same time than are allowed.
 fn incoming(
     listener: TcpListener,
-    max: usize,
+    options: &FlightOptions,
     closed: &CancellationToken,
 ) -> impl futures::Stream<Item = std::io::Result<Connection>> + use<> {
-    let slots = Arc::new(Semaphore::new(max.clamp(1, Semaphore::MAX_PERMITS)));
+    let door = Door::new("Flight SQL", options.max_connections, options.limits.clone());
     let closed = closed.clone();
-    stream::unfold((listener, slots, closed), |(listener, slots, closed)| async move {
-        let slot = Arc::clone(&slots).acquire_owned().await.ok()?;
+    stream::unfold((listener, door, closed), |(listener, door, closed)| async move {
         loop {
-            match listener.accept().await {
-                Ok((socket, _)) => {
-                    // Answers are small and complete: waiting for more to send only delays them.
-                    let _ = socket.set_nodelay(true);
-                    let connection = Connection::new(socket, slot, closed.clone());
-                    return Some((Ok(connection), (listener, slots, closed)));
-                }
+            let (socket, peer) = match listener.accept().await {
+                Ok(accepted) => accepted,
                 Err(error) => {
                     // Out of file descriptors, mostly: those in use must end first.
                     tracing::warn!(%error, "cannot accept a connection");
                     tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
                 }
+            };
+            door.room().await;
+            match door.let_in(socket, peer) {
+                Ok(socket) => {
+                    let guest = socket.guest().clone();
+                    let connection = Connection::new(socket, guest, closed.clone());
+                    return Some((Ok(connection), (listener, door, closed)));
+                }
+                // gRPC has no words for it; its clients take a closed connection for unavailable.
+                Err((_, refusal)) => tracing::debug!(%refusal, "a connection is refused"),
             }
         }
     })

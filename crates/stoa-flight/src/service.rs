@@ -25,6 +25,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::actions::{self, ACTIONS, command, encode};
 use crate::clients::{Client, Clients, Sender};
+use crate::connection::ConnectionState;
 use crate::handles::{Handle, Handles};
 use crate::ingest::{self, check_no_transaction, table_at};
 use crate::prepared::PreparedStatement;
@@ -91,7 +92,7 @@ impl FlightSql {
         Some(cancelled)
     }
 
-    fn engine(&self) -> &Engine {
+    pub(crate) fn engine(&self) -> &Engine {
         self.0.clients.engine()
     }
 
@@ -269,6 +270,9 @@ impl FlightService for FlightSql {
     ) -> Answer<Self::HandshakeStream> {
         let sender = Sender::of(&request)?;
         let token = self.0.clients.login(sender).await?;
+        if let Some(connection) = request.extensions().get::<ConnectionState>() {
+            connection.guest.known();
+        }
         let response = HandshakeResponse { protocol_version: 0, payload: token.clone().into() };
         let mut response = Response::new(stream::iter([Ok(response)]).boxed());
         let value = format!("Bearer {token}").parse();

@@ -1,7 +1,8 @@
 //! Requests that break off do not end as if they were complete.
 //!
 //! tonic takes a request stream that its client cancelled for one that has ended. An ingest would
-//! commit the rows that had come by then; so the cancellation is given another name on its way in.
+//! commit the rows that had come by then; so the cancellation is given another name on its way in. And
+//! the lengths of its messages are taken from a budget (`message_bytes`).
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -13,9 +14,20 @@ use tonic::codegen::{Service, http};
 use tonic::server::NamedService;
 use tonic::{Code, Status};
 
+use crate::message_bytes::{MessageBytes, Meter};
+
 /// A service whose calls see that their request broke off.
 #[derive(Clone)]
-pub(crate) struct WholeRequests<S>(pub(crate) S);
+pub(crate) struct WholeRequests<S> {
+    inner: S,
+    bytes: MessageBytes,
+}
+
+impl<S> WholeRequests<S> {
+    pub(crate) fn new(inner: S, bytes: MessageBytes) -> Self {
+        Self { inner, bytes }
+    }
+}
 
 impl<S: NamedService> NamedService for WholeRequests<S> {
     const NAME: &'static str = S::NAME;
@@ -27,15 +39,19 @@ impl<S: Service<http::Request<Body>>> Service<http::Request<Body>> for WholeRequ
     type Future = S::Future;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.0.poll_ready(cx)
+        self.inner.poll_ready(cx)
     }
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        self.0.call(request.map(|body| Body::new(WholeBody(body))))
+        let meter = self.bytes.meter();
+        self.inner.call(request.map(|body| Body::new(WholeBody { body, meter })))
     }
 }
 
-struct WholeBody(Body);
+struct WholeBody {
+    body: Body,
+    meter: Meter,
+}
 
 impl HttpBody for WholeBody {
     type Data = Bytes;
@@ -45,16 +61,19 @@ impl HttpBody for WholeBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        let frame = ready!(Pin::new(&mut self.0).poll_frame(cx));
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        if let Some(data) = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref()) {
+            self.meter.take(data)?;
+        }
         Poll::Ready(frame.map(|frame| frame.map_err(not_cancelled)))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.0.is_end_stream()
+        self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.0.size_hint()
+        self.body.size_hint()
     }
 }
 

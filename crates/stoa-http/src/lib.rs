@@ -18,6 +18,7 @@
 //! binary).
 
 mod app;
+mod arrivals;
 mod asker;
 mod assets;
 mod body;

@@ -4,23 +4,25 @@
 //! end (the engine cancels them when its own time is up); then connections are closed.
 
 use std::future::Future;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
-use axum::serve::ListenerExt;
 use stoa_error::{Error, Result};
+use stoa_listen::{Door, Limits};
 use stoa_query::Engine;
 use tokio::net::TcpListener;
 
 use crate::app::App;
+use crate::arrivals::{Arrivals, Attended, Visitor};
 use crate::asker::{self, Asker};
 use crate::guard::Guard;
 use crate::problem::Problem;
@@ -29,6 +31,11 @@ use crate::{assets, files, hql, probes, prometheus, queries, rows, shapes, sql, 
 /// How a server behaves.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
+    /// Connections at the same time; beyond them, a new one makes the one give way that has waited
+    /// longest for a request, or is refused (503).
+    pub max_connections: usize,
+    /// What holds for connections without a request under way.
+    pub limits: Limits,
     /// Longest body of a request, bytes.
     pub body_bytes_max: usize,
     /// Names under which the server is reached besides those of loopback, without port. Matters
@@ -43,6 +50,8 @@ pub struct HttpOptions {
 impl Default for HttpOptions {
     fn default() -> Self {
         Self {
+            max_connections: 1000,
+            limits: Limits::default(),
             body_bytes_max: 16 << 20,
             allowed_hosts: Vec::new(),
             readiness: Readiness::default(),
@@ -107,11 +116,8 @@ pub async fn serve_with(
     let guard = Guard::new(address.ip(), &options.allowed_hosts);
     let app = Arc::new(App::new(engine, guard, &options));
     let sampling = stoa_env::task::spawn(Arc::clone(&app.sampler).run());
-    let listener = listener.tap_io(|stream| {
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "cannot set TCP_NODELAY");
-        }
-    });
+    let door = Door::new("HTTP", options.max_connections, options.limits.clone());
+    let listener = Arrivals::new(listener, door);
     let (closing, mut closed) = tokio::sync::watch::channel(false);
     let drain = {
         let app = Arc::clone(&app);
@@ -122,7 +128,7 @@ pub async fn serve_with(
     };
     let drain_ms_max = Duration::from_millis(options.drain_ms_max);
     let service = router(Arc::clone(&app), options.body_bytes_max);
-    let service = service.into_make_service_with_connect_info::<SocketAddr>();
+    let service = service.into_make_service_with_connect_info::<Visitor>();
     let server = axum::serve(listener, service).with_graceful_shutdown(async move {
         drain.await;
         closing.send_replace(true);
@@ -178,7 +184,10 @@ async fn rules(State(app): State<Arc<App>>, mut request: Request, next: Next) ->
         {
             Ok(asker) => {
                 asker.join(&mut request);
-                next.run(request).await
+                let visitor = request.extensions().get::<ConnectInfo<Visitor>>();
+                let busy = visitor.and_then(|ConnectInfo(visitor)| visitor.begin());
+                let response = next.run(request).await;
+                response.map(|body| Body::new(Attended::new(body, busy)))
             }
             Err(error) => asker::refused(error),
         },
@@ -193,8 +202,7 @@ async fn rules(State(app): State<Arc<App>>, mut request: Request, next: Next) ->
 
 /// Where a request comes from.
 fn peer_of(request: &Request) -> Option<IpAddr> {
-    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>()?;
-    Some(peer.0.ip())
+    request.extensions().get::<ConnectInfo<Visitor>>()?.0.address()
 }
 
 const PROTECTION: [(HeaderName, &str); 4] = [

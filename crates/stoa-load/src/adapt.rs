@@ -18,6 +18,8 @@ use stoa_error::{Error, Result};
 use crate::bad_value::{BadValue, quoted};
 use crate::column::Column;
 use crate::convert::Conversions;
+use crate::flat_size::flat_bytes;
+use crate::ipc_message::{BODY_BYTES_MAX, too_large};
 use crate::type_name::sql_name;
 use crate::{ColumnPolicy, Format, LoadOptions};
 
@@ -107,6 +109,14 @@ impl Adapter {
         let to = self.target.field(column).data_type();
         if array.data_type() == to {
             return Ok(array.clone());
+        }
+        let bytes = flat_bytes(array);
+        if bytes > BODY_BYTES_MAX {
+            return Err(too_large(format!(
+                "{}, column \"{}\": the values of a batch have {bytes} bytes, more than {BODY_BYTES_MAX}",
+                self.name,
+                self.target.field(column).name()
+            )));
         }
         let cast = |array: &ArrayRef, to: &DataType, safe| {
             let options = CastOptions { safe, ..CastOptions::default() };

@@ -12,6 +12,7 @@ use stoa_error::{Error, Result};
 use crate::LoadOptions;
 use crate::adapt::Adapter;
 use crate::batch_reader::{FileBatches, FileShare};
+use crate::checked_ipc::{CheckedIpc, check_file, error_of};
 use crate::input::{cannot_read, display};
 use crate::rejects::Rejects;
 
@@ -33,9 +34,9 @@ pub(crate) struct IpcFile {
 
 enum Batches {
     File(Box<FileReader<BufReader<File>>>),
-    Stream(Box<StreamReader<BufReader<File>>>),
+    Stream(Box<StreamReader<CheckedIpc<BufReader<File>>>>),
     /// The stream format from something that is no file.
-    Pipe(Box<StreamReader<Box<dyn Read + Send>>>),
+    Pipe(Box<StreamReader<CheckedIpc<Box<dyn Read + Send>>>>),
 }
 
 impl Batches {
@@ -48,16 +49,20 @@ impl Batches {
             .read_to_end(&mut head)
             .and_then(|_| file.seek(SeekFrom::Start(0)))
             .map_err(|e| cannot_read(&name, e))?;
-        let file = BufReader::with_capacity(256 << 10, file);
+        let bytes = file.metadata().map_err(|e| cannot_read(&name, e))?.len();
+        let mut file = BufReader::with_capacity(256 << 10, file);
         let opened = if head == FILE_MAGIC {
+            check_file(&mut file).map_err(|e| e.at(&name))?;
             FileReader::try_new(file, None).map(|reader| Self::File(Box::new(reader)))
         } else {
+            let file = CheckedIpc::new(file, Some(bytes));
             StreamReader::try_new(file, None).map(|reader| Self::Stream(Box::new(reader)))
         };
         opened.map_err(|e| not_readable(&name, e))
     }
 
     fn pipe(name: &str, reader: Box<dyn Read + Send>) -> Result<Self> {
+        let reader = CheckedIpc::new(reader, None);
         let opened = StreamReader::try_new(reader, None).map_err(|e| not_readable(name, e))?;
         Ok(Self::Pipe(Box::new(opened)))
     }
@@ -90,7 +95,7 @@ impl Batches {
     fn position(&mut self) -> u64 {
         match self {
             Self::File(_) | Self::Pipe(_) => 0,
-            Self::Stream(reader) => reader.get_mut().stream_position().unwrap_or(0),
+            Self::Stream(reader) => reader.get_ref().position(),
         }
     }
 }
@@ -150,8 +155,10 @@ impl IpcFile {
             }
         }
         let projected = batch.and_then(|batch| batch.project(self.adapter.projection()));
-        projected.map(Some).map_err(|e| {
-            Error::corrupt(format!("{}: batch {} is damaged", self.name, self.done)).with_source(e)
+        projected.map(Some).map_err(|e| match error_of(e) {
+            Ok(ours) => ours.at(format!("{}: batch {}", self.name, self.done)),
+            Err(e) => Error::corrupt(format!("{}: batch {} is damaged", self.name, self.done))
+                .with_source(e),
         })
     }
 }
@@ -175,6 +182,10 @@ impl FileBatches for IpcFile {
 }
 
 fn not_readable(name: &str, source: ArrowError) -> Error {
+    let source = match error_of(source) {
+        Ok(ours) => return ours.at(name),
+        Err(source) => source,
+    };
     Error::corrupt(format!("{name} is not a readable Arrow file"))
         .with_hint("if it is in another format, set the option format")
         .with_source(source)

@@ -39,4 +39,4 @@ mod transaction;
 mod types;
 mod wire;
 
-pub use server::{ServeOptions, serve, serve_with};
+pub use server::{ServeOptions, serve, serve_with, sockets_for};

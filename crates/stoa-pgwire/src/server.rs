@@ -1,15 +1,14 @@
 //! Accepts connections, bounds how many there are, and ends them in order.
 
 use std::future::Future;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use stoa_env::task;
 use stoa_error::{Error, ErrorKind, Result};
+use stoa_listen::{Door, Guarded, Guest, Limits, Refusal, turn_away};
 use stoa_query::Engine;
-use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
@@ -20,14 +19,22 @@ use crate::startup::{self, Opening};
 use crate::wire::backend::{Output, Severity};
 use crate::wire::stream::{Stop, Wire};
 
-/// Sockets beyond the connection limit, for cancel requests and for clients that are told no.
+/// Sockets beyond those of sessions, for clients that log in, for cancel requests, and for clients
+/// that are told no.
 const SPARE_SOCKETS: usize = 64;
+/// Permits of sockets; how many there are is the door's to say.
+const SOCKET_PERMITS: u32 = u32::MAX >> 3;
 
 /// How the server behaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServeOptions {
     /// Sessions at the same time; further clients are refused (53300).
     pub max_connections: usize,
+    /// Sockets at the same time, those of clients that log in among them; beyond them, a new one makes
+    /// the client that has waited longest to log in give way.
+    pub sockets_max: usize,
+    /// What holds for clients that have not logged in.
+    pub limits: Limits,
     /// Bytes of the largest message taken, so of the longest statement or parameter set.
     pub message_bytes_max: usize,
     /// Time a client has to say who it is.
@@ -40,11 +47,19 @@ impl Default for ServeOptions {
     fn default() -> Self {
         Self {
             max_connections: 1000,
+            sockets_max: sockets_for(1000),
+            limits: Limits::default(),
             message_bytes_max: 64 << 20,
             startup_timeout: Duration::from_secs(30),
             shutdown_grace: Duration::from_secs(10),
         }
     }
+}
+
+/// As many sockets as `max_connections` sessions need, so that clients can log in while all but one
+/// of them are in use.
+pub fn sockets_for(max_connections: usize) -> usize {
+    max_connections.saturating_add(max_connections / 4).saturating_add(SPARE_SOCKETS)
 }
 
 /// Serves clients until `shutdown` completes, then ends their connections: idle ones at once,
@@ -70,13 +85,13 @@ pub async fn serve_with(
     options: ServeOptions,
     shutdown: impl Future<Output = ()> + Send,
 ) -> Result<()> {
-    let sockets = options.max_connections.saturating_add(SPARE_SOCKETS);
-    let sockets = sockets.min(Semaphore::MAX_PERMITS.min(u32::MAX as usize));
+    let door = Door::new("PostgreSQL", options.sockets_max, options.limits.clone());
     let shared = Arc::new(Shared {
         engine,
         cancels: Arc::default(),
         sessions: AtomicUsize::new(0),
-        sockets: Arc::new(Semaphore::new(sockets)),
+        sockets: Arc::new(Semaphore::new(SOCKET_PERMITS as usize)),
+        door,
         options,
     });
     let (close, closing) = watch::channel(false);
@@ -86,7 +101,10 @@ pub async fn serve_with(
             biased;
             () = &mut shutdown => break,
             accepted = listener.accept() => match accepted {
-                Ok((socket, _)) => shared.accept(socket, closing.clone()),
+                Ok((socket, peer)) => match shared.door.let_in(socket, peer) {
+                    Ok(socket) => shared.accept(socket, closing.clone()),
+                    Err((socket, refusal)) => refuse(socket, &shared.refusal(refusal)),
+                }
                 Err(error) => {
                     // Out of file descriptors, mostly: those in use must end first.
                     tracing::warn!(%error, "cannot accept a connection");
@@ -97,7 +115,7 @@ pub async fn serve_with(
     }
     drop(listener);
     let _ = close.send(true);
-    shared.drain(sockets).await;
+    shared.drain().await;
     Ok(())
 }
 
@@ -106,32 +124,32 @@ struct Shared {
     cancels: Arc<CancelRegistry>,
     sessions: AtomicUsize,
     sockets: Arc<Semaphore>,
+    door: Arc<Door>,
     options: ServeOptions,
 }
 
 impl Shared {
-    fn accept(self: &Arc<Self>, socket: TcpStream, closing: watch::Receiver<bool>) {
-        let Ok(permit) = Arc::clone(&self.sockets).try_acquire_owned() else {
-            let error = full_error(self.options.max_connections);
-            task::spawn(refuse(socket, error));
-            return;
-        };
-        // Answers are small and complete: waiting for more to send only delays them.
-        let _ = socket.set_nodelay(true);
+    fn accept(self: &Arc<Self>, socket: Guarded<TcpStream>, closing: watch::Receiver<bool>) {
+        let Ok(permit) = Arc::clone(&self.sockets).try_acquire_owned() else { return };
         let shared = Arc::clone(self);
         task::spawn(async move { shared.connection(socket, permit, closing).await });
     }
 
     async fn connection(
         self: Arc<Self>,
-        socket: TcpStream,
+        socket: Guarded<TcpStream>,
         permit: OwnedSemaphorePermit,
         closing: watch::Receiver<bool>,
     ) {
-        let peer = socket.peer_addr().ok().map(|address| address.ip());
+        let guest = socket.guest().clone();
         let mut wire = Wire::new(socket, self.options.message_bytes_max);
         // Boxed, so that a connection does not hold room for its start all its life.
-        let opened = Box::pin(self.open(&mut wire, peer)).await;
+        let opened = tokio::select! {
+            biased;
+            opened = Box::pin(self.open(&mut wire, &guest)) => opened,
+            // Whoever has not logged in by now does not keep the server from its end.
+            () = closed(closing.clone()) => Err(closing_error().into()),
+        };
         match opened {
             Ok(Some((session, _slot, _key))) => Connection::new(wire, session).run(closing).await,
             Ok(None) | Err(Stop::Gone) => {}
@@ -146,8 +164,8 @@ impl Shared {
 
     async fn open(
         self: &Arc<Self>,
-        wire: &mut Wire<TcpStream>,
-        peer: Option<IpAddr>,
+        wire: &mut Wire<Guarded<TcpStream>>,
+        guest: &Guest,
     ) -> Result<Option<(Arc<stoa_query::Session>, SessionSlot, crate::cancel::CancelKey)>, Stop>
     {
         let opening = tokio::time::timeout(self.options.startup_timeout, startup::open(wire));
@@ -159,19 +177,18 @@ impl Shared {
             Opening::Session(parameters) => parameters,
         };
         if self.engine.is_closing() {
-            return Err(Error::unavailable("the server is shutting down")
-                .with_sqlstate("57P03")
-                .with_hint("connect again later")
-                .into());
+            return Err(closing_error().into());
         }
-        let slot =
-            SessionSlot::take(self).ok_or_else(|| full_error(self.options.max_connections))?;
         parameters.negotiate(wire);
         if self.engine.asks_for_login() {
-            let login = login::log_in(wire, &self.engine, parameters.user(), peer);
+            let login = login::log_in(wire, &self.engine, parameters.user(), Some(guest.address()));
             let login = tokio::time::timeout(self.options.startup_timeout, login);
             login.await.map_err(|_| Stop::Gone)??;
         }
+        // Not before: whoever has no password would hold the places of those who have one.
+        let slot =
+            SessionSlot::take(self).ok_or_else(|| full_error(self.options.max_connections))?;
+        guest.known();
         wire.output.authentication_ok();
         let session = parameters.session(&self.engine, wire)?;
         let key = self.cancels.register(&session);
@@ -179,9 +196,21 @@ impl Shared {
         Ok(Some((session, slot, key)))
     }
 
+    fn refusal(&self, refusal: Refusal) -> Error {
+        match refusal {
+            Refusal::Full => full_error(self.options.max_connections),
+            Refusal::Address => too_many("too many connections from your address")
+                .with_hint("close idle connections, or raise max_connections_per_address"),
+            Refusal::Descriptors => too_many(
+                "too few file descriptors are left for one more client",
+            )
+            .with_hint("connect again later; the server's limit of open files should be higher"),
+        }
+    }
+
     /// Waits until all connections have ended; cancels what runs after the grace.
-    async fn drain(&self, sockets: usize) {
-        let all = u32::try_from(sockets).unwrap_or(u32::MAX);
+    async fn drain(&self) {
+        let all = SOCKET_PERMITS;
         let grace = self.options.shutdown_grace;
         if tokio::time::timeout(grace, self.sockets.acquire_many(all)).await.is_ok() {
             return;
@@ -209,20 +238,30 @@ impl Drop for SessionSlot {
     }
 }
 
+async fn closed(mut closing: watch::Receiver<bool>) {
+    // A sender that is gone means the same.
+    let _ = closing.wait_for(|closing| *closing).await;
+}
+
+fn closing_error() -> Error {
+    Error::unavailable("the server is shutting down")
+        .with_sqlstate("57P03")
+        .with_hint("connect again later")
+}
+
+fn too_many(message: &str) -> Error {
+    Error::new(ErrorKind::Exhausted, message).with_sqlstate("53300")
+}
+
 fn full_error(max: usize) -> Error {
-    Error::new(ErrorKind::Exhausted, "sorry, too many clients already")
-        .with_sqlstate("53300")
+    too_many("sorry, too many clients already")
         .with_detail(format!("{max} connections are open, which is the limit"))
         .with_hint("close idle connections, use a pool, or raise the limit of connections")
 }
 
 /// Tells a client no without reading what it asks for.
-async fn refuse(mut socket: TcpStream, error: Error) {
+fn refuse(socket: TcpStream, error: &Error) {
     let mut output = Output::default();
-    output.error(Severity::Fatal, &error, 0);
-    let sending = async {
-        let _ = socket.write_all(output.bytes()).await;
-        let _ = socket.shutdown().await;
-    };
-    let _ = tokio::time::timeout(Duration::from_secs(1), sending).await;
+    output.error(Severity::Fatal, error, 0);
+    turn_away(socket, output.bytes());
 }

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use futures::TryStreamExt;
 use stoa_flight::FlightOptions;
+use stoa_listen::Limits;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 use tonic::Code;
 
 use crate::support::*;
@@ -68,4 +71,36 @@ async fn clients_beyond_the_limit_wait() {
     drop(first);
     let answer = tokio::time::timeout(Duration::from_secs(20), second).await;
     assert_eq!(answer.expect("the second has its turn").unwrap(), ["2"]);
+}
+
+#[tokio::test]
+async fn clients_that_make_no_call_make_room() {
+    let options = FlightOptions { max_connections: 1, ..FlightOptions::default() };
+    let server = Server::start_with(options).await;
+    let address = server.url.trim_start_matches("http://").to_owned();
+    let mut silent = TcpStream::connect(&address).await.unwrap();
+    let mut half = TcpStream::connect(&address).await.unwrap();
+    half.write_all(b"PRI * HTTP/2.0").await.unwrap();
+    let mut client = server.client().await;
+    assert_eq!(shown(&mut client, "SELECT 1").await, ["1"]);
+    for stream in [&mut silent, &mut half] {
+        is_closed(stream).await;
+    }
+    assert_eq!(shown(&mut client, "SELECT 1").await, ["1"]);
+}
+
+/// Waits until the server has closed the connection, whatever it says before.
+async fn is_closed(stream: &mut TcpStream) {
+    let mut bytes = Vec::new();
+    let ended = tokio::time::timeout(Duration::from_secs(20), stream.read_to_end(&mut bytes)).await;
+    let _ = ended.expect("the server closes the connection");
+}
+
+#[tokio::test]
+async fn clients_that_take_too_long_with_their_first_call_end() {
+    let limits = Limits { login_timeout: Duration::from_millis(1), ..Limits::default() };
+    let server = Server::start_with(FlightOptions { limits, ..FlightOptions::default() }).await;
+    let address = server.url.trim_start_matches("http://").to_owned();
+    let mut stream = TcpStream::connect(&address).await.unwrap();
+    is_closed(&mut stream).await;
 }

@@ -5,6 +5,7 @@ mod arrow_in;
 mod access;
 mod bucket;
 mod busy;
+mod connections;
 mod console;
 mod errors;
 mod foreign;

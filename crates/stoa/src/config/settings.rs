@@ -9,7 +9,7 @@ use super::Machine;
 use super::file_access::NamedFiles;
 use super::pools::{PoolList, RuleList};
 use super::setting::{Setting, SettingValue, scope, settings, toml_text};
-use super::value::{ByteSize, LogFormat, LogLevel, PathStyle, Price, Slots, Threads};
+use super::value::{ByteSize, Count, LogFormat, LogLevel, PathStyle, Price, Slots, Threads};
 
 settings! {
     /// Where tables are kept: a directory (made if it is not there), a `file://` URL, or
@@ -36,9 +36,24 @@ settings! {
     /// Port for Arrow Flight SQL; 0 takes a free one.
     flight_port: u16 = "15003" for scope::SERVER;
 
-    /// Most connections of the PostgreSQL protocol at once; one more is refused with code 53300. As
-    /// many again may be open for Arrow Flight SQL, where one more waits.
+    /// Most sessions of the PostgreSQL protocol at once; one more is refused with code 53300. The same
+    /// number of connections may be open for HTTP, where one more is refused with status 503, and for
+    /// Arrow Flight SQL, where one more waits. A connection whose client has not logged in, or sends no
+    /// request, is closed first to make room.
     max_connections: u32 = "256" for scope::SERVER;
+
+    /// Most connections from one address to each port; one more is refused with code 53300. An IPv6
+    /// network (/64) counts as one address. `auto` is three quarters of `max_connections`, and no limit
+    /// for clients on the server's own machine.
+    max_connections_per_address: Count = "auto" for scope::SERVER;
+
+    /// Seconds that a client has to log in, or to send the head of its first HTTP request or Flight
+    /// SQL call. After that the connection is closed.
+    login_timeout_s: u32 = "30" for scope::SERVER;
+
+    /// File descriptors that connections never take, so that tables, logs and spill files can always
+    /// be opened. `auto` is a quarter of the process's limit (`ulimit -n`), 4096 at most.
+    reserved_descriptors: Count = "auto" for scope::SERVER;
 
     /// Memory that all queries and loads may use together; beyond it they spill to disk or fail
     /// with code 53200. The process itself needs some more (caches, buffers of connections).

@@ -162,6 +162,23 @@ impl SettingValue for Slots {
     }
 }
 
+/// A number of things; `None` where it follows from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count(pub Option<u32>);
+
+impl SettingValue for Count {
+    const KIND: &'static str = "auto or a number";
+
+    fn parse(text: &str, _machine: &Machine) -> Result<Self, String> {
+        if text == "auto" {
+            return Ok(Self(None));
+        }
+        let wrong = || "must be auto or a whole number from 1".to_owned();
+        let count = text.parse().ok().filter(|count: &u32| *count > 0);
+        count.map(|count| Self(Some(count))).ok_or_else(wrong)
+    }
+}
+
 /// Where a bucket's name stands in addresses; `None` where that follows from the endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathStyle(pub Option<bool>);

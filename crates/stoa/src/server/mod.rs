@@ -10,6 +10,7 @@
 //! Not here: protocols (`stoa-pgwire`, `stoa-http`, `stoa-flight`).
 
 mod announce;
+mod connections;
 mod listen;
 mod permissions;
 mod signals;
@@ -38,6 +39,8 @@ pub async fn run(config: &Config) -> Result<()> {
     let http = listen::bind(config, "http_port", config.http_port).await?;
     let pg = listen::bind(config, "pg_port", config.pg_port).await?;
     let flight = listen::bind(config, "flight_port", config.flight_port).await?;
+    // Before anything is opened that stays open.
+    let connections = connections::Connections::of(config)?;
     let engine = open_server_engine(config).await?;
     permissions::warn_of_open_places(engine.options());
     let announcement = announce::Announcement::new(&http, &pg, &flight, &engine)?;
@@ -45,7 +48,10 @@ pub async fn run(config: &Config) -> Result<()> {
     let grace = Duration::from_secs(config.shutdown_grace_s);
     let (stop, stopped) = watch::channel(false);
     let pg_options = stoa_pgwire::ServeOptions {
-        max_connections: config.max_connections as usize,
+        max_connections: connections.sessions,
+        sockets_max: connections.pg_sockets,
+        startup_timeout: connections.limits.login_timeout,
+        limits: connections.limits.clone(),
         shutdown_grace: grace,
         ..stoa_pgwire::ServeOptions::default()
     };
@@ -53,6 +59,8 @@ pub async fn run(config: &Config) -> Result<()> {
     let mut pg =
         task::spawn(stoa_pgwire::serve_with(pg, Arc::clone(&engine), pg_options, until_stopped));
     let http_options = stoa_http::HttpOptions {
+        max_connections: connections.http,
+        limits: connections.limits.clone(),
         drain_ms_max: (grace + CLOSE_LIMIT / 2).as_millis() as u64,
         ..stoa_http::HttpOptions::default()
     };
@@ -60,7 +68,9 @@ pub async fn run(config: &Config) -> Result<()> {
     let mut http =
         task::spawn(stoa_http::serve_with(http, Arc::clone(&engine), http_options, until_stopped));
     let flight_options = stoa_flight::FlightOptions {
-        max_connections: config.max_connections as usize,
+        max_connections: connections.flight,
+        limits: connections.limits,
+        incoming_bytes_max: incoming_bytes_max(config),
         drain_max: grace + CLOSE_LIMIT / 2,
         ..stoa_flight::FlightOptions::default()
     };
@@ -94,6 +104,11 @@ pub async fn run(config: &Config) -> Result<()> {
     }
     tracing::info!("stopped");
     ended
+}
+
+/// Messages of Flight SQL that are on their way in may take a quarter of the memory of queries.
+fn incoming_bytes_max(config: &Config) -> usize {
+    usize::try_from(config.memory_limit.0 / 4).unwrap_or(usize::MAX)
 }
 
 async fn stop_future(mut stopped: watch::Receiver<bool>) {

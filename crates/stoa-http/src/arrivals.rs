@@ -1,0 +1,133 @@
+//! Connections as they come, within the limits of the listener.
+//!
+//! A connection waits until a request has come whole, but for its body, and was let in (`asker`); it
+//! waits again once the answer was handed over. How long it may wait, and that it makes room for others
+//! meanwhile, is `stoa-listen`'s to say. So slow heads, connections without a request, and those kept for
+//! later requests are bounded alike.
+
+use std::io;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::connect_info::Connected;
+use axum::serve::{IncomingStream, Listener};
+use http_body::{Frame, SizeHint};
+use serde_json::json;
+use stoa_error::{Error, ErrorKind};
+use stoa_listen::{Busy, Door, Guarded, Guest, Refusal, turn_away};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::problem;
+
+/// A listener that lets in no more than it may.
+pub(crate) struct Arrivals {
+    listener: TcpListener,
+    door: Arc<Door>,
+}
+
+impl Arrivals {
+    pub(crate) fn new(listener: TcpListener, door: Arc<Door>) -> Self {
+        Self { listener, door }
+    }
+}
+
+impl Listener for Arrivals {
+    type Io = Guarded<TcpStream>;
+    type Addr = Visitor;
+
+    async fn accept(&mut self) -> (Guarded<TcpStream>, Visitor) {
+        loop {
+            match self.listener.accept().await {
+                Ok((socket, peer)) => match self.door.let_in(socket, peer) {
+                    Ok(socket) => {
+                        let visitor = Visitor(Some(socket.guest().clone()));
+                        return (socket, visitor);
+                    }
+                    Err((socket, refusal)) => turn_away(socket, &refused(refusal)),
+                },
+                Err(error) => {
+                    // Out of file descriptors, mostly: those in use must end first.
+                    tracing::warn!(%error, "cannot accept a connection");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            }
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<Visitor> {
+        // The server's own address is asked for before it serves, and visits nobody.
+        self.listener.local_addr().map(|_| Visitor(None))
+    }
+}
+
+/// What a client is told whose request nobody has read.
+fn refused(refusal: Refusal) -> Vec<u8> {
+    let error = Error::new(ErrorKind::Exhausted, refusal.to_string())
+        .with_sqlstate("53300")
+        .with_hint("send the request again later");
+    let body = json!({ "error": problem::to_json(&error) }).to_string();
+    let head = format!(
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\nRetry-After: 1\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    (head + &body).into_bytes()
+}
+
+/// The connection of a request; stands in the place of its address, which goes to each request.
+#[derive(Clone, Debug)]
+pub(crate) struct Visitor(Option<Guest>);
+
+impl Visitor {
+    /// Where the client is.
+    pub(crate) fn address(&self) -> Option<IpAddr> {
+        self.0.as_ref().map(Guest::address)
+    }
+
+    /// A request was let in.
+    pub(crate) fn begin(&self) -> Option<Busy> {
+        self.0.as_ref().map(Guest::begin)
+    }
+}
+
+impl Connected<IncomingStream<'_, Arrivals>> for Visitor {
+    fn connect_info(stream: IncomingStream<'_, Arrivals>) -> Self {
+        stream.remote_addr().clone()
+    }
+}
+
+/// An answer's body, until whose end its connection does not wait.
+pub(crate) struct Attended {
+    body: Body,
+    _busy: Option<Busy>,
+}
+
+impl Attended {
+    pub(crate) fn new(body: Body, busy: Option<Busy>) -> Self {
+        Self { body, _busy: busy }
+    }
+}
+
+impl HttpBody for Attended {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
