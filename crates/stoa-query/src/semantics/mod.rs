@@ -29,6 +29,7 @@ mod operators;
 mod similar;
 mod sum;
 mod sums;
+mod terms;
 mod text_of;
 mod time_zone;
 mod to_char;
@@ -62,7 +63,9 @@ pub(crate) fn install(builder: SessionStateBuilder) -> SessionStateBuilder {
     let mut builder = builder.with_analyzer_rules(rules);
     let functions = builder.aggregate_functions().get_or_insert_default();
     functions.extend([Arc::new(sum), Arc::new(average)]);
-    builder.scalar_functions().get_or_insert_default().push(Arc::new(to_char));
+    let of_terms = call::function(terms::SumOfTerms);
+    let functions = builder.scalar_functions().get_or_insert_default();
+    functions.extend([Arc::new(to_char), Arc::new(of_terms)]);
     builder
 }
 
