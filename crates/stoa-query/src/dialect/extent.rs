@@ -11,7 +11,7 @@
 //! Not here: the exact depth, which is looked at in the parsed statement (`chains`); steps of the
 //! parser (`bounded`).
 
-use stoa_error::{Error, ErrorKind, Result};
+use stoa_error::{Error, Result};
 
 use super::split::{Scanner, is_word};
 
@@ -302,7 +302,7 @@ fn within(count: usize, most: usize, what: &str) -> Result<()> {
 }
 
 fn too_long(detail: String) -> Error {
-    Error::new(ErrorKind::Exhausted, "the statement is too long")
+    Error::invalid("the statement is too long")
         .with_sqlstate("54000")
         .with_detail(detail)
         .with_hint("load many rows with COPY or `stoa load`, and look long lists up in a table")
