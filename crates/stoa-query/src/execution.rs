@@ -108,7 +108,7 @@ struct Running {
 
 impl Work {
     async fn plan_and_run(
-        mut self,
+        self,
         executors: Executors,
         stop: Arc<Stop>,
         mut begun: oneshot::Sender<Result<Begun>>,

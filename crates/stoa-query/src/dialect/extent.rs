@@ -82,7 +82,7 @@ pub(crate) fn measure(text: &str) -> Result<Extent> {
         return Err(too_long(format!("{} bytes of at most {BYTES_MAX}", text.len())));
     }
     let mut walk = Walk::new(text);
-    while walk.next()? {}
+    while walk.advance()? {}
     let is_small = text.len() <= SMALL_BYTES
         && walk.explains_most <= 2
         && walk.nesting_most <= SMALL_NESTING
@@ -147,7 +147,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Takes the next token; whether there was one.
-    fn next(&mut self) -> Result<bool> {
+    fn advance(&mut self) -> Result<bool> {
         let Some(byte) = self.scanner.peek() else { return Ok(false) };
         if byte.is_ascii_whitespace() {
             self.scanner.at += 1;
@@ -214,7 +214,8 @@ impl<'a> Walk<'a> {
         while self.scanner.peek().is_some_and(is_word) {
             self.scanner.at += 1;
         }
-        let word = &self.text.as_bytes()[begin..self.scanner.at];
+        let text: &'a str = self.text;
+        let word = &text.as_bytes()[begin..self.scanner.at];
         // No word that counts is longer.
         if word.len() > 9 {
             return Ok(());
@@ -264,6 +265,8 @@ impl<'a> Walk<'a> {
     }
 
     fn link(&mut self) -> Result<()> {
+        // Nothing of the kind stands within types: it was a comparison with a name like theirs.
+        self.types = 0;
         let level = self.level();
         level.subscripts = 0;
         level.links += 1;
