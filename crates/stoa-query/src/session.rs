@@ -24,6 +24,7 @@ use futures::StreamExt;
 use parking_lot::Mutex;
 use stoa_catalog::TableIdent;
 use stoa_error::{Error, ErrorKind, Result};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Caller;
@@ -83,6 +84,8 @@ pub struct Session {
     pub(crate) block: Arc<Block>,
     planner: Mutex<Planner>,
     running: Mutex<Vec<CancellationToken>>,
+    /// Wakes who waits for a statement to be parsed or planned when that is cancelled.
+    planning_cancelled: Notify,
     /// Whose slots, queue and memory its statements share.
     pool: Mutex<Arc<Pool>>,
     /// Whether transactions refuse writes unless they say otherwise.
@@ -148,6 +151,7 @@ impl Session {
             block,
             settings: Mutex::new(settings),
             running: Mutex::default(),
+            planning_cancelled: Notify::new(),
             read_only: AtomicBool::new(false),
             short_path: AtomicBool::new(true),
             plan_templates: AtomicBool::new(true),
@@ -220,8 +224,10 @@ impl Session {
         &self,
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
-        let cancel = CancellationToken::new();
-        self.remember(cancel.clone());
+        let cancelled = self.planning_cancelled.notified();
+        tokio::pin!(cancelled);
+        // From here on; a cancel that came before was for another statement.
+        cancelled.as_mut().enable();
         let limit = self.statement_timeout();
         let passed = async {
             match limit {
@@ -231,7 +237,7 @@ impl Session {
         };
         tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(stop::stopped()),
+            () = &mut cancelled => Err(stop::stopped()),
             result = self.engine.planners.run(work) => result?,
             () = passed => {
                 Err(Error::new(ErrorKind::Timeout, "canceling statement due to statement timeout")
@@ -349,6 +355,7 @@ impl Session {
 
     /// Cancels what this session runs now.
     pub fn cancel(&self) {
+        self.planning_cancelled.notify_waiters();
         self.running.lock().drain(..).for_each(|token| token.cancel());
     }
 
