@@ -26,8 +26,12 @@ pub(crate) const SUM: &str = "stoa_sum_of_terms";
 /// Expressions within expressions.
 const DEPTH_MAX: usize = 1_000;
 
-/// Shorter chains stay as they are.
+/// Shorter chains of AND and OR stay as they are.
 const LINKS_MIN: usize = 50;
+
+/// Shorter sums stay as they are. To find the type of each part of a sum takes a look at all that is
+/// before it.
+const SUM_LINKS_MIN: usize = 16;
 
 /// Makes the chains of a statement shallow.
 ///
@@ -160,7 +164,7 @@ fn balance(expr: &mut Expr) {
 /// have any stay.
 fn add_up(expr: &mut Expr) {
     let belongs = |op: &BinaryOperator| matches!(op, BinaryOperator::Plus | BinaryOperator::Minus);
-    if links(expr, belongs) < LINKS_MIN || has_parameter(expr) {
+    if links(expr, belongs) < SUM_LINKS_MIN || has_parameter(expr) {
         return;
     }
     let (first, rest) = parts(expr, belongs);
@@ -269,6 +273,9 @@ mod tests {
         flattened("a OR b AND c + 1 - 2 = 3".to_owned(), |result, _| {
             assert_eq!(result.unwrap(), "SELECT a OR b AND c + 1 - 2 = 3");
         });
+        let sum = format!("{} + $1", vec!["a"; 30].join(" + "));
+        let wanted = format!("SELECT {sum}");
+        flattened(sum, move |result, _| assert_eq!(result.unwrap(), wanted));
         for operator in [" | a", "::int", " IS NULL", " * 2", " || 'x'"] {
             flattened(format!("a{}", operator.repeat(DEPTH_MAX + 10)), |result, _| {
                 assert_eq!(result.unwrap_err().sqlstate(), "54001");
