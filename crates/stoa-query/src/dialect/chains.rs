@@ -23,8 +23,8 @@ use super::extent::too_complex;
 /// The function that adds up what a chain of `+` and `-` has; its first operand is a text of these signs.
 pub(crate) const SUM: &str = "stoa_sum_of_terms";
 
-/// Expressions within expressions.
-const DEPTH_MAX: usize = 1_000;
+/// Expressions within expressions. Planning takes time with a high power of this.
+const DEPTH_MAX: usize = 400;
 
 /// Shorter chains of AND and OR stay as they are.
 const LINKS_MIN: usize = 50;
