@@ -360,3 +360,94 @@ impl PhysicalExpr for WatchedCondition {
         self.inner.fmt_sql(f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow::compute::concat_batches;
+    use datafusion::physical_plan::collect;
+    use datafusion::prelude::{SessionConfig, SessionContext};
+
+    use super::*;
+    use crate::error::from_datafusion;
+    use crate::stop::Stops;
+
+    /// A statement for each operator, with rows in one order.
+    const STATEMENTS: [&str; 13] = [
+        "SELECT a.value, b.value FROM generate_series(1, 50) a \
+         LEFT JOIN generate_series(1, 60) b ON a.value + b.value = 20 ORDER BY 1, 2",
+        "SELECT a.value, b.value FROM generate_series(1, 50) a \
+         RIGHT JOIN generate_series(1, 60) b ON a.value > b.value + 45 ORDER BY 1, 2",
+        "SELECT a.value, b.value FROM generate_series(1, 50) a \
+         FULL JOIN generate_series(1, 60) b ON a.value > b.value + 45 ORDER BY 1, 2",
+        "SELECT a.value FROM generate_series(1, 50) a WHERE EXISTS \
+         (SELECT 1 FROM generate_series(1, 9) b WHERE a.value + b.value > 55) ORDER BY 1",
+        "SELECT a.value FROM generate_series(1, 50) a WHERE NOT EXISTS \
+         (SELECT 1 FROM generate_series(1, 9) b WHERE a.value + b.value > 55) ORDER BY 1",
+        "SELECT count(*) FROM generate_series(1, 50) a WHERE EXISTS \
+         (SELECT 1 FROM generate_series(1, 3) b)",
+        "SELECT sum(a.value * b.value) FROM generate_series(1, 500) a, generate_series(1, 500) b",
+        "SELECT a.value, b.value FROM generate_series(1, 50) a JOIN generate_series(1, 60) b \
+         ON a.value % 5 = b.value % 5 AND a.value > b.value + 40 ORDER BY 1, 2",
+        "SELECT a.value % 7 AS g, count(*) FROM generate_series(1, 50000) a GROUP BY 1 ORDER BY 1",
+        "SELECT a.value FROM generate_series(1, 50000) a ORDER BY a.value % 1000, 1",
+        "SELECT max(r) FROM (SELECT row_number() OVER (ORDER BY a.value DESC) AS r \
+         FROM generate_series(1, 50000) a) w",
+        "SELECT sum(s) FROM (SELECT sum(a.value) OVER (PARTITION BY a.value % 3) AS s \
+         FROM generate_series(1, 50000) a) w",
+        "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 100) \
+         SELECT sum(n) FROM r",
+    ];
+
+    fn contexts() -> [SessionContext; 2] {
+        let merging = SessionConfig::new()
+            .with_target_partitions(2)
+            .set_bool("datafusion.optimizer.prefer_hash_join", false);
+        [SessionContext::new(), SessionContext::new_with_config(merging)]
+    }
+
+    async fn planned(context: &SessionContext, sql: &str) -> Arc<dyn ExecutionPlan> {
+        context.sql(sql).await.unwrap().create_physical_plan().await.unwrap()
+    }
+
+    async fn rows(context: &SessionContext, plan: Arc<dyn ExecutionPlan>) -> RecordBatch {
+        let schema = plan.schema();
+        let batches = collect(plan, context.task_ctx()).await.unwrap();
+        concat_batches(&schema, &batches).unwrap()
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn plans_that_give_way_answer_as_they_did() {
+        for context in contexts() {
+            for sql in STATEMENTS {
+                let (stop, _waiting) = Stops::default().begin();
+                let wanted = rows(&context, planned(&context, sql).await).await;
+                let plan = make_cooperative(planned(&context, sql).await, &stop).unwrap();
+                assert_eq!(rows(&context, plan).await, wanted, "{sql}");
+                assert!(wanted.num_rows() > 0, "{sql}");
+            }
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn plans_that_are_to_stop_fail() {
+        for context in contexts() {
+            for sql in STATEMENTS {
+                let (stop, waiting) = Stops::default().begin();
+                let plan = make_cooperative(planned(&context, sql).await, &stop).unwrap();
+                drop(waiting);
+                let error = collect(plan, context.task_ctx()).await.unwrap_err();
+                assert_eq!(from_datafusion(error).sqlstate(), "57014", "{sql}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_condition_fails_within_its_join() {
+        let (stop, waiting) = Stops::default().begin();
+        let filter = watched(&always(), &stop);
+        let batch = RecordBatch::new_empty(SchemaRef::clone(filter.schema()));
+        assert!(filter.expression().evaluate(&batch).is_ok());
+        drop(waiting);
+        assert!(filter.expression().evaluate(&batch).is_err());
+    }
+}
