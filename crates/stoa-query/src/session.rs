@@ -238,7 +238,7 @@ impl Session {
         tokio::select! {
             biased;
             () = &mut cancelled => Err(stop::stopped()),
-            result = self.engine.planners.run(work) => result?,
+            result = self.engine.planners.run(stoa_store::also_charged(work)) => result?,
             () = passed => {
                 Err(Error::new(ErrorKind::Timeout, "canceling statement due to statement timeout")
                     .with_sqlstate("57014")

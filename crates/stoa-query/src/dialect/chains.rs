@@ -66,12 +66,10 @@ impl VisitorMut for Flattening {
         if self.depth > DEPTH_MAX {
             return ControlFlow::Break(());
         }
-        if let Expr::BinaryOp { op, .. } = expr {
-            match op {
-                BinaryOperator::And | BinaryOperator::Or => balance(expr),
-                BinaryOperator::Plus | BinaryOperator::Minus => add_up(expr),
-                _ => {}
-            }
+        match expr {
+            Expr::BinaryOp { op: BinaryOperator::And | BinaryOperator::Or, .. } => balance(expr),
+            Expr::BinaryOp { op: BinaryOperator::Plus | BinaryOperator::Minus, .. } => add_up(expr),
+            _ => {}
         }
         ControlFlow::Continue(())
     }
@@ -89,7 +87,7 @@ fn links(expr: &Expr, belongs: impl Fn(&BinaryOperator) -> bool) -> usize {
         && belongs(op)
     {
         links += 1;
-        at = left;
+        at = left.as_ref();
     }
     links
 }
@@ -116,15 +114,21 @@ fn parts(
 }
 
 fn has_parameter(chain: &Expr) -> bool {
-    let is_parameter = |expr: &Expr| matches!(expr, Expr::Value(value) if matches!(value.value, Value::Placeholder(_)));
     let mut at = chain;
     while let Expr::BinaryOp { left, right, .. } = at {
-        if is_parameter(right) {
+        if is_parameter(right.as_ref()) {
             return true;
         }
-        at = left;
+        at = left.as_ref();
     }
     is_parameter(at)
+}
+
+fn is_parameter(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(value) => matches!(value.value, Value::Placeholder(_)),
+        _ => false,
+    }
 }
 
 fn take(expr: &mut Expr) -> Expr {

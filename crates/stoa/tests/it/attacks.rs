@@ -105,45 +105,33 @@ fn deep_statements_are_refused() {
     let place = Place::new();
     let server = server(&place);
     for (what, sql, codes) in [
-        ("EXPLAIN", format!("{} SELECT 1", "EXPLAIN ".repeat(445)), &["54001"][..]),
-        ("casts", format!("SELECT 1{}", "::bigint".repeat(1_500)), &["54001"]),
-        ("IS NULL", format!("SELECT 1{}", " IS NULL".repeat(2_000)), &["54001"]),
-        ("products", format!("SELECT {}", list(3_000, "*", |_| "1".to_owned())), &["54001"]),
-        ("bits", format!("SELECT {}", list(100_000, "|", |_| "1".to_owned())), &["54001"]),
-        ("parentheses", format!("SELECT {}1{}", "(".repeat(5_000), ")".repeat(5_000)), &["54001"]),
-        ("NOT", format!("SELECT {} true", "NOT ".repeat(5_000)), &["54001"]),
-        ("signs", format!("SELECT {} 1", "- ".repeat(5_000)), &["54001"]),
-        ("types", format!("SELECT NULL::int{}", "[]".repeat(5_000)), &["54001"]),
-        ("CASE", format!("SELECT {}1", "CASE WHEN true THEN ".repeat(5_000)), &["54001"]),
-        ("queries", format!("SELECT {}1", "(SELECT ".repeat(5_000)), &["54001"]),
-        ("UNION", list(6_000, " UNION ALL ", |_| "SELECT 1".to_owned()), &["54001"]),
-        (
-            "joins",
-            format!("SELECT 1 FROM {}", list(5_000, ", ", |_| "clicks".to_owned())),
-            &["54001"],
-        ),
-        ("ARRAY", format!("SELECT {}", "ARRAY[".repeat(48)), &["42601", "54001"]),
-        ("ARRAY and more", format!("SELECT {}1 1", "ARRAY[".repeat(48)), &["42601", "54001"]),
-        ("CAST", format!("SELECT {}", "CAST(".repeat(48)), &["42601", "54001"]),
-        ("EXTRACT", format!("SELECT {}", "EXTRACT(".repeat(48)), &["42601", "54001"]),
-        (
-            "derived",
-            format!("SELECT 1 FROM {}", "((SELECT 1 FROM ".repeat(40)),
-            &["42601", "54001"],
-        ),
-        ("COPY", format!("COPY ({} SELECT 1) TO STDOUT", "EXPLAIN ".repeat(445)), &["54001"]),
-        ("CREATE", format!("CREATE TABLE t (a {}", "ARRAY<".repeat(5_000)), &["54001"]),
-        (
-            "INSERT",
-            format!("INSERT INTO clicks SELECT 1, 1{}", "::bigint".repeat(1_500)),
-            &["54001"],
-        ),
+        ("EXPLAIN", format!("{} SELECT 1", "EXPLAIN ".repeat(445)), "54001"),
+        ("casts", format!("SELECT 1{}", "::bigint".repeat(1_500)), "54001"),
+        ("IS NULL", format!("SELECT 1{}", " IS NULL".repeat(2_000)), "54001"),
+        ("products", format!("SELECT {}", list(3_000, "*", |_| "1".to_owned())), "54001"),
+        ("bits", format!("SELECT {}", list(100_000, "|", |_| "1".to_owned())), "54001"),
+        ("parentheses", format!("SELECT {}1{}", "(".repeat(5_000), ")".repeat(5_000)), "54001"),
+        ("NOT", format!("SELECT {} true", "NOT ".repeat(5_000)), "54001"),
+        ("signs", format!("SELECT {} 1", "- ".repeat(5_000)), "54001"),
+        ("types", format!("SELECT NULL::int{}", "[]".repeat(5_000)), "54001"),
+        ("CASE", format!("SELECT {}1", "CASE WHEN true THEN ".repeat(5_000)), "54001"),
+        ("queries", format!("SELECT {}1", "(SELECT ".repeat(5_000)), "54001"),
+        ("UNION", list(6_000, " UNION ALL ", |_| "SELECT 1".to_owned()), "54001"),
+        ("joins", format!("SELECT 1 FROM {}", list(5_000, ", ", |_| "clicks".to_owned())), "54001"),
+        ("ARRAY", format!("SELECT {}", "ARRAY[".repeat(48)), "42601 54001"),
+        ("ARRAY and more", format!("SELECT {}1 1", "ARRAY[".repeat(48)), "42601 54001"),
+        ("CAST", format!("SELECT {}", "CAST(".repeat(48)), "42601 54001"),
+        ("EXTRACT", format!("SELECT {}", "EXTRACT(".repeat(48)), "42601 54001"),
+        ("derived", format!("SELECT 1 FROM {}", "((SELECT 1 FROM ".repeat(40)), "42601 54001"),
+        ("COPY", format!("COPY ({} SELECT 1) TO STDOUT", "EXPLAIN ".repeat(445)), "54001"),
+        ("CREATE", format!("CREATE TABLE t (a {}", "ARRAY<".repeat(5_000)), "54001"),
+        ("INSERT", format!("INSERT INTO clicks SELECT 1, 1{}", "::bigint".repeat(1_500)), "54001"),
     ] {
         let (status, body) = server.post_sql(&sql).unwrap_or_else(|| panic!("{what}: no answer"));
         assert_ne!(status, 200, "{what}");
         let error: Value = serde_json::from_str(&body).unwrap_or_else(|_| panic!("{what}: {body}"));
         let code = error["error"]["code"].as_str().unwrap_or_default();
-        assert!(codes.contains(&code), "{what}: {body}");
+        assert!(code.len() == 5 && codes.contains(code), "{what}: {body}");
     }
     assert_reports_are_answered(&server, "deep statements");
 }
@@ -176,7 +164,7 @@ fn planning_keeps_nobody_else_waiting() {
     }
     let limited = format!("SET statement_timeout = 1; {wide}");
     let (status, body) = server.post_sql(&limited).unwrap();
-    assert!(status != 200 && body.contains("57014"), "{status} {}", &body[..body.len().min(500)]);
+    assert!(status != 200 && body.contains("57014"), "{status} {body:.500}");
     // The end does not wait for who plans.
     server.signal(Signal::TERM);
     let (status, log) = server.wait();
