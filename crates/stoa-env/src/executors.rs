@@ -1,13 +1,16 @@
 //! Threads for work that keeps a processor busy, apart from those that serve connections.
 //!
 //! Executors run with a lower priority (on Linux), so that whoever only has to answer quickly, or to
-//! pass bytes on, gets a processor at once however many queries compute.
+//! pass bytes on, gets a processor at once however many queries compute. Their stacks are as large as
+//! statements may be deep ([`DEEP_STACK_BYTES`]).
 
 use std::future::Future;
 use std::sync::Arc;
 
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime, RuntimeFlavor};
 use tokio::task::JoinHandle;
+
+use crate::task::DEEP_STACK_BYTES;
 
 /// Steps by which executors give way; 5 leaves them a third of a processor that others want, too.
 const NICENESS: i32 = 5;
@@ -28,10 +31,19 @@ impl Executors {
     /// # Errors
     /// The operating system refused them.
     pub fn start(count: usize) -> std::io::Result<Self> {
+        Self::named("stoa-executor", count)
+    }
+
+    /// Starts `count` threads (at least one) of this name.
+    ///
+    /// # Errors
+    /// The operating system refused them.
+    pub fn named(name: &str, count: usize) -> std::io::Result<Self> {
         let count = count.max(1);
         let runtime = Builder::new_multi_thread()
             .worker_threads(count)
-            .thread_name("stoa-executor")
+            .thread_name(name)
+            .thread_stack_size(DEEP_STACK_BYTES)
             .on_thread_start(give_way)
             .enable_all()
             .build()?;
@@ -57,6 +69,18 @@ impl Executors {
     }
 }
 
+/// Runs `work`, which may take long, while another thread takes over what else this one had to do. Only
+/// for work that is begun rarely: a thread is woken for it. Where there is nobody to take over, it just
+/// runs.
+pub fn hand_over<T>(work: impl FnOnce() -> T) -> T {
+    match Handle::try_current() {
+        Ok(handle) if handle.runtime_flavor() == RuntimeFlavor::MultiThread => {
+            tokio::task::block_in_place(work)
+        }
+        _ => work(),
+    }
+}
+
 impl Drop for Threads {
     fn drop(&mut self) {
         // Waiting for threads is not allowed on a thread of another runtime.
@@ -74,3 +98,38 @@ fn give_way() {
 
 #[cfg(not(target_os = "linux"))]
 fn give_way() {}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    /// As deep as the argument says, with something on each step's stack.
+    fn descend(depth: usize) -> usize {
+        let step = std::hint::black_box([depth; 64]);
+        match depth {
+            0 => 0,
+            _ => 1 + descend(depth - 1).min(step[0]),
+        }
+    }
+
+    #[tokio::test]
+    async fn executors_have_deep_stacks() {
+        let executors = Executors::start(1).unwrap();
+        // 50 MB at least; a thread has 2 otherwise.
+        let depth = executors.spawn(async { descend(100_000) }).await.unwrap();
+        assert_eq!(depth, 100_000);
+    }
+
+    #[tokio::test]
+    async fn who_hands_over_keeps_nobody_waiting() {
+        let executors = Executors::start(1).unwrap();
+        let (go, wait) = mpsc::channel();
+        // The only thread waits for what only another thread can do.
+        let waiting = executors.spawn(async move { hand_over(|| wait.recv().is_ok()) });
+        executors.spawn(async move { go.send(()) }).await.unwrap().unwrap();
+        assert!(waiting.await.unwrap());
+        assert_eq!(hand_over(|| 1), 1);
+    }
+}

@@ -33,3 +33,21 @@ where
 {
     std::thread::Builder::new().name(name.to_owned()).spawn(work)
 }
+
+/// Bytes of the stacks of threads that parse, plan and execute statements, and drop what became of them.
+/// All of these walk over trees as deep as a statement is; `stoa-query` refuses deeper ones than fit. A
+/// stack takes memory only as far as it was ever used, and ends at a page that nobody may touch. Without
+/// optimisation a step takes several times as much.
+pub const DEEP_STACK_BYTES: usize = if cfg!(debug_assertions) { 512 << 20 } else { 256 << 20 };
+
+/// As [`spawn_thread`], with a stack of [`DEEP_STACK_BYTES`], for work that has a result.
+///
+/// # Errors
+/// The operating system refused the thread.
+pub fn spawn_deep_thread<F, T>(name: &str, work: F) -> std::io::Result<std::thread::JoinHandle<T>>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    std::thread::Builder::new().name(name.to_owned()).stack_size(DEEP_STACK_BYTES).spawn(work)
+}

@@ -34,7 +34,7 @@ impl PreparedStatement {
     /// # Errors
     /// Those of parsing and planning; more than one statement (42601).
     pub(crate) async fn new(client: Arc<Client>, sql: &str) -> Result<Self> {
-        let mut statements = client.session.parse(&number_parameters(sql))?;
+        let mut statements = client.session.parse(&number_parameters(sql)).await?;
         let statement = match (statements.pop(), statements.is_empty()) {
             (Some(statement), true) => statement,
             _ => {

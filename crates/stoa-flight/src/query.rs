@@ -166,7 +166,7 @@ pub(crate) enum Planned {
 /// The first error; statements before it have taken effect.
 pub(crate) async fn plan(session: &Session, sql: &str) -> Result<Planned> {
     let mut planned = Planned::Done(0);
-    for statement in session.parse(&number_parameters(sql))? {
+    for statement in session.parse(&number_parameters(sql)).await? {
         if let Planned::Rows(before, _) = planned {
             drain(session, &before).await?;
         }
@@ -188,7 +188,7 @@ async fn plan_one(session: &Session, statement: Statement) -> Result<Planned> {
 /// # Errors
 /// Those of parsing and planning.
 pub(crate) async fn describe(session: &Session, sql: &str) -> Result<Option<SchemaRef>> {
-    let Some(last) = session.parse(&number_parameters(sql))?.pop() else { return Ok(None) };
+    let Some(last) = session.parse(&number_parameters(sql)).await?.pop() else { return Ok(None) };
     let prepared = session.prepare(last, Vec::new()).await?;
     Ok(prepared.schema().map(|schema| described(&schema)))
 }

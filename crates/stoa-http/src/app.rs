@@ -15,6 +15,9 @@ use crate::guard::Guard;
 use crate::sampler::Sampler;
 use crate::server::{HttpOptions, Readiness};
 
+/// Threads that have not taken up work for so many microseconds do not answer.
+const UNANSWERED_US: u64 = 3_000_000;
+
 /// State of one server.
 pub(crate) struct App {
     pub(crate) engine: Arc<Engine>,
@@ -54,8 +57,25 @@ impl App {
         if !self.readiness.is_ready() {
             return Some("the server is starting".to_owned());
         }
-        let stopped = self.engine.ingest().and_then(|ingest| ingest.log_stopped())?;
-        Some(format!("the commit log has stopped, small writes are refused: {stopped}"))
+        if let Some(stopped) = self.engine.ingest().and_then(|ingest| ingest.log_stopped()) {
+            return Some(format!(
+                "the commit log has stopped, small writes are refused: {stopped}"
+            ));
+        }
+        self.threads_that_do_not_answer()
+    }
+
+    /// Which threads have not taken up work for a while, where there are any.
+    fn threads_that_do_not_answer(&self) -> Option<String> {
+        let stalls = [
+            ("executors do not", self.engine.executor_stalls()),
+            ("threads that plan do not", self.engine.planner_stalls()),
+            ("threads that serve connections do not", self.engine.io_stalls()),
+        ];
+        let (which, stall) =
+            stalls.into_iter().find(|(_, stall)| stall.waiting_us > UNANSWERED_US)?;
+        let seconds = stall.waiting_us / 1_000_000;
+        Some(format!("the {which} answer: no work was taken up for {seconds} seconds"))
     }
 }
 

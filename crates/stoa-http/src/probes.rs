@@ -16,12 +16,15 @@ pub(crate) async fn health() -> Response {
 }
 
 /// `GET /ready`: 200 while statements are taken; 503 with the reason before that, during shutdown,
-/// and when the commit log has stopped.
+/// when the commit log has stopped, and when threads do not answer. Statements that nobody waits for and
+/// that compute all the same are counted in both.
 pub(crate) async fn ready(State(app): State<Arc<App>>) -> Response {
+    let overdue = app.engine.statements_overdue();
     match app.not_ready() {
-        None => Json(json!({ "ready": true })).into_response(),
+        None => Json(json!({ "ready": true, "statements_overdue": overdue })).into_response(),
         Some(reason) => {
-            let body = Json(json!({ "ready": false, "reason": reason }));
+            let body = json!({ "ready": false, "reason": reason, "statements_overdue": overdue });
+            let body = Json(body);
             (StatusCode::SERVICE_UNAVAILABLE, body).into_response()
         }
     }

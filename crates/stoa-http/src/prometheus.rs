@@ -111,7 +111,10 @@ fn admission(engine: &Engine, out: &mut Exposition) {
     const STALLS: &str = "stoa_stalls_total";
     out.family(STALLS, "counter", "Times that no thread took up a task for a second.");
     out.value(STALLS, "threads=\"executor\"", engine.executor_stalls().stalls as f64);
+    out.value(STALLS, "threads=\"planner\"", engine.planner_stalls().stalls as f64);
     out.value(STALLS, "threads=\"io\"", engine.io_stalls().stalls as f64);
+    const OVERDUE: &str = "Statements that were cancelled a second ago or more and still compute.";
+    out.gauge("stoa_overdue_statements", OVERDUE, engine.statements_overdue() as f64);
 }
 
 fn pools(pools: &[PoolStatus], out: &mut Exposition) {

@@ -60,7 +60,7 @@ fn unreadable(rejection: &BytesRejection) -> Problem {
 
 async fn outcome_of_last(session: &Session, request: &SqlRequest) -> Result<Outcome> {
     for statement in &request.statements {
-        session.parse(&statement.text).map_err(|error| statement.place(error))?;
+        session.parse(&statement.text).await.map_err(|error| statement.place(error))?;
     }
     let mut last = None;
     for statement in &request.statements {
@@ -78,7 +78,7 @@ async fn execute(
     request: &SqlRequest,
 ) -> Result<Outcome> {
     let place = |error| statement.place(error);
-    let parsed = session.parse(&statement.text).map_err(place)?.into_iter().next();
+    let parsed = session.parse(&statement.text).await.map_err(place)?.into_iter().next();
     let parsed = parsed.ok_or_else(|| Error::internal("a statement was lost in parsing"))?;
     let hints = request.parameters.iter().map(scalar::type_hint).collect();
     let prepared = session.prepare(parsed, hints).await.map_err(place)?;

@@ -92,7 +92,12 @@ fn admission(engine: &Engine) -> Value {
         "waiting_limit": status.queue_max,
         "refused": status.refused,
         "pools": engine.pools_status().iter().map(pool).collect::<Vec<_>>(),
-        "stalls": { "executors": engine.executor_stalls().stalls, "io": engine.io_stalls().stalls },
+        "stalls": {
+            "executors": engine.executor_stalls().stalls,
+            "planners": engine.planner_stalls().stalls,
+            "io": engine.io_stalls().stalls,
+        },
+        "overdue": engine.statements_overdue(),
     })
 }
 

@@ -82,7 +82,7 @@ async fn prepare(
     text: &str,
     declared: &[Option<PgType>],
 ) -> Result<Option<Prepared>> {
-    let mut statements = session.parse(text)?;
+    let mut statements = session.parse(text).await?;
     if statements.len() > 1 {
         return Err(Error::invalid("cannot insert multiple commands into a prepared statement")
             .with_sqlstate("42601")

@@ -8,9 +8,12 @@
 
 pub(crate) mod adapt;
 mod alter;
+mod bounded;
+pub(crate) mod chains;
 mod copy;
 mod create_table;
 mod distinct_from;
+mod extent;
 mod insert;
 mod literal;
 mod maintain;
@@ -32,9 +35,11 @@ use datafusion::sql::sqlparser::tokenizer::Token;
 use stoa_error::{Error, Result};
 
 pub(crate) use alter::{AlterAction, AlterTableStatement};
+pub(crate) use bounded::Bounded;
 pub use copy::{CopySource, CopyStatement};
 pub use create_table::CreateTableStatement;
 pub(crate) use create_table::{COMMENT_KEY, parse_partition_terms, parse_sort_terms};
+pub(crate) use extent::measure;
 pub(crate) use roles::{
     ColumnPrivilege, GrantObjects, GrantStatement, Password, RoleOptions, RoleStatement,
 };
@@ -50,8 +55,9 @@ use crate::statement::{Statement, StatementKind};
 /// nothing else: then one empty statement is returned.
 ///
 /// # Errors
-/// Syntax errors (42601) with the place in the statement.
+/// Syntax errors (42601) with the place in the statement; 54000 and 54001 for what is too large.
 pub(crate) fn parse(sql: &str) -> Result<Vec<Statement>> {
+    measure(sql)?;
     let mut statements = Vec::with_capacity(1);
     for text in split_statements(sql) {
         let kind = parse_kind(text)?;
@@ -78,7 +84,8 @@ fn parse_kind(text: &str) -> Result<StatementKind> {
         | "APPLY" | "KILL" | "CACHE" | "PURGE" | "GRANT" | "REVOKE" => parse_own(text, &word),
         "INSERT" => match insert::parse_partitioned(text) {
             Ok(Some(statement)) => {
-                let statement = EngineStatement::Statement(Box::new(statement));
+                let mut statement = EngineStatement::Statement(Box::new(statement));
+                chains::flatten(&mut statement)?;
                 Ok(StatementKind::Plan(Box::new(statement)))
             }
             Ok(None) => parse_plan(text),
@@ -91,7 +98,11 @@ fn parse_kind(text: &str) -> Result<StatementKind> {
 fn parse_plan(text: &str) -> Result<StatementKind> {
     // What reads the system catalog is written anew first; whatever it says beside that means the same.
     let mut statement = match crate::pg_catalog::parse(text)? {
-        Some(statement) => EngineStatement::Statement(Box::new(statement)),
+        Some(statement) => {
+            let mut statement = EngineStatement::Statement(Box::new(statement));
+            chains::flatten(&mut statement)?;
+            statement
+        }
         None => parse_query(text)?,
     };
     references::check(&statement, text)?;
@@ -102,19 +113,20 @@ fn parse_plan(text: &str) -> Result<StatementKind> {
 }
 
 fn parse_query(text: &str) -> Result<EngineStatement> {
-    let dialect = PostgreSqlDialect {};
+    let dialect = Bounded::new(PostgreSqlDialect {}, text.len());
     let mut parser = DFParserBuilder::new(text)
         .with_dialect(&dialect)
         .build()
         .map_err(|e| from_parser(&e, text))?;
     let mut statement = parser.parse_statement().map_err(|e| from_parser(&e, text))?;
     expect_end(&mut parser.parser, text)?;
+    chains::flatten(&mut statement)?;
     adapt::refuse_ordinality(&mut statement, text)?;
     Ok(statement)
 }
 
 fn parse_own(text: &str, word: &str) -> Result<StatementKind> {
-    let dialect = GenericDialect {};
+    let dialect = Bounded::new(GenericDialect {}, text.len());
     let mut parser =
         Parser::new(&dialect).try_with_sql(text).map_err(|e| from_parser_raw(e, text))?;
     parser.next_token();

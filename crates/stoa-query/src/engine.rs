@@ -35,11 +35,13 @@ use crate::file_access::FileAccess;
 use crate::file_cache::FileCache;
 use crate::no_stores::NoStores;
 use crate::information_schema::{INFORMATION_SCHEMA, InformationSchema};
+use crate::planners::Planners;
 use crate::pools::{PoolOptions, PoolStatus, Pools, WorkloadRule};
 use crate::registry::{QueryGuard, QueryRegistry};
 use crate::report::Templates;
 use crate::results::Results;
 use crate::session::{Session, SessionOptions};
+use crate::stop::Stops;
 use crate::system::{SYSTEM, SystemSchema};
 use crate::template::PlanTemplates;
 use crate::watch::{self, Pulses, StallStatus};
@@ -52,6 +54,18 @@ pub const DEFAULT_NAMESPACE: &str = "public";
 
 /// Answers are kept in addition, in up to one part of so many of the memory for reports.
 const RESULT_SHARE: u64 = 16;
+
+/// Work that was asked to stop and is there so much later does not answer.
+const OVERDUE_AFTER: Duration = Duration::from_secs(1);
+
+/// How long bringing fresh rows into files may take at the end; what is not in files then is in the log.
+const FLUSH_GRACE: Duration = Duration::from_secs(30);
+
+/// How long closing the log may take where its rows are not brought into files.
+const LOG_GRACE: Duration = Duration::from_secs(5);
+
+/// How long the background work may take to end.
+const MAINTENANCE_GRACE: Duration = Duration::from_secs(10);
 
 /// What an [`Engine`] is started with.
 #[derive(Clone, Debug)]
@@ -142,6 +156,8 @@ pub struct Engine {
     pub(crate) rights: Arc<Rights>,
     pub(crate) logins: Logins,
     executors: Executors,
+    pub(crate) planners: Planners,
+    pub(crate) stops: Arc<Stops>,
     pub(crate) pools: Pools,
     pub(crate) pulses: Pulses,
     pub(crate) templates: Templates,
@@ -197,6 +213,9 @@ impl Engine {
         let logins = Logins::open(warehouse.catalog(), options.access_control).await?;
         let executors = Executors::start(options.threads)
             .map_err(|e| Error::unavailable("cannot start executors").with_source(e))?;
+        let stops = Arc::<Stops>::default();
+        let planners = Planners::start(options.threads, Arc::clone(&stops))
+            .map_err(|e| Error::unavailable("cannot start planners").with_source(e))?;
         let (slots, queue_max) = (options.query_slots, options.queue_max);
         let pools = Pools::new(&options.pools, &options.workload_rules, slots, queue_max)?;
         let system = Arc::new(OnceLock::new());
@@ -216,6 +235,8 @@ impl Engine {
             rights: Arc::new(rights),
             logins,
             executors,
+            planners,
+            stops,
             pools,
             pulses: Pulses::default(),
             templates: Templates::default(),
@@ -328,6 +349,17 @@ impl Engine {
         self.pulses.executors.status()
     }
 
+    /// How quickly threads that plan take up tasks.
+    pub fn planner_stalls(&self) -> StallStatus {
+        self.pulses.planners.status()
+    }
+
+    /// Statements that nobody waits for any more, because they were cancelled or their client went
+    /// away, of which a part still computes a second later.
+    pub fn statements_overdue(&self) -> usize {
+        self.stops.overdue(OVERDUE_AFTER)
+    }
+
     /// Registers a statement of no session.
     pub(crate) fn start_query(&self, text: &str, user: &str, protocol: &'static str) -> QueryGuard {
         self.registry.start(text, user, protocol, self.pools.find(user, "", protocol))
@@ -349,7 +381,8 @@ impl Engine {
     }
 
     /// Refuses new statements, waits up to `grace` for running ones, then cancels the rest; brings
-    /// fresh rows into files and closes the log. Returns how many statements were cancelled.
+    /// fresh rows into files and closes the log. Returns how many statements were cancelled, at most 47
+    /// seconds after `grace`: rows that are not in files by then stay in the log.
     pub async fn shutdown(&self, grace: Duration) -> usize {
         self.closing.store(true, Ordering::Release);
         let mut cancelled = 0;
@@ -357,21 +390,42 @@ impl Engine {
             cancelled = self.registry.cancel_all();
             self.wait_until_idle(Duration::from_secs(2)).await;
         }
-        if let Some(file) = &self.options.hot_list {
-            hot_list::save(&self.reports, file).await;
-        }
-        let maintenance = self.maintenance.lock().take();
-        if let Some(maintenance) = maintenance
-            && let Err(error) = maintenance.stop().await
-        {
-            tracing::warn!(%error, "the background work on tables did not end well");
-        }
-        if let Some(ingest) = &self.ingest
-            && let Err(error) = ingest.close(true).await
-        {
-            tracing::warn!(%error, "fresh rows stay in the log; the next start brings them back");
-        }
+        self.end_background_work().await;
+        self.bring_rows_into_files().await;
         cancelled
+    }
+
+    async fn end_background_work(&self) {
+        let ending = async {
+            if let Some(file) = &self.options.hot_list {
+                hot_list::save(&self.reports, file).await;
+            }
+            let maintenance = self.maintenance.lock().take();
+            match maintenance {
+                Some(maintenance) => maintenance.stop().await,
+                None => Ok(()),
+            }
+        };
+        match tokio::time::timeout(MAINTENANCE_GRACE, ending).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the background work on tables did not end well");
+            }
+            Err(_) => tracing::warn!("the background work on tables did not end in time"),
+        }
+    }
+
+    async fn bring_rows_into_files(&self) {
+        let Some(ingest) = &self.ingest else { return };
+        const STAY: &str = "fresh rows stay in the log; the next start brings them back";
+        match tokio::time::timeout(FLUSH_GRACE, ingest.close(true)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "{STAY}"),
+            Err(_) => {
+                tracing::warn!(limit_s = FLUSH_GRACE.as_secs(), "{STAY}");
+                let _ = tokio::time::timeout(LOG_GRACE, ingest.close(false)).await;
+            }
+        }
     }
 
     async fn wait_until_idle(&self, limit: Duration) -> bool {

@@ -1,7 +1,8 @@
-//! Running plans on the executors.
+//! Running plans: made on the planners, executed on the executors.
 //!
 //! In: a logical plan. Out: a batch stream that is fed by a task on the executors; the caller's own
-//! thread only passes batches on. Dropping the stream ends the task at its next batch.
+//! thread only passes batches on, also of plans that read no files. Dropping the stream asks the plan to
+//! stop, which all of its operators see (`cooperate`).
 //!
 //! A query that waits for its reader gives its slot back meanwhile: a slow client, or one that stops
 //! in the middle of a cursor, keeps nobody from computing.
@@ -15,8 +16,8 @@ use datafusion::error::Result as EngineResult;
 use datafusion::execution::session_state::SessionState;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::physical_plan::execute_stream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::{FutureExt, StreamExt, stream};
 use stoa_env::executors::Executors;
 use stoa_error::{Error, Result};
@@ -25,12 +26,14 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use crate::admission::{Admission, Slot, Ticket};
-use crate::cooperate::make_cancellable;
+use crate::cooperate::make_cooperative;
 use crate::error::{from_datafusion, to_datafusion};
 use crate::live_plan::{Execution, Watched};
+use crate::planners::Planners;
 use crate::pools::Pool;
 use crate::progress::Progress;
 use crate::scan;
+use crate::stop::{Stop, Stops, Waiting};
 
 /// How long an answer is waited for as a whole, before its reader is told that it comes.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -52,26 +55,35 @@ pub(crate) struct Work {
     pub(crate) ticket: Option<Ticket>,
 }
 
-/// Starts `work` on `executors`; returns with the answer, or when it is on its way.
+/// The threads that do the work, and what is known of it.
+pub(crate) struct Threads<'a> {
+    pub(crate) planners: &'a Planners,
+    pub(crate) executors: &'a Executors,
+    pub(crate) stops: &'a Stops,
+}
+
+/// Starts `work`; returns with the answer, or when it is on its way.
 ///
 /// # Errors
 /// Those of planning, and of admission.
-pub(crate) async fn start(executors: &Executors, work: Work) -> Result<SendableRecordBatchStream> {
+pub(crate) async fn start(threads: Threads<'_>, work: Work) -> Result<SendableRecordBatchStream> {
     let (begun, wait) = oneshot::channel();
-    // The handle is dropped: the task ends by itself when nobody waits or reads any more.
+    let (stop, waiting) = threads.stops.begin();
     let charge = Arc::clone(&work.progress.charge);
-    executors.spawn(stoa_store::charged(charge, work.run(begun)));
+    let executors = threads.executors.clone();
+    // It ends by itself when nobody waits or reads any more.
+    threads.planners.spawn(stoa_store::charged(charge, work.plan_and_run(executors, stop, begun)));
     let begun = wait.await.map_err(|e| Error::internal("planning failed").with_source(e))??;
     Ok(match begun {
-        Begun::Here(stream) => stream,
         Begun::All(schema, batches) => {
             Box::pin(RecordBatchStreamAdapter::new(schema, stream::iter(batches)))
         }
         Begun::Stream(schema, batches) => {
-            let batches = stream::unfold(batches, |mut batches| async move {
+            let read = |(mut batches, waiting): (mpsc::Receiver<Batch>, Waiting)| async move {
                 let batch = batches.recv().await?;
-                Some((batch, batches))
-            });
+                Some((batch, (batches, waiting)))
+            };
+            let batches = stream::unfold((batches, waiting), read);
             Box::pin(RecordBatchStreamAdapter::new(schema, batches))
         }
     })
@@ -82,8 +94,6 @@ type Batch = EngineResult<arrow::array::RecordBatch>;
 /// What comes back from the executors first. A short answer comes in one piece, so that its reader
 /// is woken once.
 enum Begun {
-    /// What reads no files needs no executor to be quick.
-    Here(SendableRecordBatchStream),
     /// The whole answer.
     All(SchemaRef, Vec<Batch>),
     /// Where it comes from.
@@ -98,16 +108,40 @@ struct Running {
 }
 
 impl Work {
-    async fn run(mut self, mut begun: oneshot::Sender<Result<Begun>>) {
-        // Whoever is cancelled while it plans or waits goes away at once.
+    async fn plan_and_run(
+        self,
+        executors: Executors,
+        stop: Arc<Stop>,
+        mut begun: oneshot::Sender<Result<Begun>>,
+    ) {
+        // Whoever is cancelled while it plans goes away at once.
+        let planned = tokio::select! {
+            biased;
+            () = begun.closed() => return,
+            planned = self.physical_plan(&stop) => planned,
+        };
+        match planned {
+            Ok(physical) => {
+                let charge = Arc::clone(&self.progress.charge);
+                // The handle is dropped: the task goes on.
+                drop(executors.spawn(stoa_store::charged(charge, self.run(physical, begun))));
+            }
+            Err(error) => drop(begun.send(Err(error))),
+        }
+    }
+
+    async fn run(
+        mut self,
+        physical: Arc<dyn ExecutionPlan>,
+        mut begun: oneshot::Sender<Result<Begun>>,
+    ) {
         let started = tokio::select! {
             biased;
             () = begun.closed() => return,
-            started = self.begin() => started,
+            started = self.begin(physical) => started,
         };
         let mut running = match started {
-            Ok(running) if running.bytes > 0 => running,
-            Ok(small) => return drop(begun.send(Ok(Begun::Here(small.stream)))),
+            Ok(running) => running,
             Err(error) => return drop(begun.send(Err(error))),
         };
         let mut batches = Vec::new();
@@ -126,7 +160,7 @@ impl Work {
         }
     }
 
-    async fn begin(&mut self) -> Result<Running> {
+    async fn physical_plan(&self, stop: &Arc<Stop>) -> Result<Arc<dyn ExecutionPlan>> {
         let physical = match self.is_optimised {
             true => {
                 self.state
@@ -136,8 +170,11 @@ impl Work {
             }
             false => self.state.create_physical_plan(&self.plan).await,
         };
-        let physical = make_cancellable(physical.map_err(from_datafusion)?);
         let physical = physical.map_err(from_datafusion)?;
+        make_cooperative(physical, stop).map_err(from_datafusion)
+    }
+
+    async fn begin(&mut self, physical: Arc<dyn ExecutionPlan>) -> Result<Running> {
         scan::attach_progress(&physical, &self.progress);
         self.progress.set_execution(Execution::Plan(Arc::downgrade(&physical)));
         let bytes = scan::planned_bytes(&physical);

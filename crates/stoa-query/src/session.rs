@@ -12,8 +12,9 @@ mod prepare;
 mod renew;
 mod run;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
@@ -23,7 +24,8 @@ use datafusion::logical_expr::LogicalPlan;
 use futures::StreamExt;
 use parking_lot::Mutex;
 use stoa_catalog::TableIdent;
-use stoa_error::{Error, Result};
+use stoa_error::{Error, ErrorKind, Result};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Caller;
@@ -38,6 +40,7 @@ use crate::results;
 use crate::seen::SeenCatalogs;
 use crate::settings::Settings;
 use crate::statement::{Statement, StatementKind};
+use crate::stop;
 use crate::transaction::Block;
 
 pub(crate) use allowed::check as check_plan;
@@ -74,6 +77,8 @@ impl Default for SessionOptions {
 
 /// A client's session. Statements of one session may run at the same time.
 pub struct Session {
+    /// Itself, for work on other threads.
+    own: Weak<Session>,
     pub(crate) engine: Arc<Engine>,
     pub(crate) options: SessionOptions,
     pub(crate) settings: Mutex<Settings>,
@@ -85,6 +90,8 @@ pub struct Session {
     pub(crate) block: Arc<Block>,
     planner: Mutex<Planner>,
     running: Mutex<Vec<CancellationToken>>,
+    /// Wakes who waits for a statement to be parsed or planned when that is cancelled.
+    planning_cancelled: Notify,
     /// Whose slots, queue and memory its statements share.
     pool: Mutex<Arc<Pool>>,
     /// Whether transactions refuse writes unless they say otherwise.
@@ -106,6 +113,9 @@ struct Planner {
     /// Whether only namespace and time zone differ, which is what the short path knows of.
     is_plain: bool,
 }
+
+/// Bytes of texts that are parsed where they arrive, if they are not deep either.
+const SHORT_TEXT: usize = 4096;
 
 /// Tokens of a session's latest statements that are kept for [`Session::cancel`].
 const RUNNING_MAX: usize = 16;
@@ -143,7 +153,8 @@ impl Session {
             let _ = pg_catalog::set_rights(&mut state, &caller, &known_tables);
         }
         let pool = engine.pools.find(&options.user, &options.application, options.protocol);
-        Arc::new(Self {
+        Arc::new_cyclic(|own| Self {
+            own: Weak::clone(own),
             pool: Mutex::new(pool),
             planner: Mutex::new(Planner::new(state, &engine)),
             engine,
@@ -153,17 +164,20 @@ impl Session {
             block,
             settings: Mutex::new(settings),
             running: Mutex::default(),
+            planning_cancelled: Notify::new(),
             read_only: AtomicBool::new(false),
             short_path: AtomicBool::new(true),
             plan_templates: AtomicBool::new(true),
         })
     }
 
-    /// Parses a text of any number of statements; an empty text gives one empty statement.
+    /// Parses a text of any number of statements; an empty text gives one empty statement. Long ones are
+    /// parsed on the threads that plan.
     ///
     /// # Errors
-    /// Syntax errors (42601), with their place; 53200 where a long text takes more memory than there is.
-    pub fn parse(&self, sql: &str) -> Result<Vec<Statement>> {
+    /// Syntax errors (42601), with their place; texts that are too long (54000) or too complex (54001);
+    /// 53200 where a long text takes more memory than there is; 57014 as for [`Session::prepare`].
+    pub async fn parse(&self, sql: &str) -> Result<Vec<Statement>> {
         let context = self.options_context();
         if self.takes_short_path()
             && let Some(report) = self.engine.templates.find(&context, sql)
@@ -177,30 +191,93 @@ impl Session {
             let text = sql.trim().trim_end_matches(';').to_owned();
             return Ok(vec![Statement { text, kind: StatementKind::Lifted(lifted), memory: None }]);
         }
-        let parsed = memory::of_text(self.engine.memory_pool(), sql).and_then(|memory| {
-            let mut statements = dialect::parse(sql)?;
-            statements.iter_mut().for_each(|statement| statement.memory.clone_from(&memory));
-            Ok(statements)
-        });
-        parsed.inspect_err(|error| {
+        self.parse_text(sql).await.inspect_err(|error| {
             self.record_failure(sql, error);
         })
     }
 
-    /// Plans a statement. `parameter_types` are those the client declared; missing ones are
-    /// inferred.
+    async fn parse_text(&self, sql: &str) -> Result<Vec<Statement>> {
+        if sql.len() <= SHORT_TEXT && dialect::measure(sql)?.is_small {
+            return dialect::parse(sql);
+        }
+        let memory = memory::of_text(self.engine.memory_pool(), sql)?;
+        let text = sql.to_owned();
+        let mut statements = self.on_planners(async move { dialect::parse(&text) }).await?;
+        statements.iter_mut().for_each(|statement| statement.memory.clone_from(&memory));
+        Ok(statements)
+    }
+
+    /// Plans a statement, on the threads for that. `parameter_types` are those the client declared;
+    /// missing ones are inferred. Who goes away meanwhile, or is cancelled, does not wait.
     ///
     /// # Errors
-    /// Unknown tables (42P01), columns (42703), functions (42883), and what else planning finds.
+    /// Unknown tables (42P01), columns (42703), functions (42883), and what else planning finds; 57014
+    /// where it was cancelled, or took longer than `statement_timeout`.
     pub async fn prepare(
         &self,
         statement: Statement,
         parameter_types: Vec<Option<DataType>>,
     ) -> Result<Prepared> {
+        // Taken before: what changes meanwhile makes it to be planned again.
+        let context = self.options_context();
+        if self.needs_no_plan(&statement).await {
+            let known = self.must_know_of(&statement).await;
+            known.inspect_err(|error| self.record_failure(&statement.text, error))?;
+            return Ok(Prepared::without_plan(statement, Some(context)));
+        }
         let text = statement.text.clone();
-        // Large futures are kept off the stacks of those who wait for them.
-        let prepared = Box::pin(self.plan(statement, parameter_types)).await;
-        prepared.inspect_err(|error| self.record_failure(&text, error))
+        let session = self.shared()?;
+        let planned = self.on_planners(async move {
+            // Large futures are kept off the stacks of those who wait for them.
+            Box::pin(session.plan(statement, parameter_types)).await
+        });
+        planned.await.inspect_err(|error| self.record_failure(&text, error))
+    }
+
+    /// Waits for what `work` comes to on the threads that parse and plan.
+    ///
+    /// # Errors
+    /// Its own; 57014 where the session is cancelled, or its `statement_timeout` has passed.
+    pub(crate) async fn on_planners<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        let cancelled = self.planning_cancelled.notified();
+        tokio::pin!(cancelled);
+        // From here on; a cancel that came before was for another statement.
+        cancelled.as_mut().enable();
+        let limit = self.statement_timeout();
+        let passed = async {
+            match limit {
+                Some(limit) => tokio::time::sleep(limit).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = &mut cancelled => Err(stop::stopped()),
+            result = self.engine.planners.run(stoa_store::also_charged(work)) => result?,
+            () = passed => {
+                Err(Error::new(ErrorKind::Timeout, "canceling statement due to statement timeout")
+                    .with_sqlstate("57014")
+                    .with_hint("raise statement_timeout, or set it to 0 for no limit"))
+            }
+        }
+    }
+
+    /// The setting `statement_timeout`; `None` is no limit.
+    fn statement_timeout(&self) -> Option<Duration> {
+        let text = self.settings.lock().get("statement_timeout").ok()?;
+        let milliseconds: u64 = text.parse().ok()?;
+        (milliseconds > 0).then(|| Duration::from_millis(milliseconds))
+    }
+
+    /// Itself.
+    ///
+    /// # Errors
+    /// None while somebody has it.
+    pub(crate) fn shared(&self) -> Result<Arc<Self>> {
+        self.own.upgrade().ok_or_else(|| Error::internal("a session ended while it was used"))
     }
 
     /// Registers a statement of this session.
@@ -283,7 +360,7 @@ impl Session {
     /// The first error; statements before it have taken effect.
     pub async fn sql(&self, sql: &str) -> Result<Outcome> {
         let mut last = Outcome::Done(Completion::of(""));
-        for statement in self.parse(sql)? {
+        for statement in self.parse(sql).await? {
             if let Outcome::Rows(mut rows) = last {
                 while let Some(batch) = rows.next().await {
                     batch?;
@@ -296,6 +373,7 @@ impl Session {
 
     /// Cancels what this session runs now.
     pub fn cancel(&self) {
+        self.planning_cancelled.notify_waiters();
         self.running.lock().drain(..).for_each(|token| token.cancel());
     }
 

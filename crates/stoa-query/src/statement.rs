@@ -30,6 +30,8 @@ pub(crate) enum StatementKind {
     Empty,
     /// SELECT, VALUES, WITH, EXPLAIN, INSERT: planned by DataFusion.
     Plan(Box<EngineStatement>),
+    /// One of these that has its plan.
+    Planned,
     /// A SELECT like one that was planned before.
     Report(ReportStatement),
     /// A SELECT like one that was planned before, and is no report.

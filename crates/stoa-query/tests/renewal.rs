@@ -71,7 +71,7 @@ async fn shown(outcome: Outcome) -> Result<Vec<String>> {
 }
 
 async fn prepared(session: &Session, sql: &str) -> Prepared {
-    let statement = session.parse(sql).unwrap().swap_remove(0);
+    let statement = session.parse(sql).await.unwrap().swap_remove(0);
     session.prepare(statement, Vec::new()).await.unwrap()
 }
 

@@ -52,7 +52,6 @@ async fn parameters_that_print_alike_are_other_parameters() {
     }
     assert!(home.engine.results_reused() >= 6, "{}", home.engine.results_reused());
     // The same digits, of another type.
-    let statement = |sql: &str| session.parse(sql).unwrap().swap_remove(0);
     let sql = "SELECT $1";
     for (of, value, shown) in [
         (DataType::Int64, ScalarValue::Int64(Some(5)), "5"),
@@ -60,7 +59,8 @@ async fn parameters_that_print_alike_are_other_parameters() {
         (DataType::Float64, ScalarValue::Int64(Some(5)), "5.0"),
         (DataType::Int64, ScalarValue::Int64(Some(5)), "5"),
     ] {
-        let prepared = session.prepare(statement(sql), vec![Some(of.clone())]).await.unwrap();
+        let statement = session.parse(sql).await.unwrap().swap_remove(0);
+        let prepared = session.prepare(statement, vec![Some(of.clone())]).await.unwrap();
         let Outcome::Rows(rows) = session.execute(&prepared, vec![value]).await.unwrap() else {
             panic!("{sql} gives no rows")
         };
@@ -106,7 +106,7 @@ async fn a_statement_prepared_under_other_options_is_planned_anew() {
     let session = home.engine.session(SessionOptions::default());
     set(&session, &format!("SET {NULLS} = 'nulls_min'")).await;
     let ordered = format!("{ORDERED} OFFSET 0");
-    let statement = session.parse(&ordered).unwrap().swap_remove(0);
+    let statement = session.parse(&ordered).await.unwrap().swap_remove(0);
     let prepared = session.prepare(statement, Vec::new()).await.unwrap();
     let ask = async || {
         let Outcome::Rows(rows) = session.execute(&prepared, Vec::new()).await.unwrap() else {
@@ -188,7 +188,7 @@ async fn words_within_names_and_literals_mean_nothing() {
     // A number is typed alike whatever is beside it.
     for beside in ["jpg_size", "'pg_class'", "'now'", "pg_rate", "'regclass'"] {
         let sql = format!("SELECT 1e2, {beside} FROM things");
-        let statement = session.parse(&sql).unwrap().swap_remove(0);
+        let statement = session.parse(&sql).await.unwrap().swap_remove(0);
         let prepared = session.prepare(statement, Vec::new()).await.unwrap();
         let schema = prepared.schema().unwrap();
         assert_eq!(*schema.field(0).data_type(), DataType::Float64, "{sql}");
@@ -234,16 +234,16 @@ async fn words_within_names_and_literals_mean_nothing() {
 async fn a_failed_statement_is_shown_unless_it_sets_a_password() {
     let home = words().await;
     let session = &home.short;
-    let last = |sql: &str| {
-        assert!(session.parse(sql).is_err(), "{sql}");
+    let last = async |sql: &str| {
+        assert!(session.parse(sql).await.is_err(), "{sql}");
         home.engine.queries().recent().remove(0).sql
     };
     for hidden in
         ["CREATE ROLE x PASSWORD 'p' 'q'", "ALTER USER x WITH \"password\" 'a b", "SET password 'x"]
     {
-        assert_eq!(last(hidden), "…", "{hidden}");
+        assert_eq!(last(hidden).await, "…", "{hidden}");
     }
     for shown in ["SELECT 'password' FRM x y z", "SELECT password_age FRM x y z"] {
-        assert_eq!(last(shown), shown);
+        assert_eq!(last(shown).await, shown);
     }
 }

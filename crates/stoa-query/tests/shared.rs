@@ -335,8 +335,8 @@ async fn answer(
 }
 
 async fn prepare(session: &Session, question: &Question) -> Result<Prepared, String> {
-    let statement: Statement =
-        session.parse(&question.sql).map_err(|e| e.sqlstate().to_owned())?.swap_remove(0);
+    let parsed = session.parse(&question.sql).await;
+    let statement: Statement = parsed.map_err(|e| e.sqlstate().to_owned())?.swap_remove(0);
     let prepared = session.prepare(statement, question.types.clone()).await;
     prepared.map_err(|error| error.sqlstate().to_owned())
 }

@@ -16,7 +16,6 @@ mod server;
 mod shell;
 mod units;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -55,8 +54,17 @@ fn main() -> ExitCode {
     give_memory_back();
     failure::install_panic_hook();
     let cli = Cli::parse();
+    // Commands without a server plan statements themselves, on a stack that fits what is refused.
+    let work = move || arm_failpoints().and_then(|()| cli.run());
+    let thread = match stoa_env::task::spawn_deep_thread("stoa-main", work) {
+        Ok(thread) => thread,
+        Err(error) => {
+            let error = Error::unavailable("cannot start a thread").with_source(error);
+            return Failure::from(error).report();
+        }
+    };
     // The hook has shown a panic; nothing else of it may reach the user.
-    match catch_unwind(AssertUnwindSafe(|| arm_failpoints().and_then(|()| cli.run()))) {
+    match thread.join() {
         Ok(Ok(())) => ExitCode::SUCCESS,
         Ok(Err(failure)) => failure.report(),
         Err(_) => Failure::Reported.report(),

@@ -43,6 +43,7 @@ where
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads)
         .thread_name("stoa-worker")
+        .thread_stack_size(stoa_env::task::DEEP_STACK_BYTES)
         .enable_all()
         .build()
         .map_err(|e| Error::unavailable("cannot start threads").with_source(e))?;

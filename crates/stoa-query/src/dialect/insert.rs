@@ -8,11 +8,11 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
-use super::Parsed;
+use super::{Bounded, Parsed};
 
 /// The statement, if it is an INSERT with that clause.
 pub(super) fn parse_partitioned(text: &str) -> Parsed<Option<Statement>> {
-    let dialect = PostgreSqlDialect {};
+    let dialect = Bounded::new(PostgreSqlDialect {}, text.len());
     let mut tokens = Tokenizer::new(&dialect, text).tokenize_with_location()?;
     let Some(clause) = cut_clause(&mut tokens) else { return Ok(None) };
     let mut parser = Parser::new(&dialect).with_tokens_with_locations(clause);

@@ -85,13 +85,18 @@ fn first_word_or_sign(text: &str) -> &str {
     }
 }
 
-struct Scanner<'a> {
+/// Walks over a text, over quotes and comments in one step.
+pub(super) struct Scanner<'a> {
     bytes: &'a [u8],
-    at: usize,
+    pub(super) at: usize,
 }
 
-impl Scanner<'_> {
-    fn peek(&self) -> Option<u8> {
+impl<'a> Scanner<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { bytes: text.as_bytes(), at: 0 }
+    }
+
+    pub(super) fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
 
@@ -111,7 +116,7 @@ impl Scanner<'_> {
     }
 
     /// Goes behind the quoted text, the comment or else the one `byte` at `self.at`.
-    fn step(&mut self, byte: u8) {
+    pub(super) fn step(&mut self, byte: u8) {
         match byte {
             b'\'' => {
                 let escapes = self.at > 0
@@ -180,6 +185,6 @@ impl Scanner<'_> {
     }
 }
 
-fn is_word(byte: u8) -> bool {
+pub(super) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }

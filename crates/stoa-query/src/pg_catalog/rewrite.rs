@@ -30,6 +30,8 @@ use datafusion_pg_catalog::sql::rules::{
 };
 use stoa_error::Result;
 
+use crate::dialect::Bounded;
+
 /// The shared rules, in the order their crate applies them.
 static RULES: LazyLock<Vec<Box<dyn SqlStatementRewriteRule>>> = LazyLock::new(shared_rules);
 
@@ -62,7 +64,8 @@ pub(crate) fn parse(text: &str) -> Result<Option<Statement>> {
     if !signs::may_be_in(text) {
         return Ok(None);
     }
-    let Ok(mut statements) = Parser::parse_sql(&PostgreSqlDialect {}, text) else {
+    let dialect = Bounded::new(PostgreSqlDialect {}, text.len());
+    let Ok(mut statements) = Parser::parse_sql(&dialect, text) else {
         return Ok(None);
     };
     let (Some(statement @ Statement::Query(_)), true) = (statements.pop(), statements.is_empty())

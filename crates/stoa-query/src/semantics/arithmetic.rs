@@ -98,7 +98,7 @@ pub(super) fn negate(inner: Expr, scope: &Scope<'_>) -> Result<Transformed<Expr>
 
 const TIMESTAMP: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
 
-fn is_number(of: &DataType) -> bool {
+pub(super) fn is_number(of: &DataType) -> bool {
     of.is_integer() || of.is_floating() || of.is_decimal()
 }
 
@@ -119,7 +119,7 @@ fn to_type(expr: Expr, from: &DataType, to: &DataType) -> Expr {
 }
 
 fn integers(left: Expr, a: &DataType, op: Operator, right: Expr, b: &DataType) -> Expr {
-    let (own, other) = (width(&left, a), width(&right, b));
+    let (own, other) = (width(Some(&left), a), width(Some(&right), b));
     let of = match own.max(other) {
         2 => DataType::Int16,
         4 => DataType::Int32,
@@ -128,10 +128,11 @@ fn integers(left: Expr, a: &DataType, op: Operator, right: Expr, b: &DataType) -
     call(Checked(op), vec![to_type(left, a, &of), to_type(right, b, &of)])
 }
 
-/// Bytes of the integer that PostgreSQL has for an operand.
-fn width(expr: &Expr, of: &DataType) -> u8 {
+/// Bytes of the integer that PostgreSQL has for an operand; without an expression it is no literal.
+pub(super) fn width(expr: Option<&Expr>, of: &DataType) -> u8 {
     match (expr, of) {
-        (Expr::Literal(ScalarValue::Int64(Some(value)), _), _) => match i32::try_from(*value) {
+        (Some(Expr::Literal(ScalarValue::Int64(Some(value)), _)), _) => match i32::try_from(*value)
+        {
             Ok(_) => 4,
             Err(_) => 8,
         },
@@ -172,11 +173,17 @@ fn decimals(
 
 /// An integer as a decimal, a literal with as many digits as it has.
 fn as_decimal(expr: Expr, of: &DataType) -> (Expr, DataType) {
+    let decimal = decimal_of(Some(&expr), of);
+    (to_type(expr, of, &decimal), decimal)
+}
+
+/// The decimal that an operand is beside a decimal; without an expression it is no literal.
+pub(super) fn decimal_of(expr: Option<&Expr>, of: &DataType) -> DataType {
     if of.is_decimal() {
-        return (expr, of.clone());
+        return of.clone();
     }
-    let digits = match (&expr, of) {
-        (Expr::Literal(ScalarValue::Int64(Some(value)), _), _) => {
+    let digits = match (expr, of) {
+        (Some(Expr::Literal(ScalarValue::Int64(Some(value)), _)), _) => {
             value.unsigned_abs().checked_ilog10().unwrap_or(0) as u8 + 1
         }
         (_, DataType::Int8 | DataType::UInt8 | DataType::Int16 | DataType::UInt16) => 5,
@@ -184,6 +191,5 @@ fn as_decimal(expr: Expr, of: &DataType) -> (Expr, DataType) {
         (_, DataType::UInt64) => 20,
         _ => 19,
     };
-    let decimal = DataType::Decimal128(digits, 0);
-    (to_type(expr, of, &decimal), decimal)
+    DataType::Decimal128(digits, 0)
 }

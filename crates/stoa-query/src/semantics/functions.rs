@@ -20,7 +20,8 @@ use super::similar::{SimilarPattern, regex_of};
 use super::text_of;
 use super::time_zone;
 use super::to_char::ToChar;
-use super::{casts, unify};
+use super::{casts, terms, unify};
+use crate::dialect::chains::SUM;
 
 pub(super) fn rewrite(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
     match function.func.name() {
@@ -34,6 +35,7 @@ pub(super) fn rewrite(function: ScalarFunction, scope: &Scope<'_>) -> Result<Tra
         "round" => round(function, scope),
         "upper" | "initcap" => letters(function, scope),
         "ln" | "log" | "log10" | "log2" => logarithm(function),
+        SUM => terms::rewrite(function, scope),
         _ => Ok(Transformed::no(Expr::ScalarFunction(function))),
     }
 }

@@ -35,6 +35,7 @@ mod sign;
 mod similar;
 mod sum;
 mod sums;
+mod terms;
 mod text_of;
 mod time_zone;
 mod to_char;
@@ -73,7 +74,12 @@ pub(crate) fn install(
     let mut builder = builder.with_optimizer_rules(bounded::folding::rules());
     let functions = builder.aggregate_functions().get_or_insert_default();
     functions.extend([Arc::new(sum), Arc::new(average)]);
-    let named = [to_char, call::function(modulus::Modulus), call::function(sign::Sign)];
+    let named = [
+        to_char,
+        call::function(modulus::Modulus),
+        call::function(sign::Sign),
+        call::function(terms::SumOfTerms),
+    ];
     builder.scalar_functions().get_or_insert_default().extend(named.map(Arc::new));
     builder
 }

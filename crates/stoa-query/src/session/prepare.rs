@@ -17,6 +17,9 @@ use crate::statement::{Statement, StatementKind};
 use crate::template::{PlanTemplate, TableForm};
 use crate::{dml, insert_values, parameters, pg_catalog, semantics, show};
 
+/// Bytes of statements whose form is remembered: longer ones seldom come again, and take as much memory.
+const TEMPLATE_TEXT_MAX: usize = 64 << 10;
+
 /// A statement that was planned, to be executed any number of times.
 #[derive(Clone)]
 pub struct Prepared {
@@ -43,6 +46,19 @@ pub struct Prepared {
 }
 
 impl Prepared {
+    /// A statement that is executed without a plan of its own: one of ours, or one that was recognised.
+    pub(super) fn without_plan(statement: Statement, context: Option<Arc<str>>) -> Self {
+        let (types, schema, report) = match &statement.kind {
+            StatementKind::Report(report) => {
+                let (types, schema) = (report.parameter_types().to_vec(), report.schema().clone());
+                (types, Some(schema), Some(report.clone()))
+            }
+            StatementKind::Lifted(lifted) => (Vec::new(), Some(lifted.schema().clone()), None),
+            kind => (Vec::new(), show::schema_of(kind), None),
+        };
+        Self { report, context, ..Self::unplanned(statement, types, schema) }
+    }
+
     fn unplanned(
         statement: Statement,
         parameter_types: Vec<DataType>,
@@ -98,27 +114,14 @@ impl Session {
         statement: Statement,
         parameter_types: Vec<Option<DataType>>,
     ) -> Result<Prepared> {
-        let is_known = match &statement.kind {
-            StatementKind::Report(report) => report.shape.table.is_current(&self.engine).await,
-            StatementKind::Lifted(lifted) => lifted.template().is_current(&self.engine).await,
-            _ => true,
-        };
-        if !is_known {
+        let is_recognised =
+            matches!(statement.kind, StatementKind::Report(_) | StatementKind::Lifted(_));
+        if is_recognised && !self.needs_no_plan(&statement).await {
             // It was another table's.
             let parsed = dialect::parse(statement.text())?.swap_remove(0);
             return Box::pin(self.plan(parsed, parameter_types)).await;
         }
-        if let StatementKind::Report(report) = &statement.kind {
-            self.must_know(std::iter::once(&report.shape.table)).await?;
-            let (types, schema) = (report.parameter_types().to_vec(), report.schema().clone());
-            let report = Some(report.clone());
-            return Ok(Prepared { report, ..Prepared::unplanned(statement, types, Some(schema)) });
-        }
-        if let StatementKind::Lifted(lifted) = &statement.kind {
-            self.must_know(lifted.template().tables()).await?;
-            let schema = lifted.schema().clone();
-            return Ok(Prepared::unplanned(statement, Vec::new(), Some(schema)));
-        }
+        self.must_know_of(&statement).await?;
         if let StatementKind::Plan(parsed) = &statement.kind {
             let planner = self.planner();
             if pg_catalog::lists_names(parsed) {
@@ -147,8 +150,12 @@ impl Session {
             }
             let plan = plan.map_err(from_datafusion)?;
             let prepared = prepared_plan(&planner.state, statement, plan, &parameter_types)?;
-            let report = report::learn(self, &prepared).await;
-            if report.is_none() {
+            let is_kept = prepared.statement.text().len() <= TEMPLATE_TEXT_MAX;
+            let report = match is_kept {
+                true => report::learn(self, &prepared).await,
+                false => None,
+            };
+            if report.is_none() && is_kept {
                 self.learn_form(&prepared).await;
             }
             let explained = self.explained_report(prepared.statement.text()).await;
@@ -159,12 +166,33 @@ impl Session {
             let prepared = Box::pin(self.plan(inner, parameter_types)).await?;
             return Ok(Prepared { statement, ..prepared });
         }
-        let schema = show::schema_of(&statement.kind);
-        Ok(Prepared::unplanned(statement, Vec::new(), schema))
+        Ok(Prepared::without_plan(statement, None))
+    }
+
+    /// Whether a statement is executed without a plan of its own, for the tables as they are.
+    pub(super) async fn needs_no_plan(&self, statement: &Statement) -> bool {
+        match &statement.kind {
+            StatementKind::Plan(_) | StatementKind::Planned => false,
+            StatementKind::Copy(copy) => copied_query(copy).is_none(),
+            StatementKind::Report(report) => report.shape.table.is_current(&self.engine).await,
+            StatementKind::Lifted(lifted) => lifted.template().is_current(&self.engine).await,
+            _ => true,
+        }
     }
 
     /// Refuses a statement that was planned for others, about tables that are not to be known.
+    pub(super) async fn must_know_of(&self, statement: &Statement) -> Result<()> {
+        match &statement.kind {
+            StatementKind::Report(report) => {
+                self.must_know(std::iter::once(&report.shape.table)).await
+            }
+            StatementKind::Lifted(lifted) => self.must_know(lifted.template().tables()).await,
+            _ => Ok(()),
+        }
+    }
+
     async fn must_know<'a>(&self, tables: impl Iterator<Item = &'a TableForm>) -> Result<()> {
+        self.caller.refresh().await?;
         if self.caller.may_everything() {
             return Ok(());
         }
@@ -222,21 +250,42 @@ impl Session {
         (planned.parameter_types.len() == parameters).then_some(planned)
     }
 
-    pub(super) fn make_template(
+    /// The template of a prepared statement, made when it is first executed, on the threads that plan.
+    pub(super) async fn template_of<'a>(
         &self,
-        prepared: &Prepared,
-        context: Arc<str>,
-    ) -> Option<PlanTemplate> {
+        prepared: &'a Prepared,
+        context: &Arc<str>,
+    ) -> Option<&'a PlanTemplate> {
+        if !self.plan_templates.load(Ordering::Relaxed) {
+            return None;
+        }
+        if prepared.template.get().is_none() {
+            let (session, of) = (self.shared().ok()?, prepared.clone());
+            let made_for = Arc::clone(context);
+            let made = self.on_planners(async move { Ok(session.make_template(&of, made_for)) });
+            let _ = prepared.template.set(made.await.ok()?);
+        }
+        let template = prepared.template.get()?.as_ref();
+        template.filter(|template| template.is_of(context))
+    }
+
+    fn make_template(&self, prepared: &Prepared, context: Arc<str>) -> Option<PlanTemplate> {
+        if prepared.statement.text().len() > TEMPLATE_TEXT_MAX {
+            return None;
+        }
         let (plan, state) = (prepared.plan.as_ref()?, self.state());
         PlanTemplate::of(plan, &prepared.parameter_types, &state, context)
     }
 
-    /// Plans a statement that was recognised by its text.
+    /// Plans a statement from its text, on the threads for that.
     pub(super) async fn plan_anew(&self, prepared: &Prepared) -> Result<Prepared> {
-        let mut statements = dialect::parse(prepared.statement.text())?;
-        let statement = statements.swap_remove(0);
+        let (session, text) = (self.shared()?, prepared.statement.text().to_owned());
         let types = prepared.parameter_types.iter().cloned().map(Some).collect();
-        let planned = Box::pin(self.plan(statement, types)).await?;
+        let planned = self.on_planners(async move {
+            let statement = dialect::parse(&text)?.swap_remove(0);
+            Box::pin(session.plan(statement, types)).await
+        });
+        let planned = planned.await?;
         // What the client was told of the answer still holds.
         match planned.schema == prepared.schema {
             true => Ok(Prepared { report: None, ..planned }),
@@ -268,7 +317,7 @@ fn copied_query(copy: &CopyStatement) -> Option<String> {
 /// A planned statement. Its columns are those of the analysed plan: the rows have just these types.
 fn prepared_plan(
     state: &SessionState,
-    statement: Statement,
+    mut statement: Statement,
     plan: LogicalPlan,
     declared: &[Option<DataType>],
 ) -> Result<Prepared> {
@@ -279,6 +328,8 @@ fn prepared_plan(
         plan @ (LogicalPlan::Explain(_) | LogicalPlan::Analyze(_)) => Some(columns_of(plan)),
         plan => Some(columns_of(&semantics::analyzed(state, plan).map_err(from_datafusion)?)),
     };
+    // Its tree is not needed any more.
+    statement.kind = StatementKind::Planned;
     let plan = Some(Arc::new(plan));
     Ok(Prepared { plan, ..Prepared::unplanned(statement, parameter_types, schema) })
 }

@@ -19,7 +19,7 @@ use super::{Planner, Prepared, Session};
 use crate::admission::Ticket;
 use crate::cells;
 use crate::error::from_datafusion;
-use crate::execution::{self, Work};
+use crate::execution::{self, Threads, Work};
 use crate::live_plan::{Answered, Execution, ReportRun};
 use crate::memory::ReportMemory;
 use crate::outcome::Completion;
@@ -151,7 +151,7 @@ impl Session {
         };
         let planner = self.planner();
         let asked = self.asked(&planner, prepared, &parameters);
-        if let Some(template) = self.template_of(prepared, &planner) {
+        if let Some(template) = self.template_of(prepared, &planner.context).await {
             let asked = asked.clone();
             let ran = self.run_template(template, &parameters, asked, &planner, guard).await?;
             if let Some(ran) = ran {
@@ -169,21 +169,6 @@ impl Session {
         }
         let plan = QueryPlan::Logical(table::pin_snapshots(plan, self).await?);
         self.run_plan(plan, asked, planner, guard).await
-    }
-
-    /// The template of a prepared statement, made when it is first executed.
-    fn template_of<'a>(
-        &self,
-        prepared: &'a Prepared,
-        planner: &Planner,
-    ) -> Option<&'a PlanTemplate> {
-        if !self.plan_templates.load(Ordering::Relaxed) {
-            return None;
-        }
-        let context = &planner.context;
-        let template =
-            prepared.template.get_or_init(|| self.make_template(prepared, Arc::clone(context)));
-        template.as_ref().filter(|template| template.is_of(context))
     }
 
     /// Runs a template with values on the current snapshots; `None` where it must be planned in full.
@@ -406,7 +391,13 @@ impl Session {
         let pool = Arc::clone(guard.pool());
         let tasks = memory::counted(&planner.tasks, &pool, &progress);
         let work = Work { plan, is_optimised, state, tasks, progress, pool, ticket };
-        execution::start(self.engine.executors(), work).await
+        let engine = &self.engine;
+        let threads = Threads {
+            planners: &engine.planners,
+            executors: engine.executors(),
+            stops: &engine.stops,
+        };
+        execution::start(threads, work).await
     }
 }
 

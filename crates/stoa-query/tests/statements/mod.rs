@@ -117,7 +117,7 @@ pub async fn answer(
     parameters: &[ScalarValue],
     ordered: bool,
 ) -> Vec<String> {
-    let statement = session.parse(sql).unwrap().swap_remove(0);
+    let statement = session.parse(sql).await.unwrap().swap_remove(0);
     let prepared = session.prepare(statement, Vec::new()).await.unwrap();
     let schema = prepared.schema().unwrap();
     let Outcome::Rows(rows) = session.execute(&prepared, parameters.to_vec()).await.unwrap() else {

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! **Invariants:** the line on stdout comes when all ports take connections. After the first signal
-//! the process ends within the grace time plus [`CLOSE_LIMIT`]; after the second, at once.
+//! the process ends within the grace time plus [`END_LIMIT`], also where a thread does not answer; after the
+//! second, at once.
 //! Not here: protocols (`stoa-pgwire`, `stoa-http`, `stoa-flight`).
 
 mod announce;
@@ -29,6 +30,10 @@ pub use listen::check_listen;
 
 /// How long connections may take to end once no query runs.
 const CLOSE_LIMIT: Duration = Duration::from_secs(3);
+
+/// How long the end may take beyond the grace time; more than all of its parts may take together
+/// ([`stoa_query::Engine::shutdown`]).
+const END_LIMIT: Duration = Duration::from_secs(60);
 
 /// Runs a server until a signal ends it.
 ///
@@ -90,6 +95,7 @@ pub async fn run(config: &Config) -> Result<()> {
         result = &mut flight => Err(ended_early("Flight SQL", result)),
     };
     signals.exit_at_next();
+    end_at_the_latest(grace + END_LIMIT);
     // Nobody may listen any more if the protocols have ended.
     let _ = stop.send(true);
     let cancelled = engine.shutdown(grace).await;
@@ -109,6 +115,19 @@ pub async fn run(config: &Config) -> Result<()> {
 /// Messages of Flight SQL that are on their way in may take a quarter of the memory of queries.
 fn incoming_bytes_max(config: &Config) -> usize {
     usize::try_from(config.memory_limit.0 / 4).unwrap_or(usize::MAX)
+}
+
+/// Ends the process after `limit` whatever its other threads do. Rows that were acknowledged are in
+/// the log.
+fn end_at_the_latest(limit: Duration) {
+    let end = move || {
+        std::thread::sleep(limit);
+        tracing::error!(limit_s = limit.as_secs(), "did not end in time; ending all the same");
+        std::process::exit(1);
+    };
+    if let Err(error) = task::spawn_thread("stoa-end", end) {
+        tracing::warn!(%error, "nothing bounds how long the end may take");
+    }
 }
 
 async fn stop_future(mut stopped: watch::Receiver<bool>) {

@@ -41,7 +41,7 @@ impl LocalBackend {
     }
 
     pub(super) async fn run(&self, statement: &str) -> Result<Reply> {
-        let mut parsed = self.session.parse(statement)?.into_iter();
+        let mut parsed = self.session.parse(statement).await?.into_iter();
         let statement = match (parsed.next(), parsed.next()) {
             (Some(statement), None) => statement,
             _ => return Err(Error::internal("the text is not one statement")),

@@ -3,6 +3,7 @@
 //! Every test has a directory of its own as working directory, home and warehouse.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may end in a panic.
 
+mod attacks;
 mod bench;
 mod canaries;
 mod command_line;
