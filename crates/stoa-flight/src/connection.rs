@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use parking_lot::Mutex;
+use stoa_tls::Socket;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::transport::server::Connected;
@@ -17,7 +17,7 @@ use crate::clients::Client;
 
 /// A socket and its place among those allowed.
 pub(crate) struct Connection {
-    socket: TcpStream,
+    socket: Socket,
     state: ConnectionState,
     /// Completes when the server closes all connections.
     closed: Pin<Box<WaitForCancellationFutureOwned>>,
@@ -33,7 +33,7 @@ pub(crate) struct ConnectionState {
 
 impl Connection {
     pub(crate) fn new(
-        socket: TcpStream,
+        socket: Socket,
         slot: OwnedSemaphorePermit,
         closed: CancellationToken,
     ) -> Self {

@@ -20,8 +20,8 @@
 //!   away cancels it.
 //! - Whatever bytes a client sends, the answer is a status.
 //!
-//! Not here: SQL (`stoa-query`), passwords and TLS, which do not exist yet: the binary lets this
-//! crate listen on loopback only.
+//! Not here: SQL and passwords (`stoa-query`), certificates (`stoa-tls`), which addresses may be
+//! listened on (the binary).
 
 mod actions;
 mod clients;

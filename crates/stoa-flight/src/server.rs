@@ -11,6 +11,7 @@ use arrow_flight::flight_service_server::FlightServiceServer;
 use futures::stream;
 use stoa_error::{Error, Result};
 use stoa_query::Engine;
+use stoa_tls::{Protocol, Socket, Tls};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
@@ -46,6 +47,8 @@ pub struct FlightOptions {
     pub idle_max: Duration,
     /// How long a shutdown waits for calls under way before it closes their connections.
     pub drain_max: Duration,
+    /// What connections are encrypted with; those that are not are refused then.
+    pub tls: Option<Tls>,
 }
 
 impl Default for FlightOptions {
@@ -57,6 +60,7 @@ impl Default for FlightOptions {
             max_statements: 10_000,
             idle_max: Duration::from_secs(3600),
             drain_max: Duration::from_secs(10),
+            tls: None,
         }
     }
 }
@@ -111,7 +115,7 @@ pub async fn serve_with(
         .max_concurrent_streams(CONNECTION_STREAMS_MAX)
         .add_service(WholeRequests(calls))
         .serve_with_incoming_shutdown(
-            incoming(listener, options.max_connections, &closed_all),
+            incoming(listener, options.max_connections, options.tls.clone(), &closed_all),
             signal,
         );
     let overdue = async {
@@ -136,19 +140,24 @@ pub async fn serve_with(
 fn incoming(
     listener: TcpListener,
     max: usize,
+    tls: Option<Tls>,
     closed: &CancellationToken,
 ) -> impl futures::Stream<Item = std::io::Result<Connection>> + use<> {
     let slots = Arc::new(Semaphore::new(max.clamp(1, Semaphore::MAX_PERMITS)));
     let closed = closed.clone();
-    stream::unfold((listener, slots, closed), |(listener, slots, closed)| async move {
+    stream::unfold((listener, slots, tls, closed), |(listener, slots, tls, closed)| async move {
         let slot = Arc::clone(&slots).acquire_owned().await.ok()?;
         loop {
             match listener.accept().await {
                 Ok((socket, _)) => {
                     // Answers are small and complete: waiting for more to send only delays them.
                     let _ = socket.set_nodelay(true);
+                    let socket = match &tls {
+                        Some(tls) => Socket::encrypted(socket, tls, Protocol::Flight, b""),
+                        None => Socket::plain(socket),
+                    };
                     let connection = Connection::new(socket, slot, closed.clone());
-                    return Some((Ok(connection), (listener, slots, closed)));
+                    return Some((Ok(connection), (listener, slots, tls, closed)));
                 }
                 Err(error) => {
                     // Out of file descriptors, mostly: those in use must end first.

@@ -14,15 +14,16 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
-use axum::serve::ListenerExt;
 use stoa_error::{Error, Result};
 use stoa_query::Engine;
+use stoa_tls::Tls;
 use tokio::net::TcpListener;
 
 use crate::app::App;
 use crate::asker::{self, Asker};
 use crate::guard::Guard;
 use crate::problem::Problem;
+use crate::sockets::Sockets;
 use crate::{assets, files, hql, probes, prometheus, queries, rows, shapes, sql, status, tables};
 
 /// How a server behaves.
@@ -37,6 +38,8 @@ pub struct HttpOptions {
     pub readiness: Readiness,
     /// How long a shutdown waits for requests under way before it closes their connections, ms.
     pub drain_ms_max: u64,
+    /// What connections are encrypted with; those that are not are refused then.
+    pub tls: Option<Tls>,
 }
 
 impl Default for HttpOptions {
@@ -46,6 +49,7 @@ impl Default for HttpOptions {
             allowed_hosts: Vec::new(),
             readiness: Readiness::default(),
             drain_ms_max: 60_000,
+            tls: None,
         }
     }
 }
@@ -106,11 +110,7 @@ pub async fn serve_with(
     let guard = Guard::new(address.ip(), &options.allowed_hosts);
     let app = Arc::new(App::new(engine, guard, &options));
     let sampling = stoa_env::task::spawn(Arc::clone(&app.sampler).run());
-    let listener = listener.tap_io(|stream| {
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "cannot set TCP_NODELAY");
-        }
-    });
+    let listener = Sockets::new(listener, options.tls.clone());
     let (closing, mut closed) = tokio::sync::watch::channel(false);
     let drain = {
         let app = Arc::clone(&app);

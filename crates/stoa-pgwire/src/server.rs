@@ -8,6 +8,7 @@ use std::time::Duration;
 use stoa_env::task;
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_query::Engine;
+use stoa_tls::{Socket, Tls};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -33,6 +34,8 @@ pub struct ServeOptions {
     pub startup_timeout: Duration,
     /// Time that running statements get to finish at shutdown before they are cancelled.
     pub shutdown_grace: Duration,
+    /// What connections are encrypted with; those that are not are refused then.
+    pub tls: Option<Tls>,
 }
 
 impl Default for ServeOptions {
@@ -42,6 +45,7 @@ impl Default for ServeOptions {
             message_bytes_max: 64 << 20,
             startup_timeout: Duration::from_secs(30),
             shutdown_grace: Duration::from_secs(10),
+            tls: None,
         }
     }
 }
@@ -127,7 +131,7 @@ impl Shared {
         permit: OwnedSemaphorePermit,
         closing: watch::Receiver<bool>,
     ) {
-        let mut wire = Wire::new(socket, self.options.message_bytes_max);
+        let mut wire = Wire::new(Socket::plain(socket), self.options.message_bytes_max);
         // Boxed, so that a connection does not hold room for its start all its life.
         let opened = Box::pin(self.open(&mut wire)).await;
         match opened {
@@ -144,10 +148,11 @@ impl Shared {
 
     async fn open(
         self: &Arc<Self>,
-        wire: &mut Wire<TcpStream>,
+        wire: &mut Wire<Socket>,
     ) -> Result<Option<(Arc<stoa_query::Session>, SessionSlot, crate::cancel::CancelKey)>, Stop>
     {
-        let opening = tokio::time::timeout(self.options.startup_timeout, startup::open(wire));
+        let opening = startup::open(wire, self.options.tls.as_ref());
+        let opening = tokio::time::timeout(self.options.startup_timeout, opening);
         let parameters = match opening.await.map_err(|_| Stop::Gone)?? {
             Opening::Cancel { process_id, secret } => {
                 self.cancels.cancel(process_id, &secret);
@@ -165,7 +170,8 @@ impl Shared {
             SessionSlot::take(self).ok_or_else(|| full_error(self.options.max_connections))?;
         parameters.negotiate(wire);
         if self.engine.asks_for_login() {
-            let login = login::log_in(wire, &self.engine, parameters.user());
+            let end_point = wire.socket().end_point().map(<[u8]>::to_vec);
+            let login = login::log_in(wire, &self.engine, parameters.user(), end_point);
             let login = tokio::time::timeout(self.options.startup_timeout, login);
             login.await.map_err(|_| Stop::Gone)??;
         }

@@ -9,3 +9,4 @@ mod prepared;
 mod queries;
 mod sessions;
 mod support;
+mod tls;

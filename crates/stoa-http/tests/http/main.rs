@@ -14,3 +14,4 @@ mod shapes;
 mod stores;
 mod support;
 mod tables;
+mod tls;

@@ -1,7 +1,7 @@
 //! The server process: binds, opens the warehouse, serves, and ends in order.
 //!
 //! ```text
-//! bind ports ─► open engine ─► serve pgwire, HTTP, Flight SQL ─► say so on stdout ─► wait for a signal
+//! read the certificate ─► bind ports ─► open engine ─► serve pgwire, HTTP, Flight SQL ─► say so on stdout ─► wait for a signal
 //!     ─► stop taking work ─► running queries finish or are cancelled ─► connections end ─► exit 0
 //! ```
 //!
@@ -12,6 +12,7 @@
 mod announce;
 mod listen;
 mod signals;
+mod tls;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +25,7 @@ use crate::config::Config;
 use crate::runtime::open_server_engine;
 
 pub use listen::check_listen;
+pub use tls::check_tls;
 
 /// How long connections may take to end once no query runs.
 const CLOSE_LIMIT: Duration = Duration::from_secs(3);
@@ -34,17 +36,19 @@ const CLOSE_LIMIT: Duration = Duration::from_secs(3);
 /// A port or the warehouse cannot be had, or a protocol's server ended by itself.
 pub async fn run(config: &Config) -> Result<()> {
     let mut signals = signals::Signals::listen()?;
+    let tls = tls::open(config)?;
     let http = listen::bind(config, "http_port", config.http_port).await?;
     let pg = listen::bind(config, "pg_port", config.pg_port).await?;
     let flight = listen::bind(config, "flight_port", config.flight_port).await?;
     let engine = open_server_engine(config).await?;
-    let announcement = announce::Announcement::new(&http, &pg, &flight, &engine)?;
+    let announcement = announce::Announcement::new(&http, &pg, &flight, tls.is_some(), &engine)?;
 
     let grace = Duration::from_secs(config.shutdown_grace_s);
     let (stop, stopped) = watch::channel(false);
     let pg_options = stoa_pgwire::ServeOptions {
         max_connections: config.max_connections as usize,
         shutdown_grace: grace,
+        tls: tls.clone(),
         ..stoa_pgwire::ServeOptions::default()
     };
     let until_stopped = stop_future(stopped.clone());
@@ -52,6 +56,7 @@ pub async fn run(config: &Config) -> Result<()> {
         task::spawn(stoa_pgwire::serve_with(pg, Arc::clone(&engine), pg_options, until_stopped));
     let http_options = stoa_http::HttpOptions {
         drain_ms_max: (grace + CLOSE_LIMIT / 2).as_millis() as u64,
+        tls: tls.clone(),
         ..stoa_http::HttpOptions::default()
     };
     let until_stopped = stop_future(stopped.clone());
@@ -60,6 +65,7 @@ pub async fn run(config: &Config) -> Result<()> {
     let flight_options = stoa_flight::FlightOptions {
         max_connections: config.max_connections as usize,
         drain_max: grace + CLOSE_LIMIT / 2,
+        tls,
         ..stoa_flight::FlightOptions::default()
     };
     let until_stopped = stop_future(stopped);
