@@ -12,6 +12,31 @@ pub enum Usage {
     Client,
 }
 
+/// What kind a key is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// ECDSA.
+    P256,
+    /// ECDSA.
+    P384,
+    /// RSA of 2,048 bits.
+    Rsa,
+    /// Ed25519, whose signatures have no hash function of their own.
+    Ed25519,
+}
+
+impl Key {
+    /// Arguments of `openssl req` that make one.
+    fn arguments(self) -> &'static [&'static str] {
+        match self {
+            Self::P256 => &["-nodes", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"],
+            Self::P384 => &["-nodes", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:secp384r1"],
+            Self::Rsa => &["-nodes", "-newkey", "rsa:2048"],
+            Self::Ed25519 => &["-nodes", "-newkey", "ed25519"],
+        }
+    }
+}
+
 /// A certificate and its key, both PEM.
 #[derive(Clone, Debug)]
 pub struct Certificate {
@@ -31,12 +56,17 @@ pub struct Authority {
 impl Authority {
     /// Makes one called `name`, with files of that name in `folder`.
     pub fn new(folder: &Path, name: &str) -> Self {
+        Self::with_key(folder, name, Key::P256)
+    }
+
+    /// As [`Self::new`], with a key of this kind.
+    pub fn with_key(folder: &Path, name: &str, key: Key) -> Self {
         let own = files(folder, name);
         let config = configuration(folder, name);
         openssl(
             Command::new("openssl")
                 .args(["req", "-x509", "-new", "-days", "30", "-extensions", "authority"])
-                .args(NEW_KEY)
+                .args(key.arguments())
                 .arg("-config")
                 .arg(&config)
                 .arg("-keyout")
@@ -54,18 +84,18 @@ impl Authority {
 
     /// Issues a certificate, with files called `name` beside the authority's.
     pub fn issue(&self, name: &str, usage: Usage) -> Certificate {
-        self.issue_signed(name, usage, "sha256")
+        self.issue_with(name, usage, Key::P256, "sha256")
     }
 
-    /// As [`Self::issue`], signed with this hash function.
-    pub fn issue_signed(&self, name: &str, usage: Usage, hash: &str) -> Certificate {
+    /// As [`Self::issue`], for a key of this kind, signed with this hash function.
+    pub fn issue_with(&self, name: &str, usage: Usage, key: Key, hash: &str) -> Certificate {
         let made = files(&self.folder, name);
         let config = configuration(&self.folder, name);
         let request = self.folder.join(format!("{name}.csr"));
         openssl(
             Command::new("openssl")
                 .args(["req", "-new"])
-                .args(NEW_KEY)
+                .args(key.arguments())
                 .arg("-config")
                 .arg(&config)
                 .arg("-keyout")
@@ -95,8 +125,6 @@ impl Authority {
         made
     }
 }
-
-const NEW_KEY: [&str; 5] = ["-nodes", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"];
 
 /// The hash of a certificate as `openssl` computes it: what logins are bound to.
 pub fn hash_of(cert: &Path, hash: &str) -> Vec<u8> {

@@ -9,7 +9,7 @@ mod certificates;
 #[expect(clippy::expect_used, reason = "for tests")]
 mod faulty_disk;
 
-pub use certificates::{Authority, Certificate, Usage, hash_of};
+pub use certificates::{Authority, Certificate, Key, Usage, hash_of};
 pub use faulty_disk::{Fault, FaultyDisk, Plan, call};
 
 use std::path::{Path, PathBuf};

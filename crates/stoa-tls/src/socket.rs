@@ -25,8 +25,8 @@ pub const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 /// The first byte of a client that begins with TLS: the type of a record of the handshake.
 pub const HANDSHAKE_RECORD: u8 = 0x16;
 
-/// Bytes that are read of a client that does not encrypt, so that it comes to read our answer.
-const PLAIN_BYTES_MAX: usize = 64 << 10;
+/// Bytes that are read of a client that was refused.
+const REFUSED_BYTES_MAX: usize = 64 << 10;
 
 type Encrypted<S> = TlsStream<Prefixed<S>>;
 type Handshake<S> = Pin<Box<dyn Future<Output = io::Result<Encrypted<S>>> + Send>>;
@@ -153,24 +153,28 @@ async fn shake_hands<S: AsyncRead + AsyncWrite + Unpin>(
         read_already.push(socket.read_u8().await?);
     }
     if read_already.first() != Some(&HANDSHAKE_RECORD) {
-        refuse_plain(&mut socket, answer_to_plain).await?;
+        socket.write_all(answer_to_plain).await?;
+        part(&mut socket).await?;
         let error = "the client does not encrypt, and the server has tls_cert set";
         return Err(io::Error::new(io::ErrorKind::InvalidData, error));
     }
-    acceptor.accept(Prefixed::new(read_already, socket)).await
+    match acceptor.accept(Prefixed::new(read_already, socket)).into_fallible().await {
+        Ok(stream) => Ok(stream),
+        Err((error, mut socket)) => {
+            // What is wrong was told the client; it matters to nobody whether it listens.
+            let _ = part(&mut socket).await;
+            Err(error)
+        }
+    }
 }
 
-/// Answers a client that does not encrypt, and reads what it sends until it goes: a socket that is
-/// closed before may take the answer with it.
-async fn refuse_plain<S: AsyncRead + AsyncWrite + Unpin>(
-    socket: &mut S,
-    answer: &[u8],
-) -> io::Result<()> {
-    socket.write_all(answer).await?;
+/// Says that no more will come, and reads what the client sends until it goes: a socket that is closed
+/// before may take with it what the client has not read yet.
+async fn part<S: AsyncRead + AsyncWrite + Unpin>(socket: &mut S) -> io::Result<()> {
     socket.shutdown().await?;
     let mut bytes = [0; 1024];
     let mut taken = 0;
-    while taken < PLAIN_BYTES_MAX {
+    while taken < REFUSED_BYTES_MAX {
         match socket.read(&mut bytes).await? {
             0 => break,
             read => taken += read,

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use stoa_testkit::{Authority, Certificate, Usage, hash_of};
+use stoa_testkit::{Authority, Certificate, Key, Usage, hash_of};
 use stoa_tls::{Protocol, Socket, Tls, TlsFiles};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -14,7 +14,10 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::rustls::version::{TLS12, TLS13};
+use tokio_rustls::rustls::{
+    ClientConfig, DEFAULT_VERSIONS, RootCertStore, SupportedProtocolVersion,
+};
 
 const REFUSED: &[u8] = b"encrypt, please\n";
 
@@ -24,10 +27,18 @@ fn files(certificate: &Certificate) -> TlsFiles {
 
 /// A client that trusts the authority, and shows a certificate if it has one.
 fn client(authority: &Authority, own: Option<&Certificate>) -> ClientConfig {
+    client_of_versions(authority, own, DEFAULT_VERSIONS)
+}
+
+fn client_of_versions(
+    authority: &Authority,
+    own: Option<&Certificate>,
+    versions: &[&'static SupportedProtocolVersion],
+) -> ClientConfig {
     let mut roots = RootCertStore::empty();
     roots.add(certificate_in(authority.cert())).unwrap();
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
+        .with_protocol_versions(versions)
         .unwrap()
         .with_root_certificates(roots);
     match own {
@@ -164,9 +175,7 @@ async fn new_files_are_used_and_broken_ones_are_not() {
     let live = place.authority.issue("live", Usage::Server);
     let first = certificate_in(&live.cert);
     let tls = Tls::open(files(&live)).unwrap();
-    let served = || async {
-        echo(&tls, client(&place.authority, None)).await.unwrap().1
-    };
+    let served = || async { echo(&tls, client(&place.authority, None)).await.unwrap().1 };
     assert!(!tls.refresh().unwrap());
     assert_eq!(served().await, first);
 
@@ -196,10 +205,36 @@ async fn new_files_are_used_and_broken_ones_are_not() {
 async fn logins_are_bound_to_the_certificates_hash() {
     let place = Place::new();
     for hash in ["sha256", "sha384", "sha512"] {
-        let server = place.authority.issue_signed(hash, Usage::Server, hash);
+        let server = place.authority.issue_with(hash, Usage::Server, Key::P256, hash);
         let tls = Tls::open(files(&server)).unwrap();
         let (_, _, bound_to) = echo(&tls, client(&place.authority, None)).await.unwrap();
         assert_eq!(bound_to, Some(hash_of(&server.cert, hash)), "{hash}");
+    }
+    let rsa = Authority::with_key(place.folder.path(), "rsa_authority", Key::Rsa);
+    let server = rsa.issue("of_rsa", Usage::Server);
+    let (_, _, bound_to) =
+        echo(&Tls::open(files(&server)).unwrap(), client(&rsa, None)).await.unwrap();
+    assert_eq!(bound_to, Some(hash_of(&server.cert, "sha256")));
+    // Its signatures have no hash function that client and server could agree upon.
+    let ed25519 = Authority::with_key(place.folder.path(), "ed25519_authority", Key::Ed25519);
+    let server = ed25519.issue("of_ed25519", Usage::Server);
+    let (answer, _, bound_to) =
+        echo(&Tls::open(files(&server)).unwrap(), client(&ed25519, None)).await.unwrap();
+    assert_eq!((answer.as_str(), bound_to), ("ping", None));
+}
+
+#[tokio::test]
+async fn keys_of_all_kinds_and_both_versions_work() {
+    let place = Place::new();
+    for (name, key) in
+        [("p256", Key::P256), ("p384", Key::P384), ("rsa", Key::Rsa), ("ed25519", Key::Ed25519)]
+    {
+        let server = place.authority.issue_with(name, Usage::Server, key, "sha256");
+        let tls = Tls::open(files(&server)).unwrap();
+        for version in [&TLS12, &TLS13] {
+            let config = client_of_versions(&place.authority, None, &[version]);
+            assert_eq!(echo(&tls, config).await.unwrap().0, "ping", "{name} {version:?}");
+        }
     }
 }
 

@@ -28,18 +28,6 @@ settings! {
     /// anyone who reaches the address can read and change everything.
     insecure_listen: bool = "false" for scope::SERVER;
 
-    /// The server's certificate (PEM), followed by the intermediate ones if there are any. With it, all
-    /// protocols are encrypted and connections that are not are refused (`docs/tls.md`). A new
-    /// certificate is used without a restart.
-    tls_cert: Option<FilePath> = "" for scope::SERVER;
-
-    /// The private key of `tls_cert` (PEM, without a passphrase).
-    tls_key: Option<FilePath> = "" for scope::SERVER;
-
-    /// Certificates of authorities (PEM). If set, every client of every protocol needs a certificate
-    /// that one of them issued, in addition to its password.
-    tls_client_ca: Option<FilePath> = "" for scope::SERVER;
-
     /// Port for HTTP and the console; 0 takes a free one. `stoa sql` looks for a server here.
     http_port: u16 = "15002" for scope::SERVER | scope::SHELL;
 
@@ -112,6 +100,18 @@ settings! {
     /// Who goes into which pool, such as `user=etl* -> batch; application=dbt protocol=http -> batch`; the
     /// first rule that is met counts, `*` stands for any text, and whoever meets none is in `default`.
     workload_rules: RuleList = "" for scope::SERVER;
+
+    /// The server's certificate (PEM), followed by the intermediate ones if there are any. With it, all
+    /// protocols are encrypted and connections that are not are refused (`docs/tls.md`). A new
+    /// certificate is used without a restart.
+    tls_cert: Option<FilePath> = "" for scope::SERVER;
+
+    /// The private key of `tls_cert` (PEM, without a passphrase).
+    tls_key: Option<FilePath> = "" for scope::SERVER;
+
+    /// Certificates of authorities (PEM). If set, every client of every protocol needs a certificate
+    /// that one of them issued, in addition to its password.
+    tls_client_ca: Option<FilePath> = "" for scope::SERVER;
 
     /// Whether clients must log in as a role, with its password, and may do only what was granted to
     /// it (`docs/access.md`). Make a superuser before: `stoa sql --warehouse … -c "CREATE ROLE …"`.

@@ -17,4 +17,5 @@ mod server;
 mod settings;
 mod shell;
 mod tables;
+mod tls;
 mod torture;
