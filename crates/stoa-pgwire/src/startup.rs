@@ -40,22 +40,21 @@ pub(crate) async fn open<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     wire: &mut Wire<Socket<S>>,
     tls: Option<&Tls>,
 ) -> Result<Opening, Stop> {
+    let mut names_no_protocol = false;
     if let Some(tls) = tls
         && wire.begins_with_tls().await?
     {
         wire.begin_tls(tls).await?;
-        // Or what was meant for a server of another protocol could be sent to this one.
-        if wire.socket().alpn().is_none() {
-            let message =
-                "TLS without a request for it needs ALPN, and the client named no protocol";
-            return Err(violation(message)
-                .with_hint("connect with sslnegotiation=postgres, or with a client that sends ALPN")
-                .into());
-        }
+        names_no_protocol = wire.socket().alpn().is_none();
     }
     // One request for TLS and one for GSSAPI; more would be a loop.
     for _ in 0..3 {
-        match wire.startup_packet().await?.ok_or(Stop::Gone)? {
+        let packet = wire.startup_packet().await?.ok_or(Stop::Gone)?;
+        // Or what was meant for a server of another protocol could be sent to this one.
+        if names_no_protocol {
+            return Err(no_protocol().into());
+        }
+        match packet {
             packet @ (StartupPacket::SslRequest | StartupPacket::GssRequest) => {
                 // Bytes sent before the answer could be an attacker's (CVE-2021-23222).
                 if wire.has_input() {
@@ -87,6 +86,11 @@ pub(crate) async fn open<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         }
     }
     Err(violation("too many requests for encryption").into())
+}
+
+fn no_protocol() -> Error {
+    violation("TLS without a request for it needs ALPN, and the client named no protocol")
+        .with_hint("connect with sslnegotiation=postgres, or with a client that sends ALPN")
 }
 
 fn not_encrypted() -> Error {
