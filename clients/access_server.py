@@ -16,15 +16,16 @@ PASSWORD = "it's: ä secret"
 
 
 class Server:
-    """A server on a new warehouse in a directory; `stop` ends it."""
+    """A server on a new warehouse in a directory, with more flags; `stop` ends it."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, *flags):
         self.stoa = os.environ["STOA_BIN"]
         self.warehouse = str(directory / "warehouse")
         password = PASSWORD.replace("'", "''")
         self.alone(f"CREATE ROLE {SUPERUSER} LOGIN SUPERUSER PASSWORD '{password}'")
         ports = ["--http-port", "0", "--pg-port", "0", "--flight-port", "0"]
         command = [self.stoa, "server", "--warehouse", self.warehouse, "--access-control", *ports]
+        command += flags
         self.log = open(directory / "server.log", "wb")
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log)
         line = self.process.stdout.readline()

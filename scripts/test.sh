@@ -48,6 +48,8 @@ count() {
 }
 
 need_rust
+# Tests make certificates with it.
+need_command openssl openssl || fail "openssl is needed (package openssl)"
 
 rust_suite() {
   local start log="$scratch/rust.log" status p f

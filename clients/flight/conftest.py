@@ -11,6 +11,7 @@ import pytest
 
 sys.path.append(str(pathlib.Path(__file__).parents[1]))
 from access_server import PASSWORD, SUPERUSER, guarded  # noqa: F401
+from tls_server import encrypted  # noqa: F401
 
 PORT = int(os.environ["STOA_FLIGHT_PORT"])
 URI = f"grpc://127.0.0.1:{PORT}"

@@ -18,6 +18,7 @@ cannot() {
 }
 
 mkdir -p "$tools"
+need_command openssl openssl || cannot "openssl is needed (package openssl)"
 need_command javac default-jdk-headless || cannot "a JDK is needed (package default-jdk-headless)"
 
 IFS=: read -r _ name version <<<"$driver"

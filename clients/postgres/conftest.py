@@ -10,6 +10,7 @@ import real_postgres
 
 sys.path.append(str(pathlib.Path(__file__).parents[1]))
 from access_server import PASSWORD, SUPERUSER, guarded  # noqa: F401
+from tls_server import encrypted  # noqa: F401
 
 
 @pytest.fixture(scope="module")

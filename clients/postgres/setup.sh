@@ -18,6 +18,7 @@ cannot() {
 }
 
 mkdir -p "$tools"
+need_command openssl openssl || cannot "openssl is needed (package openssl)"
 need_command psql postgresql-client || cannot "psql is needed (package postgresql-client)"
 # pgbench comes with the server's package; depending on the release under one of two names.
 need_command pgbench postgresql-contrib || need_command pgbench postgresql ||

@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 
 use parking_lot::Mutex;
 use stoa_listen::{Guarded, Guest};
+use stoa_tls::Socket;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
@@ -17,7 +18,7 @@ use crate::clients::Client;
 
 /// A socket and its place among those allowed.
 pub(crate) struct Connection {
-    socket: Guarded<TcpStream>,
+    socket: Socket<Guarded<TcpStream>>,
     state: ConnectionState,
     /// Completes when the server closes all connections.
     closed: Pin<Box<WaitForCancellationFutureOwned>>,
@@ -33,7 +34,11 @@ pub(crate) struct ConnectionState {
 }
 
 impl Connection {
-    pub(crate) fn new(socket: Guarded<TcpStream>, guest: Guest, closed: CancellationToken) -> Self {
+    pub(crate) fn new(
+        socket: Socket<Guarded<TcpStream>>,
+        guest: Guest,
+        closed: CancellationToken,
+    ) -> Self {
         let state = ConnectionState { client: Arc::default(), guest };
         Self { socket, state, closed: Box::pin(closed.cancelled_owned()) }
     }

@@ -22,8 +22,8 @@
 //! - Of a call that is not let in, no message is read; what is on its way in is bounded for all
 //!   calls together.
 //!
-//! Not here: SQL (`stoa-query`), passwords and TLS, which do not exist yet: the binary lets this
-//! crate listen on loopback only.
+//! Not here: SQL and passwords (`stoa-query`), certificates (`stoa-tls`), which addresses may be
+//! listened on (the binary).
 
 mod actions;
 mod clients;

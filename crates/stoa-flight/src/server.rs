@@ -12,6 +12,7 @@ use futures::stream;
 use stoa_error::{Error, Result};
 use stoa_listen::{Door, Limits};
 use stoa_query::Engine;
+use stoa_tls::{Protocol, Socket, Tls};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -56,6 +57,8 @@ pub struct FlightOptions {
     pub idle_max: Duration,
     /// How long a shutdown waits for calls under way before it closes their connections.
     pub drain_max: Duration,
+    /// What connections are encrypted with; those that are not are refused then.
+    pub tls: Option<Tls>,
 }
 
 impl Default for FlightOptions {
@@ -69,6 +72,7 @@ impl Default for FlightOptions {
             max_statements: 10_000,
             idle_max: Duration::from_secs(3600),
             drain_max: Duration::from_secs(10),
+            tls: None,
         }
     }
 }
@@ -152,7 +156,8 @@ fn incoming(
 ) -> impl futures::Stream<Item = std::io::Result<Connection>> + use<> {
     let door = Door::new("Flight SQL", options.max_connections, options.limits.clone());
     let closed = closed.clone();
-    stream::unfold((listener, door, closed), |(listener, door, closed)| async move {
+    let tls = options.tls.clone();
+    stream::unfold((listener, door, tls, closed), |(listener, door, tls, closed)| async move {
         loop {
             let (socket, peer) = match listener.accept().await {
                 Ok(accepted) => accepted,
@@ -167,8 +172,12 @@ fn incoming(
             match door.let_in(socket, peer) {
                 Ok(socket) => {
                     let guest = socket.guest().clone();
+                    let socket = match &tls {
+                        Some(tls) => Socket::encrypted(socket, tls, Protocol::Flight, b""),
+                        None => Socket::plain(socket),
+                    };
                     let connection = Connection::new(socket, guest, closed.clone());
-                    return Some((Ok(connection), (listener, door, closed)));
+                    return Some((Ok(connection), (listener, door, tls, closed)));
                 }
                 // gRPC has no words for it; its clients take a closed connection for unavailable.
                 Err((_, refusal)) => tracing::debug!(%refusal, "a connection is refused"),

@@ -19,32 +19,48 @@ use http_body::{Frame, SizeHint};
 use serde_json::json;
 use stoa_error::{Error, ErrorKind};
 use stoa_listen::{Busy, Door, Guarded, Guest, Refusal, turn_away};
+use stoa_tls::{Protocol, Socket, Tls};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::problem;
 
-/// A listener that lets in no more than it may.
+/// What a client is told that does not encrypt, in the form of all errors.
+const PLAIN_REFUSED: &[u8] = b"HTTP/1.1 400 Bad Request\r\n\
+    Content-Type: application/json\r\n\
+    Connection: close\r\n\r\n\
+    {\"error\":{\"code\":\"08P01\",\"kind\":\"invalid\",\"message\":\"this port speaks HTTPS\",\
+    \"detail\":null,\"hint\":\"write https:// in place of http://\",\"position\":null,\
+    \"retryable\":false}}\n";
+
+/// A listener that lets in no more than it may, of plain or encrypted connections.
 pub(crate) struct Arrivals {
     listener: TcpListener,
     door: Arc<Door>,
+    tls: Option<Tls>,
 }
 
 impl Arrivals {
-    pub(crate) fn new(listener: TcpListener, door: Arc<Door>) -> Self {
-        Self { listener, door }
+    pub(crate) fn new(listener: TcpListener, door: Arc<Door>, tls: Option<Tls>) -> Self {
+        Self { listener, door, tls }
     }
 }
 
 impl Listener for Arrivals {
-    type Io = Guarded<TcpStream>;
+    type Io = Socket<Guarded<TcpStream>>;
     type Addr = Visitor;
 
-    async fn accept(&mut self) -> (Guarded<TcpStream>, Visitor) {
+    async fn accept(&mut self) -> (Socket<Guarded<TcpStream>>, Visitor) {
         loop {
             match self.listener.accept().await {
                 Ok((socket, peer)) => match self.door.let_in(socket, peer) {
                     Ok(socket) => {
                         let visitor = Visitor(Some(socket.guest().clone()));
+                        let socket = match &self.tls {
+                            Some(tls) => {
+                                Socket::encrypted(socket, tls, Protocol::Http, PLAIN_REFUSED)
+                            }
+                            None => Socket::plain(socket),
+                        };
                         return (socket, visitor);
                     }
                     Err((socket, refusal)) => turn_away(socket, &refused(refusal)),

@@ -14,7 +14,7 @@
 //! failed after its first bytes can always be told from a complete one. A client that goes away
 //! cancels its query. Requests from other web sites are refused. No number loses digits.
 //!
-//! Not here: SQL (`stoa-query`), TLS and users (there are none yet), ports and addresses (the
+//! Not here: SQL and users (`stoa-query`), certificates (`stoa-tls`), ports and addresses (the
 //! binary).
 
 mod app;

@@ -19,6 +19,7 @@ use axum::routing::{delete, get, post};
 use stoa_error::{Error, Result};
 use stoa_listen::{Door, Limits};
 use stoa_query::Engine;
+use stoa_tls::Tls;
 use tokio::net::TcpListener;
 
 use crate::app::App;
@@ -26,6 +27,7 @@ use crate::arrivals::{Arrivals, Attended, Visitor};
 use crate::asker::{self, Asker};
 use crate::guard::Guard;
 use crate::problem::Problem;
+use crate::sockets::Sockets;
 use crate::{assets, files, hql, probes, prometheus, queries, rows, shapes, sql, status, tables};
 
 /// How a server behaves.
@@ -45,6 +47,8 @@ pub struct HttpOptions {
     pub readiness: Readiness,
     /// How long a shutdown waits for requests under way before it closes their connections, ms.
     pub drain_ms_max: u64,
+    /// What connections are encrypted with; those that are not are refused then.
+    pub tls: Option<Tls>,
 }
 
 impl Default for HttpOptions {
@@ -56,6 +60,7 @@ impl Default for HttpOptions {
             allowed_hosts: Vec::new(),
             readiness: Readiness::default(),
             drain_ms_max: 60_000,
+            tls: None,
         }
     }
 }
@@ -117,7 +122,7 @@ pub async fn serve_with(
     let app = Arc::new(App::new(engine, guard, &options));
     let sampling = stoa_env::task::spawn(Arc::clone(&app.sampler).run());
     let door = Door::new("HTTP", options.max_connections, options.limits.clone());
-    let listener = Arrivals::new(listener, door);
+    let listener = Arrivals::new(listener, door, options.tls.clone());
     let (closing, mut closed) = tokio::sync::watch::channel(false);
     let drain = {
         let app = Arc::clone(&app);

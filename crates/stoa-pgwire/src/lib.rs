@@ -16,8 +16,11 @@
 //! panic on truncated messages, its loop cannot suspend a portal's stream or notice a client that
 //! leaves while a query runs, and rows encoded straight from Arrow arrays cost a fraction.
 //!
-//! Not here: SQL, planning, `pg_catalog` (`stoa-query`); users, passwords and TLS, which do not
-//! exist yet: the binary lets this crate listen on loopback only.
+//! With [`ServeOptions::tls`] all connections are encrypted, but for cancel requests, which older
+//! clients send as they are.
+//!
+//! Not here: SQL, planning, `pg_catalog` (`stoa-query`); what is kept of passwords (`stoa-access`),
+//! certificates (`stoa-tls`), which addresses may be listened on (the binary).
 
 mod cancel;
 mod command;

@@ -9,6 +9,7 @@ use stoa_env::task;
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_listen::{Door, Guarded, Guest, Limits, Refusal, turn_away};
 use stoa_query::Engine;
+use stoa_tls::{Socket, Tls};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
@@ -41,6 +42,8 @@ pub struct ServeOptions {
     pub startup_timeout: Duration,
     /// Time that running statements get to finish at shutdown before they are cancelled.
     pub shutdown_grace: Duration,
+    /// What connections are encrypted with; those that are not are refused then.
+    pub tls: Option<Tls>,
 }
 
 impl Default for ServeOptions {
@@ -52,6 +55,7 @@ impl Default for ServeOptions {
             message_bytes_max: 64 << 20,
             startup_timeout: Duration::from_secs(30),
             shutdown_grace: Duration::from_secs(10),
+            tls: None,
         }
     }
 }
@@ -142,7 +146,7 @@ impl Shared {
         closing: watch::Receiver<bool>,
     ) {
         let guest = socket.guest().clone();
-        let mut wire = Wire::new(socket, self.options.message_bytes_max);
+        let mut wire = Wire::new(Socket::plain(socket), self.options.message_bytes_max);
         // Boxed, so that a connection does not hold room for its start all its life.
         let opened = tokio::select! {
             biased;
@@ -164,11 +168,12 @@ impl Shared {
 
     async fn open(
         self: &Arc<Self>,
-        wire: &mut Wire<Guarded<TcpStream>>,
+        wire: &mut Wire<Socket<Guarded<TcpStream>>>,
         guest: &Guest,
     ) -> Result<Option<(Arc<stoa_query::Session>, SessionSlot, crate::cancel::CancelKey)>, Stop>
     {
-        let opening = tokio::time::timeout(self.options.startup_timeout, startup::open(wire));
+        let opening = startup::open(wire, self.options.tls.as_ref());
+        let opening = tokio::time::timeout(self.options.startup_timeout, opening);
         let parameters = match opening.await.map_err(|_| Stop::Gone)?? {
             Opening::Cancel { process_id, secret } => {
                 self.cancels.cancel(process_id, &secret);
@@ -181,7 +186,9 @@ impl Shared {
         }
         parameters.negotiate(wire);
         if self.engine.asks_for_login() {
-            let login = login::log_in(wire, &self.engine, parameters.user(), Some(guest.address()));
+            let end_point = wire.socket().end_point().map(<[u8]>::to_vec);
+            let (user, peer) = (parameters.user(), Some(guest.address()));
+            let login = login::log_in(wire, &self.engine, user, peer, end_point);
             let login = tokio::time::timeout(self.options.startup_timeout, login);
             login.await.map_err(|_| Stop::Gone)??;
         }

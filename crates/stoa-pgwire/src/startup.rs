@@ -1,10 +1,11 @@
-//! The start of a connection: encryption is refused, the session made, settings told.
+//! The start of a connection: encryption is agreed upon, the session made, settings told.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use stoa_error::{Error, Result};
+use stoa_error::{Error, ErrorKind, Result};
 use stoa_query::{DATABASE, Engine, Session, SessionOptions};
+use stoa_tls::{Socket, Tls};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::wire::backend::Severity;
@@ -33,31 +34,72 @@ pub(crate) struct StartupParameters {
     newer: bool,
 }
 
-/// Reads the first packets until one says what the connection is for.
-pub(crate) async fn open<S: AsyncRead + AsyncWrite + Unpin>(
-    wire: &mut Wire<S>,
+/// Reads the first packets until one says what the connection is for. With `tls`, a session is for
+/// clients who encrypt; who cancels need not, since older clients do not.
+pub(crate) async fn open<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    wire: &mut Wire<Socket<S>>,
+    tls: Option<&Tls>,
 ) -> Result<Opening, Stop> {
+    let mut names_no_protocol = false;
+    if let Some(tls) = tls
+        && wire.begins_with_tls().await?
+    {
+        wire.begin_tls(tls).await?;
+        names_no_protocol = wire.socket().alpn().is_none();
+    }
     // One request for TLS and one for GSSAPI; more would be a loop.
     for _ in 0..3 {
-        match wire.startup_packet().await?.ok_or(Stop::Gone)? {
-            StartupPacket::SslRequest | StartupPacket::GssRequest => {
+        let packet = wire.startup_packet().await?.ok_or(Stop::Gone)?;
+        // Or what was meant for a server of another protocol could be sent to this one.
+        if names_no_protocol {
+            return Err(no_protocol().into());
+        }
+        match packet {
+            packet @ (StartupPacket::SslRequest | StartupPacket::GssRequest) => {
                 // Bytes sent before the answer could be an attacker's (CVE-2021-23222).
                 if wire.has_input() {
                     let message = "received unencrypted data after encryption request";
                     return Err(violation(message).into());
                 }
-                wire.output.refuse_encryption();
-                wire.flush().await?;
+                let begins = packet == StartupPacket::SslRequest && !wire.socket().is_encrypted();
+                match tls.filter(|_| begins) {
+                    Some(tls) => {
+                        wire.output.accept_encryption();
+                        wire.flush().await?;
+                        wire.begin_tls(tls).await?;
+                    }
+                    None => {
+                        wire.output.refuse_encryption();
+                        wire.flush().await?;
+                    }
+                }
             }
             StartupPacket::Cancel { process_id, secret } => {
                 return Ok(Opening::Cancel { process_id, secret });
             }
             StartupPacket::Startup { major, minor, parameters } => {
+                if tls.is_some() && !wire.socket().is_encrypted() {
+                    return Err(not_encrypted().into());
+                }
                 return Ok(Opening::Session(read_parameters(major, minor, parameters)?));
             }
         }
     }
     Err(violation("too many requests for encryption").into())
+}
+
+fn no_protocol() -> Error {
+    violation("TLS without a request for it needs ALPN, and the client named no protocol")
+        .with_hint("connect with sslnegotiation=postgres, or with a client that sends ALPN")
+}
+
+fn not_encrypted() -> Error {
+    Error::new(ErrorKind::Forbidden, "the connection is not encrypted")
+        .with_sqlstate("28000")
+        .with_detail("the server has tls_cert set, and takes encrypted connections only")
+        .with_hint(
+            "connect with sslmode=verify-full and the authority's certificate in sslrootcert",
+        )
 }
 
 fn read_parameters(

@@ -2,11 +2,14 @@
 //!
 //! [`shared_dir`] finds the input data that is not part of the repository; a test that needs it
 //! and does not find it says `skipped` and returns. [`FaultyDisk`] is a disk that fails on command,
-//! below a program that is run for it.
+//! below a program that is run for it. [`Authority`] issues certificates.
 
+#[expect(clippy::expect_used, reason = "for tests")]
+mod certificates;
 #[expect(clippy::expect_used, reason = "for tests")]
 mod faulty_disk;
 
+pub use certificates::{Authority, Certificate, Key, Usage, hash_of};
 pub use faulty_disk::{Fault, FaultyDisk, Plan, call};
 
 use std::path::{Path, PathBuf};

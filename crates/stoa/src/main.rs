@@ -7,6 +7,7 @@
 //! Not here: SQL (`stoa-query`), protocols (`stoa-pgwire`, `stoa-http`), files (`stoa-load`).
 
 mod aws;
+mod client;
 mod command;
 mod config;
 mod failure;

@@ -10,3 +10,4 @@ mod prepared;
 mod queries;
 mod sessions;
 mod support;
+mod tls;

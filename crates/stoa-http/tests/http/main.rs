@@ -1,8 +1,8 @@
 //! The HTTP API against an engine on a temporary warehouse, over real connections.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may end in a panic.
 
-mod arrow_in;
 mod access;
+mod arrow_in;
 mod bucket;
 mod busy;
 mod connections;
@@ -17,3 +17,4 @@ mod shapes;
 mod stores;
 mod support;
 mod tables;
+mod tls;

@@ -77,6 +77,11 @@ impl Output {
         self.bytes[start..start + 4].copy_from_slice(&length.to_be_bytes());
     }
 
+    /// The one byte that says that TLS begins.
+    pub(crate) fn accept_encryption(&mut self) {
+        self.bytes.push(b'S');
+    }
+
     /// The one byte that refuses encryption.
     pub(crate) fn refuse_encryption(&mut self) {
         self.bytes.push(b'N');

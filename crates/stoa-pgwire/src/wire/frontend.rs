@@ -72,8 +72,9 @@ pub(crate) fn take_startup(input: &mut BytesMut) -> Result<Option<StartupPacket>
     let Some(header) = input.first_chunk::<4>() else { return Ok(None) };
     let length = usize::try_from(i32::from_be_bytes(*header)).unwrap_or(0);
     if !(8..=STARTUP_BYTES_MAX).contains(&length) {
-        return Err(violation(format!("invalid length of start-up packet: {length}"))
-            .with_hint("this port speaks the PostgreSQL protocol without TLS"));
+        return Err(violation(format!("invalid length of start-up packet: {length}")).with_hint(
+            "this port speaks the PostgreSQL protocol; TLS needs tls_cert on the server",
+        ));
     }
     if input.len() < length {
         return Ok(None);

@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use bytes::{Bytes, BytesMut};
 use stoa_error::{Error, ErrorKind};
+use stoa_tls::{HANDSHAKE_RECORD, Protocol, Socket, Tls};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::backend::Output;
@@ -126,6 +127,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     pub(crate) async fn flush(&mut self) -> Result<(), Stop> {
         if !self.output.bytes().is_empty() {
             self.socket.write_all(self.output.bytes()).await?;
+            // What is encrypted may wait for more.
+            self.socket.flush().await?;
             self.output.clear(KEEP_BYTES);
         }
         Ok(())
@@ -178,6 +181,33 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         if self.flush().await.is_ok() {
             let _ = self.socket.shutdown().await;
         }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Wire<Socket<S>> {
+    pub(crate) fn socket(&self) -> &Socket<S> {
+        &self.socket
+    }
+
+    /// Whether the client begins with TLS, without a request for it. Waits for its first byte.
+    ///
+    /// # Errors
+    /// [`Stop::Gone`]
+    pub(crate) async fn begins_with_tls(&mut self) -> Result<bool, Stop> {
+        if self.input.is_empty() && !read_more(&mut self.socket, &mut self.input).await? {
+            return Err(Stop::Gone);
+        }
+        Ok(self.input.first() == Some(&HANDSHAKE_RECORD))
+    }
+
+    /// Encrypts what comes from now on; what was read already is the begin of the handshake.
+    ///
+    /// # Errors
+    /// [`Stop::Gone`]: the client and the server did not agree; the handshake has told the client.
+    pub(crate) async fn begin_tls(&mut self, tls: &Tls) -> Result<(), Stop> {
+        let read_already = std::mem::take(&mut self.input).to_vec();
+        self.socket.begin_tls(read_already, tls, Protocol::Postgres).await?;
+        Ok(())
     }
 }
 

@@ -15,6 +15,7 @@ use stoa_hql::{
 use stoa_query::Engine;
 
 use super::settle;
+use crate::client::{ClientTls, local_url};
 use crate::config::{Resolved, SettingFlags, scope};
 use crate::failure::Failure;
 use crate::hql::{Editor, RemoteStatements};
@@ -64,9 +65,12 @@ pub struct HqlArgs {
     #[arg(long, value_name = "PATH", default_value = "/")]
     namespace: String,
 
-    /// The server to use, http://HOST:PORT [default: this machine, --http-port]
+    /// The server to use, http://HOST:PORT or https://HOST:PORT [default: this machine, --http-port]
     #[arg(long, conflicts_with = "warehouse")]
     url: Option<String>,
+
+    #[command(flatten)]
+    tls: ClientTls,
 
     #[command(flatten)]
     settings: SettingFlags<{ scope::SHELL }>,
@@ -123,15 +127,12 @@ async fn run_shell(args: &HqlArgs, resolved: &Resolved) -> Result<i32> {
     }
     let url = match &args.url {
         Some(url) => url.clone(),
-        None if resolved.config.http_port == 0 => {
-            return Err(Error::invalid("http_port is 0: there is no server to look for")
-                .with_hint("name one with --http-port or --url"));
-        }
-        None => format!("http://127.0.0.1:{}", resolved.config.http_port),
+        None => local_url(&resolved.config)?,
     };
     let files = Arc::new(LocalFiles::new("."));
+    let (client, namespace) = (args.tls.client()?, args.namespace.clone());
     let statements =
-        RemoteStatements::connect(&url, files, args.namespace.clone(), args.parameters()).await?;
+        RemoteStatements::connect(&url, client, files, namespace, args.parameters()).await?;
     run_lines(args, Shell::new(statements, args.shell_options())).await
 }
 

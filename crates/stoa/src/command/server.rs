@@ -34,6 +34,7 @@ is cancelled, exit code 0; a second signal ends it at once.";
 
 pub fn run(args: ServerArgs, file: Option<PathBuf>) -> Result<(), Failure> {
     let resolved = settle(&args.settings, file)?;
+    server::check_tls(&resolved.config).map_err(Failure::Usage)?;
     server::check_listen(&resolved.config).map_err(Failure::Usage)?;
     start_log(&resolved, false);
     block_on(&resolved.config, server::run(&resolved.config)).map_err(Failure::Failed)

@@ -4,9 +4,10 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use clap::Args;
-use stoa_error::{Error, Result};
+use stoa_error::Result;
 
 use super::settle;
+use crate::client::{ClientTls, local_url};
 use crate::config::{Resolved, SettingFlags, scope};
 use crate::failure::Failure;
 use crate::runtime::{LogUse, block_on, open_engine, start_log};
@@ -28,9 +29,12 @@ pub struct SqlArgs {
     #[arg(short = 'f', long = "file", value_name = "FILE", conflicts_with = "commands")]
     files: Vec<String>,
 
-    /// The server to use, http://HOST:PORT [default: this machine, --http-port]
+    /// The server to use, http://HOST:PORT or https://HOST:PORT [default: this machine, --http-port]
     #[arg(long, conflicts_with = "warehouse")]
     url: Option<String>,
+
+    #[command(flatten)]
+    tls: ClientTls,
 
     /// How rows are shown
     #[arg(long, value_enum, default_value = "table")]
@@ -135,16 +139,12 @@ fn text_source(path: &str) -> Result<TextSource> {
 
 async fn open_backend(args: &SqlArgs, resolved: &Resolved) -> Result<Backend> {
     if let Some(url) = &args.url {
-        return RemoteBackend::connect(url).await.map(Backend::Remote);
+        return RemoteBackend::connect(url, args.tls.client()?).await.map(Backend::Remote);
     }
     if resolved.is_flag("warehouse") {
         let engine = open_engine(&resolved.config, LogUse::Open).await?;
         return Ok(Backend::Local(LocalBackend::new(engine)));
     }
-    let url = format!("http://127.0.0.1:{}", resolved.config.http_port);
-    if resolved.config.http_port == 0 {
-        return Err(Error::invalid("http_port is 0: there is no server to look for")
-            .with_hint("name one with --http-port or --url"));
-    }
-    RemoteBackend::connect(&url).await.map(Backend::Remote)
+    let url = local_url(&resolved.config)?;
+    RemoteBackend::connect(&url, args.tls.client()?).await.map(Backend::Remote)
 }

@@ -9,7 +9,9 @@ use super::Machine;
 use super::file_access::NamedFiles;
 use super::pools::{PoolList, RuleList};
 use super::setting::{Setting, SettingValue, scope, settings, toml_text};
-use super::value::{ByteSize, Count, LogFormat, LogLevel, PathStyle, Price, Slots, Threads};
+use super::value::{
+    ByteSize, Count, FilePath, LogFormat, LogLevel, PathStyle, Price, Slots, Threads,
+};
 
 settings! {
     /// Where tables are kept: a directory (made if it is not there), a `file://` URL, or
@@ -20,11 +22,13 @@ settings! {
     /// disk, and `./stoa-data/_s3/BUCKET/PREFIX/catalog.db` for one in S3.
     catalog: String = "auto" for scope::ALL;
 
-    /// Address to listen on. Nothing is encrypted, so any address but loopback's needs `insecure_listen`.
+    /// Address to listen on. Any address but loopback's needs TLS (`tls_cert`) and `access_control`, or
+    /// `insecure_listen`.
     listen: IpAddr = "127.0.0.1" for scope::SERVER;
 
-    /// Allows `listen` to be an address that other machines reach: without `access_control` everybody who
-    /// reaches it may read and change everything, and with it passwords and rows can be read on the way.
+    /// Allows `listen` to be an address that other machines reach, although TLS or `access_control` is
+    /// missing: without TLS, passwords and rows can be read on the way; without `access_control`,
+    /// anyone who reaches the address can read and change everything.
     insecure_listen: bool = "false" for scope::SERVER;
 
     /// Port for HTTP and the console; 0 takes a free one. `stoa sql` looks for a server here.
@@ -114,6 +118,18 @@ settings! {
     /// Who goes into which pool, such as `user=etl* -> batch; application=dbt protocol=http -> batch`; the
     /// first rule that is met counts, `*` stands for any text, and whoever meets none is in `default`.
     workload_rules: RuleList = "" for scope::SERVER;
+
+    /// The server's certificate (PEM), followed by the intermediate ones if there are any. With it, all
+    /// protocols are encrypted and connections that are not are refused (`docs/tls.md`). A new
+    /// certificate is used without a restart.
+    tls_cert: Option<FilePath> = "" for scope::SERVER;
+
+    /// The private key of `tls_cert` (PEM, without a passphrase).
+    tls_key: Option<FilePath> = "" for scope::SERVER;
+
+    /// Certificates of authorities (PEM). If set, every client of every protocol needs a certificate
+    /// that one of them issued, in addition to its password.
+    tls_client_ca: Option<FilePath> = "" for scope::SERVER;
 
     /// Whether clients must log in as a role, with its password, and may do only what was granted to
     /// it (`docs/access.md`). Make a superuser before: `stoa sql --warehouse … -c "CREATE ROLE …"`.

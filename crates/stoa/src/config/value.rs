@@ -27,6 +27,18 @@ impl SettingValue for Option<PathBuf> {
     }
 }
 
+/// A file that is there already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilePath(pub PathBuf);
+
+impl SettingValue for Option<FilePath> {
+    const KIND: &'static str = "file";
+
+    fn parse(text: &str, _machine: &Machine) -> Result<Self, String> {
+        Ok((!text.is_empty()).then(|| FilePath(PathBuf::from(text))))
+    }
+}
+
 impl SettingValue for Option<String> {
     const KIND: &'static str = "text";
 

@@ -34,20 +34,21 @@ pub struct RemoteStatements {
 }
 
 impl RemoteStatements {
-    /// Talks to `http://host:port`; `parameters` are those of `POST /v1/hql`.
+    /// Talks to `http://host:port` or `https://host:port`; `parameters` are those of `POST /v1/hql`.
     ///
     /// # Errors
     /// Invalid: no such URL; unavailable: nobody answers there.
     pub async fn connect(
         url: &str,
+        client: reqwest::Client,
         files: Arc<dyn Files>,
         namespace: String,
         parameters: Vec<(&'static str, String)>,
     ) -> Result<Self> {
         // Says well what is wrong with an address.
-        RemoteBackend::connect(url).await?;
+        RemoteBackend::connect(url, client.clone()).await?;
         let url = url.trim_end_matches('/').to_owned();
-        Ok(Self { url, client: reqwest::Client::new(), files, namespace, parameters })
+        Ok(Self { url, client, files, namespace, parameters })
     }
 
     async fn answers(&mut self, text: &str, out: &mut dyn Output) -> Result<()> {

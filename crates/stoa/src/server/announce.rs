@@ -19,6 +19,8 @@ pub(super) struct Announcement {
     http_port: u16,
     pg_port: u16,
     flight_port: u16,
+    /// Whether connections must be encrypted.
+    tls: bool,
     warehouse: String,
     /// The catalog's file.
     catalog: String,
@@ -31,6 +33,7 @@ impl Announcement {
         http: &TcpListener,
         pg: &TcpListener,
         flight: &TcpListener,
+        tls: bool,
         engine: &Engine,
     ) -> Result<Self> {
         let (http, pg, flight) = (address(http)?, address(pg)?, address(flight)?);
@@ -40,6 +43,7 @@ impl Announcement {
             http_port: http.port(),
             pg_port: pg.port(),
             flight_port: flight.port(),
+            tls,
             warehouse: shown(&engine.options().warehouse),
             catalog: engine.warehouse().catalog().file().display().to_string(),
             pid: std::process::id(),
@@ -60,6 +64,7 @@ impl Announcement {
             http_port = self.http_port,
             pg_port = self.pg_port,
             flight_port = self.flight_port,
+            tls = self.tls,
             warehouse = self.warehouse,
             catalog = self.catalog,
             version = self.version,
@@ -72,12 +77,16 @@ impl Announcement {
         let Self { listen, http_port, pg_port, flight_port, warehouse, catalog, version, .. } =
             self;
         let host = if listen.contains(':') { format!("[{listen}]") } else { listen.clone() };
+        let (http, grpc, verify) = match self.tls {
+            true => ("https", "grpc+tls", " sslmode=verify-full"),
+            false => ("http", "grpc", ""),
+        };
         format!(
             "\n  Stoa {version} serves {warehouse}\n\n    \
-             console  http://{host}:{http_port}/\n    \
-             psql     psql -h {listen} -p {pg_port} -d stoa\n    \
-             Flight   grpc://{host}:{flight_port}\n    \
-             shell    stoa sql --http-port {http_port}\n    \
+             console  {http}://{host}:{http_port}/\n    \
+             psql     psql \"host={listen} port={pg_port} dbname=stoa{verify}\"\n    \
+             Flight   {grpc}://{host}:{flight_port}\n    \
+             shell    stoa sql --url {http}://{host}:{http_port}\n    \
              catalog  {catalog}\n\n  \
              Ctrl-C stops it.\n\n"
         )

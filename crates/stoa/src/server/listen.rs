@@ -7,27 +7,37 @@ use tokio::net::TcpListener;
 
 use crate::config::Config;
 
-/// Refuses addresses that other machines reach, unless the user insists: nothing is encrypted, and without
-/// `access_control` nobody is asked who he is.
+/// Refuses addresses that other machines reach, unless connections are encrypted and clients log in, or
+/// the user insists.
 ///
 /// # Errors
-/// Forbidden, with what to do.
+/// Forbidden, with what is missing and what to do.
 pub fn check_listen(config: &Config) -> Result<()> {
     if config.listen.is_loopback() || config.insecure_listen {
         return Ok(());
     }
+    let (mut missing, mut settings) = (Vec::new(), Vec::new());
+    if config.tls_cert.is_none() {
+        missing.push("nothing is encrypted: whoever is on the way could read along");
+        settings.push("tls_cert and tls_key");
+    }
+    if !config.access_control {
+        missing.push(
+            "access_control is off: everybody who reaches this address could read and change \
+             everything",
+        );
+        settings.push("access_control");
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
     let address = config.listen;
     Err(Error::new(ErrorKind::Forbidden, format!("refusing to listen on {address}"))
-        .with_detail(match config.access_control {
-            true => "nothing is encrypted: whoever is on the way could read along",
-            false => {
-                "access_control is off: everybody who reaches this address could read and \
-                     change everything"
-            }
-        })
-        .with_hint(
-            "listen on 127.0.0.1, or add --insecure-listen if only trusted machines reach it",
-        ))
+        .with_detail(missing.join("; "))
+        .with_hint(format!(
+            "set {}, listen on 127.0.0.1, or add --insecure-listen if only trusted machines reach it",
+            settings.join(" and ")
+        )))
 }
 
 /// Takes a port; `setting` names it in errors.

@@ -1,7 +1,7 @@
 //! The server process: binds, opens the warehouse, serves, and ends in order.
 //!
 //! ```text
-//! bind ports ─► open engine ─► serve pgwire, HTTP, Flight SQL ─► say so on stdout ─► wait for a signal
+//! read the certificate ─► bind ports ─► open engine ─► serve pgwire, HTTP, Flight SQL ─► say so on stdout ─► wait for a signal
 //!     ─► stop taking work ─► running queries finish or are cancelled ─► connections end ─► exit 0
 //! ```
 //!
@@ -15,6 +15,7 @@ mod connections;
 mod listen;
 mod permissions;
 mod signals;
+mod tls;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +28,7 @@ use crate::config::Config;
 use crate::runtime::open_server_engine;
 
 pub use listen::check_listen;
+pub use tls::check_tls;
 
 /// How long connections may take to end once no query runs.
 const CLOSE_LIMIT: Duration = Duration::from_secs(3);
@@ -41,6 +43,7 @@ const END_LIMIT: Duration = Duration::from_secs(60);
 /// A port or the warehouse cannot be had, or a protocol's server ended by itself.
 pub async fn run(config: &Config) -> Result<()> {
     let mut signals = signals::Signals::listen()?;
+    let tls = tls::open(config)?;
     let http = listen::bind(config, "http_port", config.http_port).await?;
     let pg = listen::bind(config, "pg_port", config.pg_port).await?;
     let flight = listen::bind(config, "flight_port", config.flight_port).await?;
@@ -48,7 +51,7 @@ pub async fn run(config: &Config) -> Result<()> {
     let connections = connections::Connections::of(config)?;
     let engine = open_server_engine(config).await?;
     permissions::warn_of_open_places(engine.options());
-    let announcement = announce::Announcement::new(&http, &pg, &flight, &engine)?;
+    let announcement = announce::Announcement::new(&http, &pg, &flight, tls.is_some(), &engine)?;
 
     let grace = Duration::from_secs(config.shutdown_grace_s);
     let (stop, stopped) = watch::channel(false);
@@ -58,6 +61,7 @@ pub async fn run(config: &Config) -> Result<()> {
         startup_timeout: connections.limits.login_timeout,
         limits: connections.limits.clone(),
         shutdown_grace: grace,
+        tls: tls.clone(),
         ..stoa_pgwire::ServeOptions::default()
     };
     let until_stopped = stop_future(stopped.clone());
@@ -67,6 +71,7 @@ pub async fn run(config: &Config) -> Result<()> {
         max_connections: connections.http,
         limits: connections.limits.clone(),
         drain_ms_max: (grace + CLOSE_LIMIT / 2).as_millis() as u64,
+        tls: tls.clone(),
         ..stoa_http::HttpOptions::default()
     };
     let until_stopped = stop_future(stopped.clone());
@@ -77,6 +82,7 @@ pub async fn run(config: &Config) -> Result<()> {
         limits: connections.limits,
         incoming_bytes_max: incoming_bytes_max(config),
         drain_max: grace + CLOSE_LIMIT / 2,
+        tls,
         ..stoa_flight::FlightOptions::default()
     };
     let until_stopped = stop_future(stopped);

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
-use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
@@ -18,9 +17,6 @@ use super::backend::Reply;
 
 const ARROW: &str = "application/vnd.apache.arrow.stream";
 
-/// How long the server may take to take a connection; not how long a statement may run.
-const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-
 /// A server, by its URL.
 pub struct RemoteBackend {
     url: String,
@@ -28,20 +24,19 @@ pub struct RemoteBackend {
 }
 
 impl RemoteBackend {
-    /// Talks to `http://host:port`.
+    /// Talks to `http://host:port` or `https://host:port`.
     ///
     /// # Errors
-    /// Invalid: no such URL; unavailable: nobody answers there.
-    pub async fn connect(url: &str) -> Result<Self> {
+    /// Invalid: no such URL; unavailable: nobody answers there, or nobody who is trusted.
+    pub async fn connect(url: &str, client: reqwest::Client) -> Result<Self> {
         let url = url.trim_end_matches('/').to_owned();
-        let client = reqwest::Client::builder()
-            .connect_timeout(CONNECT_LIMIT)
-            .build()
-            .map_err(|e| Error::internal("cannot make an HTTP client").with_source(e))?;
         let backend = Self { url, client };
         let health = backend.client.get(format!("{}/health", backend.url)).send().await;
-        health.map_err(|e| backend.unreachable(e))?;
-        Ok(backend)
+        let health = health.map_err(|e| backend.unreachable(e))?;
+        match health.status().is_success() {
+            true => Ok(backend),
+            false => Err(problem_of(health).await),
+        }
     }
 
     pub(super) fn url(&self) -> &str {
@@ -83,13 +78,34 @@ impl RemoteBackend {
 fn unreachable(url: &str, error: &reqwest::Error) -> Error {
     if error.is_builder() {
         return Error::invalid(format!("{url:?} is not the URL of a server"))
-            .with_hint("write http://HOST:PORT");
+            .with_hint("write http://HOST:PORT or https://HOST:PORT");
     }
-    Error::unavailable(format!("no server answers at {url}"))
-        .with_detail(root_cause(error))
-        .with_hint(
-            "start one with `stoa server`, or open a warehouse directly with --warehouse DIR",
-        )
+    let cause = root_cause(error);
+    if let Some(hint) = tls_hint(&cause) {
+        return Error::unavailable(format!("no encrypted connection to {url}"))
+            .with_detail(cause)
+            .with_hint(hint);
+    }
+    Error::unavailable(format!("no server answers at {url}")).with_detail(cause).with_hint(
+        "start one with `stoa server`, or open a warehouse directly with --warehouse DIR",
+    )
+}
+
+/// What to do about a handshake that failed, by what it says.
+fn tls_hint(cause: &str) -> Option<&'static str> {
+    if cause.contains("CertificateRequired") {
+        return Some(
+            "the server asks for a certificate: give --tls-client-cert and --tls-client-key",
+        );
+    }
+    if cause.contains("peer certificate") {
+        return Some(
+            "--tls-ca FILE names the authority that issued the server's certificate; the host in the \
+             URL must be one of the certificate's names",
+        );
+    }
+    let is_plain = cause.contains("InvalidContentType");
+    is_plain.then_some("if the server has no certificate, write http:// in place of https://")
 }
 
 /// The error of a request that got no whole answer.

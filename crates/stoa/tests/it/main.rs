@@ -21,4 +21,5 @@ mod server;
 mod settings;
 mod shell;
 mod tables;
+mod tls;
 mod torture;

@@ -97,28 +97,8 @@ fn start_long_query(server: &Server) -> std::sync::mpsc::Receiver<Option<(u16, S
 }
 
 #[test]
-fn other_addresses_need_to_be_insisted_on() {
+fn other_addresses_can_be_insisted_on() {
     let place = Place::new();
-    let ran = place.run(&[
-        "server",
-        "--listen",
-        "0.0.0.0",
-        "--http-port",
-        "0",
-        "--pg-port",
-        "0",
-        "--flight-port",
-        "0",
-    ]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
-    assert_eq!(
-        ran.stderr,
-        "error: refusing to listen on 0.0.0.0\n\
-         detail: access_control is off: everybody who reaches this address could read \
-         and change everything\n\
-         hint: listen on 127.0.0.1, or add --insecure-listen if only trusted machines reach it\n\
-         code: 42501\n"
-    );
     let server = Server::start(&place, &["--listen", "0.0.0.0", "--insecure-listen"]);
     assert_eq!(server.get("/ready").unwrap().0, 200);
 }

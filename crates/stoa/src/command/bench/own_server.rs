@@ -18,6 +18,10 @@ pub(super) async fn start_server(config: &Config) -> Result<ServerProcess> {
         config.num_executors.0.to_string(),
         "--cache-memory".to_owned(),
         config.cache_memory.0.to_string(),
+        // The clients of the measurement do not encrypt.
+        "--tls-cert=".to_owned(),
+        "--tls-key=".to_owned(),
+        "--tls-client-ca=".to_owned(),
         "--log-level".to_owned(),
         "warn".to_owned(),
     ];
