@@ -27,7 +27,6 @@ use crate::arrivals::{Arrivals, Attended, Visitor};
 use crate::asker::{self, Asker};
 use crate::guard::Guard;
 use crate::problem::Problem;
-use crate::sockets::Sockets;
 use crate::{assets, files, hql, probes, prometheus, queries, rows, shapes, sql, status, tables};
 
 /// How a server behaves.
