@@ -118,8 +118,8 @@ impl Door {
     }
 
     fn admit(self: &Arc<Self>, address: IpAddr, descriptor: u64) -> Result<Guest, Refusal> {
-        let address = counted_address(address);
-        let admitted = self.make_room(address, descriptor).map(|()| self.enter(address));
+        let room = self.make_room(counted_address(address), descriptor);
+        let admitted = room.map(|()| self.enter(address));
         if let Err(refusal) = admitted {
             self.tell(refusal);
         }
@@ -146,7 +146,8 @@ impl Door {
     fn enter(self: &Arc<Self>, address: IpAddr) -> Guest {
         let mut books = self.books.lock();
         let id = books.turn();
-        let guest = Guest::new(id, Arc::clone(self));
+        let guest = Guest::new(id, address.to_canonical(), Arc::clone(self));
+        let address = counted_address(address);
         books.open.insert(id, Entry { address, turn: Some(id) });
         *books.by_address.entry(address).or_default() += 1;
         books.waiting.insert(id, guest.clone());

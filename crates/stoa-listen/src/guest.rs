@@ -3,6 +3,7 @@
 //! **Invariant:** of the locks of a guest and of its door, the guest's is taken first.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
@@ -18,6 +19,8 @@ pub struct Guest(Arc<Inner>);
 
 struct Inner {
     id: u64,
+    /// Where the client is.
+    address: IpAddr,
     door: Arc<Door>,
     state: Mutex<State>,
 }
@@ -49,11 +52,16 @@ pub(crate) enum Standing {
 }
 
 impl Guest {
-    pub(crate) fn new(id: u64, door: Arc<Door>) -> Self {
+    pub(crate) fn new(id: u64, address: IpAddr, door: Arc<Door>) -> Self {
         let deadline = later(door.limits().login_timeout);
         let state =
             State { known: false, busy: 0, sent_away: false, deadline, bytes: 0, reader: None };
-        Self(Arc::new(Inner { id, door, state: Mutex::new(state) }))
+        Self(Arc::new(Inner { id, address, door, state: Mutex::new(state) }))
+    }
+
+    /// Where the client is.
+    pub fn address(&self) -> IpAddr {
+        self.0.address
     }
 
     /// The client has said who it is, and may stay.
