@@ -221,6 +221,7 @@ fn described(plan: &Arc<dyn ExecutionPlan>) -> PlanNode {
 
 /// An operator and its inputs; `left` is how many operators more there may be.
 fn node(plan: &dyn ExecutionPlan, left: &mut usize) -> PlanNode {
+    let plan = shown(plan);
     let text = displayable(plan).one_line().to_string();
     let (name, detail) = name_and_detail(text.trim_end(), plan.name());
     let all = plan.metrics().map(|metrics| metrics.aggregate_by_name());
@@ -243,6 +244,17 @@ fn node(plan: &dyn ExecutionPlan, left: &mut usize) -> PlanNode {
         compute_ns: count(all.as_ref().and_then(|all| all.elapsed_compute())),
         metrics,
         inputs,
+    }
+}
+
+/// The operator itself, without what only makes it give way to others.
+fn shown(plan: &dyn ExecutionPlan) -> &dyn ExecutionPlan {
+    match (plan.name(), plan.children().as_slice()) {
+        ("CooperativeExec", [input]) => {
+            let input = *input;
+            shown(input.as_ref())
+        }
+        _ => plan,
     }
 }
 
