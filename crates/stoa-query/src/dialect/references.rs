@@ -154,7 +154,7 @@ mod tests {
             (1..1000).map(|n| format!("q{n} AS (SELECT * FROM q{})", n - 1)).collect();
         let chain = format!("WITH q0 AS (SELECT 1), {} SELECT * FROM q999", chain.join(", "));
         assert_eq!(sqlstate(&chain), None);
-        let unions = vec!["SELECT x FROM t"; 200].join(" UNION ALL ");
+        let unions = ["SELECT x FROM t"; 200].join(" UNION ALL ");
         assert_eq!(sqlstate(&format!("WITH q AS (SELECT 1) {unions}")), None);
         // A name means the nearest query of that name, or a table in a schema.
         let nearest = "WITH q AS (SELECT 1) \

@@ -32,8 +32,8 @@ pub(super) fn rewrite(binary: BinaryExpr, scope: &Scope<'_>) -> Result<Transform
     if op == Operator::StringConcat {
         let left = functions::text_of_operand(*left, scope)?;
         let right = functions::text_of_operand(*right, scope)?;
-        let are_texts = left.get_type(&scope.schema)? == DataType::Utf8
-            && right.get_type(&scope.schema)? == DataType::Utf8;
+        let are_texts =
+            left.get_type(&scope.schema)?.is_string() && right.get_type(&scope.schema)?.is_string();
         return Ok(Transformed::yes(match are_texts {
             true => call(Joined, vec![left, right]),
             false => engine(left, op, right),
