@@ -59,6 +59,18 @@ KNOWN = [
         docs="A constant in ORDER BY that is no position orders nothing",
         example="SELECT id FROM facts ORDER BY 'a'",
     ),
+    Known(
+        how=r"value \w+",
+        statement=r"ORDER BY.*\b(round|ceil|ceiling|trunc)\(",
+        docs="-0.0 comes before 0.0 in ORDER BY",
+        example="SELECT id FROM facts ORDER BY round(CASE WHEN id > 3 THEN -0.1::float8 ELSE 0.1::float8 END), id",
+    ),
+    Known(
+        how=r"answers 42804",
+        statement=r"\b(first_value|last_value|nth_value|lag|lead)\('",
+        docs="`first_value('a')` and its like take a text for `text`",
+        example="SELECT id, first_value('a') OVER (ORDER BY id) FROM facts",
+    ),
 ]
 
 

@@ -302,7 +302,7 @@ struct WatchedCondition {
 
 impl PartialEq for WatchedCondition {
     fn eq(&self, other: &Self) -> bool {
-        self.inner == other.inner
+        self.inner.eq(&other.inner)
     }
 }
 

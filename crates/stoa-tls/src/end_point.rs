@@ -86,7 +86,7 @@ fn element(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (&found, rest) = bytes.split_first()?;
     let (&first, rest) = rest.split_first()?;
     let (length, rest) = match first {
-        0..0x80 => (usize::from(first), rest),
+        0..=0x7f => (usize::from(first), rest),
         // The length of the length: certificates are far below 16 MiB.
         0x81..=0x83 => {
             let (length, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;

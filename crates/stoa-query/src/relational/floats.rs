@@ -130,8 +130,10 @@ fn in_list(
         let any = equal.into_iter().reduce(Expr::or).unwrap_or_else(|| lit(false));
         return Ok(Transformed::yes(if negated { not(any) } else { any }));
     }
-    let mixed = is_mixed(std::iter::once(&expr).chain(&list), schema);
     let are_reals = list.len() > 1 && expr.get_type(schema)? == DataType::Float32;
+    let is_double = |item: &Expr| matches!(item, Expr::Literal(ScalarValue::Float64(Some(_)), _));
+    let mixed = is_mixed(std::iter::once(&expr).chain(&list), schema)
+        || are_reals && list.iter().any(is_double);
     let (expr, mut list) = match mixed {
         true if are_reals => {
             (expr, list.into_iter().map(nearest_real).collect::<Result<Vec<_>>>()?)
@@ -254,6 +256,10 @@ fn nearest_real(item: Expr) -> Result<Expr> {
         Expr::Literal(value, _) if value.data_type().is_decimal() => {
             let text = value.cast_to(&DataType::Utf8)?;
             Ok(Expr::Literal(text.cast_to(&DataType::Float32)?, None))
+        }
+        // A number with an exponent.
+        Expr::Literal(value @ ScalarValue::Float64(Some(_)), _) => {
+            Ok(Expr::Literal(value.cast_to(&DataType::Float32)?, None))
         }
         _ => Ok(item),
     }

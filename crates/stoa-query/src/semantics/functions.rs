@@ -20,7 +20,7 @@ use super::similar::{SimilarPattern, regex_of};
 use super::text_of;
 use super::time_zone;
 use super::to_char::ToChar;
-use super::{casts, terms, unify};
+use super::{casts, terms, unify, whole};
 use crate::dialect::chains::SUM;
 
 pub(super) fn rewrite(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
@@ -33,6 +33,7 @@ pub(super) fn rewrite(function: ScalarFunction, scope: &Scope<'_>) -> Result<Tra
         "arrow_cast" | "arrow_try_cast" => of_small_type(function),
         "concat" | "concat_ws" => texts(function, scope),
         "round" => round(function, scope),
+        "ceil" | "floor" => whole::rewrite(function, scope),
         "upper" | "initcap" => letters(function, scope),
         "ln" | "log" | "log10" | "log2" => logarithm(function),
         SUM => terms::rewrite(function, scope),

@@ -41,6 +41,7 @@ mod time_zone;
 mod to_char;
 mod types;
 mod unify;
+mod whole;
 
 pub use numeric::{NUMERIC, numeric_text};
 
