@@ -171,7 +171,7 @@ async fn changed_grants_hold_for_the_next_report() {
         // Whoever may not know of the table is told nothing of the columns that they would get.
         home.run("GRANT SELECT ON visits TO ann").await;
         for sql in [report, planned] {
-            let statement = ann.parse(sql).unwrap().swap_remove(0);
+            let statement = ann.parse(sql).await.unwrap().swap_remove(0);
             prepared.push(ann.prepare(statement, Vec::new()).await.unwrap());
         }
         home.run("REVOKE SELECT ON visits FROM ann").await;

@@ -186,7 +186,7 @@ fn text_of(asked: &Asked, outside: &Path) -> String {
 async fn prepared(session: &Session, t: &str, c: &str, o: &str) -> String {
     let sql = format!("SELECT {c} FROM {t} WHERE {o} > $1 ORDER BY {c}");
     let ran = async {
-        let statement = session.parse(&sql)?.swap_remove(0);
+        let statement = session.parse(&sql).await?.swap_remove(0);
         let prepared = session.prepare(statement, Vec::new()).await?;
         let parameter = match o {
             "id" | "amount" => ScalarValue::Int64(Some(1)),

@@ -102,7 +102,7 @@ async fn a_statement_that_is_only_prepared_tells_no_columns() {
     ] {
         // Templates of others are known the third time.
         for _ in 0..3 {
-            let prepared = match ann.parse(sql) {
+            let prepared = match ann.parse(sql).await {
                 Ok(mut statements) => ann.prepare(statements.swap_remove(0), Vec::new()).await,
                 Err(error) => Err(error),
             };
@@ -242,7 +242,8 @@ async fn functions_tell_who_may_what() {
         assert_eq!(code(&ann, &format!("SELECT {call}")).await, sqlstate, "{call}");
     }
     // What changes holds for the next execution of a statement that is prepared.
-    let statement = ann.parse("SELECT has_table_privilege('visits', 'DELETE') AS may").unwrap();
+    let statement =
+        ann.parse("SELECT has_table_privilege('visits', 'DELETE') AS may").await.unwrap();
     let prepared = ann.prepare(statement.into_iter().next().unwrap(), Vec::new()).await.unwrap();
     let answer = async || match ann.execute(&prepared, Vec::new()).await.unwrap() {
         Outcome::Rows(rows) => format!("{:?}", rows.collect().await.unwrap()[0].column(0)),
