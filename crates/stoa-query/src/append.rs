@@ -15,6 +15,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::logical_expr::LogicalPlan;
 use futures::StreamExt;
+use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use stoa_access::Privilege;
 use stoa_catalog::TableIdent;
@@ -90,7 +91,8 @@ impl Session {
         self.remember(guard.cancel_token().clone());
         let cancel = guard.cancel_token().clone();
         let charge = guard.charge();
-        let work = bring(self, target, &ident, schema, batches, &mut guard);
+        let work: BoxFuture<'_, Result<u64>> =
+            Box::pin(bring(self, target, &ident, schema, batches, &mut guard));
         let written = tokio::select! {
             biased;
             () = cancel.cancelled() => None,

@@ -22,6 +22,7 @@ use datafusion::execution::TaskContext;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::LogicalPlan;
 use futures::StreamExt;
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use stoa_catalog::TableIdent;
 use stoa_error::{Error, ErrorKind, Result};
@@ -227,10 +228,11 @@ impl Session {
         }
         let text = statement.text.clone();
         let session = self.shared()?;
-        let planned = self.on_planners(async move {
-            // Large futures are kept off the stacks of those who wait for them.
-            Box::pin(session.plan(statement, parameter_types)).await
-        });
+        // Large futures are kept off the stacks of those who wait for them, and their types out of the
+        // types of those: whether something so deep is `Send` takes the compiler minutes to find out.
+        let plan: BoxFuture<'static, Result<Prepared>> =
+            Box::pin(async move { session.plan(statement, parameter_types).await });
+        let planned = self.on_planners(plan);
         planned.await.inspect_err(|error| self.record_failure(&text, error))
     }
 
@@ -314,7 +316,7 @@ impl Session {
         let mut guard = self.start_query(prepared.statement.text());
         self.remember(guard.cancel_token().clone());
         let (cancel, charge) = (guard.cancel_token().clone(), guard.charge());
-        let run = Box::pin(self.run(prepared, parameters, &mut guard));
+        let run: BoxFuture<'_, Result<Ran>> = Box::pin(self.run(prepared, parameters, &mut guard));
         let run = stoa_store::charged(charge, run);
         let result = match prepared.statement.transaction() {
             // What was begun to be committed cannot be called back.
