@@ -66,6 +66,12 @@ KNOWN = [
         example="SELECT id FROM facts ORDER BY round(CASE WHEN id > 3 THEN -0.1::float8 ELSE 0.1::float8 END), id",
     ),
     Known(
+        how=r"value text",
+        statement=r"\b(CASE|coalesce|greatest|least)\b|\|\| \(.* / ",
+        docs="A `numeric` column has one scale",
+        example="SELECT CAST(coalesce(1, 7.0) AS text) FROM facts",
+    ),
+    Known(
         how=r"answers 42804",
         statement=r"\b(first_value|last_value|nth_value|lag|lead)\('",
         docs="`first_value('a')` and its like take a text for `text`",

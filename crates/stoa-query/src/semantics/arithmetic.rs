@@ -39,6 +39,9 @@ pub(super) fn rewrite(binary: BinaryExpr, scope: &Scope<'_>) -> Result<Transform
             false => engine(left, op, right),
         }));
     }
+    if op == Operator::BitwiseXor {
+        return exclusive_or(*left, *right, scope);
+    }
     if !matches!(op, Plus | Minus | Multiply | Divide | Modulo) {
         return Ok(Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })));
     }
@@ -77,6 +80,19 @@ pub(super) fn rewrite(binary: BinaryExpr, scope: &Scope<'_>) -> Result<Transform
         _ => return Ok(Transformed::no(engine(left, op, right))),
     };
     Ok(Transformed::yes(rewritten))
+}
+
+/// `a # b` of integers, as `(a | b) - (a & b)`: the engine takes `a # a` for 0 also where it is NULL.
+fn exclusive_or(left: Expr, right: Expr, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+    let are_integers =
+        left.get_type(&scope.schema)?.is_integer() && right.get_type(&scope.schema)?.is_integer();
+    if !are_integers {
+        return Ok(Transformed::no(engine(left, Operator::BitwiseXor, right)));
+    }
+    let either = engine(left.clone(), Operator::BitwiseOr, right.clone());
+    let both = engine(left, Operator::BitwiseAnd, right);
+    let (of, same) = (either.get_type(&scope.schema)?, both.get_type(&scope.schema)?);
+    Ok(Transformed::yes(integers(either, &of, Minus, both, &same)))
 }
 
 /// An instant whose days are those of the session's zone.

@@ -46,7 +46,12 @@ pub(super) fn in_list(list: InList, scope: &Scope<'_>) -> Result<Transformed<Exp
 }
 
 /// An operand as it is compared with one of type `other`.
-fn beside(expr: Expr, own: &DataType, other: &DataType, scope: &Scope<'_>) -> Result<Expr> {
+pub(super) fn beside(
+    expr: Expr,
+    own: &DataType,
+    other: &DataType,
+    scope: &Scope<'_>,
+) -> Result<Expr> {
     if let Expr::Literal(ScalarValue::Utf8(Some(_)), _) = &expr {
         let to = match other {
             of if of.is_decimal() => NUMERIC,

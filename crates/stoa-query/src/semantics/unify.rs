@@ -20,6 +20,7 @@ use datafusion::logical_expr::{
 use super::analyze::Scope;
 use super::call::failure;
 use super::casts;
+use super::compare;
 use super::numeric::NUMERIC;
 use super::operators::name;
 
@@ -44,7 +45,14 @@ fn is_unknown(expr: &Expr) -> bool {
     }
 }
 
-pub(super) fn case(case: Case, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+pub(super) fn case(mut case: Case, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+    if let Some(operand) = &case.expr {
+        let of = operand.get_type(&scope.schema)?;
+        for (when, _) in &mut case.when_then_expr {
+            let own = when.get_type(&scope.schema)?;
+            **when = compare::beside(when.as_ref().clone(), &own, &of, scope)?;
+        }
+    }
     let branch = |expr: &Expr| Ok(Branch::of(expr, expr.get_type(&scope.schema)?));
     let mut branches =
         case.when_then_expr.iter().map(|(_, then)| branch(then)).collect::<Result<Vec<_>>>()?;
@@ -52,7 +60,8 @@ pub(super) fn case(case: Case, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
         branches.push(branch(other)?);
     }
     let Some(of) = common_type("CASE", &branches)? else {
-        return Ok(Transformed::no(Expr::Case(case)));
+        let is_compared = case.expr.is_some();
+        return Ok(Transformed::new_transformed(Expr::Case(case), is_compared));
     };
     let mut froms = branches.into_iter().map(|branch| branch.of);
     let mut to = |expr: Expr| {
