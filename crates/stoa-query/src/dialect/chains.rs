@@ -277,7 +277,7 @@ mod tests {
         flattened("a OR b AND c + 1 - 2 = 3".to_owned(), |result, _| {
             assert_eq!(result.unwrap(), "SELECT a OR b AND c + 1 - 2 = 3");
         });
-        let sum = format!("{} + $1", vec!["a"; 30].join(" + "));
+        let sum = format!("$1 + {}", vec!["a"; 30].join(" + "));
         let wanted = format!("SELECT {sum}");
         flattened(sum, move |result, _| assert_eq!(result.unwrap(), wanted));
         for operator in [" | a", "::int", " IS NULL", " * 2", " || 'x'"] {

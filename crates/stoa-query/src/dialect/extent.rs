@@ -347,7 +347,7 @@ mod tests {
             ("text", format!("SELECT '{}'", "((((((".repeat(100_000))),
             ("comment", format!("SELECT 1 /* {} */", "((((((".repeat(100_000))),
             ("line", format!("SELECT 1 -- {}\n", "((((((".repeat(100_000))),
-            ("distinct", format!("SELECT a IS DISTINCT FROM b, {}", list(1_000, "1", ", "))),
+            ("distinct", format!("SELECT a IS DISTINCT FROM b, {}", list(10_000, "1", ", "))),
             ("statements", list(20_000, "SELECT 1 FROM a, b", "; ")),
         ] {
             assert_eq!(code(&text), None, "{what}");

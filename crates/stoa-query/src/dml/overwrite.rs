@@ -146,7 +146,10 @@ async fn append_values(
         .source
         .take()
         .ok_or_else(|| Error::invalid("INSERT OVERWRITE has no rows").with_sqlstate("42601"))?;
-    let values: Vec<String> = values.iter().map(|(_, value)| value.to_string()).collect();
+    // Named, since the rows may have a column of the same value.
+    let named =
+        |(at, (_, value)): (usize, &(Ident, ast::Expr))| format!("{value} AS \"partition {at}\"");
+    let values: Vec<String> = values.iter().enumerate().map(named).collect();
     let text = format!("SELECT *, {} FROM ({source}) AS inserted", values.join(", "));
     insert.source = Some(parse(&text, |parser| parser.parse_query())?);
     Ok(())

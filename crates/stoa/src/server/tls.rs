@@ -34,11 +34,12 @@ pub(super) fn open(config: &Config) -> Result<Option<Tls>> {
         key: key.0.clone(),
         client_ca: config.tls_client_ca.as_ref().map(|file| file.0.clone()),
     };
-    if files.key_is_readable_by_others() {
-        let key = files.key.display();
+    let (is_open, key) = (files.key_is_readable_by_others(), files.key.clone());
+    let tls = Tls::open(files)?;
+    if is_open {
+        let key = key.display();
         tracing::warn!(%key, "all users of this machine may read tls_key; chmod 600 keeps it to its owner");
     }
-    let tls = Tls::open(files)?;
     task::spawn(tls.clone().watch());
     Ok(Some(tls))
 }
