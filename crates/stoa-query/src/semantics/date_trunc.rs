@@ -1,6 +1,6 @@
 //! `date_trunc(unit, time)` by the calendar: weeks, months and what is made of them; days and hours of instants.
 //!
-//! Shorter units are the engine's: they are whole numbers of microseconds. These here reckon in days or
+//! Shorter units of columns are the engine's: they are whole numbers of microseconds. These here reckon in days or
 //! microseconds, so that every timestamp has them, not only those that nanoseconds reach (1677 to 2262).
 
 use std::sync::Arc;
@@ -16,6 +16,8 @@ use super::call::{Operation, column, failure};
 /// What a time is cut to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Unit {
+    Second,
+    Minute,
     Hour,
     Day,
     Week,
@@ -28,9 +30,11 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    /// A unit of an hour or longer; `None` for shorter ones, and what is none.
+    /// A unit of a second or longer; `None` for shorter ones, and what is none.
     pub(super) fn named(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_str() {
+            "second" | "seconds" => Self::Second,
+            "minute" | "minutes" => Self::Minute,
             "hour" | "hours" => Self::Hour,
             "day" | "days" => Self::Day,
             "week" | "weeks" => Self::Week,
@@ -46,6 +50,8 @@ impl Unit {
 
     fn name(self) -> &'static str {
         match self {
+            Self::Second => "second",
+            Self::Minute => "minute",
             Self::Hour => "hour",
             Self::Day => "day",
             Self::Week => "week",
@@ -60,14 +66,25 @@ impl Unit {
 
     /// Whether it is of the same length everywhere.
     pub(super) fn is_fixed(self) -> bool {
-        matches!(self, Self::Hour | Self::Day)
+        self.micros().is_some()
+    }
+
+    /// Its length; `None` where that is not the same everywhere.
+    fn micros(self) -> Option<i64> {
+        match self {
+            Self::Second => Some(1_000_000),
+            Self::Minute => Some(60_000_000),
+            Self::Hour => Some(3_600_000_000),
+            Self::Day => Some(86_400_000_000),
+            _ => None,
+        }
     }
 
     /// The first day of the unit that a day is in.
     fn first_day(self, day: NaiveDate) -> Option<NaiveDate> {
         let (year, month) = (day.year(), day.month());
         match self {
-            Self::Hour | Self::Day => Some(day),
+            Self::Second | Self::Minute | Self::Hour | Self::Day => Some(day),
             Self::Week => {
                 let since_monday = day.weekday().num_days_from_monday();
                 day.checked_sub_days(Days::new(since_monday.into()))
@@ -85,9 +102,8 @@ impl Unit {
     }
 
     fn cut(self, micros: i64) -> Result<i64> {
-        if self == Self::Hour {
-            let rest = micros.rem_euclid(3_600_000_000);
-            return micros.checked_sub(rest).ok_or_else(out_of_range);
+        if let Some(length) = self.micros() {
+            return micros.checked_sub(micros.rem_euclid(length)).ok_or_else(out_of_range);
         }
         let day = DateTime::from_timestamp_micros(micros).map(|at| at.date_naive());
         let first =

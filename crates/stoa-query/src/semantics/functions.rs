@@ -106,9 +106,10 @@ fn date_trunc(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed
     };
     let is_micros = is_elsewhere
         || matches!(of, DataType::Date32 | DataType::Timestamp(TimeUnit::Microsecond, _));
-    // The engine counts days and hours of local times in whole numbers.
+    // The engine counts days and hours of local times in whole numbers, if they are in columns.
     let is_instant = !is_elsewhere && matches!(of, DataType::Timestamp(_, Some(_)));
-    let is_ours = |unit: &Unit| is_micros && (is_instant || !unit.is_fixed());
+    let is_constant = value.column_refs().is_empty();
+    let is_ours = |unit: &Unit| is_micros && (is_instant || is_constant || !unit.is_fixed());
     let cut = match calendar.filter(is_ours) {
         Some(unit) => call(CutTime(unit), vec![local]),
         None if local == *value => return Ok(Transformed::no(Expr::ScalarFunction(function))),
