@@ -168,7 +168,7 @@ mod tests {
         check("century", "2001-01-01", "2001-01-01");
         check("millennium", "2000-12-31", "1001-01-01");
         check("day", "2000-12-31", "2000-12-31");
-        assert_eq!(Unit::named("second"), None);
+        assert_eq!(Unit::named("millisecond"), None);
         assert_eq!(Unit::Hour.cut(-1).unwrap(), -3_600_000_000);
         assert_eq!(Unit::Day.cut(-1).unwrap(), -86_400_000_000);
         // 3000-01-15 00:00:00
