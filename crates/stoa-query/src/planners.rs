@@ -141,13 +141,19 @@ mod tests {
     async fn who_goes_away_does_not_wait_for_a_thread_that_is_busy() {
         let (planners, stops) = planners();
         let release = Arc::new(AtomicBool::new(false));
-        let held = Arc::clone(&release);
+        let begun = Arc::new(AtomicBool::new(false));
+        let (held, begins) = (Arc::clone(&release), Arc::clone(&begun));
         let mut busy = Box::pin(planners.run(async move {
+            begins.store(true, Ordering::Relaxed);
             while !held.load(Ordering::Relaxed) {
                 std::hint::spin_loop();
             }
         }));
         assert!((&mut busy).now_or_never().is_none());
+        // What has not begun is not done for somebody who is gone.
+        while !begun.load(Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
         drop(busy);
         assert_eq!(planners.run(async { 7 }).await.unwrap(), 7);
         while stops.overdue(Duration::ZERO) == 0 {

@@ -336,8 +336,8 @@ mod tests {
     fn what_goes_wrong_deep_inside_is_not_read_again_for_ever() {
         let opening = ["ARRAY[", "[", "CAST(", "(", "EXTRACT(", "CASE WHEN ", "f(", "NOT (", "-("];
         for opening in opening {
-            for depth in [20, 40, 48, 60, 200] {
-                for end in ["", "1 1", "]", ")", "1, ,"] {
+            for depth in [20, 48, 200] {
+                for end in ["", "1 1", "1, ,)"] {
                     let sql = format!("SELECT {}{end}", opening.repeat(depth));
                     assert!(parsed(PostgreSqlDialect {}, &sql).is_err(), "{opening} {depth} {end}");
                     assert!(parsed(GenericDialect {}, &sql).is_err(), "{opening} {depth} {end}");
