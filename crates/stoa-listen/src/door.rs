@@ -133,7 +133,7 @@ impl Door {
             return Err(Refusal::Descriptors);
         }
         let of_address = self.books.lock().by_address.get(&address).copied().unwrap_or_default();
-        if of_address >= self.limits.from_address(address) && !self.send_one_away(Some(address)) {
+        if of_address >= self.limits.of_address_max(address) && !self.send_one_away(Some(address)) {
             return Err(Refusal::Address);
         }
         let open = self.books.lock().open.len();

@@ -35,7 +35,7 @@ impl Default for Limits {
 
 impl Limits {
     /// How many connections may come from an address.
-    pub(crate) fn from_address(&self, address: IpAddr) -> usize {
+    pub(crate) fn of_address_max(&self, address: IpAddr) -> usize {
         match address.is_loopback() && !self.counts_loopback {
             true => usize::MAX,
             false => self.per_address_max,
@@ -79,7 +79,7 @@ mod tests {
     fn this_machine_counts_only_where_it_should() {
         let check = |counts_loopback, text: &str, expected| {
             let limits = Limits { per_address_max: 3, counts_loopback, ..Limits::default() };
-            assert_eq!(limits.from_address(text.parse().unwrap()), expected, "{text}");
+            assert_eq!(limits.of_address_max(text.parse().unwrap()), expected, "{text}");
         };
         check(false, "10.0.0.1", 3);
         check(false, "127.0.0.1", usize::MAX);

@@ -166,7 +166,7 @@ fn check_block<R: Read + Seek>(file: &mut R, block: &Block, end: u64) -> Result<
     let metadata = part(block.metaDataLength().into())?;
     let body = part(block.bodyLength())?;
     let ends = offset.checked_add(metadata).and_then(|start| start.checked_add(body));
-    if metadata < PREFIX_BYTES || metadata > METADATA_BYTES_MAX || ends.is_none_or(|at| at > end) {
+    if !(PREFIX_BYTES..=METADATA_BYTES_MAX).contains(&metadata) || ends.is_none_or(|at| at > end) {
         return Err(outside());
     }
     let bytes = bytes_at(file, offset, metadata)?;

@@ -130,7 +130,8 @@ mod tests {
             std::thread::current().id()
         });
         assert_ne!(there.await.unwrap(), here);
-        let panicked = planners.run(async { Option::<u8>::None.expect("as a bug would") }).await;
+        let nothing = std::hint::black_box(None::<u8>);
+        let panicked = planners.run(async move { nothing.expect("as a bug would") }).await;
         assert_eq!(panicked.unwrap_err().sqlstate(), "XX000");
         while stops.overdue(Duration::ZERO) > 0 {
             tokio::task::yield_now().await;
