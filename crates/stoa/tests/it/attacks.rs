@@ -66,7 +66,7 @@ fn long_statements_are_answered() {
         (
             "+ of decimals",
             format!("SELECT {} AS sum", list(terms, " + ", |_| "0.5".to_owned())),
-            format!("{}.{}", terms / 2, if terms % 2 == 0 { 0 } else { 5 }),
+            format!("{}.{}", terms / 2, if terms.is_multiple_of(2) { 0 } else { 5 }),
         ),
         (
             "- of decimals and integers",
