@@ -63,7 +63,7 @@ KNOWN = [
         how=r"value \w+",
         statement=r"ORDER BY.*\b(round|ceil|ceiling|trunc)\(",
         docs="-0.0 comes before 0.0 in ORDER BY",
-        example="SELECT id FROM facts ORDER BY round(CASE WHEN id > 3 THEN -0.1::float8 ELSE 0.1::float8 END), id",
+        example="SELECT true, id FROM facts ORDER BY u, round(d) NULLS FIRST, id OFFSET 50",
     ),
     Known(
         how=r"value text",
