@@ -67,7 +67,7 @@ KNOWN = [
     ),
     Known(
         how=r"value text",
-        statement=r"\b(CASE|coalesce|greatest|least)\b|\|\| \(.* / ",
+        statement=r"(CAST\(|\|\| )(CASE|coalesce\(|greatest\(|least\().*(\d|\b[pq]\b)|\|\| \(.* / ",
         docs="A `numeric` column has one scale",
         example="SELECT CAST(coalesce(1, 7.0) AS text) FROM facts",
     ),

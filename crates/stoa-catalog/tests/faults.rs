@@ -84,7 +84,7 @@ fn outcome(result: Result<(), Error>) -> &'static str {
 /// The program that the test below runs on the faulty disk, in the directory of the disk. By itself it
 /// has no disk that fails: `cargo test -p stoa-catalog --test faults` runs both.
 #[tokio::test]
-#[ignore = "no test by itself: what_is_said_of_a_commit_is_so… runs it once per case, as a process of its own"]
+#[ignore = "no test by itself: `cargo test -p stoa-catalog --test faults` runs it, once per case, as a process of its own"]
 async fn program() {
     let here = std::env::current_dir().unwrap();
     let case = Case::parse(&std::fs::read_to_string("case").unwrap());
