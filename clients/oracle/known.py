@@ -61,7 +61,7 @@ KNOWN = [
     ),
     Known(
         how=r"value \w+",
-        statement=r"ORDER BY.*\b(round|ceil|ceiling|trunc)\(",
+        statement=r"ORDER BY.*\b(round|ceil|ceiling|trunc)\((\w+\.)?d\)",
         docs="-0.0 comes before 0.0 in ORDER BY",
         example="SELECT true, id FROM facts ORDER BY u, round(d) NULLS FIRST, id OFFSET 50",
     ),
