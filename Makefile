@@ -8,29 +8,29 @@ SHELL := /bin/bash
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
 
-demo: ## build Stoa, load data, answer reports, open the console (DEMO_EXIT=1: exit at the end)
+demo: ## build Stoa, load data, run reports, open the console (DEMO_EXIT=1: exit at the end)
 	@scripts/demo.sh
 
-build: ## build the release binary and say where it is
+build: ## build the release binary and print its path
 	@scripts/build.sh
 
 test: ## run all Rust tests, then real clients against a real server
 	@scripts/test.sh
 
-test-long: ## the suites that have a larger size than make test runs, at that size
+test-long: ## run at full size the suites that make test keeps small
 	@scripts/test-long.sh
 
-lint: ## format, clippy, console types, shell scripts, licences and bans
+lint: ## format, layers, documents, clippy, console types, shell scripts, licences and bans
 	@scripts/lint.sh
 
 bench: ## measure the report workload: reports/hour, latency, CPU and bytes per report
 	@scripts/bench.sh
 
-torture: ## kill servers while they take in rows, and look whether anything is lost
+torture: ## kill servers during writes, and check that nothing is lost
 	@scripts/torture.sh
 
 interop: ## read and write the same tables with Spark, PyIceberg and DuckDB
 	@scripts/test.sh interop
 
-clean: ## remove what demo and tests left in the checkout, and this project's build results
+clean: ## remove what demo and tests left behind, and this project's build results
 	@scripts/clean.sh

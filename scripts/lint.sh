@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Checks everything that is not a test: formatting, clippy, types of the console, shell scripts,
-# licences, bans and sources of dependencies. Nothing is changed. Goes on after a failure, so that
-# one run shows them all; exits with 1 if any check failed.
+# Checks everything that is not a test: formatting, layers of crates, documents, clippy, types of the
+# console, shell scripts, licences, bans and sources of dependencies. Nothing is changed. Goes on after
+# a failure, so that one run shows them all; exits with 1 if any check failed.
 #
 # A tool that is missing is installed where that is cheap; STOA_LINT_QUICK=1 skips what has to be
 # built first (cargo-deny, a few minutes once).
@@ -29,6 +29,7 @@ check() {
 
 check "format" cargo fmt --all --check
 check "layers of crates" python3 scripts/layers.py
+check "documents" python3 scripts/check_docs.py
 check "clippy" cargo clippy --workspace --all-targets --locked -- -D warnings
 
 if have npm && [ -f console/package.json ]; then

@@ -62,6 +62,13 @@ class Victim:
         done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         assert done.returncode == 0, done.stdout + done.stderr
 
+    def fill(self, texts):
+        """Statements that must succeed, one after another."""
+        session = self.session()
+        for text in texts.split(";\n"):
+            session.query(text)
+        session.close()
+
     def memory(self, what):
         """A line of /proc/PID/status, in bytes."""
         for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
@@ -107,8 +114,11 @@ class Victim:
         log = self.log_file.read_text(errors="replace")
         assert "Too many open files" not in log and "os error 24" not in log, self.tail()
         peak = self.memory("VmHWM")
-        bound = self.began_with + MEMORY_LIMIT + MEMORY_BESIDE
-        assert peak <= bound, f"{peak >> 20} MiB at the peak, {self.began_with >> 20} MiB at the start"
+        assert peak <= self.bound(), f"{peak >> 20} MiB at the peak, {self.began_with >> 20} MiB at the start"
+
+    def bound(self):
+        """Bytes of memory that it may have."""
+        return self.began_with + MEMORY_LIMIT + MEMORY_BESIDE
 
     def tail(self):
         return self.log_file.read_text(errors="replace")[-4000:]
@@ -140,6 +150,17 @@ def server(tmp_path):
     yield start
     for victim in started:
         victim.stop()
+
+
+@pytest.fixture
+def say(capsys):
+    """Prints lines at once, so that long runs can be watched."""
+
+    def print_now(text):
+        with capsys.disabled():
+            print(text, flush=True)
+
+    return print_now
 
 
 def number(name, default):

@@ -54,11 +54,11 @@ SSL_REQUEST = struct.pack("!ii", 8, 80877103)
 class Postgres:
     """A session."""
 
-    def __init__(self, port, user="me", password=None, source=None):
+    def __init__(self, port, user="me", password=None, source=None, **parameters):
         self.sock = connect(port, source)
         self.file = self.sock.makefile("rb")
         try:
-            self.sock.sendall(startup(user))
+            self.sock.sendall(startup(user, **parameters))
             self._log_in(password)
             self._until_ready()
         except BaseException:

@@ -69,12 +69,12 @@ export async function until(what, holds) {
 
 /** Scans that never end, more than may compute at once; none of them shares another's answer. */
 export async function crowd() {
-  const { slots } = (await json("v1/status")).admission;
+  const { slots } = (await json("v1/status")).executors;
   const from = "console_report a, console_report b, console_report c, console_report d";
   for (let n = 1; n <= slots + 1; n += 1) {
     fetch(new URL("v1/sql", url), { method: "POST", body: `SELECT count(*) FROM ${from} WHERE a.clicks + b.clicks + c.clicks + d.clicks = -${n}` }).catch(() => {});
   }
-  await until("one query waits", async () => (await json("v1/status")).admission.waiting === 1);
+  await until("one query waits", async () => (await json("v1/status")).executors.waiting === 1);
   return slots + 1;
 }
 
@@ -96,7 +96,7 @@ export async function prepare() {
   await post(`CREATE TABLE console_report (day date, account_id bigint, device text, impressions bigint, clicks bigint, cost decimal(18, 4), note text)
     PARTITIONED BY (month(day)) ORDER BY (account_id, day)`);
   await post(`INSERT INTO console_report
-    SELECT CAST(CAST(19722 + value AS integer) AS date), value % 12,
+    SELECT DATE '2023-12-31' + value, value % 12,
            CASE value % 3 WHEN 0 THEN 'phone' WHEN 1 THEN 'desktop' ELSE 'tablet' END,
            value * 1000, value * 21, CAST(value AS decimal(18, 4)) / 7,
            CASE WHEN value % 2 = 1 THEN 'odd' END

@@ -17,16 +17,15 @@ const report = `SELECT day, sum(impressions) AS impressions, sum(clicks) AS clic
 FROM ad_report WHERE account_id = $1 AND day BETWEEN $2 AND $3 GROUP BY day ORDER BY day`;
 
 const spent = (gets) => ({ chunk_hits: 40, chunk_misses: gets, hit_ratio: 40 / (40 + gets), hedges: 0,
-  store: { gets, heads: 0, puts: 0, lists: 0, deletes: 0, retries: 0, bytes_read: gets * 40_000, bytes_written: 0, cost_usd: gets * 4e-7 } });
+  store_gets: gets, store_heads: 0, store_puts: 0, store_lists: 0, store_deletes: 0, store_retries: 0, store_bytes_read: gets * 40_000, store_bytes_written: 0, cost_usd: gets * 4e-7 });
 
 const wave = (t, base, swing) => Math.max(0, base + swing * Math.sin(t / 37_000) + (Math.sin(t * 12.9898) * 43758.5453 % 1) * swing * 0.6);
 
 function sample(t) {
   const p50 = wave(t, 3.1, 0.8);
   return { unix_ms: t, per_second: Math.round(wave(t, 1240, 180)), failed: 0, running: 3, p50_ms: p50, p95_ms: p50 * 3.2, p99_ms: p50 * 6 + wave(t * 3, 4, 6),
-    admission: { running: Math.round(wave(t, 2, 2)), waiting: Math.round(wave(t * 2, 0, 3)) },
-    cache: { bytes: 310_000_000, hit_ratio: Math.min(1, wave(t, 0.97, 0.02)) },
-    ingest: { fresh_rows: Math.round(wave(t, 42_000, 20_000)), rows_per_second: Math.round(wave(t * 2, 9000, 3000)), waiting: 0 } };
+    computing: Math.round(wave(t, 2, 2)), waiting: Math.round(wave(t * 2, 0, 3)), cache_bytes: 310_000_000, hit_ratio: Math.min(1, wave(t, 0.97, 0.02)),
+    fresh_rows: Math.round(wave(t, 42_000, 20_000)), rows_per_second: Math.round(wave(t * 2, 9000, 3000)), appends_waiting: 0 };
 }
 
 function status(since) {
@@ -36,16 +35,16 @@ function status(since) {
   const last = sample(now);
   return {
     version: "0.1.0", ready: true, warehouse: "file:///data/warehouse", started_unix_ms: started, uptime_ms: Date.now() - started, now_unix_ms: now,
-    memory: { resident_bytes: 431_000_000, query_reserved_bytes: 12_000_000, query_limit_bytes: 2 ** 31 },
-    queries: { running: running.size, started: 9_211_034, finished: 9_210_877, failed: 42, cancelled: 115, rows: 1, bytes_read: 1, requests: 1 },
+    not_ready: null, resident_bytes: 431_000_000, cpu_s: 5120.25,
+    totals: { running: running.size, started: 9_211_034, finished: 9_210_877, failed: 42, cancelled: 115, rows: 1, bytes_read: 1, requests: 1 },
     rate: { per_second: last.per_second, per_hour: last.per_second * 3600, window_s: 10 },
     latency: { p50_ms: last.p50_ms, p95_ms: last.p95_ms, p99_ms: last.p99_ms, window_s: 10 },
-    admission: { executors: 2, slots: 4, running: last.admission.running, waiting: last.admission.waiting, waiting_limit: 256, refused: 17 },
-    cache: { bytes: last.cache.bytes, limit_bytes: 2 ** 29, entries: 18_412, chunk_hits: 9_871_220, chunk_misses: 31_204, hit_ratio: 0.9968 },
-    reports: { answered: 9_101_200, templates: 23, answers_reused: 40_112 },
-    log: { place: "/data/log", open: true, stopped: null, fresh_bytes: 51_000_000, fresh_limit_bytes: 2 ** 28, waiting: 0, appends: 81_000, rows: 88_120_400, syncs: 9100, segments: 3, segment_bytes: 190_000_000,
-      tables: [{ table: "public.ad_report", fresh_rows: last.ingest.fresh_rows, fresh_bytes: 51_000_000, oldest_ms: 21_000, flushes: 12, failures: 0, last_error: null }] },
-    maintenance: { now: { table: "public.ad_report", work: "compaction", since_unix_ms: now - 4200 }, compactions: 41, failures: 0, errors: {} },
+    executors: { executors: 2, slots: 4, running: last.computing, waiting: last.waiting, queue_max: 256, refused: 17, memory_bytes: 12_000_000, memory_bytes_max: 2 ** 31, overdue: 0 },
+    pools: [], stores: [], http: { requests_running: 1 }, http_requests: [],
+    cache: { bytes: last.cache_bytes, bytes_max: 2 ** 29, entries: 18_412, chunk_hits: 9_871_220, chunk_misses: 31_204, hit_ratio: 0.9968, reports_answered: 9_101_200, templates: 23, results_reused: 40_112 },
+    log: { place: "/data/log", open: true, stopped: null, fresh_rows: last.fresh_rows, fresh_bytes: 51_000_000, fresh_bytes_max: 2 ** 28, appends_waiting: 0, appends: 81_000, appended_rows: 88_120_400, syncs: 9100, segments: 3, segment_bytes: 190_000_000 },
+    ingest: [{ table: "public.ad_report", fresh_rows: last.fresh_rows, fresh_bytes: 51_000_000, oldest_ms: 21_000, flushes: 12, failures: 0, last_error: null }],
+    maintenance: { working: true, table: "public.ad_report", work: "compaction", since_unix_ms: now - 4200, compactions: 41, failures: 0, errors: [] },
     history,
   };
 }
@@ -160,13 +159,13 @@ async function sql(request, response, send) {
   for await (const part of request) text += part;
   if (request.headers["content-type"]?.startsWith("application/json")) text = JSON.parse(text).sql;
   const id = nextId++;
-  const info = { id, sql: text, user: "stoa", protocol: "http", state: "running", started_unix_ms: Date.now(), elapsed_ms: 0, rows: 0, bytes_read: 0, requests: 0, ...spent(0), short_path: false, progress: 0.4, pool: "default", memory_bytes: 0, memory_peak_bytes: 0, error: null };
+  const info = { id, sql: text, user: "stoa", protocol: "http", state: "running", started_unix_ms: Date.now(), elapsed_ms: 0, rows: 0, bytes_read: 0, requests: 0, ...spent(0), short_path: false, progress: 0.4, pool: "default", memory_bytes: 0, memory_peak_bytes: 0, sqlstate: null, error: null };
   const end = (state, more) => {
     running.delete(id);
     recent.unshift({ ...info, state, elapsed_ms: Date.now() - info.started_unix_ms, ...more });
   };
   const fail = (code, error) => {
-    end(error.kind === "cancelled" ? "cancelled" : "failed", { error: { code: error.code, message: error.message } });
+    end(error.kind === "cancelled" ? "cancelled" : "failed", { sqlstate: error.code, error: error.message });
     send(code, { error: { detail: null, hint: null, position: null, retryable: false, ...error } });
   };
   const wrong = /slick/.exec(text);
@@ -183,7 +182,7 @@ async function sql(request, response, send) {
 
 setInterval(() => {
   const id = nextId++;
-  recent.unshift({ id, sql: report, user: "report", protocol: "postgresql", state: "finished", started_unix_ms: Date.now(), elapsed_ms: 1 + Math.random() * 12, rows: 31, bytes_read: 402_112, requests: 3, ...spent(3), short_path: true, progress: null, pool: "default", memory_bytes: 0, memory_peak_bytes: 0, error: null });
+  recent.unshift({ id, sql: report, user: "report", protocol: "postgresql", state: "finished", started_unix_ms: Date.now(), elapsed_ms: 1 + Math.random() * 12, rows: 31, bytes_read: 402_112, requests: 3, ...spent(3), short_path: true, progress: null, pool: "default", memory_bytes: 0, memory_peak_bytes: 0, sqlstate: null, error: null });
   recent.length = Math.min(recent.length, 256);
 }, 700);
 

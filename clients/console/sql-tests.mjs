@@ -240,12 +240,12 @@ export const sqlTests = {
   },
 
   async "shows what a link carries, without running it"(page) {
-    const before = (await (await fetch(new URL("v1/status", url))).json()).queries.started;
+    const before = (await (await fetch(new URL("v1/status", url))).json()).totals.started;
     await page.goto("about:blank");
     await page.goto(`${url}#sql=${encodeURIComponent("DROP TABLE console_report")}`);
     await page.getByText("ready", { exact: true }).waitFor();
     assert.equal(await page.inputValue("#sql"), "DROP TABLE console_report");
-    const after = (await (await fetch(new URL("v1/status", url))).json()).queries.started;
+    const after = (await (await fetch(new URL("v1/status", url))).json()).totals.started;
     assert.equal(after, before);
   },
 

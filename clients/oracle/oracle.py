@@ -14,6 +14,7 @@ import time
 
 import known
 import pairs
+import parameters
 import tables
 from compare import compare
 from queries import Queries
@@ -46,12 +47,14 @@ class Oracle:
         self.findings = {}
         self.reductions = 0
 
-    def verdict(self, sql, ordered=False):
-        return compare(self.postgres.ask(sql), self.stoa.ask(sql), ordered)
+    def verdict(self, sql, ordered=False, values=None):
+        return compare(self.postgres.ask(sql, values), self.stoa.ask(sql, values), ordered)
 
-    def check(self, sql, ordered=False):
+    def check(self, sql, ordered=False, values=None):
         """Compares a statement that cannot be made smaller."""
-        verdict = self.verdict(sql, ordered)
+        verdict = self.verdict(sql, ordered, values)
+        if values is not None:
+            sql = f"{sql}  -- {values}"
         if verdict.word == "differ" and known.known(verdict, sql):
             self.excused[known.known(verdict, sql).docs] += 1
             self.counts["known"] += 1
@@ -153,6 +156,12 @@ def run_pairs(oracle, seed, only, expressions):
             oracle.check(statement)
 
 
+def run_parameters(oracle, only):
+    if only in ("", "parameters"):
+        for statement, values in parameters.statements():
+            oracle.check(statement, values=values)
+
+
 def run_drawn(oracle, seed, expressions, only):
     done, number = 0, 0
     while done < expressions:
@@ -188,7 +197,7 @@ def main():
     parser.add_argument("--seed", default=os.environ.get("STOA_ORACLE_SEED", "1"))
     size = os.environ.get("STOA_ORACLE_EXPRESSIONS", EXPRESSIONS)
     parser.add_argument("--expressions", type=int, default=int(size))
-    parser.add_argument("--only", default="", help="cases, the name of a file of cases, pairs, drawn, form:NAME")
+    parser.add_argument("--only", default="", help="cases, the name of a file of cases, pairs, parameters, drawn, form:NAME")
     options = parser.parse_args()
     oracle = Oracle(Side(options.postgres), Side(options.stoa))
     set_up(oracle)
@@ -196,6 +205,7 @@ def main():
     complaints = list(known_examples(oracle)) if not options.only else []
     run_cases(oracle, options.only)
     run_pairs(oracle, options.seed, options.only, options.expressions)
+    run_parameters(oracle, options.only)
     fixed = oracle.counts.copy()
     drawn = 0
     if options.only in ("", "drawn") or options.only.startswith("form:"):

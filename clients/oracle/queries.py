@@ -35,7 +35,7 @@ class Queries:
             (34, self.expression_list), (10, self.conditions), (9, self.aggregates), (8, self.report),
             (6, self.set_operation), (6, self.joins), (6, self.windows), (4, self.grouping_sets),
             (5, self.nested), (3, self.ordered), (3, self.select1), (3, self.select4), (3, self.random_aggregates),
-            (3, self.constants),
+            (3, self.constants), (4, self.values_list), (3, self.types), (2, self.series),
         ]  # fmt: skip
 
     def draw(self):
@@ -118,6 +118,65 @@ class Queries:
         maker = self.expressions([], subqueries=False)
         items = Items([maker.make(self.rng.choice(KINDS), 3) for _ in range(TOGETHER)])
         return Statement(Node(None, "SELECT ", items), TOGETHER)
+
+    def values_list(self):
+        """VALUES whose columns hold what has one type in the end: numbers of all kinds, times, texts, NULL."""
+        rng = self.rng
+        maker = self.expressions([], subqueries=False)
+        families = [["int", "big", "dec", "f8", "f4"], ["int", "dec"], ["f4", "dec"], ["date", "ts"], ["text"], ["bool"]]
+        columns = rng.choices(families, k=rng.randint(1, 3))
+
+        def value(kinds):
+            kind = rng.choice(kinds)
+            if rng.random() < 0.12:
+                return Node(None, "NULL")
+            if kind == "f4" or rng.random() < 0.6:
+                return maker.literal(kind)
+            return maker.make(kind, 1)
+
+        rows = []
+        for _ in range(rng.randint(2, 4)):
+            parts = [part for kinds in columns for part in (", ", value(kinds))][1:]
+            rows.append(Node(None, "(", *parts, ")"))
+        # A literal in quotes has the type of the others; a column is not all NULL by chance.
+        typed = {"int": "1::int", "big": "2::bigint", "dec": "2.5", "f8": "0.5::double precision", "f4": "0.5::real",
+                 "text": "'t'::text", "bool": "true", "date": "DATE '2024-02-29'", "ts": "TIMESTAMP '2024-02-29 01:02:03'"}  # fmt: skip
+        quoted = {"text": "'q'", "bool": "'f'", "date": "'2024-03-01'", "ts": "'2024-03-01 10:00'"}
+        rows.append(Node(None, "(", ", ".join(typed[kinds[-1]] for kinds in columns), ")"))
+        rows.append(Node(None, "(", ", ".join(quoted.get(kinds[-1], "'7'") for kinds in columns), ")"))
+        rng.shuffle(rows)
+        names = [f"v{n}" for n in range(len(columns))]
+        shown = rng.choice([names, [f"pg_typeof({name})::text" for name in names] + names])
+        values = Node(None, "VALUES ", Items(rows, least=1))
+        shape = rng.randrange(3)
+        if shape == 0:
+            return Statement(values, len(columns))
+        if shape == 1:
+            return Statement(Node(None, f"WITH v({', '.join(names)}) AS (", values, f") SELECT {', '.join(shown)} FROM v"), len(columns))
+        return Statement(Node(None, f"SELECT {', '.join(shown)} FROM (", values, f") AS v({', '.join(names)})"), len(columns))
+
+    def types(self):
+        """Names of the types of expressions, but of those that Stoa has under one name: whole numbers, texts."""
+        rng = self.rng
+        scope = self.scope("facts")
+        maker = self.expressions(scope, subqueries=False)
+        kinds = ["bool", "dec", "f8", "date", "ts"]
+        items = Items([Node(None, "pg_typeof(", maker.make(rng.choice(kinds), 2), ")::text") for _ in range(3)])
+        columns = Items([Node(None, f"pg_typeof({name})::text") for name, kind in rng.sample(scope, 2)])
+        return Statement(Node(None, "SELECT ", items, ", ", columns, " FROM facts LIMIT 1"), 3)
+
+    def series(self):
+        """Rows of generate_series, whose bounds are more than literals."""
+        rng = self.rng
+        low, high = rng.randint(-3, 3), rng.randint(-2, 9)
+        number = rng.choice(["{}", "{}::int", "{}::bigint", "(SELECT {})", "({} + 0)"])
+        if rng.random() < 0.6:
+            step = rng.choice(["", ", 1", ", 2", ", -1::int", ", (SELECT 3)"])
+            call = f"generate_series({number.format(f'({low})')}, {number.format(f'({high})')}{step})"
+            return Statement(Node(None, f"SELECT count(*), sum(n)::text FROM {call} AS s(n)"))
+        step = rng.choice(["1 day", "12 hours", "1 month", "-1 day", "1 month 1 day"])
+        low, high = (f"TIMESTAMP '2024-0{rng.randint(1, 3)}-{rng.choice([1, 15, 28, 29]):02}'" for _ in range(2))
+        return Statement(Node(None, f"SELECT n::text FROM generate_series({low}, {high}, INTERVAL '{step}') AS s(n)"))
 
     def where(self, maker, parts=2, vary=False):
         """Conditions; those of repeated statements compare columns with literals."""

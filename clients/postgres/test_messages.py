@@ -11,6 +11,7 @@ import os
 import socket
 import struct
 
+import psycopg
 import pytest
 
 PATIENCE = 60
@@ -368,3 +369,17 @@ def test_an_error_in_a_pipeline_is_told_before_the_sync(conn):
             conn.execute("SELECT 2")
             pipeline.sync()
     assert conn.execute("SELECT 3").fetchone() == (3,)
+
+
+def test_settings_are_read_and_shown_as_by_postgresql(conn, postgres):
+    with psycopg.connect(port=postgres, autocommit=True) as real:
+        for value in ["30s", "1.5min", "90000", "0", "1d", "500us", "-1", "5m", "abc", "25d"]:
+            answers = []
+            for one in (conn, real):
+                try:
+                    one.execute(f"SET statement_timeout = '{value}'")
+                    answers.append(one.execute("SHOW statement_timeout").fetchone())
+                except psycopg.Error as error:
+                    answers.append((error.sqlstate, error.diag.message_primary))
+                one.execute("RESET statement_timeout")
+            assert answers[0] == answers[1], value

@@ -37,57 +37,295 @@
  *     depth_max: number, depth_mean: number } | null,
  *   partitions_total: number, partitions: TablePartition[], files: DataFile[] }} TableFiles
  *
- * @typedef {{ chunk_hits: number, chunk_misses: number, hit_ratio: number | null, hedges: number,
- *   store: { gets: number, heads: number, puts: number, lists: number, deletes: number,
- *     retries: number, bytes_read: number, bytes_written: number, cost_usd: number } }} Spent
- *
- * @typedef {Spent & { id: number, sql: string, user: string, protocol: string, state: string,
- *   started_unix_ms: number, elapsed_ms: number, rows: number, bytes_read: number, requests: number,
- *   short_path: boolean, progress: number | null, pool: string, memory_bytes: number,
- *   memory_peak_bytes: number, error: { code: string, message: string } | null }} QueryInfo
- *
  * @typedef {{ name: string, value: number, unit: "count" | "bytes" | "ns" }} PlanMetric
  *
  * @typedef {{ name: string, detail: string, rows: number | null, compute_ms: number | null,
  *   metrics: PlanMetric[], inputs: PlanNode[] }} PlanNode
  *
- * @typedef {Spent & { sql: string, queries: number, failed: number, short_path: number, rows: number,
- *   bytes_read: number, requests: number, total_ms: number, p50_ms: number | null, p95_ms: number | null,
- *   p99_ms: number | null, max_ms: number }} Shape
- *
- * @typedef {{ unix_ms: number, per_second: number, failed: number, running: number,
- *   p50_ms: number | null, p95_ms: number | null, p99_ms: number | null,
- *   admission: { running: number, waiting: number },
- *   cache: { bytes: number, hit_ratio: number | null },
- *   ingest: { fresh_rows: number, rows_per_second: number, waiting: number } | null }} Sample
- *
- * @typedef {{ table: string, fresh_rows: number, fresh_bytes: number, oldest_ms: number | null,
- *   failures: number, last_error: string | null }} FreshTable
- *
- * @typedef {{ open: boolean, stopped: string | null, fresh_bytes: number, fresh_limit_bytes: number,
- *   waiting: number, appends: number, rows: number, syncs: number, segments: number,
- *   segment_bytes: number, tables: FreshTable[] }} Log
- *
- * @typedef {{ now: { table: string, work: string, since_unix_ms: number } | null, compactions: number,
- *   failures: number, errors: Record<string, string> }} Maintenance
- *
- * @typedef {{ version: string, ready: boolean, not_ready: string | null, warehouse: string, started_unix_ms: number,
- *   uptime_ms: number, now_unix_ms: number,
- *   memory: { resident_bytes: number | null, query_reserved_bytes: number | null,
- *     query_limit_bytes: number | null },
- *   queries: { running: number, started: number, finished: number, failed: number,
- *     cancelled: number, rows: number, bytes_read: number, requests: number },
- *   admission: { executors: number, slots: number, running: number, waiting: number,
- *     waiting_limit: number, refused: number },
- *   cache: { bytes: number, limit_bytes: number, entries: number, chunk_hits: number,
- *     chunk_misses: number, hit_ratio: number | null },
- *   reports: { answered: number, templates: number, answers_reused: number },
- *   log: Log | null, maintenance: Maintenance | null,
- *   rate: { per_second: number, per_hour: number, window_s: number },
- *   latency: { p50_ms: number | null, p95_ms: number | null, p99_ms: number | null,
- *     window_s: number },
- *   history: Sample[] }} Status
+ * @typedef {Query} QueryInfo
  */
+
+// figures: begin. Written from crates/stoa-figures: `stoa figures --types` prints it.
+/**
+ * @typedef {object} Totals
+ * @property {number} running Queries that run or wait now.
+ * @property {number} started Queries started.
+ * @property {number} finished Queries that finished without an error.
+ * @property {number} failed Queries that ended with an error.
+ * @property {number} cancelled Queries that were cancelled.
+ * @property {number} rows Rows returned or written.
+ * @property {number} bytes_read Bytes that scans read from storage.
+ * @property {number} requests Requests of scans to storage.
+ */
+
+/**
+ * @typedef {object} Rate
+ * @property {number} per_second Queries that finished.
+ * @property {number} per_hour Queries that finished, by the hour.
+ * @property {number} window_s Length of the window.
+ */
+
+/**
+ * @typedef {object} Latency
+ * @property {number | null} p50_ms What half of them did not exceed.
+ * @property {number | null} p95_ms What 95 % did not exceed.
+ * @property {number | null} p99_ms What 99 % did not exceed.
+ * @property {number} window_s Length of the window.
+ */
+
+/**
+ * @typedef {object} Executors
+ * @property {number} executors Threads that compute.
+ * @property {number} slots Queries that may compute at the same time.
+ * @property {number} running Queries that have a slot.
+ * @property {number} waiting Queries that wait for a slot.
+ * @property {number} queue_max Queries that may wait; one more is refused.
+ * @property {number} refused Queries refused because too many waited.
+ * @property {number} memory_bytes Memory that queries hold.
+ * @property {number} memory_bytes_max Memory that queries may hold.
+ * @property {number} executor_stalls Times that no executor took up a task for a second.
+ * @property {number} executor_wait_max_us The longest that a task waited for an executor.
+ * @property {number} planner_stalls Times that no thread that plans took up a task for a second.
+ * @property {number} planner_wait_max_us The longest that a task waited for a thread that plans.
+ * @property {number} io_stalls Times that no thread that serves connections took up a task for a second.
+ * @property {number} io_wait_max_us The longest that a task waited for a thread that serves connections.
+ * @property {number} overdue Statements that were cancelled a second ago or more and still compute.
+ */
+
+/**
+ * @typedef {object} Pool
+ * @property {string} pool Name of the pool.
+ * @property {number} slots Queries that may compute at the same time.
+ * @property {number} running Queries that have a slot.
+ * @property {number} waiting Queries that wait for a slot.
+ * @property {number} queue_max Queries that may wait; one more is refused.
+ * @property {number} refused Queries refused because too many of the pool waited.
+ * @property {number} memory_bytes Memory of queries.
+ * @property {number | null} memory_bytes_max Bound on it; null where the pool has none of its own.
+ * @property {number} ended Statements ended because they took too long or read too much.
+ */
+
+/**
+ * @typedef {object} Refusals
+ * @property {number} logins_failed Attempts to log in with a wrong password, or as a role that must not (28P01).
+ * @property {number} logins_paused Attempts that were not checked, after too many that failed (53400).
+ * @property {number} too_large Statements that were too long, too complex, or had too large a result (54000, 54001).
+ * @property {number} out_of_memory Statements for which there was too little memory (53200).
+ * @property {number} denied Statements without a right on what they name (42501).
+ */
+
+/**
+ * @typedef {object} RefusedConnections
+ * @property {string} listener The listener: its protocol.
+ * @property {number} connections Connections that a listener refused, by listener.
+ */
+
+/**
+ * @typedef {object} Cache
+ * @property {number} bytes Memory that reports keep of data files.
+ * @property {number} bytes_max Memory that they may keep.
+ * @property {number} entries Chunks, bounds and tails in it.
+ * @property {number} chunk_hits Chunks that were there when asked for.
+ * @property {number} chunk_misses Chunks that were not.
+ * @property {number | null} hit_ratio Share of chunks that were there, since the start; null where none was asked for.
+ * @property {number} disk_bytes Chunks of remote files on the local disk.
+ * @property {number} disk_bytes_max Room for them; 0 where there is none.
+ * @property {number} disk_hits Chunks that were found on the local disk.
+ * @property {number} disk_misses Chunks that were not on it.
+ * @property {boolean} disk_is_writing Whether chunks are added to it.
+ * @property {number} reports_answered Reports answered without the planner.
+ * @property {number} templates Statements whose form is known.
+ * @property {number} plan_templates Statements whose plan is kept.
+ * @property {number} plan_templates_used Statements whose plan was one used before.
+ * @property {number} results_reused Statements given the answer of an equal one.
+ */
+
+/**
+ * @typedef {object} Store
+ * @property {string} store `file://` or `s3://bucket`.
+ * @property {number} gets Read requests; of a local disk, ranges.
+ * @property {number} heads Requests for an object's size only.
+ * @property {number} puts PUT and POST: whole objects, parts, beginnings and ends of uploads.
+ * @property {number} lists Requests that list.
+ * @property {number} deletes Requests that delete, of one object or of many.
+ * @property {number} requests Requests of all kinds, retries included.
+ * @property {number} retries Failed requests that were sent again.
+ * @property {number} hedges Reads sent a second time, as the first was slow.
+ * @property {number} errors Requests that failed for a reason that may pass.
+ * @property {number} bytes_read Bytes read from stores.
+ * @property {number} bytes_written Bytes written to stores.
+ * @property {number} wait_ms Time until answers began, summed over requests.
+ * @property {number} cost_usd What the requests cost, by the prices set.
+ */
+
+/**
+ * @typedef {object} Log
+ * @property {string} place The directory or URL.
+ * @property {boolean} open Whether rows are taken.
+ * @property {string | null} stopped The I/O error that the log has met, if it has.
+ * @property {boolean} is_stopped Whether the log has met an I/O error.
+ * @property {number} fresh_rows Rows in the commit log and in no file yet.
+ * @property {number} fresh_bytes Memory of fresh rows.
+ * @property {number} fresh_bytes_max Memory for them.
+ * @property {number} appends Small writes.
+ * @property {number} appended_rows Rows that small writes brought.
+ * @property {number} appended_bytes Bytes of their records.
+ * @property {number} appends_waiting Small writes that wait for room.
+ * @property {number} syncs Syncs of the commit log.
+ * @property {number} segments Segments of the log.
+ * @property {number} segment_bytes Bytes of the log's segments.
+ */
+
+/**
+ * @typedef {object} IngestTable
+ * @property {string} table Namespace and name of the table.
+ * @property {number} fresh_rows Rows in the commit log and in no file yet.
+ * @property {number} fresh_bytes Memory that they take.
+ * @property {number | null} oldest_ms How long the oldest of them has been there; null where there are none.
+ * @property {number} flushes Flushes that succeeded.
+ * @property {number} flushed_rows Rows that they brought into files.
+ * @property {number | null} last_flush_unix_ms When the last of them ended.
+ * @property {number} failures Flushes that failed since the last good one.
+ * @property {string | null} last_error Why the last flush failed; null once one has succeeded.
+ */
+
+/**
+ * @typedef {object} Maintenance
+ * @property {boolean} working Whether a table is being worked on.
+ * @property {string | null} table The table that is worked on now.
+ * @property {string | null} work What is done to it.
+ * @property {number | null} since_unix_ms When that was begun.
+ * @property {number} compactions Groups of files made one run.
+ * @property {number} compacted_rows Rows that compactions wrote.
+ * @property {number} compacted_bytes Bytes that compactions read.
+ * @property {number} snapshots_expired Snapshots forgotten.
+ * @property {number} files_deleted Files deleted: of forgotten snapshots, and orphans.
+ * @property {number} failures Work on tables that failed.
+ * @property {string[] | null} errors Why the last work on a table failed, by table; gone once some succeeds.
+ */
+
+/**
+ * @typedef {object} Http
+ * @property {number} requests_running HTTP requests under way.
+ */
+
+/**
+ * @typedef {object} HttpRequests
+ * @property {string} route The path, or where it begins.
+ * @property {number} status The answer's status; 499 where the client went away.
+ * @property {number} requests HTTP requests, by route and status.
+ */
+
+/**
+ * @typedef {object} Sample
+ * @property {number} unix_ms The end of the second.
+ * @property {number} per_second Queries that finished.
+ * @property {number} failed Queries that failed.
+ * @property {number} running Queries that ran or waited at its end.
+ * @property {number | null} p50_ms What half of the queries of the last ten seconds did not exceed.
+ * @property {number | null} p95_ms What 95 % of them did not exceed.
+ * @property {number | null} p99_ms What 99 % of them did not exceed.
+ * @property {number} computing Queries that had a slot at its end.
+ * @property {number} waiting Queries that waited for one.
+ * @property {number} cache_bytes Memory of the cache.
+ * @property {number | null} hit_ratio Share of chunks that were in the cache, over the last ten seconds.
+ * @property {number | null} fresh_rows Rows in no file yet; null without a log, here and below.
+ * @property {number | null} rows_per_second Rows that small writes brought.
+ * @property {number | null} appends_waiting Writes that waited for room.
+ */
+
+/**
+ * @typedef {object} Query
+ * @property {number} id Unique in this process, counted from 1.
+ * @property {string} state queued, running, finished, failed or cancelled.
+ * @property {string} user Who asked.
+ * @property {string} protocol postgresql, http, flight, hql or shell.
+ * @property {number} started_unix_ms When it was started.
+ * @property {number} elapsed_ms Time from start to now or to the end.
+ * @property {boolean} short_path Whether it was answered without the planner.
+ * @property {number | null} progress Share of its files' rows that were scanned; null where it scans none.
+ * @property {number} rows Returned or written so far.
+ * @property {number} bytes_read Read from storage so far.
+ * @property {number} requests Read requests to storage.
+ * @property {number | null} hit_ratio Share of chunks that were in memory; null where none was asked for.
+ * @property {number} chunk_hits Chunks that reports and scans found in memory.
+ * @property {number} chunk_misses Chunks that they did not.
+ * @property {number} store_gets Read requests to object stores, retries included; local files are not counted, here and below.
+ * @property {number} store_heads Requests for an object's size only.
+ * @property {number} store_puts PUT and POST: whole objects, parts, beginnings and ends of uploads.
+ * @property {number} store_lists Requests that list.
+ * @property {number} store_deletes Requests that delete.
+ * @property {number} store_retries Failed requests that were sent again.
+ * @property {number} store_bytes_read Bytes read from object stores.
+ * @property {number} store_bytes_written Bytes written to them.
+ * @property {number} hedges Reads that were sent a second time because the first was slow.
+ * @property {number} cost_usd What the requests cost, by `s3_read_price` and `s3_write_price`.
+ * @property {string} pool Whose slots, queue and memory it shares.
+ * @property {number} memory_bytes Of sorts, joins and groups, now.
+ * @property {number} memory_peak_bytes The most that this came to.
+ * @property {string | null} sqlstate Of the error it ended with.
+ * @property {string | null} error Message of that error.
+ * @property {string} sql The statement, cut at 4 KiB.
+ */
+
+/**
+ * @typedef {object} Shape
+ * @property {number} queries Statements that ended.
+ * @property {number} failed Those that ended with an error or were cancelled.
+ * @property {number} short_path Those answered without the planner.
+ * @property {number} total_ms Time of all together.
+ * @property {number | null} p50_ms What half of them did not exceed; shown at most 19 % too high, as the others are.
+ * @property {number | null} p95_ms What 95 % did not exceed.
+ * @property {number | null} p99_ms What 99 % did not exceed.
+ * @property {number} max_ms The longest.
+ * @property {number} rows Returned.
+ * @property {number} bytes_read Read from storage.
+ * @property {number} requests Read requests to storage.
+ * @property {number | null} hit_ratio Share of chunks that were in memory; null where none was asked for.
+ * @property {number} chunk_hits Chunks that reports and scans found in memory.
+ * @property {number} chunk_misses Chunks that they did not.
+ * @property {number} store_gets Read requests to object stores, retries included; local files are not counted, here and below.
+ * @property {number} store_heads Requests for an object's size only.
+ * @property {number} store_puts PUT and POST: whole objects, parts, beginnings and ends of uploads.
+ * @property {number} store_lists Requests that list.
+ * @property {number} store_deletes Requests that delete.
+ * @property {number} store_retries Failed requests that were sent again.
+ * @property {number} store_bytes_read Bytes read from object stores.
+ * @property {number} store_bytes_written Bytes written to them.
+ * @property {number} hedges Reads that were sent a second time because the first was slow.
+ * @property {number} cost_usd What the requests cost, by `s3_read_price` and `s3_write_price`.
+ * @property {string} sql The text with places instead of literals; the last letter is the literal's kind: i integer, n decimal, s text, d date, t timestamp. Of statements that are no plain SELECT, the first 200 characters.
+ */
+
+/**
+ * @typedef {object} Status
+ * @property {string} version Version of the program.
+ * @property {boolean} ready Whether statements are taken.
+ * @property {string | null} not_ready Why it is not ready, as `/ready` says it.
+ * @property {string} warehouse Where the tables are.
+ * @property {number} started_unix_ms When the server was started.
+ * @property {number} now_unix_ms The server's clock.
+ * @property {number} uptime_ms Time since the start.
+ * @property {number | null} resident_bytes Resident memory; null where the system does not tell.
+ * @property {number | null} cpu_s CPU time used since the start; null where the system does not tell.
+ * @property {Totals} totals All queries since the start.
+ * @property {Rate} rate Queries that finished, over the last `window_s` seconds.
+ * @property {Latency} latency How long queries took that finished, over the last `window_s` seconds; null where there were none.
+ * @property {Executors} executors Who computes and who waits, in all pools together. Reports on the short path and statements that read no files need no slot.
+ * @property {Pool[]} pools Pools: queries that share slots, a queue and memory.
+ * @property {Refusals} refusals Logins and statements refused since the start.
+ * @property {RefusedConnections[]} refused_connections Connections refused since the start.
+ * @property {Cache} cache What reports keep of data files, in memory and on the local disk, and how often it was there; plans and results that were used again.
+ * @property {Store[]} stores Every store that was opened, and what it was asked for since the start.
+ * @property {Log | null} log The commit log and the memory for fresh rows, which are in it and in no file yet; nothing where there is no log.
+ * @property {IngestTable[]} ingest Tables that small writes went to since the start, with the rows that are in no file yet.
+ * @property {Maintenance | null} maintenance What is done to tables in the background; nothing where that is off.
+ * @property {Http} http The HTTP server.
+ * @property {HttpRequests[]} http_requests HTTP requests since the start.
+ * @property {Sample[]} history One sample per second, oldest first, at most 600.
+ */
+
+// figures: end
 
 /**
  * A statement to run, with the values of `$1`, `$2`, …; texts, which the server reads as the types it

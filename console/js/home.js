@@ -60,10 +60,10 @@ export class Home {
     const now = samples.newest || status.now_unix_ms;
     this.rateChart.update(points(samples, (sample) => [sample.per_second]), now);
     this.latencyChart.update(points(samples, (sample) => [sample.p50_ms, sample.p95_ms, sample.p99_ms]), now);
-    this.executorChart.update(points(samples, ({ admission }) => [admission.running, admission.waiting]), now);
-    this.hitChart.update(points(samples, ({ cache }) => [cache.hit_ratio]), now);
-    this.ingestChart.update(points(samples, ({ ingest }) => [ingest?.rows_per_second ?? null]), now);
-    this.freshChart.update(points(samples, ({ ingest }) => [ingest?.fresh_rows ?? null]), now);
+    this.executorChart.update(points(samples, ({ computing, waiting }) => [computing, waiting]), now);
+    this.hitChart.update(points(samples, ({ hit_ratio }) => [hit_ratio]), now);
+    this.ingestChart.update(points(samples, ({ rows_per_second }) => [rows_per_second]), now);
+    this.freshChart.update(points(samples, ({ fresh_rows }) => [fresh_rows]), now);
   }
 
   /** @param {Shape[]} shapes */
@@ -86,59 +86,59 @@ export class Home {
   }
 
   /** @param {Status} status */
-  #showQueries({ rate: { per_second, per_hour }, latency, queries }) {
+  #showQueries({ rate: { per_second, per_hour }, latency, totals }) {
     this.#set("rate", rate(per_second));
     this.#set("hour", short(per_hour));
-    this.#set("running", count(queries.running));
-    this.#set("finished", short(queries.finished));
-    this.#set("failed", short(queries.failed));
+    this.#set("running", count(totals.running));
+    this.#set("finished", short(totals.finished));
+    this.#set("failed", short(totals.failed));
     for (const [name, value] of /** @type {const} */ ([["p50", latency.p50_ms], ["p95", latency.p95_ms], ["p99", latency.p99_ms]])) {
       this.#set(name, value === null ? "–" : duration(value));
     }
   }
 
   /** @param {Status} status */
-  #showExecutors({ admission, memory }) {
-    this.#set("computing", `${count(admission.running)} / ${count(admission.slots)}`);
-    this.#set("waiting", count(admission.waiting), admission.waiting > 0);
-    this.#set("refused", short(admission.refused), admission.refused > 0);
-    this.#set("executors", count(admission.executors));
-    this.#set("waiting-limit", `${count(admission.waiting)} of ${count(admission.waiting_limit)} places taken`);
-    this.#set("query-memory", `${bytes(memory.query_reserved_bytes ?? 0)} of ${bytes(memory.query_limit_bytes ?? 0)}`);
+  #showExecutors({ executors }) {
+    this.#set("computing", `${count(executors.running)} / ${count(executors.slots)}`);
+    this.#set("waiting", count(executors.waiting), executors.waiting > 0);
+    this.#set("refused", short(executors.refused), executors.refused > 0);
+    this.#set("executors", count(executors.executors));
+    this.#set("waiting-limit", `${count(executors.waiting)} of ${count(executors.queue_max)} places taken`);
+    this.#set("query-memory", `${bytes(executors.memory_bytes)} of ${bytes(executors.memory_bytes_max)}`);
   }
 
   /** @param {Status} status */
-  #showCache({ cache, reports }) {
+  #showCache({ cache }) {
     this.#set("hit-ratio", percent(cache.hit_ratio));
-    this.#set("cache-bytes", `${bytes(cache.bytes)} of ${bytes(cache.limit_bytes)}`);
-    this.fill.style.width = `${(100 * cache.bytes) / Math.max(cache.limit_bytes, 1)}%`;
+    this.#set("cache-bytes", `${bytes(cache.bytes)} of ${bytes(cache.bytes_max)}`);
+    this.fill.style.width = `${(100 * cache.bytes) / Math.max(cache.bytes_max, 1)}%`;
     this.#set("entries", count(cache.entries));
-    this.#set("answered", count(reports.answered));
-    this.#set("templates", count(reports.templates));
-    this.#set("reused", count(reports.answers_reused));
+    this.#set("answered", count(cache.reports_answered));
+    this.#set("templates", count(cache.templates));
+    this.#set("reused", count(cache.results_reused));
   }
 
   /** @param {Status} status */
-  #showIngest({ log, maintenance, history, now_unix_ms }) {
-    const now = maintenance?.now;
-    this.#set("maintenance", maintenance === null ? "off" : now ? `${now.work} of ${now.table}, ${duration(now_unix_ms - now.since_unix_ms)}` : `idle · ${plural(maintenance.compactions, "compaction")}`);
+  #showIngest({ log, ingest, maintenance, history, now_unix_ms }) {
+    const work = maintenance?.work ? `${maintenance.work} of ${maintenance.table}, ${duration(now_unix_ms - (maintenance.since_unix_ms ?? now_unix_ms))}` : "working";
+    this.#set("maintenance", maintenance === null ? "off" : maintenance.working ? work : `idle · ${plural(maintenance.compactions, "compaction")}`);
     if (log === null) {
       for (const name of ["fresh-rows", "rows-per-second", "writers", "written", "fresh-tables", "oldest", "flushes"]) this.#set(name, "–");
       return this.#set("log", "none: each write is a commit of files");
     }
-    const fresh = log.tables.filter((table) => table.fresh_rows > 0);
-    const last = history.at(-1)?.ingest;
+    const fresh = ingest.filter((table) => table.fresh_rows > 0);
+    const last = history.at(-1)?.rows_per_second ?? null;
     this.#set("fresh-rows", short(fresh.reduce((sum, table) => sum + table.fresh_rows, 0)));
-    if (last) this.#set("rows-per-second", short(Math.round(last.rows_per_second)));
-    this.#set("writers", count(log.waiting), log.waiting > 0);
-    this.fresh.style.width = `${(100 * log.fresh_bytes) / Math.max(log.fresh_limit_bytes, 1)}%`;
+    if (last !== null) this.#set("rows-per-second", short(Math.round(last)));
+    this.#set("writers", count(log.appends_waiting), log.appends_waiting > 0);
+    this.fresh.style.width = `${(100 * log.fresh_bytes) / Math.max(log.fresh_bytes_max, 1)}%`;
     this.#set("log", log.stopped ?? `${plural(log.segments, "segment")}, ${bytes(log.segment_bytes)}`, log.stopped !== null);
-    this.#set("written", count(log.rows));
+    this.#set("written", count(log.appended_rows));
     this.#set("fresh-tables", fresh.length === 0 ? "all rows are in files" : fresh.map((table) => `${table.table} ${short(table.fresh_rows)}`).join(", "));
     const oldest = Math.max(...fresh.map((table) => table.oldest_ms ?? 0));
     this.#set("oldest", fresh.length === 0 ? "–" : ago(oldest));
-    const failing = log.tables.filter((table) => table.failures > 0);
-    const trouble = [...failing.map((table) => `${table.table}: ${table.last_error ?? "flush failed"}`), ...Object.values(maintenance?.errors ?? {})];
+    const failing = ingest.filter((table) => table.failures > 0);
+    const trouble = [...failing.map((table) => `${table.table}: ${table.last_error ?? "flush failed"}`), ...(maintenance?.errors ?? [])];
     this.#set("flushes", trouble.length === 0 ? "none" : trouble.join("; "), trouble.length > 0);
   }
 

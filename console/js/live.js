@@ -64,7 +64,7 @@ export class Live {
     const now = samples.newest || status.now_unix_ms;
     this.rateChart.update(points(samples, (sample) => [sample.per_second]), now);
     this.latencyChart.update(points(samples, (sample) => [sample.p50_ms, sample.p95_ms, sample.p99_ms]), now);
-    setText(this.totals, `${short(status.queries.finished)} finished · ${short(status.queries.failed)} failed`);
+    setText(this.totals, `${short(status.totals.finished)} finished · ${short(status.totals.failed)} failed`);
   }
 
   /**
@@ -100,7 +100,7 @@ export class Live {
     const [state, what, time] = ["state", "what", "time"].map((name) => /** @type {HTMLElement} */ (element.querySelector(`.${name}`)));
     if (!state || !what || !time) return;
     const running = isActive(query);
-    setText(state, query.error ? query.error.code : query.state === "finished" || query.state === "running" ? duration(query.elapsed_ms) : query.state);
+    setText(state, query.sqlstate ?? (query.state === "finished" || query.state === "running" ? duration(query.elapsed_ms) : query.state));
     setText(what, `${plural(query.rows, "row")}${query.bytes_read > 0 ? ` · ${bytes(query.bytes_read)}` : ""}`);
     setText(time, running ? query.protocol : `${query.protocol} · ${ago(Date.now() - query.started_unix_ms)}`);
     this.#title(element, query);
@@ -111,7 +111,7 @@ export class Live {
    * @param {QueryInfo} query
    */
   #title(element, query) {
-    const title = `${query.sql}\n\nquery ${query.id}, ${query.state}, ${query.user} over ${query.protocol}${query.error ? `\n${query.error.code}: ${query.error.message}` : ""}`;
+    const title = `${query.sql}\n\nquery ${query.id}, ${query.state}, ${query.user} over ${query.protocol}${query.error === null ? "" : `\n${query.sqlstate}: ${query.error}`}`;
     if (this.#titles.get(query.id) === title) return;
     this.#titles.set(query.id, title);
     element.querySelector(".query")?.setAttribute("title", title);
@@ -134,5 +134,5 @@ export class Live {
  * @param {QueryInfo} query
  */
 export function isActive(query) {
-  return query.state === "running" || query.state === "queued";
+  return query.state === "running" || query.state === "queued" || query.state === "planning";
 }

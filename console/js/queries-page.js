@@ -201,7 +201,7 @@ function queryDetails(query, more, actions) {
       h("button", { type: "button", class: "icon-button", "aria-label": "Close", title: "Close (Esc)", "data-action": "close", onclick: actions.close }, icon("close"))),
     isActive(query) && query.progress !== null && progressBar(query.progress),
     h("dl", { class: "facts-list" }, ...facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
-    query.error && h("p", { class: "error-message bad" }, h("code", { class: "badge bad" }, query.error.code), " ", query.error.message),
+    query.error !== null && h("p", { class: "error-message bad" }, h("code", { class: "badge bad" }, query.sqlstate), " ", query.error),
     h("div", { class: "page-actions" },
       h("button", { type: "button", "data-action": "open", onclick: actions.open }, "Open in SQL editor"),
       isActive(query) && h("button", { type: "button", class: "danger", "data-action": "kill", onclick: actions.kill }, icon("stop"), "Kill")),
@@ -212,16 +212,16 @@ function queryDetails(query, more, actions) {
 /**
  * What was taken of caches and object stores, if anything.
  *
- * @param {import("./api.js").Spent} spent
+ * @param {QueryInfo} query
  * @returns {[string, string][]}
  */
-function spentFacts({ chunk_hits, chunk_misses, hit_ratio, hedges, store }) {
+function spentFacts({ chunk_hits, chunk_misses, hit_ratio, hedges, ...query }) {
   /** @type {[string, string][]} */
   const facts = [];
   if (hit_ratio !== null) facts.push(["Chunks", `${percent(hit_ratio)} of ${count(chunk_hits + chunk_misses)} in memory`]);
-  const kinds = [[store.gets, "GET"], [store.heads, "HEAD"], [store.puts, "PUT"], [store.lists, "LIST"], [store.deletes, "DELETE"], [store.retries, "sent again"], [hedges, "sent twice"]]
+  const kinds = [[query.store_gets, "GET"], [query.store_heads, "HEAD"], [query.store_puts, "PUT"], [query.store_lists, "LIST"], [query.store_deletes, "DELETE"], [query.store_retries, "sent again"], [hedges, "sent twice"]]
     .flatMap(([number, kind]) => (Number(number) > 0 ? [`${count(Number(number))} ${kind}`] : []));
-  if (kinds.length > 0) facts.push(["Store", `${kinds.join(", ")}: ${dollars(store.cost_usd)}`]);
+  if (kinds.length > 0) facts.push(["Store", `${kinds.join(", ")}: ${dollars(query.cost_usd)}`]);
   return facts;
 }
 

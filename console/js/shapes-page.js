@@ -66,7 +66,7 @@ export class ShapesPage {
     setText(this.recentTitle, found.length === 0 ? "None of the queries remembered is of this shape" : "Recent queries of this shape");
     reconcile(this.recent, found, (query) => String(query.id), (query) => this.#example(query), (element, query) => {
       element.dataset["state"] = query.state;
-      setText(/** @type {HTMLElement} */ (element.querySelector(".state")), query.error ? query.error.code : duration(query.elapsed_ms));
+      setText(/** @type {HTMLElement} */ (element.querySelector(".state")), query.sqlstate ?? duration(query.elapsed_ms));
       setText(/** @type {HTMLElement} */ (element.querySelector(".what")), `${plural(query.rows, "row")} · ${query.short_path ? "short path" : "full planner"}`);
       setText(/** @type {HTMLElement} */ (element.querySelector(".time")), `${query.user} · ${ago(Date.now() - query.started_unix_ms)}`);
     });
@@ -125,7 +125,7 @@ function columns() {
     { name: "rows", label: "Rows", numeric: true, value: (shape) => shape.rows, text: (shape) => short(shape.rows) },
     { name: "bytes_read", label: "Read", title: "Bytes read from storage", numeric: true, value: (shape) => shape.bytes_read, text: (shape) => (shape.bytes_read === 0 ? "–" : bytes(shape.bytes_read)) },
     { name: "requests", label: "Requests", title: "Read requests to storage", numeric: true, value: (shape) => shape.requests, text: (shape) => (shape.requests === 0 ? "–" : short(shape.requests)) },
-    { name: "cost_usd", label: "Cost", title: "Price of the requests to object stores", numeric: true, value: (shape) => shape.store.cost_usd, text: (shape) => (shape.store.cost_usd === 0 ? "–" : dollars(shape.store.cost_usd)) },
+    { name: "cost_usd", label: "Cost", title: "Price of the requests to object stores", numeric: true, value: (shape) => shape.cost_usd, text: (shape) => (shape.cost_usd === 0 ? "–" : dollars(shape.cost_usd)) },
     { name: "sql", label: "Statement", wide: true, value: (shape) => shape.sql, paint: paintStatement },
   ];
 }

@@ -1,8 +1,8 @@
 // The statements behind the pages: what "Show SQL" shows. All read the schema `system`.
 
-export const RATE = `-- Statements since the start; the rate is how fast this grows.
-SELECT sum(queries) AS ended, sum(failed) AS failed, sum(short_path) AS short_path
-FROM system.query_shapes`;
+export const RATE = `-- Queries since the start; the rate is how fast "finished" grows.
+SELECT running, started, finished, failed, cancelled, rows, bytes_read, requests
+FROM system.totals`;
 
 export const LATENCY = `-- Statements that finished lately.
 SELECT approx_percentile_cont(elapsed_ms, 0.50) AS p50_ms,
@@ -12,18 +12,19 @@ FROM system.queries
 WHERE state = 'finished'`;
 
 export const EXECUTORS = `SELECT executors, slots, running, waiting, queue_max, refused,
-       memory_used_bytes, memory_max_bytes
+       memory_bytes, memory_bytes_max
 FROM system.executors`;
 
 export const CACHE = `SELECT bytes, bytes_max, entries, chunk_hits, chunk_misses, hit_ratio,
        reports_answered, templates, results_reused
 FROM system.cache`;
 
-export const INGEST = `SELECT "table", fresh_rows, fresh_bytes, flushes
+export const INGEST = `SELECT "table", fresh_rows, fresh_bytes, oldest_ms, flushes, failures, last_error
 FROM system.ingest
 ORDER BY fresh_rows DESC`;
 
-export const LOG = `SELECT open, fresh_bytes, fresh_bytes_max, appends, appended_rows, appends_waiting
+export const LOG = `SELECT open, stopped, fresh_rows, fresh_bytes, fresh_bytes_max, appends, appended_rows,
+       appends_waiting, syncs, segments, segment_bytes
 FROM system.log`;
 
 const QUERY_COLUMNS = `SELECT id, state, "user", protocol, started, elapsed_ms, progress, rows, bytes_read,
@@ -32,7 +33,7 @@ const QUERY_COLUMNS = `SELECT id, state, "user", protocol, started, elapsed_ms, 
 FROM system.queries`;
 
 export const RUNNING = `${QUERY_COLUMNS}
-WHERE state IN ('queued', 'running')
+WHERE state IN ('planning', 'queued', 'running')
 ORDER BY started
 -- KILL QUERY id stops one of them.`;
 
@@ -41,10 +42,10 @@ ORDER BY started
 /** @type {Record<Ended, string>} */
 export const ENDED = {
   slow: `${QUERY_COLUMNS}
-WHERE state NOT IN ('queued', 'running')
+WHERE state NOT IN ('planning', 'queued', 'running')
 ORDER BY elapsed_ms DESC`,
   latest: `${QUERY_COLUMNS}
-WHERE state NOT IN ('queued', 'running')
+WHERE state NOT IN ('planning', 'queued', 'running')
 ORDER BY id DESC`,
   failed: `${QUERY_COLUMNS}
 WHERE state IN ('failed', 'cancelled')

@@ -32,7 +32,7 @@ export class Top {
     setText(this.place, status.warehouse.replace(/^file:\/\//, "").replace(/(.)\/$/, "$1"));
     setText(this.version, `v${status.version}`);
     setText(this.uptime, `up ${duration(Math.floor(status.uptime_ms / 1000) * 1000).replace(".00", "")}`);
-    setText(this.memory, status.memory.resident_bytes === null ? "" : bytes(status.memory.resident_bytes));
+    setText(this.memory, status.resident_bytes === null ? "" : bytes(status.resident_bytes));
   }
 
   showLost() {

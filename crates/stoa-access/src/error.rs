@@ -1,6 +1,6 @@
 //! Errors that more than one module makes.
 
-use stoa_error::Error;
+use stoa_error::{Condition, Error};
 
 /// Names less alike than this are not worth suggesting.
 const NEAR: f64 = 0.75;
@@ -9,7 +9,8 @@ const NEAR: f64 = 0.75;
 ///
 /// Not for clients that are not logged in: it tells names.
 pub fn unknown_role<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Error {
-    let error = Error::not_found(format!("role \"{name}\" does not exist")).with_sqlstate("42704");
+    let error = Error::not_found(format!("role \"{name}\" does not exist"))
+        .with_condition(Condition::UndefinedObject);
     let nearest = known
         .into_iter()
         .map(|candidate| (strsim::jaro_winkler(candidate, name), candidate))

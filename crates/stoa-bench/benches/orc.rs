@@ -14,7 +14,7 @@ use orc_rust::ArrowReaderBuilder;
 use orc_rust::arrow_writer::ArrowWriterBuilder;
 use orc_rust::compression::CompressionType;
 use orc_rust::projection::ProjectionMask;
-use stoa_bench::orc::{Contender, Format, InProcess, Library, OrcOptions, Sink, Work, run};
+use stoa_bench::orc::{Contender, Format, InProcess, Library, OrcOptions, Sink, Workload, run};
 use stoa_bench::{AdReport, AdReportSpec};
 use stoa_error::{Error, Result};
 
@@ -28,7 +28,7 @@ fn main() -> Result<()> {
         work_dir: dir_of_a_test.path().to_owned(),
         rounds: 1,
         python: None,
-        works: Work::ALL.to_vec(),
+        works: Workload::ALL.to_vec(),
     };
     let mut json = false;
     let mut arguments = std::env::args().skip(1);
@@ -62,9 +62,9 @@ fn main() -> Result<()> {
 }
 
 /// Works by their names in JSON, with commas between them.
-fn works(text: &str) -> Result<Vec<Work>> {
+fn works(text: &str) -> Result<Vec<Workload>> {
     let known = |name: &str| {
-        Work::ALL
+        Workload::ALL
             .into_iter()
             .find(|work| serde_json::json!(work) == name)
             .ok_or_else(|| Error::invalid(format!("there is no work {name:?}")))

@@ -17,7 +17,7 @@ use chrono::NaiveDate;
 
 use crate::accounts::Accounts;
 use crate::calendar::Calendar;
-use crate::rows::{Metrics, Rows};
+use crate::rows::{Metrics, RowMaker};
 
 /// What fixes the table: equal specs give equal tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub struct AdReport {
     spec: AdReportSpec,
     accounts: Accounts,
     calendar: Calendar,
-    rows: Rows,
+    rows: RowMaker,
 }
 
 /// A piece of the table that is made at once: one month of a run of accounts.
@@ -101,7 +101,7 @@ impl AdReport {
     pub fn new(spec: AdReportSpec) -> Self {
         let accounts = Accounts::new(spec.rows, spec.accounts.max(1), spec.seed);
         let calendar = Calendar::new(FIRST_DAY, MONTHS);
-        let rows = Rows::new(spec.seed);
+        let rows = RowMaker::new(spec.seed);
         Self { spec, accounts, calendar, rows }
     }
 
@@ -209,7 +209,7 @@ impl AdReport {
         &self.calendar
     }
 
-    pub(crate) fn rows(&self) -> &Rows {
+    pub(crate) fn rows(&self) -> &RowMaker {
         &self.rows
     }
 }

@@ -12,7 +12,7 @@ use chrono::NaiveDate;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 use stoa_env::clock::monotonic;
-use stoa_error::{Error, Result};
+use stoa_error::{Condition, Error, Result};
 use tokio::sync::{Barrier, watch};
 use tokio::task::JoinHandle;
 use tokio_postgres::types::{ToSql, Type};
@@ -220,9 +220,9 @@ impl ClientTask {
             match self.connection.ask(&report).await {
                 Ok(answer) => tally.answered(&self.options, begin.elapsed(), report, answer),
                 Err(error) if self.connection.is_closed() => return Err(error),
-                Err(error) if error.sqlstate() == BUSY => {
+                Err(error) if error.is(Condition::TooManyConnections) => {
                     tally.refused += 1;
-                    tokio::time::sleep(BUSY_PAUSE).await;
+                    stoa_env::timer::sleep(BUSY_PAUSE).await;
                 }
                 Err(error) => tally.failed(&error),
             }
@@ -252,10 +252,7 @@ struct Tally {
     samples: Vec<(Report, Vec<DailySums>)>,
 }
 
-/// What a server says that is too busy for one more.
-const BUSY: &str = "53300";
-
-/// How long a client waits then.
+/// How long a client waits whose server is too busy for one more.
 const BUSY_PAUSE: Duration = Duration::from_millis(100);
 
 /// Longer ones count as this; an hour.
@@ -438,9 +435,11 @@ fn answer_error(error: tokio_postgres::Error) -> Error {
         Some(db) => format!("the server answered: {} ({})", db.message(), db.code().code()),
         None => "the server's answer cannot be read".into(),
     };
-    let is_busy = error.as_db_error().is_some_and(|db| db.code().code() == BUSY);
+    let is_busy = error
+        .as_db_error()
+        .is_some_and(|db| db.code().code() == Condition::TooManyConnections.sqlstate());
     let answer = Error::unavailable(text).with_source(error);
-    if is_busy { answer.with_sqlstate(BUSY) } else { answer }
+    if is_busy { answer.with_condition(Condition::TooManyConnections) } else { answer }
 }
 
 /// Sets settings of a connection.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use stoa_error::{Error, Result};
 
-/// The server's counters (`stoa-http` declares them).
+/// The server's counters (`stoa-figures` declares them).
 const CPU_SECONDS: &str = "stoa_process_cpu_seconds_total";
 const BYTES_READ: &str = "stoa_query_read_bytes_total";
 const LOG_SYNCS: &str = "stoa_log_syncs_total";

@@ -35,4 +35,4 @@ pub use in_process::{InProcess, Library, Sink};
 pub use outcome::{Measurement, OrcResult, Quantity, Ratio};
 pub use run::{OrcOptions, run};
 pub use sums::{ColumnSums, Sums};
-pub use work::Work;
+pub use work::Workload;

@@ -61,7 +61,7 @@ const MICROS: i64 = 1_000_000;
 
 /// Makes rows; holds look-up tables only.
 #[derive(Debug)]
-pub(crate) struct Rows {
+pub(crate) struct RowMaker {
     seed: u64,
     device_of: [u8; 256],
     region_of: [u8; 1024],
@@ -88,7 +88,7 @@ pub(crate) struct Dimensions {
     pub(crate) region: &'static str,
 }
 
-impl Rows {
+impl RowMaker {
     pub(crate) fn new(seed: u64) -> Self {
         Self { seed: mix(seed), device_of: look_up(&DEVICES), region_of: look_up(&REGIONS) }
     }
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn every_device_and_region_appears_and_measures_agree() {
-        let rows = Rows::new(1);
+        let rows = RowMaker::new(1);
         let mut devices = std::collections::BTreeSet::new();
         let mut regions = std::collections::BTreeSet::new();
         for row in 0..20_000 {

@@ -152,7 +152,7 @@ async fn first_line(child: &mut Child) -> Result<String> {
     let stdout = child.stdout.take().ok_or_else(|| Error::internal("stdout is not a pipe"))?;
     let mut line = String::new();
     let mut reader = BufReader::new(stdout);
-    let read = tokio::time::timeout(START_LIMIT, reader.read_line(&mut line)).await;
+    let read = stoa_env::timer::timeout(START_LIMIT, reader.read_line(&mut line)).await;
     match read {
         Err(_) => Err(Error::unavailable("the server did not listen within a minute")),
         Ok(Err(e)) => Err(Error::unavailable("cannot read what the server says").with_source(e)),

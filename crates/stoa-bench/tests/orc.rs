@@ -6,7 +6,7 @@ use std::path::Path;
 use arrow_array::RecordBatch;
 use stoa_bench::AdReportSpec;
 use stoa_bench::orc::{
-    Contender, Format, InProcess, Library, OrcOptions, Quantity, Sink, Work, run,
+    Contender, Format, InProcess, Library, OrcOptions, Quantity, Sink, Workload, run,
 };
 use stoa_error::{ErrorKind, Result};
 
@@ -16,7 +16,7 @@ fn options(work_dir: &Path) -> OrcOptions {
         work_dir: work_dir.to_owned(),
         rounds: 1,
         python: None,
-        works: Work::ALL.to_vec(),
+        works: Workload::ALL.to_vec(),
     }
 }
 
@@ -25,7 +25,7 @@ fn a_run_measures_everybody_and_keeps_its_table() {
     let dir = tempfile::tempdir().unwrap();
     let options = options(dir.path());
     let first = run(&options, Vec::new(), &mut |_| {}).unwrap();
-    for work in [Work::ReadAll, Work::ReadThree, Work::Report, Work::Write] {
+    for work in [Workload::ReadAll, Workload::ReadThree, Workload::Report, Workload::Write] {
         let names: Vec<&str> = first
             .measurements()
             .iter()
@@ -69,7 +69,7 @@ impl Library for Forgetful {
 #[test]
 fn a_wrong_answer_ends_the_run() {
     let dir = tempfile::tempdir().unwrap();
-    for work in Work::ALL.into_iter().filter(|work| *work != Work::ReadAllOfPyarrow) {
+    for work in Workload::ALL.into_iter().filter(|work| *work != Workload::ReadAllOfPyarrow) {
         let options = OrcOptions { works: vec![work], ..options(dir.path()) };
         let others: Vec<Box<dyn Contender>> = vec![Box::new(InProcess(Forgetful))];
         let error = run(&options, others, &mut |_| {}).unwrap_err();

@@ -13,7 +13,7 @@ use sqlx::{ConnectOptions, Connection, Decode, Row, Sqlite, SqliteConnection, Tr
 use stoa_env::{clock, private_files};
 use stoa_error::{Error, Result};
 
-use crate::known::Known;
+use crate::known::RememberedPointers;
 use crate::{error, schema};
 
 /// How long a change waits for another process that is changing the database.
@@ -38,7 +38,7 @@ pub struct Catalog {
 pub(crate) struct Inner {
     pub(crate) pool: SqlitePool,
     pub(crate) name: String,
-    pub(crate) known: Known,
+    pub(crate) known: RememberedPointers,
     file: PathBuf,
 }
 
@@ -67,7 +67,7 @@ impl Catalog {
             .connect_with(options)
             .await
             .map_err(|source| error::database(&place, source))?;
-        let known = Known::of(file);
+        let known = RememberedPointers::of(file);
         let inner = Inner { pool, name: name.to_owned(), known, file: file.to_owned() };
         let catalog = Self { inner: Arc::new(inner) };
         let mut transaction = catalog.begin_immediate(catalog.acquire().await?).await?;
@@ -229,7 +229,7 @@ async fn keep_write_ahead_log(options: &SqliteConnectOptions) -> sqlx::Result<()
         match options.connect().await {
             Ok(connection) => return connection.close().await,
             Err(error) if error::is_busy(&error) && clock::monotonic() < deadline => {
-                tokio::time::sleep(BUSY_PAUSE).await;
+                stoa_env::timer::sleep(BUSY_PAUSE).await;
             }
             Err(error) => return Err(error),
         }

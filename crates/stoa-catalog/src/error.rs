@@ -2,28 +2,43 @@
 
 use std::fmt::Display;
 
-use stoa_error::{Error, ErrorKind};
+use stoa_error::{Condition, Error, ErrorKind};
 
 use crate::TableIdent;
+use crate::relation::RelationKind;
 
 /// Of what keeps a role from being dropped, so much is named.
 const HELD_SHOWN_MAX: usize = 10;
 
-pub(crate) fn undefined_table(ident: &TableIdent) -> Error {
-    Error::not_found(format!("table {ident} does not exist"))
-        .with_sqlstate("42P01")
-        .with_hint("SHOW TABLES lists the tables of a schema")
+pub(crate) fn undefined_relation(kind: RelationKind, ident: &TableIdent) -> Error {
+    let error = Error::not_found(format!("{kind} {ident} does not exist"))
+        .with_condition(Condition::UndefinedTable);
+    match kind {
+        RelationKind::Table => error.with_hint("SHOW TABLES lists the tables of a schema"),
+        RelationKind::View => error,
+    }
 }
 
-pub(crate) fn duplicate_table(ident: &TableIdent) -> Error {
-    Error::already_exists(format!("table {ident} exists already"))
-        .with_sqlstate("42P07")
+/// `kind` is of what has the name.
+pub(crate) fn duplicate_relation(kind: RelationKind, ident: &TableIdent) -> Error {
+    Error::already_exists(format!("{kind} {ident} exists already"))
+        .with_condition(Condition::DuplicateTable)
         .with_hint("choose another name, drop it first, or use IF NOT EXISTS")
+}
+
+/// `kind` is what the name stands for.
+pub(crate) fn wrong_kind(kind: RelationKind, ident: &TableIdent) -> Error {
+    Error::invalid(format!("{ident} is a {kind}"))
+        .with_condition(Condition::WrongObjectType)
+        .with_hint(match kind {
+            RelationKind::Table => "use a statement for tables, such as DROP TABLE",
+            RelationKind::View => "use a statement for views, such as DROP VIEW",
+        })
 }
 
 pub(crate) fn missing_namespace(namespace: &str) -> Error {
     Error::not_found(format!("schema {namespace} does not exist"))
-        .with_sqlstate("3F000")
+        .with_condition(Condition::UndefinedSchema)
         .with_hint(format!("CREATE SCHEMA {namespace} makes it"))
 }
 
@@ -33,13 +48,13 @@ pub(crate) fn duplicate_namespace(namespace: &str) -> Error {
 
 pub(crate) fn namespace_not_empty(namespace: &str, first: &str) -> Error {
     Error::new(ErrorKind::Conflict, format!("schema {namespace} is not empty"))
-        .with_sqlstate("2BP01")
+        .with_condition(Condition::DependentObjects)
         .with_detail(format!("it holds {first}"))
-        .with_hint("drop its tables first")
+        .with_hint("drop its tables and views first")
 }
 
-pub(crate) fn moved(ident: &TableIdent) -> Error {
-    Error::conflict(format!("table {ident} was changed by somebody else"))
+pub(crate) fn moved(kind: RelationKind, ident: &TableIdent) -> Error {
+    Error::conflict(format!("{kind} {ident} was changed by somebody else"))
         .with_hint("read it again and retry")
 }
 
@@ -54,7 +69,7 @@ pub(crate) fn role_in_use(name: &str, held: &[String]) -> Error {
         detail.push_str(&format!("; and {} more", held.len() - HELD_SHOWN_MAX));
     }
     Error::new(ErrorKind::Conflict, format!("role \"{name}\" owns tables or has grants"))
-        .with_sqlstate("2BP01")
+        .with_condition(Condition::DependentObjects)
         .with_detail(detail)
         .with_hint("give its tables to another role and revoke its grants first")
 }
@@ -88,7 +103,7 @@ pub(crate) fn database(place: &str, error: sqlx::Error) -> Error {
 pub(crate) fn unknown_outcome(place: &str, error: sqlx::Error) -> Error {
     database(place, error)
         .at("it is not known whether the change was made")
-        .with_sqlstate("08007")
+        .with_condition(Condition::UnknownOutcome)
         .with_detail("a restart of the server, or the next change that succeeds, settles it")
         .with_hint("look at what there is before you repeat the statement; look at the disk")
 }
@@ -121,9 +136,4 @@ pub(crate) fn is_busy(error: &sqlx::Error) -> bool {
 /// Whether the connection may only read.
 pub(crate) fn is_read_only(error: &sqlx::Error) -> bool {
     result_code(error) == Some(SQLITE_READONLY)
-}
-
-/// Whether the database refused a row because its key exists.
-pub(crate) fn is_duplicate_key(error: &sqlx::Error) -> bool {
-    error.as_database_error().is_some_and(|error| error.is_unique_violation())
 }

@@ -1,4 +1,4 @@
-//! Grants and owners.
+//! Grants and owners. Of views, too: a view is to them a table with the view's UUID.
 //!
 //! A grant of the whole is one row; a grant of columns is one row for each, beside that of the whole
 //! if there is one. So grants add up, and counts of changes count rows.
@@ -67,7 +67,7 @@ impl Catalog {
         Ok(rows)
     }
 
-    /// Makes `role` the owner of `table`; gives back whether it was not before.
+    /// Makes `role` the owner of `table`, which is the UUID of a table or view; gives back whether it was not before.
     ///
     /// # Errors
     /// `NotFound` (42704). Whether the table exists is not looked at.
@@ -85,7 +85,7 @@ impl Catalog {
         Ok(rows > 0)
     }
 
-    /// Removes owner and grants of a table that was dropped; gives back how many rows there were.
+    /// Removes owner and grants of a table or view that was dropped; gives back how many rows there were.
     ///
     /// # Errors
     /// `Unavailable` where the database does not answer.

@@ -1,19 +1,19 @@
-//! How a table is named.
+//! How a table or view is named.
 
 use std::fmt;
 
-/// A table's name inside a catalog. Namespace levels are joined by dots, as the JDBC catalog
+/// The name of a table or view inside a catalog. Namespace levels are joined by dots, as the JDBC catalog
 /// stores them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TableIdent {
     /// The namespace (SQL: schema).
     pub namespace: String,
-    /// The table's own name.
+    /// Its own name.
     pub name: String,
 }
 
 impl TableIdent {
-    /// Names table `name` in `namespace`.
+    /// Names the table or view `name` in `namespace`.
     pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
         Self { namespace: namespace.into(), name: name.into() }
     }

@@ -12,22 +12,23 @@ use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::TableIdent;
+use crate::relation::Relation;
 
 /// Names whose pointers are remembered.
-const POINTERS_MAX: usize = 10_000;
+const RELATIONS_MAX: usize = 10_000;
 
 /// What is known of one catalog of a database.
-pub(crate) struct Known(Mutex<State>);
+pub(crate) struct RememberedPointers(Mutex<State>);
 
 struct State {
     /// `None` where it cannot be opened: then nothing is remembered.
     connection: Option<Connection>,
     version: i64,
-    pointers: HashMap<TableIdent, String>,
+    relations: HashMap<TableIdent, Relation>,
     policy_version: Option<u64>,
 }
 
-impl Known {
+impl RememberedPointers {
     /// Of the database `file`, which exists.
     pub(crate) fn of(file: &Path) -> Self {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -38,24 +39,24 @@ impl Known {
         Self(Mutex::new(State {
             connection: connection.ok(),
             version: i64::MIN,
-            pointers: HashMap::new(),
+            relations: HashMap::new(),
             policy_version: None,
         }))
     }
 
-    /// The pointer of `ident` if it is known, and the version of the database to be given to
-    /// [`Self::put_pointer`] if not; `None` where nothing can be remembered.
-    pub(crate) fn pointer(&self, ident: &TableIdent) -> Option<Result<String, i64>> {
+    /// What `ident` is if it is known, and the version of the database to be given to
+    /// [`Self::put_relation`] if not; `None` where nothing can be remembered.
+    pub(crate) fn relation(&self, ident: &TableIdent) -> Option<Result<Relation, i64>> {
         let mut state = self.0.lock();
         let version = state.keep_what_is_true()?;
-        Some(state.pointers.get(ident).cloned().ok_or(version))
+        Some(state.relations.get(ident).cloned().ok_or(version))
     }
 
-    /// Remembers a pointer that was read after `version` was.
-    pub(crate) fn put_pointer(&self, ident: &TableIdent, pointer: &str, version: i64) {
+    /// Remembers a relation that was read after `version` was.
+    pub(crate) fn put_relation(&self, ident: &TableIdent, relation: &Relation, version: i64) {
         let mut state = self.0.lock();
-        if state.version == version && state.pointers.len() < POINTERS_MAX {
-            state.pointers.insert(ident.clone(), pointer.to_owned());
+        if state.version == version && state.relations.len() < RELATIONS_MAX {
+            state.relations.insert(ident.clone(), relation.clone());
         }
     }
 
@@ -81,7 +82,7 @@ impl State {
         let version = self.version_now()?;
         if version != self.version {
             self.version = version;
-            self.pointers.clear();
+            self.relations.clear();
             self.policy_version = None;
         }
         Some(version)
@@ -93,8 +94,8 @@ impl State {
     }
 }
 
-impl std::fmt::Debug for Known {
+impl std::fmt::Debug for RememberedPointers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Known").field("known", &self.0.lock().pointers.len()).finish()
+        f.debug_struct("RememberedPointers").field("known", &self.0.lock().relations.len()).finish()
     }
 }

@@ -1,7 +1,7 @@
 //! Namespaces (SQL: schemas) and their properties.
 //!
 //! A namespace exists when it has a property (the catalogs of Java and Python set `exists = true`)
-//! or holds a table.
+//! or holds a table or view.
 
 use std::collections::BTreeMap;
 

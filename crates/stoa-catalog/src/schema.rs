@@ -34,7 +34,7 @@ const POLICY: [&str; 5] = [
         role_name VARCHAR(255) NOT NULL,
         member_name VARCHAR(255) NOT NULL,
         PRIMARY KEY (catalog_name, role_name, member_name))",
-    // object_type: 'table' (object: its UUID) or 'namespace' (its name). grantee: '' is PUBLIC.
+    // object_type: 'table' (object: the UUID of a table or view) or 'namespace' (its name). grantee: '' is PUBLIC.
     // field_id: -1 is the whole object; otherwise one row for each column.
     "CREATE TABLE IF NOT EXISTS stoa_grants (
         catalog_name VARCHAR(255) NOT NULL,

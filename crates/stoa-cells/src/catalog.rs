@@ -7,14 +7,14 @@
 use std::collections::BTreeMap;
 
 use futures::{StreamExt, TryStreamExt, stream};
-use stoa_error::{Error, ErrorKind, Result};
+use stoa_error::{Condition, ErrorKind, Result};
 use stoa_hql::store::errors;
 use stoa_hql::{ListingEntry, NamespacePath, TableName, TableSchema};
 use stoa_table::{Table, TableChange, TableIdent, Warehouse};
 
 use crate::layout::{KIND_CELLS, KIND_PROPERTY, SCHEMA_PROPERTY, schema_text, spec};
 use crate::names::{ROOT_NAMESPACE, ident_of, name_of, namespace_of, path_of};
-use crate::table::{CellTable, in_words_of_hql};
+use crate::table::{CellTable, in_words_of_hql, is_missing};
 
 /// Property of the root namespace: whether the store takes no writes. It lasts until it is changed.
 const READONLY: &str = "stoa.cells.readonly";
@@ -73,10 +73,14 @@ pub(crate) async fn drop_namespace(warehouse: &Warehouse, namespace: &NamespaceP
         return Err(errors::namespace_not_empty(namespace));
     }
     let dropped = warehouse.drop_namespace(&namespace_of(namespace)).await;
-    dropped.map_err(|error| match error.sqlstate() {
-        "2BP01" => errors::namespace_not_empty(namespace),
-        "3F000" => errors::missing_namespace(namespace),
-        _ => error,
+    dropped.map_err(|error| {
+        if error.is(Condition::DependentObjects) {
+            errors::namespace_not_empty(namespace)
+        } else if error.is(Condition::UndefinedSchema) {
+            errors::missing_namespace(namespace)
+        } else {
+            error
+        }
     })
 }
 
@@ -156,9 +160,9 @@ pub(crate) async fn rename_table(
     check_namespace(warehouse, &to.namespace).await?;
     check_free(warehouse, to).await?;
     let renamed = warehouse.rename_only(&known.table, &ident_of(to)).await;
-    renamed.map_err(|error| match error.sqlstate() {
-        "42P07" => errors::table_exists(to),
-        _ => in_words_of_hql(error, from),
+    renamed.map_err(|error| match error.is(Condition::DuplicateTable) {
+        true => errors::table_exists(to),
+        false => in_words_of_hql(error, from),
     })
 }
 
@@ -186,7 +190,6 @@ async fn check_free(warehouse: &Warehouse, table: &TableName) -> Result<()> {
 
 /// Whether there is a table of this name, of cells or not.
 async fn table_exists(warehouse: &Warehouse, table: &TableName) -> Result<bool> {
-    let is_missing = |error: &Error| matches!(error.sqlstate(), "42P01" | "3F000");
     match warehouse.catalog().pointer(&ident_of(table)).await {
         Ok(_) => Ok(true),
         Err(error) if is_missing(&error) => Ok(false),

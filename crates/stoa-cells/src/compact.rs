@@ -25,7 +25,7 @@ use stoa_table::{
 
 use crate::catalog::cell_tables;
 use crate::layout::{Layout, to_cells};
-use crate::store::Inner;
+use crate::state::Inner;
 use crate::table::CellTable;
 
 /// How often files are merged anew that others have replaced meanwhile.

@@ -44,6 +44,7 @@
 
 mod catalog;
 mod compact;
+mod footers;
 mod layout;
 mod load;
 mod names;
@@ -52,6 +53,7 @@ mod options;
 mod order;
 mod revisions;
 mod scan;
+mod state;
 mod store;
 mod table;
 mod write;

@@ -15,7 +15,6 @@
 
 mod chain;
 mod file;
-mod footers;
 mod fresh;
 mod predicate;
 
@@ -27,11 +26,10 @@ use stoa_hql::scan::{Pushdown, ScanSpec};
 use stoa_hql::{CellReader, CellStream, TableSchema, read_stream};
 
 use crate::layout::{REVISION, ROW_BYTES};
-use crate::store::Inner;
+use crate::state::Inner;
 use crate::table::{CellSnapshot, CellTable};
 use chain::chains;
 use file::ReadPlan;
-pub(crate) use footers::Footers;
 use stoa_hql::batch::VALUE;
 
 /// Encoded bytes that are read of a chain at a time, at least and at most.

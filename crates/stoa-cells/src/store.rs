@@ -5,13 +5,11 @@
 //! Not here: writing (`write`, `load`), reading (`scan`), compacting (`compact`).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use stoa_error::{ErrorKind, Result};
 use stoa_hql::lang::ast::CompactKind;
 use stoa_hql::scan::ScanSpec;
-use stoa_hql::store::errors;
 use stoa_hql::{
     BulkLoad, CellBatch, CellStore, CellStream, CompactScope, ListingEntry, NamespacePath,
     TableName, TableSchema, TimestampSource,
@@ -23,24 +21,14 @@ use crate::layout::schema_of;
 use crate::load::{FileLoad, LogLoad};
 use crate::names::ident_of;
 use crate::options::CellOptions;
-use crate::revisions::Revisions;
-use crate::scan::Footers;
+use crate::state::Inner;
 use crate::table::{CellSnapshot, CellTable, in_words_of_hql};
-use crate::{catalog, compact, newest, scan, write};
+use crate::{catalog, compact, scan, write};
 
 /// Tables of cells in a warehouse. Clones share everything; see the crate's documentation.
 #[derive(Clone)]
 pub struct CellTables {
     pub(crate) inner: Arc<Inner>,
-}
-
-pub(crate) struct Inner {
-    pub(crate) warehouse: Warehouse,
-    pub(crate) ingest: Option<Ingest>,
-    pub(crate) options: CellOptions,
-    pub(crate) revisions: Revisions,
-    pub(crate) footers: Footers,
-    readonly: AtomicBool,
 }
 
 impl CellTables {
@@ -55,13 +43,7 @@ impl CellTables {
         ingest: Option<Ingest>,
         options: CellOptions,
     ) -> Result<Self> {
-        let newest = newest::find(&warehouse, ingest.as_ref()).await?;
-        options.timestamps.continue_after(newest.timestamp);
-        let revisions = Revisions::default();
-        revisions.continue_after(newest.revision);
-        let footers = Footers::default();
-        let readonly = AtomicBool::new(catalog::is_readonly(&warehouse).await?);
-        let inner = Inner { warehouse, ingest, options, revisions, footers, readonly };
+        let inner = Inner::open(warehouse, ingest, options).await?;
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -86,12 +68,6 @@ impl CellTables {
 
     async fn open_table(&self, table: &TableName) -> Result<CellTable> {
         CellTable::open(&self.inner.warehouse, table).await
-    }
-}
-
-impl Inner {
-    pub(crate) fn check_writable(&self) -> Result<()> {
-        if self.readonly.load(Ordering::Relaxed) { Err(errors::readonly()) } else { Ok(()) }
     }
 }
 
@@ -179,7 +155,7 @@ impl CellStore for CellTables {
 
     async fn set_readonly(&self, readonly: bool) -> Result<()> {
         catalog::set_readonly(&self.inner.warehouse, readonly).await?;
-        self.inner.readonly.store(readonly, Ordering::Relaxed);
+        self.inner.set_readonly(readonly);
         Ok(())
     }
 }

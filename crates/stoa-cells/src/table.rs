@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use stoa_error::{Error, Result};
+use stoa_error::{Condition, Error, Result};
 use stoa_hql::store::errors;
 use stoa_hql::{TableName, TableSchema};
 use stoa_ingest::{FreshRows, Ingest};
@@ -65,11 +65,18 @@ impl CellSnapshot {
 
 /// The catalog's errors about a table as those that every store of cells returns.
 pub(crate) fn in_words_of_hql(error: Error, table: &TableName) -> Error {
-    match error.sqlstate() {
-        "42P01" | "3F000" => errors::missing_table(table),
-        "42P07" => errors::table_exists(table),
-        _ => error,
+    if is_missing(&error) {
+        errors::missing_table(table)
+    } else if error.is(Condition::DuplicateTable) {
+        errors::table_exists(table)
+    } else {
+        error
     }
+}
+
+/// Whether the catalog has no such table.
+pub(crate) fn is_missing(error: &Error) -> bool {
+    error.is(Condition::UndefinedTable) || error.is(Condition::UndefinedSchema)
 }
 
 fn no_cells(ident: &TableIdent) -> Error {

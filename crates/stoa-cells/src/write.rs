@@ -10,7 +10,7 @@ use stoa_ingest::{Durability, Ingest};
 use stoa_table::WriteOptions;
 
 use crate::order::FileRows;
-use crate::store::Inner;
+use crate::state::Inner;
 use crate::table::CellTable;
 
 /// Bytes of keys and values from which on a write becomes a file.

@@ -23,7 +23,7 @@ const ROW_BYTES: usize = 36;
 const SEGMENTS_PER_FLUSH: usize = 3;
 
 #[derive(Clone, Copy)]
-struct Work {
+struct Workload {
     writers: usize,
     /// Appends of one writer that may wait for their acknowledgement.
     window: usize,
@@ -69,7 +69,7 @@ fn main() {
     for durability in [Durability::Sync, Durability::Relaxed] {
         for (writers, window) in [(1, 1), (32, 1), (1, 1000)] {
             for rows in [1, 10, 100, 1000, 10_000] {
-                let work = Work { writers, window, rows, durability };
+                let work = Workload { writers, window, rows, durability };
                 let log = directory.join("log");
                 let _ = std::fs::remove_dir_all(&log);
                 let measured = runtime.block_on(run(&log, &work, options, seconds));
@@ -82,7 +82,7 @@ fn main() {
     }
 }
 
-async fn run(directory: &Path, work: &Work, options: LogOptions, seconds: f64) -> Measured {
+async fn run(directory: &Path, work: &Workload, options: LogOptions, seconds: f64) -> Measured {
     let storage = local_storage(directory).unwrap();
     let (log, _) = CommitLog::open(storage, options).await.unwrap();
     let log = Arc::new(log);
@@ -111,11 +111,11 @@ async fn flush(log: Arc<CommitLog>, end: Instant) {
         if log.status().segments > SEGMENTS_PER_FLUSH {
             log.release(log.durable()).await.unwrap();
         }
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        stoa_env::timer::sleep(Duration::from_millis(20)).await;
     }
 }
 
-async fn write(log: &CommitLog, work: Work, end: Instant) -> Histogram<u64> {
+async fn write(log: &CommitLog, work: Workload, end: Instant) -> Histogram<u64> {
     let payload: Vec<u8> = (0..work.rows * ROW_BYTES).map(|n| n as u8).collect();
     let mut acks_us = histogram();
     let mut waiting = VecDeque::new();
@@ -160,7 +160,7 @@ fn bare_sync(directory: &Path, bytes: usize, seconds: f64) -> Histogram<u64> {
     took_us
 }
 
-fn print(work: &Work, measured: &Measured, bare: &Histogram<u64>) {
+fn print(work: &Workload, measured: &Measured, bare: &Histogram<u64>) {
     let status = &measured.status;
     let seconds = measured.took.as_secs_f64();
     let megabytes = status.payload_bytes as f64 / 1e6;

@@ -15,7 +15,7 @@ pub enum Durability {
     /// When a sync that covers it has returned. The default everywhere.
     Sync,
     /// When it has been handed to the storage: it survives the end of the process, not a power
-    /// cut (on put-if-absent storage, neither). For tables with `log_sync = off`.
+    /// cut (on put-if-absent storage, neither). For tables with `stoa.log-sync = off`.
     Relaxed,
 }
 

@@ -7,6 +7,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Instant;
 
+use stoa_env::Env;
+
 struct Unpark(Thread);
 
 impl Wake for Unpark {
@@ -15,10 +17,13 @@ impl Wake for Unpark {
     }
 }
 
-/// Runs `future` on this thread; nothing if `deadline` passed first.
+/// Runs `future` on this thread; nothing if `deadline` passed first, by the clock of its world.
 ///
 /// Not for threads that drive async tasks: it would hold them up.
-pub(crate) fn block_on<F: Future>(future: F, deadline: Option<Instant>) -> Option<F::Output> {
+pub(crate) fn block_on<F: Future>(
+    future: F,
+    deadline: Option<(&Env, Instant)>,
+) -> Option<F::Output> {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(future);
@@ -26,11 +31,11 @@ pub(crate) fn block_on<F: Future>(future: F, deadline: Option<Instant>) -> Optio
         if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
             return Some(output);
         }
-        let Some(deadline) = deadline else {
+        let Some((env, deadline)) = deadline else {
             thread::park();
             continue;
         };
-        let left = deadline.saturating_duration_since(stoa_env::clock::monotonic());
+        let left = env.park_time(deadline);
         if left.is_zero() {
             return None;
         }

@@ -14,6 +14,8 @@
 //!
 //! Not here: reading a stream of frames (`scan`), what a segment begins with (`segment`).
 
+use stoa_env::Env;
+
 /// Bytes before a frame's payload.
 pub(crate) const HEADER_BYTES: usize = 24;
 
@@ -30,8 +32,8 @@ const SEALED: std::ops::Range<usize> = 0..20;
 pub(crate) type Magic = [u8; 4];
 
 /// A magic unlike zeroes and unlike the others.
-pub(crate) fn random_magic() -> Magic {
-    ((stoa_env::random::u64() as u32) | 0x0101_0101).to_le_bytes()
+pub(crate) fn random_magic(env: &Env) -> Magic {
+    ((env.random_u64() as u32) | 0x0101_0101).to_le_bytes()
 }
 
 /// CRC-32C of a payload given in parts; the header's bytes are added by [`seal`].

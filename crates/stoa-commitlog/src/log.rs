@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use parking_lot::Mutex;
-use stoa_env::task::{spawn_blocking, spawn_thread};
+use stoa_env::Env;
+use stoa_env::task::spawn_thread;
 use stoa_error::{Error, Result};
 use tokio::sync::watch;
 
@@ -41,7 +42,21 @@ impl CommitLog {
         storage: Arc<dyn LogStorage>,
         options: LogOptions,
     ) -> Result<(Self, Recovery)> {
-        spawn_blocking(move || Self::open_blocking(storage, options)).await.map_err(interrupted)?
+        Self::open_in(&Env::real(), storage, options).await
+    }
+
+    /// [`Self::open`] in the world `env`, whose clock and randomness the log uses from then on.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub async fn open_in(
+        env: &Env,
+        storage: Arc<dyn LogStorage>,
+        options: LogOptions,
+    ) -> Result<(Self, Recovery)> {
+        let world = env.clone();
+        let open = move || Self::open_and_write(world, storage, options);
+        env.spawn_blocking(open).await.map_err(interrupted)?
     }
 
     /// [`Self::open`] for threads that may block.
@@ -52,7 +67,15 @@ impl CommitLog {
         storage: Arc<dyn LogStorage>,
         options: LogOptions,
     ) -> Result<(Self, Recovery)> {
-        let (log, recovery, writer) = Self::open_with_writer(storage, options)?;
+        Self::open_and_write(Env::real(), storage, options)
+    }
+
+    fn open_and_write(
+        env: Env,
+        storage: Arc<dyn LogStorage>,
+        options: LogOptions,
+    ) -> Result<(Self, Recovery)> {
+        let (log, recovery, writer) = Self::open_with_writer(env, storage, options)?;
         spawn_thread("stoa-log", || writer.run()).map_err(|source| {
             Error::unavailable("cannot start the commit log's thread").with_source(source)
         })?;
@@ -61,19 +84,20 @@ impl CommitLog {
 
     /// Opens the log and leaves it to the caller to run the writer.
     pub(crate) fn open_with_writer(
+        env: Env,
         storage: Arc<dyn LogStorage>,
         options: LogOptions,
     ) -> Result<(Self, Recovery, Writer)> {
         options.check()?;
         let lock = storage.lock()?;
-        let opened = recover::open(&storage)?;
+        let opened = recover::open(&storage, &env)?;
         let (header, place) = (opened.header, storage.place());
         let core = Arc::new(Core {
             log: header.log,
             epoch: header.epoch,
             place: place.clone(),
             storage,
-            queue: Queue::new(header.log, place, header.frame_magic, header.after, options),
+            queue: Queue::new(header.log, place, header.frame_magic, header.after, options, env),
             segments: Mutex::new(opened.segments),
             written: AtomicU64::new(header.after),
             durable: AtomicU64::new(header.after),
@@ -152,7 +176,8 @@ impl CommitLog {
     /// log has stopped; the storage's, after which it can be called again.
     pub async fn release(&self, up_to: LogPosition) -> Result<usize> {
         let core = self.core.clone();
-        spawn_blocking(move || core.release(up_to)).await.map_err(interrupted)?
+        let env = &self.core.queue.env;
+        env.spawn_blocking(move || core.release(up_to)).await.map_err(interrupted)?
     }
 
     /// [`Self::release`] for threads that may block.

@@ -1,6 +1,6 @@
 //! Why a log has stopped. Kept as data, since everybody who waits is told.
 
-use stoa_error::{Error, ErrorKind};
+use stoa_error::{Condition, Error, ErrorKind};
 
 /// The error after which a log takes no more writes until it is opened again.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ impl Poison {
 
     /// The error for an append that was being written.
     pub(crate) fn unknown_outcome(&self) -> Error {
-        self.refusal().with_sqlstate("08007").with_detail(
+        self.refusal().with_condition(Condition::UnknownOutcome).with_detail(
             "whether the rows being written are kept is known when the log is opened again",
         )
     }

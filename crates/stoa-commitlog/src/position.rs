@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use stoa_env::Env;
 use stoa_error::{Error, Result};
 
 /// Names a log for as long as it exists: random, made with its first segment.
@@ -14,8 +15,8 @@ pub struct LogId(u64);
 
 impl LogId {
     /// A new id.
-    pub(crate) fn random() -> Self {
-        Self(stoa_env::random::u64())
+    pub(crate) fn random(env: &Env) -> Self {
+        Self(env.random_u64())
     }
 
     /// The id with the given bits.

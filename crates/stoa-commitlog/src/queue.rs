@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
+use stoa_env::Env;
 use stoa_error::{Error, ErrorKind, Result};
 use tokio::sync::{Semaphore, TryAcquireError, watch};
 
@@ -107,6 +108,7 @@ pub(crate) struct Queue {
     magic: Magic,
     pub(crate) options: LogOptions,
     pub(crate) stats: Stats,
+    pub(crate) env: Env,
     state: Mutex<State>,
     arrived: Condvar,
     room: Semaphore,
@@ -120,6 +122,7 @@ impl Queue {
         magic: Magic,
         last: u64,
         options: LogOptions,
+        env: Env,
     ) -> Self {
         let state = State {
             groups: VecDeque::new(),
@@ -135,6 +138,7 @@ impl Queue {
             magic,
             options,
             stats: Stats::default(),
+            env,
             state: Mutex::new(state),
             arrived: Condvar::new(),
             room: Semaphore::new(options.in_flight_bytes_max),
@@ -147,9 +151,9 @@ impl Queue {
         if !self.has_room(&frame)? {
             let wait = self.options.append_wait_max;
             let room = self.room.acquire_many(self.permits(&frame));
-            match tokio::time::timeout(wait, room).await {
-                Ok(room) => room.map_err(|_| self.ended())?.forget(),
-                Err(_) => return Err(self.full(wait)),
+            match self.env.timeout(wait, room).await {
+                Some(room) => room.map_err(|_| self.ended())?.forget(),
+                None => return Err(self.full(wait)),
             }
         }
         self.push(frame, durability)
@@ -165,7 +169,7 @@ impl Queue {
         if !self.has_room(&frame)? {
             let wait = self.options.append_wait_max;
             let room = self.room.acquire_many(self.permits(&frame));
-            match block_on(room, Some(stoa_env::clock::monotonic() + wait)) {
+            match block_on(room, Some((&self.env, self.env.monotonic() + wait))) {
                 Some(room) => room.map_err(|_| self.ended())?.forget(),
                 None => return Err(self.full(wait)),
             }
@@ -326,11 +330,12 @@ impl Queue {
             let ended = state.end.is_some();
             let nothing = state.groups.is_empty() && !ended;
             let urgent = ended || state.queued_bytes >= self.options.group_bytes_max;
-            let early = not_before.filter(|&at| !urgent && at > stoa_env::clock::monotonic());
+            let early = not_before.map(|at| self.env.park_time(at));
+            let early = early.filter(|wait| !urgent && !wait.is_zero());
             state.writer_waits = true;
             match early {
                 _ if nothing => self.arrived.wait(&mut state),
-                Some(at) => drop(self.arrived.wait_until(&mut state, at)),
+                Some(wait) => drop(self.arrived.wait_for(&mut state, wait)),
                 None => break,
             }
         }

@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use stoa_env::Env;
 use stoa_error::{Error, ErrorKind, Result};
 
 use crate::frame;
@@ -68,12 +69,12 @@ pub(crate) struct Opened {
 }
 
 /// Recovers the log in `storage`, which this process holds, or makes one.
-pub(crate) fn open(storage: &Arc<dyn LogStorage>) -> Result<Opened> {
+pub(crate) fn open(storage: &Arc<dyn LogStorage>, env: &Env) -> Result<Opened> {
     let mut lost = None;
     for _ in 0..CLAIMS_MAX {
         let found = survey(storage)?;
         found.settle(storage.as_ref())?;
-        match claim(storage.as_ref(), found) {
+        match claim(storage.as_ref(), found, env) {
             Err(error) if error.kind() == ErrorKind::Conflict => lost = Some(error),
             other => return other,
         }
@@ -89,7 +90,7 @@ pub(crate) fn open(storage: &Arc<dyn LogStorage>) -> Result<Opened> {
 
 /// What a walk has found.
 #[derive(Default)]
-struct Found {
+struct Survey {
     identity: Option<Identity>,
     segments: VecDeque<SegmentInfo>,
     first: Option<u64>,
@@ -107,16 +108,16 @@ struct Found {
     torn: Option<Damage>,
 }
 
-fn survey(storage: &Arc<dyn LogStorage>) -> Result<Found> {
+fn survey(storage: &Arc<dyn LogStorage>) -> Result<Survey> {
     let mut walk = Walk::new(storage.clone())?;
-    let mut found = Found::default();
+    let mut found = Survey::default();
     while let Some(event) = walk.next()? {
         found.note(event)?;
     }
     Ok(found)
 }
 
-impl Found {
+impl Survey {
     fn note(&mut self, event: Event) -> Result<()> {
         match event {
             Event::Segment(header) => self.begin(&header),
@@ -188,17 +189,17 @@ impl Found {
 }
 
 /// Begins the segment with which this opening takes the log over.
-fn claim(storage: &dyn LogStorage, found: Found) -> Result<Opened> {
+fn claim(storage: &dyn LogStorage, found: Survey, env: &Env) -> Result<Opened> {
     let created = found.identity.is_none();
     let before =
-        found.identity.unwrap_or_else(|| Identity { log: LogId::random(), epoch: 0, number: 0 });
+        found.identity.unwrap_or_else(|| Identity { log: LogId::random(env), epoch: 0, number: 0 });
     let header = SegmentHeader {
         log: before.log,
         epoch: before.epoch.saturating_add(1),
         number: before.number.saturating_add(1),
         after: found.last,
         first: found.last.saturating_add(1),
-        frame_magic: frame::random_magic(),
+        frame_magic: frame::random_magic(env),
     };
     let mut writer = storage.create(header.number, &header.to_bytes())?;
     writer.sync()?;

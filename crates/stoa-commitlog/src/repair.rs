@@ -12,6 +12,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use stoa_env::Env;
 use stoa_error::{Error, Result};
 
 use crate::LogId;
@@ -77,7 +78,7 @@ pub fn plan_repair(storage: &Arc<dyn LogStorage>) -> Result<Option<RepairPlan>> 
         frames_behind: 0,
         highest: headers.iter().map(|header| header.first.saturating_sub(1)).max().unwrap_or(0),
         unreadable: Vec::new(),
-        log: log.unwrap_or_else(LogId::random),
+        log: log.unwrap_or_else(|| LogId::random(&Env::real())),
         epoch: epoch.unwrap_or(0),
         damage: damage.clone(),
         report,
@@ -178,7 +179,7 @@ impl RepairPlan {
                 number: segments.last().map_or(self.damage.segment, |last| last.saturating_add(1)),
                 after: self.report.last,
                 first: 0,
-                frame_magic: frame::random_magic(),
+                frame_magic: frame::random_magic(&Env::real()),
             },
             segment: None,
             due: 0,

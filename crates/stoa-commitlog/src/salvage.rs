@@ -3,7 +3,7 @@
 use stoa_error::Result;
 
 use crate::frame::Magic;
-use crate::scan::{Found, frames_behind};
+use crate::scan::{FrameBehind, frames_behind};
 use crate::segment::{self, SegmentHeader};
 use crate::storage::{LogStorage, SegmentBytes};
 use crate::walk::Damage;
@@ -13,7 +13,7 @@ use crate::walk::Damage;
 pub(crate) fn intact_behind(
     storage: &dyn LogStorage,
     damage: &Damage,
-    mut visit: impl FnMut(u64, Found) -> Result<()>,
+    mut visit: impl FnMut(u64, FrameBehind) -> Result<()>,
 ) -> Result<()> {
     let mut due = damage.sequence;
     for number in storage.segments()?.into_iter().filter(|&number| number >= damage.segment) {

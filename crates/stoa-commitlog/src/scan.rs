@@ -186,7 +186,7 @@ pub(crate) fn evidence_after(
 
 /// A frame, or a mark, found behind bad bytes.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
+pub(crate) struct FrameBehind {
     pub(crate) offset: u64,
     pub(crate) sequence: u64,
     pub(crate) crc: u32,
@@ -202,7 +202,7 @@ pub(crate) fn frames_behind(
     magic: Magic,
     offset: u64,
     due: u64,
-) -> Result<impl Iterator<Item = Found>> {
+) -> Result<impl Iterator<Item = FrameBehind>> {
     let left = usize::try_from(bytes.len().saturating_sub(offset)).unwrap_or(usize::MAX);
     let mut rest = vec![0; left];
     let count = bytes.read_at(offset, &mut rest)?;
@@ -225,7 +225,7 @@ pub(crate) fn frames_behind(
 }
 
 /// The frame at the beginning of `bytes`, if it is whole and can come behind sequence `due`.
-fn whole_frame(bytes: Bytes, due: u64) -> Option<Found> {
+fn whole_frame(bytes: Bytes, due: u64) -> Option<FrameBehind> {
     let (head, rest) = bytes.split_first_chunk::<{ frame::HEADER_BYTES }>()?;
     let header = Header::from_bytes(head);
     let payload_bytes = header.payload_bytes()?;
@@ -233,7 +233,7 @@ fn whole_frame(bytes: Bytes, due: u64) -> Option<Found> {
         return None;
     }
     let payload = frame::HEADER_BYTES..frame::HEADER_BYTES + payload_bytes;
-    Some(Found {
+    Some(FrameBehind {
         offset: 0,
         sequence: header.sequence,
         crc: header.crc,

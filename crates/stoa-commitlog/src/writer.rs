@@ -215,11 +215,12 @@ impl Writer {
     /// Makes everything written durable and tells those who wait for it.
     fn sync(&mut self) -> Result<()> {
         if self.durable < self.written {
-            let started = stoa_env::clock::monotonic();
+            let env = self.core.queue.env.clone();
+            let started = env.monotonic();
             self.segment.sync()?;
             failpoint::at("log.synced")?;
             self.last_sync = Some(started);
-            self.core.queue.stats.synced(stoa_env::clock::monotonic() - started);
+            self.core.queue.stats.synced(env.monotonic() - started);
             self.durable = self.written;
             self.core.durable.store(self.durable, Ordering::Release);
         }

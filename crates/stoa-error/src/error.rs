@@ -1,8 +1,9 @@
-//! The error itself: primary message, detail, hint, code and source.
+//! The error itself: primary message, place, detail, hint, code and source.
 
 use std::fmt;
+use std::sync::OnceLock;
 
-use crate::ErrorKind;
+use crate::{Condition, ErrorKind, Place};
 
 /// Short for a result with [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -11,14 +12,22 @@ type Source = Box<dyn std::error::Error + Send + Sync>;
 
 /// An error as users read it: what was wrong, where, and what to do.
 ///
-/// The primary message is one lower-case sentence without a full stop that names the place and
-/// the value; `detail` adds facts, `hint` says what to do. The source is chained, not repeated.
+/// The primary message is one lower-case sentence without a full stop: the places, from the widest
+/// to the narrowest, and what is wrong there, with the value. `detail` adds facts, `hint` says what
+/// to do. The source is chained, not repeated.
+///
+/// Code decides on the kind, the [`Condition`] and the [`Place`]s, never on a text.
 pub struct Error(Box<Inner>);
 
 struct Inner {
     kind: ErrorKind,
     sqlstate: Option<&'static str>,
-    message: String,
+    /// What is wrong, without the places.
+    problem: String,
+    /// The widest first.
+    places: Vec<Place>,
+    /// Places and problem, once somebody wants to read them.
+    message: OnceLock<String>,
     detail: Option<String>,
     hint: Option<String>,
     position: Option<usize>,
@@ -31,7 +40,9 @@ impl Error {
         Self(Box::new(Inner {
             kind,
             sqlstate: None,
-            message: message.into(),
+            problem: message.into(),
+            places: Vec::new(),
+            message: OnceLock::new(),
             detail: None,
             hint: None,
             position: None,
@@ -79,7 +90,14 @@ impl Error {
         Self::new(ErrorKind::Internal, message)
     }
 
-    /// Sets an SQLSTATE more exact than the kind's own (five characters).
+    /// Sets a condition that code tells apart.
+    #[must_use]
+    pub fn with_condition(self, condition: Condition) -> Self {
+        self.with_sqlstate(condition.sqlstate())
+    }
+
+    /// Sets an SQLSTATE more exact than the kind's own (five characters), for clients. Where code
+    /// decides on it, use [`Self::with_condition`].
     #[must_use]
     pub fn with_sqlstate(mut self, sqlstate: &'static str) -> Self {
         self.0.sqlstate = Some(sqlstate);
@@ -114,10 +132,11 @@ impl Error {
         self
     }
 
-    /// Puts the place in front of the message: `"{place}: {message}"`.
+    /// Says where: in front of the places known so far, and of the message.
     #[must_use]
-    pub fn at(mut self, place: impl fmt::Display) -> Self {
-        self.0.message = format!("{place}: {}", self.0.message);
+    pub fn at(mut self, place: impl Into<Place>) -> Self {
+        self.0.places.insert(0, place.into());
+        self.0.message = OnceLock::new();
         self
     }
 
@@ -134,12 +153,36 @@ impl Error {
     /// Whether the same request may be sent again without harm. Not where it is unknown whether it
     /// was carried out (08007): then a repetition may do it twice.
     pub fn is_retryable(&self) -> bool {
-        self.kind().is_retryable() && self.sqlstate() != "08007"
+        self.kind().is_retryable() && !self.is(Condition::UnknownOutcome)
     }
 
-    /// The primary message.
+    /// Whether this is the condition.
+    pub fn is(&self, condition: Condition) -> bool {
+        self.sqlstate() == condition.sqlstate()
+    }
+
+    /// Where it is, the widest place first.
+    pub fn places(&self) -> &[Place] {
+        &self.0.places
+    }
+
+    /// What is wrong there: the primary message without the places.
+    pub fn problem(&self) -> &str {
+        &self.0.problem
+    }
+
+    /// The primary message: `"{place}: {place}: {problem}"`.
     pub fn message(&self) -> &str {
-        &self.0.message
+        if self.0.places.is_empty() {
+            return &self.0.problem;
+        }
+        self.0.message.get_or_init(|| {
+            let mut message = String::new();
+            for place in &self.0.places {
+                message.push_str(&format!("{place}: "));
+            }
+            message + &self.0.problem
+        })
     }
 
     /// More facts.
@@ -159,7 +202,27 @@ impl Error {
 
     /// The message followed by those of its sources, each once.
     pub fn message_with_sources(&self) -> String {
-        let mut text = self.0.message.clone();
+        self.with_sources(self.message())
+    }
+
+    /// A copy, for one more who waits for the same. Of the sources it has the texts.
+    #[must_use]
+    pub fn copied(&self) -> Self {
+        Self(Box::new(Inner {
+            kind: self.0.kind,
+            sqlstate: self.0.sqlstate,
+            problem: self.with_sources(&self.0.problem),
+            places: self.0.places.clone(),
+            message: OnceLock::new(),
+            detail: self.0.detail.clone(),
+            hint: self.0.hint.clone(),
+            position: self.0.position,
+            source: None,
+        }))
+    }
+
+    fn with_sources(&self, message: &str) -> String {
+        let mut text = message.to_owned();
         let mut next = std::error::Error::source(self);
         while let Some(source) = next {
             let part = source.to_string();
@@ -175,7 +238,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.message)
+        f.write_str(self.message())
     }
 }
 
@@ -211,17 +274,42 @@ mod tests {
     }
 
     #[test]
+    fn places_are_kept_as_data_and_read_from_the_widest() {
+        let column = Place::Column { id: 2, path: "a.b".to_owned() };
+        let error = Error::corrupt("ends early").at(column.clone());
+        assert_eq!(error.message(), "column 2 (a.b): ends early");
+        let error = error.at(Place::Stripe(1)).at(Place::file("t.orc"));
+        assert_eq!(error.to_string(), "t.orc: stripe 1: column 2 (a.b): ends early");
+        assert_eq!(error.places(), [Place::file("t.orc"), Place::Stripe(1), column]);
+        assert_eq!(error.problem(), "ends early");
+    }
+
+    #[test]
+    fn a_copy_reads_like_the_error() {
+        let io = std::io::Error::other("disk full");
+        let error = Error::unavailable("cannot write").at(Place::file("a.orc")).with_source(io);
+        let error = error.with_condition(Condition::ObjectInUse).with_hint("wait").with_position(7);
+        let copy = error.copied();
+        assert_eq!(copy.message(), "a.orc: cannot write: disk full");
+        assert_eq!(copy.message_with_sources(), error.message_with_sources());
+        assert_eq!(copy.places(), error.places());
+        assert!(copy.is(Condition::ObjectInUse));
+        assert_eq!((copy.hint(), copy.position()), (Some("wait"), Some(7)));
+    }
+
+    #[test]
     fn what_may_have_been_done_is_not_to_be_repeated() {
         let refused = Error::unavailable("the log has stopped");
         assert!(refused.is_retryable());
-        assert!(!refused.with_sqlstate("08007").is_retryable());
+        assert!(!refused.with_condition(Condition::UnknownOutcome).is_retryable());
         assert!(!Error::invalid("nonsense").is_retryable());
     }
 
     #[test]
     fn an_exact_sqlstate_wins_over_the_kind() {
-        let error = Error::not_found("no table t").with_sqlstate("42P01");
+        let error = Error::not_found("no table t").with_condition(Condition::UndefinedTable);
         assert_eq!(error.sqlstate(), "42P01");
+        assert!(error.is(Condition::UndefinedTable) && !error.is(Condition::UndefinedSchema));
         assert_eq!(error.kind().http_status(), 404);
     }
 }

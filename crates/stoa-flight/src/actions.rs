@@ -18,13 +18,13 @@ use prost::Message;
 use stoa_error::{Error, Result};
 use tonic::Request;
 
-use crate::clients::Client;
+use crate::client::Client;
 use crate::handles::Handle;
 use crate::ingest::check_no_transaction;
 use crate::prepared::PreparedStatement;
 use crate::query::Cancelled;
-use crate::service::FlightSql;
 use crate::session_options;
+use crate::state::FlightSql;
 
 /// The actions there are, with what they do.
 pub(crate) const ACTIONS: [(&str, &str); 7] = [

@@ -2,8 +2,8 @@
 //!
 //! A handshake with a user's name makes a session and gives its token; calls that carry the token
 //! run in it. Calls without one run in the session of their connection. Where clients must log in
-//! (`access_control`), user and password come with the handshake or with each call (Basic); else any
-//! password is taken, as over the PostgreSQL protocol.
+//! (`access_control`), user and password come with the handshake or with each call (Basic); otherwise any
+//! password is accepted, as over the PostgreSQL protocol.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,11 +12,12 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use stoa_error::{Error, ErrorKind, Result};
-use stoa_query::{Engine, Session, SessionOptions};
+use stoa_error::{Condition, Error, ErrorKind, Result};
+use stoa_query::{Engine, SessionOptions};
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Request, Status};
 
+use crate::client::Client;
 use crate::connection::ConnectionState;
 use crate::handles::{Handle, Handles};
 use crate::status::status;
@@ -25,12 +26,6 @@ use crate::status::status;
 const PROTOCOL: &str = "flight";
 /// The user of who does not say who he is.
 const ANONYMOUS: &str = "stoa";
-
-/// A session and its user.
-pub(crate) struct Client {
-    pub(crate) session: Arc<Session>,
-    pub(crate) user: String,
-}
 
 /// All sessions that have tokens.
 pub(crate) struct Clients {
@@ -135,7 +130,7 @@ impl Clients {
             }
             _ if self.engine.asks_for_login() => {
                 let error = Error::new(ErrorKind::Forbidden, "no user and password were given")
-                    .with_sqlstate("28000")
+                    .with_condition(Condition::InvalidAuthorization)
                     .with_hint("connect with user and password: the server has access_control on");
                 Err(status(&error))
             }
@@ -208,7 +203,7 @@ fn credentials(metadata: &MetadataMap) -> Result<Credentials> {
 }
 
 fn refused(message: &str) -> Error {
-    Error::new(ErrorKind::Invalid, message).with_sqlstate("28000")
+    Error::new(ErrorKind::Invalid, message).with_condition(Condition::InvalidAuthorization)
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! What the server keeps for clients under random names: sessions, statements, queries.
 //!
 //! **Invariant:** bounded. When full, the one that was not used for longest goes; what nobody used
-//! for [`Handles::idle_max`] goes, too.
+//! for [`Handles::idle_max`] goes, too. Not a cache of `quick_cache`: that may drop what was used just
+//! now for something else, and a client cannot get it back.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -15,7 +15,7 @@ use stoa_error::{Error, Result};
 use stoa_query::{AppendTarget, BatchesIn, DATABASE, IfExists, IfMissing};
 use tonic::Status;
 
-use crate::clients::Client;
+use crate::client::Client;
 use crate::status::status;
 
 /// Batches of a plain DoPut that wait for the commit log at the same time.

@@ -23,7 +23,7 @@ use tonic::{Request, Status};
 
 use crate::clients::{LetInClient, Sender};
 use crate::connection::ConnectionState;
-use crate::service::FlightSql;
+use crate::state::FlightSql;
 
 /// Calls that say nothing about data: whoever makes them logs in by them, or is told what there is.
 const OPEN_CALLS: [&str; 4] = ["Handshake", "ListActions", "ListFlights", "DoExchange"];

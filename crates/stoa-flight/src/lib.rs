@@ -19,13 +19,14 @@
 //! - A result needs the memory of one batch; a slow client slows its query down, and one that goes
 //!   away cancels it.
 //! - Whatever bytes a client sends, the answer is a status.
-//! - Of a call that is not let in, no message is read; what is on its way in is bounded for all
-//!   calls together.
+//! - If clients must log in, no message of a call without a valid role and password, or a token, is read
+//!   (`let_in`); incoming messages of all calls together are bounded (`message_bytes`).
 //!
-//! Not here: SQL and passwords (`stoa-query`), certificates (`stoa-tls`), which addresses may be
-//! listened on (the binary).
+//! Not here: SQL, passwords and what a role may do (`stoa-query`), certificates (`stoa-tls`), connection
+//! limits before a login (`stoa-listen`), which addresses the server may listen on (the binary).
 
 mod actions;
+mod client;
 mod clients;
 mod connection;
 mod handles;
@@ -33,6 +34,8 @@ mod ingest;
 mod let_in;
 mod message_bytes;
 mod metadata;
+mod not_built;
+mod options;
 mod prepared;
 mod query;
 mod rows_in;
@@ -40,8 +43,10 @@ mod server;
 mod service;
 mod session_options;
 mod sql_info;
+mod state;
 mod status;
 mod type_info;
 mod whole_requests;
 
-pub use server::{FlightOptions, serve, serve_with};
+pub use options::FlightOptions;
+pub use server::{serve, serve_with};

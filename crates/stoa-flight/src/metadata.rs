@@ -2,7 +2,6 @@
 
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
-use arrow_flight::error::FlightError;
 use arrow_flight::sql::{
     Command, CommandGetCatalogs, CommandGetDbSchemas, CommandGetTableTypes, CommandGetTables,
 };
@@ -11,6 +10,7 @@ use stoa_error::{Error, ErrorKind, Result};
 use stoa_query::{DATABASE, Engine, Session, plain_schema, sql_columns, sql_type};
 use stoa_table::TableIdent;
 
+use crate::not_built::not_built;
 use crate::{sql_info, type_info};
 
 /// The only kind of table there is.
@@ -66,16 +66,6 @@ pub(crate) async fn answer(
         }
         // There are no keys.
         _ => Ok(empty),
-    }
-}
-
-pub(crate) fn not_built(error: FlightError) -> Error {
-    match error {
-        // A pattern that is none.
-        FlightError::Arrow(source) => {
-            Error::invalid("the metadata asked for cannot be selected").with_source(source)
-        }
-        other => Error::internal("metadata cannot be built").with_source(other),
     }
 }
 

@@ -11,7 +11,7 @@ use stoa_query::{
     BatchesIn, Prepared, ScalarValue, from_datafusion, number_parameters, plain_schema,
 };
 
-use crate::clients::Client;
+use crate::client::Client;
 use crate::metadata::described;
 use crate::query::{self, Query};
 

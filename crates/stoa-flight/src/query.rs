@@ -20,7 +20,7 @@ use stoa_query::{
     Outcome, Prepared, RowStream, ScalarValue, Session, Statement, number_parameters, plain_batch,
 };
 
-use crate::clients::Client;
+use crate::client::Client;
 use crate::handles::{Handle, Handles};
 use crate::metadata::described;
 
@@ -123,7 +123,7 @@ pub(crate) async fn redeem(
     }
     let ended = Ended { queries: Arc::clone(queries), handle };
     let session = Arc::clone(&query.client.session);
-    let timeout = statement_timeout(&session);
+    let timeout = session.statement_timeout();
     let first = within(timeout, query.run(0)).await?;
     let schema = query.schema();
     let later = stream::iter(1..query.bindings.len().max(1)).then(move |nth| {
@@ -202,7 +202,7 @@ pub(crate) async fn changed_rows(
     prepared: &Prepared,
     values: Vec<ScalarValue>,
 ) -> Result<u64> {
-    let timeout = statement_timeout(session);
+    let timeout = session.statement_timeout();
     match within(timeout, session.execute(prepared, values)).await? {
         Outcome::Done(completion) => Ok(completion.rows),
         Outcome::Rows(rows) => {
@@ -220,17 +220,10 @@ async fn drain(session: &Session, prepared: &Prepared) -> Result<()> {
     changed_rows(session, prepared, Vec::new()).await.map(|_| ())
 }
 
-/// The session's `statement_timeout`.
-fn statement_timeout(session: &Session) -> Option<Duration> {
-    let text = session.setting("statement_timeout").ok()?;
-    let milliseconds: u64 = text.parse().ok()?;
-    (milliseconds > 0).then(|| Duration::from_millis(milliseconds))
-}
-
 async fn within<T>(timeout: Option<Duration>, work: impl Future<Output = Result<T>>) -> Result<T> {
     match timeout {
         None => work.await,
-        Some(timeout) => match tokio::time::timeout(timeout, work).await {
+        Some(timeout) => match stoa_env::timer::timeout(timeout, work).await {
             Ok(done) => done,
             Err(_) => Err(timed_out()),
         },
@@ -243,7 +236,7 @@ fn limited(
     timeout: Option<Duration>,
 ) -> BoxStream<'static, Result<RecordBatch>> {
     let Some(timeout) = timeout else { return rows };
-    let late = Box::pin(tokio::time::sleep(timeout));
+    let late = Box::pin(stoa_env::timer::sleep(timeout));
     stream::unfold((Some(rows), late), |(rows, mut late)| async move {
         let mut rows = rows?;
         tokio::select! {

@@ -10,9 +10,9 @@ use std::time::Duration;
 use arrow_flight::flight_service_server::FlightServiceServer;
 use futures::stream;
 use stoa_error::{Error, Result};
-use stoa_listen::{Door, Limits};
+use stoa_listen::Door;
 use stoa_query::Engine;
-use stoa_tls::{Protocol, Socket, Tls};
+use stoa_tls::{Protocol, Socket};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -21,7 +21,8 @@ use tonic::transport::Server;
 use crate::connection::Connection;
 use crate::let_in::LetIn;
 use crate::message_bytes::MessageBytes;
-use crate::service::FlightSql;
+use crate::options::FlightOptions;
+use crate::state::FlightSql;
 use crate::whole_requests::WholeRequests;
 
 /// How often idle sessions and statements are looked for.
@@ -36,46 +37,6 @@ const CONNECTION_WINDOW_BYTES: u32 = 8 << 20;
 const CALL_HEADERS_BYTES_MAX: u32 = 16 << 10;
 /// Calls at the same time on one connection.
 const CONNECTION_STREAMS_MAX: u32 = 256;
-
-/// How a server behaves.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FlightOptions {
-    /// Connections at the same time; a client beyond them makes the one give way that has waited
-    /// longest with its first call, or waits.
-    pub max_connections: usize,
-    /// What holds for connections without a call that was let in.
-    pub limits: Limits,
-    /// Bytes of the largest message taken, so of the largest batch.
-    pub message_bytes_max: usize,
-    /// Bytes of all messages together that are on their way in.
-    pub incoming_bytes_max: usize,
-    /// Sessions that have tokens, kept at the same time; beyond them the longest unused one ends.
-    pub max_sessions: usize,
-    /// Prepared statements, and queries whose rows were not fetched yet, kept at the same time.
-    pub max_statements: usize,
-    /// How long a session or statement is kept that nobody uses.
-    pub idle_max: Duration,
-    /// How long a shutdown waits for calls under way before it closes their connections.
-    pub drain_max: Duration,
-    /// What connections are encrypted with; those that are not are refused then.
-    pub tls: Option<Tls>,
-}
-
-impl Default for FlightOptions {
-    fn default() -> Self {
-        Self {
-            max_connections: 1000,
-            limits: Limits::default(),
-            message_bytes_max: 64 << 20,
-            incoming_bytes_max: 512 << 20,
-            max_sessions: 10_000,
-            max_statements: 10_000,
-            idle_max: Duration::from_secs(3600),
-            drain_max: Duration::from_secs(10),
-            tls: None,
-        }
-    }
-}
 
 /// Answers calls on `listener` until `shutdown` completes, with default options.
 ///
@@ -105,7 +66,7 @@ pub async fn serve_with(
         let service = service.clone();
         async move {
             loop {
-                tokio::time::sleep(IDLE_CHECK).await;
+                stoa_env::timer::sleep(IDLE_CHECK).await;
                 service.forget_idle();
             }
         }
@@ -132,7 +93,7 @@ pub async fn serve_with(
         .serve_with_incoming_shutdown(incoming(listener, &options, &closed_all), signal);
     let overdue = async {
         let _ = closed.wait_for(|closed| *closed).await;
-        tokio::time::sleep(options.drain_max).await;
+        stoa_env::timer::sleep(options.drain_max).await;
     };
     let result = tokio::select! {
         result = server => {
@@ -164,7 +125,7 @@ fn incoming(
                 Err(error) => {
                     // Out of file descriptors, mostly: those in use must end first.
                     tracing::warn!(%error, "cannot accept a connection");
-                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    stoa_env::timer::sleep(Duration::from_millis(50)).await;
                     continue;
                 }
             };

@@ -20,17 +20,16 @@ use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 use prost::Message;
 use stoa_error::{Error, Result};
-use stoa_query::Engine;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::actions::{self, ACTIONS, command, encode};
-use crate::clients::{Client, Clients, Sender};
+use crate::client::Client;
+use crate::clients::Sender;
 use crate::connection::ConnectionState;
-use crate::handles::{Handle, Handles};
+use crate::handles::Handle;
 use crate::ingest::{self, check_no_transaction, table_at};
-use crate::prepared::PreparedStatement;
-use crate::query::{self, Cancelled, Planned, Query};
-use crate::server::FlightOptions;
+use crate::query::{self, Planned, Query};
+use crate::state::FlightSql;
 use crate::status::status;
 use crate::{metadata, rows_in};
 
@@ -40,69 +39,7 @@ const SAME_CONNECTION: &str = "arrow-flight-reuse-connection://?";
 type Answer<T> = Result<Response<T>, Status>;
 type Stream<T> = BoxStream<'static, Result<T, Status>>;
 
-/// One server's answers; clones share all.
-#[derive(Clone)]
-pub(crate) struct FlightSql(Arc<Shared>);
-
-struct Shared {
-    clients: Clients,
-    statements: Handles<PreparedStatement>,
-    queries: Arc<Handles<Query>>,
-}
-
 impl FlightSql {
-    pub(crate) fn new(engine: Arc<Engine>, options: &FlightOptions) -> Self {
-        let idle_max = options.idle_max;
-        Self(Arc::new(Shared {
-            clients: Clients::new(engine, options.max_sessions, idle_max),
-            statements: Handles::new(options.max_statements, idle_max),
-            queries: Arc::new(Handles::new(options.max_statements, idle_max)),
-        }))
-    }
-
-    pub(crate) fn forget_idle(&self) {
-        self.0.clients.forget_idle();
-        self.0.statements.forget_idle();
-        self.0.queries.forget_idle();
-    }
-
-    pub(crate) fn clients(&self) -> &Clients {
-        &self.0.clients
-    }
-
-    pub(crate) fn keep_statement(&self, statement: PreparedStatement) -> Handle {
-        self.0.statements.insert(statement)
-    }
-
-    pub(crate) fn close_statement(&self, handle: &[u8], client: &Client) {
-        if self.statement(handle, client).is_ok()
-            && let Some(handle) = Handle::read(handle)
-        {
-            self.0.statements.remove(handle);
-        }
-    }
-
-    /// Cancels a query of this client; `None` if there is no such query.
-    pub(crate) fn cancel_query(&self, handle: Handle, client: &Client) -> Option<Cancelled> {
-        let query = self.0.queries.get(handle).filter(|query| query.belongs_to(client))?;
-        let cancelled = query.cancel(self.0.clients.engine().queries());
-        if cancelled == Cancelled::Done {
-            self.0.queries.remove(handle);
-        }
-        Some(cancelled)
-    }
-
-    pub(crate) fn engine(&self) -> &Engine {
-        self.0.clients.engine()
-    }
-
-    fn statement(&self, handle: &[u8], client: &Client) -> Result<Arc<PreparedStatement>> {
-        Handle::read(handle)
-            .and_then(|handle| self.0.statements.get(handle))
-            .filter(|statement| statement.belongs_to(client))
-            .ok_or_else(unknown_statement)
-    }
-
     async fn info(&self, client: Arc<Client>, descriptor: FlightDescriptor) -> Result<FlightInfo> {
         if self.engine().is_closing() {
             return Err(Error::unavailable("the server is shutting down").with_sqlstate("57P01"));
@@ -156,7 +93,7 @@ impl FlightSql {
 
     fn rows_info(&self, query: Query, descriptor: FlightDescriptor) -> Result<FlightInfo> {
         let schema = query.schema();
-        let statement_handle = self.0.queries.insert(query).bytes();
+        let statement_handle = self.queries().insert(query).bytes();
         let ticket = TicketStatementQuery { statement_handle }.as_any().encode_to_vec();
         flight_info(&schema, descriptor, vec![ticket.into()])
     }
@@ -187,7 +124,7 @@ impl FlightSql {
         match command(&ticket.ticket)? {
             Command::TicketStatementQuery(ticket) => {
                 let handle = Handle::read(&ticket.statement_handle);
-                let (schema, rows) = query::redeem(&self.0.queries, handle, client).await?;
+                let (schema, rows) = query::redeem(self.queries(), handle, client).await?;
                 Ok(encoded(schema, rows))
             }
             command => {
@@ -269,7 +206,7 @@ impl FlightService for FlightSql {
         request: Request<Streaming<HandshakeRequest>>,
     ) -> Answer<Self::HandshakeStream> {
         let sender = Sender::of(&request)?;
-        let token = self.0.clients.login(sender).await?;
+        let token = self.clients().login(sender).await?;
         if let Some(connection) = request.extensions().get::<ConnectionState>() {
             connection.guest.known();
         }
@@ -289,7 +226,7 @@ impl FlightService for FlightSql {
 
     async fn get_flight_info(&self, request: Request<FlightDescriptor>) -> Answer<FlightInfo> {
         let sender = Sender::of(&request)?;
-        let client = self.0.clients.of(sender).await?;
+        let client = self.clients().of(sender).await?;
         let info = self.info(client, request.into_inner()).await;
         info.map(Response::new).map_err(|error| status(&error))
     }
@@ -302,7 +239,7 @@ impl FlightService for FlightSql {
 
     async fn get_schema(&self, request: Request<FlightDescriptor>) -> Answer<SchemaResult> {
         let sender = Sender::of(&request)?;
-        let client = self.0.clients.of(sender).await?;
+        let client = self.clients().of(sender).await?;
         let schema = self.schema(&client, request.get_ref()).await;
         let schema = schema.and_then(|schema| encode(&schema)).map_err(|error| status(&error))?;
         Ok(Response::new(SchemaResult { schema }))
@@ -310,14 +247,14 @@ impl FlightService for FlightSql {
 
     async fn do_get(&self, request: Request<Ticket>) -> Answer<Self::DoGetStream> {
         let sender = Sender::of(&request)?;
-        let client = self.0.clients.of(sender).await?;
+        let client = self.clients().of(sender).await?;
         let rows = self.get(&client, request.get_ref()).await;
         rows.map(Response::new).map_err(|error| status(&error))
     }
 
     async fn do_put(&self, request: Request<Streaming<FlightData>>) -> Answer<Self::DoPutStream> {
         let sender = Sender::of(&request)?;
-        let client = self.0.clients.of(sender).await?;
+        let client = self.clients().of(sender).await?;
         let results = self.put(client, request.into_inner()).await;
         results.map(Response::new).map_err(|error| status(&error))
     }
@@ -331,7 +268,7 @@ impl FlightService for FlightSql {
 
     async fn do_action(&self, request: Request<Action>) -> Answer<Self::DoActionStream> {
         let sender = Sender::of(&request)?;
-        let client = self.0.clients.of(sender).await?;
+        let client = self.clients().of(sender).await?;
         let answer = actions::run(self, client, &request).await.map_err(|error| status(&error))?;
         let answer = answer.map(|body| Ok(arrow_flight::Result { body }));
         Ok(Response::new(stream::iter(answer).boxed()))
@@ -406,10 +343,4 @@ fn nothing_sent() -> Error {
 fn unknown_command(command: &Command) -> Error {
     let name = command.type_url().rsplit('.').next().unwrap_or_default().to_owned();
     Error::unsupported(format!("there is no command {name} in this place"))
-}
-
-fn unknown_statement() -> Error {
-    Error::not_found("the prepared statement is not known, was closed, or has expired")
-        .with_sqlstate("26000")
-        .with_hint("prepare it again")
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use prost::Message;
-use stoa_error::{Error, Result};
+use stoa_error::{Condition, Error, Result};
 use stoa_query::{DATABASE, Session};
 
 use crate::ingest::check_catalog;
@@ -25,9 +25,9 @@ pub(crate) fn set(session: &Session, body: &[u8]) -> Result<Bytes> {
             None => set_one(session, &name, None),
         };
         if let Err(error) = outcome {
-            let value = match error.sqlstate() {
-                "42704" => INVALID_NAME,
-                _ => INVALID_VALUE,
+            let value = match error.is(Condition::UndefinedObject) {
+                true => INVALID_NAME,
+                false => INVALID_VALUE,
             };
             errors.insert(name, OptionError { value });
         }

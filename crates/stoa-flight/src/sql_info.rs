@@ -10,7 +10,7 @@ use arrow_flight::sql::{
 };
 use stoa_error::{Error, Result};
 
-use crate::metadata::not_built;
+use crate::not_built::not_built;
 
 /// A bit per value of an enumeration that counts from 0.
 macro_rules! bits {

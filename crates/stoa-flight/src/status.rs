@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use prost::Message;
-use stoa_error::{Error, ErrorKind};
+use stoa_error::{Condition, Error, ErrorKind};
 use tonic::{Code, Status};
 
 /// Characters of a part of the message: all must fit into 8 KiB of headers, encoded.
@@ -18,12 +18,17 @@ const PART_CHARS_MAX: usize = 500;
 pub(crate) fn status(error: &Error) -> Status {
     log(error);
     let code = match error.kind() {
-        ErrorKind::Forbidden if error.sqlstate().starts_with("28") => Code::Unauthenticated,
+        ErrorKind::Forbidden if is_of_login(error) => Code::Unauthenticated,
         kind => Code::from_i32(kind.grpc_code()),
     };
     let text = text(error);
     let details = details(error, code, &text);
     Status::with_details(code, text, details)
+}
+
+/// Whether the client is not let in, whoever it is.
+fn is_of_login(error: &Error) -> bool {
+    error.is(Condition::InvalidAuthorization) || error.is(Condition::InvalidPassword)
 }
 
 /// Damage and bugs are for somebody here to look at; the rest is the client's.
@@ -129,7 +134,9 @@ mod tests {
 
     #[test]
     fn users_read_all_parts_and_programs_find_the_code() {
-        let error = Error::not_found("no table t").with_sqlstate("42P01").with_hint("look");
+        let error = Error::not_found("no table t")
+            .with_condition(Condition::UndefinedTable)
+            .with_hint("look");
         let status = status(&error);
         assert_eq!(status.code(), Code::NotFound);
         assert_eq!(status.message(), "no table t\nHINT: look\nSQLSTATE: 42P01");
@@ -141,7 +148,8 @@ mod tests {
 
     #[test]
     fn the_details_have_the_code_of_the_status() {
-        let wrong = Error::new(ErrorKind::Forbidden, "wrong password").with_sqlstate("28P01");
+        let wrong = Error::new(ErrorKind::Forbidden, "wrong password")
+            .with_condition(Condition::InvalidPassword);
         let denied = Error::new(ErrorKind::Forbidden, "denied").with_sqlstate("42501");
         for (error, code) in [(wrong, Code::Unauthenticated), (denied, Code::PermissionDenied)] {
             let status = status(&error);

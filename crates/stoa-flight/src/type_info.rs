@@ -6,7 +6,7 @@ use arrow_flight::sql::metadata::{XdbcTypeInfo, XdbcTypeInfoData, XdbcTypeInfoDa
 use arrow_flight::sql::{Nullable, Searchable, XdbcDataType, XdbcDatetimeSubcode};
 use stoa_error::{Error, Result};
 
-use crate::metadata::not_built;
+use crate::not_built::not_built;
 
 /// All that is told.
 ///

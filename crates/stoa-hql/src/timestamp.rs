@@ -52,7 +52,7 @@ impl TimestampSource {
     /// Lets so much time pass: waits, or moves a manual clock on.
     pub async fn pause(&self, time: std::time::Duration) {
         match self.clock {
-            Clock::System => tokio::time::sleep(time).await,
+            Clock::System => stoa_env::timer::sleep(time).await,
             Clock::Manual(_) => self.advance(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)),
         }
     }

@@ -12,8 +12,8 @@ use stoa_query::Engine;
 use tokio::sync::{mpsc, watch};
 
 use crate::guard::Guard;
+use crate::options::{HttpOptions, Readiness};
 use crate::sampler::Sampler;
-use crate::server::{HttpOptions, Readiness};
 
 /// Threads that have not taken up work for so many microseconds do not answer.
 const UNANSWERED_US: u64 = 3_000_000;
@@ -44,12 +44,7 @@ impl App {
         }
     }
 
-    /// Whether statements are taken. `/ready`, metrics and console all ask this.
-    pub(crate) fn is_ready(&self) -> bool {
-        self.not_ready().is_none()
-    }
-
-    /// Why statements are not taken, or not all of them.
+    /// Why statements are not taken, or not all of them. `/ready`, metrics and console all ask this.
     pub(crate) fn not_ready(&self) -> Option<String> {
         if self.flights.is_closed() || self.engine.is_closing() {
             return Some("the server is shutting down".to_owned());

@@ -17,7 +17,7 @@ use axum::extract::connect_info::Connected;
 use axum::serve::{IncomingStream, Listener};
 use http_body::{Frame, SizeHint};
 use serde_json::json;
-use stoa_error::{Error, ErrorKind};
+use stoa_error::{Condition, Error, ErrorKind};
 use stoa_listen::{Busy, Door, Guarded, Guest, Refusal, turn_away};
 use stoa_tls::{Protocol, Socket, Tls};
 use tokio::net::{TcpListener, TcpStream};
@@ -68,7 +68,7 @@ impl Listener for Arrivals {
                 Err(error) => {
                     // Out of file descriptors, mostly: those in use must end first.
                     tracing::warn!(%error, "cannot accept a connection");
-                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    stoa_env::timer::sleep(Duration::from_millis(50)).await;
                 }
             }
         }
@@ -83,7 +83,7 @@ impl Listener for Arrivals {
 /// What a client is told whose request nobody has read.
 fn refused(refusal: Refusal) -> Vec<u8> {
     let error = Error::new(ErrorKind::Exhausted, refusal.to_string())
-        .with_sqlstate("53300")
+        .with_condition(Condition::TooManyConnections)
         .with_hint("send the request again later");
     let body = json!({ "error": problem::to_json(&error) }).to_string();
     let head = format!(

@@ -1,7 +1,7 @@
 //! Who sends a request.
 //!
-//! Where clients must log in (`access_control`), each request brings user and password (Basic); browsers
-//! ask for them once. Else nobody is asked, and everybody may do everything.
+//! If clients must log in (`access_control`), each request carries a role and its password (Basic);
+//! browsers ask for them once. Otherwise nobody is asked, and everyone can do anything.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use stoa_error::{Error, ErrorKind, Result};
+use stoa_error::{Condition, Error, ErrorKind, Result};
 use stoa_query::{Engine, Session, SessionOptions};
 
 use crate::problem::Problem;
@@ -86,7 +86,7 @@ fn credentials(headers: &HeaderMap) -> Option<(String, String)> {
 
 fn unknown() -> Error {
     Error::new(ErrorKind::Forbidden, "no user and password were given")
-        .with_sqlstate("28000")
+        .with_condition(Condition::InvalidAuthorization)
         .with_hint("send them as Basic authorization: the server has access_control on")
 }
 

@@ -89,7 +89,7 @@ pub(crate) async fn run(
         }
         false => (split(&read_text(body).await?), Arc::new(NoFiles)),
     };
-    let work = Work {
+    let work = HqlRun {
         flight: app.flights.start()?,
         app: Arc::clone(&app),
         user: asker.user().to_owned(),
@@ -133,7 +133,7 @@ fn encoded(answer: Answer, framed: bool) -> Result<Bytes> {
 }
 
 /// One request, run on a thread of its own.
-struct Work {
+struct HqlRun {
     app: Arc<App>,
     /// Who asks: the statements are theirs, to be seen and ended.
     user: String,
@@ -146,7 +146,7 @@ struct Work {
     framed: bool,
 }
 
-impl Work {
+impl HqlRun {
     async fn run(self) {
         let mut out: Box<dyn Output> = match self.framed {
             true => Box::new(Frames::new(self.answers.clone())),

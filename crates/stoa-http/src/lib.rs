@@ -1,4 +1,4 @@
-//! HTTP: SQL in, results out; what runs, what there is, how it is; and the console.
+//! HTTP: SQL and HQL in, results out; running queries, tables, the server's state; and the console.
 //!
 //! In: requests on a listener that the caller bound, and an [`Engine`](stoa_query::Engine). Out:
 //! responses as `docs/openapi.yaml` describes them, and the console's files, which are part of the
@@ -6,16 +6,18 @@
 //!
 //! ```text
 //!  request ─► guard ─► routes ─┬─► sql ──► engine ──► format ──► body (streamed, bounded)
-//!                              ├─► tables, files, queries, shapes, status, probes, prometheus
+//!                              ├─► hql, rows (written), tables, files, queries, shapes
+//!                              ├─► status, probes, prometheus
 //!                              └─► assets (the console)
 //! ```
 //!
 //! **Invariants:** a response needs the memory of one batch, however long it is. A result that
 //! failed after its first bytes can always be told from a complete one. A client that goes away
-//! cancels its query. Requests from other web sites are refused. No number loses digits.
+//! cancels its query. Requests from other web sites are refused. No number loses digits. If clients must
+//! log in, every route except `/health`, `/ready` and `/metrics` needs a role and its password (`asker`).
 //!
-//! Not here: SQL and users (`stoa-query`), certificates (`stoa-tls`), ports and addresses (the
-//! binary).
+//! Not here: SQL, passwords and what a role may do (`stoa-query`), certificates (`stoa-tls`), connection
+//! limits (`stoa-listen`), ports and addresses (the binary).
 
 mod app;
 mod arrivals;
@@ -27,6 +29,7 @@ mod format;
 mod guard;
 mod hql;
 mod layout;
+mod options;
 mod parameters;
 mod probes;
 mod problem;
@@ -39,9 +42,10 @@ mod sampler;
 mod scalar;
 mod server;
 mod shapes;
-mod spent;
+mod snapshot;
 mod sql;
 mod status;
 mod tables;
 
-pub use server::{HttpOptions, Readiness, serve, serve_with};
+pub use options::{HttpOptions, Readiness};
+pub use server::{serve, serve_with};

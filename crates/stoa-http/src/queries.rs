@@ -10,13 +10,13 @@ use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use stoa_error::Error;
+use stoa_figures::{QUERIES, Viewer, members};
 use stoa_query::{PlanMetric, PlanNode, QueryInfo};
 
 use crate::app::App;
 use crate::asker::Asker;
 use crate::parameters::{checked, checked_path};
 use crate::problem::Problem;
-use crate::spent::with_members;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -83,28 +83,8 @@ pub(crate) async fn cancel(
         .into())
 }
 
+/// A query that the caller was found to be allowed to see.
 fn to_json(query: &QueryInfo) -> Value {
-    let error = query
-        .error
-        .as_ref()
-        .map(|message| json!({ "code": query.sqlstate.unwrap_or("XX000"), "message": message }));
-    let object = json!({
-        "id": query.id,
-        "sql": query.sql,
-        "user": query.user,
-        "protocol": query.protocol,
-        "state": query.state.name(),
-        "started_unix_ms": query.started_unix_ms,
-        "elapsed_ms": query.elapsed_us as f64 / 1000.0,
-        "rows": query.rows,
-        "bytes_read": query.bytes_read,
-        "requests": query.requests,
-        "short_path": query.short_path,
-        "progress": query.progress,
-        "pool": query.pool,
-        "memory_bytes": query.memory_bytes,
-        "memory_peak_bytes": query.memory_peak_bytes,
-        "error": error,
-    });
-    with_members(object, &query.spent)
+    let viewer = Viewer { role: &query.user, is_superuser: false };
+    Value::Object(members(&QUERIES, &stoa_figures::Query::from(query), viewer))
 }

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use serde::Serialize;
 use stoa_env::clock;
+use stoa_env::timer::{MissedTickBehavior, interval};
+use stoa_figures::Sample;
 use stoa_query::{CacheStatus, Engine, IngestStatus, LatencyHistogram, Totals};
-use tokio::time::{MissedTickBehavior, interval};
 
 /// Samples that are kept.
 pub(crate) const SAMPLES_MAX: usize = 600;
@@ -21,53 +21,6 @@ pub(crate) const SAMPLES_MAX: usize = 600;
 pub(crate) const WINDOW: usize = 10;
 /// Seconds that the latest rate and percentiles cover.
 pub(crate) const RECENT: usize = 60;
-
-/// One second.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Sample {
-    /// End of the second, milliseconds since 1970-01-01 UTC.
-    pub(crate) unix_ms: i64,
-    /// Queries that ended well.
-    pub(crate) per_second: f64,
-    /// Queries that failed.
-    pub(crate) failed: u64,
-    /// Queries that ran at the end of the second.
-    pub(crate) running: usize,
-    /// Latencies over the window, milliseconds.
-    pub(crate) p50_ms: Option<f64>,
-    pub(crate) p95_ms: Option<f64>,
-    pub(crate) p99_ms: Option<f64>,
-    pub(crate) admission: AdmissionSample,
-    pub(crate) cache: CacheSample,
-    /// `None` without a commit log.
-    pub(crate) ingest: Option<IngestSample>,
-}
-
-/// Who computed and who waited at the end of the second.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct AdmissionSample {
-    pub(crate) running: usize,
-    pub(crate) waiting: usize,
-}
-
-/// What reports kept in memory.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct CacheSample {
-    pub(crate) bytes: u64,
-    /// Chunks that were there, of those asked for in the window; `None` where none was.
-    pub(crate) hit_ratio: Option<f64>,
-}
-
-/// Small writes.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct IngestSample {
-    /// Rows that were in no file yet.
-    pub(crate) fresh_rows: u64,
-    /// Rows that came in the second.
-    pub(crate) rows_per_second: f64,
-    /// Writers that waited for room.
-    pub(crate) waiting: usize,
-}
 
 /// Latencies in milliseconds that 50, 95 and 99 % of queries did not exceed.
 pub(crate) type Percentiles = [Option<f64>; 3];
@@ -129,17 +82,22 @@ impl Sampler {
         let window = inner.marks.len().saturating_sub(WINDOW);
         let from = inner.marks.get(window).unwrap_or(before);
         let [p50_ms, p95_ms, p99_ms] = percentiles(from, &mark);
+        let writes = before.writes.zip(mark.writes);
         let sample = Sample {
             unix_ms: clock::unix_ms(),
             per_second: finished as f64 / seconds,
             failed,
-            running: self.engine.queries().running_count(),
+            running: self.engine.queries().running_count() as u64,
             p50_ms,
             p95_ms,
             p99_ms,
-            admission: AdmissionSample { running: admission.running, waiting: admission.waiting },
-            cache: CacheSample { bytes: mark.cache.bytes, hit_ratio: hit_ratio(from, &mark) },
-            ingest: before.writes.zip(mark.writes).map(|(a, b)| IngestSample::new(a, b, seconds)),
+            computing: admission.running as u64,
+            waiting: admission.waiting as u64,
+            cache_bytes: mark.cache.bytes,
+            hit_ratio: hit_ratio(from, &mark),
+            fresh_rows: writes.map(|(_, now)| now.fresh_rows),
+            rows_per_second: writes.map(|(before, now)| now.rows_since(before) / seconds),
+            appends_waiting: writes.map(|(_, now)| now.waiting as u64),
         };
         push_bounded(&mut inner.samples, sample, SAMPLES_MAX);
         push_bounded(&mut inner.marks, mark, RECENT + 1);
@@ -181,17 +139,6 @@ impl Mark {
     }
 }
 
-impl IngestSample {
-    fn new(before: Writes, now: Writes, seconds: f64) -> Self {
-        let appended = now.appended_rows.saturating_sub(before.appended_rows);
-        Self {
-            fresh_rows: now.fresh_rows,
-            rows_per_second: appended as f64 / seconds,
-            waiting: now.waiting,
-        }
-    }
-}
-
 impl Writes {
     fn of(status: &IngestStatus) -> Self {
         Self {
@@ -200,17 +147,17 @@ impl Writes {
             waiting: status.appends_waiting,
         }
     }
+
+    fn rows_since(self, before: Self) -> f64 {
+        self.appended_rows.saturating_sub(before.appended_rows) as f64
+    }
 }
 
 fn hit_ratio(from: &Mark, to: &Mark) -> Option<f64> {
     let hits = to.cache.chunk_hits.saturating_sub(from.cache.chunk_hits);
     let misses = to.cache.chunk_misses.saturating_sub(from.cache.chunk_misses);
-    share(hits, hits + misses)
-}
-
-/// `part` of `all`, 0 to 1; `None` where there is nothing.
-pub(crate) fn share(part: u64, all: u64) -> Option<f64> {
-    (all > 0).then(|| part as f64 / all as f64)
+    let asked = hits + misses;
+    (asked > 0).then(|| hits as f64 / asked as f64)
 }
 
 fn percentiles(from: &Mark, to: &Mark) -> Percentiles {

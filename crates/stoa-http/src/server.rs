@@ -6,7 +6,6 @@
 use std::future::Future;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
@@ -17,80 +16,17 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
 use stoa_error::{Error, Result};
-use stoa_listen::{Door, Limits};
+use stoa_listen::Door;
 use stoa_query::Engine;
-use stoa_tls::Tls;
 use tokio::net::TcpListener;
 
 use crate::app::App;
 use crate::arrivals::{Arrivals, Attended, Visitor};
 use crate::asker::{self, Asker};
 use crate::guard::Guard;
+use crate::options::HttpOptions;
 use crate::problem::Problem;
 use crate::{assets, files, hql, probes, prometheus, queries, rows, shapes, sql, status, tables};
-
-/// How a server behaves.
-#[derive(Clone, Debug)]
-pub struct HttpOptions {
-    /// Connections at the same time; beyond them, a new one makes the one give way that has waited
-    /// longest for a request, or is refused (503).
-    pub max_connections: usize,
-    /// What holds for connections without a request under way.
-    pub limits: Limits,
-    /// Longest body of a request, bytes.
-    pub body_bytes_max: usize,
-    /// Names under which the server is reached besides those of loopback, without port. Matters
-    /// only while it listens on loopback.
-    pub allowed_hosts: Vec<String>,
-    /// Says when `/ready` may say so.
-    pub readiness: Readiness,
-    /// How long a shutdown waits for requests under way before it closes their connections, ms.
-    pub drain_ms_max: u64,
-    /// What connections are encrypted with; those that are not are refused then.
-    pub tls: Option<Tls>,
-}
-
-impl Default for HttpOptions {
-    fn default() -> Self {
-        Self {
-            max_connections: 1000,
-            limits: Limits::default(),
-            body_bytes_max: 16 << 20,
-            allowed_hosts: Vec::new(),
-            readiness: Readiness::default(),
-            drain_ms_max: 60_000,
-            tls: None,
-        }
-    }
-}
-
-/// A switch for `/ready`, for servers that listen before everything else is up. On by default.
-#[derive(Clone, Debug)]
-pub struct Readiness(Arc<AtomicBool>);
-
-impl Default for Readiness {
-    fn default() -> Self {
-        Self(Arc::new(AtomicBool::new(true)))
-    }
-}
-
-impl Readiness {
-    /// A switch that is off until [`Readiness::set`].
-    pub fn not_yet() -> Self {
-        let readiness = Self::default();
-        readiness.set(false);
-        readiness
-    }
-
-    /// Turns it on or off.
-    pub fn set(&self, ready: bool) {
-        self.0.store(ready, Ordering::Release);
-    }
-
-    pub(crate) fn is_ready(&self) -> bool {
-        self.0.load(Ordering::Acquire)
-    }
-}
 
 /// Answers requests on `listener` until `shutdown` completes, with default options.
 ///
@@ -149,8 +85,8 @@ pub async fn serve_with(
 async fn overdue(app: &App, closed: &mut tokio::sync::watch::Receiver<bool>, limit: Duration) {
     app.flights.closed().await;
     // Requests under way may take `limit`; what is left after them has a second to say goodbye.
-    let _ = tokio::time::timeout(limit, closed.wait_for(|closed| *closed)).await;
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    let _ = stoa_env::timer::timeout(limit, closed.wait_for(|closed| *closed)).await;
+    stoa_env::timer::sleep(Duration::from_secs(1)).await;
     tracing::warn!("connections closed that did not end by themselves");
 }
 

@@ -7,13 +7,13 @@ use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use stoa_query::{LatencyHistogram, QueryShape};
+use stoa_figures::{QUERY_SHAPES, Viewer, members};
+use stoa_query::QueryShape;
 
 use crate::app::App;
 use crate::asker::Asker;
 use crate::parameters::checked;
 use crate::problem::Problem;
-use crate::spent::with_members;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -40,22 +40,8 @@ pub(crate) async fn list(
     Ok(Json(json!({ "shapes": listed, "known": all.len() })))
 }
 
+/// A shape; who asks is a superuser.
 fn to_json(shape: &QueryShape) -> Value {
-    let percentile =
-        |share| LatencyHistogram::percentile_us(&shape.latency, share).map(|us| us / 1000.0);
-    let object = json!({
-        "sql": &*shape.sql,
-        "queries": shape.queries,
-        "failed": shape.failed,
-        "short_path": shape.short_path,
-        "rows": shape.rows,
-        "bytes_read": shape.bytes_read,
-        "requests": shape.requests,
-        "total_ms": shape.total_us as f64 / 1000.0,
-        "p50_ms": percentile(0.5),
-        "p95_ms": percentile(0.95),
-        "p99_ms": percentile(0.99),
-        "max_ms": shape.max_us as f64 / 1000.0,
-    });
-    with_members(object, &shape.spent)
+    let viewer = Viewer { role: "", is_superuser: true };
+    Value::Object(members(&QUERY_SHAPES, &stoa_figures::QueryShape::from(shape), viewer))
 }

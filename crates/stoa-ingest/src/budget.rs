@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use stoa_env::Env;
 use stoa_error::{Error, ErrorKind, Result};
 use tokio::sync::{Notify, Semaphore};
 
@@ -26,6 +27,7 @@ pub(crate) struct Budget {
     free: Semaphore,
     limit_bytes: usize,
     wait_max: Duration,
+    env: Env,
     account: Mutex<Account>,
     waiting: AtomicUsize,
     /// Wakes the flusher when somebody has to wait.
@@ -47,11 +49,12 @@ pub(crate) struct Room<'a> {
 
 impl Budget {
     /// Room for `limit_bytes`; appends wait for it at most `wait_max`.
-    pub(crate) fn new(limit_bytes: usize, wait_max: Duration) -> Self {
+    pub(crate) fn new(limit_bytes: usize, wait_max: Duration, env: Env) -> Self {
         Self {
             free: Semaphore::new(limit_bytes / UNIT),
             limit_bytes,
             wait_max,
+            env,
             account: Mutex::default(),
             waiting: AtomicUsize::new(0),
             pressure: Notify::new(),
@@ -75,13 +78,13 @@ impl Budget {
         }
         let _waiting = Waiting::new(self);
         self.pressure.notify_one();
-        match tokio::time::timeout(self.wait_max, self.free.acquire_many(units)).await {
-            Ok(Ok(permit)) => {
+        match self.env.timeout(self.wait_max, self.free.acquire_many(units)).await {
+            Some(Ok(permit)) => {
                 permit.forget();
                 Ok(self.taken(bytes))
             }
-            Ok(Err(_)) => Err(crate::error::closed()),
-            Err(_) => Err(self.no_room_in_time()),
+            Some(Err(_)) => Err(crate::error::closed()),
+            None => Err(self.no_room_in_time()),
         }
     }
 
@@ -196,7 +199,7 @@ mod tests {
     use super::*;
 
     fn budget(kib: usize) -> Budget {
-        Budget::new(kib * UNIT, Duration::from_secs(60))
+        Budget::new(kib * UNIT, Duration::from_secs(60), Env::real())
     }
 
     #[tokio::test]

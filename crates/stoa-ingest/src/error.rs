@@ -1,6 +1,6 @@
 //! Errors that several modules give.
 
-use stoa_error::{Error, ErrorKind};
+use stoa_error::{Condition, Error, ErrorKind};
 use stoa_table::TableIdent;
 
 /// The engine takes no more writes.
@@ -11,7 +11,7 @@ pub(crate) fn closed() -> Error {
 
 /// The table is not there any more.
 pub(crate) fn dropped(table: &TableIdent) -> Error {
-    Error::not_found(format!("table {table} was dropped")).with_sqlstate("42P01")
+    Error::not_found(format!("table {table} was dropped")).with_condition(Condition::UndefinedTable)
 }
 
 /// The table is not there any more, and another one has its name.
@@ -25,7 +25,7 @@ pub(crate) fn unknown(table: &TableIdent, source: Error) -> Error {
     Error::unavailable(format!(
         "it is not known whether the rows are in table {table}: the catalog does not answer"
     ))
-    .with_sqlstate("08007")
+    .with_condition(Condition::UnknownOutcome)
     .with_hint("look for the rows before they are sent again")
     .with_source(source)
 }

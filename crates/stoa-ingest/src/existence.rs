@@ -10,7 +10,7 @@ use stoa_error::{ErrorKind, Result};
 use stoa_table::Table;
 
 use crate::error::{dropped, replaced, unknown};
-use crate::ingest::Inner;
+use crate::inner::Inner;
 use crate::locate::locate;
 use crate::tables::TableState;
 

@@ -12,13 +12,13 @@
 //! the table, and begins there.
 
 use arrow_array::RecordBatch;
-use stoa_env::{failpoint, task};
+use stoa_env::failpoint;
 use stoa_error::{Error, Result};
 use stoa_table::{LogAdvance, Table, TableWriter, WriteOptions};
 
 use crate::error::injected;
 use crate::fresh::FlushSet;
-use crate::ingest::Inner;
+use crate::inner::Inner;
 use crate::locate::locate;
 use crate::project::project;
 use crate::sorted::{SortedRows, sorted};
@@ -114,7 +114,7 @@ impl Inner {
         let mut writer = table.writer(options)?;
         let order = self.options.order.clone();
         let sort = move || sorted(&table, batches, order.as_deref());
-        let sorted = task::spawn_blocking(sort).await;
+        let sorted = self.env().spawn_blocking(sort).await;
         if let Err(error) = write_all(&mut writer, sorted.map_err(panicked)??).await {
             // The rows stay fresh; files that nobody will name need not stay.
             let _ = writer.abort().await;

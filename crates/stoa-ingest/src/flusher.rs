@@ -10,11 +10,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::stream::{FuturesUnordered, StreamExt};
-use stoa_env::{clock, task};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::fresh::Totals;
-use crate::ingest::Inner;
+use crate::inner::Inner;
 use crate::options::FlushLimits;
 use crate::tables::TableState;
 
@@ -29,13 +28,13 @@ pub(crate) async fn run(inner: Arc<Inner>) {
         let due = due(&inner);
         let free = inner.options.flushes_max.max(1).saturating_sub(running.len());
         for flush in due.now.into_iter().filter_map(Flush::of).take(free) {
-            running.push(task::spawn(flush.run(inner.clone())));
+            running.push(inner.env().spawn(flush.run(inner.clone())));
         }
         tokio::select! {
             Some(_) = running.next() => {}
             () = inner.wake.notified() => {}
             () = inner.budget.pressed() => {}
-            () = tokio::time::sleep(due.look_after) => {}
+            () = inner.env().sleep(due.look_after) => {}
             _ = stop.changed() => {}
         }
     }
@@ -70,7 +69,7 @@ struct Due {
 }
 
 fn due(inner: &Inner) -> Due {
-    let now = clock::monotonic();
+    let now = inner.env().monotonic();
     let mut look_after = LOOK_MAX;
     let (mut due, mut others) = (Vec::new(), Vec::new());
     for state in inner.tables.all() {

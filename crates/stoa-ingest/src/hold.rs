@@ -7,7 +7,8 @@ use stoa_table::{Table, TableIdent};
 use tokio::sync::OwnedMutexGuard;
 
 use crate::error::dropped;
-use crate::ingest::{Ingest, Inner};
+use crate::ingest::Ingest;
+use crate::inner::Inner;
 use crate::tables::TableState;
 use crate::view::TableSnapshot;
 
@@ -64,7 +65,8 @@ impl Inner {
         if end <= from {
             return Ok(Some(table.clone()));
         }
-        // Rows that are not durable yet are nobody's yet: they may come before the statement.
+        // Relaxed rows are visible before they are durable. Others behind `end` come after the statement, in this
+        // table as in the others that it reads.
         self.log.sync(end).await?;
         let Some(set) = state.fresh.seal(from, usize::MAX, || end) else {
             return Ok(Some(table.clone()));

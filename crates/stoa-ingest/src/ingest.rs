@@ -1,26 +1,26 @@
-//! The engine: what it is made of, its start and its end.
+//! The engine: its start and its end.
 //!
-//! Not here: adding rows (`append`), looking at them (`view`), keeping flushes away (`hold`).
+//! Not here: what it is made of (`inner`), adding rows (`append`), looking at them (`view`), keeping
+//! flushes away (`hold`).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use stoa_commitlog::{CommitLog, Recovery};
-use stoa_env::task;
 use stoa_error::{Error, Result};
-use stoa_table::{Table, Warehouse};
+use stoa_table::Warehouse;
 use tokio::sync::{Notify, watch};
-use tokio::task::JoinHandle;
 use url::Url;
 
 use crate::budget::Budget;
 use crate::flusher;
+use crate::inner::{Counters, Inner};
 use crate::log::{self, LogWriter};
 use crate::options::IngestOptions;
 use crate::recovery::{RecoveryReport, recover};
 use crate::status::IngestStatus;
-use crate::tables::{TableState, Tables};
+use crate::tables::Tables;
 
 /// Takes rows in durably; see the crate's documentation. Cheap to clone.
 ///
@@ -41,29 +41,6 @@ impl Drop for Running {
     }
 }
 
-pub(crate) struct Inner {
-    pub(crate) warehouse: Warehouse,
-    pub(crate) log: LogWriter,
-    pub(crate) options: IngestOptions,
-    pub(crate) tables: Tables,
-    pub(crate) budget: Budget,
-    /// The log is needed from here on for tables that could not be read at the start.
-    pub(crate) unresolved_from: u64,
-    /// Wakes the flusher.
-    pub(crate) wake: Notify,
-    /// Set once, when the engine is closed.
-    pub(crate) stop: watch::Sender<bool>,
-    pub(crate) flusher: Mutex<Option<JoinHandle<()>>>,
-    pub(crate) counters: Counters,
-    closing: AtomicBool,
-}
-
-#[derive(Default)]
-pub(crate) struct Counters {
-    pub(crate) appends: AtomicU64,
-    pub(crate) rows: AtomicU64,
-}
-
 impl Ingest {
     /// Opens the log at `location`, which this process then owns, and brings back the rows that it
     /// holds and no table has yet.
@@ -76,7 +53,7 @@ impl Ingest {
         location: &Url,
         options: IngestOptions,
     ) -> Result<(Self, RecoveryReport)> {
-        let log = log::open(location, warehouse.stores()).await?;
+        let log = log::open(warehouse.env(), location, warehouse.stores()).await?;
         Self::with_log(warehouse, log, options).await
     }
 
@@ -90,7 +67,8 @@ impl Ingest {
         options: IngestOptions,
     ) -> Result<(Self, RecoveryReport)> {
         let log = LogWriter::new(log, &recovery);
-        let budget = Budget::new(options.fresh_bytes_max, options.room_wait_max);
+        let budget =
+            Budget::new(options.fresh_bytes_max, options.room_wait_max, warehouse.env().clone());
         let inner = Inner {
             warehouse,
             log,
@@ -109,7 +87,7 @@ impl Ingest {
         report.logs_gone = known.gone();
         let inner = Arc::new(inner);
         inner.release().await;
-        *inner.flusher.lock() = Some(task::spawn(flusher::run(inner.clone())));
+        *inner.flusher.lock() = Some(inner.env().spawn(flusher::run(inner.clone())));
         let running = Arc::new(Running(inner.clone()));
         Ok((Self { inner, _running: running }, report))
     }
@@ -151,47 +129,6 @@ impl Ingest {
         }
         result.and(inner.log.close().await)
     }
-}
-
-impl Inner {
-    pub(crate) fn is_open(&self) -> bool {
-        !self.closing.load(Ordering::SeqCst)
-    }
-
-    fn is_all_in_files(&self) -> bool {
-        let is_flushed = |state: &Arc<TableState>| state.fresh.totals().rows == 0;
-        self.unresolved_from == u64::MAX && self.tables.all().iter().all(is_flushed)
-    }
-
-    /// What is known of `table`.
-    ///
-    /// # Errors
-    /// `Corrupt` where the table has rows from beyond the end of the log.
-    pub(crate) fn state(&self, table: &Table) -> Result<Arc<TableState>> {
-        if let Some(state) = self.tables.get(table.uuid()) {
-            return Ok(state);
-        }
-        if table.is_staged() {
-            return Err(Error::internal(format!("table {} does not exist yet", table.ident())));
-        }
-        let (at, end) = (self.position(table)?, self.log.durable_end());
-        if at > end {
-            return Err(log_is_older(table, self.log.id(), at, end));
-        }
-        self.tables.get_or_add(table, self.options.flush)
-    }
-}
-
-/// New rows would get positions that the table has passed, and be lost at the next start.
-fn log_is_older(table: &Table, log: &str, at: u64, end: u64) -> Error {
-    Error::corrupt(format!(
-        "table {} is at position {at} of log {log}, which ends before {end}",
-        table.ident()
-    ))
-    .with_hint(
-        "the log's newest segments are missing: restore them. A log made anew would do as well, but \
-         rows that are in the old one only would be given up",
-    )
 }
 
 impl std::fmt::Debug for Ingest {

@@ -78,6 +78,9 @@
 //! # }
 //! ```
 //!
+//! Clock, timers, randomness and tasks are those of the warehouse ([`stoa_table::Warehouse::env`]), so that
+//! a simulation can drive all of it (`tests/simulation`).
+//!
 //! Not here: SQL and protocols, the log's files (`stoa-commitlog`), data files, commits and their
 //! conflicts (`stoa-table`).
 
@@ -91,6 +94,7 @@ mod flusher;
 mod fresh;
 mod hold;
 mod ingest;
+mod inner;
 mod keys;
 mod locate;
 mod log;

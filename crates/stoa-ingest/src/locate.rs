@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use futures::stream::{self, StreamExt};
-use stoa_error::{Error, ErrorKind, Result};
+use stoa_error::{Condition, Error, ErrorKind, Result};
 use stoa_table::{Table, TableIdent, Warehouse};
 use uuid::Uuid;
 
@@ -104,7 +104,10 @@ async fn open(warehouse: &Warehouse, name: &TableIdent) -> Result<Option<Table>>
     }
 }
 
-/// Whether the catalog has no such name (and not, say, that a file is missing).
+/// Whether the catalog has no table of this name (and not, say, that a file is missing).
 fn is_missing(error: &Error) -> bool {
-    error.kind() == ErrorKind::NotFound && matches!(error.sqlstate(), "42P01" | "3F000")
+    let is_view = error.is(Condition::WrongObjectType);
+    let is_nothing = error.kind() == ErrorKind::NotFound
+        && (error.is(Condition::UndefinedTable) || error.is(Condition::UndefinedSchema));
+    is_view || is_nothing
 }

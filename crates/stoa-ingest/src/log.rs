@@ -7,7 +7,7 @@ use stoa_commitlog::{
     Appended, CommitLog, Durability, LogOptions, LogPosition, LogStatus, Recovery, Replay,
     storage_for_url,
 };
-use stoa_env::task;
+use stoa_env::Env;
 use stoa_error::{Error, Result};
 use stoa_store::Stores;
 use tokio::runtime::Handle;
@@ -25,9 +25,13 @@ pub(crate) struct LogWriter {
 ///
 /// # Errors
 /// Those of [`CommitLog::open`] and of opening the store.
-pub(crate) async fn open(location: &Url, stores: &Stores) -> Result<(CommitLog, Recovery)> {
+pub(crate) async fn open(
+    env: &Env,
+    location: &Url,
+    stores: &Stores,
+) -> Result<(CommitLog, Recovery)> {
     let (location, stores, runtime) = (location.clone(), stores.clone(), Handle::current());
-    let storage = task::spawn_blocking(move || {
+    let storage = env.spawn_blocking(move || {
         storage_for_url(&location, &runtime, |url| {
             let place = stores.open(url)?;
             Ok((place.store, place.path))
@@ -36,7 +40,7 @@ pub(crate) async fn open(location: &Url, stores: &Stores) -> Result<(CommitLog, 
     let interrupted = |source| Error::internal("opening the commit log failed").with_source(source);
     let storage = storage.await.map_err(interrupted)??;
     let options = LogOptions::for_kind(storage.kind());
-    CommitLog::open(storage, options).await
+    CommitLog::open_in(env, storage, options).await
 }
 
 impl LogWriter {

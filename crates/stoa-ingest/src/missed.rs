@@ -15,11 +15,11 @@ use stoa_commitlog::Recovery;
 use stoa_error::Result;
 use stoa_table::Table;
 
-use crate::ingest::Inner;
+use crate::inner::Inner;
 use crate::locate::AllTables;
 
 /// What the catalog knew of logs before this one was opened.
-pub(crate) struct Known {
+pub(crate) struct KnownLogs {
     /// The one that was opened.
     own: Option<KnownLog>,
     /// Logs that are gone.
@@ -31,10 +31,10 @@ impl Inner {
     ///
     /// # Errors
     /// Those of the catalog: no row may go into a log that nobody would miss.
-    pub(crate) async fn note_opened(&self) -> Result<Known> {
+    pub(crate) async fn note_opened(&self) -> Result<KnownLogs> {
         let catalog = self.warehouse.catalog();
         let (id, place) = (self.log.id(), self.log.status().place);
-        let mut known = Known { own: None, gone: 0 };
+        let mut known = KnownLogs { own: None, gone: 0 };
         for log in catalog.known_logs().await? {
             if log.id == id {
                 known.own = Some(log);
@@ -75,7 +75,7 @@ impl Inner {
     }
 }
 
-impl Known {
+impl KnownLogs {
     /// Logs that are gone.
     pub(crate) fn gone(&self) -> u64 {
         self.gone

@@ -98,8 +98,8 @@ pub enum Durability {
     Table,
     /// When the rows survive a power cut.
     Synced,
-    /// When the rows are in memory and on their way to the disk; a crash of the machine, or of the
-    /// process, may lose them.
+    /// When the rows have been handed to the log's storage, and are visible: they survive the end of the
+    /// process, not a power cut. Where the log is in an object store, they survive neither.
     Relaxed,
 }
 

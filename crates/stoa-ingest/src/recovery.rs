@@ -8,13 +8,12 @@
 use std::collections::HashMap;
 
 use arrow_schema::SchemaRef;
-use stoa_env::task;
 use stoa_error::{Error, Result};
 use stoa_table::Table;
 use uuid::Uuid;
 
 use crate::fresh::{NewRows, memory_bytes};
-use crate::ingest::Inner;
+use crate::inner::Inner;
 use crate::locate::{AllTables, all_tables};
 use crate::record::Record;
 
@@ -49,8 +48,8 @@ pub(crate) async fn recover(inner: Inner, whole: bool) -> Result<(Inner, Recover
         return Ok((inner, RecoveryReport::default()));
     }
     let all = all_tables(&inner.warehouse).await?;
-    let tables_ahead = inner.count_ahead(&all);
-    let replay = task::spawn_blocking(move || replay(inner, all)).await;
+    let (tables_ahead, env) = (inner.count_ahead(&all), inner.env().clone());
+    let replay = env.spawn_blocking(move || replay(inner, all)).await;
     let replayed =
         replay.map_err(|source| Error::internal("the replay failed").with_source(source));
     let (inner, report) = replayed??;
@@ -100,7 +99,8 @@ impl Recovery {
         }
         let schema = self.schema(&table, record.schema_id())?;
         let batch = record.batch(&schema)?;
-        let state = self.inner.tables.get_or_add(&table, self.inner.options.flush)?;
+        let state =
+            self.inner.tables.get_or_add(self.inner.env(), &table, self.inner.options.flush)?;
         let bytes = memory_bytes(&batch);
         self.report.rows += batch.num_rows() as u64;
         self.report.tables += u64::from(state.fresh.totals().rows == 0);

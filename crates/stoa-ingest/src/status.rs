@@ -4,11 +4,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use stoa_commitlog::LogStatus;
-use stoa_env::clock;
+use stoa_env::Env;
 use stoa_table::TableIdent;
 use uuid::Uuid;
 
-use crate::ingest::Inner;
+use crate::inner::Inner;
 use crate::tables::TableState;
 
 /// The engine at one moment.
@@ -61,8 +61,12 @@ pub struct TableIngestStatus {
 
 impl IngestStatus {
     pub(crate) fn of(inner: &Inner) -> Self {
-        let mut tables: Vec<_> =
-            inner.tables.all().iter().map(|state| TableIngestStatus::of(state)).collect();
+        let mut tables: Vec<_> = inner
+            .tables
+            .all()
+            .iter()
+            .map(|state| TableIngestStatus::of(inner.env(), state))
+            .collect();
         let name = |table: &TableIdent| (table.namespace.clone(), table.name.clone());
         tables.sort_by_cached_key(|status| name(&status.table));
         Self {
@@ -79,9 +83,9 @@ impl IngestStatus {
 }
 
 impl TableIngestStatus {
-    fn of(state: &TableState) -> Self {
+    fn of(env: &Env, state: &TableState) -> Self {
         let (totals, history) = (state.fresh.totals(), state.history());
-        let now = clock::monotonic();
+        let now = env.monotonic();
         Self {
             table: state.ident(),
             uuid: state.uuid(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, RwLock};
-use stoa_env::clock;
+use stoa_env::Env;
 use stoa_error::{Error, Result};
 use stoa_table::{Table, TableIdent, WriteOptions};
 use uuid::Uuid;
@@ -26,15 +26,16 @@ pub(crate) struct Tables {
 /// One table.
 pub(crate) struct TableState {
     uuid: Uuid,
+    env: Env,
     pub(crate) fresh: Fresh,
     /// Whoever brings rows into the table, or keeps others from it, holds this.
     pub(crate) flushing: Arc<tokio::sync::Mutex<()>>,
-    known: Mutex<Known>,
+    known: Mutex<LastSeen>,
     history: Mutex<History>,
 }
 
 /// What was last seen of the table itself.
-struct Known {
+struct LastSeen {
     ident: TableIdent,
     limits: FlushLimits,
     /// The metadata file whose table was last found to be writable.
@@ -67,6 +68,7 @@ impl Tables {
     /// `Invalid` where its properties cannot be used.
     pub(crate) fn get_or_add(
         &self,
+        env: &Env,
         table: &Table,
         defaults: FlushLimits,
     ) -> Result<Arc<TableState>> {
@@ -75,8 +77,9 @@ impl Tables {
         }
         let limits = FlushLimits::of(table, defaults)?;
         let mut tables = self.by_uuid.write();
-        let state =
-            tables.entry(table.uuid()).or_insert_with(|| Arc::new(TableState::new(table, limits)));
+        let state = tables
+            .entry(table.uuid())
+            .or_insert_with(|| Arc::new(TableState::new(env, table, limits)));
         Ok(state.clone())
     }
 
@@ -90,11 +93,13 @@ impl Tables {
 }
 
 impl TableState {
-    fn new(table: &Table, limits: FlushLimits) -> Self {
-        let known = Known { ident: table.ident().clone(), limits, writable: None, found_at: None };
+    fn new(env: &Env, table: &Table, limits: FlushLimits) -> Self {
+        let known =
+            LastSeen { ident: table.ident().clone(), limits, writable: None, found_at: None };
         Self {
             uuid: table.uuid(),
-            fresh: Fresh::default(),
+            env: env.clone(),
+            fresh: Fresh::new(env.clone()),
             flushing: Arc::default(),
             known: Mutex::new(known),
             history: Mutex::default(),
@@ -160,7 +165,7 @@ impl TableState {
         let mut history = self.history.lock();
         history.flushes += 1;
         history.flushed_rows += rows;
-        history.last_flush_unix_ms = Some(clock::unix_ms());
+        history.last_flush_unix_ms = Some(self.env.unix_ms());
         history.last_error = None;
         history.failures = 0;
         history.not_before = None;
@@ -172,7 +177,7 @@ impl TableState {
         let doubled = RETRY_WAIT_MIN.saturating_mul(1 << history.failures.min(16));
         history.failures = history.failures.saturating_add(1);
         history.last_error = Some(error.message_with_sources());
-        history.not_before = clock::monotonic().checked_add(doubled.min(wait_max));
+        history.not_before = self.env.monotonic().checked_add(doubled.min(wait_max));
     }
 
     /// When the next flush may be tried; `None` for now.

@@ -11,7 +11,8 @@ use stoa_error::{Error, Result};
 use stoa_table::{Table, TableIdent};
 
 use crate::fresh::{FreshRows, Look, Seen, look_at_all};
-use crate::ingest::{Ingest, Inner};
+use crate::ingest::Ingest;
+use crate::inner::Inner;
 use crate::tables::TableState;
 
 /// How often a state is looked for again because a table was committed to meanwhile.
@@ -30,8 +31,17 @@ pub struct TableSnapshot {
 pub(crate) struct Cut {
     /// In the order in which they were asked for.
     pub(crate) tables: Vec<TableSnapshot>,
-    /// The end of the fresh rows of the table that was to be marked, visible ones and others.
+    /// The end of the visible fresh rows of the table that was to be marked; all rows before it are visible.
     pub(crate) end: u64,
+}
+
+/// The fresh rows of some tables at one moment.
+struct Looked {
+    fresh: Vec<FreshRows>,
+    /// Where the visible rows of the marked table end.
+    end: u64,
+    /// Whether there are others before.
+    hides: bool,
 }
 
 impl Ingest {
@@ -98,13 +108,18 @@ impl Inner {
                 let floor = if is_same { floors[nth] } else { 0 };
                 seen.push(self.position(table)?.max(floor));
             }
-            if let Some((fresh, end)) = self.look(&tables, &seen, mark)
-                && self.may_use(&tables, &fresh, &before)?
-                && self.is_current(&tables, &fresh).await?
-            {
-                let both = tables.into_iter().zip(fresh);
-                let tables = both.map(|(table, fresh)| TableSnapshot { table, fresh }).collect();
-                return Ok(Cut { tables, end });
+            match self.look(&tables, &seen, mark) {
+                // They are visible next time, in all tables.
+                Some(looked) if looked.hides => self.log.sync(looked.end).await?,
+                Some(Looked { fresh, end, .. })
+                    if self.may_use(&tables, &fresh, &before)?
+                        && self.is_current(&tables, &fresh).await? =>
+                {
+                    let both = tables.into_iter().zip(fresh);
+                    let tables = both.map(|(table, fresh)| TableSnapshot { table, fresh });
+                    return Ok(Cut { tables: tables.collect(), end });
+                }
+                _ => {}
             }
             before = tables;
         }
@@ -116,14 +131,8 @@ impl Inner {
         self.tables.get(table.uuid()).map_or(0, |state| state.fresh.floor())
     }
 
-    /// The fresh rows of all tables at one moment, and the end of the one to be marked; `None`
-    /// where a version is too old.
-    fn look(
-        &self,
-        tables: &[Table],
-        seen: &[u64],
-        mark: Option<usize>,
-    ) -> Option<(Vec<FreshRows>, u64)> {
+    /// The fresh rows of all tables at one moment; `None` where a version is too old.
+    fn look(&self, tables: &[Table], seen: &[u64], mark: Option<usize>) -> Option<Looked> {
         let states: Vec<Option<Arc<TableState>>> =
             tables.iter().map(|table| self.tables.get(table.uuid())).collect();
         // All who look at several stores lock them in the order of their tables' ids.
@@ -151,12 +160,12 @@ impl Inner {
         for (nth, seen) in order.into_iter().zip(found) {
             all[nth] = seen;
         }
-        let end = mark.map_or(0, |nth| all[nth].end);
+        let (end, hides) = mark.map_or((0, false), |nth| (all[nth].end, all[nth].hides));
         let rows = tables
             .iter()
             .zip(all)
             .map(|(table, seen)| FreshRows::new(table.schema(), table.schema_id(), seen.chunks));
-        Some((rows.collect(), end))
+        Some(Looked { fresh: rows.collect(), end, hides })
     }
 
     /// Whether the versions know the schemas of all their fresh rows. Where not even the newest one

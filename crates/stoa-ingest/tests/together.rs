@@ -59,3 +59,31 @@ async fn readers_of_several_tables_see_all_of_them_or_none() {
     writer.await.unwrap();
     assert_eq!(ids(&ingest, "one").await, ids(&ingest, "other").await);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_statement_that_holds_one_of_them_sees_all_of_them_or_none() {
+    let home = Home::new().await;
+    let (ingest, _) = home.open(by_hand()).await;
+    let (one, other) = (home.table("one").await, home.table("other").await);
+    let writer = {
+        let (ingest, one, other) = (ingest.clone(), one.clone(), other.clone());
+        stoa_env::task::spawn(async move {
+            for id in 0..300 {
+                let both = [&one, &other]
+                    .map(|table| TableRows { table: table.clone(), batch: rows(id..id + 1) });
+                ingest.append_all(both.into(), Durability::Synced).await.unwrap();
+            }
+        })
+    };
+    while !writer.is_finished() {
+        let mut held = ingest.hold_flush(&one).await.unwrap();
+        // Rows that the log is about to make durable come in between.
+        for _ in 0..5 {
+            let seen = held.read_with(&[ident("other")]).await.unwrap();
+            let beside = seen[0].table.row_count().unwrap() + seen[0].fresh.rows();
+            assert_eq!(held.table().row_count().unwrap(), beside);
+        }
+    }
+    writer.await.unwrap();
+    assert_eq!(ids(&ingest, "one").await, ids(&ingest, "other").await);
+}

@@ -20,6 +20,15 @@ use crate::limits::{Limits, counted_address};
 /// How often the log tells of refusals; a flood of connections must not become one of lines.
 const TELL_INTERVAL: Duration = Duration::from_secs(10);
 
+/// Connections that doors have refused since the process started, by their names.
+static REFUSED: Mutex<BTreeMap<&'static str, u64>> = Mutex::new(BTreeMap::new());
+
+/// Connections that were refused since the process started, by the name of the listener; of each that has
+/// been opened.
+pub fn refused_connections() -> Vec<(&'static str, u64)> {
+    REFUSED.lock().iter().map(|(name, count)| (*name, *count)).collect()
+}
+
 /// Why a connection is not let in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -75,6 +84,7 @@ struct Entry {
 impl Door {
     /// A door for `connections_max` connections at once.
     pub fn new(name: &'static str, connections_max: usize, limits: Limits) -> Arc<Self> {
+        REFUSED.lock().entry(name).or_default();
         Arc::new(Self {
             name,
             connections_max: connections_max.max(1),
@@ -170,6 +180,7 @@ impl Door {
 
     /// Says once in a while that connections are refused.
     fn tell(&self, refusal: Refusal) {
+        *REFUSED.lock().entry(self.name).or_default() += 1;
         let mut books = self.books.lock();
         books.refused += 1;
         let now = clock::monotonic();
@@ -276,6 +287,17 @@ mod tests {
 
     fn open(door: &Door) -> usize {
         door.books.lock().open.len()
+    }
+
+    #[test]
+    fn refusals_are_counted_by_listener() {
+        let door = Door::new("counted", 1, Limits::default());
+        let of_it = || refused_connections().into_iter().find(|(name, _)| *name == "counted");
+        assert_eq!(of_it(), Some(("counted", 0)));
+        let guest = door.admit(address(1), 0).unwrap();
+        guest.known();
+        assert_eq!(door.admit(address(2), 0).unwrap_err(), Refusal::Full);
+        assert_eq!(of_it(), Some(("counted", 1)));
     }
 
     #[test]

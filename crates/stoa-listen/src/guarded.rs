@@ -6,8 +6,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
+use stoa_env::timer::Sleep;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::Sleep;
 
 use crate::guest::{Guest, Standing};
 
@@ -32,8 +32,8 @@ impl<S> Guarded<S> {
 
     /// Whether the time to wait is up.
     fn is_late(&mut self, until: Instant, cx: &mut Context<'_>) -> bool {
-        let until: tokio::time::Instant = until.into();
-        let alarm = self.alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(until)));
+        let until: stoa_env::timer::Instant = until.into();
+        let alarm = self.alarm.get_or_insert_with(|| Box::pin(stoa_env::timer::sleep_until(until)));
         if alarm.deadline() != until {
             alarm.as_mut().reset(until);
         }
@@ -78,33 +78,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
 }
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.socket).poll_write(cx, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.socket).poll_shutdown(cx)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        parts: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.socket).poll_write_vectored(cx, parts)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.socket.is_write_vectored()
-    }
+    crate::write_through!(socket);
 }
 
 #[cfg(test)]

@@ -25,8 +25,9 @@ mod door;
 mod guarded;
 mod guest;
 mod limits;
+mod write_through;
 
-pub use door::{Door, Refusal, turn_away};
+pub use door::{Door, Refusal, refused_connections, turn_away};
 pub use guarded::Guarded;
 pub use guest::{Busy, Guest};
 pub use limits::Limits;

@@ -13,7 +13,7 @@ use arrow_array::{
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_cast::{CastOptions, can_cast_types, cast_with_options};
 use arrow_schema::{ArrowError, DataType, Schema, SchemaRef, TimeUnit};
-use stoa_error::{Error, Result};
+use stoa_error::{Error, Place, RecordNumber, Result};
 
 use crate::bad_value::{BadValue, quoted};
 use crate::column::Column;
@@ -94,7 +94,7 @@ impl Adapter {
             };
             if !field.is_nullable() && array.logical_null_count() > 0 {
                 let row = (0..array.len()).find(|&row| array.is_null(row)).unwrap_or(0);
-                return Err(BadValue::null().into_error(&self.place(column, row)));
+                return Err(BadValue::null().into_error(self.place(column, row)));
             }
             arrays.push(array);
         }
@@ -158,7 +158,7 @@ impl Adapter {
         } else {
             BadValue::out_of_range(text.as_bytes(), &sql_name(to))
         };
-        Err(bad.into_error(&self.place(column, row)))
+        Err(bad.into_error(self.place(column, row)))
     }
 
     /// Text through the same parsers as text files.
@@ -173,14 +173,18 @@ impl Adapter {
                 Some(text) => parsed.append_text(text.trim().as_bytes(), &self.conversions),
                 None => parsed.append_null(),
             };
-            outcome.map_err(|bad| bad.into_error(&self.place(column, row)))?;
+            outcome.map_err(|bad| bad.into_error(self.place(column, row)))?;
         }
         parsed.finish()
     }
 
-    fn place(&self, column: usize, row: usize) -> String {
+    fn place(&self, column: usize, row: usize) -> Place {
         let row = self.rows_before + row as u64 + 1;
-        format!("{} row {row}, column \"{}\"", self.name, self.target.field(column).name())
+        Place::Record {
+            file: self.name.clone(),
+            number: RecordNumber::Row(row),
+            column: Some(self.target.field(column).name().clone()),
+        }
     }
 }
 

@@ -7,11 +7,11 @@ use std::path::Path;
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, SchemaRef};
-use stoa_error::{Error, Result};
+use stoa_error::{Error, Place, Result};
 
 use crate::LoadOptions;
 use crate::adapt::Adapter;
-use crate::batch_reader::{FileBatches, FileShare};
+use crate::batches::{FileBatches, FileShare};
 use crate::checked_ipc::{CheckedIpc, check_file, error_of};
 use crate::input::{cannot_read, display};
 use crate::rejects::Rejects;
@@ -52,7 +52,7 @@ impl Batches {
         let bytes = file.metadata().map_err(|e| cannot_read(&name, e))?.len();
         let mut file = BufReader::with_capacity(256 << 10, file);
         let opened = if head == FILE_MAGIC {
-            check_file(&mut file).map_err(|e| e.at(&name))?;
+            check_file(&mut file).map_err(|e| e.at(Place::file(&name)))?;
             FileReader::try_new(file, None).map(|reader| Self::File(Box::new(reader)))
         } else {
             let file = CheckedIpc::new(file, Some(bytes));

@@ -1,6 +1,6 @@
 //! Why a value or line does not fit, before its place is known.
 
-use stoa_error::Error;
+use stoa_error::{Error, Place};
 
 /// Longest piece of a value that a message repeats, in characters.
 const SHOWN_CHARS: usize = 80;
@@ -39,6 +39,11 @@ impl BadValue {
         bad
     }
 
+    /// `incorrect binary data for type integer: 8 bytes instead of 4`.
+    pub fn binary(type_name: &str, what: &str) -> Box<Self> {
+        Self::boxed(format!("incorrect binary data for type {type_name}: {what}"), "22P03")
+    }
+
     pub fn null() -> Box<Self> {
         Self::boxed("no value, but the column must not be NULL".to_owned(), "23502")
     }
@@ -58,8 +63,8 @@ impl BadValue {
     }
 
     /// The error, once the place is known.
-    pub fn into_error(self, place: &str) -> Error {
-        let error = Error::invalid(format!("{place}: {}", self.what)).with_sqlstate(self.sqlstate);
+    pub fn into_error(self, place: Place) -> Error {
+        let error = Error::invalid(self.what).with_sqlstate(self.sqlstate).at(place);
         match self.hint {
             Some(hint) => error.with_hint(hint),
             None => error,

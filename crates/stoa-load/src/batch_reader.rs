@@ -3,32 +3,23 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use stoa_error::{Error, Result};
 
 use crate::arrow_ipc::IpcFile;
-use crate::column::Column;
+use crate::batches::{FileBatches, FileShare};
 use crate::delimited::{DelimitedReader, Records};
 use crate::ndjson::NdjsonReader;
 use crate::orc_file::OrcFile;
 use crate::parquet_file::ParquetFile;
+use crate::pg_binary::PgBinaryReader;
 use crate::rejects::Rejects;
 use crate::{Format, Input, LoadOptions, Progress, format};
-
-/// Text bytes after which a batch is handed out even if it has fewer rows than asked for: wide
-/// rows must not fill memory, and the offsets of a text column have 31 bits.
-pub(crate) const BATCH_BYTES: usize = 32 << 20;
 
 /// Longest line of a stream, bytes, whatever the options say: who sends it need not have it, as a few
 /// bytes that are compressed can become any number.
 pub(crate) const STREAM_LINE_BYTES_MAX: usize = 64 << 20;
-
-/// One opened file.
-pub(crate) trait FileBatches: Send {
-    /// The next batch of the target schema, `None` at the end.
-    fn next_batch(&mut self, rejects: &mut Rejects) -> Result<Option<RecordBatch>>;
-}
 
 /// Batches of all inputs in order; ends after the first error.
 pub struct BatchReader {
@@ -124,6 +115,11 @@ impl BatchReader {
             let file = DelimitedReader::new(records, format, target, options.clone())?;
             return Ok(Box::new(file));
         }
+        if format == Format::Binary {
+            let reader = input.into_reader(compression, self.progress.clone())?;
+            let file = PgBinaryReader::new(name, reader, target, options.clone())?;
+            return Ok(Box::new(file));
+        }
         let Some(path) = input.path() else {
             if format == Format::Arrow {
                 let reader = input.into_reader(compression, self.progress.clone())?;
@@ -133,7 +129,7 @@ impl BatchReader {
             return Err(Error::unsupported(format!("{name}: {} from a stream", format.name()))
                 .with_hint("these files are read from their end; load it as a file"));
         };
-        let share = FileShare { progress: self.progress.clone(), before, bytes };
+        let share = FileShare::new(self.progress.clone(), before, bytes);
         Ok(match format {
             Format::Parquet => Box::new(ParquetFile::open(path, target, options, share)?),
             Format::Arrow => Box::new(IpcFile::open(path, target, options, share)?),
@@ -168,40 +164,4 @@ impl Iterator for BatchReader {
         }
         next.transpose()
     }
-}
-
-/// What a file that is not read front to back adds to the progress.
-pub(crate) struct FileShare {
-    progress: Arc<Progress>,
-    before: u64,
-    bytes: u64,
-}
-
-impl FileShare {
-    /// Says that `done` of `total` (rows, batches) are read.
-    pub fn advance(&self, done: u64, total: u64) {
-        let share = u128::from(self.bytes) * u128::from(done.min(total)) / u128::from(total.max(1));
-        self.progress.set_read(self.before + share as u64);
-    }
-
-    /// Says that `bytes` of the file are read.
-    pub fn advance_to(&self, bytes: u64) {
-        self.progress.set_read(self.before + bytes.min(self.bytes));
-    }
-}
-
-/// The batch of what is in `columns`, or `None` if nothing is.
-pub(crate) fn finish_batch(
-    target: &SchemaRef,
-    columns: &mut [Column],
-    rows: usize,
-) -> Result<Option<RecordBatch>> {
-    if rows == 0 {
-        return Ok(None);
-    }
-    let arrays = columns.iter_mut().map(Column::finish).collect::<Result<Vec<_>>>()?;
-    let options = RecordBatchOptions::new().with_row_count(Some(rows));
-    RecordBatch::try_new_with_options(target.clone(), arrays, &options)
-        .map(Some)
-        .map_err(|e| Error::internal("cannot build a batch of the loaded rows").with_source(e))
 }

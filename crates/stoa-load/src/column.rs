@@ -1,6 +1,7 @@
-//! One column being filled from text, row by row, with the way back: a row that turns out bad in
+//! One column being filled from text or PostgreSQL's binary form, row by row, with the way back: a row that turns out bad in
 //! a later column is taken off again with [`Column::truncate`].
 
+mod binary;
 mod hints;
 mod nested;
 mod values;

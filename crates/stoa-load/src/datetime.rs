@@ -5,6 +5,8 @@ use chrono::{Datelike, NaiveDate, NaiveDateTime, TimeZone};
 use chrono_tz::Tz;
 use stoa_error::{Error, Result};
 
+use crate::number;
+
 /// Seconds of a day.
 const DAY_S: i64 = 86_400;
 const SECOND_NS: i64 = 1_000_000_000;
@@ -145,7 +147,7 @@ fn days(date: NaiveDate) -> Option<i32> {
 }
 
 fn epoch(text: &str, units: i64) -> Option<Moment> {
-    let value = crate::convert::integer(text.as_bytes()).ok()?;
+    let value = number::integer(text.as_bytes()).ok()?;
     let nanos = value.rem_euclid(units) * (SECOND_NS / units);
     Some(Moment { seconds: value.div_euclid(units), nanos: nanos as u32, offset_s: Some(0) })
 }
@@ -162,7 +164,7 @@ fn iso_date_only(text: &[u8]) -> Option<i32> {
 
 /// `YYYY-MM-DD`, with an optional sign and more digits for far years.
 fn iso_date(text: &[u8]) -> Option<(i32, &[u8])> {
-    let (negative, body) = crate::convert::sign(text);
+    let (negative, body) = number::sign(text);
     let year_digits = body.iter().take_while(|b| b.is_ascii_digit()).count();
     if !(4..=6).contains(&year_digits) {
         return None;
@@ -171,7 +173,7 @@ fn iso_date(text: &[u8]) -> Option<(i32, &[u8])> {
     let [b'-', m1, m2, b'-', d1, d2, rest @ ..] = rest else {
         return None;
     };
-    let year = crate::convert::integer(year).ok()? as i32;
+    let year = number::integer(year).ok()? as i32;
     let date = civil_days(if negative { -year } else { year }, two(*m1, *m2)?, two(*d1, *d2)?)?;
     Some((date, rest))
 }

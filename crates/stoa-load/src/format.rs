@@ -23,11 +23,13 @@ pub enum Format {
     Orc,
     /// Arrow IPC, the file or the stream format (told apart by their first bytes).
     Arrow,
+    /// The binary format of PostgreSQL's COPY.
+    Binary,
 }
 
 impl Format {
     /// All formats with their names.
-    pub const ALL: [(Format, &'static str); 7] = [
+    pub const ALL: [(Format, &'static str); 8] = [
         (Format::Csv, "csv"),
         (Format::Tsv, "tsv"),
         (Format::Ndjson, "ndjson"),
@@ -35,6 +37,7 @@ impl Format {
         (Format::Parquet, "parquet"),
         (Format::Orc, "orc"),
         (Format::Arrow, "arrow"),
+        (Format::Binary, "binary"),
     ];
 
     /// The name as used in options.
@@ -78,6 +81,8 @@ impl Format {
             Some(Self::Orc)
         } else if head.starts_with(b"ARROW1") || head.starts_with(&[0xff; 4]) {
             Some(Self::Arrow)
+        } else if head.starts_with(b"PGCOPY\n\xff") {
+            Some(Self::Binary)
         } else {
             None
         }
@@ -156,7 +161,7 @@ pub(crate) fn detect(
     };
     if !format.is_text() && compression != FileCompression::None {
         return Err(Error::unsupported(format!("{name}: a compressed {} file", format.name()))
-            .with_hint("decompress it first; these formats compress inside"));
+            .with_hint("decompress it first; only text files are read compressed"));
     }
     Ok((format, compression))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use stoa_error::{Error, Result};
+use stoa_error::{Error, Place, Result};
 
 use crate::column::Column;
 use crate::convert::Conversions;
@@ -43,13 +43,13 @@ pub(crate) fn without_names(
             }),
         })
         .collect::<Result<Vec<_>>>()?;
-    finish(file, targets, target, options, &[])
+    finish(Place::file(file), targets, target, options, &[])
 }
 
 /// The mapping of a header at `place` with the columns of `target`: by name where any matches,
 /// else by position.
 pub(crate) fn match_names(
-    place: &str,
+    place: Place,
     names: &[String],
     target: &SchemaRef,
     options: &LoadOptions,
@@ -71,7 +71,7 @@ pub(crate) fn match_names(
 }
 
 fn by_position(
-    place: &str,
+    place: Place,
     names: &[String],
     target: &SchemaRef,
     options: &LoadOptions,
@@ -79,14 +79,15 @@ fn by_position(
 ) -> Result<Mapping> {
     if names.len() != target.fields().len() {
         let error = Error::invalid(format!(
-            "{place}: the header has {} {} ({}), the table {} ({}), and no name matches",
+            "the header has {} {} ({}), the table {} ({}), and no name matches",
             names.len(),
             if names.len() == 1 { "column" } else { "columns" },
             list(names.iter().map(String::as_str)),
             target.fields().len(),
             list(target.fields().iter().map(|f| f.name().as_str())),
         ))
-        .with_sqlstate("22P04");
+        .with_sqlstate("22P04")
+        .at(place);
         let other = [';', '\t', '|', ',']
             .into_iter()
             .find(|&c| names.len() == 1 && names.first().is_some_and(|name| name.contains(c)));
@@ -101,10 +102,11 @@ fn by_position(
     }
     if looks_like_data(names, target, conversions) {
         return Err(Error::invalid(format!(
-            "{place}: expected a header, found what looks like data ({})",
+            "expected a header, found what looks like data ({})",
             list(names.iter().map(String::as_str))
         ))
         .with_sqlstate("22P04")
+        .at(place)
         .with_hint("if the file has no header, set the option header to false"));
     }
     let targets = (0..names.len()).map(Some).collect();
@@ -133,7 +135,7 @@ fn looks_like_data(names: &[String], target: &SchemaRef, conversions: &Conversio
 
 /// Applies the policies for columns that only one side has.
 fn finish(
-    place: &str,
+    place: Place,
     targets: Vec<Option<usize>>,
     target: &SchemaRef,
     options: &LoadOptions,
@@ -144,10 +146,11 @@ fn finish(
             && targets[..at].contains(&Some(*column))
         {
             return Err(Error::invalid(format!(
-                "{place}: two fields are for column \"{}\"",
+                "two fields are for column \"{}\"",
                 target.field(*column).name()
             ))
             .with_sqlstate("42701")
+            .at(place)
             .with_hint("say which field is which column with the option columns"));
         }
     }
@@ -158,23 +161,22 @@ fn finish(
         .map(|(name, _)| name.as_str())
         .collect();
     if !extra.is_empty() && options.extra_columns == ColumnPolicy::Error {
-        return Err(Error::invalid(format!(
-            "{place}: the table has no column for {}",
-            list(extra)
-        ))
-        .with_sqlstate("42703")
-        .with_detail(table_columns(target))
-        .with_hint(
-            "set the option extra_columns to ignore, or say which field is which column with \
+        return Err(Error::invalid(format!("the table has no column for {}", list(extra)))
+            .with_sqlstate("42703")
+            .at(place)
+            .with_detail(table_columns(target))
+            .with_hint(
+                "set the option extra_columns to ignore, or say which field is which column with \
                  the option columns",
-        ));
+            ));
     }
     let missing: Vec<usize> =
         (0..target.fields().len()).filter(|column| !targets.contains(&Some(*column))).collect();
     if !missing.is_empty() && options.missing_columns == ColumnPolicy::Error {
         let names = list(missing.iter().map(|&column| target.field(column).name().as_str()));
-        return Err(Error::invalid(format!("{place}: the file has no column for {names}"))
+        return Err(Error::invalid(format!("the file has no column for {names}"))
             .with_sqlstate("42703")
+            .at(place)
             .with_hint(
                 "set the option missing_columns to null, or say which field is which column with \
                  the option columns",
@@ -182,17 +184,19 @@ fn finish(
     }
     if let Some(&column) = missing.iter().find(|&&column| !target.field(column).is_nullable()) {
         return Err(Error::invalid(format!(
-            "{place}: the file has no column for \"{}\", which must not be NULL",
+            "the file has no column for \"{}\", which must not be NULL",
             target.field(column).name()
         ))
-        .with_sqlstate("23502"));
+        .with_sqlstate("23502")
+        .at(place));
     }
     Ok(Mapping { targets, missing })
 }
 
-pub(crate) fn no_names(place: &str) -> Error {
-    Error::invalid(format!("{place}: expected a header, but no field of it has a name"))
+pub(crate) fn no_names(place: Place) -> Error {
+    Error::invalid("expected a header, but no field of it has a name")
         .with_sqlstate("22P04")
+        .at(place)
         .with_hint(
             "if lines come before the header, set the option skip_lines to their number; if there \
              is no header, set the option header to false",
@@ -288,7 +292,7 @@ mod tests {
     ) -> std::result::Result<Vec<Option<usize>>, String> {
         let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
         let conversions = Conversions::new(options, Format::Csv).unwrap();
-        match_names("f.csv line 1", &names, &table(), options, &conversions)
+        match_names(Place::file("f.csv line 1"), &names, &table(), options, &conversions)
             .map(|mapping| mapping.targets)
             .map_err(|e| e.message().to_owned())
     }

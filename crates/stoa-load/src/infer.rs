@@ -13,7 +13,8 @@ use crate::convert::Conversions;
 use crate::delimited::Records;
 use crate::header::{clean_names, no_names, schema_of};
 use crate::input::Input;
-use crate::ndjson::{for_each_member, line_options, not_an_object};
+use crate::json_object::for_each_member;
+use crate::ndjson::{line_options, not_an_object};
 use crate::progress::Progress;
 use crate::{Format, LoadOptions, arrow_ipc, format, orc_file, parquet_file};
 use guess::Guess;
@@ -48,6 +49,10 @@ pub fn infer_schema(inputs: &[PathBuf], options: &LoadOptions) -> Result<SchemaR
             Format::Parquet => parquet_file::schema(path)?,
             Format::Arrow => arrow_ipc::schema(path)?,
             Format::Orc => orc_file::schema(path)?,
+            Format::Binary => {
+                return Err(Error::invalid(format!("{name}: the binary format has no columns"))
+                    .with_hint("create the table first"));
+            }
             Format::Ndjson => {
                 let reader = input.into_reader(compression, Progress::default().into())?;
                 let records = Records::new(name, reader, &line_options(options), Format::Csv)?;
@@ -107,11 +112,11 @@ fn delimited(mut records: Records, format: Format, options: &LoadOptions) -> Res
         };
         let place = row.place();
         if let Some(defect) = row.defect.take() {
-            return Err(defect.into_error(&place));
+            return Err(defect.into_error(place));
         }
         let texts = row.texts();
         if texts.iter().all(String::is_empty) && options.columns.is_empty() {
-            return Err(no_names(&place));
+            return Err(no_names(place));
         }
         names = Some(clean_names(&texts).into_iter().map(Some).collect());
     }
@@ -139,7 +144,7 @@ fn delimited(mut records: Records, format: Format, options: &LoadOptions) -> Res
         if let Some(bad) = bad {
             errors += 1;
             if errors > options.max_errors {
-                return Err(bad.into_error(&row.place()));
+                return Err(bad.into_error(row.place()));
             }
             continue;
         }
@@ -173,7 +178,7 @@ fn ndjson(mut records: Records, options: &LoadOptions) -> Result<Guesses> {
             Err(e) => {
                 errors += 1;
                 if errors > options.max_errors {
-                    return Err(not_an_object(&text, &e).into_error(&row.place()));
+                    return Err(not_an_object(&text, &e).into_error(row.place()));
                 }
             }
         }

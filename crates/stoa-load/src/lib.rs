@@ -1,7 +1,7 @@
 //! Turns files into Arrow record batches of a target schema.
 //!
-//! In: CSV, TSV, NDJSON, PostgreSQL's COPY text, Parquet, ORC and Arrow IPC, as files or streams,
-//! text formats optionally compressed (.gz, .zst); the schema wanted; [`LoadOptions`]. Out: an
+//! In: CSV, TSV, NDJSON, PostgreSQL's COPY text and binary, Parquet, ORC and Arrow IPC, as files or
+//! streams, text formats optionally compressed (.gz, .zst); the schema wanted; [`LoadOptions`]. Out: an
 //! iterator of record batches ([`BatchReader`]) and counters that a progress bar reads
 //! ([`Progress`]). [`infer_schema`] proposes a schema for files whose table does not exist yet.
 //!
@@ -41,7 +41,7 @@
 //! ```
 //!
 //! Corrected, that file loads with the option `comment` set to `# reject: ` and no header. Parquet,
-//! ORC and Arrow files have no lines: a value that does not fit there is always an error.
+//! ORC, Arrow and binary files have no lines: a value that does not fit there is always an error.
 //!
 //! **Invariants:**
 //! - Memory is bounded: one batch, one line ([`LoadOptions::max_line_bytes`], of a stream at most 64 MiB), one
@@ -56,6 +56,7 @@ mod adapt;
 mod arrow_ipc;
 mod bad_value;
 mod batch_reader;
+mod batches;
 mod checked_ipc;
 mod column;
 mod convert;
@@ -67,11 +68,14 @@ mod header;
 mod infer;
 mod input;
 mod ipc_message;
+mod json_object;
 mod line_buffer;
 mod ndjson;
+mod number;
 mod options;
 mod orc_file;
 mod parquet_file;
+mod pg_binary;
 mod progress;
 mod rejects;
 mod settings;

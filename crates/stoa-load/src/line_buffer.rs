@@ -1,4 +1,4 @@
-//! A window on a byte stream that grows until one whole line is in it.
+//! A window on a byte stream that grows until one whole line or value is in it.
 
 use std::io::{ErrorKind, Read, Result};
 

@@ -1,23 +1,19 @@
 //! Lines of JSON objects to batches.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fmt;
 use std::io::Read;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, Visitor};
-use serde_json::value::RawValue;
 use stoa_error::Result;
 
 use crate::bad_value::BadValue;
-use crate::batch_reader::{BATCH_BYTES, FileBatches, finish_batch};
+use crate::batches::{BATCH_BYTES, FileBatches, finish_batch};
 use crate::column::Column;
 use crate::convert::Conversions;
 use crate::delimited::Records;
+use crate::json_object::for_each_member;
 use crate::rejects::Rejects;
 use crate::{ColumnPolicy, Format, LoadOptions};
 
@@ -83,13 +79,10 @@ impl FileBatches for NdjsonReader {
             };
             self.columns.iter_mut().for_each(|column| column.truncate(rows));
             let place = match column {
-                Some(at) => {
-                    let field = self.target.field(at).name();
-                    format!("{}, column \"{field}\"", row.place())
-                }
+                Some(at) => row.place_of(0, self.target.field(at).name()),
                 None => row.place(),
             };
-            rejects.reject(&place, *bad, row.raw)?;
+            rejects.reject(place, *bad, row.raw)?;
         }
         finish_batch(&self.target, &mut self.columns, rows)
     }
@@ -191,36 +184,4 @@ pub(crate) fn not_an_object(text: &str, error: &serde_json::Error) -> Box<BadVal
     let what = error.to_string();
     let what = what.split(" at line ").next().unwrap_or(&what);
     BadValue::line(format!("not a JSON object, byte {column}: {what}"))
-}
-
-/// Calls `member` for each name and value of a JSON object, in order.
-pub(crate) fn for_each_member<'a>(
-    json: &'a str,
-    member: impl FnMut(Cow<'a, str>, &'a RawValue),
-) -> serde_json::Result<()> {
-    let mut deserializer = serde_json::Deserializer::from_str(json);
-    deserializer.deserialize_map(Members(member))?;
-    deserializer.end()
-}
-
-struct Members<F>(F);
-
-/// A key, borrowed where it has no escapes.
-#[derive(Deserialize)]
-struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
-
-impl<'de, F: FnMut(Cow<'de, str>, &'de RawValue)> Visitor<'de> for Members<F> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
-        while let Some(Key(name)) = map.next_key::<Key<'de>>()? {
-            let value = map.next_value::<&'de RawValue>()?;
-            (self.0)(name, value);
-        }
-        Ok(())
-    }
 }

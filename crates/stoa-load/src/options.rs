@@ -175,6 +175,29 @@ impl LoadOptions {
         Ok(())
     }
 
+    /// Finds options of text formats where the format is binary.
+    ///
+    /// # Errors
+    /// `Invalid` (42601), naming the option.
+    pub(crate) fn check_binary(&self) -> Result<()> {
+        let given = [
+            ("delimiter", self.delimiter.is_some()),
+            ("escape", self.escape.is_some()),
+            ("null_text", !self.null_text.is_empty()),
+            ("columns", !self.columns.is_empty()),
+            ("skip_lines", self.skip_lines > 0),
+            ("comment", self.comment.is_some()),
+            ("encoding", self.latin1),
+        ];
+        match given.iter().find(|(_, given)| *given) {
+            None => Ok(()),
+            Some((name, _)) => {
+                let message = format!("load option {name} is not for the binary format");
+                Err(Error::invalid(message).with_sqlstate("42601"))
+            }
+        }
+    }
+
     /// The delimiter in effect for `format`.
     pub(crate) fn delimiter_of(&self, format: Format) -> u8 {
         self.delimiter.unwrap_or(if format == Format::Csv { b',' } else { b'\t' })

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
-use stoa_error::{Error, Result};
+use stoa_error::{Error, Place, Result};
 use stoa_orc::{
     ArrowOptions, Decoder, FileMetadata, Projection, ReadOptions, Step, TailDecoder, TailStep,
     TimestampOutput, TypeKind,
@@ -16,7 +16,7 @@ use stoa_orc::{
 
 use crate::LoadOptions;
 use crate::adapt::Adapter;
-use crate::batch_reader::{FileBatches, FileShare};
+use crate::batches::{FileBatches, FileShare};
 use crate::input::{cannot_read, display};
 use crate::rejects::Rejects;
 
@@ -50,7 +50,8 @@ impl OrcFile {
             .with_projection(projection(&metadata, adapter.projection()))
             .with_timestamps(TIMESTAMPS)
             .with_batch_rows(options.batch_rows);
-        let decoder = Decoder::new(Arc::new(metadata), read).map_err(|e| e.at(&name))?;
+        let decoder =
+            Decoder::new(Arc::new(metadata), read).map_err(|e| e.at(Place::file(&name)))?;
         Ok(Self { name, file, decoder, adapter, rows_done: 0, rows_total, share })
     }
 }
@@ -58,7 +59,7 @@ impl OrcFile {
 impl FileBatches for OrcFile {
     fn next_batch(&mut self, _: &mut Rejects) -> Result<Option<RecordBatch>> {
         loop {
-            match self.decoder.next().map_err(|e| e.at(&self.name))? {
+            match self.decoder.next().map_err(|e| e.at(Place::file(&self.name)))? {
                 Step::NeedsData(ranges) => {
                     for range in ranges {
                         let bytes = read(&self.file, &self.name, range.start, range.end)?;
@@ -84,7 +85,7 @@ pub(crate) fn schema(path: &Path) -> Result<SchemaRef> {
 
 fn arrow_schema(name: &str, metadata: &FileMetadata) -> Result<SchemaRef> {
     let options = ArrowOptions { timestamps: TIMESTAMPS, ..ArrowOptions::default() };
-    metadata.types.to_arrow(&options).map_err(|e| e.at(name))
+    metadata.types.to_arrow(&options).map_err(|e| e.at(Place::file(name)))
 }
 
 /// The columns at `positions` of the root struct.
@@ -106,7 +107,7 @@ fn open(path: &Path) -> Result<(File, FileMetadata)> {
     let mut wanted = tail.first_read();
     loop {
         let from = bytes.saturating_sub(wanted);
-        match tail.decode(read(&file, &name, from, bytes)?).map_err(|e| e.at(&name))? {
+        match tail.decode(read(&file, &name, from, bytes)?).map_err(|e| e.at(Place::file(&name)))? {
             TailStep::Done(metadata) => return Ok((file, metadata)),
             TailStep::NeedsTail(more) if more > wanted => wanted = more,
             TailStep::NeedsTail(_) => {

@@ -12,7 +12,7 @@ use stoa_error::{Error, Result};
 
 use crate::LoadOptions;
 use crate::adapt::Adapter;
-use crate::batch_reader::{FileBatches, FileShare};
+use crate::batches::{FileBatches, FileShare};
 use crate::input::{cannot_read, display};
 use crate::rejects::Rejects;
 

@@ -16,7 +16,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stoa_error::{Error, Result};
+use stoa_error::{Error, Place, Result};
 
 use crate::bad_value::BadValue;
 use crate::{LoadOptions, Progress};
@@ -53,7 +53,7 @@ impl Rejects {
     ///
     /// # Errors
     /// The bad line itself, where no more of them are allowed; the reject file cannot be written.
-    pub fn reject(&mut self, place: &str, bad: BadValue, line: &[u8]) -> Result<()> {
+    pub fn reject(&mut self, place: Place, bad: BadValue, line: &[u8]) -> Result<()> {
         if self.seen >= self.max_errors {
             let error = bad.into_error(place);
             return Err(match self.max_errors {

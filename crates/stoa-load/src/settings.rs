@@ -24,7 +24,7 @@ const SETTINGS: &[(&str, &str, &str, &str, Apply)] = &[
         "format",
         "by name",
         "format of the file",
-        "csv, tsv, ndjson, pgtext, parquet, orc or arrow",
+        "csv, tsv, ndjson, pgtext, parquet, orc, arrow or binary",
         |o, v| {
             o.format = Some(Format::from_name(v)?);
             Some(())
@@ -46,7 +46,7 @@ const SETTINGS: &[(&str, &str, &str, &str, Apply)] = &[
     (
         "columns",
         "from the header",
-        "the file's columns in order, by the names of the table; an empty name or - skips one",
+        "the file's columns in order, by the table's names; an empty name or - skips a column",
         "a comma-separated list such as 'id,-,name'",
         |o, v| {
             o.columns = list(v)
@@ -73,7 +73,7 @@ const SETTINGS: &[(&str, &str, &str, &str, Apply)] = &[
     (
         "escape",
         "the quote",
-        "character that makes a quote in a quoted field data",
+        "character that escapes a quote in a quoted field",
         "one ASCII character, or none",
         |o, v| {
             o.escape = if v.is_empty() || v == "none" { None } else { Some(byte(v)?) };
@@ -100,18 +100,18 @@ const SETTINGS: &[(&str, &str, &str, &str, Apply)] = &[
         };
         Some(())
     }),
-    ("skip_lines", "0", "lines to pass over before the header or first row", "a number", |o, v| {
+    ("skip_lines", "0", "lines to skip before the header or first row", "a number", |o, v| {
         o.skip_lines = v.parse().ok()?;
         Some(())
     }),
-    ("comment", "none", "lines that start with this text are passed over", "a text", |o, v| {
+    ("comment", "none", "lines that start with this text are skipped", "a text", |o, v| {
         o.comment = Some(v.to_owned()).filter(|text| !text.is_empty());
         Some(())
     }),
     (
         "skip_empty_rows",
         "false",
-        "whether rows whose fields are all empty are passed over",
+        "whether rows with only empty fields are skipped",
         "true or false",
         |o, v| {
             o.skip_empty_rows = boolean(v)?;
@@ -142,7 +142,7 @@ const SETTINGS: &[(&str, &str, &str, &str, Apply)] = &[
     (
         "date_format",
         "ISO 8601",
-        "how dates look, such as '%d/%m/%Y'",
+        "format of dates, such as '%d/%m/%Y'",
         "a strftime pattern",
         |o, v| {
             o.date_format = Some(v.to_owned());
@@ -152,7 +152,7 @@ const SETTINGS: &[(&str, &str, &str, &str, Apply)] = &[
     (
         "timestamp_format",
         "ISO 8601",
-        "how timestamps look, such as '%d/%m/%Y %H:%M'",
+        "format of timestamps, such as '%d/%m/%Y %H:%M'",
         "a strftime pattern, or epoch_s, epoch_ms, epoch_us, epoch_ns",
         |o, v| {
             o.timestamp_format = Some(v.to_owned());
@@ -162,7 +162,7 @@ const SETTINGS: &[(&str, &str, &str, &str, Apply)] = &[
     (
         "time_zone",
         "UTC",
-        "zone of timestamps that name none, for columns with time zone",
+        "zone of timestamps without one, for columns with time zone",
         "a name such as Europe/Berlin",
         |o, v| {
             o.time_zone = v.parse().ok()?;
@@ -183,7 +183,7 @@ const SETTINGS: &[(&str, &str, &str, &str, Apply)] = &[
             Some(())
         },
     ),
-    ("trim", "false", "whether blanks around text fields are dropped", "true or false", |o, v| {
+    ("trim", "false", "whether spaces around text fields are removed", "true or false", |o, v| {
         o.trim = boolean(v)?;
         Some(())
     }),
@@ -223,7 +223,7 @@ const SETTINGS: &[(&str, &str, &str, &str, Apply)] = &[
             Some(())
         },
     ),
-    ("max_errors", "0", "bad lines to bear before giving up", "a number", |o, v| {
+    ("max_errors", "0", "bad lines allowed before the load fails", "a number", |o, v| {
         o.max_errors = v.parse().ok()?;
         Some(())
     }),
@@ -244,7 +244,7 @@ const SETTINGS: &[(&str, &str, &str, &str, Apply)] = &[
     (
         "max_line_bytes",
         "67108864",
-        "longest line in bytes; of what is sent at most 64 MiB",
+        "longest line in bytes; at most 64 MiB for rows that a client sends",
         "a number from 1024 to 1073741824",
         |o, v| {
             o.max_line_bytes =
@@ -255,7 +255,7 @@ const SETTINGS: &[(&str, &str, &str, &str, Apply)] = &[
     (
         "sample_rows",
         "10000",
-        "rows of each file that schema inference looks at",
+        "rows of each file that schema inference reads",
         "a number, at least 1",
         |o, v| {
             o.sample_rows = v.parse().ok().filter(|rows| *rows > 0)?;

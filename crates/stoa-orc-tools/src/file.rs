@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use bytes::Bytes;
-use stoa_error::{Error, ErrorKind, Result};
+use stoa_error::{Error, ErrorKind, Place, Result};
 use stoa_orc::{Decoder, FileMetadata, ReadOptions, Step, StripeMetadata, TailDecoder, TailStep};
 use stoa_rangeio::{PlanOptions, plan};
 
@@ -43,7 +43,7 @@ impl OrcFile {
         loop {
             let from = bytes.saturating_sub(wanted);
             let tail = read_at(&file, &name, from..bytes)?;
-            match decoder.decode(tail.clone()).map_err(|e| e.at(&name))? {
+            match decoder.decode(tail.clone()).map_err(|e| e.at(Place::file(&name)))? {
                 TailStep::NeedsTail(more) => wanted = more,
                 TailStep::Done(metadata) => {
                     return Ok(Self { name, file, tail, metadata: Arc::new(metadata) });
@@ -60,7 +60,7 @@ impl OrcFile {
     /// Puts the file's name in front of an error.
     #[cold]
     pub(crate) fn place(&self, error: Error) -> Error {
-        error.at(&self.name)
+        error.at(Place::file(&self.name))
     }
 
     /// Reads a range of the file.

@@ -20,9 +20,9 @@ use stoa_error::Error;
 use crate::encode::varint::write_unsigned;
 use crate::error::Result;
 use crate::message::Budget;
-use crate::metadata::StripeInfo;
 use crate::proto;
 use crate::stripe::{RowIndex, StripeMetadata};
+use crate::stripe_info::StripeInfo;
 
 /// Key of the user metadata.
 pub(crate) const COMPACT_INDEX_KEY: &str = "stoa.compact-index";

@@ -13,6 +13,7 @@ mod lzo;
 use std::io::Read;
 
 use bytes::Bytes;
+use stoa_error::Place;
 
 use crate::error::{Result, corrupt, unsupported};
 
@@ -222,16 +223,16 @@ pub(crate) fn decompress_section(
     while !rest.is_empty() {
         let at = input.len() - rest.len();
         let (is_original, chunk, after) =
-            split_chunk(rest).map_err(|e| e.at(format!("offset {at}")))?;
+            split_chunk(rest).map_err(|e| e.at(Place::Offset(at as u64)))?;
         rest = after;
-        check_chunk(chunk, block_bytes).map_err(|e| e.at(format!("offset {at}")))?;
+        check_chunk(chunk, block_bytes).map_err(|e| e.at(Place::Offset(at as u64)))?;
         if is_original {
             out.extend_from_slice(chunk);
         } else {
             scratch.resize(block_bytes, 0);
             let length = decompressor
                 .decompress(chunk, &mut scratch)
-                .map_err(|e| e.at(format!("offset {at}")))?;
+                .map_err(|e| e.at(Place::Offset(at as u64)))?;
             out.extend_from_slice(&scratch[..length]);
         }
         if out.len() > limit {

@@ -24,6 +24,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
+use stoa_error::Place;
 
 use crate::checked_segments::CheckedSegments;
 use crate::decode::context::Context;
@@ -36,7 +37,6 @@ use crate::prune::{Condition, Evidence, Level, Trust};
 use crate::statistics::ColumnStatistics;
 use crate::stripe::StripeMetadata;
 use reader::StripeReader;
-pub(crate) use task::group_count;
 use task::{Progress, Task};
 
 /// How many stripes are prepared (footers, indexes) at a time.
@@ -334,7 +334,7 @@ impl Decoder {
 
 #[cold]
 fn at_stripe(error: crate::error::Error, stripe: usize) -> crate::error::Error {
-    error.at(format!("stripe {stripe}"))
+    error.at(Place::Stripe(stripe))
 }
 
 /// Statistics of a stripe.

@@ -30,12 +30,16 @@ mod options;
 mod predicate;
 pub mod proto;
 mod prune;
+mod record;
+mod rle_width;
 mod schema;
 mod segments;
 mod statistics;
 mod stripe;
+mod stripe_info;
 mod tail;
 mod validate;
+mod value_checksum;
 mod writer;
 
 pub use block_checksums::BlockChecksums;
@@ -43,7 +47,7 @@ pub use compression::{Compression, CompressionKind, inflate_section};
 pub use decode::union::null_union_slot;
 pub use decoder::{DecodeMetrics, Decoder, Step};
 pub use limits::Limits;
-pub use metadata::{FileMetadata, StripeInfo, WriterId};
+pub use metadata::{FileMetadata, WriterId};
 pub use options::{FieldMatching, Projection, ReadOptions};
 pub use predicate::{ColumnRef, CompareOp, Literal, Predicate};
 pub use schema::{
@@ -52,6 +56,7 @@ pub use schema::{
 };
 pub use statistics::{ColumnStatistics, TimestampBound, ValueStatistics};
 pub use stripe::{RowIndex, StripeMetadata};
+pub use stripe_info::StripeInfo;
 pub use tail::{TailDecoder, TailStep};
 pub use validate::{Validation, ValidationReport, Validator};
 pub use writer::{ColumnMetrics, DictionaryChoice, FileSummary, Writer, WriterOptions};

@@ -5,7 +5,6 @@
 //! Not here: what is in a stripe (`stripe`).
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -16,10 +15,10 @@ use crate::compression::{BLOCK_BYTES_DEFAULT, CompressionKind};
 use crate::error::Result;
 use crate::message::field_count;
 use crate::proto::{self, CalendarKind};
-use crate::prune::{Level, Trust};
 use crate::schema::{OrcType, TypeKind, TypeTree};
 use crate::statistics::ColumnStatistics;
 use crate::stripe::StripeMetadata;
+use crate::stripe_info::StripeInfo;
 
 /// Version of the experiment whose small decimals are plain integers.
 const DECIMAL64_VERSION: (u32, u32) = (1, 9999);
@@ -29,6 +28,9 @@ const DECIMAL64_PRECISION_MAX: u32 = 18;
 
 /// How the name of this crate's writers starts.
 const SOFTWARE_PREFIX: &str = "stoa-";
+
+/// More row groups than this in a stripe are not worth an index.
+pub(crate) const GROUPS_MAX: u64 = 1 << 24;
 
 /// The software that wrote a file, as far as it says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,53 +58,6 @@ impl WriterId {
     /// Whether this is ORC Java before the writer version `version`.
     pub(crate) fn is_java_before(&self, version: u32) -> bool {
         self.code == Self::JAVA && self.version < version
-    }
-}
-
-/// Where a stripe is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StripeInfo {
-    /// Offset in the file in bytes.
-    pub offset: u64,
-    /// Bytes of index streams, which come first.
-    pub index_bytes: u64,
-    /// Bytes of data streams.
-    pub data_bytes: u64,
-    /// Bytes of the stripe footer, which comes last.
-    pub footer_bytes: u64,
-    /// Rows in the stripe.
-    pub rows: u64,
-    /// Rows of the file before this stripe.
-    pub first_row: u64,
-}
-
-impl StripeInfo {
-    /// From a footer; `first_row` rows come before it.
-    pub(crate) fn of(stripe: &proto::StripeInformation, first_row: u64) -> Self {
-        Self {
-            offset: stripe.offset(),
-            index_bytes: stripe.index_length(),
-            data_bytes: stripe.data_length(),
-            footer_bytes: stripe.footer_length(),
-            rows: stripe.number_of_rows(),
-            first_row,
-        }
-    }
-
-    /// The whole stripe in the file.
-    pub fn range(&self) -> Range<u64> {
-        self.offset..self.footer_range().end
-    }
-
-    /// The stripe footer in the file.
-    pub fn footer_range(&self) -> Range<u64> {
-        let start = self.offset + self.index_bytes + self.data_bytes;
-        start..start + self.footer_bytes
-    }
-
-    /// The index streams in the file.
-    pub fn index_range(&self) -> Range<u64> {
-        self.offset..self.offset + self.index_bytes
     }
 }
 
@@ -176,21 +131,7 @@ impl FileMetadata {
 
     /// Number of row groups of a stripe: 1 if the file has no row index.
     pub fn row_groups(&self, stripe: usize) -> usize {
-        self.stripes.get(stripe).map_or(0, |info| crate::decoder::group_count(self, info))
-    }
-
-    /// Statistics of each row group of a column of a stripe, from its row index; `None` where the
-    /// writer's may not be trusted. Empty where the row index is not known.
-    pub fn row_group_statistics(
-        &self,
-        stripe: &StripeMetadata,
-        column: u32,
-    ) -> Vec<Option<ColumnStatistics>> {
-        let Some(index) = stripe.row_index(column) else { return Vec::new() };
-        let trust = Trust::of(self);
-        let trusted =
-            |group: usize| trust.statistics(column, Level::RowGroup, index.statistics(group)?);
-        (0..index.len()).map(trusted).collect()
+        self.stripes.get(stripe).map_or(0, |info| group_count(self, info))
     }
 
     /// Checksums of all bytes in front of the tail, if the writer left some: Stoa does.
@@ -243,6 +184,16 @@ impl FileMetadata {
             copied_stripes: Vec::new(),
         })
     }
+}
+
+/// Number of row groups of a stripe; 1 if the file has no row index, or the stripe says that it
+/// has more rows than an index could be for.
+pub(crate) fn group_count(file: &FileMetadata, info: &StripeInfo) -> usize {
+    let groups = match u64::from(file.row_index_stride) {
+        0 => 1,
+        stride => info.rows.div_ceil(stride),
+    };
+    if groups > GROUPS_MAX { 1 } else { groups as usize }
 }
 
 fn parse_statistics(bytes: Bytes) -> Option<ColumnStatistics> {

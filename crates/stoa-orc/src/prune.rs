@@ -59,8 +59,10 @@ impl Condition {
     /// inside a list, map or union is not judged.
     pub(crate) fn new(predicate: &Predicate, file: &FileMetadata, plan: &Plan) -> Self {
         let of = |column: &ColumnRef, test: Test| match find(*column, file, plan) {
-            Found::Column(column) if is_row_level(file, column) => Self::Test { column, test },
-            Found::Missing => Self::Constant(matches!(test, Test::IsNull)),
+            ResolvedColumn::Column(column) if is_row_level(file, column) => {
+                Self::Test { column, test }
+            }
+            ResolvedColumn::Missing => Self::Constant(matches!(test, Test::IsNull)),
             _ => Self::Constant(true),
         };
         let all = |parts: &[Predicate]| {
@@ -103,24 +105,28 @@ impl Condition {
     }
 }
 
-enum Found {
+enum ResolvedColumn {
     Column(u32),
     /// The file does not have it.
     Missing,
     Unknown,
 }
 
-fn find(column: ColumnRef, file: &FileMetadata, plan: &Plan) -> Found {
+fn find(column: ColumnRef, file: &FileMetadata, plan: &Plan) -> ResolvedColumn {
     match column {
-        ColumnRef::Id(column) if (column as usize) < file.types.len() => Found::Column(column),
-        ColumnRef::Id(_) => Found::Unknown,
+        ColumnRef::Id(column) if (column as usize) < file.types.len() => {
+            ResolvedColumn::Column(column)
+        }
+        ColumnRef::Id(_) => ResolvedColumn::Unknown,
         ColumnRef::Field(id) => match field_of(&plan.schema, id) {
             // As the rows are read, so they are judged.
-            Some(field) => plan.column_of(field).map_or(Found::Missing, Found::Column),
+            Some(field) => {
+                plan.column_of(field).map_or(ResolvedColumn::Missing, ResolvedColumn::Column)
+            }
             // One that is not read: an id of the file's own says which one it is.
             None => {
                 let column = file.types.column_of_field(id).filter(|_| plan.has_ids);
-                column.map_or(Found::Unknown, Found::Column)
+                column.map_or(ResolvedColumn::Unknown, ResolvedColumn::Column)
             }
         },
     }

@@ -14,9 +14,9 @@ use prost::Message;
 use crate::bloom::BloomIndex;
 use crate::error::{Result, corrupt};
 use crate::message::Budget;
-use crate::metadata::StripeInfo;
 use crate::proto::{self, EncodingKind, StreamKind};
 use crate::statistics::ColumnStatistics;
+use crate::stripe_info::StripeInfo;
 
 /// A stream of a stripe.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,10 +123,10 @@ impl StripeMetadata {
         &streams[start..start + length]
     }
 
-    /// The encoding of a column.
+    /// The encoding of a column; the error does not name it.
     pub(crate) fn encoding(&self, column: u32) -> Result<Encoding> {
         let encoding = self.footer.encodings.get(column as usize);
-        encoding.copied().ok_or_else(|| corrupt(format!("column {column} has no encoding")))
+        encoding.copied().ok_or_else(|| corrupt("has no encoding"))
     }
 
     /// The writer's time zone, if the footer names it.

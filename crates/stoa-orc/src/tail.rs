@@ -19,9 +19,10 @@ use crate::compression::{
 use crate::error::{Result, corrupt, exhausted};
 use crate::limits::Limits;
 use crate::message::Budget;
-use crate::metadata::{FileMetadata, StripeInfo, WriterId};
+use crate::metadata::{FileMetadata, WriterId};
 use crate::proto::{self, CalendarKind};
 use crate::schema::TypeTree;
+use crate::stripe_info::StripeInfo;
 
 /// Bounds of the first read: a small file's whole tail, and what is still cheap for a large one.
 const FIRST_READ_BYTES: std::ops::RangeInclusive<u64> = 16 << 10..=1 << 20;

@@ -16,7 +16,6 @@
 //!
 //! Not here: where the bytes come from. The idea is that of Trino's `OrcWriteValidation`.
 
-pub(crate) mod checksum;
 mod stripe;
 mod tally;
 
@@ -24,50 +23,21 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use stoa_error::Place;
 
 use crate::bloom::hash_bytes;
-use crate::compression::CompressionKind;
 use crate::error::{Error, Result, corrupt};
-use crate::metadata::{FileMetadata, StripeInfo};
+use crate::metadata::FileMetadata;
+use crate::record::Record;
 use crate::schema::{OrcType, TypeKind, TypeTree, attribute};
 use crate::segments::Segments;
 use crate::statistics::{ColumnStatistics, ValueStatistics};
 use crate::tail::{TailDecoder, TailStep};
+use crate::writer::Writer;
 use crate::writer::collector::Collector;
-use checksum::Checksum;
 
 /// First bytes of a file.
 const MAGIC: &[u8] = b"ORC";
-
-/// What a writer remembers of its file.
-#[derive(Clone, Debug)]
-pub(crate) struct Record {
-    pub(crate) types: TypeTree,
-    pub(crate) compression: CompressionKind,
-    pub(crate) block_bytes: usize,
-    pub(crate) row_index_stride: u32,
-    /// The user's own keys.
-    pub(crate) user_metadata: std::collections::BTreeMap<String, Bytes>,
-    /// Columns with a bloom filter.
-    pub(crate) bloom_columns: Vec<u32>,
-    /// Timestamps of which some were written as nanoseconds.
-    pub(crate) nano_columns: Vec<u32>,
-    pub(crate) stripes: Vec<StripeRecord>,
-    /// Where the tail starts; hash of its bytes.
-    pub(crate) tail_from: u64,
-    pub(crate) tail_hash: u64,
-    pub(crate) file_bytes: u64,
-}
-
-/// What a writer remembers of a stripe.
-#[derive(Clone, Debug)]
-pub(crate) struct StripeRecord {
-    pub(crate) info: StripeInfo,
-    /// Hash of the stripe's bytes.
-    pub(crate) hash: u64,
-    /// By column, then by row group.
-    pub(crate) checksums: Vec<Vec<Checksum>>,
-}
 
 /// What [`Validator::next`] came to.
 #[derive(Debug)]
@@ -151,8 +121,22 @@ impl std::fmt::Debug for Validator {
     }
 }
 
+impl Writer {
+    /// What is to be seen when the finished file is read again.
+    ///
+    /// # Errors
+    /// `Invalid` without [`crate::WriterOptions::validate`], or if the file is not finished.
+    pub fn validator(&self) -> Result<Validator> {
+        let record = self.record.clone().ok_or_else(|| {
+            Error::invalid("the ORC file is not finished, or was not to be validated")
+                .with_hint("set WriterOptions::validate")
+        })?;
+        Ok(Validator::new(record))
+    }
+}
+
 impl Validator {
-    pub(crate) fn new(record: Record) -> Self {
+    fn new(record: Record) -> Self {
         let report = ValidationReport::default();
         Self { record, segments: Segments::default(), stage: Stage::Tail, report }
     }
@@ -244,7 +228,7 @@ impl Validator {
         let pairs = file.stripes.iter().zip(&record.stripes);
         for (index, (found, stripe)) in pairs.enumerate() {
             same("its place and rows", *found == stripe.info)
-                .map_err(|e| e.at(format!("stripe {index}")))?;
+                .map_err(|e| e.at(Place::Stripe(index)))?;
         }
         Ok(())
     }
@@ -258,7 +242,7 @@ impl Validator {
     ) -> Result<Stage> {
         let bytes = self.bytes(&self.record.stripes[index].info.range())?;
         let done =
-            stripe::compare(&file, &self.record, index, &bytes).map_err(|e| e.at_stripe(index))?;
+            stripe::compare(&file, &self.record, index, &bytes).map_err(|e| at_stripe(e, index))?;
         for (total, (collector, bytes)) in totals.iter_mut().zip(&done.columns) {
             total.collector.merge(collector);
             total.bytes += bytes;
@@ -276,7 +260,7 @@ impl Validator {
         for (column, total) in (0u32..).zip(totals) {
             let expected = total.collector.statistics(Some(total.bytes));
             compare_statistics(&file.types, column, file.file_statistics(column), &expected)
-                .map_err(|e| e.at_column(file, column).at("file"))?;
+                .map_err(|e| e.at(file.types.place(column)).at("file"))?;
             self.report.statistics += 1;
         }
         if hash_bytes(&self.bytes(&self.tail_range())?) != self.record.tail_hash {
@@ -286,22 +270,10 @@ impl Validator {
     }
 }
 
-/// Places of an error.
-trait Place {
-    fn at_stripe(self, index: usize) -> Error;
-    fn at_column(self, file: &FileMetadata, column: u32) -> Error;
-}
-
-impl Place for Error {
-    /// The decoder has said so already.
-    fn at_stripe(self, index: usize) -> Error {
-        let place = format!("stripe {index}");
-        if self.message().starts_with(&place) { self } else { self.at(place) }
-    }
-
-    fn at_column(self, file: &FileMetadata, column: u32) -> Error {
-        self.at(format!("column {column} ({})", file.types.path(column)))
-    }
+/// Names the stripe, unless the decoder has done so already.
+fn at_stripe(error: Error, index: usize) -> Error {
+    let place = Place::Stripe(index);
+    if error.places().first() == Some(&place) { error } else { error.at(place) }
 }
 
 /// The types as they are read for a comparison: whatever they mean to a table, and timestamps in

@@ -36,10 +36,10 @@ use crate::bloom::hash_bytes;
 use crate::compact_index::{COMPACT_INDEX_KEY, CompactIndexBuilder};
 use crate::encode::int_rle::IntEncoder;
 use crate::error::Result;
-use crate::metadata::StripeInfo;
 use crate::proto::{self, StreamKind};
+use crate::record::{Record, StripeRecord};
 use crate::schema::TypeTree;
-use crate::validate::{Record, StripeRecord, Validator};
+use crate::stripe_info::StripeInfo;
 use column::{Column, StripeParts};
 use compressor::Compressor;
 use stream::Context;
@@ -90,7 +90,7 @@ pub struct Writer {
     /// If the file is to be validated: by stripe.
     records: Vec<StripeRecord>,
     /// The same, once the file is finished.
-    record: Option<Record>,
+    pub(crate) record: Option<Record>,
     rows: u64,
     is_finished: bool,
 }
@@ -219,18 +219,6 @@ impl Writer {
             stripe_offsets: self.stripes.iter().map(|stripe| stripe.offset()).collect(),
             columns,
         })
-    }
-
-    /// What is to be seen when the finished file is read again.
-    ///
-    /// # Errors
-    /// `Invalid` without [`WriterOptions::validate`], or if the file is not finished.
-    pub fn validator(&self) -> Result<Validator> {
-        let record = self.record.clone().ok_or_else(|| {
-            Error::invalid("the ORC file is not finished, or was not to be validated")
-                .with_hint("set WriterOptions::validate")
-        })?;
-        Ok(Validator::new(record))
     }
 
     /// All that is remembered of the file.

@@ -6,6 +6,7 @@ mod support;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use stoa_error::{Place, StreamPart};
 use stoa_orc::{
     ColumnRef, CompareOp, Compression, Decoder, DictionaryChoice, Limits, Literal, Predicate,
     ReadOptions, Step, StringOutput, TailDecoder, TailStep, TimestampOutput, WriterOptions,
@@ -190,5 +191,12 @@ fn an_error_names_stripe_column_and_stream() {
     for part in ["stripe 0: column ", " stream, before offset "] {
         assert!(message.contains(part), "{message}");
     }
+    let [Place::Stripe(0), Place::Column { id, path }, Place::Stream { part, .. }] = error.places()
+    else {
+        panic!("{:?}", error.places());
+    };
+    assert_eq!(metadata.types.path(*id), *path);
+    let StreamPart::Before { file_offset, .. } = part else { panic!("{part:?}") };
+    assert!((data..=data + stripe.data_bytes).contains(file_offset), "{file_offset}");
     assert_eq!(error.kind(), stoa_error::ErrorKind::Corrupt);
 }

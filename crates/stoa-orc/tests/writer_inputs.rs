@@ -125,6 +125,47 @@ fn timestamps_of_every_unit_and_before_1970() {
     assert_eq!(found.values(), expected.as_primitive::<TimestampNanosecondType>().values());
 }
 
+/// Points around the last second before 1970, where readers round seconds in two ways.
+#[test]
+fn fractions_before_1970_are_kept() {
+    let fractions = [
+        1,
+        10,
+        100,
+        1_000,
+        999_000,
+        999_999,
+        1_000_000,
+        1_000_001,
+        1_000_100,
+        500_000_000,
+        500_000_001,
+        998_999_999,
+        999_000_000,
+        999_000_001,
+        999_999_000,
+        999_999_999,
+    ];
+    let nanos: Vec<i64> = (-3..3)
+        .flat_map(|second| fractions.map(|fraction| second * 1_000_000_000 + fraction))
+        .chain((-2_000_000_000..0).step_by(7_777_777))
+        .collect();
+    let expected: ArrayRef = Arc::new(TimestampNanosecondArray::from(nanos.clone()));
+    check(expected.clone(), expected);
+    let micros = TimestampMicrosecondArray::from_iter_values((-2_000_003..2_000_003).step_by(991));
+    let as_nanos = micros.values().iter().map(|micros| micros * 1000);
+    let expected: ArrayRef = Arc::new(TimestampNanosecondArray::from_iter_values(as_nanos));
+    check(Arc::new(micros), expected);
+    let instants = TimestampNanosecondArray::from(nanos).with_timezone("+00:00");
+    check(Arc::new(instants.clone()), Arc::new(instants));
+    // One value repeated, and steps through the second: runs of all kinds.
+    let same: ArrayRef = Arc::new(TimestampNanosecondArray::from(vec![-500_000_000; 1000]));
+    check(same.clone(), same);
+    let steps: Vec<i64> = (0..1000).map(|n| -999_000_000 + n * 998_999).collect();
+    let steps: ArrayRef = Arc::new(TimestampNanosecondArray::from(steps));
+    check(steps.clone(), steps);
+}
+
 #[test]
 fn lists_of_every_layout() {
     let item = Arc::new(Field::new("item", DataType::Int32, true));

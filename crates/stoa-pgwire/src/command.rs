@@ -3,6 +3,7 @@
 //! In: a statement's text. Out: a [`Command`], or `None` for what the engine parses.
 
 use stoa_error::{Error, Result};
+use stoa_sql::lexer::{Lexer, Token, TokenKind};
 
 /// A statement about cursors or prepared statements.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -155,34 +156,27 @@ impl<'a> Words<'a> {
     }
 
     fn skip_blanks(&mut self) {
-        loop {
-            let rest = self.rest();
-            let trimmed = rest.trim_start();
-            self.at += rest.len() - trimmed.len();
-            let skipped = if trimmed.starts_with("--") {
-                trimmed.find('\n').unwrap_or(trimmed.len())
-            } else if trimmed.starts_with("/*") {
-                trimmed.find("*/").map_or(trimmed.len(), |end| end + 2)
-            } else {
-                return;
-            };
-            self.at += skipped;
-        }
+        let mut tokens = Lexer::new(self.rest());
+        self.at = match tokens.next_significant() {
+            Some(token) => self.at + token.at,
+            None => self.text.len(),
+        };
     }
 
     fn is_at_end(&mut self) -> bool {
-        self.skip_blanks();
-        self.rest().trim_end_matches([';', ' ', '\n', '\r', '\t']).is_empty()
+        Lexer::new(self.rest()).filter(Token::is_significant).all(|token| token.is_sign(';'))
     }
 
+    /// The next word, or number; empty where none is next.
     fn word(&mut self) -> &'a str {
         self.skip_blanks();
-        let rest = self.rest();
-        let end = rest
-            .find(|next: char| !(next.is_alphanumeric() || next == '_' || next == '$'))
-            .unwrap_or(rest.len());
-        self.at += end;
-        &rest[..end]
+        match Lexer::new(self.rest()).next() {
+            Some(token) if matches!(token.kind, TokenKind::Word | TokenKind::Number) => {
+                self.at += token.text.len();
+                token.text
+            }
+            _ => "",
+        }
     }
 
     /// The next word in upper case; empty where none is next.
@@ -239,27 +233,23 @@ impl<'a> Words<'a> {
         Some(name)
     }
 
-    /// What stands in the parentheses that are next.
+    /// What stands in the parentheses that are next; without any nothing is taken.
     fn parenthesised(&mut self) -> Option<&'a str> {
         self.skip_blanks();
         let rest = self.rest();
+        if !rest.starts_with('(') {
+            return None;
+        }
         let mut depth = 0;
-        let mut quote = None;
-        for (at, next) in rest.char_indices() {
-            match (quote, next) {
-                (Some(open), _) if open == next => quote = None,
-                (Some(_), _) => {}
-                (None, '\'' | '"') => quote = Some(next),
-                (None, '(') => depth += 1,
-                (None, ')') => {
-                    depth -= 1;
-                    if depth == 0 {
-                        self.at += at + 1;
-                        return rest.get(1..at);
-                    }
-                }
-                (None, _) if depth == 0 => return None,
-                (None, _) => {}
+        for token in Lexer::new(rest) {
+            if token.is_sign('(') {
+                depth += 1;
+            } else if token.is_sign(')') {
+                depth -= 1;
+            }
+            if depth == 0 {
+                self.at += token.end();
+                return rest.get(1..token.at).filter(|_| token.is_sign(')'));
             }
         }
         None
@@ -272,6 +262,19 @@ mod tests {
 
     fn read(text: &str) -> Command {
         Command::parse(text).unwrap().unwrap()
+    }
+
+    #[test]
+    fn types_of_a_prepared_statement_may_be_left_out() {
+        let prepare = |types: &[&str]| Command::Prepare {
+            name: "p".to_owned(),
+            types: types.iter().map(|name| (*name).to_owned()).collect(),
+            statement: "SELECT (1)".to_owned(),
+        };
+        assert_eq!(read("PREPARE p AS SELECT (1)"), prepare(&[]));
+        assert_eq!(read("PREPARE p (int, text) AS SELECT (1)"), prepare(&["int", "text"]));
+        let execute = Command::Execute { name: "p".to_owned(), arguments: "f(')'), 2".to_owned() };
+        assert_eq!(read("EXECUTE p (f(')'), 2);"), execute);
     }
 
     #[test]

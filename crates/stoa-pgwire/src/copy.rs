@@ -7,15 +7,17 @@ use stoa_query::CopyIn;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::connection::Connection;
-use crate::encode::{CopyOutFormat, CopyTextEncoder, Format, uniform};
-use crate::portal::Rows;
+use crate::encode::{CopyBinaryEncoder, CopyEncoder, CopyOutFormat, CopyTextEncoder, uniform};
+use crate::format::Format;
+use crate::portal::UnsentRows;
 use crate::wire::frontend::{Message, violation};
 use crate::wire::stream::{Incoming, Stop};
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     /// Takes rows in until the client says it is done or gives up.
     pub(crate) async fn copy_in(&mut self, mut copy: CopyIn) -> Result<(), Stop> {
-        self.wire.output.copy_in_response(copy.columns().fields().len());
+        let format = if copy.is_binary() { Format::Binary } else { Format::Text };
+        self.wire.output.copy_in_response(copy.columns().fields().len(), format);
         self.wire.flush().await?;
         loop {
             let incoming = tokio::select! {
@@ -52,18 +54,28 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         Ok(())
     }
 
-    /// Sends all rows as lines.
+    /// Sends all rows, in the format that the options say.
     pub(crate) async fn copy_out(
         &mut self,
-        mut rows: Rows,
+        mut rows: UnsentRows,
         options: &[(String, String)],
         deadline: Option<Instant>,
     ) -> Result<(), Stop> {
-        let format = out_format(options)?;
-        let schema = rows.schema();
-        self.wire.output.copy_out_response(schema.fields().len());
-        let encoder = uniform(schema, Format::Text, self.settings.style);
-        let mut encoder = CopyTextEncoder::new(encoder, format);
+        let (schema, style) = (rows.schema(), self.settings.style);
+        let columns = schema.fields().len();
+        let (format, mut encoder) = match is_binary(options) {
+            true => {
+                refuse_text_options(options)?;
+                let rows = uniform(schema, Format::Binary, style);
+                (Format::Binary, CopyEncoder::Binary(CopyBinaryEncoder::new(rows)))
+            }
+            false => {
+                let rows = uniform(schema, Format::Text, style);
+                let lines = CopyTextEncoder::new(rows, out_format(options)?);
+                (Format::Text, CopyEncoder::Text(lines))
+            }
+        };
+        self.wire.output.copy_out_response(columns, format);
         let sent = rows.copy_out(&mut self.wire, &mut encoder, deadline).await?;
         self.wire.output.copy_done();
         self.wire.output.command_complete(&format!("COPY {sent}"));
@@ -71,18 +83,40 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     }
 }
 
-/// Reads the options of `COPY … TO STDOUT`.
-fn out_format(options: &[(String, String)]) -> Result<CopyOutFormat> {
-    let value = |name: &str| {
-        options.iter().rev().find(|(option, _)| option == name).map(|(_, value)| value.as_str())
+/// The value of an option; the last one counts.
+fn value<'a>(options: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    options.iter().rev().find(|(option, _)| option == name).map(|(_, value)| value.as_str())
+}
+
+fn is_binary(options: &[(String, String)]) -> bool {
+    value(options, "format").is_some_and(|format| format.eq_ignore_ascii_case("binary"))
+}
+
+/// The binary format has no options.
+fn refuse_text_options(options: &[(String, String)]) -> Result<()> {
+    let is_known = |(name, value): &&(String, String)| match name.as_str() {
+        "format" => true,
+        "encoding" => is_utf8(value),
+        _ => false,
     };
-    let mut format = match value("format").map(str::to_ascii_lowercase).as_deref() {
+    match options.iter().find(|option| !is_known(option)) {
+        None => Ok(()),
+        Some((name, _)) => {
+            Err(Error::invalid(format!("option {name} is not for the binary format of COPY"))
+                .with_sqlstate("42601"))
+        }
+    }
+}
+
+/// Reads the options of `COPY … TO STDOUT` as text.
+fn out_format(options: &[(String, String)]) -> Result<CopyOutFormat> {
+    let mut format = match value(options, "format").map(str::to_ascii_lowercase).as_deref() {
         None | Some("text") => CopyOutFormat::text(),
         Some("csv") => CopyOutFormat::csv(),
         Some("tsv") => CopyOutFormat { delimiter: b'\t', ..CopyOutFormat::csv() },
         Some(other) => {
             return Err(Error::unsupported(format!("COPY format \"{other}\" is not supported"))
-                .with_hint("use text, csv or tsv"));
+                .with_hint("use text, csv, tsv or binary"));
         }
     };
     for (name, value) in options {
@@ -102,8 +136,7 @@ fn out_format(options: &[(String, String)]) -> Result<CopyOutFormat> {
                     !["false", "off", "0"].iter().any(|off| value.eq_ignore_ascii_case(off));
             }
             "force_quote" if value == "*" => format.force_quote = true,
-            "encoding" if ["utf8", "utf-8"].iter().any(|utf8| value.eq_ignore_ascii_case(utf8)) => {
-            }
+            "encoding" if is_utf8(value) => {}
             _ => {
                 return Err(Error::invalid(format!(
                     "option {name} = \"{value}\" is not known for COPY TO STDOUT"
@@ -116,6 +149,10 @@ fn out_format(options: &[(String, String)]) -> Result<CopyOutFormat> {
         }
     }
     Ok(format)
+}
+
+fn is_utf8(encoding: &str) -> bool {
+    ["utf8", "utf-8"].iter().any(|utf8| encoding.eq_ignore_ascii_case(utf8))
 }
 
 fn one_byte(name: &str, value: &str) -> Result<u8> {
@@ -144,6 +181,20 @@ mod tests {
         assert_eq!((format.delimiter, format.escape), (b',', b'\''));
         assert!(read(&[("delimiter", "ab")]).is_err());
         assert!(read(&[("wrong", "x")]).is_err());
-        assert!(read(&[("format", "binary")]).is_err());
+        assert!(read(&[("format", "parquet")]).is_err());
+    }
+
+    #[test]
+    fn the_binary_format_has_no_options() {
+        let owned = |options: &[(&str, &str)]| -> Vec<(String, String)> {
+            options.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
+        };
+        assert!(is_binary(&owned(&[("format", "BINARY")])));
+        assert!(!is_binary(&owned(&[])) && !is_binary(&owned(&[("format", "csv")])));
+        let refused = |options: &[(&str, &str)]| refuse_text_options(&owned(options)).is_err();
+        assert!(!refused(&[("format", "binary"), ("encoding", "utf8")]));
+        assert!(refused(&[("format", "binary"), ("delimiter", ";")]));
+        assert!(refused(&[("format", "binary"), ("encoding", "latin1")]));
+        assert!(refused(&[("header", "true"), ("format", "binary")]));
     }
 }

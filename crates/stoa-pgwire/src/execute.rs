@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::command::Command;
 use crate::connection::{Connection, PORTALS_MAX, STATEMENTS_MAX};
-use crate::portal::{Portal, PortalState, Rows};
+use crate::portal::{Portal, PortalState, UnsentRows};
 use crate::statement::{Parsed, Plan, SharedStatement, type_named};
 use crate::transaction::{Then, Warning};
 use crate::wire::backend::Severity;
@@ -22,9 +22,9 @@ pub(crate) enum Executed {
     /// Done, with this tag.
     Done(String),
     /// Rows to send.
-    Rows(Rows),
+    Rows(UnsentRows),
     /// Rows to send as lines of a COPY.
-    CopyOut(Rows, Vec<(String, String)>),
+    CopyOut(UnsentRows, Vec<(String, String)>),
     /// Data to take in.
     CopyIn(CopyIn),
     /// Rows to send from a cursor, or to leave out.
@@ -99,7 +99,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             Outcome::Done(completion) => Executed::Done(self.completed(completion)),
             Outcome::CopyIn(copy) => Executed::CopyIn(copy),
             Outcome::Rows(stream) => {
-                let rows = Rows::new(stream, statement.text(), prepared.schema())?;
+                let rows = UnsentRows::new(stream, statement.text(), prepared.schema())?;
                 match statement.copy() {
                     Some(copy) => Executed::CopyOut(rows, copy.options.clone()),
                     None => Executed::Rows(rows),

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
-use stoa_error::{Error, Result};
+use stoa_error::{Condition, Error, Place, Result};
 use stoa_query::ScalarValue;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::command::Command;
 use crate::connection::Connection;
-use crate::encode::{Format, RowEncoder};
+use crate::encode::RowEncoder;
 use crate::execute::{Executed, duplicate_statement};
+use crate::format::Format;
 use crate::portal::{Portal, PortalState};
 use crate::statement::{Parsed, Plan, rows_tag};
 use crate::types::PgType;
@@ -89,7 +90,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         values
             .map(|(index, ((of, format), bytes))| {
                 let value = parameter(*of, format, bytes.as_deref(), zone);
-                value.map_err(|error| error.at(format_args!("parameter ${}", index + 1)))
+                value.map_err(|error| error.at(Place::Parameter(index + 1)))
             })
             .collect()
     }
@@ -235,7 +236,7 @@ fn declared_type(oid: u32) -> Result<Option<PgType>> {
         Some(of) => Ok(Some(of)),
         None if oid == 0 => Ok(None),
         None => Err(Error::unsupported(format!("parameter type with OID {oid} is not supported"))
-            .with_sqlstate("42704")
+            .with_condition(Condition::UndefinedObject)
             .with_hint("leave the type open (OID 0), or cast the parameter to text")),
     }
 }

@@ -8,19 +8,21 @@
 //! - Whatever bytes a client sends, the answer is a message or the end of its connection.
 //! - Memory per connection is bounded, and rows are encoded as they come: a slow client slows its
 //!   query down.
-//! - Each statement commits by itself. `BEGIN`, `COMMIT`, `ROLLBACK` and savepoints are accepted
-//!   and tracked, since drivers send them; a write in a block and a `ROLLBACK` after it are
-//!   answered with a WARNING.
+//! - Outside a transaction block each statement commits by itself. This crate tracks the state of a
+//!   block (`transaction`); what it has written, and what `COMMIT` and `ROLLBACK` do with it, is the
+//!   session's (`stoa-query`).
+//! - If clients must log in, no statement runs before the role has proved its password (`login`).
 //!
 //! Why the messages are read and written here instead of by the crate `pgwire`: its decoders
 //! panic on truncated messages, its loop cannot suspend a portal's stream or notice a client that
 //! leaves while a query runs, and rows encoded straight from Arrow arrays cost a fraction.
 //!
-//! With [`ServeOptions::tls`] all connections are encrypted, but for cancel requests, which older
-//! clients send as they are.
+//! With [`ServeOptions::tls`], all connections are encrypted except cancel requests, which older clients
+//! send unencrypted.
 //!
-//! Not here: SQL, planning, `pg_catalog` (`stoa-query`); what is kept of passwords (`stoa-access`),
-//! certificates (`stoa-tls`), which addresses may be listened on (the binary).
+//! Not here: SQL, planning, `pg_catalog`, what a role may do (`stoa-query`); password secrets
+//! (`stoa-access`), certificates (`stoa-tls`), connection limits before a login (`stoa-listen`), which
+//! addresses the server may listen on (the binary).
 
 mod cancel;
 mod command;
@@ -29,6 +31,7 @@ mod copy;
 mod encode;
 mod execute;
 mod extended;
+mod format;
 mod login;
 #[doc(hidden)]
 pub mod measure;

@@ -16,7 +16,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use stoa_access::ScramSecret;
 use stoa_env::random;
-use stoa_error::{Error, ErrorKind, Result};
+use stoa_error::{Condition, Error, ErrorKind, Result};
 use stoa_query::{Engine, login_error};
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -121,9 +121,11 @@ impl Channel {
 }
 
 fn refused(message: &str) -> Error {
-    Error::new(ErrorKind::Forbidden, message).with_sqlstate("28000").with_hint(
-        "somebody may stand between client and server; else look for a proxy that ends TLS",
-    )
+    Error::new(ErrorKind::Forbidden, message)
+        .with_condition(Condition::InvalidAuthorization)
+        .with_hint(
+            "somebody may stand between client and server; else look for a proxy that ends TLS",
+        )
 }
 
 /// An exchange after the client's first message.

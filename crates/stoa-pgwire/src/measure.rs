@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use stoa_error::Result;
 
-use crate::encode::{Format, Style, uniform};
+use crate::encode::{Style, uniform};
+use crate::format::Format;
 
 /// Appends all rows of a batch as `DataRow` messages.
 ///

@@ -13,7 +13,7 @@ use stoa_error::{Error, Result};
 use stoa_query::{RowStream, ScalarValue};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::encode::{CopyTextEncoder, RowEncoder};
+use crate::encode::{CopyEncoder, RowEncoder};
 use crate::statement::SharedStatement;
 use crate::wire::stream::{FLUSH_BYTES, Stop, Wire};
 
@@ -32,13 +32,13 @@ pub(crate) enum PortalState {
     /// Not executed yet.
     Bound(Vec<ScalarValue>),
     /// Executed; rows may be left.
-    Open(Rows),
+    Open(UnsentRows),
     /// All done.
     Ended,
 }
 
 /// The rows of a query, as far as they were not sent.
-pub(crate) struct Rows {
+pub(crate) struct UnsentRows {
     schema: SchemaRef,
     /// The query gives other types than were described to the client (a parameter of another
     /// type, a table altered since): they are cast.
@@ -57,7 +57,7 @@ pub(crate) struct Sent {
     pub(crate) ended: bool,
 }
 
-impl Rows {
+impl UnsentRows {
     /// `described` is what the client was told about the columns.
     ///
     /// # Errors
@@ -131,23 +131,24 @@ impl Rows {
         Ok(Sent { rows: rows_max as u64, ended: false })
     }
 
-    /// Sends all rows as lines of a COPY; returns how many.
+    /// Sends all rows as those of a COPY; returns how many.
     pub(crate) async fn copy_out<S: AsyncRead + AsyncWrite + Unpin>(
         &mut self,
         wire: &mut Wire<S>,
-        encoder: &mut CopyTextEncoder,
+        encoder: &mut CopyEncoder,
         deadline: Option<Instant>,
     ) -> Result<u64, Stop> {
         let mut rows = 0;
-        encoder.put_header(wire.output.buffer());
+        encoder.put_header(wire.output.buffer())?;
         while let Some((batch, _)) = self.next_rows(wire, deadline).await? {
             let columns = encoder.columns(&batch)?;
             for row in 0..columns.rows() {
-                encoder.put_row(&columns, row, wire.output.buffer());
+                encoder.put_row(&columns, row, wire.output.buffer())?;
                 wire.flush_if_large().await?;
             }
             rows += columns.rows() as u64;
         }
+        encoder.put_trailer(wire.output.buffer())?;
         Ok(rows)
     }
 

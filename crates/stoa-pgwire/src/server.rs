@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use stoa_env::task;
-use stoa_error::{Error, ErrorKind, Result};
+use stoa_error::{Condition, Error, ErrorKind, Result};
 use stoa_listen::{Door, Guarded, Guest, Limits, Refusal, turn_away};
 use stoa_query::Engine;
 use stoa_tls::{Socket, Tls};
@@ -112,7 +112,7 @@ pub async fn serve_with(
                 Err(error) => {
                     // Out of file descriptors, mostly: those in use must end first.
                     tracing::warn!(%error, "cannot accept a connection");
-                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    stoa_env::timer::sleep(Duration::from_millis(50)).await;
                 }
             }
         }
@@ -173,7 +173,7 @@ impl Shared {
     ) -> Result<Option<(Arc<stoa_query::Session>, SessionSlot, crate::cancel::CancelKey)>, Stop>
     {
         let opening = startup::open(wire, self.options.tls.as_ref());
-        let opening = tokio::time::timeout(self.options.startup_timeout, opening);
+        let opening = stoa_env::timer::timeout(self.options.startup_timeout, opening);
         let parameters = match opening.await.map_err(|_| Stop::Gone)?? {
             Opening::Cancel { process_id, secret } => {
                 self.cancels.cancel(process_id, &secret);
@@ -189,7 +189,7 @@ impl Shared {
             let end_point = wire.socket().end_point().map(<[u8]>::to_vec);
             let (user, peer) = (parameters.user(), Some(guest.address()));
             let login = login::log_in(wire, &self.engine, user, peer, end_point);
-            let login = tokio::time::timeout(self.options.startup_timeout, login);
+            let login = stoa_env::timer::timeout(self.options.startup_timeout, login);
             login.await.map_err(|_| Stop::Gone)??;
         }
         // Not before: whoever has no password would hold the places of those who have one.
@@ -219,11 +219,12 @@ impl Shared {
     async fn drain(&self) {
         let all = SOCKET_PERMITS;
         let grace = self.options.shutdown_grace;
-        if tokio::time::timeout(grace, self.sockets.acquire_many(all)).await.is_ok() {
+        if stoa_env::timer::timeout(grace, self.sockets.acquire_many(all)).await.is_ok() {
             return;
         }
         self.cancels.cancel_all();
-        let _ = tokio::time::timeout(Duration::from_secs(2), self.sockets.acquire_many(all)).await;
+        let _ =
+            stoa_env::timer::timeout(Duration::from_secs(2), self.sockets.acquire_many(all)).await;
     }
 }
 
@@ -257,7 +258,7 @@ fn closing_error() -> Error {
 }
 
 fn too_many(message: &str) -> Error {
-    Error::new(ErrorKind::Exhausted, message).with_sqlstate("53300")
+    Error::new(ErrorKind::Exhausted, message).with_condition(Condition::TooManyConnections)
 }
 
 fn full_error(max: usize) -> Error {

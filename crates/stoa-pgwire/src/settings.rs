@@ -2,31 +2,17 @@
 
 use std::time::Duration;
 
-use stoa_query::Session;
+use stoa_query::{Session, reported_settings};
 
 use crate::encode::Style;
 use crate::types::zone::Zone;
 use crate::wire::backend::Output;
 
-/// Settings whose values clients are told, at start and when they change.
-const REPORTED: [&str; 11] = [
-    "application_name",
-    "client_encoding",
-    "DateStyle",
-    "default_transaction_read_only",
-    "integer_datetimes",
-    "IntervalStyle",
-    "search_path",
-    "server_encoding",
-    "server_version",
-    "standard_conforming_strings",
-    "TimeZone",
-];
-
 /// A copy of the settings that matter here; renewed after each SET.
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
-    reported: [Option<String>; REPORTED.len()],
+    /// What the client was told of each of [`reported_settings`].
+    reported: Vec<Option<String>>,
     /// How values are written.
     pub(crate) style: Style,
     /// Longest time of a statement.
@@ -36,7 +22,8 @@ pub(crate) struct Settings {
 impl Settings {
     /// Reads the session's settings and reports those that changed.
     pub(crate) fn renew(&mut self, session: &Session, output: &mut Output) {
-        for (name, told) in REPORTED.iter().zip(&mut self.reported) {
+        self.reported.resize(reported_settings().count(), None);
+        for (name, told) in reported_settings().zip(&mut self.reported) {
             let Ok(value) = session.setting(name) else { continue };
             if told.as_deref() != Some(value.as_str()) {
                 output.parameter_status(name, &value);
@@ -45,11 +32,6 @@ impl Settings {
         }
         let zone = session.setting("timezone").ok().and_then(|name| Zone::parse(&name));
         self.style = Style { zone: zone.unwrap_or_default() };
-        self.statement_timeout = session
-            .setting("statement_timeout")
-            .ok()
-            .and_then(|value| value.parse().ok())
-            .filter(|millis| *millis > 0)
-            .map(Duration::from_millis);
+        self.statement_timeout = session.statement_timeout();
     }
 }

@@ -6,8 +6,9 @@ use stoa_query::split_statements;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::connection::Connection;
-use crate::encode::{Format, RowEncoder};
+use crate::encode::RowEncoder;
 use crate::execute::Executed;
+use crate::format::Format;
 use crate::portal::PortalState;
 use crate::statement::{Parsed, rows_tag};
 use crate::wire::stream::Stop;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use stoa_error::{Error, ErrorKind, Result};
+use stoa_error::{Condition, Error, ErrorKind, Result};
 use stoa_query::{DATABASE, Engine, Session, SessionOptions};
 use stoa_tls::{Socket, Tls};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -95,7 +95,7 @@ fn no_protocol() -> Error {
 
 fn not_encrypted() -> Error {
     Error::new(ErrorKind::Forbidden, "the connection is not encrypted")
-        .with_sqlstate("28000")
+        .with_condition(Condition::InvalidAuthorization)
         .with_detail("the server has tls_cert set, and takes encrypted connections only")
         .with_hint(
             "connect with sslmode=verify-full and the authority's certificate in sslrootcert",
@@ -141,7 +141,7 @@ fn read_parameters(
     }
     if read.user.is_empty() {
         return Err(Error::invalid("no user name specified in startup packet")
-            .with_sqlstate("28000")
+            .with_condition(Condition::InvalidAuthorization)
             .with_hint("any name will do, unless the server has access_control on"));
     }
     check_database(database.as_deref().unwrap_or_default(), &read.user)?;
@@ -216,9 +216,10 @@ impl StartupParameters {
         for (name, value) in &self.settings {
             match session.begin_with(name, value) {
                 Ok(()) => {}
-                Err(error) if error.sqlstate() == "42704" => {
+                Err(error) if error.is(Condition::UndefinedObject) => {
                     let hint = error.hint().unwrap_or_default();
-                    wire.output.notice(Severity::Warning, "42704", error.message(), hint);
+                    let (code, message) = (error.sqlstate(), error.message());
+                    wire.output.notice(Severity::Warning, code, message, hint);
                 }
                 Err(error) => return Err(error),
             }

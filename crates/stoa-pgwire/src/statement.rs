@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, SchemaRef};
 use stoa_error::{Error, Result};
 use stoa_query::{Prepared, Session, TransactionControl};
+use stoa_sql::first_word;
 
 use crate::command::Command;
 use crate::types::{PgType, field_type, to_arrow};
@@ -134,10 +135,9 @@ pub(crate) fn type_named(name: &str) -> Option<PgType> {
 
 /// The command tag of a statement that returned rows.
 pub(crate) fn rows_tag(text: &str, rows: u64) -> String {
-    let word = text.trim_start().split(|c: char| !c.is_ascii_alphabetic()).next();
-    match word.map(str::to_ascii_uppercase).as_deref() {
-        Some(word @ ("SHOW" | "EXPLAIN" | "DESCRIBE")) => word.to_owned(),
-        Some("DESC") => "DESCRIBE".to_owned(),
+    match first_word(text).to_ascii_uppercase().as_str() {
+        word @ ("SHOW" | "EXPLAIN" | "DESCRIBE") => word.to_owned(),
+        "DESC" => "DESCRIBE".to_owned(),
         _ => format!("SELECT {rows}"),
     }
 }

@@ -5,9 +5,11 @@ mod common;
 
 use std::pin::pin;
 
-use common::{ENDLESS, Server, within};
+use common::{Server, within};
 use futures::{SinkExt, StreamExt, TryStreamExt};
-use tokio_postgres::types::Type;
+use stoa_testkit::ENDLESS;
+use tokio_postgres::binary_copy::{BinaryCopyInWriter, BinaryCopyOutStream};
+use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{NoTls, SimpleQueryMessage};
 
 #[tokio::test]
@@ -191,6 +193,52 @@ async fn copy_goes_both_ways() {
     let text = String::from_utf8(chunks.concat()).unwrap();
     assert_eq!(text.lines().count(), 1000);
     assert!(text.starts_with("0\trow 0\n1\trow 1\n"));
+}
+
+#[tokio::test]
+async fn binary_copy_goes_both_ways() {
+    let server = Server::start().await;
+    let client = server.connect().await;
+    let columns = "i INT, l BIGINT, f DOUBLE PRECISION, s TEXT, b BYTEA, ok BOOLEAN, a BIGINT[]";
+    client.batch_execute(&format!("CREATE TABLE t ({columns})")).await.unwrap();
+    client.batch_execute(&format!("CREATE TABLE u ({columns})")).await.unwrap();
+    // As drivers learn the types: from a query of the table.
+    let types = client.prepare("SELECT * FROM t").await.unwrap();
+    let types: Vec<Type> = types.columns().iter().map(|c| c.type_().clone()).collect();
+    let sink = client.copy_in("COPY t FROM STDIN WITH (FORMAT binary)").await.unwrap();
+    let mut writer = pin!(BinaryCopyInWriter::new(sink, &types));
+    for i in 0..1000_i32 {
+        let (text, array) = (format!("row {i}"), vec![Some(i64::from(i)), None]);
+        let bytes = (i % 2 == 0).then(|| vec![0_u8, 255]);
+        let values: [&(dyn ToSql + Sync); 7] =
+            [&i, &i64::MIN, &0.1, &text, &bytes, &(i % 3 == 0), &array];
+        writer.as_mut().write(&values).await.unwrap();
+    }
+    assert_eq!(writer.finish().await.unwrap(), 1000);
+
+    let query = "COPY (SELECT * FROM t ORDER BY i) TO STDOUT (FORMAT binary)";
+    let out = client.copy_out(query).await.unwrap();
+    let rows: Vec<_> =
+        BinaryCopyOutStream::new(out, &types).map(|row| row.unwrap()).collect().await;
+    assert_eq!(rows.len(), 1000);
+    assert_eq!(rows[7].get::<i32>(0), 7);
+    assert_eq!(rows[7].get::<f64>(2), 0.1);
+    assert_eq!(rows[7].get::<&str>(3), "row 7");
+    assert_eq!(rows[7].get::<Option<&[u8]>>(4), None);
+    assert_eq!(rows[7].get::<Vec<Option<i64>>>(6), [Some(7), None]);
+
+    // What comes out goes in as it is.
+    let out = client.copy_out(query).await.unwrap();
+    let out: Vec<_> = pin!(out).map(|chunk| chunk.unwrap()).collect().await;
+    let mut sink = pin!(client.copy_in("COPY BINARY u FROM STDIN").await.unwrap());
+    for chunk in out {
+        sink.send(chunk).await.unwrap();
+    }
+    assert_eq!(sink.finish().await.unwrap(), 1000);
+    let columns = "i, l, f, s, b, ok";
+    let left = format!("SELECT {columns} FROM t EXCEPT SELECT {columns} FROM u");
+    let left = client.query_one(&format!("SELECT count(*) FROM ({left}) AS x"), &[]).await;
+    assert_eq!(left.unwrap().get::<_, i64>(0), 0);
 }
 
 #[tokio::test]

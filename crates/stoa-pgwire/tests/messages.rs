@@ -4,8 +4,9 @@
 mod common;
 
 use common::raw::{Answer, RawClient, bind, describe, execute, message, parse, query, sync};
-use common::{ENDLESS, Server, within};
+use common::{Server, within};
 use stoa_pgwire::ServeOptions;
+use stoa_testkit::ENDLESS;
 
 #[tokio::test]
 async fn encryption_is_refused_and_the_connection_goes_on() {
@@ -362,6 +363,61 @@ async fn copy_out_sends_lines() {
     let kinds: String = answers.iter().map(|answer| answer.kind).collect();
     assert_eq!(kinds, "HddcCZ");
     assert_eq!(answers[2].body, b"1,\n");
+}
+
+#[tokio::test]
+async fn binary_copies_say_so_and_are_all_or_nothing() {
+    let server = Server::start().await;
+    let mut client = RawClient::connect(server.port).await;
+    client.send(&[query("CREATE TABLE t (i INT, s TEXT)")]).await;
+    client.kinds().await;
+    let header = [&b"PGCOPY\n\xff\r\n\0"[..], &[0; 8]].concat();
+    let row = [&[0, 2, 0, 0, 0, 4, 0, 0, 0, 7, 0, 0, 0, 1][..], b"a"].concat();
+    let formats = [1, 0, 2, 0, 1, 0, 1];
+    let done = message(b'c', b"");
+    for (rest, code) in [
+        (&[0xff, 0xff, 0][..], "22P04"),
+        (&[0, 3][..], "22P04"),
+        (&[0, 2, 0, 0, 0, 4, 0][..], "22P04"),
+        (&[0, 2, 0xff, 0xff, 0xff, 0xfe][..], "22P04"),
+        (&[0, 2, 0, 0, 0, 2, 0, 7, 0xff, 0xff, 0xff, 0xff][..], "22P03"),
+        (&[0, 2, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 1, 0xff][..], "22021"),
+        (&[0, 2, 0x7f, 0xff, 0xff, 0xff][..], "54000"),
+    ] {
+        client.send(&[query("COPY t FROM STDIN (FORMAT binary)")]).await;
+        let answers = expect(&mut client, "G").await;
+        assert_eq!(answers[0].body, formats);
+        let data = message(b'd', &[&header[..], &row, rest].concat());
+        client.send(&[data, done.clone()]).await;
+        let answers = expect(&mut client, "EZ").await;
+        assert_eq!(answers[0].field(b'C').as_deref(), Some(code));
+        let text = answers[0].field(b'M').unwrap();
+        assert!(text.contains("stdin row 2"), "{text}");
+    }
+    client.send(&[query("COPY t FROM STDIN BINARY")]).await;
+    expect(&mut client, "G").await;
+    client.send(&[message(b'd', b"7\ta\n"), done.clone()]).await;
+    let answers = expect(&mut client, "EZ").await;
+    assert_eq!(answers[0].field(b'C').as_deref(), Some("22P04"));
+    client.send(&[query("SELECT count(*) FROM t")]).await;
+    assert!(client.until('Z').await[1].body.ends_with(b"0"));
+
+    client.send(&[query("COPY BINARY t (s, i) FROM STDIN")]).await;
+    expect(&mut client, "G").await;
+    let swapped = [&[0, 2, 0, 0, 0, 1][..], b"a", &[0, 0, 0, 4, 0, 0, 0, 7]].concat();
+    let data = [header.clone(), swapped, vec![0xff, 0xff]].concat();
+    client.send(&[message(b'd', &data), done]).await;
+    let answers = expect(&mut client, "CZ").await;
+    assert_eq!(answers[0].body, b"COPY 1\0");
+
+    client.send(&[query("COPY t TO STDOUT (FORMAT binary)")]).await;
+    let answers = expect(&mut client, "HddcCZ").await;
+    assert_eq!(answers[0].body, formats);
+    assert_eq!(answers[1].body, [header, row].concat());
+    assert_eq!(answers[2].body, [0xff, 0xff]);
+    client.send(&[query("COPY t TO STDOUT (FORMAT binary, DELIMITER ';')")]).await;
+    let answers = expect(&mut client, "EZ").await;
+    assert_eq!(answers[0].field(b'C').as_deref(), Some("42601"));
 }
 
 #[tokio::test]

@@ -10,9 +10,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use common::raw::RawClient;
-use common::{ENDLESS, within};
+use common::within;
 use stoa_pgwire::ServeOptions;
 use stoa_query::{Engine, EngineOptions, SessionOptions};
+use stoa_testkit::ENDLESS;
 use stoa_testkit::{Authority, Usage, hash_of};
 use stoa_tls::{Tls, TlsFiles};
 use tempfile::TempDir;
@@ -163,7 +164,7 @@ async fn a_query_is_cancelled_with_and_without_encryption() {
         });
         within(async {
             while server.engine.queries().running_count() != 1 {
-                tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+                stoa_env::timer::sleep(std::time::Duration::from_millis(2)).await;
             }
         })
         .await;

@@ -1,112 +1,75 @@
-//! SQL over Stoa's tables: sessions, dialect, scan operator, bulk writes.
+//! SQL over Stoa's tables: sessions, plans, scans, writes, and what is used again.
 //!
 //! In: statements (text, parameters) and batches to load. Out: batch streams, completions, and
 //! errors with SQLSTATE, message, detail and hint.
 //!
 //! ```text
 //!  protocol crates ──► Session ──► Statement ──► Prepared ──► Outcome (rows | done | copy in)
-//!                         │           dialect      plan          │
-//!                      Engine (warehouse, memory pool, registry of queries, counters)
-//!                         │                                      ▼
+//!                         │        recognised      one of       │
+//!                         │        or parsed      five ways     ▼
+//!                      handles of the Engine: Data (tables), Gate (rights), Runner (threads, slots,
+//!                         │                   memory, registry of queries), Reuse (forms, answers)
 //!                  StoaTable (TableProvider) ──► OrcScanExec / TableSink ──► stoa-table, stoa-orc
 //! ```
+//!
+//! The modules are rooms, and each uses only those before it: `run`, `access`, `tables`, `reuse`,
+//! `settings`, `engine`, `catalogs`, `session`, `statements`, `dispatch`, `open` (ARCHITECTURE.md says
+//! what is in them; `scripts/layers.py` checks it).
 //!
 //! **Invariants:** no protocol is known here. A scan never returns rows of two snapshots. Every
 //! query that was started is ended exactly once in the [`QueryRegistry`], also when its stream is
 //! dropped. Filters given to a scan only leave out what cannot match; the plan filters again.
 //!
-//! Not here: wire formats (`stoa-pgwire`, `stoa-http`), file parsing (`stoa-load`), commits
-//! (`stoa-table`), settings from files or environment (the binary).
+//! Not here: the language (`stoa-sql`), the meaning of expressions (`stoa-semantics`), `pg_catalog`,
+//! `information_schema` and `system` (`stoa-pg-catalog`, `stoa-system`), wire formats (`stoa-pgwire`,
+//! `stoa-http`), file parsing (`stoa-load`), commits (`stoa-table`), settings from files or environment
+//! (the binary).
 
 mod access;
-mod admission;
-mod append;
-mod catalog;
-mod cells;
-mod changes;
-mod cooperate;
-mod copy;
-mod ddl;
-mod dialect;
-mod dml;
+mod catalogs;
+mod dispatch;
 mod engine;
-mod error;
-mod execution;
-mod file_access;
-mod file_cache;
-mod filter;
-mod fresh;
-mod hot_list;
-mod hql;
-mod information_schema;
-mod insert_values;
-mod latency;
-mod live_plan;
-mod load;
-mod logs;
-mod maintain;
-mod memory;
-mod nested;
-mod no_stores;
-mod outcome;
-mod parameters;
-mod pg_catalog;
+mod open;
 mod plain;
-mod planners;
-mod pools;
-mod progress;
-mod properties;
-mod registry;
-mod relational;
-mod report;
-mod results;
-mod scan;
-mod secrets;
-mod seen;
-mod semantics;
+mod reuse;
+mod run;
 mod session;
 mod settings;
-mod shapes;
-mod show;
-mod sink;
-mod spent;
-mod statement;
-mod stop;
-mod system;
-mod table;
-mod table_status;
-mod template;
-mod transaction;
-mod watch;
+mod statements;
+mod tables;
 
 pub use access::login_error;
-pub use admission::AdmissionStatus;
-pub use append::{AppendTarget, BatchesIn, IfExists, IfMissing};
-pub use cells::sql_columns;
-pub use copy::CopyIn;
-pub use dialect::{
+pub use dispatch::prepare::Prepared;
+pub use engine::file_access::FileAccess;
+pub use engine::table_status::TableStatus;
+pub use engine::watch::StallStatus;
+pub use engine::{DATABASE, DEFAULT_NAMESPACE, Engine, EngineOptions};
+pub use plain::{plain_batch, plain_schema};
+pub use run::admission::AdmissionStatus;
+pub use run::latency::LatencyHistogram;
+pub use run::live_plan::{PlanMetric, PlanNode, PlanUnit};
+pub use run::pools::{DEFAULT_POOL, PoolOptions, PoolStatus, WorkloadRule};
+pub use run::refusals::RefusalStatus;
+pub use run::registry::{QueryInfo, QueryRegistry, QueryState, Totals};
+pub use run::shapes::QueryShape;
+pub use run::spent::Spent;
+pub use session::outcome::{Completion, RowStream};
+pub use session::statement::Statement;
+pub use session::{Session, SessionOptions};
+pub use settings::{reported_settings, session_settings_markdown};
+pub use statements::append::{AppendTarget, BatchesIn, IfExists, IfMissing};
+pub use statements::copy::CopyIn;
+pub use statements::load::{LoadRequest, LoadTarget};
+pub use statements::outcome::Outcome;
+pub use statements::show::sql_type;
+pub use stoa_semantics::errors::from_datafusion;
+pub use stoa_semantics::{NUMERIC, numeric_text};
+pub use stoa_sql::secrets::without_secrets;
+pub use stoa_sql::{
     CopyStatement, CreateTableStatement, Isolation, TransactionControl, TransactionModes,
     number_parameters, split_statements,
 };
-pub use engine::{DATABASE, DEFAULT_NAMESPACE, Engine, EngineOptions};
-pub use error::from_datafusion;
-pub use file_access::FileAccess;
-pub use latency::LatencyHistogram;
-pub use live_plan::{PlanMetric, PlanNode, PlanUnit};
-pub use load::{LoadRequest, LoadTarget};
-pub use outcome::{Completion, Outcome, RowStream};
-pub use plain::{plain_batch, plain_schema};
-pub use pools::{DEFAULT_POOL, PoolOptions, PoolStatus, WorkloadRule};
-pub use registry::{QueryInfo, QueryRegistry, QueryState, Totals};
-pub use secrets::without_secrets;
-pub use semantics::{NUMERIC, numeric_text};
-pub use session::{Prepared, Session, SessionOptions};
-pub use shapes::QueryShape;
-pub use show::sql_type;
-pub use spent::Spent;
-pub use statement::Statement;
-pub use table_status::TableStatus;
-pub use watch::StallStatus;
+pub use tables::cells::sql_columns;
 
 /// What the engine of small writes is doing.
 pub use stoa_ingest::{IngestStatus, MaintenanceStatus, TableIngestStatus};

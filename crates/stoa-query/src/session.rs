@@ -1,53 +1,44 @@
-//! A client's session: parse, prepare, execute.
+//! A client's session: who asks, with which settings, in which transaction, and how names are read.
 //!
-//! In: text and parameters. Out: [`Outcome`]s. **Invariants:** each execution reads, for every
-//! table it names, one snapshot: the one that is current when it starts. A statement prepared
-//! earlier sees what was committed since, and means the tables that have its names now; it fails
-//! clearly if that changes the columns of its answer.
+//! In: who asks. Out: what statements need of that: the planner's state, rights, tables as they are to be
+//! read. **Invariant:** options that change what a statement means are part of `context`, by which plans and
+//! answers are shared.
+//!
+//! Not here: from a text to an answer (`dispatch`), what each statement does (`statements`).
 
-mod allowed;
-mod block;
 mod options;
-mod prepare;
-mod renew;
-mod run;
+pub(crate) mod outcome;
+mod rights;
+pub(crate) mod statement;
+mod transaction;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use arrow::datatypes::DataType;
-use datafusion::common::ScalarValue;
 use datafusion::execution::TaskContext;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::LogicalPlan;
-use futures::StreamExt;
-use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use stoa_catalog::TableIdent;
 use stoa_error::{Error, ErrorKind, Result};
+use stoa_pg_catalog::{KnownTables, Role};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::access::Caller;
-use crate::dialect::{self, name_parts};
-use crate::engine::{DATABASE, Engine};
-use crate::memory;
-use crate::outcome::{Completion, Outcome, RowStream};
-use crate::pg_catalog::{self, KnownTables};
-use crate::pools::Pool;
-use crate::registry::QueryGuard;
-use crate::results;
-use crate::seen::SeenCatalogs;
+use crate::access::{Caller, Gate};
+use crate::engine::{DATABASE, Engine, EngineOptions, Handles};
+use crate::reuse::{Reuse, results};
+use crate::run::pools::Pool;
+use crate::run::registry::{PlanningGuard, QueryGuard};
+use crate::run::runner::Runner;
+use crate::run::stop;
 use crate::settings::Settings;
-use crate::statement::{Statement, StatementKind};
-use crate::stop;
-use crate::transaction::Block;
-
-pub(crate) use allowed::check as check_plan;
-pub(crate) use options::path_of;
-pub use prepare::Prepared;
-pub(crate) use run::{Ran, count_written};
+use crate::tables::data::Data;
+use crate::tables::seen::SeenCatalogs;
+use crate::tables::transaction::Block;
+use stoa_sql::fingerprint::SharedFingerprint;
+use stoa_sql::{name_parts, path_of};
 
 /// Who asks, and how.
 #[derive(Clone, Debug)]
@@ -80,43 +71,45 @@ impl Default for SessionOptions {
 pub struct Session {
     /// Itself, for work on other threads.
     own: Weak<Session>,
-    pub(crate) engine: Arc<Engine>,
+    /// Which lives as long as this, and is asked for what is of all sessions. Statements have the handles below.
+    engine: Arc<Engine>,
+    pub(crate) data: Arc<Data>,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) runner: Arc<Runner>,
+    pub(crate) reuse: Arc<Reuse>,
     pub(crate) options: SessionOptions,
     pub(crate) settings: Mutex<Settings>,
     /// Who asks, as far as rights go.
     pub(crate) caller: Arc<Caller>,
     /// The tables of which functions like `has_table_privilege` know.
-    known_tables: Arc<KnownTables>,
+    pub(crate) known_tables: Arc<KnownTables>,
     /// The transaction that the session is in, if it is.
     pub(crate) block: Arc<Block>,
-    planner: Mutex<Planner>,
+    pub(crate) planner: Mutex<Planner>,
     running: Mutex<Vec<CancellationToken>>,
     /// Wakes who waits for a statement to be parsed or planned when that is cancelled.
     planning_cancelled: Notify,
     /// Whose slots, queue and memory its statements share.
     pool: Mutex<Arc<Pool>>,
     /// Whether transactions refuse writes unless they say otherwise.
-    read_only: AtomicBool,
+    pub(crate) read_only: AtomicBool,
     /// Whether reports that are recognised skip the planner.
-    short_path: AtomicBool,
+    pub(crate) short_path: AtomicBool,
     /// Whether plans are used again with other values.
-    plan_templates: AtomicBool,
+    pub(crate) plan_templates: AtomicBool,
 }
 
 /// The engine's state for this session, and what is derived from it.
 #[derive(Clone)]
-struct Planner {
-    state: Arc<SessionState>,
-    tasks: Arc<TaskContext>,
+pub(crate) struct Planner {
+    pub(crate) state: Arc<SessionState>,
+    pub(crate) tasks: Arc<TaskContext>,
     /// What templates and answers depend on: the options that differ from the engine's own, namespace
     /// and time zone among them.
-    context: Arc<str>,
+    pub(crate) context: Arc<str>,
     /// Whether only namespace and time zone differ, which is what the short path knows of.
     is_plain: bool,
 }
-
-/// Bytes of texts that are parsed where they arrive, if they are not deep either.
-const SHORT_TEXT: usize = 4096;
 
 /// Tokens of a session's latest statements that are kept for [`Session::cancel`].
 const RUNNING_MAX: usize = 16;
@@ -127,12 +120,12 @@ impl Session {
         Self::within(engine, options, block)
     }
 
-    /// A session whose writes belong to a transaction of another one.
-    pub(crate) fn within(
-        engine: Arc<Engine>,
-        options: SessionOptions,
-        block: Arc<Block>,
-    ) -> Arc<Self> {
+    /// A session like this one as it began, whose writes belong to the transaction of this one.
+    pub(crate) fn within_its_transaction(&self) -> Arc<Self> {
+        Self::within(Arc::clone(&self.engine), self.options.clone(), Arc::clone(&self.block))
+    }
+
+    fn within(engine: Arc<Engine>, options: SessionOptions, block: Arc<Block>) -> Arc<Self> {
         let mut settings = Settings::default();
         let _ = settings.begin("application_name", &options.application);
         let mut state = engine.new_state();
@@ -140,25 +133,30 @@ impl Session {
             let _ = settings.begin("search_path", &path_of(namespace));
             state.config_mut().options_mut().catalog.default_schema.clone_from(namespace);
         }
-        let rights = Arc::clone(&engine.rights);
-        let caller = Arc::new(Caller::new(rights, &options.user, options.is_trusted));
+        let Handles { data, gate, runner, reuse } = engine.handles().clone();
+        let caller = Arc::new(gate.caller(&options.user, options.is_trusted));
         // Plans take it along to where tables are read.
         state.config_mut().set_extension(Arc::clone(&caller));
         state.config_mut().set_extension(Arc::clone(&block));
         // A session without it would say that there is no such function.
-        let _ = pg_catalog::set_user(&mut state, &options.user);
+        let _ = stoa_pg_catalog::set_user(&mut state, &options.user);
         let known_tables = Arc::<KnownTables>::default();
         if caller.is_asked() {
             let all = Arc::clone(state.catalog_list());
             state.register_catalog_list(Arc::new(SeenCatalogs::new(all, Arc::clone(&caller))));
-            let _ = pg_catalog::set_rights(&mut state, &caller, &known_tables);
+            let role = Arc::clone(&caller) as Arc<dyn Role>;
+            let _ = stoa_pg_catalog::set_rights(&mut state, &role, &known_tables);
         }
-        let pool = engine.pools.find(&options.user, &options.application, options.protocol);
+        let pool = runner.pools().find(&options.user, &options.application, options.protocol);
         Arc::new_cyclic(|own| Self {
             own: Weak::clone(own),
             pool: Mutex::new(pool),
             planner: Mutex::new(Planner::new(state, &engine)),
             engine,
+            data,
+            gate,
+            runner,
+            reuse,
             options,
             caller,
             known_tables,
@@ -170,70 +168,6 @@ impl Session {
             short_path: AtomicBool::new(true),
             plan_templates: AtomicBool::new(true),
         })
-    }
-
-    /// Parses a text of any number of statements; an empty text gives one empty statement. Long ones are
-    /// parsed on the threads that plan.
-    ///
-    /// # Errors
-    /// Syntax errors (42601), with their place; texts that are too long (54000) or too complex (54001);
-    /// 53200 where a long text takes more memory than there is; 57014 as for [`Session::prepare`].
-    pub async fn parse(&self, sql: &str) -> Result<Vec<Statement>> {
-        let context = self.options_context();
-        if self.takes_short_path()
-            && let Some(report) = self.engine.templates.find(&context, sql)
-        {
-            let text = sql.trim().trim_end_matches(';').to_owned();
-            return Ok(vec![Statement { text, kind: StatementKind::Report(report), memory: None }]);
-        }
-        if self.plan_templates.load(Ordering::Relaxed)
-            && let Some(lifted) = self.engine.plan_templates.find(&context, sql)
-        {
-            let text = sql.trim().trim_end_matches(';').to_owned();
-            return Ok(vec![Statement { text, kind: StatementKind::Lifted(lifted), memory: None }]);
-        }
-        self.parse_text(sql).await.inspect_err(|error| {
-            self.record_failure(sql, error);
-        })
-    }
-
-    async fn parse_text(&self, sql: &str) -> Result<Vec<Statement>> {
-        if sql.len() <= SHORT_TEXT && dialect::measure(sql)?.is_small {
-            return dialect::parse(sql);
-        }
-        let memory = memory::of_text(self.engine.memory_pool(), sql)?;
-        let text = sql.to_owned();
-        let mut statements = self.on_planners(async move { dialect::parse(&text) }).await?;
-        statements.iter_mut().for_each(|statement| statement.memory.clone_from(&memory));
-        Ok(statements)
-    }
-
-    /// Plans a statement, on the threads for that. `parameter_types` are those the client declared;
-    /// missing ones are inferred. Who goes away meanwhile, or is cancelled, does not wait.
-    ///
-    /// # Errors
-    /// Unknown tables (42P01), columns (42703), functions (42883), and what else planning finds; 57014
-    /// where it was cancelled, or took longer than `statement_timeout`.
-    pub async fn prepare(
-        &self,
-        statement: Statement,
-        parameter_types: Vec<Option<DataType>>,
-    ) -> Result<Prepared> {
-        // Taken before: what changes meanwhile makes it to be planned again.
-        let context = self.options_context();
-        if self.needs_no_plan(&statement).await {
-            let known = self.must_know_of(&statement).await;
-            known.inspect_err(|error| self.record_failure(&statement.text, error))?;
-            return Ok(Prepared::without_plan(statement, Some(context)));
-        }
-        let text = statement.text.clone();
-        let session = self.shared()?;
-        // Large futures are kept off the stacks of those who wait for them, and their types out of the
-        // types of those: whether something so deep is `Send` takes the compiler minutes to find out.
-        let plan: BoxFuture<'static, Result<Prepared>> =
-            Box::pin(async move { session.plan(statement, parameter_types).await });
-        let planned = self.on_planners(plan);
-        planned.await.inspect_err(|error| self.record_failure(&text, error))
     }
 
     /// Waits for what `work` comes to on the threads that parse and plan.
@@ -251,14 +185,14 @@ impl Session {
         let limit = self.statement_timeout();
         let passed = async {
             match limit {
-                Some(limit) => tokio::time::sleep(limit).await,
+                Some(limit) => stoa_env::timer::sleep(limit).await,
                 None => std::future::pending().await,
             }
         };
         tokio::select! {
             biased;
             () = &mut cancelled => Err(stop::stopped()),
-            result = self.engine.planners.run(stoa_store::also_charged(work)) => result?,
+            result = self.runner.planners().run(stoa_store::also_charged(work)) => result?,
             () = passed => {
                 Err(Error::new(ErrorKind::Timeout, "canceling statement due to statement timeout")
                     .with_sqlstate("57014")
@@ -268,10 +202,8 @@ impl Session {
     }
 
     /// The setting `statement_timeout`; `None` is no limit.
-    fn statement_timeout(&self) -> Option<Duration> {
-        let text = self.settings.lock().get("statement_timeout").ok()?;
-        let milliseconds: u64 = text.parse().ok()?;
-        (milliseconds > 0).then(|| Duration::from_millis(milliseconds))
+    pub fn statement_timeout(&self) -> Option<Duration> {
+        self.settings.lock().statement_timeout()
     }
 
     /// Itself.
@@ -282,95 +214,49 @@ impl Session {
         self.own.upgrade().ok_or_else(|| Error::internal("a session ended while it was used"))
     }
 
-    /// Registers a statement of this session.
-    pub(crate) fn start_query(&self, text: &str) -> QueryGuard {
-        let (queries, pool) = (self.engine.queries(), Arc::clone(&self.pool.lock()));
-        queries.start(text, &self.options.user, self.options.protocol, pool)
+    /// Refuses what begins while the engine ends.
+    ///
+    /// # Errors
+    /// 57P01.
+    pub(crate) fn must_be_open(&self) -> Result<()> {
+        self.engine.must_be_open()
+    }
+
+    /// What the engine was opened with.
+    pub(crate) fn engine_options(&self) -> &EngineOptions {
+        self.engine.options()
+    }
+
+    /// Registers a statement of this session; `fingerprint` is that of its text, if it has one.
+    pub(crate) fn start_query(
+        &self,
+        text: &str,
+        fingerprint: Option<&SharedFingerprint>,
+    ) -> QueryGuard {
+        let (queries, pool) = (self.runner.queries(), Arc::clone(&self.pool.lock()));
+        queries.start(text, fingerprint, &self.options.user, self.options.protocol, pool)
+    }
+
+    /// Shows a statement that is being parsed or planned.
+    pub(crate) fn start_planning(&self, text: &str) -> PlanningGuard {
+        let (queries, pool) = (self.runner.queries(), Arc::clone(&self.pool.lock()));
+        queries.start_planning(text, &self.options.user, self.options.protocol, pool)
     }
 
     /// A statement that fails before it runs shows among the ended queries all the same.
-    fn record_failure(&self, text: &str, error: &Error) {
+    pub(crate) fn record_failure(
+        &self,
+        text: &str,
+        fingerprint: Option<&SharedFingerprint>,
+        error: &Error,
+    ) {
         self.block.fail();
-        self.start_query(text).end(Err(error));
+        self.start_query(text, fingerprint).end(Err(error));
     }
 
     /// What templates depend on, beside tables.
     pub(crate) fn options_context(&self) -> Arc<str> {
         Arc::clone(&self.planner.lock().context)
-    }
-
-    /// Executes a prepared statement. Values are cast to the parameters' types.
-    ///
-    /// # Errors
-    /// A wrong number of parameters (08P01), values that do not fit (22P02), and what execution
-    /// finds before the first row. Later errors come with the rows.
-    pub async fn execute(
-        &self,
-        prepared: &Prepared,
-        parameters: Vec<ScalarValue>,
-    ) -> Result<Outcome> {
-        if self.engine.is_closing() {
-            return Err(Error::unavailable("the server is shutting down").with_sqlstate("57P01"));
-        }
-        self.caller.refresh().await?;
-        let mut guard = self.start_query(prepared.statement.text());
-        self.remember(guard.cancel_token().clone());
-        let (cancel, charge) = (guard.cancel_token().clone(), guard.charge());
-        let run: BoxFuture<'_, Result<Ran>> = Box::pin(self.run(prepared, parameters, &mut guard));
-        let run = stoa_store::charged(charge, run);
-        let result = match prepared.statement.transaction() {
-            // What was begun to be committed cannot be called back.
-            Some(_) => Some(run.await),
-            None => tokio::select! {
-                biased;
-                () = cancel.cancelled() => None,
-                result = run => Some(result),
-            },
-        };
-        let result = result.unwrap_or_else(|| Err(guard.cancelled_error()));
-        match result {
-            Ok(Ran::Stream(stream)) => {
-                let block = self.block.is_open().then(|| Arc::clone(&self.block));
-                Ok(Outcome::Rows(RowStream::new(stream, guard, block)))
-            }
-            Ok(Ran::Done(completion)) => {
-                guard.end(Ok(()));
-                Ok(Outcome::Done(completion))
-            }
-            Ok(Ran::CopyIn(copy)) => Ok(Outcome::CopyIn(copy.with_guard(guard))),
-            Err(error) => {
-                self.block.fail();
-                guard.end(Err(&error));
-                Err(error)
-            }
-        }
-    }
-
-    /// Parses, plans and executes one statement.
-    ///
-    /// # Errors
-    /// As [`Session::parse`], [`Session::prepare`] and [`Session::execute`].
-    pub async fn run_one(&self, statement: Statement) -> Result<Outcome> {
-        let prepared = self.prepare(statement, Vec::new()).await?;
-        self.execute(&prepared, Vec::new()).await
-    }
-
-    /// Runs all statements of a text one after another and returns the last one's outcome; rows
-    /// of those before are read and dropped.
-    ///
-    /// # Errors
-    /// The first error; statements before it have taken effect.
-    pub async fn sql(&self, sql: &str) -> Result<Outcome> {
-        let mut last = Outcome::Done(Completion::of(""));
-        for statement in self.parse(sql).await? {
-            if let Outcome::Rows(mut rows) = last {
-                while let Some(batch) = rows.next().await {
-                    batch?;
-                }
-            }
-            last = self.run_one(statement).await?;
-        }
-        Ok(last)
     }
 
     /// Cancels what this session runs now.
@@ -419,7 +305,7 @@ impl Session {
         Arc::clone(&self.planner.lock().state)
     }
 
-    fn planner(&self) -> Planner {
+    pub(crate) fn planner(&self) -> Planner {
         self.planner.lock().clone()
     }
 
@@ -446,7 +332,7 @@ impl Planner {
     }
 
     /// The state for a plan; one that asks for the time knows when it started.
-    fn state_for(&self, plan: &LogicalPlan) -> Arc<SessionState> {
+    pub(crate) fn state_for(&self, plan: &LogicalPlan) -> Arc<SessionState> {
         if !results::reads_clock(plan) {
             return Arc::clone(&self.state);
         }

@@ -1,58 +1,27 @@
 //! Settings of a session: `SET`, `RESET`, `SHOW name`.
 //!
 //! In: names and values. Out: the same, checked. PostgreSQL's settings that clients send at start
-//! are known and kept; those of the engine (`datafusion.…`) go to its configuration; any other
-//! name is an error, so that a typing mistake does not pass in silence.
+//! are declared (`declared`) with the types of their values (`value`); those of the engine (`datafusion.…`)
+//! go to its configuration; any other name is an error, so that a typing mistake does not pass in silence.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use stoa_error::{Error, Result};
 
-use crate::dialect::Isolation;
+pub(crate) use self::declared::SettingRow;
+use self::declared::{Effect, SESSION_SETTINGS, SessionSetting};
+pub use self::declared::{reported_settings, session_settings_markdown};
+pub(crate) use self::value::as_boolean;
 
-/// Known settings with their defaults, sorted by name. Values are text, as in PostgreSQL.
-const KNOWN: &[(&str, &str, &str)] = &[
-    ("application_name", "", "name of the client, shown with its queries"),
-    ("bytea_output", "hex", "how binary values are written as text"),
-    ("client_encoding", "UTF8", "always UTF8"),
-    ("client_min_messages", "notice", "accepted"),
-    ("datestyle", "ISO, MDY", "always ISO"),
-    ("default_transaction_isolation", "read committed", "isolation of new transactions"),
-    ("default_transaction_read_only", "off", "whether new transactions refuse writes"),
-    ("extra_float_digits", "1", "floats are always written exactly"),
-    ("idle_in_transaction_session_timeout", "0", "accepted"),
-    ("integer_datetimes", "on", "always on"),
-    ("intervalstyle", "postgres", "accepted"),
-    ("lock_timeout", "0", "accepted"),
-    ("max_identifier_length", "63", "names may be longer"),
-    ("max_index_keys", "32", "there are no indexes"),
-    ("password_encryption", "scram-sha-256", "always scram-sha-256"),
-    ("plan_templates", "on", "whether plans are used again with other values: on or off"),
-    ("result_reuse", "on", "whether answers are given again while nothing has changed: on or off"),
-    ("row_security", "off", "accepted"),
-    ("search_path", "public", "namespace of names without one"),
-    ("server_encoding", "UTF8", "always UTF8"),
-    (
-        "server_version",
-        concat!("16.6 (Stoa ", env!("CARGO_PKG_VERSION"), ")"),
-        "version of PostgreSQL whose protocol is spoken",
-    ),
-    ("server_version_num", "160006", "the same as a number"),
-    ("session_authorization", "", "accepted"),
-    ("short_path", "on", "whether reports that are recognised skip the planner: on or off"),
-    ("standard_conforming_strings", "on", "always on"),
-    ("statement_timeout", "0", "longest time of a statement, milliseconds; 0 = no limit"),
-    ("synchronize_seqscans", "on", "accepted"),
-    ("timezone", "UTC", "zone of timestamps that have one"),
-    ("transaction_isolation", "read committed", "isolation of the transaction"),
-    ("transaction_read_only", "off", "whether the transaction refuses writes"),
-];
+mod declared;
+mod value;
 
 /// What begins the names of the engine's own options.
 const ENGINE: &str = "datafusion.";
 
 /// Settings of the engine that have a name of their own here.
-const ALIASES: &[(&str, &str)] = &[("datafusion.execution.time_zone", "timezone")];
+const ALIASES: &[(&str, &str)] = &[("datafusion.execution.time_zone", "TimeZone")];
 
 /// Settings that differ from their defaults, those of the engine among them.
 #[derive(Clone, Debug, Default)]
@@ -99,23 +68,41 @@ impl Settings {
         self.values.clear();
     }
 
-    /// The value of `name`; an option of the engine is here only if it was set.
+    /// The value of `name` as `SHOW` gives it; an option of the engine is here only if it was set.
     pub(crate) fn get(&self, name: &str) -> Result<String> {
         let name = known_name(name)?;
         match self.value(&name) {
-            Some(value) => Ok(value.to_owned()),
-            None => find(&name).map(|(_, default, _)| default.to_owned()),
+            Some(value) if name.starts_with(ENGINE) => Ok(value.to_owned()),
+            value => {
+                find(&name).map(|setting| setting.kind.shown(value.unwrap_or(setting.default)))
+            }
         }
     }
 
-    /// All settings as (name, value, description).
+    /// The setting `statement_timeout`; `None` is no limit.
+    pub(crate) fn statement_timeout(&self) -> Option<Duration> {
+        let milliseconds = self.value("statement_timeout")?.parse().ok()?;
+        (milliseconds > 0).then(|| Duration::from_millis(milliseconds))
+    }
+
+    /// All settings as (name, value as `SHOW` gives it, description).
     pub(crate) fn all(&self) -> Vec<(&'static str, String, &'static str)> {
-        KNOWN
-            .iter()
-            .map(|(name, default, what)| {
-                (*name, self.value(name).unwrap_or(default).to_owned(), *what)
-            })
-            .collect()
+        let row = |row: SettingRow| {
+            let setting = row.setting;
+            (setting.name, setting.kind.shown(&row.value), setting.docs)
+        };
+        self.rows().into_iter().map(row).collect()
+    }
+
+    /// All settings with their values as they are kept.
+    pub(crate) fn rows(&self) -> Vec<SettingRow> {
+        let row = |setting: &'static SessionSetting| {
+            let name = setting.name;
+            let began = self.began.get(name).map_or(setting.default, String::as_str);
+            let value = self.value(name).unwrap_or(setting.default);
+            SettingRow { setting, value: value.to_owned(), reset: began.to_owned() }
+        };
+        SESSION_SETTINGS.iter().map(row).collect()
     }
 
     /// The engine's options that were set, with their names there.
@@ -146,88 +133,39 @@ fn known_name(name: &str) -> Result<String> {
     }
     match lower.starts_with(ENGINE) {
         true => Ok(lower),
-        false => find(&lower).map(|(known, ..)| known.to_owned()),
+        false => find(&lower).map(|setting| setting.name.to_owned()),
     }
 }
 
-/// A value as it is kept: switches are `on` or `off`, however they are written.
+/// A value as it is kept.
+///
+/// # Errors
+/// 22023 for what the setting does not take, 55P02 where it cannot be set.
 fn checked(name: &str, value: &str) -> Result<String> {
     if name.starts_with(ENGINE) {
         return Ok(value.to_owned());
     }
-    let (known, default, _) = find(name)?;
-    if SWITCHES.contains(&known) {
-        return switch(value)
-            .map(str::to_owned)
-            .ok_or_else(|| wrong_value(name, value).with_hint("write on or off"));
+    let setting = find(name)?;
+    if setting.effect == Effect::Internal {
+        return Err(Error::invalid(format!("parameter \"{name}\" cannot be changed"))
+            .with_sqlstate("55P02"));
     }
-    check(known, default, value)?;
-    Ok(value.to_owned())
-}
-
-/// Settings that are on or off.
-const SWITCHES: &[&str] = &["plan_templates", "result_reuse", "short_path"];
-
-fn switch(value: &str) -> Option<&'static str> {
-    match value.to_ascii_lowercase().as_str() {
-        "on" | "true" | "yes" | "1" | "t" | "y" => Some("on"),
-        "off" | "false" | "no" | "0" | "f" | "n" => Some("off"),
-        _ => None,
+    let kept = setting.kind.read(setting.name, value)?;
+    if setting.effect == Effect::OneValue && kept != setting.default {
+        let hint = format!("the only value supported is \"{}\"", setting.default);
+        return Err(value::invalid(setting.name, value).with_hint(hint));
     }
+    Ok(kept)
 }
 
-fn wrong_value(name: &str, value: &str) -> Error {
-    Error::invalid(format!("invalid value for parameter \"{name}\": \"{value}\""))
-        .with_sqlstate("22023")
-}
-
-fn find(name: &str) -> Result<(&'static str, &'static str, &'static str)> {
-    KNOWN.iter().find(|(known, _, _)| known.eq_ignore_ascii_case(name)).copied().ok_or_else(|| {
-        Error::not_found(format!("unrecognized configuration parameter \"{name}\""))
-            .with_sqlstate("42704")
-            .with_hint("SHOW ALL lists the settings")
-    })
-}
-
-/// A value as PostgreSQL reads one of a setting that is on or off.
-pub(crate) fn as_boolean(value: &str) -> Option<bool> {
-    match value.to_ascii_lowercase().as_str() {
-        "on" | "true" | "yes" | "1" | "t" | "y" => Some(true),
-        "off" | "false" | "no" | "0" | "f" | "n" => Some(false),
-        _ => None,
-    }
-}
-
-fn check(name: &str, default: &str, value: &str) -> Result<()> {
-    let fits = match name {
-        "client_encoding" | "server_encoding" => {
-            matches!(value.to_ascii_lowercase().as_str(), "utf8" | "utf-8" | "unicode")
-        }
-        "standard_conforming_strings" | "integer_datetimes" | "password_encryption" => {
-            value.eq_ignore_ascii_case(default)
-        }
-        "default_transaction_read_only" | "transaction_read_only" => as_boolean(value).is_some(),
-        "default_transaction_isolation" | "transaction_isolation" => {
-            match Isolation::named(value) {
-                Some(isolation) => {
-                    isolation.check()?;
-                    true
-                }
-                None => false,
-            }
-        }
-        "statement_timeout" => value.parse::<u64>().is_ok(),
-        "datestyle" => value.split(',').any(|part| part.trim().eq_ignore_ascii_case("iso")),
-        "server_version" | "server_version_num" | "max_index_keys" => false,
-        _ => true,
-    };
-    match fits {
-        true => Ok(()),
-        false => {
-            let hint = format!("the only value supported is \"{default}\"");
-            Err(wrong_value(name, value).with_hint(hint))
-        }
-    }
+fn find(name: &str) -> Result<&'static SessionSetting> {
+    SESSION_SETTINGS.iter().find(|setting| setting.name.eq_ignore_ascii_case(name)).ok_or_else(
+        || {
+            Error::not_found(format!("unrecognized configuration parameter \"{name}\""))
+                .with_sqlstate("42704")
+                .with_hint("SHOW ALL lists the settings")
+        },
+    )
 }
 
 #[cfg(test)]
@@ -280,5 +218,70 @@ mod tests {
             settings.set("client_encoding", Some("LATIN1")).unwrap_err().sqlstate(),
             "22023"
         );
+    }
+
+    #[test]
+    fn a_zone_is_one_that_there_is() {
+        let mut settings = Settings::default();
+        for zone in ["Europe/Berlin", "utc", "+02:00", "PST8PDT", "GMT"] {
+            settings.set("timezone", Some(zone)).unwrap();
+        }
+        for (written, shown) in [("europe/berlin", "Europe/Berlin"), ("utc", "UTC")] {
+            settings.set("timezone", Some(written)).unwrap();
+            assert_eq!(settings.get("timezone").unwrap(), shown);
+        }
+        let error = settings.set("timezone", Some("Nowhere/Land")).unwrap_err();
+        assert_eq!(error.sqlstate(), "22023");
+    }
+
+    #[test]
+    fn times_have_units() {
+        let mut settings = Settings::default();
+        assert_eq!(settings.statement_timeout(), None);
+        for (written, shown, milliseconds) in
+            [("30s", "30s", 30_000), ("1500", "1500ms", 1500), ("1.5min", "90s", 90_000)]
+        {
+            settings.set("Statement_Timeout", Some(written)).unwrap();
+            assert_eq!(settings.get("statement_timeout").unwrap(), shown);
+            assert_eq!(settings.statement_timeout(), Some(Duration::from_millis(milliseconds)));
+        }
+        settings.set("statement_timeout", Some("0")).unwrap();
+        assert_eq!(settings.statement_timeout(), None);
+    }
+
+    #[test]
+    fn what_has_one_value_keeps_it() {
+        let mut settings = Settings::default();
+        for (name, value) in [
+            ("client_encoding", "utf-8"),
+            ("standard_conforming_strings", "yes"),
+            ("integer_datetimes", "on"),
+            ("password_encryption", "SCRAM-SHA-256"),
+        ] {
+            settings.set(name, Some(value)).unwrap();
+        }
+        for (name, value, code) in [
+            ("standard_conforming_strings", "off", "22023"),
+            ("server_version", "16.6", "55P02"),
+            ("max_index_keys", "32", "55P02"),
+            ("default_transaction_isolation", "serializable", "0A000"),
+        ] {
+            assert_eq!(settings.set(name, Some(value)).unwrap_err().sqlstate(), code, "{name}");
+        }
+        assert_eq!(settings.get("client_encoding").unwrap(), "UTF8");
+    }
+
+    #[test]
+    fn settings_are_sorted_and_named_once() {
+        let names: Vec<_> = SESSION_SETTINGS.iter().map(|s| s.name.to_lowercase()).collect();
+        assert!(names.windows(2).all(|pair| pair[0] < pair[1]), "{names:?}");
+    }
+
+    #[test]
+    fn the_reference_page_is_current() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/settings.md");
+        let found = std::fs::read_to_string(page).unwrap_or_default();
+        let written = session_settings_markdown();
+        assert!(found == written, "docs/settings.md is not current; it must be:\n{written}");
     }
 }

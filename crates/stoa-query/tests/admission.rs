@@ -310,3 +310,25 @@ async fn a_full_server_still_gives_answers_that_it_has() {
     until(&engine, 0, 0).await;
     assert_eq!(number(&asks, other).await, 56);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_statement_is_shown_while_it_is_planned_and_can_be_ended() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = engine(&directory).await;
+    let session = session(&engine);
+    let sql = "SELECT a.n FROM t a JOIN t b ON a.n = b.n WHERE a.n + b.n > 3";
+    let statement = session.parse(sql).await.unwrap().remove(0);
+    let before = engine.queries().totals();
+    let mut planning = Box::pin(session.prepare(statement, Vec::new()));
+    // Other threads plan: who asks waits for them at least once.
+    assert!(futures::FutureExt::now_or_never(&mut planning).is_none());
+    let shown = engine.queries().running();
+    let shown = shown.iter().find(|query| query.sql == sql).unwrap();
+    assert_eq!(shown.state.name(), "planning");
+    assert!(engine.session(SessionOptions::default()).kill(shown.id).unwrap());
+    assert_eq!(planning.await.err().unwrap().sqlstate(), "57014");
+    assert_eq!(engine.queries().running_count(), 0);
+    // One statement has failed, as ever when planning fails; the attempt to plan is none of its own.
+    let after = engine.queries().totals();
+    assert_eq!((after.started, after.cancelled), (before.started + 1, before.cancelled + 1));
+}

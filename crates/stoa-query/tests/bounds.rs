@@ -79,6 +79,7 @@ async fn results_that_are_too_large_are_refused() {
         let from = format!("SELECT count(*) FROM ({sql}) AS q(n) WHERE n > 0");
         assert_eq!(ask(&session, &from).await, Err("54000".to_owned()), "{from}");
     }
+    assert!(engine.refusals().too_large >= texts.len() as u64, "{:?}", engine.refusals());
     given_back(&engine).await;
 }
 
@@ -160,6 +161,28 @@ async fn results_come_out_of_the_memory_of_queries() {
     let batches = rows.collect().await.unwrap();
     assert!(engine.memory_used_bytes() >= 8_000_000, "{}", engine.memory_used_bytes());
     drop(batches);
+    given_back(&engine).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn values_of_windows_come_out_of_the_memory_of_queries() {
+    let (_directory, engine, session) = engine(64 << 20).await;
+    let from = "FROM generate_series(1, 20000) AS t(v)";
+    for sql in [
+        format!("SELECT array_agg(v) OVER (ORDER BY v) {from} LIMIT 3"),
+        format!("SELECT array_agg(v) OVER () {from}"),
+        format!("SELECT string_agg('some text', ',') OVER (ORDER BY v) {from} LIMIT 3"),
+        format!("SELECT max(CASE WHEN v < 3 THEN repeat('x', 100000) END) OVER () {from}"),
+        format!(
+            "SELECT array_agg(v) OVER (ORDER BY v ROWS BETWEEN 5000 PRECEDING AND CURRENT ROW) {from}"
+        ),
+    ] {
+        assert_eq!(ask(&session, &sql).await, Err("53200".to_owned()), "{sql}");
+        given_back(&engine).await;
+    }
+    let sql = "SELECT sum(array_length(a)) FROM (SELECT array_agg(v) OVER (ORDER BY v) AS a \
+               FROM generate_series(1, 500) AS t(v)) AS q";
+    assert_eq!(ask(&session, sql).await, Ok(vec!["125250".to_owned()]));
     given_back(&engine).await;
 }
 

@@ -1,4 +1,4 @@
-//! Long sums, which are one function, answer as the same sums in short steps, which are operators.
+//! Long sums and products, which are one function, answer as the same in short steps, which are operators.
 #![allow(clippy::unwrap_used)]
 
 mod statements;
@@ -32,12 +32,11 @@ const STEP: usize = 12;
 struct Sum(Vec<(char, &'static str)>);
 
 impl Sum {
-    fn random(kind: &[&'static str], terms: usize, seed: &mut u64) -> Self {
+    fn random(kind: &[&'static str], signs: [char; 3], terms: usize, seed: &mut u64) -> Self {
         let mut next = |below: usize| {
             *seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
             (*seed >> 33) as usize % below
         };
-        let signs = ['+', '+', '-'];
         Self((0..terms).map(|_| (signs[next(3)], kind[next(kind.len())])).collect())
     }
 
@@ -88,7 +87,7 @@ async fn a_long_sum_is_that_of_its_steps() {
     let (mut answers, mut errors) = (0, 0);
     for kind in KINDS {
         for terms in [60, 100, 150] {
-            let sum = Sum::random(kind, terms, &mut seed);
+            let sum = Sum::random(kind, ['+', '+', '-'], terms, &mut seed);
             let whole = answer(&home.long, &sum.whole()).await;
             assert_eq!(whole, answer(&home.long, &sum.in_steps()).await, "{}", sum.whole());
             *(if whole.is_ok() { &mut answers } else { &mut errors }) += 1;
@@ -97,6 +96,47 @@ async fn a_long_sum_is_that_of_its_steps() {
     assert!(answers > 10, "{answers} answers, {errors} errors");
     let overflow = format!("SELECT {} AS x FROM {NUMBERS}", vec!["20000000"; 150].join(" + "));
     assert_eq!(answer(&home.long, &overflow).await.unwrap_err(), "22003");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_product_is_that_of_its_steps() {
+    let home = Home::new().await;
+    let mut seed = 2;
+    let kinds: [&[&str]; 6] = [
+        &["s", "1"],
+        &["i", "1", "s"],
+        &["l", "i", "3"],
+        &["f", "r", "1.5"],
+        &["r", "r"],
+        &["i", "n"],
+    ];
+    let mut answers = 0;
+    for kind in kinds {
+        for signs in [['*', '/', '/'], ['*', '/', '%'], ['*', '*', '/']] {
+            for factors in [40, 100] {
+                let product = Sum::random(kind, signs, factors, &mut seed);
+                let whole = answer(&home.long, &product.whole()).await;
+                let in_steps = answer(&home.long, &product.in_steps()).await;
+                assert_eq!(whole, in_steps, "{}", product.whole());
+                answers += u32::from(whole.is_ok());
+            }
+        }
+    }
+    assert!(answers > 10, "{answers} answers");
+    // Longer than expressions may be deep.
+    let ones = vec!["1"; 3_000].join(" * ");
+    assert_eq!(answer(&home.long, &format!("SELECT 7 * {ones} AS x")).await.unwrap().1, "7");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn chains_of_other_operators_do_not_grow() {
+    let home = Home::new().await;
+    let odd = format!("SELECT i{} AS x FROM {NUMBERS}", " # 1".repeat(201));
+    assert_eq!(answer(&home.long, &odd).await.unwrap().1, "70001");
+    let none = format!("SELECT coalesce(n{}, 5) AS x FROM {NUMBERS}", " # n".repeat(201));
+    assert_eq!(answer(&home.long, &none).await.unwrap().1, "5");
+    let text = format!("SELECT length('a' || {}) AS x", vec!["'bc'"; 300].join(" || "));
+    assert_eq!(answer(&home.long, &text).await.unwrap().1, "601");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,88 +1,72 @@
 //! Runs the `.slt` files beside this one against an engine on a new warehouse each: once with small
-//! writes going straight to files, once through a commit log.
+//! writes going straight to files, once through a commit log. `stoa/tests/it/slt` runs the same files
+//! over a server's protocols.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may end in a panic.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow::array::RecordBatch;
-use arrow::util::display::{ArrayFormatter, FormatOptions};
-use sqllogictest::{AsyncDB, DBOutput, DefaultColumnType, Runner};
-use stoa_query::{Engine, EngineOptions, Outcome, Session, SessionOptions};
+use stoa_query::{Engine, EngineOptions, FileAccess, Outcome, Session, SessionOptions};
+use stoa_testkit::slt::{Answer, Connection, Failure, Protocol, cells, folder, run};
 
-struct Database(Arc<Session>);
+/// An engine in this process.
+struct Embedded(Arc<Engine>);
 
-#[derive(Debug)]
-struct Failure(stoa_error::Error);
+#[async_trait::async_trait]
+impl Protocol for Embedded {
+    fn name(&self) -> &'static str {
+        "embedded"
+    }
 
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:?}", self.0)
+    async fn connect(&self) -> Result<Box<dyn Connection>, Failure> {
+        Ok(Box::new(Client(self.0.session(SessionOptions::default()))))
     }
 }
 
-impl std::error::Error for Failure {}
+struct Client(Arc<Session>);
 
 #[async_trait::async_trait]
-impl AsyncDB for Database {
-    type Error = Failure;
-    type ColumnType = DefaultColumnType;
-
-    async fn run(&mut self, sql: &str) -> Result<DBOutput<Self::ColumnType>, Self::Error> {
-        match self.0.sql(sql).await.map_err(Failure)? {
-            Outcome::Done(done) => Ok(DBOutput::StatementComplete(done.rows)),
-            Outcome::CopyIn(_) => Ok(DBOutput::StatementComplete(0)),
+impl Connection for Client {
+    async fn run(&mut self, sql: &str) -> Result<Answer, Failure> {
+        match self.0.sql(sql).await.map_err(failure)? {
+            Outcome::Done(done) => Ok(Answer::Done(done.rows)),
+            Outcome::CopyIn(_) => Ok(Answer::Done(0)),
             Outcome::Rows(rows) => {
-                let types = vec![DefaultColumnType::Any; rows.schema().fields().len()];
-                let batches = rows.collect().await.map_err(Failure)?;
-                Ok(DBOutput::Rows { types, rows: batches.iter().flat_map(texts).collect() })
+                let batches = rows.collect().await.map_err(failure)?;
+                Ok(Answer::Rows(batches.iter().flat_map(cells).collect()))
             }
         }
     }
-
-    async fn shutdown(&mut self) {}
-
-    fn engine_name(&self) -> &str {
-        "stoa"
-    }
 }
 
-fn texts(batch: &RecordBatch) -> Vec<Vec<String>> {
-    let options = FormatOptions::default().with_null("NULL");
-    let columns: Vec<ArrayFormatter<'_>> =
-        batch.columns().iter().map(|c| ArrayFormatter::try_new(c, &options).unwrap()).collect();
-    let cell = |column: &ArrayFormatter<'_>, row| match column.value(row).to_string() {
-        text if text.is_empty() => "(empty)".to_owned(),
-        text => text,
-    };
-    (0..batch.num_rows()).map(|row| columns.iter().map(|c| cell(c, row)).collect()).collect()
+fn failure(error: stoa_error::Error) -> Failure {
+    Failure { sqlstate: error.sqlstate().to_owned(), message: format!("{error:?}") }
 }
 
-async fn run_file(path: &Path, with_log: bool) {
+async fn run_with(name: &str, with_log: bool) {
     let dir = tempfile::tempdir().unwrap();
-    let url = stoa_store::parse_location(dir.path().to_str().unwrap()).unwrap();
-    let logs = stoa_store::parse_location(dir.path().join("_log").to_str().unwrap()).unwrap();
-    let logs = Some(logs).filter(|_| with_log);
-    let engine = Engine::open(EngineOptions { logs, ..EngineOptions::new(url) }).await.unwrap();
-    let mut runner =
-        Runner::new(|| async { Ok(Database(engine.session(SessionOptions::default()))) });
-    runner.set_var("DIR".to_owned(), dir.path().to_str().unwrap().to_owned());
-    if let Err(error) = runner.run_file_async(path).await {
-        panic!("{} (with log: {with_log}): {error}", path.display());
-    }
+    let files = dir.path().join("files");
+    std::fs::create_dir(&files).unwrap();
+    std::fs::create_dir(dir.path().join("warehouse")).unwrap();
+    let location =
+        |name: &str| stoa_store::parse_location(dir.path().join(name).to_str().unwrap()).unwrap();
+    let options = EngineOptions {
+        logs: Some(location("log")).filter(|_| with_log),
+        file_access: FileAccess::Folders(vec![files.clone()]),
+        ..EngineOptions::new(location("warehouse"))
+    };
+    let engine = Engine::open(options).await.unwrap();
+    let protocol: Arc<dyn Protocol> = Arc::new(Embedded(Arc::clone(&engine)));
+    let ran = run(&folder().join(format!("{name}.slt")), &protocol, &files).await;
     engine.shutdown(Duration::from_secs(10)).await;
+    if let Err(failures) = ran {
+        panic!("with log: {with_log}: {failures}");
+    }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn all_files_pass() {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/slt");
-    let mut files: Vec<_> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
-    files.sort();
-    assert!(!files.is_empty());
-    for file in files {
-        eprintln!("{}", file.display());
-        run_file(&file, false).await;
-        run_file(&file, true).await;
-    }
+async fn run_file(name: &str) {
+    run_with(name, false).await;
+    run_with(name, true).await;
 }
+
+stoa_testkit::slt_tests!(run_file);

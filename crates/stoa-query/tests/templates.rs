@@ -115,6 +115,20 @@ async fn parameters_are_put_into_the_optimised_plan() {
 }
 
 #[tokio::test]
+async fn a_limit_of_no_rows_is_one() {
+    let home = Home::new().await;
+    home.fill().await;
+    let sql = "SELECT region FROM events WHERE account = $1 ORDER BY 1 LIMIT $2";
+    for (limit, rows) in [(3, 3), (0, 0), (1, 1)] {
+        let parameters = [ScalarValue::Int64(Some(1)), ScalarValue::Int64(Some(limit))];
+        let templated = answer(&home.templated, sql, &parameters, false).await;
+        assert!(templated.len() <= rows, "{templated:?}");
+        assert_eq!(templated, answer(&home.long, sql, &parameters, false).await);
+    }
+    assert!(home.engine.plan_templates_used() > 0);
+}
+
+#[tokio::test]
 async fn a_template_sees_what_changed_since_the_last() {
     let home = Home::new().await;
     let ask = async |k: u32| {

@@ -307,7 +307,7 @@ async fn many_rows_become_files_and_too_many_are_refused() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(std::time::Duration::from_secs(30), freed).await.unwrap();
+    stoa_env::timer::timeout(std::time::Duration::from_secs(30), freed).await.unwrap();
     // What is too much for a record of the log becomes files, all at once.
     home.run(&format!("BEGIN; {some}; {some}; INSERT INTO u VALUES (1); COMMIT")).await;
     assert_eq!(count(&home.other, "t").await, 3_000_000);

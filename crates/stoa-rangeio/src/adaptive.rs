@@ -16,7 +16,7 @@ use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use crate::StoreProfile;
-use crate::plan::{PlannedRead, allowed_gap, gaps, pack, pack_sizes};
+use crate::pack::{PlannedRead, allowed_gap, gaps, pack, pack_sizes};
 
 /// Gaps that are always read over: the bytes cost less than the work of one more request.
 const FREE_GAP_BYTES: u64 = 64 << 10;

@@ -50,6 +50,7 @@ mod chunks;
 mod measure;
 mod metrics;
 mod options;
+mod pack;
 mod pin;
 mod plan;
 mod reader;
@@ -58,6 +59,7 @@ pub mod throttle;
 
 pub use metrics::{ReadCounts, ReadMetrics};
 pub use options::{HedgeOptions, PlanOptions, ReaderOptions, StoreProfile};
+pub use pack::PlannedRead;
 pub use pin::Pin;
-pub use plan::{PlannedRead, plan};
+pub use plan::plan;
 pub use reader::RangeReader;

@@ -7,13 +7,14 @@ use bytes::Bytes;
 use futures::{StreamExt, stream};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
+use stoa_env::timer;
 use stoa_error::{Error, Result};
 use tokio::sync::Semaphore;
-use tokio::time::Instant;
 
 use crate::chunks::{stitch, take_parts};
 use crate::measure::Estimator;
-use crate::plan::{plan, union};
+use crate::pack::union;
+use crate::plan::plan;
 use crate::request::{Request, store_error};
 use crate::{Pin, PlannedRead, ReadMetrics, ReaderOptions, StoreProfile};
 
@@ -108,7 +109,7 @@ impl RangeReader {
     /// of [`Self::with_pin`].
     pub async fn read(&self, path: &Path, ranges: &[Range<u64>]) -> Result<Vec<(u64, Bytes)>> {
         // Tokio's clock, because a paused runtime drives it together with the waits.
-        let started = Instant::now();
+        let started = timer::now();
         let wanted = union(ranges);
         let needed = wanted.iter().map(|range| range.end - range.start).sum();
         let reads = self.plan(&wanted);

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use futures::future::{Either, select};
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectStore};
+use stoa_env::timer::{self, sleep};
 use stoa_error::{Error, Result};
-use tokio::time::{Instant, sleep};
 
 use crate::measure::Estimator;
 use crate::{Pin, ReadMetrics, ReaderOptions};
@@ -82,7 +82,7 @@ impl Request<'_> {
     async fn once(&self) -> object_store::Result<Bytes> {
         self.metrics.add_request();
         self.sent.add_request();
-        let started = Instant::now();
+        let started = timer::now();
         let range = Some(GetRange::Bounded(self.range.clone()));
         let options = GetOptions { range, ..GetOptions::default() };
         let answer = self.store.get_opts(self.path, options).await?;

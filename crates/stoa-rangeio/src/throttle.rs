@@ -15,7 +15,7 @@ use object_store::{
     CopyOptions, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta,
     ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
 };
-use tokio::time::{Instant, sleep, sleep_until};
+use stoa_env::timer::{self, Instant, sleep, sleep_until};
 
 /// Bytes that flow at once.
 const PIECE_BYTES: usize = 64 << 10;
@@ -79,7 +79,7 @@ impl ThrottledStore {
     fn flow(&self, bytes: Bytes) -> BoxStream<'static, Result<Bytes>> {
         let throttle = self.throttle;
         let busy_until = self.busy_until.clone();
-        let at = Instant::now();
+        let at = timer::now();
         Box::pin(stream::unfold((bytes, at), move |(mut rest, at)| {
             let busy_until = busy_until.clone();
             async move {

@@ -11,10 +11,10 @@ use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use proptest::prelude::*;
+use stoa_env::timer;
 use stoa_error::ErrorKind;
 use stoa_rangeio::throttle::{Throttle, ThrottledStore};
 use stoa_rangeio::{HedgeOptions, Pin, RangeReader, ReaderOptions, StoreProfile};
-use tokio::time::Instant;
 
 const PATH: &str = "file";
 
@@ -135,7 +135,7 @@ async fn at_most_so_many_requests_run_at_once() {
     {
         let options = ReaderOptions { parallelism, in_flight_max, ..options.clone() };
         let reader = RangeReader::new(slow_store(2000, throttle).await, options);
-        let started = Instant::now();
+        let started = timer::now();
         reader.read(&Path::from(PATH), &ranges).await.unwrap();
         let took = started.elapsed().as_millis();
         assert!((rounds * 100..rounds * 100 + 50).contains(&took), "{parallelism}: {took} ms");
@@ -153,7 +153,7 @@ async fn a_straggler_is_asked_twice() {
     let mut options = ReaderOptions::object_store();
     options.hedge = Some(HedgeOptions { share_max: 0.3, ..HedgeOptions::default() });
     let reader = RangeReader::new(slow_store(1000, throttle).await, options);
-    let started = Instant::now();
+    let started = timer::now();
     for _ in 0..20 {
         reader.read_one(&Path::from(PATH), 0..10).await.unwrap();
     }

@@ -10,9 +10,9 @@ use std::time::Duration;
 use object_store::ObjectStoreExt;
 use object_store::memory::InMemory;
 use object_store::path::Path;
+use stoa_env::timer;
 use stoa_rangeio::throttle::{Throttle, ThrottledStore};
 use stoa_rangeio::{PlanOptions, RangeReader, ReaderOptions, StoreProfile};
-use tokio::time::Instant;
 
 const COLUMNS: u64 = 128;
 const COLUMN_BYTES: u64 = 65_536 * 9;
@@ -35,7 +35,7 @@ async fn run(plan: PlanOptions, profile: StoreProfile, ranges: &[Range<u64>]) ->
         ..ReaderOptions::object_store()
     };
     let reader = RangeReader::new(Arc::new(ThrottledStore::new(inner, throttle)), options);
-    let started = Instant::now();
+    let started = timer::now();
     reader.read(&path, ranges).await.unwrap();
     (started.elapsed().as_secs_f64(), reader.metrics().counts().requests)
 }

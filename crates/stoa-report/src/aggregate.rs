@@ -19,7 +19,7 @@ use stoa_error::{Error, Result};
 use crate::chunk::{Chunk, Ints, Values};
 use crate::decimal::{Decimal, quotient};
 use crate::report::{Aggregate, Function, Item, Report, Test, ValueKind, kind_of};
-use crate::rows::Rows;
+use crate::rows::ChunkRows;
 
 /// A value of the answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,7 +34,7 @@ pub(crate) enum Cell<'a> {
 
 /// A row of one of the sources. They come in the order of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct RowAddress {
     source: u32,
     row: u32,
 }
@@ -47,7 +47,7 @@ struct State {
     /// Whether the sum is more than 128 bits hold.
     overflows: bool,
     float: f64,
-    best: Option<Place>,
+    best: Option<RowAddress>,
 }
 
 /// Memory of chunks that must have been added before it is looked which of them are needed no more.
@@ -68,9 +68,9 @@ pub(crate) struct Groups<'a> {
     /// Their memory when it was last looked which of them are needed.
     swept_bytes: usize,
     /// One row of each group.
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<RowAddress>,
     /// Of an answer's first rows, one that is among them only if no better one comes.
-    pub(crate) worst: Option<Place>,
+    pub(crate) worst: Option<RowAddress>,
     /// The aggregates of the first group, those of the second, ….
     states: Vec<State>,
     /// The columns that tell groups apart: those that conditions leave more than one value.
@@ -156,7 +156,7 @@ impl<'a> Groups<'a> {
         };
         if report.grouped && report.group_by.is_empty() {
             // All rows, or none, make one group.
-            groups.open(Place { source: 0, row: 0 });
+            groups.open(RowAddress { source: 0, row: 0 });
         }
         groups
     }
@@ -170,7 +170,7 @@ impl<'a> Groups<'a> {
     pub(crate) fn memory_bytes(&self) -> usize {
         self.source_bytes
             + self.key_bytes
-            + self.places.capacity() * size_of::<Place>()
+            + self.places.capacity() * size_of::<RowAddress>()
             + self.states.capacity() * size_of::<State>()
     }
 
@@ -181,7 +181,7 @@ impl<'a> Groups<'a> {
     }
 
     /// Adds the rows `selected` of `chunks`; whether there is room for their groups.
-    pub(crate) fn add(&mut self, chunks: Vec<Arc<Chunk>>, selected: &Rows<'_>) -> bool {
+    pub(crate) fn add(&mut self, chunks: Vec<Arc<Chunk>>, selected: &ChunkRows<'_>) -> bool {
         if selected.is_empty() {
             return true;
         }
@@ -201,7 +201,7 @@ impl<'a> Groups<'a> {
 
     /// Whether one of the rows stands for its group or is a least or greatest value; `None` where there
     /// are too many groups.
-    fn add_to_groups(&mut self, source: u32, selected: &Rows<'_>) -> Option<bool> {
+    fn add_to_groups(&mut self, source: u32, selected: &ChunkRows<'_>) -> Option<bool> {
         let before = self.places.len();
         self.find_groups(source, selected)?;
         let mut is_needed = self.places.len() > before;
@@ -212,8 +212,8 @@ impl<'a> Groups<'a> {
     }
 
     /// Whether one of the rows may be in the answer; `None` where they are too many.
-    fn add_rows(&mut self, source: u32, selected: &Rows<'_>) -> Option<bool> {
-        let places = selected.iter().map(|row| Place { source, row: row as u32 });
+    fn add_rows(&mut self, source: u32, selected: &ChunkRows<'_>) -> Option<bool> {
+        let places = selected.iter().map(|row| RowAddress { source, row: row as u32 });
         let before = self.places.len();
         match self.report.rows_kept() {
             Some(wanted) if self.report.order.is_empty() => {
@@ -252,7 +252,7 @@ impl<'a> Groups<'a> {
     }
 
     /// Fills `runs`; `None` where there are too many groups.
-    fn find_groups(&mut self, source: u32, selected: &Rows<'_>) -> Option<()> {
+    fn find_groups(&mut self, source: u32, selected: &ChunkRows<'_>) -> Option<()> {
         self.runs.clear();
         let keys: Vec<Arc<Chunk>> = {
             let chunks = &self.sources[source as usize];
@@ -260,7 +260,7 @@ impl<'a> Groups<'a> {
         };
         if keys.is_empty() {
             if self.places.is_empty() {
-                self.open(Place { source, row: selected.at(0) as u32 });
+                self.open(RowAddress { source, row: selected.at(0) as u32 });
             }
             self.runs.push(Run { group: 0, rows: 0..selected.len() });
             return Some(());
@@ -287,7 +287,7 @@ impl<'a> Groups<'a> {
                     return None;
                 }
                 self.key_bytes += key.len() + KEY_BYTES;
-                self.open(Place { source, row: row as u32 });
+                self.open(RowAddress { source, row: row as u32 });
             }
             self.runs.push(Run { group, rows: start..end });
             start = end;
@@ -295,7 +295,7 @@ impl<'a> Groups<'a> {
         Some(())
     }
 
-    fn open(&mut self, place: Place) -> u32 {
+    fn open(&mut self, place: RowAddress) -> u32 {
         let group = self.places.len() as u32;
         self.places.push(place);
         let states = self.states.len() + self.report.aggregates.len();
@@ -304,7 +304,7 @@ impl<'a> Groups<'a> {
     }
 
     /// Whether one of the rows is a least or greatest value.
-    fn accumulate(&mut self, index: usize, source: u32, selected: &Rows<'_>) -> bool {
+    fn accumulate(&mut self, index: usize, source: u32, selected: &ChunkRows<'_>) -> bool {
         let mut is_needed = false;
         let width = self.report.aggregates.len();
         let Aggregate { function, column } = self.report.aggregates[index];
@@ -339,7 +339,7 @@ impl<'a> Groups<'a> {
                             compare(&cell(chunk, row), &cell(of_best, best.row), false) == wanted
                         });
                         if is_better {
-                            state.best = Some(Place { source, row });
+                            state.best = Some(RowAddress { source, row });
                             is_needed = true;
                         }
                     }
@@ -351,7 +351,7 @@ impl<'a> Groups<'a> {
 
     /// What the answer shows for a group.
     pub(crate) fn cell(&self, group: usize, item: Item) -> Cell<'_> {
-        let at = |place: Place, column: usize| self.cell_at(place, column);
+        let at = |place: RowAddress, column: usize| self.cell_at(place, column);
         let index = match item {
             Item::Column(column) => return at(self.places[group], column),
             Item::Aggregate(index) => index,
@@ -376,7 +376,7 @@ impl<'a> Groups<'a> {
     }
 
     /// A value of a row that is kept.
-    pub(crate) fn cell_at(&self, place: Place, column: usize) -> Cell<'_> {
+    pub(crate) fn cell_at(&self, place: RowAddress, column: usize) -> Cell<'_> {
         cell(&self.sources[place.source as usize][column], place.row)
     }
 
@@ -426,7 +426,7 @@ impl State {
         quotient(sum, count).ok()
     }
 
-    fn add_floats(&mut self, chunk: &Chunk, rows: &Rows<'_>) {
+    fn add_floats(&mut self, chunk: &Chunk, rows: &ChunkRows<'_>) {
         for row in rows.iter().filter(|row| !chunk.is_null(*row)) {
             self.values += 1;
             self.float += chunk.float(row);
@@ -457,8 +457,8 @@ enum RunEnds<'a> {
 }
 
 impl<'a> RunEnds<'a> {
-    fn of(keys: &'a [Arc<Chunk>], selected: &Rows<'_>) -> Self {
-        if let Rows::Range(rows) = selected
+    fn of(keys: &'a [Arc<Chunk>], selected: &ChunkRows<'_>) -> Self {
+        if let ChunkRows::Range(rows) = selected
             && keys.iter().all(|chunk| chunk.ascends_in(rows))
         {
             return Self::Sorted { keys, rows: rows.clone() };
@@ -485,14 +485,14 @@ impl<'a> RunEnds<'a> {
 }
 
 /// Marks the selected rows whose value is another than that of the one before.
-fn mark_changes(chunk: &Chunk, selected: &Rows<'_>, begins: &mut [bool]) {
-    fn packed<T: PartialEq>(distances: &[T], selected: &Rows<'_>, begins: &mut [bool]) {
+fn mark_changes(chunk: &Chunk, selected: &ChunkRows<'_>, begins: &mut [bool]) {
+    fn packed<T: PartialEq>(distances: &[T], selected: &ChunkRows<'_>, begins: &mut [bool]) {
         match selected {
-            Rows::Range(range) => {
+            ChunkRows::Range(range) => {
                 let pairs = distances[range.clone()].windows(2).zip(&mut begins[1..]);
                 pairs.for_each(|(pair, begins)| *begins |= pair[0] != pair[1]);
             }
-            Rows::List(list) => {
+            ChunkRows::List(list) => {
                 let distance = |row: u32| &distances[row as usize];
                 let pairs = list.windows(2).zip(&mut begins[1..]);
                 pairs.for_each(|(rows, b)| *b |= distance(rows[0]) != distance(rows[1]));

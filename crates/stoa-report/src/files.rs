@@ -8,7 +8,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
 use bytes::Bytes;
-use stoa_error::{Error, Result};
+use stoa_error::{Error, Place, Result};
 use stoa_orc::{
     ColumnRef, Decoder, FileMetadata, Predicate, Projection, ReadOptions, Step, StripeMetadata,
 };
@@ -132,7 +132,8 @@ pub(crate) async fn read_chunks(
     let place = |group: &u32| {
         let place = tail.groups.get(*group as usize).copied();
         place.map(|place| (*group, place)).ok_or_else(|| {
-            Error::internal(format!("{}: there is no row group {group}", file.location))
+            Error::internal(format!("there is no row group {group}"))
+                .at(Place::file(&file.location))
         })
     };
     let places: Vec<(u32, GroupPlace)> = groups.iter().map(place).collect::<Result<_>>()?;
@@ -180,7 +181,8 @@ fn span(stripes: &BTreeMap<usize, BTreeSet<usize>>) -> Option<Range<usize>> {
 
 fn as_chunk(array: &ArrayRef, file: &ScanFile) -> Result<Chunk> {
     Chunk::of(array).ok_or_else(|| {
-        Error::internal(format!("{}: a column of type {}", file.location, array.data_type()))
+        Error::internal(format!("a column of type {}", array.data_type()))
+            .at(Place::file(&file.location))
     })
 }
 
@@ -195,7 +197,8 @@ async fn read_group(
     let mut read = 0;
     while read < rows {
         let batch = next_batch(decoder, reader, file).await?.ok_or_else(|| {
-            Error::corrupt(format!("{}: a row group has less than {rows} rows", file.location))
+            Error::corrupt(format!("a row group has less than {rows} rows"))
+                .at(Place::file(&file.location))
         })?;
         read += batch.num_rows();
         batches.push(batch);
@@ -228,7 +231,7 @@ pub(crate) fn projected(table: &Schema, columns: &[&Column]) -> Result<SchemaRef
 }
 
 fn decoder(file: &ScanFile, metadata: &Arc<FileMetadata>, options: ReadOptions) -> Result<Decoder> {
-    Decoder::new(metadata.clone(), options).map_err(|error| error.at(&file.location))
+    Decoder::new(metadata.clone(), options).map_err(|error| error.at(Place::file(&file.location)))
 }
 
 async fn next_batch(
@@ -237,7 +240,7 @@ async fn next_batch(
     file: &ScanFile,
 ) -> Result<Option<RecordBatch>> {
     loop {
-        match decoder.next().map_err(|error| error.at(&file.location))? {
+        match decoder.next().map_err(|error| error.at(Place::file(&file.location)))? {
             Step::Batch(batch) => return Ok(Some(batch)),
             Step::Finished => return Ok(None),
             Step::NeedsData(ranges) => {

@@ -5,23 +5,20 @@
 //! the cache, under its bound, and go when the batch has gone. Small batches, which soon become
 //! larger ones, are looked at as they are.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use parking_lot::Mutex;
 use stoa_error::{Error, Result};
 use stoa_ingest::{FreshBatchId, FreshRows};
 
 use crate::cache::Key;
 use crate::chunk::Chunk;
+use crate::fresh_index::BLOCK_ROWS;
 use crate::report::{Column, Report};
-use crate::run::{Reports, Work};
+use crate::reports::Reports;
+use crate::work::ReportWork;
 use crate::zones::{Zone, Zones};
-
-/// Rows of a block; the last of a batch may have fewer.
-const BLOCK_ROWS: usize = 8192;
 
 /// Of batches with fewer rows nothing is kept.
 const KEPT_ROWS_MIN: usize = 1024;
@@ -37,57 +34,13 @@ pub(crate) struct Piece {
     kept: Option<(FreshBatchId, u32)>,
 }
 
-/// Of which batches, by number, something is kept.
-#[derive(Default)]
-pub(crate) struct FreshIndex(Mutex<HashMap<u64, KeptBatch>>);
-
-struct KeptBatch {
-    id: FreshBatchId,
-    blocks: u32,
-    /// Columns of which there are zones or chunks.
-    fields: Vec<i32>,
-}
-
-impl KeptBatch {
-    fn keys(&self) -> impl Iterator<Item = Key> {
-        let batch = self.id.number();
-        self.fields.iter().flat_map(move |field| {
-            let field = *field;
-            let chunk = move |block| Key::FreshChunk { batch, block, field };
-            (0..self.blocks).map(chunk).chain([Key::FreshZones { batch, field }])
-        })
-    }
-}
-
-impl FreshIndex {
-    /// Takes note that something of a batch will be kept. Gives back what is kept of batches that
-    /// have gone.
-    fn note(&self, id: &FreshBatchId, rows: usize, field: i32) -> Vec<Key> {
-        let mut batches = self.0.lock();
-        let mut gone = Vec::new();
-        if !batches.contains_key(&id.number()) {
-            let is_gone = |_: &u64, batch: &mut KeptBatch| batch.id.is_gone();
-            gone.extend(
-                batches.extract_if(is_gone).flat_map(|(_, b)| b.keys().collect::<Vec<_>>()),
-            );
-        }
-        let blocks = rows.div_ceil(BLOCK_ROWS) as u32;
-        let new = || KeptBatch { id: id.clone(), blocks, fields: Vec::new() };
-        let batch = batches.entry(id.number()).or_insert_with(new);
-        if !batch.fields.contains(&field) {
-            batch.fields.push(field);
-        }
-        gone
-    }
-}
-
 impl Reports {
     /// The fresh rows that a report must look at, in their order; `None` where they are too many.
     pub(crate) async fn plan_fresh(
         &self,
         fresh: &FreshRows,
         report: &Report,
-        work: &mut Work,
+        work: &mut ReportWork,
     ) -> Result<Option<Vec<Piece>>> {
         let mut pieces = Vec::new();
         let mut judged_rows = 0;

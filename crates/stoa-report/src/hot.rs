@@ -14,9 +14,9 @@ use stoa_rangeio::ReadMetrics;
 use stoa_table::{Table, TableIdent};
 use uuid::Uuid;
 
-use crate::missing::FileWork;
+use crate::portion::FileWork;
 use crate::report::Column;
-use crate::run::Reports;
+use crate::reports::Reports;
 use crate::view::{TableView, ViewFile};
 use crate::warm::columns_of;
 

@@ -16,11 +16,11 @@ use crate::view::ViewFile;
 /// Numbers of files. No number is given out twice.
 #[derive(Default)]
 pub(crate) struct Numbers {
-    known: Mutex<Known>,
+    known: Mutex<NumberedFiles>,
 }
 
 #[derive(Default)]
-struct Known {
+struct NumberedFiles {
     by_file: HashMap<(String, u64), (u32, Arc<Pin>)>,
     next: u32,
 }

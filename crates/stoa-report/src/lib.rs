@@ -32,19 +32,23 @@ mod decimal;
 mod disk;
 mod files;
 mod fresh;
+mod fresh_index;
 mod hot;
 mod identity;
+mod locks;
 mod memory;
 mod missing;
 mod order;
 mod output;
 mod portion;
 mod report;
+mod reports;
 mod rows;
 mod run;
 mod select;
 mod view;
 mod warm;
+mod work;
 mod zones;
 
 #[cfg(test)]
@@ -58,5 +62,7 @@ pub use memory::{Memory, Uncounted};
 pub use report::{
     Aggregate, Column, Condition, Function, Item, Order, Report, Test, ValueKind, kind_of,
 };
-pub use run::{Answer, ReportOptions, Reports, Work};
+pub use reports::{ReportOptions, Reports};
+pub use run::Answer;
 pub use warm::Warmed;
+pub use work::ReportWork;

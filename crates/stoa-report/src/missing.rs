@@ -8,8 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt};
-use parking_lot::Mutex;
-use stoa_error::{Error, Result};
+use stoa_error::{Error, Place, Result};
 use stoa_rangeio::ReadMetrics;
 use stoa_table::Table;
 
@@ -18,17 +17,16 @@ use crate::chunk::Chunk;
 use crate::disk::{DiskKey, DiskTier};
 use crate::files::{Chunks, FileTail, GroupPlace, projected, read_chunks, read_zones};
 use crate::memory::Taken;
+use crate::portion::FileWork;
 use crate::report::{Column, Report};
-use crate::run::{Reports, Work};
+use crate::reports::Reports;
 use crate::view::ViewFile;
+use crate::work::ReportWork;
 use crate::zones::Zones;
 
 /// Files that a report reads from at the same time. What the store bears is the range reader's
 /// concern.
 pub(crate) const FILES_AT_ONCE: usize = 64;
-
-/// Locks that are kept at least, used or not.
-const LOCKS_MIN: usize = 1024;
 
 /// The tail of a file, and the bounds of some columns in its row groups.
 pub(crate) type KnownFile = (Arc<FileTail>, Vec<Arc<Zones>>);
@@ -38,28 +36,6 @@ type GroupChunks = Vec<Arc<Chunk>>;
 
 /// Row groups with the columns of a report.
 pub(crate) type Sources = Vec<(GroupPlace, GroupChunks)>;
-
-/// The row groups of one file that a report looks at.
-pub(crate) struct FileWork<'a> {
-    pub(crate) file: &'a ViewFile,
-    pub(crate) tail: Arc<FileTail>,
-    pub(crate) groups: Vec<u32>,
-}
-
-/// One lock per file, by number.
-#[derive(Default)]
-pub(crate) struct Locks(Mutex<HashMap<u32, Arc<tokio::sync::Mutex<()>>>>);
-
-impl Locks {
-    fn of(&self, file: u32) -> Arc<tokio::sync::Mutex<()>> {
-        let mut locks = self.0.lock();
-        // Locks that nobody holds are not needed any more.
-        if locks.len() > LOCKS_MIN {
-            locks.retain(|_, lock| Arc::strong_count(lock) > 1);
-        }
-        locks.entry(file).or_default().clone()
-    }
-}
 
 impl Reports {
     /// Tails of `files` and the bounds of `columns` in each, in the order of `files`.
@@ -148,7 +124,7 @@ impl Reports {
         table: &Table,
         report: &Report,
         metrics: &Arc<ReadMetrics>,
-        counts: &mut Work,
+        counts: &mut ReportWork,
         taken: &mut Taken<'_>,
         before: usize,
     ) -> Result<Option<(Sources, usize)>> {
@@ -301,7 +277,8 @@ fn are_whole(chunks: &[Arc<Chunk>], columns: &[&Column], place: GroupPlace) -> b
 
 /// A part that a report needs is not there. Without it, the answer would be another one.
 fn lost(what: &str, file: &ViewFile) -> Error {
-    Error::internal(format!("{}: {what} that a report needs went missing", file.file.location))
+    Error::internal(format!("{what} that a report needs went missing"))
+        .at(Place::file(&file.file.location))
         .with_hint("run the statement again, or with SET short_path = off; please report it")
 }
 

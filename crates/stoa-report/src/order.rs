@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
-use crate::aggregate::{Cell, Groups, Place, compare};
+use crate::aggregate::{Cell, Groups, RowAddress, compare};
 use crate::report::{Item, Order};
 
 /// Groups that are sorted or merged without a pause.
@@ -19,7 +19,11 @@ const SPARE_ROWS: usize = 1024;
 impl Groups<'_> {
     /// Adds rows of which the `wanted` first ones in the answer's order are kept; whether any may be one
     /// of them.
-    pub(crate) fn add_first(&mut self, places: impl Iterator<Item = Place>, wanted: usize) -> bool {
+    pub(crate) fn add_first(
+        &mut self,
+        places: impl Iterator<Item = RowAddress>,
+        wanted: usize,
+    ) -> bool {
         let mut is_needed = false;
         for place in places.take(if wanted == 0 { 0 } else { usize::MAX }) {
             // Among equal ones those that came before are first.
@@ -108,7 +112,7 @@ impl Groups<'_> {
     }
 
     /// The same of rows without groups, of which some are not kept.
-    fn compare_rows(&self, a: Place, b: Place) -> Ordering {
+    fn compare_rows(&self, a: RowAddress, b: RowAddress) -> Ordering {
         let by_key = self.report.order.iter().map(|order| match order.by {
             Item::Column(column) => {
                 compare_cells(&self.cell_at(a, column), &self.cell_at(b, column), order)

@@ -3,8 +3,11 @@
 //! In: the row groups that a report looks at. Out: the same, a portion at a time: in nearly all
 //! reports there is only one.
 
-use crate::missing::FileWork;
+use std::sync::Arc;
+
+use crate::files::FileTail;
 use crate::report::{Report, ValueKind, kind_of};
+use crate::view::ViewFile;
 
 /// Decoded bytes of a portion, about; a row group may be more.
 const PORTION_BYTES: usize = 32 << 20;
@@ -14,6 +17,13 @@ const TEXT_BYTES: u64 = 24;
 
 /// How much smaller files are than their values, about.
 const COMPRESSION: u64 = 4;
+
+/// The row groups of one file that a report looks at.
+pub(crate) struct FileWork<'a> {
+    pub(crate) file: &'a ViewFile,
+    pub(crate) tail: Arc<FileTail>,
+    pub(crate) groups: Vec<u32>,
+}
 
 /// Takes the next portion out of `files`; `None` where nothing is left.
 pub(crate) fn next_portion<'a>(

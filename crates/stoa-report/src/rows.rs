@@ -7,7 +7,7 @@ use std::ops::Range;
 
 /// Rows of a chunk, ascending.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Rows<'a> {
+pub(crate) enum ChunkRows<'a> {
     Range(Range<usize>),
     List(&'a [u32]),
 }
@@ -22,15 +22,15 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    pub(crate) fn rows(&self) -> Rows<'_> {
+    pub(crate) fn rows(&self) -> ChunkRows<'_> {
         match self.is_list {
-            true => Rows::of(&self.list),
-            false => Rows::Range(self.range.clone()),
+            true => ChunkRows::of(&self.list),
+            false => ChunkRows::Range(self.range.clone()),
         }
     }
 }
 
-impl<'a> Rows<'a> {
+impl<'a> ChunkRows<'a> {
     /// A range where no row is left out between the first of `list` (ascending) and the last.
     pub(crate) fn of(list: &'a [u32]) -> Self {
         let ends = list.first().zip(list.last()).map(|(a, b)| (*a as usize, *b as usize));
@@ -84,14 +84,14 @@ mod tests {
 
     #[test]
     fn lists_without_gaps_are_ranges() {
-        assert_eq!(Rows::of(&[3, 4, 5]), Rows::Range(3..6));
-        assert_eq!(Rows::of(&[3, 5]), Rows::List(&[3, 5]));
-        assert_eq!(Rows::of(&[]), Rows::List(&[]));
-        let list = Rows::List(&[1, 4, 5, 9]);
-        assert_eq!(list.part(1..3), Rows::Range(4..6));
+        assert_eq!(ChunkRows::of(&[3, 4, 5]), ChunkRows::Range(3..6));
+        assert_eq!(ChunkRows::of(&[3, 5]), ChunkRows::List(&[3, 5]));
+        assert_eq!(ChunkRows::of(&[]), ChunkRows::List(&[]));
+        let list = ChunkRows::List(&[1, 4, 5, 9]);
+        assert_eq!(list.part(1..3), ChunkRows::Range(4..6));
         assert_eq!(list.iter().collect::<Vec<_>>(), [1, 4, 5, 9]);
-        let range = Rows::Range(2..6);
-        assert_eq!((range.part(1..2), range.at(3)), (Rows::Range(3..4), 5));
+        let range = ChunkRows::Range(2..6);
+        assert_eq!((range.part(1..2), range.at(3)), (ChunkRows::Range(3..4), 5));
         assert_eq!(range.iter().collect::<Vec<_>>(), [2, 3, 4, 5]);
     }
 }

@@ -16,7 +16,7 @@ pub(crate) fn select(
     selection: &mut Selection,
 ) {
     let mut range = 0..rows;
-    let mut found = Found::default();
+    let mut found = MetConditions::default();
     // Where values ascend, the ends of a range are found by bisection; those of one column may do so
     // only within one value of another.
     for _ in 0..2 {
@@ -49,9 +49,9 @@ pub(crate) fn select(
 /// Conditions, by number, that all rows of the range meet. More than there is room for are looked at
 /// row by row.
 #[derive(Default)]
-struct Found(u64);
+struct MetConditions(u64);
 
-impl Found {
+impl MetConditions {
     fn has(&self, index: usize) -> bool {
         index < 64 && self.0 >> index & 1 == 1
     }

@@ -8,9 +8,9 @@ use stoa_orc::FIELD_ID_KEY;
 use stoa_rangeio::ReadMetrics;
 use stoa_table::Table;
 
-use crate::missing::FileWork;
+use crate::portion::FileWork;
 use crate::report::{Column, kind_of};
-use crate::run::Reports;
+use crate::reports::Reports;
 use crate::view::TableView;
 
 /// What [`Reports::warm`] came to.

@@ -1,6 +1,6 @@
 //! Errors of object stores as Stoa's own.
 
-use stoa_error::{Error, ErrorKind, is_disk_full, is_io_error};
+use stoa_error::{Error, ErrorKind, Place, is_disk_full, is_io_error};
 
 use crate::s3::explain;
 
@@ -8,18 +8,21 @@ use crate::s3::explain;
 pub fn from_object_store(place: &str, error: object_store::Error) -> Error {
     use object_store::Error as Store;
     if let Some(known) = explain(&error) {
-        return Error::new(known.kind, format!("{place}: {}", known.what))
+        return Error::new(known.kind, known.what)
+            .at(Place::file(place))
             .with_hint(known.hint)
             .with_source(error);
     }
     if is_disk_full(&error) {
-        return Error::new(ErrorKind::Exhausted, format!("{place}: the disk is full"))
+        return Error::new(ErrorKind::Exhausted, "the disk is full")
+            .at(Place::file(place))
             .with_sqlstate("53100")
             .with_hint("make room on that disk, and repeat what failed")
             .with_source(error);
     }
     if is_io_error(&error) {
-        return Error::unavailable(format!("{place}: the disk has met an I/O error"))
+        return Error::unavailable("the disk has met an I/O error")
+            .at(Place::file(place))
             .with_sqlstate("58030")
             .with_hint("look at the disk and at the system's log")
             .with_source(error);
@@ -36,5 +39,5 @@ pub fn from_object_store(place: &str, error: object_store::Error) -> Error {
         Store::InvalidPath { .. } => (ErrorKind::Invalid, "the path is not valid"),
         _ => (ErrorKind::Unavailable, "the store failed"),
     };
-    Error::new(kind, format!("{place}: {what}")).with_source(error)
+    Error::new(kind, what).at(Place::file(place)).with_source(error)
 }

@@ -10,7 +10,6 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::TryStreamExt;
 use object_store::ObjectMeta;
-use stoa_env::clock;
 use stoa_error::Result;
 use stoa_store::{from_object_store, literal_of};
 
@@ -18,7 +17,7 @@ use crate::{Orphan, RemovedOrphans, Warehouse};
 
 impl Warehouse {
     /// Files in directories `<namespace>/<name>` that hold no table metadata and belong to no
-    /// table. A load at work that makes a new table has such a directory, too.
+    /// table. A load of another process that makes a new table has such a directory, too.
     ///
     /// # Errors
     /// `Unavailable` where the catalog or the store fails.
@@ -28,6 +27,8 @@ impl Warehouse {
         let listing = place.store.list(Some(&place.path));
         let files: Vec<ObjectMeta> =
             listing.try_collect().await.map_err(|source| from_object_store(&root, source))?;
+        // Asked for before the tables are: a table that comes to be in between is taken then.
+        let working = self.writers().now();
         let mut directories: BTreeMap<String, Vec<ObjectMeta>> = BTreeMap::new();
         for file in files {
             let Some(inside) = file.location.prefix_match(&place.path) else { continue };
@@ -52,7 +53,9 @@ impl Warehouse {
             bytes: file.size,
             modified: file.last_modified,
         };
-        Ok(directories.into_values().flatten().map(orphan).collect())
+        let files = directories.into_values().flatten();
+        let idle = files.filter(|file| !working.makes(file.location.as_ref()));
+        Ok(idle.map(orphan).collect())
     }
 
     /// Deletes abandoned files that were last written more than `older_than` ago.
@@ -84,9 +87,8 @@ pub(crate) async fn remove(
     older_than: Duration,
 ) -> Result<RemovedOrphans> {
     let age = TimeDelta::from_std(older_than).unwrap_or(TimeDelta::MAX);
-    let oldest_kept = DateTime::<Utc>::from(clock::now())
-        .checked_sub_signed(age)
-        .unwrap_or(DateTime::<Utc>::MIN_UTC);
+    let oldest_kept =
+        warehouse.env().now_utc().checked_sub_signed(age).unwrap_or(DateTime::<Utc>::MIN_UTC);
     let (old, young): (Vec<_>, Vec<_>) =
         orphans.into_iter().partition(|orphan| orphan.modified <= oldest_kept);
     let locations: Vec<String> = old.iter().map(|orphan| orphan.location.clone()).collect();

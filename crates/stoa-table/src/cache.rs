@@ -1,87 +1,62 @@
 //! A bounded map from the location of an immutable file to what it holds.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+use quick_cache::Weighter;
+use quick_cache::sync::Cache as WeightedCache;
 
-/// Keeps the most recently used values up to a total cost. Values are of immutable files, so they
-/// are never stale.
+/// How many values the cache is made for. So few are kept in one shard, and a single value may take
+/// nearly all of the bound.
+const VALUES_ESTIMATE: usize = 32;
+
+/// Keeps values up to a total cost; what was asked for again stays longest, so that reading many files
+/// once does not drive out those of every scan. Values are of immutable files, so they are never stale.
 #[derive(Debug)]
 pub(crate) struct Cache<V> {
-    inner: Mutex<Inner<V>>,
-    cost_max: usize,
-}
-
-#[derive(Debug)]
-struct Inner<V> {
-    entries: HashMap<String, Entry<V>>,
-    cost: usize,
-    clock: u64,
+    entries: WeightedCache<String, Entry<V>, Cost>,
 }
 
 #[derive(Debug)]
 struct Entry<V> {
     value: Arc<V>,
     cost: usize,
-    used: u64,
+}
+
+impl<V> Clone for Entry<V> {
+    fn clone(&self) -> Self {
+        Self { value: Arc::clone(&self.value), cost: self.cost }
+    }
+}
+
+/// Weighs an entry by what it said that it costs.
+#[derive(Clone, Debug)]
+struct Cost;
+
+impl<V> Weighter<String, Entry<V>> for Cost {
+    fn weight(&self, _location: &String, entry: &Entry<V>) -> u64 {
+        entry.cost as u64
+    }
 }
 
 impl<V> Cache<V> {
     /// Holds values of at most `cost_max` together.
     pub(crate) fn new(cost_max: usize) -> Self {
-        let inner = Inner { entries: HashMap::new(), cost: 0, clock: 0 };
-        Self { inner: Mutex::new(inner), cost_max }
+        let entries = WeightedCache::with_weighter(VALUES_ESTIMATE, cost_max as u64, Cost);
+        Self { entries }
     }
 
     /// The value of `location`, if it is here.
     pub(crate) fn get(&self, location: &str) -> Option<Arc<V>> {
-        let mut inner = self.inner.lock();
-        inner.clock += 1;
-        let now = inner.clock;
-        let entry = inner.entries.get_mut(location)?;
-        entry.used = now;
-        Some(entry.value.clone())
+        self.entries.get(location).map(|entry| entry.value)
     }
 
-    /// Keeps `value`, dropping the least recently used ones if need be. A value larger than the
-    /// whole cache is not kept.
+    /// Keeps `value`, dropping others if need be. A value as large as the whole cache is not kept.
     pub(crate) fn put(&self, location: &str, value: V, cost: usize) -> Arc<V> {
         let value = Arc::new(value);
-        if cost > self.cost_max {
-            return value;
-        }
-        let mut inner = self.inner.lock();
-        inner.clock += 1;
-        let entry = Entry { value: value.clone(), cost, used: inner.clock };
-        inner.cost += cost;
-        if let Some(old) = inner.entries.insert(location.to_owned(), entry) {
-            inner.cost -= old.cost;
-        }
-        if inner.cost > self.cost_max {
-            inner.shrink(self.cost_max - self.cost_max / 4);
-        }
+        // What weighs nothing is never dropped.
+        let entry = Entry { value: Arc::clone(&value), cost: cost.max(1) };
+        self.entries.insert(location.to_owned(), entry);
         value
-    }
-}
-
-impl<V> Inner<V> {
-    /// Drops the longest unused entries until the cost is at most `target`. Shrinking by a quarter
-    /// at a time makes the sort rare.
-    fn shrink(&mut self, target: usize) {
-        let mut ages: Vec<(u64, String)> =
-            self.entries.iter().map(|(key, entry)| (entry.used, key.clone())).collect();
-        ages.sort_unstable();
-        // The newest entry stays: it is what the caller just asked for.
-        ages.pop();
-        for (_, key) in ages {
-            if self.cost <= target {
-                break;
-            }
-            if let Some(entry) = self.entries.remove(&key) {
-                self.cost -= entry.cost;
-            }
-        }
     }
 }
 
@@ -90,18 +65,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_unused_go_first_and_the_bound_holds() {
+    fn the_bound_holds_and_what_is_asked_for_again_stays() {
         let cache = Cache::new(100);
-        for n in 0..10 {
+        cache.put("asked for", 0, 10);
+        for n in 1..50 {
+            assert_eq!(cache.get("asked for").as_deref(), Some(&0), "{n}");
             cache.put(&n.to_string(), n, 10);
+            assert!(cache.entries.weight() <= 100);
         }
-        assert_eq!(cache.get("0").as_deref(), Some(&0));
-        cache.put("10", 10, 10);
-        assert_eq!(cache.get("0").as_deref(), Some(&0));
-        assert_eq!(cache.get("1"), None);
-        assert_eq!(cache.get("10").as_deref(), Some(&10));
-        assert_eq!(*cache.put("huge", 11, 101), 11);
+        assert!((1..10).contains(&(0..50).filter(|n| cache.get(&n.to_string()).is_some()).count()));
+    }
+
+    #[test]
+    fn one_value_may_take_most_of_it_but_not_more_than_all() {
+        let cache = Cache::new(1000);
+        assert_eq!(*cache.put("large", 1, 900), 1);
+        assert_eq!(cache.get("large").as_deref(), Some(&1));
+        assert_eq!(*cache.put("huge", 2, 1001), 2);
         assert_eq!(cache.get("huge"), None);
-        assert!(cache.inner.lock().cost <= 100);
+    }
+
+    #[test]
+    fn what_costs_nothing_is_dropped_in_its_turn() {
+        let cache = Cache::new(10);
+        (0..100).for_each(|n| drop(cache.put(&n.to_string(), n, 0)));
+        assert!(cache.entries.len() <= 10);
     }
 }

@@ -16,14 +16,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use iceberg::spec::{MetadataLog, TableMetadata, TableMetadataBuilder};
+use iceberg::spec::{
+    MetadataLog, Operation, Snapshot, Summary, TableMetadata, TableMetadataBuilder,
+};
 use stoa_catalog::{Swap, TableIdent};
-use stoa_error::{Error, ErrorKind, Result};
+use stoa_env::{Env, clock};
+use stoa_error::{Condition, Error, ErrorKind, Result};
+use uuid::Uuid;
 
 use crate::Table;
 use crate::error::from_iceberg;
 use crate::failpoint;
 use crate::files::LoadedMetadata;
+use crate::writers::AtWork;
 
 /// How often a commit is tried, unless `commit.retry.num-retries` says otherwise.
 const RETRIES: u32 = 30;
@@ -90,7 +95,7 @@ pub(crate) trait Change: Sync {
 pub(crate) async fn create(staged: &Table, attempt: Attempt) -> Result<Table> {
     let warehouse = staged.warehouse();
     let Attempt { metadata, mut scratch, .. } = attempt;
-    let location = metadata_path(&metadata, 0);
+    let location = metadata_path(warehouse.env().uuid(), &metadata, 0);
     scratch.push(location.clone());
     let written = warehouse.files().write_table_metadata(&location, metadata).await;
     let loaded = match written {
@@ -127,7 +132,8 @@ pub(crate) async fn commit<C: Change>(table: &Table, change: &C) -> Result<Ended
     let retries = retries(table);
     for number in 0..=retries {
         if number > 0 {
-            tokio::time::sleep(wait(number)).await;
+            let env = table.warehouse().env();
+            env.sleep(wait(env, number)).await;
         }
         // Also the first time: the version that the caller holds may be old by now.
         let base = table.reload().await?;
@@ -156,6 +162,8 @@ pub(crate) async fn commit<C: Change>(table: &Table, change: &C) -> Result<Ended
 
 /// A version that nothing points to yet.
 struct Written {
+    /// Its file is no orphan meanwhile.
+    _at_work: Arc<AtWork>,
     next: Table,
     location: String,
     scratch: Vec<String>,
@@ -166,13 +174,15 @@ struct Written {
 /// Writes the metadata of `attempt`; deletes what was written for it where that fails.
 async fn write_version(base: &Table, attempt: Attempt) -> Result<Written> {
     let Attempt { metadata, mut scratch, forgotten, unmoved } = attempt;
-    let location = metadata_path(&metadata, version_of(base.metadata_location()) + 1);
+    let uuid = base.warehouse().env().uuid();
+    let _at_work = base.warehouse().writers().begin(uuid);
+    let location = metadata_path(uuid, &metadata, version_of(base.metadata_location()) + 1);
     scratch.push(location.clone());
     let written = base.warehouse().files().write_table_metadata(&location, metadata).await;
     match written {
         Ok(loaded) => {
             let next = version(base, loaded, location.clone());
-            Ok(Written { next, location, scratch, forgotten, unmoved })
+            Ok(Written { _at_work, next, location, scratch, forgotten, unmoved })
         }
         Err(error) => {
             // Nothing points to it; but it may be there, and `recover` would take it for a version.
@@ -185,7 +195,7 @@ async fn write_version(base: &Table, attempt: Attempt) -> Result<Written> {
 /// Writes the metadata of `attempt` and moves the pointer to it. Deletes what was written for it
 /// where it is certain that the pointer does not reach it.
 async fn swap<C: Change>(base: &Table, attempt: Attempt, change: &C) -> Result<Table> {
-    let Written { next, location, scratch, forgotten, unmoved } =
+    let Written { _at_work, next, location, scratch, forgotten, unmoved } =
         write_version(base, attempt).await?;
     failpoint::at("commit.metadata_written").await?;
     let own = Swap {
@@ -230,9 +240,11 @@ pub(crate) async fn commit_together<C: Change>(
     refused: fn(C::Stop) -> Option<Error>,
 ) -> Result<()> {
     let retries = changes.iter().map(|(table, _)| retries(table)).max().unwrap_or_default();
+    let Some((first, _)) = changes.first() else { return Ok(()) };
     for number in 0..=retries {
         if number > 0 {
-            tokio::time::sleep(wait(number)).await;
+            let env = first.warehouse().env();
+            env.sleep(wait(env, number)).await;
         }
         let mut parts = Vec::with_capacity(changes.len());
         if let Err(error) = attempt_all(changes, number, refused, &mut parts).await {
@@ -361,26 +373,24 @@ async fn settle(
     is_in: impl Fn(&Table) -> bool,
 ) -> Settled {
     if matches!(error.kind(), ErrorKind::Conflict | ErrorKind::NotFound | ErrorKind::AlreadyExists)
+        || error.is(Condition::WrongObjectType)
     {
         return Settled::Lost(error);
     }
     match table.reload().await {
         Ok(now) if now.metadata_location() == location => Settled::Committed(None),
         Ok(now) if now.uuid() == table.uuid() && is_in(&now) => Settled::Committed(Some(now)),
-        Ok(_) if error.sqlstate() != UNKNOWN_OUTCOME => Settled::Lost(error),
+        Ok(_) if !error.is(Condition::UnknownOutcome) => Settled::Lost(error),
         _ => Settled::Unclear(error),
     }
 }
-
-/// The catalog does not know whether a swap has happened.
-const UNKNOWN_OUTCOME: &str = "08007";
 
 /// Whether an error of a commit means that no swap has happened.
 pub(crate) fn is_refusal(error: &Error) -> bool {
     match error.kind() {
         ErrorKind::Invalid | ErrorKind::Unsupported | ErrorKind::Conflict => true,
         // A full disk would only get fuller by what each try leaves behind.
-        ErrorKind::Exhausted => error.sqlstate() != UNKNOWN_OUTCOME,
+        ErrorKind::Exhausted => !error.is(Condition::UnknownOutcome),
         _ => false,
     }
 }
@@ -399,7 +409,31 @@ fn version(base: &Table, loaded: Arc<LoadedMetadata>, location: String) -> Table
 /// A builder on top of `base`'s metadata.
 pub(crate) fn builder(base: &Table) -> TableMetadataBuilder {
     let location = (!base.is_staged()).then(|| base.metadata_location().to_owned());
-    TableMetadataBuilder::new_from_metadata(TableMetadata::clone(base.metadata()), location)
+    let metadata = TableMetadata::clone(base.metadata());
+    not_earlier(base, TableMetadataBuilder::new_from_metadata(metadata, location))
+}
+
+/// `builder` with the time of `base`, where the machine's clock is behind it: set back, or another
+/// machine's. The library stamps what has no new snapshot with that clock, and refuses to build or, later,
+/// to read a version that is more than a minute older than the one before it.
+fn not_earlier(base: &Table, builder: TableMetadataBuilder) -> TableMetadataBuilder {
+    let metadata = base.metadata();
+    if base.is_staged() || clock::unix_ms() >= metadata.last_updated_ms() {
+        return builder;
+    }
+    // It takes another time from a snapshot that is added, and from nowhere else.
+    let id = base.new_snapshot_id();
+    let operation = Operation::Append;
+    let snapshot = Snapshot::builder()
+        .with_snapshot_id(id)
+        .with_sequence_number(metadata.last_sequence_number())
+        .with_timestamp_ms(metadata.last_updated_ms())
+        .with_manifest_list(String::new())
+        .with_summary(Summary { operation, additional_properties: HashMap::new() })
+        .with_schema_id(metadata.current_schema_id())
+        .build();
+    let stamped = builder.clone().add_snapshot(snapshot);
+    stamped.map_or(builder, |stamped| stamped.remove_snapshots(&[id]))
 }
 
 /// Finishes a builder on top of `base`; `scratch` is what was written for this try alone.
@@ -443,8 +477,7 @@ fn shortened(
 }
 
 /// `<table>/metadata/NNNNN-<uuid>.metadata.json`
-fn metadata_path(metadata: &TableMetadata, version: u64) -> String {
-    let uuid = stoa_env::random::uuid();
+fn metadata_path(uuid: Uuid, metadata: &TableMetadata, version: u64) -> String {
     format!("{}/metadata/{version:05}-{uuid}.metadata.json", metadata.location())
 }
 
@@ -460,9 +493,9 @@ fn retries(table: &Table) -> u32 {
 }
 
 /// A random wait that doubles its range with every try, so that writers spread out.
-fn wait(number: u32) -> Duration {
+fn wait(env: &Env, number: u32) -> Duration {
     let most = Duration::from_millis(10).saturating_mul(1 << number.min(10)).min(WAIT_MAX);
-    let part = stoa_env::random::u64() % 1000;
+    let part = env.random_u64() % 1000;
     most.mul_f64(part as f64 / 1000.0)
 }
 
@@ -487,7 +520,7 @@ mod tests {
     #[test]
     fn waits_are_bounded() {
         for number in 1..100 {
-            assert!(wait(number) <= WAIT_MAX);
+            assert!(wait(&Env::real(), number) <= WAIT_MAX);
         }
     }
 }

@@ -13,13 +13,13 @@ pub(crate) fn from_iceberg(place: impl std::fmt::Display, error: iceberg::Error)
         _ => (ErrorKind::Internal, "the Iceberg metadata could not be handled"),
     };
     let detail = error.message().to_owned();
-    Error::new(kind, format!("{place}: {what}")).with_detail(detail).with_source(error)
+    Error::new(kind, what).at(place.to_string()).with_detail(detail).with_source(error)
 }
 
 /// An Iceberg error that the caller's request caused.
 pub(crate) fn invalid_request(place: impl std::fmt::Display, error: iceberg::Error) -> Error {
     let message = error.message().to_owned();
-    Error::invalid(format!("{place}: {}", lower_first(&message))).with_source(error)
+    Error::invalid(lower_first(&message)).at(place.to_string()).with_source(error)
 }
 
 /// A column that the table does not have.

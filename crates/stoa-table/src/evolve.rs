@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use iceberg::spec::{
     NestedField, NestedFieldRef, PartitionSpec, PrimitiveType, Schema, TableMetadataBuilder, Type,
 };
-use stoa_error::{Error, Result};
+use stoa_error::{Condition, Error, Result};
 
 use crate::commit::{self, Attempt, Change, Ended, Step};
 use crate::error::{duplicate_column, from_iceberg, invalid_request, undefined_column};
@@ -20,11 +20,18 @@ use crate::table::Table;
 use crate::warehouse::{partition_spec, sort_order};
 use crate::{ColumnPosition, TableChange, property, write};
 
-/// Commits `changes`, applied in order to whatever version is current.
-pub(crate) async fn alter(table: &Table, changes: &[TableChange]) -> Result<Table> {
-    match commit::commit(table, &Alteration { changes }).await? {
-        Ended::Committed(table) => Ok(table),
-        Ended::Stopped(never) => match never {},
+impl Table {
+    /// Applies `changes` in order, as one commit.
+    ///
+    /// # Errors
+    /// `Invalid` or `Unsupported` for a change that cannot be, `Conflict` where other writers won
+    /// too many times. Nothing is changed then.
+    pub async fn alter(&self, changes: Vec<TableChange>) -> Result<Self> {
+        let changes = changes.as_slice();
+        match commit::commit(self, &Alteration { changes }).await? {
+            Ended::Committed(table) => Ok(table),
+            Ended::Stopped(never) => match never {},
+        }
     }
 }
 
@@ -232,7 +239,7 @@ impl<'a> Evolution<'a> {
         let id = self.fields[index].id;
         let used = |what: &str, hint: &str| {
             Error::invalid(format!("table {}: column {name:?} {what}", self.table.ident()))
-                .with_sqlstate("2BP01")
+                .with_condition(Condition::DependentObjects)
                 .with_hint(hint)
         };
         if self.fields.len() == 1 {

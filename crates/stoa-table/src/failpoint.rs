@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `write.files_written` | data files are durable, nothing names them |
 //! | `commit.manifests_written` | manifests and manifest list are durable |
-//! | `commit.metadata_written` | the metadata file is durable; next is the swap |
+//! | `commit.metadata_written` | the metadata file, of a table or view, is durable; next is the swap |
 //! | `commit.swapped` | the pointer has moved; nobody was told |
 //! | `compaction.merged` | the merged files are written and counted; next is their commit |
 //! | `expire.committed` | snapshots are forgotten, their files are still there |

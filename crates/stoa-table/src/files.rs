@@ -14,15 +14,15 @@ use iceberg::spec::{
     ManifestWriter, ManifestWriterBuilder, PartitionSpec, Schema, Snapshot, Struct, TableMetadata,
 };
 use object_store::ObjectStoreExt;
-use stoa_error::{Error, ErrorKind, Result};
+use stoa_error::{Error, ErrorKind, Place, Result};
 use stoa_store::{Stores, from_object_store};
 
 use crate::cache::Cache;
 use crate::deletes::{DeleteCache, DeleteFile};
 use crate::error::from_iceberg;
+use crate::lineage::Lineage;
 use crate::scan::{ScanFile, file_entry};
 use crate::schema;
-use crate::snapshot::Lineage;
 
 /// A parsed table metadata file.
 #[derive(Debug)]
@@ -66,8 +66,8 @@ const METADATA_CACHE_BYTES: usize = 64 << 20;
 const MANIFEST_LIST_CACHE_BYTES: usize = 32 << 20;
 const MANIFEST_CACHE_BYTES: usize = 256 << 20;
 
-/// Metadata unpacked from gzip may not grow beyond this.
-const METADATA_BYTES_MAX: u64 = 1 << 30;
+/// A metadata file of a table may have so many bytes, packed or unpacked.
+pub(crate) const METADATA_BYTES_MAX: usize = 1 << 30;
 
 /// Reads and writes metadata files.
 #[derive(Debug)]
@@ -100,10 +100,10 @@ impl MetadataFiles {
         if let Some(known) = self.metadata.get(location) {
             return Ok(known);
         }
-        let bytes = self.read(location).await?;
-        let json = gunzip(location, &bytes)?;
+        let json = self.read_json(location, METADATA_BYTES_MAX).await?;
         let metadata: TableMetadata = serde_json::from_slice(&json).map_err(|source| {
-            Error::corrupt(format!("{location}: the table metadata is not valid"))
+            Error::corrupt("the table metadata is not valid")
+                .at(Place::file(location))
                 .with_source(source)
         })?;
         let bytes = json.len();
@@ -117,7 +117,8 @@ impl MetadataFiles {
         metadata: TableMetadata,
     ) -> Result<Arc<LoadedMetadata>> {
         let json = serde_json::to_vec(&metadata).map_err(|source| {
-            Error::internal(format!("{location}: the table metadata cannot be written"))
+            Error::internal("the table metadata cannot be written")
+                .at(Place::file(location))
                 .with_source(source)
         })?;
         let bytes = json.len();
@@ -160,7 +161,7 @@ impl MetadataFiles {
     ) -> Result<(Manifest, usize)> {
         let location = &manifest.manifest_path;
         if manifest.key_metadata.as_ref().is_some_and(|key| !key.is_empty()) {
-            return Err(Error::unsupported(format!("{location}: the manifest is encrypted")));
+            return Err(Error::unsupported("the manifest is encrypted").at(Place::file(location)));
         }
         let bytes = self.read(location).await?;
         let parsed = Manifest::parse_avro(&bytes).map_err(|e| from_iceberg(location, e))?;
@@ -245,10 +246,29 @@ impl MetadataFiles {
         self.write(location, bytes).await
     }
 
+    /// The metadata file at `location`, unpacked where another engine wrote it compressed
+    /// (`….gz.metadata.json`).
+    ///
+    /// # Errors
+    /// `Corrupt` where it is missing or damaged; `Unsupported` (54000) where it has more than `bytes_max`
+    /// bytes.
+    pub(crate) async fn read_json(&self, location: &str, bytes_max: usize) -> Result<Bytes> {
+        let bytes = self.read_up_to(location, bytes_max).await?;
+        gunzip(location, &bytes, bytes_max)
+    }
+
     /// The whole file at `location`.
     pub(crate) async fn read(&self, location: &str) -> Result<Bytes> {
+        self.read_up_to(location, usize::MAX).await
+    }
+
+    async fn read_up_to(&self, location: &str, bytes_max: usize) -> Result<Bytes> {
         let place = self.stores.resolve(location)?;
-        let read = async { place.store.get(&place.path).await?.bytes().await };
+        let get = place.store.get(&place.path).await;
+        if get.as_ref().is_ok_and(|file| file.meta.size > bytes_max as u64) {
+            return Err(too_large(location, bytes_max));
+        }
+        let read = async { get?.bytes().await };
         read.await.map_err(|source| match source {
             // A metadata file that another metadata file names must be there.
             object_store::Error::NotFound { .. } => {
@@ -261,7 +281,7 @@ impl MetadataFiles {
     }
 
     /// Writes a new file, durable when this returns.
-    async fn write(&self, location: &str, bytes: Bytes) -> Result<()> {
+    pub(crate) async fn write(&self, location: &str, bytes: Bytes) -> Result<()> {
         let place = self.stores.resolve(location)?;
         place.put_new(&bytes).await.map_err(|source| from_object_store(location, source))
     }
@@ -299,16 +319,27 @@ fn loaded(metadata: TableMetadata, bytes: usize) -> Result<LoadedMetadata> {
     Ok(LoadedMetadata { metadata: Arc::new(metadata), schema, bytes })
 }
 
-/// Unpacks metadata that another engine wrote compressed (`….gz.metadata.json`).
-fn gunzip(location: &str, bytes: &Bytes) -> Result<Bytes> {
+/// Unpacks metadata that is compressed.
+fn gunzip(location: &str, bytes: &Bytes, bytes_max: usize) -> Result<Bytes> {
     if !bytes.starts_with(&[0x1f, 0x8b]) {
         return Ok(bytes.clone());
     }
     let mut json = Vec::new();
-    let mut unpacked = flate2::read::GzDecoder::new(&bytes[..]).take(METADATA_BYTES_MAX);
+    let mut unpacked = flate2::read::GzDecoder::new(&bytes[..]).take(bytes_max as u64 + 1);
     unpacked.read_to_end(&mut json).map_err(|source| {
-        Error::corrupt(format!("{location}: the table metadata cannot be unpacked"))
+        Error::corrupt("the metadata cannot be unpacked")
+            .at(Place::file(location))
             .with_source(source)
     })?;
-    Ok(json.into())
+    match json.len() > bytes_max {
+        true => Err(too_large(location, bytes_max)),
+        false => Ok(json.into()),
+    }
+}
+
+fn too_large(location: &str, bytes_max: usize) -> Error {
+    Error::unsupported(format!("the metadata file has more than {bytes_max} bytes"))
+        .at(Place::file(location))
+        .with_sqlstate("54000")
+        .with_hint("shorten its history with the engine that wrote it")
 }

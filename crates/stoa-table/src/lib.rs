@@ -1,7 +1,7 @@
-//! Iceberg tables: read in versions 1 to 3 and in any format, written in version 2 as ORC.
+//! Iceberg tables, read in versions 1 to 3 and in any format, written in version 2 as ORC; and views.
 //!
 //! In: table specifications, Arrow record batches, predicates. Out: committed snapshots, the files
-//! that a scan must read, and reports on a table's health.
+//! that a scan must read, and reports on a table's health. Views are text and columns (`view`).
 //!
 //! Table properties that mean something here; the names are Iceberg's where it has one:
 //!
@@ -40,7 +40,9 @@ mod evolve;
 mod expire;
 mod failpoint;
 mod files;
+mod lineage;
 mod metrics;
+mod name;
 mod order;
 mod pins;
 mod positions;
@@ -55,8 +57,10 @@ mod spec;
 mod table;
 mod transform;
 mod value;
+mod view;
 mod warehouse;
 mod write;
+mod writers;
 
 pub use check::{CheckReport, CheckedData, Orphan, Problem, RemovedOrphans};
 pub use compact::{
@@ -70,12 +74,15 @@ pub use positions::LogAdvance;
 pub use property::STOA_PROPERTIES;
 pub use retention::Retention;
 pub use rewrite::{Isolation, Outdated, RewriteOptions, RewriteOutcome, TableRewrite};
-pub use scan::{FileFormat, PartitionValue, ScanFile, ScanPlan};
+pub use scan::{FileFormat, PartitionResult, PartitionValue, ScanFile, ScanPlan};
 pub use schema::FIELD_ID_KEY;
 pub use snapshot::CommitOptions;
 pub use spec::{ColumnPosition, PartitionTerm, SortTerm, TableChange, TableSpec, Transform};
-pub use stoa_catalog::TableIdent;
+pub use stoa_catalog::{Relation, RelationKind, TableIdent};
 pub use table::{SnapshotInfo, Table};
 pub use transform::transform_array;
+pub use view::{
+    VIEW_COMMENT, VIEW_DIALECTS, VIEW_SECURITY_INVOKER, View, ViewChange, ViewSpec, ViewSql,
+};
 pub use warehouse::{Warehouse, WarehouseOptions};
 pub use write::{CommitOutcome, TableWriter, WriteOptions, WrittenFiles};

@@ -1,21 +1,23 @@
-//! Tables that the store holds and the catalog does not.
+//! Tables and views that the store holds and the catalog does not.
 //!
 //! The catalog is one file, in an object store's case elsewhere, so one can be there without the
-//! other: another machine, a lost disk, a file deleted by mistake. What a table's newest metadata file says is whole, so
-//! the names can be put into a catalog anew.
+//! other: another machine, a lost disk, a file deleted by mistake. What the newest metadata file of a
+//! table or view says is whole, so the names can be put into a catalog anew.
 
 use std::collections::{BTreeMap, HashSet};
 
 use futures::TryStreamExt;
 use object_store::path::Path;
-use stoa_catalog::TableIdent;
+use stoa_catalog::{RelationKind, TableIdent};
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_store::{Location, Stores, from_object_store};
 
 use crate::Warehouse;
 use crate::commit::version_of;
+use crate::files::METADATA_BYTES_MAX;
+use crate::view::view_uuid;
 
-/// A table found in a store.
+/// A table or view found in a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoredTable {
     /// By its directory, `<namespace>/<table>`; it may have been renamed since.
@@ -27,15 +29,15 @@ pub(crate) struct StoredTable {
 }
 
 impl Warehouse {
-    /// Puts the tables that the store holds and the catalog does not into the catalog, each at its
-    /// newest metadata file and under the name of its directory. Gives back their names.
+    /// Puts the tables and views that the store holds and the catalog does not into the catalog, each at
+    /// its newest metadata file and under the name of its directory. Gives back their names.
     ///
     /// Tables that were dropped without their files come back, too. A commit that a process was
     /// killed in, between its metadata file and the catalog, is taken for committed: it is whole,
     /// and nobody was told that it failed.
     ///
     /// # Errors
-    /// `AlreadyExists` where another table of the catalog has the name; those before it are in the
+    /// `AlreadyExists` where another table or view of the catalog has the name; those before it are in the
     /// catalog then. `Unavailable` where the store or the catalog fails.
     pub async fn recover(&self) -> Result<Vec<TableIdent>> {
         let known = self.known_locations().await?;
@@ -45,15 +47,33 @@ impl Warehouse {
                 continue;
             }
             // Looks whether it can be read before it is named.
-            self.files().table_metadata(&found.metadata).await?;
+            let kind = self.kind_of(&found.metadata).await?;
             match self.create_namespace(&found.ident.namespace, &BTreeMap::new()).await {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 other => other?,
             }
-            self.catalog().create_table(&found.ident, &found.metadata).await?;
+            match kind {
+                RelationKind::Table => {
+                    self.catalog().create_table(&found.ident, &found.metadata).await?;
+                }
+                RelationKind::View => {
+                    self.catalog().create_view(&found.ident, &found.metadata).await?;
+                }
+            }
             recovered.push(found.ident);
         }
         Ok(recovered)
+    }
+
+    /// What the metadata file `location` is of, once it could be read.
+    async fn kind_of(&self, location: &str) -> Result<RelationKind> {
+        let json = self.files().read_json(location, METADATA_BYTES_MAX).await?;
+        if view_uuid(&json).is_some() {
+            self.view_metadata(location).await?;
+            return Ok(RelationKind::View);
+        }
+        self.files().table_metadata(location).await?;
+        Ok(RelationKind::Table)
     }
 
     async fn known_locations(&self) -> Result<HashSet<String>> {
@@ -61,6 +81,9 @@ impl Warehouse {
         for namespace in self.namespaces().await? {
             for ident in self.tables(&namespace).await? {
                 locations.insert(self.table(&ident).await?.location().to_owned());
+            }
+            for ident in self.views(&namespace).await? {
+                locations.insert(self.view(&ident).await?.location().to_owned());
             }
         }
         Ok(locations)
@@ -82,7 +105,7 @@ pub(crate) async fn refuse_forgotten(stores: &Stores, root: &str, catalog: &str)
     ))
 }
 
-/// Tables under `root`, by name; not more than `count_max`.
+/// Tables and views under `root`, by name; not more than `count_max`.
 async fn stored_tables(stores: &Stores, root: &str, count_max: usize) -> Result<Vec<StoredTable>> {
     let place = stores.resolve(root)?;
     let mut found = Vec::new();

@@ -9,7 +9,6 @@ use std::str::FromStr;
 
 use chrono::{DateTime, Days, Months, TimeDelta, Utc};
 use iceberg::spec::PrimitiveType;
-use stoa_env::clock;
 use stoa_error::{Error, Result};
 use stoa_orc::{ColumnRef, CompareOp, Literal, Predicate};
 
@@ -93,7 +92,7 @@ impl Table {
     /// `Invalid` where the property cannot be read.
     pub fn retention(&self) -> Result<Option<Retention>> {
         let text = self.property(RETENTION);
-        text.map(|text| text.parse().map_err(|e: Error| e.at(self.ident()))).transpose()
+        text.map(|text| text.parse().map_err(|e: Error| e.at(self.ident().to_string()))).transpose()
     }
 
     /// Removes the partitions that the table's retention does not keep; `None` without retention.
@@ -103,7 +102,7 @@ impl Table {
     /// commit.
     pub async fn apply_retention(&self) -> Result<Option<CommitOutcome>> {
         let Some(retention) = self.retention()? else { return Ok(None) };
-        match retention.before(clock::now_utc()) {
+        match retention.before(self.warehouse().env().now_utc()) {
             Some(moment) => self.remove_partitions_before(moment).await.map(Some),
             None => Ok(Some(CommitOutcome::nothing(self.clone()))),
         }

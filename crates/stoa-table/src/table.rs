@@ -1,4 +1,6 @@
 //! One version of a table: its schema, partitioning, order, properties and snapshots.
+//!
+//! Not here: what is done with it (`scan`, `write`, `evolve` and others).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,15 +11,12 @@ use arrow_schema::SchemaRef;
 use iceberg::spec::{NullOrder, PartitionSpec, SortDirection, TableMetadata};
 use stoa_catalog::TableIdent;
 use stoa_error::{Error, Result};
-use stoa_orc::Predicate;
 
 use crate::files::LoadedMetadata;
 use crate::pins::Pin;
 use crate::positions::is_position;
-use crate::scan::{self, ScanPlan};
 use crate::transform::transform_array;
-use crate::write::{TableWriter, WriteOptions};
-use crate::{PartitionTerm, SortTerm, TableChange, Transform, Warehouse};
+use crate::{PartitionTerm, SortTerm, Transform, Warehouse};
 
 /// A table at one metadata version. Cheap to clone; later commits do not change it.
 #[derive(Clone)]
@@ -53,6 +52,16 @@ pub struct SnapshotInfo {
 }
 
 impl Table {
+    /// A positive id that no snapshot of the table has.
+    pub(crate) fn new_snapshot_id(&self) -> i64 {
+        loop {
+            let id = (self.warehouse().env().random_u64() >> 1) as i64;
+            if id > 0 && self.metadata().snapshot_by_id(id).is_none() {
+                return id;
+            }
+        }
+    }
+
     pub(crate) fn new(
         warehouse: Warehouse,
         ident: TableIdent,
@@ -205,23 +214,6 @@ impl Table {
         total("total-records")
     }
 
-    /// The files that may hold rows matching `predicate` (columns by field id).
-    ///
-    /// # Errors
-    /// `Corrupt` where metadata is missing or not valid.
-    pub async fn plan_scan(&self, predicate: &Predicate) -> Result<ScanPlan> {
-        scan::plan(self, predicate).await
-    }
-
-    /// Applies `changes` in order, as one commit.
-    ///
-    /// # Errors
-    /// `Invalid` or `Unsupported` for a change that cannot be, `Conflict` where other writers won
-    /// too many times. Nothing is changed then.
-    pub async fn alter(&self, changes: Vec<TableChange>) -> Result<Self> {
-        crate::evolve::alter(self, &changes).await
-    }
-
     /// Partition values of the rows of `batch` (which has the table's columns), one array per
     /// partition field: rows sorted by these arrays are written with one open file at a time.
     ///
@@ -237,15 +229,6 @@ impl Table {
                 transform_array(transform, array)
             })
             .collect()
-    }
-
-    /// Begins writing rows. Nothing is visible before [`TableWriter::commit`].
-    ///
-    /// # Errors
-    /// `Unsupported` where the table cannot be written (format version 3, a partition source inside
-    /// a nested column), `Invalid` for a property that makes no sense.
-    pub fn writer(&self, options: WriteOptions) -> Result<TableWriter> {
-        TableWriter::new(self.clone(), options)
     }
 
     /// The table as it is now.

@@ -6,7 +6,7 @@
 //! <warehouse>/<namespace>/<table>/data/<part=value>/  ….orc
 //! ```
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,15 +17,20 @@ use iceberg::spec::{
     TableMetadataBuilder, UnboundPartitionSpec,
 };
 use stoa_catalog::{Catalog, TableIdent};
-use stoa_error::{Error, ErrorKind, Result, is_disk_full};
+use stoa_env::Env;
+use stoa_error::{Condition, Error, ErrorKind, Result, is_disk_full};
 use stoa_store::{S3Options, Stores, create_directory, from_object_store, literal_of};
 use url::Url;
 
+use crate::cache::Cache;
 use crate::files::{LoadedMetadata, MetadataFiles};
+use crate::name::check_name;
 use crate::pins::Pins;
 use crate::positions::{is_position, reserved};
 use crate::recover::refuse_forgotten;
 use crate::table::Table;
+use crate::view::ViewMetadata;
+use crate::writers::Writers;
 use crate::{PartitionTerm, SortTerm, TableSpec, commit, error, property, schema};
 
 /// The name under which Stoa's tables are kept in the catalog database; other engines must use it.
@@ -36,6 +41,9 @@ const DEFAULT_NAMESPACE: &str = "public";
 
 /// How often a change of a name is tried while others move its pointer.
 const POINTER_TRIES: usize = 100;
+
+/// What the metadata of views may take in memory, by estimate.
+const VIEW_CACHE_BYTES: usize = 32 << 20;
 
 /// How often tables are read again that changed while they were read.
 const LOOKS_MAX: usize = 1000;
@@ -73,7 +81,10 @@ struct Inner {
     stores: Stores,
     catalog: Catalog,
     files: MetadataFiles,
+    views: Cache<ViewMetadata>,
     pins: Arc<Pins>,
+    writers: Arc<Writers>,
+    env: Env,
 }
 
 impl Warehouse {
@@ -93,6 +104,15 @@ impl Warehouse {
     /// `Forbidden` where a directory cannot; `Conflict` where the catalog would be new and the
     /// store holds tables already.
     pub async fn open_with(options: &WarehouseOptions) -> Result<Self> {
+        Self::open_in(&Env::real(), options).await
+    }
+
+    /// [`Self::open_with`] in the world `env`: clock, timers and randomness of its tables, and of all who
+    /// work on them in this process.
+    ///
+    /// # Errors
+    /// As [`Self::open_with`].
+    pub async fn open_in(env: &Env, options: &WarehouseOptions) -> Result<Self> {
         let url = &options.url;
         let stores = Stores::with_s3(options.s3.clone());
         let location = literal_of(url)?;
@@ -109,8 +129,10 @@ impl Warehouse {
         }
         let catalog = Catalog::open(&catalog, CATALOG_NAME).await?;
         let files = MetadataFiles::new(stores.clone());
-        let pins = Arc::default();
-        let inner = Inner { url: url.clone(), location, stores, catalog, files, pins };
+        let views = Cache::new(VIEW_CACHE_BYTES);
+        let (pins, writers) = (Arc::default(), Arc::default());
+        let (url, env) = (url.clone(), env.clone());
+        let inner = Inner { url, location, stores, catalog, files, views, pins, writers, env };
         let warehouse = Self { inner: Arc::new(inner) };
         if warehouse.namespaces().await?.is_empty() {
             match warehouse.create_namespace(DEFAULT_NAMESPACE, &BTreeMap::new()).await {
@@ -130,6 +152,11 @@ impl Warehouse {
     /// The literal location, without a trailing slash.
     pub(crate) fn location(&self) -> &str {
         &self.inner.location
+    }
+
+    /// The world that it was opened in.
+    pub fn env(&self) -> &Env {
+        &self.inner.env
     }
 
     /// The catalog of names.
@@ -248,15 +275,7 @@ impl Warehouse {
     /// As [`Self::create_table`].
     pub async fn stage_table(&self, ident: &TableIdent, spec: TableSpec) -> Result<Table> {
         check_name("table", &ident.name)?;
-        match self.catalog().pointer(ident).await {
-            Err(error) if error.sqlstate() == "42P01" => {}
-            Err(error) => return Err(error),
-            Ok(_) => {
-                return Err(Error::already_exists(format!("table {ident} exists already"))
-                    .with_sqlstate("42P07")
-                    .with_hint("choose another name, drop it first, or use IF NOT EXISTS"));
-            }
-        }
+        self.catalog().check_free(ident).await?;
         self.stage(ident, spec).await
     }
 
@@ -347,7 +366,7 @@ impl Warehouse {
         match now.uuid() == table.uuid() {
             true => Ok(now.metadata_location().to_owned()),
             false => Err(Error::not_found(format!("table {} was dropped", table.ident()))
-                .with_sqlstate("42P01")
+                .with_condition(Condition::UndefinedTable)
                 .with_hint("another table has its name now; start again")),
         }
     }
@@ -356,8 +375,16 @@ impl Warehouse {
         &self.inner.pins
     }
 
+    pub(crate) fn writers(&self) -> &Arc<Writers> {
+        &self.inner.writers
+    }
+
     pub(crate) fn files(&self) -> &MetadataFiles {
         &self.inner.files
+    }
+
+    pub(crate) fn view_cache(&self) -> &Cache<ViewMetadata> {
+        &self.inner.views
     }
 
     /// Deletes the files of a table that is in the catalog no more. Queries that run on it may fail
@@ -376,11 +403,14 @@ impl Warehouse {
         // Listed before any is deleted: once the directory is empty, a new table of the same name may
         // take it, and its files must not be among them.
         let mut listed = Vec::new();
+        let kept = self.view_files().await?;
         // Only what a table's layout holds: another engine may keep a table inside this directory.
         for part in ["data", "metadata"] {
             let place = self.stores().resolve(&format!("{location}/{part}"))?;
             let paths = place.store.list(Some(&place.path)).map_ok(|meta| meta.location);
-            listed.push((place.store, paths.try_collect::<Vec<_>>().await.map_err(failed)?));
+            let mut paths: Vec<_> = paths.try_collect().await.map_err(failed)?;
+            paths.retain(|path| !kept.contains(path));
+            listed.push((place.store, paths));
         }
         for (store, paths) in listed {
             let paths = futures::stream::iter(paths.into_iter().map(Ok)).boxed();
@@ -390,15 +420,24 @@ impl Warehouse {
         Ok(())
     }
 
-    /// `<warehouse>/<namespace>/<table>`, or with a suffix where files of another table (renamed,
+    /// The paths of the metadata files of all views: another engine may have put a view into the directory
+    /// that a table had before it was renamed.
+    pub(crate) async fn view_files(&self) -> Result<HashSet<object_store::path::Path>> {
+        let pointers = self.catalog().view_pointers().await?;
+        // What cannot be resolved is in no store that tables are in.
+        let path = |pointer: String| self.stores().resolve(&pointer).ok().map(|place| place.path);
+        Ok(pointers.into_iter().filter_map(path).collect())
+    }
+
+    /// `<warehouse>/<namespace>/<name>`, or with a suffix where files of another table (renamed,
     /// or dropped without purge) are there.
-    async fn free_location(&self, ident: &TableIdent) -> Result<String> {
+    pub(crate) async fn free_location(&self, ident: &TableIdent) -> Result<String> {
         let plain = format!("{}/{}/{}", self.inner.location, ident.namespace, ident.name);
         let place = self.stores().resolve(&plain)?;
         let first = place.store.list(Some(&place.path)).next().await.transpose();
         match first.map_err(|source| from_object_store(&plain, source))? {
             None => Ok(plain),
-            Some(_) => Ok(format!("{plain}-{:08x}", stoa_env::random::u64() as u32)),
+            Some(_) => Ok(format!("{plain}-{:08x}", self.env().random_u64() as u32)),
         }
     }
 }
@@ -446,20 +485,6 @@ fn make_directory_of(catalog: &Path, url: &Url) -> Result<()> {
         };
         error.with_source(source)
     })
-}
-
-/// A name must be usable as one directory.
-fn check_name(what: &str, name: &str) -> Result<()> {
-    let bad = name.is_empty()
-        || name.len() > 200
-        || name.starts_with('.')
-        || name.chars().any(|c| c.is_control() || matches!(c, '/' | '\\'));
-    if !bad {
-        return Ok(());
-    }
-    Err(Error::invalid(format!("{what} name {name:?} is not usable"))
-        .with_sqlstate("42602")
-        .with_hint("use 1 to 200 bytes without slashes or control characters, no leading dot"))
 }
 
 fn new_metadata(ident: &TableIdent, spec: &TableSpec, location: String) -> Result<TableMetadata> {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use arrow_schema::{DataType, Field};
 use common::{Home, append, ident, report_rows, report_spec};
 use stoa_orc::Predicate;
-use stoa_table::{ColumnPosition, TableChange, WriteOptions};
+use stoa_table::{ColumnPosition, CommitOptions, TableChange, WriteOptions};
 
 const NEW_YEAR_2015: i32 = 16_436;
 
@@ -154,6 +154,38 @@ async fn a_dropped_or_aborted_writer_changes_nothing() {
     aborted.abort().await.unwrap();
     assert_eq!(table.check().await.unwrap().orphans, []);
     assert_eq!(table.reload().await.unwrap().row_count(), Some(0));
+}
+
+/// As after a jump of the clock: all files are older than any age.
+#[tokio::test]
+async fn files_of_writers_at_work_are_no_orphans_whatever_their_age() {
+    let home = Home::new().await;
+    let table = home.warehouse.create_table(&ident("t"), report_spec()).await.unwrap();
+    let mut writer = table.writer(WriteOptions::default()).unwrap();
+    writer.write(report_rows(NEW_YEAR_2015, 100)).await.unwrap();
+    writer.end_files().await.unwrap();
+    assert_eq!(table.remove_orphans(Duration::ZERO).await.unwrap().files, 0);
+    let written = writer.finish().await.unwrap();
+    assert_eq!(table.remove_orphans(Duration::ZERO).await.unwrap().files, 0);
+    written.commit(&CommitOptions::default()).await.unwrap();
+    drop(written);
+    let report = table.check().await.unwrap();
+    assert_eq!((report.problems.as_slice(), report.rows), ([].as_slice(), 100));
+
+    // A table that is not in the catalog yet.
+    let staged = home.warehouse.stage_table(&ident("u"), report_spec()).await.unwrap();
+    let mut writer = staged.writer(WriteOptions::default()).unwrap();
+    writer.write(report_rows(NEW_YEAR_2015, 100)).await.unwrap();
+    writer.end_files().await.unwrap();
+    assert_eq!(home.warehouse.remove_abandoned(Duration::ZERO).await.unwrap().files, 0);
+    writer.commit().await.unwrap();
+
+    // What nobody writes any more is one.
+    let mut writer = table.writer(WriteOptions::default()).unwrap();
+    writer.write(report_rows(NEW_YEAR_2015, 100)).await.unwrap();
+    writer.end_files().await.unwrap();
+    drop(writer);
+    assert!(table.remove_orphans(Duration::ZERO).await.unwrap().files > 0);
 }
 
 #[tokio::test]

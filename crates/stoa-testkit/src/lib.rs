@@ -2,15 +2,23 @@
 //!
 //! [`shared_dir`] finds the input data that is not part of the repository; a test that needs it
 //! and does not find it says `skipped` and returns. [`FaultyDisk`] is a disk that fails on command,
-//! below a program that is run for it. [`Authority`] issues certificates.
+//! below a program that is run for it. [`Authority`] issues certificates. [`until`] waits for a fact,
+//! and [`vault`] is a table to test rights with.
 
 #[expect(clippy::expect_used, reason = "for tests")]
 mod certificates;
 #[expect(clippy::expect_used, reason = "for tests")]
 mod faulty_disk;
+#[cfg(feature = "slt")]
+#[expect(clippy::expect_used, reason = "for tests")]
+pub mod slt;
+pub mod vault;
+#[expect(clippy::expect_used, reason = "for tests")]
+mod waiting;
 
 pub use certificates::{Authority, Certificate, Key, Usage, hash_of};
 pub use faulty_disk::{Fault, FaultyDisk, Plan, call};
+pub use waiting::{ENDLESS, until};
 
 use std::path::{Path, PathBuf};
 

@@ -72,7 +72,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Socket<S> {
         let Begin { acceptor, end_point } = tls.begin(protocol);
         let handshake = shake_hands(read_already, socket, acceptor, answer_to_plain);
         let handshake = async move {
-            match tokio::time::timeout(HANDSHAKE_LIMIT, handshake).await {
+            match stoa_env::timer::timeout(HANDSHAKE_LIMIT, handshake).await {
                 Ok(done) => done,
                 Err(_) => Err(io::ErrorKind::TimedOut.into()),
             }

@@ -111,7 +111,7 @@ impl Tls {
     /// Looks at the files for as long as it is polled, and logs what came of changes.
     pub async fn watch(self) {
         loop {
-            tokio::time::sleep(LOOK_INTERVAL).await;
+            stoa_env::timer::sleep(LOOK_INTERVAL).await;
             let tls = self.clone();
             let cert = self.0.files.cert.display();
             match task::spawn_blocking(move || tls.refresh()).await {

@@ -86,12 +86,12 @@ async fn echo(
     Ok((answer, certificate, serving.await.unwrap()?))
 }
 
-struct Place {
+struct CertificateFolder {
     folder: TempDir,
     authority: Authority,
 }
 
-impl Place {
+impl CertificateFolder {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let authority = Authority::new(folder.path(), "authority");
@@ -101,7 +101,7 @@ impl Place {
 
 #[tokio::test]
 async fn a_client_that_trusts_the_authority_is_answered() {
-    let place = Place::new();
+    let place = CertificateFolder::new();
     let tls = Tls::open(files(&place.authority.issue("server", Usage::Server))).unwrap();
     let (answer, ..) = echo(&tls, client(&place.authority, None)).await.unwrap();
     assert_eq!(answer, "ping");
@@ -112,7 +112,7 @@ async fn a_client_that_trusts_the_authority_is_answered() {
 
 #[tokio::test]
 async fn the_protocol_is_agreed_upon() {
-    let place = Place::new();
+    let place = CertificateFolder::new();
     let tls = Tls::open(files(&place.authority.issue("server", Usage::Server))).unwrap();
     let mut right = client(&place.authority, None);
     right.alpn_protocols = vec![b"postgresql".to_vec()];
@@ -125,7 +125,7 @@ async fn the_protocol_is_agreed_upon() {
 
 #[tokio::test]
 async fn a_client_that_does_not_encrypt_is_told_so() {
-    let place = Place::new();
+    let place = CertificateFolder::new();
     let tls = Tls::open(files(&place.authority.issue("server", Usage::Server))).unwrap();
     let (mut client, mut server) = pair(&tls).await;
     let serving = stoa_env::task::spawn(async move { server.read_u8().await });
@@ -140,7 +140,7 @@ async fn a_client_that_does_not_encrypt_is_told_so() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_says_nothing_does_not_stay() {
-    let place = Place::new();
+    let place = CertificateFolder::new();
     let tls = Tls::open(files(&place.authority.issue("server", Usage::Server))).unwrap();
     let (mut client, mut server) = pair(&tls).await;
     assert_eq!(server.read_u8().await.unwrap_err().kind(), io::ErrorKind::TimedOut);
@@ -153,7 +153,7 @@ async fn a_client_that_says_nothing_does_not_stay() {
 
 #[tokio::test]
 async fn clients_need_a_certificate_where_authorities_are_named() {
-    let place = Place::new();
+    let place = CertificateFolder::new();
     let server = place.authority.issue("server", Usage::Server);
     let issuer = Authority::new(place.folder.path(), "issuer");
     let client_ca = Some(issuer.cert().to_owned());
@@ -171,7 +171,7 @@ async fn clients_need_a_certificate_where_authorities_are_named() {
 
 #[tokio::test]
 async fn new_files_are_used_and_broken_ones_are_not() {
-    let place = Place::new();
+    let place = CertificateFolder::new();
     let live = place.authority.issue("live", Usage::Server);
     let first = certificate_in(&live.cert);
     let tls = Tls::open(files(&live)).unwrap();
@@ -203,7 +203,7 @@ async fn new_files_are_used_and_broken_ones_are_not() {
 
 #[tokio::test]
 async fn logins_are_bound_to_the_certificates_hash() {
-    let place = Place::new();
+    let place = CertificateFolder::new();
     for hash in ["sha256", "sha384"] {
         let server = place.authority.issue_with(hash, Usage::Server, Key::P256, hash);
         let tls = Tls::open(files(&server)).unwrap();
@@ -229,7 +229,7 @@ async fn logins_are_bound_to_the_certificates_hash() {
 
 #[tokio::test]
 async fn keys_of_all_kinds_and_both_versions_work() {
-    let place = Place::new();
+    let place = CertificateFolder::new();
     for (name, key) in
         [("p256", Key::P256), ("p384", Key::P384), ("rsa", Key::Rsa), ("ed25519", Key::Ed25519)]
     {
@@ -244,7 +244,7 @@ async fn keys_of_all_kinds_and_both_versions_work() {
 
 #[test]
 fn files_that_cannot_be_used_are_named() {
-    let place = Place::new();
+    let place = CertificateFolder::new();
     let good = place.authority.issue("server", Usage::Server);
     let other = place.authority.issue("other", Usage::Server);
     let none = place.folder.path().join("none.pem");

@@ -15,12 +15,12 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// Which server is trusted, and what a client shows to it. For `#[command(flatten)]`.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ClientTls {
-    /// Trust a server (https://…) whose certificate one of the authorities in this PEM file has
-    /// issued [default: the system's authorities]
+    /// Trust servers (https://…) with a certificate from an authority in this PEM file
+    /// [default: the system's authorities]
     #[arg(long, value_name = "FILE")]
     tls_ca: Option<PathBuf>,
 
-    /// Show this certificate (PEM) to a server that asks for one
+    /// Present this certificate (PEM) to servers that ask for one
     #[arg(long, value_name = "FILE", requires = "tls_client_key")]
     tls_client_cert: Option<PathBuf>,
 
@@ -66,7 +66,7 @@ fn read(option: &str, file: &Path) -> Result<Vec<u8>> {
 
 fn unusable(option: &str, file: &Path) -> Error {
     Error::invalid(format!("{option}: {} cannot be used", file.display()))
-        .with_hint("the file is PEM: it has -----BEGIN CERTIFICATE-----, and a key is -----BEGIN PRIVATE KEY-----")
+        .with_hint("the file must be PEM: certificates begin with -----BEGIN CERTIFICATE-----, keys with -----BEGIN PRIVATE KEY-----")
 }
 
 /// The address of this machine's server, as the settings have it.
@@ -75,8 +75,8 @@ fn unusable(option: &str, file: &Path) -> Error {
 /// Invalid: its port is any that is free.
 pub fn local_url(config: &Config) -> Result<String> {
     if config.http_port == 0 {
-        return Err(Error::invalid("http_port is 0: there is no server to look for")
-            .with_hint("name one with --http-port or --url"));
+        return Err(Error::invalid("http_port is 0, so the port of the server is unknown")
+            .with_hint("give it with --http-port or --url"));
     }
     let scheme = if config.tls_cert.is_some() { "https" } else { "http" };
     Ok(format!("{scheme}://127.0.0.1:{}", config.http_port))

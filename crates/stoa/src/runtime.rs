@@ -130,10 +130,7 @@ pub fn shown(warehouse: &Url) -> String {
 fn tell_of_new_catalog(warehouse: &Url, file: Option<&PathBuf>) {
     if let Some(file) = file {
         let warehouse = shown(warehouse);
-        eprintln!(
-            "the names of the tables in {warehouse} are kept in {}, which is new",
-            file.display()
-        );
+        eprintln!("created a new catalog for {warehouse}: {}", file.display());
     }
 }
 

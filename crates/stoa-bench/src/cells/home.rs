@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use stoa_cells::{CellFlushOrder, CellMergeHooks, CellOptions, CellTables};
 use stoa_env::task;
-use stoa_error::{Error, Result};
+use stoa_error::{Condition, Error, Result};
 use stoa_hql::CellStore;
 use stoa_ingest::{Ingest, IngestOptions, Maintenance, MaintenanceOptions};
 use stoa_store::parse_location;
@@ -57,7 +57,7 @@ async fn open_log(warehouse: &Warehouse, location: &url::Url) -> Result<Ingest> 
     let options = IngestOptions { order, ..IngestOptions::default() };
     for _ in 0..OPEN_TRIES {
         match Ingest::open(warehouse.clone(), location, options.clone()).await {
-            Err(error) if error.sqlstate() == "55006" => tokio::task::yield_now().await,
+            Err(error) if error.is(Condition::ObjectInUse) => tokio::task::yield_now().await,
             opened => return opened.map(|(ingest, _)| ingest),
         }
     }

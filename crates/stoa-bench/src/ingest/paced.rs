@@ -69,7 +69,7 @@ async fn write(
     stop: watch::Receiver<bool>,
 ) -> Result<u64> {
     let payload = writer.payload(Parcel { number, rows: ROWS })?;
-    let mut due = tokio::time::interval(pause);
+    let mut due = stoa_env::timer::interval(pause);
     let mut rows = 0;
     while !*stop.borrow() {
         due.tick().await;

@@ -7,7 +7,7 @@ use arrow_array::RecordBatch;
 use stoa_error::Result;
 
 use super::sums::Sums;
-use super::work::Work;
+use super::work::Workload;
 use crate::ad_report::DailySums;
 use crate::report::Report;
 
@@ -47,7 +47,7 @@ pub enum Format {
 #[derive(Clone, Copy, Debug)]
 pub struct Job<'a> {
     /// What.
-    pub work: Work,
+    pub work: Workload,
     /// ORC file to read.
     pub orc: &'a Path,
     /// The same rows as Parquet: what readers of Parquet read, and where a process of its own
@@ -66,7 +66,7 @@ pub struct Job<'a> {
 /// What a contender did.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// User and system time; per report for [`Work::Report`].
+    /// User and system time; per report for [`Workload::Report`].
     pub cpu: Duration,
     /// What came of it.
     pub answer: Answer,

@@ -8,7 +8,7 @@ use stoa_error::Result;
 use super::contender::{Answer, Contender, Format, Job, Outcome};
 use super::cpu::measured;
 use super::sums::Sums;
-use super::work::Work;
+use super::work::Workload;
 use crate::report::Report;
 use crate::report_scan::{DailyTotals, REPORT_COLUMNS};
 
@@ -67,12 +67,12 @@ impl<L: Library> Contender for InProcess<L> {
         let file = match self.0.format() {
             Format::Orc => job.orc,
             // Its own file has been read already.
-            Format::Parquet if job.work == Work::ReadAllOfPyarrow => return Ok(None),
+            Format::Parquet if job.work == Workload::ReadAllOfPyarrow => return Ok(None),
             Format::Parquet => job.parquet,
         };
         match job.work {
-            Work::Write => self.write(job),
-            Work::Report => self.report(file, job),
+            Workload::Write => self.write(job),
+            Workload::Report => self.report(file, job),
             _ if job.check => self.sums(file, job.work),
             _ => self.read(file, job.work),
         }
@@ -81,7 +81,7 @@ impl<L: Library> Contender for InProcess<L> {
 }
 
 impl<L: Library> InProcess<L> {
-    fn read(&self, file: &Path, work: Work) -> Result<Outcome> {
+    fn read(&self, file: &Path, work: Workload) -> Result<Outcome> {
         let mut rows = 0;
         let mut count = |batch: RecordBatch| {
             rows += std::hint::black_box(batch).num_rows() as u64;
@@ -91,7 +91,7 @@ impl<L: Library> InProcess<L> {
         read.map(|()| Outcome { cpu, answer: Answer::Rows(rows) })
     }
 
-    fn sums(&self, file: &Path, work: Work) -> Result<Outcome> {
+    fn sums(&self, file: &Path, work: Workload) -> Result<Outcome> {
         let mut sums = Sums::default();
         let read = || self.0.read(file, work.columns(), &mut |batch| sums.add(&batch));
         let (read, cpu) = measured(read);

@@ -6,17 +6,17 @@ use serde::Serialize;
 use serde_json::json;
 use stoa_error::{Error, Result};
 
-use super::work::Work;
+use super::work::Workload;
 use crate::ad_report::AdReportSpec;
 
 /// One contender's figures for one work.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measurement {
     /// What was done.
-    pub work: Work,
+    pub work: Workload,
     /// By whom, with version.
     pub contender: String,
-    /// Median CPU time, user and system, in seconds; per report for [`Work::Report`].
+    /// Median CPU time, user and system, in seconds; per report for [`Workload::Report`].
     pub cpu_seconds: f64,
     /// The least.
     pub cpu_seconds_min: f64,
@@ -40,7 +40,7 @@ pub enum Quantity {
 #[derive(Clone, Debug, Serialize)]
 pub struct Ratio {
     /// What was done.
-    pub work: Work,
+    pub work: Workload,
     /// The other contender, with version.
     pub against: String,
     /// What is compared.
@@ -201,7 +201,7 @@ fn show(ratio: &Ratio) -> String {
 mod tests {
     use super::*;
 
-    fn measured(work: Work, contender: &str, cpu_seconds: f64, file_bytes: u64) -> Measurement {
+    fn measured(work: Workload, contender: &str, cpu_seconds: f64, file_bytes: u64) -> Measurement {
         Measurement {
             work,
             contender: contender.to_owned(),
@@ -218,10 +218,10 @@ mod tests {
             spec: AdReportSpec::default(),
             rounds: 3,
             measurements: vec![
-                measured(Work::ReadAll, "stoa-orc 1", 0.3, 0),
-                measured(Work::ReadAll, "pyarrow 26", 0.5, 0),
-                measured(Work::Write, "stoa-orc 1", 1.0, 90),
-                measured(Work::Write, "pyarrow 26", 4.0, 100),
+                measured(Workload::ReadAll, "stoa-orc 1", 0.3, 0),
+                measured(Workload::ReadAll, "pyarrow 26", 0.5, 0),
+                measured(Workload::Write, "stoa-orc 1", 1.0, 90),
+                measured(Workload::Write, "pyarrow 26", 4.0, 100),
             ],
             notes: vec!["somebody is missing".to_owned()],
         };

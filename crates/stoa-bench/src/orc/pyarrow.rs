@@ -12,7 +12,7 @@ use stoa_error::{Error, Result};
 use super::contender::{Answer, Contender, Format, Job, Outcome};
 use super::input::file_bytes;
 use super::sums::Sums;
-use super::work::Work;
+use super::work::Workload;
 use crate::report::Report;
 use crate::report_scan::{epoch_days, line};
 
@@ -98,7 +98,7 @@ impl Pyarrow {
     }
 
     fn read(&mut self, job: &Job<'_>) -> Result<Outcome> {
-        let reports: &[Report] = if job.work == Work::Report { job.reports } else { &[] };
+        let reports: &[Report] = if job.work == Workload::Report { job.reports } else { &[] };
         let reply = self.ask(&json!({
             "do": "read",
             "file": job.orc,
@@ -145,7 +145,7 @@ impl Contender for Pyarrow {
 
     fn run(&mut self, job: &Job<'_>) -> Result<Option<Outcome>> {
         match job.work {
-            Work::Write => self.write(job),
+            Workload::Write => self.write(job),
             _ => self.read(job),
         }
         .map(Some)

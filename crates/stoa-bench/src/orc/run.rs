@@ -14,7 +14,7 @@ use super::parquet::ParquetRs;
 use super::pyarrow::Pyarrow;
 use super::stoa::Stoa;
 use super::sums::Sums;
-use super::work::Work;
+use super::work::Workload;
 use crate::ad_report::AdReportSpec;
 use crate::check::check;
 
@@ -30,7 +30,7 @@ pub struct OrcOptions {
     /// A Python that has pyarrow; `None` = `python3` or `python` of the path if they have it.
     pub python: Option<PathBuf>,
     /// What to measure.
-    pub works: Vec<Work>,
+    pub works: Vec<Workload>,
 }
 
 /// Measures Stoa, pyarrow (if it is there), parquet-rs and `others`.
@@ -63,7 +63,7 @@ pub fn run(
     let mut run = Run { input, contenders, batches: Vec::new(), rounds, notes };
     run.write_orc_files(progress)?;
     let mut measurements = Vec::new();
-    for work in Work::ALL.into_iter().filter(|work| options.works.contains(work)) {
+    for work in Workload::ALL.into_iter().filter(|work| options.works.contains(work)) {
         progress(work.title());
         measurements.extend(run.measure(work)?);
     }
@@ -92,7 +92,7 @@ impl Run {
                 continue;
             }
             progress(&format!("{name} writes the file to read"));
-            self.checked(at, Work::Write)?;
+            self.checked(at, Workload::Write)?;
             std::fs::rename(self.input.output(), &path).map_err(|e| io_error(&path, e))?;
         }
         self.batches = Vec::new();
@@ -100,11 +100,11 @@ impl Run {
     }
 
     /// Lets everybody do `work` once, with its answer checked, and then in rounds.
-    fn measure(&mut self, work: Work) -> Result<Vec<Measurement>> {
-        if work == Work::ReadAllOfPyarrow && self.pyarrow_file().is_none() {
+    fn measure(&mut self, work: Workload) -> Result<Vec<Measurement>> {
+        if work == Workload::ReadAllOfPyarrow && self.pyarrow_file().is_none() {
             return Ok(Vec::new());
         }
-        if work == Work::Write {
+        if work == Workload::Write {
             self.batches = self.input.batches()?;
         }
         let mut able = Vec::new();
@@ -132,7 +132,7 @@ impl Run {
     }
 
     /// Lets one contender do `work` and checks the answer; false if it cannot do it.
-    fn checked(&mut self, at: usize, work: Work) -> Result<bool> {
+    fn checked(&mut self, at: usize, work: Workload) -> Result<bool> {
         let name = self.contenders[at].name();
         let outcome = match self.once(at, work, true) {
             Ok(Some(outcome)) => outcome,
@@ -149,10 +149,10 @@ impl Run {
         Ok(true)
     }
 
-    fn once(&mut self, at: usize, work: Work, check: bool) -> Result<Option<Outcome>> {
+    fn once(&mut self, at: usize, work: Workload, check: bool) -> Result<Option<Outcome>> {
         let own = self.input.orc_of(&Stoa::default().name());
         let orc = match work {
-            Work::ReadAllOfPyarrow => self.pyarrow_file().unwrap_or(own),
+            Workload::ReadAllOfPyarrow => self.pyarrow_file().unwrap_or(own),
             _ => own,
         };
         let (parquet, output) = (self.input.parquet(), self.input.output());
@@ -175,7 +175,7 @@ impl Run {
         Some(self.input.orc_of(&name))
     }
 
-    fn check(&self, at: usize, work: Work, answer: &Answer) -> Result<()> {
+    fn check(&self, at: usize, work: Workload, answer: &Answer) -> Result<()> {
         let expected = self.input.sums.of_columns(work.columns());
         match answer {
             Answer::Sums(sums) => same(&expected, sums),
@@ -208,7 +208,7 @@ fn same(expected: &Sums, found: &Sums) -> Result<()> {
 }
 
 fn measurement(
-    work: Work,
+    work: Workload,
     contender: String,
     mut figures: Vec<Duration>,
     file_bytes: Option<u64>,

@@ -142,7 +142,7 @@ impl<'a> LocalFile<'a> {
         options: ReadOptions,
         sink: &mut Sink<'_>,
     ) -> Result<()> {
-        let place = |e: Error| e.at(self.path.display());
+        let place = |e: Error| e.at(stoa_error::Place::file(self.path.display()));
         let mut decoder = Decoder::new(metadata, options).map_err(place)?;
         loop {
             match decoder.next().map_err(place)? {

@@ -53,7 +53,8 @@ impl Sums {
     pub fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
             let sums = self.columns.entry(field.name().clone()).or_default();
-            sums.add(column.as_ref(), self.rows).map_err(|e| e.at(field.name()))?;
+            sums.add(column.as_ref(), self.rows)
+                .map_err(|e| e.at(stoa_error::Place::field(field.name())))?;
         }
         self.rows += batch.num_rows() as u64;
         Ok(())

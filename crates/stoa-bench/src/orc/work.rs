@@ -7,7 +7,7 @@ use crate::report_scan::REPORT_COLUMNS;
 /// One thing that every contender does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Work {
+pub enum Workload {
     /// All columns of the file that Stoa wrote.
     ReadAll,
     /// All columns of the ORC file that pyarrow wrote.
@@ -21,10 +21,10 @@ pub enum Work {
     Write,
 }
 
-/// What [`Work::ReadThree`] reads.
+/// What [`Workload::ReadThree`] reads.
 const THREE_COLUMNS: [&str; 3] = ["day", "impressions", "cost"];
 
-impl Work {
+impl Workload {
     /// All of them, in the order in which they are measured.
     pub const ALL: [Self; 5] =
         [Self::ReadAll, Self::ReadAllOfPyarrow, Self::ReadThree, Self::Report, Self::Write];

@@ -8,8 +8,8 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
 use futures::stream::{self, StreamExt};
+use stoa_env::timer::{self, sleep, sleep_until};
 use stoa_error::{Error, Result};
-use tokio::time::{Instant, sleep, sleep_until};
 
 use super::ProxyOptions;
 use super::faults::Fault;
@@ -81,7 +81,7 @@ impl Upstream {
         let Some(bandwidth) = self.bandwidth.filter(|_| !bytes.is_empty()) else {
             return Response::new(Body::from(bytes));
         };
-        let started = Instant::now();
+        let started = timer::now();
         let pieces = stream::unfold((bytes, 0_usize), move |(mut rest, sent)| async move {
             if rest.is_empty() {
                 return None;

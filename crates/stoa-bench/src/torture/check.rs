@@ -3,7 +3,7 @@
 use stoa_error::{Error, Result};
 use tokio_postgres::{Client, SimpleQueryMessage};
 
-use super::ledger::{Checked, Found};
+use super::ledger::{Checked, ParcelRows};
 use super::tables::{Kind, TortureTable};
 use crate::write::Parcel;
 
@@ -17,7 +17,7 @@ pub(crate) async fn check(client: &Client, table: &TortureTable) -> Result<Check
     table.ledger.lock().settle(&found).map_err(|error| error.at(format!("table {}", table.name)))
 }
 
-async fn read(client: &Client, of: &TortureTable) -> Result<Vec<Found>> {
+async fn read(client: &Client, of: &TortureTable) -> Result<Vec<ParcelRows>> {
     let table = &of.name;
     let query = match of.kind {
         Kind::Rows => format!(
@@ -39,7 +39,7 @@ async fn read(client: &Client, of: &TortureTable) -> Result<Vec<Found>> {
         let SimpleQueryMessage::Row(row) = message else { continue };
         let number = |column| row.get(column).and_then(|text| text.parse().ok());
         let parcel = (|| {
-            Some(Found {
+            Some(ParcelRows {
                 number: number(0)?,
                 rows: number(1)?,
                 places: number(2)?,

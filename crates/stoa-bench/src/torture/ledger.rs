@@ -47,7 +47,7 @@ pub(crate) enum Change {
 
 /// What a table says of one parcel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct ParcelRows {
     pub number: i64,
     pub rows: i64,
     pub places: i64,
@@ -113,7 +113,7 @@ impl Ledger {
     ///
     /// # Errors
     /// `Corrupt` with the first parcel that is not as it must be.
-    pub(crate) fn settle(&mut self, found: &[Found]) -> Result<Checked> {
+    pub(crate) fn settle(&mut self, found: &[ParcelRows]) -> Result<Checked> {
         if let Some((number, rows, change)) = self.miscounted {
             return Err(wrong(
                 number,
@@ -151,7 +151,7 @@ impl Ledger {
 }
 
 impl Entry {
-    fn present(&mut self, number: i64, found: &Found) -> Result<()> {
+    fn present(&mut self, number: i64, found: &ParcelRows) -> Result<()> {
         let rows = i64::from(self.rows);
         let parcel = Parcel { number, rows: self.rows };
         if self.state == State::Gone {
@@ -192,9 +192,9 @@ fn wrong(number: i64, what: &str) -> Error {
 mod tests {
     use super::*;
 
-    fn found(parcel: Parcel, raised: i64) -> Found {
+    fn found(parcel: Parcel, raised: i64) -> ParcelRows {
         let rows = i64::from(parcel.rows);
-        Found {
+        ParcelRows {
             number: parcel.number,
             rows,
             places: rows * (rows - 1) / 2,
@@ -214,9 +214,9 @@ mod tests {
         ledger.acknowledged(parcel.number);
         assert!(ledger.settle(&[found(parcel, 0)]).is_ok());
         assert_eq!(says(ledger.settle(&[])), "parcel 0 was acknowledged and is gone");
-        let twice = Found { rows: 6, places: 6, ..found(parcel, 0) };
+        let twice = ParcelRows { rows: 6, places: 6, ..found(parcel, 0) };
         assert_eq!(says(ledger.settle(&[twice])), "parcel 0 is not there exactly once");
-        let other = Found { cost: 1, ..found(parcel, 0) };
+        let other = ParcelRows { cost: 1, ..found(parcel, 0) };
         assert_eq!(says(ledger.settle(&[other])), "parcel 0 has other values than were sent");
         let stranger = Parcel { number: 9, rows: 1 };
         let both = [found(parcel, 0), found(stranger, 0)];

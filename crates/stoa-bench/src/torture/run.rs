@@ -125,7 +125,7 @@ impl Torture<'_> {
     /// Starts a server, looks at what the last one left, writes, and sees the server die.
     async fn life(&mut self, death: &Death) -> Result<()> {
         if let Death::Starting(after) = death {
-            let started = tokio::time::timeout(*after, self.start(death)).await;
+            let started = stoa_env::timer::timeout(*after, self.start(death)).await;
             return match started {
                 Ok(Err(error)) => Err(error),
                 Ok(Ok(server)) => self.end(server, death).await,
@@ -226,7 +226,7 @@ impl Torture<'_> {
 
     /// Waits for the server's end, or brings it about.
     async fn end(&mut self, mut server: ServerProcess, death: &Death) -> Result<()> {
-        let ended = tokio::time::timeout(death.kill_after(), server.wait()).await;
+        let ended = stoa_env::timer::timeout(death.kill_after(), server.wait()).await;
         if ended.is_ok() {
             return match death {
                 Death::Point(..) => self.died(death),

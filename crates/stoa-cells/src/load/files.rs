@@ -21,7 +21,7 @@ use stoa_table::{CommitOptions, WriteOptions, WrittenFiles};
 use tokio::task::JoinHandle;
 
 use crate::order::FileRows;
-use crate::store::Inner;
+use crate::state::Inner;
 use crate::table::CellTable;
 use crate::write::with_revisions;
 

@@ -17,7 +17,7 @@ use stoa_hql::{BulkLoad, CellBatch};
 use stoa_ingest::Ingest;
 use tokio::task::JoinHandle;
 
-use crate::store::Inner;
+use crate::state::Inner;
 use crate::table::CellTable;
 use crate::write::{RECORD_BYTES_MAX, append, with_revisions, write_file};
 

@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use super::file::{FileReader, Part, ReadPlan};
 use super::fused;
 use crate::layout::Layout;
-use crate::store::Inner;
+use crate::state::Inner;
 
 /// Bytes of files from which on a chain is read by a task of its own, ahead of the merge.
 const AHEAD_BYTES_MIN: u64 = 1 << 20;

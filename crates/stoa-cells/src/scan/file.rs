@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{Schema, SchemaRef};
-use stoa_error::{Error, ErrorKind, Result};
+use stoa_error::{Error, ErrorKind, Place, Result};
 use stoa_hql::CellBatch;
 use stoa_hql::batch::{ROW, SortedRun};
 use stoa_orc::{
@@ -15,9 +15,10 @@ use stoa_orc::{
 use stoa_rangeio::RangeReader;
 use stoa_table::ScanFile;
 
-use super::{Footers, optional_columns};
+use super::optional_columns;
+use crate::footers::Footers;
 use crate::layout::{Layout, to_cells};
-use crate::store::Inner;
+use crate::state::Inner;
 
 /// Which rows of a file, in which order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,7 +120,7 @@ impl FileReader {
             Part::Text => batch.slice(0, texts(&batch)),
             Part::Bytes => batch.slice(texts(&batch), batch.num_rows() - texts(&batch)),
         };
-        to_cells(&batch).map(Some).map_err(|e| e.at(&self.file.location))
+        to_cells(&batch).map(Some).map_err(|e| e.at(Place::file(&self.file.location)))
     }
 
     async fn next_sorted(&mut self) -> Result<Option<CellBatch>> {
@@ -127,7 +128,7 @@ impl FileReader {
             let mut batches = Vec::new();
             let mut bytes = 0;
             while let Some(batch) = self.next_rows().await? {
-                let cells = to_cells(&batch).map_err(|e| e.at(&self.file.location))?;
+                let cells = to_cells(&batch).map_err(|e| e.at(Place::file(&self.file.location)))?;
                 bytes += cells.memory_bytes();
                 batches.push(cells);
                 if bytes > self.plan.sort_bytes_max {
@@ -149,7 +150,7 @@ impl FileReader {
                 self.decoder = Some((self.decode(&window)?, window));
                 continue;
             };
-            match decoder.next().map_err(|e| e.at(&self.file.location))? {
+            match decoder.next().map_err(|e| e.at(Place::file(&self.file.location)))? {
                 Step::Batch(batch) => return Ok(Some(batch)),
                 Step::NeedsData(ranges) => {
                     let read = self.reader.read(&self.file.path, &ranges).await;
@@ -188,7 +189,8 @@ impl FileReader {
         for (stripe, metadata) in &self.known {
             options = options.with_stripe_metadata(*stripe, Arc::clone(metadata));
         }
-        Decoder::new(Arc::clone(&self.metadata), options).map_err(|e| e.at(&self.file.location))
+        Decoder::new(Arc::clone(&self.metadata), options)
+            .map_err(|e| e.at(Place::file(&self.file.location)))
     }
 
     fn too_large_to_sort(&self) -> Error {

@@ -10,7 +10,7 @@ use std::io;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
-use stoa_error::{Error, Result};
+use stoa_error::{Condition, Error, Result};
 
 use super::file::{Change, File, Keeps};
 use super::random::SimRandom;
@@ -279,7 +279,7 @@ impl Disk for SimDirectory {
         let mut world = self.world();
         if world.life != self.life || std::mem::replace(&mut world.locked, true) {
             return Err(Error::unavailable("another process has the log simulated open")
-                .with_sqlstate("55006"));
+                .with_condition(Condition::ObjectInUse));
         }
         Ok(StorageLock::held_by(SimLock(self.disk.clone(), self.life)))
     }

@@ -24,6 +24,7 @@ mod random;
 
 use std::sync::Arc;
 
+use stoa_env::Env;
 use stoa_error::Result;
 
 pub use disk::{Fault, Operation, SimDisk};
@@ -41,7 +42,19 @@ pub fn open_stepped(
     storage: Arc<dyn LogStorage>,
     options: LogOptions,
 ) -> Result<(CommitLog, Recovery, Stepper)> {
-    let (log, recovery, writer) = CommitLog::open_with_writer(storage, options)?;
+    open_stepped_in(&Env::real(), storage, options)
+}
+
+/// [`open_stepped`] in the world `env`.
+///
+/// # Errors
+/// As [`CommitLog::open`].
+pub fn open_stepped_in(
+    env: &Env,
+    storage: Arc<dyn LogStorage>,
+    options: LogOptions,
+) -> Result<(CommitLog, Recovery, Stepper)> {
+    let (log, recovery, writer) = CommitLog::open_with_writer(env.clone(), storage, options)?;
     Ok((log, recovery, Stepper { writer }))
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stoa_env::private_files;
-use stoa_error::{Error, Result};
+use stoa_error::{Condition, Error, Result};
 
 use super::disk::{Disk, DiskFile, DiskStorage};
 use super::error::disk_error;
@@ -135,7 +135,7 @@ impl DiskFile for LocalFile {
 fn in_use(place: &str, lock: &Path) -> Error {
     let holder = std::fs::read_to_string(lock).unwrap_or_default();
     let error = Error::unavailable(format!("another process has the log {place} open"))
-        .with_sqlstate("55006")
+        .with_condition(Condition::ObjectInUse)
         .with_hint("stop it first, or give this one a log directory of its own");
     match holder.trim() {
         "" => error,

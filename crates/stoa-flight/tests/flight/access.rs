@@ -4,22 +4,15 @@ use arrow_array::Array;
 use arrow_flight::sql::{CommandGetTables, CommandStatementIngest};
 use stoa_flight::FlightOptions;
 use stoa_query::{Outcome, SessionOptions};
+use stoa_testkit::vault::{self, Granted};
 use tonic::Code;
 
 use crate::support::*;
 
-const COLUMNS: [&str; 3] = ["open_a", "open_b", "hidden_c"];
-const VALUES: [&str; 3] = ["canary_a", "canary_b", "canary_c"];
-
 async fn guarded() -> Server {
     let server = Server::start_guarded(FlightOptions::default()).await;
-    for sql in [
-        "CREATE USER ann PASSWORD 'pencil'",
-        "CREATE USER bob PASSWORD 'pencil'",
-        "CREATE SCHEMA vault",
-        "CREATE TABLE vault.ledger (open_a text, open_b text, hidden_c text)",
-        "INSERT INTO vault.ledger VALUES ('canary_a', 'canary_b', 'canary_c')",
-    ] {
+    let users = ["CREATE USER ann PASSWORD 'pencil'", "CREATE USER bob PASSWORD 'pencil'"];
+    for sql in users.into_iter().chain(vault::SETUP) {
         run_trusted(&server, sql).await;
     }
     server
@@ -71,25 +64,12 @@ fn error_of<T, E: std::fmt::Debug>(result: Result<T, E>) -> String {
 #[tokio::test]
 async fn no_canary_is_in_any_answer() {
     let server = guarded().await;
-    let statements = [
-        "SELECT * FROM vault.ledger",
-        "SELECT open_a FROM vault.ledger",
-        "SELECT open_b, open_a FROM vault.ledger ORDER BY open_b",
-        "SELECT max(hidden_c) FROM vault.ledger",
-        "SELECT open_a FROM vault.ledger WHERE hidden_c IS NOT NULL",
-        "EXPLAIN ANALYZE SELECT open_b FROM vault.ledger",
-        "SELECT * FROM information_schema.columns",
-    ];
-    for granted in 0_usize..8 {
-        let has = |column: usize| (granted >> column) & 1 == 1;
-        run_trusted(&server, "REVOKE ALL ON vault.ledger FROM ann").await;
-        let names: Vec<&str> = (0..3).filter(|column| has(*column)).map(|c| COLUMNS[c]).collect();
-        if !names.is_empty() {
-            let grant = format!("GRANT SELECT ({}) ON vault.ledger TO ann", names.join(", "));
-            run_trusted(&server, &grant).await;
+    for granted in Granted::all() {
+        for sql in granted.statements() {
+            run_trusted(&server, &sql).await;
         }
         let mut ann = logged_in(&server, "ann").await;
-        for sql in statements {
+        for sql in vault::QUERIES {
             let mut told = match query(&mut ann, sql).await {
                 Ok(batches) => format!("{} {batches:?}", lines(&batches).join("\n")),
                 Err(status) => format!("{status:?}"),
@@ -102,11 +82,9 @@ async fn no_canary_is_in_any_answer() {
                 },
                 Err(error) => format!("{error:?}"),
             });
-            for (column, value) in VALUES.iter().enumerate() {
-                assert!(has(column) || !told.contains(value), "{names:?} {sql}: {told}");
-            }
-            for (column, name) in COLUMNS.iter().enumerate() {
-                let hidden = granted == 0 || sql.contains("information_schema") && !has(column);
+            granted.check_values(sql, &told);
+            for (name, has) in granted.columns() {
+                let hidden = granted.is_nothing() || sql.contains("information_schema") && !has;
                 assert!(!hidden || sql.contains(name) || !told.contains(name), "{sql}: {told}");
             }
         }
@@ -114,7 +92,7 @@ async fn no_canary_is_in_any_answer() {
             let tables = CommandGetTables { include_schema, ..Default::default() };
             let info = ann.get_tables(tables).await.unwrap();
             let told = fetch(&mut ann, info).await.unwrap();
-            assert_eq!(lines(&told).len(), usize::from(granted != 0), "{names:?}");
+            assert_eq!(lines(&told).len(), usize::from(!granted.is_nothing()), "{granted:?}");
             // The columns are in a binary one.
             let schemas = told.iter().flat_map(|batch| batch.columns().iter().cloned());
             let bytes: Vec<u8> = schemas
@@ -122,8 +100,8 @@ async fn no_canary_is_in_any_answer() {
                 .flat_map(|buffer| buffer.as_slice().to_vec())
                 .collect();
             let told = String::from_utf8_lossy(&bytes).into_owned();
-            for (column, name) in COLUMNS.iter().enumerate() {
-                assert_eq!(include_schema && has(column), told.contains(name), "{name}: {names:?}");
+            for (name, has) in granted.columns() {
+                assert_eq!(include_schema && has, told.contains(name), "{name}: {granted:?}");
             }
         }
         let append = CommandStatementIngest {
@@ -132,6 +110,6 @@ async fn no_canary_is_in_any_answer() {
         };
         let status = ingest(&mut ann, append, vec![people([1])]).await.unwrap_err();
         is_error(&status, Code::PermissionDenied, &["SQLSTATE: 42501"]);
-        assert!(COLUMNS.iter().all(|name| !status.message().contains(name)), "{status}");
+        assert!(vault::COLUMNS.iter().all(|name| !status.message().contains(name)), "{status}");
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures::TryStreamExt;
 use stoa_flight::FlightOptions;
 use stoa_listen::Limits;
+use stoa_testkit::ENDLESS;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tonic::Code;
@@ -69,7 +70,7 @@ async fn clients_beyond_the_limit_wait() {
     assert_eq!(shown(&mut first, "SELECT 1").await, ["1"]);
     assert!(!second.is_finished());
     drop(first);
-    let answer = tokio::time::timeout(Duration::from_secs(20), second).await;
+    let answer = stoa_env::timer::timeout(Duration::from_secs(20), second).await;
     assert_eq!(answer.expect("the second has its turn").unwrap(), ["2"]);
 }
 
@@ -92,7 +93,8 @@ async fn clients_that_make_no_call_make_room() {
 /// Waits until the server has closed the connection, whatever it says before.
 async fn is_closed(stream: &mut TcpStream) {
     let mut bytes = Vec::new();
-    let ended = tokio::time::timeout(Duration::from_secs(20), stream.read_to_end(&mut bytes)).await;
+    let ended =
+        stoa_env::timer::timeout(Duration::from_secs(20), stream.read_to_end(&mut bytes)).await;
     let _ = ended.expect("the server closes the connection");
 }
 

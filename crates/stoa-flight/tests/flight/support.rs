@@ -79,7 +79,7 @@ impl Server {
 
     /// Waits until the server has ended.
     pub async fn ended(self) {
-        let ended = tokio::time::timeout(Duration::from_secs(20), self.running).await;
+        let ended = stoa_env::timer::timeout(Duration::from_secs(20), self.running).await;
         ended.expect("the server ends").unwrap().unwrap();
     }
 
@@ -197,17 +197,3 @@ pub async fn ingest(
     let batches = stream::iter(batches.into_iter().map(Ok));
     client.execute_ingest(command, batches).await.map_err(from_flight)
 }
-
-/// Waits for a fact, at most 20 seconds.
-pub async fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let wait = async {
-        while !holds() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(20), wait).await.expect(what);
-}
-
-/// A query that runs for hours unless it is stopped, without rows before its end.
-pub const ENDLESS: &str =
-    "SELECT count(*) FROM generate_series(1, 1000000000000) AS t(n) WHERE n % 7 = 8";

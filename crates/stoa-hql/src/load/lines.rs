@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Read};
 use std::sync::Arc;
 
-use stoa_error::{Error, Result};
+use stoa_error::{Error, Place, Result};
 
 use super::LINE_BYTES_MAX;
 use crate::budget::{MemoryBudget, TakenMemory};
@@ -59,7 +59,7 @@ impl Lines {
                 return Ok(self.take_last());
             }
             let kept = self.end - self.start;
-            self.fill().map_err(|e| e.at(format_args!("line {}", self.number + 1)))?;
+            self.fill().map_err(|e| e.at(Place::Line(self.number + 1)))?;
             searched = self.start + kept;
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use flate2::bufread::MultiGzDecoder;
-use stoa_error::{Error, Result};
+use stoa_error::{Error, Place, Result};
 
 use super::families::Families;
 use super::header::{Header, Layout};
@@ -52,7 +52,7 @@ impl LoadReader {
         store: Arc<dyn CellStore>,
         budget: Arc<dyn MemoryBudget>,
     ) -> Result<Self> {
-        let at_file = |error: Error| error.at(name);
+        let at_file = |error: Error| error.at(Place::file(name));
         let header = match &options.header_file {
             Some(file) => Some(header_of(files, file, options, Arc::clone(&budget))?),
             None => None,
@@ -114,7 +114,7 @@ impl LoadReader {
     pub(crate) fn next_batch(&mut self) -> Result<Option<CellBatch>> {
         while !self.sink.builder.is_full() {
             let number = self.lines.number() + 1;
-            let line = self.lines.next().map_err(|e| e.at(&self.name))?;
+            let line = self.lines.next().map_err(|e| e.at(Place::file(&self.name)))?;
             let Some(line) = line else { break };
             let line = if self.crlf { line.strip_suffix(b"\r").unwrap_or(line) } else { line };
             if line.is_empty() {
@@ -127,7 +127,7 @@ impl LoadReader {
                 }
                 None => Ok(()),
             }
-            .map_err(|e| e.at(&self.name))?;
+            .map_err(|e| e.at(Place::file(&self.name)))?;
         }
         if self.sink.builder.is_empty() {
             return Ok(None);
@@ -179,7 +179,7 @@ fn header_of(
 ) -> Result<Header> {
     let (input, _) = open(files, name, &Arc::default())?;
     let mut lines = Lines::new(input, budget);
-    match lines.next().map_err(|e| e.at(name))? {
+    match lines.next().map_err(|e| e.at(Place::file(name)))? {
         Some(line) => Ok(Header::of_file(line, separator(options))),
         None => Err(Error::invalid(format!("header file {name} is empty")).with_sqlstate("22P04")),
     }

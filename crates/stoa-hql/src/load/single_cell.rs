@@ -1,6 +1,6 @@
 //! A cell per line: `[timestamp] row column value [marker]`.
 
-use stoa_error::{Error, Result};
+use stoa_error::{Error, Place, Result};
 
 use super::families::Families;
 use super::fields::{Fields, split_column};
@@ -169,7 +169,8 @@ impl SingleCell {
             return Ok(None);
         }
         let name = String::from_utf8_lossy(name);
-        Err(Error::not_found(format!("line {number}: no column family '{name}'"))
+        Err(Error::not_found(format!("no column family '{name}'"))
+            .at(Place::Line(number))
             .with_sqlstate("42703")
             .with_hint("IGNORE_UNKNOWN_COLUMNS passes over cells of other columns"))
     }

@@ -1,6 +1,6 @@
 //! Changes of a schema: ALTER TABLE.
 
-use stoa_error::{Error, Result};
+use stoa_error::{Condition, Error, Result};
 
 use super::build::check_family_name;
 use super::{FamilyOptions, GroupDefinition, IndexDefinition, TableDefinitions, TableSchema};
@@ -143,7 +143,8 @@ impl TableSchema {
             false => (&mut family.value_index, "index"),
         };
         if !std::mem::replace(flag, false) {
-            return Err(Error::not_found(format!("'{name}' has no {what}")).with_sqlstate("42704"));
+            return Err(Error::not_found(format!("'{name}' has no {what}"))
+                .with_condition(Condition::UndefinedObject));
         }
         Ok(())
     }

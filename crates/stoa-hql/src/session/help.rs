@@ -16,10 +16,10 @@ const TOPICS: [(&str, &str, &str); 25] = [
         "COMPACT [TYPE=MINOR|MAJOR|MERGING|GC] TABLE name ['row']\n\
       COMPACT [TYPE=…] RANGES ALL|ROOT|METADATA|SYSTEM|USER",
     ),
-    ("CREATE NAMESPACE", "makes a namespace", "CREATE NAMESPACE name [IF NOT EXISTS]"),
+    ("CREATE NAMESPACE", "creates a namespace", "CREATE NAMESPACE name [IF NOT EXISTS]"),
     (
         "CREATE TABLE",
-        "makes a table",
+        "creates a table",
         "CREATE TABLE name (definition, …) option*\n\
       CREATE TABLE name LIKE other | WITH 'schema.xml'\n\
       \x20 definition: family [MAX_VERSIONS n] [TTL duration] [TIME_ORDER ASC|DESC] [COUNTER]\n\
@@ -58,7 +58,7 @@ const TOPICS: [(&str, &str, &str); 25] = [
     ),
     (
         "REBUILD INDICES",
-        "accepted; answers never depend on indices",
+        "accepted; results never depend on indices",
         "REBUILD [VALUE|QUALIFIER] INDICES table",
     ),
     ("RENAME TABLE", "gives a table another name", "RENAME TABLE name TO other"),
@@ -75,18 +75,18 @@ const TOPICS: [(&str, &str, &str); 25] = [
       \x20   | DISPLAY_REVISIONS | KEYS_ONLY | NO_ESCAPE | RETURN_DELETES\n\
       \x20   | SCAN_AND_FILTER_ROWS | NO_CACHE",
     ),
-    ("SET", "refuses cells, or takes them again", "SET READONLY=true|false"),
-    ("SHOW CREATE TABLE", "prints the statement that makes a table", "SHOW CREATE TABLE name"),
+    ("SET", "refuses writes, or allows them again", "SET READONLY=true|false"),
+    ("SHOW CREATE TABLE", "prints the statement that creates a table", "SHOW CREATE TABLE name"),
     ("SHOW TABLES", "lists the tables here", "SHOW TABLES"),
-    ("STATUS", "prints whether the store answers", "STATUS"),
+    ("STATUS", "prints whether the store responds", "STATUS"),
     ("USE", "opens another namespace", "USE name"),
     ("WAIT FOR MAINTENANCE", "waits until compactions are done", "WAIT FOR MAINTENANCE"),
     ("CLOSE", "accepted; there is nothing to close", "CLOSE"),
     (
         "SHELL",
-        "what the shell itself knows",
-        "quit | \\q, exit [code], help | ? | \\h, print | \\p (what is typed so far),\n\
-      clear | \\c (forget it), source FILE | . FILE, system COMMAND | \\! COMMAND, pause SECONDS",
+        "commands of the shell",
+        "quit | \\q, exit [code], help | ? | \\h, print | \\p (the statement so far),\n\
+      clear | \\c (discard it), source FILE | . FILE, system COMMAND | \\! COMMAND, pause SECONDS",
     ),
 ];
 
@@ -102,9 +102,7 @@ pub(crate) fn text(topic: &str) -> String {
     if found.is_empty() {
         let line = |(name, what, _): &(&str, &str, &str)| format!("{name:.<24} {what}\n");
         let lines: String = TOPICS.iter().map(line).collect();
-        return format!(
-            "\nStatements end with ';'. HELP statement says more about one.\n\n{lines}\n"
-        );
+        return format!("\nStatements end with ';'. HELP statement describes one.\n\n{lines}\n");
     }
     let entry =
         |(name, what, grammar): &&(&str, &str, &str)| format!("\n{name} {what}\n\n{grammar}\n");

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use stoa_error::{Error, ErrorKind, Result};
+use stoa_error::{Error, ErrorKind, Place, Result};
 
 use super::Session;
 use crate::lang::ast::{TableChange, TableSource};
@@ -89,6 +89,6 @@ impl Session {
         let opened = self.files.open(file)?;
         let read = opened.bytes.take(SCHEMA_BYTES_MAX).read_to_string(&mut text);
         read.map_err(|e| Error::invalid(format!("schema file {file} is not text")).with_source(e))?;
-        TableDefinitions::from_xml(&text).map_err(|e| e.at(file))
+        TableDefinitions::from_xml(&text).map_err(|e| e.at(Place::file(file)))
     }
 }

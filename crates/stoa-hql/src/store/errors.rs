@@ -1,26 +1,27 @@
 //! The errors that every store returns, in the same words.
 
-use stoa_error::{Error, ErrorKind};
+use stoa_error::{Condition, Error, ErrorKind};
 
 use crate::name::{NamespacePath, TableName};
 
 /// There is no such table.
 pub fn missing_table(table: &TableName) -> Error {
     Error::not_found(format!("table {table} does not exist"))
-        .with_sqlstate("42P01")
+        .with_condition(Condition::UndefinedTable)
         .with_hint("SHOW TABLES lists the tables, USE opens another namespace")
 }
 
 /// There is no such namespace.
 pub fn missing_namespace(namespace: &NamespacePath) -> Error {
     Error::not_found(format!("namespace {namespace} does not exist"))
-        .with_sqlstate("3F000")
+        .with_condition(Condition::UndefinedSchema)
         .with_hint("CREATE NAMESPACE makes one, GET LISTING shows what is there")
 }
 
 /// A table or a namespace has the name of the table to be made.
 pub fn table_exists(table: &TableName) -> Error {
-    Error::already_exists(format!("{table} exists already")).with_sqlstate("42P07")
+    Error::already_exists(format!("{table} exists already"))
+        .with_condition(Condition::DuplicateTable)
 }
 
 /// A table or a namespace has the name of the namespace to be made.
@@ -31,7 +32,7 @@ pub fn namespace_exists(namespace: &NamespacePath) -> Error {
 /// A namespace cannot be dropped.
 pub fn namespace_not_empty(namespace: &NamespacePath) -> Error {
     Error::invalid(format!("namespace {namespace} is not empty"))
-        .with_sqlstate("2BP01")
+        .with_condition(Condition::DependentObjects)
         .with_hint("drop what is in it first; the root namespace stays")
 }
 

@@ -4,8 +4,9 @@ use reqwest::{Method, Response};
 use serde_json::Value;
 use stoa_http::HttpOptions;
 use stoa_query::EngineOptions;
+use stoa_testkit::until;
 
-use crate::support::{Server, until};
+use crate::support::Server;
 
 /// Reads a table and runs for hours unless it is stopped, which it can be after each batch of
 /// numbers. Equal statements would share one answer.
@@ -47,10 +48,9 @@ async fn one_too_many_is_told_to_come_back() {
     assert_eq!((&error["code"], &error["retryable"]), (&"53300".into(), &true.into()));
 
     let status = server.get_json("/v1/status").await;
-    let admission = &status["admission"];
-    let seen =
-        ["slots", "running", "waiting", "waiting_limit", "refused"].map(|name| &admission[name]);
-    assert_eq!(seen, [1, 1, 1, 1, 1], "{admission}");
+    let executors = &status["executors"];
+    let seen = ["slots", "running", "waiting", "queue_max", "refused"].map(|name| &executors[name]);
+    assert_eq!(seen, [1, 1, 1, 1, 1], "{executors}");
     let metrics = server.get("/metrics").await.text().await.unwrap();
     for line in [
         "stoa_admission_slots 1",

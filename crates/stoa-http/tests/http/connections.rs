@@ -5,10 +5,11 @@ use std::time::Duration;
 use reqwest::Method;
 use stoa_http::HttpOptions;
 use stoa_listen::Limits;
+use stoa_testkit::{ENDLESS, until};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::support::{ENDLESS, Server, until};
+use crate::support::Server;
 
 async fn connect(server: &Server) -> TcpStream {
     TcpStream::connect(server.url.trim_start_matches("http://")).await.unwrap()
@@ -17,7 +18,8 @@ async fn connect(server: &Server) -> TcpStream {
 /// All that comes until the server closes the connection.
 async fn rest(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
-    let read = tokio::time::timeout(Duration::from_secs(60), stream.read_to_end(&mut bytes)).await;
+    let read =
+        stoa_env::timer::timeout(Duration::from_secs(60), stream.read_to_end(&mut bytes)).await;
     // A connection may end with what was not read of it.
     let _ = read.expect("the server closes the connection");
     String::from_utf8_lossy(&bytes).into_owned()

@@ -5,8 +5,9 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::Value;
 use stoa_http::{HttpOptions, Readiness};
+use stoa_testkit::{ENDLESS, until};
 
-use crate::support::{ENDLESS, Server, until};
+use crate::support::Server;
 
 #[tokio::test]
 async fn ready_follows_the_switch() {

@@ -4,8 +4,9 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use stoa_http::HttpOptions;
 use stoa_query::{EngineOptions, QueryState};
+use stoa_testkit::{ENDLESS, until};
 
-use crate::support::{ENDLESS, Server, until};
+use crate::support::Server;
 
 #[tokio::test]
 async fn a_query_can_be_cancelled_by_its_number() {
@@ -154,11 +155,11 @@ async fn status_metrics_and_the_list_agree() {
     }
     assert_eq!(server.post("/v1/sql", "SELECT 1 / 0").await.status(), 400);
     let status = server.get_json("/v1/status").await;
-    assert_eq!(status["queries"]["finished"], 3);
-    assert_eq!(status["queries"]["failed"], 1);
+    assert_eq!(status["totals"]["finished"], 3);
+    assert_eq!(status["totals"]["failed"], 1);
     assert_eq!(status["ready"], true);
     assert!(status["latency"]["p50_ms"].as_f64().unwrap() > 0.0);
-    assert!(status["memory"]["resident_bytes"].as_u64().unwrap() > 0);
+    assert!(status["resident_bytes"].as_u64().unwrap() > 0);
     let metrics = server.get("/metrics").await.text().await.unwrap();
     for line in [
         "stoa_query_ended_queries_total{state=\"finished\"} 3",
@@ -171,8 +172,28 @@ async fn status_metrics_and_the_list_agree() {
     }
     let listed = server.get_json("/v1/queries?recent=1").await;
     assert_eq!(listed["recent"].as_array().unwrap().len(), 1);
-    assert_eq!(listed["recent"][0]["error"]["code"], "22012");
+    assert_eq!(listed["recent"][0]["sqlstate"], "22012");
     assert_eq!(server.engine.queries().recent()[0].state, QueryState::Failed);
+}
+
+#[tokio::test]
+async fn status_and_system_tables_have_the_same_figures() {
+    let server = Server::start().await;
+    let status = server.get_json("/v1/status").await;
+    for table in ["totals", "executors", "cache", "pools", "stores"] {
+        let object = if status[table].is_array() { &status[table][0] } else { &status[table] };
+        let members: Vec<&str> = object.as_object().unwrap().keys().map(String::as_str).collect();
+        let answer = server.sql(&format!("SELECT * FROM system.{table}")).await;
+        let columns = answer["columns"].as_array().unwrap();
+        let mut columns: Vec<&str> =
+            columns.iter().map(|column| column["name"].as_str().unwrap()).collect();
+        columns.sort_unstable();
+        assert_eq!(columns, members, "{table}");
+    }
+    let queue = "SELECT queue_max, memory_bytes_max FROM system.executors";
+    let row = server.sql(queue).await["rows"][0].clone();
+    let executors = &status["executors"];
+    assert_eq!(row, json!([executors["queue_max"], executors["memory_bytes_max"]]));
 }
 
 #[tokio::test]
@@ -188,8 +209,8 @@ async fn samples_appear_each_second() {
     };
     assert!(history[0]["per_second"].as_f64().unwrap() > 0.0);
     assert!(history[0]["p99_ms"].as_f64().unwrap() > 0.0);
-    assert_eq!(history[0]["admission"], json!({ "running": 0, "waiting": 0 }));
-    assert_eq!(history[0]["ingest"], Value::Null, "there is no log");
+    assert_eq!((&history[0]["computing"], &history[0]["waiting"]), (&json!(0), &json!(0)));
+    assert_eq!(history[0]["fresh_rows"], Value::Null, "there is no log");
     let newest = history.last().unwrap()["unix_ms"].as_i64().unwrap();
     let path = format!("/v1/status?since={newest}");
     let later = server.get_json(&path).await;
@@ -217,12 +238,12 @@ async fn samples_show_small_writes_and_the_cache() {
     let sample = loop {
         let status = server.get_json("/v1/status?since=0").await;
         let mut history = status["history"].as_array().unwrap().iter();
-        if let Some(sample) = history.find(|sample| sample["ingest"]["fresh_rows"] == 3) {
+        if let Some(sample) = history.find(|sample| sample["fresh_rows"] == 3) {
             break sample.clone();
         }
     };
-    assert!(sample["ingest"]["rows_per_second"].as_f64().unwrap() > 0.0, "{sample}");
-    assert_eq!(sample["ingest"]["waiting"], 0);
-    assert!(sample["cache"]["bytes"].as_u64().unwrap() > 0, "{sample}");
-    assert!(sample["cache"]["hit_ratio"].as_f64().unwrap() > 0.0, "{sample}");
+    assert!(sample["rows_per_second"].as_f64().unwrap() > 0.0, "{sample}");
+    assert_eq!(sample["appends_waiting"], 0);
+    assert!(sample["cache_bytes"].as_u64().unwrap() > 0, "{sample}");
+    assert!(sample["hit_ratio"].as_f64().unwrap() > 0.0, "{sample}");
 }

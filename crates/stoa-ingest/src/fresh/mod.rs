@@ -32,7 +32,7 @@ use std::time::Instant;
 
 use arrow_array::RecordBatch;
 use parking_lot::Mutex;
-use stoa_env::clock;
+use stoa_env::Env;
 use stoa_error::Result;
 
 pub use chunk::memory_bytes;
@@ -76,13 +76,14 @@ pub(crate) struct FlushSet {
 }
 
 /// The fresh rows of one table.
-#[derive(Default)]
 pub(crate) struct Fresh {
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
+    /// Tells how old rows are.
+    env: Env,
     /// By position.
     chunks: VecDeque<Arc<Chunk>>,
     floor: u64,
@@ -95,6 +96,11 @@ struct State {
 }
 
 impl Fresh {
+    /// A store without rows, in the world `env`.
+    pub(crate) fn new(env: Env) -> Self {
+        Self { state: Mutex::new(State { env, ..State::default() }) }
+    }
+
     /// Adds rows at the position that `append` gives them, and merges small chunks now and then.
     /// `None` where the store is closed. `durable` tells how far the log is durable.
     ///
@@ -255,7 +261,7 @@ pub(crate) struct Look<'a> {
     pub(crate) fresh: &'a Fresh,
     /// The reader has everything before it.
     pub(crate) seen: u64,
-    /// Whether to take note of the store's end, as [`Fresh::mark`] does.
+    /// Whether to take note of where the visible rows end, so that chunks that come later do not merge with them.
     pub(crate) mark: bool,
 }
 
@@ -263,8 +269,10 @@ pub(crate) struct Look<'a> {
 #[derive(Default)]
 pub(crate) struct Seen {
     pub(crate) chunks: Vec<Arc<Chunk>>,
-    /// The store's end; 0 where it was not asked for.
+    /// The end of the visible rows; 0 where it was not asked for, or there are none.
     pub(crate) end: u64,
+    /// Whether rows before `end` are not visible: those of others, not durable yet, before relaxed ones.
+    pub(crate) hides: bool,
 }
 
 /// What readers of several stores add, all at one moment: [`Fresh::since`] of each. `None` where it
@@ -283,10 +291,14 @@ pub(crate) fn look_at_all(
     let durable = durable();
     let look = |(state, look): (&mut parking_lot::MutexGuard<'_, State>, &Look<'_>)| {
         let chunks = state.since(look.seen, durable)?;
-        let end = if look.mark { state.mark() } else { 0 };
-        Some(Seen { chunks, end })
+        let (end, hides) = if look.mark { state.mark_visible(durable) } else { (0, false) };
+        Some(Seen { chunks, end, hides })
     };
     states.iter_mut().zip(looks).map(look).collect()
+}
+
+fn is_visible(chunk: &Chunk, durable: u64) -> bool {
+    chunk.end() <= durable || chunk.relaxed()
 }
 
 impl State {
@@ -294,9 +306,20 @@ impl State {
         if seen < self.floor {
             return None;
         }
-        let visible = |chunk: &&Arc<Chunk>| chunk.end() <= durable || chunk.relaxed();
         let start = self.chunks.partition_point(|chunk| chunk.end() <= seen);
-        Some(self.chunks.range(start..).filter(visible).cloned().collect())
+        let visible = self.chunks.range(start..).filter(|chunk| is_visible(chunk, durable));
+        Some(visible.cloned().collect())
+    }
+
+    /// The end of the visible rows, and whether others are before it.
+    fn mark_visible(&mut self, durable: u64) -> (u64, bool) {
+        let Some(last) = self.chunks.iter().rposition(|chunk| is_visible(chunk, durable)) else {
+            return (0, false);
+        };
+        let hides = self.chunks.range(..last).any(|chunk| !is_visible(chunk, durable));
+        let end = self.chunks[last].end();
+        self.sealed = self.sealed.max(end);
+        (end, hides)
     }
 
     fn mark(&mut self) -> u64 {
@@ -307,7 +330,7 @@ impl State {
 
     /// Returns the room that merging small chunks has freed.
     fn add(&mut self, rows: NewRows, position: u64, durable: impl Fn() -> u64) -> usize {
-        let chunk = Chunk::new(rows, position, clock::monotonic());
+        let chunk = Chunk::new(rows, position, self.env.monotonic());
         self.rows += chunk.rows() as u64;
         self.bytes += chunk.bytes();
         self.unmerged += 1;

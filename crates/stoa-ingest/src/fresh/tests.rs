@@ -31,7 +31,7 @@ fn push(fresh: &Fresh, rows: NewRows, position: u64, durable: u64) -> bool {
 
 /// Pushes the value of each position, one row at a time.
 fn filled(positions: std::ops::Range<u64>, durable: u64) -> Fresh {
-    let fresh = Fresh::default();
+    let fresh = Fresh::new(Env::real());
     for position in positions {
         assert!(push(&fresh, rows(position..position + 1, false), position, durable));
     }
@@ -51,7 +51,7 @@ fn small_chunks_merge_and_keep_their_order() {
 #[test]
 fn relaxed_chunks_merge_before_they_are_durable_and_others_do_not() {
     for (relaxed, merged) in [(true, true), (false, false)] {
-        let fresh = Fresh::default();
+        let fresh = Fresh::new(Env::real());
         for position in 0..1000 {
             assert!(push(&fresh, rows(position..position + 1, relaxed), position, 0));
         }
@@ -107,7 +107,7 @@ fn a_flush_has_what_was_there_when_it_began_whatever_merges_meanwhile() {
 
 #[tokio::test]
 async fn the_lock_is_free_while_the_log_has_no_room() {
-    let fresh = Fresh::default();
+    let fresh = Fresh::new(Env::real());
     let (room, wait) = tokio::sync::oneshot::channel::<u64>();
     let append = async { Ok((wait.await.unwrap(), ())) };
     let mut pushing = Box::pin(fresh.push(rows(0..1, false), append, || 9));
@@ -152,7 +152,7 @@ proptest! {
     /// recorded sees exactly the rows from there on that are visible.
     #[test]
     fn every_reader_sees_each_visible_row_once(steps in prop::collection::vec(step(), 1..400)) {
-        let fresh = Fresh::default();
+        let fresh = Fresh::new(Env::real());
         // Value, position, relaxed.
         let mut model: Vec<(u64, u64, bool)> = Vec::new();
         let (mut next, mut durable, mut recorded) = (0_u64, 0_u64, vec![0_u64]);

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use stoa_env::{clock, task};
+use stoa_env::Env;
 use stoa_error::{Error, Result};
 use stoa_table::{CancelToken, CompactionWork, ExpireOptions, MergeHooks, Table, Warehouse};
 use tokio::sync::{Notify, watch};
@@ -98,7 +98,7 @@ impl Maintenance {
     pub fn start(warehouse: Warehouse, options: MaintenanceOptions) -> Self {
         let work = CompactionWork {
             memory_max_bytes: options.memory_max_bytes,
-            throttle: Some(Arc::new(Rate::new(options.bytes_per_second))),
+            throttle: Some(Arc::new(Rate::new(warehouse.env().clone(), options.bytes_per_second))),
             cancel: CancelToken::new(),
             hooks: options.hooks.clone(),
             ..CompactionWork::default()
@@ -111,7 +111,7 @@ impl Maintenance {
             wake: Notify::new(),
             stop: watch::Sender::new(false),
         });
-        let running = task::spawn(run(shared.clone()));
+        let running = shared.env().spawn(run(shared.clone()));
         Self { shared, running }
     }
 
@@ -152,6 +152,11 @@ impl Drop for Maintenance {
 }
 
 impl Shared {
+    /// The world: that of the warehouse.
+    fn env(&self) -> &Env {
+        self.warehouse.env()
+    }
+
     fn end(&self) {
         self.work.cancel.cancel();
         self.stop.send_replace(true);
@@ -167,7 +172,7 @@ async fn run(shared: Arc<Shared>) {
     let mut stop = shared.stop.subscribe();
     loop {
         tokio::select! {
-            () = tokio::time::sleep(shared.options.interval) => {}
+            () = shared.env().sleep(shared.options.interval) => {}
             () = shared.wake.notified() => {}
             // Also where the sender is gone.
             _ = stop.wait_for(|stop| *stop) => return,
@@ -188,7 +193,7 @@ async fn round(shared: &Shared, visits: &mut HashMap<Uuid, Visit>) -> Result<()>
             break;
         }
         // A table is old enough for expiry and search only after it was here for a while.
-        let now = clock::monotonic();
+        let now = shared.env().monotonic();
         let visit =
             visits.entry(uuid).or_insert(Visit { in_order: None, expired: now, searched: now });
         visit.look_after(shared, &table, now).await;

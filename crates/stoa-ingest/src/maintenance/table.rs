@@ -3,7 +3,6 @@
 use std::future::Future;
 use std::time::Duration;
 
-use stoa_env::clock;
 use stoa_error::{ErrorKind, Result};
 use stoa_table::{CompactionOptions, Table};
 
@@ -73,7 +72,7 @@ async fn watch<T>(
     kind: MaintenanceKind,
     work: impl Future<Output = Result<T>>,
 ) -> Option<T> {
-    let since_unix_ms = clock::unix_ms();
+    let since_unix_ms = shared.env().unix_ms();
     let now = MaintenanceWork { table: table.ident().clone(), kind, since_unix_ms };
     shared.status.lock().now = Some(now);
     let result = work.await;

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use super::{Column, Outcome};
 use crate::bad_value::BadValue;
 use crate::convert::Conversions;
+use crate::json_object::for_each_member;
 
 /// A column whose values are made of other columns'.
 #[derive(Debug)]
@@ -192,6 +193,6 @@ pub(crate) fn members(
     json: &str,
 ) -> serde_json::Result<Vec<(std::borrow::Cow<'_, str>, &RawValue)>> {
     let mut members = Vec::new();
-    crate::ndjson::for_each_member(json, |name, raw| members.push((name, raw)))?;
+    for_each_member(json, |name, raw| members.push((name, raw)))?;
     Ok(members)
 }

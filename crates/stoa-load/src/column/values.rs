@@ -19,8 +19,9 @@ use super::Outcome;
 use super::hints::{not_a_date, not_a_moment, not_a_number, not_hex};
 use super::nested::Nested;
 use crate::bad_value::BadValue;
-use crate::convert::{self, Conversions, NumberError};
+use crate::convert::{self, Conversions};
 use crate::datetime;
+use crate::number::{self, NumberError};
 
 /// Values so far; NULLs hold a default.
 #[derive(Debug)]
@@ -69,7 +70,7 @@ pub(super) struct Bytes {
 }
 
 impl Bytes {
-    fn append(&mut self, value: &[u8]) {
+    pub(super) fn append(&mut self, value: &[u8]) {
         self.data.extend_from_slice(value);
         self.close();
     }
@@ -163,7 +164,7 @@ impl Values {
             Self::Float32(values) => values.push(float32(text, type_name, with)?),
             Self::Float64(values) => values.push(float64(text, type_name, with)?),
             Self::Decimal { values, precision, scale } => {
-                let parse = |text: &[u8]| convert::decimal(text, *precision, *scale);
+                let parse = |text: &[u8]| number::decimal(text, *precision, *scale);
                 values.push(number(text, type_name, with, parse)?);
             }
             Self::Date(values) => {
@@ -222,10 +223,10 @@ impl Values {
             Self::Boolean(values) if is_word => values.append(json == b"true"),
             // A JSON number has JSON's marks, whatever the options say of numbers in text.
             Self::Float32(values) if !is_word => {
-                values.push(checked_f32(json, type_name, convert::double(json))?);
+                values.push(checked_f32(json, type_name, number::double(json))?);
             }
             Self::Float64(values) if !is_word => {
-                values.push(convert::double(json).ok_or_else(|| BadValue::not_a(json, type_name))?);
+                values.push(number::double(json).ok_or_else(|| BadValue::not_a(json, type_name))?);
             }
             _ if is_word || matches!(json.first(), Some(b'[' | b'{')) => {
                 return Err(BadValue::not_a(json, type_name));
@@ -458,14 +459,14 @@ fn whole<T: TryFrom<i64>>(
     with: &Conversions,
 ) -> Result<T, Box<BadValue>> {
     number(text, type_name, with, |text| {
-        T::try_from(convert::integer(text)?).map_err(|_| NumberError::OutOfRange)
+        T::try_from(number::integer(text)?).map_err(|_| NumberError::OutOfRange)
     })
 }
 
 fn whole_u64(text: &[u8], type_name: &str, with: &Conversions) -> Result<u64, Box<BadValue>> {
     number(text, type_name, with, |text| {
-        let (negative, digits) = convert::sign(text);
-        let value = convert::unsigned(digits)?;
+        let (negative, digits) = number::sign(text);
+        let value = number::unsigned(digits)?;
         if negative && value > 0 {
             return Err(NumberError::OutOfRange);
         }
@@ -475,7 +476,7 @@ fn whole_u64(text: &[u8], type_name: &str, with: &Conversions) -> Result<u64, Bo
 
 fn float64(text: &[u8], type_name: &str, with: &Conversions) -> Result<f64, Box<BadValue>> {
     let value =
-        number(text, type_name, with, |t| convert::double(t).ok_or(NumberError::NotANumber))?;
+        number(text, type_name, with, |t| number::double(t).ok_or(NumberError::NotANumber))?;
     if value.is_infinite() && text.iter().any(u8::is_ascii_digit) {
         return Err(BadValue::out_of_range(text, type_name));
     }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use stoa_error::Result;
+use stoa_error::{Place, Result};
 
 use super::{Records, Row};
 use crate::bad_value::BadValue;
-use crate::batch_reader::{BATCH_BYTES, FileBatches, finish_batch};
+use crate::batches::{BATCH_BYTES, FileBatches, finish_batch};
 use crate::column::Column;
 use crate::convert::Conversions;
 use crate::header::{self, Mapping};
@@ -72,7 +72,7 @@ impl FileBatches for DelimitedReader {
                     hint_at_header(&mut row, &self.target, &mut bad);
                 }
                 let place = place(&row, at, &self.mapping, &self.target);
-                rejects.reject(&place, *bad, row.raw)?;
+                rejects.reject(place, *bad, row.raw)?;
             } else {
                 rows += 1;
             }
@@ -112,15 +112,13 @@ fn append(
     Ok(())
 }
 
-/// `data.csv line 17, column "trips"`
-fn place(row: &Row<'_>, at: Option<usize>, mapping: &Mapping, target: &SchemaRef) -> String {
+/// The row, and the column that field `at` is for.
+fn place(row: &Row<'_>, at: Option<usize>, mapping: &Mapping, target: &SchemaRef) -> Place {
     let column = at
         .and_then(|at| mapping.targets.get(at).copied().flatten())
         .and_then(|column| target.fields().get(column));
     match (column, at) {
-        (Some(field), Some(at)) => {
-            format!("{} line {}, column \"{}\"", row.name, row.line_of(at), field.name())
-        }
+        (Some(field), Some(at)) => row.place_of(at, field.name()),
         _ => row.place(),
     }
 }
@@ -142,13 +140,13 @@ fn mapping(
     };
     let place = row.place();
     if let Some(defect) = row.defect.take() {
-        return Err(defect.into_error(&place));
+        return Err(defect.into_error(place));
     }
     if !options.columns.is_empty() {
         return header::without_names(&name, target, options);
     }
     let names = row.texts();
-    header::match_names(&place, &names, target, options, conversions)
+    header::match_names(place, &names, target, options, conversions)
 }
 
 /// The first record of a file without header may be one after all.

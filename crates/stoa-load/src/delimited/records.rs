@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use stoa_error::{Error, Result};
+use stoa_error::{Error, Place, RecordNumber, Result};
 
 use super::dialect::Dialect;
 use super::scan::{self, Defect, Form, Record, Span, scan};
@@ -181,8 +181,17 @@ impl Records {
 
 impl Row<'_> {
     /// Where it is, for messages: `data.csv line 17`.
-    pub fn place(&self) -> String {
-        format!("{} line {}", self.name, self.line)
+    pub fn place(&self) -> Place {
+        self.place_at(self.line, None)
+    }
+
+    /// Where a field is that is for the column `column`: `data.csv line 17, column "trips"`.
+    pub fn place_of(&self, field: usize, column: &str) -> Place {
+        self.place_at(self.line_of(field), Some(column.to_owned()))
+    }
+
+    fn place_at(&self, line: u64, column: Option<String>) -> Place {
+        Place::Record { file: self.name.to_owned(), number: RecordNumber::Line(line), column }
     }
 
     /// How many fields it has.

@@ -6,8 +6,9 @@ use arrow_schema::{DataType, Field, TimeUnit};
 
 use super::FALLBACK;
 use crate::column::members;
-use crate::convert::{self, Conversions};
+use crate::convert::Conversions;
 use crate::datetime::Moments;
+use crate::number;
 
 /// Levels of lists and objects that become types; what is deeper stays JSON text.
 const NESTING_MAX: usize = 16;
@@ -51,13 +52,13 @@ impl Guess {
         if first.is_ascii_digit() || matches!(first, b'-' | b'+' | b'.' | b',') {
             match with.plain_number(text) {
                 Some(plain) if has_leading_zero(&plain) => {}
-                Some(plain) => match convert::integer(&plain) {
+                Some(plain) => match number::integer(&plain) {
                     Ok(_) => return Self::Bigint,
                     // An identifier of twenty digits is not well kept in a double.
-                    Err(convert::NumberError::OutOfRange) => return Self::Text,
-                    Err(convert::NumberError::NotANumber) => {
+                    Err(number::NumberError::OutOfRange) => return Self::Text,
+                    Err(number::NumberError::NotANumber) => {
                         let is_number = plain.iter().any(u8::is_ascii_digit);
-                        if is_number && convert::double(&plain).is_some_and(f64::is_finite) {
+                        if is_number && number::double(&plain).is_some_and(f64::is_finite) {
                             return Self::Double;
                         }
                     }
@@ -127,7 +128,7 @@ impl Guess {
                 ),
                 _ => Self::Unknown,
             },
-            _ => match convert::integer(json.as_bytes()) {
+            _ => match number::integer(json.as_bytes()) {
                 Ok(_) => Self::Bigint,
                 Err(_) => Self::Double,
             },
@@ -174,6 +175,6 @@ impl Guess {
 
 /// Whether leading zeros would be lost: postal codes and the like are not numbers.
 fn has_leading_zero(number: &[u8]) -> bool {
-    let (_, digits) = convert::sign(number);
+    let (_, digits) = number::sign(number);
     matches!(digits, [b'0', b'0'..=b'9', ..])
 }

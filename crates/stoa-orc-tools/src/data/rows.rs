@@ -22,24 +22,24 @@ impl RowWriter {
     }
 
     /// Chooses a writer for each column.
-    pub(super) fn bind<'a>(&self, batch: &'a RecordBatch) -> Result<Rows<'a>> {
+    pub(super) fn bind<'a>(&self, batch: &'a RecordBatch) -> Result<BatchRows<'a>> {
         match batch.columns() {
-            [value] if self.is_bare => bind_value(value.as_ref(), self.format).map(Rows::Bare),
+            [value] if self.is_bare => bind_value(value.as_ref(), self.format).map(BatchRows::Bare),
             columns => {
                 let schema = batch.schema_ref();
-                Fields::bind(schema.fields(), columns, self.format).map(Rows::Struct)
+                Fields::bind(schema.fields(), columns, self.format).map(BatchRows::Struct)
             }
         }
     }
 }
 
 /// Rows of a batch.
-pub(super) enum Rows<'a> {
+pub(super) enum BatchRows<'a> {
     Bare(Put<'a>),
     Struct(Fields<'a>),
 }
 
-impl Rows<'_> {
+impl BatchRows<'_> {
     /// Appends a row and the end of its line.
     #[inline]
     pub(super) fn write(&self, row: usize, out: &mut Vec<u8>) {

@@ -7,29 +7,24 @@
 
 use super::int_rle::unzigzag;
 
-/// Bytes that `count` values of `width` bits take.
-#[inline]
-pub(crate) fn packed_bytes(count: usize, width: usize) -> usize {
-    (count * width).div_ceil(8)
-}
-
-/// Unpacks `out.len()` unsigned values; `input` holds at least [`packed_bytes`] of them. Bytes behind
+/// Unpacks `out.len()` unsigned values; `input` holds at least their
+/// [`packed_bytes`](crate::rle_width::packed_bytes). Bytes behind
 /// those are not used, but let the fast loop run to the end.
-pub(crate) fn unpack(input: &[u8], width: usize, out: &mut [i64]) {
+pub(crate) fn unpack(input: &[u8], width: u32, out: &mut [i64]) {
     unpack_as::<false>(input, width, out);
 }
 
 /// [`unpack`] of zigzag values: undoes that on the way.
-pub(crate) fn unpack_zigzag(input: &[u8], width: usize, out: &mut [i64]) {
+pub(crate) fn unpack_zigzag(input: &[u8], width: u32, out: &mut [i64]) {
     unpack_as::<true>(input, width, out);
 }
 
-fn unpack_as<const ZIGZAG: bool>(input: &[u8], width: usize, out: &mut [i64]) {
+fn unpack_as<const ZIGZAG: bool>(input: &[u8], width: u32, out: &mut [i64]) {
     macro_rules! by_width {
         ($($w:literal)*) => {
             match width {
                 $($w => unpack_const::<$w, ZIGZAG>(input, out),)*
-                _ => unpack_slow::<ZIGZAG>(input, width, 0, out),
+                _ => unpack_slow::<ZIGZAG>(input, width as usize, 0, out),
             }
         };
     }
@@ -136,10 +131,12 @@ fn unpack_slow<const ZIGZAG: bool>(input: &[u8], width: usize, first: usize, out
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rle_width::packed_bytes;
 
     /// Packs values bit by bit.
-    fn pack(values: &[u64], width: usize) -> Vec<u8> {
+    fn pack(values: &[u64], width: u32) -> Vec<u8> {
         let mut bytes = vec![0u8; packed_bytes(values.len(), width)];
+        let width = width as usize;
         for (i, value) in values.iter().enumerate() {
             for bit in 0..width {
                 let at = i * width + bit;
@@ -151,7 +148,7 @@ mod tests {
 
     #[test]
     fn all_widths_and_counts_unpack() {
-        for width in 1..=64usize {
+        for width in 1..=64u32 {
             let mask = if width == 64 { u64::MAX } else { (1 << width) - 1 };
             for count in [1, 2, 7, 8, 9, 31, 64, 511, 512] {
                 let values: Vec<u64> = (0..count as u64)

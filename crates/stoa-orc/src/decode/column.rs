@@ -10,6 +10,7 @@ use arrow_array::types::{
 };
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, TimeUnit};
+use stoa_error::Place;
 
 use super::binary::{BinaryColumn, DictionaryColumn};
 use super::context::Context;
@@ -23,7 +24,7 @@ use super::timestamp::TimestampColumn;
 use super::timezone::Zone;
 use super::union::UnionColumn;
 use crate::calendar::DateRule;
-use crate::error::{Result, corrupt, unsupported};
+use crate::error::{Error, Result, corrupt, unsupported};
 use crate::metadata::FileMetadata;
 use crate::proto::StreamKind;
 use crate::schema::{OrcType, TypeKind};
@@ -61,8 +62,8 @@ impl Opening<'_> {
     /// Opens the decoder of `node`.
     pub(crate) fn open(&mut self, node: &PlanNode, cx: &mut Context) -> Result<Box<dyn Column>> {
         let column = node.column;
-        let place = Place { name: format!("column {column} ({})", self.file.types.path(column)) };
-        let inner = self.open_inner(node, cx).map_err(|e| place.of(e))?;
+        let place = self.file.types.place(column);
+        let inner = self.open_inner(node, cx).map_err(|e| located(e, &place))?;
         Ok(Box::new(Located { inner, place }))
     }
 
@@ -183,16 +184,12 @@ where
     Ok(Box::new(IntColumn::<T>::open(opening, column, encoding, cx)?))
 }
 
-/// The column's name, for messages.
-struct Place {
-    name: String,
-}
-
-impl Place {
-    /// Puts the name in front, unless a nested column has put its own there.
-    #[cold]
-    fn of(&self, error: crate::error::Error) -> crate::error::Error {
-        if error.message().starts_with("column ") { error } else { error.at(&self.name) }
+/// Puts the column in front, unless a nested column has put itself there.
+#[cold]
+fn located(error: Error, column: &Place) -> Error {
+    match error.places().first() {
+        Some(Place::Column { .. }) => error,
+        _ => error.at(column.clone()),
     }
 }
 
@@ -209,11 +206,11 @@ impl Column for Located {
         rows: usize,
         parent: Option<&NullBuffer>,
     ) -> Result<ArrayRef> {
-        self.inner.decode(cx, rows, parent).map_err(|e| self.place.of(e))
+        self.inner.decode(cx, rows, parent).map_err(|e| located(e, &self.place))
     }
 
     fn skip(&mut self, cx: &mut Context, count: usize) -> Result<()> {
-        self.inner.skip(cx, count).map_err(|e| self.place.of(e))
+        self.inner.skip(cx, count).map_err(|e| located(e, &self.place))
     }
 
     fn recycle(&mut self, cx: &mut Context) {

@@ -175,7 +175,7 @@ fn read_varints(source: &mut Source, cx: &mut Context, out: &mut [i128]) -> Resu
             done += 1;
         }
         if bad || at == 0 {
-            return Err(source.bad("decimal is cut off or longer than 128 bits"));
+            return Err(source.bad(corrupt("decimal is cut off or longer than 128 bits")));
         }
         source.advance(at);
     }

@@ -90,7 +90,7 @@ impl RleV1 {
                 (self.at, self.len) = (0, count);
                 Ok(())
             }
-            Err(error) => Err(self.source.bad(error.message().to_owned())),
+            Err(error) => Err(self.source.bad(error)),
         }
     }
 }

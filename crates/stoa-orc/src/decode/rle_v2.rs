@@ -9,11 +9,12 @@
 //! DELTA         width : 5 · count − 1 : 9 · base varint · delta varint · (count − 2) × width bits
 //! ```
 
-use super::bit_unpack::{packed_bytes, unpack, unpack_zigzag};
+use super::bit_unpack::{unpack, unpack_zigzag};
 use super::context::Context;
 use super::int_rle::{IntTarget, unzigzag, varint};
 use super::source::Source;
 use crate::error::{Error, Result, corrupt};
+use crate::rle_width::{closest_width, packed_bytes, width_of_code};
 
 /// Most values in a run.
 const RUN_MAX: usize = 512;
@@ -62,7 +63,7 @@ impl RleV2 {
             }
             if let Some(error) = failed {
                 self.source.advance(at);
-                return Err(self.source.bad(error.message().to_owned()));
+                return Err(self.source.bad(error));
             }
             if at == 0 {
                 return Err(self.source.ended());
@@ -99,7 +100,7 @@ impl RleV2 {
                     self.source.advance(bytes);
                     (self.at, self.len) = (0, count);
                 }
-                Err(error) => return Err(self.source.bad(error.message().to_owned())),
+                Err(error) => return Err(self.source.bad(error)),
             }
         }
     }
@@ -221,13 +222,13 @@ fn patched_base(window: &[u8], out: &mut [i64; RUN_MAX]) -> Run {
     let (width, count) = header(window)?;
     let [_, _, third, fourth, rest @ ..] = window else { return Err(cut_off()) };
     let base_bytes = usize::from(third >> 5) + 1;
-    let patch_width = closest_fixed(width_of_code(third & 31));
-    let gap_width = usize::from(fourth >> 5) + 1;
+    let patch_width = width_of_code(third & 31);
+    let gap_width = u32::from(fourth >> 5) + 1;
     let patches = usize::from(fourth & 31);
-    let entry_width = closest_fixed(gap_width + width_of_code(third & 31));
-    if gap_width + patch_width > 64 || entry_width > 64 {
+    if gap_width + patch_width > 64 {
         return Err(corrupt("patch of more than 64 bits"));
     }
+    let entry_width = closest_width(gap_width + patch_width);
     let value_bytes = packed_bytes(count, width);
     let patch_bytes = packed_bytes(patches, entry_width);
     let total = base_bytes + value_bytes + patch_bytes;
@@ -297,7 +298,7 @@ fn delta(window: &[u8], signed: bool, out: &mut [i64; RUN_MAX]) -> Run {
 
 /// Bit width and number of values of the two-byte header.
 #[inline]
-fn header(window: &[u8]) -> Result<(usize, usize)> {
+fn header(window: &[u8]) -> Result<(u32, usize)> {
     let [first, second, ..] = window else { return Err(cut_off()) };
     let count = (usize::from(first & 1) << 8 | usize::from(*second)) + 1;
     Ok((width_of_code(first >> 1 & 31), count))
@@ -310,37 +311,4 @@ fn big_endian(bytes: &[u8]) -> u64 {
 #[cold]
 fn cut_off() -> Error {
     corrupt("run is cut off")
-}
-
-/// Bits of the five-bit width code.
-#[inline]
-pub(crate) fn width_of_code(code: u8) -> usize {
-    match code {
-        0..=23 => usize::from(code) + 1,
-        24 => 26,
-        25 => 28,
-        26 => 30,
-        27 => 32,
-        28 => 40,
-        29 => 48,
-        30 => 56,
-        _ => 64,
-    }
-}
-
-/// The smallest width that a code exists for and that holds `bits`; patches use it.
-pub(crate) fn closest_fixed(bits: usize) -> usize {
-    match bits {
-        0 => 1,
-        1..=24 => bits,
-        25..=26 => 26,
-        27..=28 => 28,
-        29..=30 => 30,
-        31..=32 => 32,
-        33..=40 => 40,
-        41..=48 => 48,
-        49..=56 => 56,
-        57..=64 => 64,
-        more => more,
-    }
 }

@@ -6,10 +6,11 @@
 //! is not compressed is not copied.
 
 use bytes::Bytes;
+use stoa_error::StreamPart;
 
 use super::context::Context;
 use crate::compression::{CHUNK_HEADER_BYTES, CompressionKind, check_chunk, split_chunk};
-use crate::error::{Result, corrupt};
+use crate::error::{Result, corrupt, stream_place};
 use crate::proto::StreamKind;
 
 /// Where and how a stream starts for a run of row groups.
@@ -147,8 +148,8 @@ impl Source {
 
     /// The error of bytes that make no sense at the start of the window.
     #[cold]
-    pub(crate) fn bad(&self, what: impl Into<String>) -> crate::error::Error {
-        self.locate(corrupt(what))
+    pub(crate) fn bad(&self, error: crate::error::Error) -> crate::error::Error {
+        self.locate(error)
     }
 
     /// Gives the buffer back.
@@ -168,13 +169,15 @@ impl Source {
 
     #[cold]
     fn locate(&self, error: crate::error::Error) -> crate::error::Error {
-        let name = kind_name(self.kind);
-        if self.data.is_empty() {
-            return error.at(format!("{name} stream, which is empty or missing"));
-        }
         let read = if self.framed { self.next } else { self.start } as u64;
-        let (at, in_file) = (self.origin + read, self.file_offset + read);
-        error.at(format!("{name} stream, before offset {at} (file offset {in_file})"))
+        let part = match self.data.is_empty() {
+            true => StreamPart::Empty,
+            false => StreamPart::Before {
+                offset: self.origin + read,
+                file_offset: self.file_offset + read,
+            },
+        };
+        error.at(stream_place(self.kind, part))
     }
 
     /// Inflates chunks until `want` bytes are there or the stream ends.
@@ -219,24 +222,5 @@ impl Source {
         };
         (self.in_data, self.start, self.end, self.next) = (false, 0, left + length, until);
         Ok(())
-    }
-}
-
-/// Name of a kind as the specification writes it.
-pub(crate) fn kind_name(kind: StreamKind) -> &'static str {
-    match kind {
-        StreamKind::Present => "PRESENT",
-        StreamKind::Data => "DATA",
-        StreamKind::Length => "LENGTH",
-        StreamKind::DictionaryData => "DICTIONARY_DATA",
-        StreamKind::DictionaryCount => "DICTIONARY_COUNT",
-        StreamKind::Secondary => "SECONDARY",
-        StreamKind::RowIndex => "ROW_INDEX",
-        StreamKind::BloomFilter => "BLOOM_FILTER",
-        StreamKind::BloomFilterUtf8 => "BLOOM_FILTER_UTF8",
-        StreamKind::EncryptedIndex => "ENCRYPTED_INDEX",
-        StreamKind::EncryptedData => "ENCRYPTED_DATA",
-        StreamKind::StripeStatistics => "STRIPE_STATISTICS",
-        StreamKind::FileStatistics => "FILE_STATISTICS",
     }
 }

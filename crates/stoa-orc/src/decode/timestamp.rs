@@ -5,8 +5,8 @@
 //! wall-clock time as if in UTC for TIMESTAMP, UTC for INSTANT.
 //!
 //! Writers round seconds towards zero, so before 1970 a point with more than 999,999 ns lies one
-//! second earlier (ORC-306); points in the last second before 1970 cannot be told apart from those
-//! after it, by no reader. Arrow C++ writes negative nanoseconds there instead.
+//! second earlier (ORC-306). In the last second before 1970, Java's writer leaves points that no reader
+//! can tell apart from those after it; Stoa and Arrow C++ write negative nanoseconds there.
 
 use std::sync::Arc;
 

@@ -5,16 +5,17 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::task::{at_stream, group_count};
+use super::task::at_stream;
 use crate::checked_segments::CheckedSegments;
 use crate::compression::CompressionKind;
 use crate::decode::plan::Plan;
 use crate::decode::position::ColumnPositions;
 use crate::decode::source::StreamStart;
 use crate::error::Result;
-use crate::metadata::{FileMetadata, StripeInfo};
+use crate::metadata::{FileMetadata, group_count};
 use crate::proto::StreamKind;
 use crate::stripe::StripeMetadata;
+use crate::stripe_info::StripeInfo;
 
 /// A run of row groups: its rows and where its streams are.
 pub(super) struct RunData {
@@ -156,7 +157,8 @@ impl StreamsOfColumn<'_> {
             _ => return Ok(false),
         };
         let is_framed = self.file.compression != CompressionKind::None;
-        let encoding = self.metadata.encoding(self.column)?;
+        let encoding = self.metadata.encoding(self.column);
+        let encoding = encoding.map_err(|e| e.at(self.file.types.place(self.column)))?;
         let positions = ColumnPositions {
             kind: ty.kind,
             encoding,

@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use stoa_error::{Place, StreamPart};
 
 use super::DecodeMetrics;
 use super::data::{RunData, StripeData, runs_of};
@@ -15,15 +16,15 @@ use crate::checked_segments::CheckedSegments;
 use crate::compression::{CompressionKind, decompress_section};
 use crate::decode::context::Context;
 use crate::decode::plan::Plan;
-use crate::decode::source::kind_name;
-use crate::error::{Error, Result, corrupt};
+use crate::error::{Error, Result, corrupt, stream_place};
 use crate::message::Budget;
-use crate::metadata::{FileMetadata, StripeInfo};
+use crate::metadata::{FileMetadata, GROUPS_MAX, group_count};
 use crate::options::ReadOptions;
 use crate::proto::StreamKind;
 use crate::prune::{Condition, Evidence, Level, Trust};
 use crate::statistics::ColumnStatistics;
 use crate::stripe::{RowIndex, StripeMetadata};
+use crate::stripe_info::StripeInfo;
 
 /// A stripe to read.
 pub(super) struct Task {
@@ -178,7 +179,7 @@ impl Task {
             }
             return Ok(Some(needs));
         };
-        let place = |e: Error| e.at(format!("offset {}", range.start));
+        let place = |e: Error| e.at(Place::Offset(range.start));
         let bytes = inflate(env, cx, &bytes).map_err(|e| place(e.at("stripe footer")))?;
         let mut budget = Budget::new(env.options.limits.metadata_bytes);
         let metadata =
@@ -253,10 +254,8 @@ impl Task {
         let metadata = Arc::make_mut(metadata);
         let mut budget = Budget::new(env.options.limits.metadata_bytes);
         for (column, kind, offset, bytes) in found {
-            let place = |e: Error| {
-                let (path, name) = (env.file.types.path(column), kind_name(kind));
-                e.at(format!("column {column} ({path}): {name} stream at offset {offset}"))
-            };
+            let part = StreamPart::From { file_offset: offset };
+            let place = |e: Error| e.at(stream_place(kind, part)).at(env.file.types.place(column));
             let bytes = inflate(env, cx, &bytes).map_err(place)?;
             if kind == StreamKind::RowIndex {
                 let index = RowIndex::parse(bytes, &mut budget).map_err(place)?;
@@ -315,18 +314,7 @@ impl Task {
 /// Names the stream that an error is about.
 #[cold]
 pub(super) fn at_stream(error: Error, file: &FileMetadata, column: u32, kind: StreamKind) -> Error {
-    let (path, name) = (file.types.path(column), kind_name(kind));
-    error.at(format!("column {column} ({path}): {name} stream"))
-}
-
-/// Number of row groups of a stripe; 1 if the file has no row index, or the stripe says that it
-/// has more rows than an index could be for.
-pub(crate) fn group_count(file: &FileMetadata, info: &StripeInfo) -> usize {
-    let groups = match u64::from(file.row_index_stride) {
-        0 => 1,
-        stride => info.rows.div_ceil(stride),
-    };
-    if groups > GROUPS_MAX { 1 } else { groups as usize }
+    error.at(stream_place(kind, StreamPart::Whole)).at(file.types.place(column))
 }
 
 /// Whether the stripe has row groups that can be left out. A stripe of one row group may still
@@ -336,9 +324,6 @@ fn may_use_index(env: &Env, info: &StripeInfo) -> bool {
         && info.index_bytes > 0
         && info.rows.div_ceil(u64::from(env.file.row_index_stride)) <= GROUPS_MAX
 }
-
-/// More row groups than this in a stripe are not worth an index.
-const GROUPS_MAX: u64 = 1 << 24;
 
 /// The content of a section of the file.
 fn inflate(env: &Env, cx: &mut Context, bytes: &Bytes) -> Result<Bytes> {

@@ -1,21 +1,8 @@
 //! Bit packing as RLEv2 wants it: big-endian, value after value, the last byte filled with zeros.
+//!
+//! Not here: which widths have a code (`rle_width`).
 
-/// The nearest width RLEv2 can name that holds `bits` bits (0 counts as 1).
-#[inline]
-pub(crate) fn closest_width(bits: u32) -> u32 {
-    match bits {
-        0 => 1,
-        1..=24 => bits,
-        25..=26 => 26,
-        27..=28 => 28,
-        29..=30 => 30,
-        31..=32 => 32,
-        33..=40 => 40,
-        41..=48 => 48,
-        49..=56 => 56,
-        _ => 64,
-    }
-}
+use crate::rle_width::packed_bytes;
 
 /// The nearest width that decoders unpack quickly: 1, 2, 4 or whole bytes.
 #[inline]
@@ -28,32 +15,10 @@ pub(crate) fn aligned_width(bits: u32) -> u32 {
     }
 }
 
-/// The five-bit code of a width from [`closest_width`] or [`aligned_width`].
-#[inline]
-pub(crate) fn width_code(width: u32) -> u8 {
-    (match width {
-        0..=24 => width.saturating_sub(1),
-        25..=26 => 24,
-        27..=28 => 25,
-        29..=30 => 26,
-        31..=32 => 27,
-        33..=40 => 28,
-        41..=48 => 29,
-        49..=56 => 30,
-        _ => 31,
-    }) as u8
-}
-
 /// Bits needed to hold `value`; 0 for 0.
 #[inline]
 pub(crate) fn bits_of(value: u64) -> u32 {
     64 - value.leading_zeros()
-}
-
-/// Bytes that `count` values of `width` bits take.
-#[inline]
-pub(crate) fn packed_bytes(count: usize, width: u32) -> usize {
-    (count * width as usize).div_ceil(8)
 }
 
 /// Appends `values`, `width` (1..=64) bits each; bits above `width` must be zero.
@@ -115,17 +80,15 @@ fn pack_any(values: &[u64], width: u32, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rle_width::closest_width;
 
     #[test]
-    fn widths_have_codes() {
+    fn aligned_widths_hold_their_bits_and_have_codes() {
         for bits in 0..=64 {
-            let width = closest_width(bits);
+            let width = aligned_width(bits);
             assert!(width >= bits);
             assert_eq!(closest_width(width), width);
-            assert!(aligned_width(bits) >= width);
-            assert_eq!(width_code(bits), width_code(width));
         }
-        assert_eq!([1, 2, 24, 26, 32, 40, 64].map(width_code), [0, 1, 23, 24, 27, 28, 31]);
     }
 
     #[test]

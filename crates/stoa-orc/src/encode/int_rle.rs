@@ -15,8 +15,9 @@
 
 mod patched;
 
-use super::bit_pack::{aligned_width, bits_of, pack, packed_bytes, width_code};
+use super::bit_pack::{aligned_width, bits_of, pack};
 use super::varint::{write_signed, write_unsigned, zigzag};
+use crate::rle_width::{packed_bytes, width_code};
 
 /// Longest segment.
 pub(crate) const SEGMENT_MAX: usize = 512;
@@ -42,7 +43,8 @@ impl IntEncoder {
         Self { scratch: Box::new([0; SEGMENT_MAX]) }
     }
 
-    /// Appends `values` as complete runs. An unsigned stream takes values ≥ 0 only.
+    /// Appends `values` as complete runs. In an unsigned stream a negative value is the large one of the
+    /// same 64 bits, which readers turn back.
     pub(crate) fn encode(&mut self, values: &[i64], signed: bool, out: &mut Vec<u8>) {
         let (mut at, mut width, mut width_until) = (0, 0, 0);
         while at < values.len() {

@@ -9,7 +9,7 @@ use crate::metadata::{FileMetadata, WriterId};
 use crate::proto::StreamKind;
 use crate::schema::TypeKind;
 use crate::statistics::{ColumnStatistics, ValueStatistics};
-use crate::stripe::Encoding;
+use crate::stripe::{Encoding, StripeMetadata};
 
 /// Writer versions of ORC Java from which a bug is fixed.
 mod java {
@@ -114,5 +114,21 @@ impl<'a> Trust<'a> {
         let writer = &self.file.writer;
         let release = writer.software.as_deref().map(|s| s.split('-').next().unwrap_or(s));
         writer.code == WriterId::CPP && release.is_none_or(|r| CPP_BAD_BLOOM.contains(&r))
+    }
+}
+
+impl FileMetadata {
+    /// Statistics of each row group of a column of a stripe, from its row index; `None` where the
+    /// writer's may not be trusted. Empty where the row index is not known.
+    pub fn row_group_statistics(
+        &self,
+        stripe: &StripeMetadata,
+        column: u32,
+    ) -> Vec<Option<ColumnStatistics>> {
+        let Some(index) = stripe.row_index(column) else { return Vec::new() };
+        let trust = Trust::of(self);
+        let trusted =
+            |group: usize| trust.statistics(column, Level::RowGroup, index.statistics(group)?);
+        (0..index.len()).map(trusted).collect()
     }
 }

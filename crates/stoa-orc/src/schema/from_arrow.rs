@@ -1,6 +1,7 @@
 //! Arrow types to ORC types.
 
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
+use stoa_error::Place;
 
 use super::{FIELD_ID_KEY, OrcType, TypeKind, TypeTree, attribute};
 use crate::error::{Result, unsupported};
@@ -70,7 +71,7 @@ fn add(types: &mut Vec<OrcType>, field: &Field) -> Result<()> {
         }
         DataType::Struct(fields) => {
             for field in fields {
-                add_child(types, column, field).map_err(|e| e.at(field.name()))?;
+                add_child(types, column, field).map_err(|e| e.at(Place::field(field.name())))?;
             }
         }
         DataType::Union(fields, _) => {

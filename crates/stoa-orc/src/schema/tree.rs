@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{TypeKind, attribute};
+use stoa_error::Place;
+
 use crate::error::{Result, corrupt, unsupported};
 use crate::proto;
 
@@ -63,6 +65,12 @@ pub struct TypeTree {
 }
 
 impl TypeTree {
+    /// A column, as messages name it.
+    #[cold]
+    pub(crate) fn place(&self, column: u32) -> Place {
+        Place::Column { id: column, path: self.path(column) }
+    }
+
     /// Makes a tree from types in pre-order.
     ///
     /// # Errors

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch};
 use bytes::Bytes;
+use stoa_error::Place;
 
-use super::checksum::{Checksum, Sink, Value, visit};
+use super::compare_statistics;
 use super::tally::Tally;
-use super::{Place, Record, StripeRecord, compare_statistics};
 use crate::bloom::{BloomIndex, hash_bytes};
 use crate::compression::inflate_section;
 use crate::decoder::{Decoder, Step};
@@ -19,7 +19,9 @@ use crate::message::Budget;
 use crate::metadata::FileMetadata;
 use crate::options::ReadOptions;
 use crate::proto::StreamKind;
+use crate::record::{Record, StripeRecord};
 use crate::stripe::{RowIndex, StripeMetadata};
+use crate::value_checksum::{Checksum, Sink, Value, visit};
 use crate::writer::children::child_arrays;
 use crate::writer::collector::Collector;
 use crate::writer::column::logical_nulls;
@@ -62,7 +64,7 @@ pub(super) fn compare(
     for (column, (collector, bytes)) in (0u32..).zip(&columns) {
         let expected = collector.statistics(Some(*bytes));
         compare_statistics(&file.types, column, found.get(column as usize).cloned(), &expected)
-            .map_err(|e| e.at_column(file, column))?;
+            .map_err(|e| e.at(file.types.place(column)))?;
         statistics += 1;
     }
     if hash_bytes(bytes) != stripe.record.hash {
@@ -100,11 +102,11 @@ impl<'a> Stripe<'a> {
         let mut metadata = StripeMetadata::parse(&stripe.info, columns, footer, &mut budget)?;
         for stream in &metadata.footer.clone().streams {
             let column = stream.column;
-            let index = |bytes: Result<Bytes>| bytes.map_err(|e| e.at_column(file, column));
+            let index = |bytes: Result<Bytes>| bytes.map_err(|e| e.at(file.types.place(column)));
             match stream.kind {
                 StreamKind::RowIndex => {
                     let parsed = RowIndex::parse(index(section(&stream.range))?, &mut budget);
-                    let parsed = parsed.map_err(|e| e.at_column(file, column))?;
+                    let parsed = parsed.map_err(|e| e.at(file.types.place(column)))?;
                     metadata.row_indexes.insert(column, Arc::new(parsed));
                 }
                 StreamKind::BloomFilterUtf8 => {
@@ -134,7 +136,7 @@ impl<'a> Stripe<'a> {
                     "row index of {entries} and bloom filters of {filters} row groups; written \
                      were {groups}"
                 );
-                return Err(corrupt(message).at_column(self.file, column));
+                return Err(corrupt(message).at(self.file.types.place(column)));
             }
         }
         Ok(())
@@ -273,16 +275,16 @@ impl<'a> Stripe<'a> {
 
     fn compare_values(&self, column: u32, group: usize, tally: &Tally) -> Result<()> {
         let written = self.record.checksums.get(column as usize).and_then(|all| all.get(group));
-        let (found, place) = (tally.checksum, format!("row group {group}"));
+        let (found, place) = (tally.checksum, Place::RowGroup(group));
         let Some(written) = written else {
-            return Err(corrupt("was not written").at(place).at_column(self.file, column));
+            return Err(corrupt("was not written").at(place).at(self.file.types.place(column)));
         };
         if found != *written {
-            return Err(difference(found, *written).at(place).at_column(self.file, column));
+            return Err(difference(found, *written).at(place).at(self.file.types.place(column)));
         }
         if tally.not_in_bloom > 0 {
             let message = format!("{} values are not in the bloom filter", tally.not_in_bloom);
-            return Err(corrupt(message).at(place).at_column(self.file, column));
+            return Err(corrupt(message).at(place).at(self.file.types.place(column)));
         }
         Ok(())
     }
@@ -292,7 +294,7 @@ impl<'a> Stripe<'a> {
         let Some(index) = self.metadata.row_index(column) else { return Ok(0) };
         let expected = tally.collector.statistics(None);
         compare_statistics(&self.file.types, column, index.statistics(group), &expected)
-            .map_err(|e| e.at(format!("row group {group}")).at_column(self.file, column))?;
+            .map_err(|e| e.at(Place::RowGroup(group)).at(self.file.types.place(column)))?;
         Ok(1)
     }
 }

@@ -1,10 +1,10 @@
 //! What is read again of one column in one row group: its checksum, its statistics worked out
 //! anew, and whether its bloom filter has every value.
 
-use super::checksum::{Checksum, Sink, Value};
 use crate::bloom::{BloomIndex, hash_bytes, hash_decimal, hash_double, hash_long};
 use crate::schema::OrcType;
 use crate::statistics::TimestampBound;
+use crate::value_checksum::{Checksum, Sink, Value};
 use crate::writer::collector::{Bounds, Collector};
 
 /// Values of a column.

@@ -13,14 +13,14 @@ use arrow_schema::{DataType, TimeUnit};
 use super::children::child_arrays;
 use super::collector::Collector;
 use super::options::WriterOptions;
-use super::stream::{BooleanStream, Context};
+use super::stream::{BooleanStream, Context, EncodedStream};
 use super::summary::ColumnMetrics;
 use super::values::{self, ValueWriter};
 use crate::encode::bloom::BloomBuilder;
 use crate::error::Result;
 use crate::proto::{self, StreamKind};
 use crate::schema::{TypeKind, TypeTree};
-use crate::validate::checksum::{Checksum, Sink, Value, visit};
+use crate::value_checksum::{Checksum, Sink, Value, visit};
 
 /// What a column has seen in the row group at hand.
 pub(crate) struct Seen {
@@ -186,7 +186,7 @@ impl Column {
         self.groups.iter().for_each(|group| stripe.merge(group));
         self.file.merge(&stripe);
 
-        let present = self.present.take(cx)?;
+        let [present] = self.present.take(cx)?;
         let finished = self.values.finish_stripe(cx)?;
         let has_present = stripe.nulls > 0;
         let mut streams = finished.streams;

@@ -8,6 +8,7 @@ mod binary;
 mod boolean;
 mod byte;
 mod decimal;
+mod direct;
 mod float;
 mod integer;
 mod nested;
@@ -18,6 +19,7 @@ use arrow_array::Array;
 use arrow_buffer::NullBuffer;
 use stoa_error::Error;
 
+use self::direct::DirectWriter;
 use super::column::Seen;
 use super::options::WriterOptions;
 use super::stream::Context;
@@ -64,22 +66,22 @@ pub(crate) struct FinishedValues {
 /// The writer of a type's values.
 pub(crate) fn writer_of(ty: &OrcType, options: &WriterOptions) -> Result<Box<dyn ValueWriter>> {
     Ok(match ty.kind {
-        TypeKind::Boolean => Box::new(boolean::BooleanWriter::default()),
-        TypeKind::Byte => Box::new(byte::ByteWriter::default()),
+        TypeKind::Boolean => Box::new(DirectWriter::new(boolean::BooleanValues)),
+        TypeKind::Byte => Box::new(DirectWriter::new(byte::ByteValues::default())),
         TypeKind::Short | TypeKind::Int | TypeKind::Long | TypeKind::Date => {
-            Box::new(integer::IntegerWriter::new())
+            Box::new(DirectWriter::new(integer::IntegerValues))
         }
-        TypeKind::Float | TypeKind::Double => Box::new(float::FloatWriter::default()),
+        TypeKind::Float | TypeKind::Double => Box::new(DirectWriter::new(float::FloatValues)),
         TypeKind::String | TypeKind::Varchar | TypeKind::Char => {
             Box::new(string::StringWriter::new(options.dictionary))
         }
-        TypeKind::Binary => Box::new(binary::BinaryWriter::new()),
+        TypeKind::Binary => Box::new(DirectWriter::new(binary::BinaryValues)),
         TypeKind::Timestamp | TypeKind::TimestampInstant => {
-            Box::new(timestamp::TimestampWriter::new())
+            Box::new(DirectWriter::new(timestamp::TimestampValues::default()))
         }
-        TypeKind::Decimal => Box::new(decimal::DecimalWriter::new(ty.scale)),
-        TypeKind::List | TypeKind::Map => Box::new(nested::LengthWriter::new()),
-        TypeKind::Union => Box::new(nested::TagWriter::default()),
+        TypeKind::Decimal => Box::new(DirectWriter::new(decimal::DecimalValues::new(ty.scale))),
+        TypeKind::List | TypeKind::Map => Box::new(DirectWriter::new(nested::LengthValues)),
+        TypeKind::Union => Box::new(DirectWriter::new(nested::TagValues)),
         TypeKind::Struct => Box::new(nested::NoValues),
         TypeKind::Geometry | TypeKind::Geography => {
             return Err(Error::unsupported("geometry can't be written"));

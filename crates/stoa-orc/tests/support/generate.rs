@@ -129,12 +129,9 @@ pub fn array(random: &mut Random, data_type: &DataType, rows: usize) -> ArrayRef
             Arc::new(array.with_precision_and_scale(*precision, *scale).unwrap())
         }
         DataType::Timestamp(unit, zone) => {
-            // From 1700 to 2240, but not in the last second before 1970: that cannot be stored.
-            let values: Vec<i64> = ints(random)
-                .into_iter()
-                .map(|v| v % 8_500_000_000_000_000_000)
-                .map(|v| if (-1_000_000_000..0).contains(&v) { -1_000_000_000 } else { v })
-                .collect();
+            // From 1700 to 2240.
+            let values: Vec<i64> =
+                ints(random).into_iter().map(|v| v % 8_500_000_000_000_000_000).collect();
             match unit {
                 TimeUnit::Microsecond => {
                     let values: Vec<i64> = values.iter().map(|v| v.div_euclid(1000)).collect();

@@ -6,6 +6,7 @@ use arrow_array::RecordBatch;
 use stoa_error::Result;
 
 use super::column::Column;
+use super::copy_data::{begin, finish};
 use super::{EncodedColumns, RowEncoder};
 
 /// How lines look.
@@ -67,9 +68,9 @@ impl CopyTextEncoder {
     }
 
     /// Appends the line with the columns' names, if the format has one.
-    pub(crate) fn put_header(&mut self, out: &mut Vec<u8>) {
+    pub(crate) fn put_header(&mut self, out: &mut Vec<u8>) -> Result<()> {
         if !self.format.header {
-            return;
+            return Ok(());
         }
         let start = begin(out);
         let rows = Arc::clone(&self.rows);
@@ -81,11 +82,19 @@ impl CopyTextEncoder {
             self.cell.extend_from_slice(field.name().as_bytes());
             self.put_cell(out);
         }
-        finish(start, out);
+        end_line(start, out)
     }
 
     /// Appends one row.
-    pub(crate) fn put_row(&mut self, columns: &EncodedColumns, row: usize, out: &mut Vec<u8>) {
+    ///
+    /// # Errors
+    /// The row is too large for a message; nothing of it is appended.
+    pub(crate) fn put_row(
+        &mut self,
+        columns: &EncodedColumns,
+        row: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         let start = begin(out);
         for index in 0..self.rows.schema().fields().len() {
             if index > 0 {
@@ -96,7 +105,7 @@ impl CopyTextEncoder {
                 _ => out.extend_from_slice(self.format.null_text.as_bytes()),
             }
         }
-        finish(start, out);
+        end_line(start, out)
     }
 
     fn put_value(&mut self, column: &Column, row: usize, out: &mut Vec<u8>) {
@@ -156,14 +165,7 @@ impl CopyTextEncoder {
     }
 }
 
-fn begin(out: &mut Vec<u8>) -> usize {
-    let start = out.len();
-    out.extend_from_slice(&[b'd', 0, 0, 0, 0]);
-    start
-}
-
-fn finish(start: usize, out: &mut Vec<u8>) {
+fn end_line(start: usize, out: &mut Vec<u8>) -> Result<()> {
     out.push(b'\n');
-    let length = (out.len() - start - 1) as u32;
-    out[start + 1..start + 5].copy_from_slice(&length.to_be_bytes());
+    finish(start, out)
 }

@@ -1,4 +1,4 @@
-//! Arrow batches to `DataRow` messages and to `COPY` lines.
+//! Arrow batches to `DataRow` messages and to the rows of `COPY`.
 //!
 //! In: a schema, a format (text or binary) per column, batches. Out: bytes appended to a buffer.
 //!
@@ -12,6 +12,9 @@
 //! Not here: when to flush (see `wire`), which types exist (see `types`).
 
 mod column;
+mod copy_binary;
+mod copy_data;
+mod copy_rows;
 mod copy_text;
 mod json;
 mod list;
@@ -24,57 +27,14 @@ use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use stoa_error::{Error, Result};
 
+use crate::format::Format;
 use crate::types::zone::Zone;
 use crate::types::{PgType, field_type};
 
 use column::Column;
+pub(crate) use copy_binary::CopyBinaryEncoder;
+pub(crate) use copy_rows::CopyEncoder;
 pub(crate) use copy_text::{CopyOutFormat, CopyTextEncoder};
-
-/// Text or binary, per column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
-    /// PostgreSQL's text form.
-    Text,
-    /// PostgreSQL's send/recv form.
-    Binary,
-}
-
-impl Format {
-    /// The code used in messages.
-    pub(crate) fn code(self) -> i16 {
-        match self {
-            Self::Text => 0,
-            Self::Binary => 1,
-        }
-    }
-
-    /// From the code used in messages.
-    pub(crate) fn from_code(code: i16) -> Result<Self> {
-        match code {
-            0 => Ok(Self::Text),
-            1 => Ok(Self::Binary),
-            other => Err(Error::invalid(format!("format code {other} is neither 0 nor 1"))
-                .with_sqlstate("08P01")),
-        }
-    }
-
-    /// Spreads the codes of a message over `count` columns: none means text, one counts for all.
-    ///
-    /// # Errors
-    /// Any other number of codes.
-    pub(crate) fn spread(codes: &[i16], count: usize) -> Result<Vec<Self>> {
-        match codes {
-            [] => Ok(vec![Self::Text; count]),
-            [one] => Ok(vec![Self::from_code(*one)?; count]),
-            many if many.len() == count => many.iter().map(|code| Self::from_code(*code)).collect(),
-            many => Err(Error::invalid(format!(
-                "message has {} format codes but there are {count} columns",
-                many.len()
-            ))
-            .with_sqlstate("08P01")),
-        }
-    }
-}
 
 /// What of the session shows in values' text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,6 +56,8 @@ pub(crate) struct RowEncoder {
 #[derive(Debug)]
 pub(crate) struct EncodedColumns {
     columns: Vec<Column>,
+    /// How many there are, as messages say it.
+    count: u16,
     rows: usize,
 }
 
@@ -124,7 +86,7 @@ impl RowEncoder {
     /// Prepares a batch.
     ///
     /// # Errors
-    /// The batch has other columns than the schema.
+    /// The batch has other columns than the schema, or more than a message can have.
     pub(crate) fn columns(&self, batch: &RecordBatch) -> Result<EncodedColumns> {
         if batch.num_columns() != self.schema.fields().len() {
             return Err(Error::internal(format!(
@@ -133,12 +95,14 @@ impl RowEncoder {
                 self.schema.fields().len()
             )));
         }
+        let count = u16::try_from(batch.num_columns())
+            .map_err(|_| Error::unsupported("a result has more than 65535 columns"))?;
         let fields = self.schema.fields().iter().zip(&self.formats);
         let columns = fields
             .zip(batch.columns())
             .map(|((field, format), array)| Column::new(field, array, *format, self.style))
             .collect::<Result<_>>()?;
-        Ok(EncodedColumns { columns, rows: batch.num_rows() })
+        Ok(EncodedColumns { columns, count, rows: batch.num_rows() })
     }
 }
 
@@ -159,32 +123,39 @@ impl EncodedColumns {
         bytes_max: usize,
         out: &mut Vec<u8>,
     ) -> Result<usize> {
-        let count = u16::try_from(self.columns.len())
-            .map_err(|_| Error::unsupported("a result has more than 65535 columns"))?;
         for row in range.clone() {
             if out.len() >= bytes_max {
                 return Ok(row);
             }
             let start = out.len();
             out.extend_from_slice(&[b'D', 0, 0, 0, 0]);
-            out.extend_from_slice(&count.to_be_bytes());
-            for column in &self.columns {
-                column.put_field(row, out);
-            }
+            self.put_fields(row, out);
             let Ok(length) = i32::try_from(out.len() - start - 1) else {
                 out.truncate(start);
-                return Err(Error::unsupported("a row is larger than 2 GiB")
-                    .with_sqlstate("54000")
-                    .with_hint("select fewer columns"));
+                return Err(row_too_large());
             };
             out[start + 1..start + 5].copy_from_slice(&length.to_be_bytes());
         }
         Ok(range.end)
     }
 
+    /// Appends the number of columns, and each column's length and value.
+    fn put_fields(&self, row: usize, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.count.to_be_bytes());
+        for column in &self.columns {
+            column.put_field(row, out);
+        }
+    }
+
     fn column(&self, index: usize) -> Option<&Column> {
         self.columns.get(index)
     }
+}
+
+fn row_too_large() -> Error {
+    Error::unsupported("a row is larger than 2 GiB")
+        .with_sqlstate("54000")
+        .with_hint("select fewer columns")
 }
 
 /// Makes an encoder with all columns in one format.

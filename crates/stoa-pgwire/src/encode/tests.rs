@@ -34,6 +34,19 @@ fn fields(mut bytes: &[u8]) -> Vec<Vec<Option<Vec<u8>>>> {
     rows
 }
 
+/// What `CopyData` messages carry, each.
+fn copy_data(mut bytes: &[u8]) -> Vec<Vec<u8>> {
+    let mut messages = Vec::new();
+    while !bytes.is_empty() {
+        assert_eq!(bytes[0], b'd');
+        let length = i32::from_be_bytes(bytes[1..5].try_into().unwrap()) as usize;
+        let (message, rest) = bytes.split_at(length + 1);
+        messages.push(message[5..].to_vec());
+        bytes = rest;
+    }
+    messages
+}
+
 fn encode(array: ArrayRef, format: Format, style: Style) -> Vec<Option<Vec<u8>>> {
     let field = Field::new("c", array.data_type().clone(), true);
     let schema = Arc::new(Schema::new(vec![field]));
@@ -194,20 +207,34 @@ fn copy_lines_quote_what_needs_it() {
         let mut encoder = CopyTextEncoder::new(rows, format);
         let columns = encoder.columns(&batch).unwrap();
         let mut out = Vec::new();
-        encoder.put_header(&mut out);
-        (0..columns.rows()).for_each(|row| encoder.put_row(&columns, row, &mut out));
-        let mut text = String::new();
-        let mut rest = &out[..];
-        while !rest.is_empty() {
-            let length = i32::from_be_bytes(rest[1..5].try_into().unwrap()) as usize;
-            text.push_str(std::str::from_utf8(&rest[5..=length]).unwrap());
-            rest = &rest[length + 1..];
-        }
-        text
+        encoder.put_header(&mut out).unwrap();
+        (0..columns.rows()).for_each(|row| encoder.put_row(&columns, row, &mut out).unwrap());
+        String::from_utf8(copy_data(&out).concat()).unwrap()
     };
     let csv = CopyOutFormat { header: true, ..CopyOutFormat::csv() };
     assert_eq!(lines(csv), "a,b\n\"x,\"\"y\"\"\",1\n,\n\"\",2\nt\tab\\,3\n");
     assert_eq!(lines(CopyOutFormat::text()), "x,\"y\"\t1\n\\N\t\\N\n\t2\nt\\tab\\\\\t3\n");
+}
+
+#[test]
+fn binary_copies_have_a_header_and_a_trailer() {
+    let field = Field::new("a", DataType::Int32, true);
+    let schema = Arc::new(Schema::new(vec![field]));
+    let column = Arc::new(Int32Array::from(vec![Some(7), None]));
+    let batch = RecordBatch::try_new(Arc::clone(&schema), vec![column]).unwrap();
+    let messages = |rows: usize| {
+        let encoder = uniform(Arc::clone(&schema), Format::Binary, Style::default());
+        let mut encoder = CopyBinaryEncoder::new(encoder);
+        let columns = encoder.columns(&batch).unwrap();
+        let mut out = Vec::new();
+        (0..rows).for_each(|row| encoder.put_row(&columns, row, &mut out).unwrap());
+        encoder.put_trailer(&mut out).unwrap();
+        copy_data(&out)
+    };
+    let header = [&b"PGCOPY\n\xff\r\n\0"[..], &[0; 8]].concat();
+    let first = [&header[..], &[0, 1, 0, 0, 0, 4, 0, 0, 0, 7]].concat();
+    assert_eq!(messages(2), [&first[..], &[0, 1, 0xff, 0xff, 0xff, 0xff], &[0xff, 0xff]]);
+    assert_eq!(messages(0), [[&header[..], &[0xff, 0xff]].concat()]);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use super::calendar::{self, DAY_US, PG_EPOCH_DAYS, ParsedTimestamp};
 use super::numeric::Decimal;
 use super::zone::Zone;
 use super::{PgType, to_arrow};
-use crate::encode::Format;
+use crate::format::Format;
 
 /// Reads a parameter; `None` bytes are NULL.
 pub(crate) fn parameter(

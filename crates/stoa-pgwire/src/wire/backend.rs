@@ -2,7 +2,8 @@
 
 use stoa_error::{Error, ErrorKind};
 
-use crate::encode::{Format, RowEncoder};
+use crate::encode::RowEncoder;
+use crate::format::Format;
 use crate::types::type_modifier;
 
 /// How bad an error is for the connection.
@@ -186,19 +187,20 @@ impl Output {
         });
     }
 
-    pub(crate) fn copy_in_response(&mut self, columns: usize) {
-        self.copy_response(b'G', columns);
+    pub(crate) fn copy_in_response(&mut self, columns: usize, format: Format) {
+        self.copy_response(b'G', columns, format);
     }
 
-    pub(crate) fn copy_out_response(&mut self, columns: usize) {
-        self.copy_response(b'H', columns);
+    pub(crate) fn copy_out_response(&mut self, columns: usize, format: Format) {
+        self.copy_response(b'H', columns, format);
     }
 
-    fn copy_response(&mut self, kind: u8, columns: usize) {
+    /// The format stands there as a whole and for each column.
+    fn copy_response(&mut self, kind: u8, columns: usize, format: Format) {
         self.message(kind, |body| {
-            body.push(0); // text, as a whole and per column
+            body.push(format.code() as u8);
             body.extend_from_slice(&(columns as u16).to_be_bytes());
-            (0..columns).for_each(|_| body.extend_from_slice(&Format::Text.code().to_be_bytes()));
+            (0..columns).for_each(|_| body.extend_from_slice(&format.code().to_be_bytes()));
         });
     }
 

@@ -213,7 +213,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Wire<Socket<S>> {
 
 async fn passed(deadline: Option<Instant>) {
     match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+        Some(deadline) => stoa_env::timer::sleep_until(deadline.into()).await,
         None => std::future::pending().await,
     }
 }

@@ -14,10 +14,6 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio_postgres::{Client, Config, NoTls};
 
-/// A query that runs for hours if nobody stops it.
-pub const ENDLESS: &str =
-    "SELECT count(*) FROM generate_series(1, 1000000000000) WHERE value % 7 = 8";
-
 /// A running server; stops when dropped.
 pub struct Server {
     pub port: u16,
@@ -85,7 +81,7 @@ impl Server {
     pub async fn until_running(&self, queries: usize) {
         within(async {
             while self.engine.queries().running_count() != queries {
-                tokio::time::sleep(Duration::from_millis(2)).await;
+                stoa_env::timer::sleep(Duration::from_millis(2)).await;
             }
         })
         .await;
@@ -94,5 +90,5 @@ impl Server {
 
 /// Fails a test that waits for what does not come.
 pub async fn within<T>(work: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(60), work).await.expect("waited too long")
+    stoa_env::timer::timeout(Duration::from_secs(60), work).await.expect("waited too long")
 }

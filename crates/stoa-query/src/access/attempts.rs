@@ -40,7 +40,7 @@ const WRONG_MAX: usize = 16;
 
 /// Something that a password is wrong with: the digest of role and password, and the version of the
 /// policy that it was wrong under.
-pub(super) type Wrong = (u64, [u8; 32]);
+pub(crate) type Wrong = (u64, [u8; 32]);
 
 /// Whose failures are counted together.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -81,14 +81,14 @@ impl Failures {
 
 /// The failures of late.
 #[derive(Debug, Default)]
-pub(super) struct Attempts(Mutex<HashMap<Who, Failures>>);
+pub(crate) struct Attempts(Mutex<HashMap<Who, Failures>>);
 
 impl Attempts {
     /// Whether a try to log in is looked at now.
     ///
     /// # Errors
     /// How long nobody is let in this way.
-    pub(super) fn may_try(
+    pub(crate) fn may_try(
         &self,
         role: &str,
         from: Option<IpAddr>,
@@ -103,7 +103,7 @@ impl Attempts {
     }
 
     /// Whether this password was found to be wrong before.
-    pub(super) fn knows_wrong(&self, role: &str, from: Option<IpAddr>, wrong: &Wrong) -> bool {
+    pub(crate) fn knows_wrong(&self, role: &str, from: Option<IpAddr>, wrong: &Wrong) -> bool {
         let failures = self.0.lock();
         let known = failures.get(&Who::Role(role.into(), from.map(group)));
         known.is_some_and(|known| known.wrong.contains(wrong))
@@ -114,7 +114,7 @@ impl Attempts {
     ///
     /// # Errors
     /// As [`Self::may_try`].
-    pub(super) fn judge(
+    pub(crate) fn judge(
         &self,
         role: &str,
         from: Option<IpAddr>,
@@ -150,7 +150,7 @@ impl Attempts {
 }
 
 /// The error of a try that is not looked at.
-pub(super) fn refused(pause: Duration) -> Error {
+pub(crate) fn refused(pause: Duration) -> Error {
     let seconds = pause.as_millis().div_ceil(1000).max(1);
     Error::new(ErrorKind::Exhausted, "too many failed logins as this role or from this address")
         .with_sqlstate("53400")

@@ -17,14 +17,15 @@
 //! who it is (the protocols).
 
 mod attempts;
+mod gate;
 mod logins;
 mod names;
-mod roles;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use datafusion::catalog::Session as EngineSession;
+use datafusion::prelude::SessionConfig;
 use parking_lot::{Mutex, RwLock};
 use stoa_access::{Access, Columns, Policy, Privilege};
 use stoa_catalog::{Catalog, TableIdent};
@@ -33,11 +34,9 @@ use stoa_orc::FIELD_ID_KEY;
 use stoa_table::Table;
 use uuid::Uuid;
 
-use crate::session::Session;
-
-pub(crate) use logins::Logins;
+pub(crate) use gate::Gate;
+use logins::Logins;
 pub use logins::login_error;
-pub(crate) use roles::run;
 
 /// Tables of which a caller remembers what it may do.
 const KNOWN_MAX: usize = 1024;
@@ -112,8 +111,12 @@ impl Caller {
 
     /// Who runs a plan of this state.
     pub(crate) fn of(state: &dyn EngineSession) -> Result<Arc<Self>> {
-        state
-            .config()
+        Self::within(state.config())
+    }
+
+    /// Who runs plans with this configuration.
+    pub(crate) fn within(config: &SessionConfig) -> Result<Arc<Self>> {
+        config
             .get_extension::<Self>()
             .ok_or_else(|| Error::internal("a plan without a caller reads a table"))
     }
@@ -280,47 +283,6 @@ impl Caller {
 
     fn grant_hint(&self, privilege: &str, ident: &TableIdent) -> String {
         format!("its owner or a superuser can GRANT {privilege} ON {ident} TO \"{}\"", self.role)
-    }
-}
-
-/// What protocols ask for beside statements.
-impl Session {
-    /// Whether the statements of `user` may be seen.
-    ///
-    /// # Errors
-    /// 42501 for those of others, unless one is superuser.
-    pub fn may_see_query_of(&self, user: &str) -> Result<()> {
-        match user == self.options.user {
-            true => Ok(()),
-            false => self.caller.must_be_superuser("see what statements others run"),
-        }
-    }
-
-    /// Whether a table may be described.
-    ///
-    /// # Errors
-    /// 42501 without any right to read it.
-    pub async fn may_see_table(&self, table: &Table) -> Result<()> {
-        self.caller.refresh().await?;
-        self.caller.may_see(table)
-    }
-
-    /// Whether all columns of a table may be read.
-    ///
-    /// # Errors
-    /// 42501, naming the first column that may not.
-    pub async fn may_read_all(&self, table: &Table) -> Result<()> {
-        self.caller.refresh().await?;
-        self.caller.may_select_all(table)
-    }
-
-    /// Whether everything is allowed, which `what` needs.
-    ///
-    /// # Errors
-    /// 42501.
-    pub async fn must_be_superuser(&self, what: &str) -> Result<()> {
-        self.caller.refresh().await?;
-        self.caller.must_be_superuser(what)
     }
 }
 

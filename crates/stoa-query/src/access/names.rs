@@ -12,7 +12,6 @@ use stoa_error::Result;
 use stoa_table::Table;
 
 use super::{Caller, field_id};
-use crate::session::Session;
 
 impl Caller {
     /// Whether one may know that there is such a table.
@@ -53,30 +52,5 @@ impl Caller {
         };
         let places = columns.fields().iter().enumerate();
         places.filter(|(_, field)| may_read(field.name())).map(|(place, _)| place).collect()
-    }
-}
-
-impl Session {
-    /// Whether it may be known that there is such a table.
-    ///
-    /// # Errors
-    /// The catalog's.
-    pub async fn may_know_table(&self, table: &Table) -> Result<bool> {
-        self.caller.refresh().await?;
-        Ok(self.caller.may_know(table))
-    }
-
-    /// Which of `columns`, as SQL has them for `table`, may be known, by place.
-    pub fn known_columns(&self, table: &Table, columns: &Schema) -> BTreeSet<usize> {
-        self.caller.known_columns(table, columns)
-    }
-
-    /// Whether everything is allowed now.
-    ///
-    /// # Errors
-    /// The catalog's.
-    pub async fn may_everything(&self) -> Result<bool> {
-        self.caller.refresh().await?;
-        Ok(self.caller.may_everything())
     }
 }

@@ -4,24 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use datafusion::common::config::ConfigOptions;
+use datafusion::error::DataFusionError;
 use stoa_error::{Error, ErrorKind, Result};
 
-use super::{Planner, Ran, Session};
+use super::{Planner, Session};
 use crate::engine::DEFAULT_NAMESPACE;
-use crate::error::from_datafusion;
-use crate::outcome::Completion;
 use crate::settings::{self, Settings, as_boolean};
+use stoa_semantics::errors::from_datafusion;
 
 impl Session {
-    pub(super) fn run_set(&self, name: Option<&str>, value: Option<&str>) -> Result<Ran> {
-        match name {
-            Some(name) => self.set(name, value)?,
-            None => self.reset_all()?,
-        }
-        let tag = if value.is_some() { "SET" } else { "RESET" };
-        Ok(Ran::Done(Completion::of(tag)))
-    }
-
     /// Sets a setting, as `SET` does; `None` resets it to what the session began with.
     ///
     /// # Errors
@@ -45,7 +36,7 @@ impl Session {
     ///
     /// # Errors
     /// None but `Internal`: what the session began with was taken once.
-    pub(super) fn reset_all(&self) -> Result<()> {
+    pub(crate) fn reset_all(&self) -> Result<()> {
         let mut settings = self.settings.lock();
         settings.reset_all();
         self.apply(&settings)
@@ -74,8 +65,10 @@ impl Session {
         options.catalog.default_schema = first_namespace(&settings.get("search_path")?);
         options.execution.time_zone = Some(settings.get("timezone")?);
         for (name, value) in settings.of_engine() {
-            options.set(name, value).map_err(from_datafusion)?;
+            let set = options.set(name, value);
+            set.map_err(|error| wrong_option(&options, name, value, error))?;
         }
+        check_bounds(&options)?;
         if !same_options(planner.state.config_options(), &options) {
             let mut state = (*planner.state).clone();
             *state.config_mut().options_mut() = options;
@@ -88,7 +81,7 @@ impl Session {
         self.read_only.store(read_only == Some(true), Ordering::Relaxed);
         let (user, protocol) = (&self.options.user, self.options.protocol);
         let application = settings.get("application_name")?;
-        *self.pool.lock() = self.engine.pools.find(user, &application, protocol);
+        *self.pool.lock() = self.runner.pools().find(user, &application, protocol);
         Ok(())
     }
 }
@@ -102,6 +95,37 @@ fn check_engine_option(name: &str) -> Result<()> {
             .with_sqlstate("42501")),
         false => Ok(()),
     }
+}
+
+/// A value that an option of the engine does not take, or no option.
+fn wrong_option(options: &ConfigOptions, name: &str, value: &str, error: DataFusionError) -> Error {
+    if !options.entries().iter().any(|entry| entry.key.eq_ignore_ascii_case(name)) {
+        let said = format!("unrecognized configuration parameter \"{name}\"");
+        return Error::not_found(said).with_sqlstate("42704");
+    }
+    Error::invalid(format!("invalid value for parameter \"{name}\": \"{value}\""))
+        .with_sqlstate("22023")
+        .with_detail(from_datafusion(error).message().to_owned())
+}
+
+/// Refuses sizes with which a statement would take more than its share, or never end.
+fn check_bounds(options: &ConfigOptions) -> Result<()> {
+    let (execution, optimizer) = (&options.execution, &options.optimizer);
+    for (name, value, least, most) in [
+        ("execution.batch_size", execution.batch_size.get(), 1, 1 << 17),
+        ("execution.target_partitions", execution.target_partitions, 0, 256),
+        ("execution.planning_concurrency", execution.planning_concurrency, 0, 256),
+        ("optimizer.max_passes", optimizer.max_passes, 1, 16),
+    ] {
+        if !(least..=most).contains(&value) {
+            let said =
+                format!("{value} is outside the valid range for parameter \"datafusion.{name}\"");
+            return Err(Error::invalid(said)
+                .with_sqlstate("22023")
+                .with_hint(format!("give a number from {least} to {most}")));
+        }
+    }
+    Ok(())
 }
 
 fn same_options(one: &ConfigOptions, other: &ConfigOptions) -> bool {
@@ -170,17 +194,10 @@ fn next_name(list: &str) -> (String, &str) {
     (name, rest.split_once(',').map_or("", |(_, rest)| rest))
 }
 
-/// A namespace as it is written in a search path.
-pub(crate) fn path_of(namespace: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    match !namespace.is_empty() && namespace.chars().all(is_plain) {
-        true => namespace.to_owned(),
-        false => format!("\"{}\"", namespace.replace('"', "\"\"")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use stoa_sql::path_of;
+
     use super::*;
 
     #[test]

@@ -22,7 +22,7 @@ use arrow_schema::{DataType, TimeUnit};
 
 use self::order::Order;
 use self::totals::{Addend, Totals};
-use crate::rows::Rows;
+use crate::rows::ChunkRows;
 
 /// The values of one column of some rows.
 #[derive(Clone, Debug)]
@@ -210,20 +210,20 @@ impl Chunk {
     }
 
     /// How many of `rows` have a value.
-    pub(crate) fn count_values(&self, rows: &Rows<'_>) -> u64 {
+    pub(crate) fn count_values(&self, rows: &ChunkRows<'_>) -> u64 {
         match (&self.nulls, rows) {
             (None, _) => rows.len() as u64,
-            (Some(nulls), Rows::Range(range)) => {
+            (Some(nulls), ChunkRows::Range(range)) => {
                 nulls.inner().slice(range.start, range.len()).count_set_bits() as u64
             }
-            (Some(nulls), Rows::List(_)) => {
+            (Some(nulls), ChunkRows::List(_)) => {
                 rows.iter().filter(|row| nulls.is_valid(*row)).count() as u64
             }
         }
     }
 
     /// The sum of the numbers of `rows`; `None` where 128 bits do not hold it.
-    pub(crate) fn sum(&self, rows: &Rows<'_>) -> Option<i128> {
+    pub(crate) fn sum(&self, rows: &ChunkRows<'_>) -> Option<i128> {
         if self.nulls.is_some() {
             let mut values = rows.iter().filter(|row| !self.is_null(*row));
             return values.try_fold(0, |sum: i128, row| sum.checked_add(self.number(row)));
@@ -247,15 +247,15 @@ impl Chunk {
         })
     }
 
-    fn sum_packed<T: Addend>(&self, base: i64, distances: &[T], rows: &Rows<'_>) -> i128 {
+    fn sum_packed<T: Addend>(&self, base: i64, distances: &[T], rows: &ChunkRows<'_>) -> i128 {
         i128::from(base) * rows.len() as i128 + self.sum_of(distances, rows)
     }
 
-    fn sum_of<T: Addend>(&self, values: &[T], rows: &Rows<'_>) -> i128 {
+    fn sum_of<T: Addend>(&self, values: &[T], rows: &ChunkRows<'_>) -> i128 {
         match (rows, &self.totals) {
-            (Rows::Range(range), Some(totals)) => totals.sum(values, range.clone()),
-            (Rows::Range(range), None) => T::sum(&values[range.clone()]),
-            (Rows::List(list), _) => T::sum_each(list.iter().map(|row| values[*row as usize])),
+            (ChunkRows::Range(range), Some(totals)) => totals.sum(values, range.clone()),
+            (ChunkRows::Range(range), None) => T::sum(&values[range.clone()]),
+            (ChunkRows::List(list), _) => T::sum_each(list.iter().map(|row| values[*row as usize])),
         }
     }
 
@@ -454,7 +454,7 @@ mod tests {
             let range = a.min(b)..a.max(b) + 1;
             let list: Vec<u32> = range.clone().step_by(every).map(|row| row as u32).collect();
             for chunk in [whole.clone(), whole.compact()] {
-                for rows in [Rows::Range(range.clone()), Rows::List(&list)] {
+                for rows in [ChunkRows::Range(range.clone()), ChunkRows::List(&list)] {
                     let valued: Vec<usize> = rows.iter().filter(|row| !is_null(*row)).collect();
                     let sum: i128 = valued.iter().map(|row| i128::from(values[*row])).sum();
                     prop_assert_eq!(chunk.sum(&rows), Some(sum));

@@ -25,7 +25,7 @@ pub(super) struct Index {
     folder: PathBuf,
     bytes_max: u64,
     segment_bytes: u64,
-    places: HashMap<u64, Place>,
+    places: HashMap<u64, EntryExtent>,
     /// By number, which is by age.
     segments: BTreeMap<u32, Segment>,
     /// The one that is appended to.
@@ -35,7 +35,7 @@ pub(super) struct Index {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct EntryExtent {
     segment: u32,
     offset: u32,
     bytes: u32,
@@ -48,14 +48,14 @@ struct Segment {
 }
 
 /// An entry that the index has.
-pub(super) struct Found {
-    place: Place,
+pub(super) struct IndexedEntry {
+    place: EntryExtent,
     file: Arc<File>,
     /// Whether it soon goes.
     pub(super) is_old: bool,
 }
 
-impl Found {
+impl IndexedEntry {
     /// The entry's bytes; `None` where they cannot be read.
     pub(super) fn read(&self) -> Option<Vec<u8>> {
         let mut bytes = vec![0; self.place.bytes as usize];
@@ -114,7 +114,7 @@ impl Index {
         self.bytes += segment.bytes;
         self.segments.insert(number, segment);
         for (hash, offset, bytes) in entries {
-            let place = Place { segment: number, offset: offset as u32, bytes: bytes as u32 };
+            let place = EntryExtent { segment: number, offset: offset as u32, bytes: bytes as u32 };
             let known = self.places.entry(hash).or_insert(place);
             // Of two the later counts.
             if known.segment <= number {
@@ -123,18 +123,18 @@ impl Index {
         }
     }
 
-    pub(super) fn find(&self, key: &DiskKey) -> Option<Found> {
+    pub(super) fn find(&self, key: &DiskKey) -> Option<IndexedEntry> {
         let place = *self.places.get(&key.hash())?;
         let segment = self.segments.get(&place.segment)?;
         let newer = self.segments.range(place.segment..).count();
         // Nothing goes before the bound is near.
         let is_near = self.bytes > self.bytes_max / 4 * 3;
         let is_old = is_near && newer > self.segments.len().div_ceil(2);
-        Some(Found { place, file: segment.file.clone(), is_old })
+        Some(IndexedEntry { place, file: segment.file.clone(), is_old })
     }
 
     /// Forgets an entry that turned out to be none.
-    pub(super) fn forget(&mut self, key: &DiskKey, found: &Found) {
+    pub(super) fn forget(&mut self, key: &DiskKey, found: &IndexedEntry) {
         let hash = key.hash();
         if self.places.get(&hash) == Some(&found.place) {
             self.places.remove(&hash);
@@ -163,7 +163,7 @@ impl Index {
         if written.is_err() {
             index.give_back(number, bytes);
         } else if index.segments.contains_key(&number) {
-            let place = Place { segment: number, offset: offset as u32, bytes: bytes as u32 };
+            let place = EntryExtent { segment: number, offset: offset as u32, bytes: bytes as u32 };
             index.places.insert(key.hash(), place);
         }
         written.map(|()| true)

@@ -133,7 +133,7 @@ impl DiskTier {
         }
         let shared = self.shared.clone();
         let read = stoa_env::task::spawn_blocking(move || {
-            let read = |(key, found): (DiskKey, index::Found)| {
+            let read = |(key, found): (DiskKey, index::IndexedEntry)| {
                 let chunk = shared.read(&key, &found)?;
                 Some((key, chunk, found.is_old))
             };
@@ -234,7 +234,7 @@ impl Shared {
     }
 
     /// The chunk at a place; forgets the place if it is not there.
-    fn read(&self, key: &DiskKey, found: &index::Found) -> Option<Arc<Chunk>> {
+    fn read(&self, key: &DiskKey, found: &index::IndexedEntry) -> Option<Arc<Chunk>> {
         let chunk = found.read().and_then(|entry| key.chunk_of(&entry));
         if chunk.is_none() {
             self.damaged.fetch_add(1, Ordering::Relaxed);

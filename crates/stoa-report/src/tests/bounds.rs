@@ -10,7 +10,7 @@ use super::*;
 use crate::aggregate::Groups;
 use crate::chunk::chunk;
 use crate::memory::Memory;
-use crate::rows::Rows;
+use crate::rows::ChunkRows;
 
 type Key = (Option<String>, i64);
 
@@ -215,7 +215,7 @@ async fn chunks_of_rows_that_are_not_among_the_first_are_dropped() {
     for source in (0..2000_i64).rev() {
         let values = (0..1000).map(|row| source * 1000 + row);
         let chunks = vec![Arc::new(chunk(Int64Array::from_iter_values(values)))];
-        assert!(groups.add(chunks, &Rows::Range(0..1000)));
+        assert!(groups.add(chunks, &ChunkRows::Range(0..1000)));
         most = most.max(groups.memory_bytes());
     }
     assert!((7 << 20..12 << 20).contains(&most), "{most}");

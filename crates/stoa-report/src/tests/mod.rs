@@ -26,7 +26,8 @@ use stoa_table::{
 };
 
 use crate::report::{Aggregate, Condition, Function, Item, Order, Report, Test};
-use crate::run::{Answer, ReportOptions, Reports};
+use crate::reports::{ReportOptions, Reports};
+use crate::run::Answer;
 use crate::view::TableView;
 use crate::warm::columns_of;
 

@@ -10,7 +10,7 @@ use super::{Home, report};
 use crate::cache::Key;
 use crate::chunk::Chunk;
 use crate::report::{Aggregate, Condition, Function, Item, Report, Test};
-use crate::run::{ReportOptions, Reports};
+use crate::reports::{ReportOptions, Reports};
 
 async fn refused(home: &Home, reports: &Reports, report: &Report) -> Error {
     let fresh = FreshRows::none(&home.table);

@@ -124,6 +124,15 @@ mod tests {
     }
 
     #[test]
+    fn a_missing_answer_is_told_from_a_missing_store() {
+        let error = |text: &str| object_store::Error::Generic { store: "S3", source: text.into() };
+        assert!(is_lost(&error("HTTP error: connection closed before message completed")));
+        assert!(!is_lost(&error("HTTP error: tcp connect error")));
+        assert!(is_bare_404(&error("status code: 404 ")));
+        assert!(!is_bare_404(&error("status code: 404 <Code>NoSuchKey</Code>")));
+    }
+
+    #[test]
     fn others_are_left_alone() {
         let error = object_store::Error::Generic { store: "S3", source: "hm".into() };
         assert!(explain(&error).is_none());

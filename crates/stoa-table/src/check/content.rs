@@ -10,7 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::StreamExt;
 use object_store::ObjectStoreExt;
-use stoa_error::{Error, Result};
+use stoa_error::{Error, Place, Result};
 use stoa_orc::{BlockChecksums, Decoder, FileMetadata, ReadOptions, Step, TimestampOutput};
 use stoa_store::{Location, Stores, from_object_store};
 
@@ -95,7 +95,7 @@ impl Source<'_> {
                 bytes.chunks(usize::try_from(checksums.block_bytes()).unwrap_or(usize::MAX))
             {
                 checksums.check(at, block).map_err(|error| match stripe_at(file, at) {
-                    Some(stripe) => error.at(format!("stripe {stripe}")),
+                    Some(stripe) => error.at(Place::Stripe(stripe)),
                     None => error,
                 })?;
                 at += block.len() as u64;

@@ -23,6 +23,7 @@ use crate::Table;
 use crate::abandoned::remove;
 use crate::deletes::stored_bytes;
 use crate::expire::check_deletion;
+use crate::writers::Working;
 pub use content::CheckedData;
 use content::check_contents;
 use homes::Homes;
@@ -46,7 +47,7 @@ pub struct CheckReport {
     /// What is wrong; empty for a sound table.
     pub problems: Vec<Problem>,
     /// Files that no retained snapshot and no retained metadata version refers to. They do no harm
-    /// and may belong to a writer at work.
+    /// and may belong to another process's writer at work; those of this process are not among them.
     pub orphans: Vec<Orphan>,
 }
 
@@ -112,8 +113,9 @@ impl Table {
         // Listed before the metadata is read: a file that is committed in between is not taken for
         // an orphan then.
         let listed = self.listed().await?;
+        let working = self.warehouse().writers().now();
         let table = self.reload().await?;
-        let mut check = Check::new(&table, listed);
+        let mut check = Check::new(&table, listed, working);
         check.run().await?;
         if reads_data {
             check.read_data().await?;
@@ -122,7 +124,7 @@ impl Table {
     }
 
     /// Deletes orphans that were last written more than `older_than` ago. Choose an age well above
-    /// the time that a load may take: files of a load at work are orphans until it commits.
+    /// the time that a load of another process may take: its files are orphans until it commits.
     ///
     /// # Errors
     /// `Corrupt` where the table is not sound, `Unsupported` where `gc.enabled` is `false` (nothing
@@ -164,6 +166,7 @@ struct Check<'a> {
     table: &'a Table,
     /// With their locations.
     listed: HashMap<Path, (String, ObjectMeta)>,
+    working: Working,
     referenced: HashSet<Path>,
     /// Rows and bytes in live files per manifest, so that each is read once.
     manifests: HashMap<String, Option<LiveTotals>>,
@@ -181,10 +184,15 @@ struct LiveTotals {
 }
 
 impl<'a> Check<'a> {
-    fn new(table: &'a Table, listed: HashMap<Path, (String, ObjectMeta)>) -> Self {
+    fn new(
+        table: &'a Table,
+        listed: HashMap<Path, (String, ObjectMeta)>,
+        working: Working,
+    ) -> Self {
         Self {
             table,
             listed,
+            working,
             referenced: HashSet::new(),
             manifests: HashMap::new(),
             homes: Homes::default(),
@@ -206,6 +214,7 @@ impl<'a> Check<'a> {
         for statistics in metadata.partition_statistics_iter() {
             self.refer(&statistics.statistics_path)?;
         }
+        self.referenced.extend(self.table.warehouse().view_files().await?);
         if let Err(error) = self.table.log_positions() {
             self.damaged(self.table.metadata_location(), error)?;
         }
@@ -380,6 +389,7 @@ impl<'a> Check<'a> {
             !referenced.contains(&file.location)
                 && !is_checksum(&file.location)
                 && !file.location.as_ref().ends_with("version-hint.text")
+                && !self.working.makes(file.location.as_ref())
         });
         self.report.orphans = orphans
             .map(|(location, file)| Orphan {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use iceberg::spec::{ManifestContentType, Struct};
-use stoa_env::clock;
 use stoa_error::{Error, Result};
 use stoa_orc::Predicate;
 
@@ -114,7 +113,7 @@ pub(super) async fn plan(
     let order = TableOrder::of(table);
     let limits = limits(table, options, order.is_some())?;
     let age = i64::try_from(options.foreign_age_min.as_millis()).unwrap_or(i64::MAX);
-    let since_ms = clock::unix_ms().saturating_sub(age);
+    let since_ms = table.warehouse().env().unix_ms().saturating_sub(age);
     let partitions = partitions(table, order.as_ref(), disordered, since_ms).await?;
     let files_total = partitions.values().map(Vec::len).sum();
     let wanted = Coverage::new(table, options.partitions.clone());

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use stoa_error::{Error, Result};
+use stoa_error::{Error, Place, Result};
 use stoa_orc::{
     Decoder, FileMetadata, Projection, ReadOptions, Step, StripeInfo, StripeMetadata, TailDecoder,
     TailStep,
@@ -109,7 +109,7 @@ impl PlainReader {
                 self.window = Some(self.decode(stripe, groups, known.take())?);
                 continue;
             };
-            match window.decoder.next().map_err(|e| e.at(&self.file.location))? {
+            match window.decoder.next().map_err(|e| e.at(Place::file(&self.file.location)))? {
                 Step::Batch(batch) => return Ok(Some(batch)),
                 Step::NeedsData(ranges) => {
                     let bytes = ranges.iter().map(|range| range.end - range.start).sum();
@@ -146,7 +146,7 @@ impl PlainReader {
             options = options.with_stripe_metadata(stripe, metadata);
         }
         let decoder = Decoder::new(self.metadata.clone(), options);
-        Ok(Window { decoder: decoder.map_err(|e| e.at(&self.file.location))?, stripe })
+        Ok(Window { decoder: decoder.map_err(|e| e.at(Place::file(&self.file.location)))?, stripe })
     }
 }
 
@@ -176,7 +176,7 @@ async fn read_metadata(
         meter.read(range.end - range.start).await?;
         let bytes = reader.read_one(&file.path, range).await;
         let bytes = bytes.map_err(|error| file.failed(error))?;
-        match tail.decode(bytes).map_err(|e| e.at(&file.location))? {
+        match tail.decode(bytes).map_err(|e| e.at(Place::file(&file.location)))? {
             TailStep::NeedsTail(more) => wanted = more,
             TailStep::Done(metadata) => return Ok(metadata),
         }

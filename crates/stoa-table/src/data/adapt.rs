@@ -14,7 +14,7 @@ use arrow_array::{
 use arrow_buffer::NullBuffer;
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, SchemaRef, TimeUnit};
-use stoa_error::{Error, Result};
+use stoa_error::{Error, Place, Result};
 
 use super::fill::Fill;
 use crate::schema::FIELD_ID_KEY;
@@ -61,7 +61,7 @@ fn adapt(from: &Field, array: &ArrayRef, to: &Field, fill: &Fill) -> Result<Arra
         (DataType::Struct(own), DataType::Struct(wanted)) => {
             let array = array.as_struct();
             let children = fields(own, array.columns(), wanted, array.len(), fill);
-            let children = children.map_err(|e| e.at(to.name()))?;
+            let children = children.map_err(|e| e.at(Place::field(to.name())))?;
             let nulls = array.nulls().cloned();
             struct_of(wanted, children, nulls, array.len())
         }
@@ -75,7 +75,7 @@ fn adapt(from: &Field, array: &ArrayRef, to: &Field, fill: &Fill) -> Result<Arra
         (DataType::Map(own, _), DataType::Map(wanted, sorted)) => {
             map(own, array.as_map(), wanted, *sorted, fill)
         }
-        (own, wanted) => primitive(array, own, wanted).map_err(|e| e.at(to.name())),
+        (own, wanted) => primitive(array, own, wanted).map_err(|e| e.at(Place::field(to.name()))),
     }
 }
 

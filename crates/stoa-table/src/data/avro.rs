@@ -19,7 +19,7 @@ use arrow_array::{
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields, SchemaRef, TimeUnit};
 use bytes::Bytes;
-use stoa_error::{Error, Result};
+use stoa_error::{Error, Place, Result};
 
 use super::RowOptions;
 use super::fill::Fill;
@@ -54,7 +54,7 @@ impl AvroRows {
             let bytes = reader.read_one(&file.path, 0..file.file_bytes).await;
             rows.bytes = bytes.map_err(|error| file.failed(error))?;
             let decoded = decode(&rows.bytes, &options, names, &fill);
-            let batches = decoded.map_err(|e| e.at(&file.location))?;
+            let batches = decoded.map_err(|e| e.at(Place::file(&file.location)))?;
             let count: u64 = batches.iter().map(|batch| batch.num_rows() as u64).sum();
             if count != file.rows {
                 return Err(Error::corrupt(format!(
@@ -148,7 +148,8 @@ impl Columns<'_> {
             let own = &record.fields[at];
             let inside = names.and_then(|names| names.get(&own.name)).map(|(_, inside)| inside);
             let values = rows.iter().map(|row| field_of(*row, at)).collect::<Result<Vec<_>>>()?;
-            self.array(&own.schema, inside, &values, field).map_err(|e| e.at(field.name()))
+            self.array(&own.schema, inside, &values, field)
+                .map_err(|e| e.at(Place::field(field.name())))
         };
         to.iter().map(column).collect()
     }

@@ -14,14 +14,15 @@ use iceberg::spec::{NestedField, PrimitiveLiteral, PrimitiveType, Type};
 use stoa_error::{Error, Result};
 use stoa_orc::Literal;
 
-use crate::scan::ScanFile;
+use crate::scan::{PartitionResult, ScanFile};
 use crate::schema::FIELD_ID_KEY;
 use crate::{Table, Transform, value};
 
 /// What a file's rows have in columns that are not in it, by field id.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fill {
-    values: Arc<HashMap<i32, Literal>>,
+    /// `None` for a value that no [`Literal`] holds.
+    values: Arc<HashMap<i32, Option<Literal>>>,
 }
 
 impl Fill {
@@ -34,8 +35,14 @@ impl Fill {
             }
         }
         for part in file.partition.iter().filter(|part| part.transform == Transform::Identity) {
-            if let Some(value) = &part.value {
-                values.insert(part.source_id, value.clone());
+            match &part.value {
+                PartitionResult::Null => {}
+                PartitionResult::Value(value) => {
+                    values.insert(part.source_id, Some(value.clone()));
+                }
+                PartitionResult::Unknown => {
+                    values.insert(part.source_id, None);
+                }
             }
         }
         Ok(Self { values: Arc::new(values) })
@@ -58,7 +65,8 @@ impl Fill {
             }
             return Ok(new_null_array(field.data_type(), rows));
         };
-        let one = array_of(literal, field.data_type()).ok_or_else(|| {
+        let one = literal.as_ref().and_then(|literal| array_of(literal, field.data_type()));
+        let one = one.ok_or_else(|| {
             Error::unsupported(format!(
                 "column {:?}: its default cannot be given to rows",
                 field.name()
@@ -83,7 +91,7 @@ fn type_has(field_type: &Type) -> bool {
     }
 }
 
-fn add_defaults(field: &NestedField, values: &mut HashMap<i32, Literal>) -> Result<()> {
+fn add_defaults(field: &NestedField, values: &mut HashMap<i32, Option<Literal>>) -> Result<()> {
     if let Some(default) = &field.initial_default {
         let literal = default.as_primitive_literal().zip(field.field_type.as_primitive_type());
         let literal = literal.and_then(|(value, primitive)| literal_of(&value, primitive));
@@ -93,7 +101,7 @@ fn add_defaults(field: &NestedField, values: &mut HashMap<i32, Literal>) -> Resu
                 field.name
             ))
         })?;
-        values.insert(field.id, literal);
+        values.insert(field.id, Some(literal));
     }
     match field.field_type.as_ref() {
         Type::Primitive(_) => Ok(()),

@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
-use stoa_error::{Error, Result};
+use stoa_error::{Error, Place, Result};
 use stoa_orc::{FileMetadata, Predicate};
 use stoa_rangeio::RangeReader;
 
@@ -83,14 +83,14 @@ impl RowOptions {
 
 /// The rows of a data file that are left, from the first to the last.
 pub struct RowReader {
-    rows: Rows,
+    rows: RowSource,
     deleted: DeletedRows,
     schema: SchemaRef,
     deleted_rows: u64,
     location: String,
 }
 
-enum Rows {
+enum RowSource {
     File(Box<FileRows>),
     /// Nothing but their number is asked for.
     Counted(Option<u64>),
@@ -110,11 +110,11 @@ impl Table {
         if let Some(left) = deleted.rows_left(file.rows).filter(|_| counts) {
             let left = if options.part == 0 { Some(left) } else { None };
             let deleted_rows = file.rows - left.unwrap_or(file.rows);
-            let rows = Rows::Counted(left);
+            let rows = RowSource::Counted(left);
             return Ok(RowReader { rows, deleted, schema, deleted_rows, location });
         }
         let options = RowOptions { schema: deleted.with_key_columns(&schema), ..options };
-        let rows = Rows::File(Box::new(FileRows::open(self, file, options).await?));
+        let rows = RowSource::File(Box::new(FileRows::open(self, file, options).await?));
         Ok(RowReader { rows, deleted, schema, deleted_rows: 0, location })
     }
 }
@@ -126,12 +126,13 @@ impl RowReader {
     /// As [`Table::read_rows`].
     pub async fn next(&mut self) -> Result<Option<RecordBatch>> {
         let file = match &mut self.rows {
-            Rows::Counted(left) => return left.take().map(counted).transpose(),
-            Rows::File(file) => file,
+            RowSource::Counted(left) => return left.take().map(counted).transpose(),
+            RowSource::File(file) => file,
         };
         let Some((first, batch)) = file.next().await? else { return Ok(None) };
         let before = batch.num_rows();
-        let batch = self.deleted.apply(first, batch).map_err(|e| e.at(&self.location))?;
+        let batch =
+            self.deleted.apply(first, batch).map_err(|e| e.at(Place::file(&self.location)))?;
         self.deleted_rows += (before - batch.num_rows()) as u64;
         if batch.num_columns() == self.schema.fields().len() {
             return Ok(Some(batch));
@@ -176,7 +177,8 @@ impl FileRows {
         options: RowOptions,
     ) -> Result<Self> {
         if file.is_encrypted {
-            return Err(Error::unsupported(format!("{}: the file is encrypted", file.location))
+            return Err(Error::unsupported("the file is encrypted")
+                .at(Place::file(&file.location))
                 .with_hint("read the table with an engine that has its keys"));
         }
         let names = NameMap::of(table, &options.schema)?;

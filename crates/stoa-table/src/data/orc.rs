@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use stoa_error::{Error, Result};
+use stoa_error::{Error, Place, Result};
 use stoa_orc::{ColumnRef, Decoder, FileMetadata, Predicate, Projection, ReadOptions, Step};
 use stoa_rangeio::RangeReader;
 
@@ -54,7 +54,8 @@ impl OrcRows {
             .collect();
         if metadata.types.has_field_ids() {
             for field in schema.fields() {
-                refuse_nested(field, &known, &fill).map_err(|e| e.at(&file.location))?;
+                refuse_nested(field, &known, &fill)
+                    .map_err(|e| e.at(Place::file(&file.location)))?;
             }
         }
         let read: Vec<_> = (0..schema.fields().len())
@@ -75,13 +76,14 @@ impl OrcRows {
             .with_ahead_bytes(options.ahead_bytes)
             .with_align_to_row_groups(true)
             .with_stripes(stripes);
-        let decoder = Decoder::new(metadata, read).map_err(|e| e.at(&file.location))?;
+        let decoder =
+            Decoder::new(metadata, read).map_err(|e| e.at(Place::file(&file.location)))?;
         Ok(Self { file: file.clone(), reader, decoder, schema, filled, fill })
     }
 
     pub(super) async fn next(&mut self) -> Result<Option<(u64, RecordBatch)>> {
         loop {
-            match self.decoder.next().map_err(|e| e.at(&self.file.location))? {
+            match self.decoder.next().map_err(|e| e.at(Place::file(&self.file.location)))? {
                 Step::NeedsData(ranges) => {
                     let read = self.reader.read(&self.file.path, &ranges).await;
                     let read = read.map_err(|error| self.file.failed(error))?;

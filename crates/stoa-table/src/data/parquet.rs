@@ -16,7 +16,7 @@ use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder
 use parquet::basic::Type as PhysicalType;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder};
-use stoa_error::{Error, Result};
+use stoa_error::{Error, Place, Result};
 use stoa_orc::{ColumnRef, Predicate};
 use stoa_rangeio::RangeReader;
 
@@ -124,7 +124,10 @@ impl ParquetRows {
                     *first += batch.num_rows() as u64;
                     let (columns, rows) = (batch.columns(), batch.num_rows());
                     let batch = adapt::batch(&self.schema, &self.fields, columns, rows, &self.fill);
-                    return Ok(Some((at, batch.map_err(|e| e.at(&self.file.location))?)));
+                    return Ok(Some((
+                        at,
+                        batch.map_err(|e| e.at(Place::file(&self.file.location)))?,
+                    )));
                 }
                 DecodeResult::Finished => self.open = None,
             }
@@ -309,7 +312,9 @@ async fn read_footer(file: &ScanFile, reader: &RangeReader) -> Result<ParquetMet
                 decoder.push_ranges(ranges, bytes).map_err(failed)?;
             }
             DecodeResult::Finished => {
-                return Err(Error::corrupt(format!("{}: the file has no footer", file.location)));
+                return Err(
+                    Error::corrupt("the file has no footer").at(Place::file(&file.location))
+                );
             }
         }
     }
@@ -322,7 +327,8 @@ async fn read_exactly(
     ranges: &[std::ops::Range<u64>],
 ) -> Result<Vec<Bytes>> {
     if let Some(beyond) = ranges.iter().find(|range| range.end > file.file_bytes) {
-        return Err(Error::corrupt(format!("{}: the file is cut off", file.location))
+        return Err(Error::corrupt("the file is cut off")
+            .at(Place::file(&file.location))
             .with_detail(format!("bytes up to {} are needed of {}", beyond.end, file.file_bytes)));
     }
     let read = reader.read(&file.path, ranges).await.map_err(|error| file.failed(error))?;
@@ -338,7 +344,8 @@ async fn read_exactly(
                     Some(bytes.slice(start..end))
                 });
             found.ok_or_else(|| {
-                Error::corrupt(format!("{}: fewer bytes came than were asked for", file.location))
+                Error::corrupt("fewer bytes came than were asked for")
+                    .at(Place::file(&file.location))
             })
         })
         .collect()
@@ -347,9 +354,9 @@ async fn read_exactly(
 fn damaged(file: &ScanFile, source: ParquetError) -> Error {
     let what = match source {
         ParquetError::NYI(_) => {
-            Error::unsupported(format!("{}: the Parquet file cannot be read", file.location))
+            Error::unsupported("the Parquet file cannot be read").at(Place::file(&file.location))
         }
-        _ => Error::corrupt(format!("{}: the Parquet file cannot be read", file.location)),
+        _ => Error::corrupt("the Parquet file cannot be read").at(Place::file(&file.location)),
     };
     what.with_detail(source.to_string())
 }

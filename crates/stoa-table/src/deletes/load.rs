@@ -11,7 +11,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use roaring::RoaringTreemap;
-use stoa_error::{Error, Result};
+use stoa_error::{Error, Place, Result};
 
 use super::apply::{EqualityKeys, KeyColumns};
 use super::vector;
@@ -186,5 +186,5 @@ async fn keys_in(
 }
 
 fn not_understood(delete: &DeleteFile) -> Error {
-    Error::corrupt(format!("{}: the position deletes are not valid", delete.file.location))
+    Error::corrupt("the position deletes are not valid").at(Place::file(&delete.file.location))
 }

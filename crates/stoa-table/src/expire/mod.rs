@@ -24,7 +24,6 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use iceberg::spec::{Snapshot, TableMetadata};
 use parking_lot::Mutex;
-use stoa_env::clock;
 use stoa_error::{Error, Result};
 
 use crate::commit::{self, Change, Ended, Step};
@@ -173,7 +172,7 @@ impl Change for Expiry<'_> {
 impl Expiry<'_> {
     fn next_version(&self, base: &Table) -> Result<Step<Table>> {
         let metadata = base.metadata();
-        let now = clock::unix_ms();
+        let now = base.warehouse().env().unix_ms();
         let in_use = base.warehouse().pins().of(base.uuid());
         let gone = choose(metadata, now, keep(base, self.options, now)?, &in_use)?;
         if gone.is_empty() {

@@ -25,12 +25,13 @@ use stoa_rangeio::RangeReader;
 
 pub(crate) use cover::Coverage;
 pub(crate) use plan::{
-    comparable_columns, described, file_entry, has_live_files, manifest_may_match, plan,
+    comparable_columns, described, file_entry, has_live_files, manifest_may_match,
 };
 pub(crate) use verdict::{FieldBounds, may_match};
 
 use crate::Transform;
 use crate::deletes::DeleteFile;
+use crate::transform::value_text;
 
 /// The files of one scan, and what was pruned.
 #[derive(Clone, Debug)]
@@ -175,6 +176,28 @@ pub struct PartitionValue {
     pub source_id: i32,
     /// What was done to the column's values.
     pub transform: Transform,
-    /// The result; `None` for NULL.
-    pub value: Option<Literal>,
+    /// The result.
+    pub value: PartitionResult,
+}
+
+impl PartitionValue {
+    /// As paths have it; `None` for NULL.
+    fn text(&self) -> Option<String> {
+        match &self.value {
+            PartitionResult::Null => None,
+            PartitionResult::Value(value) => Some(value_text(self.transform, value)),
+            PartitionResult::Unknown => Some("unknown".to_owned()),
+        }
+    }
+}
+
+/// What a partition field's transform made of a column's values.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PartitionResult {
+    /// The values are NULL.
+    Null,
+    /// They are, or became, this value.
+    Value(Literal),
+    /// They are not NULL, and of a type that no [`Literal`] holds: they may match anything.
+    Unknown,
 }

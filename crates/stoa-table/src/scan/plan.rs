@@ -14,7 +14,7 @@ use stoa_store::Stores;
 
 use super::projection::{self, PartitionBounds};
 use super::verdict::{self, FieldBounds};
-use super::{FileFormat, PartitionValue, ScanFile, ScanPlan};
+use super::{FileFormat, PartitionResult, PartitionValue, ScanFile, ScanPlan};
 use crate::data::has_defaults;
 use crate::deletes::DeleteIndex;
 use crate::error::from_iceberg;
@@ -25,8 +25,18 @@ use crate::{Table, Transform, value};
 /// Manifests read at the same time.
 const MANIFEST_READS_MAX: usize = 8;
 
+impl Table {
+    /// The files that may hold rows matching `predicate` (columns by field id).
+    ///
+    /// # Errors
+    /// `Corrupt` where metadata is missing or not valid.
+    pub async fn plan_scan(&self, predicate: &Predicate) -> Result<ScanPlan> {
+        plan(self, predicate).await
+    }
+}
+
 /// Plans a scan of `table`'s current snapshot.
-pub(crate) async fn plan(table: &Table, predicate: &Predicate) -> Result<ScanPlan> {
+async fn plan(table: &Table, predicate: &Predicate) -> Result<ScanPlan> {
     let metadata = table.metadata();
     let mut plan = ScanPlan {
         snapshot_id: None,
@@ -109,11 +119,9 @@ pub(crate) fn file_entry(
     {
         let primitive = nested.field_type.as_primitive_type();
         let value = match (value.and_then(|value| value.as_primitive_literal()), primitive) {
-            (Some(value), Some(primitive)) => {
-                // A value that no literal can hold must not look like NULL.
-                Some(value::from_primitive(&value, primitive).unwrap_or(Literal::Float(f64::NAN)))
-            }
-            _ => None,
+            (Some(value), Some(primitive)) => value::from_primitive(&value, primitive)
+                .map_or(PartitionResult::Unknown, PartitionResult::Value),
+            _ => PartitionResult::Null,
         };
         partition.push(PartitionValue {
             name: field.name.clone(),
@@ -123,8 +131,7 @@ pub(crate) fn file_entry(
             value,
         });
     }
-    let partition_text =
-        partition_path(partition.iter().map(|v| (v.name.as_str(), v.transform, v.value.as_ref())));
+    let partition_text = partition_path(partition.iter().map(|v| (v.name.as_str(), v.text())));
     Ok(ScanFile {
         location: location.to_owned(),
         store: place.store,
@@ -245,17 +252,22 @@ pub(crate) fn partition_may_match(file: &ScanFile, predicate: &Predicate) -> boo
 
 /// The bounds of one partition value.
 fn single_value(value: &PartitionValue) -> PartitionBounds<'_> {
-    let unknown = matches!(value.value, Some(Literal::Float(v)) if v.is_nan());
-    let bound = value.value.as_ref().filter(|_| !unknown);
+    let is_null = value.value == PartitionResult::Null;
+    let (bound, has_nan) = match &value.value {
+        PartitionResult::Value(Literal::Float(v)) if v.is_nan() => (None, Some(true)),
+        PartitionResult::Value(value) => (Some(value), Some(false)),
+        PartitionResult::Null => (None, Some(false)),
+        PartitionResult::Unknown => (None, None),
+    };
     PartitionBounds {
         source_id: value.source_id,
         transform: Some(value.transform),
         bounds: FieldBounds {
             lower: bound,
             upper: bound,
-            has_null: Some(value.value.is_none()),
-            has_value: Some(value.value.is_some()),
-            has_nan: Some(unknown),
+            has_null: Some(is_null),
+            has_value: Some(!is_null),
+            has_nan,
         },
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Not here: decoding rows, which each reader does in its own way.
 
-use stoa_error::{Error, ErrorKind, Result};
+use stoa_error::{Error, ErrorKind, Place, Result};
 use stoa_orc::{FileMetadata, TailDecoder, TailStep};
 use stoa_rangeio::RangeReader;
 
@@ -20,7 +20,7 @@ impl ScanFile {
             let range = self.file_bytes.saturating_sub(wanted)..self.file_bytes;
             let bytes = reader.read_one(&self.path, range).await;
             let bytes = bytes.map_err(|error| self.failed(error))?;
-            match tail.decode(bytes).map_err(|error| error.at(&self.location))? {
+            match tail.decode(bytes).map_err(|error| error.at(Place::file(&self.location)))? {
                 TailStep::NeedsTail(more) => wanted = more,
                 TailStep::Done(metadata) => return Ok(metadata),
             }
@@ -35,7 +35,7 @@ impl ScanFile {
             ErrorKind::NotFound => Error::corrupt(format!("data file {location} is missing"))
                 .with_hint("`stoa table check` lists what else is missing; restore the file")
                 .with_source(error),
-            _ => error.at(location),
+            _ => error.at(Place::file(location)),
         }
     }
 }

@@ -7,9 +7,9 @@
 use iceberg::spec::{DataFile, ManifestContentType, ManifestFile, ManifestWriter, TableMetadata};
 use stoa_error::Result;
 
-use super::entry::Lineage;
 use crate::Table;
 use crate::files::ManifestKind;
+use crate::lineage::Lineage;
 
 /// Manifests that make a merge worth while.
 const MANIFESTS_MIN: usize = 100;

@@ -11,7 +11,6 @@
 //! Not here: writing data files (`write`), the swap (`commit`), which files to remove (callers).
 
 mod conflict;
-mod entry;
 mod merge;
 mod removal;
 mod summary;
@@ -25,7 +24,6 @@ use iceberg::spec::{
     DataFile, FormatVersion, MAIN_BRANCH, ManifestContentType, ManifestFile, Operation,
     PartitionSpec, Schema, Snapshot, Summary,
 };
-use stoa_env::clock;
 use stoa_error::{Error, Result};
 
 use crate::commit::{self, Attempt, Change, Ended, Step, forget, is_refusal};
@@ -35,7 +33,7 @@ use crate::files::ManifestKind;
 use crate::positions::{self, LogAdvance, Standing};
 use crate::scan::Coverage;
 use crate::table::Table;
-pub(crate) use entry::Lineage;
+use crate::writers::AtWork;
 use merge::{Target, merge};
 pub(crate) use removal::Removal;
 use removal::{Remaining, remove};
@@ -95,7 +93,7 @@ pub(crate) enum Stop {
 /// # Errors
 /// As [`commit::commit`] and [`positions::standing`].
 pub(crate) async fn commit(table: &Table, delta: Delta<'_>) -> Result<Ended<Stop>> {
-    let work = Work::begin(table, delta).await?;
+    let work = PreparedDelta::begin(table, delta).await?;
     let ended = work.commit(table).await;
     let not_in = match &ended {
         Ok(Ended::Committed(_)) => false,
@@ -117,7 +115,7 @@ pub(crate) async fn commit_together(deltas: Vec<(&Table, Delta<'_>)>) -> Result<
     let mut works = Vec::with_capacity(deltas.len());
     let mut begun = Ok(());
     for (table, delta) in deltas {
-        match Work::begin(table, delta).await {
+        match PreparedDelta::begin(table, delta).await {
             Ok(work) => works.push((table, work)),
             Err(error) => {
                 begun = Err(error);
@@ -125,7 +123,7 @@ pub(crate) async fn commit_together(deltas: Vec<(&Table, Delta<'_>)>) -> Result<
             }
         }
     }
-    let changes: Vec<(&Table, &Work<'_>)> =
+    let changes: Vec<(&Table, &PreparedDelta<'_>)> =
         works.iter().map(|(table, work)| (*table, work)).collect();
     let (ended, not_in) = match begun {
         Ok(()) => {
@@ -148,16 +146,6 @@ fn refusal(stop: Stop) -> Option<Error> {
     match stop {
         Stop::Outdated { why, .. } => Some(why),
         Stop::AlreadyIn(_) | Stop::Nothing(_) => None,
-    }
-}
-
-/// A positive id that the table does not have.
-pub(crate) fn new_snapshot_id(table: &Table) -> i64 {
-    loop {
-        let id = (stoa_env::random::u64() >> 1) as i64;
-        if id > 0 && table.metadata().snapshot_by_id(id).is_none() {
-            return id;
-        }
     }
 }
 
@@ -203,9 +191,11 @@ async fn check_inside(table: &Table, manifest: &ManifestFile, coverage: &Coverag
 }
 
 /// A delta on its way into the table.
-struct Work<'a> {
+struct PreparedDelta<'a> {
     delta: Delta<'a>,
     uuid: uuid::Uuid,
+    /// What is written under this id is no orphan meanwhile.
+    _at_work: Arc<AtWork>,
     /// The table's metadata directory.
     directory: String,
     /// Of the added files; `None` if there are none.
@@ -213,7 +203,7 @@ struct Work<'a> {
     added: Counts,
 }
 
-impl Change for Work<'_> {
+impl Change for PreparedDelta<'_> {
     type Stop = Stop;
 
     fn attempt<'a>(&'a self, base: &'a Table, number: u32) -> BoxFuture<'a, Result<Step<Stop>>> {
@@ -225,11 +215,12 @@ impl Change for Work<'_> {
     }
 }
 
-impl<'a> Work<'a> {
+impl<'a> PreparedDelta<'a> {
     /// Writes the manifest of what `delta` adds.
-    async fn begin(table: &Table, delta: Delta<'a>) -> Result<Work<'a>> {
+    async fn begin(table: &Table, delta: Delta<'a>) -> Result<PreparedDelta<'a>> {
         check_format(table)?;
-        let uuid = stoa_env::random::uuid();
+        let uuid = table.warehouse().env().uuid();
+        let _at_work = table.warehouse().writers().begin(uuid);
         let directory = format!("{}/metadata", table.location());
         let manifest =
             write_manifest(table, &delta, &format!("{directory}/{uuid}-m0.avro")).await?;
@@ -238,7 +229,7 @@ impl<'a> Work<'a> {
         }
         let spec_id = delta.added.spec.spec_id();
         let added = Counts::of(spec_id, &delta.added.files);
-        Ok(Self { delta, uuid, directory, manifest, added })
+        Ok(Self { delta, uuid, _at_work, directory, manifest, added })
     }
 
     /// Deletes it again, as far as possible.
@@ -249,7 +240,7 @@ impl<'a> Work<'a> {
     }
 }
 
-impl Work<'_> {
+impl PreparedDelta<'_> {
     async fn commit(&self, table: &Table) -> Result<Ended<Stop>> {
         if !table.is_staged() {
             return commit::commit(table, self).await;
@@ -392,7 +383,7 @@ impl Work<'_> {
             .with_parent_snapshot_id(parent_id)
             .with_sequence_number(sequence_number)
             // Clocks differ between machines; time must not run backwards inside a table.
-            .with_timestamp_ms(clock::unix_ms().max(metadata.last_updated_ms()))
+            .with_timestamp_ms(base.warehouse().env().unix_ms().max(metadata.last_updated_ms()))
             .with_manifest_list(list)
             .with_summary(summary)
             .with_schema_id(metadata.current_schema_id())

@@ -12,13 +12,13 @@ use std::sync::Arc;
 use iceberg::spec::{ManifestContentType, ManifestFile, Struct};
 use stoa_error::{Error, Result};
 
-use super::entry::Lineage;
 use super::merge::{Target, keep};
 use super::summary::Counts;
 use super::{current_id, parent_manifests};
 use crate::Table;
 use crate::deletes::Survivors;
 use crate::files::{LiveFile, LoadedManifest, ManifestKind};
+use crate::lineage::Lineage;
 use crate::scan::{Coverage, has_live_files, manifest_may_match};
 
 /// What goes.
@@ -63,7 +63,7 @@ pub(crate) async fn remove(
     scratch: &mut Vec<String>,
 ) -> Result<Remaining> {
     let mut work =
-        Work { table, removal, target, found: HashSet::new(), number: 0, survivors: None };
+        RemovalRun { table, removal, target, found: HashSet::new(), number: 0, survivors: None };
     let mut remaining = Remaining::default();
     let live = manifests.into_iter().filter(has_live_files);
     let (deletes, data): (Vec<_>, Vec<_>) =
@@ -127,7 +127,7 @@ pub(crate) async fn narrowed(
     Ok(Some(if files.is_empty() { Removal::Nothing } else { Removal::Files(files) }))
 }
 
-struct Work<'a> {
+struct RemovalRun<'a> {
     table: &'a Table,
     removal: &'a Removal,
     target: &'a Target,
@@ -139,7 +139,7 @@ struct Work<'a> {
     survivors: Option<Survivors>,
 }
 
-impl Work<'_> {
+impl RemovalRun<'_> {
     /// Which of the live data files of `manifest` go, in its order; empty for none.
     async fn going(
         &mut self,

@@ -17,7 +17,7 @@ use stoa_error::{Error, Result};
 pub(crate) use array::literal_at;
 pub use array::transform_array;
 pub(crate) use scalar::transform_literal;
-pub(crate) use text::partition_path;
+pub(crate) use text::{partition_path, value_text};
 
 use crate::Transform;
 

@@ -113,7 +113,8 @@ fn arrays_agree_with_single_values() {
 #[test]
 fn paths_spell_values_out() {
     let check = |transform: Transform, value: Option<Literal>, path: &str| {
-        assert_eq!(partition_path([("p", transform, value.as_ref())].into_iter()), path);
+        let text = value.map(|value| value_text(transform, &value));
+        assert_eq!(partition_path([("p", text)].into_iter()), path);
     };
     check(Transform::Month, Some(Literal::Int(574)), "p=2017-11");
     check(Transform::Month, Some(Literal::Int(-1)), "p=1969-12");
@@ -123,6 +124,6 @@ fn paths_spell_values_out() {
     check(Transform::Identity, Some(Literal::String("a/b c%=ü".into())), "p=a%2Fb+c%25%3D%C3%BC");
     check(Transform::Identity, Some(Literal::Decimal(-5, 2)), "p=-0.05");
     check(Transform::Bucket(4), None, "p=null");
-    let long = Some(Literal::String("ü".repeat(5000)));
-    assert!(partition_path([("p", Transform::Identity, long.as_ref())].into_iter()).len() < 140);
+    let long = Some("ü".repeat(5000));
+    assert!(partition_path([("p", long)].into_iter()).len() < 140);
 }

@@ -7,19 +7,20 @@ use stoa_orc::Literal;
 
 use crate::Transform;
 
-/// `name=value/name=value` as Iceberg's Java writes it, escaped for use as a path.
+/// `name=value/name=value` as Iceberg's Java writes it, escaped for use as a path. Values are texts
+/// of [`value_text`], `None` for NULL.
 pub(crate) fn partition_path<'a>(
-    fields: impl Iterator<Item = (&'a str, Transform, Option<&'a Literal>)>,
+    fields: impl Iterator<Item = (&'a str, Option<String>)>,
 ) -> String {
     let mut path = String::new();
-    for (name, transform, value) in fields {
+    for (name, value) in fields {
         if !path.is_empty() {
             path.push('/');
         }
         escape_into(&mut path, name);
         path.push('=');
         match value {
-            Some(value) => escape_into(&mut path, &human(transform, value)),
+            Some(value) => escape_into(&mut path, &value),
             None => path.push_str("null"),
         }
     }
@@ -27,7 +28,7 @@ pub(crate) fn partition_path<'a>(
 }
 
 /// The text of one partition value: dates and times spelled out.
-fn human(transform: Transform, value: &Literal) -> String {
+pub(crate) fn value_text(transform: Transform, value: &Literal) -> String {
     match (transform, value) {
         (Transform::Year, Literal::Int(years)) => format!("{:04}", 1970 + years),
         (Transform::Month, Literal::Int(months)) => {

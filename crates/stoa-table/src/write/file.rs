@@ -9,7 +9,7 @@ use iceberg::spec::{DataContentType, DataFile, DataFileBuilder, DataFileFormat, 
 use object_store::{MultipartUpload, ObjectStoreExt, PutPayload};
 use parking_lot::Mutex;
 use stoa_env::task::spawn;
-use stoa_error::{Error, Result};
+use stoa_error::{Error, Place, Result};
 use stoa_orc::{FileSummary, Writer};
 use stoa_store::{Location, Stores, also_charged, from_object_store};
 use tokio::task::JoinHandle;
@@ -95,7 +95,7 @@ impl OpenFile {
         if let Some(order) = order {
             self.watch.observe(order, batch)?;
         }
-        self.orc.get_mut().write(batch).map_err(|error| error.at(&self.location))?;
+        self.orc.get_mut().write(batch).map_err(|error| error.at(Place::file(&self.location)))?;
         self.collect();
         while self.pending_bytes >= PART_BYTES {
             self.send(PART_BYTES).await?;
@@ -116,7 +116,8 @@ impl OpenFile {
 
     /// Writes the rest and makes the file durable.
     pub(super) async fn finish(mut self) -> Result<WrittenFile> {
-        let summary = self.orc.get_mut().finish().map_err(|error| error.at(&self.location))?;
+        let summary =
+            self.orc.get_mut().finish().map_err(|error| error.at(Place::file(&self.location)))?;
         self.collect();
         while self.pending_bytes > PART_BYTES {
             self.send(PART_BYTES).await?;
@@ -251,7 +252,8 @@ impl WrittenFile {
             builder.sort_order_id(order);
         }
         builder.build().map_err(|source| {
-            Error::internal(format!("{}: no manifest entry can be made", self.location))
+            Error::internal("no manifest entry can be made")
+                .at(Place::file(&self.location))
                 .with_source(source)
         })
     }
@@ -259,7 +261,7 @@ impl WrittenFile {
 
 async fn landed(location: &str, part: Part) -> Result<()> {
     let outcome = part.upload.await.map_err(|source| {
-        Error::unavailable(format!("{location}: writing was interrupted")).with_source(source)
+        Error::unavailable("writing was interrupted").at(Place::file(location)).with_source(source)
     })?;
     outcome.map_err(|source| from_object_store(location, source))
 }

@@ -21,7 +21,6 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use iceberg::spec::{DataFile, PrimitiveType};
-use stoa_env::random;
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_orc::Literal;
 
@@ -29,7 +28,8 @@ use crate::failpoint;
 use crate::order::TableOrder;
 use crate::positions::LogAdvance;
 use crate::snapshot::{CommitOptions, NewFiles, check_format};
-use crate::transform::partition_path;
+use crate::transform::{partition_path, value_text};
+use crate::writers::AtWork;
 use crate::{Table, Transform};
 use convert::Converter;
 use file::{FileTarget, OpenFile, WrittenFile};
@@ -91,6 +91,8 @@ pub struct TableWriter {
     finished: Vec<DataFile>,
     /// Makes the file names of this writer unique.
     uuid: uuid::Uuid,
+    /// This writer, and those whose files it has taken over.
+    at_work: Vec<Arc<AtWork>>,
     file_count: u32,
     rows: u64,
 }
@@ -103,12 +105,25 @@ struct PartitionField {
     result: PrimitiveType,
 }
 
+impl Table {
+    /// Begins writing rows. Nothing is visible before [`TableWriter::commit`].
+    ///
+    /// # Errors
+    /// `Unsupported` where the table cannot be written (format version 3, a partition source inside
+    /// a nested column), `Invalid` for a property that makes no sense.
+    pub fn writer(&self, options: WriteOptions) -> Result<TableWriter> {
+        TableWriter::new(self.clone(), options)
+    }
+}
+
 impl TableWriter {
-    pub(crate) fn new(table: Table, options: WriteOptions) -> Result<Self> {
+    fn new(table: Table, options: WriteOptions) -> Result<Self> {
         check_format(&table)?;
         let properties = FileProperties::of(&table, &options)?;
         let partition = partition_fields(&table)?;
         let converter = Converter::new(table.ident().clone(), table.schema());
+        let uuid = table.warehouse().env().uuid();
+        let at_work = vec![table.warehouse().writers().begin(uuid)];
         Ok(Self {
             order: TableOrder::of(&table),
             table,
@@ -119,7 +134,8 @@ impl TableWriter {
             open: Vec::new(),
             finishing: Finishing::default(),
             finished: Vec::new(),
-            uuid: random::uuid(),
+            uuid,
+            at_work,
             file_count: 0,
             rows: 0,
         })
@@ -190,7 +206,8 @@ impl TableWriter {
             files: std::mem::take(&mut self.finished),
         };
         failpoint::at("write.files_written").await?;
-        Ok(WrittenFiles::new(self.table.clone(), files))
+        let at_work = std::mem::take(&mut self.at_work);
+        Ok(WrittenFiles::new(self.table.clone(), files, at_work))
     }
 
     /// Ends all open files and waits until they are whole: rows that follow go to new ones.
@@ -222,6 +239,7 @@ impl TableWriter {
         }
         self.rows += other.rows;
         self.finished.append(&mut other.finished);
+        self.at_work.append(&mut other.at_work);
         Ok(())
     }
 
@@ -287,12 +305,11 @@ impl TableWriter {
     }
 
     fn open_file(&mut self, key: &PartitionKey) -> Result<OpenFile> {
-        let directory = partition_path(
-            self.partition
-                .iter()
-                .zip(key.values())
-                .map(|(field, value)| (field.name.as_str(), field.transform, value.as_ref())),
-        );
+        let directory =
+            partition_path(self.partition.iter().zip(key.values()).map(|(field, value)| {
+                let text = value.as_ref().map(|value| value_text(field.transform, value));
+                (field.name.as_str(), text)
+            }));
         self.file_count += 1;
         let name = format!("{:05}-{}.orc", self.file_count, self.uuid);
         let slash = if directory.is_empty() { "" } else { "/" };

@@ -1,11 +1,14 @@
 //! Durable data files on their way into a table.
 
+use std::sync::Arc;
+
 use iceberg::spec::DataFile;
 use stoa_error::{Error, Result};
 
 use crate::Table;
 use crate::commit::Ended;
 use crate::snapshot::{self, CommitOptions, Delta, NewFiles, Removal, Stop};
+use crate::writers::AtWork;
 
 /// What a commit did.
 #[derive(Clone, Debug)]
@@ -38,12 +41,14 @@ pub struct WrittenFiles {
     files: NewFiles,
     /// The same for every attempt, by which a commit that was made is recognised.
     snapshot_id: i64,
+    /// Their writers, which have not ended before the files are in the table.
+    at_work: Vec<Arc<AtWork>>,
 }
 
 impl WrittenFiles {
-    pub(crate) fn new(table: Table, files: NewFiles) -> Self {
-        let snapshot_id = snapshot::new_snapshot_id(&table);
-        Self { table, files, snapshot_id }
+    pub(crate) fn new(table: Table, files: NewFiles, at_work: Vec<Arc<AtWork>>) -> Self {
+        let snapshot_id = table.new_snapshot_id();
+        Self { table, files, snapshot_id, at_work }
     }
 
     /// Rows in the files.
@@ -81,6 +86,7 @@ impl WrittenFiles {
             )));
         }
         self.files.files.extend(other.files.files);
+        self.at_work.extend(other.at_work);
         Ok(())
     }
 

@@ -15,13 +15,13 @@ use clap::{Args, Subcommand, ValueEnum};
 use futures::StreamExt;
 use indicatif::{ProgressBar, ProgressStyle};
 use stoa_bench::ingest::PacedWriters;
-use stoa_bench::orc::{OrcOptions, Work};
+use stoa_bench::orc::{OrcOptions, Workload};
 use stoa_bench::seek::SeekOptions;
 use stoa_bench::{
     AdReport, AdReportSpec, Limit, Mode, RunOptions, RunResult, ServerAddress, ServerProbe,
 };
 use stoa_env::clock::monotonic;
-use stoa_error::{Error, ErrorKind, Result};
+use stoa_error::{Condition, Error, ErrorKind, Result};
 use stoa_query::{Engine, LoadTarget};
 
 use self::cells::{CellsArgs, cells};
@@ -48,21 +48,21 @@ const INGEST_TABLE: &str = "bench_ingest";
 /// What to measure.
 #[derive(Debug, Subcommand)]
 pub enum BenchCommand {
-    /// Make the ad-report table: 13 months of days, Zipf-skewed accounts, always the same rows
+    /// Create the ad-report table: 13 months of days, Zipf-skewed accounts, always the same rows
     Generate(GenerateArgs),
-    /// Ask for reports over the PostgreSQL protocol: reports/hour, latency, CPU and bytes per report
+    /// Run reports over the PostgreSQL protocol: reports/hour, latency, CPU and bytes per report
     Report(ReportArgs),
     /// Measure Stoa's ORC reader and writer against pyarrow (ORC C++) and parquet-rs: CPU time
     Orc(OrcArgs),
-    /// Rebuild ORC-1136's experiment: what merging of range reads saves on a slow store
+    /// Repeat the experiment of ORC-1136: what merging range reads saves on a slow store
     Seek(SeekArgs),
-    /// Kill servers while they take in rows over all protocols, and look whether anything is lost
+    /// Kill servers during writes over all protocols, and check that nothing is lost
     Torture(TortureArgs),
-    /// Measure durable writes over all protocols: rows/s, time to the acknowledgement, CPU per row
+    /// Measure durable writes over all protocols: rows/s, acknowledgement time, CPU per row
     Ingest(IngestArgs),
     /// Measure tables of cells: loads, dumps, single rows, restart
     Cells(CellsArgs),
-    /// Stand before an S3 endpoint: make it as slow as S3, refuse, lose answers, break off
+    /// Simulate a slow or faulty store in front of an S3 endpoint
     S3Proxy(S3ProxyArgs),
 }
 
@@ -72,7 +72,7 @@ pub struct GenerateArgs {
     #[command(flatten)]
     table: TableArgs,
 
-    /// Drop the table first if it is there
+    /// Drop the table first if it exists
     #[arg(long)]
     recreate: bool,
 
@@ -107,11 +107,11 @@ pub struct ReportArgs {
     #[command(flatten)]
     table: TableArgs,
 
-    /// Connections at once; several numbers give several runs
+    /// Concurrent connections; one run per number
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,8,32")]
     clients: Vec<usize>,
 
-    /// How reports are sent; several modes give several runs
+    /// How reports are sent; one run per mode
     #[arg(
         long,
         value_enum,
@@ -121,23 +121,23 @@ pub struct ReportArgs {
     )]
     mode: Vec<ModeArg>,
 
-    /// How long each run takes
+    /// Duration of each run
     #[arg(long, visible_alias = "seconds", value_name = "TIME", default_value = "10s", value_parser = units::parse_duration)]
     duration: Duration,
 
-    /// End each run after so many reports instead
+    /// End each run after this many reports instead
     #[arg(long, value_name = "N", conflicts_with = "duration")]
     reports: Option<u64>,
 
-    /// How long each run sends reports before it measures
+    /// Warm-up of each run before it measures
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = units::parse_duration)]
     warm_up: Duration,
 
-    /// Compare one of so many answers with the generator's sums; 0 = none
+    /// Compare one in N answers with the generator's sums; 0 = none
     #[arg(long, value_name = "N", default_value_t = 20)]
     check_every: u64,
 
-    /// Write so many rows per second into another table meanwhile, by COPY of 1,000 rows each
+    /// Meanwhile, write this many rows per second to another table, by COPY of 1,000 rows each
     #[arg(long, value_name = "ROWS/S")]
     ingest: Option<u64>,
 
@@ -145,15 +145,15 @@ pub struct ReportArgs {
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
 
-    /// Run a statement over and over meanwhile; several give several connections
+    /// Meanwhile, run this statement in a loop; can be repeated, one connection each
     #[arg(long, value_name = "SQL")]
     beside: Vec<String>,
 
-    /// Use a server that runs already: its HTTP address, http://HOST:PORT (needs --port)
+    /// Use a running server: its HTTP address, http://HOST:PORT (needs --port)
     #[arg(long, value_name = "URL", requires = "port")]
     url: Option<String>,
 
-    /// Use a server that runs already: its port of the PostgreSQL protocol
+    /// Use a running server: its port of the PostgreSQL protocol
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
 
@@ -175,9 +175,9 @@ Examples:
   stoa bench report --rows 1000000 --mode prepared,extended,simple --clients 8
   stoa bench report --url http://127.0.0.1:15002 --port 5433 --clients 32 --json
 
-Without --port, makes the table in the warehouse if it is not there and starts a server of its own on
-free ports. A sample of the answers is compared with sums computed from the generator; a wrong answer
-ends the measurement with an error.";
+Without --port, creates the table in the warehouse if it does not exist, and starts its own server on
+free ports. A sample of the answers is compared with sums from the generator; a wrong answer ends the
+measurement with an error.";
 
 /// What the table is made from.
 #[derive(Clone, Debug, Args)]
@@ -202,15 +202,15 @@ pub struct OrcArgs {
     #[command(flatten)]
     spec: SpecArgs,
 
-    /// How often everybody does each work, in turn; the median counts
+    /// Rounds in which all contenders take turns; the median counts
     #[arg(long, value_name = "N", default_value_t = 7)]
     rounds: usize,
 
-    /// A Python that has pyarrow [default: python3 or python, if it has]
+    /// A Python that has pyarrow [default: python3 or python, if it has pyarrow]
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
 
-    /// Where files are made, some 300 MB for 10 M rows; they are kept for the next run
+    /// Where files are created, about 300 MB for 10 M rows; they are kept for the next run
     /// [default: stoa-bench in the directory for temporary files]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -230,15 +230,15 @@ Examples:
   stoa bench orc --python venv/bin/python3 --json
   stoa bench orc --rows 1000000 --only read-all,write
 
-CPU time is user and system time of one thread, files are in the page cache, contenders take turns.
-What each reads or writes is compared with the generator's sums; a wrong answer ends the measurement
-with an error. orc-rust is measured by `cargo bench -p stoa-bench --bench orc`.";
+CPU time is user and system time of one thread; files are in the page cache; contenders take turns.
+Everything that is read or written is compared with the generator's sums; a wrong answer ends the
+measurement with an error. To measure orc-rust too, run `cargo bench -p stoa-bench --bench orc`.";
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum WorkArg {
-    /// All columns of the file Stoa wrote
+    /// All columns of the file that Stoa wrote
     ReadAll,
-    /// All columns of the file pyarrow wrote
+    /// All columns of the file that pyarrow wrote
     ReadAllOfPyarrow,
     /// Three columns
     ReadThree,
@@ -248,7 +248,7 @@ enum WorkArg {
     Write,
 }
 
-impl From<WorkArg> for Work {
+impl From<WorkArg> for Workload {
     fn from(work: WorkArg) -> Self {
         match work {
             WorkArg::ReadAll => Self::ReadAll,
@@ -263,7 +263,7 @@ impl From<WorkArg> for Work {
 /// Arguments of `seek`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Time is simulated: waits for the store take none, and figures are the same on every machine.")]
+Time is simulated: waits for the store take no real time, and figures are the same on every machine.")]
 pub struct SeekArgs {
     #[command(flatten)]
     spec: SpecArgs,
@@ -330,8 +330,8 @@ impl From<SpecArgs> for AdReportSpec {
 
 fn orc(args: OrcArgs) -> Result<()> {
     let works = match args.only.is_empty() {
-        true => Work::ALL.to_vec(),
-        false => args.only.into_iter().map(Work::from).collect(),
+        true => Workload::ALL.to_vec(),
+        false => args.only.into_iter().map(Workload::from).collect(),
     };
     let options = OrcOptions {
         spec: args.spec.into(),
@@ -376,9 +376,9 @@ async fn generate(engine: &Arc<Engine>, args: &TableArgs) -> Result<()> {
     let begin = monotonic();
     let ident = parse_ident(&args.table)?;
     if engine.warehouse().table(&ident).await.is_ok() {
-        return Err(Error::already_exists(format!("table {ident} is there already"))
-            .with_sqlstate("42P07")
-            .with_hint("add --recreate to make it anew, or name another with --table"));
+        return Err(Error::already_exists(format!("table {ident} already exists"))
+            .with_condition(Condition::DuplicateTable)
+            .with_hint("add --recreate to replace it, or name another table with --table"));
     }
     let table = Arc::new(AdReport::new(args.spec()));
     let bar = ProgressBar::new(table.spec().rows);
@@ -407,7 +407,7 @@ async fn generate(engine: &Arc<Engine>, args: &TableArgs) -> Result<()> {
     bar.finish_and_clear();
     let seconds = begin.elapsed().as_secs_f64();
     eprintln!(
-        "made {} rows of {ident} in {seconds:.1} s, {} rows/s",
+        "generated {} rows of {ident} in {seconds:.1} s, {} rows/s",
         units::count(rows),
         units::count((rows as f64 / seconds) as u64)
     );
@@ -463,12 +463,12 @@ async fn ensure_table(args: &ReportArgs, config: &Config) -> Result<()> {
         Err(error) if error.kind() == ErrorKind::NotFound => generate(&engine, &args.table).await,
         Err(error) => Err(error),
         Ok(table) => match table.row_count() {
-            Some(rows) if rows != wanted => Err(Error::invalid(format!(
-                "table {ident} has {rows} rows, not {wanted}"
-            ))
-            .with_hint(format!(
-                "ask for --rows {rows}, or make it anew with `stoa bench generate --recreate`"
-            ))),
+            Some(rows) if rows != wanted => {
+                Err(Error::invalid(format!("table {ident} has {rows} rows, not {wanted}"))
+                    .with_hint(format!(
+                        "use --rows {rows}, or replace it with `stoa bench generate --recreate`"
+                    )))
+            }
             _ => Ok(()),
         },
     }
@@ -513,7 +513,7 @@ async fn measure(
             results.push(stoa_bench::run(&table, &options, probe).await?);
             if let Some(result) = results.last().filter(|_| !args.beside.is_empty()) {
                 let runs = units::count(result.beside);
-                eprintln!("{clients} clients: {runs} statements were run beside");
+                eprintln!("{clients} clients: {runs} other statements were run meanwhile");
             }
             if let Some(writers) = writers {
                 let rows = writers.stop().await?;

@@ -11,8 +11,8 @@ use crate::config::{SettingFlags, scope, to_json, to_markdown, to_toml};
 use crate::failure::Failure;
 use crate::shell::output_error;
 
-/// Print the settings in effect, as a valid stoa.toml, with where each value came from. The first
-/// of these that gives a value wins: flag, environment (STOA_…), file, default.
+/// Print the settings in effect as a valid stoa.toml, with the source of each value. The first of
+/// these that sets a value applies: flag, environment (STOA_…), file, default.
 #[derive(Debug, Args)]
 pub struct ConfigArgs {
     /// Print JSON, with the documentation of each setting

@@ -24,32 +24,32 @@ use crate::runtime::{LogUse, block_on, open_engine, start_log};
 /// How long statements under way may take at the end; there are none.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Run HQL, Hypertable's language, on tables of cells: on the server that listens on this machine,
-/// on another one (--url), or, without any server, straight on a warehouse (--warehouse).
+/// Run HQL, Hypertable's language, on tables of cells: on the server on this machine, on another
+/// server (--url), or directly on a warehouse without a server (--warehouse).
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct HqlArgs {
-    /// Run these statements and leave, with code 2 at the first error; may be given several times
+    /// Run these statements and exit, with code 2 at the first error; can be repeated
     #[arg(short = 'e', long = "exec", value_name = "STATEMENTS")]
     exec: Vec<String>,
 
-    /// Run the statements of this file and leave, with code 2 at the first error (- is stdin)
+    /// Run the statements in this file and exit, with code 2 at the first error (- is stdin)
     #[arg(long, value_name = "FILE", conflicts_with = "exec")]
     command_file: Option<PathBuf>,
 
-    /// No prompts; leave with code 2 at the first error
+    /// Show no prompts; exit with code 2 at the first error
     #[arg(long)]
     batch: bool,
 
-    /// No prompts
+    /// Show no prompts
     #[arg(long)]
     no_prompt: bool,
 
-    /// Leave out statistics and progress
+    /// Omit statistics and progress
     #[arg(long)]
     silent: bool,
 
-    /// Echo each line, leave out statistics, go on after errors
+    /// Echo each line, omit statistics, continue after errors
     #[arg(long)]
     test_mode: bool,
 
@@ -83,8 +83,8 @@ Examples:
   stoa hql -e 'SHOW TABLES;'
   stoa hql --batch --timestamp-format=usecs < dump.hql     a script, as for Hypertable's own shell
 
-The exit code is 2 after an error with --batch, -e or --command-file, and where the last statement
-failed; else 0, or what `exit` says. docs/hql.md describes the language.";
+The exit code is 2 after an error with --batch, -e or --command-file, and if the last statement failed;
+otherwise 0, or the code given to `exit`. docs/hql.md describes the language.";
 
 /// The name of this machine's zone, in which a server reads this shell's dates: that of `TZ`, else of
 /// the system.
@@ -197,7 +197,7 @@ impl HqlArgs {
         let quiet = self.batch || self.no_prompt || self.test_mode;
         if !quiet && self.command_file.is_none() && std::io::stdin().is_terminal() {
             println!(
-                "stoa {}, HQL. \"help\" for help, \"quit\" to leave.",
+                "stoa {}, HQL. \"help\" for help, \"quit\" to quit.",
                 env!("CARGO_PKG_VERSION")
             );
             return Ok(Box::new(Editor::new()?));

@@ -21,7 +21,7 @@ use crate::runtime::{LogUse, block_on, open_engine, start_log};
 use crate::units;
 
 /// Load files into a table: CSV, TSV, NDJSON, PostgreSQL COPY text, Parquet, ORC and Arrow IPC; text
-/// formats also compressed (.gz, .zst). All rows appear in one commit; if anything is wrong, none do.
+/// formats also compressed (.gz, .zst). All rows appear in one commit; after an error, none do.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct LoadArgs {
@@ -33,7 +33,7 @@ pub struct LoadArgs {
     #[arg(long, value_name = "TABLE")]
     into: String,
 
-    /// Make the table if it is not there, with columns as found in the files
+    /// Create the table if it does not exist, with the columns of the files
     #[arg(long)]
     create: bool,
 
@@ -51,7 +51,7 @@ pub struct LoadArgs {
     )]
     order_by: String,
 
-    /// With --create: a table property; may be given several times
+    /// With --create: a table property; can be repeated
     #[arg(long = "property", value_name = "NAME=VALUE", value_parser = parse_property)]
     properties: Vec<(String, String)>,
 
@@ -73,8 +73,8 @@ Examples:
   zcat log.gz | stoa load - --into log --format ndjson
   stoa load raw.csv --into t --max-errors 100 --reject-file bad.csv
 
-A line that does not fit the table ends the load, with file, line, column and value, and nothing is
-loaded; --max-errors goes on and --reject-file keeps such lines.";
+If a line does not fit the table, the load fails with file, line, column and value, and loads nothing.
+--max-errors skips such lines, and --reject-file keeps them.";
 
 pub fn run(args: LoadArgs, file: Option<PathBuf>) -> Result<(), Failure> {
     let resolved = settle(&args.settings, file)?;
@@ -108,7 +108,7 @@ async fn load(engine: &Arc<Engine>, args: LoadArgs, options: LoadOptions) -> Res
     let mut shown = Shown::new(args.quiet);
     let loading = engine.load(request);
     tokio::pin!(loading);
-    let mut tick = tokio::time::interval(Duration::from_millis(100));
+    let mut tick = stoa_env::timer::interval(Duration::from_millis(100));
     let mut counters: Option<Arc<Progress>> = None;
     let done = loop {
         tokio::select! {

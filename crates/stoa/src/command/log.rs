@@ -24,17 +24,17 @@ use crate::shell::output_error;
 /// What to do with commit logs.
 #[derive(Debug, Subcommand)]
 pub enum LogCommand {
-    /// Read logs to their ends; exit code 1 if one is damaged
-    Verify(Place),
+    /// Read logs completely; exit code 1 if one is damaged
+    Verify(LogDirectory),
     /// Print the records of logs as JSON lines
     Dump(DumpArgs),
-    /// Cut damage out of a log, keeping a copy; without --yes only say what would be lost
+    /// Remove damage from a log, keeping a copy; without --yes, only show what would be lost
     Repair(RepairArgs),
 }
 
 /// Which logs.
 #[derive(Debug, Args)]
-pub struct Place {
+pub struct LogDirectory {
     /// The directory of a log, or of several, such as ./stoa-data/_log
     #[arg(value_name = "DIR")]
     directory: PathBuf,
@@ -44,7 +44,7 @@ pub struct Place {
 #[derive(Debug, Args)]
 pub struct DumpArgs {
     #[command(flatten)]
-    place: Place,
+    place: LogDirectory,
 
     /// Only records from this sequence on
     #[arg(long, value_name = "SEQUENCE", default_value_t = 0)]
@@ -54,11 +54,11 @@ pub struct DumpArgs {
     #[arg(long, value_name = "SEQUENCE", default_value_t = u64::MAX, hide_default_value = true)]
     to: u64,
 
-    /// Print what the records hold, in hexadecimal
+    /// Print the contents of the records in hexadecimal
     #[arg(long)]
     payloads: bool,
 
-    /// Print whole records behind damage, too
+    /// Also print intact records after damage
     #[arg(long)]
     behind_damage: bool,
 }
@@ -67,13 +67,13 @@ pub struct DumpArgs {
 #[derive(Debug, Args)]
 pub struct RepairArgs {
     #[command(flatten)]
-    place: Place,
+    place: LogDirectory,
 
-    /// Do it
+    /// Repair the log
     #[arg(long)]
     yes: bool,
 
-    /// Give up whole records behind the damage, so that what is left is what was there at one time
+    /// Drop intact records after the damage too, so that the log is a prefix of what was written
     #[arg(long)]
     give_up_behind: bool,
 
@@ -90,7 +90,7 @@ pub fn run(command: LogCommand, file: Option<PathBuf>) -> Result<(), Failure> {
 }
 
 /// The logs in a directory: itself, or those of processes `0`, `1`, ….
-fn logs_in(place: &Place) -> Result<Vec<Arc<dyn LogStorage>>> {
+fn logs_in(place: &LogDirectory) -> Result<Vec<Arc<dyn LogStorage>>> {
     let directory = &place.directory;
     let entries = std::fs::read_dir(directory).map_err(|e| {
         Error::not_found(format!("cannot read the directory {}", directory.display()))
@@ -115,7 +115,7 @@ fn print(text: &str) -> Result<()> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(output_error)
 }
 
-fn verify_all(place: &Place) -> Result<(), Failure> {
+fn verify_all(place: &LogDirectory) -> Result<(), Failure> {
     let mut sound = true;
     for storage in logs_in(place)? {
         let report = verify(&storage)?;
@@ -163,8 +163,8 @@ fn repair(
 ) -> Result<()> {
     if !really {
         return print(&format!(
-            "{}: {}\n  would be lost: {}\n  whole records behind the damage: {}\n  \
-             run again with --yes to do it\n",
+            "{}: {}\n  would be lost: {}\n  intact records after the damage: {}\n  \
+             run again with --yes to repair it\n",
             storage.place(),
             plan.damage,
             ranges(&plan.lost(behind)),
@@ -173,7 +173,7 @@ fn repair(
     }
     let outcome = plan.apply(behind, published)?;
     print(&format!(
-        "{}: repaired; lost: {}; copies: {}; goes on at {}\n",
+        "{}: repaired; lost: {}; copies: {}; continues at {}\n",
         storage.place(),
         ranges(&outcome.lost),
         outcome.copies.join(", "),

@@ -5,6 +5,7 @@
 
 mod bench;
 mod config;
+mod figures;
 mod hql;
 mod load;
 mod log;
@@ -21,11 +22,11 @@ use crate::config::{Machine, Resolved, SettingFlags, Sources, resolve};
 use crate::failure::Failure;
 
 /// Stoa, a report server: loads data into Apache Iceberg tables of ORC files and answers SQL over
-/// the PostgreSQL protocol and HTTP.
+/// the PostgreSQL protocol, HTTP and Arrow Flight SQL.
 #[derive(Debug, Parser)]
 #[command(name = "stoa", version, after_help = EXAMPLES, disable_help_subcommand = true)]
 pub struct Cli {
-    /// Read settings from this TOML file [default: stoa.toml, if it is there]
+    /// Read settings from this TOML file [default: stoa.toml, if it exists]
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
 
@@ -35,36 +36,38 @@ pub struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  stoa load visits.csv --into visits --create    make a table from a file
+  stoa load visits.csv --into visits --create    create a table from a file
   stoa server                                    serve it: http://127.0.0.1:15002
-  psql -h 127.0.0.1 -p 5433                      ask from any PostgreSQL client
-  stoa sql -c 'SELECT count(*) FROM visits'      ask from here
+  psql -h 127.0.0.1 -p 5433                      query it with any PostgreSQL client
+  stoa sql -c 'SELECT count(*) FROM visits'      query it with Stoa's own shell
 
-Data is in ./stoa-data unless --warehouse names another place.
-`stoa COMMAND --help` says more about a command.";
+Data is stored in ./stoa-data; --warehouse changes this.
+`stoa COMMAND --help` describes a command.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Serve SQL over the PostgreSQL protocol and HTTP
+    /// Serve SQL over the PostgreSQL protocol, HTTP and Arrow Flight SQL
     Server(server::ServerArgs),
-    /// Run SQL, on a server or straight on a warehouse
+    /// Run SQL, on a server or directly on a warehouse
     Sql(sql::SqlArgs),
     /// Run HQL, Hypertable's language, on tables of cells
     Hql(hql::HqlArgs),
     /// Load files into a table
     Load(load::LoadArgs),
-    /// Look at tables and look after them
+    /// Inspect and maintain tables
     #[command(subcommand)]
     Table(table::TableCommand),
-    /// Look into ORC files
+    /// Inspect ORC files
     #[command(subcommand)]
     Orc(orc::OrcCommand),
-    /// Look into commit logs, and repair them
+    /// Inspect and repair commit logs
     #[command(subcommand)]
     Log(log::LogCommand),
     /// Show the settings in effect
     Config(config::ConfigArgs),
-    /// Measure
+    /// Show which figures a server has of itself
+    Figures(figures::FiguresArgs),
+    /// Measure performance and durability
     #[command(subcommand)]
     Bench(bench::BenchCommand),
 }
@@ -85,6 +88,7 @@ impl Cli {
             Command::Orc(command) => orc::run(command),
             Command::Log(command) => log::run(command, file),
             Command::Config(args) => config::run(args, file),
+            Command::Figures(args) => figures::run(&args),
             Command::Bench(command) => bench::run(command, file),
         }
     }

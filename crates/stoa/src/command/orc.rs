@@ -16,11 +16,11 @@ use crate::shell::output_error;
 /// What to do with ORC files.
 #[derive(Debug, Subcommand)]
 pub enum OrcCommand {
-    /// Show what files say about themselves: schema, statistics, stripes, streams, indexes
+    /// Show the metadata of files: schema, statistics, stripes, streams, indexes
     Meta(MetaArgs),
     /// Print rows as JSON lines
     Data(DataArgs),
-    /// Read everything and count rows; exit code 1 if anything cannot be read
+    /// Read all rows and count them; exit code 1 if anything cannot be read
     Scan(ScanArgs),
 }
 
@@ -30,11 +30,11 @@ pub struct MetaArgs {
     #[command(flatten)]
     files: Files,
 
-    /// Print JSON, an array if there are several files
+    /// Print JSON; an array for several files
     #[arg(short, long)]
     json: bool,
 
-    /// Print JSON with a line for each member
+    /// Print JSON with one line per member
     #[arg(short, long, requires = "json")]
     pretty: bool,
 
@@ -53,15 +53,15 @@ pub struct DataArgs {
     #[command(flatten)]
     files: Files,
 
-    /// Print this many rows of each file at most
+    /// Print at most this many rows of each file
     #[arg(short = 'n', long, alias = "lines", value_name = "ROWS")]
     limit: Option<u64>,
 
-    /// Print these top-level columns only, in this order
+    /// Print only these top-level columns, in this order
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     columns: Option<Vec<String>>,
 
-    /// How rows are written
+    /// Format of the rows
     #[arg(long, value_enum, default_value_t = Format::Contents)]
     format: Format,
 }
@@ -72,7 +72,7 @@ pub struct ScanArgs {
     #[command(flatten)]
     files: Files,
 
-    /// Say why something cannot be read
+    /// Show why something cannot be read
     #[arg(short, long)]
     verbose: bool,
 }
@@ -87,9 +87,9 @@ struct Files {
 /// How rows are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// As `orc-contents`: unions have a tag, decimals are numbers; always valid JSON
+    /// Like `orc-contents`: unions have a tag, decimals are numbers; always valid JSON
     Contents,
-    /// As `orc-tools data` of ORC Java
+    /// Like `orc-tools data` of ORC Java
     Java,
 }
 
@@ -155,7 +155,7 @@ fn data(args: &DataArgs) -> Result<(), Failure> {
         let report = stoa_orc_tools::data(path, &options, &mut std::io::stdout())?;
         if report.stripes_in_micros > 0 {
             eprintln!(
-                "warning: {}: timestamps before 1677 or after 2262; stripes that have some are \
+                "warning: {}: timestamps before 1677 or after 2262; stripes that contain them are \
                  printed without nanoseconds: {}",
                 path.display(),
                 report.stripes_in_micros

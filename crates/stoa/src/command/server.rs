@@ -11,7 +11,7 @@ use crate::runtime::{block_on, start_log};
 use crate::server;
 
 /// Serve SQL over the PostgreSQL protocol, HTTP and Arrow Flight SQL, with a console in the browser.
-/// Without any settings: data in ./stoa-data, listening on 127.0.0.1 only.
+/// By default, data is in ./stoa-data, and the server listens on 127.0.0.1 only.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ServerArgs {
@@ -25,12 +25,12 @@ Examples:
   stoa server --warehouse /srv/stoa            data elsewhere
   stoa server --warehouse s3://bucket/stoa     data in S3 (AWS_PROFILE, AWS_ACCESS_KEY_ID, …)
   stoa server --http-port 0 --pg-port 0 --flight-port 0
-                                               free ports; a script reads them from the line below
+                                               free ports; scripts read them from the line below
 
-Once it listens, it prints one line of JSON to stdout:
+When it listens on all ports, it prints one line of JSON to stdout:
   {\"event\":\"listening\",\"http_port\":15002,\"pg_port\":5433,\"flight_port\":15003,\"warehouse\":\"file:///…\",\"pid\":42,…}
-Logs go to stderr. SIGTERM or Ctrl-C: running queries may finish within --shutdown-grace-s, the rest
-is cancelled, exit code 0; a second signal ends it at once.";
+Logs go to stderr. After SIGTERM or Ctrl-C, running queries can finish within --shutdown-grace-s; then
+they are cancelled, and the server exits with 0. A second signal ends it at once.";
 
 pub fn run(args: ServerArgs, file: Option<PathBuf>) -> Result<(), Failure> {
     let resolved = settle(&args.settings, file)?;

@@ -15,17 +15,16 @@ use crate::shell::{
     Backend, Editor, Format, LocalBackend, Next, RemoteBackend, Shell, ShellOptions, TextSource,
 };
 
-/// Run SQL: on the server that listens on this machine, on another one (--url), or, without any
-/// server, straight on a warehouse (--warehouse). Reads statements from -c, from -f, from a pipe, or
-/// from you.
+/// Run SQL on the server on this machine, on another server (--url), or directly on a warehouse
+/// without a server (--warehouse). Reads statements from -c, from -f, from a pipe, or interactively.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct SqlArgs {
-    /// Run this statement and leave; may be given several times
+    /// Run this statement and exit; can be repeated
     #[arg(short = 'c', long = "command", value_name = "STATEMENT")]
     commands: Vec<String>,
 
-    /// Run the statements of this file and leave (- is stdin); may be given several times
+    /// Run the statements in this file and exit (- is stdin); can be repeated
     #[arg(short = 'f', long = "file", value_name = "FILE", conflicts_with = "commands")]
     files: Vec<String>,
 
@@ -36,11 +35,11 @@ pub struct SqlArgs {
     #[command(flatten)]
     tls: ClientTls,
 
-    /// How rows are shown
+    /// Format of the rows
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 
-    /// Leave column names and counts out
+    /// Omit column names and row counts
     #[arg(long)]
     no_header: bool,
 
@@ -52,11 +51,11 @@ pub struct SqlArgs {
     #[arg(long)]
     timing: bool,
 
-    /// Leave at the first error instead of going on with the next statement
+    /// Stop at the first error instead of continuing with the next statement
     #[arg(long)]
     stop_on_error: bool,
 
-    /// Show rows and errors only
+    /// Show only rows and errors
     #[arg(short = 'q', long)]
     quiet: bool,
 
@@ -72,7 +71,7 @@ Examples:
   stoa sql --format csv -c 'SELECT * FROM t' > t.csv       rows for another program
   stoa sql -f report.sql --stop-on-error                   a script
 
-The exit code is 1 if any statement failed. In the shell, \\? lists its own commands.";
+The exit code is 1 if any statement failed. In the shell, \\? lists its commands.";
 
 pub fn run(args: SqlArgs, file: Option<PathBuf>) -> Result<(), Failure> {
     let resolved = settle(&args.settings, file)?;
@@ -121,7 +120,7 @@ async fn run_sources(args: &SqlArgs, shell: &mut Shell) -> Result<(), Failure> {
 async fn interact(shell: &mut Shell, quiet: bool) -> Result<()> {
     if !quiet {
         println!(
-            "stoa {} on {}. \\? for help, \\q to leave.",
+            "stoa {} on {}. \\? for help, \\q to quit.",
             env!("CARGO_PKG_VERSION"),
             shell.place()
         );

@@ -25,11 +25,11 @@ pub enum TableCommand {
     List(ListArgs),
     /// Show columns, partitioning, order, properties and the newest snapshot of a table
     Describe(DescribeArgs),
-    /// Look whether every file that a table needs is there, with its size and rows; exit code 1 if not
+    /// Check that every file of a table exists, with its size and rows; exit code 1 if not
     Check(CheckArgs),
-    /// Remove files that no snapshot and no table refers to, left by loads that were killed
+    /// Remove files that no snapshot and no table refers to, such as those of killed loads
     Clean(CleanArgs),
-    /// Put the tables that the warehouse holds and the catalog does not into the catalog
+    /// Add tables that are in the warehouse but not in the catalog to the catalog
     Recover(RecoverArgs),
 }
 
@@ -59,7 +59,7 @@ pub struct CheckArgs {
     /// Tables, as name or namespace.name [default: all]
     #[arg(value_name = "TABLE")]
     tables: Vec<String>,
-    /// Read all data files and compare their bytes with the checksums in them
+    /// Read all data files and verify their checksums
     #[arg(long)]
     data: bool,
     #[command(flatten)]
@@ -73,11 +73,11 @@ pub struct CleanArgs {
     #[arg(value_name = "TABLE")]
     tables: Vec<String>,
 
-    /// Keep files younger than this; a load at work has files that are orphans until it commits
+    /// Keep files younger than this; the files of a running load are orphans until it commits
     #[arg(long, value_name = "TIME", default_value = "24h", value_parser = units::parse_duration)]
     older_than: Duration,
 
-    /// Only say what would be removed
+    /// Only show what would be removed
     #[arg(long)]
     dry_run: bool,
 
@@ -94,10 +94,10 @@ pub struct RecoverArgs {
 }
 
 const RECOVER: &str = "\
-For a warehouse whose catalog is lost or on another machine. Each table gets the name of its directory
-and the state of its newest metadata file; tables that were dropped without their files come back.
-Servers that use another catalog of the same warehouse must be stopped for good: two catalogs do not
-see each other's commits.";
+For a warehouse whose catalog is lost or on another machine. Each table and view gets the name of its
+directory and the state of its newest metadata file; tables that were dropped without their files come back.
+Stop all servers that use another catalog of the same warehouse, and do not start them again: two
+catalogs do not see each other's commits.";
 
 #[derive(Debug, Args)]
 struct Common {
@@ -192,7 +192,7 @@ async fn recover(warehouse: &Warehouse, args: &RecoverArgs) -> Result<()> {
         return print_json(&json!({ "recovered": tables }));
     }
     match tables.is_empty() {
-        true => print("the catalog has all tables that the warehouse holds\n"),
+        true => print("the catalog already has all tables and views of the warehouse\n"),
         false => print(&format!("recovered {}\n", tables.join(", "))),
     }
 }
@@ -401,7 +401,7 @@ async fn clean(warehouse: &Warehouse, args: &CleanArgs) -> Result<()> {
         }
         let verb = if args.dry_run { "would remove" } else { "removed" };
         let size = units::bytes(bytes);
-        print(&format!("{whose}: {verb} {files} orphans of {size}, kept {kept} that are younger\n"))
+        print(&format!("{whose}: {verb} {files} orphans of {size}, kept {kept} younger ones\n"))
     };
     for ident in named_tables(warehouse, &args.tables).await? {
         let table = warehouse.table(&ident).await?;

@@ -1,4 +1,5 @@
-//! The TOML file: `name = value` lines, and the table `[s3]`.
+//! The TOML file: `name = value` lines, the table `[s3]`, and lists of tables such as `[[pools]]`
+//! (`tables`).
 
 use std::path::Path;
 
@@ -8,6 +9,7 @@ use toml::de::{DeTable, DeValue};
 use super::resolve::unknown;
 use super::setting::Setting;
 use super::settings::SETTINGS;
+use super::tables;
 
 /// Settings that begin so may stand in a table of this name.
 const TABLE: &str = "s3";
@@ -15,7 +17,8 @@ const TABLE: &str = "s3";
 /// Reads settings from the text of `file`, with the place of each (`stoa.toml:3`).
 ///
 /// # Errors
-/// Invalid, with file and line: not TOML, a key that is no setting, a value that is a list or table.
+/// Invalid, with file and line: not TOML, a key that is no setting, a value that is a list or table
+/// where the setting is not written so, an unknown key or a wrong type in such a table.
 pub(super) fn read(file: &Path, text: &str) -> Result<Vec<(&'static Setting, String, String)>> {
     let place = |offset: usize| {
         let line = text.get(..offset).unwrap_or(text).matches('\n').count() + 1;
@@ -37,6 +40,7 @@ pub(super) fn read(file: &Path, text: &str) -> Result<Vec<(&'static Setting, Str
             DeValue::Integer(number) => number.to_string(),
             DeValue::Float(number) => number.to_string(),
             DeValue::Boolean(value) => value.to_string(),
+            DeValue::Array(list) if tables::is_one(&name) => tables::text(&name, list, &place)?,
             _ => {
                 return Err(Error::invalid(format!(
                     "{at}: {name} must be a {}, not a date, list or table",

@@ -23,6 +23,7 @@ mod resolve;
 mod setting;
 mod settings;
 mod show;
+mod tables;
 mod value;
 
 #[cfg(test)]

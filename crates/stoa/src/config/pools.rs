@@ -4,6 +4,9 @@
 //! pools          = "reports slots=4 queue=100; batch slots=1 memory=2GiB timeout=10m read=50GiB"
 //! workload_rules = "user=etl* -> batch; application=dbt protocol=http -> batch"
 //! ```
+//!
+//! A value with blanks or `;` stands in double quotes: `application="Power BI" -> reports`. In the TOML
+//! file both may be lists of tables, which `tables` turns into this text.
 
 use stoa_query::{PoolOptions, WorkloadRule};
 
@@ -37,12 +40,40 @@ impl SettingValue for RuleList {
 }
 
 fn entries(text: &str) -> impl Iterator<Item = &str> {
-    text.split(';').map(str::trim).filter(|entry| !entry.is_empty())
+    unquoted(text, |c| c == ';').map(str::trim).filter(|entry| !entry.is_empty())
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    unquoted(text, char::is_whitespace).filter(|word| !word.is_empty())
+}
+
+/// Splits at the separators that are not within double quotes.
+fn unquoted(text: &str, is_separator: impl Fn(char) -> bool) -> impl Iterator<Item = &str> {
+    let mut is_quoted = false;
+    text.split(move |c| {
+        is_quoted ^= c == '"';
+        !is_quoted && is_separator(c)
+    })
+}
+
+/// A name or pattern without its quotes.
+fn plain(word: &str) -> &str {
+    word.strip_prefix('"').and_then(|word| word.strip_suffix('"')).unwrap_or(word)
+}
+
+/// What is before and after the arrow, which is not within quotes.
+fn at_arrow(text: &str) -> Option<(&str, &str)> {
+    let is_outside = |place: &usize| {
+        let before = text.get(..*place).unwrap_or_default();
+        before.matches('"').count().is_multiple_of(2)
+    };
+    let place = text.match_indices("->").map(|(place, _)| place).find(is_outside)?;
+    Some((text.get(..place)?, text.get(place + 2..)?))
 }
 
 fn pool(entry: &str, machine: &Machine) -> Result<PoolOptions, String> {
-    let mut words = entry.split_whitespace();
-    let name = words.next().unwrap_or_default();
+    let mut words = words(entry);
+    let name = plain(words.next().unwrap_or_default());
     if name.contains(['=', '*']) {
         return Err(format!("must begin with the name of a pool, as in batch slots=1: {entry}"));
     }
@@ -77,11 +108,10 @@ fn pool(entry: &str, machine: &Machine) -> Result<PoolOptions, String> {
 }
 
 fn rule(entry: &str) -> Result<WorkloadRule, String> {
-    let (who, pool) = entry
-        .split_once("->")
+    let (who, pool) = at_arrow(entry)
         .ok_or_else(|| format!("must name a pool, as in user=etl -> batch: {entry}"))?;
-    let mut rule = WorkloadRule { pool: pool.trim().to_owned(), ..WorkloadRule::default() };
-    for word in who.split_whitespace() {
+    let mut rule = WorkloadRule { pool: plain(pool.trim()).to_owned(), ..WorkloadRule::default() };
+    for word in words(who) {
         let (key, value) = pair(word)?;
         let place = match key {
             "user" => &mut rule.user,
@@ -95,7 +125,8 @@ fn rule(entry: &str) -> Result<WorkloadRule, String> {
 }
 
 fn pair(word: &str) -> Result<(&str, &str), String> {
-    word.split_once('=').ok_or_else(|| format!("must be name=value: {word}"))
+    let (key, value) = word.split_once('=').ok_or_else(|| format!("must be name=value: {word}"))?;
+    Ok((key, plain(value)))
 }
 
 #[cfg(test)]
@@ -128,6 +159,10 @@ mod tests {
         assert_eq!(rules[0].user.as_deref(), Some("etl*"));
         assert_eq!((rules[0].protocol.as_deref(), &*rules[0].pool), (Some("http"), "batch"));
         assert_eq!(rules[1], WorkloadRule { pool: "rest".into(), ..WorkloadRule::default() });
+        let text = "application=\"Power BI; -> x\" -> \"slow ones\";user=a->b";
+        let RuleList(rules) = RuleList::parse(text, &MACHINE).unwrap();
+        assert_eq!(rules[0].application.as_deref(), Some("Power BI; -> x"));
+        assert_eq!((&*rules[0].pool, &*rules[1].pool, rules.len()), ("slow ones", "b", 2));
         assert!(RuleList::parse("user=etl", &MACHINE).is_err());
         assert!(RuleList::parse("group=etl -> batch", &MACHINE).is_err());
     }

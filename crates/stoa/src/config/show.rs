@@ -43,15 +43,14 @@ pub fn to_markdown() -> String {
     let mut text = String::from(
         "# Configuration\n\n\
          <!-- Written by `stoa config --markdown` from crates/stoa/src/config/settings.rs. -->\n\n\
-         A value is taken from the first of these that gives one: a flag, an environment variable,\n\
-         the TOML file (`--config FILE`, else `STOA_CONFIG`, else `stoa.toml` in the current\n\
-         directory if there is one), the default. `stoa config` prints the values in effect and where\n\
-         each came from; what it prints is a valid file. A key in the file that is no setting is an\n\
-         error.\n\n\
-         A secret is not shown. The settings that begin with `s3_` may stand in a table, `[s3]`,\n\
-         without these letters; how credentials are found is in [s3.md](s3.md).\n\n\
-         Sizes take units: `512MB` (powers of 1000), `2GiB` (powers of 1024), `50%` (of the memory\n\
-         that the process may use, limits of its container included).\n",
+         The first of these that sets a value applies: a flag, an environment variable, the TOML file\n\
+         (`--config FILE`, or `STOA_CONFIG`, or `stoa.toml` in the current directory), the default.\n\
+         `stoa config` prints the values in effect and where each comes from; its output is a valid\n\
+         file. An unknown key in the file is an error.\n\n\
+         Secrets are not shown. The settings that begin with `s3_` can also be in a table `[s3]`,\n\
+         without this prefix. [s3.md](s3.md) describes how Stoa finds credentials.\n\n\
+         Sizes have units: `512MB` (powers of 1000), `2GiB` (powers of 1024), `50%` (of the memory\n\
+         that the process may use, including the limits of its container).\n",
     );
     for setting in SETTINGS {
         let default = match setting.default {
@@ -59,7 +58,7 @@ pub fn to_markdown() -> String {
             default => format!("`{default}`"),
         };
         let flag = match setting.scope {
-            scope::FILE_ONLY => "No flag, which others could see. ".to_owned(),
+            scope::FILE_ONLY => "No flag: other users could see it. ".to_owned(),
             _ => format!("Flag: `--{}`. ", setting.flag()),
         };
         let _ = write!(

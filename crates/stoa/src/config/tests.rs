@@ -167,3 +167,68 @@ fn the_reference_page_is_current() {
          stoa config --markdown > docs/configuration.md"
     );
 }
+
+#[test]
+fn pools_and_rules_may_be_tables() {
+    let file = "[[pools]]\nname = 'batch'\nslots = 1\nmemory = '2GiB'\ntimeout = '10m'\n\
+                read = '1.5GiB'\nqueue = 20\n[[pools]]\nname = 'slow ones'\n\
+                [[workload_rules]]\napplication = 'Power BI'\nprotocol = 'http'\n\
+                pool = 'slow ones'\n[[workload_rules]]\nuser = 'etl*'\npool = 'batch'\n";
+    let found = resolved(Some(file), &[], &[]);
+    let text = "batch slots=1 queue=20 memory=2GiB timeout=10m read=1.5GiB; \"slow ones\"";
+    let rules = "application=\"Power BI\" protocol=http -> \"slow ones\"; user=etl* -> batch";
+    let same = resolved(None, &[], &[("pools", text), ("workload_rules", rules)]);
+    assert_eq!(found.config.pools, same.config.pools);
+    assert_eq!(found.config.workload_rules, same.config.workload_rules);
+    assert_eq!(found.config.workload_rules.0[0].application.as_deref(), Some("Power BI"));
+    let again = resolved(Some(&to_toml(&found)), &[], &[]);
+    assert_eq!(again.config.workload_rules, found.config.workload_rules);
+    assert_eq!(again.config.pools, found.config.pools);
+}
+
+#[test]
+fn wrong_tables_name_file_table_and_key() {
+    for (file, expected) in [
+        (
+            "[[pools]]\nname = 'a'\nslot = 1",
+            "f.toml:3: unknown key \"slot\" in [[pools]]; its keys are name, slots, queue, memory, \
+             timeout, read",
+        ),
+        ("[[pools]]\nname = 'a'\nslots = '1'", "f.toml:3: slots in [[pools]] must be a number; "),
+        ("[[pools]]\nname = 1", "f.toml:2: name in [[pools]] must be a text in quotes; "),
+        ("\n[[pools]]\nslots = 1", "f.toml:2: [[pools]] needs the key name; "),
+        ("pools = [1]", "f.toml:1: pools must be tables, as in [[pools]]; "),
+        (
+            "[[workload_rules]]\ngroup = 'x'",
+            "f.toml:2: unknown key \"group\" in [[workload_rules]]; its keys are user, application, \
+             protocol, pool",
+        ),
+        (
+            "[[workload_rules]]\nuser = ''\npool = 'a'",
+            "f.toml:2: user in [[workload_rules]] must not be empty; ",
+        ),
+    ] {
+        assert_eq!(message(Some(file), &[], &[]), expected, "{file}");
+    }
+    let text = message(Some("[[pools]]\nname = 'a'\nmemory = 'much'"), &[], &[]);
+    assert!(
+        text.starts_with("f.toml:1: pools = ") && text.contains("memory=much of pool a"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_example_of_pools_is_valid() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/operations.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let examples: Vec<&str> = page
+        .split("```toml\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
+        .filter(|example| example.contains("[[pools]]"))
+        .collect();
+    assert_eq!(examples.len(), 1);
+    let config = resolved(Some(examples[0]), &[], &[]).config;
+    assert_eq!((config.pools.0.len(), config.workload_rules.0.len()), (2, 3));
+    assert_eq!(config.pools.0[1].name, "batch");
+}

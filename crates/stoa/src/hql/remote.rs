@@ -78,7 +78,7 @@ impl RemoteStatements {
                 }
             }
         }
-        Err(Error::unavailable("the server broke the answer off")
+        Err(Error::unavailable("the server aborted the answer")
             .with_hint("the server's log says why"))
     }
 }
@@ -94,7 +94,7 @@ impl Statements for RemoteStatements {
     }
 
     async fn pause(&mut self, time: Duration) {
-        tokio::time::sleep(time).await;
+        stoa_env::timer::sleep(time).await;
     }
 }
 

@@ -18,13 +18,12 @@ pub fn check_listen(config: &Config) -> Result<()> {
     }
     let (mut missing, mut settings) = (Vec::new(), Vec::new());
     if config.tls_cert.is_none() {
-        missing.push("nothing is encrypted: whoever is on the way could read along");
+        missing.push("connections are not encrypted: passwords and rows can be read in transit");
         settings.push("tls_cert and tls_key");
     }
     if !config.access_control {
         missing.push(
-            "access_control is off: everybody who reaches this address could read and change \
-             everything",
+            "access_control is off: anyone who reaches this address can read and change everything",
         );
         settings.push("access_control");
     }
@@ -51,7 +50,9 @@ pub(super) async fn bind(config: &Config, setting: &str, port: u16) -> Result<Tc
         let (kind, hint) = match e.kind() {
             std::io::ErrorKind::AddrInUse => (
                 ErrorKind::Unavailable,
-                format!("another program has it, maybe another stoa server; try --{flag} 0"),
+                format!(
+                    "another program uses this port, maybe another Stoa server; try --{flag} 0"
+                ),
             ),
             std::io::ErrorKind::PermissionDenied => {
                 (ErrorKind::Forbidden, format!("choose a port from 1024 with --{flag}"))

@@ -5,9 +5,11 @@
 //!     ─► stop taking work ─► running queries finish or are cancelled ─► connections end ─► exit 0
 //! ```
 //!
-//! **Invariants:** the line on stdout comes when all ports take connections. After the first signal
-//! the process ends within the grace time plus [`END_LIMIT`], also where a thread does not answer; after the
-//! second, at once.
+//! **Invariants:** the line on stdout is printed when all ports take connections. After the first signal,
+//! the process ends within the grace time plus [`END_LIMIT`], even if a thread does not respond: normally
+//! with exit code 0 within the grace time plus about 50 seconds (`Engine::shutdown`, then [`CLOSE_LIMIT`]),
+//! otherwise with exit code 1. After the second signal it ends at once.
+//!
 //! Not here: protocols (`stoa-pgwire`, `stoa-http`, `stoa-flight`).
 
 mod announce;
@@ -110,7 +112,7 @@ pub async fn run(config: &Config) -> Result<()> {
     }
     if ended.is_ok() {
         let closing = async { tokio::join!(pg, http, flight) };
-        if tokio::time::timeout(CLOSE_LIMIT, closing).await.is_err() {
+        if stoa_env::timer::timeout(CLOSE_LIMIT, closing).await.is_err() {
             tracing::warn!("left connections that did not end");
         }
     }

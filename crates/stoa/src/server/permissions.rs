@@ -15,8 +15,8 @@ pub fn warn_of_open_places(options: &EngineOptions) {
             tracing::warn!(
                 path = %place.display(),
                 mode = %format_args!("{mode:04o}"),
-                "other accounts of this machine may reach what the server keeps; chmod -R go= takes that \
-                 from them"
+                "other accounts of this machine can access the server's files; restrict them with \
+                 chmod -R go="
             );
         }
     }

@@ -38,7 +38,7 @@ pub(super) fn open(config: &Config) -> Result<Option<Tls>> {
     let tls = Tls::open(files)?;
     if is_open {
         let key = key.display();
-        tracing::warn!(%key, "all users of this machine may read tls_key; chmod 600 keeps it to its owner");
+        tracing::warn!(%key, "all users of this machine can read tls_key; restrict it with chmod 600");
     }
     task::spawn(tls.clone().watch());
     Ok(Some(tls))

@@ -12,10 +12,11 @@ use rustyline::history::FileHistory;
 use rustyline::validate::Validator;
 use rustyline::{CompletionType, Config, Context, Helper};
 use stoa_error::{Error, Result};
+use stoa_sql::lexer::TokenKind;
 
 use super::complete::Names;
 use super::source::{Line, LineSource};
-use super::splitter::{Inside, Splitter};
+use super::splitter::Splitter;
 
 /// Lines that a person types.
 pub struct Editor {
@@ -82,12 +83,12 @@ fn may_be_kept(statement: &str) -> bool {
 
 fn prompt(pending: &Splitter) -> &'static str {
     match pending.inside() {
-        Inside::Plain if pending.is_blank() => "stoa=> ",
-        Inside::Plain => "stoa-> ",
-        Inside::Text { .. } => "stoa'> ",
-        Inside::Name(_) => "stoa\"> ",
-        Inside::Comment(_) => "stoa*> ",
-        Inside::Dollar(_) => "stoa$> ",
+        None if pending.is_blank() => "stoa=> ",
+        Some(TokenKind::Text { .. }) => "stoa'> ",
+        Some(TokenKind::Name) => "stoa\"> ",
+        Some(TokenKind::Comment) => "stoa*> ",
+        Some(TokenKind::DollarText) => "stoa$> ",
+        _ => "stoa-> ",
     }
 }
 

@@ -28,22 +28,22 @@ pub(super) enum Meta {
     Quit,
 }
 
-pub(super) const HELP: &str = r"Statements end with a semicolon and may take several lines.
+pub(super) const HELP: &str = r"Statements end with a semicolon and can take several lines.
 
   \d             list tables
-  \d TABLE       columns of a table          \d+ TABLE   the statement that makes it
-  \dt [PATTERN]  list tables (% and _ stand for anything, for one character)
+  \d TABLE       columns of a table          \d+ TABLE   the statement that creates it
+  \dt [PATTERN]  list tables (% matches any text, _ one character)
   \dn            list namespaces
   \df TABLE      data files of a table       \ds TABLE   snapshots of a table
   \x [on|off]    one line per value
-  \timing [on|off]  how long statements take
+  \timing [on|off]  show how long statements take
   \format table|csv|tsv|jsonl
   \i FILE        run statements from a file
   \echo TEXT     print a text
   \conninfo      where statements run
-  \q             leave (also Ctrl-D)
+  \q             quit (also Ctrl-D)
 
-Ctrl-C cancels the statement that runs, or drops the one that is being typed.
+Ctrl-C cancels the running statement, or discards the one being typed.
 Tab completes keywords, tables and columns.
 ";
 

@@ -151,7 +151,7 @@ pub async fn problem_of(response: reqwest::Response) -> Error {
     match serde_json::from_slice::<Document>(&bytes) {
         Ok(document) => document.error.into_error(),
         Err(error) => {
-            Error::unavailable(format!("the server answered {status}, which is no Stoa answer"))
+            Error::unavailable(format!("unexpected answer {status}: not from a Stoa server"))
                 .with_source(error)
                 .with_hint("is this the HTTP port of a Stoa server?")
         }
@@ -162,7 +162,7 @@ pub async fn problem_of(response: reqwest::Response) -> Error {
 pub fn problem_in(document: &[u8]) -> Error {
     match serde_json::from_slice::<Document>(document) {
         Ok(document) => document.error.into_error(),
-        Err(error) => Error::corrupt("the server's error is no JSON").with_source(error),
+        Err(error) => Error::corrupt("the server's error is not JSON").with_source(error),
     }
 }
 
@@ -201,9 +201,9 @@ fn kind_named(name: &str) -> ErrorKind {
 }
 
 fn broken_off(error: reqwest::Error) -> Error {
-    Error::unavailable("the server broke the answer off")
+    Error::unavailable("the server aborted the answer")
         .with_detail(root_cause(&error))
-        .with_hint("the server's log, or its console, says why the statement failed")
+        .with_hint("see the server's log or its console for the reason")
 }
 
 type Body = Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>;

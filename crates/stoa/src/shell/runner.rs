@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use stoa_env::clock::monotonic;
-use stoa_error::{Error, ErrorKind, Result};
+use stoa_error::{Error, ErrorKind, Place, Result};
 use stoa_query::CopyIn;
 
 use super::backend::{Backend, Reply};
@@ -330,12 +330,11 @@ fn on_off(on: bool) -> &'static str {
 }
 
 fn is_of_output(error: &Error) -> bool {
-    std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>())
-        && error.message() == "cannot write output"
+    error.places().first() == Some(&Place::Output)
 }
 
 /// Whether tables or columns may be others after this statement.
 fn changes_names(statement: &str) -> bool {
-    let word = statement.split_whitespace().next().unwrap_or("").to_ascii_uppercase();
+    let word = stoa_sql::first_word(statement).to_ascii_uppercase();
     ["CREATE", "DROP", "ALTER", "SET"].contains(&word.as_str())
 }

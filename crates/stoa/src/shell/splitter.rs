@@ -1,32 +1,17 @@
 //! Cuts typed or read lines into statements.
 //!
-//! In: lines, one after the other. Out: statements as soon as their semicolon is there. Knows `'…'`,
-//! `E'…\'…'`, `"…"`, `` `…` ``, `$tag$…$tag$`, `-- …` and nested `/* … */`, over as many lines as
-//! they take. Not here: what the statements mean (the server parses them).
+//! In: lines, one after the other. Out: statements as soon as their semicolon is there; quotes and comments
+//! take as many lines as they need. Not here: what the statements mean (the server parses them).
+
+use stoa_sql::lexer::{Lexer, TokenKind};
 
 /// Holds the statement that is being typed.
 #[derive(Debug, Default)]
 pub struct Splitter {
     text: String,
-    /// Bytes of `text` that were looked at.
+    /// Bytes of `text` that were cut into tokens; what is behind them begins with a token that may go on.
     scanned: usize,
-    inside: Inside,
-}
-
-/// What the scan is in the middle of.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Inside {
-    /// A statement, or before one.
-    #[default]
-    Plain,
-    /// `'…'`; whether a backslash escapes.
-    Text { escapes: bool },
-    /// `"…"` or `` `…` ``.
-    Name(u8),
-    /// `/* … */`, with how many are open.
-    Comment(usize),
-    /// `$tag$…`, with the whole mark.
-    Dollar(String),
+    inside: Option<TokenKind>,
 }
 
 impl Splitter {
@@ -63,127 +48,41 @@ impl Splitter {
 
     /// Whether no statement has begun.
     pub(super) fn is_blank(&self) -> bool {
-        self.inside == Inside::Plain && self.text.trim().is_empty()
+        self.inside.is_none() && self.text.trim().is_empty()
     }
 
-    /// What the next line continues.
-    pub(super) fn inside(&self) -> &Inside {
-        &self.inside
+    /// The quote or comment that the next line continues.
+    pub(super) fn inside(&self) -> Option<TokenKind> {
+        self.inside
     }
 
     /// Scans on; offset of the first semicolon that ends a statement.
     fn semicolon(&mut self) -> Option<usize> {
-        let bytes = self.text.as_bytes();
-        while let Some(&byte) = bytes.get(self.scanned) {
-            let at = self.scanned;
-            let next = bytes.get(at + 1).copied();
-            self.scanned += 1;
-            match &mut self.inside {
-                Inside::Plain => match (byte, next) {
-                    (b';', _) => return Some(at),
-                    (b'\'', _) => {
-                        self.inside = Inside::Text { escapes: has_escape_mark(&bytes[..at]) };
-                    }
-                    (b'"' | b'`', _) => self.inside = Inside::Name(byte),
-                    (b'-', Some(b'-')) => {
-                        let line = bytes[at..].iter().position(|b| *b == b'\n');
-                        self.scanned = line.map_or(bytes.len(), |n| at + n);
-                    }
-                    (b'/', Some(b'*')) => {
-                        self.inside = Inside::Comment(1);
-                        self.scanned += 1;
-                    }
-                    (b'$', _) if !bytes[..at].last().is_some_and(|b| is_word(*b)) => {
-                        if let Some(mark) = dollar_mark(&self.text[at..]) {
-                            self.scanned = at + mark.len();
-                            self.inside = Inside::Dollar(mark.to_owned());
-                        }
-                    }
-                    _ => {}
-                },
-                Inside::Text { escapes: true } if byte == b'\\' => self.scanned += 1,
-                Inside::Text { .. } if byte == b'\'' => self.inside = Inside::Plain,
-                Inside::Name(quote) if byte == *quote => self.inside = Inside::Plain,
-                Inside::Comment(depth) => match (byte, next) {
-                    (b'/', Some(b'*')) => {
-                        *depth += 1;
-                        self.scanned += 1;
-                    }
-                    (b'*', Some(b'/')) => {
-                        self.scanned += 1;
-                        *depth -= 1;
-                        if *depth == 0 {
-                            self.inside = Inside::Plain;
-                        }
-                    }
-                    _ => {}
-                },
-                Inside::Dollar(mark) if bytes[at..].starts_with(mark.as_bytes()) => {
-                    self.scanned = at + mark.len();
-                    self.inside = Inside::Plain;
-                }
-                _ => {}
+        self.inside = None;
+        let (from, mut last) = (self.scanned, self.scanned);
+        for token in Lexer::new(&self.text[from..]) {
+            if !token.is_closed {
+                self.inside = Some(token.kind);
+                break;
             }
+            if token.is_sign(';') {
+                self.scanned = from + token.end();
+                return Some(from + token.at);
+            }
+            // A word is looked at again with what follows it: it may be the `E` of `E'…'`.
+            last = match token.kind {
+                TokenKind::Word => from + token.at,
+                _ => from + token.end(),
+            };
         }
+        self.scanned = last;
         None
     }
 }
 
-/// Whether the quote after `before` is one of `E'…'`.
-fn has_escape_mark(before: &[u8]) -> bool {
-    match before {
-        [.., previous, b'e' | b'E'] => !is_word(*previous),
-        [b'e' | b'E'] => true,
-        _ => false,
-    }
-}
-
-/// The mark `$…$` that `text` starts with; `$1` is a parameter and none.
-fn dollar_mark(text: &str) -> Option<&str> {
-    let tag = text.get(1..)?;
-    let end = tag.bytes().position(|b| !is_word(b))?;
-    let is_mark = tag.as_bytes()[end] == b'$' && !tag.as_bytes()[0].is_ascii_digit();
-    is_mark.then(|| &text[..end + 2])
-}
-
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
-}
-
-/// Whether a text without semicolons is nothing but blanks and comments.
+/// Whether a text is nothing but blanks and comments.
 fn is_blank(text: &str) -> bool {
-    let mut rest = text.trim_start();
-    loop {
-        if let Some(comment) = rest.strip_prefix("--") {
-            rest = comment.split_once('\n').map_or("", |(_, after)| after).trim_start();
-        } else if rest.starts_with("/*") {
-            let Some(end) = comment_end(rest) else { return true };
-            rest = rest[end..].trim_start();
-        } else {
-            return rest.is_empty();
-        }
-    }
-}
-
-/// Length of the nested comment that `text` starts with.
-fn comment_end(text: &str) -> Option<usize> {
-    let bytes = text.as_bytes();
-    let (mut depth, mut at) = (0, 0);
-    while at + 1 < bytes.len() {
-        match &bytes[at..at + 2] {
-            b"/*" => depth += 1,
-            b"*/" => depth -= 1,
-            _ => {
-                at += 1;
-                continue;
-            }
-        }
-        at += 2;
-        if depth == 0 {
-            return Some(at);
-        }
-    }
-    None
+    !Lexer::new(text).any(|token| token.is_significant())
 }
 
 #[cfg(test)]
@@ -254,7 +153,7 @@ mod tests {
         assert!(splitter.is_blank());
         splitter.push_line("SELECT 'a");
         assert_eq!(splitter.next_statement(), None);
-        assert_eq!(splitter.inside(), &Inside::Text { escapes: false });
+        assert_eq!(splitter.inside(), Some(TokenKind::Text { escapes: false }));
         assert!(!splitter.is_blank());
         splitter.clear();
         assert!(splitter.is_blank());

@@ -7,7 +7,7 @@ fn version_and_help_go_to_stdout() {
     let place = Place::new();
     assert_eq!(place.ok(&["--version"]), format!("stoa {}\n", env!("CARGO_PKG_VERSION")));
     let help = place.ok(&["--help"]);
-    for part in ["server", "sql", "load", "table", "config", "bench", "Examples:"] {
+    for part in ["server", "sql", "load", "table", "config", "figures", "bench", "Examples:"] {
         assert!(help.contains(part), "{part} is not in\n{help}");
     }
     for command in [
@@ -17,6 +17,7 @@ fn version_and_help_go_to_stdout() {
         &["table", "check"],
         &["table", "clean"],
         &["config"],
+        &["figures"],
         &["bench", "report"],
         &["bench", "generate"],
     ] {
@@ -41,6 +42,18 @@ fn a_wrong_command_line_exits_2_and_says_what_is_right() {
     check(&["server", "--pg-port", "x"], "flag --pg-port: pg_port = \"x\" must be a port");
     check(&["load", "a.csv", "--into", "t", "--quote", "long"], "expected one ASCII character");
     check(&["table", "clean", "--older-than", "soon"], "write a time such as 30s");
+}
+
+#[test]
+fn figures_are_printed_as_the_documents_have_them() {
+    let place = Place::new();
+    let page = include_str!("../../../../docs/figures.md");
+    assert_eq!(place.ok(&["figures", "--markdown"]), page);
+    assert_eq!(place.ok(&["figures"]), page);
+    let schemas = include_str!("../../../../docs/openapi.yaml");
+    assert!(schemas.contains(&place.ok(&["figures", "--openapi"])));
+    let types = include_str!("../../../../console/js/api.js");
+    assert!(types.contains(&place.ok(&["figures", "--types"])));
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod permissions;
 mod server;
 mod settings;
 mod shell;
+mod slt;
 mod tables;
 mod tls;
 mod torture;

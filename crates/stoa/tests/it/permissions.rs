@@ -19,12 +19,16 @@ fn run(place: &Place, arguments: &[&str]) {
     assert!(ran.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&ran.stderr));
 }
 
-fn server(place: &Place, arguments: &[&str]) -> Server {
+fn server_command(place: &Place, arguments: &[&str]) -> Command {
     let free_ports = ["--http-port", "0", "--pg-port", "0", "--flight-port", "0"];
     let mut all = vec!["server", "--warehouse", "w"];
     all.extend(free_ports);
     all.extend(arguments);
-    Server::run(command(place, &all))
+    command(place, &all)
+}
+
+fn server(place: &Place, arguments: &[&str]) -> Server {
+    Server::run(server_command(place, arguments))
 }
 
 /// Ends a server; gives its log.
@@ -72,6 +76,20 @@ fn commands_make_files_for_one_account() {
     for ending in ["catalog.db", ".orc", ".metadata.json", ".avro"] {
         assert!(has(&names, ending), "{ending}: {names:?}");
     }
+}
+
+#[test]
+fn without_a_spill_folder_spilled_rows_are_for_one_account() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("tmp")).unwrap();
+    let mut command = server_command(&place, &[]);
+    command.env("TMPDIR", place.path("tmp"));
+    let running = Server::run(command);
+    let made = std::fs::read_dir(place.path("tmp")).unwrap().map(|entry| entry.unwrap().path());
+    let made: Vec<_> = made.filter(|path| path.to_string_lossy().contains("datafusion")).collect();
+    assert_eq!(made.len(), 1, "{made:?}");
+    private(&made[0]);
+    log_of(running);
 }
 
 #[test]

@@ -143,9 +143,9 @@ fn an_address_that_others_reach_needs_tls_and_logins() {
             )
         );
     };
-    let read = "nothing is encrypted: whoever is on the way could read along";
-    let open = "access_control is off: everybody who reaches this address could read and change \
-                everything";
+    let read = "connections are not encrypted: passwords and rows can be read in transit";
+    let open =
+        "access_control is off: anyone who reaches this address can read and change everything";
     refused(&[], &format!("{read}; {open}"), "tls_cert and tls_key and access_control");
     refused(&["--access-control"], read, "tls_cert and tls_key");
     refused(&tls, open, "access_control");

@@ -50,7 +50,7 @@ async fn wait_for(round: &Round, mut count: watch::Receiver<u64>, more: u64) {
         _ = count.wait_for(|count| *count >= target) => {}
         _ = stop.wait_for(|stop| *stop) => {}
         // Whoever counts may wait for us.
-        () = tokio::time::sleep(std::time::Duration::from_millis(300)) => {}
+        () = stoa_env::timer::sleep(std::time::Duration::from_millis(300)) => {}
     }
 }
 
@@ -213,7 +213,7 @@ async fn open_ingest(round: &Round, name: &Name, link: &Link, rows: &[i64]) -> R
                 tokio::select! {
                     _ = changes.wait_for(|count| *count >= target) => {}
                     _ = stop.wait_for(|stop| *stop) => {}
-                    () = tokio::time::sleep(std::time::Duration::from_millis(300)) => {}
+                    () = stoa_env::timer::sleep(std::time::Duration::from_millis(300)) => {}
                 }
                 *note.lock() = Some(clock.now());
             }

@@ -150,7 +150,7 @@ impl Runner<'_> {
             Some(death) => {
                 let mut dying = servers.remove(0);
                 let after = death.kill_after().max(Duration::from_millis(100));
-                if tokio::time::timeout(after, dying.wait()).await.is_err() {
+                if stoa_env::timer::timeout(after, dying.wait()).await.is_err() {
                     dying.kill().await?;
                 }
                 self.result.kills += 1;

@@ -1,7 +1,8 @@
 //! The patched-base segment: narrow values above a base, and a list of the few that are wider.
 
-use super::super::bit_pack::{bits_of, closest_width, pack, packed_bytes, width_code};
+use super::super::bit_pack::{bits_of, pack};
 use super::{IntEncoder, direct_width, write_header};
+use crate::rle_width::{closest_width, packed_bytes, width_code};
 
 const OPCODE_PATCHED_BASE: u8 = 0b10 << 6;
 /// The header has five bits for the length of the patch list.

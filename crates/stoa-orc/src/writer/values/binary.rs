@@ -6,7 +6,8 @@ use arrow_array::{Array, FixedSizeBinaryArray, GenericByteArray, GenericByteView
 use arrow_buffer::{ArrowNativeType, NullBuffer};
 use arrow_schema::DataType;
 
-use super::{FinishedValues, ValueWriter, encoding, mismatch};
+use super::direct::DirectValues;
+use super::mismatch;
 use crate::error::Result;
 use crate::proto::{EncodingKind, StreamKind};
 use crate::writer::collector::Bounds;
@@ -112,143 +113,82 @@ pub(super) fn for_each_valid(rows: usize, nulls: Option<&NullBuffer>, mut each: 
     }
 }
 
-/// The streams of byte strings without a dictionary.
-pub(super) struct DirectStreams {
-    pub(super) data: ByteStream,
-    pub(super) lengths: IntStream,
+/// The streams of byte strings without a dictionary: their bytes, and their lengths.
+pub(super) type DirectStreams = (ByteStream, IntStream);
+
+/// [`DirectStreams`] without values.
+pub(super) fn direct_streams() -> DirectStreams {
+    (ByteStream::default(), IntStream::unsigned())
 }
 
-impl DirectStreams {
-    pub(super) fn new() -> Self {
-        Self { data: ByteStream::default(), lengths: IntStream::unsigned() }
-    }
-
-    /// Adds the valid values of `strings`; returns their number of bytes.
-    pub(super) fn push(
-        &mut self,
-        strings: &impl ByteStrings,
-        rows: usize,
-        nulls: Option<&NullBuffer>,
-        cx: &mut Context,
-    ) -> Result<usize> {
-        let mut bytes = 0;
-        let lengths = self.lengths.pending();
-        for_each_valid(rows, nulls, |row| {
-            let length = strings.get(row).len();
-            bytes += length;
-            lengths.push(length as i64);
-        });
-        self.lengths.cut(cx)?;
-        match strings.contiguous().filter(|all| all.len() == bytes) {
-            Some(all) => self.data.extend(all, cx)?,
-            None => {
-                let open = self.data.open();
-                for_each_valid(rows, nulls, |row| open.extend_from_slice(strings.get(row)));
-                self.data.cut(cx)?;
-            }
+/// Adds the valid values of `strings`; returns their number of bytes.
+pub(super) fn push_direct(
+    (data, lengths): &mut DirectStreams,
+    strings: &impl ByteStrings,
+    rows: usize,
+    nulls: Option<&NullBuffer>,
+    cx: &mut Context,
+) -> Result<usize> {
+    let mut bytes = 0;
+    let pending = lengths.pending();
+    for_each_valid(rows, nulls, |row| {
+        let length = strings.get(row).len();
+        bytes += length;
+        pending.push(length as i64);
+    });
+    lengths.cut(cx)?;
+    match strings.contiguous().filter(|all| all.len() == bytes) {
+        Some(all) => data.extend(all, cx)?,
+        None => {
+            let open = data.open();
+            for_each_valid(rows, nulls, |row| open.extend_from_slice(strings.get(row)));
+            data.cut(cx)?;
         }
-        Ok(bytes)
     }
-
-    /// Adds one value.
-    pub(super) fn push_one(&mut self, value: &[u8], cx: &mut Context) -> Result<()> {
-        self.lengths.pending().push(value.len() as i64);
-        self.lengths.cut(cx)?;
-        self.data.extend(value, cx)
-    }
-
-    pub(super) fn end_row_group(&mut self, cx: &mut Context) -> Result<()> {
-        self.data.end_row_group(cx)?;
-        self.lengths.end_row_group(cx)
-    }
-
-    pub(super) fn mark(&self, cx: &Context, marks: &mut Vec<u64>) {
-        self.data.mark(cx, marks);
-        self.lengths.mark(cx, marks);
-    }
-
-    pub(super) fn finish_stripe(
-        &mut self,
-        cx: &mut Context,
-        marks: &mut Vec<u64>,
-    ) -> Result<FinishedValues> {
-        Ok(FinishedValues {
-            streams: vec![
-                (StreamKind::Data, self.data.take(cx)?),
-                (StreamKind::Length, self.lengths.take(cx)?),
-            ],
-            encoding: encoding(EncodingKind::DirectV2),
-            marks: std::mem::take(marks),
-        })
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.data.len() + self.lengths.len()
-    }
-
-    pub(super) fn memory_bytes(&self) -> usize {
-        self.data.memory_bytes() + self.lengths.memory_bytes()
-    }
+    Ok(bytes)
 }
 
 /// BINARY.
-pub(super) struct BinaryWriter {
-    streams: DirectStreams,
-    marks: Vec<u64>,
-}
+pub(super) struct BinaryValues;
 
-impl BinaryWriter {
-    pub(super) fn new() -> Self {
-        Self { streams: DirectStreams::new(), marks: Vec::new() }
+impl DirectValues for BinaryValues {
+    type Streams = DirectStreams;
+    const KINDS: &'static [StreamKind] = &[StreamKind::Data, StreamKind::Length];
+    const ENCODING: EncodingKind = EncodingKind::DirectV2;
+
+    fn new_streams() -> DirectStreams {
+        direct_streams()
     }
-}
 
-impl ValueWriter for BinaryWriter {
     fn write(
         &mut self,
+        streams: &mut DirectStreams,
         array: &dyn Array,
         nulls: Option<&NullBuffer>,
         seen: &mut Seen,
         cx: &mut Context,
     ) -> Result<()> {
-        struct Push<'a>(
-            &'a mut DirectStreams,
-            usize,
-            Option<&'a NullBuffer>,
-            &'a mut usize,
-            &'a mut Context,
-        );
-        impl Visitor for Push<'_> {
-            fn visit(self, strings: &impl ByteStrings) -> Result<()> {
-                *self.3 = self.0.push(strings, self.1, self.2, self.4)?;
-                Ok(())
-            }
-        }
-        let mut more = 0;
-        visit(array, Push(&mut self.streams, array.len(), nulls, &mut more, cx))?;
-        if let Bounds::Binary { bytes } = &mut seen.collector.bounds {
-            *bytes += more as u64;
+        let mut bytes = 0;
+        visit(array, Push { streams, rows: array.len(), nulls, bytes: &mut bytes, cx })?;
+        if let Bounds::Binary { bytes: total } = &mut seen.collector.bounds {
+            *total += bytes as u64;
         }
         Ok(())
     }
+}
 
-    fn end_row_group(&mut self, cx: &mut Context) -> Result<()> {
-        self.streams.end_row_group(cx)
-    }
+/// A batch for [`push_direct`], and its result.
+struct Push<'a> {
+    streams: &'a mut DirectStreams,
+    rows: usize,
+    nulls: Option<&'a NullBuffer>,
+    bytes: &'a mut usize,
+    cx: &'a mut Context,
+}
 
-    fn mark(&mut self, cx: &Context) {
-        self.streams.mark(cx, &mut self.marks);
-    }
-
-    fn finish_stripe(&mut self, cx: &mut Context) -> Result<FinishedValues> {
-        self.streams.finish_stripe(cx, &mut self.marks)
-    }
-
-    fn len(&self) -> usize {
-        self.streams.len()
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.streams.memory_bytes()
+impl Visitor for Push<'_> {
+    fn visit(self, strings: &impl ByteStrings) -> Result<()> {
+        *self.bytes = push_direct(self.streams, strings, self.rows, self.nulls, self.cx)?;
+        Ok(())
     }
 }

@@ -4,22 +4,28 @@ use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_buffer::NullBuffer;
 
-use super::{FinishedValues, ValueWriter, encoding, mismatch};
+use super::direct::DirectValues;
+use super::mismatch;
 use crate::error::Result;
 use crate::proto::{EncodingKind, StreamKind};
 use crate::writer::collector::Bounds;
 use crate::writer::column::Seen;
 use crate::writer::stream::{BooleanStream, Context};
 
-#[derive(Default)]
-pub(super) struct BooleanWriter {
-    data: BooleanStream,
-    marks: Vec<u64>,
-}
+pub(super) struct BooleanValues;
 
-impl ValueWriter for BooleanWriter {
+impl DirectValues for BooleanValues {
+    type Streams = BooleanStream;
+    const KINDS: &'static [StreamKind] = &[StreamKind::Data];
+    const ENCODING: EncodingKind = EncodingKind::Direct;
+
+    fn new_streams() -> BooleanStream {
+        BooleanStream::default()
+    }
+
     fn write(
         &mut self,
+        data: &mut BooleanStream,
         array: &dyn Array,
         nulls: Option<&NullBuffer>,
         seen: &mut Seen,
@@ -32,13 +38,13 @@ impl ValueWriter for BooleanWriter {
         let mut more = 0;
         match nulls {
             None => {
-                self.data.push_buffer(bits);
+                data.push_buffer(bits);
                 more = bits.count_set_bits();
             }
             Some(nulls) => {
                 for (from, to) in nulls.valid_slices() {
                     let part = bits.slice(from, to - from);
-                    self.data.push_buffer(&part);
+                    data.push_buffer(&part);
                     more += part.count_set_bits();
                 }
             }
@@ -47,29 +53,5 @@ impl ValueWriter for BooleanWriter {
             *trues += more as u64;
         }
         Ok(())
-    }
-
-    fn end_row_group(&mut self, cx: &mut Context) -> Result<()> {
-        self.data.end_row_group(cx)
-    }
-
-    fn mark(&mut self, cx: &Context) {
-        self.data.mark(cx, &mut self.marks);
-    }
-
-    fn finish_stripe(&mut self, cx: &mut Context) -> Result<FinishedValues> {
-        Ok(FinishedValues {
-            streams: vec![(StreamKind::Data, self.data.take(cx)?)],
-            encoding: encoding(EncodingKind::Direct),
-            marks: std::mem::take(&mut self.marks),
-        })
-    }
-
-    fn len(&self) -> usize {
-        self.data.len()
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.data.memory_bytes()
     }
 }

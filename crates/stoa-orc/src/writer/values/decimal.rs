@@ -6,40 +6,43 @@ use arrow_array::{Array, ArrowPrimitiveType};
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
-use super::{FinishedValues, ValueWriter, encoding, mismatch, push_valid};
+use super::direct::DirectValues;
+use super::{mismatch, push_valid};
 use crate::encode::varint::{write_signed, write_signed_128};
 use crate::error::Result;
 use crate::proto::{EncodingKind, StreamKind};
 use crate::writer::column::Seen;
 use crate::writer::stream::{ByteStream, Context, IntStream};
 
-pub(super) struct DecimalWriter {
+/// Unscaled values, and their scales.
+type Streams = (ByteStream, IntStream);
+
+pub(super) struct DecimalValues {
     scale: u32,
-    data: ByteStream,
     /// How many values of the row group have no scale written yet.
     unscaled: usize,
-    scales: IntStream,
-    marks: Vec<u64>,
     /// Of the batch at hand.
     scratch: Vec<i128>,
 }
 
-impl DecimalWriter {
+impl DecimalValues {
     pub(super) fn new(scale: u32) -> Self {
-        Self {
-            scale,
-            data: ByteStream::default(),
-            unscaled: 0,
-            scales: IntStream::signed(),
-            marks: Vec::new(),
-            scratch: Vec::new(),
-        }
+        Self { scale, unscaled: 0, scratch: Vec::new() }
     }
 }
 
-impl ValueWriter for DecimalWriter {
+impl DirectValues for DecimalValues {
+    type Streams = Streams;
+    const KINDS: &'static [StreamKind] = &[StreamKind::Data, StreamKind::Secondary];
+    const ENCODING: EncodingKind = EncodingKind::DirectV2;
+
+    fn new_streams() -> Streams {
+        (ByteStream::default(), IntStream::signed())
+    }
+
     fn write(
         &mut self,
+        (data, _): &mut Streams,
         array: &dyn Array,
         nulls: Option<&NullBuffer>,
         seen: &mut Seen,
@@ -52,7 +55,7 @@ impl ValueWriter for DecimalWriter {
             DataType::Decimal128(..) => push::<Decimal128Type>(array, nulls, &mut self.scratch),
             _ => return Err(mismatch(array, "a decimal")),
         }
-        let open = self.data.open();
+        let open = data.open();
         for value in &self.scratch {
             match i64::try_from(*value) {
                 Ok(value) => write_signed(value, open),
@@ -66,38 +69,15 @@ impl ValueWriter for DecimalWriter {
             }
         }
         self.unscaled += self.scratch.len();
-        self.data.cut(cx)
+        data.cut(cx)
     }
 
-    fn end_row_group(&mut self, cx: &mut Context) -> Result<()> {
-        self.scales.push_repeated(i64::from(self.scale), self.unscaled, cx)?;
-        self.unscaled = 0;
-        self.scales.end_row_group(cx)?;
-        self.data.end_row_group(cx)
+    fn complete_row_group(&mut self, (_, scales): &mut Streams, cx: &mut Context) -> Result<()> {
+        scales.push_repeated(i64::from(self.scale), std::mem::take(&mut self.unscaled), cx)
     }
 
-    fn mark(&mut self, cx: &Context) {
-        self.data.mark(cx, &mut self.marks);
-        self.scales.mark(cx, &mut self.marks);
-    }
-
-    fn finish_stripe(&mut self, cx: &mut Context) -> Result<FinishedValues> {
-        Ok(FinishedValues {
-            streams: vec![
-                (StreamKind::Data, self.data.take(cx)?),
-                (StreamKind::Secondary, self.scales.take(cx)?),
-            ],
-            encoding: encoding(EncodingKind::DirectV2),
-            marks: std::mem::take(&mut self.marks),
-        })
-    }
-
-    fn len(&self) -> usize {
-        self.data.len() + self.scales.len()
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.data.memory_bytes() + self.scales.memory_bytes() + self.scratch.capacity() * 16
+    fn scratch_bytes(&self) -> usize {
+        self.scratch.capacity() * 16
     }
 }
 

@@ -6,32 +6,33 @@ use arrow_array::{Array, ArrowPrimitiveType};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, TimeUnit};
 
-use super::{FinishedValues, ValueWriter, encoding, mismatch, push_valid};
+use super::direct::DirectValues;
+use super::{mismatch, push_valid};
 use crate::error::Result;
 use crate::proto::{EncodingKind, StreamKind};
 use crate::writer::column::Seen;
 use crate::writer::stream::{Context, IntStream};
 
-pub(super) struct IntegerWriter {
-    data: IntStream,
-    marks: Vec<u64>,
-}
+pub(super) struct IntegerValues;
 
-impl IntegerWriter {
-    pub(super) fn new() -> Self {
-        Self { data: IntStream::signed(), marks: Vec::new() }
+impl DirectValues for IntegerValues {
+    type Streams = IntStream;
+    const KINDS: &'static [StreamKind] = &[StreamKind::Data];
+    const ENCODING: EncodingKind = EncodingKind::DirectV2;
+
+    fn new_streams() -> IntStream {
+        IntStream::signed()
     }
-}
 
-impl ValueWriter for IntegerWriter {
     fn write(
         &mut self,
+        data: &mut IntStream,
         array: &dyn Array,
         nulls: Option<&NullBuffer>,
         seen: &mut Seen,
         cx: &mut Context,
     ) -> Result<()> {
-        let pending = self.data.pending();
+        let pending = data.pending();
         let from = pending.len();
         match array.data_type() {
             DataType::Int16 => push::<Int16Type>(array, nulls, pending),
@@ -47,31 +48,7 @@ impl ValueWriter for IntegerWriter {
         if let Some(bloom) = &mut seen.bloom {
             pending[from..].iter().for_each(|value| bloom.add_long(*value));
         }
-        self.data.cut(cx)
-    }
-
-    fn end_row_group(&mut self, cx: &mut Context) -> Result<()> {
-        self.data.end_row_group(cx)
-    }
-
-    fn mark(&mut self, cx: &Context) {
-        self.data.mark(cx, &mut self.marks);
-    }
-
-    fn finish_stripe(&mut self, cx: &mut Context) -> Result<FinishedValues> {
-        Ok(FinishedValues {
-            streams: vec![(StreamKind::Data, self.data.take(cx)?)],
-            encoding: encoding(EncodingKind::DirectV2),
-            marks: std::mem::take(&mut self.marks),
-        })
-    }
-
-    fn len(&self) -> usize {
-        self.data.len()
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.data.memory_bytes()
+        data.cut(cx)
     }
 }
 

@@ -6,6 +6,7 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 use stoa_error::Error;
 
+use super::direct::DirectValues;
 use super::{FinishedValues, ValueWriter, encoding, mismatch};
 use crate::error::Result;
 use crate::proto::{EncodingKind, StreamKind};
@@ -14,82 +15,67 @@ use crate::writer::column::Seen;
 use crate::writer::stream::{ByteRleStream, Context, IntStream};
 
 /// LIST, MAP.
-pub(super) struct LengthWriter {
-    lengths: IntStream,
-    marks: Vec<u64>,
-}
+pub(super) struct LengthValues;
 
-impl LengthWriter {
-    pub(super) fn new() -> Self {
-        Self { lengths: IntStream::unsigned(), marks: Vec::new() }
+impl DirectValues for LengthValues {
+    type Streams = IntStream;
+    const KINDS: &'static [StreamKind] = &[StreamKind::Length];
+    const ENCODING: EncodingKind = EncodingKind::DirectV2;
+
+    fn new_streams() -> IntStream {
+        IntStream::unsigned()
     }
 
-    fn push(&mut self, lengths: impl Iterator<Item = i64>, nulls: Option<&NullBuffer>) {
-        let pending = self.lengths.pending();
-        match nulls {
-            None => pending.extend(lengths),
-            Some(nulls) => pending
-                .extend(lengths.zip(nulls).filter(|(_, valid)| *valid).map(|(length, _)| length)),
-        }
-    }
-}
-
-impl ValueWriter for LengthWriter {
     fn write(
         &mut self,
+        lengths: &mut IntStream,
         array: &dyn Array,
         nulls: Option<&NullBuffer>,
         seen: &mut Seen,
         cx: &mut Context,
     ) -> Result<()> {
-        let from = self.lengths.pending().len();
+        let pending = lengths.pending();
+        let from = pending.len();
         match array.data_type() {
-            DataType::List(_) => self.push(steps(array.as_list::<i32>().value_offsets()), nulls),
+            DataType::List(_) => {
+                push_valid(pending, steps(array.as_list::<i32>().value_offsets()), nulls);
+            }
             DataType::LargeList(_) => {
-                self.push(steps(array.as_list::<i64>().value_offsets()), nulls);
+                push_valid(pending, steps(array.as_list::<i64>().value_offsets()), nulls);
             }
             DataType::ListView(_) => {
-                self.push(array.as_list_view::<i32>().sizes().iter().map(|n| (*n).into()), nulls);
+                let sizes = array.as_list_view::<i32>().sizes();
+                push_valid(pending, sizes.iter().map(|length| (*length).into()), nulls);
             }
             DataType::LargeListView(_) => {
-                self.push(array.as_list_view::<i64>().sizes().iter().copied(), nulls);
+                push_valid(pending, array.as_list_view::<i64>().sizes().iter().copied(), nulls);
             }
             DataType::FixedSizeList(_, length) => {
-                self.push(std::iter::repeat_n((*length).into(), array.len()), nulls);
+                push_valid(pending, std::iter::repeat_n((*length).into(), array.len()), nulls);
             }
-            DataType::Map(..) => self.push(steps(array.as_map().value_offsets()), nulls),
+            DataType::Map(..) => push_valid(pending, steps(array.as_map().value_offsets()), nulls),
             _ => return Err(mismatch(array, "a list or map")),
         }
         if let Bounds::Collection { min, max, total } = &mut seen.collector.bounds {
-            for length in self.lengths.pending()[from..].iter().map(|length| *length as u64) {
+            for length in pending[from..].iter().map(|length| *length as u64) {
                 (*min, *max, *total) = (length.min(*min), length.max(*max), *total + length);
             }
         }
-        self.lengths.cut(cx)
+        lengths.cut(cx)
     }
+}
 
-    fn end_row_group(&mut self, cx: &mut Context) -> Result<()> {
-        self.lengths.end_row_group(cx)
-    }
-
-    fn mark(&mut self, cx: &Context) {
-        self.lengths.mark(cx, &mut self.marks);
-    }
-
-    fn finish_stripe(&mut self, cx: &mut Context) -> Result<FinishedValues> {
-        Ok(FinishedValues {
-            streams: vec![(StreamKind::Length, self.lengths.take(cx)?)],
-            encoding: encoding(EncodingKind::DirectV2),
-            marks: std::mem::take(&mut self.marks),
-        })
-    }
-
-    fn len(&self) -> usize {
-        self.lengths.len()
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.lengths.memory_bytes()
+/// Appends the lengths of valid rows.
+fn push_valid(
+    pending: &mut Vec<i64>,
+    lengths: impl Iterator<Item = i64>,
+    nulls: Option<&NullBuffer>,
+) {
+    match nulls {
+        None => pending.extend(lengths),
+        Some(nulls) => {
+            pending.extend(lengths.zip(nulls).filter(|(_, valid)| *valid).map(|(length, _)| length))
+        }
     }
 }
 
@@ -98,15 +84,20 @@ fn steps<O: Copy + Into<i64>>(offsets: &[O]) -> impl Iterator<Item = i64> {
 }
 
 /// UNION.
-#[derive(Default)]
-pub(super) struct TagWriter {
-    tags: ByteRleStream,
-    marks: Vec<u64>,
-}
+pub(super) struct TagValues;
 
-impl ValueWriter for TagWriter {
+impl DirectValues for TagValues {
+    type Streams = ByteRleStream;
+    const KINDS: &'static [StreamKind] = &[StreamKind::Data];
+    const ENCODING: EncodingKind = EncodingKind::Direct;
+
+    fn new_streams() -> ByteRleStream {
+        ByteRleStream::default()
+    }
+
     fn write(
         &mut self,
+        tags: &mut ByteRleStream,
         array: &dyn Array,
         _nulls: Option<&NullBuffer>,
         _seen: &mut Seen,
@@ -126,33 +117,9 @@ impl ValueWriter for TagWriter {
             let Some(tag) = usize::try_from(*id).ok().and_then(|id| tag_of[id]) else {
                 return Err(Error::invalid(format!("union has no variant with type id {id}")));
             };
-            self.tags.pending().push(tag);
+            tags.pending().push(tag);
         }
         Ok(())
-    }
-
-    fn end_row_group(&mut self, cx: &mut Context) -> Result<()> {
-        self.tags.end_row_group(cx)
-    }
-
-    fn mark(&mut self, cx: &Context) {
-        self.tags.mark(cx, &mut self.marks);
-    }
-
-    fn finish_stripe(&mut self, cx: &mut Context) -> Result<FinishedValues> {
-        Ok(FinishedValues {
-            streams: vec![(StreamKind::Data, self.tags.take(cx)?)],
-            encoding: encoding(EncodingKind::Direct),
-            marks: std::mem::take(&mut self.marks),
-        })
-    }
-
-    fn len(&self) -> usize {
-        self.tags.len()
-    }
-
-    fn memory_bytes(&self) -> usize {
-        self.tags.memory_bytes()
     }
 }
 

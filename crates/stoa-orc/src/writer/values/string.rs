@@ -8,7 +8,9 @@
 use arrow_array::Array;
 use arrow_buffer::NullBuffer;
 
-use super::binary::{ByteStrings, DirectStreams, Visitor, for_each_valid, visit};
+use super::binary::{
+    ByteStrings, DirectStreams, Visitor, direct_streams, for_each_valid, push_direct, visit,
+};
 use super::{FinishedValues, ValueWriter, encoding};
 use crate::encode::bit_pack::bits_of;
 use crate::encode::dictionary::DictionaryBuilder;
@@ -17,7 +19,7 @@ use crate::proto::{EncodingKind, StreamKind};
 use crate::writer::collector::{Bounds, StringBounds};
 use crate::writer::column::Seen;
 use crate::writer::options::DictionaryChoice;
-use crate::writer::stream::{ByteStream, Context, IntStream};
+use crate::writer::stream::{ByteStream, Context, EncodedStream, IntStream};
 
 /// A larger dictionary costs readers too much memory.
 const DICTIONARY_BYTES_MAX: usize = 16 << 20;
@@ -50,7 +52,7 @@ impl StringWriter {
             ids: Vec::new(),
             starts: Vec::new(),
             last_seen: Vec::new(),
-            direct: DirectStreams::new(),
+            direct: direct_streams(),
             marks: Vec::new(),
         }
     }
@@ -103,7 +105,7 @@ impl StringWriter {
         seen: &mut Seen,
         cx: &mut Context,
     ) -> Result<()> {
-        let bytes = self.direct.push(strings, rows, nulls, cx)?;
+        let bytes = push_direct(&mut self.direct, strings, rows, nulls, cx)?;
         if let Bounds::String(bounds) = &mut seen.collector.bounds {
             bounds.add_length(bytes);
             for_each_valid(rows, nulls, |row| bounds.add_bounds(strings.get(row)));
@@ -176,7 +178,11 @@ impl StringWriter {
             let to = self.starts.get(at + 1).copied().unwrap_or(self.ids.len());
             self.direct.mark(cx, &mut self.marks);
             for id in &self.ids[*from..to] {
-                self.direct.push_one(self.dictionary.get(*id), cx)?;
+                let value = self.dictionary.get(*id);
+                let (data, lengths) = &mut self.direct;
+                lengths.pending().push(value.len() as i64);
+                lengths.cut(cx)?;
+                data.extend(value, cx)?;
             }
             self.direct.end_row_group(cx)?;
         }
@@ -209,11 +215,12 @@ impl StringWriter {
         let mut encoding = encoding(EncodingKind::DictionaryV2);
         encoding.dictionary_size = Some(rank.len() as u32);
         self.forget_dictionary();
+        let ([data], [lengths], [values]) = (data.take(cx)?, lengths.take(cx)?, values.take(cx)?);
         Ok(FinishedValues {
             streams: vec![
-                (StreamKind::Data, data.take(cx)?),
-                (StreamKind::Length, lengths.take(cx)?),
-                (StreamKind::DictionaryData, values.take(cx)?),
+                (StreamKind::Data, data),
+                (StreamKind::Length, lengths),
+                (StreamKind::DictionaryData, values),
             ],
             encoding,
             marks,
@@ -252,7 +259,12 @@ impl ValueWriter for StringWriter {
             return self.finish_dictionary(cx);
         }
         self.is_direct = self.choice == DictionaryChoice::Never;
-        self.direct.finish_stripe(cx, &mut self.marks)
+        let [data, lengths] = self.direct.take(cx)?;
+        Ok(FinishedValues {
+            streams: vec![(StreamKind::Data, data), (StreamKind::Length, lengths)],
+            encoding: encoding(EncodingKind::DirectV2),
+            marks: std::mem::take(&mut self.marks),
+        })
     }
 
     fn len(&self) -> usize {

@@ -2,8 +2,10 @@
 //!
 //! The writer's zone is UTC for both: a TIMESTAMP is a wall clock, counted as if it were UTC.
 //! Seconds before 1970 are rounded towards zero where there are more than 999,999 nanoseconds, as
-//! all readers expect (ORC-306, ORC-763). **Limit of the format:** in the second before
-//! 1970-01-01 00:00:00 they take that for the second after, so such a value reads one second late.
+//! all readers expect (ORC-306, ORC-763). In the second before 1970-01-01 00:00:00 that would be the
+//! second after it, so there the nanoseconds are negative, as in files of Arrow C++. Stoa and Arrow
+//! C++ read them exactly. **Limit of the format:** Java's readers know no point in that second with
+//! more than 999,999 nanoseconds; they refuse it, or read another one.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -14,7 +16,8 @@ use arrow_array::{Array, ArrowPrimitiveType};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, TimeUnit};
 
-use super::{FinishedValues, ValueWriter, encoding, mismatch, push_valid};
+use super::direct::DirectValues;
+use super::{mismatch, push_valid};
 use crate::error::Result;
 use crate::proto::{EncodingKind, StreamKind};
 use crate::statistics::TimestampBound;
@@ -24,26 +27,18 @@ use crate::writer::stream::{Context, IntStream};
 /// 2015-01-01 00:00:00 UTC in seconds since 1970.
 const BASE_SECONDS: i64 = 1_420_070_400;
 
-pub(super) struct TimestampWriter {
-    seconds: IntStream,
-    nanos: IntStream,
-    marks: Vec<u64>,
+/// Seconds, and packed nanoseconds.
+type Streams = (IntStream, IntStream);
+
+#[derive(Default)]
+pub(super) struct TimestampValues {
     /// Of the batch at hand, in its unit.
     scratch: Vec<i64>,
 }
 
-impl TimestampWriter {
-    pub(super) fn new() -> Self {
-        Self {
-            seconds: IntStream::signed(),
-            nanos: IntStream::unsigned(),
-            marks: Vec::new(),
-            scratch: Vec::new(),
-        }
-    }
-
+impl TimestampValues {
     /// Adds the values in the scratch space, of which `PER_SECOND` make a second.
-    fn push<const PER_SECOND: i64>(&mut self, seen: &mut Seen) {
+    fn push<const PER_SECOND: i64>(&self, streams: &mut Streams, seen: &mut Seen) {
         let per_unit = 1_000_000_000 / PER_SECOND;
         let split =
             |value: i64| (value.div_euclid(PER_SECOND), value.rem_euclid(PER_SECOND) * per_unit);
@@ -58,18 +53,27 @@ impl TimestampWriter {
         if let Some(bloom) = &mut seen.bloom {
             values.clone().for_each(|value| bloom.add_long(bound(value).millis));
         }
-        let towards_zero = |(seconds, nanos): (i64, i64)| {
-            let late = seconds < 0 && nanos > 999_999;
-            (seconds + i64::from(late)).wrapping_sub(BASE_SECONDS)
-        };
-        self.seconds.pending().extend(values.clone().map(|value| towards_zero(split(value))));
-        self.nanos.pending().extend(values.map(|value| packed_nanos(split(value).1)));
+        let stored = |value| towards_zero(split(value));
+        let (seconds, nanos) = streams;
+        seconds
+            .pending()
+            .extend(values.clone().map(|value| stored(value).0.wrapping_sub(BASE_SECONDS)));
+        nanos.pending().extend(values.map(|value| packed_nanos(stored(value).1)));
     }
 }
 
-impl ValueWriter for TimestampWriter {
+impl DirectValues for TimestampValues {
+    type Streams = Streams;
+    const KINDS: &'static [StreamKind] = &[StreamKind::Data, StreamKind::Secondary];
+    const ENCODING: EncodingKind = EncodingKind::DirectV2;
+
+    fn new_streams() -> Streams {
+        (IntStream::signed(), IntStream::unsigned())
+    }
+
     fn write(
         &mut self,
+        streams: &mut Streams,
         array: &dyn Array,
         nulls: Option<&NullBuffer>,
         seen: &mut Seen,
@@ -82,53 +86,27 @@ impl ValueWriter for TimestampWriter {
         match unit {
             TimeUnit::Second => {
                 copy::<TimestampSecondType>(array, nulls, &mut self.scratch);
-                self.push::<1>(seen);
+                self.push::<1>(streams, seen);
             }
             TimeUnit::Millisecond => {
                 copy::<TimestampMillisecondType>(array, nulls, &mut self.scratch);
-                self.push::<1_000>(seen);
+                self.push::<1_000>(streams, seen);
             }
             TimeUnit::Microsecond => {
                 copy::<TimestampMicrosecondType>(array, nulls, &mut self.scratch);
-                self.push::<1_000_000>(seen);
+                self.push::<1_000_000>(streams, seen);
             }
             TimeUnit::Nanosecond => {
                 copy::<TimestampNanosecondType>(array, nulls, &mut self.scratch);
-                self.push::<1_000_000_000>(seen);
+                self.push::<1_000_000_000>(streams, seen);
             }
         }
-        self.seconds.cut(cx)?;
-        self.nanos.cut(cx)
+        streams.0.cut(cx)?;
+        streams.1.cut(cx)
     }
 
-    fn end_row_group(&mut self, cx: &mut Context) -> Result<()> {
-        self.seconds.end_row_group(cx)?;
-        self.nanos.end_row_group(cx)
-    }
-
-    fn mark(&mut self, cx: &Context) {
-        self.seconds.mark(cx, &mut self.marks);
-        self.nanos.mark(cx, &mut self.marks);
-    }
-
-    fn finish_stripe(&mut self, cx: &mut Context) -> Result<FinishedValues> {
-        Ok(FinishedValues {
-            streams: vec![
-                (StreamKind::Data, self.seconds.take(cx)?),
-                (StreamKind::Secondary, self.nanos.take(cx)?),
-            ],
-            encoding: encoding(EncodingKind::DirectV2),
-            marks: std::mem::take(&mut self.marks),
-        })
-    }
-
-    fn len(&self) -> usize {
-        self.seconds.len() + self.nanos.len()
-    }
-
-    fn memory_bytes(&self) -> usize {
-        let streams = self.seconds.memory_bytes() + self.nanos.memory_bytes();
-        streams + self.scratch.capacity() * 8
+    fn scratch_bytes(&self) -> usize {
+        self.scratch.capacity() * 8
     }
 }
 
@@ -138,6 +116,15 @@ fn copy<T: ArrowPrimitiveType<Native = i64>>(
     out: &mut Vec<i64>,
 ) {
     push_valid(array.as_primitive::<T>().values(), nulls, out, |value| value);
+}
+
+/// Seconds (rounded down) and nanoseconds as they are stored.
+fn towards_zero((seconds, nanos): (i64, i64)) -> (i64, i64) {
+    match seconds {
+        -1 if nanos > 999_999 => (0, nanos - 1_000_000_000),
+        ..0 if nanos > 999_999 => (seconds + 1, nanos),
+        _ => (seconds, nanos),
+    }
 }
 
 /// Nanoseconds with zeros at the end (two at least) taken off and counted in the low three bits.
@@ -171,6 +158,9 @@ mod tests {
             (100_000, 12),
             (500_000_000, 5 << 3 | 7),
             (999_999_999, 999_999_999 << 3),
+            (-1, -8),
+            (-500_000_000, -5 * 8 + 7),
+            (-999_000_001, -999_000_001 << 3),
         ] {
             assert_eq!(packed_nanos(nanos), packed, "{nanos}");
         }

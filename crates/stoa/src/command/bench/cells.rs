@@ -13,23 +13,23 @@ Examples:
   stoa bench cells                                     3.6 M lines, 7.5 M cells
   stoa bench cells --lines 36389567 --runs 1           75,274,825 cells: the whole log
 
-The lines are synthetic, with the marginals of the log that Hypertable was measured on, in five files. They
-are loaded into sorted files and, once more, through the commit log; dumped to nowhere; single rows
-are asked for; the count is compared with lines + 2 x clicks after a restart.")]
+The lines are synthetic, with the distributions of the log that Hypertable was measured on, in five files.
+They are loaded to sorted files, loaded again through the commit log, and dumped without output; then single
+rows are read. After a restart, the count is compared with lines + 2 x clicks.")]
 pub struct CellsArgs {
     /// Lines of the log
     #[arg(long, value_name = "N", default_value_t = 3_600_000, value_parser = clap::value_parser!(u64).range(1..))]
     lines: u64,
 
-    /// Runs; medians count
+    /// Runs; results are medians
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     runs: Option<u16>,
 
-    /// Rows to ask for, one by one
+    /// Rows to read, one by one
     #[arg(long, value_name = "N")]
     rows: Option<u64>,
 
-    /// Where files and warehouses are made, on the disk to be measured
+    /// Where files and warehouses are created, on the disk to be measured
     /// [default: in the directory for temporary files]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,

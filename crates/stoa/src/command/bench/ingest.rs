@@ -17,15 +17,15 @@ Examples:
   stoa bench ingest
   stoa bench ingest --path arrow,copy --writers 32 --seconds 20 --dir /mnt/disk/ingest
 
-Each run has a server and a warehouse of its own in --dir. An append is acknowledged when a sync of
-the log covers it. After each run the server is killed and started again, and the table is compared
-with what was acknowledged.")]
+Each run has its own server and warehouse in --dir. An append is acknowledged when a sync of the log
+covers it. After each run, the server is killed and restarted, and the table is compared with what was
+acknowledged.")]
 pub struct IngestArgs {
     /// Protocols [default: all]
     #[arg(long, value_enum, value_name = "PATH,…", value_delimiter = ',')]
     path: Vec<PathArg>,
 
-    /// Connections at once; several numbers give several runs
+    /// Concurrent connections; one run per number
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,32")]
     writers: Vec<usize>,
 
@@ -33,11 +33,11 @@ pub struct IngestArgs {
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(i32).range(1..=1_000_000))]
     rows: i32,
 
-    /// How long each run takes
+    /// Duration of each run
     #[arg(long, visible_alias = "seconds", value_name = "TIME", default_value = "10s", value_parser = units::parse_duration)]
     duration: Duration,
 
-    /// Where warehouses are made, on the disk to be measured
+    /// Where warehouses are created, on the disk to be measured
     /// [default: in the directory for temporary files]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,

@@ -13,27 +13,27 @@ use crate::shell::output_error;
 use crate::units;
 
 const EXAMPLES: &str = "\
-Stands before an S3 endpoint. Once it listens, it prints one line of JSON, {\"endpoint\":\"http://127.0.0.1:…\"};
-what went through is on /-/counts. Ctrl-C or SIGTERM ends it.
+Runs in front of an S3 endpoint. When it listens, it prints one line of JSON, {\"endpoint\":\"http://127.0.0.1:…\"}.
+The path /-/counts shows the requests so far. Ctrl-C or SIGTERM ends it.
 
 Examples:
   stoa bench s3-proxy --to http://127.0.0.1:9000 --port 9001
-                                               30 ms, 90 MB/s a connection, like S3 from the same region
+                                               30 ms, 90 MB/s per connection, like S3 from the same region
   stoa bench s3-proxy --to http://127.0.0.1:9000 --latency 0ms --errors 0.1 --lost 0.05 --truncated 0.1";
 
 /// Arguments of `s3-proxy`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct S3ProxyArgs {
-    /// The S3 endpoint behind
+    /// The S3 endpoint to forward requests to
     #[arg(long, value_name = "URL")]
     to: String,
 
-    /// Port on 127.0.0.1; 0 takes a free one
+    /// Port on 127.0.0.1; 0 chooses a free port
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     port: u16,
 
-    /// Wait before each request
+    /// Delay of each request
     #[arg(long, value_name = "TIME", default_value = "30ms", value_parser = units::parse_duration)]
     latency: Duration,
 
@@ -41,19 +41,19 @@ pub struct S3ProxyArgs {
     #[arg(long, value_name = "MB/S", default_value_t = 90.0)]
     bandwidth: f64,
 
-    /// Share of requests that are answered with 500 or 503
+    /// Share of requests that fail with 500 or 503
     #[arg(long, value_name = "0–1", default_value_t = 0.0)]
     errors: f64,
 
-    /// Share of requests whose answer is lost, after the store has done them
+    /// Share of requests that the store executes, but whose response is lost
     #[arg(long, value_name = "0–1", default_value_t = 0.0)]
     lost: f64,
 
-    /// Share of reads whose body breaks off
+    /// Share of reads whose body is truncated
     #[arg(long, value_name = "0–1", default_value_t = 0.0)]
     truncated: f64,
 
-    /// Decides which requests fail
+    /// Seed for the choice of requests that fail
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
 }

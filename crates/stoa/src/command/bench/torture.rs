@@ -19,17 +19,16 @@ Examples:
   stoa bench torture --kills 1000 --dir /mnt/disk/torture
   stoa bench torture --histories --statements 100000 --kills 0
 
-Servers are started on a warehouse of their own, written to over all protocols, and killed: by a
-signal at random moments, or by themselves at fail points in log, flush, commit, compaction and
-expiry. After each restart every acknowledged row must be there exactly once. Nothing but the
-warehouse in --dir is touched; it is removed if nothing is wrong. What a power cut does to a disk
-cannot be seen this way.
+Starts servers on their own warehouse, writes to them over all protocols, and kills them: by a signal
+at random moments, or at fail points in log, flush, commit, compaction and expiry. After each restart,
+every acknowledged row must be there exactly once. Only the warehouse in --dir is used; it is removed
+if nothing is wrong. This does not test what a power failure does to a disk.
 
-With --histories, sessions on two servers change the same rows by statements of all kinds, and drop,
-make and rename the tables that others write to; what each of them saw must fit together: no row
-lost or doubled, no increment lost, nothing that was seen unseen later.")]
+With --histories, sessions on two servers change the same rows with statements of all kinds, and drop,
+create and rename the tables that others write to. What each session saw must be consistent: no row is
+lost or duplicated, no increment is lost, and nothing that was seen disappears.")]
 pub struct TortureArgs {
-    /// How often to kill
+    /// Number of kills
     #[arg(long, value_name = "N", default_value_t = 100)]
     kills: u32,
 
@@ -41,16 +40,16 @@ pub struct TortureArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     writers: u16,
 
-    /// Most rows that are acknowledged together
+    /// Maximum rows per acknowledgement
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(i32).range(1..=100_000))]
     rows: i32,
 
-    /// An empty directory, or one to be made, on the disk to be tested
+    /// An empty or new directory on the disk to be tested
     /// [default: in the directory for temporary files]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 
-    /// Check what sessions saw of each other's statements
+    /// Check the histories of concurrent sessions
     #[arg(long)]
     histories: bool,
 
@@ -62,7 +61,7 @@ pub struct TortureArgs {
     #[arg(long, value_name = "N", default_value_t = 2, requires = "histories", value_parser = clap::value_parser!(u8).range(1..=2))]
     servers: u8,
 
-    /// Only statements that read no other rows than they change, with --histories
+    /// Only statements that read no rows except those they change, with --histories
     #[arg(long, requires = "histories")]
     plain: bool,
 

@@ -18,7 +18,7 @@ use std::io::Write;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use clap::ValueEnum;
-use stoa_error::{Error, Result};
+use stoa_error::{Error, Place, Result};
 
 /// How rows are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -64,5 +64,5 @@ pub(super) fn row_writer(style: Style, schema: &SchemaRef) -> Box<dyn RowWriter 
 
 /// An error of the output; its source says whether nobody reads it any more.
 pub fn output_error(error: std::io::Error) -> Error {
-    Error::unavailable("cannot write output").with_source(error)
+    Error::unavailable("cannot be written").at(Place::Output).with_source(error)
 }

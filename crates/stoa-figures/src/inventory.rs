@@ -1,0 +1,53 @@
+//! All groups, one file each: what is taken for a snapshot, and the declarations.
+
+pub(crate) mod cache;
+pub(crate) mod executors;
+pub(crate) mod http;
+pub(crate) mod ingest;
+pub(crate) mod log;
+pub(crate) mod maintenance;
+pub(crate) mod pools;
+pub(crate) mod queries;
+pub(crate) mod recent;
+pub(crate) mod refusals;
+pub(crate) mod rights;
+pub(crate) mod server;
+pub(crate) mod shapes;
+pub(crate) mod spent;
+pub(crate) mod stores;
+pub(crate) mod tables;
+pub(crate) mod totals;
+
+use crate::declaration::Declaration;
+
+/// All groups, in the order of documents.
+pub fn declarations() -> Vec<Declaration> {
+    vec![
+        server::SERVER.declaration(),
+        totals::TOTALS.declaration(),
+        recent::RATE.declaration(),
+        recent::LATENCY.declaration(),
+        executors::EXECUTORS.declaration(),
+        pools::POOLS.declaration(),
+        refusals::REFUSALS.declaration(),
+        refusals::REFUSED_CONNECTIONS.declaration(),
+        cache::CACHE.declaration(),
+        stores::STORES.declaration(),
+        log::LOG.declaration(),
+        ingest::INGEST.declaration(),
+        maintenance::MAINTENANCE.declaration(),
+        http::HTTP.declaration(),
+        http::HTTP_REQUESTS.declaration(),
+        recent::HISTORY.declaration(),
+        queries::QUERIES.declaration(),
+        shapes::QUERY_SHAPES.declaration(),
+        tables::TABLES.declaration(),
+        rights::ROLES.declaration(),
+        rights::GRANTS.declaration(),
+    ]
+}
+
+/// The group that is the table `system.name`.
+pub fn system_table(name: &str) -> Option<Declaration> {
+    declarations().into_iter().find(|group| group.is_table && group.name == name)
+}

@@ -1,0 +1,96 @@
+//! What one server keeps from call to call: sessions, prepared statements, queries.
+
+use std::sync::Arc;
+
+use stoa_error::{Error, Result};
+use stoa_query::Engine;
+
+use crate::client::Client;
+use crate::clients::Clients;
+use crate::handles::{Handle, Handles};
+use crate::options::FlightOptions;
+use crate::prepared::PreparedStatement;
+use crate::query::{Cancelled, Query};
+
+/// What one server keeps; clones share all.
+#[derive(Clone)]
+pub(crate) struct FlightSql(Arc<Shared>);
+
+struct Shared {
+    clients: Clients,
+    statements: Handles<PreparedStatement>,
+    queries: Arc<Handles<Query>>,
+}
+
+impl FlightSql {
+    pub(crate) fn new(engine: Arc<Engine>, options: &FlightOptions) -> Self {
+        let idle_max = options.idle_max;
+        Self(Arc::new(Shared {
+            clients: Clients::new(engine, options.max_sessions, idle_max),
+            statements: Handles::new(options.max_statements, idle_max),
+            queries: Arc::new(Handles::new(options.max_statements, idle_max)),
+        }))
+    }
+
+    pub(crate) fn forget_idle(&self) {
+        self.0.clients.forget_idle();
+        self.0.statements.forget_idle();
+        self.0.queries.forget_idle();
+    }
+
+    pub(crate) fn clients(&self) -> &Clients {
+        &self.0.clients
+    }
+
+    pub(crate) fn keep_statement(&self, statement: PreparedStatement) -> Handle {
+        self.0.statements.insert(statement)
+    }
+
+    pub(crate) fn close_statement(&self, handle: &[u8], client: &Client) {
+        if self.statement(handle, client).is_ok()
+            && let Some(handle) = Handle::read(handle)
+        {
+            self.0.statements.remove(handle);
+        }
+    }
+
+    /// Cancels a query of this client; `None` if there is no such query.
+    pub(crate) fn cancel_query(&self, handle: Handle, client: &Client) -> Option<Cancelled> {
+        let query = self.0.queries.get(handle).filter(|query| query.belongs_to(client))?;
+        let cancelled = query.cancel(self.0.clients.engine().queries());
+        if cancelled == Cancelled::Done {
+            self.0.queries.remove(handle);
+        }
+        Some(cancelled)
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        self.0.clients.engine()
+    }
+
+    /// Queries whose rows were not fetched yet.
+    pub(crate) fn queries(&self) -> &Arc<Handles<Query>> {
+        &self.0.queries
+    }
+
+    /// A prepared statement of this client.
+    ///
+    /// # Errors
+    /// NotFound: there is none, or no more.
+    pub(crate) fn statement(
+        &self,
+        handle: &[u8],
+        client: &Client,
+    ) -> Result<Arc<PreparedStatement>> {
+        Handle::read(handle)
+            .and_then(|handle| self.0.statements.get(handle))
+            .filter(|statement| statement.belongs_to(client))
+            .ok_or_else(unknown_statement)
+    }
+}
+
+fn unknown_statement() -> Error {
+    Error::not_found("the prepared statement is not known, was closed, or has expired")
+        .with_sqlstate("26000")
+        .with_hint("prepare it again")
+}

@@ -1,0 +1,70 @@
+//! How a server behaves, and the switch that says when it is ready.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use stoa_listen::Limits;
+use stoa_tls::Tls;
+
+/// How a server behaves.
+#[derive(Clone, Debug)]
+pub struct HttpOptions {
+    /// Connections at the same time; beyond them, a new one makes the one give way that has waited
+    /// longest for a request, or is refused (503).
+    pub max_connections: usize,
+    /// What holds for connections without a request under way.
+    pub limits: Limits,
+    /// Longest body of a request, bytes.
+    pub body_bytes_max: usize,
+    /// Names under which the server is reached besides those of loopback, without port. Matters
+    /// only while it listens on loopback.
+    pub allowed_hosts: Vec<String>,
+    /// Says when `/ready` may say so.
+    pub readiness: Readiness,
+    /// How long a shutdown waits for requests under way before it closes their connections, ms.
+    pub drain_ms_max: u64,
+    /// What connections are encrypted with; those that are not are refused then.
+    pub tls: Option<Tls>,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        Self {
+            max_connections: 1000,
+            limits: Limits::default(),
+            body_bytes_max: 16 << 20,
+            allowed_hosts: Vec::new(),
+            readiness: Readiness::default(),
+            drain_ms_max: 60_000,
+            tls: None,
+        }
+    }
+}
+
+/// A switch for `/ready`, for servers that listen before everything else is up. On by default.
+#[derive(Clone, Debug)]
+pub struct Readiness(Arc<AtomicBool>);
+
+impl Default for Readiness {
+    fn default() -> Self {
+        Self(Arc::new(AtomicBool::new(true)))
+    }
+}
+
+impl Readiness {
+    /// A switch that is off until [`Readiness::set`].
+    pub fn not_yet() -> Self {
+        let readiness = Self::default();
+        readiness.set(false);
+        readiness
+    }
+
+    /// Turns it on or off.
+    pub fn set(&self, ready: bool) {
+        self.0.store(ready, Ordering::Release);
+    }
+
+    pub(crate) fn is_ready(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}

@@ -1,0 +1,198 @@
+//! Casts and functions that turn names into OIDs and back.
+//!
+//! `'pg_class'::regclass` becomes the OID; `oid::regtype::text` and `oid::regclass::text` become
+//! look-ups of the name; comments are looked up in `pg_description`.
+
+use std::ops::ControlFlow;
+
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
+    Ident, Query, SelectItem, SetExpr, Value, VisitorMut,
+};
+
+use super::empty::column_name;
+use super::expression;
+use crate::relations::well_known_oid;
+
+pub(super) struct Names;
+
+impl VisitorMut for Names {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        if let SetExpr::Select(select) = query.body.as_mut() {
+            for item in &mut select.projection {
+                rewrite_item(item);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Some(new) = rewritten(expr) {
+            *expr = new;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// A column that shows an OID as `regclass` shows the name.
+fn rewrite_item(item: &mut SelectItem) {
+    let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item else {
+        return;
+    };
+    let Some(name) = reg_name(expr).or_else(|| well_known_name(expr)) else { return };
+    let alias = Ident::with_quote('"', column_name(expr));
+    match item {
+        SelectItem::UnnamedExpr(_) => *item = SelectItem::ExprWithAlias { expr: name, alias },
+        SelectItem::ExprWithAlias { expr, .. } => *expr = name,
+        _ => {}
+    }
+}
+
+fn well_known_name(expr: &Expr) -> Option<Expr> {
+    let (operand, kind) = reg_cast(expr)?;
+    let name = literal(operand).filter(|_| kind == "regclass")?;
+    well_known(name)?;
+    let bare = name.strip_prefix("pg_catalog.").unwrap_or(name);
+    expression(&format!("'{bare}'"))
+}
+
+fn rewritten(expr: &Expr) -> Option<Expr> {
+    match expr {
+        Expr::Cast { expr: inner, data_type, .. } if is_text(data_type) => reg_name(inner),
+        Expr::Cast { .. } => {
+            let (operand, kind) = reg_cast(expr)?;
+            // Functions that read and write types are kept by name.
+            if kind == "regproc" {
+                let name = literal(operand)?;
+                let bare = name.strip_prefix("pg_catalog.").unwrap_or(name);
+                return expression(&format!("'{}'", bare.replace('\'', "''")));
+            }
+            let oid = literal(operand).filter(|_| kind == "regclass").and_then(well_known)?;
+            expression(&oid.to_string())
+        }
+        Expr::Function(function) => rewritten_function(function),
+        Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => {
+            by_function_name(left, right).or_else(|| by_function_name(right, left))
+        }
+        _ => None,
+    }
+}
+
+/// `pg_proc.oid = pg_type.typreceive`: functions of types are kept by name, so are they joined.
+fn by_function_name(oid: &Expr, function: &Expr) -> Option<Expr> {
+    let (Expr::CompoundIdentifier(oid), Expr::CompoundIdentifier(function)) = (oid, function)
+    else {
+        return None;
+    };
+    let is_function = ["typinput", "typoutput", "typreceive", "typsend"]
+        .contains(&function.last()?.value.as_str());
+    let (table, column) = (oid.first()?, oid.last()?);
+    if !is_function || column.value != "oid" || oid.len() != 2 {
+        return None;
+    }
+    expression(&format!("{table}.proname = {}", Expr::CompoundIdentifier(function.clone())))
+}
+
+fn rewritten_function(function: &Function) -> Option<Expr> {
+    let name = function.name.0.last()?.as_ident()?.value.to_ascii_lowercase();
+    let args = arguments(function)?;
+    match (name.as_str(), args.as_slice()) {
+        // Columns of tables that are always empty here have no better type than text.
+        ("bool_and" | "bool_or", [column]) if is_simple(column) => {
+            expression(&format!("{name}(CAST({column} AS boolean))"))
+        }
+        ("to_regclass", [name]) => expression(&format!("CAST({name} AS regclass)")),
+        ("obj_description", [oid, ..]) if is_simple(oid) => comment(oid, "0"),
+        ("col_description", [oid, number]) if is_simple(oid) && is_simple(number) => {
+            comment(oid, &number.to_string())
+        }
+        _ => None,
+    }
+}
+
+fn comment(oid: &Expr, number: &str) -> Option<Expr> {
+    expression(&format!(
+        "((SELECT max(pd_.description) FROM pg_catalog.pg_description AS pd_ \
+         WHERE pd_.objoid = {oid} AND pd_.objsubid = {number}))"
+    ))
+}
+
+/// Only columns and literals can be looked up by equality.
+fn is_simple(expr: &Expr) -> bool {
+    matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_))
+}
+
+fn arguments(function: &Function) -> Option<Vec<&Expr>> {
+    let FunctionArguments::List(list) = &function.args else { return None };
+    list.args.iter().map(argument).collect()
+}
+
+fn argument(argument: &FunctionArg) -> Option<&Expr> {
+    match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => Some(expr),
+        _ => None,
+    }
+}
+
+/// The look-up of the name that `oid::regtype` and its like show; `None` for other expressions
+/// and for operands that are names themselves.
+fn reg_name(expr: &Expr) -> Option<Expr> {
+    let (operand, kind) = reg_cast(expr)?;
+    if literal(operand).is_some() || is_parameter(operand) {
+        return None;
+    }
+    match kind.as_str() {
+        "regtype" => expression(&format!("format_type({operand}, NULL)")),
+        "regclass" if is_simple(operand) => lookup("pg_class", "relname", operand),
+        "regnamespace" if is_simple(operand) => lookup("pg_namespace", "nspname", operand),
+        "regproc" if is_simple(operand) => lookup("pg_proc", "proname", operand),
+        "regrole" => expression(&format!("pg_get_userbyid({operand})")),
+        _ => None,
+    }
+}
+
+fn lookup(table: &str, name: &str, oid: &Expr) -> Option<Expr> {
+    expression(&format!(
+        "((SELECT max(rn_.{name}) FROM pg_catalog.{table} AS rn_ WHERE rn_.oid = {oid}))"
+    ))
+}
+
+/// Operand and lower-case name of a cast to one of the `reg…` types.
+fn reg_cast(expr: &Expr) -> Option<(&Expr, String)> {
+    let Expr::Cast { expr: operand, data_type, .. } = expr else { return None };
+    let name = type_name(data_type);
+    if !name.starts_with("reg") {
+        return None;
+    }
+    Some((&**operand, name))
+}
+
+fn type_name(data_type: &DataType) -> String {
+    let name = data_type.to_string().to_ascii_lowercase();
+    name.strip_prefix("pg_catalog.").unwrap_or(&name).to_owned()
+}
+
+fn is_text(data_type: &DataType) -> bool {
+    ["text", "varchar", "character varying", "name"].contains(&type_name(data_type).as_str())
+}
+
+fn literal(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(text) => Some(text.as_str()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn is_parameter(expr: &Expr) -> bool {
+    matches!(expr, Expr::Value(value) if matches!(value.value, Value::Placeholder(_)))
+}
+
+/// The OID of a system table by its name, which may be qualified.
+fn well_known(name: &str) -> Option<i32> {
+    well_known_oid(name.strip_prefix("pg_catalog.").unwrap_or(name))
+}

@@ -1,0 +1,268 @@
+//! `has_table_privilege` and its like, where clients must log in.
+//!
+//! In: calls (`call`). Out: what the policy says now; errors and NULLs are PostgreSQL's. What Stoa
+//! grants nobody (`REFERENCES`, `TRIGGER`) owners have, what it grants everybody (`USAGE` on schemas and
+//! types) all have, `CREATE` superusers.
+//!
+//! Which tables there are is read before a statement is planned or executed that calls one of these
+//! functions ([`KnownTables::learn`]). Where nobody is asked who he is, all of them say yes
+//! (`functions`).
+
+mod call;
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use arrow::array::BooleanArray;
+use arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
+use datafusion::error::Result as EngineResult;
+use datafusion::execution::FunctionRegistry;
+use datafusion::execution::session_state::SessionState;
+use datafusion::logical_expr::{
+    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
+    Volatility,
+};
+use parking_lot::RwLock;
+use stoa_error::Result;
+use stoa_semantics::errors::to_datafusion;
+use stoa_sql::lexer::{Lexer, Token, TokenKind};
+
+use crate::relations::Relations;
+use crate::server::{Asker, Role};
+use call::{Asked, Value};
+
+/// The tables that the functions of a session know of: all that there are, whoever asks.
+#[derive(Debug, Default)]
+pub struct KnownTables(RwLock<Arc<Relations>>);
+
+impl KnownTables {
+    /// Reads which tables there are now; `all` may know everything.
+    ///
+    /// # Errors
+    /// The catalog's.
+    pub async fn learn(&self, all: &dyn Asker) -> Result<()> {
+        let relations = Relations::read(all, &[], true).await?;
+        *self.0.write() = Arc::new(relations);
+        Ok(())
+    }
+}
+
+/// Whether a statement calls one of the functions: their name, in quotes or not, before `(`. What
+/// literals and comments say does not count.
+pub fn asks_for_rights(text: &str) -> bool {
+    let mut tokens = Lexer::new(text).filter(Token::is_significant).peekable();
+    while let Some(token) = tokens.next() {
+        if names_function(&token) && tokens.peek().is_some_and(|next| next.is_sign('(')) {
+            return true;
+        }
+    }
+    false
+}
+
+fn names_function(token: &Token<'_>) -> bool {
+    let name = match token.kind {
+        TokenKind::Word => token.text,
+        TokenKind::Name => token.text.trim_matches(['"', '`']),
+        _ => return false,
+    };
+    ALL.iter().any(|object| object.function().eq_ignore_ascii_case(name))
+}
+
+/// Tells a session's functions who asks.
+///
+/// # Errors
+/// The engine's, where it takes no functions.
+pub fn set_rights(
+    state: &mut SessionState,
+    role: &Arc<dyn Role>,
+    tables: &Arc<KnownTables>,
+) -> EngineResult<()> {
+    let database: Arc<str> = state.config_options().catalog.default_catalog.as_str().into();
+    for object in ALL {
+        let function = HasPrivilege {
+            object,
+            database: Arc::clone(&database),
+            role: Arc::clone(role),
+            tables: Arc::clone(tables),
+            signature: Signature::one_of(
+                vec![TypeSignature::VariadicAny, TypeSignature::Nullary],
+                Volatility::Stable,
+            ),
+        };
+        state.register_udf(Arc::new(ScalarUDF::new_from_impl(function)))?;
+    }
+    Ok(())
+}
+
+/// What a function asks about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Object {
+    Table,
+    AnyColumn,
+    Column,
+    Schema,
+    Database,
+    Function,
+    Sequence,
+    Tablespace,
+    Type,
+    Role,
+}
+
+const ALL: [Object; 10] = [
+    Object::Table,
+    Object::AnyColumn,
+    Object::Column,
+    Object::Schema,
+    Object::Database,
+    Object::Function,
+    Object::Sequence,
+    Object::Tablespace,
+    Object::Type,
+    Object::Role,
+];
+
+impl Object {
+    fn function(self) -> &'static str {
+        match self {
+            Self::Table => "has_table_privilege",
+            Self::AnyColumn => "has_any_column_privilege",
+            Self::Column => "has_column_privilege",
+            Self::Schema => "has_schema_privilege",
+            Self::Database => "has_database_privilege",
+            Self::Function => "has_function_privilege",
+            Self::Sequence => "has_sequence_privilege",
+            Self::Tablespace => "has_tablespace_privilege",
+            Self::Type => "has_type_privilege",
+            Self::Role => "pg_has_role",
+        }
+    }
+
+    /// Arguments without the role that is asked about.
+    fn arguments(self) -> usize {
+        if self == Self::Column { 3 } else { 2 }
+    }
+
+    fn privileges(self) -> &'static [&'static str] {
+        match self {
+            Self::Table => {
+                &["SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "REFERENCES", "TRIGGER"]
+            }
+            Self::AnyColumn | Self::Column => &["SELECT", "INSERT", "UPDATE", "REFERENCES"],
+            Self::Schema => &["CREATE", "USAGE"],
+            Self::Database => &["CREATE", "CONNECT", "TEMPORARY", "TEMP"],
+            Self::Function => &["EXECUTE"],
+            Self::Sequence => &["USAGE", "SELECT", "UPDATE"],
+            Self::Tablespace => &["CREATE"],
+            Self::Type => &["USAGE"],
+            Self::Role => &["USAGE", "MEMBER", "SET"],
+        }
+    }
+}
+
+/// One of the functions, for one session.
+#[derive(Debug)]
+struct HasPrivilege {
+    object: Object,
+    /// Name of the one database.
+    database: Arc<str>,
+    role: Arc<dyn Role>,
+    tables: Arc<KnownTables>,
+    signature: Signature,
+}
+
+impl PartialEq for HasPrivilege {
+    fn eq(&self, other: &Self) -> bool {
+        let same_role = std::ptr::addr_eq(Arc::as_ptr(&self.role), Arc::as_ptr(&other.role));
+        self.object == other.object && same_role
+    }
+}
+
+impl Eq for HasPrivilege {}
+
+impl Hash for HasPrivilege {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.object.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for HasPrivilege {
+    fn name(&self) -> &str {
+        self.object.function()
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> EngineResult<DataType> {
+        Ok(DataType::Boolean)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> EngineResult<ColumnarValue> {
+        let namespace = args.config_options.catalog.default_schema.as_str();
+        let asked = Asked {
+            object: self.object,
+            database: &self.database,
+            role: self.role.name(),
+            policy: self.role.policy(),
+            relations: Arc::clone(&self.tables.0.read()),
+            namespace,
+        };
+        let is_scalar = |value: &ColumnarValue| matches!(value, ColumnarValue::Scalar(_));
+        let arrays = ColumnarValue::values_to_arrays(&args.args)?;
+        let answer = |row: usize| {
+            let values = arrays.iter().map(|array| ScalarValue::try_from_array(array, row));
+            let values = values.map(|value| value.map(|value| Value::of(&value)));
+            asked.answer(&values.collect::<EngineResult<Vec<_>>>()?).map_err(to_datafusion)
+        };
+        if args.args.iter().all(is_scalar) {
+            return Ok(ColumnarValue::Scalar(ScalarValue::Boolean(answer(0)?)));
+        }
+        let answers: BooleanArray =
+            (0..args.number_rows).map(answer).collect::<EngineResult<_>>()?;
+        Ok(ColumnarValue::Array(Arc::new(answers)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_of_the_functions_are_found() {
+        for text in [
+            "SELECT HAS_TABLE_PRIVILEGE('t', 'select')",
+            "select 1 where pg_has_role  /* or not */ ('ann', 'usage')",
+            "SELECT pg_catalog.has_schema_privilege(n.oid, 'USAGE') FROM pg_namespace n",
+            "SELECT \"has_column_privilege\"('t', 'a', 'select')",
+            "INSERT INTO t SELECT has_any_column_privilege('t', 'select')",
+        ] {
+            assert!(asks_for_rights(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_only_looks_like_a_call_is_none() {
+        for text in [
+            "SELECT privileges FROM t",
+            "SELECT 'has_table_privilege(1)', $$pg_has_role(1)$$ FROM t",
+            "SELECT 1 -- has_table_privilege('t', 'select')",
+            "SELECT /* pg_has_role('ann', 'usage') */ 1",
+            "SELECT has_table_privilege FROM t",
+            "SELECT my_has_table_privilege(1), is_privilege(a) FROM t",
+            "SELECT \"a has_table_privilege\" FROM t",
+            "",
+        ] {
+            assert!(!asks_for_rights(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_function_is_found() {
+        for object in ALL {
+            assert!(asks_for_rights(&format!("SELECT {}('a', 'b')", object.function())));
+        }
+    }
+}

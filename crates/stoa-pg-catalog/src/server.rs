@@ -1,0 +1,127 @@
+//! What the catalog has to know of its server, and of who asks.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use datafusion::catalog::TableProvider;
+use datafusion::prelude::SessionConfig;
+use stoa_access::Policy;
+use stoa_error::Result;
+use uuid::Uuid;
+
+/// The server.
+pub trait Server: Debug + Send + Sync {
+    /// Who runs plans with this configuration.
+    ///
+    /// # Errors
+    /// `Internal` where the configuration does not tell.
+    fn asker(&self, config: &SessionConfig) -> Result<Arc<dyn Asker>>;
+
+    /// The settings, as a session has them that has set none.
+    fn settings(&self) -> Vec<Setting>;
+
+    /// The value of the setting `name`, of any case, as `SHOW` gives it in such a session.
+    ///
+    /// # Errors
+    /// No such setting (42704).
+    fn setting(&self, name: &str) -> Result<String>;
+}
+
+/// Who asks, and what it may know of the server's tables.
+#[async_trait]
+pub trait Asker: Debug + Send + Sync {
+    /// Whether it may know everything, now.
+    fn may_know_all(&self) -> bool;
+
+    /// All namespaces.
+    ///
+    /// # Errors
+    /// The catalog's.
+    async fn namespaces(&self) -> Result<Vec<String>>;
+
+    /// All tables of a namespace, each with what may be told of it. Without `with_details`, names
+    /// are enough where they need not be kept from the asker.
+    ///
+    /// # Errors
+    /// The catalog's; a table that cannot be read is none.
+    async fn tables(&self, namespace: &str, with_details: bool) -> Result<Vec<TableInfo>>;
+
+    /// The columns of a table that was found by name whose names may be told, by place; `None` where
+    /// it may not be known that there is such a table.
+    fn known_columns(&self, found: &Arc<dyn TableProvider>) -> Option<BTreeSet<usize>>;
+}
+
+/// The role of a session, for functions that tell what roles may do.
+pub trait Role: Debug + Send + Sync {
+    /// Its name.
+    fn name(&self) -> &str;
+
+    /// Who may do what, as of now.
+    fn policy(&self) -> Arc<Policy>;
+}
+
+/// A table, and what may be told of it.
+#[derive(Clone, Debug)]
+pub struct TableInfo {
+    /// Its name, which is never told by itself: numbers of others depend on it.
+    pub name: String,
+    /// What may be told.
+    pub told: Told,
+}
+
+/// What may be told of a table.
+#[derive(Clone, Debug)]
+pub enum Told {
+    /// Not even its name.
+    Nothing,
+    /// Its name: its metadata were not asked for, or cannot be read.
+    Name,
+    /// Its name, and these.
+    Details(TableDetails),
+}
+
+/// What a table's metadata say.
+#[derive(Clone, Debug)]
+pub struct TableDetails {
+    /// Under what rights on it are kept.
+    pub uuid: Uuid,
+    /// The columns, as SQL has them.
+    pub columns: SchemaRef,
+    /// Under what rights on each column are kept, by place; `None` for one on which there are none of
+    /// its own.
+    pub field_ids: Vec<Option<i32>>,
+    /// The columns whose names may be told, by place; all if `None`.
+    pub known: Option<BTreeSet<usize>>,
+    /// Rows at the last commit; `None` where nobody counted.
+    pub rows: Option<u64>,
+    /// Its comment.
+    pub comment: Option<String>,
+}
+
+/// A setting of sessions, as `pg_settings` shows it.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// Its name as PostgreSQL spells it.
+    pub name: &'static str,
+    /// The value as it is kept: numbers in the setting's unit.
+    pub value: String,
+    /// To what `RESET` goes back.
+    pub reset: String,
+    /// The value where none is set.
+    pub default: &'static str,
+    /// The unit of bare numbers.
+    pub unit: Option<&'static str>,
+    /// One line for users.
+    pub docs: &'static str,
+    /// Who may set it: `user`, `internal`.
+    pub context: &'static str,
+    /// Its type: `bool`, `integer`, `enum`, ….
+    pub type_name: &'static str,
+    /// The smallest and the largest value.
+    pub bounds: Option<(i32, i32)>,
+    /// The values there are to choose from; empty for other types.
+    pub choices: &'static [&'static str],
+}

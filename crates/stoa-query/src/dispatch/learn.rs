@@ -1,0 +1,131 @@
+//! What is remembered of a statement that was planned, for those that differ from it in values only.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use stoa_sql::fingerprint::{Fingerprint, SharedFingerprint};
+
+use super::parse;
+use super::prepare::{ExplainedReport, Prepared, Way};
+use crate::reuse::report::{
+    ReportShape, ReportStatement, explain, parse_places, recognise, table_of,
+};
+use crate::reuse::template::PlanTemplate;
+use crate::session::Session;
+use crate::tables::cells;
+
+/// Bytes of statements whose form is remembered: longer ones seldom come again, and take as much memory.
+const TEMPLATE_TEXT_MAX: usize = 64 << 10;
+
+impl Session {
+    /// Remembers the form of a statement that was just planned, and gives it back as a report if it is one.
+    pub(super) async fn learn(&self, prepared: &Prepared) -> Option<ReportStatement> {
+        let statement = &prepared.statement;
+        let fingerprint = statement.fingerprint.as_ref()?;
+        if statement.text().len() > TEMPLATE_TEXT_MAX {
+            return None;
+        }
+        let report = self.learn_report(prepared, fingerprint).await;
+        if report.is_none() {
+            self.learn_form(prepared, fingerprint).await;
+        }
+        report
+    }
+
+    async fn learn_report(
+        &self,
+        prepared: &Prepared,
+        fingerprint: &SharedFingerprint,
+    ) -> Option<ReportStatement> {
+        let (forms, context) = (self.reuse.forms(), self.options_context());
+        if !self.takes_short_path() || forms.is_no_report(&context, fingerprint) {
+            return None;
+        }
+        let statement = parse_places(fingerprint);
+        let table = match statement.as_ref().and_then(table_of) {
+            Some(name) => {
+                let ident = self.table_ident(name).ok()?;
+                self.data.snapshot(&ident).await.ok().map(|snapshot| snapshot.table)
+            }
+            None => None,
+        };
+        // A table of cells shows other columns than it has.
+        let table = table.filter(|table| cells::refuse_rows(table).is_ok());
+        forms.learn_report(&context, fingerprint, || -> Option<ReportShape> {
+            let literals = &fingerprint.literals;
+            let types = prepared.parameter_types();
+            recognise(statement.as_ref()?, literals, table.as_ref()?, prepared.schema()?, types)
+        })
+    }
+
+    /// The report that an EXPLAIN is about.
+    pub(super) async fn explained_report(&self, text: &str) -> Option<ExplainedReport> {
+        let (query, analyses) = explain::explained(text)?;
+        if !self.takes_short_path() {
+            return None;
+        }
+        let (context, fingerprint) = (self.options_context(), Fingerprint::shared(query));
+        let find = |fingerprint| self.reuse.forms().find_report(&context, fingerprint);
+        if let Some(report) = fingerprint.as_ref().and_then(find) {
+            return Some(ExplainedReport { report, analyses });
+        }
+        let statement = parse::statements_of(query, fingerprint).ok()?.pop()?;
+        match Box::pin(self.plan(statement, Vec::new())).await.ok()?.way {
+            Way::Report(report, _) => Some(ExplainedReport { report, analyses }),
+            _ => None,
+        }
+    }
+
+    /// Plans a statement once more without its values, if that was not done yet and it comes again.
+    async fn learn_form(&self, prepared: &Prepared, fingerprint: &SharedFingerprint) {
+        let (Some(_), true) = (prepared.planned(), self.plan_templates.load(Ordering::Relaxed))
+        else {
+            return;
+        };
+        let (forms, context) = (self.reuse.forms(), self.options_context());
+        let Some(wanted) = forms.wanted(&context, fingerprint) else { return };
+        let template = match Box::pin(self.plan_form(wanted.text(), wanted.parameters())).await {
+            Some(planned) if planned.schema == prepared.schema => {
+                let template = self.make_template(&planned, context);
+                template.zip(planned.schema.clone())
+            }
+            _ => None,
+        };
+        forms.learn_plan(wanted, template);
+    }
+
+    /// A statement whose values were lifted, planned; `None` if that makes it another one.
+    async fn plan_form(&self, text: &str, parameters: usize) -> Option<Prepared> {
+        let statement = parse::statements(text).ok()?.pop()?;
+        let planned = self.plan(statement, Vec::new()).await.ok()?.on_the_long_way();
+        (planned.parameter_types.len() == parameters).then_some(planned)
+    }
+
+    /// The template of a prepared statement, made when it is first executed, on the threads that plan.
+    pub(super) async fn template_of<'a>(
+        &self,
+        prepared: &'a Prepared,
+        context: &Arc<str>,
+    ) -> Option<&'a PlanTemplate> {
+        if !self.plan_templates.load(Ordering::Relaxed) {
+            return None;
+        }
+        let known = &prepared.planned()?.template;
+        if known.get().is_none() {
+            let (session, of) = (self.shared().ok()?, prepared.clone());
+            let made_for = Arc::clone(context);
+            let made = self.on_planners(async move { Ok(session.make_template(&of, made_for)) });
+            let _ = known.set(made.await.ok()?);
+        }
+        let template = known.get()?.as_ref();
+        template.filter(|template| template.is_of(context))
+    }
+
+    fn make_template(&self, prepared: &Prepared, context: Arc<str>) -> Option<PlanTemplate> {
+        if prepared.statement.text().len() > TEMPLATE_TEXT_MAX {
+            return None;
+        }
+        let (planned, state) = (prepared.planned()?, self.state());
+        PlanTemplate::of(&planned.plan, &prepared.parameter_types, &state, context)
+    }
+}

@@ -1,0 +1,127 @@
+//! Texts as statements: recognised as one that was planned before, or parsed.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use stoa_error::Result;
+use stoa_sql::fingerprint::{Fingerprint, SharedFingerprint};
+
+use crate::reuse::forms::{FormKinds, KnownStatement};
+use crate::run::memory;
+use crate::session::Session;
+use crate::session::statement::{Statement, StatementForm};
+
+/// Bytes of texts that are parsed where they arrive, if they are not deep either.
+const SHORT_TEXT: usize = 4096;
+
+/// The statements of a text; those that read the system catalog are rewritten for the engine.
+///
+/// # Errors
+/// As [`stoa_sql::parse`].
+pub(crate) fn statements(sql: &str) -> Result<Vec<Statement>> {
+    statements_of(sql, Fingerprint::shared(sql))
+}
+
+/// As [`statements`], for a text whose fingerprint was taken. It is its statement's: several have none together.
+///
+/// # Errors
+/// As [`stoa_sql::parse`].
+pub(crate) fn statements_of(
+    sql: &str,
+    fingerprint: Option<SharedFingerprint>,
+) -> Result<Vec<Statement>> {
+    let own = |text: &str| match &fingerprint {
+        Some(whole) => Some(Arc::clone(whole)),
+        None if text == sql.trim() => None,
+        None => Fingerprint::shared(text),
+    };
+    let parsed = stoa_sql::parse(sql, stoa_pg_catalog::parse)?.into_iter();
+    let with_own = |parsed: stoa_sql::Statement| {
+        let fingerprint = own(&parsed.text);
+        Statement::of(parsed, fingerprint)
+    };
+    Ok(parsed.map(with_own).collect())
+}
+
+impl Session {
+    /// Parses a text of any number of statements; an empty text gives one empty statement. Long ones are
+    /// parsed on the threads that plan.
+    ///
+    /// # Errors
+    /// Syntax errors (42601), with their place; texts that are too long (54000) or too complex (54001);
+    /// 53200 where a long text takes more memory than there is; 57014 as for [`Session::prepare`].
+    pub async fn parse(&self, sql: &str) -> Result<Vec<Statement>> {
+        let context = self.options_context();
+        let kinds = FormKinds {
+            reports: self.takes_short_path(),
+            plans: self.plan_templates.load(Ordering::Relaxed),
+        };
+        // The only time that it is taken: it goes along with the statement until that has ended.
+        let fingerprint = Fingerprint::shared(sql);
+        let find = |fingerprint| self.reuse.forms().find(&context, fingerprint, kinds);
+        if let Some(known) = fingerprint.as_ref().and_then(find) {
+            let form = match known {
+                KnownStatement::Report(report) => StatementForm::Report(report),
+                KnownStatement::Lifted(lifted) => StatementForm::Lifted(lifted),
+            };
+            let text = sql.trim().trim_end_matches(';').to_owned();
+            return Ok(vec![Statement { text, fingerprint, form, memory: None }]);
+        }
+        self.parse_text(sql, fingerprint.clone()).await.inspect_err(|error| {
+            self.record_failure(sql, fingerprint.as_ref(), error);
+        })
+    }
+
+    async fn parse_text(
+        &self,
+        sql: &str,
+        fingerprint: Option<SharedFingerprint>,
+    ) -> Result<Vec<Statement>> {
+        if sql.len() <= SHORT_TEXT && stoa_sql::measure(sql)?.is_small {
+            return statements_of(sql, fingerprint);
+        }
+        let memory = memory::of_text(self.runner.memory(), sql)?;
+        let text = sql.to_owned();
+        let parsed = self.shown_planning(sql, async move { statements_of(&text, fingerprint) });
+        let mut statements = parsed.await?;
+        statements.iter_mut().for_each(|statement| statement.memory.clone_from(&memory));
+        Ok(statements)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fingerprints(sql: &str, taken: Option<SharedFingerprint>) -> Vec<Option<SharedFingerprint>> {
+        let parsed = statements_of(sql, taken).unwrap().into_iter();
+        parsed.map(|statement| statement.fingerprint).collect()
+    }
+
+    #[test]
+    fn a_fingerprint_is_taken_once_and_goes_along() {
+        let sql = " SELECT a FROM t WHERE b = 1 ; ";
+        let taken = Fingerprint::shared(sql).unwrap();
+        let found = fingerprints(sql, Some(Arc::clone(&taken)));
+        assert!(found[0].as_ref().is_some_and(|found| Arc::ptr_eq(found, &taken)));
+    }
+
+    #[test]
+    fn each_statement_has_the_fingerprint_of_its_own_text() {
+        for sql in [
+            "SELECT a FROM t WHERE b = 1",
+            "  SELECT a FROM t WHERE b = 'x;y' ;\n",
+            "SELECT 1; SELECT 'a', 2; SHOW TABLES",
+            "-- first\nSELECT 1; SELECT 2",
+            "SELECT 1 -- one",
+            "SELECT 1;;",
+            "INSERT INTO t VALUES (1)",
+            "",
+        ] {
+            for statement in statements(sql).unwrap() {
+                let own = Fingerprint::shared(statement.text());
+                assert_eq!(statement.fingerprint, own, "{sql}");
+            }
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! Planning: from a parsed statement to a [`Prepared`] one.
+
+use std::sync::{Arc, OnceLock};
+
+use arrow::datatypes::{DataType, SchemaRef};
+use datafusion::execution::session_state::SessionState;
+use datafusion::logical_expr::{Expr, LogicalPlan};
+use futures::future::BoxFuture;
+use stoa_error::{Error, Result};
+use stoa_semantics::errors::{from_datafusion, repeats_names};
+use stoa_sql::{CopySource, CopyStatement, StatementKind};
+use tokio::sync::OnceCell;
+
+use super::parse;
+use super::renew::Renewed;
+use crate::catalogs::pg;
+use crate::reuse::report::ReportStatement;
+use crate::reuse::template::{LiftedStatement, PlanTemplate, TableForm};
+use crate::session::Session;
+use crate::session::statement::{Statement, StatementForm};
+use crate::statements::{allowed, dml, insert_values, show};
+use stoa_semantics::parameters;
+
+/// A statement that was planned or recognised, to be executed any number of times.
+#[derive(Clone)]
+pub struct Prepared {
+    pub(super) statement: Statement,
+    pub(super) parameter_types: Vec<DataType>,
+    pub(super) schema: Option<SchemaRef>,
+    /// What the meaning of its names depends on, as it was when it was planned.
+    pub(super) context: Option<Arc<str>>,
+    pub(super) way: Way,
+}
+
+/// How a statement is executed.
+#[derive(Clone)]
+pub(super) enum Way {
+    /// One of Stoa's own, as its syntax tree says.
+    Own,
+    /// On the short path, without a plan.
+    Report(ReportStatement, LongWay),
+    /// With the plan of a statement that differs from it in values only.
+    Lifted(LiftedStatement, LongWay),
+    /// With its plan.
+    Plan(PlannedStatement),
+    /// An EXPLAIN of what goes the short path.
+    Explain(ExplainedReport, PlannedStatement),
+}
+
+/// The plan of a statement that was recognised: made when the other way cannot answer.
+#[derive(Clone, Default)]
+pub(super) struct LongWay(pub(super) Arc<OnceCell<Prepared>>);
+
+/// A plan, and what is known of it.
+#[derive(Clone)]
+pub(super) struct PlannedStatement {
+    pub(super) plan: Arc<LogicalPlan>,
+    /// For `INSERT OVERWRITE … PARTITION (…)`: the condition on the rows that go.
+    pub(super) overwritten: Option<Expr>,
+    /// Whether it calls functions like `has_table_privilege`.
+    pub(super) asks_for_rights: bool,
+    /// The plan with places for its parameters, if it is one that can be used again.
+    pub(super) template: Arc<OnceLock<Option<PlanTemplate>>>,
+    /// The same statement, planned for the tables that have its names now.
+    pub(super) renewed: Renewed,
+}
+
+/// The report that an EXPLAIN is about.
+#[derive(Clone)]
+pub(super) struct ExplainedReport {
+    pub(super) report: ReportStatement,
+    /// Whether it is executed.
+    pub(super) analyses: bool,
+}
+
+impl Prepared {
+    /// A statement that is executed without a plan of its own: one of ours, or one that was recognised.
+    fn without_plan(statement: Statement, context: Option<Arc<str>>) -> Self {
+        let (parameter_types, schema, way) = match &statement.form {
+            StatementForm::Report(report) => (
+                report.parameter_types().to_vec(),
+                Some(report.schema().clone()),
+                Way::Report(report.clone(), LongWay::default()),
+            ),
+            StatementForm::Lifted(lifted) => (
+                Vec::new(),
+                Some(lifted.schema().clone()),
+                Way::Lifted(lifted.clone(), LongWay::default()),
+            ),
+            StatementForm::Parsed(kind) => (Vec::new(), show::schema_of(kind), Way::Own),
+            StatementForm::Planned => (Vec::new(), None, Way::Own),
+        };
+        Self { statement, parameter_types, schema, context, way }
+    }
+
+    /// The statement.
+    pub fn statement(&self) -> &Statement {
+        &self.statement
+    }
+
+    /// Types of the parameters `$1`, `$2`, …, as the plan wants them.
+    pub fn parameter_types(&self) -> &[DataType] {
+        &self.parameter_types
+    }
+
+    /// Columns of the result; `None` for a statement that gives no rows.
+    pub fn schema(&self) -> Option<SchemaRef> {
+        self.schema.clone()
+    }
+
+    /// The plan of a statement that is executed with it.
+    pub(super) fn planned(&self) -> Option<&PlannedStatement> {
+        match &self.way {
+            Way::Plan(planned) | Way::Explain(_, planned) => Some(planned),
+            Way::Own | Way::Report(..) | Way::Lifted(..) => None,
+        }
+    }
+
+    /// Whether it is answered on another way than by a statement of our own.
+    pub(super) fn is_query(&self) -> bool {
+        !matches!(self.way, Way::Own)
+    }
+
+    /// The same statement with its plan, if that was made.
+    pub(super) fn on_the_long_way(self) -> Self {
+        match &self.way {
+            Way::Report(_, LongWay(planned)) => planned.get().cloned().unwrap_or(self),
+            _ => self,
+        }
+    }
+
+    /// The same statement as the report that it is.
+    fn into_report(self, report: ReportStatement) -> Self {
+        let (statement, parameter_types) = (self.statement.clone(), self.parameter_types.clone());
+        let (schema, context) = (self.schema.clone(), self.context.clone());
+        let long_way = LongWay(Arc::new(OnceCell::new_with(Some(self))));
+        let way = Way::Report(report, long_way);
+        Self { statement, parameter_types, schema, context, way }
+    }
+}
+
+impl Session {
+    /// Plans a statement, on the threads for that. `parameter_types` are those the client declared;
+    /// missing ones are inferred. Who goes away meanwhile, or is cancelled, does not wait.
+    ///
+    /// # Errors
+    /// Unknown tables (42P01), columns (42703), functions (42883), and what else planning finds; 57014
+    /// where it was cancelled, or took longer than `statement_timeout`.
+    pub async fn prepare(
+        &self,
+        statement: Statement,
+        parameter_types: Vec<Option<DataType>>,
+    ) -> Result<Prepared> {
+        // Taken before: what changes meanwhile makes it to be planned again.
+        let context = self.options_context();
+        if self.needs_no_plan(&statement).await {
+            let known = self.must_know_of(&statement).await;
+            known.inspect_err(|error| {
+                self.record_failure(&statement.text, statement.fingerprint.as_ref(), error);
+            })?;
+            return Ok(Prepared::without_plan(statement, Some(context)));
+        }
+        let (text, fingerprint) = (statement.text.clone(), statement.fingerprint.clone());
+        let session = self.shared()?;
+        // Large futures are kept off the stacks of those who wait for them, and their types out of the
+        // types of those: whether something so deep is `Send` takes the compiler minutes to find out.
+        let plan: BoxFuture<'static, Result<Prepared>> =
+            Box::pin(async move { session.plan(statement, parameter_types).await });
+        let planned = self.shown_planning(&text, plan);
+        planned.await.inspect_err(|error| self.record_failure(&text, fingerprint.as_ref(), error))
+    }
+
+    /// As [`Session::on_planners`], for a statement that others see meanwhile, and may end.
+    pub(super) async fn shown_planning<T: Send + 'static>(
+        &self,
+        text: &str,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        let planning = self.start_planning(text);
+        tokio::select! {
+            biased;
+            error = planning.cancelled() => Err(error),
+            result = self.on_planners(work) => result,
+        }
+    }
+
+    pub(super) async fn plan(
+        &self,
+        statement: Statement,
+        parameter_types: Vec<Option<DataType>>,
+    ) -> Result<Prepared> {
+        // Taken before: what changes meanwhile makes it to be planned again.
+        let context = Some(self.options_context());
+        self.caller.refresh().await?;
+        let mut planned = self.plan_now(statement, parameter_types).await?;
+        planned.context.clone_from(&context);
+        if let Way::Plan(_) = &planned.way
+            && let Some(report) = self.learn(&planned).await
+        {
+            planned = planned.into_report(report);
+        }
+        Ok(planned)
+    }
+
+    async fn plan_now(
+        &self,
+        statement: Statement,
+        parameter_types: Vec<Option<DataType>>,
+    ) -> Result<Prepared> {
+        let is_recognised =
+            matches!(statement.form, StatementForm::Report(_) | StatementForm::Lifted(_));
+        if is_recognised && !self.needs_no_plan(&statement).await {
+            // It was another table's.
+            let Statement { text, fingerprint, .. } = statement;
+            let parsed = parse::statements_of(&text, fingerprint)?.swap_remove(0);
+            return Box::pin(self.plan(parsed, parameter_types)).await;
+        }
+        self.must_know_of(&statement).await?;
+        if let Some(StatementKind::Plan(parsed)) = statement.kind() {
+            let planner = self.planner();
+            if stoa_pg_catalog::lists_names(parsed) {
+                self.data.refresh().await?;
+            }
+            let asks_for_rights =
+                self.caller.is_asked() && stoa_pg_catalog::asks_for_rights(statement.text());
+            if asks_for_rights {
+                self.learn_tables().await?;
+            }
+            if let Some(plan) = dml::plan_aliased_delete(self, parsed).await? {
+                return prepared_plan(&planner.state, statement, plan, &parameter_types);
+            }
+            if let Some(plan) = insert_values::plan(self, parsed).await? {
+                return prepared_plan(&planner.state, statement, plan, &parameter_types);
+            }
+            let (parsed, overwritten) = match dml::resolve_partition(self, parsed).await? {
+                Some((parsed, overwritten)) => (Box::new(parsed), overwritten),
+                None => (parsed.clone(), None),
+            };
+            let parsed = match insert_values::with_columns(self, &parsed).await? {
+                Some(named) => Box::new(named),
+                None => parsed,
+            };
+            let mut plan = planner.state.statement_to_plan((*parsed).clone()).await;
+            if plan.as_ref().is_err_and(repeats_names) {
+                let mut named = *parsed;
+                stoa_sql::adapt::name_repeated_columns(&mut named);
+                plan = planner.state.statement_to_plan(named).await;
+            }
+            let plan = plan.map_err(from_datafusion)?;
+            let mut prepared = prepared_plan(&planner.state, statement, plan, &parameter_types)?;
+            let explained = self.explained_report(prepared.statement.text()).await;
+            if let Way::Plan(mut planned) = prepared.way {
+                (planned.overwritten, planned.asks_for_rights) = (overwritten, asks_for_rights);
+                prepared.way = match explained {
+                    Some(explained) => Way::Explain(explained, planned),
+                    None => Way::Plan(planned),
+                };
+            }
+            return Ok(prepared);
+        }
+        if let Some(query) = statement.copy().and_then(copied_query) {
+            let inner = parse::statements(&query)?.swap_remove(0);
+            let prepared = Box::pin(self.plan(inner, parameter_types)).await?;
+            return Ok(Prepared { statement, ..prepared });
+        }
+        Ok(Prepared::without_plan(statement, None))
+    }
+
+    /// Whether a statement is executed without a plan of its own, for the tables as they are.
+    pub(super) async fn needs_no_plan(&self, statement: &Statement) -> bool {
+        let data = &self.data;
+        match &statement.form {
+            StatementForm::Parsed(StatementKind::Plan(_)) | StatementForm::Planned => false,
+            StatementForm::Parsed(StatementKind::Copy(copy)) => copied_query(copy).is_none(),
+            StatementForm::Parsed(_) => true,
+            StatementForm::Report(report) => report.shape.table.is_current(data).await,
+            StatementForm::Lifted(lifted) => lifted.template().is_current(data).await,
+        }
+    }
+
+    /// Refuses a statement that was planned for others, about tables that are not to be known.
+    pub(super) async fn must_know_of(&self, statement: &Statement) -> Result<()> {
+        match &statement.form {
+            StatementForm::Report(report) => {
+                self.must_know(std::iter::once(&report.shape.table)).await
+            }
+            StatementForm::Lifted(lifted) => self.must_know(lifted.template().tables()).await,
+            _ => Ok(()),
+        }
+    }
+
+    async fn must_know<'a>(&self, tables: impl Iterator<Item = &'a TableForm>) -> Result<()> {
+        self.caller.refresh().await?;
+        if self.caller.may_everything() {
+            return Ok(());
+        }
+        for known in tables {
+            let table = self.data.warehouse().table(&known.ident).await?;
+            self.caller.must_know(&table)?;
+        }
+        Ok(())
+    }
+
+    /// Tells functions like `has_table_privilege` which tables there are.
+    pub(super) async fn learn_tables(&self) -> Result<()> {
+        match self.caller.is_asked() {
+            true => self.known_tables.learn(&pg::all_tables(self.data.warehouse())).await,
+            false => Ok(()),
+        }
+    }
+
+    /// Plans a statement from its text, on the threads for that.
+    pub(super) async fn plan_anew(&self, prepared: &Prepared) -> Result<Prepared> {
+        let (session, statement) = (self.shared()?, &prepared.statement);
+        let (text, fingerprint) = (statement.text.clone(), statement.fingerprint.clone());
+        let types = prepared.parameter_types.iter().cloned().map(Some).collect();
+        let planned = self.on_planners(async move {
+            let statement = parse::statements_of(&text, fingerprint)?.swap_remove(0);
+            Box::pin(session.plan(statement, types)).await
+        });
+        let planned = planned.await?;
+        // What the client was told of the answer still holds.
+        match planned.schema == prepared.schema {
+            true => Ok(planned.on_the_long_way()),
+            false => {
+                Err(Error::unsupported("the columns changed since the statement was prepared")
+                    .with_sqlstate("0A000")
+                    .with_hint("prepare the statement again"))
+            }
+        }
+    }
+}
+
+/// The query whose rows a `COPY … TO STDOUT` sends; `None` for a copy into a table.
+fn copied_query(copy: &CopyStatement) -> Option<String> {
+    match &copy.source {
+        CopySource::QueryToStdout(query) => Some(query.to_string()),
+        CopySource::TableToStdout(name) if copy.columns.is_empty() => {
+            Some(format!("SELECT * FROM {name}"))
+        }
+        CopySource::TableToStdout(name) => {
+            let quoted = |column: &String| format!("\"{}\"", column.replace('"', "\"\""));
+            let columns: Vec<String> = copy.columns.iter().map(quoted).collect();
+            Some(format!("SELECT {} FROM {name}", columns.join(", ")))
+        }
+        CopySource::FromStdin(_) | CopySource::FromFiles(..) | CopySource::Program => None,
+    }
+}
+
+/// A planned statement. Its columns are those of the analysed plan: the rows have just these types.
+fn prepared_plan(
+    state: &SessionState,
+    mut statement: Statement,
+    plan: LogicalPlan,
+    declared: &[Option<DataType>],
+) -> Result<Prepared> {
+    allowed::check(&plan)?;
+    let (plan, parameter_types) = parameters::resolve(plan, declared)?;
+    let schema = match &plan {
+        LogicalPlan::Dml(_) => None,
+        plan @ (LogicalPlan::Explain(_) | LogicalPlan::Analyze(_)) => Some(columns_of(plan)),
+        plan => Some(columns_of(&stoa_semantics::analyzed(state, plan).map_err(from_datafusion)?)),
+    };
+    // Its tree is not needed any more.
+    statement.form = StatementForm::Planned;
+    let way = Way::Plan(PlannedStatement {
+        plan: Arc::new(plan),
+        overwritten: None,
+        asks_for_rights: false,
+        template: Arc::default(),
+        renewed: Renewed::default(),
+    });
+    Ok(Prepared { statement, parameter_types, schema, context: None, way })
+}
+
+fn columns_of(plan: &LogicalPlan) -> SchemaRef {
+    SchemaRef::new(plan.schema().as_arrow().clone())
+}

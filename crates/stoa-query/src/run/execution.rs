@@ -1,0 +1,302 @@
+//! Running plans: made on the planners, executed on the executors.
+//!
+//! In: a logical plan. Out: a batch stream that is fed by a task on the executors; the caller's own
+//! thread only passes batches on, also of plans that read no files. Dropping the stream asks the plan to
+//! stop, which all of its operators see (`cooperate`).
+//!
+//! A query that waits for its reader gives its slot back meanwhile: a slow client, or one that stops
+//! in the middle of a cursor, keeps nobody from computing.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::datatypes::SchemaRef;
+use datafusion::error::Result as EngineResult;
+use datafusion::execution::session_state::SessionState;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use futures::{FutureExt, StreamExt, stream};
+use stoa_env::executors::Executors;
+use stoa_env::timer::timeout;
+use stoa_error::{Error, Result};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::run::admission::{Admission, Slot, Ticket};
+use crate::run::cooperate::make_cooperative;
+use crate::run::live_plan::{Execution, Watched};
+use crate::run::pools::Pool;
+use crate::run::progress::Progress;
+use crate::run::runner::Runner;
+use crate::run::stop::{Stop, Waiting};
+use stoa_semantics::errors::{from_datafusion, to_datafusion};
+
+/// How long an answer is waited for as a whole, before its reader is told that it comes.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// Batches that may wait for their reader.
+const AHEAD_MAX: usize = 1;
+
+/// A plan and what it runs with.
+pub(crate) struct Work {
+    pub(crate) plan: LogicalPlan,
+    /// Whether the plan is optimised already.
+    pub(crate) is_optimised: bool,
+    pub(crate) state: Arc<SessionState>,
+    pub(crate) tasks: Arc<TaskContext>,
+    pub(crate) progress: Arc<Progress>,
+    /// Who lets it compute again after a pause.
+    pub(crate) pool: Arc<Pool>,
+    /// Its place among those who want to compute; parts of other statements need none.
+    pub(crate) ticket: Option<Ticket>,
+    /// Tells the scans of a plan for whom they read; bytes of the files that they read, whole.
+    pub(crate) note_scans: fn(&Arc<dyn ExecutionPlan>, &Arc<Progress>) -> u64,
+}
+
+/// As [`Runner::run`].
+pub(super) async fn start(runner: &Runner, work: Work) -> Result<SendableRecordBatchStream> {
+    let (begun, wait) = oneshot::channel();
+    let (stop, waiting) = runner.stops.begin();
+    let charge = Arc::clone(&work.progress.charge);
+    let executors = runner.executors.clone();
+    // It ends by itself when nobody waits or reads any more.
+    runner.planners.spawn(stoa_store::charged(charge, work.plan_and_run(executors, stop, begun)));
+    let begun = wait.await.map_err(|e| Error::internal("planning failed").with_source(e))??;
+    Ok(match begun {
+        Begun::All(schema, batches) => {
+            Box::pin(RecordBatchStreamAdapter::new(schema, stream::iter(batches)))
+        }
+        Begun::Stream(schema, batches) => {
+            let read = |(mut batches, waiting): (mpsc::Receiver<Batch>, Waiting)| async move {
+                let batch = batches.recv().await?;
+                Some((batch, (batches, waiting)))
+            };
+            let batches = stream::unfold((batches, waiting), read);
+            Box::pin(RecordBatchStreamAdapter::new(schema, batches))
+        }
+    })
+}
+
+type Batch = EngineResult<arrow::array::RecordBatch>;
+
+/// What comes back from the executors first. A short answer comes in one piece, so that its reader
+/// is woken once.
+enum Begun {
+    /// The whole answer.
+    All(SchemaRef, Vec<Batch>),
+    /// Where it comes from.
+    Stream(SchemaRef, mpsc::Receiver<Batch>),
+}
+
+/// A query that computes.
+struct Running {
+    stream: SendableRecordBatchStream,
+    slot: Option<Slot>,
+    bytes: u64,
+}
+
+impl Work {
+    async fn plan_and_run(
+        self,
+        executors: Executors,
+        stop: Arc<Stop>,
+        mut begun: oneshot::Sender<Result<Begun>>,
+    ) {
+        // Whoever is cancelled while it plans goes away at once.
+        let planned = tokio::select! {
+            biased;
+            () = begun.closed() => return,
+            planned = self.physical_plan(&stop) => planned,
+        };
+        match planned {
+            Ok(physical) => {
+                let charge = Arc::clone(&self.progress.charge);
+                // The handle is dropped: the task goes on.
+                drop(executors.spawn(stoa_store::charged(charge, self.run(physical, begun))));
+            }
+            Err(error) => drop(begun.send(Err(error))),
+        }
+    }
+
+    async fn run(
+        mut self,
+        physical: Arc<dyn ExecutionPlan>,
+        mut begun: oneshot::Sender<Result<Begun>>,
+    ) {
+        let started = tokio::select! {
+            biased;
+            () = begun.closed() => return,
+            started = self.begin(physical) => started,
+        };
+        let mut running = match started {
+            Ok(running) => running,
+            Err(error) => return drop(begun.send(Err(error))),
+        };
+        let mut batches = Vec::new();
+        let is_all = tokio::select! {
+            biased;
+            () = begun.closed() => return,
+            is_all = running.short_answer(&mut batches) => is_all,
+        };
+        let schema = running.stream.schema();
+        if is_all {
+            return drop(begun.send(Ok(Begun::All(schema, batches))));
+        }
+        let (send, receive) = mpsc::channel(AHEAD_MAX);
+        if begun.send(Ok(Begun::Stream(schema, receive))).is_ok() {
+            feed_to_end(running, batches, send, &self.pool.admission).await;
+        }
+    }
+
+    async fn physical_plan(&self, stop: &Arc<Stop>) -> Result<Arc<dyn ExecutionPlan>> {
+        let physical = match self.is_optimised {
+            true => {
+                self.state
+                    .query_planner()
+                    .create_physical_plan(&self.plan, self.state.as_ref())
+                    .await
+            }
+            false => self.state.create_physical_plan(&self.plan).await,
+        };
+        let physical = physical.map_err(from_datafusion)?;
+        make_cooperative(physical, stop).map_err(from_datafusion)
+    }
+
+    async fn begin(&mut self, physical: Arc<dyn ExecutionPlan>) -> Result<Running> {
+        let bytes = (self.note_scans)(&physical, &self.progress);
+        self.progress.set_execution(Execution::Plan(Arc::downgrade(&physical)));
+        let slot = match self.ticket.take() {
+            Some(ticket) if bytes > 0 => {
+                self.progress.set_queued(true);
+                let slot = ticket.enter(bytes).await;
+                self.progress.set_queued(false);
+                Some(slot?)
+            }
+            _ => None,
+        };
+        let stream = execute_stream(Arc::clone(&physical), Arc::clone(&self.tasks));
+        let stream = stream.map_err(from_datafusion)?;
+        let stream = Watched::stream(stream, physical, Arc::clone(&self.progress));
+        Ok(Running { stream, slot, bytes })
+    }
+}
+
+impl Running {
+    /// Reads the answer as far as it comes at once; whether that is all of it.
+    async fn short_answer(&mut self, batches: &mut Vec<Batch>) -> bool {
+        match timeout(PATIENCE, self.stream.next()).await {
+            Err(_) => return false,
+            Ok(None) => return true,
+            Ok(Some(first)) => batches.push(first),
+        }
+        // A second one that is there already is mostly the end.
+        match self.stream.next().now_or_never() {
+            None => false,
+            Some(None) => true,
+            Some(Some(second)) => {
+                batches.push(second);
+                false
+            }
+        }
+    }
+}
+
+/// As [`feed`]. Where an operator panics, an error comes last: without it the batches before would look
+/// like the whole answer.
+async fn feed_to_end(
+    running: Running,
+    read: Vec<Batch>,
+    send: mpsc::Sender<Batch>,
+    admission: &Admission,
+) {
+    let last = send.clone();
+    if AssertUnwindSafe(feed(running, read, send, admission)).catch_unwind().await.is_err() {
+        let error = Error::internal("an operator broke off while it computed");
+        let _ = last.send(Err(to_datafusion(error))).await;
+    }
+}
+
+/// Sends the batches that were read and all that come after them.
+async fn feed(
+    running: Running,
+    read: Vec<Batch>,
+    send: mpsc::Sender<Batch>,
+    admission: &Admission,
+) {
+    let Running { mut stream, mut slot, bytes } = running;
+    let mut read = read.into_iter();
+    loop {
+        let batch = match read.next() {
+            Some(batch) => Some(batch),
+            None => tokio::select! {
+                biased;
+                () = send.closed() => return,
+                batch = stream.next() => batch,
+            },
+        };
+        let Some(batch) = batch else { return };
+        let ends = batch.is_err();
+        match send.try_send(batch) {
+            Ok(()) => {}
+            Err(TrySendError::Closed(_)) => return,
+            Err(TrySendError::Full(batch)) => {
+                let had_slot = slot.take().is_some();
+                if send.send(batch).await.is_err() {
+                    return;
+                }
+                if had_slot {
+                    let again = tokio::select! {
+                        // Nobody waits for the rest.
+                        () = send.closed() => return,
+                        again = admission.enter_again(bytes) => again,
+                    };
+                    match again {
+                        Ok(again) => slot = Some(again),
+                        Err(error) => {
+                            let _ = send.send(Err(to_datafusion(error))).await;
+                            return;
+                        }
+                    }
+                }
+            }
+        }
+        if ends {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::RecordBatch;
+    use arrow::datatypes::Schema;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_operator_that_panics_is_not_the_end_of_the_answer() {
+        let schema = Arc::new(Schema::empty());
+        let batch = RecordBatch::new_empty(Arc::clone(&schema));
+        let batches = stream::iter(0..3).map(move |number| {
+            assert!(number < 2, "what an operator with a bug does");
+            Ok(batch.clone())
+        });
+        let stream = Box::pin(RecordBatchStreamAdapter::new(schema, batches));
+        let running = Running { stream, slot: None, bytes: 0 };
+        let (send, mut receive) = mpsc::channel::<Batch>(AHEAD_MAX);
+        let admission = Admission::new(1, 1);
+        let reading = async {
+            let mut read = Vec::new();
+            while let Some(batch) = receive.recv().await {
+                read.push(batch.is_ok());
+            }
+            read
+        };
+        let feeding = feed_to_end(running, Vec::new(), send, &admission);
+        let (read, ()) = tokio::join!(reading, feeding);
+        assert_eq!(read, [true, true, false]);
+    }
+}

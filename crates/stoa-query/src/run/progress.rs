@@ -1,0 +1,154 @@
+//! What a running query counts; shared with its scan operators.
+//!
+//! In: counts, from whatever thread. Out: figures of [`crate::QueryInfo`], and how the query is executed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use stoa_report::ReportWork;
+use stoa_store::Charge;
+
+use crate::run::live_plan::Execution;
+use crate::run::spent::Spent;
+
+/// Counters of one query.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    pub(crate) rows: AtomicU64,
+    pub(crate) bytes_read: AtomicU64,
+    pub(crate) requests: AtomicU64,
+    pub(crate) memory_bytes: AtomicU64,
+    pub(crate) memory_peak_bytes: AtomicU64,
+    rows_planned: AtomicU64,
+    rows_scanned: AtomicU64,
+    pub(crate) queued: AtomicBool,
+    pub(crate) short_path: AtomicBool,
+    hedges: AtomicU64,
+    chunk_hits: AtomicU64,
+    chunk_misses: AtomicU64,
+    /// What it asks of object stores.
+    pub(crate) charge: Arc<Charge>,
+    execution: Mutex<Execution>,
+}
+
+impl Progress {
+    /// Notes whether the query waits for an executor.
+    pub(crate) fn set_queued(&self, queued: bool) {
+        self.queued.store(queued, Ordering::Relaxed);
+    }
+
+    /// Counts rows of files that will be scanned.
+    pub(crate) fn plan_rows(&self, rows: u64) {
+        self.rows_planned.fetch_add(rows, Ordering::Relaxed);
+    }
+
+    /// Counts rows of files that were scanned or left out.
+    pub(crate) fn scan_rows(&self, rows: u64) {
+        self.rows_scanned.fetch_add(rows, Ordering::Relaxed);
+    }
+
+    /// The share of its rows that were scanned, 0 to 1; `None` if it scans no files.
+    pub(crate) fn share(&self) -> Option<f64> {
+        let planned = self.rows_planned.load(Ordering::Relaxed);
+        let scanned = self.rows_scanned.load(Ordering::Relaxed);
+        (planned > 0).then(|| (scanned as f64 / planned as f64).min(1.0))
+    }
+
+    /// Counts memory that was taken.
+    pub(crate) fn take_memory(&self, bytes: usize) {
+        let bytes = bytes as u64;
+        let now = self.memory_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.memory_peak_bytes.fetch_max(now, Ordering::Relaxed);
+    }
+
+    /// Counts memory that was given back.
+    pub(crate) fn give_memory_back(&self, bytes: usize) {
+        self.memory_bytes.fetch_sub(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Notes that the query is answered without the planner.
+    pub(crate) fn set_short_path(&self) {
+        self.short_path.store(true, Ordering::Relaxed);
+    }
+
+    /// Counts reads that were sent a second time.
+    pub(crate) fn add_hedges(&self, hedges: u64) {
+        self.hedges.fetch_add(hedges, Ordering::Relaxed);
+    }
+
+    /// Counts what finding rows in the memory of reports took.
+    pub(crate) fn add_work(&self, work: &ReportWork) {
+        self.requests.fetch_add(work.requests, Ordering::Relaxed);
+        self.bytes_read.fetch_add(work.bytes_read, Ordering::Relaxed);
+        self.chunk_hits.fetch_add(work.chunk_hits, Ordering::Relaxed);
+        self.chunk_misses.fetch_add(work.chunk_misses, Ordering::Relaxed);
+        self.add_hedges(work.hedges);
+    }
+
+    /// What it took of caches and object stores so far.
+    pub(crate) fn spent(&self) -> Spent {
+        Spent {
+            store: self.charge.charged(),
+            hedges: self.hedges.load(Ordering::Relaxed),
+            chunk_hits: self.chunk_hits.load(Ordering::Relaxed),
+            chunk_misses: self.chunk_misses.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Notes how the query is executed; the last of its plans counts.
+    pub(crate) fn set_execution(&self, execution: Execution) {
+        *self.execution.lock() = execution;
+    }
+
+    /// How the query is executed.
+    pub(crate) fn execution(&self) -> Execution {
+        self.execution.lock().clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_share_is_that_of_rows_planned() {
+        let progress = Progress::default();
+        assert_eq!(progress.share(), None);
+        progress.scan_rows(5);
+        assert_eq!(progress.share(), None);
+        progress.plan_rows(20);
+        assert_eq!(progress.share(), Some(0.25));
+        progress.plan_rows(20);
+        assert_eq!(progress.share(), Some(0.125));
+        // Fresh rows that came meanwhile.
+        progress.scan_rows(100);
+        assert_eq!(progress.share(), Some(1.0));
+    }
+
+    #[test]
+    fn the_most_memory_is_remembered() {
+        let progress = Progress::default();
+        for (taken, given_back) in [(100, 40), (20, 80), (50, 50)] {
+            progress.take_memory(taken);
+            progress.give_memory_back(given_back);
+        }
+        assert_eq!(progress.memory_bytes.load(Ordering::Relaxed), 0);
+        assert_eq!(progress.memory_peak_bytes.load(Ordering::Relaxed), 100);
+    }
+
+    #[test]
+    fn hedges_of_scans_and_reports_are_summed() {
+        let progress = Progress::default();
+        progress.add_hedges(2);
+        let work =
+            ReportWork { hedges: 3, chunk_hits: 6, chunk_misses: 2, ..ReportWork::default() };
+        progress.add_work(&work);
+        let spent = progress.spent();
+        assert_eq!((spent.hedges, spent.chunk_hits, spent.chunk_misses), (5, 6, 2));
+        assert_eq!(spent.hit_ratio(), Some(0.75));
+        assert_eq!(Spent::default().hit_ratio(), None);
+        let twice = spent.plus(&spent);
+        assert_eq!((twice.hedges, twice.chunk_hits), (10, 12));
+    }
+}

@@ -1,0 +1,82 @@
+//! What protocols ask of a session's rights, beside what its statements ask.
+
+use std::collections::BTreeSet;
+
+use arrow::datatypes::Schema;
+use stoa_error::Result;
+use stoa_figures::Snapshot;
+use stoa_table::Table;
+
+use super::Session;
+use crate::catalogs::system::snapshot;
+
+impl Session {
+    /// Whether the statements of `user` may be seen.
+    ///
+    /// # Errors
+    /// 42501 for those of others, unless one is superuser.
+    pub fn may_see_query_of(&self, user: &str) -> Result<()> {
+        match user == self.options.user {
+            true => Ok(()),
+            false => self.caller.must_be_superuser("see what statements others run"),
+        }
+    }
+
+    /// Whether a table may be described.
+    ///
+    /// # Errors
+    /// 42501 without any right to read it.
+    pub async fn may_see_table(&self, table: &Table) -> Result<()> {
+        self.caller.refresh().await?;
+        self.caller.may_see(table)
+    }
+
+    /// Whether all columns of a table may be read.
+    ///
+    /// # Errors
+    /// 42501, naming the first column that may not.
+    pub async fn may_read_all(&self, table: &Table) -> Result<()> {
+        self.caller.refresh().await?;
+        self.caller.may_select_all(table)
+    }
+
+    /// Whether everything is allowed, which `what` needs.
+    ///
+    /// # Errors
+    /// 42501.
+    pub async fn must_be_superuser(&self, what: &str) -> Result<()> {
+        self.caller.refresh().await?;
+        self.caller.must_be_superuser(what)
+    }
+
+    /// Whether it may be known that there is such a table.
+    ///
+    /// # Errors
+    /// The catalog's.
+    pub async fn may_know_table(&self, table: &Table) -> Result<bool> {
+        self.caller.refresh().await?;
+        Ok(self.caller.may_know(table))
+    }
+
+    /// Which of `columns`, as SQL has them for `table`, may be known, by place.
+    pub fn known_columns(&self, table: &Table, columns: &Schema) -> BTreeSet<usize> {
+        self.caller.known_columns(table, columns)
+    }
+
+    /// Whether everything is allowed now.
+    ///
+    /// # Errors
+    /// The catalog's.
+    pub async fn may_everything(&self) -> Result<bool> {
+        self.caller.refresh().await?;
+        Ok(self.caller.may_everything())
+    }
+
+    /// What is known of the engine, of tables that its user may see.
+    ///
+    /// # Errors
+    /// The catalog's.
+    pub async fn figures(&self) -> Result<Snapshot> {
+        snapshot::seen_by(&self.engine, &self.caller).await
+    }
+}

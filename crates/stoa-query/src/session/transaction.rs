@@ -1,0 +1,151 @@
+//! Transaction blocks of a session: how they begin and end, their settings, and what is read in them.
+
+use std::sync::atomic::Ordering;
+
+use datafusion::logical_expr::LogicalPlan;
+use stoa_catalog::TableIdent;
+use stoa_error::{Error, Result};
+use stoa_sql::{Isolation, TransactionControl, TransactionModes};
+
+use super::Session;
+use super::outcome::Completion;
+use crate::settings::as_boolean;
+use crate::tables::table::{StoaTable, pin, tables_of};
+
+/// The settings of the transaction itself, which are not the session's.
+const ISOLATION: &str = "transaction_isolation";
+const READ_ONLY: &str = "transaction_read_only";
+
+impl Session {
+    /// Refuses writes where transactions are read only.
+    ///
+    /// # Errors
+    /// 25006.
+    pub(crate) fn check_writes(&self, command: &str) -> Result<()> {
+        let read_only = self.block.is_read_only();
+        match read_only.unwrap_or_else(|| self.read_only.load(Ordering::Relaxed)) {
+            true => {
+                Err(Error::invalid(format!("cannot execute {command} in a read-only transaction"))
+                    .with_sqlstate("25006"))
+            }
+            false => Ok(()),
+        }
+    }
+
+    fn default_modes(&self) -> TransactionModes {
+        let settings = self.settings.lock();
+        let value = |name: &str| settings.get(name).unwrap_or_default();
+        TransactionModes {
+            isolation: Isolation::named(&value("default_transaction_isolation")),
+            read_only: as_boolean(&value("default_transaction_read_only")),
+        }
+    }
+
+    /// Runs a control statement.
+    pub(crate) async fn control(&self, control: &TransactionControl) -> Result<Completion> {
+        if self.options.protocol == "flight" {
+            return Err(Error::unsupported("transactions over Flight SQL are not supported")
+                .with_hint("each statement commits by itself"));
+        }
+        // A transaction that has failed can only be given up.
+        let control = match control {
+            TransactionControl::Commit if self.block.has_failed() => &TransactionControl::Rollback,
+            other => other,
+        };
+        let ingest = self.data.ingest();
+        let notice = self.block.control(control, self.default_modes(), ingest).await?;
+        let done = Completion::of(control.tag());
+        Ok(match notice {
+            Some(notice) => done.with_notice(notice),
+            None => done,
+        })
+    }
+
+    /// Runs a control statement for a protocol that has recognised it. Only a COMMIT that writes is
+    /// shown among the queries.
+    ///
+    /// # Errors
+    /// Levels and savepoints that there are not, and those of the commit: nothing of the transaction is
+    /// there then, unless the error says otherwise.
+    pub async fn run_transaction(&self, control: &TransactionControl) -> Result<Completion> {
+        if *control != TransactionControl::Commit || !self.block.has_writes() {
+            return self.control(control).await.inspect_err(|_| self.block.fail());
+        }
+        if let Err(error) = self.must_be_open() {
+            self.block.roll_back().await;
+            return Err(error);
+        }
+        let guard = self.start_query("COMMIT", None);
+        let done = guard.run_to_its_end(Box::pin(self.control(control))).await;
+        guard.ended(done)
+    }
+
+    /// Gives up the transaction, if there is one; says what of it stays all the same.
+    pub async fn roll_back(&self) -> Option<String> {
+        self.block.roll_back().await
+    }
+
+    /// What a setting of the transaction is; outside of a block, what the next one begins with.
+    pub(super) fn transaction_setting(&self, name: &str) -> Option<String> {
+        if name.eq_ignore_ascii_case(ISOLATION) {
+            let isolation = self.block.isolation().or_else(|| self.default_modes().isolation);
+            return Some(isolation.unwrap_or_default().name().to_owned());
+        }
+        if name.eq_ignore_ascii_case(READ_ONLY) {
+            let default = || self.read_only.load(Ordering::Relaxed);
+            let read_only = self.block.is_read_only().unwrap_or_else(default);
+            return Some(if read_only { "on" } else { "off" }.to_owned());
+        }
+        None
+    }
+
+    /// Sets a setting of the transaction; whether it is one. `None` is the session's default.
+    ///
+    /// # Errors
+    /// A value that it does not take (22023), and those of `SET TRANSACTION`.
+    pub(super) fn set_of_transaction(&self, name: &str, value: Option<&str>) -> Result<bool> {
+        let wrong = |value: &str| {
+            Error::invalid(format!("invalid value for parameter \"{name}\": \"{value}\""))
+                .with_sqlstate("22023")
+        };
+        let mut modes = TransactionModes::default();
+        if name.eq_ignore_ascii_case(ISOLATION) {
+            modes.isolation = match value {
+                Some(value) => Some(Isolation::named(value).ok_or_else(|| wrong(value))?),
+                None => self.default_modes().isolation,
+            };
+        } else if name.eq_ignore_ascii_case(READ_ONLY) {
+            modes.read_only = match value {
+                Some(value) => Some(as_boolean(value).ok_or_else(|| wrong(value))?),
+                None => self.default_modes().read_only,
+            };
+        } else {
+            return Ok(false);
+        }
+        self.block.set_modes(modes).map(|()| true)
+    }
+
+    /// The tables as a statement that begins now is to see them: one state of all.
+    pub(crate) async fn tables(&self, idents: &[TableIdent]) -> Result<Vec<StoaTable>> {
+        if !self.block.is_open() {
+            return self.data.tables(idents).await;
+        }
+        let tables = match self.block.snapshot(idents)? {
+            Some(tables) => tables,
+            None => self.data.tables(idents).await?,
+        };
+        self.block.with_own(tables)
+    }
+
+    /// Puts the current snapshot of every table into a plan: one state of all of them.
+    ///
+    /// # Errors
+    /// A table that is gone (42P01), or whose columns changed since the plan was made (0A000).
+    pub(crate) async fn pin_snapshots(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        let idents = tables_of(&plan)?;
+        if idents.is_empty() {
+            return Ok(plan);
+        }
+        pin(plan, self.tables(&idents).await?)
+    }
+}

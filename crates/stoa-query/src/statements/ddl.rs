@@ -1,0 +1,389 @@
+//! Statements that change the catalog.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use datafusion::datasource::provider_as_source;
+use datafusion::logical_expr::dml::InsertOp;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col, ident};
+use stoa_catalog::TableIdent;
+use stoa_error::{Error, ErrorKind, Result};
+use stoa_table::{ColumnPosition, PartitionTerm, SortTerm, Table, TableChange, TableSpec};
+
+use crate::run::registry::QueryGuard;
+use crate::session::Session;
+use crate::session::outcome::Completion;
+use crate::statements::allowed::check as check_plan;
+use crate::statements::outcome::count_written;
+use crate::tables::properties;
+use stoa_semantics::errors::from_datafusion;
+use stoa_sql::StatementKind;
+use stoa_sql::{AlterAction, AlterTableStatement, CreateTableStatement, name_parts};
+
+/// Carries out a statement of this module; any other is a bug.
+pub(crate) async fn run(
+    session: &Session,
+    kind: &StatementKind,
+    guard: &QueryGuard,
+) -> Result<Completion> {
+    let completion = match kind {
+        StatementKind::CreateTable(table) => create_table(session, table, guard).await,
+        StatementKind::CreateSchema { name, if_not_exists } => {
+            create_schema(session, &schema_name(name)?, *if_not_exists).await
+        }
+        StatementKind::DropSchema { name, if_exists, cascade } => {
+            drop_schema(session, &schema_name(name)?, *if_exists, *cascade).await
+        }
+        StatementKind::DropTable { names, if_exists, purge } => {
+            let mut completion = Completion::of("DROP TABLE");
+            for name in names {
+                let ident = session.table_ident(name)?;
+                if let Some(notice) = drop_table(session, &ident, *if_exists, *purge).await? {
+                    completion.notices.push(notice);
+                }
+            }
+            Ok(completion)
+        }
+        StatementKind::AlterTable(alter) => alter_table(session, alter).await,
+        other => Err(Error::internal(format!("{other:?} is no definition"))),
+    }?;
+    session.data.refresh().await?;
+    Ok(completion)
+}
+
+async fn create_schema(session: &Session, name: &str, if_not_exists: bool) -> Result<Completion> {
+    session.caller.must_be_superuser("create schemas")?;
+    match session.data.warehouse().create_namespace(name, &BTreeMap::new()).await {
+        Ok(()) => Ok(Completion::of("CREATE SCHEMA")),
+        Err(error) if if_not_exists && error.kind() == ErrorKind::AlreadyExists => {
+            Ok(Completion::of("CREATE SCHEMA").with_notice(format!("{error}, skipping")))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+async fn drop_schema(
+    session: &Session,
+    name: &str,
+    if_exists: bool,
+    cascade: bool,
+) -> Result<Completion> {
+    session.caller.must_be_superuser("drop schemas")?;
+    let warehouse = session.data.warehouse();
+    if cascade {
+        for ident in warehouse.tables(name).await? {
+            remove(session, &ident, true).await?;
+        }
+    }
+    match warehouse.drop_namespace(name).await {
+        Ok(()) => Ok(Completion::of("DROP SCHEMA")),
+        Err(error) if if_exists && error.kind() == ErrorKind::NotFound => {
+            Ok(Completion::of("DROP SCHEMA").with_notice(format!("{error}, skipping")))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+async fn drop_table(
+    session: &Session,
+    ident: &TableIdent,
+    if_exists: bool,
+    purge: bool,
+) -> Result<Option<String>> {
+    match remove(session, ident, purge).await {
+        Ok(()) => Ok(None),
+        Err(error) if if_exists && error.kind() == ErrorKind::NotFound => {
+            Ok(Some(format!("{error}, skipping")))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Drops the table and its fresh rows.
+async fn remove(session: &Session, ident: &TableIdent, purge: bool) -> Result<()> {
+    let data = &session.data;
+    let table = data.warehouse().table(ident).await.ok();
+    match &table {
+        Some(table) => session.caller.must_own(table)?,
+        None => session.caller.must_be_superuser("drop tables that cannot be read")?,
+    }
+    let Some(table) = table else { return data.warehouse().drop_table(ident, purge).await };
+    // No other table of that name, whose owner and rows are not these.
+    data.warehouse().drop_only(&table, purge).await?;
+    session.gate.rights().catalog().forget_table(table.uuid()).await?;
+    data.reports().forget_table(&table);
+    data.forget_rows(&table).await;
+    Ok(())
+}
+
+async fn create_table(
+    session: &Session,
+    table: &CreateTableStatement,
+    guard: &QueryGuard,
+) -> Result<Completion> {
+    let ident = session.table_ident(&table.name)?;
+    session.caller.must_be_superuser("create tables")?;
+    properties::check(texts(&table.properties))?;
+    let Some(query) = &table.query else {
+        let schema = Arc::new(Schema::new(table.columns.clone()));
+        let created = session.data.warehouse().create_table(&ident, spec_of(table, schema)).await;
+        return match created {
+            Err(error) if table.if_not_exists && error.kind() == ErrorKind::AlreadyExists => {
+                Ok(Completion::of("CREATE TABLE").with_notice(format!("{error}, skipping")))
+            }
+            other => other.map(|_| Completion::of("CREATE TABLE")),
+        };
+    };
+    if table.if_not_exists && session.data.warehouse().table(&ident).await.is_ok() {
+        let notice = format!("table {ident} already exists, skipping");
+        return Ok(Completion::of("CREATE TABLE").with_notice(notice));
+    }
+    let statement = datafusion::sql::sqlparser::ast::Statement::Query(query.clone());
+    let statement = datafusion::sql::parser::Statement::Statement(Box::new(statement));
+    let state = session.state();
+    let plan = state.statement_to_plan(statement).await.map_err(from_datafusion)?;
+    check_plan(&plan)?;
+    let plan = stoa_semantics::analyzed(&state, &plan).map_err(from_datafusion)?;
+    let schema = storable_schema(plan.schema().as_arrow())?;
+    let plan = cast_to(plan, &schema)?;
+    let staged = session.data.warehouse().stage_table(&ident, spec_of(table, schema)).await?;
+    let rows = append_plan(session, staged, plan, guard).await?;
+    Ok(Completion { tag: format!("SELECT {rows}"), rows, notices: Vec::new() })
+}
+
+/// Appends the rows of a logical plan to a table, which may be staged; its columns are the
+/// table's, in order.
+pub(crate) async fn append_plan(
+    session: &Session,
+    table: Table,
+    plan: LogicalPlan,
+    guard: &QueryGuard,
+) -> Result<u64> {
+    let name = table.ident().to_string();
+    let source = provider_as_source(Arc::new(session.data.as_engine_table(table)));
+    let plan = LogicalPlanBuilder::insert_into(plan, name, source, InsertOp::Append)
+        .and_then(LogicalPlanBuilder::build)
+        .map_err(from_datafusion)?;
+    let plan = session.pin_snapshots(plan).await?;
+    count_written(session.stream(&plan, guard).await?).await
+}
+
+fn spec_of(table: &CreateTableStatement, schema: SchemaRef) -> TableSpec {
+    TableSpec {
+        schema,
+        partition_by: table.partition_by.clone(),
+        sort_by: table.sort_by.clone(),
+        properties: table.properties.iter().cloned().collect(),
+        comment: table.comment.clone(),
+    }
+}
+
+/// A table's definition from parts that are not SQL: `stoa load --create`.
+pub(crate) fn spec_from_parts(
+    schema: SchemaRef,
+    partition_by: Vec<PartitionTerm>,
+    sort_by: Vec<SortTerm>,
+    properties: BTreeMap<String, String>,
+) -> TableSpec {
+    TableSpec { schema, partition_by, sort_by, properties, comment: None }
+}
+
+/// Digits after the point that a stored decimal without a scale of its own gets.
+const NUMERIC_STORED_SCALE: i8 = 20;
+
+/// The columns of a query in types that Iceberg has.
+///
+/// # Errors
+/// A column whose type cannot be stored (0A000), or two of the same name (42701).
+pub(crate) fn storable_schema(schema: &Schema) -> Result<SchemaRef> {
+    let mut fields: Vec<Field> = Vec::with_capacity(schema.fields().len());
+    for field in schema.fields() {
+        if fields.iter().any(|earlier| earlier.name() == field.name()) {
+            let message = format!("column \"{}\" specified more than once", field.name());
+            return Err(Error::invalid(message)
+                .with_sqlstate("42701")
+                .with_hint("name the columns of the query with AS"));
+        }
+        let data_type = storable_type(field.data_type())
+            .map_err(|e| e.at(format!("column \"{}\"", field.name())))?;
+        fields.push(Field::new(field.name(), data_type, true));
+    }
+    Ok(Arc::new(Schema::new(fields)))
+}
+
+/// Whether two types of stored columns are the same, whatever their nested fields are called.
+pub(crate) fn same_type(left: &DataType, right: &DataType) -> bool {
+    match (left, right) {
+        (DataType::Timestamp(unit, zone), DataType::Timestamp(other, other_zone)) => {
+            unit == other && zone.is_some() == other_zone.is_some()
+        }
+        (left, right) => left.equals_datatype(right),
+    }
+}
+
+fn storable_type(data_type: &DataType) -> Result<DataType> {
+    Ok(match data_type {
+        DataType::Int8 | DataType::Int16 | DataType::UInt8 | DataType::UInt16 => DataType::Int32,
+        DataType::UInt32 => DataType::Int64,
+        DataType::UInt64 => DataType::Decimal128(20, 0),
+        DataType::Float16 => DataType::Float32,
+        DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
+        DataType::LargeBinary | DataType::BinaryView => DataType::Binary,
+        DataType::Date64 => DataType::Timestamp(TimeUnit::Microsecond, None),
+        DataType::Timestamp(_, None) => DataType::Timestamp(TimeUnit::Microsecond, None),
+        DataType::Timestamp(_, Some(_)) => {
+            DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
+        }
+        DataType::Time32(_) | DataType::Time64(_) => DataType::Time64(TimeUnit::Microsecond),
+        DataType::Decimal32(p, s) | DataType::Decimal64(p, s) => DataType::Decimal128(*p, *s),
+        // Tables have decimals of 38 digits.
+        DataType::Decimal256(_, s) => DataType::Decimal128(38, (*s).min(NUMERIC_STORED_SCALE)),
+        DataType::Dictionary(_, value) => storable_type(value)?,
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+            let item = Field::new("element", storable_type(item.data_type())?, true);
+            DataType::List(Arc::new(item))
+        }
+        DataType::Struct(fields) => {
+            let field =
+                |f: &Arc<Field>| Ok(Field::new(f.name(), storable_type(f.data_type())?, true));
+            DataType::Struct(fields.iter().map(field).collect::<Result<_>>()?)
+        }
+        DataType::Null => DataType::Utf8,
+        DataType::Interval(_) | DataType::Duration(_) | DataType::Union(..) => {
+            return Err(Error::unsupported(format!("type {data_type} cannot be stored"))
+                .with_hint("cast it to a type that docs/sql.md lists"));
+        }
+        other => other.clone(),
+    })
+}
+
+/// `plan` with its columns cast to `schema`, where they differ.
+pub(crate) fn cast_to(plan: LogicalPlan, schema: &Schema) -> Result<LogicalPlan> {
+    let same = plan.schema().fields().iter().zip(schema.fields());
+    if same.clone().all(|(have, want)| have.data_type() == want.data_type()) {
+        return Ok(plan);
+    }
+    let columns: Vec<Expr> = plan
+        .schema()
+        .iter()
+        .zip(schema.fields())
+        .map(|((qualifier, have), want)| {
+            let column = match qualifier {
+                Some(qualifier) => {
+                    col(datafusion::common::Column::new(Some(qualifier.clone()), have.name()))
+                }
+                None => ident(have.name()),
+            };
+            match have.data_type() == want.data_type() {
+                true => column,
+                false => cast(column, want.data_type().clone()).alias(want.name()),
+            }
+        })
+        .collect();
+    LogicalPlanBuilder::from(plan)
+        .project(columns)
+        .and_then(LogicalPlanBuilder::build)
+        .map_err(from_datafusion)
+}
+
+async fn alter_table(session: &Session, alter: &AlterTableStatement) -> Result<Completion> {
+    let ident = session.table_ident(&alter.name)?;
+    let warehouse = session.data.warehouse();
+    let mut completion = Completion::of("ALTER TABLE");
+    let table = match warehouse.table(&ident).await {
+        Err(error) if alter.if_exists && error.kind() == ErrorKind::NotFound => {
+            return Ok(completion.with_notice(format!("{error}, skipping")));
+        }
+        other => other?,
+    };
+    crate::tables::cells::refuse_rows(&table)?;
+    session.caller.must_own(&table)?;
+    if let [AlterAction::SetOwner(owner)] = alter.actions.as_slice() {
+        session.caller.may_give_to(owner)?;
+        let rights = session.gate.rights();
+        rights.catalog().set_owner(table.uuid(), owner).await?;
+        rights.refresh().await?;
+        return Ok(completion);
+    }
+    if let [AlterAction::RenameTable { to }] = alter.actions.as_slice() {
+        let mut target = session.table_ident(to)?;
+        if name_parts(to)?.len() == 1 {
+            target.namespace.clone_from(&ident.namespace);
+        }
+        if target.namespace != ident.namespace {
+            // Whoever has rights on that schema would have them on the table.
+            session.caller.must_be_superuser("move tables to another schema")?;
+        }
+        warehouse.rename_only(&table, &target).await?;
+        return Ok(completion);
+    }
+    for action in &alter.actions {
+        if let AlterAction::SetProperties(set) = action {
+            properties::check(texts(set))?;
+        }
+    }
+    let columns: Vec<String> =
+        table.schema().fields().iter().map(|field| field.name().clone()).collect();
+    let mut changes = Vec::with_capacity(alter.actions.len());
+    for action in &alter.actions {
+        match change_of(action, &columns)? {
+            Planned::Change(change) => changes.push(change),
+            Planned::Skip(notice) => completion.notices.push(notice),
+        }
+    }
+    if !changes.is_empty() {
+        table.alter(changes).await?;
+    }
+    Ok(completion)
+}
+
+fn texts(properties: &[(String, String)]) -> impl Iterator<Item = (&str, &str)> {
+    properties.iter().map(|(key, value)| (key.as_str(), value.as_str()))
+}
+
+enum Planned {
+    Change(TableChange),
+    Skip(String),
+}
+
+fn change_of(action: &AlterAction, columns: &[String]) -> Result<Planned> {
+    let exists = |name: &String| columns.contains(name);
+    Ok(Planned::Change(match action.clone() {
+        AlterAction::AddColumn { field, if_not_exists: true } if exists(field.name()) => {
+            let notice = format!("column \"{}\" already exists, skipping", field.name());
+            return Ok(Planned::Skip(notice));
+        }
+        AlterAction::DropColumn { name, if_exists: true } if !exists(&name) => {
+            return Ok(Planned::Skip(format!("column \"{name}\" does not exist, skipping")));
+        }
+        AlterAction::AddColumn { field, .. } => {
+            TableChange::AddColumn { field, position: ColumnPosition::Last }
+        }
+        AlterAction::DropColumn { name, .. } => TableChange::DropColumn(name),
+        AlterAction::RenameColumn { from, to } => TableChange::RenameColumn { from, to },
+        AlterAction::ChangeType { name, data_type } => {
+            TableChange::ChangeType { column: name, data_type }
+        }
+        AlterAction::SetProperties(properties) => {
+            TableChange::SetProperties(properties.into_iter().collect())
+        }
+        AlterAction::UnsetProperties(names) => TableChange::UnsetProperties(names),
+        AlterAction::SetSortOrder(terms) => TableChange::SetSortOrder(terms),
+        AlterAction::RenameTable { .. } | AlterAction::SetOwner(_) => {
+            return Err(Error::invalid("RENAME TO and OWNER TO stand alone in an ALTER TABLE")
+                .with_sqlstate("42601"));
+        }
+    }))
+}
+
+fn schema_name(name: &datafusion::sql::sqlparser::ast::ObjectName) -> Result<String> {
+    let mut parts = name_parts(name)?;
+    match (parts.pop(), parts.as_slice()) {
+        (Some(name), []) => Ok(name),
+        (Some(name), [database]) if database == crate::DATABASE => Ok(name),
+        _ => Err(Error::invalid(format!("{name} is no namespace of database {}", crate::DATABASE))
+            .with_sqlstate("3F000")
+            .with_hint("namespaces have one level")),
+    }
+}

@@ -1,0 +1,73 @@
+//! INSERT of rows that come from values or from tables, in addition to those that are there.
+
+use std::sync::Arc;
+
+use datafusion::datasource::provider_as_source;
+use datafusion::logical_expr::LogicalPlan;
+use stoa_catalog::TableIdent;
+use stoa_error::{Error, ErrorKind, Result};
+
+use super::ATTEMPTS_MAX;
+use crate::run::registry::QueryGuard;
+use crate::session::Session;
+use crate::session::outcome::Completion;
+use crate::statements::outcome::{Ran, count_written};
+use crate::tables::changes::Turn;
+use crate::tables::table::{pin, stoa_table, tables_of};
+
+/// Runs an INSERT. One that reads tables runs again where they were changed before its rows were
+/// there.
+///
+/// # Errors
+/// What execution finds; `Conflict` where others change the tables all the time.
+pub(crate) async fn insert(
+    session: &Session,
+    plan: LogicalPlan,
+    guard: &QueryGuard,
+) -> Result<Ran> {
+    let read = tables_of(&plan)?;
+    if read.is_empty() {
+        return written(session, &plan, guard).await;
+    }
+    for number in 1..=ATTEMPTS_MAX {
+        let turn = match number {
+            1 => None,
+            // A block would keep everybody waiting until its COMMIT.
+            _ if session.block.is_open() => None,
+            _ => Some(session.data.changes().turn().await),
+        };
+        match attempt(session, plan.clone(), &read, turn, guard).await {
+            Err(error) if error.kind() == ErrorKind::Conflict && number < ATTEMPTS_MAX => {}
+            ended => return ended,
+        }
+    }
+    Err(Error::internal("an INSERT was not tried"))
+}
+
+async fn attempt(
+    session: &Session,
+    plan: LogicalPlan,
+    read: &[TableIdent],
+    turn: Option<Turn>,
+    guard: &QueryGuard,
+) -> Result<Ran> {
+    let LogicalPlan::Dml(dml) = &plan else {
+        return Err(Error::internal("an INSERT has no such plan"));
+    };
+    let Some(target) = stoa_table(&dml.target) else {
+        let plan = pin(plan, session.tables(read).await?)?;
+        return written(session, &plan, guard).await;
+    };
+    let reading = session.data.changes().begin(read.to_vec(), target.table.ident(), turn).await;
+    let LogicalPlan::Dml(mut dml) = pin(plan, session.tables(read).await?)? else {
+        return Err(Error::internal("an INSERT became another statement"));
+    };
+    dml.target = provider_as_source(Arc::new(target.written_by(Arc::new(reading))));
+    written(session, &LogicalPlan::Dml(dml), guard).await
+}
+
+/// Runs a plan that writes.
+async fn written(session: &Session, plan: &LogicalPlan, guard: &QueryGuard) -> Result<Ran> {
+    let rows = count_written(session.stream(plan, guard).await?).await?;
+    Ok(Ran::Done(Completion::rows("INSERT", rows)))
+}

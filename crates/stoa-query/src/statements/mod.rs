@@ -1,0 +1,13 @@
+//! Statements that change something, or show it: what each does once its names and values are known.
+
+pub(crate) mod allowed;
+pub(crate) mod append;
+pub(crate) mod copy;
+pub(crate) mod ddl;
+pub(crate) mod dml;
+pub(crate) mod insert_values;
+pub(crate) mod load;
+pub(crate) mod maintain;
+pub(crate) mod outcome;
+pub(crate) mod roles;
+pub(crate) mod show;

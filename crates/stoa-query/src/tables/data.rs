@@ -1,0 +1,218 @@
+//! What statements read and write: the warehouse, the rows that are in no file yet, and what is kept of files.
+//!
+//! In: names. Out: [`StoaTable`]s of the snapshot that is current when somebody asks. **Invariant:** tables
+//! that are asked for together are those of one moment.
+//!
+//! Not here: which of them a caller may see (`access`, `seen`), the engine's catalog (`catalog`).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use datafusion::catalog::TableProvider;
+use parking_lot::RwLock;
+use stoa_catalog::TableIdent;
+use stoa_cells::CellTables;
+use stoa_error::{ErrorKind, Result};
+use stoa_ingest::{FreshRows, Ingest, TableSnapshot};
+use stoa_report::Reports;
+use stoa_table::{Table, Warehouse};
+
+use crate::tables::cells::{self, Form};
+use crate::tables::changes::Changes;
+use crate::tables::file_cache::FileCache;
+use crate::tables::table::StoaTable;
+
+/// How often a state of all tables is looked for while some are dropped.
+const LOOKS_MAX: usize = 10;
+
+/// The data of an engine.
+pub(crate) struct Data {
+    warehouse: Warehouse,
+    ingest: Option<Ingest>,
+    cells: CellTables,
+    files: Arc<FileCache>,
+    reports: Arc<Reports>,
+    changes: Arc<Changes>,
+    /// Tables by namespace, as [`Data::refresh`] has read them.
+    names: RwLock<BTreeMap<String, Vec<String>>>,
+}
+
+impl std::fmt::Debug for Data {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Data").field("names", &self.names).finish_non_exhaustive()
+    }
+}
+
+impl Data {
+    /// The tables of a warehouse; small writes go to the log of `ingest`.
+    ///
+    /// # Errors
+    /// The catalog's.
+    pub(crate) async fn open(
+        warehouse: Warehouse,
+        ingest: Option<Ingest>,
+        cells: CellTables,
+        reports: Reports,
+    ) -> Result<Self> {
+        let data = Self {
+            warehouse,
+            ingest,
+            cells,
+            files: Arc::default(),
+            reports: Arc::new(reports),
+            changes: Arc::default(),
+            names: RwLock::default(),
+        };
+        data.refresh().await?;
+        Ok(data)
+    }
+
+    /// The tables.
+    pub(crate) fn warehouse(&self) -> &Warehouse {
+        &self.warehouse
+    }
+
+    /// The fresh rows and their log; `None` without a log.
+    pub(crate) fn ingest(&self) -> Option<&Ingest> {
+        self.ingest.as_ref()
+    }
+
+    /// The tables of cells.
+    pub(crate) fn cells(&self) -> &CellTables {
+        &self.cells
+    }
+
+    /// What reports keep of data files.
+    pub(crate) fn reports(&self) -> &Arc<Reports> {
+        &self.reports
+    }
+
+    /// What statements change that others read.
+    pub(crate) fn changes(&self) -> &Arc<Changes> {
+        &self.changes
+    }
+
+    /// Reads the lists of names again.
+    pub(crate) async fn refresh(&self) -> Result<()> {
+        let mut names = BTreeMap::new();
+        for namespace in self.warehouse.namespaces().await? {
+            let tables = self.warehouse.tables(&namespace).await?;
+            names.insert(namespace, tables.into_iter().map(|ident| ident.name).collect());
+        }
+        *self.names.write() = names;
+        Ok(())
+    }
+
+    /// The namespaces, as they were last read.
+    pub(super) fn namespaces(&self) -> Vec<String> {
+        self.names.read().keys().cloned().collect()
+    }
+
+    /// The tables of a namespace, as they were last read.
+    pub(super) fn names_in(&self, namespace: &str) -> Vec<String> {
+        self.names.read().get(namespace).cloned().unwrap_or_default()
+    }
+
+    /// Whether a namespace had this table when they were last read.
+    pub(super) fn has_name(&self, namespace: &str, name: &str) -> bool {
+        let names = self.names.read();
+        names.get(namespace).is_some_and(|tables| tables.iter().any(|table| table == name))
+    }
+
+    /// The table as it is now, and the rows that are in no data file yet.
+    pub(crate) async fn snapshot(&self, ident: &TableIdent) -> Result<TableSnapshot> {
+        match &self.ingest {
+            Some(ingest) => ingest.snapshot(ident).await,
+            None => {
+                let table = self.warehouse.table(ident).await?;
+                Ok(TableSnapshot { fresh: FreshRows::none(&table), table })
+            }
+        }
+    }
+
+    /// The tables as they are at one moment, with the rows that are in no data file then. None comes
+    /// twice.
+    pub(crate) async fn tables(&self, idents: &[TableIdent]) -> Result<Vec<StoaTable>> {
+        match &self.ingest {
+            None => {
+                let tables = self.warehouse.tables_at_once(idents).await?;
+                Ok(tables.into_iter().map(|table| self.as_engine_table(table)).collect())
+            }
+            Some(ingest) => {
+                let snapshots = ingest.snapshots(idents).await?;
+                Ok(snapshots.into_iter().map(|snapshot| self.at(snapshot)).collect())
+            }
+        }
+    }
+
+    /// All tables of the warehouse, at one moment.
+    pub(crate) async fn all_tables(&self) -> Result<Vec<StoaTable>> {
+        let mut looks = 0;
+        loop {
+            let mut idents = Vec::new();
+            for namespace in self.warehouse.namespaces().await? {
+                idents.extend(self.warehouse.tables(&namespace).await?);
+            }
+            looks += 1;
+            match self.tables(&idents).await {
+                // One was dropped after the names were read.
+                Err(error) if error.kind() == ErrorKind::NotFound && looks < LOOKS_MAX => {}
+                tables => return tables,
+            }
+        }
+    }
+
+    /// A snapshot as the engine sees it.
+    pub(crate) fn at(&self, snapshot: TableSnapshot) -> StoaTable {
+        self.as_engine_table(snapshot.table).with_fresh(snapshot.fresh)
+    }
+
+    /// The table as it is now.
+    pub(crate) async fn table(&self, ident: &TableIdent) -> Result<StoaTable> {
+        match &self.ingest {
+            None => Ok(self.as_engine_table(self.warehouse.table(ident).await?)),
+            Some(ingest) => Ok(self.at(ingest.snapshot(ident).await?)),
+        }
+    }
+
+    /// A table as the engine sees it. The rows of one that is yet to appear do so together with it, not by the
+    /// log.
+    pub(crate) fn as_engine_table(&self, table: Table) -> StoaTable {
+        let ingest = self.ingest.clone().filter(|_| !table.is_staged());
+        StoaTable::new(table, Arc::clone(&self.files), Arc::clone(&self.reports))
+            .with_ingest(ingest)
+    }
+
+    /// Forgets the fresh rows of a table that is gone.
+    pub(crate) async fn forget_rows(&self, table: &Table) {
+        if let Some(ingest) = &self.ingest {
+            ingest.forget(table).await;
+        }
+    }
+
+    /// A table by the name that SQL has for it; `None` if there is none.
+    pub(super) async fn provider(
+        &self,
+        ident: &TableIdent,
+    ) -> Result<Option<Arc<dyn TableProvider>>> {
+        if let Some(table) = self.found(ident).await? {
+            let cells = cells::view(&self.cells, &table);
+            return Ok(Some(cells.unwrap_or_else(|| Arc::new(self.as_engine_table(table)))));
+        }
+        let Some((name, form)) = cells::split_name(&ident.name) else { return Ok(None) };
+        let ident = TableIdent { namespace: ident.namespace.clone(), name: name.to_owned() };
+        let Some(table) = self.found(&ident).await? else { return Ok(None) };
+        match cells::history(&self.cells, &table)? {
+            Some(_) if form == Form::Raw => Ok(Some(Arc::new(self.as_engine_table(table)))),
+            history => Ok(history),
+        }
+    }
+
+    async fn found(&self, ident: &TableIdent) -> Result<Option<Table>> {
+        match self.warehouse.table(ident).await {
+            Ok(table) => Ok(Some(table)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}

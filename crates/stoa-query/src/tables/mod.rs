@@ -1,0 +1,20 @@
+//! Tables as the query engine sees them: names, scans, rows not yet in files, sinks.
+//!
+//! In: the warehouse's tables and the rows in the commit log. Out: table providers whose scans read one
+//! snapshot for a caller who may. Knows no session and no statement. [`data::Data`] is what all sessions share of
+//! it.
+
+pub(crate) mod catalog;
+pub(crate) mod cells;
+pub(crate) mod changes;
+pub(crate) mod data;
+pub(crate) mod file_cache;
+pub(crate) mod filter;
+pub(crate) mod fresh;
+pub(crate) mod nested;
+pub(crate) mod properties;
+pub(crate) mod scan;
+pub(crate) mod seen;
+pub(crate) mod sink;
+pub(crate) mod table;
+pub(crate) mod transaction;

@@ -1,0 +1,331 @@
+//! The scan operator: data files of one snapshot to batches.
+//!
+//! In: a table snapshot, the columns wanted, filters. Out: batches of these columns.
+//!
+//! ```text
+//! plan time     manifests ─prune─► files ─prune─► splits, dealt to plan partitions
+//! run time      split: tail (cached) ─► decoder ⇄ range reads ─► batches
+//!                            prunes stripes and row groups
+//! ```
+//! A scan that picks few rows by conditions on columns takes them out of the memory of reports, where
+//! they are decoded already ([`selected`]); if these are too many, it reads the files.
+//! Files that are not ORC, or of which rows are deleted, are read by `stoa-table`.
+//! What was pruned at each level is counted and shown by `EXPLAIN ANALYZE`.
+//!
+//! Not here: which files a snapshot has (`stoa-table`), decoding (`stoa-orc`), merging of range
+//! reads (`stoa-rangeio`).
+
+mod metrics;
+mod read;
+mod selected;
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use datafusion::catalog::Session as EngineSession;
+use datafusion::common::Statistics;
+use datafusion::common::stats::Precision;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::error::Result as EngineResult;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::Expr;
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::statistics::StatisticsArgs;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
+    ReplaceChildrenOptions,
+};
+use parking_lot::RwLock;
+use stoa_error::Result;
+use stoa_orc::{ColumnRef, FIELD_ID_KEY, Predicate};
+use stoa_report::Report;
+use stoa_table::{ScanFile, ScanPlan};
+
+use crate::run::memory::ReportMemory;
+use crate::run::progress::Progress;
+use crate::tables::filter::predicate_of_all;
+use crate::tables::nested::engine_schema;
+use crate::tables::table::StoaTable;
+use metrics::ScanMetrics;
+use read::SplitReader;
+use stoa_semantics::errors::from_datafusion;
+
+/// Bytes of data files from which a further plan partition is worth its cost.
+const PARTITION_BYTES_MIN: u64 = 8 << 20;
+
+/// A part of a file: the stripes whose number modulo `parts` is `part`.
+#[derive(Clone, Debug)]
+pub(crate) struct Split {
+    pub(crate) file: Arc<ScanFile>,
+    pub(crate) part: usize,
+    pub(crate) parts: usize,
+}
+
+/// Reads the files of one snapshot.
+#[derive(Debug)]
+pub(crate) struct OrcScanExec {
+    table: StoaTable,
+    schema: SchemaRef,
+    /// The same columns with field ids at every level.
+    stored: SchemaRef,
+    predicate: Predicate,
+    plan: Arc<ScanPlan>,
+    partitions: Vec<Vec<Split>>,
+    batch_rows: usize,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+    progress: Arc<RwLock<Arc<Progress>>>,
+}
+
+impl OrcScanExec {
+    /// Chooses files by partition values and statistics and deals them to plan partitions.
+    pub(crate) async fn plan(
+        table: &StoaTable,
+        state: &dyn EngineSession,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+    ) -> Result<Self> {
+        let full = table.table.schema();
+        let predicate = predicate_of_all(filters, &full);
+        let plan = Arc::new(table.plan_scan(&predicate).await?);
+        let stored = match projection {
+            Some(columns) => {
+                Arc::new(full.project(columns).map_err(|e| from_datafusion(e.into()))?)
+            }
+            None => full,
+        };
+        let schema = engine_schema(&stored);
+        let threads = state.config().target_partitions();
+        let partitions = deal(&plan.files, partition_count(table, &predicate, &plan, threads));
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(Arc::clone(&schema)),
+            Partitioning::UnknownPartitioning(partitions.len()),
+            EmissionType::Incremental,
+            Boundedness::Bounded,
+        );
+        Ok(Self {
+            table: table.clone(),
+            schema,
+            stored,
+            predicate,
+            plan,
+            partitions,
+            batch_rows: state.config().batch_size(),
+            properties: Arc::new(properties),
+            metrics: ExecutionPlanMetricsSet::new(),
+            progress: Arc::default(),
+        })
+    }
+}
+
+impl OrcScanExec {
+    /// The rows wanted as a report, if that may be the shorter way.
+    fn selected(&self) -> Option<Report> {
+        if self.partitions.len() > 1 || !self.table.scans_all() {
+            return None;
+        }
+        selected::report_of(&self.table.table.schema(), &self.schema, &self.predicate)
+    }
+}
+
+/// Lets the scans of a plan count into `progress`; bytes of the data files that they read, whole.
+pub(crate) fn note_scans(plan: &Arc<dyn ExecutionPlan>, progress: &Arc<Progress>) -> u64 {
+    attach_progress(plan, progress);
+    planned_bytes(plan)
+}
+
+/// Makes every scan of a plan count into `progress`.
+fn attach_progress(plan: &Arc<dyn ExecutionPlan>, progress: &Arc<Progress>) {
+    if let Some(scan) = (plan.as_ref() as &dyn Any).downcast_ref::<OrcScanExec>() {
+        *scan.progress.write() = Arc::clone(progress);
+        progress.plan_rows(scan.plan.rows());
+    }
+    for child in plan.children() {
+        attach_progress(child, progress);
+    }
+}
+
+/// Bytes of the data files that a plan scans, whole.
+fn planned_bytes(plan: &Arc<dyn ExecutionPlan>) -> u64 {
+    let own = (plan.as_ref() as &dyn Any).downcast_ref::<OrcScanExec>();
+    let own = own.map_or(0, |scan| scan.plan.bytes());
+    plan.children().into_iter().map(planned_bytes).fold(own, u64::saturating_add)
+}
+
+/// One plan partition for what is small or selective, else as many as there are threads.
+fn partition_count(
+    table: &StoaTable,
+    predicate: &Predicate,
+    plan: &ScanPlan,
+    threads: usize,
+) -> usize {
+    if picks_sort_key(table, predicate) {
+        return 1;
+    }
+    let worth = usize::try_from(plan.bytes() / PARTITION_BYTES_MIN).unwrap_or(usize::MAX);
+    worth.saturating_add(1).min(threads.max(1))
+}
+
+/// Whether the predicate asks for single values of the first sort column, so that a row group or
+/// two are read of each file.
+fn picks_sort_key(table: &StoaTable, predicate: &Predicate) -> bool {
+    let terms = table.table.sort_terms();
+    let Some(first) = terms.first() else { return false };
+    let schema = table.table.schema();
+    let Ok(field) = schema.field_with_name(&first.column) else { return false };
+    let id = field.metadata().get(FIELD_ID_KEY).and_then(|id| id.parse().ok());
+    let Some(key) = id.map(ColumnRef::Field) else { return false };
+    let picks = |part: &Predicate| match part {
+        Predicate::Compare { column, op: stoa_orc::CompareOp::Eq, .. } => *column == key,
+        Predicate::In { column, values } => *column == key && values.len() <= 16,
+        _ => false,
+    };
+    match predicate {
+        Predicate::And(parts) => parts.iter().any(picks),
+        one => picks(one),
+    }
+}
+
+/// Deals files to `count` plan partitions, largest first to the emptiest; a file larger than its
+/// share is cut by stripes.
+fn deal(files: &[Arc<ScanFile>], count: usize) -> Vec<Vec<Split>> {
+    let total: u64 = files.iter().map(|file| file.file_bytes).sum();
+    let share = (total / count.max(1) as u64).max(PARTITION_BYTES_MIN);
+    let mut splits: Vec<(u64, Split)> = Vec::with_capacity(files.len());
+    for file in files {
+        let wanted = usize::try_from(file.file_bytes.div_ceil(share)).unwrap_or(1);
+        let parts = wanted.clamp(1, count.max(1));
+        let bytes = file.file_bytes / parts as u64;
+        splits
+            .extend((0..parts).map(|part| (bytes, Split { file: Arc::clone(file), part, parts })));
+    }
+    if count <= 1 {
+        return vec![splits.into_iter().map(|(_, split)| split).collect()];
+    }
+    splits.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+    let mut partitions: Vec<(u64, Vec<Split>)> = vec![(0, Vec::new()); count];
+    for (bytes, split) in splits {
+        if let Some(emptiest) = partitions.iter_mut().min_by_key(|(load, _)| *load) {
+            emptiest.0 += bytes;
+            emptiest.1.push(split);
+        }
+    }
+    partitions.into_iter().map(|(_, splits)| splits).collect()
+}
+
+impl DisplayAs for OrcScanExec {
+    fn fmt_as(&self, _t: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns: Vec<&str> =
+            self.schema.fields().iter().map(|field| field.name().as_str()).collect();
+        write!(
+            f,
+            "OrcScanExec: table={}, columns=[{}], files={}/{}, pruned_by_partition={}, \
+             pruned_by_statistics={}, rows<={}, partitions={}",
+            self.table.table.ident(),
+            columns.join(", "),
+            self.plan.files.len(),
+            self.plan.files_total,
+            self.plan.files_pruned_by_partition,
+            self.plan.files_pruned_by_statistics,
+            self.plan.rows(),
+            self.partitions.len(),
+        )?;
+        if !self.predicate.is_always() {
+            write!(f, ", pushdown=yes")?;
+        }
+        Ok(())
+    }
+}
+
+impl ExecutionPlan for OrcScanExec {
+    fn name(&self) -> &str {
+        "OrcScanExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn apply_expressions(
+        &self,
+        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> EngineResult<TreeNodeRecursion>,
+    ) -> EngineResult<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        _children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> EngineResult<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        _children: Vec<Arc<dyn ExecutionPlan>>,
+        _options: ReplaceChildrenOptions,
+    ) -> EngineResult<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn execute(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> EngineResult<SendableRecordBatchStream> {
+        let splits = self.partitions.get(partition).cloned().unwrap_or_default();
+        let metrics = ScanMetrics::new(&self.metrics, partition);
+        if partition == 0 {
+            metrics.record_planning(&self.plan);
+        }
+        let reader = SplitReader {
+            table: self.table.clone(),
+            schema: Arc::clone(&self.schema),
+            stored: Arc::clone(&self.stored),
+            predicate: self.predicate.clone(),
+            batch_rows: self.batch_rows,
+            metrics,
+            progress: Arc::clone(&self.progress.read()),
+        };
+        match self.selected() {
+            Some(report) => {
+                let memory = ReportMemory::of_scan(&context);
+                Ok(reader.stream_selected(report, splits, memory))
+            }
+            None => Ok(reader.stream(splits)),
+        }
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        _input_stats: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> EngineResult<Arc<Statistics>> {
+        let mut statistics = Statistics::new_unknown(&self.schema);
+        if args.partition().is_none() {
+            let rows = usize::try_from(self.plan.rows()).unwrap_or(usize::MAX);
+            // Rows of files may be deleted by delete files.
+            let deletes = self.plan.files.iter().any(|file| !file.deletes.is_empty());
+            statistics.num_rows = match self.predicate.is_always() && !deletes {
+                true => Precision::Exact(rows),
+                false => Precision::Inexact(rows),
+            };
+        }
+        Ok(Arc::new(statistics))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,500 @@
+//! Texts as values: what PostgreSQL's input functions take.
+//!
+//! Blanks around a value do not count. **Invariant:** a text that is not of the type is an error (22P02,
+//! 22007), one that does not fit it, too (22003, 22008); never NULL, never another value.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Date32Array, Decimal128Array,
+    Decimal256Array, Float32Array, Float64Array, Int64Array, ListArray, StringArray,
+    Time64MicrosecondArray, TimestampMicrosecondArray,
+};
+use arrow::buffer::{NullBuffer, OffsetBuffer};
+use arrow::compute::{CastOptions, cast, cast_with_options};
+use arrow::datatypes::{DataType, FieldRef, TimeUnit, i256};
+use chrono::NaiveDate;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::ColumnarValue;
+
+use super::call::{Operation, column, failure};
+use super::numeric::{Decimal, out_of_range};
+use super::operators::name;
+use super::time_zone::Zone;
+
+/// A cast of a text.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct FromText {
+    to: DataType,
+    /// The session's zone.
+    zone: Arc<str>,
+}
+
+impl FromText {
+    pub(super) fn new(to: &DataType, zone: &str) -> Self {
+        Self { to: to.clone(), zone: zone.into() }
+    }
+
+    /// Whether texts are read as `to` here, and not by the engine.
+    pub(super) fn reads(to: &DataType) -> bool {
+        match to {
+            DataType::List(item) => {
+                matches!(item.data_type(), DataType::Utf8) || Self::reads(item.data_type())
+            }
+            DataType::Timestamp(TimeUnit::Microsecond, _)
+            | DataType::Time64(TimeUnit::Microsecond)
+            | DataType::Boolean
+            | DataType::Date32
+            | DataType::Float32
+            | DataType::Float64
+            | DataType::Binary => true,
+            DataType::Decimal128(..) | DataType::Decimal256(..) => true,
+            of => of.is_signed_integer(),
+        }
+    }
+}
+
+impl Operation for FromText {
+    fn name(&self) -> &str {
+        "from_text"
+    }
+
+    fn result(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.to.clone())
+    }
+
+    fn shown(&self, operands: &[String]) -> String {
+        format!("from_text({} AS {})", operands.join(","), self.to)
+    }
+
+    fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
+        let column = &column(operands, rows)?;
+        let texts = cast(column, &DataType::Utf8)?;
+        read(texts.as_string::<i32>(), &self.to, &self.zone)
+    }
+}
+
+fn each<T>(texts: &StringArray, read: impl Fn(&str) -> Result<T>) -> Result<Vec<Option<T>>> {
+    texts.iter().map(|text| text.map(&read).transpose()).collect()
+}
+
+/// Texts as values of a type, in a session of some zone.
+pub(super) fn read(texts: &StringArray, to: &DataType, zone: &str) -> Result<ArrayRef> {
+    Ok(match to {
+        DataType::Boolean => Arc::new(BooleanArray::from(each(texts, boolean)?)),
+        DataType::Float64 => Arc::new(Float64Array::from(each(texts, |t| float(t, to))?)),
+        DataType::Float32 => {
+            let narrow = |text: &str| match float(text, to)? {
+                wide if wide.is_finite() && !(wide as f32).is_finite() => Err(misfit(text, to)),
+                _ => f32::from_str(text.trim()).map_err(|_| wrong(text, to)),
+            };
+            Arc::new(Float32Array::from(each(texts, narrow)?))
+        }
+        DataType::Decimal128(precision, scale) => {
+            let digits = each(texts, |text| {
+                decimal(text)?
+                    .at_scale(i32::from(*scale))
+                    .and_then(i256::to_i128)
+                    .filter(|digits| fits(*digits, *precision))
+                    .ok_or_else(|| overflow(*precision, *scale))
+            })?;
+            Arc::new(Decimal128Array::from(digits).with_data_type(to.clone()))
+        }
+        DataType::Decimal256(_, scale) => {
+            let digits = each(texts, |text| {
+                decimal(text)?.at_scale(i32::from(*scale)).ok_or_else(out_of_range)
+            })?;
+            Arc::new(Decimal256Array::from(digits).with_data_type(to.clone()))
+        }
+        DataType::Date32 => Arc::new(Date32Array::from(each(texts, date)?)),
+        DataType::Time64(_) => {
+            let micros = |text: &str| time(text.trim()).ok_or_else(|| wrong_time(text, to));
+            Arc::new(Time64MicrosecondArray::from(each(texts, micros)?))
+        }
+        DataType::Timestamp(_, of) => {
+            let zone = of.as_ref().map(|_| Zone::named(zone)).transpose()?;
+            let times = each(texts, |text| timestamp(text, zone.as_ref(), to))?;
+            Arc::new(TimestampMicrosecondArray::from(times).with_data_type(to.clone()))
+        }
+        DataType::Binary => {
+            let bytes = each(texts, bytes)?;
+            Arc::new(BinaryArray::from_iter(bytes))
+        }
+        DataType::List(item) => list(texts, item, zone)?,
+        DataType::Utf8 => Arc::new(texts.clone()),
+        of if of.is_signed_integer() => {
+            let whole = Int64Array::from(each(texts, |text| integer(text, to))?);
+            let strict = CastOptions { safe: false, ..CastOptions::default() };
+            match cast_with_options(&whole, to, &strict) {
+                Ok(cast) => cast,
+                Err(_) => return Err(first_misfit(texts, to)),
+            }
+        }
+        other => return Err(failure("0A000", format!("no text is cast to {other}"))),
+    })
+}
+
+fn wrong(text: &str, to: &DataType) -> DataFusionError {
+    failure("22P02", format!("invalid input syntax for type {}: \"{text}\"", name(to)))
+}
+
+fn wrong_time(text: &str, to: &DataType) -> DataFusionError {
+    failure("22007", format!("invalid input syntax for type {}: \"{text}\"", name(to)))
+}
+
+fn misfit(text: &str, to: &DataType) -> DataFusionError {
+    failure("22003", format!("value \"{text}\" is out of range for type {}", name(to)))
+}
+
+fn overflow(precision: u8, scale: i8) -> DataFusionError {
+    failure("22003", format!("numeric field overflow: it has precision {precision}, scale {scale}"))
+}
+
+fn fits(digits: i128, precision: u8) -> bool {
+    10_i128.checked_pow(precision.into()).is_none_or(|end| digits.unsigned_abs() < end as u128)
+}
+
+fn integer(text: &str, to: &DataType) -> Result<i64> {
+    let trimmed = text.trim();
+    trimmed.parse().map_err(|_| {
+        let digits = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed);
+        match !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            true => misfit(text, to),
+            false => wrong(text, to),
+        }
+    })
+}
+
+fn first_misfit(texts: &StringArray, to: &DataType) -> DataFusionError {
+    let bits = to.primitive_width().unwrap_or(8) * 8;
+    let does_fit = |text: &&str| {
+        let value: i64 = text.trim().parse().unwrap_or(0);
+        bits >= 64 || (-(1_i64 << (bits - 1))..1_i64 << (bits - 1)).contains(&value)
+    };
+    let text = texts.iter().flatten().find(|text| !does_fit(text)).unwrap_or_default();
+    misfit(text, to)
+}
+
+fn boolean(text: &str) -> Result<bool> {
+    let lower = text.trim().to_ascii_lowercase();
+    let begins = |word: &str, least: usize| lower.len() >= least && word.starts_with(&lower);
+    match lower.as_str() {
+        "1" => Ok(true),
+        "0" => Ok(false),
+        _ if begins("true", 1) || begins("yes", 1) || lower == "on" => Ok(true),
+        _ if begins("false", 1) || begins("no", 1) || begins("off", 2) => Ok(false),
+        _ => Err(wrong(text, &DataType::Boolean)),
+    }
+}
+
+fn float(text: &str, to: &DataType) -> Result<f64> {
+    let trimmed = text.trim();
+    let is_hex = trimmed.contains(['x', 'X', '_']);
+    let value: f64 = trimmed.parse().ok().filter(|_| !is_hex).ok_or_else(|| wrong(text, to))?;
+    let is_special = trimmed.contains(['i', 'I']);
+    match value.is_infinite() && !is_special {
+        true => {
+            Err(failure("22003", format!("\"{trimmed}\" is out of range for type {}", name(to))))
+        }
+        false => Ok(value),
+    }
+}
+
+/// A decimal with the digits that it is written with.
+fn decimal(text: &str) -> Result<Decimal> {
+    parse_decimal(text).ok_or_else(|| match is_decimal(text) {
+        true => out_of_range(),
+        false => wrong(text, &DataType::Decimal128(38, 0)),
+    })
+}
+
+fn is_decimal(text: &str) -> bool {
+    let text = text.trim();
+    text.bytes().any(|byte| byte.is_ascii_digit())
+        && text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte))
+}
+
+fn parse_decimal(text: &str) -> Option<Decimal> {
+    let text = text.trim();
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+        None => (text, 0),
+    };
+    let (sign, digits) = match mantissa.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", mantissa.strip_prefix('+').unwrap_or(mantissa)),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let all = format!("{whole}{fraction}");
+    if all.is_empty() || !all.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let significant = all.trim_start_matches('0');
+    let scale = i32::try_from(fraction.len()).ok()?.checked_sub(exponent)?;
+    if significant.is_empty() {
+        return Some(Decimal { digits: i256::ZERO, scale: scale.clamp(0, 38) });
+    }
+    if significant.len() > 76 || !(-76..=1000).contains(&scale) {
+        return None;
+    }
+    let digits = i256::from_string(&format!("{sign}{significant}"))?;
+    match scale {
+        0.. => Some(Decimal { digits, scale }),
+        _ => Some(Decimal { digits: Decimal { digits, scale }.at_scale(0)?, scale: 0 }),
+    }
+}
+
+/// The decimal type with as many digits as a text has; `None` where 38 do not do.
+pub(super) fn decimal_type(text: &str) -> Option<DataType> {
+    let number = parse_decimal(text)?;
+    let digits = number.digits.wrapping_abs().to_string().len() as i32;
+    let (precision, scale) = (digits.max(number.scale).max(1), number.scale);
+    (precision <= 38).then_some(DataType::Decimal128(precision as u8, scale as i8))
+}
+
+fn date(text: &str) -> Result<i32> {
+    let to = &DataType::Date32;
+    let (days, rest) = parse_date(text.trim()).ok_or_else(|| wrong_time(text, to))?;
+    // A time of day behind it does not count.
+    let rest = rest.strip_prefix(['T', 't']).unwrap_or(rest).trim_start();
+    if !rest.is_empty() && parse_time_and_zone(rest).is_none() {
+        return Err(wrong_time(text, to));
+    }
+    days.ok_or_else(|| out_of_field(text))
+}
+
+fn out_of_field(text: &str) -> DataFusionError {
+    failure("22008", format!("date/time field value out of range: \"{text}\""))
+}
+
+/// Days, `None` where there is no such day, and what is left of the text.
+fn parse_date(text: &str) -> Option<(Option<i32>, &str)> {
+    let (sign_year, rest) = split_digits(text)?;
+    let (year, month, day, rest) = match sign_year.len() {
+        8 => (&sign_year[..4], &sign_year[4..6], &sign_year[6..], rest),
+        4..=6 => {
+            let separator = rest.chars().next().filter(|c| matches!(c, '-' | '/'))?;
+            let (month, rest) = split_digits(rest.strip_prefix(separator)?)?;
+            let (day, rest) = split_digits(rest.strip_prefix(separator)?)?;
+            (sign_year, month, day, rest)
+        }
+        _ => return None,
+    };
+    if month.len() > 2 || day.len() > 2 {
+        return None;
+    }
+    let year: i32 = year.parse().ok()?;
+    let date = NaiveDate::from_ymd_opt(year, month.parse().ok()?, day.parse().ok()?);
+    let days = date
+        .filter(|_| year > 0)
+        .map(|date| date.signed_duration_since(NaiveDate::default()).num_days() as i32);
+    Some((days, rest))
+}
+
+fn split_digits(text: &str) -> Option<(&str, &str)> {
+    let end = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
+    (end > 0).then(|| text.split_at(end))
+}
+
+/// Microseconds of a time of day.
+fn time(text: &str) -> Option<i64> {
+    let (micros, rest) = parse_time(text)?;
+    rest.trim().is_empty().then_some(micros)
+}
+
+/// `HH:MM[:SS[.ffffff]]`, and what is left.
+fn parse_time(text: &str) -> Option<(i64, &str)> {
+    let (hour, rest) = split_digits(text)?;
+    let (minute, rest) = split_digits(rest.strip_prefix(':')?)?;
+    let (second, rest) = match rest.strip_prefix(':') {
+        Some(rest) => split_digits(rest)?,
+        None => ("0", rest),
+    };
+    if hour.len() > 2 || minute.len() > 2 || second.len() > 2 {
+        return None;
+    }
+    let (micros, rest) = match rest.strip_prefix('.') {
+        Some(rest) => match split_digits(rest) {
+            Some((digits, rest)) => {
+                let fraction: f64 = format!("0.{digits}").parse().ok()?;
+                ((fraction * 1e6).round_ties_even() as i64, rest)
+            }
+            None => (0, rest),
+        },
+        None => (0, rest),
+    };
+    let (hour, minute, second): (i64, i64, i64) =
+        (hour.parse().ok()?, minute.parse().ok()?, second.parse().ok()?);
+    let micros = ((hour * 60 + minute) * 60 + second) * 1_000_000 + micros;
+    let fits = hour <= 24 && minute < 60 && second <= 60 && micros <= 86_400_000_000;
+    fits.then_some((micros, rest))
+}
+
+/// A time of day and its zone: an offset, or a name.
+fn parse_time_and_zone(text: &str) -> Option<(i64, Option<String>)> {
+    let (micros, rest) = parse_time(text)?;
+    let rest = rest.trim();
+    let (micros, rest) = match rest.get(..2).map(str::to_ascii_uppercase).as_deref() {
+        Some("AM") if micros < 13 * 3_600_000_000 => (micros % 43_200_000_000, rest[2..].trim()),
+        Some("PM") if micros < 13 * 3_600_000_000 => {
+            (micros % 43_200_000_000 + 43_200_000_000, rest[2..].trim())
+        }
+        _ => (micros, rest),
+    };
+    if rest.is_empty() {
+        return Some((micros, None));
+    }
+    Some((micros, Some(zone_name(rest)?)))
+}
+
+/// A zone as `Zone` takes it: `+2` becomes `+02:00`.
+fn zone_name(text: &str) -> Option<String> {
+    let Some(sign) = text.chars().next().filter(|c| matches!(c, '+' | '-')) else {
+        return Some(text.to_owned());
+    };
+    let digits: String = text[1..].chars().filter(|c| *c != ':').collect();
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let (hours, minutes) = match digits.len() {
+        1 | 2 => (digits.as_str(), "00"),
+        3 | 4 => digits.split_at(digits.len() - 2),
+        _ => return None,
+    };
+    Some(format!("{sign}{hours:0>2}:{minutes}"))
+}
+
+/// Microseconds of a timestamp; an instant if `zone`, the session's, is given.
+fn timestamp(text: &str, zone: Option<&Zone>, to: &DataType) -> Result<i64> {
+    let syntax = || wrong_time(text, to);
+    let (days, rest) = parse_date(text.trim()).ok_or_else(syntax)?;
+    let rest = rest.strip_prefix(['T', 't']).unwrap_or(rest).trim();
+    let (micros, own_zone) = match rest {
+        "" => (0, None),
+        rest => parse_time_and_zone(rest).ok_or_else(|| match rest.contains(':') {
+            true => out_of_field(text),
+            false => syntax(),
+        })?,
+    };
+    let days = i64::from(days.ok_or_else(|| out_of_field(text))?);
+    let local = days * 86_400_000_000 + micros;
+    let own_zone = own_zone.map(|name| Zone::named(&name)).transpose();
+    match (zone, own_zone.map_err(|_| syntax())?) {
+        // A timestamp without a zone has none, whatever is written.
+        (None, _) => Ok(local),
+        (Some(_), Some(own)) => own.instant(local),
+        (Some(session), None) => session.instant(local),
+    }
+}
+
+/// `\x6869`, or text with `\\` and `\nnn`.
+fn bytes(text: &str) -> Result<Vec<u8>> {
+    if let Some(hex) = text.strip_prefix("\\x") {
+        let hex: Vec<u8> = hex.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+        if !hex.len().is_multiple_of(2) {
+            return Err(failure("22023", "invalid hexadecimal data: odd number of digits"));
+        }
+        let digit = |byte: u8| char::from(byte).to_digit(16);
+        return hex
+            .chunks(2)
+            .map(|pair| Some((digit(pair[0])? * 16 + digit(pair[1])?) as u8))
+            .collect::<Option<_>>()
+            .ok_or_else(|| failure("22023", "invalid hexadecimal digit"));
+    }
+    escaped(text)
+}
+
+/// Text with `\\` and `\nnn`.
+pub(super) fn escaped(text: &str) -> Result<Vec<u8>> {
+    let syntax = || failure("22P02", "invalid input syntax for type bytea");
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((byte, after)) = rest.split_first() {
+        rest = match (byte, after) {
+            (b'\\', [b'\\', after @ ..]) => {
+                out.push(b'\\');
+                after
+            }
+            (b'\\', [a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', after @ ..]) => {
+                out.push((a - b'0') * 64 + (b - b'0') * 8 + (c - b'0'));
+                after
+            }
+            (b'\\', _) => return Err(syntax()),
+            (byte, after) => {
+                out.push(*byte);
+                after
+            }
+        };
+    }
+    Ok(out)
+}
+
+/// `{a,"b c",NULL}`.
+fn list(texts: &StringArray, item: &FieldRef, zone: &str) -> Result<ArrayRef> {
+    let mut items: Vec<Option<String>> = Vec::new();
+    let mut lengths = Vec::with_capacity(texts.len());
+    for text in texts {
+        let before = items.len();
+        if let Some(text) = text {
+            items_of(text, &mut items)?;
+        }
+        lengths.push(items.len() - before);
+    }
+    let items = StringArray::from(items);
+    let items = read(&items, item.data_type(), zone)?;
+    let nulls: Option<NullBuffer> = texts.nulls().cloned();
+    let offsets = OffsetBuffer::from_lengths(lengths);
+    Ok(Arc::new(ListArray::try_new(Arc::clone(item), offsets, items, nulls)?))
+}
+
+fn items_of(text: &str, items: &mut Vec<Option<String>>) -> Result<()> {
+    let malformed =
+        |why: &str| failure("22P02", format!("malformed array literal: \"{text}\": {why}"));
+    let inner = text.trim();
+    let inner = inner
+        .strip_prefix('{')
+        .and_then(|inner| inner.strip_suffix('}'))
+        .ok_or_else(|| malformed("it is not within braces"))?;
+    if inner.trim().is_empty() {
+        return Ok(());
+    }
+    let mut chars = inner.chars().peekable();
+    loop {
+        while chars.next_if(|c| c.is_whitespace()).is_some() {}
+        let mut item = String::new();
+        let is_quoted = chars.next_if_eq(&'"').is_some();
+        if is_quoted {
+            loop {
+                match chars.next() {
+                    Some('"') => break,
+                    Some('\\') => item.extend(chars.next()),
+                    Some(c) => item.push(c),
+                    None => return Err(malformed("a quote is not closed")),
+                }
+            }
+            while chars.next_if(|c| c.is_whitespace()).is_some() {}
+        } else {
+            while let Some(c) = chars.next_if(|c| *c != ',') {
+                match c {
+                    '{' | '}' | '"' => {
+                        return Err(malformed("arrays of arrays are not supported here"));
+                    }
+                    '\\' => item.extend(chars.next()),
+                    c => item.push(c),
+                }
+            }
+            item.truncate(item.trim_end().len());
+            if item.is_empty() {
+                return Err(malformed("an element is missing"));
+            }
+        }
+        let is_null = !is_quoted && item.eq_ignore_ascii_case("null");
+        items.push((!is_null).then_some(item));
+        match chars.next() {
+            Some(',') => {}
+            None => return Ok(()),
+            Some(_) => return Err(malformed("something follows an element")),
+        }
+    }
+}

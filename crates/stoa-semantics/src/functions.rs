@@ -1,0 +1,396 @@
+//! Functions that are called by name, and what stands for them here.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, StringBuilder};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Float64Type, TimeUnit};
+use datafusion::common::ScalarValue;
+use datafusion::common::tree_node::Transformed;
+use datafusion::error::Result;
+use datafusion::logical_expr::expr::{BinaryExpr, Like, ScalarFunction};
+use datafusion::logical_expr::{ColumnarValue, Expr, ExprSchemable, Operator};
+
+use super::call::{Operation, call, column, columns, failure};
+use super::compare;
+use super::date_part::DatePart;
+use super::date_trunc::{CutTime, Unit};
+use super::math;
+use super::modulus;
+use super::operand_text;
+use super::scale;
+use super::series;
+use super::similar::{SimilarPattern, regex_of};
+use super::time_zone;
+use super::to_char::ToChar;
+use super::type_of;
+use super::{bytes, casts, terms, unify, whole};
+use crate::scope::Scope;
+use stoa_sql::chains::SUM;
+
+pub(super) fn rewrite(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+    match function.func.name() {
+        "coalesce" | "greatest" | "least" | "make_array" => unify::call(function, scope),
+        "nullif" => compare::nullif(function, scope),
+        "date_part" => date_part(function, scope),
+        "date_trunc" => date_trunc(function, scope),
+        "to_char" => to_char(function, scope),
+        "mod" => modulus::rewrite(function, scope),
+        "arrow_cast" | "arrow_try_cast" => of_small_type(function),
+        "concat" | "concat_ws" => texts(function, scope),
+        "round" => round(function, scope),
+        "trunc" => scale::trunc(function, scope),
+        "ceil" | "floor" => whole::rewrite(function, scope),
+        "upper" | "initcap" => letters(function, scope),
+        "ln" | "log" | "log10" | "log2" => logarithm(function, scope),
+        "sqrt" | "power" | "exp" | "acos" | "asin" => math::rewrite(function, scope),
+        "generate_series" => series::rewrite(function, scope),
+        "encode" => bytes::encode(padded(function), scope),
+        "decode" => bytes::decode(function),
+        "character_length" => bytes::length(function, scope),
+        "pg_typeof" => type_of::rewrite(function, scope),
+        SUM => terms::rewrite(function, scope),
+        _ => Ok(Transformed::no(Expr::ScalarFunction(function))),
+    }
+}
+
+/// `encode(value, 'base64')`: the engine leaves out the padding under this name.
+fn padded(mut function: ScalarFunction) -> ScalarFunction {
+    let format = function.args.get_mut(1);
+    let is_base64 =
+        |text: Option<&str>| text.is_some_and(|text| text.eq_ignore_ascii_case("base64"));
+    if let Some(Expr::Literal(value, _)) = format
+        && is_base64(value.try_as_str().flatten())
+    {
+        *value = ScalarValue::Utf8(Some("base64pad".to_owned()));
+    }
+    function
+}
+
+/// `x LIKE pattern ESCAPE c`: the engine knows the backslash only, a pattern that is written out is
+/// given another one.
+pub(super) fn like(like: Like) -> Transformed<Expr> {
+    let Like { negated, expr, pattern, escape_char, case_insensitive } = like;
+    let (pattern, escape_char) = match (*pattern, escape_char) {
+        (Expr::Literal(value, of), Some(escape)) if escape != '\\' => {
+            match value.try_as_str().flatten() {
+                Some(text) => {
+                    let pattern = with_backslashes(text, escape);
+                    (Expr::Literal(ScalarValue::Utf8(Some(pattern)), None), None)
+                }
+                None => (Expr::Literal(value, of), escape_char),
+            }
+        }
+        (pattern, _) => (pattern, escape_char),
+    };
+    let like = Like { negated, expr, pattern: Box::new(pattern), escape_char, case_insensitive };
+    Transformed::yes(Expr::Like(like))
+}
+
+/// A pattern whose escapes are backslashes.
+fn with_backslashes(pattern: &str, escape: char) -> String {
+    let mut written = String::with_capacity(pattern.len());
+    let mut letters = pattern.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            _ if letter == escape => {
+                written.push('\\');
+                written.extend(letters.next());
+            }
+            '\\' => written.push_str("\\\\"),
+            _ => written.push(letter),
+        }
+    }
+    written
+}
+
+/// Elements, or bytes, of a value of a type of fixed size.
+const FIXED_SIZE_MAX: u64 = 4096;
+
+/// A cast to a type that is named, which may be of a fixed size: even NULL takes all of it.
+fn of_small_type(function: ScalarFunction) -> Result<Transformed<Expr>> {
+    if let [_, Expr::Literal(name, _)] = function.args.as_slice()
+        && let Some(name) = name.try_as_str().flatten()
+        && size_of_type(name) > FIXED_SIZE_MAX
+    {
+        return Err(failure("54000", format!("a value of type {name} is too large")));
+    }
+    Ok(Transformed::no(Expr::ScalarFunction(function)))
+}
+
+/// The product of all numbers of a type's name that are not part of a word.
+fn size_of_type(name: &str) -> u64 {
+    let words = name.split(|letter: char| !letter.is_alphanumeric());
+    let sizes = words.filter(|word| word.starts_with(|letter: char| letter.is_ascii_digit()));
+    // What is no number after all is a large one.
+    sizes.map(|size| size.parse().unwrap_or(u64::MAX)).fold(1, u64::saturating_mul)
+}
+
+/// `extract(field FROM value)`, of an instant in the session's zone.
+fn date_part(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+    let [Expr::Literal(field, _), value] = function.args.as_slice() else {
+        return Ok(Transformed::no(Expr::ScalarFunction(function)));
+    };
+    let Some(field) = field.try_as_str().flatten() else {
+        return Ok(Transformed::no(Expr::ScalarFunction(function)));
+    };
+    let of = value.get_type(&scope.schema)?;
+    let Some(part) = DatePart::named(field, &of) else {
+        return Ok(Transformed::no(Expr::ScalarFunction(function)));
+    };
+    let value = match &of {
+        DataType::Timestamp(_, Some(_))
+            if !part.is_epoch() && !time_zone::is_utc(scope.options) =>
+        {
+            time_zone::local(value.clone(), time_zone::name_of_session(scope.options))
+        }
+        _ => value.clone(),
+    };
+    Ok(Transformed::yes(call(part, vec![value])))
+}
+
+/// `date_trunc(unit, time)`: an instant is cut in the session's zone, a date is its midnight.
+fn date_trunc(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+    let [unit, value] = function.args.as_slice() else {
+        return Ok(Transformed::no(Expr::ScalarFunction(function)));
+    };
+    let of = value.get_type(&scope.schema)?;
+    let zone = time_zone::name_of_session(scope.options);
+    let is_elsewhere =
+        matches!(of, DataType::Timestamp(_, Some(_))) && !time_zone::is_utc(scope.options);
+    let local = match &of {
+        DataType::Timestamp(..) if is_elsewhere => time_zone::local(value.clone(), zone),
+        DataType::Date32 => casts::to_type(value.clone(), &of, &time_zone::LOCAL, scope.options)?,
+        _ => value.clone(),
+    };
+    let calendar = match unit {
+        Expr::Literal(unit, _) => unit.try_as_str().flatten().and_then(Unit::named),
+        _ => None,
+    };
+    let is_micros = is_elsewhere
+        || matches!(of, DataType::Date32 | DataType::Timestamp(TimeUnit::Microsecond, _));
+    // The engine counts days and hours of local times in whole numbers, if they are in columns.
+    let is_instant = !is_elsewhere && matches!(of, DataType::Timestamp(_, Some(_)));
+    let is_constant = value.column_refs().is_empty();
+    let is_ours = |unit: &Unit| is_micros && (is_instant || is_constant || !unit.is_fixed());
+    let cut = match calendar.filter(is_ours) {
+        Some(unit) => call(CutTime(unit), vec![local]),
+        None if local == *value => return Ok(Transformed::no(Expr::ScalarFunction(function))),
+        None => {
+            let args = vec![unit.clone(), local];
+            Expr::ScalarFunction(ScalarFunction { func: function.func.clone(), args })
+        }
+    };
+    Ok(Transformed::yes(match is_elsewhere {
+        true => time_zone::instant_of(cut, zone),
+        false => cut,
+    }))
+}
+
+fn to_char(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+    let zone = time_zone::name_of_session(scope.options).into();
+    Ok(Transformed::yes(call(ToChar { zone }, function.args)))
+}
+
+/// `round(float)`: to the even neighbour, as casts of floats; decimals go away from zero.
+fn round(mut function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+    if let Some(padded) = scale::padded(&function, scope)? {
+        return Ok(Transformed::yes(padded));
+    }
+    // The engine knows the type of a rounded decimal by digits of this type only.
+    if let [_, Expr::Literal(digits @ ScalarValue::Int64(Some(_)), _)] =
+        function.args.as_mut_slice()
+        && let Ok(narrow) = digits.cast_to(&DataType::Int32)
+    {
+        *digits = narrow;
+        return Ok(Transformed::yes(Expr::ScalarFunction(function)));
+    }
+    if let [value] = function.args.as_slice()
+        && value.get_type(&scope.schema)?.is_floating()
+    {
+        return Ok(Transformed::yes(call(RoundEven, function.args)));
+    }
+    Ok(Transformed::no(Expr::ScalarFunction(function)))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct RoundEven;
+
+impl Operation for RoundEven {
+    fn name(&self) -> &str {
+        "round"
+    }
+
+    fn result(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Float64)
+    }
+
+    fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
+        let column = &column(operands, rows)?;
+        let numbers = cast(column, &DataType::Float64)?;
+        let rounded = numbers.as_primitive::<Float64Type>();
+        Ok(Arc::new(rounded.unary::<_, Float64Type>(f64::round_ties_even)))
+    }
+}
+
+/// `upper`, `initcap`: letter by letter.
+fn letters(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+    let each_word = function.func.name() == "initcap";
+    Ok(match function.args.as_slice() {
+        [text] if text.get_type(&scope.schema)?.is_string() => {
+            Transformed::yes(call(Letters { each_word }, function.args))
+        }
+        _ => Transformed::no(Expr::ScalarFunction(function)),
+    })
+}
+
+/// Capital letters, which are one each: `ß` has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Letters {
+    /// Whether only first letters of words are capital, and the others small.
+    each_word: bool,
+}
+
+impl Letters {
+    fn of(self, text: &str, out: &mut String) {
+        let mut is_first = true;
+        for letter in text.chars() {
+            let is_capital = !self.each_word || is_first;
+            match is_capital {
+                true => out.push(single(letter.to_uppercase()).unwrap_or(letter)),
+                false => out.push(single(letter.to_lowercase()).unwrap_or(letter)),
+            }
+            is_first = !letter.is_alphanumeric();
+        }
+    }
+}
+
+fn single(mut letters: impl Iterator<Item = char>) -> Option<char> {
+    let first = letters.next();
+    first.filter(|_| letters.next().is_none())
+}
+
+impl Operation for Letters {
+    fn name(&self) -> &str {
+        if self.each_word { "initcap" } else { "upper" }
+    }
+
+    fn result(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Utf8)
+    }
+
+    fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
+        let column = &column(operands, rows)?;
+        let texts = cast(column, &DataType::Utf8)?;
+        let mut written = StringBuilder::with_capacity(rows, 0);
+        let mut out = String::new();
+        for text in texts.as_string::<i32>() {
+            let Some(text) = text else {
+                written.append_null();
+                continue;
+            };
+            out.clear();
+            self.of(text, &mut out);
+            written.append_value(&out);
+        }
+        Ok(Arc::new(written.finish()))
+    }
+}
+
+/// A logarithm, which zero and negative numbers do not have. Of decimals it is computed in floats: the engine's
+/// own cannot be computed where a decimal has too few digits for 1 or 10.
+fn logarithm(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+    let ScalarFunction { func, mut args } = function;
+    for arg in &mut args {
+        let of = arg.get_type(&scope.schema)?;
+        if of.is_decimal() {
+            *arg = casts::to_type(std::mem::take(arg), &of, &DataType::Float64, scope.options)?;
+        }
+    }
+    match args.pop() {
+        Some(last) if !is_checked(&last) => args.push(call(AboveZero, vec![last])),
+        last => args.extend(last),
+    }
+    Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction { func, args })))
+}
+
+fn is_checked(expr: &Expr) -> bool {
+    match expr {
+        Expr::ScalarFunction(inner) => inner.func.name() == AboveZero.name(),
+        Expr::Cast(cast) => is_checked(&cast.expr),
+        _ => false,
+    }
+}
+
+/// The same number, if it is above zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct AboveZero;
+
+impl Operation for AboveZero {
+    fn name(&self) -> &str {
+        "above_zero"
+    }
+
+    fn result(&self, types: &[DataType]) -> Result<DataType> {
+        Ok(types.first().cloned().unwrap_or(DataType::Null))
+    }
+
+    fn shown(&self, operands: &[String]) -> String {
+        operands.join(",")
+    }
+
+    fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
+        let mut columns = columns(operands, rows)?;
+        let Some(column) = columns.pop() else { return Err(failure("42883", "no operand")) };
+        let numbers = cast(&column, &DataType::Float64)?;
+        for number in numbers.as_primitive::<Float64Type>().iter().flatten() {
+            if number <= 0.0 {
+                let what = if number == 0.0 { "zero" } else { "a negative number" };
+                return Err(failure("2201E", format!("cannot take logarithm of {what}")));
+            }
+        }
+        Ok(column)
+    }
+}
+
+/// Arguments that the engine would write otherwise, as texts.
+fn texts(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+    let ScalarFunction { func, args } = function;
+    let text = |arg: Expr| match arg.get_type(&scope.schema)? {
+        // As booleans are shown, not as they are cast.
+        DataType::Boolean => Ok(operand_text::shown(arg)),
+        _ => operand_text::text_of_operand(arg, scope),
+    };
+    let args = args.into_iter().map(text).collect::<Result<_>>()?;
+    Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction { func, args })))
+}
+
+/// `x SIMILAR TO pattern [ESCAPE c]`.
+pub(super) fn similar(like: Like, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+    let Like { negated, expr, pattern, escape_char, .. } = like;
+    let pattern = match *pattern {
+        Expr::Literal(ScalarValue::Utf8(Some(pattern)), _) => {
+            Expr::Literal(ScalarValue::Utf8(Some(regex_of(&pattern, escape_char)?)), None)
+        }
+        pattern => call(SimilarPattern(escape_char), vec![pattern]),
+    };
+    let of = expr.get_type(&scope.schema)?;
+    let text = casts::to_type(*expr, &of, &DataType::Utf8, scope.options)?;
+    let op = if negated { Operator::RegexNotMatch } else { Operator::RegexMatch };
+    let matched = BinaryExpr::new(Box::new(text), op, Box::new(pattern));
+    Ok(Transformed::yes(Expr::BinaryExpr(matched)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_escaped_by_backslashes() {
+        for (pattern, written) in
+            [("a!_c", r"a\_c"), ("!!%", r"\!%"), (r"a\b", r"a\\b"), (r"!\", r"\\")]
+        {
+            assert_eq!(with_backslashes(pattern, '!'), written);
+        }
+    }
+}

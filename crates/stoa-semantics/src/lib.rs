@@ -1,0 +1,160 @@
+//! PostgreSQL's meaning of expressions and queries, where the engine's own is another one.
+//!
+//! ```text
+//! plan ─► misplaced ─► analyze (bottom-up, types known) ─► the engine's own coercion ─► optimiser
+//!           ├ arithmetic   checked integers and floats, division of decimals, dates and intervals
+//!           ├ unify        one type for CASE, COALESCE, ARRAY, UNION, EXCEPT and INTERSECT
+//!           ├ values       one type for each column of VALUES
+//!           ├ casts        rounding, texts, arrays
+//!           ├ refused      casts and arguments that PostgreSQL does not take
+//!           ├ conditions   booleans, and nothing else
+//!           ├ windows      frames, memory for large values
+//!           ├ functions    zones, SIMILAR TO, what is replaced by name
+//!           └ bounded      calls whose results may be large are checked
+//! ```
+//! In: a plan as it was made of the statement. Out: the same with our functions in place of the
+//! engine's operators, and casts where PostgreSQL has them, so that the engine's coercion finds
+//! nothing to do there. **Invariants:** the rule changes nothing the second time; names of columns stay;
+//! each answer is PostgreSQL's up to trailing zeros, or an error (`docs/sql.md` lists what differs).
+//!
+//! `misplaced` refuses aggregates and window functions where there can be none. Subqueries, set operations and comparisons of numbers of different kinds are in `relational`, values of
+//! parameters in [`parameters`], the engine's errors as Stoa's in [`errors`].
+//!
+//! Not here: texts and syntax (`stoa-sql`), tables and sessions (`stoa-query`).
+
+mod analyze;
+mod arithmetic;
+mod array_length;
+mod average;
+mod bounded;
+mod bytes;
+mod call;
+mod cast_text;
+mod casts;
+mod compare;
+mod concatenation;
+mod conditions;
+mod date_and_days;
+mod date_and_time;
+mod date_part;
+mod date_trunc;
+mod distinct;
+pub mod errors;
+mod filtered;
+mod functions;
+mod math;
+mod misplaced;
+mod modulus;
+mod numeric;
+mod operand_text;
+mod operators;
+pub mod parameters;
+mod refused;
+mod relational;
+mod scale;
+mod scope;
+mod series;
+mod sign;
+mod similar;
+mod span;
+mod sum;
+mod sums;
+mod terms;
+mod text_of;
+mod time_zone;
+mod to_char;
+mod type_of;
+mod types;
+mod unify;
+mod values;
+mod whole;
+mod windows;
+
+pub use numeric::{NUMERIC, numeric_text};
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, StringArray};
+use arrow::datatypes::DataType;
+use datafusion::error::Result;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::execution::session_state::SessionState;
+use datafusion::logical_expr::{AggregateUDF, LogicalPlan};
+use datafusion::optimizer::Analyzer;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::filter_pushdown::FilterPushdown;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
+
+/// Adds the rule and the functions to a session's state; large results draw on `memory`.
+pub fn install(builder: SessionStateBuilder, memory: &Arc<dyn MemoryPool>) -> SessionStateBuilder {
+    let meaning = analyze::PostgresMeaning::new(memory);
+    let mut rules = vec![Arc::new(misplaced::Misplaced) as _, relational::first()];
+    rules.push(Arc::new(meaning) as _);
+    rules.extend(relational::last());
+    rules.extend(Analyzer::new().rules);
+    let sum = AggregateUDF::new_from_impl(sum::CheckedSum::new());
+    let average = AggregateUDF::new_from_impl(average::Average::new());
+    // With all names of the engine's own, which is not to come back by one of them.
+    let to_char = call::function(to_char::ToChar { zone: "UTC".into() });
+    let to_char = to_char.with_aliases(["date_format"]);
+    let builder = builder.with_relation_planners(vec![Arc::new(values::ValuesPlanner)]);
+    let builder = builder.with_analyzer_rules(rules);
+    let builder = builder.with_physical_optimizer_rules(physical_rules());
+    let mut builder = builder.with_optimizer_rules(bounded::folding::rules());
+    let functions = builder.aggregate_functions().get_or_insert_default();
+    functions.extend([Arc::new(sum), Arc::new(average)]);
+    let array_length = call::function(array_length::ArrayLength);
+    let named = [
+        call::function(bytes::BIT_LENGTH),
+        call::function(bytes::OCTET_LENGTH),
+        array_length.with_aliases(["list_length"]),
+        to_char,
+        call::function(modulus::Modulus),
+        call::function(sign::Sign),
+        call::function(terms::SumOfTerms),
+        call::function(type_of::TypeOf::default()),
+    ];
+    builder.scalar_functions().get_or_insert_default().extend(named.map(Arc::new));
+    builder
+}
+
+/// The engine's rules for operators, without those that move filters. These find columns by name, so that a filter
+/// on one side of a join could land on a column of the other that has the same name; conditions have been moved
+/// towards their tables before, where columns are qualified.
+fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+    let moves_filters = [FilterPushdown::new(), FilterPushdown::new_post_optimization()];
+    let mut rules = PhysicalOptimizer::new().rules;
+    rules.retain(|rule| !moves_filters.iter().any(|other| other.name() == rule.name()));
+    rules
+}
+
+/// Adds the names of types, in front of those that are known already.
+pub fn with_types(state: SessionState) -> SessionState {
+    let mut builder = SessionStateBuilder::new_from_existing(state);
+    let others = builder.type_planner().take();
+    builder.with_type_planner(Arc::new(types::PostgresTypes { others })).build()
+}
+
+/// A plan with the types that its rows will have.
+///
+/// # Errors
+/// What has no type: operators and functions that do not take these operands.
+pub fn analyzed(state: &SessionState, plan: &LogicalPlan) -> Result<LogicalPlan> {
+    state.analyzer().execute_and_check(plan.clone(), state.config_options(), |_, _| {})
+}
+
+/// The time zone of a name in any case, as it is called, or an offset as it is written; `None` where there is
+/// none.
+pub fn zone_called(name: &str) -> Option<String> {
+    time_zone::Zone::named(name).ok()?;
+    Some(time_zone::name_of(name).to_owned())
+}
+
+/// Texts as values of a type that knows no zone.
+///
+/// # Errors
+/// A text that is not of the type (22P02, 22007), or does not fit it (22003, 22008).
+pub fn read_local(texts: &StringArray, to: &DataType) -> Result<ArrayRef> {
+    cast_text::read(texts, to, "UTC")
+}

@@ -1,0 +1,170 @@
+//! Instants and local times: `AT TIME ZONE`, and casts between timestamps with and without a zone.
+//!
+//! As in PostgreSQL: a local time that comes twice is the later one, one that is left out by a change
+//! of the clocks is read with the offset before it.
+
+use std::sync::Arc;
+
+use arrow::array::timezone::Tz;
+use arrow::array::{ArrayRef, AsArray, TimestampMicrosecondArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, TimeUnit, TimestampMicrosecondType};
+use chrono::{DateTime, LocalResult, NaiveDateTime, Offset, TimeDelta, TimeZone};
+use chrono_tz::TZ_VARIANTS;
+use datafusion::common::config::ConfigOptions;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::logical_expr::{ColumnarValue, Expr};
+
+use super::call::{Operation, call, column, failure};
+
+/// Timestamps without a zone.
+pub(super) const LOCAL: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);
+
+/// Timestamps with a zone.
+pub(super) fn instant() -> DataType {
+    DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
+}
+
+/// A zone.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Zone(Tz);
+
+impl Zone {
+    /// The zone of a name, or of an offset.
+    ///
+    /// # Errors
+    /// No such zone (22023).
+    pub(super) fn named(name: &str) -> Result<Self> {
+        let message = || failure("22023", format!("time zone \"{name}\" not recognized"));
+        name_of(name).parse().map(Self).map_err(|_| message())
+    }
+
+    /// The local time at an instant, microseconds.
+    pub(super) fn local(&self, instant: i64) -> Result<i64> {
+        let seconds = i64::from(self.offset_seconds(instant)?);
+        instant.checked_add(seconds * 1_000_000).ok_or_else(out_of_range)
+    }
+
+    /// How far the clocks are before UTC at an instant.
+    pub(super) fn offset_seconds(&self, instant: i64) -> Result<i32> {
+        let at = DateTime::from_timestamp_micros(instant).ok_or_else(out_of_range)?.naive_utc();
+        Ok(self.0.offset_from_utc_datetime(&at).fix().local_minus_utc())
+    }
+
+    /// The instant of a local time, microseconds.
+    pub(super) fn instant(&self, local: i64) -> Result<i64> {
+        let at = DateTime::from_timestamp_micros(local).ok_or_else(out_of_range)?.naive_utc();
+        let seconds = i64::from(self.offset_of_local(&at));
+        local.checked_sub(seconds * 1_000_000).ok_or_else(out_of_range)
+    }
+
+    fn offset_of_local(&self, at: &NaiveDateTime) -> i32 {
+        match self.0.offset_from_local_datetime(at) {
+            LocalResult::Single(offset) => offset.fix().local_minus_utc(),
+            LocalResult::Ambiguous(a, b) => {
+                // The later instant is that of the smaller offset.
+                a.fix().local_minus_utc().min(b.fix().local_minus_utc())
+            }
+            LocalResult::None => {
+                let before = *at - TimeDelta::days(1);
+                self.0.offset_from_utc_datetime(&before).fix().local_minus_utc()
+            }
+        }
+    }
+}
+
+/// The name of a zone as it is called; what is none, such as an offset, as it is written.
+pub(super) fn name_of(written: &str) -> &str {
+    let written = written.trim();
+    if ["utc", "z"].iter().any(|utc| written.eq_ignore_ascii_case(utc)) {
+        return "UTC";
+    }
+    let called = TZ_VARIANTS.iter().map(|zone| zone.name());
+    let is_same = |called: &&str| called.eq_ignore_ascii_case(written);
+    match written.starts_with(|letter: char| letter.is_ascii_alphabetic()) {
+        true => called.into_iter().find(is_same).unwrap_or(written),
+        false => written,
+    }
+}
+
+/// The name of a session's zone.
+pub(super) fn name_of_session(options: &ConfigOptions) -> &str {
+    options.execution.time_zone.as_deref().unwrap_or("UTC")
+}
+
+/// Whether local times of a session are those of UTC.
+pub(super) fn is_utc(options: &ConfigOptions) -> bool {
+    let name = name_of_session(options);
+    ["utc", "etc/utc", "+00:00", "gmt", "z", "+00"].iter().any(|utc| name.eq_ignore_ascii_case(utc))
+}
+
+fn out_of_range() -> DataFusionError {
+    failure("22008", "timestamp out of range")
+}
+
+/// The local time of an instant in a zone.
+pub(super) fn local(instant: Expr, zone: &str) -> Expr {
+    call(InZone { zone: zone.into(), is_local: true }, vec![instant])
+}
+
+/// The instant of a local time in a zone.
+pub(super) fn instant_of(local: Expr, zone: &str) -> Expr {
+    call(InZone { zone: zone.into(), is_local: false }, vec![local])
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct InZone {
+    zone: Arc<str>,
+    /// Whether the result is a local time.
+    is_local: bool,
+}
+
+impl Operation for InZone {
+    fn name(&self) -> &str {
+        if self.is_local { "local_time" } else { "instant" }
+    }
+
+    fn result(&self, _: &[DataType]) -> Result<DataType> {
+        Zone::named(&self.zone)?;
+        Ok(if self.is_local { LOCAL } else { instant() })
+    }
+
+    fn shown(&self, operands: &[String]) -> String {
+        format!("{} AT TIME ZONE '{}'", operands.join(","), self.zone)
+    }
+
+    fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
+        let column = &column(operands, rows)?;
+        let zone = Zone::named(&self.zone)?;
+        let of = if self.is_local { instant() } else { LOCAL };
+        let times = cast(column, &of)?;
+        let times = times.as_primitive::<TimestampMicrosecondType>();
+        let times = times.iter().map(|time| match self.is_local {
+            true => time.map(|time| zone.local(time)).transpose(),
+            false => time.map(|time| zone.instant(time)).transpose(),
+        });
+        let times = times.collect::<Result<TimestampMicrosecondArray>>()?;
+        Ok(Arc::new(times.with_data_type(self.result(&[])?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zones_are_named_in_any_case() {
+        for (written, called) in [
+            ("europe/berlin", "Europe/Berlin"),
+            ("Europe/Berlin", "Europe/Berlin"),
+            ("AMERICA/NEW_YORK", "America/New_York"),
+            ("utc", "UTC"),
+            ("gmt", "GMT"),
+            ("+02:00", "+02:00"),
+            ("nowhere/land", "nowhere/land"),
+        ] {
+            assert_eq!(name_of(written), called);
+            assert_eq!(Zone::named(written).is_ok(), written != "nowhere/land");
+        }
+    }
+}

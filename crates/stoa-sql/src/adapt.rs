@@ -1,0 +1,302 @@
+//! Small differences between PostgreSQL's SQL and the engine's, mended in the parsed statement.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use datafusion_sql::parser::Statement as EngineStatement;
+use datafusion_sql::sqlparser::ast::{
+    self, Expr, Ident, Query, SelectItem, SetExpr, TableFactor, Value, VisitMut, VisitorMut,
+};
+use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion_sql::sqlparser::parser::Parser;
+use stoa_error::{Error, Result};
+
+use crate::distinct_from::mend_distinct_from;
+use crate::not_exists::mend_not_exists;
+use crate::operators::{refuse_repeated_assignments, write_operator_as_call};
+use crate::row_values::compare_row_values;
+use crate::windows::write_out_named_windows;
+
+/// Numbers with an exponent are doubles: `1e300`. All others with a point are decimals.
+pub(super) fn exponents_are_doubles(statement: &mut EngineStatement, text: &str) {
+    let has_exponent = text.as_bytes().windows(2).any(|pair| {
+        matches!(pair[1], b'e' | b'E') && (pair[0].is_ascii_digit() || pair[0] == b'.')
+    });
+    if has_exponent && let Some(statement) = parsed(statement) {
+        let _ = ast::visit_expressions_mut(statement, |expr| {
+            if let Expr::Value(value) = expr
+                && let Value::Number(digits, _) = &value.value
+                && digits.contains(['e', 'E'])
+                && let Some(double) = double_of(digits)
+            {
+                *expr = double;
+            }
+            ControlFlow::<()>::Continue(())
+        });
+    }
+}
+
+fn double_of(digits: &str) -> Option<Expr> {
+    let text = format!("CAST('{digits}' AS DOUBLE PRECISION)");
+    Parser::new(&PostgreSqlDialect {}).try_with_sql(&text).ok()?.parse_expr().ok()
+}
+
+/// `WITH ORDINALITY`, which the engine reads and forgets.
+///
+/// # Errors
+/// 0A000 where it is used.
+pub(super) fn refuse_ordinality(statement: &mut EngineStatement, text: &str) -> Result<()> {
+    let is_there = |window: &[u8]| window.eq_ignore_ascii_case(b"ordinality");
+    if !text.as_bytes().windows(10).any(is_there) {
+        return Ok(());
+    }
+    let Some(statement) = parsed(statement) else { return Ok(()) };
+    match statement.visit(&mut Ordinality) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(Error::unsupported("WITH ORDINALITY is not supported")
+            .with_hint("number the rows with row_number() OVER (…)")),
+    }
+}
+
+struct Ordinality;
+
+impl VisitorMut for Ordinality {
+    type Break = ();
+
+    fn pre_visit_table_factor(&mut self, table: &mut TableFactor) -> ControlFlow<()> {
+        match table {
+            TableFactor::Table { with_ordinality: true, .. }
+            | TableFactor::UNNEST { with_ordinality: true, .. }
+            | TableFactor::Function { with_ordinality: true, .. } => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// VALUES outside of FROM is `SELECT * FROM (VALUES …)`: what stands in FROM is planned with PostgreSQL's types
+/// (`stoa-semantics`, `values`). The rows of `INSERT … VALUES` stay, they have the types of the table's columns.
+pub(super) fn values_as_relations(statement: &mut EngineStatement, text: &str) {
+    let is_values = |window: &[u8]| window.eq_ignore_ascii_case(b"values");
+    if !text.as_bytes().windows(6).any(is_values) {
+        return;
+    }
+    let mut values = ValuesInFrom { is_kept: false };
+    let _ = match parsed(statement) {
+        Some(ast::Statement::Insert(insert)) => {
+            let Some(source) = &mut insert.source else { return };
+            values.is_kept = matches!(*source.body, SetExpr::Values(_));
+            source.visit(&mut values)
+        }
+        Some(other) => other.visit(&mut values),
+        None => return,
+    };
+}
+
+/// Whether a query is nothing but VALUES.
+pub fn is_only_values(query: &Query) -> bool {
+    matches!(&*query.body, SetExpr::Values(values) if !values.value_keyword)
+        && query.with.is_none()
+        && query.order_by.is_none()
+        && query.limit_clause.is_none()
+        && query.fetch.is_none()
+}
+
+struct ValuesInFrom {
+    /// Whether the next query is VALUES that stay where they are.
+    is_kept: bool,
+}
+
+impl VisitorMut for ValuesInFrom {
+    type Break = ();
+
+    fn pre_visit_table_factor(&mut self, table: &mut TableFactor) -> ControlFlow<()> {
+        if let TableFactor::Derived { subquery, .. } = table {
+            self.is_kept = is_only_values(subquery);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        if !std::mem::take(&mut self.is_kept) {
+            put_into_from(&mut query.body);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn put_into_from(body: &mut SetExpr) {
+    match body {
+        SetExpr::Values(_) => {
+            let parser =
+                Parser::new(&PostgreSqlDialect {}).try_with_sql("SELECT * FROM (VALUES (1))");
+            let Ok(mut query) = parser.and_then(|mut parser| parser.parse_query()) else { return };
+            if let Some(rows) = rows_in_from(&mut query.body) {
+                std::mem::swap(rows, body);
+                *body = *query.body;
+            }
+        }
+        SetExpr::SetOperation { left, right, .. } => {
+            put_into_from(left);
+            put_into_from(right);
+        }
+        _ => {}
+    }
+}
+
+fn rows_in_from(body: &mut SetExpr) -> Option<&mut SetExpr> {
+    let SetExpr::Select(select) = body else { return None };
+    match &mut select.from.first_mut()?.relation {
+        TableFactor::Derived { subquery, .. } => Some(subquery.body.as_mut()),
+        _ => None,
+    }
+}
+
+/// `SELECT 1, 1`: the engine wants each column of a result to have a name of its own; repeated
+/// ones get a number behind.
+pub fn name_repeated_columns(statement: &mut EngineStatement) {
+    if let Some(statement) = parsed(statement) {
+        let _ = statement.visit(&mut NameColumns);
+    }
+}
+
+/// What PostgreSQL means by a text that the parser, or the engine, takes otherwise.
+///
+/// # Errors
+/// Windows that PostgreSQL refuses.
+pub(super) fn as_postgresql(statement: &mut EngineStatement) -> Result<()> {
+    let Some(statement) = parsed(statement) else { return Ok(()) };
+    mend_distinct_from(statement);
+    mend_not_exists(statement);
+    compare_row_values(statement)?;
+    let _ = statement.visit(&mut FetchAsLimit);
+    refuse_repeated_assignments(statement)?;
+    let _ = ast::visit_expressions_mut(statement, |expr| {
+        if let Expr::Function(call) = expr {
+            name_as_the_engine_does(call);
+        }
+        write_operator_as_call(expr);
+        ControlFlow::<()>::Continue(())
+    });
+    write_out_named_windows(statement)
+}
+
+/// PostgreSQL's other names of functions that the engine has.
+fn name_as_the_engine_does(call: &mut ast::Function) {
+    const NAMES: [(&str, &str); 5] = [
+        // The engine's own of these names take the first of equal elements only.
+        ("array_remove", "array_remove_all"),
+        ("array_replace", "array_replace_all"),
+        ("ceiling", "ceil"),
+        ("every", "bool_and"),
+        ("variance", "var_samp"),
+    ];
+    if let [ast::ObjectNamePart::Identifier(name)] = call.name.0.as_mut_slice()
+        && let Some((_, own)) =
+            NAMES.iter().find(|(known, _)| name.value.eq_ignore_ascii_case(known))
+    {
+        *name = Ident::new(*own);
+    }
+}
+
+/// `FETCH FIRST n ROWS ONLY` is `LIMIT n`.
+struct FetchAsLimit;
+
+impl VisitorMut for FetchAsLimit {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        let Some(ast::Fetch { with_ties: false, percent: false, quantity }) = &query.fetch else {
+            return ControlFlow::Continue(());
+        };
+        let quantity =
+            quantity.clone().unwrap_or_else(|| Expr::value(Value::Number("1".into(), false)));
+        match &mut query.limit_clause {
+            None => {
+                query.limit_clause = Some(ast::LimitClause::LimitOffset {
+                    limit: Some(quantity),
+                    offset: None,
+                    limit_by: Vec::new(),
+                });
+            }
+            Some(ast::LimitClause::LimitOffset { limit: limit @ None, .. }) => {
+                *limit = Some(quantity)
+            }
+            Some(_) => return ControlFlow::Continue(()),
+        }
+        query.fetch = None;
+        ControlFlow::Continue(())
+    }
+}
+
+struct NameColumns;
+
+impl VisitorMut for NameColumns {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        name_columns(&mut query.body);
+        ControlFlow::Continue(())
+    }
+}
+
+fn name_columns(body: &mut SetExpr) {
+    match body {
+        SetExpr::Select(select) => {
+            let mut seen: HashMap<String, usize> = HashMap::new();
+            for item in &mut select.projection {
+                let (expr, name, is_named) = match item {
+                    SelectItem::UnnamedExpr(expr) => {
+                        let is_column =
+                            matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
+                        (expr.clone(), name_of(expr), is_column)
+                    }
+                    SelectItem::ExprWithAlias { expr, alias } => {
+                        (expr.clone(), alias.value.clone(), true)
+                    }
+                    _ => continue,
+                };
+                let count = seen.entry(name.clone()).and_modify(|n| *n += 1).or_insert(1);
+                // The engine's own names leave out casts, the text does not.
+                if *count > 1 || !is_named {
+                    let name = match *count {
+                        1 => name,
+                        count => format!("{name}_{count}"),
+                    };
+                    let alias = Ident::with_quote('"', name);
+                    *item = SelectItem::ExprWithAlias { expr, alias };
+                }
+            }
+        }
+        SetExpr::SetOperation { left, right, .. } => {
+            name_columns(left);
+            name_columns(right);
+        }
+        _ => {}
+    }
+}
+
+/// A name that two columns share if the engine gives both the same.
+fn name_of(expr: &Expr) -> String {
+    let holds_subquery = ast::visit_expressions(expr, |part| match part {
+        Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    match expr {
+        Expr::Identifier(ident) => ident.value.clone(),
+        Expr::CompoundIdentifier(parts) => {
+            parts.last().map(|part| part.value.clone()).unwrap_or_default()
+        }
+        // The engine shows all subqueries alike.
+        _ if holds_subquery.is_break() => "subquery".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// The statement of PostgreSQL's, if it is one; that which is explained.
+pub(super) fn parsed(statement: &mut EngineStatement) -> Option<&mut ast::Statement> {
+    match statement {
+        EngineStatement::Statement(inner) => Some(inner),
+        EngineStatement::Explain(explain) => parsed(&mut explain.statement),
+        _ => None,
+    }
+}

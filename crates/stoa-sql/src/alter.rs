@@ -1,0 +1,128 @@
+//! `ALTER TABLE`, in PostgreSQL's and Spark's spellings.
+
+use arrow::datatypes::{DataType, Field};
+use datafusion_sql::sqlparser::ast::ObjectName;
+use datafusion_sql::sqlparser::keywords::Keyword;
+use datafusion_sql::sqlparser::parser::Parser;
+use datafusion_sql::sqlparser::tokenizer::Token;
+use stoa_table::SortTerm;
+
+use crate::create_table::{parse_column, parse_sort_terms, parse_type};
+use crate::statement::StatementKind;
+use crate::{Parsed, literal, normalise, parse_word};
+
+/// A parsed `ALTER TABLE`.
+#[derive(Clone, Debug)]
+pub struct AlterTableStatement {
+    /// The table.
+    pub name: ObjectName,
+    /// Whether a missing table is no error.
+    pub if_exists: bool,
+    /// What is changed, in order.
+    pub actions: Vec<AlterAction>,
+}
+
+/// One change; several in one statement are one commit.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "fields are named as in the syntax above them")]
+pub enum AlterAction {
+    /// `RENAME TO to`
+    RenameTable { to: ObjectName },
+    /// `RENAME COLUMN from TO to`
+    RenameColumn { from: String, to: String },
+    /// `ADD COLUMN [IF NOT EXISTS] field`
+    AddColumn { field: Field, if_not_exists: bool },
+    /// `DROP COLUMN [IF EXISTS] name`
+    DropColumn { name: String, if_exists: bool },
+    /// `ALTER COLUMN name TYPE data_type`
+    ChangeType { name: String, data_type: DataType },
+    /// `SET TBLPROPERTIES (key = value, …)`
+    SetProperties(Vec<(String, String)>),
+    /// `UNSET TBLPROPERTIES (key, …)`
+    UnsetProperties(Vec<String>),
+    /// `SORTED BY (term, …)`; none of them: unsorted.
+    SetSortOrder(Vec<SortTerm>),
+    /// `OWNER TO role`
+    SetOwner(String),
+}
+
+pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
+    parser.expect_keyword(Keyword::TABLE)?;
+    let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
+    let _ = parser.parse_keyword(Keyword::ONLY);
+    let name = parser.parse_object_name(false)?;
+    let actions = parser.parse_comma_separated(parse_actions)?.into_iter().flatten().collect();
+    Ok(StatementKind::AlterTable(AlterTableStatement { name, if_exists, actions }))
+}
+
+fn parse_actions(parser: &mut Parser<'_>) -> Parsed<Vec<AlterAction>> {
+    if parser.parse_keyword(Keyword::RENAME) {
+        if parser.parse_keyword(Keyword::TO) {
+            return Ok(vec![AlterAction::RenameTable { to: parser.parse_object_name(false)? }]);
+        }
+        let _ = parser.parse_keyword(Keyword::COLUMN);
+        let from = normalise(&parser.parse_identifier()?);
+        parser.expect_keyword(Keyword::TO)?;
+        let to = normalise(&parser.parse_identifier()?);
+        return Ok(vec![AlterAction::RenameColumn { from, to }]);
+    }
+    if parser.parse_keyword(Keyword::ADD) {
+        return parse_add(parser);
+    }
+    if parser.parse_keyword(Keyword::DROP) {
+        let _ = parser.parse_keyword(Keyword::COLUMN);
+        let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
+        let name = normalise(&parser.parse_identifier()?);
+        return Ok(vec![AlterAction::DropColumn { name, if_exists }]);
+    }
+    if parser.parse_keyword(Keyword::ALTER) {
+        let _ = parser.parse_keyword(Keyword::COLUMN);
+        let name = normalise(&parser.parse_identifier()?);
+        let _ = parser.parse_keywords(&[Keyword::SET, Keyword::DATA]);
+        parser.expect_keyword(Keyword::TYPE)?;
+        return Ok(vec![AlterAction::ChangeType { name, data_type: parse_type(parser)? }]);
+    }
+    if parser.parse_keyword(Keyword::SET) {
+        let _ = parser.parse_keyword(Keyword::TBLPROPERTIES) || parse_word(parser, "PROPERTIES");
+        return Ok(vec![AlterAction::SetProperties(literal::parse_options(parser)?)]);
+    }
+    if parse_word(parser, "OWNER") {
+        parser.expect_keyword(Keyword::TO)?;
+        return Ok(vec![AlterAction::SetOwner(normalise(&parser.parse_identifier()?))]);
+    }
+    if parse_word(parser, "UNSET") {
+        let _ = parser.parse_keyword(Keyword::TBLPROPERTIES) || parse_word(parser, "PROPERTIES");
+        parser.expect_token(&Token::LParen)?;
+        let names = parser.parse_comma_separated(literal::parse_option_name)?;
+        parser.expect_token(&Token::RParen)?;
+        return Ok(vec![AlterAction::UnsetProperties(names)]);
+    }
+    if parse_word(parser, "WRITE") {
+        if !parse_word(parser, "ORDERED") {
+            let found = parser.peek_token();
+            return parser.expected("ORDERED BY after WRITE", found);
+        }
+        parser.expect_keyword(Keyword::BY)?;
+        return Ok(vec![AlterAction::SetSortOrder(parse_sort_terms(parser)?)]);
+    }
+    let found = parser.peek_token();
+    parser.expected(
+        "RENAME, ADD, DROP, ALTER COLUMN, SET, UNSET, OWNER TO or WRITE ORDERED BY",
+        found,
+    )
+}
+
+fn parse_add(parser: &mut Parser<'_>) -> Parsed<Vec<AlterAction>> {
+    let plural = parse_word(parser, "COLUMNS");
+    let _ = !plural && parser.parse_keyword(Keyword::COLUMN);
+    let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
+    let fields = if parser.consume_token(&Token::LParen) {
+        let fields = parser.parse_comma_separated(parse_column)?;
+        parser.expect_token(&Token::RParen)?;
+        fields
+    } else {
+        vec![parse_column(parser)?]
+    };
+    let add = |field| AlterAction::AddColumn { field, if_not_exists };
+    Ok(fields.into_iter().map(add).collect())
+}

@@ -1,0 +1,283 @@
+//! Stoa's SQL as text: what is parsed here, and what is left to DataFusion's parser.
+//!
+//! In: text. Out: [`Statement`]s. Table definitions, COPY, SHOW, SET and transaction control are
+//! parsed here (grammar: `docs/sql.md`), with the spellings of PostgreSQL, Hive and Spark where
+//! they are unambiguous; queries, INSERT and EXPLAIN go to the engine in PostgreSQL's dialect.
+//!
+//! Not here: names are not resolved, types not checked against tables (`stoa-query`).
+
+pub mod adapt;
+mod alter;
+mod bounded;
+pub mod chains;
+mod copy;
+mod create_table;
+mod distinct_from;
+mod extent;
+pub mod fingerprint;
+mod insert;
+pub mod lexer;
+mod literal;
+mod maintain;
+mod not_exists;
+mod operators;
+mod references;
+mod roles;
+mod row_values;
+pub mod secrets;
+mod series;
+mod session;
+mod show;
+mod split;
+mod statement;
+pub mod syntax_error;
+mod types;
+mod windows;
+
+use datafusion_sql::parser::{DFParserBuilder, Statement as EngineStatement};
+use datafusion_sql::sqlparser::ast::{self, ObjectName};
+use datafusion_sql::sqlparser::dialect::{GenericDialect, PostgreSqlDialect};
+use datafusion_sql::sqlparser::keywords::Keyword;
+use datafusion_sql::sqlparser::parser::Parser;
+use datafusion_sql::sqlparser::tokenizer::Token;
+use stoa_error::{Error, Result};
+
+pub use alter::{AlterAction, AlterTableStatement};
+pub use bounded::Bounded;
+pub use copy::{CopySource, CopyStatement};
+pub use create_table::CreateTableStatement;
+pub use create_table::{COMMENT_KEY, parse_partition_terms, parse_sort_terms};
+pub use extent::measure;
+pub use maintain::{Maintenance, MaintenanceWork};
+pub use roles::{
+    ColumnPrivilege, GrantObjects, GrantStatement, Password, RoleOptions, RoleStatement,
+};
+pub use session::{Isolation, TransactionControl, TransactionModes, path_of};
+pub use show::ShowStatement;
+pub use split::{first_word, number_parameters, split_statements};
+pub use statement::{Statement, StatementKind};
+pub use types::arrow_type;
+
+use crate::syntax_error::{from_parser, from_sql_parser};
+
+/// Parses the statements that somebody else knows how to read; `None` for all others. What it makes of a
+/// statement means the same.
+pub type Rewrite = fn(&str) -> Result<Option<ast::Statement>>;
+
+/// Parses a text of any number of statements. Empty ones are left out, unless the text holds
+/// nothing else: then one empty statement is returned. Queries are shown to `others` first.
+///
+/// # Errors
+/// Syntax errors (42601) with the place in the statement; 54000 and 54001 for what is too large.
+pub fn parse(sql: &str, others: Rewrite) -> Result<Vec<Statement>> {
+    measure(sql)?;
+    let mut statements = Vec::with_capacity(1);
+    for text in split_statements(sql) {
+        let kind = parse_kind(text, others)?;
+        let text = match &kind {
+            // Statements are shown to others: passwords are not.
+            StatementKind::Role(role) => role.text_without_password(text),
+            _ => text.to_owned(),
+        };
+        statements.push(Statement { text, kind });
+    }
+    if statements.is_empty() {
+        let (text, kind) = (String::new(), StatementKind::Empty);
+        statements.push(Statement { text, kind });
+    }
+    Ok(statements)
+}
+
+fn parse_kind(text: &str, others: Rewrite) -> Result<StatementKind> {
+    let word = first_word(text).to_ascii_uppercase();
+    match word.as_str() {
+        "CREATE" | "DROP" | "ALTER" | "COPY" | "SHOW" | "DESCRIBE" | "DESC" | "SET" | "RESET"
+        | "USE" | "BEGIN" | "START" | "COMMIT" | "END" | "ROLLBACK" | "ABORT" | "SAVEPOINT"
+        | "RELEASE" | "DISCARD" | "DEALLOCATE" | "UNLISTEN" | "FLUSH" | "COMPACT" | "EXPIRE"
+        | "APPLY" | "KILL" | "CACHE" | "PURGE" | "GRANT" | "REVOKE" => parse_own(text, &word),
+        "INSERT" => match insert::parse_partitioned(text) {
+            Ok(Some(statement)) => {
+                let mut statement = EngineStatement::Statement(Box::new(statement));
+                chains::flatten(&mut statement)?;
+                Ok(StatementKind::Plan(Box::new(statement)))
+            }
+            Ok(None) => parse_plan(text, others),
+            Err(error) => Err(from_parser_raw(error, text)),
+        },
+        _ => parse_plan(text, others),
+    }
+}
+
+fn parse_plan(text: &str, others: Rewrite) -> Result<StatementKind> {
+    let mut statement = match others(text)? {
+        Some(statement) => {
+            let mut statement = EngineStatement::Statement(Box::new(statement));
+            chains::flatten(&mut statement)?;
+            statement
+        }
+        None => parse_query(text)?,
+    };
+    references::check(&statement, text)?;
+    adapt::exponents_are_doubles(&mut statement, text);
+    adapt::values_as_relations(&mut statement, text);
+    series::write_as_queries(&mut statement, text);
+    adapt::as_postgresql(&mut statement)?;
+    Ok(StatementKind::Plan(Box::new(statement)))
+}
+
+fn parse_query(text: &str) -> Result<EngineStatement> {
+    let dialect = Bounded::new(PostgreSqlDialect {}, text.len());
+    let mut parser = DFParserBuilder::new(text)
+        .with_dialect(&dialect)
+        .build()
+        .map_err(|e| from_parser(&e, text))?;
+    let mut statement = parser.parse_statement().map_err(|e| from_parser(&e, text))?;
+    expect_end(&mut parser.parser, text)?;
+    chains::flatten(&mut statement)?;
+    adapt::refuse_ordinality(&mut statement, text)?;
+    Ok(statement)
+}
+
+fn parse_own(text: &str, word: &str) -> Result<StatementKind> {
+    let dialect = Bounded::new(GenericDialect {}, text.len());
+    let mut parser =
+        Parser::new(&dialect).try_with_sql(text).map_err(|e| from_parser_raw(e, text))?;
+    parser.next_token();
+    let kind = match word {
+        "CREATE" => parse_create(&mut parser),
+        "DROP" => parse_drop(&mut parser),
+        "ALTER" => match roles::parse_role_word(&mut parser) {
+            Some(_) => roles::parse_alter(&mut parser),
+            None => alter::parse(&mut parser),
+        },
+        "GRANT" | "REVOKE" => roles::parse_grant(&mut parser, word == "REVOKE"),
+        "COPY" => copy::parse(&mut parser),
+        "SHOW" => show::parse_show(&mut parser),
+        "DESCRIBE" | "DESC" => show::parse_describe(&mut parser),
+        "KILL" => parse_kill(&mut parser),
+        "CACHE" => parse_cache(&mut parser),
+        "PURGE" => parse_purge(&mut parser),
+        "FLUSH" | "COMPACT" | "EXPIRE" | "APPLY" => maintain::parse(&mut parser, word),
+        _ => session::parse(&mut parser, word),
+    }
+    .map_err(|e| from_parser_raw(e, text))?;
+    expect_end(&mut parser, text)?;
+    Ok(kind)
+}
+
+type Parsed<T> = std::result::Result<T, datafusion_sql::sqlparser::parser::ParserError>;
+
+fn parse_create(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
+    if parser.parse_keyword(Keyword::TABLE) {
+        return create_table::parse(parser);
+    }
+    if let Some(is_user) = roles::parse_role_word(parser) {
+        return roles::parse_create(parser, is_user);
+    }
+    let schema_words = [Keyword::SCHEMA, Keyword::DATABASE];
+    if parser.parse_one_of_keywords(&schema_words).is_some() || parse_word(parser, "NAMESPACE") {
+        let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
+        let name = parser.parse_object_name(false)?;
+        return Ok(StatementKind::CreateSchema { name, if_not_exists });
+    }
+    let found = parser.peek_token();
+    parser.expected("TABLE, SCHEMA or ROLE after CREATE", found)
+}
+
+fn parse_drop(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
+    if parser.parse_keyword(Keyword::TABLE) {
+        let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
+        let names = parser.parse_comma_separated(|p| p.parse_object_name(false))?;
+        let _ = parser.parse_one_of_keywords(&[Keyword::CASCADE, Keyword::RESTRICT]);
+        let purge = parser.parse_keyword(Keyword::PURGE);
+        return Ok(StatementKind::DropTable { names, if_exists, purge });
+    }
+    if roles::parse_role_word(parser).is_some() {
+        return roles::parse_drop(parser);
+    }
+    let schema_words = [Keyword::SCHEMA, Keyword::DATABASE];
+    if parser.parse_one_of_keywords(&schema_words).is_some() || parse_word(parser, "NAMESPACE") {
+        let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
+        let name = parser.parse_object_name(false)?;
+        let cascade = parser.parse_keyword(Keyword::CASCADE);
+        if !cascade {
+            let _ = parser.parse_keyword(Keyword::RESTRICT);
+        }
+        return Ok(StatementKind::DropSchema { name, if_exists, cascade });
+    }
+    let found = parser.peek_token();
+    parser.expected("TABLE, SCHEMA or ROLE after DROP", found)
+}
+
+/// `CACHE TABLE name`.
+fn parse_cache(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
+    parser.expect_keyword(Keyword::TABLE)?;
+    parser.parse_object_name(false).map(StatementKind::CacheTable)
+}
+
+/// `PURGE CACHE`.
+fn parse_purge(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
+    if parse_word(parser, "CACHE") {
+        return Ok(StatementKind::PurgeCache);
+    }
+    let found = parser.peek_token();
+    parser.expected("CACHE after PURGE", found)
+}
+
+/// `KILL [QUERY] id`.
+fn parse_kill(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
+    parse_word(parser, "QUERY");
+    parser.parse_literal_uint().map(StatementKind::Kill)
+}
+
+/// Takes the next token if it is the word `word` (upper case), be it a keyword or not.
+fn parse_word(parser: &mut Parser<'_>, word: &str) -> bool {
+    let matches = match &parser.peek_token_ref().token {
+        Token::Word(found) => found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word),
+        _ => false,
+    };
+    if matches {
+        parser.next_token();
+    }
+    matches
+}
+
+fn expect_end(parser: &mut Parser<'_>, text: &str) -> Result<()> {
+    while parser.consume_token(&Token::SemiColon) {}
+    let next = parser.peek_token();
+    match next.token {
+        Token::EOF => Ok(()),
+        ref found => Err(Error::invalid(format!("syntax error at or near \"{found}\""))
+            .with_sqlstate("42601")
+            .with_position(split::offset_of(text, next.span.start.line, next.span.start.column))
+            .with_hint("separate statements with semicolons")),
+    }
+}
+
+fn from_parser_raw(error: datafusion_sql::sqlparser::parser::ParserError, text: &str) -> Error {
+    from_sql_parser(&error, text)
+}
+
+/// The parts of a name as the catalog knows them: lower case unless quoted.
+pub fn name_parts(name: &ObjectName) -> Result<Vec<String>> {
+    name.0
+        .iter()
+        .map(|part| match part.as_ident() {
+            Some(ident) => Ok(normalise(ident)),
+            None => {
+                Err(Error::invalid(format!("{name} is not a plain name")).with_sqlstate("42601"))
+            }
+        })
+        .collect()
+}
+
+/// An identifier as the catalog knows it: lower case unless quoted.
+pub fn normalise(ident: &ast::Ident) -> String {
+    match ident.quote_style {
+        Some(_) => ident.value.clone(),
+        None => ident.value.to_lowercase(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

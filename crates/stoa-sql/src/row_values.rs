@@ -1,0 +1,111 @@
+//! `(a, b) < (c, d)`: rows are compared value by value, the first pair that is not equal decides. The engine
+//! compares them as structs, to which NULL is a value like others.
+//!
+//! In: a parsed statement. Out: the same with comparisons of single values.
+
+use std::ops::ControlFlow;
+
+use datafusion_sql::sqlparser::ast::{
+    BinaryOperator, Expr, Statement, UnaryOperator, VisitMut, VisitorMut,
+};
+use stoa_error::{Error, Result};
+
+/// Writes out the comparisons of rows.
+///
+/// # Errors
+/// Rows of different lengths (42601).
+pub(super) fn compare_row_values(statement: &mut Statement) -> Result<()> {
+    match statement.visit(&mut RowValues) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(*error),
+    }
+}
+
+struct RowValues;
+
+impl VisitorMut for RowValues {
+    type Break = Box<Error>;
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        let written = match expr {
+            Expr::BinaryOp { left, op, right } => match (&**left, &**right) {
+                (Expr::Tuple(left), Expr::Tuple(right)) => compared(left, op, right),
+                _ => return ControlFlow::Continue(()),
+            },
+            Expr::InList { expr, list, negated } => match in_list(expr, list) {
+                None => return ControlFlow::Continue(()),
+                Some(found) => found.map(|found| match *negated {
+                    true => Some(not(found)),
+                    false => Some(found),
+                }),
+            },
+            _ => return ControlFlow::Continue(()),
+        };
+        match written {
+            Ok(Some(written)) => *expr = Expr::Nested(Box::new(written)),
+            Ok(None) => {}
+            Err(error) => return ControlFlow::Break(Box::new(error)),
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// `(a, b) IN ((c, d), …)`; `None` if it is not about rows.
+fn in_list(expr: &Expr, list: &[Expr]) -> Option<Result<Expr>> {
+    let Expr::Tuple(row) = expr else { return None };
+    let mut found: Option<Expr> = None;
+    for item in list {
+        let Expr::Tuple(other) = item else { return None };
+        let equal = match compared(row, &BinaryOperator::Eq, other) {
+            Ok(Some(equal)) => equal,
+            Ok(None) => return None,
+            Err(error) => return Some(Err(error)),
+        };
+        found = Some(match found {
+            Some(found) => both(found, BinaryOperator::Or, equal),
+            None => equal,
+        });
+    }
+    found.map(Ok)
+}
+
+/// The comparison value by value; `None` where the operator does not compare.
+fn compared(left: &[Expr], op: &BinaryOperator, right: &[Expr]) -> Result<Option<Expr>> {
+    use BinaryOperator::{And, Eq, Gt, GtEq, Lt, LtEq, NotEq, Or};
+    // What decides where values differ: the last pair may also be equal.
+    let strict = match op {
+        Eq | NotEq => op.clone(),
+        Lt | LtEq => Lt,
+        Gt | GtEq => Gt,
+        _ => return Ok(None),
+    };
+    if left.len() != right.len() {
+        let message = format!("rows of {} and of {} values are compared", left.len(), right.len());
+        return Err(Error::invalid(message).with_sqlstate("42601"));
+    }
+    let mut pairs = left.iter().zip(right).rev();
+    let Some((one, other)) = pairs.next() else { return Ok(None) };
+    let mut whole = pair(one, op.clone(), other);
+    for (one, other) in pairs {
+        let decided = pair(one, strict.clone(), other);
+        whole = match op {
+            Eq => both(decided, And, whole),
+            NotEq => both(decided, Or, whole),
+            _ => both(decided, Or, both(pair(one, Eq, other), And, whole)),
+        };
+    }
+    Ok(Some(whole))
+}
+
+fn pair(one: &Expr, op: BinaryOperator, other: &Expr) -> Expr {
+    both(one.clone(), op, other.clone())
+}
+
+fn both(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
+    let nested = |expr| Box::new(Expr::Nested(Box::new(expr)));
+    Expr::BinaryOp { left: nested(left), op, right: nested(right) }
+}
+
+fn not(expr: Expr) -> Expr {
+    Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(Expr::Nested(Box::new(expr))) }
+}

@@ -1,0 +1,199 @@
+//! `generate_series` in FROM: the engine takes nothing but literals there.
+//!
+//! In: a parsed statement. Out: the same; a call with parameters, casts or subqueries is written as a query,
+//! whose series is a value (`docs/sql.md` says how long that may be):
+//!
+//! ```text
+//! generate_series($1, $2)  ─►  (SELECT unnest(generate_series($1::bigint, $2::bigint)) AS value)
+//! ```
+//! Calls with numbers only stay as they are: their rows are made as they are read.
+
+use std::ops::ControlFlow;
+
+use datafusion_sql::parser::Statement as EngineStatement;
+use datafusion_sql::sqlparser::ast::{
+    self, CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Query,
+    SelectItem, SetExpr, TableFactor, TimezoneInfo, UnaryOperator, Value, VisitMut, VisitorMut,
+};
+use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion_sql::sqlparser::parser::Parser;
+
+const NAME: &str = "generate_series";
+
+/// Writes the calls that the engine would refuse as queries.
+pub(super) fn write_as_queries(statement: &mut EngineStatement, text: &str) {
+    let is_name = |window: &[u8]| window.eq_ignore_ascii_case(NAME.as_bytes());
+    if !text.as_bytes().windows(NAME.len()).any(is_name) {
+        return;
+    }
+    if let Some(statement) = crate::adapt::parsed(statement) {
+        let _ = statement.visit(&mut SeriesAsQueries);
+    }
+}
+
+struct SeriesAsQueries;
+
+impl VisitorMut for SeriesAsQueries {
+    type Break = ();
+
+    fn pre_visit_table_factor(&mut self, table: &mut TableFactor) -> ControlFlow<()> {
+        let TableFactor::Table { name, alias, args: Some(call), .. } = table else {
+            return ControlFlow::Continue(());
+        };
+        let is_series = matches!(
+            name.0.as_slice(),
+            [ast::ObjectNamePart::Identifier(name)] if name.value.eq_ignore_ascii_case(NAME)
+        );
+        if !is_series || call.args.iter().all(is_plain) && !has_zero_step(&call.args) {
+            return ControlFlow::Continue(());
+        }
+        let (alias, args) = (alias.take(), typed(std::mem::take(&mut call.args)));
+        if let Some(subquery) = query_of(args) {
+            *table = TableFactor::Derived { lateral: false, subquery, alias, sample: None };
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Whether the engine's own rows do for an argument: a number, NULL, or what is computed of these.
+fn is_plain(arg: &FunctionArg) -> bool {
+    fn is_number(expr: &Expr) -> bool {
+        match expr {
+            Expr::Value(value) => matches!(value.value, Value::Number(..) | Value::Null),
+            Expr::Nested(inner) => is_number(inner),
+            Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr } => {
+                is_number(expr)
+            }
+            Expr::BinaryOp { left, right, .. } => is_number(left) && is_number(right),
+            _ => false,
+        }
+    }
+    value_of(arg).is_none_or(is_number)
+}
+
+/// A step of zero is an error of PostgreSQL's, which the query gives.
+fn has_zero_step(args: &[FunctionArg]) -> bool {
+    matches!(
+        args.get(2).and_then(value_of),
+        Some(Expr::Value(step)) if matches!(&step.value, Value::Number(digits, _) if digits == "0")
+    )
+}
+
+fn value_of(arg: &FunctionArg) -> Option<&Expr> {
+    match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => Some(value),
+        _ => None,
+    }
+}
+
+/// The arguments, those of no type of their own as what the others want: numbers, or two times and a step.
+fn typed(args: Vec<FunctionArg>) -> Vec<FunctionArg> {
+    let is_of_times = args.iter().filter_map(value_of).any(is_time);
+    let typed = |(place, arg): (usize, FunctionArg)| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => {
+            let of = match (is_of_times, place) {
+                (true, 2) => DataType::Interval { fields: None, precision: None },
+                (true, _) => DataType::Timestamp(None, TimezoneInfo::None),
+                (false, _) => DataType::BigInt(None),
+            };
+            let is_cast = is_untyped(&value) || is_of_times && is_date(&value);
+            let value = if is_cast { cast(value, of) } else { value };
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(value))
+        }
+        other => other,
+    };
+    args.into_iter().enumerate().map(typed).collect()
+}
+
+/// A parameter, or a text in quotes.
+fn is_untyped(value: &Expr) -> bool {
+    match value {
+        Expr::Value(value) => {
+            matches!(value.value, Value::Placeholder(_) | Value::SingleQuotedString(_))
+        }
+        Expr::Nested(inner) => is_untyped(inner),
+        _ => false,
+    }
+}
+
+/// Whether a series with such an argument is one of times.
+fn is_time(value: &Expr) -> bool {
+    matches!(value, Expr::Interval(_))
+        || matches!(
+            type_of(value),
+            Some(DataType::Date | DataType::Timestamp(..) | DataType::Interval { .. })
+        )
+}
+
+fn is_date(value: &Expr) -> bool {
+    matches!(type_of(value), Some(DataType::Date))
+}
+
+/// The type that an argument names.
+fn type_of(value: &Expr) -> Option<&DataType> {
+    match value {
+        Expr::Cast { data_type, .. } => Some(data_type),
+        Expr::TypedString(typed) => Some(&typed.data_type),
+        Expr::Nested(inner) => type_of(inner),
+        _ => None,
+    }
+}
+
+fn cast(value: Expr, data_type: DataType) -> Expr {
+    let (kind, expr) = (CastKind::Cast, Box::new(value));
+    Expr::Cast { kind, expr, data_type, array: false, format: None }
+}
+
+/// `SELECT unnest(generate_series(args)) AS value`.
+fn query_of(args: Vec<FunctionArg>) -> Option<Box<Query>> {
+    let text = "SELECT unnest(generate_series(1)) AS value";
+    let mut parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(text).ok()?;
+    let mut query = parser.parse_query().ok()?;
+    let SetExpr::Select(select) = query.body.as_mut() else { return None };
+    let Some(SelectItem::ExprWithAlias { expr, .. }) = select.projection.first_mut() else {
+        return None;
+    };
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(series))] = args_of(expr)?.as_mut_slice()
+    else {
+        return None;
+    };
+    *args_of(series)? = args;
+    Some(query)
+}
+
+fn args_of(call: &mut Expr) -> Option<&mut Vec<FunctionArg>> {
+    match call {
+        Expr::Function(ast::Function { args: FunctionArguments::List(list), .. }) => {
+            Some(&mut list.args)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion_sql::parser::DFParser;
+
+    use super::*;
+
+    fn check(sql: &str, expected: &str) {
+        let mut statement = DFParser::parse_sql_with_dialect(sql, &PostgreSqlDialect {}).unwrap();
+        let mut statement = statement.pop_front().unwrap();
+        write_as_queries(&mut statement, sql);
+        assert_eq!(statement.to_string(), expected);
+    }
+
+    #[test]
+    fn what_is_no_number_is_written_as_a_query() {
+        check("SELECT * FROM generate_series(1, -3)", "SELECT * FROM generate_series(1, -3)");
+        check(
+            "SELECT n FROM generate_series(1, $1) AS s (n)",
+            "SELECT n FROM (SELECT unnest(generate_series(1, CAST($1 AS BIGINT))) AS value) AS s (n)",
+        );
+        check(
+            "SELECT * FROM Generate_Series($1, DATE '2026-01-02', INTERVAL '1 day')",
+            "SELECT * FROM (SELECT unnest(generate_series(CAST($1 AS TIMESTAMP), \
+             CAST(DATE '2026-01-02' AS TIMESTAMP), INTERVAL '1 day')) AS value)",
+        );
+    }
+}
