@@ -83,6 +83,7 @@
  * @property {number} refused Queries refused because too many waited.
  * @property {number} memory_bytes Memory that queries hold.
  * @property {number} memory_bytes_max Memory that queries may hold.
+ * @property {number} kept_bytes Prepared statements and values bound to them, about.
  * @property {number} executor_stalls Times that no executor took up a task for a second.
  * @property {number} executor_wait_max_us The longest that a task waited for an executor.
  * @property {number} planner_stalls Times that no thread that plans took up a task for a second.

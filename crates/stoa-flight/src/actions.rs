@@ -98,7 +98,7 @@ async fn prepare(
         none if none.fields().is_empty() => Bytes::new(),
         schema => encode(&schema)?,
     };
-    let prepared_statement_handle = service.keep_statement(statement).bytes();
+    let prepared_statement_handle = service.keep_statement(statement)?.bytes();
     Ok(packed(&ActionCreatePreparedStatementResult {
         prepared_statement_handle,
         dataset_schema,

@@ -90,6 +90,14 @@ impl<T> Handles<T> {
         self.things.lock().remove(&handle).map(|kept| kept.thing)
     }
 
+    /// Lets go of that one of the chosen which was not used for longest; `false` where there is none.
+    pub(crate) fn remove_oldest(&self, is_chosen: impl Fn(&T) -> bool) -> bool {
+        let mut things = self.things.lock();
+        let chosen = things.iter().filter(|(_, kept)| is_chosen(&kept.thing));
+        let oldest = chosen.min_by_key(|(_, kept)| kept.used).map(|(handle, _)| *handle);
+        oldest.is_some_and(|oldest| things.remove(&oldest).is_some())
+    }
+
     /// Lets go of what nobody used lately, unless somebody is using it.
     pub(crate) fn forget_idle(&self) {
         let now = clock::monotonic();
@@ -126,6 +134,18 @@ mod tests {
         assert_eq!(handles.get(first).as_deref(), Some(&"first"));
         assert_eq!(handles.remove(third).as_deref(), Some(&"third"));
         assert_eq!(handles.get(third), None);
+    }
+
+    #[test]
+    fn the_oldest_of_a_kind_goes_when_asked() {
+        let handles = Handles::new(10, Duration::from_secs(60));
+        let (odd, even) = (handles.insert(1), handles.insert(2));
+        let later = handles.insert(4);
+        assert!(handles.remove_oldest(|number| number % 2 == 0));
+        assert_eq!(handles.get(even), None);
+        assert!(handles.remove_oldest(|number| number % 2 == 0));
+        assert!(!handles.remove_oldest(|number| number % 2 == 0));
+        assert_eq!((handles.get(later), handles.get(odd).as_deref()), (None, Some(&1)));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use futures::TryStreamExt;
 use parking_lot::Mutex;
 use stoa_error::{Error, Result};
 use stoa_query::{
-    BatchesIn, Prepared, ScalarValue, from_datafusion, number_parameters, plain_schema,
+    BatchesIn, Kept, Prepared, ScalarValue, from_datafusion, number_parameters, plain_schema,
 };
 
 use crate::client::Client;
@@ -24,8 +24,18 @@ pub(crate) struct PreparedStatement {
     prepared: Prepared,
     /// Columns of its rows; `None` for a statement without rows.
     schema: Option<SchemaRef>,
-    /// Values for the next execution, one row for each time it is to run.
-    bound: Mutex<Vec<Vec<ScalarValue>>>,
+    /// Values for the next execution.
+    bound: Mutex<Arc<Bound>>,
+    /// What it counts for under its handle.
+    _kept: Option<Kept>,
+}
+
+/// Values that are bound to a statement, one row for each time it is to run.
+#[derive(Default)]
+pub(crate) struct Bound {
+    pub(crate) rows: Vec<Vec<ScalarValue>>,
+    /// What they count for.
+    _kept: Option<Kept>,
 }
 
 impl PreparedStatement {
@@ -47,7 +57,22 @@ impl PreparedStatement {
         };
         let prepared = client.session.prepare(statement, Vec::new()).await?;
         let schema = prepared.schema().map(|schema| described(&schema));
-        Ok(Self { client, prepared, schema, bound: Mutex::default() })
+        Ok(Self { client, prepared, schema, bound: Mutex::default(), _kept: None })
+    }
+
+    /// About how many bytes it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.prepared.bytes()
+    }
+
+    /// Notes what it counts for from here on.
+    pub(crate) fn keep(&mut self, kept: Kept) {
+        self._kept = Some(kept);
+    }
+
+    /// Whose it is.
+    pub(crate) fn client(&self) -> &Arc<Client> {
+        &self.client
     }
 
     pub(crate) fn belongs_to(&self, client: &Client) -> bool {
@@ -72,17 +97,21 @@ impl PreparedStatement {
     /// Takes the values for the next execution.
     ///
     /// # Errors
-    /// A number of columns that is not that of parameters (08P01); too many values (54000).
+    /// A number of columns that is not that of parameters (08P01); too many values (54000, 53200).
     pub(crate) async fn bind(&self, schema: &Schema, batches: BatchesIn) -> Result<()> {
+        // Those before go first.
+        *self.bound.lock() = Arc::default();
         let rows = self.rows(schema, batches).await?;
-        *self.bound.lock() = rows;
+        let bytes = rows.iter().flatten().map(ScalarValue::size).sum();
+        let kept = self.client.session.keep(bytes)?;
+        *self.bound.lock() = Arc::new(Bound { rows, _kept: Some(kept) });
         Ok(())
     }
 
     /// The query that runs with the values bound, which stay bound.
     pub(crate) fn query(&self) -> Option<Query> {
         let schema = self.schema.clone()?;
-        let bound = self.bound.lock().clone();
+        let bound = Arc::clone(&self.bound.lock());
         Some(Query::new(Arc::clone(&self.client), self.prepared.clone(), bound, schema))
     }
 
@@ -96,7 +125,7 @@ impl PreparedStatement {
         let mut rows = self.rows(schema, batches).await?;
         if schema.fields().is_empty() {
             // The values were bound by a call before this one, or there are no parameters.
-            rows.clone_from(&self.bound.lock());
+            rows.clone_from(&self.bound.lock().rows);
         }
         if rows.is_empty() && schema.fields().is_empty() {
             return query::changed_rows(session, &self.prepared, Vec::new()).await;

@@ -17,24 +17,28 @@ use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_query::{
-    Outcome, Prepared, RowStream, ScalarValue, Session, Statement, number_parameters, plain_batch,
+    Kept, Outcome, Prepared, RowStream, ScalarValue, Session, Statement, number_parameters,
+    plain_batch,
 };
 
 use crate::client::Client;
 use crate::handles::{Handle, Handles};
 use crate::metadata::described;
+use crate::prepared::Bound;
 
 /// A planned query that waits for its ticket, or runs.
 pub(crate) struct Query {
     client: Arc<Client>,
     prepared: Prepared,
     /// The query runs once for each of these, and the rows come one after another.
-    bindings: Vec<Vec<ScalarValue>>,
+    bindings: Arc<Bound>,
     schema: SchemaRef,
     redeemed: AtomicBool,
     cancelled: AtomicBool,
     /// Its number in the registry once it runs; 0 before.
     running: AtomicU64,
+    /// What it counts for under its ticket.
+    _kept: Option<Kept>,
 }
 
 /// What came of cancelling.
@@ -51,7 +55,7 @@ impl Query {
     pub(crate) fn new(
         client: Arc<Client>,
         prepared: Prepared,
-        bindings: Vec<Vec<ScalarValue>>,
+        bindings: Arc<Bound>,
         schema: SchemaRef,
     ) -> Self {
         Self {
@@ -62,7 +66,23 @@ impl Query {
             redeemed: AtomicBool::new(false),
             cancelled: AtomicBool::new(false),
             running: AtomicU64::new(0),
+            _kept: None,
         }
+    }
+
+    /// About how many bytes it takes; values count with their statement.
+    pub(crate) fn bytes(&self) -> usize {
+        self.prepared.bytes()
+    }
+
+    /// Notes what it counts for from here on.
+    pub(crate) fn keep(&mut self, kept: Kept) {
+        self._kept = Some(kept);
+    }
+
+    /// Whose it is.
+    pub(crate) fn client(&self) -> &Arc<Client> {
+        &self.client
     }
 
     /// The columns, in types that every client reads.
@@ -89,7 +109,7 @@ impl Query {
 
     /// Runs it for the `nth` of its bindings.
     async fn run(&self, nth: usize) -> Result<RowStream> {
-        let values = self.bindings.get(nth).cloned().unwrap_or_default();
+        let values = self.bindings.rows.get(nth).cloned().unwrap_or_default();
         if self.cancelled.load(Ordering::SeqCst) {
             return Err(cancelled());
         }
@@ -126,7 +146,7 @@ pub(crate) async fn redeem(
     let timeout = session.statement_timeout();
     let first = within(timeout, query.run(0)).await?;
     let schema = query.schema();
-    let later = stream::iter(1..query.bindings.len().max(1)).then(move |nth| {
+    let later = stream::iter(1..query.bindings.rows.len().max(1)).then(move |nth| {
         let query = Arc::clone(&query);
         async move { query.run(nth).await }
     });

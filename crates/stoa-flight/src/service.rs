@@ -83,7 +83,7 @@ impl FlightSql {
     ) -> Result<FlightInfo> {
         match query::plan(&client.session, sql).await? {
             Planned::Rows(prepared, schema) => {
-                self.rows_info(Query::new(client, *prepared, Vec::new(), schema), descriptor)
+                self.rows_info(Query::new(client, *prepared, Arc::default(), schema), descriptor)
             }
             Planned::Done(_) => {
                 flight_info(&SchemaRef::new(arrow_schema::Schema::empty()), descriptor, Vec::new())
@@ -93,7 +93,7 @@ impl FlightSql {
 
     fn rows_info(&self, query: Query, descriptor: FlightDescriptor) -> Result<FlightInfo> {
         let schema = query.schema();
-        let statement_handle = self.queries().insert(query).bytes();
+        let statement_handle = self.keep_query(query)?.bytes();
         let ticket = TicketStatementQuery { statement_handle }.as_any().encode_to_vec();
         flight_info(&schema, descriptor, vec![ticket.into()])
     }

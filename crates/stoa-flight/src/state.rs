@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use stoa_error::{Error, Result};
-use stoa_query::Engine;
+use stoa_query::{Engine, Kept};
 
 use crate::client::Client;
 use crate::clients::Clients;
@@ -42,8 +42,40 @@ impl FlightSql {
         &self.0.clients
     }
 
-    pub(crate) fn keep_statement(&self, statement: PreparedStatement) -> Handle {
-        self.0.statements.insert(statement)
+    /// Keeps a statement under a handle.
+    ///
+    /// # Errors
+    /// It takes too much memory (53200).
+    pub(crate) fn keep_statement(&self, mut statement: PreparedStatement) -> Result<Handle> {
+        let kept = self.make_room(statement.client(), statement.bytes())?;
+        statement.keep(kept);
+        Ok(self.0.statements.insert(statement))
+    }
+
+    /// Keeps a query under a ticket.
+    ///
+    /// # Errors
+    /// It takes too much memory (53200).
+    pub(crate) fn keep_query(&self, mut query: Query) -> Result<Handle> {
+        let kept = self.make_room(query.client(), query.bytes())?;
+        query.keep(kept);
+        Ok(self.0.queries.insert(query))
+    }
+
+    /// Room for what a client keeps; what it did not use for longest goes for it.
+    fn make_room(&self, client: &Arc<Client>, bytes: usize) -> Result<Kept> {
+        let (queries, statements) = (&self.0.queries, &self.0.statements);
+        loop {
+            let full = match client.session.keep(bytes) {
+                Ok(kept) => return Ok(kept),
+                Err(full) => full,
+            };
+            let is_gone = queries.remove_oldest(|query| Arc::ptr_eq(query.client(), client))
+                || statements.remove_oldest(|kept| Arc::ptr_eq(kept.client(), client));
+            if !is_gone {
+                return Err(full);
+            }
+        }
     }
 
     pub(crate) fn close_statement(&self, handle: &[u8], client: &Client) {

@@ -52,6 +52,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                     formats: vec![i16::from(*binary)],
                     state: PortalState::Open(rows),
                     hold: *hold,
+                    _kept: None,
                 };
                 self.portals.insert(name.clone(), portal);
                 Ok(Executed::Done("DECLARE CURSOR".to_owned()))
@@ -231,8 +232,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     /// Keeps a prepared statement.
     ///
     /// # Errors
-    /// There are too many (53400).
-    pub(crate) fn keep_statement(&mut self, name: String, parsed: Parsed) -> Result<()> {
+    /// There are too many (53400), or they are too large together (53200).
+    pub(crate) fn keep_statement(&mut self, name: String, mut parsed: Parsed) -> Result<()> {
         if self.statements.len() >= STATEMENTS_MAX && !self.statements.contains_key(&name) {
             return Err(Error::new(
                 stoa_error::ErrorKind::Exhausted,
@@ -240,6 +241,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             )
             .with_sqlstate("53400")
             .with_hint("deallocate those that are not needed"));
+        }
+        // The unnamed one is gone with the next.
+        if !name.is_empty() {
+            parsed.kept = Some(self.session.keep(parsed.bytes().saturating_add(name.len()))?);
         }
         self.statements.insert(name, Arc::new(parsed));
         Ok(())

@@ -19,6 +19,9 @@ use crate::types::decode::parameter;
 use crate::wire::frontend::{Bind, violation};
 use crate::wire::stream::Stop;
 
+/// A portal without its values.
+const PORTAL_BYTES: usize = 1 << 10;
+
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     /// `Parse`
     pub(crate) async fn parse(
@@ -63,11 +66,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         if let Some(schema) = statement.row_schema() {
             Format::spread(&bind.result_formats, schema.fields().len())?;
         }
+        // The unnamed one is gone with the next.
+        let kept = match bind.portal.is_empty() {
+            true => None,
+            false => Some(self.session.keep(bytes_of(&bind, &statement))?),
+        };
         let portal = Portal {
             statement,
             formats: bind.result_formats,
             state: PortalState::Bound(parameters),
             hold: false,
+            _kept: kept,
         };
         self.portals.insert(bind.portal, portal);
         self.wire.output.bind_complete();
@@ -227,6 +236,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         self.wire.output.close_complete();
         Ok(())
     }
+}
+
+/// About how many bytes a portal takes, with a statement that may have no name of its own any more.
+fn bytes_of(bind: &Bind, statement: &Parsed) -> usize {
+    let values = bind.parameters.iter().flatten().map(|value| value.len().saturating_mul(2));
+    let own = if statement.kept.is_some() { 0 } else { statement.bytes() };
+    let each = bind.parameters.len().saturating_mul(size_of::<ScalarValue>());
+    values.fold(own.saturating_add(each).saturating_add(PORTAL_BYTES), usize::saturating_add)
 }
 
 /// 0 and `unknown` leave the type to the plan.

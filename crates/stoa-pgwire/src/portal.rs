@@ -10,7 +10,7 @@ use arrow_schema::SchemaRef;
 use datafusion::arrow::compute::cast;
 use futures::StreamExt;
 use stoa_error::{Error, Result};
-use stoa_query::{RowStream, ScalarValue};
+use stoa_query::{Kept, RowStream, ScalarValue};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::encode::{CopyEncoder, RowEncoder};
@@ -25,6 +25,8 @@ pub(crate) struct Portal {
     pub(crate) state: PortalState,
     /// Outlives its transaction.
     pub(crate) hold: bool,
+    /// What its values count for.
+    pub(crate) _kept: Option<Kept>,
 }
 
 /// How far a portal got.

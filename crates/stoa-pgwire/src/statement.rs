@@ -4,17 +4,23 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, SchemaRef};
 use stoa_error::{Error, Result};
-use stoa_query::{Prepared, Session, TransactionControl};
+use stoa_query::{Kept, Prepared, Session, TransactionControl};
 use stoa_sql::first_word;
 
 use crate::command::Command;
 use crate::types::{PgType, field_type, to_arrow};
+
+/// A statement of this protocol's own, without the texts in it.
+const COMMAND_BYTES: usize = 1 << 10;
 
 /// A statement that can be executed any number of times.
 pub(crate) struct Parsed {
     pub(crate) plan: Plan,
     /// Wire types of the parameters.
     pub(crate) parameter_types: Vec<PgType>,
+    text_bytes: usize,
+    /// What it counts for under its name.
+    pub(crate) kept: Option<Kept>,
 }
 
 /// What executing it means.
@@ -48,17 +54,30 @@ impl Parsed {
                 };
                 let parameter_types = wire_types(declared, query.parameter_types());
                 let query = Box::new(query);
-                Ok(Self { plan: Plan::Declare { name, hold, binary, query }, parameter_types })
+                Ok(Self::of(Plan::Declare { name, hold, binary, query }, parameter_types, text))
             }
-            Some(command) => Ok(Self { plan: Plan::Command(command), parameter_types: Vec::new() }),
+            Some(command) => Ok(Self::of(Plan::Command(command), Vec::new(), text)),
             None => match prepare(session, text, declared).await? {
-                None => Ok(Self { plan: Plan::Empty, parameter_types: Vec::new() }),
+                None => Ok(Self::of(Plan::Empty, Vec::new(), text)),
                 Some(prepared) => {
                     let parameter_types = wire_types(declared, prepared.parameter_types());
-                    Ok(Self { plan: Plan::Engine(Box::new(prepared)), parameter_types })
+                    Ok(Self::of(Plan::Engine(Box::new(prepared)), parameter_types, text))
                 }
             },
         }
+    }
+
+    fn of(plan: Plan, parameter_types: Vec<PgType>, text: &str) -> Self {
+        Self { plan, parameter_types, text_bytes: text.len(), kept: None }
+    }
+
+    /// About how many bytes it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let plan = match &self.plan {
+            Plan::Engine(prepared) | Plan::Declare { query: prepared, .. } => prepared.bytes(),
+            Plan::Command(_) | Plan::Empty => COMMAND_BYTES,
+        };
+        plan.saturating_add(self.text_bytes)
     }
 
     /// Transaction control, if it is that.

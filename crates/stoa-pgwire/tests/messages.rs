@@ -6,6 +6,7 @@ mod common;
 use common::raw::{Answer, RawClient, bind, describe, execute, message, parse, query, sync};
 use common::{Server, within};
 use stoa_pgwire::ServeOptions;
+use stoa_query::EngineOptions;
 use stoa_testkit::ENDLESS;
 
 #[tokio::test]
@@ -510,4 +511,57 @@ async fn shutdown_cancels_what_outlasts_the_grace() {
     let answers = client.until('E').await;
     assert_eq!(answers.last().unwrap().field(b'C').as_deref(), Some("57014"));
     server.stopped().await;
+}
+
+#[tokio::test]
+async fn what_a_connection_keeps_is_bounded_in_bytes() {
+    // 64 MiB for all, a quarter of that for one.
+    let options = |options| EngineOptions { memory_limit_bytes: 128 << 20, ..options };
+    let server = Server::start_as(options).await;
+    let mut client = RawClient::connect(server.port).await;
+
+    // Values bound to portals.
+    let value = "x".repeat(1 << 20);
+    client.send(&[query("BEGIN"), parse("s", "SELECT $1::text", &[]), sync()]).await;
+    client.until('Z').await;
+    client.until('Z').await;
+    let mut portals = 0;
+    let refused = loop {
+        client.send(&[bind(&format!("p{portals}"), "s", &[Some(&value)]), sync()]).await;
+        let answers = client.until('Z').await;
+        match answers[0].kind {
+            '2' => portals += 1,
+            _ => break answers[0].field(b'C'),
+        }
+    };
+    assert_eq!(refused.as_deref(), Some("53200"));
+    assert!((4..16).contains(&portals), "{portals}");
+    assert!(server.engine.kept_bytes() >= portals << 20);
+    client.send(&[query("ROLLBACK")]).await;
+    client.until('Z').await;
+
+    // Statements under names; those of other clients go on.
+    let columns: Vec<String> = (0..1000).map(|column| format!("{column} AS c{column}")).collect();
+    let wide = format!("SELECT {}", columns.join(", "));
+    let mut statements = 0;
+    let refused = loop {
+        client.send(&[parse(&format!("w{statements}"), &wide, &[]), sync()]).await;
+        let answers = client.until('Z').await;
+        match answers[0].kind {
+            '1' => statements += 1,
+            _ => break answers[0].field(b'M'),
+        }
+    };
+    assert!(refused.is_some_and(|message| message.contains("bytes of prepared statements")));
+    assert!((4..200).contains(&statements), "{statements}");
+    let mut other = RawClient::connect(server.port).await;
+    other.send(&[parse("w", &wide, &[]), sync()]).await;
+    assert_eq!(other.kinds().await, "1Z");
+    client.send(&[query("DEALLOCATE ALL"), parse("w0", &wide, &[]), sync()]).await;
+    assert_eq!(client.kinds().await, "CZ");
+    assert_eq!(client.kinds().await, "1Z");
+    drop((client, other));
+    while server.engine.kept_bytes() > 0 {
+        stoa_env::timer::sleep(std::time::Duration::from_millis(1)).await;
+    }
 }

@@ -205,6 +205,11 @@ impl Engine {
         self.memory_pool().reserved()
     }
 
+    /// Bytes of what clients keep from call to call: prepared statements, values bound to them.
+    pub fn kept_bytes(&self) -> usize {
+        self.handles.runner.kept().bytes()
+    }
+
     /// The memory that all sessions share.
     pub(crate) fn memory_pool(&self) -> &Arc<dyn MemoryPool> {
         self.handles.runner.memory()

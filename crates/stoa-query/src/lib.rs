@@ -46,6 +46,7 @@ pub use engine::watch::StallStatus;
 pub use engine::{DATABASE, DEFAULT_NAMESPACE, Engine, EngineOptions};
 pub use plain::{plain_batch, plain_schema};
 pub use run::admission::AdmissionStatus;
+pub use run::kept::Kept;
 pub use run::latency::LatencyHistogram;
 pub use run::live_plan::{PlanMetric, PlanNode, PlanUnit};
 pub use run::pools::{DEFAULT_POOL, PoolOptions, PoolStatus, WorkloadRule};

@@ -23,6 +23,7 @@ use crate::engine::no_stores::NoStores;
 use crate::engine::watch;
 use crate::engine::{DATABASE, DEFAULT_NAMESPACE, Engine, EngineOptions, Handles};
 use crate::reuse::Reuse;
+use crate::run::kept::KeptMemory;
 use crate::run::pools::Pools;
 use crate::run::runner::Runner;
 use crate::session::{Session, SessionOptions};
@@ -67,7 +68,8 @@ impl Engine {
         let (slots, queue_max) = (options.query_slots, options.queue_max);
         let pools = Pools::new(&options.pools, &options.workload_rules, slots, queue_max)?;
         let memory = Arc::clone(&state.runtime_env().memory_pool);
-        let runner = Runner::start(options.threads, pools, memory)?;
+        let kept = KeptMemory::new(options.memory_limit_bytes);
+        let runner = Runner::start(options.threads, pools, memory, kept)?;
         let reuse = Reuse::new(options.cache_bytes_max as u64 / RESULT_SHARE);
         let work =
             MaintenanceOptions { hooks: Some(Arc::new(hooks)), ..MaintenanceOptions::default() };

@@ -29,6 +29,8 @@ use tokio_util::sync::CancellationToken;
 use crate::access::{Caller, Gate};
 use crate::engine::{DATABASE, Engine, EngineOptions, Handles};
 use crate::reuse::{Reuse, results};
+use crate::run::kept::{Kept, KeptBySession};
+use crate::run::memory;
 use crate::run::pools::Pool;
 use crate::run::registry::{PlanningGuard, QueryGuard};
 use crate::run::runner::Runner;
@@ -87,6 +89,8 @@ pub struct Session {
     pub(crate) block: Arc<Block>,
     pub(crate) planner: Mutex<Planner>,
     running: Mutex<Vec<CancellationToken>>,
+    /// What its client keeps from call to call.
+    kept: Arc<KeptBySession>,
     /// Wakes who waits for a statement to be parsed or planned when that is cancelled.
     planning_cancelled: Notify,
     /// Whose slots, queue and memory its statements share.
@@ -152,6 +156,7 @@ impl Session {
             own: Weak::clone(own),
             pool: Mutex::new(pool),
             planner: Mutex::new(Planner::new(state, &engine)),
+            kept: KeptBySession::new(runner.kept()),
             engine,
             data,
             gate,
@@ -259,6 +264,15 @@ impl Session {
         Arc::clone(&self.planner.lock().context)
     }
 
+    /// Counts about `bytes` bytes that the client keeps beyond this call: a prepared statement, values bound to
+    /// one. They count until the receipt is dropped.
+    ///
+    /// # Errors
+    /// The session, or all clients together, keep too much (53200).
+    pub fn keep(&self, bytes: usize) -> Result<Kept> {
+        self.kept.keep(bytes)
+    }
+
     /// Cancels what this session runs now.
     pub fn cancel(&self) {
         self.planning_cancelled.notify_waiters();
@@ -325,7 +339,7 @@ impl Session {
 
 impl Planner {
     fn new(state: SessionState, engine: &Engine) -> Self {
-        let tasks = state.task_ctx();
+        let tasks = memory::tasks_of(&state);
         let (context, is_plain) =
             options::difference(engine.base_options(), state.config_options());
         Self { state: Arc::new(state), tasks, context: context.into(), is_plain }

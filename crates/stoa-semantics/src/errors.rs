@@ -68,7 +68,7 @@ impl Said {
             Self::NoSignature => &[NO_SIGNATURE],
             Self::UnknownFunction => &["nvalid function"],
             Self::NoMatchingTypes => &[NO_MATCH, "oerce"],
-            Self::RepeatedNames => &["unique expression names"],
+            Self::RepeatedNames => &["unique expression names", "which would be ambiguous"],
             Self::WrongPattern => &["regex parse error", "egular expression did not compile"],
             Self::NoSuchDate => &["nable to parse date from"],
             Self::NoSuchCast => &["nsupported CAST from"],

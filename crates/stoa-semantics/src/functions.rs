@@ -15,6 +15,7 @@ use super::call::{Operation, call, column, columns, failure};
 use super::compare;
 use super::date_part::DatePart;
 use super::date_trunc::{CutTime, Unit};
+use super::edit_distance::EditDistance;
 use super::math;
 use super::modulus;
 use super::operand_text;
@@ -49,6 +50,7 @@ pub(super) fn rewrite(function: ScalarFunction, scope: &Scope<'_>) -> Result<Tra
         "decode" => bytes::decode(function),
         "character_length" => bytes::length(function, scope),
         "pg_typeof" => type_of::rewrite(function, scope),
+        "levenshtein" => Ok(Transformed::yes(call(EditDistance, function.args))),
         SUM => terms::rewrite(function, scope),
         _ => Ok(Transformed::no(Expr::ScalarFunction(function))),
     }

@@ -39,6 +39,7 @@ mod date_and_time;
 mod date_part;
 mod date_trunc;
 mod distinct;
+mod edit_distance;
 pub mod errors;
 mod filtered;
 mod functions;
@@ -68,7 +69,7 @@ mod types;
 mod unify;
 mod values;
 mod whole;
-mod windows;
+pub mod windows;
 
 pub use numeric::{NUMERIC, numeric_text};
 

@@ -270,8 +270,23 @@ fn name_columns(body: &mut SetExpr) {
         SetExpr::SetOperation { left, right, .. } => {
             name_columns(left);
             name_columns(right);
+            name_by_place(right);
         }
         _ => {}
+    }
+}
+
+/// Columns of the right side of a set operation, whose names nobody sees: the engine would name some of them as
+/// those of the left.
+fn name_by_place(body: &mut SetExpr) {
+    let SetExpr::Select(select) = body else { return };
+    for (place, item) in select.projection.iter_mut().enumerate() {
+        if let SelectItem::UnnamedExpr(expr) = item
+            && matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
+        {
+            let alias = Ident::with_quote('"', format!("right_{}", place + 1));
+            *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+        }
     }
 }
 

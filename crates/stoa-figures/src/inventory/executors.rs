@@ -24,6 +24,8 @@ pub struct Executors {
     pub memory_bytes: u64,
     /// What they may hold.
     pub memory_bytes_max: u64,
+    /// What clients keep from call to call: prepared statements, values bound to them.
+    pub kept_bytes: u64,
     /// Executors, as a runtime.
     pub executor_threads: Stalls,
     /// Threads that plan.
@@ -76,6 +78,13 @@ const FIGURES: &[This] = &[
         s.memory_bytes_max
     })
     .metric("stoa_query_memory_limit_bytes"),
+    This::gauge(
+        "kept_bytes",
+        Unit::Bytes,
+        "Prepared statements and values bound to them, about.",
+        |s| s.kept_bytes,
+    )
+    .metric("stoa_kept_statements_bytes"),
     This::counter(
         "executor_stalls",
         TIMES,

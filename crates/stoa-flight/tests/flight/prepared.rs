@@ -84,3 +84,26 @@ async fn wrong_parameters_and_unknown_statements_are_refused() {
     let error = client.begin_transaction().await.unwrap_err();
     is_error(&from_flight(error), Code::Unimplemented, &["transactions", "autocommit"]);
 }
+
+#[tokio::test]
+async fn a_session_that_keeps_too_much_loses_what_it_used_first() {
+    let server = Server::start().await;
+    let (mut client, mut other) = (server.client().await, server.client().await);
+    let columns: Vec<String> = (0..2000).map(|column| format!("{column} AS c{column}")).collect();
+    let wide = format!("SELECT {}", columns.join(", "));
+    let others = other.prepare(wide.clone(), None).await.unwrap();
+    let mut first = client.prepare(wide.clone(), None).await.unwrap();
+    let one = server.engine.kept_bytes() / 2;
+    // As many as an eighth of a quarter of the memory for queries has room for.
+    let room = server.engine.options().memory_limit_bytes / 32 / one;
+    let mut last = None;
+    for _ in 0..room {
+        last = Some(client.prepare(wide.clone(), None).await.unwrap());
+    }
+    assert!(server.engine.kept_bytes() <= (room + 1) * one);
+    let error = first.execute().await.unwrap_err();
+    assert!(error.to_string().contains("26000"), "{error}");
+    for mut kept in [last.unwrap(), others] {
+        kept.execute().await.unwrap();
+    }
+}

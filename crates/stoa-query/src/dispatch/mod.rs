@@ -5,6 +5,7 @@
 //! since, and means the tables that have its names now; it fails clearly if that changes the columns of its
 //! answer.
 
+mod bytes;
 mod effects;
 mod execute;
 mod hql;

@@ -10,10 +10,12 @@ use std::sync::{Arc, OnceLock};
 
 use datafusion::error::Result as EngineResult;
 use datafusion::execution::TaskContext;
+use datafusion::execution::config::SessionConfig;
 use datafusion::execution::memory_pool::{
     MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
 };
 use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::execution::session_state::SessionState;
 use stoa_error::Result;
 
 use crate::run::pools::Pool;
@@ -28,7 +30,13 @@ struct QueryMemory {
     progress: Arc<Progress>,
 }
 
-/// `tasks` for one query, which counts its memory. Functions are not looked up by name any more.
+/// What plans of a session run with. Functions are not looked up by name any more, and their lists are long.
+pub(crate) fn tasks_of(state: &SessionState) -> Arc<TaskContext> {
+    let id = state.session_id().to_owned();
+    Arc::new(without_functions(None, id, state.config().clone(), Arc::clone(state.runtime_env())))
+}
+
+/// `tasks` for one query, which counts its memory.
 pub(crate) fn counted(
     tasks: &TaskContext,
     pool: &Arc<Pool>,
@@ -37,16 +45,19 @@ pub(crate) fn counted(
     let runtime = tasks.runtime_env();
     let memory = QueryMemory::new(&runtime.memory_pool, pool, progress);
     let runtime = RuntimeEnv { memory_pool: Arc::new(memory), ..runtime.as_ref().clone() };
-    Arc::new(TaskContext::new(
-        tasks.task_id(),
-        tasks.session_id(),
-        tasks.session_config().clone(),
-        HashMap::new(),
-        HashMap::new(),
-        HashMap::new(),
-        HashMap::new(),
-        Arc::new(runtime),
-    ))
+    let (task, session) = (tasks.task_id(), tasks.session_id());
+    Arc::new(without_functions(task, session, tasks.session_config().clone(), Arc::new(runtime)))
+}
+
+fn without_functions(
+    task: Option<String>,
+    session: String,
+    config: SessionConfig,
+    runtime: Arc<RuntimeEnv>,
+) -> TaskContext {
+    let (scalar, nested) = (HashMap::new(), HashMap::new());
+    let (aggregate, window) = (HashMap::new(), HashMap::new());
+    TaskContext::new(task, session, config, scalar, nested, aggregate, window, runtime)
 }
 
 impl QueryMemory {

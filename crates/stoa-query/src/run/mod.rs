@@ -6,6 +6,7 @@
 pub(crate) mod admission;
 pub(crate) mod cooperate;
 pub(crate) mod execution;
+pub(crate) mod kept;
 pub(crate) mod latency;
 pub(crate) mod live_plan;
 pub(crate) mod memory;

@@ -10,6 +10,7 @@ use stoa_error::{Error, Result};
 use stoa_sql::fingerprint::Fingerprint;
 
 use crate::run::execution::{self, Work};
+use crate::run::kept::KeptMemory;
 use crate::run::planners::Planners;
 use crate::run::pools::Pools;
 use crate::run::registry::{QueryGuard, QueryRegistry};
@@ -26,20 +27,28 @@ pub(crate) struct Runner {
     pools: Pools,
     queries: QueryRegistry,
     memory: Arc<dyn MemoryPool>,
+    kept: Arc<KeptMemory>,
 }
 
 impl Runner {
-    /// Starts so many executors, and the threads that plan for them.
+    /// Starts so many executors, and the threads that plan for them; queries draw on `memory`, what clients keep on
+    /// `kept`.
     ///
     /// # Errors
     /// The operating system refused them.
-    pub(crate) fn start(threads: usize, pools: Pools, memory: Arc<dyn MemoryPool>) -> Result<Self> {
+    pub(crate) fn start(
+        threads: usize,
+        pools: Pools,
+        memory: Arc<dyn MemoryPool>,
+        kept: KeptMemory,
+    ) -> Result<Self> {
         let executors = Executors::start(threads)
             .map_err(|e| Error::unavailable("cannot start executors").with_source(e))?;
         let stops = Arc::<Stops>::default();
         let planners = Planners::start(threads, Arc::clone(&stops))
             .map_err(|e| Error::unavailable("cannot start planners").with_source(e))?;
-        Ok(Self { executors, planners, stops, pools, queries: QueryRegistry::default(), memory })
+        let (queries, kept) = (QueryRegistry::default(), Arc::new(kept));
+        Ok(Self { executors, planners, stops, pools, queries, memory, kept })
     }
 
     /// The threads that compute.
@@ -65,6 +74,11 @@ impl Runner {
     /// The memory that all sessions share.
     pub(crate) fn memory(&self) -> &Arc<dyn MemoryPool> {
         &self.memory
+    }
+
+    /// What clients keep from call to call.
+    pub(crate) fn kept(&self) -> &Arc<KeptMemory> {
+        &self.kept
     }
 
     /// Registers a statement of no session.

@@ -20,9 +20,10 @@ use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array};
 use arrow::compute::concat;
-use arrow::datatypes::{DataType, FieldRef};
+use arrow::datatypes::{DataType, FieldRef, Int64Type};
+use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
@@ -127,7 +128,12 @@ impl ScalarUDFImpl for Bounded {
         self.inner.coerce_types(types)
     }
 
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+    fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        if self.growth == Growth::Pad
+            && let Some(length) = args.args.get_mut(1)
+        {
+            *length = not_negative(length)?;
+        }
         let is_constant = args.args.iter().all(|of| matches!(of, ColumnarValue::Scalar(_)));
         let sizes =
             self.growth.sizes(&args.args, if is_constant { 1 } else { args.number_rows })?;
@@ -224,6 +230,21 @@ impl Bounded {
                 "up to {bytes} bytes; at most {VALUE_BYTES_MAX} are possible"
             )),
         )
+    }
+}
+
+/// A length, 0 in place of a negative one: the engine would make room for as many characters as it has bits.
+fn not_negative(length: &ColumnarValue) -> Result<ColumnarValue> {
+    match length {
+        ColumnarValue::Scalar(ScalarValue::Int64(Some(..0))) => {
+            Ok(ColumnarValue::Scalar(ScalarValue::Int64(Some(0))))
+        }
+        ColumnarValue::Array(lengths) if *lengths.data_type() == DataType::Int64 => {
+            let lengths = lengths.as_primitive::<Int64Type>();
+            let lengths: Int64Array = lengths.unary(|length| length.max(0));
+            Ok(ColumnarValue::Array(Arc::new(lengths)))
+        }
+        other => Ok(other.clone()),
     }
 }
 

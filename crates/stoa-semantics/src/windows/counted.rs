@@ -9,11 +9,11 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef};
+use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::ScalarValue;
 use datafusion::error::Result;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::expr::{
     AggregateFunctionParams, WindowFunction, WindowFunctionDefinition, WindowFunctionParams,
 };
@@ -21,16 +21,11 @@ use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, ExprSchemable, ReversedUDAF, SetMonotonicity,
-    Signature, WindowFrame,
+    Signature,
 };
 
+use super::given::{Given, Values, has_fixed_size, partition_rows};
 use crate::scope::Scope;
-
-/// Values of a partition that nobody asks memory for, and the step in which it is asked for.
-const STEP_BYTES: usize = 1 << 20;
-
-/// Copies of a value while its column is made: by itself, and in the column.
-const COPIES: usize = 2;
 
 /// Counts what an aggregate gives, if its values may be large; whether it is changed.
 pub(super) fn rewrite(window: &mut WindowFunction, scope: &Scope<'_>) -> bool {
@@ -49,21 +44,10 @@ pub(super) fn rewrite(window: &mut WindowFunction, scope: &Scope<'_>) -> bool {
     let counted = Counted {
         inner: Arc::clone(inner),
         memory: Arc::clone(scope.memory),
-        is_whole: is_whole(&window.params.window_frame),
+        values: Values::over(&window.params.window_frame),
     };
     window.fun = Arc::new(AggregateUDF::new_from_impl(counted)).into();
     true
-}
-
-/// Whether all rows of a partition have one value, which is computed once.
-fn is_whole(frame: &WindowFrame) -> bool {
-    frame.start_bound.is_unbounded() && frame.end_bound.is_unbounded()
-}
-
-fn has_fixed_size(of: &DataType) -> bool {
-    matches!(of, DataType::Null | DataType::FixedSizeBinary(_))
-        || of.primitive_width().is_some()
-        || *of == DataType::Boolean
 }
 
 /// An aggregate over a window.
@@ -71,12 +55,12 @@ fn has_fixed_size(of: &DataType) -> bool {
 struct Counted {
     inner: Arc<AggregateUDF>,
     memory: Arc<dyn MemoryPool>,
-    is_whole: bool,
+    values: Values,
 }
 
 impl PartialEq for Counted {
     fn eq(&self, other: &Self) -> bool {
-        (&self.inner, self.is_whole) == (&other.inner, other.is_whole)
+        (&self.inner, self.values) == (&other.inner, other.values)
     }
 }
 
@@ -84,7 +68,7 @@ impl Eq for Counted {}
 
 impl Hash for Counted {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (&self.inner, self.is_whole).hash(state);
+        (&self.inner, self.values).hash(state);
     }
 }
 
@@ -92,9 +76,8 @@ impl Counted {
     fn count(&self, inner: Box<dyn Accumulator>) -> Box<dyn Accumulator> {
         Box::new(CountedValues {
             inner,
-            memory: MemoryConsumer::new(self.inner.name()).register(&self.memory),
-            bytes: 0,
-            rows: self.is_whole.then_some(0),
+            given: Given::new(self.inner.name(), &self.memory, self.values),
+            rows: (self.values == Values::One).then_some(0),
         })
     }
 }
@@ -200,9 +183,8 @@ impl AggregateUDFImpl for Counted {
 #[derive(Debug)]
 struct CountedValues {
     inner: Box<dyn Accumulator>,
-    memory: MemoryReservation,
-    bytes: usize,
-    /// Rows that have the next value, where all rows of the partition have it.
+    given: Given,
+    /// Rows that were seen, where all rows of the partition have the next value: fewer than those under FILTER.
     rows: Option<usize>,
 }
 
@@ -216,11 +198,8 @@ impl Accumulator for CountedValues {
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
         let value = self.inner.evaluate()?;
-        let values = bytes_of(&value).saturating_mul(self.rows.unwrap_or(1));
-        self.bytes = self.bytes.saturating_add(values.saturating_mul(COPIES));
-        if self.bytes > STEP_BYTES && self.bytes > self.memory.size() {
-            self.memory.try_resize(self.bytes.saturating_add(STEP_BYTES))?;
-        }
+        let rows = self.rows.map_or(1, |rows| rows.max(partition_rows()));
+        self.given.count(&value, rows)?;
         Ok(value)
     }
 
@@ -245,27 +224,13 @@ impl Accumulator for CountedValues {
     }
 }
 
-/// Bytes of a value by itself: a list may be a part of a larger column.
-fn bytes_of(value: &ScalarValue) -> usize {
-    let data = match value {
-        ScalarValue::List(list) => list.to_data(),
-        ScalarValue::LargeList(list) => list.to_data(),
-        ScalarValue::FixedSizeList(list) => list.to_data(),
-        ScalarValue::Struct(fields) => fields.to_data(),
-        ScalarValue::Map(map) => map.to_data(),
-        other => return other.size(),
-    };
-    let bytes = data.get_slice_memory_size().unwrap_or_else(|_| value.size());
-    bytes.saturating_add(size_of::<ScalarValue>())
-}
-
 #[cfg(test)]
 mod tests {
-    use arrow::array::{AsArray, Int64Array, StringArray};
-    use datafusion::common::utils::SingleRowListArrayBuilder;
+    use arrow::array::{AsArray, StringArray};
     use datafusion::error::DataFusionError;
     use datafusion::execution::memory_pool::GreedyMemoryPool;
 
+    use super::super::given::over_partition;
     use super::*;
 
     /// Gives all texts that it has seen.
@@ -296,8 +261,8 @@ mod tests {
     }
 
     fn counted(pool: &Arc<dyn MemoryPool>, rows: Option<usize>) -> CountedValues {
-        let memory = MemoryConsumer::new("test").register(pool);
-        CountedValues { inner: Box::new(Joined::default()), memory, bytes: 0, rows }
+        let given = Given::new("test", pool, Values::Each);
+        CountedValues { inner: Box::new(Joined::default()), given, rows }
     }
 
     #[test]
@@ -331,12 +296,10 @@ mod tests {
         once.update_batch(&[Arc::new(StringArray::from(vec!["0123456789"; 4096]))]).unwrap();
         once.evaluate().unwrap();
         assert_eq!(pool.reserved(), 0, "a small value asks nobody");
-    }
 
-    #[test]
-    fn a_part_of_a_column_counts_by_itself() {
-        let column: ArrayRef = Arc::new(Int64Array::from(vec![7; 100_000]));
-        let list = SingleRowListArrayBuilder::new(column.slice(5, 10)).build_list_scalar();
-        assert!(bytes_of(&list) < 1000);
+        // Of a partition of which a filter leaves one row.
+        let mut filtered = counted(&pool, Some(0));
+        filtered.update_batch(&[Arc::new(StringArray::from(vec!["x".repeat(1000)]))]).unwrap();
+        assert!(over_partition(1 << 20, || filtered.evaluate()).is_err());
     }
 }

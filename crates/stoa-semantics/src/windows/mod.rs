@@ -1,10 +1,14 @@
 //! Window functions: frames as PostgreSQL has them, and memory for results that grow with the frame.
 //!
 //! In: a window function whose parts were rewritten. Out: the same function, its frame in units that the
-//! engine knows for the types of ORDER BY, and an aggregate of large values [`counted`].
+//! engine knows for the types of ORDER BY, and what gives large values [`counted`] or [`picked`].
 
 mod counted;
 mod frame;
+mod given;
+mod picked;
+
+pub use given::over_partition;
 
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
@@ -20,7 +24,8 @@ pub(super) fn rewrite(window: Box<WindowFunction>, scope: &Scope<'_>) -> Result<
     filtered::window(window).transform_data(|expr| match expr {
         Expr::WindowFunction(mut window) => {
             let is_framed = frame::rewrite(&mut window.params, scope)?;
-            let is_counted = counted::rewrite(&mut window, scope);
+            let is_counted =
+                counted::rewrite(&mut window, scope) || picked::rewrite(&mut window, scope);
             let is_changed = is_framed || is_counted;
             Ok(Transformed::new_transformed(Expr::WindowFunction(window), is_changed))
         }

@@ -80,6 +80,7 @@ pub(super) fn executors(engine: &Engine) -> Executors {
         refused: status.refused,
         memory_bytes: engine.memory_used_bytes() as u64,
         memory_bytes_max: engine.options().memory_limit_bytes as u64,
+        kept_bytes: engine.kept_bytes() as u64,
         executor_threads: stalls(engine.executor_stalls()),
         planner_threads: stalls(engine.planner_stalls()),
         io_threads: stalls(engine.io_stalls()),

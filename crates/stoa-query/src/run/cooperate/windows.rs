@@ -33,6 +33,7 @@ use datafusion::physical_plan::{
 };
 use futures::{StreamExt, stream};
 use stoa_env::executors::hand_over;
+use stoa_semantics::windows::over_partition;
 
 use super::{fail_if_asked, has_computed_long};
 use crate::run::stop::Stop;
@@ -262,9 +263,10 @@ impl OpenPartition {
         partition: &RecordBatch,
     ) -> EngineResult<ArrayRef> {
         fail_if_asked(&self.stop)?;
+        let compute = || over_partition(partition.num_rows(), || function.evaluate(partition));
         match has_computed_long() {
-            true => hand_over(|| function.evaluate(partition)),
-            false => function.evaluate(partition),
+            true => hand_over(compute),
+            false => compute(),
         }
     }
 }
