@@ -133,7 +133,20 @@ class Expressions:
         if form == 20 and self.subquery:
             if (made := self.subquery("bool", rng.choice(["int", "text", "dec", "date", "f8"]))) is not None:
                 return made
+        if form == 21:
+            return self.two_lists()
         return self.comparison(depth)
+
+    def two_lists(self):
+        """Two tests of one column, which a planner may bring together."""
+        rng, kind = self.rng, self.rng.choice(["int", "dec", "f8", "text", "date", "big"])
+        column, tests = str(self.make(kind, 0)), []
+        for _ in range(2):
+            items = [self.make(kind, 1) if rng.random() < 0.5 else self.literal(kind) for _ in range(rng.randint(1, 6))]
+            if rng.random() < 0.2:
+                items.append(Node(None, "NULL"))
+            tests.append(Node("bool", "(", column, rng.choice([" IN (", " IN (", " NOT IN ("]), Items(items), "))"))
+        return Node("bool", "(", tests[0], rng.choice([" AND ", " OR "]), tests[1], ")")
 
     def comparison(self, depth):
         rng = self.rng

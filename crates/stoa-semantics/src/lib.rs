@@ -43,6 +43,7 @@ mod edit_distance;
 pub mod errors;
 mod filtered;
 mod functions;
+mod lists;
 mod math;
 mod misplaced;
 mod modulus;
@@ -82,7 +83,7 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{AggregateUDF, LogicalPlan};
-use datafusion::optimizer::Analyzer;
+use datafusion::optimizer::{Analyzer, Optimizer, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::filter_pushdown::FilterPushdown;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
@@ -102,7 +103,7 @@ pub fn install(builder: SessionStateBuilder, memory: &Arc<dyn MemoryPool>) -> Se
     let builder = builder.with_relation_planners(vec![Arc::new(values::ValuesPlanner)]);
     let builder = builder.with_analyzer_rules(rules);
     let builder = builder.with_physical_optimizer_rules(physical_rules());
-    let mut builder = builder.with_optimizer_rules(bounded::folding::rules());
+    let mut builder = builder.with_optimizer_rules(bounded::folding::rules(logical_rules()));
     let functions = builder.aggregate_functions().get_or_insert_default();
     functions.extend([Arc::new(sum), Arc::new(average)]);
     let array_length = call::function(array_length::ArrayLength);
@@ -118,6 +119,15 @@ pub fn install(builder: SessionStateBuilder, memory: &Arc<dyn MemoryPool>) -> Se
     ];
     builder.scalar_functions().get_or_insert_default().extend(named.map(Arc::new));
     builder
+}
+
+/// The engine's rules for plans, one of them under [`lists`].
+fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    let apart = |rule: Arc<dyn OptimizerRule + Send + Sync>| match rule.name() {
+        lists::SIMPLIFYING_RULE => Arc::new(lists::ListsApart(rule)),
+        _ => rule,
+    };
+    Optimizer::new().rules.into_iter().map(apart).collect()
 }
 
 /// The engine's rules for operators, without those that move filters. These find columns by name, so that a filter

@@ -16,7 +16,7 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
-use datafusion::optimizer::{ApplyOrder, Optimizer, OptimizerConfig, OptimizerRule};
+use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 use stoa_error::{Error, ErrorKind};
 
 use super::is_checked;
@@ -51,8 +51,10 @@ pub(super) fn allows(bytes: u64) -> bool {
 }
 
 /// The optimiser's rules, none of which computes more than the bounds.
-pub(crate) fn rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
-    let rules = Optimizer::new().rules.into_iter().enumerate();
+pub(crate) fn rules(
+    rules: Vec<Arc<dyn OptimizerRule + Send + Sync>>,
+) -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    let rules = rules.into_iter().enumerate();
     let mut rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> =
         rules.map(|(index, rule)| Arc::new(Bounded { rule, is_first: index == 0 }) as _).collect();
     rules.push(Arc::new(FewLargeValues));

@@ -1,0 +1,209 @@
+//! `x IN (…)` beside another list of the same `x`, while a plan is simplified.
+//!
+//! The engine takes the items for constants that are all different: of `x IN (a, b) AND x IN (c, d)` it keeps the
+//! items that both lists have, which for columns and parameters is none. It also takes NULL for a value like others,
+//! so that `x IN (1, 2) AND x NOT IN (3, NULL)` would be true.
+//!
+//! ```text
+//! short list ─► x = a OR x = b                                  (as the engine does itself, later)
+//! long list  ─► apart(x) IN (…) ─► the engine's rule ─► x IN (…)   each `apart` is another one
+//! ```
+//! In: the engine's rule. Out: the same rule, to which lists of anything but plain constants are not alike.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::error::Result;
+use datafusion::logical_expr::expr::{InList, ScalarFunction};
+use datafusion::logical_expr::{ColumnarValue, Expr, LogicalPlan};
+use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
+
+use super::call::{Operation, call, column};
+
+/// The rule of the engine that brings lists together.
+pub(super) const SIMPLIFYING_RULE: &str = "simplify_expressions";
+
+/// Items of a list that becomes comparisons.
+const SHORT_ITEMS: usize = 3;
+
+/// The rule, with lists kept apart.
+pub(super) struct ListsApart(pub(super) Arc<dyn OptimizerRule + Send + Sync>);
+
+impl fmt::Debug for ListsApart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl OptimizerRule for ListsApart {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.0.apply_order()
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        config: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        let mut lists = Lists::default();
+        let plan = plan.map_expressions(|expr| lists.set_apart(expr))?.data;
+        let rewritten = self.0.rewrite(plan, config)?;
+        let is_changed = rewritten.transformed || lists.are_compared;
+        let plan = match lists.apart {
+            0 => rewritten.data,
+            _ => rewritten.data.map_expressions(put_back)?.data,
+        };
+        Ok(Transformed::new_transformed(plan, is_changed))
+    }
+}
+
+/// The lists of one node of a plan.
+#[derive(Default)]
+struct Lists {
+    /// How many are kept apart.
+    apart: usize,
+    /// Whether some became comparisons.
+    are_compared: bool,
+}
+
+impl Lists {
+    /// Lists that the engine's rule must not bring together become comparisons, or lists of different things.
+    fn set_apart(&mut self, expr: Expr) -> Result<Transformed<Expr>> {
+        expr.transform_up(|part| {
+            let Expr::InList(InList { expr, list, negated }) = part else {
+                return Ok(Transformed::no(part));
+            };
+            if list.iter().all(is_plain) || list.is_empty() {
+                return Ok(Transformed::no(Expr::InList(InList { expr, list, negated })));
+            }
+            if list.len() == 1 || list.len() <= SHORT_ITEMS && expr.try_as_col().is_some() {
+                self.are_compared = true;
+                return Ok(Transformed::yes(compared(&expr, list, negated)));
+            }
+            self.apart += 1;
+            let expr = Box::new(call(Apart(self.apart), vec![*expr]));
+            Ok(Transformed::yes(Expr::InList(InList { expr, list, negated })))
+        })
+    }
+}
+
+fn compared(expr: &Expr, list: Vec<Expr>, negated: bool) -> Expr {
+    let each = list.into_iter().map(|item| match negated {
+        true => expr.clone().not_eq(item),
+        false => expr.clone().eq(item),
+    });
+    let all = each.reduce(|all, one| if negated { all.and(one) } else { all.or(one) });
+    // It is not empty.
+    all.unwrap_or_else(|| Expr::Literal(ScalarValue::Boolean(Some(negated)), None))
+}
+
+/// Whether an item is a constant that is equal to no other one but itself.
+fn is_plain(item: &Expr) -> bool {
+    match item {
+        Expr::Literal(value, _) => {
+            !value.is_null()
+                && !matches!(value, ScalarValue::Float64(Some(of)) if *of == 0.0)
+                && !matches!(value, ScalarValue::Float32(Some(of)) if *of == 0.0)
+        }
+        _ => false,
+    }
+}
+
+fn put_back(expr: Expr) -> Result<Transformed<Expr>> {
+    expr.transform_up(|part| match part {
+        Expr::ScalarFunction(ScalarFunction { func, mut args })
+            if func.name() == Apart::NAME && args.len() == 1 =>
+        {
+            Ok(Transformed::yes(args.swap_remove(0)))
+        }
+        other => Ok(Transformed::no(other)),
+    })
+}
+
+/// A value as it is. Two of these are not the same function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Apart(usize);
+
+impl Apart {
+    const NAME: &str = "stoa_apart";
+}
+
+impl Operation for Apart {
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn result(&self, types: &[DataType]) -> Result<DataType> {
+        Ok(types.first().cloned().unwrap_or(DataType::Null))
+    }
+
+    fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
+        column(operands, rows)
+    }
+
+    fn shown(&self, operands: &[String]) -> String {
+        operands.concat()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::datatypes::{Field, Schema};
+    use datafusion::logical_expr::logical_plan::table_scan;
+    use datafusion::logical_expr::{LogicalPlanBuilder, col, lit};
+    use datafusion::optimizer::{Optimizer, OptimizerContext};
+
+    use super::*;
+
+    fn simplified(condition: Expr) -> String {
+        let fields = ["a", "b", "c"].map(|name| Field::new(name, DataType::Int64, true));
+        let table = table_scan(Some("t"), &Schema::new(fields.to_vec()), None).unwrap();
+        let named = LogicalPlanBuilder::from(table.clone().build().unwrap());
+        let named = named.project([condition.clone()]).unwrap().build().unwrap();
+        let plan = table.filter(condition).unwrap().build().unwrap();
+        let rule = Optimizer::new().rules.into_iter().find(|rule| rule.name() == SIMPLIFYING_RULE);
+        let rule = ListsApart(rule.unwrap());
+        let names = named.schema().field_names();
+        let once = rule.rewrite(named, &OptimizerContext::new()).unwrap().data;
+        assert_eq!(once.schema().field_names(), names);
+        rule.rewrite(plan, &OptimizerContext::new()).unwrap().data.to_string()
+    }
+
+    #[test]
+    fn lists_of_constants_are_brought_together_and_others_are_not() {
+        let list = |items: &[i64]| items.iter().map(|item| lit(*item)).collect::<Vec<_>>();
+        let both = col("a").in_list(list(&[1, 2, 3, 4, 5]), false);
+        let both = both.and(col("a").in_list(list(&[4, 5, 6, 7, 8]), false));
+        assert_eq!(simplified(both).lines().next(), Some("Filter: t.a = Int64(4) OR t.a = Int64(5)"));
+
+        let columns = col("a").in_list(vec![col("b"), lit(1_i64)], false);
+        let columns = columns.and(col("a").in_list(vec![col("c"), lit(2_i64)], false));
+        let shown = simplified(columns);
+        assert!(shown.contains("(t.b = t.a OR t.a = Int64(1)) AND (t.c = t.a OR t.a = Int64(2))"), "{shown}");
+
+        let long = |other: &str| {
+            let mut items = list(&[1, 2, 3, 4]);
+            items.push(col(other));
+            items
+        };
+        let shown = simplified(
+            col("a").in_list(long("b"), true).or(col("a").in_list(long("c"), true)),
+        );
+        assert!(shown.contains("t.a NOT IN ([Int64(1), Int64(2), Int64(3), Int64(4), t.b]) OR"), "{shown}");
+        assert!(!shown.contains(Apart::NAME), "{shown}");
+
+        let null = Expr::Literal(ScalarValue::Int64(None), None);
+        let shown = simplified(
+            col("a").in_list(list(&[1, 2]), false).and(col("a").in_list(vec![lit(3_i64), null], true)),
+        );
+        assert!(shown.contains("t.a != Int64(3)") || shown.contains("Boolean(NULL)"), "{shown}");
+    }
+}
