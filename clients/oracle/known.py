@@ -36,6 +36,12 @@ KNOWN = [
         example="SELECT rank() OVER (ORDER BY i) FROM facts",
     ),
     Known(
+        how=r"value text",
+        statement=r"pg_typeof\(.*varchar|varchar.*pg_typeof\(",
+        docs="types that Stoa stores alike have one name (`varchar` is `text`)",
+        example="SELECT pg_typeof(v) FROM (VALUES (CAST('a' AS varchar(3)))) AS x(v)",
+    ),
+    Known(
         how=r"error 22(P02|007)",
         statement=r"'(Infinity|NaN)'",
         docs="`'Infinity'` and `'NaN'` are values of floating-point types only",

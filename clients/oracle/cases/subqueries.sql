@@ -32,4 +32,7 @@ SELECT count(*) FROM facts WHERE (SELECT max(i) FROM others) > ANY (SELECT i FRO
 SELECT count(*) FROM facts WHERE s IN (SELECT s FROM others WHERE i IN (SELECT i FROM few));
 SELECT (SELECT i FROM facts);
 SELECT j, count(*) FROM facts GROUP BY j HAVING count(*) > ALL (SELECT id FROM others WHERE id < 5);
-SELECT d IN (SELECT d FROM others), p IN (SELECT d FROM others), i IN (SELECT p FROM few) FROM facts
+SELECT d IN (SELECT d FROM others), p IN (SELECT d FROM others), i IN (SELECT p FROM few) FROM facts;
+SELECT (SELECT min(i) FROM others WHERE ((d = ANY (SELECT x1.d FROM others x1)) AND p < t.p)) FROM others t;
+SELECT f.id FROM facts f RIGHT JOIN others o ON f.l = o.i AND (f.p > ANY (SELECT x0.p FROM facts x0));
+SELECT CASE WHEN ((SELECT min(day) FROM others WHERE p = t.p) IN (SELECT x0.day FROM others x0)) THEN 1.5 END FROM facts t

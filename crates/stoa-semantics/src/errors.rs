@@ -76,7 +76,7 @@ impl Said {
             Self::NestedWindow => &["indow function calls cannot be nested"],
             Self::WhereAggregate => &["ggregate functions are not allowed in the WHERE clause"],
             Self::NoOperation => &["annot get result type for temporal operation "],
-            Self::NoSubqueryHere => &["subquery can only be used in"],
+            Self::NoSubqueryHere => &["subquery can only be used in", "undecorrelated Subquery"],
             Self::NegativeLimit => &["LIMIT must be >= 0"],
             Self::NegativeOffset => &["FFSET must be >=0"],
             Self::NoPhysicalForm => &["hysical plan does not support logical expression "],
@@ -113,6 +113,19 @@ pub fn from_datafusion(error: DataFusionError) -> Error {
         }
         DataFusionError::ArrowError(inner, _) => from_arrow(*inner),
         other => from_variant(&other),
+    }
+}
+
+/// Turns an error of the engine into Stoa's, from behind the point at which all names were found: a column that is not
+/// there was lost with a subquery that the engine could not join.
+pub fn from_planned(error: DataFusionError) -> Error {
+    match error.find_root() {
+        DataFusionError::SchemaError(schema, _)
+            if matches!(schema.as_ref(), SchemaError::FieldNotFound { .. }) =>
+        {
+            no_subquery_here()
+        }
+        _ => from_datafusion(error),
     }
 }
 

@@ -32,7 +32,7 @@ use crate::run::pools::Pool;
 use crate::run::progress::Progress;
 use crate::run::runner::Runner;
 use crate::run::stop::{Stop, Waiting};
-use stoa_semantics::errors::{from_datafusion, to_datafusion};
+use stoa_semantics::errors::{from_datafusion, from_planned, to_datafusion};
 
 /// How long an answer is waited for as a whole, before its reader is told that it comes.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -161,7 +161,7 @@ impl Work {
             }
             false => self.state.create_physical_plan(&self.plan).await,
         };
-        let physical = physical.map_err(from_datafusion)?;
+        let physical = physical.map_err(from_planned)?;
         make_cooperative(physical, stop).map_err(from_datafusion)
     }
 
