@@ -247,7 +247,7 @@ def fill(connection, oracle, rng, schema, count):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--stoa", required=True, help="connection string")
-    parser.add_argument("--seed", type=int, default=12)
+    parser.add_argument("--seed", type=int, default=int(os.environ.get("STOA_DUCKDB_SEED", "12")))
     parser.add_argument("--sessions", type=int, default=8)
     parser.add_argument("--statements", type=int, default=int(os.environ.get("STOA_DUCKDB_STATEMENTS", "1500")))
     options = parser.parse_args()

@@ -39,7 +39,7 @@ KNOWN = [
         how=r"value text",
         statement=r"pg_typeof\(.*varchar|varchar.*pg_typeof\(",
         docs="types that Stoa stores alike have one name (`varchar` is `text`)",
-        example="SELECT pg_typeof(v) FROM (VALUES (CAST('a' AS varchar(3)))) AS x(v)",
+        example="SELECT pg_typeof(v)::text FROM (VALUES (CAST('a' AS varchar(3)))) AS x(v)",
     ),
     Known(
         how=r"error 22(P02|007)",
