@@ -182,27 +182,37 @@ mod tests {
         let list = |items: &[i64]| items.iter().map(|item| lit(*item)).collect::<Vec<_>>();
         let both = col("a").in_list(list(&[1, 2, 3, 4, 5]), false);
         let both = both.and(col("a").in_list(list(&[4, 5, 6, 7, 8]), false));
-        assert_eq!(simplified(both).lines().next(), Some("Filter: t.a = Int64(4) OR t.a = Int64(5)"));
+        assert_eq!(
+            simplified(both).lines().next(),
+            Some("Filter: t.a = Int64(4) OR t.a = Int64(5)")
+        );
 
         let columns = col("a").in_list(vec![col("b"), lit(1_i64)], false);
         let columns = columns.and(col("a").in_list(vec![col("c"), lit(2_i64)], false));
         let shown = simplified(columns);
-        assert!(shown.contains("(t.b = t.a OR t.a = Int64(1)) AND (t.c = t.a OR t.a = Int64(2))"), "{shown}");
+        assert!(
+            shown.contains("(t.b = t.a OR t.a = Int64(1)) AND (t.c = t.a OR t.a = Int64(2))"),
+            "{shown}"
+        );
 
         let long = |other: &str| {
             let mut items = list(&[1, 2, 3, 4]);
             items.push(col(other));
             items
         };
-        let shown = simplified(
-            col("a").in_list(long("b"), true).or(col("a").in_list(long("c"), true)),
+        let shown =
+            simplified(col("a").in_list(long("b"), true).or(col("a").in_list(long("c"), true)));
+        assert!(
+            shown.contains("t.a NOT IN ([Int64(1), Int64(2), Int64(3), Int64(4), t.b]) OR"),
+            "{shown}"
         );
-        assert!(shown.contains("t.a NOT IN ([Int64(1), Int64(2), Int64(3), Int64(4), t.b]) OR"), "{shown}");
         assert!(!shown.contains(Apart::NAME), "{shown}");
 
         let null = Expr::Literal(ScalarValue::Int64(None), None);
         let shown = simplified(
-            col("a").in_list(list(&[1, 2]), false).and(col("a").in_list(vec![lit(3_i64), null], true)),
+            col("a")
+                .in_list(list(&[1, 2]), false)
+                .and(col("a").in_list(vec![lit(3_i64), null], true)),
         );
         assert!(shown.contains("t.a != Int64(3)") || shown.contains("Boolean(NULL)"), "{shown}");
     }

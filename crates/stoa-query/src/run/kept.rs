@@ -79,9 +79,9 @@ fn too_much(who: &str, counter: &Counter, wanted: usize) -> Error {
     let message = format!(
         "{who} {kept} bytes of prepared statements and bound values; {wanted} more would be beyond {max}"
     );
-    Error::new(ErrorKind::Exhausted, message)
-        .with_sqlstate("53200")
-        .with_hint("deallocate statements and close portals that are not needed, or raise memory_limit")
+    Error::new(ErrorKind::Exhausted, message).with_sqlstate("53200").with_hint(
+        "deallocate statements and close portals that are not needed, or raise memory_limit",
+    )
 }
 
 impl Counter {

@@ -40,7 +40,8 @@ pub(super) fn rewrite(window: &mut WindowFunction, scope: &Scope<'_>) -> bool {
         Values::One => Values::Each,
         other => other,
     };
-    let picked = Picked { inner: Arc::clone(inner), memory: Memory(Arc::clone(scope.memory)), values };
+    let picked =
+        Picked { inner: Arc::clone(inner), memory: Memory(Arc::clone(scope.memory)), values };
     window.fun = WindowFunctionDefinition::WindowUDF(Arc::new(WindowUDF::new_from_impl(picked)));
     true
 }
