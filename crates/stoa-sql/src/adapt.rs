@@ -159,6 +159,32 @@ pub fn name_repeated_columns(statement: &mut EngineStatement) {
     }
 }
 
+/// Whether a statement inserts rows of plain literals, in which nothing is to be adapted. They may be many, and each
+/// walk over them takes time.
+pub(super) fn inserts_literals(statement: &EngineStatement) -> bool {
+    let EngineStatement::Statement(statement) = statement else { return false };
+    let ast::Statement::Insert(insert) = statement.as_ref() else { return false };
+    let is_bare = insert.on.is_none()
+        && insert.returning.is_none()
+        && insert.partitioned.is_none()
+        && insert.assignments.is_empty();
+    let Some(source) = insert.source.as_deref().filter(|_| is_bare) else { return false };
+    let is_bare = source.with.is_none()
+        && source.order_by.is_none()
+        && source.limit_clause.is_none()
+        && source.fetch.is_none();
+    let SetExpr::Values(values) = source.body.as_ref() else { return false };
+    is_bare && values.rows.iter().flat_map(|row| &row.content).all(is_literal)
+}
+
+fn is_literal(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(_) => true,
+        Expr::UnaryOp { op: ast::UnaryOperator::Minus, expr } => matches!(**expr, Expr::Value(_)),
+        _ => false,
+    }
+}
+
 /// What PostgreSQL means by a text that the parser, or the engine, takes otherwise.
 ///
 /// # Errors

@@ -117,11 +117,14 @@ fn parse_plan(text: &str, others: Rewrite) -> Result<StatementKind> {
         }
         None => parse_query(text)?,
     };
+    let is_plain = adapt::inserts_literals(&statement);
     references::check(&statement, text)?;
     adapt::exponents_are_doubles(&mut statement, text);
-    adapt::values_as_relations(&mut statement, text);
-    series::write_as_queries(&mut statement, text);
-    adapt::as_postgresql(&mut statement)?;
+    if !is_plain {
+        adapt::values_as_relations(&mut statement, text);
+        series::write_as_queries(&mut statement, text);
+        adapt::as_postgresql(&mut statement)?;
+    }
     Ok(StatementKind::Plan(Box::new(statement)))
 }
 

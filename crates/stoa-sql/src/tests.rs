@@ -172,3 +172,30 @@ fn alter_table_takes_several_changes() {
     };
     assert_eq!(alter.actions.len(), 3);
 }
+
+#[test]
+fn plain_rows_are_not_walked_over() {
+    let is_plain = |text: &str| {
+        let statement = crate::parse_query(text).unwrap();
+        crate::adapt::inserts_literals(&statement)
+    };
+    for text in [
+        "INSERT INTO t VALUES (1, -2.5, 'x', NULL, true), ($1, 1, 1, 1, 1)",
+        "INSERT INTO s.t (a, b) VALUES (1e5, '2024-01-01')",
+    ] {
+        assert!(is_plain(text), "{text}");
+    }
+    for text in [
+        "INSERT INTO t VALUES (1 + 1)",
+        "INSERT INTO t VALUES (1), ((SELECT 1))",
+        "INSERT INTO t VALUES (now())",
+        "INSERT INTO t SELECT 1",
+        "WITH x AS (SELECT 1) INSERT INTO t VALUES (1)",
+        "INSERT INTO t VALUES (1) RETURNING a IS DISTINCT FROM 1",
+        "INSERT INTO t VALUES (1) ON CONFLICT DO NOTHING",
+        "VALUES (1), (2)",
+        "SELECT 1",
+    ] {
+        assert!(!is_plain(text), "{text}");
+    }
+}

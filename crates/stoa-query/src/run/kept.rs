@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_session_has_its_part_and_gives_it_back() {
-        let all = Arc::new(KeptMemory::new(8 * 400 << 20));
+        let all = Arc::new(KeptMemory::new(SHARE * (400 << 20)));
         let (one, other) = (KeptBySession::new(&all), KeptBySession::new(&all));
         let first = one.keep(90 << 20).unwrap();
         let refused = one.keep(20 << 20).unwrap_err();
