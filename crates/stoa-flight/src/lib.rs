@@ -26,6 +26,7 @@
 //! limits before a login (`stoa-listen`), which addresses the server may listen on (the binary).
 
 mod actions;
+mod bound;
 mod client;
 mod clients;
 mod connection;

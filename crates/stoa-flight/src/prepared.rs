@@ -11,6 +11,7 @@ use stoa_query::{
     BatchesIn, Kept, Prepared, ScalarValue, from_datafusion, number_parameters, plain_schema,
 };
 
+use crate::bound::Bound;
 use crate::client::Client;
 use crate::metadata::described;
 use crate::query::{self, Query};
@@ -27,14 +28,6 @@ pub(crate) struct PreparedStatement {
     /// Values for the next execution.
     bound: Mutex<Arc<Bound>>,
     /// What it counts for under its handle.
-    _kept: Option<Kept>,
-}
-
-/// Values that are bound to a statement, one row for each time it is to run.
-#[derive(Default)]
-pub(crate) struct Bound {
-    pub(crate) rows: Vec<Vec<ScalarValue>>,
-    /// What they count for.
     _kept: Option<Kept>,
 }
 
@@ -104,7 +97,7 @@ impl PreparedStatement {
         let rows = self.rows(schema, batches).await?;
         let bytes = rows.iter().flatten().map(ScalarValue::size).sum();
         let kept = self.client.session.keep(bytes)?;
-        *self.bound.lock() = Arc::new(Bound { rows, _kept: Some(kept) });
+        *self.bound.lock() = Arc::new(Bound::new(rows, kept));
         Ok(())
     }
 

@@ -21,10 +21,10 @@ use stoa_query::{
     plain_batch,
 };
 
+use crate::bound::Bound;
 use crate::client::Client;
 use crate::handles::{Handle, Handles};
 use crate::metadata::described;
-use crate::prepared::Bound;
 
 /// A planned query that waits for its ticket, or runs.
 pub(crate) struct Query {

@@ -19,6 +19,7 @@ use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::{InList, ScalarFunction};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{ColumnarValue, Expr, LogicalPlan};
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
@@ -54,7 +55,12 @@ impl OptimizerRule for ListsApart {
         config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
         let mut lists = Lists::default();
-        let plan = plan.map_expressions(|expr| lists.set_apart(expr))?.data;
+        let names = NamePreserver::new(&plan);
+        let plan = plan.map_expressions(|expr| {
+            let name = names.save(&expr);
+            Ok(lists.set_apart(expr)?.update_data(|expr| name.restore(expr)))
+        })?;
+        let plan = plan.data;
         let rewritten = self.0.rewrite(plan, config)?;
         let is_changed = rewritten.transformed || lists.are_compared;
         let plan = match lists.apart {
@@ -173,7 +179,7 @@ mod tests {
         let rule = ListsApart(rule.unwrap());
         let names = named.schema().field_names();
         let once = rule.rewrite(named, &OptimizerContext::new()).unwrap().data;
-        assert_eq!(once.schema().field_names(), names);
+        assert_eq!(once.recompute_schema().unwrap().schema().field_names(), names);
         rule.rewrite(plan, &OptimizerContext::new()).unwrap().data.to_string()
     }
 
