@@ -334,7 +334,7 @@ export const pageTests = {
       await details.evaluate((panel) => panel.querySelector(".plan").focus());
       const grown = await rows();
       await until("they grow again", async () => (await rows()) > grown);
-      assert.ok(await details.locator(".plan").evaluate((plan) => plan === document.activeElement), "focus stays");
+      assert.ok(await details.evaluate((panel) => panel.querySelector(".plan") === document.activeElement), "focus stays");
       await details.getByRole("button", { name: "Kill" }).click();
       await details.getByText("as it ran").waitFor();
       assert.ok((await rows()) >= grown);
