@@ -17,8 +17,9 @@
 //! nothing to do there. **Invariants:** the rule changes nothing the second time; names of columns stay;
 //! each answer is PostgreSQL's up to trailing zeros, or an error (`docs/sql.md` lists what differs).
 //!
-//! `misplaced` refuses aggregates and window functions where there can be none. Subqueries, set operations and comparisons of numbers of different kinds are in `relational`, values of
-//! parameters in [`parameters`], the engine's errors as Stoa's in [`errors`].
+//! `misplaced` refuses aggregates and window functions where there can be none. Subqueries, set operations and
+//! comparisons of numbers of different kinds are in `relational`, values of parameters in [`parameters`], the engine's
+//! errors as Stoa's in [`errors`]. `lists` is at work later, while a plan is simplified.
 //!
 //! Not here: texts and syntax (`stoa-sql`), tables and sessions (`stoa-query`).
 

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::{InList, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
@@ -54,6 +54,9 @@ impl OptimizerRule for ListsApart {
         plan: LogicalPlan,
         config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
+        if !holds_risky_list(&plan)? {
+            return self.0.rewrite(plan, config);
+        }
         let mut lists = Lists::default();
         let names = NamePreserver::new(&plan);
         let plan = plan.map_expressions(|expr| {
@@ -87,7 +90,7 @@ impl Lists {
             let Expr::InList(InList { expr, list, negated }) = part else {
                 return Ok(Transformed::no(part));
             };
-            if list.iter().all(is_plain) || list.is_empty() {
+            if !is_risky(&list) {
                 return Ok(Transformed::no(Expr::InList(InList { expr, list, negated })));
             }
             if list.len() == 1 || list.len() <= SHORT_ITEMS && expr.try_as_col().is_some() {
@@ -109,6 +112,21 @@ fn compared(expr: &Expr, list: Vec<Expr>, negated: bool) -> Expr {
     let all = each.reduce(|all, one| if negated { all.and(one) } else { all.or(one) });
     // It is not empty.
     all.unwrap_or_else(|| Expr::Literal(ScalarValue::Boolean(Some(negated)), None))
+}
+
+/// Whether the engine's rule could bring lists of a node together that it must not. Most nodes have none, and are left
+/// as they are.
+fn holds_risky_list(plan: &LogicalPlan) -> Result<bool> {
+    let mut found = false;
+    plan.apply_expressions(|expr| {
+        found = expr.exists(|part| Ok(matches!(part, Expr::InList(of) if is_risky(&of.list))))?;
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(found)
+}
+
+fn is_risky(list: &[Expr]) -> bool {
+    !list.iter().all(is_plain)
 }
 
 /// Whether an item is a constant that is equal to no other one but itself.
