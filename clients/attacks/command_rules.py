@@ -38,6 +38,11 @@ RULES = {
         CREATE TABLE nothing.x AS {query}
         CREATE TABLE bad (a {type} DEFAULT {e})
         CREATE VIEW few AS {query}
+        CREATE OR REPLACE VIEW seen AS {query}
+        DROP VIEW IF EXISTS seen; CREATE VIEW seen AS {query}; SELECT * FROM seen
+        SELECT * FROM seen AS a, seen AS b LIMIT 3
+        ALTER VIEW seen SET (security_invoker = {bool})
+        SELECT set_config('{setting}', {t}, true)
         CREATE SCHEMA public
         GRANT SELECT ON few TO nobody
         DROP ROLE nobody

@@ -18,7 +18,7 @@ import parameters
 import tables
 from compare import compare
 from queries import Queries
-from sides import Side
+from sides import Refusal, Side
 from tree import redrawn, reduced
 
 HERE = pathlib.Path(__file__).parent
@@ -29,6 +29,8 @@ EXPRESSIONS = 3000
 # Attempts to make one statement smaller, and statements that are made smaller.
 ATTEMPTS = 250
 REDUCED_MAX = 40
+# Of so many drawn statements that agree, one is asked as a view, too.
+VIEW_EVERY = 8
 # Of the generated statements at most this part may be refused; else nothing much is compared.
 REFUSED_MAX = 0.05
 
@@ -79,9 +81,36 @@ class Oracle:
                 self.note_refused(verdict, str(tree))
                 word = "refused"
                 break
+        if word == "agree" and rng.randrange(VIEW_EVERY) == 0:
+            word = self.check_view(str(tree))
         self.counts[word] += 1
         self.expressions[word] += statement.expressions
         self.counts[f"form {statement.form} {word}"] += 1
+
+    def check_view(self, sql):
+        """Compares the view that a statement defines; its rows have no order there."""
+        answer = self.postgres.ask(sql)
+        if isinstance(answer, Refusal):
+            return "agree"
+        columns = len(answer.types)
+        names = [f"c{number}" for number in range(columns)]
+        create = f"CREATE VIEW as_view ({', '.join(names)}) AS {sql}"
+        made = self.verdict(create)
+        if made.word == "refused":
+            self.note_refused(made, create)
+        verdict, asked = made, create
+        if made.word == "agree" and not isinstance(self.postgres.ask("SELECT 1 FROM as_view LIMIT 0"), Refusal):
+            asked = f"SELECT {', '.join(reversed(names))} FROM as_view"
+            verdict = self.verdict(asked)
+            if verdict.word == "agree":
+                asked = f"SELECT count(*), count({names[0]}) FROM as_view AS v WHERE v.{names[-1]} IS NOT NULL"
+                verdict = self.verdict(asked)
+        for side in (self.postgres, self.stoa):
+            side.ask("DROP VIEW IF EXISTS as_view")
+        self.counts[f"view {verdict.word}"] += 1
+        if verdict.word == "differ":
+            self.findings.setdefault((verdict.how, create), (verdict, f"{create};  {asked}", sql))
+        return "differ" if verdict.word == "differ" else "agree"
 
     def look_at(self, tree, verdict, statement):
         """A difference: makes it small, and sees whether it is known."""

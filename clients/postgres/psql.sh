@@ -42,6 +42,16 @@ contains '\df finds functions' "List of functions" "$(meta '\df pg_catalog.ab*')
 contains '\dT finds types' "List of data types" "$(meta '\dT')"
 contains '\di finds no index' 'Did not find any' "$(meta '\di')"
 contains '\dv finds no view' 'Did not find any' "$(meta '\dv')"
+q 'DROP VIEW IF EXISTS psql_view' "CREATE VIEW psql_view (who, cost) COMMENT 'what it costs' AS SELECT id, price FROM psql_types" >/dev/null
+contains '\dv lists the view' "psql_view | view" "$(meta '\dv')"
+contains '\d shows a view' 'View "public.psql_view"' "$(meta '\d psql_view')"
+contains '\d+ shows its query' "SELECT id, price FROM psql_types;" "$(meta '\d+ psql_view')"
+contains '\dv+ shows its comment' "what it costs" "$(meta '\dv+')"
+contains '\sv shows its query' "SELECT id, price FROM psql_types" "$(meta '\sv psql_view')"
+check "\\dt leaves views out" "0" "$(meta '\dt' | grep -c psql_view)"
+check "a view is read" "1|12.50" "$(q 'SELECT who, cost FROM psql_view WHERE who = 1')"
+contains "a view is not copied" "is a view" "$(q 'COPY psql_view FROM STDIN' </dev/null)"
+q 'DROP VIEW psql_view' >/dev/null
 contains '\d of nothing' 'Did not find any relation named "nothing"' "$(meta '\d nothing')"
 contains '\dt with a pattern' "psql_types" "$(meta '\dt public.psql_*')"
 contains '\conninfo' 'database "stoa"' "$(meta '\conninfo')"

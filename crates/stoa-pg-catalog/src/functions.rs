@@ -8,9 +8,8 @@ use std::any::Any;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, Int32Array, StringArray};
+use arrow::array::{Array, ArrayRef, BooleanArray, Int32Array, StringArray};
 use arrow::datatypes::DataType;
-use datafusion::common::config::ConfigOptions;
 use datafusion::common::{ScalarValue, exec_err};
 use datafusion::error::Result;
 use datafusion::execution::FunctionRegistry;
@@ -22,7 +21,7 @@ use datafusion::logical_expr::{
 use datafusion::prelude::SessionContext;
 use stoa_semantics::errors::to_datafusion;
 
-use crate::server::Server;
+use crate::server::{Server, SessionSettings};
 use crate::type_info::type_named;
 
 /// Adds the functions to a context.
@@ -30,7 +29,6 @@ pub(super) fn register(ctx: &SessionContext, database: &str, server: &Arc<dyn Se
     for function in all(database, &**server) {
         ctx.register_udf(ScalarUDF::new_from_impl(function));
     }
-    ctx.register_udf(ScalarUDF::new_from_impl(CurrentSetting::new(Arc::clone(server))));
     ctx.register_udf(ScalarUDF::new_from_impl(CurrentSchema::new()));
     ctx.register_udf(ScalarUDF::new_from_impl(ToRegtype::new()));
 }
@@ -43,6 +41,18 @@ pub fn set_user(state: &mut SessionState, user: &str) -> Result<()> {
     let user = Constant::new("session_user", ScalarValue::Utf8(Some(user.to_owned())));
     let user = Arc::new(ScalarUDF::new_from_impl(user));
     state.register_udf(user).map(drop)
+}
+
+/// Lets the functions of a session tell and change its settings.
+///
+/// # Errors
+/// The engine's, where it takes no functions.
+pub fn set_settings(state: &mut SessionState, settings: &Arc<dyn SessionSettings>) -> Result<()> {
+    for does in [SettingCall::Tells, SettingCall::Sets] {
+        let function = SettingFunction::new(does, Arc::clone(settings));
+        state.register_udf(Arc::new(ScalarUDF::new_from_impl(function)))?;
+    }
+    Ok(())
 }
 
 fn all(database: &str, server: &dyn Server) -> Vec<Constant> {
@@ -146,58 +156,75 @@ impl ScalarUDFImpl for Constant {
     }
 }
 
-/// `current_setting(name [, missing_ok])`
+/// What a function does with settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum SettingCall {
+    /// `current_setting(name [, missing_ok])`
+    Tells,
+    /// `set_config(name, value, is_local)`, which gives the new value back
+    Sets,
+}
+
+/// A function on the settings of one session.
 #[derive(Debug)]
-struct CurrentSetting {
-    server: Arc<dyn Server>,
+struct SettingFunction {
+    does: SettingCall,
+    settings: Arc<dyn SessionSettings>,
     signature: Signature,
 }
 
-impl PartialEq for CurrentSetting {
+impl PartialEq for SettingFunction {
     fn eq(&self, other: &Self) -> bool {
-        std::ptr::addr_eq(Arc::as_ptr(&self.server), Arc::as_ptr(&other.server))
+        self.does == other.does
+            && std::ptr::addr_eq(Arc::as_ptr(&self.settings), Arc::as_ptr(&other.settings))
     }
 }
 
-impl Eq for CurrentSetting {}
+impl Eq for SettingFunction {}
 
-impl Hash for CurrentSetting {
+impl Hash for SettingFunction {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.signature.hash(state);
+        self.does.hash(state);
     }
 }
 
-impl CurrentSetting {
-    fn new(server: Arc<dyn Server>) -> Self {
-        let forms = vec![
-            TypeSignature::Exact(vec![DataType::Utf8]),
-            TypeSignature::Exact(vec![DataType::Utf8, DataType::Boolean]),
-        ];
-        Self { server, signature: Signature::one_of(forms, Volatility::Stable) }
+impl SettingFunction {
+    fn new(does: SettingCall, settings: Arc<dyn SessionSettings>) -> Self {
+        let (text, flag) = (DataType::Utf8, DataType::Boolean);
+        let signature = match does {
+            SettingCall::Tells => {
+                let forms = vec![
+                    TypeSignature::Exact(vec![text.clone()]),
+                    TypeSignature::Exact(vec![text, flag]),
+                ];
+                Signature::one_of(forms, Volatility::Stable)
+            }
+            SettingCall::Sets => {
+                Signature::exact(vec![text.clone(), text, flag], Volatility::Volatile)
+            }
+        };
+        Self { does, settings, signature }
     }
 
-    /// A setting's value: the session's where the engine keeps it, else the default.
-    fn setting(
-        &self,
-        name: &str,
-        missing_ok: bool,
-        options: &ConfigOptions,
-    ) -> Result<Option<String>> {
-        match name.to_ascii_lowercase().as_str() {
-            "search_path" => Ok(Some(options.catalog.default_schema.clone())),
-            "timezone" => Ok(options.execution.time_zone.clone()),
-            known => match self.server.setting(known) {
-                Ok(value) => Ok(Some(value)),
-                Err(_) if missing_ok => Ok(None),
-                Err(error) => Err(to_datafusion(error)),
-            },
+    fn tell(&self, name: &str, missing_ok: bool) -> Result<Option<String>> {
+        match self.settings.get(name) {
+            Ok(value) => Ok(Some(value)),
+            Err(_) if missing_ok => Ok(None),
+            Err(error) => Err(to_datafusion(error)),
         }
     }
+
+    fn set(&self, name: &str, value: Option<&str>, is_local: bool) -> Result<Option<String>> {
+        self.settings.set(name, value, is_local).map(Some).map_err(to_datafusion)
+    }
 }
 
-impl ScalarUDFImpl for CurrentSetting {
+impl ScalarUDFImpl for SettingFunction {
     fn name(&self) -> &str {
-        "current_setting"
+        match self.does {
+            SettingCall::Tells => "current_setting",
+            SettingCall::Sets => "set_config",
+        }
     }
 
     fn signature(&self) -> &Signature {
@@ -209,20 +236,37 @@ impl ScalarUDFImpl for CurrentSetting {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let is_constant = args.args.iter().all(|arg| matches!(arg, ColumnarValue::Scalar(_)));
         let missing_ok = matches!(
             args.args.get(1),
             Some(ColumnarValue::Scalar(ScalarValue::Boolean(Some(true))))
         );
-        let arrays = ColumnarValue::values_to_arrays(&args.args)?;
-        let Some(names) = arrays.first().and_then(text_array) else {
-            return exec_err!("current_setting needs the name of a setting");
+        // Of a constant call, one row stands for all.
+        let arrays = match is_constant {
+            true => args.args.iter().map(|arg| arg.to_array(1)).collect::<Result<Vec<_>>>()?,
+            false => ColumnarValue::values_to_arrays(&args.args)?,
         };
-        let values: StringArray = names
-            .iter()
-            .map(|name| name.map(|name| self.setting(name, missing_ok, &args.config_options)))
-            .map(|value| value.transpose().map(Option::flatten))
-            .collect::<Result<_>>()?;
-        Ok(ColumnarValue::Array(Arc::new(values)))
+        let Some(names) = arrays.first().and_then(text_array) else {
+            return exec_err!("{} needs the name of a setting", self.name());
+        };
+        let given = arrays.get(1).and_then(text_array);
+        let flags = arrays.get(2).map(|array| array.as_any()).and_then(<dyn Any>::downcast_ref);
+        let flags: Option<&BooleanArray> = flags;
+        let value_at = |(row, name): (usize, Option<&str>)| match (name, self.does) {
+            (None, SettingCall::Tells) => Ok(None),
+            (None, SettingCall::Sets) => exec_err!("set_config needs the name of a setting"),
+            (Some(name), SettingCall::Tells) => self.tell(name, missing_ok),
+            (Some(name), SettingCall::Sets) => {
+                let value = given.filter(|given| given.is_valid(row)).map(|given| given.value(row));
+                let is_local = flags.is_some_and(|flags| flags.is_valid(row) && flags.value(row));
+                self.set(name, value, is_local)
+            }
+        };
+        let values: StringArray = names.iter().enumerate().map(value_at).collect::<Result<_>>()?;
+        match is_constant {
+            true => Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&values, 0)?)),
+            false => Ok(ColumnarValue::Array(Arc::new(values))),
+        }
     }
 }
 

@@ -187,7 +187,9 @@ impl SchemaProvider for KnownSchema {
         };
         let Some(known) = self.asker.known_columns(&provider) else { return Ok(None) };
         let columns = provider.schema();
-        if known.len() == columns.fields().len() {
+        let tells_its_query =
+            provider.table_type() == TableType::View && !self.asker.may_know_all();
+        if known.len() == columns.fields().len() && !tells_its_query {
             return Ok(Some(provider));
         }
         let known: Vec<usize> = known.into_iter().collect();

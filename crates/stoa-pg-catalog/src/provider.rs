@@ -81,7 +81,7 @@ impl Source {
         let relations = Relations::read(asker, system, with_details).await;
         Ok(Contents {
             database: self.database.clone(),
-            settings: self.server.settings(),
+            settings: asker.settings(),
             relations: relations.map_err(to_datafusion)?,
         })
     }

@@ -40,6 +40,8 @@ pub(super) struct RelationInfo {
     pub(super) rows: f32,
     pub(super) columns: SchemaRef,
     pub(super) comment: Option<String>,
+    /// The query of a view.
+    pub(super) definition: Option<String>,
     /// The columns whose names may be told, by place; all if `None`.
     pub(super) known: Option<BTreeSet<usize>>,
     /// Under what rights on it are kept, if its metadata was read.
@@ -60,6 +62,7 @@ impl RelationInfo {
             rows: -1.0,
             columns: SchemaRef::new(Schema::empty()),
             comment: None,
+            definition: None,
             known: None,
             uuid: None,
             field_ids: Vec::new(),
@@ -67,9 +70,9 @@ impl RelationInfo {
     }
 
     fn with(self, details: TableDetails) -> Self {
-        let TableDetails { uuid, columns, field_ids, known, rows, comment } = details;
+        let TableDetails { uuid, columns, field_ids, known, rows, comment, definition } = details;
         let rows = rows.map_or(-1.0, |rows| rows as f32);
-        Self { uuid: Some(uuid), columns, field_ids, known, rows, comment, ..self }
+        Self { uuid: Some(uuid), columns, field_ids, known, rows, comment, definition, ..self }
     }
 
     /// The columns whose names may be told, with their numbers from 1.
@@ -111,6 +114,7 @@ impl Relations {
                 let named = RelationInfo {
                     oid,
                     namespace_oid,
+                    kind: if table.is_view { "v" } else { "r" },
                     ..RelationInfo::named(&namespace, &table.name)
                 };
                 match table.told {

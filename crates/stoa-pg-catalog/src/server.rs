@@ -20,9 +20,6 @@ pub trait Server: Debug + Send + Sync {
     /// `Internal` where the configuration does not tell.
     fn asker(&self, config: &SessionConfig) -> Result<Arc<dyn Asker>>;
 
-    /// The settings, as a session has them that has set none.
-    fn settings(&self) -> Vec<Setting>;
-
     /// The value of the setting `name`, of any case, as `SHOW` gives it in such a session.
     ///
     /// # Errors
@@ -42,16 +39,37 @@ pub trait Asker: Debug + Send + Sync {
     /// The catalog's.
     async fn namespaces(&self) -> Result<Vec<String>>;
 
-    /// All tables of a namespace, each with what may be told of it. Without `with_details`, names
+    /// All tables and views of a namespace, each with what may be told of it. Without `with_details`, names
     /// are enough where they need not be kept from the asker.
     ///
     /// # Errors
     /// The catalog's; a table that cannot be read is none.
     async fn tables(&self, namespace: &str, with_details: bool) -> Result<Vec<TableInfo>>;
 
+    /// The settings, as the asker's session has them.
+    fn settings(&self) -> Vec<Setting>;
+
     /// The columns of a table that was found by name whose names may be told, by place; `None` where
     /// it may not be known that there is such a table.
     fn known_columns(&self, found: &Arc<dyn TableProvider>) -> Option<BTreeSet<usize>>;
+}
+
+/// The settings of a session, for functions that tell and change them.
+pub trait SessionSettings: Debug + Send + Sync {
+    /// The value of the setting `name`, of any case, as `SHOW` gives it.
+    ///
+    /// # Errors
+    /// No such setting (42704).
+    fn get(&self, name: &str) -> Result<String>;
+
+    /// Sets it, as `SET` does, or `SET LOCAL` if `is_local`; `None` resets it. Gives back its new value.
+    ///
+    /// # Errors
+    /// No such setting (42704), or a value that it does not take (22023).
+    fn set(&self, name: &str, value: Option<&str>, is_local: bool) -> Result<String>;
+
+    /// All of them.
+    fn rows(&self) -> Vec<Setting>;
 }
 
 /// The role of a session, for functions that tell what roles may do.
@@ -63,16 +81,18 @@ pub trait Role: Debug + Send + Sync {
     fn policy(&self) -> Arc<Policy>;
 }
 
-/// A table, and what may be told of it.
+/// A table or view, and what may be told of it.
 #[derive(Clone, Debug)]
 pub struct TableInfo {
     /// Its name, which is never told by itself: numbers of others depend on it.
     pub name: String,
+    /// Whether it is a view.
+    pub is_view: bool,
     /// What may be told.
     pub told: Told,
 }
 
-/// What may be told of a table.
+/// What may be told of a table or view.
 #[derive(Clone, Debug)]
 pub enum Told {
     /// Not even its name.
@@ -99,6 +119,8 @@ pub struct TableDetails {
     pub rows: Option<u64>,
     /// Its comment.
     pub comment: Option<String>,
+    /// The query of a view, for those who may know it.
+    pub definition: Option<String>,
 }
 
 /// A setting of sessions, as `pg_settings` shows it.

@@ -47,7 +47,7 @@ const fn table(name: &'static str, build: Build, reads_details: bool) -> SystemT
 }
 
 /// All of them.
-pub(super) const TABLES: [SystemTable; 13] = [
+pub(super) const TABLES: [SystemTable; 14] = [
     table("pg_attribute", pg_attribute, true),
     table("pg_class", pg_class, true),
     table("pg_cursors", pg_cursors, false),
@@ -61,6 +61,7 @@ pub(super) const TABLES: [SystemTable; 13] = [
     table("pg_tables", pg_tables, false),
     table("pg_tablespace", pg_tablespace, false),
     table("pg_user", pg_user, false),
+    table("pg_views", pg_views, true),
 ];
 
 fn pg_namespace(all: &Contents) -> Result<RecordBatch> {
@@ -187,6 +188,16 @@ fn pg_tables(all: &Contents) -> Result<RecordBatch> {
         .bool_const("hasrules", false)
         .bool_const("hastriggers", false)
         .bool_const("rowsecurity", false)
+        .finish()
+}
+
+fn pg_views(all: &Contents) -> Result<RecordBatch> {
+    let of: Vec<_> = all.relations.relations.iter().filter(|r| r.kind == "v").collect();
+    Batch::new(of.len())
+        .text("schemaname", of.iter().map(|r| Some(r.namespace.as_str())))
+        .text("viewname", of.iter().map(|r| Some(r.name.as_str())))
+        .text_const("viewowner", Some(&all.database))
+        .text("definition", of.iter().map(|r| r.definition.as_deref()))
         .finish()
 }
 

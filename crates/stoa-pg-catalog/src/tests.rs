@@ -1,7 +1,7 @@
 //! The catalog of a server that is none: three tables, and two who ask.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::util::display::array_value_to_string;
@@ -15,7 +15,7 @@ use stoa_error::{Error, Result};
 use uuid::Uuid;
 
 use crate::relations::{RelationInfo, Relations};
-use crate::server::{Asker, Server, Setting, TableDetails, TableInfo, Told};
+use crate::server::{Asker, Server, SessionSettings, Setting, TableDetails, TableInfo, Told};
 
 /// The table `open`.
 pub(crate) const OPEN: Uuid = Uuid::from_u128(1);
@@ -47,6 +47,7 @@ impl Fake {
             known: Some(known),
             rows: Some(7),
             comment: Some("a table".to_owned()),
+            definition: None,
         })
     }
 
@@ -86,9 +87,13 @@ impl Asker for Fake {
         ];
         let table = |(name, told): (&str, Told)| {
             let told = if with_details || !self.may_know_all { told } else { Told::Name };
-            TableInfo { name: name.to_owned(), told }
+            TableInfo { name: name.to_owned(), is_view: false, told }
         };
         Ok(told.into_iter().map(table).collect())
+    }
+
+    fn settings(&self) -> Vec<Setting> {
+        FakeSettings::default().rows()
     }
 
     fn known_columns(&self, found: &Arc<dyn TableProvider>) -> Option<BTreeSet<usize>> {
@@ -96,17 +101,26 @@ impl Asker for Fake {
     }
 }
 
-/// Knows who asks from the configuration of the session.
-#[derive(Debug)]
-struct FakeServer;
+/// One setting.
+#[derive(Debug, Default)]
+struct FakeSettings(Mutex<Option<String>>);
 
-impl Server for FakeServer {
-    fn asker(&self, config: &SessionConfig) -> Result<Arc<dyn Asker>> {
-        let asker = config.get_extension::<Fake>().map(|fake| fake as Arc<dyn Asker>);
-        asker.ok_or_else(|| Error::internal("nobody asks"))
+impl SessionSettings for FakeSettings {
+    fn get(&self, name: &str) -> Result<String> {
+        let value = self.0.lock().unwrap().clone();
+        match name.eq_ignore_ascii_case("work_mem") {
+            true => Ok(value.unwrap_or_else(|| "4MB".to_owned())),
+            false => Err(Error::not_found(format!("no setting {name}")).with_sqlstate("42704")),
+        }
     }
 
-    fn settings(&self) -> Vec<Setting> {
+    fn set(&self, name: &str, value: Option<&str>, _is_local: bool) -> Result<String> {
+        self.get(name)?;
+        *self.0.lock().unwrap() = value.map(str::to_owned);
+        self.get(name)
+    }
+
+    fn rows(&self) -> Vec<Setting> {
         vec![Setting {
             name: "work_mem",
             value: "4096".to_owned(),
@@ -119,6 +133,17 @@ impl Server for FakeServer {
             bounds: Some((64, i32::MAX)),
             choices: &[],
         }]
+    }
+}
+
+/// Knows who asks from the configuration of the session.
+#[derive(Debug)]
+struct FakeServer;
+
+impl Server for FakeServer {
+    fn asker(&self, config: &SessionConfig) -> Result<Arc<dyn Asker>> {
+        let asker = config.get_extension::<Fake>().map(|fake| fake as Arc<dyn Asker>);
+        asker.ok_or_else(|| Error::internal("nobody asks"))
     }
 
     fn setting(&self, name: &str) -> Result<String> {
@@ -210,12 +235,18 @@ async fn a_plan_of_nobody_is_told_nothing() {
 }
 
 #[tokio::test]
-async fn settings_are_those_of_the_server() {
+async fn settings_are_those_of_the_session() {
     let context = context(Some(Fake::some()));
+    let settings: Arc<dyn SessionSettings> = Arc::new(FakeSettings::default());
+    crate::set_settings(&mut context.state_ref().write(), &settings).unwrap();
     assert_eq!(answer(&context, "SELECT name FROM pg_catalog.pg_settings").await, ["work_mem"]);
     assert_eq!(answer(&context, "SELECT current_setting('Work_Mem')").await, ["4MB"]);
     assert_eq!(answer(&context, "SELECT current_setting('none', true) IS NULL").await, ["true"]);
-    assert_eq!(answer(&context, "SELECT current_setting('search_path')").await, ["public"]);
+    let set = "SELECT set_config('work_mem', '8MB', false)";
+    assert_eq!(answer(&context, set).await, ["8MB"]);
+    assert_eq!(answer(&context, "SELECT current_setting('work_mem')").await, ["8MB"]);
+    let missing = context.sql("SELECT set_config('none', '1', false)").await.unwrap();
+    assert!(missing.collect().await.is_err());
 }
 
 #[tokio::test]

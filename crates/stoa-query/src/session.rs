@@ -8,9 +8,11 @@
 
 mod options;
 pub(crate) mod outcome;
+mod own_functions;
 mod rights;
 pub(crate) mod statement;
 mod transaction;
+pub(crate) mod views;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -22,7 +24,7 @@ use datafusion::logical_expr::LogicalPlan;
 use parking_lot::Mutex;
 use stoa_catalog::TableIdent;
 use stoa_error::{Error, ErrorKind, Result};
-use stoa_pg_catalog::{KnownTables, Role};
+use stoa_pg_catalog::KnownTables;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -81,6 +83,8 @@ pub struct Session {
     pub(crate) reuse: Arc<Reuse>,
     pub(crate) options: SessionOptions,
     pub(crate) settings: Mutex<Settings>,
+    /// What the settings will be when the transaction ends, if it has changed some.
+    block_settings: Mutex<Option<options::BlockSettings>>,
     /// Who asks, as far as rights go.
     pub(crate) caller: Arc<Caller>,
     /// The tables of which functions like `has_table_privilege` know.
@@ -142,36 +146,36 @@ impl Session {
         // Plans take it along to where tables are read.
         state.config_mut().set_extension(Arc::clone(&caller));
         state.config_mut().set_extension(Arc::clone(&block));
-        // A session without it would say that there is no such function.
-        let _ = stoa_pg_catalog::set_user(&mut state, &options.user);
         let known_tables = Arc::<KnownTables>::default();
         if caller.is_asked() {
             let all = Arc::clone(state.catalog_list());
             state.register_catalog_list(Arc::new(SeenCatalogs::new(all, Arc::clone(&caller))));
-            let role = Arc::clone(&caller) as Arc<dyn Role>;
-            let _ = stoa_pg_catalog::set_rights(&mut state, &role, &known_tables);
         }
         let pool = runner.pools().find(&options.user, &options.application, options.protocol);
-        Arc::new_cyclic(|own| Self {
-            own: Weak::clone(own),
-            pool: Mutex::new(pool),
-            planner: Mutex::new(Planner::new(state, &engine)),
-            kept: KeptBySession::new(runner.kept()),
-            engine,
-            data,
-            gate,
-            runner,
-            reuse,
-            options,
-            caller,
-            known_tables,
-            block,
-            settings: Mutex::new(settings),
-            running: Mutex::default(),
-            planning_cancelled: Notify::new(),
-            read_only: AtomicBool::new(false),
-            short_path: AtomicBool::new(true),
-            plan_templates: AtomicBool::new(true),
+        Arc::new_cyclic(|own| {
+            own_functions::install(&mut state, own, &options, &caller, &known_tables);
+            Self {
+                own: Weak::clone(own),
+                pool: Mutex::new(pool),
+                planner: Mutex::new(Planner::new(state, &engine)),
+                kept: KeptBySession::new(runner.kept()),
+                engine,
+                data,
+                gate,
+                runner,
+                reuse,
+                options,
+                caller,
+                known_tables,
+                block,
+                settings: Mutex::new(settings),
+                block_settings: Mutex::default(),
+                running: Mutex::default(),
+                planning_cancelled: Notify::new(),
+                read_only: AtomicBool::new(false),
+                short_path: AtomicBool::new(true),
+                plan_templates: AtomicBool::new(true),
+            }
         })
     }
 

@@ -419,3 +419,131 @@ fn exactly_what_was_granted_is_read() {
     });
     result.unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_view_shows_what_was_granted_on_it_and_no_more() {
+    let home = Home::new().await;
+    home.run("CREATE VIEW seen AS SELECT account, day, clicks, cost, note FROM visits").await;
+    home.run("CREATE VIEW outer_seen AS SELECT * FROM seen WHERE clicks >= 0").await;
+    let ann = home.session_of("ann");
+    assert_eq!(code(&ann, "SELECT count(*) FROM seen").await, "42501");
+    home.run("GRANT SELECT (account, day, clicks) ON seen TO ann").await;
+    home.run("GRANT SELECT (account, day, clicks) ON outer_seen TO ann").await;
+    home.run("GRANT INSERT ON copies TO ann").await;
+    for view in ["seen", "outer_seen"] {
+        let of_view = |sql: &str| sql.replace("visits", view);
+        // Not on the table: the view reads with the rights of its owner.
+        assert_eq!(code(&ann, "SELECT account FROM visits").await, "42501");
+        for column in ["cost", "note"] {
+            for sql in statements_with(column) {
+                for _ in 0..3 {
+                    assert_eq!(code(&ann, &of_view(&sql)).await, "42501", "{sql}");
+                    let _ = said(&home.root, &of_view(&sql)).await;
+                }
+            }
+        }
+        for sql in ["SELECT * FROM visits", "INSERT INTO copies SELECT cost FROM visits"] {
+            assert_eq!(code(&ann, &of_view(sql)).await, "42501", "{sql}");
+        }
+        for column in ["day", "clicks"] {
+            for sql in statements_with(column) {
+                let (hers, all) = (said(&ann, &of_view(&sql)).await, said(&home.root, &sql).await);
+                let lines = |said: &Result<String, _>| {
+                    let mut lines: Vec<String> =
+                        said.as_ref().unwrap().lines().map(str::to_owned).collect();
+                    lines.sort();
+                    lines
+                };
+                match sql.starts_with("EXPLAIN") {
+                    true => assert!(hers.is_ok(), "{sql}: {hers:?}"),
+                    false => assert_eq!(lines(&hers), lines(&all), "{sql}"),
+                }
+            }
+        }
+        assert_eq!(code(&ann, &format!("SELECT count(*) FROM {view}")).await, "ok");
+    }
+    let bob = home.session_of("bob");
+    for sql in [
+        "SELECT count(*) FROM seen",
+        "SELECT 1 FROM seen WHERE false",
+        "DROP VIEW seen",
+        "CREATE OR REPLACE VIEW seen AS SELECT * FROM visits",
+        "ALTER VIEW seen OWNER TO bob",
+        "ALTER VIEW seen RENAME TO mine",
+        "ALTER VIEW seen SET (security_invoker = true)",
+        "GRANT SELECT ON seen TO bob",
+        "CREATE VIEW mine AS SELECT * FROM visits",
+    ] {
+        assert_eq!(code(&bob, sql).await, "42501", "{sql}");
+    }
+    // What is not to be known is not listed, and neither is what it is made of.
+    let listed = "SELECT table_name FROM information_schema.tables WHERE table_type = 'VIEW' AND table_schema = 'public'";
+    assert!(!said(&bob, listed).await.unwrap().contains("seen"));
+    assert!(said(&ann, listed).await.unwrap().contains("seen"));
+    let definitions =
+        "SELECT definition FROM information_schema.views WHERE table_schema = 'public'";
+    assert!(!said(&ann, definitions).await.unwrap().contains("visits"));
+    assert!(said(&home.root, definitions).await.unwrap().contains("visits"));
+    let definitions = "SELECT definition FROM pg_views";
+    assert!(!said(&ann, definitions).await.unwrap().contains("FROM visits"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_view_reads_with_the_rights_of_its_owner_or_of_who_asks() {
+    let home = Home::new().await;
+    home.run("CREATE VIEW owned AS SELECT account, clicks FROM visits").await;
+    home.run(
+        "CREATE VIEW asked WITH (security_invoker = true) AS SELECT account, clicks FROM visits",
+    )
+    .await;
+    home.run("CREATE VIEW over_asked AS SELECT account FROM asked").await;
+    for view in ["owned", "asked", "over_asked"] {
+        home.run(&format!("GRANT SELECT ON {view} TO ann")).await;
+    }
+    let ann = home.session_of("ann");
+    let query = |view: &str| format!("SELECT count(account) FROM {view}");
+    let statement = ann.parse(&query("owned")).await.unwrap().swap_remove(0);
+    let prepared = ann.prepare(statement, Vec::new()).await.unwrap();
+    let executed = async || match ann.execute(&prepared, Vec::new()).await {
+        Ok(Outcome::Rows(rows)) => rows.collect().await.map(drop).err().map(|e| e.sqlstate()),
+        Ok(_) => None,
+        Err(error) => Some(error.sqlstate()),
+    };
+    assert_eq!(executed().await, None);
+    assert_eq!(code(&ann, &query("owned")).await, "ok");
+    assert_eq!(code(&ann, &query("asked")).await, "42501");
+    // The view between reads with the rights of its owner, a superuser.
+    assert_eq!(code(&ann, &query("over_asked")).await, "ok");
+    home.run("ALTER VIEW owned OWNER TO bob").await;
+    home.run("ALTER VIEW over_asked OWNER TO bob").await;
+    assert_eq!(executed().await, Some("42501"));
+    assert_eq!(code(&ann, &query("owned")).await, "42501");
+    home.run("GRANT SELECT (account, clicks) ON visits TO bob").await;
+    assert_eq!(executed().await, None);
+    assert_eq!(code(&ann, &query("owned")).await, "ok");
+    // bob may not read the view between.
+    assert_eq!(code(&ann, &query("over_asked")).await, "42501");
+    home.run("GRANT SELECT ON asked TO bob").await;
+    assert_eq!(code(&ann, &query("over_asked")).await, "ok");
+    home.run("REVOKE SELECT ON owned FROM ann").await;
+    assert_eq!(executed().await, Some("42501"));
+    home.run("GRANT SELECT (account) ON visits TO ann").await;
+    assert_eq!(code(&ann, &query("asked")).await, "ok");
+    assert_eq!(code(&ann, "SELECT sum(clicks) FROM asked").await, "42501");
+    // An owner looks after its view; what it cannot read, it cannot show.
+    let bob = home.session_of("bob");
+    assert_eq!(
+        code(&bob, "CREATE OR REPLACE VIEW owned AS SELECT account, clicks, note FROM visits")
+            .await,
+        "ok"
+    );
+    assert_eq!(code(&bob, "SELECT note FROM owned").await, "42501");
+    assert_eq!(code(&bob, "GRANT SELECT ON owned TO ann").await, "ok");
+    assert_eq!(executed().await, None);
+    assert_eq!(code(&ann, "SELECT note FROM owned").await, "42501");
+    assert_eq!(code(&bob, "DROP VIEW owned").await, "ok");
+    assert_eq!(executed().await, Some("42P01"));
+    // A view of the same name is another one.
+    home.run("CREATE VIEW owned AS SELECT account FROM visits").await;
+    assert_eq!(executed().await, Some("42501"));
+}

@@ -409,3 +409,39 @@ async fn drops_and_renames_that_meet_lose_no_rows() {
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prepared_statements_read_views_as_they_are_now() {
+    let home = Home::new().await;
+    for elsewhere in [false, true] {
+        let changer = home.changer(elsewhere);
+        run(&changer, "TRUNCATE t; INSERT INTO t VALUES (1, 'x'), (2, 'y')").await.unwrap();
+        run(&changer, "CREATE VIEW v AS SELECT a, b FROM t").await.unwrap();
+        let count = prepared(&home.here, "SELECT a, b FROM v WHERE a >= $1").await;
+        let one = [ScalarValue::Int32(Some(1))];
+        let asked = "SELECT a, b FROM v WHERE a >= 1";
+        for _ in 0..3 {
+            assert_eq!(execute(&home.here, &count, &one).await, ["1|x", "2|y"]);
+            assert_eq!(run(&home.here, asked).await.unwrap(), ["1|x", "2|y"]);
+        }
+        run(&changer, "CREATE OR REPLACE VIEW v AS SELECT a * 10 AS a, b FROM t WHERE a > 1")
+            .await
+            .unwrap();
+        assert_eq!(execute(&home.here, &count, &one).await, ["20|y"]);
+        assert_eq!(run(&home.here, asked).await.unwrap(), ["20|y"]);
+        run(&changer, "INSERT INTO t VALUES (3, 'z')").await.unwrap();
+        assert_eq!(run(&home.here, asked).await.unwrap(), ["20|y", "30|z"]);
+        assert_eq!(execute(&home.here, &count, &one).await, ["20|y", "30|z"]);
+        run(&changer, "ALTER VIEW v RENAME TO w").await.unwrap();
+        assert_eq!(execute(&home.here, &count, &one).await, ["42P01"]);
+        // A table of the name, and a view again.
+        run(&changer, "CREATE TABLE v AS SELECT 7 AS a, 'q' AS b").await.unwrap();
+        assert_eq!(execute(&home.here, &count, &one).await, ["7|q"]);
+        assert_eq!(run(&home.here, asked).await.unwrap(), ["7|q"]);
+        run(&changer, "DROP TABLE v; ALTER VIEW w RENAME TO v").await.unwrap();
+        assert_eq!(execute(&home.here, &count, &one).await, ["20|y", "30|z"]);
+        run(&changer, "DROP VIEW v; CREATE VIEW v AS SELECT b AS a, a AS b FROM t").await.unwrap();
+        assert_eq!(execute(&home.here, &count, &one).await.len(), 1);
+        run(&changer, "DROP VIEW v").await.unwrap();
+    }
+}

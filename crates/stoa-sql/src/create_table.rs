@@ -1,7 +1,7 @@
 //! `CREATE TABLE`, in PostgreSQL's, Hive's and Spark's spellings.
 //!
 //! ```text
-//! CREATE TABLE [IF NOT EXISTS] name [(column type [NOT NULL] [COMMENT 'text'], …)]
+//! CREATE TABLE [IF NOT EXISTS] name [(column type [NOT NULL] [COMMENT 'text'], …) | (column, …)]
 //!   [USING iceberg] [STORED AS ORC]
 //!   [PARTITIONED BY (term, …)] [ORDER BY (term, …)]
 //!   [COMMENT 'text'] [TBLPROPERTIES ('key' = 'value', …)] [AS query]
@@ -9,13 +9,13 @@
 //! The clauses after the columns come in any order.
 
 use arrow::datatypes::{DataType, Field};
-use datafusion_sql::sqlparser::ast::{ObjectName, Query};
+use datafusion_sql::sqlparser::ast::ObjectName;
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::{Parser, ParserError};
 use datafusion_sql::sqlparser::tokenizer::Token;
 use stoa_table::{PartitionTerm, SortTerm, Transform};
 
-use crate::statement::StatementKind;
+use crate::defining::DefiningQuery;
 use crate::{Parsed, arrow_type, literal, normalise, parse_word};
 
 /// A parsed `CREATE TABLE`.
@@ -27,6 +27,8 @@ pub struct CreateTableStatement {
     pub if_not_exists: bool,
     /// Its columns; none where the query gives them.
     pub columns: Vec<Field>,
+    /// The names of the query's columns, if they are given.
+    pub column_names: Vec<String>,
     /// `PARTITIONED BY`
     pub partition_by: Vec<PartitionTerm>,
     /// `SORTED BY`
@@ -36,18 +38,20 @@ pub struct CreateTableStatement {
     /// `TBLPROPERTIES`
     pub properties: Vec<(String, String)>,
     /// The query whose rows it gets: `CREATE TABLE … AS`.
-    pub query: Option<Box<Query>>,
+    pub query: Option<DefiningQuery>,
 }
 
 /// Key of a column's comment in Arrow's field metadata.
 pub const COMMENT_KEY: &str = "comment";
 
-pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
+/// Parses what follows `CREATE TABLE`; whether the query follows, which is left to the caller.
+pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<(CreateTableStatement, bool)> {
     let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
     let mut table = CreateTableStatement {
         name: parser.parse_object_name(false)?,
         if_not_exists,
         columns: Vec::new(),
+        column_names: Vec::new(),
         partition_by: Vec::new(),
         sort_by: Vec::new(),
         comment: None,
@@ -55,19 +59,31 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
         query: None,
     };
     if parser.peek_token_ref().token == Token::LParen {
-        table.columns = parse_columns(parser)?;
+        match parser.maybe_parse(parse_names)? {
+            Some(names) => table.column_names = names,
+            None => table.columns = parse_columns(parser)?,
+        }
     }
     while parse_clause(parser, &mut table)? {}
-    if table.columns.is_empty() && table.query.is_none() {
+    let has_query = parser.parse_keyword(Keyword::AS);
+    if table.columns.is_empty() && !has_query {
         let found = parser.peek_token();
         return parser.expected("columns in parentheses, or AS and a query", found);
     }
-    if !table.columns.is_empty() && table.query.is_some() {
+    if !table.columns.is_empty() && has_query {
         return Err(ParserError::ParserError(
-            "CREATE TABLE AS takes its columns from the query; leave the column list out".into(),
+            "CREATE TABLE AS takes the types of its columns from the query; give names only".into(),
         ));
     }
-    Ok(StatementKind::CreateTable(Box::new(table)))
+    Ok((table, has_query))
+}
+
+/// `(name, …)`, without types.
+fn parse_names(parser: &mut Parser<'_>) -> Parsed<Vec<String>> {
+    parser.expect_token(&Token::LParen)?;
+    let names = parser.parse_comma_separated(|p| p.parse_identifier().map(|i| normalise(&i)))?;
+    parser.expect_token(&Token::RParen)?;
+    Ok(names)
 }
 
 fn parse_clause(parser: &mut Parser<'_>, table: &mut CreateTableStatement) -> Parsed<bool> {
@@ -91,9 +107,6 @@ fn parse_clause(parser: &mut Parser<'_>, table: &mut CreateTableStatement) -> Pa
         table.comment = Some(parser.parse_literal_string()?);
     } else if parser.parse_keyword(Keyword::TBLPROPERTIES) || parser.parse_keyword(Keyword::WITH) {
         table.properties.extend(literal::parse_options(parser)?);
-    } else if parser.parse_keyword(Keyword::AS) {
-        table.query = Some(parser.parse_query()?);
-        return Ok(false);
     } else {
         return Ok(false);
     }

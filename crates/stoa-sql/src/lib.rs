@@ -12,6 +12,7 @@ mod bounded;
 pub mod chains;
 mod copy;
 mod create_table;
+mod defining;
 mod distinct_from;
 mod extent;
 pub mod fingerprint;
@@ -32,6 +33,7 @@ mod split;
 mod statement;
 pub mod syntax_error;
 mod types;
+mod view;
 mod windows;
 
 use datafusion_sql::parser::{DFParserBuilder, Statement as EngineStatement};
@@ -47,6 +49,7 @@ pub use bounded::Bounded;
 pub use copy::{CopySource, CopyStatement};
 pub use create_table::CreateTableStatement;
 pub use create_table::{COMMENT_KEY, parse_partition_terms, parse_sort_terms};
+pub use defining::DefiningQuery;
 pub use extent::measure;
 pub use maintain::{Maintenance, MaintenanceWork};
 pub use roles::{
@@ -57,6 +60,7 @@ pub use show::ShowStatement;
 pub use split::{first_word, number_parameters, split_statements};
 pub use statement::{Statement, StatementKind};
 pub use types::arrow_type;
+pub use view::{AlterViewAction, AlterViewStatement, CreateViewStatement, ViewHead};
 
 use crate::syntax_error::{from_parser, from_sql_parser};
 
@@ -94,7 +98,9 @@ fn parse_kind(text: &str, others: Rewrite) -> Result<StatementKind> {
         "CREATE" | "DROP" | "ALTER" | "COPY" | "SHOW" | "DESCRIBE" | "DESC" | "SET" | "RESET"
         | "USE" | "BEGIN" | "START" | "COMMIT" | "END" | "ROLLBACK" | "ABORT" | "SAVEPOINT"
         | "RELEASE" | "DISCARD" | "DEALLOCATE" | "UNLISTEN" | "FLUSH" | "COMPACT" | "EXPIRE"
-        | "APPLY" | "KILL" | "CACHE" | "PURGE" | "GRANT" | "REVOKE" => parse_own(text, &word),
+        | "APPLY" | "KILL" | "CACHE" | "PURGE" | "GRANT" | "REVOKE" => {
+            parse_own(text, &word, others)
+        }
         "INSERT" => match insert::parse_partitioned(text) {
             Ok(Some(statement)) => {
                 let mut statement = EngineStatement::Statement(Box::new(statement));
@@ -141,16 +147,21 @@ fn parse_query(text: &str) -> Result<EngineStatement> {
     Ok(statement)
 }
 
-fn parse_own(text: &str, word: &str) -> Result<StatementKind> {
+fn parse_own(text: &str, word: &str, others: Rewrite) -> Result<StatementKind> {
     let dialect = Bounded::new(GenericDialect {}, text.len());
     let mut parser =
         Parser::new(&dialect).try_with_sql(text).map_err(|e| from_parser_raw(e, text))?;
     parser.next_token();
+    if word == "CREATE" {
+        let kind = parse_create(&mut parser, text, others)?;
+        expect_end(&mut parser, text)?;
+        return Ok(kind);
+    }
     let kind = match word {
-        "CREATE" => parse_create(&mut parser),
         "DROP" => parse_drop(&mut parser),
         "ALTER" => match roles::parse_role_word(&mut parser) {
             Some(_) => roles::parse_alter(&mut parser),
+            None if parser.parse_keyword(Keyword::VIEW) => view::parse_alter(&mut parser),
             None => alter::parse(&mut parser),
         },
         "GRANT" | "REVOKE" => roles::parse_grant(&mut parser, word == "REVOKE"),
@@ -170,10 +181,23 @@ fn parse_own(text: &str, word: &str) -> Result<StatementKind> {
 
 type Parsed<T> = std::result::Result<T, datafusion_sql::sqlparser::parser::ParserError>;
 
-fn parse_create(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
+fn parse_create(parser: &mut Parser<'_>, text: &str, others: Rewrite) -> Result<StatementKind> {
+    let explain = |error| from_parser_raw(error, text);
     if parser.parse_keyword(Keyword::TABLE) {
-        return create_table::parse(parser);
+        let (mut table, has_query) = create_table::parse(parser).map_err(explain)?;
+        if has_query {
+            table.query = Some(DefiningQuery::parse(parser, text, others)?);
+        }
+        return Ok(StatementKind::CreateTable(Box::new(table)));
     }
+    if let Some(head) = view::parse_create(parser).map_err(explain)? {
+        let query = DefiningQuery::parse(parser, text, others)?;
+        return Ok(StatementKind::CreateView(Box::new(CreateViewStatement { head, query })));
+    }
+    parse_create_other(parser).map_err(explain)
+}
+
+fn parse_create_other(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
     if let Some(is_user) = roles::parse_role_word(parser) {
         return roles::parse_create(parser, is_user);
     }
@@ -184,7 +208,7 @@ fn parse_create(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
         return Ok(StatementKind::CreateSchema { name, if_not_exists });
     }
     let found = parser.peek_token();
-    parser.expected("TABLE, SCHEMA or ROLE after CREATE", found)
+    parser.expected("TABLE, VIEW, SCHEMA or ROLE after CREATE", found)
 }
 
 fn parse_drop(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
@@ -194,6 +218,9 @@ fn parse_drop(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
         let _ = parser.parse_one_of_keywords(&[Keyword::CASCADE, Keyword::RESTRICT]);
         let purge = parser.parse_keyword(Keyword::PURGE);
         return Ok(StatementKind::DropTable { names, if_exists, purge });
+    }
+    if parser.parse_keyword(Keyword::VIEW) {
+        return view::parse_drop(parser);
     }
     if roles::parse_role_word(parser).is_some() {
         return roles::parse_drop(parser);
@@ -209,7 +236,7 @@ fn parse_drop(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
         return Ok(StatementKind::DropSchema { name, if_exists, cascade });
     }
     let found = parser.peek_token();
-    parser.expected("TABLE, SCHEMA or ROLE after DROP", found)
+    parser.expected("TABLE, VIEW, SCHEMA or ROLE after DROP", found)
 }
 
 /// `CACHE TABLE name`.

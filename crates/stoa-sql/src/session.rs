@@ -105,7 +105,8 @@ pub(super) fn parse(parser: &mut Parser<'_>, word: &str) -> Parsed<StatementKind
         "RESET" => parse_reset(parser),
         "USE" => {
             let path = path_of(&normalise(&parser.parse_identifier()?));
-            Ok(StatementKind::Set { name: Some("search_path".into()), value: Some(path) })
+            let name = Some("search_path".into());
+            Ok(StatementKind::Set { name, value: Some(path), is_local: false })
         }
         "DISCARD" | "DEALLOCATE" | "UNLISTEN" => {
             let is_all = parser.parse_keyword(Keyword::ALL);
@@ -199,8 +200,9 @@ fn parse_modes(parser: &mut Parser<'_>) -> Parsed<TransactionModes> {
 /// `SET [SESSION | LOCAL] name {= | TO} value [, …]`, `SET TIME ZONE value`,
 /// `SET [SESSION CHARACTERISTICS AS] TRANSACTION …`, `SET NAMES value`.
 fn parse_set(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
-    let _ = parser.parse_keyword(Keyword::LOCAL);
-    if parser.parse_keyword(Keyword::SESSION) && parse_word(parser, "CHARACTERISTICS") {
+    let is_local = parser.parse_keyword(Keyword::LOCAL);
+    if !is_local && parser.parse_keyword(Keyword::SESSION) && parse_word(parser, "CHARACTERISTICS")
+    {
         parser.expect_keyword(Keyword::AS)?;
         parser.expect_keyword(Keyword::TRANSACTION)?;
         let modes = parse_modes(parser)?;
@@ -225,14 +227,14 @@ fn parse_set(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
         name
     };
     if parser.parse_keyword(Keyword::DEFAULT) {
-        return Ok(StatementKind::Set { name: Some(name), value: None });
+        return Ok(StatementKind::Set { name: Some(name), value: None, is_local });
     }
     let is_path = name == "search_path";
     let mut values = vec![parse_set_value(parser, is_path)?];
     while parser.consume_token(&Token::Comma) {
         values.push(parse_set_value(parser, is_path)?);
     }
-    Ok(StatementKind::Set { name: Some(name), value: Some(values.join(", ")) })
+    Ok(StatementKind::Set { name: Some(name), value: Some(values.join(", ")), is_local })
 }
 
 /// A value; quoted names of a search path stay as they are written.
@@ -248,10 +250,10 @@ fn parse_set_value(parser: &mut Parser<'_>, is_path: bool) -> Parsed<String> {
 
 fn parse_reset(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
     if parser.parse_keyword(Keyword::ALL) {
-        return Ok(StatementKind::Set { name: None, value: None });
+        return Ok(StatementKind::Set { name: None, value: None, is_local: false });
     }
     let name = literal::parse_option_name(parser)?;
-    Ok(StatementKind::Set { name: Some(name), value: None })
+    Ok(StatementKind::Set { name: Some(name), value: None, is_local: false })
 }
 
 fn skip_rest(parser: &mut Parser<'_>) {

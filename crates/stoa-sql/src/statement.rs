@@ -4,8 +4,9 @@ use datafusion_sql::parser::Statement as EngineStatement;
 use datafusion_sql::sqlparser::ast;
 
 use crate::{
-    AlterTableStatement, CopyStatement, CreateTableStatement, Maintenance, RoleStatement,
-    ShowStatement, TransactionControl, TransactionModes,
+    AlterTableStatement, AlterViewStatement, CopyStatement, CreateTableStatement,
+    CreateViewStatement, Maintenance, RoleStatement, ShowStatement, TransactionControl,
+    TransactionModes,
 };
 
 /// A statement that was parsed.
@@ -26,6 +27,17 @@ pub enum StatementKind {
     Plan(Box<EngineStatement>),
     /// `CREATE TABLE`
     CreateTable(Box<CreateTableStatement>),
+    /// `CREATE VIEW`
+    CreateView(Box<CreateViewStatement>),
+    /// `ALTER VIEW name …`
+    AlterView(Box<AlterViewStatement>),
+    /// `DROP VIEW name, …`
+    DropView {
+        /// Their names.
+        names: Vec<ast::ObjectName>,
+        /// Whether a missing one is no error.
+        if_exists: bool,
+    },
     /// `CREATE SCHEMA name`
     CreateSchema {
         /// Its name.
@@ -73,6 +85,8 @@ pub enum StatementKind {
         name: Option<String>,
         /// The value; `None` resets.
         value: Option<String>,
+        /// `SET LOCAL`: only until the transaction ends.
+        is_local: bool,
     },
     /// `BEGIN`, `COMMIT` and the like
     Transaction(TransactionControl),

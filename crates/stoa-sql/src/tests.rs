@@ -133,7 +133,7 @@ fn copy_knows_programs() {
 #[test]
 fn settings_and_transactions_are_recognised() {
     let set = |sql: &str, name: &str, value: Option<&str>| match one(sql) {
-        StatementKind::Set { name: Some(n), value: v } => {
+        StatementKind::Set { name: Some(n), value: v, .. } => {
             assert_eq!((n.as_str(), v.as_deref()), (name, value), "{sql}");
         }
         other => panic!("{sql}: {other:?}"),

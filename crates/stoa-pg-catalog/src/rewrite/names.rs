@@ -1,7 +1,7 @@
 //! Casts and functions that turn names into OIDs and back.
 //!
 //! `'pg_class'::regclass` becomes the OID; `oid::regtype::text` and `oid::regclass::text` become
-//! look-ups of the name; comments are looked up in `pg_description`.
+//! look-ups of the name; comments are looked up in `pg_description`, queries of views in `pg_views`.
 
 use std::ops::ControlFlow;
 
@@ -108,8 +108,20 @@ fn rewritten_function(function: &Function) -> Option<Expr> {
         ("col_description", [oid, number]) if is_simple(oid) && is_simple(number) => {
             comment(oid, &number.to_string())
         }
+        ("pg_get_viewdef", [oid, ..]) if is_simple(oid) || matches!(oid, Expr::Cast { .. }) => {
+            view_query(oid)
+        }
         _ => None,
     }
+}
+
+fn view_query(oid: &Expr) -> Option<Expr> {
+    expression(&format!(
+        "((SELECT max(pv_.definition) FROM pg_catalog.pg_views AS pv_ \
+         JOIN pg_catalog.pg_namespace AS pn_ ON pn_.nspname = pv_.schemaname \
+         JOIN pg_catalog.pg_class AS pc_ ON pc_.relname = pv_.viewname AND pc_.relnamespace = pn_.oid \
+         WHERE pc_.oid = {oid}))"
+    ))
 }
 
 fn comment(oid: &Expr, number: &str) -> Option<Expr> {

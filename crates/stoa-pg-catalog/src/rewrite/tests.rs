@@ -60,6 +60,20 @@ fn correlated_scalar_subqueries_are_aggregated() {
 }
 
 #[test]
+fn what_is_asked_of_domains_and_composite_types_is_null() {
+    check(
+        "SELECT CASE WHEN t.typtype = 'd' THEN (SELECT x.oid FROM pg_type x WHERE x.oid = t.oid) ELSE NULL END AS b \
+         FROM pg_type t",
+        "SELECT CAST(NULL AS INT) AS b FROM pg_catalog.pg_type t",
+    );
+    check(
+        "SELECT CASE WHEN typtype = 'c' THEN (SELECT array_agg(a.attname::text ORDER BY attnum) FROM pg_attribute a) END \
+         FROM pg_type",
+        "SELECT CAST(NULL AS TEXT[]) FROM pg_catalog.pg_type",
+    );
+}
+
+#[test]
 fn the_same_expression_twice_gets_names() {
     check(
         "SELECT NULL, NULL, nspname FROM pg_namespace",

@@ -24,6 +24,7 @@ mod names;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use arrow::datatypes::SchemaRef;
 use datafusion::catalog::Session as EngineSession;
 use datafusion::prelude::SessionConfig;
 use parking_lot::{Mutex, RwLock};
@@ -37,6 +38,37 @@ use uuid::Uuid;
 pub(crate) use gate::Gate;
 use logins::Logins;
 pub use logins::login_error;
+
+/// A table or view, as far as rights go.
+pub(crate) trait Relation {
+    /// What it is called in messages.
+    const KIND: &'static str;
+
+    /// Its name.
+    fn ident(&self) -> &TableIdent;
+
+    /// Under what its owner and grants are kept.
+    fn uuid(&self) -> Uuid;
+
+    /// Its columns, each with its field id.
+    fn schema(&self) -> SchemaRef;
+}
+
+impl Relation for Table {
+    const KIND: &'static str = "table";
+
+    fn ident(&self) -> &TableIdent {
+        Self::ident(self)
+    }
+
+    fn uuid(&self) -> Uuid {
+        Self::uuid(self)
+    }
+
+    fn schema(&self) -> SchemaRef {
+        Self::schema(self)
+    }
+}
 
 /// Tables of which a caller remembers what it may do.
 const KNOWN_MAX: usize = 1024;
@@ -162,7 +194,7 @@ impl Caller {
     /// Whether columns of a table may be read; with none, as for `count(*)`, any of them.
     pub(crate) fn may_select(
         &self,
-        table: &Table,
+        table: &impl Relation,
         columns: impl Iterator<Item = i32>,
     ) -> Result<()> {
         if self.may_everything() {
@@ -183,7 +215,7 @@ impl Caller {
     }
 
     /// Whether all columns of a table may be read.
-    pub(crate) fn may_select_all(&self, table: &Table) -> Result<()> {
+    pub(crate) fn may_select_all(&self, table: &impl Relation) -> Result<()> {
         let everything = self.may_everything() || self.access(table).select == Columns::All;
         match everything {
             true => Ok(()),
@@ -192,12 +224,12 @@ impl Caller {
     }
 
     /// Whether something about a table may be known that is of no column.
-    pub(crate) fn may_see(&self, table: &Table) -> Result<()> {
+    pub(crate) fn may_see(&self, table: &impl Relation) -> Result<()> {
         self.may_select(table, std::iter::empty())
     }
 
     /// Whether rows of a table may be written.
-    pub(crate) fn may_write(&self, table: &Table, privilege: Privilege) -> Result<()> {
+    pub(crate) fn may_write(&self, table: &impl Relation, privilege: Privilege) -> Result<()> {
         if self.may_everything() {
             return Ok(());
         }
@@ -215,12 +247,12 @@ impl Caller {
     }
 
     /// Whether a table may be altered, looked after and dropped.
-    pub(crate) fn must_own(&self, table: &Table) -> Result<()> {
+    pub(crate) fn must_own<R: Relation>(&self, table: &R) -> Result<()> {
         if self.may_everything() || self.access(table).is_owner {
             return Ok(());
         }
-        let message = format!("must be owner of table {}", table.ident());
-        Err(forbidden(message).with_hint("ask the table's owner or a superuser"))
+        let message = format!("must be owner of {} {}", R::KIND, table.ident());
+        Err(forbidden(message).with_hint(format!("ask the {}'s owner or a superuser", R::KIND)))
     }
 
     /// Whether a table of one's own may be given to `role`: to oneself, and to roles that one is a
@@ -247,7 +279,7 @@ impl Caller {
         Err(forbidden(message).with_hint(format!("the role is \"{}\"", self.role)))
     }
 
-    fn access(&self, table: &Table) -> Arc<Access> {
+    fn access(&self, table: &impl Relation) -> Arc<Access> {
         let policy = self.rights.policy();
         let namespace: Box<str> = table.ident().namespace.as_str().into();
         let key = (table.uuid(), namespace);
@@ -263,13 +295,13 @@ impl Caller {
         access
     }
 
-    fn no_privilege(&self, table: &Table, privilege: Privilege) -> Error {
+    fn no_privilege<R: Relation>(&self, table: &R, privilege: Privilege) -> Error {
         let ident = table.ident();
-        forbidden(format!("permission denied for table {ident}"))
+        forbidden(format!("permission denied for {} {ident}", R::KIND))
             .with_hint(self.grant_hint(&privilege.to_string(), ident))
     }
 
-    fn no_column(&self, table: &Table, column: i32, access: &Access) -> Error {
+    fn no_column<R: Relation>(&self, table: &R, column: i32, access: &Access) -> Error {
         if access.select == Columns::None {
             return self.no_privilege(table, Privilege::Select);
         }
@@ -277,7 +309,7 @@ impl Caller {
         let field = schema.fields().iter().find(|field| field_id(field) == Some(column));
         let Some(field) = field else { return self.no_privilege(table, Privilege::Select) };
         let name = field.name();
-        forbidden(format!("permission denied for column {name} of table {ident}"))
+        forbidden(format!("permission denied for column {name} of {} {ident}", R::KIND))
             .with_hint(self.grant_hint(&format!("SELECT ({name})"), ident))
     }
 
@@ -287,7 +319,7 @@ impl Caller {
 }
 
 /// The field ids of some columns of a table; of all if `None`.
-pub(crate) fn fields_at(table: &Table, columns: Option<&BTreeSet<usize>>) -> Vec<i32> {
+pub(crate) fn fields_at(table: &impl Relation, columns: Option<&BTreeSet<usize>>) -> Vec<i32> {
     let schema = table.schema();
     let fields = schema.fields().iter().enumerate();
     let chosen = fields.filter(|(at, _)| columns.is_none_or(|columns| columns.contains(at)));
@@ -295,7 +327,7 @@ pub(crate) fn fields_at(table: &Table, columns: Option<&BTreeSet<usize>>) -> Vec
     chosen.map(|(_, field)| field_id(field).unwrap_or(i32::MIN)).collect()
 }
 
-fn fields_of(table: &Table) -> std::vec::IntoIter<i32> {
+fn fields_of(table: &impl Relation) -> std::vec::IntoIter<i32> {
     fields_at(table, None).into_iter()
 }
 

@@ -9,13 +9,12 @@ use std::collections::BTreeSet;
 use arrow::datatypes::Schema;
 use stoa_access::{Columns, Privilege};
 use stoa_error::Result;
-use stoa_table::Table;
 
-use super::{Caller, field_id};
+use super::{Caller, Relation, field_id};
 
 impl Caller {
     /// Whether one may know that there is such a table.
-    pub(crate) fn may_know(&self, table: &Table) -> bool {
+    pub(crate) fn may_know(&self, table: &impl Relation) -> bool {
         if self.may_everything() {
             return true;
         }
@@ -28,7 +27,7 @@ impl Caller {
     ///
     /// # Errors
     /// 42501.
-    pub(crate) fn must_know(&self, table: &Table) -> Result<()> {
+    pub(crate) fn must_know(&self, table: &impl Relation) -> Result<()> {
         match self.may_know(table) {
             true => Ok(()),
             false => Err(self.no_privilege(table, Privilege::Select)),
@@ -36,7 +35,7 @@ impl Caller {
     }
 
     /// Which of `columns`, as SQL has them for `table`, may be known, by place.
-    pub(crate) fn known_columns(&self, table: &Table, columns: &Schema) -> BTreeSet<usize> {
+    pub(crate) fn known_columns(&self, table: &impl Relation, columns: &Schema) -> BTreeSet<usize> {
         let all = || (0..columns.fields().len()).collect();
         if self.may_everything() {
             return all();

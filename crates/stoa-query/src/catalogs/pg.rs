@@ -1,4 +1,4 @@
-//! For `stoa-pg-catalog`: tables as a caller may know them, its role, and the settings of sessions.
+//! For `stoa-pg-catalog`: tables and views as a caller may know them, its role, and the settings of sessions.
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -12,13 +12,16 @@ use futures::StreamExt;
 use stoa_access::Policy;
 use stoa_catalog::TableIdent;
 use stoa_error::{ErrorKind, Result};
-use stoa_pg_catalog::{Asker, Role, Server, Setting, TableDetails, TableInfo, Told};
+use stoa_pg_catalog::{
+    Asker, Role, Server, SessionSettings, Setting, TableDetails, TableInfo, Told,
+};
 use stoa_table::{Table, Warehouse};
 
 use crate::access::{Caller, field_id};
 use crate::settings::{SettingRow, Settings};
 use crate::tables::cells;
 use crate::tables::table::table_shown;
+use crate::tables::view::{StoredView, view_shown};
 
 /// Tables whose metadata is read at the same time.
 const TABLES_AT_ONCE: usize = 16;
@@ -30,7 +33,7 @@ pub(crate) fn server(warehouse: &Warehouse) -> Arc<dyn Server> {
 
 /// Somebody who may know all tables, for work of the engine itself.
 pub(crate) fn all_tables(warehouse: &Warehouse) -> impl Asker {
-    PgAsker { warehouse: warehouse.clone(), caller: None }
+    PgAsker { warehouse: warehouse.clone(), caller: None, settings: None }
 }
 
 struct PgServer {
@@ -46,11 +49,8 @@ impl fmt::Debug for PgServer {
 impl Server for PgServer {
     fn asker(&self, config: &SessionConfig) -> Result<Arc<dyn Asker>> {
         let caller = Some(Caller::within(config)?);
-        Ok(Arc::new(PgAsker { warehouse: self.warehouse.clone(), caller }))
-    }
-
-    fn settings(&self) -> Vec<Setting> {
-        Settings::default().rows().into_iter().map(shown).collect()
+        let settings = config.get_extension::<OwnSettings>();
+        Ok(Arc::new(PgAsker { warehouse: self.warehouse.clone(), caller, settings }))
     }
 
     fn setting(&self, name: &str) -> Result<String> {
@@ -58,7 +58,12 @@ impl Server for PgServer {
     }
 }
 
-fn shown(row: SettingRow) -> Setting {
+/// The settings of the session that runs a plan.
+#[derive(Debug)]
+pub(crate) struct OwnSettings(pub(crate) Arc<dyn SessionSettings>);
+
+/// A setting as `pg_settings` shows it.
+pub(crate) fn shown(row: SettingRow) -> Setting {
     let SettingRow { setting, value, reset } = row;
     Setting {
         name: setting.name,
@@ -88,6 +93,8 @@ struct PgAsker {
     warehouse: Warehouse,
     /// Who asks; the engine itself if `None`.
     caller: Option<Arc<Caller>>,
+    /// Its session's settings, if it has one.
+    settings: Option<Arc<OwnSettings>>,
 }
 
 impl fmt::Debug for PgAsker {
@@ -115,20 +122,42 @@ impl Asker for PgAsker {
 
     async fn tables(&self, namespace: &str, with_details: bool) -> Result<Vec<TableInfo>> {
         let limited = self.limited();
-        let idents = self.warehouse.tables(namespace).await?;
+        let (tables, views) =
+            (self.warehouse.tables(namespace).await?, self.warehouse.views(namespace).await?);
+        let tables = tables.into_iter().map(|ident| (ident, false));
+        let idents = tables.chain(views.into_iter().map(|ident| (ident, true)));
         if limited.is_none() && !with_details {
-            let named = |ident: TableIdent| TableInfo { name: ident.name, told: Told::Name };
-            return Ok(idents.into_iter().map(named).collect());
+            let named = |(ident, is_view): (TableIdent, bool)| TableInfo {
+                name: ident.name,
+                is_view,
+                told: Told::Name,
+            };
+            let mut named: Vec<_> = idents.map(named).collect();
+            named.sort_by(|one, other| one.name.cmp(&other.name));
+            return Ok(named);
         }
-        let loads = idents.into_iter().map(|ident| load(&self.warehouse, ident, limited));
+        let loads = idents.map(|(ident, is_view)| load(&self.warehouse, ident, is_view, limited));
         let loaded: Vec<_> = futures::stream::iter(loads).buffered(TABLES_AT_ONCE).collect().await;
-        Ok(loaded.into_iter().flatten().collect())
+        let mut loaded: Vec<_> = loaded.into_iter().flatten().collect();
+        // The numbers of names depend on their order.
+        loaded.sort_by(|one: &TableInfo, other| one.name.cmp(&other.name));
+        Ok(loaded)
+    }
+
+    fn settings(&self) -> Vec<Setting> {
+        match &self.settings {
+            Some(own) => own.0.rows(),
+            None => Settings::default().rows().into_iter().map(shown).collect(),
+        }
     }
 
     fn known_columns(&self, found: &Arc<dyn TableProvider>) -> Option<BTreeSet<usize>> {
         let columns = found.schema();
-        let table = table_shown(found.as_ref() as &dyn Any);
-        match (table, self.limited()) {
+        let provider = found.as_ref() as &dyn Any;
+        if let (Some(view), Some(caller)) = (view_shown(provider), self.limited()) {
+            return caller.may_know(view).then(|| caller.known_columns(view, &columns));
+        }
+        match (table_shown(provider), self.limited()) {
             (Some(table), Some(caller)) if !caller.may_know(table) => None,
             (Some(table), Some(caller)) => Some(caller.known_columns(table, &columns)),
             // Tables of the engine itself are told of to everybody.
@@ -137,15 +166,22 @@ impl Asker for PgAsker {
     }
 }
 
-/// Loads one table; `None` if it is gone meanwhile. One whose metadata cannot be read has a name, for
+/// Loads one table or view; `None` if it is gone meanwhile. One whose metadata cannot be read has a name, for
 /// those who may know all, so that it does not hide all others.
 async fn load(
     warehouse: &Warehouse,
     ident: TableIdent,
+    is_view: bool,
     limited: Option<&Caller>,
 ) -> Option<TableInfo> {
-    let told = match warehouse.table(&ident).await {
-        Ok(table) => told(&table, limited),
+    let found = match is_view {
+        true => {
+            warehouse.view(&ident).await.and_then(StoredView::new).map(|v| told_view(&v, limited))
+        }
+        false => warehouse.table(&ident).await.map(|table| told(&table, limited)),
+    };
+    let told = match found {
+        Ok(told) => told,
         Err(error) if error.kind() == ErrorKind::NotFound => return None,
         Err(error) => {
             tracing::warn!(
@@ -157,7 +193,7 @@ async fn load(
             if limited.is_some() { Told::Nothing } else { Told::Name }
         }
     };
-    Some(TableInfo { name: ident.name, told })
+    Some(TableInfo { name: ident.name, is_view, told })
 }
 
 fn told(table: &Table, limited: Option<&Caller>) -> Told {
@@ -183,6 +219,27 @@ fn told(table: &Table, limited: Option<&Caller>) -> Told {
         known: limited.map(|caller| caller.known_columns(table, &columns)),
         rows,
         comment: table.comment().map(str::to_owned),
+        definition: None,
         columns,
+    })
+}
+
+fn told_view(view: &StoredView, limited: Option<&Caller>) -> Told {
+    if limited.is_some_and(|caller| !caller.may_know(view)) {
+        return Told::Nothing;
+    }
+    let columns = view.columns();
+    let known = limited.map(|caller| caller.known_columns(view, columns));
+    // It names columns, and the tables behind them.
+    let may_read = limited.is_none_or(|caller| caller.may_select_all(view).is_ok());
+    let definition = view.view.sql().ok().filter(|_| may_read).map(|sql| format!(" {};", sql.sql));
+    Told::Details(TableDetails {
+        uuid: view.view.uuid(),
+        field_ids: columns.fields().iter().map(|field| field_id(field)).collect(),
+        known,
+        rows: None,
+        comment: view.view.comment().map(str::to_owned),
+        definition,
+        columns: Arc::clone(columns),
     })
 }

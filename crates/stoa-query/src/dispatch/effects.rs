@@ -64,12 +64,22 @@ impl Session {
         }
     }
 
-    pub(super) fn run_set(&self, name: Option<&str>, value: Option<&str>) -> Result<Ran> {
+    pub(super) fn run_set(
+        &self,
+        name: Option<&str>,
+        value: Option<&str>,
+        is_local: bool,
+    ) -> Result<Ran> {
+        if is_local && !self.block.is_open() {
+            let notice = "SET LOCAL can only be used in transaction blocks; nothing was set";
+            return Ok(Ran::Done(Completion::of("SET").with_notice(notice.to_owned())));
+        }
         match name {
+            Some(name) if is_local => self.set_local(name, value)?,
             Some(name) => self.set(name, value)?,
             None => self.reset_all()?,
         }
-        let tag = if value.is_some() { "SET" } else { "RESET" };
+        let tag = if value.is_some() || is_local { "SET" } else { "RESET" };
         Ok(Ran::Done(Completion::of(tag)))
     }
 
@@ -117,6 +127,9 @@ fn effect_of(prepared: &Prepared) -> Result<Effect> {
         StatementKind::DropSchema { .. } => Effect::Lasting("DROP SCHEMA"),
         StatementKind::DropTable { .. } => Effect::Lasting("DROP TABLE"),
         StatementKind::AlterTable(_) => Effect::Lasting("ALTER TABLE"),
+        StatementKind::CreateView(_) => Effect::Lasting("CREATE VIEW"),
+        StatementKind::AlterView(_) => Effect::Lasting("ALTER VIEW"),
+        StatementKind::DropView { .. } => Effect::Lasting("DROP VIEW"),
         StatementKind::Role(_) => Effect::Lasting("a change of roles or rights"),
         StatementKind::Maintain(_) => Effect::Maintenance("maintenance of a table"),
         _ => Effect::Nothing,

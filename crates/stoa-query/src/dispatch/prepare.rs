@@ -7,7 +7,7 @@ use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use futures::future::BoxFuture;
 use stoa_error::{Error, Result};
-use stoa_semantics::errors::{from_datafusion, repeats_names};
+use stoa_semantics::errors::from_datafusion;
 use stoa_sql::{CopySource, CopyStatement, StatementKind};
 use tokio::sync::OnceCell;
 
@@ -18,6 +18,7 @@ use crate::reuse::report::ReportStatement;
 use crate::reuse::template::{LiftedStatement, PlanTemplate, TableForm};
 use crate::session::Session;
 use crate::session::statement::{Statement, StatementForm};
+use crate::session::views::{Expanded, ViewUse};
 use crate::statements::{allowed, dml, insert_values, show};
 use stoa_semantics::parameters;
 
@@ -59,6 +60,8 @@ pub(super) struct PlannedStatement {
     pub(super) overwritten: Option<Expr>,
     /// Whether it calls functions like `has_table_privilege`.
     pub(super) asks_for_rights: bool,
+    /// The views that it reads.
+    pub(super) views: Arc<[ViewUse]>,
     /// The plan with places for its parameters, if it is one that can be used again.
     pub(super) template: Arc<OnceLock<Option<PlanTemplate>>>,
     /// The same statement, planned for the tables that have its names now.
@@ -226,11 +229,12 @@ impl Session {
             if asks_for_rights {
                 self.learn_tables().await?;
             }
+            let (state, types) = (&planner.state, &parameter_types);
             if let Some(plan) = dml::plan_aliased_delete(self, parsed).await? {
-                return prepared_plan(&planner.state, statement, plan, &parameter_types);
+                return self.prepared_plan(state, statement, plan, types).await;
             }
             if let Some(plan) = insert_values::plan(self, parsed).await? {
-                return prepared_plan(&planner.state, statement, plan, &parameter_types);
+                return self.prepared_plan(state, statement, plan, types).await;
             }
             let (parsed, overwritten) = match dml::resolve_partition(self, parsed).await? {
                 Some((parsed, overwritten)) => (Box::new(parsed), overwritten),
@@ -240,17 +244,12 @@ impl Session {
                 Some(named) => Box::new(named),
                 None => parsed,
             };
-            let mut plan = planner.state.statement_to_plan((*parsed).clone()).await;
-            if plan.as_ref().is_err_and(repeats_names) {
-                let mut named = *parsed;
-                stoa_sql::adapt::name_repeated_columns(&mut named);
-                plan = planner.state.statement_to_plan(named).await;
-            }
-            let plan = plan.map_err(from_datafusion)?;
-            let mut prepared = prepared_plan(&planner.state, statement, plan, &parameter_types)?;
+            let plan = self.plan_parsed(state, *parsed).await?;
+            let mut prepared = self.prepared_plan(state, statement, plan, types).await?;
             let explained = self.explained_report(prepared.statement.text()).await;
             if let Way::Plan(mut planned) = prepared.way {
-                (planned.overwritten, planned.asks_for_rights) = (overwritten, asks_for_rights);
+                planned.overwritten = overwritten;
+                planned.asks_for_rights |= asks_for_rights;
                 prepared.way = match explained {
                     Some(explained) => Way::Explain(explained, planned),
                     None => Way::Plan(planned),
@@ -264,6 +263,45 @@ impl Session {
             return Ok(Prepared { statement, ..prepared });
         }
         Ok(Prepared::without_plan(statement, None))
+    }
+
+    /// A planned statement, with the queries of its views. Its columns are those of the analysed plan: the rows
+    /// have just these types.
+    async fn prepared_plan(
+        &self,
+        state: &SessionState,
+        mut statement: Statement,
+        plan: LogicalPlan,
+        declared: &[Option<DataType>],
+    ) -> Result<Prepared> {
+        allowed::check(&plan)?;
+        let (plan, parameter_types) = parameters::resolve(plan, declared)?;
+        let Expanded { plan, views, asks_for_rights } = self.expand_views(plan).await?;
+        if !views.is_empty() {
+            allowed::check(&plan)?;
+        }
+        let asks_for_rights = asks_for_rights && self.caller.is_asked();
+        if asks_for_rights {
+            self.learn_tables().await?;
+        }
+        let schema = match &plan {
+            LogicalPlan::Dml(_) => None,
+            plan @ (LogicalPlan::Explain(_) | LogicalPlan::Analyze(_)) => Some(columns_of(plan)),
+            plan => {
+                Some(columns_of(&stoa_semantics::analyzed(state, plan).map_err(from_datafusion)?))
+            }
+        };
+        // Its tree is not needed any more.
+        statement.form = StatementForm::Planned;
+        let way = Way::Plan(PlannedStatement {
+            plan: Arc::new(plan),
+            overwritten: None,
+            asks_for_rights,
+            views: views.into(),
+            template: Arc::default(),
+            renewed: Renewed::default(),
+        });
+        Ok(Prepared { statement, parameter_types, schema, context: None, way })
     }
 
     /// Whether a statement is executed without a plan of its own, for the tables as they are.
@@ -320,7 +358,11 @@ impl Session {
         });
         let planned = planned.await?;
         // What the client was told of the answer still holds.
-        match planned.schema == prepared.schema {
+        let same = match (&planned.schema, &prepared.schema) {
+            (Some(now), Some(told)) => same_columns(now, told),
+            (now, told) => now.is_none() && told.is_none(),
+        };
+        match same {
             true => Ok(planned.on_the_long_way()),
             false => {
                 Err(Error::unsupported("the columns changed since the statement was prepared")
@@ -347,30 +389,13 @@ fn copied_query(copy: &CopyStatement) -> Option<String> {
     }
 }
 
-/// A planned statement. Its columns are those of the analysed plan: the rows have just these types.
-fn prepared_plan(
-    state: &SessionState,
-    mut statement: Statement,
-    plan: LogicalPlan,
-    declared: &[Option<DataType>],
-) -> Result<Prepared> {
-    allowed::check(&plan)?;
-    let (plan, parameter_types) = parameters::resolve(plan, declared)?;
-    let schema = match &plan {
-        LogicalPlan::Dml(_) => None,
-        plan @ (LogicalPlan::Explain(_) | LogicalPlan::Analyze(_)) => Some(columns_of(plan)),
-        plan => Some(columns_of(&stoa_semantics::analyzed(state, plan).map_err(from_datafusion)?)),
+/// Whether columns have the same names and types.
+fn same_columns(one: &SchemaRef, other: &SchemaRef) -> bool {
+    let columns = |schema: &SchemaRef| -> Vec<(String, DataType)> {
+        let fields = schema.fields().iter();
+        fields.map(|field| (field.name().clone(), field.data_type().clone())).collect()
     };
-    // Its tree is not needed any more.
-    statement.form = StatementForm::Planned;
-    let way = Way::Plan(PlannedStatement {
-        plan: Arc::new(plan),
-        overwritten: None,
-        asks_for_rights: false,
-        template: Arc::default(),
-        renewed: Renewed::default(),
-    });
-    Ok(Prepared { statement, parameter_types, schema, context: None, way })
+    columns(one) == columns(other)
 }
 
 fn columns_of(plan: &LogicalPlan) -> SchemaRef {

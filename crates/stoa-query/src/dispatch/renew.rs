@@ -65,6 +65,9 @@ impl Session {
         if !self.means_the_same(prepared) {
             return Ok(false);
         }
+        if !self.are_views_current(&own.views).await? {
+            return Ok(false);
+        }
         for planned in tables_of(&own.plan)? {
             match self.data.warehouse().table(planned.ident()).await {
                 Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),

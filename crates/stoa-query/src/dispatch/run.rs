@@ -141,12 +141,14 @@ impl Session {
                 maintain::run(self, maintenance).await.map(Ran::Done)
             }
             StatementKind::Copy(copy) => copy::run(self, copy, guard).await,
-            StatementKind::Set { name, value } => self.run_set(name.as_deref(), value.as_deref()),
+            StatementKind::Set { name, value, is_local } => {
+                self.run_set(name.as_deref(), value.as_deref(), *is_local)
+            }
             StatementKind::Transaction(control) => self.control(control).await.map(Ran::Done),
             StatementKind::Characteristics(modes) => self.run_characteristics(*modes),
             StatementKind::Accepted { tag } => {
                 if *tag == "DISCARD ALL" {
-                    self.run_set(None, None)?;
+                    self.run_set(None, None, false)?;
                 }
                 Ok(Ran::Done(Completion::of(tag)))
             }
@@ -191,6 +193,7 @@ impl Session {
         let Some(planned) = prepared.planned() else {
             return Err(Error::internal("a statement lost its plan"));
         };
+        self.check_views(&planned.views)?;
         let planner = self.planner();
         let asked = self.asked(&planner, prepared, &parameters);
         if let Some(template) = self.template_of(prepared, &planner.context).await {
@@ -397,8 +400,18 @@ impl Session {
         if prepared.context.as_deref() != Some(&*planner.context) {
             return None;
         }
+        // The query of a view is not part of the statement's text.
+        let views = prepared.planned().map_or(&[][..], |planned| &planned.views);
+        let context = match views {
+            [] => Arc::clone(&planner.context),
+            views => {
+                let versions = views.iter().map(|read| read.view.view.metadata_location());
+                let all: Vec<&str> = std::iter::once(&*planner.context).chain(versions).collect();
+                all.join("\n").into()
+            }
+        };
         Some(Asked {
-            context: Arc::clone(&planner.context),
+            context,
             caller: self.caller.key(),
             text: prepared.statement.text().into(),
             parameters: Asked::values(prepared.parameter_types(), parameters),

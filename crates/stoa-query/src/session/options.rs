@@ -12,6 +12,15 @@ use crate::engine::DEFAULT_NAMESPACE;
 use crate::settings::{self, Settings, as_boolean};
 use stoa_semantics::errors::from_datafusion;
 
+/// What the settings will be after a transaction that has changed some.
+#[derive(Debug)]
+pub(super) struct BlockSettings {
+    /// After ROLLBACK: as they were before.
+    before: Settings,
+    /// After COMMIT: without those of SET LOCAL.
+    committed: Settings,
+}
+
 impl Session {
     /// Sets a setting, as `SET` does; `None` resets it to what the session began with.
     ///
@@ -21,7 +30,18 @@ impl Session {
         if self.set_of_transaction(name, value)? {
             return Ok(());
         }
-        self.change(name, |settings| settings.set(name, value))
+        self.change(name, false, |settings| settings.set(name, value))
+    }
+
+    /// Sets a setting until the transaction ends, as `SET LOCAL` does.
+    ///
+    /// # Errors
+    /// As [`Session::set`].
+    pub(crate) fn set_local(&self, name: &str, value: Option<&str>) -> Result<()> {
+        if self.set_of_transaction(name, value)? {
+            return Ok(());
+        }
+        self.change(name, true, |settings| settings.set(name, value))
     }
 
     /// Sets what a setting has at the start of the session, to which `RESET` goes back.
@@ -29,7 +49,7 @@ impl Session {
     /// # Errors
     /// As [`Session::set`].
     pub fn begin_with(&self, name: &str, value: &str) -> Result<()> {
-        self.change(name, |settings| settings.begin(name, value))
+        self.change(name, false, |settings| settings.begin(name, value))
     }
 
     /// Resets all settings to what the session began with.
@@ -38,12 +58,21 @@ impl Session {
     /// None but `Internal`: what the session began with was taken once.
     pub(crate) fn reset_all(&self) -> Result<()> {
         let mut settings = self.settings.lock();
+        self.note_change(&settings, false, &|settings| {
+            settings.reset_all();
+            Ok(())
+        })?;
         settings.reset_all();
         self.apply(&settings)
     }
 
     /// Changes one setting; nothing where the engine does not take it.
-    fn change(&self, name: &str, change: impl FnOnce(&mut Settings) -> Result<()>) -> Result<()> {
+    fn change(
+        &self,
+        name: &str,
+        is_local: bool,
+        change: impl Fn(&mut Settings) -> Result<()>,
+    ) -> Result<()> {
         let is_engines = settings::is_engine_option(name);
         if is_engines {
             check_engine_option(name)?;
@@ -52,10 +81,45 @@ impl Session {
         let before = settings.clone();
         change(&mut settings)?;
         let applied = self.apply(&settings);
-        if applied.is_err() {
-            *settings = before;
+        match applied {
+            Ok(()) => self.note_change(&before, is_local, &change),
+            Err(_) => {
+                *settings = before;
+                applied
+            }
         }
-        applied
+    }
+
+    /// Notes a change of settings, which were `before`, for the end of the transaction.
+    fn note_change(
+        &self,
+        before: &Settings,
+        is_local: bool,
+        change: &dyn Fn(&mut Settings) -> Result<()>,
+    ) -> Result<()> {
+        if !self.block.is_open() {
+            return Ok(());
+        }
+        let mut noted = self.block_settings.lock();
+        let noted = noted.get_or_insert_with(|| BlockSettings {
+            before: before.clone(),
+            committed: before.clone(),
+        });
+        match is_local {
+            true => Ok(()),
+            false => change(&mut noted.committed),
+        }
+    }
+
+    /// Makes the settings those that stay after a transaction, which was committed or given up.
+    pub(super) fn end_block_settings(&self, is_committed: bool) {
+        let Some(noted) = self.block_settings.lock().take() else { return };
+        let mut settings = self.settings.lock();
+        *settings = if is_committed { noted.committed } else { noted.before };
+        // They were taken before.
+        if let Err(error) = self.apply(&settings) {
+            tracing::warn!(%error, "settings were not restored after a transaction");
+        }
     }
 
     /// Carries the settings over to where they have an effect.

@@ -53,7 +53,13 @@ impl Session {
             other => other,
         };
         let ingest = self.data.ingest();
-        let notice = self.block.control(control, self.default_modes(), ingest).await?;
+        let was_open = self.block.is_open();
+        let controlled = self.block.control(control, self.default_modes(), ingest).await;
+        if was_open && !self.block.is_open() {
+            let commits = matches!(control, TransactionControl::Commit);
+            self.end_block_settings(commits && controlled.is_ok());
+        }
+        let notice = controlled?;
         let done = Completion::of(control.tag());
         Ok(match notice {
             Some(notice) => done.with_notice(notice),
@@ -72,7 +78,7 @@ impl Session {
             return self.control(control).await.inspect_err(|_| self.block.fail());
         }
         if let Err(error) = self.must_be_open() {
-            self.block.roll_back().await;
+            self.roll_back().await;
             return Err(error);
         }
         let guard = self.start_query("COMMIT", None);
@@ -82,7 +88,9 @@ impl Session {
 
     /// Gives up the transaction, if there is one; says what of it stays all the same.
     pub async fn roll_back(&self) -> Option<String> {
-        self.block.roll_back().await
+        let notice = self.block.roll_back().await;
+        self.end_block_settings(false);
+        notice
     }
 
     /// What a setting of the transaction is; outside of a block, what the next one begins with.

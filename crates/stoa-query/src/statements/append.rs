@@ -27,9 +27,10 @@ use stoa_table::{Table, TableSpec};
 use crate::run::registry::QueryGuard;
 use crate::session::Session;
 use crate::session::outcome::Completion;
-use crate::statements::ddl;
 use crate::statements::dml;
 use crate::statements::load;
+use crate::statements::{columns, ddl};
+use crate::tables::storable::same_type;
 
 /// Batches on their way in.
 pub type BatchesIn = BoxStream<'static, Result<RecordBatch>>;
@@ -175,7 +176,7 @@ async fn create(
     batches: BatchesIn,
     guard: &QueryGuard,
 ) -> Result<u64> {
-    let stored = ddl::storable_schema(schema)?;
+    let stored = columns::storable_schema(schema)?;
     let spec = TableSpec::new(stored);
     let staged = session.data.warehouse().stage_table(ident, spec).await?;
     fill(session, staged, schema, batches, guard).await
@@ -190,11 +191,11 @@ async fn replace(
     options: &LoadOptions,
     guard: &QueryGuard,
 ) -> Result<u64> {
-    let stored = ddl::storable_schema(schema)?;
+    let stored = columns::storable_schema(schema)?;
     let there = table.schema();
     let same = stored.fields().len() == there.fields().len()
         && stored.fields().iter().zip(there.fields()).all(|(new, old)| {
-            new.name() == old.name() && ddl::same_type(new.data_type(), old.data_type())
+            new.name() == old.name() && same_type(new.data_type(), old.data_type())
         });
     if same {
         let rows = adapted(&table, schema, batches, options)?;
@@ -219,7 +220,7 @@ async fn fill(
     guard: &QueryGuard,
 ) -> Result<u64> {
     let plan: LogicalPlan = load::input_plan(Arc::clone(schema), batches)?;
-    let plan = ddl::cast_to(plan, &crate::tables::nested::engine_schema(&staged.schema()))?;
+    let plan = columns::cast_to(plan, &crate::tables::nested::engine_schema(&staged.schema()))?;
     let rows = ddl::append_plan(session, staged, plan, guard).await?;
     session.data.refresh().await?;
     Ok(rows)

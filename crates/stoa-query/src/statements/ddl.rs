@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::dml::InsertOp;
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col, ident};
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use stoa_catalog::TableIdent;
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_table::{ColumnPosition, PartitionTerm, SortTerm, Table, TableChange, TableSpec};
@@ -15,7 +15,9 @@ use crate::run::registry::QueryGuard;
 use crate::session::Session;
 use crate::session::outcome::Completion;
 use crate::statements::allowed::check as check_plan;
+use crate::statements::columns::{cast_to, named, storable_schema};
 use crate::statements::outcome::count_written;
+use crate::statements::view;
 use crate::tables::properties;
 use stoa_semantics::errors::from_datafusion;
 use stoa_sql::StatementKind;
@@ -46,6 +48,11 @@ pub(crate) async fn run(
             Ok(completion)
         }
         StatementKind::AlterTable(alter) => alter_table(session, alter).await,
+        StatementKind::CreateView(create) => view::create(session, create).await,
+        StatementKind::AlterView(alter) => view::alter(session, alter).await,
+        StatementKind::DropView { names, if_exists } => {
+            view::drop(session, names, *if_exists).await
+        }
         other => Err(Error::internal(format!("{other:?} is no definition"))),
     }?;
     session.data.refresh().await?;
@@ -72,6 +79,9 @@ async fn drop_schema(
     session.caller.must_be_superuser("drop schemas")?;
     let warehouse = session.data.warehouse();
     if cascade {
+        for ident in warehouse.views(name).await? {
+            view::remove(session, &ident).await?;
+        }
         for ident in warehouse.tables(name).await? {
             remove(session, &ident, true).await?;
         }
@@ -139,13 +149,16 @@ async fn create_table(
         let notice = format!("table {ident} already exists, skipping");
         return Ok(Completion::of("CREATE TABLE").with_notice(notice));
     }
-    let statement = datafusion::sql::sqlparser::ast::Statement::Query(query.clone());
-    let statement = datafusion::sql::parser::Statement::Statement(Box::new(statement));
     let state = session.state();
-    let plan = state.statement_to_plan(statement).await.map_err(from_datafusion)?;
-    check_plan(&plan)?;
-    let plan = stoa_semantics::analyzed(&state, &plan).map_err(from_datafusion)?;
-    let schema = storable_schema(plan.schema().as_arrow())?;
+    if stoa_pg_catalog::lists_names(&query.statement) {
+        session.data.refresh().await?;
+    }
+    let plan = session.plan_defining(&state, &query.statement, &table.column_names).await?;
+    let expanded = session.expand_views(plan).await?;
+    session.check_views(&expanded.views)?;
+    check_plan(&expanded.plan)?;
+    let plan = stoa_semantics::analyzed(&state, &expanded.plan).map_err(from_datafusion)?;
+    let schema = storable_schema(&named(plan.schema().as_arrow(), &table.column_names)?)?;
     let plan = cast_to(plan, &schema)?;
     let staged = session.data.warehouse().stage_table(&ident, spec_of(table, schema)).await?;
     let rows = append_plan(session, staged, plan, guard).await?;
@@ -187,104 +200,6 @@ pub(crate) fn spec_from_parts(
     properties: BTreeMap<String, String>,
 ) -> TableSpec {
     TableSpec { schema, partition_by, sort_by, properties, comment: None }
-}
-
-/// Digits after the point that a stored decimal without a scale of its own gets.
-const NUMERIC_STORED_SCALE: i8 = 20;
-
-/// The columns of a query in types that Iceberg has.
-///
-/// # Errors
-/// A column whose type cannot be stored (0A000), or two of the same name (42701).
-pub(crate) fn storable_schema(schema: &Schema) -> Result<SchemaRef> {
-    let mut fields: Vec<Field> = Vec::with_capacity(schema.fields().len());
-    for field in schema.fields() {
-        if fields.iter().any(|earlier| earlier.name() == field.name()) {
-            let message = format!("column \"{}\" specified more than once", field.name());
-            return Err(Error::invalid(message)
-                .with_sqlstate("42701")
-                .with_hint("name the columns of the query with AS"));
-        }
-        let data_type = storable_type(field.data_type())
-            .map_err(|e| e.at(format!("column \"{}\"", field.name())))?;
-        fields.push(Field::new(field.name(), data_type, true));
-    }
-    Ok(Arc::new(Schema::new(fields)))
-}
-
-/// Whether two types of stored columns are the same, whatever their nested fields are called.
-pub(crate) fn same_type(left: &DataType, right: &DataType) -> bool {
-    match (left, right) {
-        (DataType::Timestamp(unit, zone), DataType::Timestamp(other, other_zone)) => {
-            unit == other && zone.is_some() == other_zone.is_some()
-        }
-        (left, right) => left.equals_datatype(right),
-    }
-}
-
-fn storable_type(data_type: &DataType) -> Result<DataType> {
-    Ok(match data_type {
-        DataType::Int8 | DataType::Int16 | DataType::UInt8 | DataType::UInt16 => DataType::Int32,
-        DataType::UInt32 => DataType::Int64,
-        DataType::UInt64 => DataType::Decimal128(20, 0),
-        DataType::Float16 => DataType::Float32,
-        DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
-        DataType::LargeBinary | DataType::BinaryView => DataType::Binary,
-        DataType::Date64 => DataType::Timestamp(TimeUnit::Microsecond, None),
-        DataType::Timestamp(_, None) => DataType::Timestamp(TimeUnit::Microsecond, None),
-        DataType::Timestamp(_, Some(_)) => {
-            DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
-        }
-        DataType::Time32(_) | DataType::Time64(_) => DataType::Time64(TimeUnit::Microsecond),
-        DataType::Decimal32(p, s) | DataType::Decimal64(p, s) => DataType::Decimal128(*p, *s),
-        // Tables have decimals of 38 digits.
-        DataType::Decimal256(_, s) => DataType::Decimal128(38, (*s).min(NUMERIC_STORED_SCALE)),
-        DataType::Dictionary(_, value) => storable_type(value)?,
-        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
-            let item = Field::new("element", storable_type(item.data_type())?, true);
-            DataType::List(Arc::new(item))
-        }
-        DataType::Struct(fields) => {
-            let field =
-                |f: &Arc<Field>| Ok(Field::new(f.name(), storable_type(f.data_type())?, true));
-            DataType::Struct(fields.iter().map(field).collect::<Result<_>>()?)
-        }
-        DataType::Null => DataType::Utf8,
-        DataType::Interval(_) | DataType::Duration(_) | DataType::Union(..) => {
-            return Err(Error::unsupported(format!("type {data_type} cannot be stored"))
-                .with_hint("cast it to a type that docs/sql.md lists"));
-        }
-        other => other.clone(),
-    })
-}
-
-/// `plan` with its columns cast to `schema`, where they differ.
-pub(crate) fn cast_to(plan: LogicalPlan, schema: &Schema) -> Result<LogicalPlan> {
-    let same = plan.schema().fields().iter().zip(schema.fields());
-    if same.clone().all(|(have, want)| have.data_type() == want.data_type()) {
-        return Ok(plan);
-    }
-    let columns: Vec<Expr> = plan
-        .schema()
-        .iter()
-        .zip(schema.fields())
-        .map(|((qualifier, have), want)| {
-            let column = match qualifier {
-                Some(qualifier) => {
-                    col(datafusion::common::Column::new(Some(qualifier.clone()), have.name()))
-                }
-                None => ident(have.name()),
-            };
-            match have.data_type() == want.data_type() {
-                true => column,
-                false => cast(column, want.data_type().clone()).alias(want.name()),
-            }
-        })
-        .collect();
-    LogicalPlanBuilder::from(plan)
-        .project(columns)
-        .and_then(LogicalPlanBuilder::build)
-        .map_err(from_datafusion)
 }
 
 async fn alter_table(session: &Session, alter: &AlterTableStatement) -> Result<Completion> {

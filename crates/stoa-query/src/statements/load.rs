@@ -30,7 +30,7 @@ use crate::engine::file_access::FileAccess;
 use crate::run::registry::QueryGuard;
 use crate::session::outcome::Completion;
 use crate::session::{Session, SessionOptions};
-use crate::statements::ddl;
+use crate::statements::{columns, ddl};
 use crate::tables::fresh::{Place, SmallWrite, Taken};
 use crate::tables::nested::engine_schema;
 use crate::tables::properties;
@@ -152,7 +152,7 @@ pub(crate) async fn write(
     let warehouse = session.data.warehouse();
     let table = match warehouse.table(ident).await {
         Err(error) if target.create && is_missing(&error) => {
-            let spec = spec_of(target, ddl::storable_schema(&schema)?)?;
+            let spec = spec_of(target, columns::storable_schema(&schema)?)?;
             warehouse.stage_table(ident, spec).await?
         }
         found => found.map_err(with_create_hint)?,
@@ -187,7 +187,7 @@ pub(crate) async fn append(
         _ => batches,
     };
     let stored = engine_schema(&table.schema());
-    let plan = ddl::cast_to(input_plan(schema, batches)?, &stored)?;
+    let plan = columns::cast_to(input_plan(schema, batches)?, &stored)?;
     ddl::append_plan(session, table, plan, guard).await
 }
 
@@ -232,7 +232,7 @@ fn inferred_schema(inputs: &[Input], options: &LoadOptions) -> Result<SchemaRef>
         }
     }
     let inferred = stoa_load::infer_schema(&paths, options)?;
-    ddl::storable_schema(&inferred)
+    columns::storable_schema(&inferred)
 }
 
 fn is_missing(error: &Error) -> bool {

@@ -2,6 +2,7 @@
 
 pub(crate) mod allowed;
 pub(crate) mod append;
+pub(crate) mod columns;
 pub(crate) mod copy;
 pub(crate) mod ddl;
 pub(crate) mod dml;
@@ -11,3 +12,4 @@ pub(crate) mod maintain;
 pub(crate) mod outcome;
 pub(crate) mod roles;
 pub(crate) mod show;
+pub(crate) mod view;

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use stoa_access::{Grant, Grantee, Object, Privilege, Role, ScramSecret};
 use stoa_catalog::RoleChange;
 use stoa_env::random;
-use stoa_error::{Error, ErrorKind, Result};
-use stoa_table::Table;
+use stoa_error::{Condition, Error, ErrorKind, Result};
 
-use crate::access::{Caller, field_id};
+use crate::access::{Caller, Relation, field_id};
 use crate::session::Session;
 use crate::session::outcome::Completion;
+use crate::tables::view::StoredView;
 use stoa_sql::{
     ColumnPrivilege, GrantObjects, GrantStatement, Password, RoleOptions, RoleStatement, name_parts,
 };
@@ -146,10 +146,13 @@ async fn grants_of(session: &Session, statement: &GrantStatement) -> Result<Vec<
         GrantObjects::Tables(names) => {
             for name in names {
                 let ident = session.table_ident(name)?;
-                let table = session.data.warehouse().table(&ident).await?;
-                session.caller.must_own(&table)?;
-                for (privilege, grantee) in each(statement) {
-                    grants.push(on_table(&table, privilege, grantee)?);
+                let warehouse = session.data.warehouse();
+                match warehouse.table(&ident).await {
+                    Err(error) if error.is(Condition::WrongObjectType) => {
+                        let view = StoredView::new(warehouse.view(&ident).await?)?;
+                        grants.extend(grants_on(session, &view, statement)?);
+                    }
+                    table => grants.extend(grants_on(session, &table?, statement)?),
                 }
             }
         }
@@ -162,7 +165,20 @@ fn each(statement: &GrantStatement) -> impl Iterator<Item = (&ColumnPrivilege, G
     privileges.flat_map(|one| statement.grantees.iter().map(move |to| (one, to.clone())))
 }
 
-fn on_table(table: &Table, privilege: &ColumnPrivilege, grantee: Grantee) -> Result<Grant> {
+fn grants_on(
+    session: &Session,
+    relation: &impl Relation,
+    statement: &GrantStatement,
+) -> Result<Vec<Grant>> {
+    session.caller.must_own(relation)?;
+    each(statement).map(|(privilege, grantee)| on_relation(relation, privilege, grantee)).collect()
+}
+
+fn on_relation<R: Relation>(
+    table: &R,
+    privilege: &ColumnPrivilege,
+    grantee: Grantee,
+) -> Result<Grant> {
     let grant = Grant::new(grantee, privilege.privilege, Object::Table(table.uuid()));
     let Some(names) = &privilege.columns else { return Ok(grant) };
     if privilege.privilege != Privilege::Select {
@@ -174,7 +190,8 @@ fn on_table(table: &Table, privilege: &ColumnPrivilege, grantee: Grantee) -> Res
     for name in names {
         let field = schema.fields().iter().find(|field| field.name() == name);
         let id = field.and_then(|field| field_id(field)).ok_or_else(|| {
-            let message = format!("column \"{name}\" of table {} does not exist", table.ident());
+            let message =
+                format!("column \"{name}\" of {} {} does not exist", R::KIND, table.ident());
             Error::not_found(message).with_sqlstate("42703")
         })?;
         columns.insert(id);

@@ -12,7 +12,7 @@ use datafusion::catalog::TableProvider;
 use parking_lot::RwLock;
 use stoa_catalog::TableIdent;
 use stoa_cells::CellTables;
-use stoa_error::{ErrorKind, Result};
+use stoa_error::{Condition, ErrorKind, Result};
 use stoa_ingest::{FreshRows, Ingest, TableSnapshot};
 use stoa_report::Reports;
 use stoa_table::{Table, Warehouse};
@@ -21,6 +21,7 @@ use crate::tables::cells::{self, Form};
 use crate::tables::changes::Changes;
 use crate::tables::file_cache::FileCache;
 use crate::tables::table::StoaTable;
+use crate::tables::view::StoredView;
 
 /// How often a state of all tables is looked for while some are dropped.
 const LOOKS_MAX: usize = 10;
@@ -33,7 +34,7 @@ pub(crate) struct Data {
     files: Arc<FileCache>,
     reports: Arc<Reports>,
     changes: Arc<Changes>,
-    /// Tables by namespace, as [`Data::refresh`] has read them.
+    /// Tables and views by namespace, as [`Data::refresh`] has read them.
     names: RwLock<BTreeMap<String, Vec<String>>>,
 }
 
@@ -96,8 +97,9 @@ impl Data {
     pub(crate) async fn refresh(&self) -> Result<()> {
         let mut names = BTreeMap::new();
         for namespace in self.warehouse.namespaces().await? {
-            let tables = self.warehouse.tables(&namespace).await?;
-            names.insert(namespace, tables.into_iter().map(|ident| ident.name).collect());
+            let mut relations = self.warehouse.tables(&namespace).await?;
+            relations.extend(self.warehouse.views(&namespace).await?);
+            names.insert(namespace, relations.into_iter().map(|ident| ident.name).collect());
         }
         *self.names.write() = names;
         Ok(())
@@ -108,12 +110,12 @@ impl Data {
         self.names.read().keys().cloned().collect()
     }
 
-    /// The tables of a namespace, as they were last read.
+    /// The tables and views of a namespace, as they were last read.
     pub(super) fn names_in(&self, namespace: &str) -> Vec<String> {
         self.names.read().get(namespace).cloned().unwrap_or_default()
     }
 
-    /// Whether a namespace had this table when they were last read.
+    /// Whether a namespace had this table or view when they were last read.
     pub(super) fn has_name(&self, namespace: &str, name: &str) -> bool {
         let names = self.names.read();
         names.get(namespace).is_some_and(|tables| tables.iter().any(|table| table == name))
@@ -190,12 +192,19 @@ impl Data {
         }
     }
 
-    /// A table by the name that SQL has for it; `None` if there is none.
+    /// A table or view by the name that SQL has for it; `None` if there is none.
     pub(super) async fn provider(
         &self,
         ident: &TableIdent,
     ) -> Result<Option<Arc<dyn TableProvider>>> {
-        if let Some(table) = self.found(ident).await? {
+        let found = match self.found(ident).await {
+            Err(error) if error.is(Condition::WrongObjectType) => {
+                let view = StoredView::new(self.warehouse.view(ident).await?)?;
+                return Ok(Some(Arc::new(view)));
+            }
+            found => found?,
+        };
+        if let Some(table) = found {
             let cells = cells::view(&self.cells, &table);
             return Ok(Some(cells.unwrap_or_else(|| Arc::new(self.as_engine_table(table)))));
         }

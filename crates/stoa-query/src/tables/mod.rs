@@ -16,5 +16,7 @@ pub(crate) mod properties;
 pub(crate) mod scan;
 pub(crate) mod seen;
 pub(crate) mod sink;
+pub(crate) mod storable;
 pub(crate) mod table;
 pub(crate) mod transaction;
+pub(crate) mod view;

@@ -1,7 +1,7 @@
 //! The catalog as one caller's statements are planned with it.
 //!
 //! A plan tells the names of columns before any row is read: in errors, and to clients that ask what a
-//! statement would give. So a table on which the caller has no right is refused where its name is looked
+//! statement would give. So a table or view on which the caller has no right is refused where its name is looked
 //! up. **Invariant:** what passes is checked again, column by column, where it is read (`access`).
 
 use std::any::Any;
@@ -13,6 +13,7 @@ use datafusion::error::{DataFusionError, Result as EngineResult};
 
 use crate::access::Caller;
 use crate::tables::table::table_shown;
+use crate::tables::view::view_shown;
 use stoa_semantics::errors::to_datafusion;
 
 /// All catalogs.
@@ -81,10 +82,13 @@ impl SchemaProvider for SeenSchema {
         name: &str,
     ) -> EngineResult<Option<Arc<dyn TableProvider>>, DataFusionError> {
         let found = self.all.table(name).await?;
-        if let Some(provider) = &found
-            && let Some(table) = table_shown(provider.as_ref() as &dyn Any)
-        {
-            self.caller.must_know(table).map_err(to_datafusion)?;
+        if let Some(provider) = &found {
+            let provider = provider.as_ref() as &dyn Any;
+            if let Some(table) = table_shown(provider) {
+                self.caller.must_know(table).map_err(to_datafusion)?;
+            } else if let Some(view) = view_shown(provider) {
+                self.caller.must_know(view).map_err(to_datafusion)?;
+            }
         }
         Ok(found)
     }

@@ -59,6 +59,8 @@ pub(crate) struct StoaTable {
     reading: Option<Arc<Reading>>,
     /// Rows that the reader's own transaction has written.
     own: Option<Arc<[RecordBatch]>>,
+    /// Whose rights are asked for, if not those of who runs the plan.
+    reader: Option<Arc<Caller>>,
 }
 
 impl std::fmt::Debug for StoaTable {
@@ -70,8 +72,8 @@ impl std::fmt::Debug for StoaTable {
 impl StoaTable {
     pub(crate) fn new(table: Table, files: Arc<FileCache>, reports: Arc<Reports>) -> Self {
         let schema = engine_schema(&table.schema());
-        let (only, ingest, fresh, reading, own) = (None, None, None, None, None);
-        Self { table, files, reports, schema, only, ingest, fresh, reading, own }
+        let (only, ingest, fresh, reading, own, reader) = (None, None, None, None, None, None);
+        Self { table, files, reports, schema, only, ingest, fresh, reading, own, reader }
     }
 
     /// The same table, whose small writes go into a log.
@@ -82,6 +84,12 @@ impl StoaTable {
     /// The same table with rows that the reader's own transaction has written.
     pub(crate) fn with_own(self, own: Vec<RecordBatch>) -> Self {
         Self { own: Some(own.into()), ..self }
+    }
+
+    /// The same table, read with the rights of `reader`, unless it is read with those of another already.
+    pub(crate) fn read_by(self, reader: &Arc<Caller>) -> Self {
+        let reader = self.reader.or_else(|| Some(Arc::clone(reader)));
+        Self { reader, ..self }
     }
 
     /// The same table, to be written to by a statement that has read others.
@@ -130,7 +138,10 @@ impl StoaTable {
         projection: Option<&Vec<usize>>,
         filters: &[Expr],
     ) -> Result<()> {
-        let caller = Caller::of(state)?;
+        let caller = match &self.reader {
+            Some(reader) => Arc::clone(reader),
+            None => Caller::of(state)?,
+        };
         let reads_nothing = self.only.as_ref().is_some_and(|files| files.is_empty());
         if reads_nothing || caller.may_everything() {
             return Ok(());
@@ -337,6 +348,7 @@ fn pin_node(
             .with_hint("prepare the statement again"),
         ));
     }
-    scan.source = provider_as_source(Arc::new(table.clone()));
+    let reader = planned.reader.or_else(|| table.reader.clone());
+    scan.source = provider_as_source(Arc::new(StoaTable { reader, ..table.clone() }));
     Ok(Transformed::yes(LogicalPlan::TableScan(scan)))
 }

@@ -32,7 +32,7 @@ macro_rules! slt_tests {
             bytea casts changes copy ddl floats functions functions_numbers functions_others
             functions_texts functions_times grouping joins looking_after maintenance overwrite
             postgres prune queries refused relational roles rows select series set_operations settings
-            shapes show tables transactions type_of types values windows
+            shapes show tables transactions type_of types values views windows
         }
     };
     ($run:path; $($name:ident)*) => {

@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use arrow::datatypes::SchemaRef;
 use stoa_access::{Grant, Object};
+use stoa_catalog::TableIdent;
 use stoa_error::Result;
 use stoa_figures::{Grant as GrantRow, Role as RoleRow};
-use stoa_table::Table;
 use uuid::Uuid;
 
-use crate::access::{Caller, field_id};
+use crate::access::{Caller, Relation, field_id};
 use crate::engine::Engine;
+use crate::tables::view::StoredView;
 
 /// One row per role.
 pub(super) fn roles(engine: &Engine) -> Vec<RoleRow> {
@@ -27,13 +29,12 @@ pub(super) fn roles(engine: &Engine) -> Vec<RoleRow> {
     policy.roles().map(row).collect()
 }
 
-/// One row per grant and per owner, of what the caller may see: tables that it may read something of,
+/// One row per grant and per owner, of what the caller may see: tables and views that it may read something of,
 /// and its own grants.
 pub(super) async fn grants(engine: &Engine, caller: &Caller) -> Result<Vec<GrantRow>> {
     engine.rights().refresh().await?;
     let policy = engine.rights().policy();
-    let mut tables = tables(engine).await?;
-    tables.retain(|_, table| caller.may_see(table).is_ok());
+    let tables = relations(engine, caller).await?;
     let mut shown: Vec<Shown> = policy.grants().map(|grant| shown(grant, &tables)).collect();
     shown.extend(policy.owners().map(|(uuid, owner)| Shown {
         grantee: owner.to_owned(),
@@ -47,19 +48,32 @@ pub(super) async fn grants(engine: &Engine, caller: &Caller) -> Result<Vec<Grant
     Ok(shown.into_iter().map(row).collect())
 }
 
-type Tables = HashMap<Uuid, Table>;
+/// Names and columns of tables and views.
+type Relations = HashMap<Uuid, (TableIdent, SchemaRef)>;
 
-async fn tables(engine: &Engine) -> Result<Tables> {
-    let mut tables = Tables::new();
-    for namespace in engine.warehouse().namespaces().await? {
-        for ident in engine.warehouse().tables(&namespace).await? {
-            // One that cannot be read is shown by its number.
-            if let Ok(table) = engine.warehouse().table(&ident).await {
-                tables.insert(table.uuid(), table);
+/// Those that the caller may see. One that cannot be read is shown by its number.
+async fn relations(engine: &Engine, caller: &Caller) -> Result<Relations> {
+    let warehouse = engine.warehouse();
+    let mut found = Relations::new();
+    for namespace in warehouse.namespaces().await? {
+        for ident in warehouse.tables(&namespace).await? {
+            if let Ok(table) = warehouse.table(&ident).await {
+                note(&table, caller, &mut found);
+            }
+        }
+        for ident in warehouse.views(&namespace).await? {
+            if let Ok(view) = warehouse.view(&ident).await.and_then(StoredView::new) {
+                note(&view, caller, &mut found);
             }
         }
     }
-    Ok(tables)
+    Ok(found)
+}
+
+fn note(relation: &impl Relation, caller: &Caller, found: &mut Relations) {
+    if caller.may_see(relation).is_ok() {
+        found.insert(relation.uuid(), (relation.ident().clone(), relation.schema()));
+    }
 }
 
 #[derive(Default)]
@@ -73,20 +87,22 @@ struct Shown {
     is_known: bool,
 }
 
-fn place(object: &Object, tables: &Tables) -> Shown {
+fn place(object: &Object, tables: &Relations) -> Shown {
     let (namespace, table, is_known) = match object {
         Object::Namespace(name) => (Some(name.clone()), None, false),
-        Object::Table(uuid) => match tables.get(uuid).map(Table::ident) {
-            Some(ident) => (Some(ident.namespace.clone()), Some(ident.name.clone()), true),
+        Object::Table(uuid) => match tables.get(uuid) {
+            Some((ident, _)) => (Some(ident.namespace.clone()), Some(ident.name.clone()), true),
             None => (None, Some(uuid.to_string()), false),
         },
     };
     Shown { namespace, table, is_known, ..Shown::default() }
 }
 
-fn shown(grant: &Grant, tables: &Tables) -> Shown {
+fn shown(grant: &Grant, tables: &Relations) -> Shown {
     let names: BTreeMap<i32, String> = match &grant.object {
-        Object::Table(uuid) => tables.get(uuid).map(columns_by_id).unwrap_or_default(),
+        Object::Table(uuid) => {
+            tables.get(uuid).map(|(_, columns)| columns_by_id(columns)).unwrap_or_default()
+        }
         Object::Namespace(_) => BTreeMap::new(),
     };
     let name = |id: &i32| names.get(id).cloned().unwrap_or_else(|| format!("(dropped, id {id})"));
@@ -102,9 +118,8 @@ fn shown(grant: &Grant, tables: &Tables) -> Shown {
     }
 }
 
-fn columns_by_id(table: &Table) -> BTreeMap<i32, String> {
-    let schema = table.schema();
-    let fields = schema.fields().iter();
+fn columns_by_id(columns: &SchemaRef) -> BTreeMap<i32, String> {
+    let fields = columns.fields().iter();
     fields.filter_map(|field| Some((field_id(field)?, field.name().clone()))).collect()
 }
 

@@ -42,7 +42,7 @@ use stoa_table::{Isolation, ScanFile, Table};
 use crate::run::registry::QueryGuard;
 use crate::session::Session;
 use crate::session::outcome::Completion;
-use crate::statements::ddl;
+use crate::statements::columns;
 use crate::statements::outcome::count_written;
 use crate::tables::cells;
 use crate::tables::changes::{Reading, Turn};
@@ -353,7 +353,7 @@ pub(crate) async fn replace_all(
     let table = session.data.table(ident).await?;
     let (held, _) = hold(session, table, &[], Vec::new(), None).await?;
     let name = TableReference::partial(ident.namespace.as_str(), ident.name.as_str());
-    let content = ddl::cast_to(content, &engine_schema(&held.table.table.schema()))?;
+    let content = columns::cast_to(content, &engine_schema(&held.table.table.schema()))?;
     write(session, &held, &name, WriteMode::ReplaceAll, content, guard).await
 }
 

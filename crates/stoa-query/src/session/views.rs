@@ -1,0 +1,413 @@
+//! Views in plans: the query of each comes in the place of its name.
+//!
+//! In: a plan as the engine's planner made it. Out: a plan of tables only, and which views it reads with whose rights
+//! ([`ViewUse`]). A view's query reads with the rights of the view's owner, unless the view is a `security_invoker`;
+//! one without an owner is the superusers'. **Invariant:** of each view, no column is read for a caller who may not
+//! read it: asked before each execution ([`Session::check_views`]).
+//!
+//! Not here: statements that make and change views (`statements::view`).
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use arrow::datatypes::DataType;
+use datafusion::common::Column;
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion::datasource::provider_as_source;
+use datafusion::error::Result as EngineResult;
+use datafusion::execution::session_state::SessionState;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast};
+use datafusion::sql::parser::Statement as EngineStatement;
+use futures::future::BoxFuture;
+use stoa_catalog::TableIdent;
+use stoa_error::{Error, Result};
+use stoa_semantics::errors::{from_datafusion, repeats_names};
+use stoa_sql::StatementKind;
+
+use super::{Session, own_functions};
+use crate::access::{Caller, fields_at};
+use crate::tables::seen::SeenCatalogs;
+use crate::tables::storable::storable_type;
+use crate::tables::table::stoa_table;
+use crate::tables::view::{CatalogsAsRead, Reads, StoredView, views_of};
+
+/// Tables and queries that a statement may have when its views are replaced by their queries.
+const SCANS_MAX: usize = 4096;
+
+/// Views in views: more are no mistake that anybody finds.
+const DEPTH_MAX: usize = 64;
+
+/// A view that a statement reads.
+#[derive(Clone, Debug)]
+pub(crate) struct ViewUse {
+    pub(crate) view: StoredView,
+    /// Who must have the right to read it; `None` is whoever executes the statement.
+    reader: Option<Arc<Caller>>,
+    /// The field ids of the columns that are read.
+    columns: Vec<i32>,
+    /// With whose rights its query reads.
+    owner: Option<Box<str>>,
+}
+
+/// A plan without views, and what it reads instead.
+#[derive(Debug)]
+pub(crate) struct Expanded {
+    pub(crate) plan: LogicalPlan,
+    pub(crate) views: Vec<ViewUse>,
+    /// Whether a view's query calls functions like `has_table_privilege`.
+    pub(crate) asks_for_rights: bool,
+}
+
+impl Session {
+    /// Plans a statement as the engine does; views are left as they are. Columns of one name get others where the
+    /// engine needs that.
+    ///
+    /// # Errors
+    /// Those of planning.
+    pub(crate) async fn plan_parsed(
+        &self,
+        state: &SessionState,
+        statement: EngineStatement,
+    ) -> Result<LogicalPlan> {
+        match state.statement_to_plan(statement.clone()).await {
+            Err(error) if repeats_names(&error) => {
+                let mut named = statement;
+                stoa_sql::adapt::name_repeated_columns(&mut named);
+                state.statement_to_plan(named).await.map_err(from_datafusion)
+            }
+            plan => plan.map_err(from_datafusion),
+        }
+    }
+
+    /// Plans a query whose columns are to be those of a table or view; `names` are given to the first of them.
+    ///
+    /// # Errors
+    /// Those of planning; 42701 where two columns have one name, and not both get another.
+    pub(crate) async fn plan_defining(
+        &self,
+        state: &SessionState,
+        statement: &EngineStatement,
+        names: &[String],
+    ) -> Result<LogicalPlan> {
+        match state.statement_to_plan(statement.clone()).await {
+            Err(error) if repeats_names(&error) && !names.is_empty() => {
+                let plan = self.plan_parsed(state, statement.clone()).await?;
+                match names.len() >= plan.schema().fields().len() {
+                    true => Ok(plan),
+                    false => Err(from_datafusion(error)),
+                }
+            }
+            plan => plan.map_err(from_datafusion),
+        }
+    }
+
+    /// Puts the queries of views in the places of their names.
+    ///
+    /// # Errors
+    /// Queries that cannot be planned any more, views in a circle (42P17), too many of them (54000), and rows that
+    /// would be written to a view (42809).
+    pub(crate) async fn expand_views(&self, plan: LogicalPlan) -> Result<Expanded> {
+        if let LogicalPlan::Dml(dml) = &plan
+            && let Some(view) = StoredView::behind(&dml.target)
+        {
+            let what = format!("{} is a view: its rows cannot be changed", view.view.ident());
+            return Err(Error::invalid(what)
+                .with_sqlstate("42809")
+                .with_hint("change the tables that its query reads"));
+        }
+        if views_of(&plan)?.is_empty() {
+            return Ok(Expanded { plan, views: Vec::new(), asks_for_rights: false });
+        }
+        let mut expansion = Expansion::of(self);
+        let plan = expansion.expand(plan, None).await?;
+        let Expansion { uses: views, asks_for_rights, .. } = expansion;
+        Ok(Expanded { plan, views, asks_for_rights })
+    }
+
+    /// Whether all views may be read that a statement reads.
+    ///
+    /// # Errors
+    /// 42501.
+    pub(crate) fn check_views(&self, views: &[ViewUse]) -> Result<()> {
+        for read in views {
+            let reader = read.reader.as_deref().unwrap_or(&self.caller);
+            reader.may_select(&read.view, read.columns.iter().copied())?;
+        }
+        Ok(())
+    }
+
+    /// Whether the views of a plan are still as they were when it was made.
+    ///
+    /// # Errors
+    /// The catalog's, other than that a view is gone.
+    pub(crate) async fn are_views_current(&self, views: &[ViewUse]) -> Result<bool> {
+        for read in views {
+            if read.owner != self.owner_of(&read.view) {
+                return Ok(false);
+            }
+            let planned = &read.view.view;
+            match self.data.warehouse().view(planned.ident()).await {
+                Ok(now) if now.metadata_location() == planned.metadata_location() => {}
+                Ok(_) => return Ok(false),
+                Err(error) if is_gone(&error) => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
+    fn owner_of(&self, view: &StoredView) -> Option<Box<str>> {
+        self.gate.rights().policy().owner(view.view.uuid()).map(Into::into)
+    }
+
+    /// The state in which the query of a view is planned: names and rights are the view's, not the session's.
+    fn state_of_view(
+        &self,
+        view: &StoredView,
+        reads: Reads,
+        reader: Option<&Arc<Caller>>,
+    ) -> SessionState {
+        let mut state = self.engine.new_state();
+        let session = self.state();
+        let reader = reader.unwrap_or(&self.caller);
+        let config = state.config_mut();
+        let options = config.options_mut();
+        options.execution.time_zone.clone_from(&session.config_options().execution.time_zone);
+        options.catalog.default_schema = view.view.default_namespace();
+        config.set_extension(Arc::clone(reader));
+        config.set_extension(Arc::clone(&self.block));
+        own_functions::install(
+            &mut state,
+            &self.own,
+            &self.options,
+            &self.caller,
+            &self.known_tables,
+        );
+        let mut all = Arc::clone(state.catalog_list());
+        if reader.is_asked() {
+            all = Arc::new(SeenCatalogs::new(all, Arc::clone(reader)));
+        }
+        let reads = Arc::new(reads);
+        state.register_catalog_list(Arc::new(CatalogsAsRead { all, reads }));
+        state
+    }
+}
+
+/// Whether a name stands for no view any more.
+fn is_gone(error: &Error) -> bool {
+    use stoa_error::Condition;
+    let gone = [Condition::UndefinedTable, Condition::UndefinedSchema, Condition::WrongObjectType];
+    gone.iter().any(|condition| error.is(*condition))
+}
+
+/// The views of one statement, while they are replaced.
+struct Expansion<'a> {
+    session: &'a Session,
+    uses: Vec<ViewUse>,
+    /// The views in whose queries we are.
+    within: Vec<TableIdent>,
+    asks_for_rights: bool,
+}
+
+impl<'a> Expansion<'a> {
+    fn of(session: &'a Session) -> Self {
+        Self { session, uses: Vec::new(), within: Vec::new(), asks_for_rights: false }
+    }
+
+    /// Replaces the views of a plan that `reader` reads.
+    fn expand(
+        &mut self,
+        plan: LogicalPlan,
+        reader: Option<Arc<Caller>>,
+    ) -> BoxFuture<'_, Result<LogicalPlan>> {
+        Box::pin(async move {
+            let views = views_of(&plan)?;
+            if views.is_empty() {
+                return Ok(plan);
+            }
+            let who = reader.as_ref().unwrap_or(&self.session.caller);
+            let read = match who.is_asked() {
+                true => columns_read(&self.session.state(), &plan, &views),
+                false => HashMap::new(),
+            };
+            let mut queries = HashMap::new();
+            for view in views {
+                let ident = view.view.ident().clone();
+                let columns = read.get(&ident).cloned().unwrap_or_default();
+                let query = self.query_of(view, reader.clone(), columns).await?;
+                queries.insert(ident, query);
+            }
+            let plan = plan
+                .transform_up_with_subqueries(|node| replaced(node, &queries))
+                .map_err(from_datafusion)?
+                .data;
+            check_size(&plan)?;
+            Ok(plan)
+        })
+    }
+
+    /// The query of a view, with the view's columns.
+    async fn query_of(
+        &mut self,
+        view: StoredView,
+        reader: Option<Arc<Caller>>,
+        columns: Vec<i32>,
+    ) -> Result<LogicalPlan> {
+        let (session, ident) = (self.session, view.view.ident().clone());
+        if self.within.contains(&ident) || self.within.len() >= DEPTH_MAX {
+            return Err(Error::invalid(format!("view {ident} is defined by itself"))
+                .with_sqlstate("42P17")
+                .with_hint("create one of the views again, with a query that does not read it"));
+        }
+        let owner = session.owner_of(&view);
+        let inner = match view.view.is_security_invoker()? {
+            true => reader.clone(),
+            false => {
+                let (role, is_trusted) = (owner.as_deref().unwrap_or_default(), owner.is_none());
+                Some(Arc::new(session.gate.caller(role, is_trusted)))
+            }
+        };
+        self.uses.push(ViewUse { view: view.clone(), reader, columns, owner });
+        self.within.push(ident.clone());
+        let planned = self.plan_of(&view, inner).await;
+        self.within.pop();
+        planned.map_err(|error| error.at(format!("view {ident}")))
+    }
+
+    async fn plan_of(
+        &mut self,
+        view: &StoredView,
+        reader: Option<Arc<Caller>>,
+    ) -> Result<LogicalPlan> {
+        let session = self.session;
+        let sql = &view.view.sql()?.sql;
+        let mut statements = stoa_sql::parse(sql, stoa_pg_catalog::parse)?;
+        let Some(StatementKind::Plan(parsed)) = statements.pop().map(|statement| statement.kind)
+        else {
+            return Err(Error::corrupt("it has no query").with_hint("create the view again"));
+        };
+        self.asks_for_rights |= stoa_pg_catalog::asks_for_rights(sql);
+        if stoa_pg_catalog::lists_names(&parsed) {
+            session.data.refresh().await?;
+        }
+        let state = session.state_of_view(view, Reads::of_view(&view.view)?, reader.as_ref());
+        let plan = session.plan_parsed(&state, *parsed).await?;
+        let plan = self.expand(plan, reader.clone()).await?;
+        let plan = match &reader {
+            Some(reader) => read_by(plan, reader)?,
+            None => plan,
+        };
+        let analyzed = stoa_semantics::analyzed(&state, &plan).map_err(from_datafusion)?;
+        with_columns_of(view, plan, &analyzed)
+    }
+}
+
+/// The columns of `views` that a plan reads, as field ids; all of them where that cannot be told.
+fn columns_read(
+    state: &SessionState,
+    plan: &LogicalPlan,
+    views: &[StoredView],
+) -> HashMap<TableIdent, Vec<i32>> {
+    let all = |view: &StoredView| (view.view.ident().clone(), fields_at(view, None));
+    let Ok(plan) = state.optimize(plan) else { return views.iter().map(all).collect() };
+    let mut read: HashMap<TableIdent, BTreeSet<usize>> = HashMap::new();
+    let walked = plan.apply_with_subqueries(|node| {
+        let LogicalPlan::TableScan(scan) = node else { return Ok(TreeNodeRecursion::Continue) };
+        let Some(view) = StoredView::behind(&scan.source) else {
+            return Ok(TreeNodeRecursion::Continue);
+        };
+        let places = read.entry(view.view.ident().clone()).or_default();
+        match &scan.projection {
+            Some(projection) => places.extend(projection),
+            None => places.extend(0..view.columns().fields().len()),
+        }
+        for column in scan.filters.iter().flat_map(|filter| filter.column_refs()) {
+            places.extend(view.columns().index_of(&column.name).ok());
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    if walked.is_err() {
+        return views.iter().map(all).collect();
+    }
+    // Of a view that was optimised away, no column is read; it may not be read without any right, either.
+    let places = |view: &StoredView| {
+        let ident = view.view.ident().clone();
+        let read = read.get(&ident).cloned().unwrap_or_default();
+        (ident, fields_at(view, Some(&read)))
+    };
+    views.iter().map(places).collect()
+}
+
+fn replaced(
+    node: LogicalPlan,
+    queries: &HashMap<TableIdent, LogicalPlan>,
+) -> EngineResult<Transformed<LogicalPlan>> {
+    let LogicalPlan::TableScan(scan) = &node else {
+        // The types of columns may be others than those of the view.
+        return Ok(Transformed::yes(node.recompute_schema()?));
+    };
+    let query = StoredView::behind(&scan.source).and_then(|view| queries.get(view.view.ident()));
+    let Some(query) = query else { return Ok(Transformed::no(node)) };
+    let query = LogicalPlanBuilder::from(query.clone()).alias(scan.table_name.clone())?;
+    Ok(Transformed::yes(query.build()?))
+}
+
+/// Has all tables of a plan read with the rights of `reader`.
+fn read_by(plan: LogicalPlan, reader: &Arc<Caller>) -> Result<LogicalPlan> {
+    let planned = plan.transform_up_with_subqueries(|node| {
+        let LogicalPlan::TableScan(mut scan) = node else { return Ok(Transformed::no(node)) };
+        let Some(table) = stoa_table(&scan.source) else {
+            return Ok(Transformed::no(LogicalPlan::TableScan(scan)));
+        };
+        scan.source = provider_as_source(Arc::new(table.read_by(reader)));
+        Ok(Transformed::yes(LogicalPlan::TableScan(scan)))
+    });
+    planned.map(|plan| plan.data).map_err(from_datafusion)
+}
+
+/// A view's query with the view's names, and its types where the query has others; `analyzed` tells those. A type
+/// that is only stored as the view's stays as it is: numbers keep their digits.
+fn with_columns_of(
+    view: &StoredView,
+    plan: LogicalPlan,
+    analyzed: &LogicalPlan,
+) -> Result<LogicalPlan> {
+    let columns = view.columns().fields();
+    if plan.schema().fields().len() != columns.len() {
+        let (has, had) = (plan.schema().fields().len(), columns.len());
+        let what = format!("its query has {has} columns, and had {had} when the view was made");
+        return Err(Error::unsupported(what).with_hint("create the view again"));
+    }
+    let exprs = columns.iter().enumerate().map(|(at, column)| {
+        let expr = Expr::Column(Column::from(plan.schema().qualified_field(at)));
+        let has = analyzed.schema().field(at).data_type();
+        let fits = storable_type(has)?.equals_datatype(column.data_type());
+        Ok(match fits && *has != DataType::Null {
+            true => expr.alias(column.name()),
+            false => cast(expr, column.data_type().clone()).alias(column.name()),
+        })
+    });
+    let exprs: Vec<Expr> = exprs.collect::<Result<_>>()?;
+    LogicalPlanBuilder::from(plan)
+        .project(exprs)
+        .and_then(LogicalPlanBuilder::build)
+        .map_err(from_datafusion)
+}
+
+fn check_size(plan: &LogicalPlan) -> Result<()> {
+    let mut scans = 0_usize;
+    plan.apply_with_subqueries(|node| {
+        scans += usize::from(matches!(node, LogicalPlan::TableScan(_)));
+        Ok(match scans > SCANS_MAX {
+            true => TreeNodeRecursion::Stop,
+            false => TreeNodeRecursion::Continue,
+        })
+    })
+    .map_err(from_datafusion)?;
+    match scans > SCANS_MAX {
+        true => Err(Error::invalid(format!("views come to more than {SCANS_MAX} tables"))
+            .with_sqlstate("54000")
+            .with_hint("read fewer views at once, or keep the rows of some in tables")),
+        false => Ok(()),
+    }
+}
