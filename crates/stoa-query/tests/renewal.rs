@@ -435,7 +435,7 @@ async fn prepared_statements_read_views_as_they_are_now() {
         run(&changer, "ALTER VIEW v RENAME TO w").await.unwrap();
         assert_eq!(execute(&home.here, &count, &one).await, ["42P01"]);
         // A table of the name, and a view again.
-        run(&changer, "CREATE TABLE v AS SELECT 7 AS a, 'q' AS b").await.unwrap();
+        run(&changer, "CREATE TABLE v AS SELECT 7::int AS a, 'q' AS b").await.unwrap();
         assert_eq!(execute(&home.here, &count, &one).await, ["7|q"]);
         assert_eq!(run(&home.here, asked).await.unwrap(), ["7|q"]);
         run(&changer, "DROP TABLE v; ALTER VIEW w RENAME TO v").await.unwrap();

@@ -9,10 +9,12 @@
 //! The clauses after the columns come in any order.
 
 use arrow::datatypes::{DataType, Field};
-use datafusion_sql::sqlparser::ast::ObjectName;
+use datafusion_sql::parser::Statement as EngineStatement;
+use datafusion_sql::sqlparser::ast::{ObjectName, SetExpr, Statement};
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::{Parser, ParserError};
 use datafusion_sql::sqlparser::tokenizer::Token;
+use stoa_error::{Error, Result};
 use stoa_table::{PartitionTerm, SortTerm, Transform};
 
 use crate::defining::DefiningQuery;
@@ -41,23 +43,48 @@ pub struct CreateTableStatement {
     pub query: Option<DefiningQuery>,
 }
 
+impl CreateTableStatement {
+    /// A table of which nothing but the name is said.
+    pub(super) fn named(name: ObjectName) -> Self {
+        Self {
+            name,
+            if_not_exists: false,
+            columns: Vec::new(),
+            column_names: Vec::new(),
+            partition_by: Vec::new(),
+            sort_by: Vec::new(),
+            comment: None,
+            properties: Vec::new(),
+            query: None,
+        }
+    }
+}
+
+/// Takes `INTO name` out of a query.
+///
+/// # Errors
+/// 0A000 for temporary tables.
+pub(super) fn taken_into(statement: &mut EngineStatement) -> Result<Option<ObjectName>> {
+    let EngineStatement::Statement(statement) = statement else { return Ok(None) };
+    let Statement::Query(query) = statement.as_mut() else { return Ok(None) };
+    let SetExpr::Select(select) = query.body.as_mut() else { return Ok(None) };
+    match select.into.take() {
+        Some(into) if into.temporary => {
+            Err(Error::unsupported("temporary tables are not supported")
+                .with_hint("use a table, and drop it"))
+        }
+        into => Ok(into.map(|into| into.name)),
+    }
+}
+
 /// Key of a column's comment in Arrow's field metadata.
 pub const COMMENT_KEY: &str = "comment";
 
 /// Parses what follows `CREATE TABLE`; whether the query follows, which is left to the caller.
 pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<(CreateTableStatement, bool)> {
     let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
-    let mut table = CreateTableStatement {
-        name: parser.parse_object_name(false)?,
-        if_not_exists,
-        columns: Vec::new(),
-        column_names: Vec::new(),
-        partition_by: Vec::new(),
-        sort_by: Vec::new(),
-        comment: None,
-        properties: Vec::new(),
-        query: None,
-    };
+    let name = parser.parse_object_name(false)?;
+    let mut table = CreateTableStatement { if_not_exists, ..CreateTableStatement::named(name) };
     if parser.peek_token_ref().token == Token::LParen {
         match parser.maybe_parse(parse_names)? {
             Some(names) => table.column_names = names,

@@ -41,7 +41,9 @@ impl DefiningQuery {
             None => error,
         })?;
         let StatementKind::Plan(statement) = kind else {
-            return Err(Error::internal("a query is parsed as another statement"));
+            return Err(
+                Error::invalid("a query with INTO cannot stand here").with_sqlstate("42601")
+            );
         };
         while parser.next_token().token != Token::EOF {}
         Ok(Self { text: query.to_owned(), statement })

@@ -10,6 +10,8 @@ pub mod adapt;
 mod alter;
 mod bounded;
 pub mod chains;
+mod changes_from;
+mod comment;
 mod copy;
 mod create_table;
 mod defining;
@@ -46,6 +48,7 @@ use stoa_error::{Error, Result};
 
 pub use alter::{AlterAction, AlterTableStatement};
 pub use bounded::Bounded;
+pub use comment::CommentStatement;
 pub use copy::{CopySource, CopyStatement};
 pub use create_table::CreateTableStatement;
 pub use create_table::{COMMENT_KEY, parse_partition_terms, parse_sort_terms};
@@ -98,7 +101,7 @@ fn parse_kind(text: &str, others: Rewrite) -> Result<StatementKind> {
         "CREATE" | "DROP" | "ALTER" | "COPY" | "SHOW" | "DESCRIBE" | "DESC" | "SET" | "RESET"
         | "USE" | "BEGIN" | "START" | "COMMIT" | "END" | "ROLLBACK" | "ABORT" | "SAVEPOINT"
         | "RELEASE" | "DISCARD" | "DEALLOCATE" | "UNLISTEN" | "FLUSH" | "COMPACT" | "EXPIRE"
-        | "APPLY" | "KILL" | "CACHE" | "PURGE" | "GRANT" | "REVOKE" => {
+        | "APPLY" | "KILL" | "CACHE" | "PURGE" | "GRANT" | "REVOKE" | "COMMENT" => {
             parse_own(text, &word, others)
         }
         "INSERT" => match insert::parse_partitioned(text) {
@@ -127,11 +130,24 @@ fn parse_plan(text: &str, others: Rewrite) -> Result<StatementKind> {
     references::check(&statement, text)?;
     adapt::exponents_are_doubles(&mut statement, text);
     if !is_plain {
+        if let Some(statement) = adapt::parsed(&mut statement) {
+            changes_from::write_as_merge(statement)?;
+        }
         adapt::values_as_relations(&mut statement, text);
         series::write_as_queries(&mut statement, text);
         adapt::as_postgresql(&mut statement)?;
     }
-    Ok(StatementKind::Plan(Box::new(statement)))
+    match create_table::taken_into(&mut statement)? {
+        Some(into) => Ok(into_table(into, text, statement)),
+        None => Ok(StatementKind::Plan(Box::new(statement))),
+    }
+}
+
+/// `SELECT … INTO name`: `CREATE TABLE name AS SELECT …`.
+fn into_table(name: ObjectName, text: &str, statement: EngineStatement) -> StatementKind {
+    let query = DefiningQuery { text: text.to_owned(), statement: Box::new(statement) };
+    let table = CreateTableStatement { query: Some(query), ..CreateTableStatement::named(name) };
+    StatementKind::CreateTable(Box::new(table))
 }
 
 fn parse_query(text: &str) -> Result<EngineStatement> {
@@ -165,6 +181,7 @@ fn parse_own(text: &str, word: &str, others: Rewrite) -> Result<StatementKind> {
             None => alter::parse(&mut parser),
         },
         "GRANT" | "REVOKE" => roles::parse_grant(&mut parser, word == "REVOKE"),
+        "COMMENT" => comment::parse(&mut parser),
         "COPY" => copy::parse(&mut parser),
         "SHOW" => show::parse_show(&mut parser),
         "DESCRIBE" | "DESC" => show::parse_describe(&mut parser),

@@ -4,7 +4,7 @@ use datafusion_sql::parser::Statement as EngineStatement;
 use datafusion_sql::sqlparser::ast;
 
 use crate::{
-    AlterTableStatement, AlterViewStatement, CopyStatement, CreateTableStatement,
+    AlterTableStatement, AlterViewStatement, CommentStatement, CopyStatement, CreateTableStatement,
     CreateViewStatement, Maintenance, RoleStatement, ShowStatement, TransactionControl,
     TransactionModes,
 };
@@ -38,6 +38,8 @@ pub enum StatementKind {
         /// Whether a missing one is no error.
         if_exists: bool,
     },
+    /// `COMMENT ON …`
+    Comment(CommentStatement),
     /// `CREATE SCHEMA name`
     CreateSchema {
         /// Its name.

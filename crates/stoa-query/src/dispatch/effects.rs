@@ -127,6 +127,7 @@ fn effect_of(prepared: &Prepared) -> Result<Effect> {
         StatementKind::DropSchema { .. } => Effect::Lasting("DROP SCHEMA"),
         StatementKind::DropTable { .. } => Effect::Lasting("DROP TABLE"),
         StatementKind::AlterTable(_) => Effect::Lasting("ALTER TABLE"),
+        StatementKind::Comment(_) => Effect::Lasting("COMMENT"),
         StatementKind::CreateView(_) => Effect::Lasting("CREATE VIEW"),
         StatementKind::AlterView(_) => Effect::Lasting("ALTER VIEW"),
         StatementKind::DropView { .. } => Effect::Lasting("DROP VIEW"),

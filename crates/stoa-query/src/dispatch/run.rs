@@ -206,7 +206,8 @@ impl Session {
         let plan = parameters::bind(&planned.plan, &prepared.parameter_types, parameters)?;
         if dml::changes_rows(&plan) {
             let overwritten = planned.overwritten.as_ref();
-            return dml::run(self, plan, overwritten, guard).await.map(Ran::Done);
+            let done = dml::run(self, plan, overwritten, guard).await?;
+            return Ok(Ran::Done(called_as(prepared.statement.text(), done)));
         }
         let plan = self.with_current_target(plan).await?;
         if let LogicalPlan::Dml(_) = &plan {
@@ -446,6 +447,18 @@ impl Session {
         let note_scans = scan::note_scans;
         let work = Work { plan, is_optimised, state, tasks, progress, pool, ticket, note_scans };
         self.runner.run(work).await
+    }
+}
+
+/// `UPDATE … FROM` and `DELETE … USING` are executed as MERGE, and called as they were written.
+fn called_as(text: &str, done: Completion) -> Completion {
+    let written = stoa_sql::first_word(text);
+    let command = ["UPDATE", "DELETE"].into_iter().find(|word| word.eq_ignore_ascii_case(written));
+    match (command, done.tag.starts_with("MERGE ")) {
+        (Some(command), true) => {
+            Completion { notices: done.notices, ..Completion::rows(command, done.rows) }
+        }
+        _ => done,
     }
 }
 

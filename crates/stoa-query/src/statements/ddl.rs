@@ -16,6 +16,7 @@ use crate::session::Session;
 use crate::session::outcome::Completion;
 use crate::statements::allowed::check as check_plan;
 use crate::statements::columns::{cast_to, named, storable_schema};
+use crate::statements::comment;
 use crate::statements::outcome::count_written;
 use crate::statements::view;
 use crate::tables::properties;
@@ -48,6 +49,7 @@ pub(crate) async fn run(
             Ok(completion)
         }
         StatementKind::AlterTable(alter) => alter_table(session, alter).await,
+        StatementKind::Comment(statement) => comment::run(session, statement).await,
         StatementKind::CreateView(create) => view::create(session, create).await,
         StatementKind::AlterView(alter) => view::alter(session, alter).await,
         StatementKind::DropView { names, if_exists } => {

@@ -3,6 +3,7 @@
 pub(crate) mod allowed;
 pub(crate) mod append;
 pub(crate) mod columns;
+pub(crate) mod comment;
 pub(crate) mod copy;
 pub(crate) mod ddl;
 pub(crate) mod dml;

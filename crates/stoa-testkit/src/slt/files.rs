@@ -29,7 +29,7 @@ pub fn files() -> Vec<String> {
 macro_rules! slt_tests {
     ($run:path) => {
         $crate::slt_tests! { $run;
-            bytea casts changes copy ddl floats functions functions_numbers functions_others
+            bytea casts changes changes_from copy ddl floats functions functions_numbers functions_others
             functions_texts functions_times grouping joins looking_after maintenance overwrite
             postgres prune queries refused relational roles rows select series set_operations settings
             shapes show tables transactions type_of types values views windows

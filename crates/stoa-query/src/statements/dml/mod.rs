@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use datafusion::common::TableReference;
 use datafusion::error::Result as EngineResult;
-use datafusion::logical_expr::dml::InsertOp;
+use datafusion::logical_expr::dml::{InsertOp, MergeIntoAction};
 use datafusion::logical_expr::{DmlStatement, Expr, LogicalPlan, LogicalPlanBuilder, WriteOp};
 use stoa_access::Privilege;
 use stoa_catalog::TableIdent;
@@ -244,7 +244,7 @@ fn check_rights(
 ) -> Result<()> {
     let caller = &session.caller;
     for privilege in privileges_for(&dml.op) {
-        caller.may_write(table, *privilege)?;
+        caller.may_write(table, privilege)?;
     }
     match &dml.op {
         WriteOp::Truncate => Ok(()),
@@ -258,12 +258,20 @@ fn check_rights(
 }
 
 /// What a statement needs beside reading the table, which all do that look for rows.
-fn privileges_for(op: &WriteOp) -> &'static [Privilege] {
+fn privileges_for(op: &WriteOp) -> Vec<Privilege> {
     match op {
-        WriteOp::Update => &[Privilege::Update],
-        WriteOp::Delete | WriteOp::Truncate => &[Privilege::Delete],
-        WriteOp::Insert(_) => &[Privilege::Insert, Privilege::Delete],
-        _ => &[Privilege::Insert, Privilege::Update, Privilege::Delete],
+        WriteOp::Update => vec![Privilege::Update],
+        WriteOp::Delete | WriteOp::Truncate => vec![Privilege::Delete],
+        WriteOp::Insert(_) => vec![Privilege::Insert, Privilege::Delete],
+        WriteOp::MergeInto(merge) => {
+            let needed = merge.clauses.iter().map(|clause| match clause.action {
+                MergeIntoAction::Insert { .. } => Privilege::Insert,
+                MergeIntoAction::Update(_) => Privilege::Update,
+                MergeIntoAction::Delete => Privilege::Delete,
+            });
+            needed.collect()
+        }
+        _ => vec![Privilege::Insert, Privilege::Update, Privilege::Delete],
     }
 }
 
