@@ -72,10 +72,16 @@ KNOWN = [
         example="SELECT CAST(id AS bigint), id FROM facts ORDER BY id",
     ),
     Known(
-        how=r"error 22003",
-        statement=r" AS int\) [-+*/%&|#] (nullif\()?NULL::|NULL::\w+(, 0\))? [-+*/%&|#] CAST\(",
+        how=r"error (22003|22P02)",
+        statement=r"CAST\(.* AS int\).*NULL::|NULL::.*CAST\(.* AS int\)",
         docs="An operator computes its operand beside a constant NULL",
         example="SELECT (CAST(d AS int) * NULL::int) FROM facts",
+    ),
+    Known(
+        how=r"error (22003|22P02)",
+        statement=r"CAST\(.* IN \(SELECT \w+ FROM nothing",
+        docs="`IN` and `NOT IN` of a query without rows compute their operand",
+        example="SELECT (CAST(d AS int) NOT IN (SELECT i FROM nothing)) FROM others",
     ),
     Known(
         how=r"value text zeros",

@@ -5,6 +5,11 @@ with and without a point, with an exponent, in quotes, with a cast; the answer m
 """
 
 COLUMNS = ["small", "i", "l", "p", "q", "wide", "d", "r", "s", "day", "at", "seen", "b"]
+# A cast may round, cut or fail; what is compared is what comes out of it.
+CASTS = [
+    "smallint", "int", "bigint", "numeric", "numeric(10,0)", "numeric(8,1)", "numeric(38,12)", "real", "double precision", "text",
+    "varchar(2)", "date", "timestamp", "timestamptz",
+]  # fmt: skip
 SPELLINGS = [
     "0", "1", "-1", "0.0", "-0.0", "0.5", "0.1", ".5", "5.", "-0.5", "1.50", "1e0", "1E-1", "1e15", "1e-16", "123456789012345678",
     "0.10000000000000001", "99999999999999999999", "3000000000", "'1'", "'0.5'", "'-7'", "'1e2'", "'NaN'", "'Infinity'",
@@ -45,9 +50,18 @@ def setup():
 
 
 def statements(rng, part):
-    """The pairs in one shape each, or all of them if `part` is 1; in WHERE, where files are judged, too."""
+    """The pairs in one shape each, or all of them if `part` is 1; in WHERE, where files are judged, too.
+
+    Of the columns with casts, as many as that, each in one shape.
+    """
     for column in COLUMNS:
         for spelling in SPELLINGS:
             for shape in SHAPES if part >= 1 else rng.sample(SHAPES, 1):
                 condition = shape.format(c=column, v=spelling)
                 yield f"SELECT id FROM pairs WHERE {condition}" if rng.random() < 0.5 else f"SELECT id, {condition} FROM pairs"
+    for column in COLUMNS:
+        for cast in CASTS:
+            for spelling in SPELLINGS:
+                if rng.random() < min(1, part * 2):
+                    condition = rng.choice(SHAPES).format(c=f"CAST({column} AS {cast})", v=spelling)
+                    yield f"SELECT id FROM pairs WHERE {condition}" if rng.random() < 0.5 else f"SELECT id, {condition} FROM pairs"

@@ -2,7 +2,7 @@
 //!
 //! | from | to | |
 //! |---|---|---|
-//! | decimal | integer | rounded half away from zero |
+//! | decimal, integer | one of fewer digits | rounded half away from zero; 22003 outside of its range |
 //! | float | integer | rounded half to even; 22003 outside of its range |
 //! | double | real | 22003 outside of its range, or where it would become 0 |
 //! | float | decimal | by its 15 (6) significant digits |
@@ -86,13 +86,7 @@ fn converted(
         (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View, to) if FromText::reads(to) => {
             return from_text(expr, to, options).map(Some);
         }
-        (from, to) if to.is_integer() && from.is_decimal() && !is_whole(from) => {
-            let whole = match from {
-                DataType::Decimal256(..) => DataType::Decimal256(76, 0),
-                _ => DataType::Decimal128(38, 0),
-            };
-            engine(engine(own(), &whole), to)
-        }
+        (from, to) if may_change(from, to) => call(Narrow(to.clone()), vec![own()]),
         (from, to) if from.is_floating() && (to.is_integer() || to.is_decimal()) => {
             call(FloatTo(to.clone()), vec![own()])
         }
@@ -134,8 +128,41 @@ fn converted(
     }))
 }
 
-fn is_whole(of: &DataType) -> bool {
-    matches!(of, DataType::Decimal128(_, 0) | DataType::Decimal256(_, 0))
+/// Whether a cast between exact numbers may round, or fail. The engine takes its own casts for ones that do neither,
+/// and compares what is behind them: of `p::int = 1` for 1.40 it would say no.
+fn may_change(from: &DataType, to: &DataType) -> bool {
+    let (Some((digits, scale)), Some((to_digits, to_scale))) = (digits_of(from), digits_of(to))
+    else {
+        return false;
+    };
+    let is_wider = match (from.is_integer(), to.is_integer()) {
+        (true, true) => {
+            to.primitive_width() > from.primitive_width()
+                || (to.is_signed_integer() == from.is_signed_integer()
+                    && to.primitive_width() == from.primitive_width())
+        }
+        (false, true) => false,
+        _ => to_digits >= digits && to_scale >= scale,
+    };
+    *to != NUMERIC && !is_wider
+}
+
+/// How many digits an exact number may have before and after the point.
+fn digits_of(of: &DataType) -> Option<(i32, i32)> {
+    Some(match of {
+        DataType::Int8 | DataType::UInt8 => (3, 0),
+        DataType::Int16 | DataType::UInt16 => (5, 0),
+        DataType::Int32 | DataType::UInt32 => (10, 0),
+        DataType::Int64 => (19, 0),
+        DataType::UInt64 => (20, 0),
+        DataType::Decimal32(precision, scale)
+        | DataType::Decimal64(precision, scale)
+        | DataType::Decimal128(precision, scale)
+        | DataType::Decimal256(precision, scale) => {
+            (i32::from(*precision) - i32::from(*scale), i32::from(*scale))
+        }
+        _ => return None,
+    })
 }
 
 fn engine(expr: Expr, to: &DataType) -> Expr {
@@ -170,6 +197,42 @@ fn at_time_zone(expr: Expr, from: &DataType, zone: &str, scope: &Scope<'_>) -> R
             time_zone::local(instant, zone)
         }
     })
+}
+
+/// An exact number as one of fewer digits: rounded half away from zero, or 22003.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Narrow(DataType);
+
+impl Operation for Narrow {
+    fn name(&self) -> &str {
+        "narrow"
+    }
+
+    fn result(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(self.0.clone())
+    }
+
+    fn shown(&self, operands: &[String]) -> String {
+        format!("{}({} AS {})", self.name(), operands.join(","), self.0)
+    }
+
+    fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
+        let mut column = column(operands, rows)?;
+        let strict = CastOptions { safe: false, ..CastOptions::default() };
+        let has_fraction = digits_of(column.data_type()).is_some_and(|(_, scale)| scale > 0);
+        if self.0.is_integer() && has_fraction {
+            // A cast to an integer would cut.
+            let whole = match column.data_type() {
+                DataType::Decimal256(..) => DataType::Decimal256(76, 0),
+                _ => DataType::Decimal128(38, 0),
+            };
+            column = cast_with_options(&column, &whole, &strict)?;
+        }
+        cast_with_options(&column, &self.0, &strict).map_err(|_| match self.0.is_integer() {
+            true => failure("22003", format!("{} out of range", name(&self.0))),
+            false => failure("22003", "numeric field overflow".to_owned()),
+        })
+    }
 }
 
 /// A float as an integer or a decimal.
@@ -304,5 +367,46 @@ impl Operation for RoundSecond {
             (micros - rest).saturating_add(if up { unit } else { 0 })
         });
         Ok(cast(&rounded, &of)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn casts_between_exact_numbers_are_the_engines_only_where_nothing_can_change() {
+        let decimal = |precision, scale| DataType::Decimal128(precision, scale);
+        for (from, to, changes) in [
+            (DataType::Int32, DataType::Int64, false),
+            (DataType::Int64, DataType::Int32, true),
+            (DataType::UInt64, DataType::Int64, true),
+            (DataType::Int32, decimal(10, 0), false),
+            (DataType::Int64, decimal(18, 0), true),
+            (decimal(10, 2), decimal(12, 4), false),
+            (decimal(10, 2), decimal(12, 1), true),
+            (decimal(10, 2), decimal(10, 3), true),
+            (decimal(5, 0), DataType::Int64, true),
+            (decimal(10, 2), NUMERIC, false),
+            (DataType::Float64, DataType::Int32, false),
+            (DataType::Utf8, DataType::Int32, false),
+        ] {
+            assert_eq!(may_change(&from, &to), changes, "{from} as {to}");
+        }
+    }
+
+    #[test]
+    fn decimals_are_rounded_half_away_from_zero() {
+        let numbers = ScalarValue::iter_to_array(
+            [125_i128, 150, -250, 249]
+                .map(|number| ScalarValue::Decimal128(Some(number), 10, 2))
+                .into_iter(),
+        )
+        .unwrap();
+        let operands = [ColumnarValue::Array(numbers)];
+        let whole = Narrow(DataType::Int32).compute(&operands, 4).unwrap();
+        let whole = whole.as_primitive::<arrow::datatypes::Int32Type>();
+        assert_eq!(whole.values().as_ref(), [1, 2, -3, 2]);
+        assert!(Narrow(DataType::Decimal128(2, 2)).compute(&operands, 4).is_err());
     }
 }

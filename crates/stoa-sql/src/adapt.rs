@@ -195,6 +195,7 @@ pub(super) fn as_postgresql(statement: &mut EngineStatement) -> Result<()> {
     mend_not_exists(statement);
     compare_row_values(statement)?;
     let _ = statement.visit(&mut FetchAsLimit);
+    let _ = statement.visit(&mut PlacesOfDistinctOn);
     refuse_repeated_assignments(statement)?;
     let _ = ast::visit_expressions_mut(statement, |expr| {
         if let Expr::Function(call) = expr {
@@ -252,6 +253,47 @@ impl VisitorMut for FetchAsLimit {
         query.fetch = None;
         ControlFlow::Continue(())
     }
+}
+
+/// `SELECT DISTINCT ON (a) a, b + 1 … ORDER BY a, 2` orders by `b + 1`; by a literal, nothing is ordered.
+struct PlacesOfDistinctOn;
+
+impl VisitorMut for PlacesOfDistinctOn {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        let SetExpr::Select(select) = query.body.as_ref() else { return ControlFlow::Continue(()) };
+        let (Some(ast::Distinct::On(_)), Some(order)) = (&select.distinct, &mut query.order_by)
+        else {
+            return ControlFlow::Continue(());
+        };
+        if let ast::OrderByKind::Expressions(keys) = &mut order.kind {
+            keys.retain_mut(|key| match column_at(&key.expr, &select.projection) {
+                Some(Expr::Value(_)) => false,
+                Some(Expr::Identifier(_) | Expr::CompoundIdentifier(_)) | None => true,
+                Some(computed) => {
+                    key.expr = computed.clone();
+                    true
+                }
+            });
+            if keys.is_empty() {
+                query.order_by = None;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The column that a number in ORDER BY means; `None` for other keys, and behind a `*`.
+fn column_at<'a>(key: &Expr, columns: &'a [SelectItem]) -> Option<&'a Expr> {
+    let Expr::Value(value) = key else { return None };
+    let Value::Number(digits, _) = &value.value else { return None };
+    let place = digits.parse::<usize>().ok()?.checked_sub(1)?;
+    let mut before = columns.get(..=place)?.iter().map(|item| match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
+        _ => None,
+    });
+    before.try_fold(None, |_, expr| expr.map(Some)).flatten()
 }
 
 struct NameColumns;

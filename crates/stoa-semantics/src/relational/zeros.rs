@@ -13,7 +13,9 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{ColumnarValue, Expr, ExprSchemable, LogicalPlan, Sort};
+use datafusion::logical_expr::{
+    ColumnarValue, Distinct, DistinctOn, Expr, ExprSchemable, LogicalPlan, Sort,
+};
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::call::{Operation, call, column, failure};
@@ -26,6 +28,9 @@ impl AnalyzerRule for OneZero {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         plan.transform_up_with_subqueries(|node| match node {
             LogicalPlan::Sort(sort) => Ok(sorted(sort).update_data(LogicalPlan::Sort)),
+            LogicalPlan::Distinct(Distinct::On(on)) => {
+                Ok(chosen(on).update_data(|on| LogicalPlan::Distinct(Distinct::On(on))))
+            }
             LogicalPlan::Window(_) => windows(node),
             node => Ok(Transformed::no(node)),
         })
@@ -44,6 +49,16 @@ fn sorted(mut sort: Sort) -> Transformed<Sort> {
         is_changed |= unite(&mut key.expr, &schema);
     }
     Transformed::new_transformed(sort, is_changed)
+}
+
+/// The keys of a `DISTINCT ON` by which one row of each group is chosen; those before them are the groups'.
+fn chosen(mut on: DistinctOn) -> Transformed<DistinctOn> {
+    let schema = Arc::clone(on.input.schema());
+    let mut is_changed = false;
+    for key in on.sort_expr.iter_mut().flatten().skip(on.on_expr.len()) {
+        is_changed |= unite(&mut key.expr, &schema);
+    }
+    Transformed::new_transformed(on, is_changed)
 }
 
 fn windows(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {

@@ -1,0 +1,13 @@
+SELECT id, CAST(p AS int) = 3, CAST(p AS bigint) IN (1, 2, 3), CAST(p AS numeric(10,0)) >= 2, CAST(q AS int) FROM facts;
+SELECT id FROM facts WHERE CAST(p AS int) BETWEEN 1 AND 3;
+SELECT id FROM facts WHERE CAST(p AS int) = 2;
+SELECT id FROM facts WHERE CAST(q AS numeric(10,1)) IN (0.5, 1.5, 2.5);
+SELECT id FROM facts WHERE p::int <> 3 AND p::int < 10;
+SELECT count(*) FROM facts WHERE CAST(l + 9000000000 AS int) > 1;
+SELECT count(*) FROM facts WHERE CAST(i AS smallint) > 1;
+SELECT (CAST(7.4 + i AS int), s) > (8, 'a') FROM facts;
+SELECT id, day::timestamp = TIMESTAMP '2024-01-01 12:00:00', at::date = DATE '2024-01-01', at::date >= '2024-01-02' FROM facts;
+SELECT DISTINCT ON (j) j, 1, id FROM facts ORDER BY j, 0::double precision / nullif(d, 0), id;
+SELECT DISTINCT ON (b) b, id FROM facts ORDER BY b, 0::real / nullif(r, 0) DESC NULLS LAST, id;
+SELECT DISTINCT ON (b) b, s LIKE 'a%', id FROM facts ORDER BY b, 2, 3;
+SELECT DISTINCT ON (b) b, true, id FROM facts ORDER BY 1, 2 ASC, id
