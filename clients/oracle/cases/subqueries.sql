@@ -36,3 +36,6 @@ SELECT d IN (SELECT d FROM others), p IN (SELECT d FROM others), i IN (SELECT p 
 SELECT (SELECT min(i) FROM others WHERE ((d = ANY (SELECT x1.d FROM others x1)) AND p < t.p)) FROM others t;
 SELECT f.id FROM facts f RIGHT JOIN others o ON f.l = o.i AND (f.p > ANY (SELECT x0.p FROM facts x0));
 SELECT CASE WHEN ((SELECT min(day) FROM others WHERE p = t.p) IN (SELECT x0.day FROM others x0)) THEN 1.5 END FROM facts t
+;
+SELECT count(*), count(c0), sum(c1) FROM (SELECT day AS c0, id AS c1 FROM facts ORDER BY - i, id OFFSET 50) v WHERE v.c1 IS NOT NULL;
+SELECT id FROM facts WHERE id IN (SELECT id FROM facts ORDER BY d DESC NULLS LAST, id OFFSET 40)

@@ -22,7 +22,7 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
 use datafusion::logical_expr::{Cast, ColumnarValue, Expr, ExprSchemable};
 
-use super::call::{Operation, call, column, failure};
+use super::call::{Operation, call, column, failure, unsupported};
 use super::cast_text::FromText;
 use super::numeric::NUMERIC;
 use super::operators::name;
@@ -258,6 +258,12 @@ impl Operation for FloatTo {
         let floats = cast(column, &DataType::Float64)?;
         let floats = floats.as_primitive::<Float64Type>();
         if self.0.is_decimal() {
+            if floats.iter().flatten().any(|of| !of.is_finite()) {
+                return Err(unsupported(
+                    "infinity and NaN are not supported as numeric",
+                    "leave them out, or keep double precision",
+                ));
+            }
             let texts: StringArray =
                 floats.iter().map(|of| of.map(|of| format!("{of:.*e}", digits - 1))).collect();
             let operands = [ColumnarValue::Array(Arc::new(texts))];
