@@ -49,7 +49,6 @@ mod math;
 mod misplaced;
 mod modulus;
 mod numeric;
-mod offsets;
 mod operand_text;
 mod operators;
 pub mod parameters;
@@ -134,12 +133,11 @@ fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 
 /// The engine's rules for operators, without those that move filters. These find columns by name, so that a filter
 /// on one side of a join could land on a column of the other that has the same name; conditions have been moved
-/// towards their tables before, where columns are qualified. Sorts of offsets are kept ([`offsets`]).
+/// towards their tables before, where columns are qualified.
 fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let moves_filters = [FilterPushdown::new(), FilterPushdown::new_post_optimization()];
     let mut rules = PhysicalOptimizer::new().rules;
     rules.retain(|rule| !moves_filters.iter().any(|other| other.name() == rule.name()));
-    rules.insert(0, Arc::new(offsets::OffsetsInOrder));
     rules
 }
 

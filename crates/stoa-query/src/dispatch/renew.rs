@@ -71,6 +71,8 @@ impl Session {
         for planned in tables_of(&own.plan)? {
             match self.data.warehouse().table(planned.ident()).await {
                 Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+                // A view has the name.
+                Err(error) if error.is(Condition::WrongObjectType) => return Ok(false),
                 Err(error) => return Err(error),
                 Ok(now) if !is_same(&planned, &now)? => return Ok(false),
                 Ok(_) => {}
@@ -99,8 +101,12 @@ impl Session {
 
 /// Whether an error may come from a plan that is out of date.
 pub(super) fn may_be_outdated(error: &Error) -> bool {
-    let outdated =
-        [Condition::FeatureNotSupported, Condition::UndefinedTable, Condition::UndefinedSchema];
+    let outdated = [
+        Condition::FeatureNotSupported,
+        Condition::UndefinedTable,
+        Condition::UndefinedSchema,
+        Condition::WrongObjectType,
+    ];
     error.kind() == ErrorKind::Conflict || outdated.iter().any(|condition| error.is(*condition))
 }
 

@@ -6,6 +6,7 @@
 //!       ─► predicates    IN, ANY and ALL with three values ─► EXISTS
 //!       ─► marks        EXISTS outside of WHERE ─► joins that mark rows, in VALUES: counts
 //!       ─► multiplicity EXCEPT ALL, INTERSECT ALL ─► rows numbered among equal ones
+//!       ─► offsets      OFFSET without LIMIT in a subquery ─► rows by their numbers
 //!       ─► (types of expressions: `analyze`)
 //!       ─► floats       a decimal beside a double is a double
 //!       ─► guards       branches of a boolean CASE stay in their order
@@ -19,6 +20,7 @@ mod guards;
 mod levels;
 mod marks;
 mod multiplicity;
+mod offsets;
 mod predicates;
 mod zeros;
 
@@ -57,7 +59,7 @@ impl AnalyzerRule for Relational {
             let node = node.transform_data(|node| marks::join_marks(node, &mut names))?;
             node.transform_data(marks::counted_in_values)
         })
-        .map(|plan: Transformed<LogicalPlan>| plan.data)
+        .and_then(|plan: Transformed<LogicalPlan>| offsets::rows_by_number(plan.data))
     }
 
     fn name(&self) -> &str {
