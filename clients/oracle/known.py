@@ -84,6 +84,36 @@ KNOWN = [
         example="SELECT (CAST(d AS int) NOT IN (SELECT i FROM nothing)) FROM others",
     ),
     Known(
+        how=r"error 22003",
+        statement=r"CASE CAST\(.* AS \w+\) WHEN NULL ",
+        docs="An operator computes its operand beside a constant NULL",
+        example="SELECT CASE CAST(l + 9000000000 AS int) WHEN NULL THEN 1 ELSE 2 END FROM facts",
+    ),
+    Known(
+        how=r"error (22003|22012)",
+        statement=r"NOT IN \(.*(CAST\(|/)",
+        docs="All items of a list are computed",
+        example="SELECT (t.d NOT IN (t.d, (t.d / t.d))) FROM others t",
+    ),
+    Known(
+        how=r"answers 22003",
+        statement=r"pg_typeof\(.*CAST\(",
+        docs="`pg_typeof` does not compute its operand",
+        example="SELECT pg_typeof(CAST(p - 3000000000 AS numeric(12,3)))::text FROM facts LIMIT 1",
+    ),
+    Known(
+        how=r"value text",
+        statement=r"pg_typeof\(.*VALUES",
+        docs="types that Stoa stores alike have one name (`varchar` is `text`)",
+        example="WITH v(a) AS (VALUES (0)) SELECT pg_typeof(a)::text FROM v",
+    ),
+    Known(
+        how=r"value boolean",
+        statement=r"\|\| .* LIKE ",
+        docs="A `numeric` column has one scale",
+        example="SELECT (s || (p / nullif(p, 0)) NOT LIKE 'ab_') FROM facts",
+    ),
+    Known(
         how=r"value text zeros",
         statement=r"AS text\)|::text|\|\||concat",
         docs="A `numeric` column has one scale",

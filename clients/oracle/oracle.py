@@ -100,7 +100,7 @@ class Oracle:
             self.note_refused(made, create)
         verdict, asked = made, create
         if made.word == "agree" and not isinstance(self.postgres.ask("SELECT 1 FROM as_view LIMIT 0"), Refusal):
-            asked = f"SELECT {', '.join(reversed(names))} FROM as_view"
+            asked = f"SELECT {', '.join(names)} FROM as_view"
             verdict = self.verdict(asked)
             if verdict.word == "agree":
                 asked = f"SELECT count(*), count({names[0]}) FROM as_view AS v WHERE v.{names[-1]} IS NOT NULL"

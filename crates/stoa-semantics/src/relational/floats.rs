@@ -50,7 +50,8 @@ impl AnalyzerRule for FloatComparisons {
 fn compared(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) if compares(op) => {
-            let is_changed = is_mixed([&*left, &*right], schema);
+            let sides = [&*left, &*right];
+            let is_changed = is_mixed(sides, schema) || is_real_beside_integer(sides, schema);
             if !is_changed {
                 return Ok(Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })));
             }
@@ -65,7 +66,8 @@ fn compared(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             Ok(Transformed::yes(Expr::BinaryExpr(compared)))
         }
         Expr::Between(Between { expr, negated, low, high })
-            if is_mixed([&*expr, &*low, &*high], schema) =>
+            if is_mixed([&*expr, &*low, &*high], schema)
+                || is_real_beside_integer([&*expr, &*low, &*high], schema) =>
         {
             let sides = (double(*expr, schema)?, double(*low, schema)?, double(*high, schema)?);
             let (expr, low, high) = (Box::new(sides.0), Box::new(sides.1), Box::new(sides.2));
@@ -241,6 +243,30 @@ fn is_mixed<'a>(sides: impl IntoIterator<Item = &'a Expr>, schema: &DFSchema) ->
         decimals |= kind.is_ok_and(|kind| kind.is_decimal());
     }
     floats && decimals
+}
+
+/// Whether reals are compared with integers that may have more digits: both are doubles then.
+fn is_real_beside_integer<'a>(
+    sides: impl IntoIterator<Item = &'a Expr>,
+    schema: &DFSchema,
+) -> bool {
+    let (mut reals, mut integers) = (false, false);
+    for side in sides {
+        let Ok(kind) = side.get_type(schema) else { continue };
+        reals |= kind == DataType::Float32;
+        integers |= kind.is_integer() && !is_exact_real(side);
+    }
+    reals && integers
+}
+
+/// Whether an expression is an integer that reals have exactly, as all up to 2^24.
+fn is_exact_real(side: &Expr) -> bool {
+    let Expr::Literal(value, _) = side else { return false };
+    match value.cast_to(&DataType::Int64) {
+        Ok(ScalarValue::Int64(Some(number))) => number.unsigned_abs() <= 1 << 24,
+        Ok(_) => true,
+        Err(_) => false,
+    }
 }
 
 fn has_floats<'a>(sides: impl IntoIterator<Item = &'a Expr>, schema: &DFSchema) -> bool {
