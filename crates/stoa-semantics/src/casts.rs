@@ -404,9 +404,7 @@ mod tests {
     #[test]
     fn decimals_are_rounded_half_away_from_zero() {
         let numbers = ScalarValue::iter_to_array(
-            [125_i128, 150, -250, 249]
-                .map(|number| ScalarValue::Decimal128(Some(number), 10, 2))
-                .into_iter(),
+            [125_i128, 150, -250, 249].map(|number| ScalarValue::Decimal128(Some(number), 10, 2)),
         )
         .unwrap();
         let operands = [ColumnarValue::Array(numbers)];
