@@ -1,4 +1,4 @@
-"""asyncpg: binary values of all types both ways, arrays (whose types it looks up), cursors, COPY, pools."""
+"""asyncpg: binary values of all types both ways, cursors, COPY, pools."""
 
 import asyncio
 import datetime as dt
@@ -26,12 +26,12 @@ def run(work):
 def test_values_of_all_types_go_there_and_back(table):
     columns = {
         "i": "int", "l": "bigint", "d": "double precision", "n": "numeric(12,2)", "t": "text", "b": "boolean",
-        "day": "date", "at": "timestamp", "seen": "timestamptz", "raw": "bytea", "list": "int[]", "names": "text[]",
+        "day": "date", "at": "timestamp", "seen": "timestamptz", "raw": "bytea", "names": "text[]",
     }  # fmt: skip
     name = table(", ".join(f"{column} {of}" for column, of in columns.items()))
     row = (
         1, 2**40, 0.5, Decimal("12.50"), "it's", True, dt.date(2026, 1, 2), dt.datetime(2026, 1, 2, 3, 4, 5, 6),
-        dt.datetime(2026, 1, 2, 3, tzinfo=dt.timezone.utc), b"\x00\xff", [1, None, 3], ["a, b", "{}"],
+        dt.datetime(2026, 1, 2, 3, tzinfo=dt.timezone.utc), b"\x00\xff", ["a, b", None, "{}"],
     )  # fmt: skip
     empty = (None,) * len(columns)
 
@@ -40,7 +40,7 @@ def test_values_of_all_types_go_there_and_back(table):
         await connection.executemany(f"INSERT INTO {name} VALUES ({places})", [row, empty])
         rows = await connection.fetch(f"SELECT * FROM {name} ORDER BY i NULLS LAST")
         assert [tuple(found) for found in rows] == [row, empty]
-        found = await connection.fetchval(f"SELECT count(*) FROM {name} WHERE i = ANY($1::int[]) AND t = $2", [1, 2], "it's")
+        found = await connection.fetchval(f"SELECT count(*) FROM {name} WHERE i = $1 AND t = ANY($2::text[])", 1, ["it's", None])
         assert found == 1
         return await connection.fetchval("SELECT $1::text[]", ["x", None])
 

@@ -33,6 +33,7 @@ mod server;
 mod system_tables;
 #[cfg(test)]
 mod tests;
+mod texts;
 mod type_info;
 
 use std::sync::Arc;
@@ -68,6 +69,7 @@ pub fn install(ctx: &SessionContext, database: &str, server: &Arc<dyn Server>) -
     let schema = provider::PgCatalog::new(database, Arc::clone(server), common);
     catalog.register_schema(PG_CATALOG, Arc::new(schema)).map_err(from_datafusion)?;
     functions::register(ctx, database, server);
+    texts::register(ctx);
     let schema = information_schema::InformationSchema::new(database, Arc::clone(server), &catalog);
     catalog.register_schema(INFORMATION_SCHEMA, Arc::new(schema)).map_err(from_datafusion)?;
     Ok(())
