@@ -140,7 +140,8 @@ fn run(directory: &Path, first: u64, points: &str, kill_after: usize, kept: &mut
         }
     }
     assert!(!child.wait().unwrap().success(), "the child ended by itself");
-    assert!(count > 0 || points.ends_with("@1"), "nothing was acknowledged before {points}");
+    // At a fail point it may die before anything is acknowledged.
+    assert!(count > 0 || points.contains('@'), "nothing was acknowledged before the kill");
 }
 
 async fn check(directory: &Path, children: u64, kept: &BTreeSet<u64>) {

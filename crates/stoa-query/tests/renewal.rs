@@ -415,9 +415,11 @@ async fn prepared_statements_read_views_as_they_are_now() {
     let home = Home::new().await;
     for elsewhere in [false, true] {
         let changer = home.changer(elsewhere);
-        // Rows in the log of one engine are not changed by another.
+        // Rows in the log of one engine are not known to another.
         run(&home.here, "FLUSH TABLE t").await.unwrap();
-        run(&changer, "TRUNCATE t; INSERT INTO t VALUES (1, 'x'), (2, 'y')").await.unwrap();
+        run(&changer, "TRUNCATE t; INSERT INTO t VALUES (1, 'x'), (2, 'y'); FLUSH TABLE t")
+            .await
+            .unwrap();
         run(&changer, "CREATE VIEW v AS SELECT a, b FROM t").await.unwrap();
         let count = prepared(&home.here, "SELECT a, b FROM v WHERE a >= $1").await;
         let one = [ScalarValue::Int32(Some(1))];
@@ -431,7 +433,7 @@ async fn prepared_statements_read_views_as_they_are_now() {
             .unwrap();
         assert_eq!(execute(&home.here, &count, &one).await, ["20|y"]);
         assert_eq!(run(&home.here, asked).await.unwrap(), ["20|y"]);
-        run(&changer, "INSERT INTO t VALUES (3, 'z')").await.unwrap();
+        run(&changer, "INSERT INTO t VALUES (3, 'z'); FLUSH TABLE t").await.unwrap();
         assert_eq!(run(&home.here, asked).await.unwrap(), ["20|y", "30|z"]);
         assert_eq!(execute(&home.here, &count, &one).await, ["20|y", "30|z"]);
         run(&changer, "ALTER VIEW v RENAME TO w").await.unwrap();
