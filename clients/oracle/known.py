@@ -91,7 +91,7 @@ KNOWN = [
     ),
     Known(
         how=r"error (22003|22012)",
-        statement=r"NOT IN \(.*(CAST\(|/)",
+        statement=r"NOT IN \(.*(CAST\(|/)|BETWEEN .* AND CAST\(",
         docs="All items of a list are computed",
         example="SELECT (t.d NOT IN (t.d, (t.d / t.d))) FROM others t",
     ),
