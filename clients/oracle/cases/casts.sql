@@ -11,3 +11,5 @@ SELECT DISTINCT ON (j) j, 1, id FROM facts ORDER BY j, 0::double precision / nul
 SELECT DISTINCT ON (b) b, id FROM facts ORDER BY b, 0::real / nullif(r, 0) DESC NULLS LAST, id;
 SELECT DISTINCT ON (b) b, s LIKE 'a%', id FROM facts ORDER BY b, 2, 3;
 SELECT DISTINCT ON (b) b, true, id FROM facts ORDER BY 1, 2 ASC, id
+;
+SELECT DISTINCT ON (s) s, at, id FROM facts ORDER BY s, (id | id) DESC, id

@@ -11,7 +11,8 @@ use datafusion::common::{Column, JoinType, NullEquality};
 use datafusion::error::Result;
 use datafusion::functions_window::expr_fn::row_number;
 use datafusion::logical_expr::{
-    Distinct, Expr, ExprFunctionExt, Join, LogicalPlan, LogicalPlanBuilder, lit,
+    BinaryExpr, Distinct, Expr, ExprFunctionExt, Join, LogicalPlan, LogicalPlanBuilder, Operator,
+    lit,
 };
 
 /// Name of the number among equal rows.
@@ -51,6 +52,9 @@ pub(super) fn order_once(node: LogicalPlan) -> Transformed<LogicalPlan> {
     if let Some(order) = &mut on.sort_expr {
         let before = order.len();
         let mut known: Vec<Expr> = Vec::new();
+        for sort in order.iter_mut().skip(on.on_expr.len()) {
+            is_changed |= take_twice_the_same(&mut sort.expr);
+        }
         order.retain(|sort| {
             let is_of_distinct = known.len() < on.on_expr.len();
             let is_new =
@@ -58,9 +62,23 @@ pub(super) fn order_once(node: LogicalPlan) -> Transformed<LogicalPlan> {
             known.extend(is_new.then(|| sort.expr.clone()));
             is_new
         });
-        is_changed = order.len() != before;
+        is_changed |= order.len() != before;
     }
     Transformed::new_transformed(LogicalPlan::Distinct(Distinct::On(on)), is_changed)
+}
+
+/// Makes `x | x` and its like `x`, as the engine does later; says whether it did.
+fn take_twice_the_same(expr: &mut Expr) -> bool {
+    let mut is_changed = false;
+    while let Expr::BinaryExpr(BinaryExpr { left, op, right }) = expr
+        && left == right
+        && !left.is_volatile()
+        && matches!(op, Operator::And | Operator::Or | Operator::BitwiseAnd | Operator::BitwiseOr)
+    {
+        *expr = std::mem::take(left.as_mut());
+        is_changed = true;
+    }
+    is_changed
 }
 
 /// Whether an expression has one value wherever these have one each.
