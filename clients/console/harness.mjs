@@ -100,12 +100,12 @@ export async function prepare() {
            CASE value % 3 WHEN 0 THEN 'phone' WHEN 1 THEN 'desktop' ELSE 'tablet' END,
            value * 1000, value * 21, CAST(value AS decimal(18, 4)) / 7,
            CASE WHEN value % 2 = 1 THEN 'odd' END
-    FROM generate_series(1, 366)`);
+    FROM generate_series(1, 366) AS s(value)`);
   await post("FLUSH TABLE console_report");
   // Three files: two hold the same accounts, the third begins where the second ends.
   await post("DROP TABLE IF EXISTS console_layers");
   await post("CREATE TABLE console_layers (account_id bigint) ORDER BY (account_id) TBLPROPERTIES ('stoa.compaction.min-input-files' = '100')");
-  for (const [from, to] of [[1, 100], [50, 150], [150, 250]]) await post(`INSERT INTO console_layers SELECT value FROM generate_series(${from}, ${to}); FLUSH TABLE console_layers`);
+  for (const [from, to] of [[1, 100], [50, 150], [150, 250]]) await post(`INSERT INTO console_layers SELECT value FROM generate_series(${from}, ${to}) AS s(value); FLUSH TABLE console_layers`);
   await post("DROP TABLE IF EXISTS console_fresh");
   await post("CREATE TABLE console_fresh (n bigint)");
 }

@@ -20,7 +20,7 @@ export async function takePicture({ page, file, keep, url, post }) {
 }
 
 async function underStatements(post) {
-  for (let n = 0; n < 20; n += 1) await post(`SELECT count(*) FROM generate_series(1, 10) WHERE value > ${n}`);
+  for (let n = 0; n < 20; n += 1) await post(`SELECT count(*) FROM generate_series(1, 10) AS s(value) WHERE value > ${n}`);
   return async () => {};
 }
 

@@ -11,7 +11,7 @@ def fill(stoa, table):
     stoa.server_sql(f"CREATE TABLE {table} (id bigint, v int, day date) PARTITIONED BY (month(day)) ORDER BY (id)")
     stoa.server_sql(
         f"INSERT INTO {table} SELECT value, CAST(value % 7 AS int), DATE '2026-01-01' + CAST(value % 90 AS int) "
-        "FROM generate_series(0, 899)"
+        "FROM generate_series(0, 899) AS s(value)"
     )
 
 
@@ -34,7 +34,7 @@ def test_stoa_deletes_updates_and_merges(stoa, spark, iceberg, name):
     stoa.server_sql(f"UPDATE {table} SET v = v + 100, day = day + 31 WHERE id % 10 = 4")
     assert check_same(stoa, spark, iceberg, table) == 810
     stoa.server_sql(
-        f"MERGE INTO {table} AS t USING (SELECT value AS id FROM generate_series(890, 909)) AS s ON t.id = s.id "
+        f"MERGE INTO {table} AS t USING (SELECT value AS id FROM generate_series(890, 909) AS s(value)) AS s ON t.id = s.id "
         "WHEN MATCHED AND t.v > 3 THEN DELETE WHEN MATCHED THEN UPDATE SET v = -1 "
         "WHEN NOT MATCHED THEN INSERT (id, v, day) VALUES (s.id, 0, DATE '2026-05-01')"
     )

@@ -75,7 +75,7 @@ def test_spark_changes_rows_on_read(stoa, spark, name, form, partitioned):
     stoa.sql(f"INSERT INTO {table} VALUES (13, 'again', DATE '2026-01-14')")
     assert check_same(stoa, spark, table) == 903
     stoa.sql(
-        f"MERGE INTO {table} t USING (SELECT CAST(value AS int) AS id FROM generate_series(20, 29)) s ON t.id = s.id "
+        f"MERGE INTO {table} t USING (SELECT CAST(value AS int) AS id FROM generate_series(20, 29) AS s(value)) s ON t.id = s.id "
         "WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (s.id, 'back', DATE '2026-01-01')"
     )
     assert check_same(stoa, spark, table) == 903 - 9 + 1

@@ -10,7 +10,7 @@ def fill(stoa, table, partitioned=True):
     partitions = "PARTITIONED BY (month(day))" if partitioned else ""
     stoa.sql(
         f"CREATE TABLE {table} (id bigint, day date) {partitions}",
-        f"INSERT INTO {table} SELECT value, DATE '2026-01-01' + CAST(value % 90 AS int) FROM generate_series(0, 899)",
+        f"INSERT INTO {table} SELECT value, DATE '2026-01-01' + CAST(value % 90 AS int) FROM generate_series(0, 899) AS s(value)",
     )
 
 

@@ -1,6 +1,6 @@
 """Whether two answers are the same, as far as Stoa promises.
 
-`agree`: equal types, equal rows; or both refuse for the same class of reason. `refused`: PostgreSQL
+`agree`: equal names and types, equal rows; or both refuse for the same class of reason. `refused`: PostgreSQL
 answers, Stoa says that it does not have this. `differ`: everything else, with a word that says how.
 """
 
@@ -52,6 +52,9 @@ def compare(expected, actual, ordered=False):
     for column, (one, other) in enumerate(zip(expected.types, actual.types), 1):
         if WIDTHS.get(one, one) != WIDTHS.get(other, other):
             return Verdict("differ", f"type {one} {other}", f"column {column} is {one}, not {other}")
+    for column, (one, other) in enumerate(zip(expected.names, actual.names), 1):
+        if one != other:
+            return Verdict("differ", "name", f"column {column} is called {one}, not {other}")
     return compare_rows(expected, actual, ordered)
 
 
@@ -61,6 +64,8 @@ def compare_errors(expected, actual):
         shown = actual.rows[:3]
         return Verdict("differ", f"answers {expected.sqlstate}", f"PostgreSQL refuses: {said}; got {shown}")
     allowed = SAME_CLASS.get(expected.sqlstate[:2], {expected.sqlstate[:2]})
+    if actual.sqlstate in NOT_THERE:
+        return AGREE
     if actual.sqlstate[:2] in allowed:
         return AGREE
     how = f"error {actual.sqlstate} for {expected.sqlstate}"
@@ -110,7 +115,9 @@ def sort_key(value, kind):
         if kind in ("integer", "bigint", "smallint"):
             return (0, int(value), 0)
         if kind in ("numeric", "double", "real") and math.isfinite(number := float(value)):
-            return (0, float(f"{number:.10g}" if kind != "real" else f"{number:.4g}"), number)
+            # What is left of 0 after rounding is 0.
+            kept = 0.0 if kind != "numeric" and abs(number) < 1e-13 else number
+            return (0, float(f"{kept:.10g}" if kind != "real" else f"{kept:.4g}"), number)
     except ValueError:
         pass
     # What is no number comes behind all numbers of its column.

@@ -84,8 +84,8 @@ KNOWN = [
         example="SELECT (CAST(d AS int) NOT IN (SELECT i FROM nothing)) FROM others",
     ),
     Known(
-        how=r"error 22003",
-        statement=r"CASE CAST\(.* AS \w+\) WHEN NULL ",
+        how=r"error (22003|22P02)",
+        statement=r"CASE CAST\(.* AS \w+(\(\d+(,\d+)?\))?\) WHEN NULL ",
         docs="An operator computes its operand beside a constant NULL",
         example="SELECT CASE CAST(l + 9000000000 AS int) WHEN NULL THEN 1 ELSE 2 END FROM facts",
     ),
@@ -103,7 +103,7 @@ KNOWN = [
     ),
     Known(
         how=r"value text",
-        statement=r"pg_typeof\(.*VALUES",
+        statement=r"pg_typeof\(.*VALUES|VALUES.*pg_typeof\(",
         docs="types that Stoa stores alike have one name (`varchar` is `text`)",
         example="WITH v(a) AS (VALUES (0)) SELECT pg_typeof(a)::text FROM v",
     ),
@@ -118,6 +118,13 @@ KNOWN = [
         statement=r"AS text\)|::text|\|\||concat",
         docs="A `numeric` column has one scale",
         example="SELECT CAST(p / 1.5 AS text) FROM facts",
+    ),
+    Known(
+        how=r"value text",
+        statement=r"\b(md5|lpad|rpad|concat|concat_ws|reverse|left|right|substring|overlay|translate|repeat|replace|split_part)"
+        r"\(.*\b(CASE|coalesce|greatest|least|nullif)\b.*(\d\.\d|\bp\b|\bq\b)",
+        docs="A `numeric` column has one scale",
+        example="SELECT md5(CAST(CASE WHEN true THEN 1.5 ELSE 0.001 END AS text))",
     ),
     Known(
         how=r"value integer",

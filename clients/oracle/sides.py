@@ -7,10 +7,11 @@ from psycopg import pq
 
 @dataclass(frozen=True)
 class Answer:
-    """Rows as text, and the object ids of their types."""
+    """Rows as text, the object ids of their types, and the columns' names."""
 
     types: tuple
     rows: tuple
+    names: tuple = ()
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,8 @@ class Side:
         if result.status in (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK):
             columns = range(result.nfields)
             types = tuple(TYPES.get(result.ftype(c), str(result.ftype(c))) for c in columns)
-            return Answer(types, tuple(self.row(result, r) for r in range(result.ntuples)))
+            names = tuple(result.fname(c).decode() for c in columns)
+            return Answer(types, tuple(self.row(result, r) for r in range(result.ntuples)), names)
         state = result.error_field(pq.DiagnosticField.SQLSTATE)
         message = result.error_field(pq.DiagnosticField.MESSAGE_PRIMARY)
         if state is None:

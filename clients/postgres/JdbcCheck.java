@@ -298,7 +298,7 @@ public final class JdbcCheck {
 
     private static void fetchSize(Connection c) throws SQLException {
         c.setAutoCommit(false);
-        String sql = "SELECT value FROM generate_series(1, 9999) ORDER BY value LIMIT ?";
+        String sql = "SELECT value FROM generate_series(1, 9999) AS s(value) ORDER BY value LIMIT ?";
         try (PreparedStatement p = c.prepareStatement(sql)) {
             p.setFetchSize(100);
             p.setLong(1, 1000);
@@ -334,7 +334,7 @@ public final class JdbcCheck {
         Long[] longs = (Long[]) ((java.sql.Array) one(c, "SELECT ARRAY[1, 2, NULL]")).getArray();
         same(Arrays.asList(1L, 2L, null), Arrays.asList(longs));
         try (PreparedStatement p =
-            c.prepareStatement("SELECT count(*) FROM generate_series(1, 10) WHERE value = ANY(?)")) {
+            c.prepareStatement("SELECT count(*) FROM generate_series(1, 10) AS s(value) WHERE value = ANY(?)")) {
             p.setArray(1, c.createArrayOf("int8", new Long[] {3L, 5L, 99L}));
             try (ResultSet r = p.executeQuery()) {
                 r.next();
@@ -391,7 +391,7 @@ public final class JdbcCheck {
 
     private static void timeouts(Connection c) throws SQLException {
         String slow =
-            "SELECT count(*) FROM generate_series(1, 1000000000000) WHERE value % 7 = 8";
+            "SELECT count(*) FROM generate_series(1, 1000000000000) AS s(value) WHERE value % 7 = 8";
         try (Statement s = c.createStatement()) {
             s.setQueryTimeout(1);
             s.executeQuery(slow);

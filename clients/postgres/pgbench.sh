@@ -11,7 +11,7 @@ psql -X -q <<'SQL' || exit 1
 DROP TABLE IF EXISTS bench_report;
 CREATE TABLE bench_report AS
 SELECT value % 100 + 1 AS account, value / 100 % 28 AS day, value AS imps, value % 17 AS clicks
-FROM generate_series(0, 27999);
+FROM generate_series(0, 27999) AS s(value);
 SQL
 
 for mode in simple extended prepared; do

@@ -58,7 +58,7 @@ contains '\conninfo' 'database "stoa"' "$(meta '\conninfo')"
 contains '\timing' "Time: " "$(psql -X -c '\timing on' -c 'SELECT 1' 2>&1)"
 contains '\gdesc' "bigint" "$(printf 'SELECT id FROM psql_types \\gdesc\n' | psql -X 2>&1)"
 check '\gset' "5" "$(printf 'SELECT 5 AS five \\gset\n\\echo :five\n' | psql -X 2>&1)"
-check 'FETCH_COUNT' "1000" "$(printf '\\set FETCH_COUNT 100\nSELECT value FROM generate_series(1, 1000) ORDER BY value;\n' | psql -X -A -t 2>&1 | wc -l | tr -d ' ')"
+check 'FETCH_COUNT' "1000" "$(printf '\\set FETCH_COUNT 100\nSELECT value FROM generate_series(1, 1000) AS s(value) ORDER BY value;\n' | psql -X -A -t 2>&1 | wc -l | tr -d ' ')"
 
 printf '10\tten\n11\t\\N\n' >"$scratch/rows.tsv"
 printf 'id,name\n20,"a,b"\n21,\n' >"$scratch/rows.csv"
@@ -88,10 +88,10 @@ check "a block sees its own write, and a rollback undoes it" $'1\n0' \
   "$(q 'BEGIN' "INSERT INTO psql_copy VALUES (50, NULL)" 'SELECT count(*) FROM psql_copy WHERE id = 50' 'ROLLBACK' 'SELECT count(*) FROM psql_copy WHERE id = 50')"
 contains "an unknown database" 'database "sales" does not exist' "$(PGDATABASE=sales q 'SELECT 1')"
 check "a cursor" $'1\n2\n3' \
-  "$(q 'BEGIN' 'DECLARE c CURSOR FOR SELECT value FROM generate_series(1, 10) ORDER BY value' 'FETCH 2 FROM c' 'FETCH c' 'COMMIT')"
+  "$(q 'BEGIN' 'DECLARE c CURSOR FOR SELECT value FROM generate_series(1, 10) AS s(value) ORDER BY value' 'FETCH 2 FROM c' 'FETCH c' 'COMMIT')"
 check "PREPARE and EXECUTE" "42" "$(q 'PREPARE p (int) AS SELECT $1 + 1' 'EXECUTE p(41)')"
 contains "statement_timeout" "statement timeout" \
-  "$(q 'SET statement_timeout = 50' 'SELECT count(*) FROM generate_series(1, 1000000000000) WHERE value % 7 = 8')"
+  "$(q 'SET statement_timeout = 50' 'SELECT count(*) FROM generate_series(1, 1000000000000) AS s(value) WHERE value % 7 = 8')"
 
 q 'DROP TABLE psql_types, psql_copy' >/dev/null
 finish_checks

@@ -11,7 +11,7 @@ import pytest
 
 from access_server import PASSWORD, SUPERUSER
 
-ENDLESS = "SELECT count(*) FROM generate_series(1, 1000000000000) WHERE value % 7 = 8"
+ENDLESS = "SELECT count(*) FROM generate_series(1, 1000000000000) AS s(value) WHERE value % 7 = 8"
 
 
 class Answer:

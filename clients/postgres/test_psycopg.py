@@ -133,7 +133,7 @@ def test_server_side_cursor(binary):
         with conn.cursor("my cursor", binary=binary) as cur:
             cur.itersize = 100
             cur.execute(
-                "SELECT value FROM generate_series(1, 9999) ORDER BY value LIMIT %s", [1000], binary=binary
+                "SELECT value FROM generate_series(1, 9999) AS s(value) ORDER BY value LIMIT %s", [1000], binary=binary
             )
             assert cur.fetchone() == (1,)
             assert cur.fetchmany(10) == [(i,) for i in range(2, 12)]
@@ -142,7 +142,7 @@ def test_server_side_cursor(binary):
 
 def test_streamed_rows(conn):
     with conn.cursor() as cur:
-        rows = cur.stream("SELECT value FROM generate_series(1, 5000) ORDER BY value")
+        rows = cur.stream("SELECT value FROM generate_series(1, 5000) AS s(value) ORDER BY value")
         assert sum(value for (value,) in rows) == 5000 * 5001 // 2
 
 
@@ -315,7 +315,7 @@ def test_cancel(conn):
     timer.start()
     with pytest.raises(psycopg.errors.QueryCanceled):
         conn.execute(
-            "SELECT count(*) FROM generate_series(1, 1000000000000) WHERE value % 7 = 8"
+            "SELECT count(*) FROM generate_series(1, 1000000000000) AS s(value) WHERE value % 7 = 8"
         ).fetchall()
     timer.join()
     assert conn.execute("SELECT 1").fetchone() == (1,)

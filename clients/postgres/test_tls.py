@@ -15,7 +15,7 @@ from access_server import PASSWORD, SUPERUSER
 from tls_server import AUTHORITY_AND_SERVER, make_certificates, start_encrypted
 
 HERE = pathlib.Path(__file__).parent
-ENDLESS = "SELECT count(*) FROM generate_series(1, 1000000000000) WHERE value % 7 = 8"
+ENDLESS = "SELECT count(*) FROM generate_series(1, 1000000000000) AS s(value) WHERE value % 7 = 8"
 BOUND = {"sslmode": "verify-full", "channel_binding": "require"}
 
 
@@ -63,7 +63,7 @@ def test_a_server_of_another_name_is_not_taken_for_this_one(encrypted):
 def test_psycopg_is_bound_to_the_server(encrypted, negotiation):
     with connect(encrypted, sslnegotiation=negotiation, **BOUND) as connection:
         assert connection.pgconn.ssl_in_use
-        rows = connection.execute("SELECT value FROM generate_series(1, 100000)").fetchall()
+        rows = connection.execute("SELECT value FROM generate_series(1, 100000) AS s(value)").fetchall()
         assert len(rows) == 100000
     said = refused(encrypted, sslnegotiation=negotiation, **{**BOUND, "password": "brush"})
     assert "password authentication failed" in said

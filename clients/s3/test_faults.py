@@ -41,7 +41,7 @@ def test_large_uploads_survive_lost_answers(warehouse, proxy):
     for seed in range(5):
         bad = proxy("--latency", "0ms", "--errors", "0.1", "--lost", "0.2", "--seed", str(seed))
         warehouse.endpoint = bad.url
-        warehouse.sql(f"CREATE TABLE big{seed} AS SELECT value, md5(cast(value AS text)) AS m FROM generate_series(1, 700000)")
+        warehouse.sql(f"CREATE TABLE big{seed} AS SELECT value, md5(cast(value AS text)) AS m FROM generate_series(1, 700000) AS s(value)")
         assert bad.counts()["faults"]["lost"] > 0 and bad.counts()["methods"]["POST"] >= 2
         warehouse.endpoint = bad.upstream
         assert warehouse.sql(f"SELECT count(DISTINCT m) AS n FROM big{seed}") == [{"n": 700000}]

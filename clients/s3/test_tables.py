@@ -134,7 +134,7 @@ def test_small_files_are_one_request_large_ones_have_parts(warehouse, proxy, s3,
     # Data file, manifest, manifest list, metadata file; no upload is begun.
     assert after["PUT"] - before["PUT"] == 4
     assert after.get("POST", 0) == before.get("POST", 0)
-    warehouse.sql("CREATE TABLE big AS SELECT value, md5(cast(value AS text)) AS m FROM generate_series(1, 1000000)")
+    warehouse.sql("CREATE TABLE big AS SELECT value, md5(cast(value AS text)) AS m FROM generate_series(1, 1000000) AS s(value)")
     methods = counter.counts()["methods"]
     # One upload is begun and completed; its parts are PUTs.
     assert methods.get("POST", 0) - after.get("POST", 0) == 2

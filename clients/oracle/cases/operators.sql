@@ -32,4 +32,8 @@ SELECT (1, 2) = (1, 2, 3);
 SELECT every(b), variance(d) FROM facts WHERE d < 100;
 SELECT id FROM facts ORDER BY id FETCH FIRST 3 ROWS ONLY;
 SELECT id FROM facts ORDER BY id OFFSET 2 ROWS FETCH NEXT ROW ONLY;
-SELECT id FROM facts ORDER BY id LIMIT 3
+SELECT id FROM facts ORDER BY id LIMIT 3;
+SELECT id FROM facts WHERE s LIKE 'a!%%' ESCAPE '!' ORDER BY id;
+SELECT 'a%b' LIKE 'a!%b' ESCAPE '!', 'axb' LIKE 'a!%b' ESCAPE '!', 'a!b' LIKE 'a!!b' ESCAPE '!', 'a\b' LIKE 'a\b' ESCAPE '!', 'A_' ILIKE 'a#_' ESCAPE '#';
+SELECT v LIKE p ESCAPE '!' FROM (VALUES ('a%b', 'a!%b'), ('a!b', 'a!!b'), ('a!xb', 'a!!_b'), ('a\b', 'a\b'), ('ab', 'a!b'), (NULL, 'a'), ('a', NULL)) AS x(v, p);
+SELECT v NOT LIKE p || '%' ESCAPE '/' FROM (VALUES ('pg_x', 'pg/_'), ('pgxx', 'pg/_')) AS x(v, p)

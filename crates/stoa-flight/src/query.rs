@@ -226,8 +226,11 @@ pub(crate) async fn changed_rows(
     match within(timeout, session.execute(prepared, values)).await? {
         Outcome::Done(completion) => Ok(completion.rows),
         Outcome::Rows(rows) => {
-            limited(rows.boxed(), timeout).try_for_each(|_| async { Ok(()) }).await?;
-            Ok(0)
+            let count =
+                |all: u64, batch: RecordBatch| async move { Ok(all + batch.num_rows() as u64) };
+            let rows = limited(rows.boxed(), timeout).try_fold(0, count).await?;
+            // Those of a query are not changed.
+            Ok(if prepared.changes_rows() { rows } else { 0 })
         }
         Outcome::CopyIn(_) => {
             Err(Error::unsupported("COPY … FROM STDIN is not possible over Flight SQL")

@@ -90,6 +90,7 @@ pub fn lists_names(statement: &EngineStatement) -> bool {
 }
 
 fn rewrite(mut statement: Statement) -> Statement {
+    stoa_sql::column_names::name_columns(&mut statement);
     let _ = statement.visit(&mut names::Names);
     let _ = statement.visit(&mut empty::Empty);
     let _ = statement.visit(&mut kinds::Kinds);

@@ -157,6 +157,9 @@ pub(crate) fn rows_tag(text: &str, rows: u64) -> String {
     match first_word(text).to_ascii_uppercase().as_str() {
         word @ ("SHOW" | "EXPLAIN" | "DESCRIBE") => word.to_owned(),
         "DESC" => "DESCRIBE".to_owned(),
+        // With RETURNING.
+        "INSERT" => format!("INSERT 0 {rows}"),
+        word @ ("UPDATE" | "DELETE") => format!("{word} {rows}"),
         _ => format!("SELECT {rows}"),
     }
 }

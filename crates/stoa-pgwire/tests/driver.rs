@@ -121,7 +121,7 @@ async fn arrays_are_parameters() {
     let client = server.connect().await;
     let row = client
         .query_one(
-            "SELECT count(*) FROM generate_series(1, 10) WHERE value = ANY($1)",
+            "SELECT count(*) FROM generate_series(1, 10) AS s(value) WHERE value = ANY($1)",
             &[&vec![2_i64, 4, 99]],
         )
         .await
@@ -137,7 +137,10 @@ async fn portals_are_fetched_in_parts() {
     let mut client = server.connect().await;
     let transaction = client.transaction().await.unwrap();
     let portal = transaction
-        .bind("SELECT value FROM generate_series(1, 99999) ORDER BY value LIMIT $1", &[&10_000_i64])
+        .bind(
+            "SELECT value FROM generate_series(1, 99999) AS s(value) ORDER BY value LIMIT $1",
+            &[&10_000_i64],
+        )
         .await
         .unwrap();
     let mut next = 1_i64;
@@ -163,7 +166,7 @@ async fn large_results_arrive_whole() {
     let client = server.connect().await;
     let rows = client
         .query_raw(
-            "SELECT value, repeat('x', 100) FROM generate_series(1, 200000) ORDER BY value",
+            "SELECT value, repeat('x', 100) FROM generate_series(1, 200000) AS s(value) ORDER BY value",
             Vec::<i32>::new(),
         )
         .await

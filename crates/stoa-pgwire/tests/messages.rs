@@ -257,7 +257,7 @@ async fn a_portal_goes_on_where_it_stopped() {
     client
         .send(&[
             query("BEGIN"),
-            parse("", "SELECT value FROM generate_series(1, 5) ORDER BY value", &[]),
+            parse("", "SELECT value FROM generate_series(1, 5) AS s(value) ORDER BY value", &[]),
             bind("p", "", &[]),
             execute("p", 2),
             sync(),
@@ -285,7 +285,7 @@ async fn cursors_and_portals_are_one() {
     assert_eq!(client.until('Z').await[0].field(b'C').as_deref(), Some("25P01"));
     client
         .send(&[
-            query("BEGIN; DECLARE c CURSOR FOR SELECT value FROM generate_series(1, 9) ORDER BY 1"),
+            query("BEGIN; DECLARE c CURSOR FOR SELECT value FROM generate_series(1, 9) AS s(value) ORDER BY 1"),
             describe(b'P', "c"),
             sync(),
             query("FETCH 2 FROM c; MOVE 5 FROM c; FETCH ALL FROM c; CLOSE c; COMMIT"),

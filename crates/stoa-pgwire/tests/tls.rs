@@ -108,7 +108,10 @@ async fn sessions_are_encrypted_with_and_without_a_request_for_it() {
     let client = connect(&direct, connector).await.unwrap();
     assert_eq!(count(&client).await, 10);
     // More than any buffer on the way holds.
-    let rows = client.simple_query("SELECT value FROM generate_series(1, 200000)").await.unwrap();
+    let rows = client
+        .simple_query("SELECT value FROM generate_series(1, 200000) AS s(value)")
+        .await
+        .unwrap();
     let rows = rows.iter().filter(|message| matches!(message, SimpleQueryMessage::Row(_)));
     assert_eq!(rows.count(), 200_000);
 }

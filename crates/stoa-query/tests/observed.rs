@@ -13,8 +13,8 @@ use stoa_query::{
 };
 
 /// Runs for minutes unless it is ended.
-const LONG: &str = "SELECT sum(a.value * b.value) FROM generate_series(1, 1000000) a, \
-     generate_series(1, 1000000) b";
+const LONG: &str = "SELECT sum(a.value * b.value) FROM generate_series(1, 1000000) a(value), \
+     generate_series(1, 1000000) b(value)";
 
 async fn with_table() -> Home {
     let home = Home::new().await;
@@ -217,7 +217,7 @@ async fn a_plan_is_used_again_with_other_values() {
 async fn memory_and_slots_are_given_back() {
     let home = with_table().await;
     let before = home.engine.memory_used_bytes();
-    let sql = "SELECT value % 1000 AS k, count(*), array_agg(value) FROM generate_series(1, 50000) \
+    let sql = "SELECT value % 1000 AS k, count(*), array_agg(value) FROM generate_series(1, 50000) AS s(value) \
                GROUP BY 1 ORDER BY 1 LIMIT 3";
     assert_eq!(answer(&home.long, sql, &[], true).await.len(), 3);
     until("memory is given back", || home.engine.memory_used_bytes() <= before).await;

@@ -279,7 +279,7 @@ async fn what_cannot_be_told_apart_is_refused() {
 async fn many_rows_become_files_and_too_many_are_refused() {
     for log in [true, false] {
         let home = Home::new(log).await;
-        let many = "SELECT value FROM generate_series(1, 2200000)";
+        let many = "SELECT value FROM generate_series(1, 2200000) AS s(value)";
         home.run(&format!("BEGIN; INSERT INTO t {many}; INSERT INTO t VALUES (0)")).await;
         assert_eq!(home.fails("SELECT * FROM t").await, "0A000");
         home.run("ROLLBACK").await;
@@ -290,7 +290,7 @@ async fn many_rows_become_files_and_too_many_are_refused() {
     }
     let home = Home::new(true).await;
     home.run("BEGIN").await;
-    let some = "INSERT INTO t SELECT value FROM generate_series(1, 1500000)";
+    let some = "INSERT INTO t SELECT value FROM generate_series(1, 1500000) AS s(value)";
     let mut inserted = 0;
     let error = loop {
         match run(&home.session, some).await {

@@ -1,10 +1,11 @@
 //! `extract(field FROM value)`, `date_part(field, value)`.
 //!
-//! Seconds and what is counted in them have a fraction; all other fields are whole.
+//! Seconds and what is counted in them have a fraction; all other fields are whole. All are `numeric`, so that
+//! `extract(month FROM day) / 2` has a fraction, too; what `date_part` gives is cast to a double elsewhere.
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Decimal128Builder, Int32Builder};
+use arrow::array::{Array, ArrayRef, AsArray, Decimal128Builder};
 use arrow::compute::cast;
 use arrow::datatypes::{
     DataType, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
@@ -17,6 +18,9 @@ use datafusion::logical_expr::ColumnarValue;
 use super::call::{Operation, column, failure, unsupported};
 
 const DAY_US: i64 = 86_400_000_000;
+
+/// The type of fields without a fraction.
+const WHOLE: DataType = DataType::Decimal128(10, 0);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Field {
@@ -215,7 +219,7 @@ impl Operation for DatePart {
         self.check()?;
         Ok(match self.scale() {
             Some(scale) => DataType::Decimal128(20, scale),
-            None => DataType::Int32,
+            None => WHOLE,
         })
     }
 
@@ -228,17 +232,9 @@ impl Operation for DatePart {
         let parts = self.parts(column)?;
         let values = parts.into_iter().map(|parts| parts.map(|parts| self.of(parts?)).transpose());
         let of = self.result(&[])?;
-        if self.scale().is_some() {
-            let mut result = Decimal128Builder::with_capacity(rows).with_data_type(of);
-            for value in values {
-                result.append_option(value?.map(i128::from));
-            }
-            return Ok(Arc::new(result.finish()));
-        }
-        let mut result = Int32Builder::with_capacity(rows);
+        let mut result = Decimal128Builder::with_capacity(rows).with_data_type(of);
         for value in values {
-            let value = value?.map(i32::try_from).transpose();
-            result.append_option(value.map_err(|_| failure("22003", "integer out of range"))?);
+            result.append_option(value?.map(i128::from));
         }
         Ok(Arc::new(result.finish()))
     }

@@ -5,10 +5,15 @@
 //! variant stands for several codes. Nothing else in the crate looks into the engine's texts.
 
 use arrow::error::ArrowError;
-use datafusion::common::SchemaError;
+use datafusion::common::utils::datafusion_strsim;
+use datafusion::common::{Column, SchemaError};
 use datafusion::error::DataFusionError;
 use stoa_error::{Error, ErrorKind, is_disk_full};
+use stoa_sql::column_names;
 use stoa_sql::syntax_error::{from_sql_parser, lower_first, strip_prefixes};
+
+/// A hint lists so many columns of a table that has more.
+const LISTED_COLUMNS_MAX: usize = 20;
 
 /// How the engine says that a function does not take these arguments, after much else.
 const NO_MATCH: &str = "o function matches";
@@ -68,7 +73,11 @@ impl Said {
             Self::NoSignature => &[NO_SIGNATURE],
             Self::UnknownFunction => &["nvalid function"],
             Self::NoMatchingTypes => &[NO_MATCH, "oerce"],
-            Self::RepeatedNames => &["unique expression names", "which would be ambiguous"],
+            Self::RepeatedNames => &[
+                "unique expression names",
+                "which would be ambiguous",
+                "contains duplicate unqualified field name",
+            ],
             Self::WrongPattern => &["regex parse error", "egular expression did not compile"],
             Self::NoSuchDate => &["nable to parse date from"],
             Self::NoSuchCast => &["nsupported CAST from"],
@@ -296,13 +305,21 @@ fn no_subquery_here() -> Error {
 fn from_schema(schema: &SchemaError, message: String) -> Error {
     match schema {
         SchemaError::FieldNotFound { field, valid_fields } => {
+            let is_one_of_several = |column: &Column| {
+                column_names::is_marked(&column.name)
+                    && column_names::shown(&column.name) == field.name
+            };
+            if valid_fields.iter().any(is_one_of_several) {
+                return Error::invalid(format!("column reference \"{}\" is ambiguous", field.name))
+                    .with_sqlstate("42702")
+                    .with_hint("give the columns names of their own with AS");
+            }
             let error =
                 Error::not_found(format!("column \"{}\" does not exist", field.flat_name()))
                     .with_sqlstate("42703");
-            let names: Vec<&str> = valid_fields.iter().map(|c| c.name.as_str()).take(20).collect();
-            match names.is_empty() {
-                true => error,
-                false => error.with_hint(format!("columns are {}", names.join(", "))),
+            match hint_at_columns(&field.name, valid_fields) {
+                Some(hint) => error.with_hint(hint),
+                None => error,
             }
         }
         SchemaError::AmbiguousReference { .. } => Error::invalid(message).with_sqlstate("42702"),
@@ -311,6 +328,19 @@ fn from_schema(schema: &SchemaError, message: String) -> Error {
             Error::invalid(message).with_sqlstate("42701")
         }
     }
+}
+
+/// The column that was perhaps meant, and which there are; `None` where there are none.
+fn hint_at_columns(meant: &str, columns: &[Column]) -> Option<String> {
+    let names: Vec<&str> = columns.iter().map(|c| column_names::shown(&c.name)).collect();
+    let meant = meant.to_lowercase();
+    let distance = |name: &&&str| datafusion_strsim::levenshtein(&meant, &name.to_lowercase());
+    let listed = || names.iter().take(LISTED_COLUMNS_MAX).copied().collect::<Vec<_>>().join(", ");
+    let nearest = names.iter().min_by_key(distance)?;
+    Some(match distance(&nearest) <= 1 + meant.chars().count() / 4 {
+        true => format!("did you mean \"{nearest}\"? columns are {}", listed()),
+        false => format!("columns are {}", listed()),
+    })
 }
 
 fn from_plan(message: &str) -> Error {

@@ -69,8 +69,7 @@ fn padded(mut function: ScalarFunction) -> ScalarFunction {
     function
 }
 
-/// `x LIKE pattern ESCAPE c`: the engine knows the backslash only, a pattern that is written out is
-/// given another one.
+/// `x LIKE pattern ESCAPE c`: the engine knows the backslash only, so that the pattern gets backslashes.
 pub(super) fn like(like: Like) -> Transformed<Expr> {
     let Like { negated, expr, pattern, escape_char, case_insensitive } = like;
     let (pattern, escape_char) = match (*pattern, escape_char) {
@@ -80,13 +79,41 @@ pub(super) fn like(like: Like) -> Transformed<Expr> {
                     let pattern = with_backslashes(text, escape);
                     (Expr::Literal(ScalarValue::Utf8(Some(pattern)), None), None)
                 }
-                None => (Expr::Literal(value, of), escape_char),
+                None => (Expr::Literal(value, of), None),
             }
+        }
+        (pattern, Some(escape)) if escape != '\\' => {
+            (call(PatternWithBackslashes { escape }, vec![pattern]), None)
         }
         (pattern, _) => (pattern, escape_char),
     };
     let like = Like { negated, expr, pattern: Box::new(pattern), escape_char, case_insensitive };
     Transformed::yes(Expr::Like(like))
+}
+
+/// [`with_backslashes`] of patterns that are computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct PatternWithBackslashes {
+    escape: char,
+}
+
+impl Operation for PatternWithBackslashes {
+    fn name(&self) -> &str {
+        "stoa_pattern"
+    }
+
+    fn result(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Utf8)
+    }
+
+    fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
+        let patterns = cast(&column(operands, rows)?, &DataType::Utf8)?;
+        let mut written = StringBuilder::with_capacity(rows, 0);
+        for pattern in patterns.as_string::<i32>() {
+            written.append_option(pattern.map(|text| with_backslashes(text, self.escape)));
+        }
+        Ok(Arc::new(written.finish()))
+    }
 }
 
 /// A pattern whose escapes are backslashes.

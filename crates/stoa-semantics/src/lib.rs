@@ -49,6 +49,7 @@ mod math;
 mod misplaced;
 mod modulus;
 mod numeric;
+mod once;
 mod operand_text;
 mod operators;
 pub mod parameters;
@@ -114,6 +115,7 @@ pub fn install(builder: SessionStateBuilder, memory: &Arc<dyn MemoryPool>) -> Se
         array_length.with_aliases(["list_length"]),
         to_char,
         call::function(modulus::Modulus),
+        call::function(once::Once),
         call::function(sign::Sign),
         call::function(terms::SumOfTerms),
         call::function(type_of::TypeOf::default()),

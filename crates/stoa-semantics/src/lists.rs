@@ -2,14 +2,17 @@
 //!
 //! The engine takes the items for constants that are all different: of `x IN (a, b) AND x IN (c, d)` it keeps the
 //! items that both lists have, which for columns and parameters is none. It also takes NULL for a value like others,
-//! so that `x IN (1, 2) AND x NOT IN (3, NULL)` would be true.
+//! so that `x IN (1, 2) AND x NOT IN (3, NULL)` would be true, and where no item is left it says false, although the
+//! lists are NULL where `x` is. Between the conditions of a WHERE that is as good; everywhere else it is seen.
 //!
 //! ```text
 //! short list ─► x = a OR x = b                                  (as the engine does itself, later)
 //! long list  ─► apart(x) IN (…) ─► the engine's rule ─► x IN (…)   each `apart` is another one
 //! ```
-//! In: the engine's rule. Out: the same rule, to which lists of anything but plain constants are not alike.
+//! In: the engine's rule. Out: the same rule, to which lists are not alike, but for lists of plain constants that are
+//! conditions of a WHERE.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -20,6 +23,7 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::{InList, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::{split_conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{ColumnarValue, Expr, LogicalPlan};
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
@@ -54,14 +58,15 @@ impl OptimizerRule for ListsApart {
         plan: LogicalPlan,
         config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
-        if !holds_risky_list(&plan)? {
+        let mut lists = Lists::of(&plan)?;
+        if lists.repeated.is_empty() && !lists.any_risky {
             return self.0.rewrite(plan, config);
         }
-        let mut lists = Lists::default();
+        let is_where = matches!(plan, LogicalPlan::Filter(_));
         let names = NamePreserver::new(&plan);
         let plan = plan.map_expressions(|expr| {
             let name = names.save(&expr);
-            Ok(lists.set_apart(expr)?.update_data(|expr| name.restore(expr)))
+            Ok(lists.set_apart(expr, is_where)?.update_data(|expr| name.restore(expr)))
         })?;
         let plan = plan.data;
         let rewritten = self.0.rewrite(plan, config)?;
@@ -77,6 +82,10 @@ impl OptimizerRule for ListsApart {
 /// The lists of one node of a plan.
 #[derive(Default)]
 struct Lists {
+    /// What several lists are about that are not conditions of a WHERE.
+    repeated: HashSet<Expr>,
+    /// Whether there is a list that the rule must not bring together with any other.
+    any_risky: bool,
     /// How many are kept apart.
     apart: usize,
     /// Whether some became comparisons.
@@ -84,23 +93,64 @@ struct Lists {
 }
 
 impl Lists {
+    /// Looks at the lists of a node; most nodes have none.
+    fn of(plan: &LogicalPlan) -> Result<Self> {
+        let is_where = matches!(plan, LogicalPlan::Filter(_));
+        let mut lists = Self::default();
+        let mut seen: HashSet<Expr> = HashSet::new();
+        plan.apply_expressions(|expr| {
+            let conditions = if is_where { split_conjunction(expr) } else { vec![expr] };
+            for condition in conditions {
+                condition.apply(|part| {
+                    if let Expr::InList(of) = part {
+                        lists.any_risky |= is_risky(&of.list);
+                        let is_condition = is_where && std::ptr::eq(part, condition);
+                        if !is_condition && !seen.insert(of.expr.as_ref().clone()) {
+                            lists.repeated.insert(of.expr.as_ref().clone());
+                        }
+                    }
+                    Ok(TreeNodeRecursion::Continue)
+                })?;
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        Ok(lists)
+    }
+
     /// Lists that the engine's rule must not bring together become comparisons, or lists of different things.
-    fn set_apart(&mut self, expr: Expr) -> Result<Transformed<Expr>> {
-        expr.transform_up(|part| {
-            let Expr::InList(InList { expr, list, negated }) = part else {
-                return Ok(Transformed::no(part));
+    fn set_apart(&mut self, expr: Expr, is_where: bool) -> Result<Transformed<Expr>> {
+        if !is_where {
+            return expr.transform_up(|part| Ok(self.set_list_apart(part, true)));
+        }
+        let mut is_changed = false;
+        let conditions = split_conjunction_owned(expr).into_iter().map(|condition| {
+            let apart = match condition {
+                Expr::InList(_) => self.set_list_apart(condition, false),
+                other => other.transform_up(|part| Ok(self.set_list_apart(part, true)))?,
             };
-            if !is_risky(&list) {
-                return Ok(Transformed::no(Expr::InList(InList { expr, list, negated })));
-            }
-            if list.len() == 1 || list.len() <= SHORT_ITEMS && expr.try_as_col().is_some() {
-                self.are_compared = true;
-                return Ok(Transformed::yes(compared(&expr, list, negated)));
-            }
-            self.apart += 1;
-            let expr = Box::new(call(Apart(self.apart), vec![*expr]));
-            Ok(Transformed::yes(Expr::InList(InList { expr, list, negated })))
-        })
+            is_changed |= apart.transformed;
+            Ok(apart.data)
+        });
+        let conditions = conditions.collect::<Result<Vec<_>>>()?;
+        let all = conditions.into_iter().reduce(Expr::and);
+        let all = all.unwrap_or_else(|| Expr::Literal(ScalarValue::Boolean(Some(true)), None));
+        Ok(Transformed::new_transformed(all, is_changed))
+    }
+
+    fn set_list_apart(&mut self, part: Expr, is_seen: bool) -> Transformed<Expr> {
+        let Expr::InList(InList { expr, list, negated }) = part else {
+            return Transformed::no(part);
+        };
+        if !is_risky(&list) && !(is_seen && self.repeated.contains(&expr)) {
+            return Transformed::no(Expr::InList(InList { expr, list, negated }));
+        }
+        if list.len() == 1 || list.len() <= SHORT_ITEMS && expr.try_as_col().is_some() {
+            self.are_compared = true;
+            return Transformed::yes(compared(&expr, list, negated));
+        }
+        self.apart += 1;
+        let expr = Box::new(call(Apart(self.apart), vec![*expr]));
+        Transformed::yes(Expr::InList(InList { expr, list, negated }))
     }
 }
 
@@ -112,17 +162,6 @@ fn compared(expr: &Expr, list: Vec<Expr>, negated: bool) -> Expr {
     let all = each.reduce(|all, one| if negated { all.and(one) } else { all.or(one) });
     // It is not empty.
     all.unwrap_or_else(|| Expr::Literal(ScalarValue::Boolean(Some(negated)), None))
-}
-
-/// Whether the engine's rule could bring lists of a node together that it must not. Most nodes have none, and are left
-/// as they are.
-fn holds_risky_list(plan: &LogicalPlan) -> Result<bool> {
-    let mut found = false;
-    plan.apply_expressions(|expr| {
-        found = expr.exists(|part| Ok(matches!(part, Expr::InList(of) if is_risky(&of.list))))?;
-        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-    })?;
-    Ok(found)
 }
 
 fn is_risky(list: &[Expr]) -> bool {
@@ -231,6 +270,13 @@ mod tests {
             "{shown}"
         );
         assert!(!shown.contains(Apart::NAME), "{shown}");
+
+        // Two lists without a common item are NULL where `a` is.
+        let none = col("a").in_list(vec![lit(1_i64)], false);
+        let none = none.and(col("a").in_list(vec![lit(2_i64)], false));
+        let shown = simplified(Expr::IsNull(Box::new(none.clone())));
+        assert!(shown.contains("t.a = Int64(1) AND t.a = Int64(2)"), "{shown}");
+        assert!(simplified(none).contains("Boolean(false)"));
 
         let null = Expr::Literal(ScalarValue::Int64(None), None);
         let shown = simplified(

@@ -1,6 +1,5 @@
 //! Small differences between PostgreSQL's SQL and the engine's, mended in the parsed statement.
 
-use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use datafusion_sql::parser::Statement as EngineStatement;
@@ -151,14 +150,6 @@ fn rows_in_from(body: &mut SetExpr) -> Option<&mut SetExpr> {
     }
 }
 
-/// `SELECT 1, 1`: the engine wants each column of a result to have a name of its own; repeated
-/// ones get a number behind.
-pub fn name_repeated_columns(statement: &mut EngineStatement) {
-    if let Some(statement) = parsed(statement) {
-        let _ = statement.visit(&mut NameColumns);
-    }
-}
-
 /// Whether a statement inserts rows of plain literals, in which nothing is to be adapted. They may be many, and each
 /// walk over them takes time.
 pub(super) fn inserts_literals(statement: &EngineStatement) -> bool {
@@ -202,9 +193,28 @@ pub(super) fn as_postgresql(statement: &mut EngineStatement) -> Result<()> {
             name_as_the_engine_does(call);
         }
         write_operator_as_call(expr);
+        cast_date_part(expr);
         ControlFlow::<()>::Continue(())
     });
     write_out_named_windows(statement)
+}
+
+/// `date_part(field, value)` is the double of `extract(field FROM value)`, which the engine does not tell from it.
+fn cast_date_part(expr: &mut Expr) {
+    let Expr::Function(call) = expr else { return };
+    let [ast::ObjectNamePart::Identifier(name)] = call.name.0.as_mut_slice() else { return };
+    if name.value.eq_ignore_ascii_case("date_part") {
+        // By another of its names it is not looked at again.
+        *name = Ident::new("datepart");
+        let call = std::mem::replace(expr, Expr::value(Value::Null));
+        *expr = Expr::Cast {
+            kind: ast::CastKind::Cast,
+            expr: Box::new(call),
+            data_type: ast::DataType::DoublePrecision,
+            array: false,
+            format: None,
+        };
+    }
 }
 
 /// PostgreSQL's other names of functions that the engine has.
@@ -294,85 +304,6 @@ fn column_at<'a>(key: &Expr, columns: &'a [SelectItem]) -> Option<&'a Expr> {
         _ => None,
     });
     before.try_fold(None, |_, expr| expr.map(Some)).flatten()
-}
-
-struct NameColumns;
-
-impl VisitorMut for NameColumns {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
-        name_columns(&mut query.body);
-        ControlFlow::Continue(())
-    }
-}
-
-fn name_columns(body: &mut SetExpr) {
-    match body {
-        SetExpr::Select(select) => {
-            let mut seen: HashMap<String, usize> = HashMap::new();
-            for item in &mut select.projection {
-                let (expr, name, is_named) = match item {
-                    SelectItem::UnnamedExpr(expr) => {
-                        let is_column =
-                            matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
-                        (expr.clone(), name_of(expr), is_column)
-                    }
-                    SelectItem::ExprWithAlias { expr, alias } => {
-                        (expr.clone(), alias.value.clone(), true)
-                    }
-                    _ => continue,
-                };
-                let count = seen.entry(name.clone()).and_modify(|n| *n += 1).or_insert(1);
-                // The engine's own names leave out casts, the text does not.
-                if *count > 1 || !is_named {
-                    let name = match *count {
-                        1 => name,
-                        count => format!("{name}_{count}"),
-                    };
-                    let alias = Ident::with_quote('"', name);
-                    *item = SelectItem::ExprWithAlias { expr, alias };
-                }
-            }
-        }
-        SetExpr::SetOperation { left, right, .. } => {
-            name_columns(left);
-            name_columns(right);
-            name_by_place(right);
-        }
-        _ => {}
-    }
-}
-
-/// Columns of the right side of a set operation, whose names nobody sees: the engine would name some of them as
-/// those of the left.
-fn name_by_place(body: &mut SetExpr) {
-    let SetExpr::Select(select) = body else { return };
-    for (place, item) in select.projection.iter_mut().enumerate() {
-        if let SelectItem::UnnamedExpr(expr) = item
-            && matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
-        {
-            let alias = Ident::with_quote('"', format!("right_{}", place + 1));
-            *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
-        }
-    }
-}
-
-/// A name that two columns share if the engine gives both the same.
-fn name_of(expr: &Expr) -> String {
-    let holds_subquery = ast::visit_expressions(expr, |part| match part {
-        Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
-    });
-    match expr {
-        Expr::Identifier(ident) => ident.value.clone(),
-        Expr::CompoundIdentifier(parts) => {
-            parts.last().map(|part| part.value.clone()).unwrap_or_default()
-        }
-        // The engine shows all subqueries alike.
-        _ if holds_subquery.is_break() => "subquery".to_owned(),
-        other => other.to_string(),
-    }
 }
 
 /// The statement of PostgreSQL's, if it is one; that which is explained.

@@ -14,13 +14,12 @@ use stoa_error::{Error, Result};
 /// Writes such a statement as a MERGE; leaves all others as they are.
 ///
 /// # Errors
-/// 0A000 for what MERGE cannot have: more than one table, RETURNING.
-pub(super) fn write_as_merge(statement: &mut Statement) -> Result<()> {
+/// 0A000 for what MERGE cannot have: more than one table.
+pub fn write_as_merge(statement: &mut Statement) -> Result<()> {
     let merge = match statement {
         Statement::Update(update) => {
             let Some(UpdateTableFromKind::AfterSet(from)) = &update.from else { return Ok(()) };
-            let is_plain = update.returning.is_none()
-                && update.order_by.is_empty()
+            let is_plain = update.order_by.is_empty()
                 && update.limit.is_none()
                 && update.table.joins.is_empty();
             let source = only_source(from, is_plain, "UPDATE … FROM")?;
@@ -33,8 +32,7 @@ pub(super) fn write_as_merge(statement: &mut Statement) -> Result<()> {
             let Some(using) = &delete.using else { return Ok(()) };
             let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
             let [table] = from.as_slice() else { return Ok(()) };
-            let is_plain = delete.returning.is_none()
-                && delete.order_by.is_empty()
+            let is_plain = delete.order_by.is_empty()
                 && delete.limit.is_none()
                 && delete.tables.is_empty()
                 && table.joins.is_empty();
@@ -58,7 +56,7 @@ fn only_source<'a>(
 ) -> Result<&'a TableWithJoins> {
     match from {
         [source] if is_plain && source.joins.is_empty() => Ok(source),
-        _ => Err(Error::unsupported(format!("{what} with more than one table, or RETURNING"))
+        _ => Err(Error::unsupported(format!("{what} with more than one table"))
             .with_hint("join the tables in a subquery: FROM (SELECT …) AS name WHERE …")),
     }
 }

@@ -1,7 +1,8 @@
 //! `CREATE TABLE`, in PostgreSQL's, Hive's and Spark's spellings.
 //!
 //! ```text
-//! CREATE TABLE [IF NOT EXISTS] name [(column type [NOT NULL] [COMMENT 'text'], …) | (column, …)]
+//! CREATE TABLE [IF NOT EXISTS] name [(column type [NOT NULL] [PRIMARY KEY] [COMMENT 'text'], …
+//!   [, PRIMARY KEY (column, …)]) | (column, …)]
 //!   [USING iceberg] [STORED AS ORC]
 //!   [PARTITIONED BY (term, …)] [ORDER BY (term, …)]
 //!   [COMMENT 'text'] [TBLPROPERTIES ('key' = 'value', …)] [AS query]
@@ -31,6 +32,8 @@ pub struct CreateTableStatement {
     pub columns: Vec<Field>,
     /// The names of the query's columns, if they are given.
     pub column_names: Vec<String>,
+    /// The columns of the `PRIMARY KEY`; none where there is none.
+    pub primary_key: Vec<String>,
     /// `PARTITIONED BY`
     pub partition_by: Vec<PartitionTerm>,
     /// `SORTED BY`
@@ -51,6 +54,7 @@ impl CreateTableStatement {
             if_not_exists: false,
             columns: Vec::new(),
             column_names: Vec::new(),
+            primary_key: Vec::new(),
             partition_by: Vec::new(),
             sort_by: Vec::new(),
             comment: None,
@@ -88,7 +92,7 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<(CreateTableStatement, bo
     if parser.peek_token_ref().token == Token::LParen {
         match parser.maybe_parse(parse_names)? {
             Some(names) => table.column_names = names,
-            None => table.columns = parse_columns(parser)?,
+            None => parse_columns(parser, &mut table)?,
         }
     }
     while parse_clause(parser, &mut table)? {}
@@ -149,20 +153,64 @@ fn expect_one_of(parser: &mut Parser<'_>, words: &[&str]) -> Parsed<()> {
     parser.expected(&format!("{wanted} (tables are Iceberg tables of ORC files)"), found)
 }
 
-fn parse_columns(parser: &mut Parser<'_>) -> Parsed<Vec<Field>> {
+fn parse_columns(parser: &mut Parser<'_>, table: &mut CreateTableStatement) -> Parsed<()> {
     parser.expect_token(&Token::LParen)?;
-    let columns = parser.parse_comma_separated(parse_column)?;
+    parser.parse_comma_separated(|parser| {
+        let key = match parse_key(parser)? {
+            Some(key) => key,
+            None => {
+                let (column, is_key) = parse_column_or_key(parser)?;
+                let name = column.name().clone();
+                table.columns.push(column);
+                if is_key { vec![name] } else { return Ok(()) }
+            }
+        };
+        if !table.primary_key.is_empty() {
+            return Err(ParserError::ParserError("a table has one PRIMARY KEY".into()));
+        }
+        table.primary_key = key;
+        Ok(())
+    })?;
     parser.expect_token(&Token::RParen)?;
-    Ok(columns)
+    // As in PostgreSQL, columns of the key are not null.
+    for column in &mut table.columns {
+        if table.primary_key.contains(column.name()) {
+            column.set_nullable(false);
+        }
+    }
+    Ok(())
+}
+
+/// `[CONSTRAINT name] PRIMARY KEY (column, …)`; `None` where a column stands.
+fn parse_key(parser: &mut Parser<'_>) -> Parsed<Option<Vec<String>>> {
+    if parser.parse_keyword(Keyword::CONSTRAINT) {
+        parser.parse_identifier()?;
+    } else if !matches!(parser.peek_nth_token(1).token, Token::Word(ref word) if word.keyword == Keyword::KEY)
+    {
+        return Ok(None);
+    }
+    if !parser.parse_keywords(&[Keyword::PRIMARY, Keyword::KEY]) {
+        return Err(unsupported_constraint(&parser.peek_token().to_string()));
+    }
+    parse_names(parser).map(Some)
 }
 
 /// `name type [NOT NULL | NULL] [COMMENT 'text']`
 pub(super) fn parse_column(parser: &mut Parser<'_>) -> Parsed<Field> {
+    match parse_column_or_key(parser)? {
+        (field, false) => Ok(field),
+        (_, true) => Err(unsupported_constraint("PRIMARY KEY of a column that is added")),
+    }
+}
+
+/// A column, and whether it is the `PRIMARY KEY`.
+fn parse_column_or_key(parser: &mut Parser<'_>) -> Parsed<(Field, bool)> {
     let ident = parser.parse_identifier()?;
     let name = normalise(&ident);
-    if name.eq_ignore_ascii_case("primary") || name.eq_ignore_ascii_case("constraint") {
+    if ident.quote_style.is_none() && ["unique", "check", "foreign"].contains(&name.as_str()) {
         return Err(unsupported_constraint(&name));
     }
+    let mut is_key = false;
     let data_type = parse_type(parser)?;
     let mut field = Field::new(name, data_type, true);
     loop {
@@ -173,8 +221,9 @@ pub(super) fn parse_column(parser: &mut Parser<'_>) -> Parsed<Field> {
         } else if parser.parse_keyword(Keyword::COMMENT) {
             let text = parser.parse_literal_string()?;
             field = field.with_metadata([(COMMENT_KEY.to_owned(), text)].into());
+        } else if parser.parse_keywords(&[Keyword::PRIMARY, Keyword::KEY]) {
+            is_key = true;
         } else if let Some(word) = parser.parse_one_of_keywords(&[
-            Keyword::PRIMARY,
             Keyword::UNIQUE,
             Keyword::REFERENCES,
             Keyword::CHECK,
@@ -183,14 +232,14 @@ pub(super) fn parse_column(parser: &mut Parser<'_>) -> Parsed<Field> {
         ]) {
             return Err(unsupported_constraint(&format!("{word:?}")));
         } else {
-            return Ok(field);
+            return Ok((field, is_key));
         }
     }
 }
 
 fn unsupported_constraint(word: &str) -> ParserError {
     ParserError::ParserError(format!(
-        "{} is not supported: event tables have no keys, checks or defaults",
+        "{} is not supported: of constraints, tables have PRIMARY KEY and NOT NULL",
         word.to_uppercase()
     ))
 }

@@ -9,8 +9,10 @@
 pub mod adapt;
 mod alter;
 mod bounded;
+mod casts_apart;
 pub mod chains;
-mod changes_from;
+pub mod changes_from;
+pub mod column_names;
 mod comment;
 mod copy;
 mod create_table;
@@ -25,6 +27,7 @@ mod maintain;
 mod not_exists;
 mod operators;
 mod references;
+pub mod returning;
 mod roles;
 mod row_values;
 pub mod secrets;
@@ -35,6 +38,7 @@ mod split;
 mod statement;
 pub mod syntax_error;
 mod types;
+pub mod upsert;
 mod view;
 mod windows;
 
@@ -48,6 +52,7 @@ use stoa_error::{Error, Result};
 
 pub use alter::{AlterAction, AlterTableStatement};
 pub use bounded::Bounded;
+pub use casts_apart::tell_casts_apart;
 pub use comment::CommentStatement;
 pub use copy::{CopySource, CopyStatement};
 pub use create_table::CreateTableStatement;
@@ -128,9 +133,15 @@ fn parse_plan(text: &str, others: Rewrite) -> Result<StatementKind> {
     };
     let is_plain = adapt::inserts_literals(&statement);
     references::check(&statement, text)?;
+    if !is_plain && let Some(statement) = adapt::parsed(&mut statement) {
+        column_names::name_columns(statement);
+    }
     adapt::exponents_are_doubles(&mut statement, text);
     if !is_plain {
-        if let Some(statement) = adapt::parsed(&mut statement) {
+        // With RETURNING, it is when that is taken out.
+        if !returning::is_in(&statement)
+            && let Some(statement) = adapt::parsed(&mut statement)
+        {
             changes_from::write_as_merge(statement)?;
         }
         adapt::values_as_relations(&mut statement, text);

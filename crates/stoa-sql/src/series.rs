@@ -6,14 +6,16 @@
 //! ```text
 //! generate_series($1, $2)  ─►  (SELECT unnest(generate_series($1::bigint, $2::bigint)) AS value)
 //! ```
-//! Calls with numbers only stay as they are: their rows are made as they are read.
+//! Calls with numbers only stay as they are: their rows are made as they are read. The column has the name of the
+//! table, if none is given: `generate_series`, or `n` after `AS n`.
 
 use std::ops::ControlFlow;
 
 use datafusion_sql::parser::Statement as EngineStatement;
 use datafusion_sql::sqlparser::ast::{
-    self, CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Query,
-    SelectItem, SetExpr, TableFactor, TimezoneInfo, UnaryOperator, Value, VisitMut, VisitorMut,
+    self, CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query,
+    SelectItem, SetExpr, TableAlias, TableAliasColumnDef, TableFactor, TimezoneInfo, UnaryOperator,
+    Value, VisitMut, VisitorMut,
 };
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
@@ -44,7 +46,11 @@ impl VisitorMut for SeriesAsQueries {
             name.0.as_slice(),
             [ast::ObjectNamePart::Identifier(name)] if name.value.eq_ignore_ascii_case(NAME)
         );
-        if !is_series || call.args.iter().all(is_plain) && !has_zero_step(&call.args) {
+        if !is_series {
+            return ControlFlow::Continue(());
+        }
+        name_column(alias);
+        if call.args.iter().all(is_plain) && !has_zero_step(&call.args) {
             return ControlFlow::Continue(());
         }
         let (alias, args) = (alias.take(), typed(std::mem::take(&mut call.args)));
@@ -52,6 +58,19 @@ impl VisitorMut for SeriesAsQueries {
             *table = TableFactor::Derived { lateral: false, subquery, alias, sample: None };
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// The column of a function has the name of its table, where none is given to it.
+fn name_column(alias: &mut Option<TableAlias>) {
+    let alias = alias.get_or_insert_with(|| TableAlias {
+        explicit: true,
+        name: Ident::new(NAME),
+        columns: Vec::new(),
+        at: None,
+    });
+    if alias.columns.is_empty() {
+        alias.columns.push(TableAliasColumnDef { name: alias.name.clone(), data_type: None });
     }
 }
 
@@ -185,7 +204,11 @@ mod tests {
 
     #[test]
     fn what_is_no_number_is_written_as_a_query() {
-        check("SELECT * FROM generate_series(1, -3)", "SELECT * FROM generate_series(1, -3)");
+        check(
+            "SELECT * FROM generate_series(1, -3)",
+            "SELECT * FROM generate_series(1, -3) AS generate_series (generate_series)",
+        );
+        check("SELECT * FROM generate_series(1, 3) n", "SELECT * FROM generate_series(1, 3) n (n)");
         check(
             "SELECT n FROM generate_series(1, $1) AS s (n)",
             "SELECT n FROM (SELECT unnest(generate_series(1, CAST($1 AS BIGINT))) AS value) AS s (n)",
@@ -193,7 +216,8 @@ mod tests {
         check(
             "SELECT * FROM Generate_Series($1, DATE '2026-01-02', INTERVAL '1 day')",
             "SELECT * FROM (SELECT unnest(generate_series(CAST($1 AS TIMESTAMP), \
-             CAST(DATE '2026-01-02' AS TIMESTAMP), INTERVAL '1 day')) AS value)",
+             CAST(DATE '2026-01-02' AS TIMESTAMP), INTERVAL '1 day')) AS value) \
+             AS generate_series (generate_series)",
         );
     }
 }

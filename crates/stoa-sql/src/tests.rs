@@ -71,7 +71,8 @@ fn properties_comments_and_queries_are_taken() {
 
 #[test]
 fn what_a_table_cannot_have_is_refused_by_name() {
-    fails("CREATE TABLE t (a INT PRIMARY KEY)", "PRIMARY");
+    fails("CREATE TABLE t (a INT UNIQUE)", "UNIQUE");
+    fails("CREATE TABLE t (a INT PRIMARY KEY, PRIMARY KEY (a))", "one PRIMARY KEY");
     fails("CREATE TABLE t (a INT DEFAULT 1)", "DEFAULT");
     fails("CREATE TABLE t", "columns in parentheses");
     fails("CREATE TABLE t (a INT) STORED AS PARQUET", "orc");

@@ -196,6 +196,13 @@ impl<'a> Evolution<'a> {
             }
             TableChange::SetNullable(column) => {
                 let index = self.find(column)?;
+                if self.identifiers.contains(&self.fields[index].id) {
+                    let table = self.table.ident();
+                    let what = format!("table {table}: column {column:?} is in the primary key");
+                    return Err(Error::invalid(what)
+                        .with_sqlstate("42P16")
+                        .with_hint("columns of a key are NOT NULL"));
+                }
                 self.edit(index, |field| field.required = false);
             }
             TableChange::SetColumnComment { column, comment } => {
@@ -252,7 +259,10 @@ impl<'a> Evolution<'a> {
             return Err(used("is in the table's sort order", "change the sort order first"));
         }
         self.fields.remove(index);
-        self.identifiers.retain(|identifier| *identifier != id);
+        // What is left of a key does not identify a row.
+        if self.identifiers.contains(&id) {
+            self.identifiers.clear();
+        }
         Ok(())
     }
 

@@ -11,9 +11,10 @@ use arrow_schema::{DataType, Field, Fields, SchemaRef, TimeUnit};
 use iceberg::spec::{
     ListType, MapType, NestedField, NestedFieldRef, PrimitiveType, Schema, StructType, Type,
 };
+use stoa_catalog::TableIdent;
 use stoa_error::{Error, Result};
 
-use crate::error;
+use crate::error::{self, undefined_column};
 
 /// Metadata key of an Arrow field for its Iceberg field id.
 pub const FIELD_ID_KEY: &str = "PARQUET:field_id";
@@ -64,6 +65,43 @@ pub(crate) fn to_iceberg(schema: &arrow_schema::Schema) -> Result<Schema> {
     }
     let fields = fields_to_iceberg(schema.fields(), &mut FieldIds::after(0))?;
     Schema::builder().with_fields(fields).build().map_err(|e| error::invalid_request("schema", e))
+}
+
+/// A schema whose rows are identified by these columns.
+///
+/// # Errors
+/// Unknown columns (42703), columns of types that cannot identify a row (42804), and columns that may be NULL (42P16).
+pub(crate) fn with_identifiers(
+    ident: &TableIdent,
+    schema: Schema,
+    identifiers: &[String],
+) -> Result<Schema> {
+    let mut ids = Vec::with_capacity(identifiers.len());
+    for name in identifiers {
+        let field = schema.field_by_name(name).ok_or_else(|| undefined_column(ident, name))?;
+        let what = |what: &str| {
+            Error::invalid(format!("table {ident}: column {name:?} of the primary key {what}"))
+        };
+        match field.field_type.as_primitive_type() {
+            None | Some(PrimitiveType::Float | PrimitiveType::Double) => {
+                return Err(what(&format!("has the type {}", field.field_type))
+                    .with_sqlstate("42804")
+                    .with_hint("a key has neither floating-point nor nested columns"));
+            }
+            Some(_) if !field.required => {
+                return Err(what("may be NULL").with_sqlstate("42P16").with_hint("write NOT NULL"));
+            }
+            Some(_) => ids.push(field.id),
+        }
+    }
+    if ids.is_empty() {
+        return Ok(schema);
+    }
+    schema
+        .into_builder()
+        .with_identifier_field_ids(ids)
+        .build()
+        .map_err(|e| error::invalid_request(format!("table {ident}"), e))
 }
 
 /// One Arrow field as Iceberg's, with fresh ids throughout.

@@ -160,6 +160,8 @@ pub struct TableSpec {
     pub partition_by: Vec<PartitionTerm>,
     /// Order of rows inside a file; empty for none.
     pub sort_by: Vec<SortTerm>,
+    /// The columns that identify a row (Iceberg's identifier fields), which are not null; empty for none.
+    pub identifiers: Vec<String>,
     /// Table properties, Iceberg's and Stoa's.
     pub properties: BTreeMap<String, String>,
     /// Kept as the property `comment`.
@@ -173,6 +175,7 @@ impl TableSpec {
             schema,
             partition_by: Vec::new(),
             sort_by: Vec::new(),
+            identifiers: Vec::new(),
             properties: BTreeMap::new(),
             comment: None,
         }

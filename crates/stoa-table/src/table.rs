@@ -173,6 +173,15 @@ impl Table {
         self.metadata().default_partition_spec().fields().iter().filter_map(term).collect()
     }
 
+    /// The columns that identify a row, in the order of the table's columns; empty where none are declared. Nothing
+    /// keeps two rows from having the same values there.
+    pub fn identifiers(&self) -> Vec<String> {
+        let schema = self.metadata().current_schema();
+        let ids: Vec<i32> = schema.identifier_field_ids().collect();
+        let fields = schema.as_struct().fields().iter();
+        fields.filter(|field| ids.contains(&field.id)).map(|field| field.name.clone()).collect()
+    }
+
     /// How rows inside a file are ordered.
     pub fn sort_terms(&self) -> Vec<SortTerm> {
         let schema = self.metadata().current_schema();

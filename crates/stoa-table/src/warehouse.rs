@@ -489,6 +489,7 @@ fn make_directory_of(catalog: &Path, url: &Url) -> Result<()> {
 
 fn new_metadata(ident: &TableIdent, spec: &TableSpec, location: String) -> Result<TableMetadata> {
     let schema = schema::to_iceberg(&spec.schema)?;
+    let schema = schema::with_identifiers(ident, schema, &spec.identifiers)?;
     let partitioning = partition_spec(ident, &schema, &spec.partition_by)?;
     let order = sort_order(ident, &schema, &spec.sort_by)?;
     property::check(ident, &spec.properties)?;

@@ -1,6 +1,8 @@
 //! One JSON object per line and row; NULLs are written.
 //!
-//! Two columns of the same name give two members of the same name; give them aliases.
+//! Of columns of the same name, those after the first get their place behind it: `sum`, `sum_2`.
+
+use std::collections::HashSet;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -19,13 +21,13 @@ pub(super) struct NdjsonEncoder {
 
 impl ResultEncoder for NdjsonEncoder {
     fn begin(&mut self, schema: &SchemaRef, _out: &mut Vec<u8>) -> Result<()> {
-        let name = |field: &arrow_schema::FieldRef| {
-            let mut name = Vec::new();
-            append_string(field.name(), &mut name);
-            name.push(b':');
-            name
+        let name = |name: &String| {
+            let mut out = Vec::new();
+            append_string(name, &mut out);
+            out.push(b':');
+            out
         };
-        self.names = schema.fields().iter().map(name).collect();
+        self.names = unique_names(schema).iter().map(name).collect();
         Ok(())
     }
 
@@ -63,5 +65,38 @@ impl ResultEncoder for NdjsonEncoder {
         let _ = serde_json::to_writer(&mut *out, &line);
         out.push(b'\n');
         Ending::BreakOff
+    }
+}
+
+/// The columns' names, each once.
+fn unique_names(schema: &SchemaRef) -> Vec<String> {
+    let all: HashSet<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    let mut names: Vec<String> = Vec::with_capacity(schema.fields().len());
+    let mut given = HashSet::new();
+    for (index, field) in schema.fields().iter().enumerate() {
+        let mut name = field.name().clone();
+        let mut number = index + 1;
+        while given.contains(&name) || (name != *field.name() && all.contains(name.as_str())) {
+            name = format!("{}_{number}", field.name());
+            number += 1;
+        }
+        given.insert(name.clone());
+        names.push(name);
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_schema::{DataType, Field, Schema};
+
+    use super::*;
+
+    #[test]
+    fn members_have_names_of_their_own() {
+        let fields =
+            ["sum", "sum", "sum_2", "n", "sum"].map(|n| Field::new(n, DataType::Int64, true));
+        let names = unique_names(&SchemaRef::new(Schema::new(fields.to_vec())));
+        assert_eq!(names, ["sum", "sum_3", "sum_2", "n", "sum_5"]);
     }
 }

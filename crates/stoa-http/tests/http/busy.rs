@@ -24,7 +24,7 @@ async fn server_with_one_slot() -> Server {
     });
     let server = server.await;
     server.sql("CREATE TABLE t (n bigint)").await;
-    server.sql("INSERT INTO t SELECT value FROM generate_series(1, 2)").await;
+    server.sql("INSERT INTO t SELECT value FROM generate_series(1, 2) AS s(value)").await;
     server
 }
 

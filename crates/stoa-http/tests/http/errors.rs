@@ -68,7 +68,8 @@ async fn a_body_beyond_the_limit_is_refused() {
 }
 
 /// Fails after 100,000 rows were computed, far beyond the first chunk.
-const FAILS_LATE: &str = "SELECT 1 / (100000 - value) AS v FROM generate_series(1, 200000)";
+const FAILS_LATE: &str =
+    "SELECT 1 / (100000 - value) AS v FROM generate_series(1, 200000) AS s(value)";
 
 #[tokio::test]
 async fn a_late_error_is_the_last_member_of_json() {

@@ -67,7 +67,7 @@ async fn the_format_follows_the_accept_header_and_the_parameter() {
 #[tokio::test]
 async fn a_long_result_is_streamed_whole() {
     let server = Server::start().await;
-    let sql = "SELECT value, 'some text to make it long' AS t FROM generate_series(1, 300000)";
+    let sql = "SELECT value, 'some text to make it long' AS t FROM generate_series(1, 300000) AS s(value)";
     let response = server.post("/v1/sql", sql).await;
     assert!(!response.headers().contains_key("content-length"), "it goes out in chunks");
     let document: Value = response.json().await.unwrap();
@@ -86,7 +86,7 @@ async fn max_rows_cuts_and_says_so() {
     let ask = async |max: usize| -> Value {
         let path = format!("/v1/sql?max_rows={max}");
         server
-            .post(&path, "SELECT value FROM generate_series(1, 20000)")
+            .post(&path, "SELECT value FROM generate_series(1, 20000) AS s(value)")
             .await
             .json()
             .await

@@ -58,7 +58,7 @@ async fn at_shutdown_a_running_query_ends_and_new_ones_are_refused() {
 async fn a_client_that_does_not_read_does_not_hold_up_the_end() {
     let options = HttpOptions { drain_ms_max: 100, ..HttpOptions::default() };
     let mut server = Server::start_with(options).await;
-    let sql = "SELECT value FROM generate_series(1, 1000000000000)";
+    let sql = "SELECT value FROM generate_series(1, 1000000000000) AS s(value)";
     let stalled = server.post("/v1/sql?format=csv", sql).await;
     server.stop();
     server.engine.shutdown(Duration::from_millis(50)).await;

@@ -48,7 +48,7 @@ fn metric(operator: &Value, name: &str) -> Option<u64> {
 async fn the_plan_of_a_running_query_grows() {
     let server = Server::start().await;
     server.sql("CREATE TABLE t (n bigint)").await;
-    server.sql("INSERT INTO t SELECT value FROM generate_series(1, 1000)").await;
+    server.sql("INSERT INTO t SELECT value FROM generate_series(1, 1000) AS s(value)").await;
     let endless = "SELECT count(*) FROM t a, t b, t c, t d WHERE a.n + b.n + c.n + d.n = -1";
     let running = server.request(Method::POST, "/v1/sql").body(endless).send();
     let watching = async {
@@ -93,7 +93,9 @@ async fn the_plan_of_a_running_query_grows() {
 async fn the_plan_of_a_report_is_its_one_operator() {
     let server = Server::start().await;
     server.sql("CREATE TABLE r (k bigint, n bigint) ORDER BY (k)").await;
-    server.sql("INSERT INTO r SELECT value % 10, value FROM generate_series(1, 1000)").await;
+    server
+        .sql("INSERT INTO r SELECT value % 10, value FROM generate_series(1, 1000) AS s(value)")
+        .await;
     for key in [3, 4] {
         server.sql(&format!("SELECT sum(n) FROM r WHERE k = {key}")).await;
     }
@@ -139,7 +141,7 @@ async fn a_client_that_goes_away_stops_its_query() {
 #[tokio::test]
 async fn a_client_that_goes_away_stops_its_stream() {
     let server = Server::start().await;
-    let sql = "SELECT value FROM generate_series(1, 1000000000000)";
+    let sql = "SELECT value FROM generate_series(1, 1000000000000) AS s(value)";
     let mut response = server.post("/v1/sql?format=csv", sql).await;
     assert!(response.chunk().await.unwrap().is_some());
     assert_eq!(server.engine.queries().running_count(), 1);

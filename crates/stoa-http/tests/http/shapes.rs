@@ -7,7 +7,9 @@ use crate::support::Server;
 async fn server_with_reports() -> Server {
     let server = Server::start().await;
     server.sql("CREATE TABLE r (k bigint, n bigint) ORDER BY (k)").await;
-    server.sql("INSERT INTO r SELECT value % 10, value FROM generate_series(1, 1000)").await;
+    server
+        .sql("INSERT INTO r SELECT value % 10, value FROM generate_series(1, 1000) AS s(value)")
+        .await;
     for key in 0..5 {
         let sql = format!("SELECT sum(n) FROM r WHERE k = {key}");
         assert_eq!(server.sql(&sql).await["row_count"], 1);
@@ -77,6 +79,7 @@ async fn queries_say_which_path_they_took() {
     let recent = listed["recent"].as_array().unwrap();
     let of = |sql: &str| -> &Value { recent.iter().find(|query| query["sql"] == sql).unwrap() };
     assert_eq!(of("SELECT sum(n) FROM r WHERE k = 4")["short_path"], true);
-    let load = of("INSERT INTO r SELECT value % 10, value FROM generate_series(1, 1000)");
+    let load =
+        of("INSERT INTO r SELECT value % 10, value FROM generate_series(1, 1000) AS s(value)");
     assert_eq!((&load["short_path"], &load["requests"]), (&false.into(), &0.into()));
 }

@@ -16,7 +16,9 @@ async fn server_on(bucket: &Bucket, directory: &tempfile::TempDir) -> Server {
     });
     let server = server.await;
     server.sql("CREATE TABLE r (k bigint, n bigint) ORDER BY (k)").await;
-    server.sql("INSERT INTO r SELECT value % 10, value FROM generate_series(1, 1000)").await;
+    server
+        .sql("INSERT INTO r SELECT value % 10, value FROM generate_series(1, 1000) AS s(value)")
+        .await;
     server
 }
 
@@ -93,7 +95,7 @@ async fn scans_of_many_partitions_are_charged_to_their_query() {
     let (bucket, directory) = (Bucket::start().await, tempfile::tempdir().unwrap());
     let server = server_on(&bucket, &directory).await;
     server.sql("CREATE TABLE s (k bigint)").await;
-    server.sql("INSERT INTO s SELECT value FROM generate_series(1, 5)").await;
+    server.sql("INSERT INTO s SELECT value FROM generate_series(1, 5) AS s(value)").await;
     bucket.take_asked();
     let sql = "SELECT r.k, count(*) FROM r JOIN s ON r.k = s.k GROUP BY r.k ORDER BY 1";
     assert_eq!(server.sql(sql).await["row_count"], 5);
@@ -158,7 +160,9 @@ async fn stores_are_a_table() {
 async fn local_files_cost_nothing() {
     let server = Server::start().await;
     server.sql("CREATE TABLE r (k bigint, n bigint) ORDER BY (k)").await;
-    server.sql("INSERT INTO r SELECT value % 10, value FROM generate_series(1, 1000)").await;
+    server
+        .sql("INSERT INTO r SELECT value % 10, value FROM generate_series(1, 1000) AS s(value)")
+        .await;
     server.sql("SELECT sum(n) FROM r WHERE k = 3").await;
     let query = last(&server).await;
     assert!(number(&query["requests"]) > 0, "{query}");

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::sql::parser::Statement as EngineStatement;
 use futures::future::BoxFuture;
 use stoa_error::{Error, Result};
 use stoa_semantics::errors::from_datafusion;
@@ -17,6 +18,7 @@ use crate::catalogs::pg;
 use crate::reuse::report::ReportStatement;
 use crate::reuse::template::{LiftedStatement, PlanTemplate, TableForm};
 use crate::session::Session;
+use crate::session::outcome::shown;
 use crate::session::statement::{Statement, StatementForm};
 use crate::session::views::{Expanded, ViewUse};
 use crate::statements::{allowed, dml, insert_values, show};
@@ -62,6 +64,8 @@ pub(super) struct PlannedStatement {
     pub(super) asks_for_rights: bool,
     /// The views that it reads.
     pub(super) views: Arc<[ViewUse]>,
+    /// For `RETURNING`: the query over the rows that are changed.
+    pub(super) returning: Option<Arc<LogicalPlan>>,
     /// The plan with places for its parameters, if it is one that can be used again.
     pub(super) template: Arc<OnceLock<Option<PlanTemplate>>>,
     /// The same statement, planned for the tables that have its names now.
@@ -109,6 +113,11 @@ impl Prepared {
     /// Columns of the result; `None` for a statement that gives no rows.
     pub fn schema(&self) -> Option<SchemaRef> {
         self.schema.clone()
+    }
+
+    /// Whether it changes rows of a table.
+    pub fn changes_rows(&self) -> bool {
+        self.planned().is_some_and(|planned| matches!(*planned.plan, LogicalPlan::Dml(_)))
     }
 
     /// The plan of a statement that is executed with it.
@@ -220,6 +229,14 @@ impl Session {
         }
         self.must_know_of(&statement).await?;
         if let Some(StatementKind::Plan(parsed)) = statement.kind() {
+            if stoa_sql::returning::is_in(parsed) {
+                return Box::pin(self.plan_returning(statement, parameter_types)).await;
+            }
+            if let Some(merge) = dml::upsert(self, parsed).await? {
+                let form = StatementForm::Parsed(StatementKind::Plan(Box::new(merge)));
+                let merge = Statement { form, ..statement };
+                return Box::pin(self.plan_now(merge, parameter_types)).await;
+            }
             let planner = self.planner();
             if stoa_pg_catalog::lists_names(parsed) {
                 self.data.refresh().await?;
@@ -265,6 +282,40 @@ impl Session {
         Ok(Prepared::without_plan(statement, None))
     }
 
+    /// Plans a statement with RETURNING: the statement, and the query over its rows.
+    async fn plan_returning(
+        &self,
+        statement: Statement,
+        parameter_types: Vec<Option<DataType>>,
+    ) -> Result<Prepared> {
+        let unsupported = || Error::unsupported("RETURNING is not supported here");
+        let Some(StatementKind::Plan(parsed)) = statement.kind() else { return Err(unsupported()) };
+        let mut parsed = parsed.clone();
+        let query = stoa_sql::returning::take(&mut parsed).ok_or_else(unsupported)?;
+        if let EngineStatement::Statement(changing) = parsed.as_mut() {
+            stoa_sql::changes_from::write_as_merge(changing)?;
+        }
+        let rest = StatementForm::Parsed(StatementKind::Plan(parsed));
+        let rest = Statement { form: rest, ..statement };
+        let changing = self.plan_now(rest, parameter_types.clone()).await?;
+        let Way::Plan(mut planned) = changing.way else { return Err(unsupported()) };
+        let (planner, mut types) = (self.planner(), parameter_types);
+        let known = changing.parameter_types.iter().cloned().map(Some);
+        types.splice(..known.len().min(types.len()), known);
+        let query = self.plan_parsed(&planner.state, query).await?;
+        allowed::check(&query)?;
+        dml::check_returning(&query)?;
+        let (query, parameter_types) = parameters::resolve(query, &types)?;
+        let Expanded { plan: query, views, asks_for_rights } = self.expand_views(query).await?;
+        allowed::check(&query)?;
+        let analyzed = stoa_semantics::analyzed(&planner.state, &query).map_err(from_datafusion)?;
+        planned.views = planned.views.iter().cloned().chain(views).collect();
+        planned.asks_for_rights |= asks_for_rights && self.caller.is_asked();
+        planned.returning = Some(Arc::new(query));
+        let schema = Some(columns_of(&analyzed));
+        Ok(Prepared { parameter_types, schema, way: Way::Plan(planned), ..changing })
+    }
+
     /// A planned statement, with the queries of its views. Its columns are those of the analysed plan: the rows
     /// have just these types.
     async fn prepared_plan(
@@ -298,6 +349,7 @@ impl Session {
             overwritten: None,
             asks_for_rights,
             views: views.into(),
+            returning: None,
             template: Arc::default(),
             renewed: Renewed::default(),
         });
@@ -399,5 +451,6 @@ fn same_columns(one: &SchemaRef, other: &SchemaRef) -> bool {
 }
 
 fn columns_of(plan: &LogicalPlan) -> SchemaRef {
-    SchemaRef::new(plan.schema().as_arrow().clone())
+    let columns = SchemaRef::new(plan.schema().as_arrow().clone());
+    shown(&columns).unwrap_or(columns)
 }

@@ -68,7 +68,11 @@ impl Session {
         if !self.are_views_current(&own.views).await? {
             return Ok(false);
         }
-        for planned in tables_of(&own.plan)? {
+        let mut tables = tables_of(&own.plan)?;
+        if let Some(returning) = &own.returning {
+            tables.extend(tables_of(returning)?);
+        }
+        for planned in tables {
             match self.data.warehouse().table(planned.ident()).await {
                 Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
                 // A view has the name.

@@ -194,6 +194,9 @@ impl Session {
             return Err(Error::internal("a statement lost its plan"));
         };
         self.check_views(&planned.views)?;
+        if let Some(returning) = &planned.returning {
+            return self.run_returning(prepared, planned, returning, parameters, guard).await;
+        }
         let planner = self.planner();
         let asked = self.asked(&planner, prepared, &parameters);
         if let Some(template) = self.template_of(prepared, &planner.context).await {
@@ -206,15 +209,42 @@ impl Session {
         let plan = parameters::bind(&planned.plan, &prepared.parameter_types, parameters)?;
         if dml::changes_rows(&plan) {
             let overwritten = planned.overwritten.as_ref();
-            let done = dml::run(self, plan, overwritten, guard).await?;
+            let plan = dml::at_one_time(plan, &planner.state)?;
+            let done = dml::run(self, plan, overwritten, None, guard).await?;
             return Ok(Ran::Done(called_as(prepared.statement.text(), done)));
         }
         let plan = self.with_current_target(plan).await?;
         if let LogicalPlan::Dml(_) = &plan {
-            return dml::insert(self, plan, guard).await;
+            let done = dml::insert(self, plan, None, guard).await?;
+            return Ok(Ran::Done(done));
         }
         let plan = QueryPlan::Logical(self.pin_snapshots(plan).await?);
         self.run_plan(plan, asked, planner, guard).await
+    }
+
+    /// Runs a statement that changes rows and returns them.
+    async fn run_returning(
+        &self,
+        prepared: &Prepared,
+        planned: &PlannedStatement,
+        returning: &LogicalPlan,
+        parameters: Vec<ScalarValue>,
+        guard: &QueryGuard,
+    ) -> Result<Ran> {
+        let types = &prepared.parameter_types;
+        let state = self.planner().state;
+        let plan = parameters::bind(&planned.plan, types, parameters.clone())?;
+        let query = parameters::bind(returning, types, parameters)?;
+        let [plan, query] = dml::both_at_one_time([plan, query], &state)?;
+        let returning = dml::Returning::of(&plan, query)?;
+        if dml::changes_rows(&plan) {
+            let overwritten = planned.overwritten.as_ref();
+            dml::run(self, plan, overwritten, Some(&returning), guard).await?;
+        } else {
+            let plan = self.with_current_target(plan).await?;
+            dml::insert(self, plan, Some(&returning), guard).await?;
+        }
+        returning.into_rows().map(Ran::Stream)
     }
 
     /// Runs a template with values on the current snapshots; `None` where it must be planned in full.
@@ -450,10 +480,11 @@ impl Session {
     }
 }
 
-/// `UPDATE … FROM` and `DELETE … USING` are executed as MERGE, and called as they were written.
+/// `UPDATE … FROM`, `DELETE … USING` and `INSERT … ON CONFLICT` are executed as MERGE, and called as they were written.
 fn called_as(text: &str, done: Completion) -> Completion {
     let written = stoa_sql::first_word(text);
-    let command = ["UPDATE", "DELETE"].into_iter().find(|word| word.eq_ignore_ascii_case(written));
+    let mut commands = ["INSERT", "UPDATE", "DELETE"].into_iter();
+    let command = commands.find(|word| word.eq_ignore_ascii_case(written));
     match (command, done.tag.starts_with("MERGE ")) {
         (Some(command), true) => {
             Completion { notices: done.notices, ..Completion::rows(command, done.rows) }

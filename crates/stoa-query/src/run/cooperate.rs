@@ -406,27 +406,27 @@ mod tests {
 
     /// A statement for each operator, with rows in one order.
     const STATEMENTS: [&str; 13] = [
-        "SELECT a.value, b.value FROM generate_series(1, 50) a \
-         LEFT JOIN generate_series(1, 60) b ON a.value + b.value = 20 ORDER BY 1, 2",
-        "SELECT a.value, b.value FROM generate_series(1, 50) a \
-         RIGHT JOIN generate_series(1, 60) b ON a.value > b.value + 45 ORDER BY 1, 2",
-        "SELECT a.value, b.value FROM generate_series(1, 50) a \
-         FULL JOIN generate_series(1, 60) b ON a.value > b.value + 45 ORDER BY 1, 2",
-        "SELECT a.value FROM generate_series(1, 50) a WHERE EXISTS \
-         (SELECT 1 FROM generate_series(1, 9) b WHERE a.value + b.value > 55) ORDER BY 1",
-        "SELECT a.value FROM generate_series(1, 50) a WHERE NOT EXISTS \
-         (SELECT 1 FROM generate_series(1, 9) b WHERE a.value + b.value > 55) ORDER BY 1",
-        "SELECT count(*) FROM generate_series(1, 50) a WHERE EXISTS \
-         (SELECT 1 FROM generate_series(1, 3) b)",
-        "SELECT sum(a.value * b.value) FROM generate_series(1, 500) a, generate_series(1, 500) b",
-        "SELECT a.value, b.value FROM generate_series(1, 50) a JOIN generate_series(1, 60) b \
+        "SELECT a.value, b.value FROM generate_series(1, 50) a(value) \
+         LEFT JOIN generate_series(1, 60) b(value) ON a.value + b.value = 20 ORDER BY 1, 2",
+        "SELECT a.value, b.value FROM generate_series(1, 50) a(value) \
+         RIGHT JOIN generate_series(1, 60) b(value) ON a.value > b.value + 45 ORDER BY 1, 2",
+        "SELECT a.value, b.value FROM generate_series(1, 50) a(value) \
+         FULL JOIN generate_series(1, 60) b(value) ON a.value > b.value + 45 ORDER BY 1, 2",
+        "SELECT a.value FROM generate_series(1, 50) a(value) WHERE EXISTS \
+         (SELECT 1 FROM generate_series(1, 9) b(value) WHERE a.value + b.value > 55) ORDER BY 1",
+        "SELECT a.value FROM generate_series(1, 50) a(value) WHERE NOT EXISTS \
+         (SELECT 1 FROM generate_series(1, 9) b(value) WHERE a.value + b.value > 55) ORDER BY 1",
+        "SELECT count(*) FROM generate_series(1, 50) a(value) WHERE EXISTS \
+         (SELECT 1 FROM generate_series(1, 3) b(value))",
+        "SELECT sum(a.value * b.value) FROM generate_series(1, 500) a(value), generate_series(1, 500) b(value)",
+        "SELECT a.value, b.value FROM generate_series(1, 50) a(value) JOIN generate_series(1, 60) b(value) \
          ON a.value % 5 = b.value % 5 AND a.value > b.value + 40 ORDER BY 1, 2",
-        "SELECT a.value % 7 AS g, count(*) FROM generate_series(1, 50000) a GROUP BY 1 ORDER BY 1",
-        "SELECT a.value FROM generate_series(1, 50000) a ORDER BY a.value % 1000, 1",
+        "SELECT a.value % 7 AS g, count(*) FROM generate_series(1, 50000) a(value) GROUP BY 1 ORDER BY 1",
+        "SELECT a.value FROM generate_series(1, 50000) a(value) ORDER BY a.value % 1000, 1",
         "SELECT max(r) FROM (SELECT row_number() OVER (ORDER BY a.value DESC) AS r \
-         FROM generate_series(1, 50000) a) w",
+         FROM generate_series(1, 50000) a(value)) w",
         "SELECT sum(s) FROM (SELECT sum(a.value) OVER (PARTITION BY a.value % 3) AS s \
-         FROM generate_series(1, 50000) a) w",
+         FROM generate_series(1, 50000) a(value)) w",
         "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r WHERE n < 100) \
          SELECT sum(n) FROM r",
     ];
@@ -485,7 +485,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn a_hash_table_fails_while_it_is_made() {
         let context = SessionContext::new();
-        let sql = "SELECT * FROM generate_series(1, 50) a JOIN generate_series(1, 60) b \
+        let sql = "SELECT * FROM generate_series(1, 50) a(value) JOIN generate_series(1, 60) b(value) \
                    ON a.value = b.value";
         let (stop, waiting) = Stops::default().begin();
         let plan = make_cooperative(planned(&context, sql).await, &stop).unwrap();

@@ -1,5 +1,7 @@
 //! Rows and completions.
 //!
+//! Columns have the names that users know: [`stoa_sql::column_names`].
+//!
 //! **Invariant:** a [`RowStream`] ends its query in the registry exactly once: at its end, at its
 //! first error, or when dropped. After an error it yields nothing more.
 
@@ -8,11 +10,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::datatypes::{FieldRef, Fields, Schema, SchemaRef};
+use arrow::error::ArrowError;
 use datafusion::execution::SendableRecordBatchStream;
 use futures::{Stream, StreamExt};
 use stoa_error::{Error, Result};
+use stoa_sql::column_names::{self, is_marked};
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use crate::run::registry::QueryGuard;
@@ -53,9 +57,34 @@ impl Completion {
     }
 }
 
+/// Columns under the names that users know; `None` where they have them.
+pub(crate) fn shown(schema: &SchemaRef) -> Option<SchemaRef> {
+    let is_marked = |field: &FieldRef| is_marked(field.name());
+    schema.fields().iter().any(&is_marked).then(|| {
+        let fields = schema.fields().iter().map(|field| match is_marked(field) {
+            true => Arc::new(field.as_ref().clone().with_name(column_names::shown(field.name()))),
+            false => Arc::clone(field),
+        });
+        let fields: Fields = fields.collect();
+        SchemaRef::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+    })
+}
+
+/// A batch whose columns are called as in `schema`.
+fn with_names(
+    batch: &RecordBatch,
+    schema: &SchemaRef,
+) -> std::result::Result<RecordBatch, ArrowError> {
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    let columns = batch.columns().to_vec();
+    RecordBatch::try_new_with_options(SchemaRef::clone(schema), columns, &options)
+}
+
 /// The rows of a query. Dropping it cancels what still runs.
 pub struct RowStream {
     schema: SchemaRef,
+    /// Whether the batches of `inner` have other names.
+    is_renamed: bool,
     inner: Option<SendableRecordBatchStream>,
     cancelled: Pin<Box<WaitForCancellationFutureOwned>>,
     guard: QueryGuard,
@@ -70,7 +99,10 @@ impl RowStream {
         block: Option<Arc<Block>>,
     ) -> Self {
         let cancelled = Box::pin(guard.cancel_token().clone().cancelled_owned());
-        Self { schema: inner.schema(), inner: Some(inner), cancelled, guard, block }
+        let shown = shown(&inner.schema());
+        let is_renamed = shown.is_some();
+        let schema = shown.unwrap_or_else(|| inner.schema());
+        Self { schema, is_renamed, inner: Some(inner), cancelled, guard, block }
     }
 
     /// The columns.
@@ -122,7 +154,13 @@ impl Stream for RowStream {
             Poll::Ready(Some(Ok(batch))) => {
                 let rows = batch.num_rows() as u64;
                 this.guard.progress().rows.fetch_add(rows, Ordering::Relaxed);
-                Poll::Ready(Some(Ok(batch)))
+                if !this.is_renamed {
+                    return Poll::Ready(Some(Ok(batch)));
+                }
+                match with_names(&batch, &this.schema) {
+                    Ok(batch) => Poll::Ready(Some(Ok(batch))),
+                    Err(error) => this.fail(from_datafusion(error.into())),
+                }
             }
             Poll::Ready(Some(Err(error))) => this.fail(from_datafusion(error)),
             Poll::Ready(None) => {

@@ -72,8 +72,14 @@ impl Session {
         match state.statement_to_plan(statement.clone()).await {
             Err(error) if repeats_names(&error) => {
                 let mut named = statement;
-                stoa_sql::adapt::name_repeated_columns(&mut named);
-                state.statement_to_plan(named).await.map_err(from_datafusion)
+                stoa_sql::column_names::mark_repeated(&mut named);
+                match state.statement_to_plan(named.clone()).await {
+                    Err(error) if repeats_names(&error) => {
+                        stoa_sql::tell_casts_apart(&mut named);
+                        state.statement_to_plan(named).await.map_err(from_datafusion)
+                    }
+                    plan => plan.map_err(from_datafusion),
+                }
             }
             plan => plan.map_err(from_datafusion),
         }

@@ -6,6 +6,7 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, col, ident};
 use stoa_error::{Error, Result};
 use stoa_semantics::errors::from_datafusion;
+use stoa_sql::column_names;
 
 use crate::tables::storable::storable_type;
 
@@ -21,7 +22,7 @@ pub(crate) fn named(schema: &Schema, names: &[String]) -> Result<Schema> {
     }
     let field = |(at, field): (usize, &Arc<Field>)| match names.get(at) {
         Some(name) => field.as_ref().clone().with_name(name),
-        None => field.as_ref().clone(),
+        None => field.as_ref().clone().with_name(column_names::shown(field.name())),
     };
     Ok(Schema::new(schema.fields().iter().enumerate().map(field).collect::<Vec<_>>()))
 }

@@ -144,7 +144,7 @@ async fn create_table(
             Err(error) if table.if_not_exists && error.kind() == ErrorKind::AlreadyExists => {
                 Ok(Completion::of("CREATE TABLE").with_notice(format!("{error}, skipping")))
             }
-            other => other.map(|_| Completion::of("CREATE TABLE")),
+            other => other.map(|_| created_with_key(!table.primary_key.is_empty())),
         };
     };
     if table.if_not_exists && session.data.warehouse().table(&ident).await.is_ok() {
@@ -165,6 +165,14 @@ async fn create_table(
     let staged = session.data.warehouse().stage_table(&ident, spec_of(table, schema)).await?;
     let rows = append_plan(session, staged, plan, guard).await?;
     Ok(Completion { tag: format!("SELECT {rows}"), rows, notices: Vec::new() })
+}
+
+fn created_with_key(has_key: bool) -> Completion {
+    let done = Completion::of("CREATE TABLE");
+    match has_key {
+        true => done.with_notice(KEY_NOTICE),
+        false => done,
+    }
 }
 
 /// Appends the rows of a logical plan to a table, which may be staged; its columns are the
@@ -189,6 +197,7 @@ fn spec_of(table: &CreateTableStatement, schema: SchemaRef) -> TableSpec {
         schema,
         partition_by: table.partition_by.clone(),
         sort_by: table.sort_by.clone(),
+        identifiers: table.primary_key.clone(),
         properties: table.properties.iter().cloned().collect(),
         comment: table.comment.clone(),
     }
@@ -201,8 +210,12 @@ pub(crate) fn spec_from_parts(
     sort_by: Vec<SortTerm>,
     properties: BTreeMap<String, String>,
 ) -> TableSpec {
-    TableSpec { schema, partition_by, sort_by, properties, comment: None }
+    TableSpec { partition_by, sort_by, properties, ..TableSpec::new(schema) }
 }
+
+/// What whoever declares a key should know.
+const KEY_NOTICE: &str = "the PRIMARY KEY is declared, not enforced: INSERT and COPY do not look for rows of the same key; \
+     INSERT … ON CONFLICT does";
 
 async fn alter_table(session: &Session, alter: &AlterTableStatement) -> Result<Completion> {
     let ident = session.table_ident(&alter.name)?;

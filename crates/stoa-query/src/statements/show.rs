@@ -125,7 +125,8 @@ pub(crate) async fn run(
         ShowStatement::Describe { table, extended } => {
             let table = find_known(session, table).await?;
             let mut rows = column_rows(session, &table);
-            if *extended || !table.partition_terms().is_empty() || !table.sort_terms().is_empty() {
+            let has_layout = !table.partition_terms().is_empty() || !table.sort_terms().is_empty();
+            if *extended || has_layout || !table.identifiers().is_empty() {
                 rows.extend(layout_rows(&table, *extended));
             }
             rows
@@ -236,6 +237,9 @@ fn layout_rows(table: &Table, extended: bool) -> Vec<Vec<Cell>> {
     let mut add = |name: &str, value: String| {
         rows.push(vec![name.into(), value.into(), Cell::Null, Cell::Null]);
     };
+    if !table.identifiers().is_empty() {
+        add("# primary key (not enforced)", table.identifiers().join(", "));
+    }
     add("# partitioned by", joined(&table.partition_terms()));
     add("# ordered by", joined(&table.sort_terms()));
     if extended {
@@ -305,7 +309,11 @@ fn create_statement(table: &Table) -> String {
             .map_or_else(String::new, |text| format!(" COMMENT '{}'", text.replace('\'', "''")));
         format!("  {} {}{not_null}{comment}", quoted(field.name()), sql_type(field.data_type()))
     };
-    let columns: Vec<String> = table.schema().fields().iter().map(column).collect();
+    let mut columns: Vec<String> = table.schema().fields().iter().map(column).collect();
+    let key: Vec<String> = table.identifiers().iter().map(|name| quoted(name)).collect();
+    if !key.is_empty() {
+        columns.push(format!("  PRIMARY KEY ({})", key.join(", ")));
+    }
     let ident = table.ident();
     let mut text = format!(
         "CREATE TABLE {}.{} (\n{}\n)",

@@ -31,8 +31,8 @@ macro_rules! slt_tests {
         $crate::slt_tests! { $run;
             bytea casts changes changes_from copy ddl floats functions functions_numbers functions_others
             functions_texts functions_times grouping joins looking_after maintenance overwrite
-            postgres prune queries refused relational roles rows select series set_operations settings
-            shapes show tables transactions type_of types values views windows
+            postgres prune queries refused relational returning roles rows select series set_operations settings
+            shapes show tables transactions type_of types upsert values views windows
         }
     };
     ($run:path; $($name:ident)*) => {

@@ -177,60 +177,63 @@ fn planning_keeps_nobody_else_waiting() {
 const ENDLESS: [(&str, &str); 12] = [
     (
         "nested loops without a match",
-        "SELECT count(*) FROM generate_series(1, 1000000) a, generate_series(1, 1000000) b \
+        "SELECT count(*) FROM generate_series(1, 1000000) a(value), generate_series(1, 1000000) b(value) \
          WHERE a.value + b.value = -1",
     ),
     (
         "nested loops of an outer join",
-        "SELECT count(*) FROM generate_series(1, 1000000) a LEFT JOIN generate_series(1, 1000000) b \
+        "SELECT count(*) FROM generate_series(1, 1000000) a(value) LEFT JOIN generate_series(1, 1000000) b(value) \
          ON a.value + b.value = -1",
     ),
     (
         "a semi join",
-        "SELECT count(*) FROM generate_series(1, 1000000) a WHERE EXISTS \
-         (SELECT 1 FROM generate_series(1, 1000000) b WHERE a.value + b.value = -1)",
+        "SELECT count(*) FROM generate_series(1, 1000000) a(value) WHERE EXISTS \
+         (SELECT 1 FROM generate_series(1, 1000000) b(value) WHERE a.value + b.value = -1)",
     ),
     (
         "an anti join",
-        "SELECT count(*) FROM generate_series(1, 1000000) a WHERE NOT EXISTS \
-         (SELECT 1 FROM generate_series(1, 1000000) b WHERE a.value + b.value = -1)",
+        "SELECT count(*) FROM generate_series(1, 1000000) a(value) WHERE NOT EXISTS \
+         (SELECT 1 FROM generate_series(1, 1000000) b(value) WHERE a.value + b.value = -1)",
     ),
     (
         "a cross join",
-        "SELECT sum(a.value * b.value) FROM generate_series(1, 1000000) a, \
-         generate_series(1, 1000000) b",
+        "SELECT sum(a.value * b.value) FROM generate_series(1, 1000000) a(value), \
+         generate_series(1, 1000000) b(value)",
     ),
     (
         "a hash join without a match",
-        "SELECT count(*) FROM generate_series(1, 1000000) a JOIN generate_series(1, 1000000) b \
+        "SELECT count(*) FROM generate_series(1, 1000000) a(value) JOIN generate_series(1, 1000000) b(value) \
          ON a.value % 2 = b.value % 2 AND a.value + b.value < 0",
     ),
     (
         "groups",
-        "SELECT a.value % 7, count(*) FROM generate_series(1, 1000000) a, \
-         generate_series(1, 1000000) b GROUP BY 1",
+        "SELECT a.value % 7, count(*) FROM generate_series(1, 1000000) a(value), \
+         generate_series(1, 1000000) b(value) GROUP BY 1",
     ),
     (
         "distinct values",
-        "SELECT count(DISTINCT a.value % 7) FROM generate_series(1, 1000000) a, \
-         generate_series(1, 1000000) b",
+        "SELECT count(DISTINCT a.value % 7) FROM generate_series(1, 1000000) a(value), \
+         generate_series(1, 1000000) b(value)",
     ),
     (
         "a sort that keeps a few",
-        "SELECT a.value FROM generate_series(1, 1000000) a, generate_series(1, 1000000) b \
+        "SELECT a.value FROM generate_series(1, 1000000) a(value), generate_series(1, 1000000) b(value) \
          ORDER BY a.value * b.value DESC LIMIT 3",
     ),
     (
         "a window",
         "SELECT max(r) FROM (SELECT row_number() OVER (PARTITION BY a.value ORDER BY b.value) AS r \
-         FROM generate_series(1, 1000000) b, generate_series(1, 1000000) a) w",
+         FROM generate_series(1, 1000000) b(value), generate_series(1, 1000000) a(value)) w",
     ),
     (
         "a recursive query",
         "WITH RECURSIVE r AS (SELECT 1::bigint AS n UNION ALL \
          SELECT n + 1 FROM r WHERE n < 1000000000000) SELECT count(*) FROM r",
     ),
-    ("a series", "SELECT count(*) FROM generate_series(1, 1000000000000) WHERE value < 0"),
+    (
+        "a series",
+        "SELECT count(*) FROM generate_series(1, 1000000000000) AS s(value) WHERE value < 0",
+    ),
 ];
 
 #[test]

@@ -6,8 +6,8 @@ use stoa_env::clock::monotonic;
 use crate::harness::{Place, Server, request, wait_for};
 
 /// Runs for minutes unless it is cancelled.
-const LONG: &str = "SELECT sum(a.value * b.value) FROM generate_series(1, 1000000) a, \
-     generate_series(1, 1000000) b";
+const LONG: &str = "SELECT sum(a.value * b.value) FROM generate_series(1, 1000000) a(value), \
+     generate_series(1, 1000000) b(value)";
 
 #[test]
 fn a_server_says_where_it_listens_and_ends_cleanly() {

@@ -124,7 +124,7 @@ fn a_server_answers_the_same() {
         failed.stderr
     );
     let url = server.http_url();
-    let many = "SELECT sum(value) FROM generate_series(1, 300000)";
+    let many = "SELECT sum(value) FROM generate_series(1, 300000) AS s(value)";
     assert_eq!(
         place.ok(&["sql", "--url", &url, "--format", "tsv", "--no-header", "-c", many]),
         "45000150000\n"
@@ -148,7 +148,7 @@ fn without_a_server_the_hint_says_what_to_do() {
 fn large_results_stream_with_little_memory() {
     let place = Place::new();
     // 300 MB of text, which a shell that collects results first would hold.
-    let sql = "SELECT value, repeat('x', 1000) FROM generate_series(1, 300000)";
+    let sql = "SELECT value, repeat('x', 1000) FROM generate_series(1, 300000) AS s(value)";
     // Some batches are always on their way: small ones here.
     let small = "SET datafusion.execution.batch_size = 1024";
     let arguments = ["sql", "--warehouse", "w", "--format", "tsv", "-c", small, "-c", sql];

@@ -7,11 +7,11 @@ use datafusion::logical_expr::LogicalPlan;
 use stoa_catalog::TableIdent;
 use stoa_error::{Error, ErrorKind, Result};
 
-use super::ATTEMPTS_MAX;
+use super::{ATTEMPTS_MAX, Returning};
 use crate::run::registry::QueryGuard;
 use crate::session::Session;
 use crate::session::outcome::Completion;
-use crate::statements::outcome::{Ran, count_written};
+use crate::statements::outcome::count_written;
 use crate::tables::changes::Turn;
 use crate::tables::table::{pin, stoa_table, tables_of};
 
@@ -23,11 +23,17 @@ use crate::tables::table::{pin, stoa_table, tables_of};
 pub(crate) async fn insert(
     session: &Session,
     plan: LogicalPlan,
+    returning: Option<&Returning>,
     guard: &QueryGuard,
-) -> Result<Ran> {
+) -> Result<Completion> {
+    if let (Some(returning), LogicalPlan::Dml(dml)) = (returning, &plan)
+        && let Some(target) = stoa_table(&dml.target)
+    {
+        returning.check_rights(session, &target.table)?;
+    }
     let read = tables_of(&plan)?;
     if read.is_empty() {
-        return written(session, &plan, guard).await;
+        return written(session, plan, returning, guard).await;
     }
     for number in 1..=ATTEMPTS_MAX {
         let turn = match number {
@@ -36,7 +42,7 @@ pub(crate) async fn insert(
             _ if session.block.is_open() => None,
             _ => Some(session.data.changes().turn().await),
         };
-        match attempt(session, plan.clone(), &read, turn, guard).await {
+        match attempt(session, plan.clone(), &read, turn, returning, guard).await {
             Err(error) if error.kind() == ErrorKind::Conflict && number < ATTEMPTS_MAX => {}
             ended => return ended,
         }
@@ -49,25 +55,41 @@ async fn attempt(
     plan: LogicalPlan,
     read: &[TableIdent],
     turn: Option<Turn>,
+    returning: Option<&Returning>,
     guard: &QueryGuard,
-) -> Result<Ran> {
+) -> Result<Completion> {
     let LogicalPlan::Dml(dml) = &plan else {
         return Err(Error::internal("an INSERT has no such plan"));
     };
     let Some(target) = stoa_table(&dml.target) else {
         let plan = pin(plan, session.tables(read).await?)?;
-        return written(session, &plan, guard).await;
+        return written(session, plan, returning, guard).await;
     };
     let reading = session.data.changes().begin(read.to_vec(), target.table.ident(), turn).await;
     let LogicalPlan::Dml(mut dml) = pin(plan, session.tables(read).await?)? else {
         return Err(Error::internal("an INSERT became another statement"));
     };
     dml.target = provider_as_source(Arc::new(target.written_by(Arc::new(reading))));
-    written(session, &LogicalPlan::Dml(dml), guard).await
+    written(session, LogicalPlan::Dml(dml), returning, guard).await
 }
 
-/// Runs a plan that writes.
-async fn written(session: &Session, plan: &LogicalPlan, guard: &QueryGuard) -> Result<Ran> {
-    let rows = count_written(session.stream(plan, guard).await?).await?;
-    Ok(Ran::Done(Completion::rows("INSERT", rows)))
+/// Runs a plan that writes. Rows that are returned are computed once, and what is returned of them before they are
+/// written: nothing is, if that fails.
+async fn written(
+    session: &Session,
+    plan: LogicalPlan,
+    returning: Option<&Returning>,
+    guard: &QueryGuard,
+) -> Result<Completion> {
+    let plan = match (returning, plan) {
+        (Some(returning), LogicalPlan::Dml(mut dml)) => {
+            let rows = returning.rows_of(session, &dml.input, guard).await?;
+            returning.answer(session, &rows, guard).await?;
+            dml.input = Arc::new(rows.into_plan()?);
+            LogicalPlan::Dml(dml)
+        }
+        (_, plan) => plan,
+    };
+    let rows = count_written(session.stream(&plan, guard).await?).await?;
+    Ok(Completion::rows("INSERT", rows))
 }

@@ -218,6 +218,25 @@ impl RowChange for Merge {
         applied.rows_changed + self.rows_inserted
     }
 
+    fn returned(&self, files: Files) -> EngineResult<Option<LogicalPlan>> {
+        let deletes = |clause: &MergeIntoClause| matches!(clause.action, MergeIntoAction::Delete);
+        if !self.unmatched.is_empty() {
+            return Ok(None);
+        }
+        let rows = self.rows(files)?;
+        if self.matched.iter().any(deletes) {
+            // Other clauses beside it come in a MERGE only, which returns nothing.
+            let gone = self.join(rows, JoinType::LeftSemi, self.acting_partners())?;
+            return gone.project(self.table_columns())?.build().map(Some);
+        }
+        let changed = self.join(rows, JoinType::Inner, self.acting_partners())?;
+        let changed = LogicalPlanBuilder::from(self.after(changed, &self.matched)?);
+        match self.rows_inserted {
+            0 => changed.build().map(Some),
+            _ => changed.union(self.inserted()?)?.build().map(Some),
+        }
+    }
+
     fn violation(&self, files: Files) -> EngineResult<Option<(LogicalPlan, Error)>> {
         if self.matched.is_empty() {
             return Ok(None);

@@ -15,16 +15,22 @@
 //! (`stoa-table`).
 
 mod alias;
+mod clock;
 mod insert;
 mod merge;
 mod overwrite;
 mod plans;
+mod returning;
 mod rows;
 mod target;
+mod upsert;
 
 pub(crate) use alias::plan_aliased_delete;
+pub(crate) use clock::{at_one_time, both_at_one_time};
 pub(crate) use insert::insert;
 pub(crate) use overwrite::resolve_partition;
+pub(crate) use returning::{Returning, check_returning};
+pub(crate) use upsert::upsert;
 
 use std::sync::Arc;
 
@@ -68,6 +74,11 @@ trait RowChange: Send + Sync {
 
     /// Rows that come in addition.
     fn added(&self) -> EngineResult<Option<LogicalPlan>> {
+        Ok(None)
+    }
+
+    /// The rows that are returned: the table's columns, in order; `None` where none can be.
+    fn returned(&self, _files: Files) -> EngineResult<Option<LogicalPlan>> {
         Ok(None)
     }
 
@@ -117,6 +128,7 @@ pub(crate) async fn run(
     session: &Session,
     plan: LogicalPlan,
     overwritten: Option<&Expr>,
+    returning: Option<&Returning>,
     guard: &QueryGuard,
 ) -> Result<Completion> {
     for number in 1..=ATTEMPTS_MAX {
@@ -127,7 +139,7 @@ pub(crate) async fn run(
             _ if session.block.is_open() => None,
             _ => Some(session.data.changes().turn().await),
         };
-        match attempt(session, plan.clone(), overwritten, turn, guard).await {
+        match attempt(session, plan.clone(), overwritten, returning, turn, guard).await {
             Err(error) if error.kind() == ErrorKind::Conflict && number < ATTEMPTS_MAX => {}
             ended => return ended,
         }
@@ -177,6 +189,7 @@ async fn attempt(
     session: &Session,
     plan: LogicalPlan,
     overwritten: Option<&Expr>,
+    returning: Option<&Returning>,
     turn: Option<Turn>,
     guard: &QueryGuard,
 ) -> Result<Completion> {
@@ -194,6 +207,9 @@ async fn attempt(
     let table = session.data.table(ident).await?;
     cells::refuse_rows(&table.table)?;
     check_rights(session, dml, &table.table, overwritten.is_some())?;
+    if let Some(returning) = returning {
+        returning.check_rights(session, &table.table)?;
+    }
     session.block.check_removal(&table.table)?;
     let others: Vec<TableIdent> = read.iter().filter(|other| *other != ident).cloned().collect();
     let is_blind = matches!(dml.op, WriteOp::Insert(_) | WriteOp::Truncate);
@@ -210,16 +226,23 @@ async fn attempt(
     match &dml.op {
         WriteOp::Truncate => truncate(session, &held, &dml.table_name, guard).await,
         WriteOp::Delete => match rows::Delete::of(&dml, table)? {
-            Some(delete) => apply(session, &held, &dml, &delete, guard).await,
-            None => delete_all(session, &held, &dml.table_name, guard).await,
+            Some(delete) => apply(session, &held, &dml, &delete, returning, guard).await,
+            None => {
+                if let Some(returning) = returning {
+                    let rows = all_rows(table, &dml.table_name).await?;
+                    let rows = returning.rows_of(session, &rows, guard).await?;
+                    returning.answer(session, &rows, guard).await?;
+                }
+                delete_all(session, &held, &dml.table_name, guard).await
+            }
         },
         WriteOp::Update => {
             let update = rows::Update::of(&dml, table)?;
-            apply(session, &held, &dml, &update, guard).await
+            apply(session, &held, &dml, &update, returning, guard).await
         }
         WriteOp::MergeInto(_) => {
             let merge = merge::Merge::of(session, &dml, table, guard).await?;
-            apply(session, &held, &dml, &merge, guard).await
+            apply(session, &held, &dml, &merge, returning, guard).await
         }
         WriteOp::Insert(_) => {
             let condition = overwritten.cloned();
@@ -228,7 +251,7 @@ async fn attempt(
             }
             let condition = condition.unwrap_or_else(overwrite::always);
             let overwrite = overwrite::Overwrite::of(&dml, table, condition);
-            apply(session, &held, &dml, &overwrite, guard).await
+            apply(session, &held, &dml, &overwrite, returning, guard).await
         }
         other => Err(Error::internal(format!("{} does not change rows in place", other.name()))),
     }
@@ -330,9 +353,13 @@ async fn count_live(
     name: &TableReference,
     guard: &QueryGuard,
 ) -> Result<u64> {
+    session.count_rows(all_rows(table, name).await?, guard).await
+}
+
+/// All rows of a table that is held.
+async fn all_rows(table: &StoaTable, name: &TableReference) -> Result<LogicalPlan> {
     let files = table.table.plan_scan(&Predicate::always()).await?.files;
-    let all = scan(table, name, files.into()).map_err(from_datafusion)?;
-    session.count_rows(all, guard).await
+    scan(table, name, files.into()).map_err(from_datafusion)
 }
 
 /// How many rows some files have, without those that are deleted.
@@ -370,6 +397,7 @@ async fn apply(
     held: &Held,
     dml: &DmlStatement,
     change: &dyn RowChange,
+    returning: Option<&Returning>,
     guard: &QueryGuard,
 ) -> Result<Completion> {
     let table = &held.table;
@@ -379,6 +407,12 @@ async fn apply(
         && session.has_rows(rows, guard).await?
     {
         return Err(error);
+    }
+    if let Some(returning) = returning {
+        let rows = change.returned(Arc::clone(&touched)).map_err(from_datafusion)?;
+        let rows = rows.ok_or_else(|| Error::unsupported("RETURNING is not supported here"))?;
+        let rows = returning.rows_of(session, &rows, guard).await?;
+        returning.answer(session, &rows, guard).await?;
     }
     let changed = plan(change.changed(Arc::clone(&touched)))?;
     let mut applied = Applied {

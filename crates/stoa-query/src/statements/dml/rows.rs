@@ -119,6 +119,10 @@ impl RowChange for Delete {
         let stays = Expr::IsNotTrue(Box::new(self.condition.clone()));
         LogicalPlanBuilder::from(self.rows.all(files)?).filter(stays)?.build()
     }
+
+    fn returned(&self, files: Files) -> EngineResult<Option<LogicalPlan>> {
+        self.rows.matching(files).map(Some)
+    }
 }
 
 /// `UPDATE table SET column = value WHERE condition`.
@@ -166,5 +170,10 @@ impl RowChange for Update {
 
     fn rewritten(&self, files: Files) -> EngineResult<LogicalPlan> {
         LogicalPlanBuilder::from(self.rows.all(files)?).project(self.values.clone())?.build()
+    }
+
+    fn returned(&self, files: Files) -> EngineResult<Option<LogicalPlan>> {
+        let rows = LogicalPlanBuilder::from(self.rows.matching(files)?);
+        rows.project(self.values.clone())?.build().map(Some)
     }
 }

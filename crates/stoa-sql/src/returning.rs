@@ -1,0 +1,84 @@
+//! `INSERT | UPDATE | DELETE … RETURNING columns`: the statement without it, and the query over its rows.
+//!
+//! In: a statement as it was parsed. Out: the same without RETURNING, and `SELECT columns FROM table [AS alias]`,
+//! whose rows of the table are those that the statement changed. Not here: which rows these are (`stoa-query`,
+//! `dml::returning`).
+
+use datafusion_sql::parser::Statement as EngineStatement;
+use datafusion_sql::sqlparser::ast::{
+    FromTable, SelectItem, SetExpr, Statement, TableAlias, TableFactor, TableObject,
+};
+use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion_sql::sqlparser::parser::Parser;
+
+/// The columns that a statement returns; `None` where it returns none.
+pub(super) fn columns_of(statement: &mut Statement) -> Option<&mut Vec<SelectItem>> {
+    match statement {
+        Statement::Insert(insert) => insert.returning.as_mut(),
+        Statement::Update(update) => update.returning.as_mut(),
+        Statement::Delete(delete) => delete.returning.as_mut(),
+        _ => None,
+    }
+}
+
+/// Whether a statement returns the rows that it changes.
+pub fn is_in(statement: &EngineStatement) -> bool {
+    let EngineStatement::Statement(statement) = statement else { return false };
+    match statement.as_ref() {
+        Statement::Insert(insert) => insert.returning.is_some(),
+        Statement::Update(update) => update.returning.is_some(),
+        Statement::Delete(delete) => delete.returning.is_some(),
+        _ => false,
+    }
+}
+
+/// Takes RETURNING out of a statement; gives the query over the rows of its table. `None` where there is none, or no
+/// such table.
+pub fn take(statement: &mut EngineStatement) -> Option<EngineStatement> {
+    let EngineStatement::Statement(statement) = statement else { return None };
+    let (columns, table) = match statement.as_mut() {
+        Statement::Insert(insert) => {
+            let TableObject::TableName(name) = &insert.table else { return None };
+            let alias = insert.table_alias.as_ref().map(|alias| TableAlias {
+                explicit: true,
+                name: alias.alias.clone(),
+                columns: Vec::new(),
+                at: None,
+            });
+            (insert.returning.take()?, named_table(name, alias)?)
+        }
+        Statement::Update(update) => (update.returning.take()?, update.table.relation.clone()),
+        Statement::Delete(delete) => {
+            let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
+            let [table] = from.as_slice() else { return None };
+            (delete.returning.take()?, table.relation.clone())
+        }
+        _ => return None,
+    };
+    let mut query = query("SELECT 1 FROM t")?;
+    if let Statement::Query(query) = &mut query
+        && let SetExpr::Select(select) = query.body.as_mut()
+    {
+        select.projection = columns;
+        select.from.first_mut()?.relation = table;
+    }
+    Some(EngineStatement::Statement(Box::new(query)))
+}
+
+fn named_table(
+    name: &datafusion_sql::sqlparser::ast::ObjectName,
+    alias: Option<TableAlias>,
+) -> Option<TableFactor> {
+    let Statement::Query(query) = query("SELECT 1 FROM t")? else { return None };
+    let SetExpr::Select(mut select) = *query.body else { return None };
+    let mut table = select.from.pop()?.relation;
+    if let TableFactor::Table { name: own, alias: own_alias, .. } = &mut table {
+        *own = name.clone();
+        *own_alias = alias;
+    }
+    Some(table)
+}
+
+fn query(text: &str) -> Option<Statement> {
+    Parser::new(&PostgreSqlDialect {}).try_with_sql(text).ok()?.parse_statement().ok()
+}
