@@ -25,6 +25,7 @@ mod batch;
 mod functions;
 mod information_columns;
 mod information_schema;
+mod oids;
 mod provider;
 mod relations;
 mod rewrite;
@@ -70,6 +71,7 @@ pub fn install(ctx: &SessionContext, database: &str, server: &Arc<dyn Server>) -
     catalog.register_schema(PG_CATALOG, Arc::new(schema)).map_err(from_datafusion)?;
     functions::register(ctx, database, server);
     texts::register(ctx);
+    oids::register(ctx);
     let schema = information_schema::InformationSchema::new(database, Arc::clone(server), &catalog);
     catalog.register_schema(INFORMATION_SCHEMA, Arc::new(schema)).map_err(from_datafusion)?;
     Ok(())

@@ -52,7 +52,7 @@ impl Parsed {
                     return Err(Error::invalid("a cursor needs a query that returns rows")
                         .with_sqlstate("42P11"));
                 };
-                let parameter_types = wire_types(declared, query.parameter_types());
+                let parameter_types = wire_types(text, declared, query.parameter_types());
                 let query = Box::new(query);
                 Ok(Self::of(Plan::Declare { name, hold, binary, query }, parameter_types, text))
             }
@@ -60,7 +60,7 @@ impl Parsed {
             None => match prepare(session, text, declared).await? {
                 None => Ok(Self::of(Plan::Empty, Vec::new(), text)),
                 Some(prepared) => {
-                    let parameter_types = wire_types(declared, prepared.parameter_types());
+                    let parameter_types = wire_types(text, declared, prepared.parameter_types());
                     Ok(Self::of(Plan::Engine(Box::new(prepared)), parameter_types, text))
                 }
             },
@@ -115,18 +115,34 @@ async fn prepare(
     session.prepare(statement, types).await.map(Some)
 }
 
-/// The declared type where the client named one, else the plan's.
-fn wire_types(declared: &[Option<PgType>], planned: &[DataType]) -> Vec<PgType> {
+/// The declared type where the client named one, else the plan's; lists of OIDs are told by the text.
+fn wire_types(text: &str, declared: &[Option<PgType>], planned: &[DataType]) -> Vec<PgType> {
     let count = planned.len().max(declared.len());
+    let oids = oid_lists(text);
     (0..count)
         .map(|index| {
             let planned = || {
+                if oids.contains(&index) {
+                    return PgType::Oid.array().unwrap_or(PgType::Text);
+                }
                 let data_type = planned.get(index).cloned().unwrap_or(DataType::Utf8);
                 field_type(&Field::new("", data_type, true))
             };
             declared.get(index).copied().flatten().unwrap_or_else(planned)
         })
         .collect()
+}
+
+/// The places, from 0, of parameters that are `$n::oid[]`: with one, drivers ask for types that they do not know, and
+/// its own must be none of these.
+fn oid_lists(text: &str) -> Vec<usize> {
+    let parameter = |(at, _): (usize, &str)| {
+        let before = text.get(..at)?;
+        let digits = before.trim_end_matches(|c: char| c.is_ascii_digit());
+        let number: usize = before.get(digits.len()..)?.parse().ok()?;
+        if digits.ends_with('$') { number.checked_sub(1) } else { None }
+    };
+    text.match_indices("::oid[]").filter_map(parameter).collect()
 }
 
 /// The type a `PREPARE name (type, …)` names; `None` leaves it to the plan.

@@ -65,7 +65,7 @@ pub use roles::{
 };
 pub use session::{Isolation, TransactionControl, TransactionModes, path_of};
 pub use show::ShowStatement;
-pub use split::{first_word, number_parameters, split_statements};
+pub use split::{first_word, last_parameter, number_parameters, split_statements};
 pub use statement::{Statement, StatementKind};
 pub use types::arrow_type;
 pub use view::{AlterViewAction, AlterViewStatement, CreateViewStatement, ViewHead};

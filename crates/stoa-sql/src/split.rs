@@ -55,6 +55,19 @@ pub fn number_parameters(sql: &str) -> Cow<'_, str> {
     numbered.into()
 }
 
+/// The highest number of a parameter `$1`, `$2`, …; 0 where there is none.
+pub fn last_parameter(sql: &str) -> usize {
+    let mut last = 0;
+    let mut dollar_at = None;
+    for token in Lexer::new(sql) {
+        if token.kind == TokenKind::Number && dollar_at == Some(token.at) {
+            last = last.max(token.text.parse().unwrap_or(0));
+        }
+        dollar_at = token.is_sign('$').then(|| token.end());
+    }
+    last
+}
+
 /// The first word of a statement, comments skipped; empty if it starts otherwise.
 pub fn first_word(text: &str) -> &str {
     match Lexer::new(text).next_significant() {
@@ -74,4 +87,20 @@ pub fn offset_of(text: &str, line: u64, column: u64) -> usize {
         .map(|l| l.chars().count())
         .sum();
     before + usize::try_from(column).unwrap_or(1).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_counted_outside_of_texts() {
+        for (sql, last) in [
+            ("SELECT $1, $12::int, '$99', $$ $98 $$ -- $97", 12),
+            ("SELECT 1", 0),
+            ("SELECT a$3 FROM t WHERE b = $2", 2),
+        ] {
+            assert_eq!(last_parameter(sql), last, "{sql}");
+        }
+    }
 }

@@ -14,12 +14,13 @@ use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
 /// Catalog tables without rows.
-pub(super) const EMPTY: [&str; 25] = [
+pub(super) const EMPTY: [&str; 26] = [
     "pg_attrdef",
     "pg_auth_members",
     "pg_constraint",
     "pg_db_role_setting",
     "pg_default_acl",
+    "pg_enum",
     "pg_event_trigger",
     "pg_foreign_data_wrapper",
     "pg_foreign_server",

@@ -64,13 +64,14 @@ fn is_text(expr: &Expr, texts: &[&str]) -> bool {
 fn null_like(query: &Query) -> Option<Expr> {
     let SetExpr::Select(select) = &*query.body else { return None };
     let [SelectItem::UnnamedExpr(column)] = select.projection.as_slice() else { return None };
-    expression(match column {
+    let null = match column {
         Expr::Function(call) if call.to_string().starts_with("array_agg(") => {
             match call.to_string().contains(&format!("::{}", DataType::Text)) {
-                true => "CAST(NULL AS TEXT[])",
-                false => "CAST(NULL AS INT[])",
+                true => "CAST(NULL AS TEXT[])".to_owned(),
+                false => format!("{}()", crate::oids::NAME),
             }
         }
-        _ => "CAST(NULL AS INT)",
-    })
+        _ => "CAST(NULL AS INT)".to_owned(),
+    };
+    expression(&null)
 }

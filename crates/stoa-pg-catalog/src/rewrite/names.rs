@@ -58,6 +58,10 @@ fn well_known_name(expr: &Expr) -> Option<Expr> {
     expression(&format!("'{bare}'"))
 }
 
+/// Columns of `pg_type` with the names of functions.
+const TYPE_FUNCTIONS: [&str; 7] =
+    ["typinput", "typoutput", "typreceive", "typsend", "typmodin", "typmodout", "typanalyze"];
+
 fn rewritten(expr: &Expr) -> Option<Expr> {
     match expr {
         Expr::Cast { expr: inner, data_type, .. } if is_text(data_type) => reg_name(inner),
@@ -73,11 +77,24 @@ fn rewritten(expr: &Expr) -> Option<Expr> {
             expression(&oid.to_string())
         }
         Expr::Function(function) => rewritten_function(function),
-        Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => {
-            by_function_name(left, right).or_else(|| by_function_name(right, left))
-        }
+        Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => by_function_name(left, right)
+            .or_else(|| by_function_name(right, left))
+            .or_else(|| no_function(left, right, "=")),
+        Expr::BinaryOp { left, op: BinaryOperator::NotEq, right } => no_function(left, right, "<>"),
         _ => None,
     }
+}
+
+/// `typreceive != 0`: where a type has no such function, its name is `-`.
+fn no_function(function: &Expr, number: &Expr, op: &str) -> Option<Expr> {
+    let name = match function {
+        Expr::Identifier(name) => name,
+        Expr::CompoundIdentifier(parts) => parts.last()?,
+        _ => return None,
+    };
+    let is_zero = matches!(number, Expr::Value(value) if matches!(&value.value, Value::Number(digits, _) if digits == "0"));
+    let is_function = TYPE_FUNCTIONS.contains(&name.value.to_ascii_lowercase().as_str());
+    (is_function && is_zero).then(|| expression(&format!("{function} {op} '-'")))?
 }
 
 /// `pg_proc.oid = pg_type.typreceive`: functions of types are kept by name, so are they joined.
@@ -86,8 +103,7 @@ fn by_function_name(oid: &Expr, function: &Expr) -> Option<Expr> {
     else {
         return None;
     };
-    let is_function = ["typinput", "typoutput", "typreceive", "typsend"]
-        .contains(&function.last()?.value.as_str());
+    let is_function = TYPE_FUNCTIONS.contains(&function.last()?.value.as_str());
     let (table, column) = (oid.first()?, oid.last()?);
     if !is_function || column.value != "oid" || oid.len() != 2 {
         return None;

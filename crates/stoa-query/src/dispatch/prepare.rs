@@ -24,6 +24,9 @@ use crate::session::views::{Expanded, ViewUse};
 use crate::statements::{allowed, dml, insert_values, show};
 use stoa_semantics::parameters;
 
+/// Parameters of a statement: the protocol counts them in 16 bits.
+const PARAMETERS_MAX: usize = u16::MAX as usize;
+
 /// A statement that was planned or recognised, to be executed any number of times.
 #[derive(Clone)]
 pub struct Prepared {
@@ -326,7 +329,11 @@ impl Session {
         declared: &[Option<DataType>],
     ) -> Result<Prepared> {
         allowed::check(&plan)?;
-        let (plan, parameter_types) = parameters::resolve(plan, declared)?;
+        // What is rewritten may have lost some of the parameters that the client gives values for.
+        let mut declared = declared.to_vec();
+        let count = stoa_sql::last_parameter(&statement.text).min(PARAMETERS_MAX);
+        declared.resize(declared.len().max(count), None);
+        let (plan, parameter_types) = parameters::resolve(plan, &declared)?;
         let Expanded { plan, views, asks_for_rights } = self.expand_views(plan).await?;
         if !views.is_empty() {
             allowed::check(&plan)?;

@@ -8,7 +8,7 @@ use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use stoa_catalog::TableIdent;
-use stoa_error::{Error, ErrorKind, Result};
+use stoa_error::{Condition, Error, ErrorKind, Result};
 use stoa_table::{ColumnPosition, PartitionTerm, SortTerm, Table, TableChange, TableSpec};
 
 use crate::run::registry::QueryGuard;
@@ -22,7 +22,10 @@ use crate::statements::view;
 use crate::tables::properties;
 use stoa_semantics::errors::from_datafusion;
 use stoa_sql::StatementKind;
-use stoa_sql::{AlterAction, AlterTableStatement, CreateTableStatement, name_parts};
+use stoa_sql::{
+    AlterAction, AlterTableStatement, AlterViewAction, AlterViewStatement, CreateTableStatement,
+    name_parts,
+};
 
 /// Carries out a statement of this module; any other is a bug.
 pub(crate) async fn run(
@@ -225,6 +228,13 @@ async fn alter_table(session: &Session, alter: &AlterTableStatement) -> Result<C
         Err(error) if alter.if_exists && error.kind() == ErrorKind::NotFound => {
             return Ok(completion.with_notice(format!("{error}, skipping")));
         }
+        Err(error) if error.is(Condition::WrongObjectType) => {
+            // As in PostgreSQL, what views have in common with tables is changed by either statement.
+            let Some(of_view) = of_view(alter) else { return Err(error) };
+            return view::alter(session, &of_view)
+                .await
+                .map(|done| Completion { notices: done.notices, ..completion });
+        }
         other => other?,
     };
     crate::tables::cells::refuse_rows(&table)?;
@@ -266,6 +276,16 @@ async fn alter_table(session: &Session, alter: &AlterTableStatement) -> Result<C
         table.alter(changes).await?;
     }
     Ok(completion)
+}
+
+/// The change of a table as one of a view; `None` for what views do not have.
+fn of_view(alter: &AlterTableStatement) -> Option<AlterViewStatement> {
+    let action = match alter.actions.as_slice() {
+        [AlterAction::RenameTable { to }] => AlterViewAction::Rename(to.clone()),
+        [AlterAction::SetOwner(owner)] => AlterViewAction::SetOwner(owner.clone()),
+        _ => return None,
+    };
+    Some(AlterViewStatement { name: alter.name.clone(), if_exists: alter.if_exists, action })
 }
 
 fn texts(properties: &[(String, String)]) -> impl Iterator<Item = (&str, &str)> {
