@@ -77,7 +77,7 @@ fn catalogs(command: CommandGetCatalogs) -> Result<RecordBatch> {
 
 async fn namespaces(engine: &Engine, command: CommandGetDbSchemas) -> Result<RecordBatch> {
     let mut builder = command.into_builder();
-    for namespace in engine.warehouse().namespaces().await? {
+    for namespace in engine.namespaces().await? {
         builder.append(DATABASE, namespace);
     }
     builder.build().map_err(not_built)
@@ -100,7 +100,7 @@ async fn tables(
     let warehouse = engine.warehouse();
     let include_schema = command.include_schema;
     let mut builder = CommandGetTables { include_schema: false, ..command }.into_builder();
-    for namespace in warehouse.namespaces().await? {
+    for namespace in engine.namespaces().await? {
         for ident in warehouse.tables(&namespace).await? {
             // One that cannot be read is nobody's.
             if !knows_all {

@@ -30,7 +30,7 @@ pub(crate) async fn list(
 ) -> Result<Json<Value>, Problem> {
     let session = asker.session(&app.engine);
     let mut namespaces = Vec::new();
-    for name in app.engine.warehouse().namespaces().await? {
+    for name in app.engine.namespaces().await? {
         let idents = app.engine.warehouse().tables(&name).await?;
         let tables: Vec<Value> = stream::iter(idents)
             .map(|ident| entry(&app, &session, ident))

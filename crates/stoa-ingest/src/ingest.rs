@@ -57,6 +57,11 @@ impl Ingest {
         Self::with_log(warehouse, log, options).await
     }
 
+    /// The name of its log, which no other server has.
+    pub fn log_id(&self) -> &str {
+        self.inner.log.id()
+    }
+
     /// As [`Self::open`], on a log that was just opened and not written to yet.
     ///
     /// # Errors

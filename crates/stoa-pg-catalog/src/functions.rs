@@ -43,6 +43,16 @@ pub fn set_user(state: &mut SessionState, user: &str) -> Result<()> {
     state.register_udf(user).map(drop)
 }
 
+/// Lets `pg_my_temp_schema()` tell the schema of a session's temporary tables.
+///
+/// # Errors
+/// The engine's, where it takes no functions.
+pub fn set_temporary_schema(state: &mut SessionState, schema: &str) -> Result<()> {
+    let oid = ScalarValue::Int32(Some(crate::relations::namespace_oid(schema)));
+    let function = Constant::new("pg_my_temp_schema", oid);
+    state.register_udf(Arc::new(ScalarUDF::new_from_impl(function))).map(drop)
+}
+
 /// Lets the functions of a session tell and change its settings.
 ///
 /// # Errors

@@ -151,7 +151,9 @@ impl CatalogProviderList for Known {
 
 impl CatalogProvider for Known {
     fn schema_names(&self) -> Vec<String> {
-        self.catalog.schema_names()
+        let mut names = self.catalog.schema_names();
+        names.retain(|name| self.asker.may_know_namespace(name));
+        names
     }
 
     fn schema(&self, name: &str) -> Option<Arc<dyn SchemaProvider>> {

@@ -44,7 +44,7 @@ use datafusion_pg_catalog::pg_catalog::context::EmptyContextProvider;
 use stoa_error::{Error, Result};
 use stoa_semantics::errors::from_datafusion;
 
-pub use functions::{set_settings, set_user};
+pub use functions::{set_settings, set_temporary_schema, set_user};
 pub use rewrite::{lists_names, parse};
 pub use rights::{KnownTables, asks_for_rights, set_rights};
 pub use server::{Asker, Role, Server, SessionSettings, Setting, TableDetails, TableInfo, Told};

@@ -147,6 +147,11 @@ fn system_relation(name: &str, columns: &SchemaRef) -> RelationInfo {
     }
 }
 
+/// The OID of a schema, unless another name has it, too.
+pub(super) fn namespace_oid(name: &str) -> i32 {
+    Oids::default().namespace(name)
+}
+
 /// OIDs that clients write into their queries.
 pub(super) fn well_known_oid(name: &str) -> Option<i32> {
     Some(match name {

@@ -39,6 +39,11 @@ pub trait Asker: Debug + Send + Sync {
     /// The catalog's.
     async fn namespaces(&self) -> Result<Vec<String>>;
 
+    /// Whether it may be told of a namespace: not of those of others' temporary tables.
+    fn may_know_namespace(&self, _namespace: &str) -> bool {
+        true
+    }
+
     /// All tables and views of a namespace, each with what may be told of it. Without `with_details`, names
     /// are enough where they need not be kept from the asker.
     ///

@@ -22,12 +22,14 @@ use std::time::Duration;
 use datafusion::common::config::ConfigOptions;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::session_state::SessionState;
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use stoa_cells::CellTables;
 use stoa_env::executors::Executors;
 use stoa_error::{Error, Result};
 use stoa_ingest::{Ingest, Maintenance, MaintenanceStatus};
 use stoa_report::{CacheStatus, DiskOptions};
+use stoa_sql::temporary::is_temporary;
 use stoa_store::S3Options;
 use stoa_table::Warehouse;
 use url::Url;
@@ -42,6 +44,7 @@ use crate::run::refusals::RefusalStatus;
 use crate::run::registry::{QueryGuard, QueryRegistry};
 use crate::run::runner::Runner;
 use crate::tables::data::Data;
+use crate::tables::temporary::prefix_of;
 
 /// Name of the only database, and of the catalog in the warehouse's catalog file.
 pub const DATABASE: &str = "stoa";
@@ -146,12 +149,19 @@ pub(crate) struct Handles {
     pub(crate) reuse: Arc<Reuse>,
 }
 
+/// Drops a schema of temporary tables. Statements are above the engine.
+pub(crate) type DropTemporary = fn(Arc<Engine>, String) -> BoxFuture<'static, Result<()>>;
+
 /// The engine of one process. Open it once; make a [`Session`](crate::Session) per client.
 pub struct Engine {
     handles: Handles,
     options: EngineOptions,
     /// With which sessions begin.
     state: SessionState,
+    /// What the schemas of its sessions' temporary tables begin with.
+    temporary_prefix: String,
+    /// What drops one of these schemas.
+    drop_temporary: DropTemporary,
     pulses: Pulses,
     maintenance: Mutex<Option<Maintenance>>,
     closing: AtomicBool,
@@ -164,8 +174,16 @@ impl Engine {
         handles: Handles,
         state: SessionState,
         maintenance: Option<Maintenance>,
+        drop_temporary: DropTemporary,
     ) -> Self {
+        // Without a log there is no other server either.
+        let log = handles
+            .data
+            .ingest()
+            .map_or_else(|| "embedded".to_owned(), |log| log.log_id().to_owned());
         Self {
+            temporary_prefix: prefix_of(&log),
+            drop_temporary,
             handles,
             options,
             state,
@@ -173,6 +191,19 @@ impl Engine {
             maintenance: Mutex::new(maintenance),
             closing: AtomicBool::new(false),
         }
+    }
+
+    /// What the schemas of its sessions' temporary tables begin with.
+    pub(crate) fn temporary_prefix(&self) -> &str {
+        &self.temporary_prefix
+    }
+
+    /// Drops the schema of a session's temporary tables.
+    ///
+    /// # Errors
+    /// The catalog's.
+    pub(crate) async fn drop_temporary(self: &Arc<Self>, schema: String) -> Result<()> {
+        (self.drop_temporary)(Arc::clone(self), schema).await
     }
 
     /// What its sessions share.
@@ -183,6 +214,16 @@ impl Engine {
     /// The tables.
     pub fn warehouse(&self) -> &Warehouse {
         self.handles.data.warehouse()
+    }
+
+    /// The schemas that everybody is told of: not those of sessions' temporary tables.
+    ///
+    /// # Errors
+    /// The catalog's.
+    pub async fn namespaces(&self) -> Result<Vec<String>> {
+        let mut all = self.warehouse().namespaces().await?;
+        all.retain(|schema| !is_temporary(schema));
+        Ok(all)
     }
 
     /// What the background work on tables is doing; `None` where it is off.

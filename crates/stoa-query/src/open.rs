@@ -27,6 +27,7 @@ use crate::run::kept::KeptMemory;
 use crate::run::pools::Pools;
 use crate::run::runner::Runner;
 use crate::session::{Session, SessionOptions};
+use crate::statements::temporary;
 use crate::tables::catalog::StoaCatalog;
 use crate::tables::data::Data;
 use stoa_semantics::errors::from_datafusion;
@@ -80,10 +81,12 @@ impl Engine {
             runner: Arc::new(runner),
             reuse: Arc::new(reuse),
         };
-        let engine = Arc::new(Self::of(options, handles, state, maintenance));
+        let engine =
+            Arc::new(Self::of(options, handles, state, maintenance, temporary::drop_schema));
         let _ = system.set(Arc::downgrade(&engine));
         watch::start(&engine)
             .map_err(|e| Error::unavailable("cannot start a thread").with_source(e))?;
+        temporary::drop_left_behind(&engine).await?;
         if let Some(file) = &engine.options().hot_list {
             hot_list::start(&engine, file.clone());
         }

@@ -11,6 +11,7 @@ pub(crate) mod outcome;
 mod own_functions;
 mod rights;
 pub(crate) mod statement;
+mod temporary;
 mod transaction;
 pub(crate) mod views;
 
@@ -40,6 +41,7 @@ use crate::run::stop;
 use crate::settings::Settings;
 use crate::tables::data::Data;
 use crate::tables::seen::SeenCatalogs;
+use crate::tables::temporary::Temporary;
 use crate::tables::transaction::Block;
 use stoa_sql::fingerprint::SharedFingerprint;
 use stoa_sql::{name_parts, path_of};
@@ -91,6 +93,8 @@ pub struct Session {
     pub(crate) known_tables: Arc<KnownTables>,
     /// The transaction that the session is in, if it is.
     pub(crate) block: Arc<Block>,
+    /// Its temporary tables.
+    temporary: Arc<Temporary>,
     pub(crate) planner: Mutex<Planner>,
     running: Mutex<Vec<CancellationToken>>,
     /// What its client keeps from call to call.
@@ -125,15 +129,22 @@ const RUNNING_MAX: usize = 16;
 impl Session {
     pub(crate) fn new(engine: Arc<Engine>, options: SessionOptions) -> Arc<Self> {
         let block = Arc::new(Block::new(Arc::clone(engine.memory_pool())));
-        Self::within(engine, options, block)
+        let temporary = Arc::new(temporary::none(&engine));
+        Self::within(engine, options, block, temporary)
     }
 
     /// A session like this one as it began, whose writes belong to the transaction of this one.
     pub(crate) fn within_its_transaction(&self) -> Arc<Self> {
-        Self::within(Arc::clone(&self.engine), self.options.clone(), Arc::clone(&self.block))
+        let (engine, block) = (Arc::clone(&self.engine), Arc::clone(&self.block));
+        Self::within(engine, self.options.clone(), block, Arc::clone(&self.temporary))
     }
 
-    fn within(engine: Arc<Engine>, options: SessionOptions, block: Arc<Block>) -> Arc<Self> {
+    fn within(
+        engine: Arc<Engine>,
+        options: SessionOptions,
+        block: Arc<Block>,
+        temporary: Arc<Temporary>,
+    ) -> Arc<Self> {
         let mut settings = Settings::default();
         let _ = settings.begin("application_name", &options.application);
         let mut state = engine.new_state();
@@ -146,6 +157,7 @@ impl Session {
         // Plans take it along to where tables are read.
         state.config_mut().set_extension(Arc::clone(&caller));
         state.config_mut().set_extension(Arc::clone(&block));
+        state.config_mut().set_extension(Arc::clone(&temporary));
         let known_tables = Arc::<KnownTables>::default();
         if caller.is_asked() {
             let all = Arc::clone(state.catalog_list());
@@ -157,7 +169,7 @@ impl Session {
             Self {
                 own: Weak::clone(own),
                 pool: Mutex::new(pool),
-                planner: Mutex::new(Planner::new(state, &engine)),
+                planner: Mutex::new(Planner::new(state, &engine).with_temporary(&temporary)),
                 kept: KeptBySession::new(runner.kept()),
                 engine,
                 data,
@@ -168,6 +180,7 @@ impl Session {
                 caller,
                 known_tables,
                 block,
+                temporary,
                 settings: Mutex::new(settings),
                 block_settings: Mutex::default(),
                 running: Mutex::default(),
@@ -304,11 +317,30 @@ impl Session {
         &self,
         name: &datafusion::sql::sqlparser::ast::ObjectName,
     ) -> Result<TableIdent> {
+        match self.temporary_ident(&self.parts_within(name)?)? {
+            Some(own) => Ok(own),
+            None => self.permanent_ident(name),
+        }
+    }
+
+    /// The parts of a name without the database.
+    fn parts_within(
+        &self,
+        name: &datafusion::sql::sqlparser::ast::ObjectName,
+    ) -> Result<Vec<String>> {
         let mut parts = name_parts(name)?;
         if parts.len() == 3 && parts[0] == DATABASE {
             parts.remove(0);
         }
-        match parts.as_slice() {
+        Ok(parts)
+    }
+
+    /// The table that `name` means where none is temporary.
+    fn permanent_ident(
+        &self,
+        name: &datafusion::sql::sqlparser::ast::ObjectName,
+    ) -> Result<TableIdent> {
+        match self.parts_within(name)?.as_slice() {
             [name] => Ok(TableIdent { namespace: self.namespace(), name: name.clone() }),
             [namespace, name] => {
                 Ok(TableIdent { namespace: namespace.clone(), name: name.clone() })

@@ -1,10 +1,10 @@
 //! `CREATE TABLE`, in PostgreSQL's, Hive's and Spark's spellings.
 //!
 //! ```text
-//! CREATE TABLE [IF NOT EXISTS] name [(column type [NOT NULL] [PRIMARY KEY] [COMMENT 'text'], …
+//! CREATE [TEMP[ORARY]] TABLE [IF NOT EXISTS] name [(column type [NOT NULL] [PRIMARY KEY] [COMMENT 'text'], …
 //!   [, PRIMARY KEY (column, …)]) | (column, …)]
 //!   [USING iceberg] [STORED AS ORC]
-//!   [PARTITIONED BY (term, …)] [ORDER BY (term, …)]
+//!   [PARTITIONED BY (term, …)] [ORDER BY (term, …)] [ON COMMIT PRESERVE ROWS]
 //!   [COMMENT 'text'] [TBLPROPERTIES ('key' = 'value', …)] [AS query]
 //! ```
 //! The clauses after the columns come in any order.
@@ -15,7 +15,6 @@ use datafusion_sql::sqlparser::ast::{ObjectName, SetExpr, Statement};
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::{Parser, ParserError};
 use datafusion_sql::sqlparser::tokenizer::Token;
-use stoa_error::{Error, Result};
 use stoa_table::{PartitionTerm, SortTerm, Transform};
 
 use crate::defining::DefiningQuery;
@@ -26,6 +25,8 @@ use crate::{Parsed, arrow_type, literal, normalise, parse_word};
 pub struct CreateTableStatement {
     /// Its name.
     pub name: ObjectName,
+    /// Whether it is the session's only.
+    pub is_temporary: bool,
     /// Whether one that is there is left as it is.
     pub if_not_exists: bool,
     /// Its columns; none where the query gives them.
@@ -51,6 +52,7 @@ impl CreateTableStatement {
     pub(super) fn named(name: ObjectName) -> Self {
         Self {
             name,
+            is_temporary: false,
             if_not_exists: false,
             columns: Vec::new(),
             column_names: Vec::new(),
@@ -64,31 +66,26 @@ impl CreateTableStatement {
     }
 }
 
-/// Takes `INTO name` out of a query.
-///
-/// # Errors
-/// 0A000 for temporary tables.
-pub(super) fn taken_into(statement: &mut EngineStatement) -> Result<Option<ObjectName>> {
-    let EngineStatement::Statement(statement) = statement else { return Ok(None) };
-    let Statement::Query(query) = statement.as_mut() else { return Ok(None) };
-    let SetExpr::Select(select) = query.body.as_mut() else { return Ok(None) };
-    match select.into.take() {
-        Some(into) if into.temporary => {
-            Err(Error::unsupported("temporary tables are not supported")
-                .with_hint("use a table, and drop it"))
-        }
-        into => Ok(into.map(|into| into.name)),
-    }
+/// Takes `INTO [TEMPORARY] name` out of a query; whether the table is temporary comes with its name.
+pub(super) fn taken_into(statement: &mut EngineStatement) -> Option<(ObjectName, bool)> {
+    let EngineStatement::Statement(statement) = statement else { return None };
+    let Statement::Query(query) = statement.as_mut() else { return None };
+    let SetExpr::Select(select) = query.body.as_mut() else { return None };
+    select.into.take().map(|into| (into.name, into.temporary))
 }
 
 /// Key of a column's comment in Arrow's field metadata.
 pub const COMMENT_KEY: &str = "comment";
 
 /// Parses what follows `CREATE TABLE`; whether the query follows, which is left to the caller.
-pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<(CreateTableStatement, bool)> {
+pub(super) fn parse(
+    parser: &mut Parser<'_>,
+    is_temporary: bool,
+) -> Parsed<(CreateTableStatement, bool)> {
     let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
     let name = parser.parse_object_name(false)?;
-    let mut table = CreateTableStatement { if_not_exists, ..CreateTableStatement::named(name) };
+    let named = CreateTableStatement::named(name);
+    let mut table = CreateTableStatement { is_temporary, if_not_exists, ..named };
     if parser.peek_token_ref().token == Token::LParen {
         match parser.maybe_parse(parse_names)? {
             Some(names) => table.column_names = names,
@@ -136,6 +133,13 @@ fn parse_clause(parser: &mut Parser<'_>, table: &mut CreateTableStatement) -> Pa
     } else if parser.parse_keyword(Keyword::COMMENT) {
         let _ = parser.consume_token(&Token::Eq);
         table.comment = Some(parser.parse_literal_string()?);
+    } else if table.is_temporary && parser.parse_keywords(&[Keyword::ON, Keyword::COMMIT]) {
+        if !(parse_word(parser, "PRESERVE") && parser.parse_keyword(Keyword::ROWS)) {
+            return Err(ParserError::ParserError(
+                "of ON COMMIT, PRESERVE ROWS is supported: drop or truncate the table instead"
+                    .into(),
+            ));
+        }
     } else if parser.parse_keyword(Keyword::TBLPROPERTIES) || parser.parse_keyword(Keyword::WITH) {
         table.properties.extend(literal::parse_options(parser)?);
     } else {

@@ -37,6 +37,7 @@ mod show;
 mod split;
 mod statement;
 pub mod syntax_error;
+pub mod temporary;
 mod types;
 pub mod upsert;
 mod view;
@@ -148,16 +149,22 @@ fn parse_plan(text: &str, others: Rewrite) -> Result<StatementKind> {
         series::write_as_queries(&mut statement, text);
         adapt::as_postgresql(&mut statement)?;
     }
-    match create_table::taken_into(&mut statement)? {
-        Some(into) => Ok(into_table(into, text, statement)),
+    match create_table::taken_into(&mut statement) {
+        Some((into, is_temporary)) => Ok(into_table(into, is_temporary, text, statement)),
         None => Ok(StatementKind::Plan(Box::new(statement))),
     }
 }
 
 /// `SELECT … INTO name`: `CREATE TABLE name AS SELECT …`.
-fn into_table(name: ObjectName, text: &str, statement: EngineStatement) -> StatementKind {
-    let query = DefiningQuery { text: text.to_owned(), statement: Box::new(statement) };
-    let table = CreateTableStatement { query: Some(query), ..CreateTableStatement::named(name) };
+fn into_table(
+    name: ObjectName,
+    is_temporary: bool,
+    text: &str,
+    statement: EngineStatement,
+) -> StatementKind {
+    let query = Some(DefiningQuery { text: text.to_owned(), statement: Box::new(statement) });
+    let named = CreateTableStatement::named(name);
+    let table = CreateTableStatement { is_temporary, query, ..named };
     StatementKind::CreateTable(Box::new(table))
 }
 
@@ -211,16 +218,22 @@ type Parsed<T> = std::result::Result<T, datafusion_sql::sqlparser::parser::Parse
 
 fn parse_create(parser: &mut Parser<'_>, text: &str, others: Rewrite) -> Result<StatementKind> {
     let explain = |error| from_parser_raw(error, text);
+    let is_temporary = view::parse_temporary(parser);
     if parser.parse_keyword(Keyword::TABLE) {
-        let (mut table, has_query) = create_table::parse(parser).map_err(explain)?;
+        let (mut table, has_query) = create_table::parse(parser, is_temporary).map_err(explain)?;
         if has_query {
             table.query = Some(DefiningQuery::parse(parser, text, others)?);
         }
         return Ok(StatementKind::CreateTable(Box::new(table)));
     }
-    if let Some(head) = view::parse_create(parser).map_err(explain)? {
+    if let Some(mut head) = view::parse_create(parser).map_err(explain)? {
+        head.is_temporary |= is_temporary;
         let query = DefiningQuery::parse(parser, text, others)?;
         return Ok(StatementKind::CreateView(Box::new(CreateViewStatement { head, query })));
+    }
+    if is_temporary {
+        let found = parser.peek_token();
+        return parser.expected("TABLE or VIEW after TEMPORARY", found).map_err(explain);
     }
     parse_create_other(parser).map_err(explain)
 }

@@ -110,9 +110,12 @@ pub(super) fn parse(parser: &mut Parser<'_>, word: &str) -> Parsed<StatementKind
         }
         "DISCARD" | "DEALLOCATE" | "UNLISTEN" => {
             let is_all = parser.parse_keyword(Keyword::ALL);
+            let temporary = [Keyword::TEMP, Keyword::TEMPORARY];
+            let is_temporary = parser.parse_one_of_keywords(&temporary).is_some();
             skip_rest(parser);
             let tag = match word {
                 "DISCARD" if is_all => "DISCARD ALL",
+                "DISCARD" if is_temporary => "DISCARD TEMP",
                 "DISCARD" => "DISCARD",
                 "DEALLOCATE" => "DEALLOCATE",
                 _ => "UNLISTEN",

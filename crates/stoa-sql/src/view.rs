@@ -1,7 +1,7 @@
 //! Statements about views.
 //!
 //! ```text
-//! CREATE [OR REPLACE] VIEW [IF NOT EXISTS] name [(column, …)]
+//! CREATE [OR REPLACE] [TEMP[ORARY]] VIEW [IF NOT EXISTS] name [(column, …)]
 //!   [WITH (option [= value], …)] [COMMENT 'text'] AS query
 //! ALTER VIEW [IF EXISTS] name RENAME TO name | OWNER TO role | SET SCHEMA name | SET (…) | RESET (…)
 //! DROP VIEW [IF EXISTS] name, … [CASCADE | RESTRICT]
@@ -21,6 +21,8 @@ use crate::{Parsed, literal, normalise, parse_word};
 pub struct ViewHead {
     /// The view's name.
     pub name: ObjectName,
+    /// Whether it is the session's only.
+    pub is_temporary: bool,
     /// Whether one that is there gets this definition.
     pub or_replace: bool,
     /// Whether one that is there is left as it is.
@@ -69,9 +71,7 @@ pub enum AlterViewAction {
 }
 
 /// Words between CREATE and VIEW that ask for other things than views.
-const OTHER_VIEWS: [(&str, &str); 4] = [
-    ("TEMPORARY", "temporary views are not supported; use WITH in the query"),
-    ("TEMP", "temporary views are not supported; use WITH in the query"),
+const OTHER_VIEWS: [(&str, &str); 2] = [
     ("MATERIALIZED", "materialized views are not supported; use CREATE TABLE … AS"),
     ("RECURSIVE", "recursive views are not supported"),
 ];
@@ -86,6 +86,7 @@ pub(super) fn parse_create(parser: &mut Parser<'_>) -> Parsed<Option<ViewHead>> 
         let found = parser.peek_token();
         return parser.expected("TABLE, VIEW, SCHEMA or ROLE after CREATE", found);
     }
+    let is_temporary = or_replace && parse_temporary(parser);
     if !parser.parse_keyword(Keyword::VIEW) {
         if !or_replace {
             return Ok(None);
@@ -112,7 +113,13 @@ pub(super) fn parse_create(parser: &mut Parser<'_>) -> Parsed<Option<ViewHead>> 
         }
     }
     parser.expect_keyword(Keyword::AS)?;
-    Ok(Some(ViewHead { name, or_replace, if_not_exists, columns, options, comment }))
+    Ok(Some(ViewHead { name, is_temporary, or_replace, if_not_exists, columns, options, comment }))
+}
+
+/// `[GLOBAL | LOCAL] TEMPORARY | TEMP`
+pub(super) fn parse_temporary(parser: &mut Parser<'_>) -> bool {
+    let _ = parser.parse_one_of_keywords(&[Keyword::GLOBAL, Keyword::LOCAL]);
+    parser.parse_one_of_keywords(&[Keyword::TEMPORARY, Keyword::TEMP]).is_some()
 }
 
 /// Parses what follows `DROP VIEW`.

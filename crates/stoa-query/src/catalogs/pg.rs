@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::tables::temporary::Temporary;
 use async_trait::async_trait;
 use datafusion::catalog::TableProvider;
 use datafusion::prelude::SessionConfig;
@@ -15,6 +16,7 @@ use stoa_error::{ErrorKind, Result};
 use stoa_pg_catalog::{
     Asker, Role, Server, SessionSettings, Setting, TableDetails, TableInfo, Told,
 };
+use stoa_sql::temporary::is_temporary;
 use stoa_table::{Table, Warehouse};
 
 use crate::access::{Caller, field_id};
@@ -33,7 +35,7 @@ pub(crate) fn server(warehouse: &Warehouse) -> Arc<dyn Server> {
 
 /// Somebody who may know all tables, for work of the engine itself.
 pub(crate) fn all_tables(warehouse: &Warehouse) -> impl Asker {
-    PgAsker { warehouse: warehouse.clone(), caller: None, settings: None }
+    PgAsker { warehouse: warehouse.clone(), caller: None, settings: None, temporary: None }
 }
 
 struct PgServer {
@@ -50,7 +52,8 @@ impl Server for PgServer {
     fn asker(&self, config: &SessionConfig) -> Result<Arc<dyn Asker>> {
         let caller = Some(Caller::within(config)?);
         let settings = config.get_extension::<OwnSettings>();
-        Ok(Arc::new(PgAsker { warehouse: self.warehouse.clone(), caller, settings }))
+        let temporary = config.get_extension::<Temporary>();
+        Ok(Arc::new(PgAsker { warehouse: self.warehouse.clone(), caller, settings, temporary }))
     }
 
     fn setting(&self, name: &str) -> Result<String> {
@@ -95,6 +98,8 @@ struct PgAsker {
     caller: Option<Arc<Caller>>,
     /// Its session's settings, if it has one.
     settings: Option<Arc<OwnSettings>>,
+    /// Its temporary tables.
+    temporary: Option<Arc<Temporary>>,
 }
 
 impl fmt::Debug for PgAsker {
@@ -117,7 +122,16 @@ impl Asker for PgAsker {
     }
 
     async fn namespaces(&self) -> Result<Vec<String>> {
-        self.warehouse.namespaces().await
+        let mut all = self.warehouse.namespaces().await?;
+        all.retain(|schema| self.may_know_namespace(schema));
+        Ok(all)
+    }
+
+    fn may_know_namespace(&self, namespace: &str) -> bool {
+        match &self.temporary {
+            Some(own) => own.shows(namespace),
+            None => !is_temporary(namespace),
+        }
     }
 
     async fn tables(&self, namespace: &str, with_details: bool) -> Result<Vec<TableInfo>> {

@@ -232,6 +232,11 @@ impl Session {
         }
         self.must_know_of(&statement).await?;
         if let Some(StatementKind::Plan(parsed)) = statement.kind() {
+            if let Some(named) = self.with_temporary_names(parsed, &statement.text)? {
+                let form = StatementForm::Parsed(StatementKind::Plan(Box::new(named)));
+                let named = Statement { form, ..statement };
+                return Box::pin(self.plan_now(named, parameter_types)).await;
+            }
             if stoa_sql::returning::is_in(parsed) {
                 return Box::pin(self.plan_returning(statement, parameter_types)).await;
             }

@@ -150,6 +150,9 @@ impl Session {
                 if *tag == "DISCARD ALL" {
                     self.run_set(None, None, false)?;
                 }
+                if ["DISCARD ALL", "DISCARD TEMP"].contains(tag) {
+                    self.discard_temporary().await?;
+                }
                 Ok(Ran::Done(Completion::of(tag)))
             }
             StatementKind::Empty => Ok(Ran::Done(Completion::of(""))),

@@ -136,7 +136,8 @@ impl Session {
         if !same_options(planner.state.config_options(), &options) {
             let mut state = (*planner.state).clone();
             *state.config_mut().options_mut() = options;
-            *self.planner.lock() = Planner::new(state, &self.engine);
+            let planner = Planner::new(state, &self.engine);
+            *self.planner.lock() = planner.with_temporary(&self.temporary);
         }
         let is_on = |name: &str| settings.get(name).map(|value| value == "on");
         self.short_path.store(is_on("short_path")?, Ordering::Relaxed);

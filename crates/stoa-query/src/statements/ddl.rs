@@ -45,7 +45,9 @@ pub(crate) async fn run(
             let mut completion = Completion::of("DROP TABLE");
             for name in names {
                 let ident = session.table_ident(name)?;
-                if let Some(notice) = drop_table(session, &ident, *if_exists, *purge).await? {
+                // Nobody goes back to the files of a temporary table.
+                let purge = *purge || session.is_own_temporary(&ident.namespace);
+                if let Some(notice) = drop_table(session, &ident, *if_exists, purge).await? {
                     completion.notices.push(notice);
                 }
             }
@@ -66,6 +68,11 @@ pub(crate) async fn run(
 
 async fn create_schema(session: &Session, name: &str, if_not_exists: bool) -> Result<Completion> {
     session.caller.must_be_superuser("create schemas")?;
+    if name.starts_with("pg_") {
+        return Err(Error::invalid(format!("unacceptable schema name \"{name}\""))
+            .with_sqlstate("42939")
+            .with_hint("names that begin with pg_ are the system's"));
+    }
     match session.data.warehouse().create_namespace(name, &BTreeMap::new()).await {
         Ok(()) => Ok(Completion::of("CREATE SCHEMA")),
         Err(error) if if_not_exists && error.kind() == ErrorKind::AlreadyExists => {
@@ -75,7 +82,11 @@ async fn create_schema(session: &Session, name: &str, if_not_exists: bool) -> Re
     }
 }
 
-async fn drop_schema(
+/// Drops a schema; with `cascade` all that is in it, too.
+///
+/// # Errors
+/// The catalog's, and those of rights.
+pub(crate) async fn drop_schema(
     session: &Session,
     name: &str,
     if_exists: bool,
@@ -107,7 +118,10 @@ async fn drop_table(
     purge: bool,
 ) -> Result<Option<String>> {
     match remove(session, ident, purge).await {
-        Ok(()) => Ok(None),
+        Ok(()) => {
+            session.dropped(ident);
+            Ok(None)
+        }
         Err(error) if if_exists && error.kind() == ErrorKind::NotFound => {
             Ok(Some(format!("{error}, skipping")))
         }
@@ -137,8 +151,10 @@ async fn create_table(
     table: &CreateTableStatement,
     guard: &QueryGuard,
 ) -> Result<Completion> {
-    let ident = session.table_ident(&table.name)?;
-    session.caller.must_be_superuser("create tables")?;
+    let ident = session.ident_to_create(&table.name, table.is_temporary).await?;
+    if !session.is_own_temporary(&ident.namespace) {
+        session.caller.must_be_superuser("create tables")?;
+    }
     properties::check(texts(&table.properties))?;
     let Some(query) = &table.query else {
         let schema = Arc::new(Schema::new(table.columns.clone()));
@@ -147,7 +163,10 @@ async fn create_table(
             Err(error) if table.if_not_exists && error.kind() == ErrorKind::AlreadyExists => {
                 Ok(Completion::of("CREATE TABLE").with_notice(format!("{error}, skipping")))
             }
-            other => other.map(|_| created_with_key(!table.primary_key.is_empty())),
+            other => {
+                session.created(&ident, other?.uuid()).await?;
+                Ok(created_with_key(!table.primary_key.is_empty()))
+            }
         };
     };
     if table.if_not_exists && session.data.warehouse().table(&ident).await.is_ok() {
@@ -158,7 +177,9 @@ async fn create_table(
     if stoa_pg_catalog::lists_names(&query.statement) {
         session.data.refresh().await?;
     }
-    let plan = session.plan_defining(&state, &query.statement, &table.column_names).await?;
+    let with_names = session.with_temporary_names(&query.statement, &query.text)?;
+    let statement = with_names.as_ref().unwrap_or(&query.statement);
+    let plan = session.plan_defining(&state, statement, &table.column_names).await?;
     let expanded = session.expand_views(plan).await?;
     session.check_views(&expanded.views)?;
     check_plan(&expanded.plan)?;
@@ -166,7 +187,9 @@ async fn create_table(
     let schema = storable_schema(&named(plan.schema().as_arrow(), &table.column_names)?)?;
     let plan = cast_to(plan, &schema)?;
     let staged = session.data.warehouse().stage_table(&ident, spec_of(table, schema)).await?;
+    let uuid = staged.uuid();
     let rows = append_plan(session, staged, plan, guard).await?;
+    session.created(&ident, uuid).await?;
     Ok(Completion { tag: format!("SELECT {rows}"), rows, notices: Vec::new() })
 }
 
@@ -256,6 +279,7 @@ async fn alter_table(session: &Session, alter: &AlterTableStatement) -> Result<C
             session.caller.must_be_superuser("move tables to another schema")?;
         }
         warehouse.rename_only(&table, &target).await?;
+        session.renamed(&ident, &target);
         return Ok(completion);
     }
     for action in &alter.actions {

@@ -13,4 +13,5 @@ pub(crate) mod maintain;
 pub(crate) mod outcome;
 pub(crate) mod roles;
 pub(crate) mod show;
+pub(crate) mod temporary;
 pub(crate) mod view;

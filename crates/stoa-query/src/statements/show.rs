@@ -14,6 +14,7 @@ use stoa_table::Table;
 
 use crate::session::Session;
 use stoa_sql::StatementKind;
+use stoa_sql::temporary::is_temporary;
 use stoa_sql::{ShowStatement, name_parts};
 
 /// A result column: its name, and whether it holds numbers.
@@ -116,7 +117,8 @@ pub(crate) async fn run(
         }
         ShowStatement::Schemas { like } => {
             let names = session.data.warehouse().namespaces().await?;
-            let wanted = names.into_iter().filter(|name| matches_like(name, like.as_deref()));
+            let names = names.into_iter().filter(|name| !is_temporary(name));
+            let wanted = names.filter(|name| matches_like(name, like.as_deref()));
             wanted.map(|name| vec![name.into()]).collect()
         }
         ShowStatement::Columns { table } => {

@@ -30,7 +30,8 @@ pub(crate) async fn create(
     statement: &CreateViewStatement,
 ) -> Result<Completion> {
     let head = &statement.head;
-    let ident = session.table_ident(&head.name)?;
+    let ident = session.ident_to_create(&head.name, head.is_temporary).await?;
+    let is_temporary = session.is_own_temporary(&ident.namespace);
     let done = Completion::of("CREATE VIEW");
     for _ in 0..REPLACE_TRIES {
         let old = match find(session, &ident).await {
@@ -43,6 +44,7 @@ pub(crate) async fn create(
                 return Ok(done.with_notice(format!("view {ident} exists already, skipping")));
             }
             Some(old) if head.or_replace => session.caller.must_own(old)?,
+            _ if is_temporary => {}
             _ => session.caller.must_be_superuser("create views")?,
         }
         let spec = spec_of(session, statement, &ident).await?;
@@ -59,7 +61,10 @@ pub(crate) async fn create(
             Err(error) if head.if_not_exists && error.is(Condition::DuplicateTable) => {
                 return Ok(done.with_notice(format!("{error}, skipping")));
             }
-            other => return other.map(|_| done),
+            other => {
+                session.created(&ident, other?.uuid()).await?;
+                return Ok(done);
+            }
         }
     }
     Err(Error::conflict(format!("view {ident} is changed all the time")).with_hint("try again"))
@@ -80,11 +85,18 @@ async fn spec_of(
     ident: &TableIdent,
 ) -> Result<ViewSpec> {
     let CreateViewStatement { head, query } = statement;
+    let is_temporary = session.is_own_temporary(&ident.namespace);
+    let with_names = session.with_temporary_names(&query.statement, &query.text)?;
+    if with_names.is_some() && !is_temporary {
+        return Err(Error::unsupported("a view that lasts cannot read temporary tables")
+            .with_hint("write CREATE TEMP VIEW"));
+    }
     let state = session.state();
     if stoa_pg_catalog::lists_names(&query.statement) {
         session.data.refresh().await?;
     }
-    let plan = session.plan_defining(&state, &query.statement, &head.columns).await?;
+    let defining = with_names.as_ref().unwrap_or(&query.statement);
+    let plan = session.plan_defining(&state, defining, &head.columns).await?;
     let (plan, types) = parameters::resolve(plan, &[])?;
     if !types.is_empty() {
         return Err(Error::invalid("there is no parameter $1: a view has none")
@@ -104,7 +116,13 @@ async fn spec_of(
     let schema = storable_schema(&named(analyzed.schema().as_arrow(), &head.columns)?)?;
     let mut properties = properties_of(head)?;
     properties.insert(READS.to_owned(), reads.to_property());
-    let spec = ViewSpec::new(schema, query.text.as_str(), session.namespace());
+    if is_temporary {
+        // It reads with no other rights than the session has.
+        properties.insert(VIEW_SECURITY_INVOKER.to_owned(), true.to_string());
+    }
+    // Names of temporary tables mean nothing without their schema.
+    let text = with_names.as_ref().map_or_else(|| query.text.clone(), ToString::to_string);
+    let spec = ViewSpec::new(schema, text.as_str(), session.namespace());
     Ok(ViewSpec { properties, ..spec })
 }
 
@@ -183,7 +201,10 @@ pub(crate) async fn drop(
             Err(error) if if_exists && error.kind() == ErrorKind::NotFound => {
                 completion.notices.push(format!("{error}, skipping"));
             }
-            dropped => dropped?,
+            dropped => {
+                dropped?;
+                session.dropped(&ident);
+            }
         }
     }
     Ok(completion)
@@ -260,5 +281,7 @@ async fn rename(session: &Session, view: &StoredView, target: &TableIdent) -> Re
         // Whoever has rights on that schema would have them on the view.
         session.caller.must_be_superuser("move views to another schema")?;
     }
-    session.data.warehouse().rename_only_view(&view.view, target).await
+    session.data.warehouse().rename_only_view(&view.view, target).await?;
+    session.renamed(view.view.ident(), target);
+    Ok(())
 }

@@ -18,5 +18,6 @@ pub(crate) mod seen;
 pub(crate) mod sink;
 pub(crate) mod storable;
 pub(crate) mod table;
+pub(crate) mod temporary;
 pub(crate) mod transaction;
 pub(crate) mod view;

@@ -23,7 +23,7 @@ struct Listed {
 /// `error`, for those who may see all.
 pub(super) async fn load(engine: &Engine, caller: &Caller) -> Result<Vec<TableRow>> {
     let mut idents = Vec::new();
-    for namespace in engine.warehouse().namespaces().await? {
+    for namespace in engine.namespaces().await? {
         idents.extend(engine.warehouse().tables(&namespace).await?);
     }
     let listed = idents.into_iter().map(|ident| listed(engine, ident));
