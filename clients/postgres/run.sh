@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Drives a server with PostgreSQL's own clients and drivers: psql, pgbench, psycopg, JDBC.
+# Drives a server with PostgreSQL's own clients and drivers: psql, pgbench, psycopg, SQLAlchemy, dbt, ibis, JDBC.
 # Started by scripts/test.sh, which gives it a server; see CONTRIBUTING.md. By hand:
 #
-#   clients/postgres/run.sh [--host HOST] [--port PORT] [psql|pgbench|psycopg|jdbc|jdbc-page …]
+#   clients/postgres/run.sh [--host HOST] [--port PORT] [psql|pgbench|psycopg|models|jdbc|jdbc-page …]
 #
 # Without a port (flag, STOA_PG_PORT or PGPORT) it starts the binary $STOA itself, by default the
 # release build.
@@ -22,7 +22,7 @@ while [ $# -gt 0 ]; do
     *) suites+=("$1") && shift ;;
   esac
 done
-[ ${#suites[@]} = 0 ] && suites=(psql pgbench psycopg jdbc jdbc-page)
+[ ${#suites[@]} = 0 ] && suites=(psql pgbench psycopg models jdbc jdbc-page)
 
 "$here/setup.sh" || exit $?
 
@@ -55,7 +55,8 @@ for suite in "${suites[@]}"; do
   case "$suite" in
     psql) "$here/psql.sh" ;;
     pgbench) "$here/pgbench.sh" ;;
-    psycopg) (cd "$here" && "$tools/venv/bin/python" -m pytest -p no:cacheprovider -q -ra .) ;;
+    psycopg) (cd "$here" && "$tools/venv/bin/python" -m pytest -p no:cacheprovider -q -ra --ignore=models .) ;;
+    models) (cd "$here/models" && "$tools/models/bin/python" -m pytest -p no:cacheprovider -q -ra .) ;;
     jdbc) java -cp "$tools/postgresql.jar" "$here/JdbcCheck.java" "$host" "$port" ;;
     jdbc-page) "$here/jdbc_page.sh" "$host" "$port" "$tools/postgresql.jar" ;;
     *) fail "there is no suite $suite" ;;

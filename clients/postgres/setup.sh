@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the checks with PostgreSQL's clients need: psql and pgbench, a Python environment
-# with psycopg, a JDK and the JDBC driver. What is not a system package goes to $STOA_TOOLS.
+# Installs what the checks with PostgreSQL's clients need: psql and pgbench, Python environments
+# with psycopg and others, a JDK and the JDBC driver. What is not a system package goes to $STOA_TOOLS.
 #
 # Exit status 3 means: cannot be installed here, with the reason on stderr.
 set -euo pipefail
@@ -37,3 +37,6 @@ ln -sf "$name-$version.jar" "$tools/postgresql.jar"
 
 make_venv "$tools/venv" "$here/requirements.txt" ||
   cannot "no Python 3.10 or newer with venv, or pip could not fetch the packages"
+# dbt and ibis want other versions of what they share.
+make_venv "$tools/models" "$here/models/requirements.txt" ||
+  cannot "pip could not fetch dbt and ibis"

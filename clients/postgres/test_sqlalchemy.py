@@ -139,7 +139,7 @@ def test_upsert(users):
 
 def test_pandas(engine, conn):
     frame = pandas.DataFrame(
-        {"a": [1, 2], "b": ["x", None], "c": [1.5, None], "d": pandas.to_datetime(["2026-01-01", "2026-01-02 03:04:05"])}
+        {"a": [1, 2], "b": ["x", None], "c": [1.5, None], "d": pandas.to_datetime(["2026-01-01 00:00:00", "2026-01-02 03:04:05"])}
     )
     try:
         frame.to_sql("sa_frame", engine, index=False, if_exists="replace")

@@ -94,7 +94,8 @@ pub(crate) async fn drop_schema(
 ) -> Result<Completion> {
     session.caller.must_be_superuser("drop schemas")?;
     let warehouse = session.data.warehouse();
-    if cascade {
+    let is_there = warehouse.namespaces().await?.iter().any(|there| there == name);
+    if cascade && is_there {
         for ident in warehouse.views(name).await? {
             view::remove(session, &ident).await?;
         }

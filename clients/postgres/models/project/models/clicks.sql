@@ -1,0 +1,2 @@
+{{ config(materialized='view') }}
+SELECT name, clicks, day FROM {{ ref('ads') }} WHERE clicks >= 0

@@ -1,0 +1,2 @@
+{{ config(materialized='table') }}
+SELECT name, sum(clicks) AS clicks FROM {{ ref('clicks') }} GROUP BY name
