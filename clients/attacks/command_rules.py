@@ -43,6 +43,16 @@ RULES = {
         SELECT * FROM seen AS a, seen AS b LIMIT 3
         ALTER VIEW seen SET (security_invoker = {bool})
         SELECT set_config('{setting}', {t}, true)
+        CREATE TEMP TABLE facts AS {query}; SELECT * FROM facts LIMIT 3; DROP TABLE pg_temp.facts
+        CREATE TEMP TABLE IF NOT EXISTS passing (k bigint PRIMARY KEY, t text); INSERT INTO passing SELECT k, t FROM facts ON CONFLICT DO NOTHING
+        CREATE OR REPLACE TEMP VIEW glimpse AS {query}; SELECT * FROM glimpse LIMIT 3
+        SELECT * INTO TEMP taken FROM ({query}) AS q; DISCARD TEMP
+        SELECT * FROM pg_temp_1.passing
+        INSERT INTO passing (k, t) VALUES ({i}, {t}) ON CONFLICT (k) DO UPDATE SET t = {e} WHERE {b} RETURNING {e}
+        INSERT INTO passing (k, t) VALUES ({i}, {t}), ({i}, {t}) ON CONFLICT (k) DO UPDATE SET t = excluded.t || {t} RETURNING *
+        UPDATE passing SET t = {t} WHERE {b} RETURNING {e}, *
+        DELETE FROM passing WHERE {b} RETURNING {e}
+        DELETE FROM passing AS p USING ({query}) AS q WHERE {b} RETURNING p.k
         CREATE SCHEMA public
         GRANT SELECT ON few TO nobody
         DROP ROLE nobody

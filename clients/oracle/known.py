@@ -84,8 +84,8 @@ KNOWN = [
         example="SELECT (CAST(d AS int) NOT IN (SELECT i FROM nothing)) FROM others",
     ),
     Known(
-        how=r"error (22003|22P02)",
-        statement=r"CASE CAST\(.* AS \w+(\(\d+(,\d+)?\))?\) WHEN NULL ",
+        how=r"error 22\w+",
+        statement=r"CASE CAST\(.* AS [\w ]+(\(\d+(,\d+)?\))?\) WHEN NULL ",
         docs="An operator computes its operand beside a constant NULL",
         example="SELECT CASE CAST(l + 9000000000 AS int) WHEN NULL THEN 1 ELSE 2 END FROM facts",
     ),
@@ -94,6 +94,12 @@ KNOWN = [
         statement=r"NOT IN \(.*(CAST\(|/)|BETWEEN .* AND CAST\(",
         docs="All items of a list are computed",
         example="SELECT (t.d NOT IN (t.d, (t.d / t.d))) FROM others t",
+    ),
+    Known(
+        how=r"answers 22\w+",
+        statement=r"\(\(.*, .*\) (=|<>|<|>|<=|>=) \(.*, .*\)\)",
+        docs="rows are compared until it is known how they compare",
+        example="SELECT ((1, 'a') = (CAST(l + 9000000000 AS int), 'b')) FROM facts",
     ),
     Known(
         how=r"answers 22003",
@@ -122,7 +128,8 @@ KNOWN = [
     Known(
         how=r"value text",
         statement=r"\b(md5|lpad|rpad|concat|concat_ws|reverse|left|right|substring|overlay|translate|repeat|replace|split_part)"
-        r"\(.*\b(CASE|coalesce|greatest|least|nullif)\b.*(\d\.\d|\bp\b|\bq\b)",
+        r"\(.*\b(CASE|coalesce|greatest|least|nullif)\b.*(\d\.\d|\bp\b|\bq\b)"
+        r"|\|\| .*\|\| .*VALUES.*\d\.\d|\b(overlay|lpad|rpad|md5|right|substring|reverse)\(CAST\(\w+ AS text\).*VALUES.*\d\.\d",
         docs="A `numeric` column has one scale",
         example="SELECT md5(CAST(CASE WHEN true THEN 1.5 ELSE 0.001 END AS text))",
     ),

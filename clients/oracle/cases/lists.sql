@@ -14,4 +14,5 @@ SELECT id FROM facts WHERE NOT (i IN (1) AND i IN (2));
 SELECT id FROM facts WHERE i NOT IN (1, 2, 3, 4) OR i NOT IN (5, 6, 7, 8);
 SELECT id FROM facts WHERE i IN (1, 2, 3, 4, 5) AND i IN (4, 5, 6, 7, 8) AND (i IN (1, 2) AND i IN (3, 4)) IS NOT TRUE;
 SELECT q, bool_and((i IN (1)) AND (i IN (2))), count(*) FILTER (WHERE NOT (i IN (1) AND i IN (2))) FROM facts GROUP BY q;
-SELECT id FROM facts ORDER BY (i IN (1) AND i IN (2)) NULLS FIRST, id
+SELECT id FROM facts ORDER BY (i IN (1) AND i IN (2)) NULLS FIRST, id;
+SELECT id, (q IN (1.5, 7.0)) AND (q IN (0.5, 10.00)), (p IN (1.5)) AND (p IN (2)), (l IN (1)) AND (l IN (3000000000)) FROM facts

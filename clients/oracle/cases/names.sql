@@ -6,7 +6,7 @@ SELECT count(*), count(i), sum(i), min(s), max(facts.s), avg(i), sum(i) FILTER (
 SELECT sum(i), sum(id), sum(i) FROM facts;
 SELECT upper(s), LOWER(s), coalesce(s, 'x'), nullif(i, 1), greatest(i, 1), least(i, 1), length(s) FROM facts ORDER BY id LIMIT 1;
 SELECT CASE WHEN i = 1 THEN 1 END, CASE WHEN i = 1 THEN 1 ELSE i END, CASE WHEN i = 1 THEN 'a' ELSE upper(s) END, CASE i WHEN 1 THEN 2 ELSE 3 END FROM facts ORDER BY id LIMIT 1;
-SELECT extract(year FROM day), date_trunc('month', at), position('a' in s), substring(s from 1 for 2), trim(s), trim(leading 'a' from s), trim(trailing 'a' from s), ltrim(s), overlay(s placing 'x' from 1) FROM facts ORDER BY id LIMIT 1;
+SELECT extract(year FROM day), date_trunc('month', at), position('a' in s), substring(s from 1 for 2), substr(s, 1), substr(s, 1, 2), trim(s), trim(leading 'a' from s), trim(trailing 'a' from s), ltrim(s), overlay(s placing 'x' from 1) FROM facts ORDER BY id LIMIT 1;
 SELECT (SELECT max(i) FROM facts), (SELECT 1), (SELECT i AS j FROM facts ORDER BY id LIMIT 1), EXISTS (SELECT 1), NOT EXISTS (SELECT 1), i IN (SELECT i FROM others) FROM facts ORDER BY id LIMIT 1;
 SELECT row_number() OVER (ORDER BY id)::int, lag(i) OVER (ORDER BY id), sum(i) OVER () FROM facts ORDER BY id LIMIT 1;
 SELECT ARRAY[1, 2], ARRAY[1.5][1], (ARRAY['a', 'b'])[1], floor(d), ceil(d), abs(i), round(p, 1), d ^ 2, i % 2, -i, @ i FROM facts ORDER BY id LIMIT 1;

@@ -105,8 +105,9 @@ impl Lists {
                     if let Expr::InList(of) = part {
                         lists.any_risky |= is_risky(&of.list);
                         let is_condition = is_where && std::ptr::eq(part, condition);
-                        if !is_condition && !seen.insert(of.expr.as_ref().clone()) {
-                            lists.repeated.insert(of.expr.as_ref().clone());
+                        let of = bare(&of.expr);
+                        if !is_condition && !seen.insert(of.clone()) {
+                            lists.repeated.insert(of.clone());
                         }
                     }
                     Ok(TreeNodeRecursion::Continue)
@@ -141,7 +142,7 @@ impl Lists {
         let Expr::InList(InList { expr, list, negated }) = part else {
             return Transformed::no(part);
         };
-        if !is_risky(&list) && !(is_seen && self.repeated.contains(&expr)) {
+        if !is_risky(&list) && !(is_seen && self.repeated.contains(bare(&expr))) {
             return Transformed::no(Expr::InList(InList { expr, list, negated }));
         }
         if list.len() == 1 || list.len() <= SHORT_ITEMS && expr.try_as_col().is_some() {
@@ -151,6 +152,14 @@ impl Lists {
         self.apart += 1;
         let expr = Box::new(call(Apart(self.apart), vec![*expr]));
         Transformed::yes(Expr::InList(InList { expr, list, negated }))
+    }
+}
+
+/// What is cast: the rule takes casts away before it compares lists.
+fn bare(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Cast(cast) => bare(&cast.expr),
+        other => other,
     }
 }
 

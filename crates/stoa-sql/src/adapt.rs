@@ -193,10 +193,27 @@ pub(super) fn as_postgresql(statement: &mut EngineStatement) -> Result<()> {
             name_as_the_engine_does(call);
         }
         write_operator_as_call(expr);
+        compare_with_only_item(expr);
         cast_date_part(expr);
         ControlFlow::<()>::Continue(())
     });
     write_out_named_windows(statement)
+}
+
+/// `x IN (y)` is `x = y`, also in how their types come together.
+fn compare_with_only_item(expr: &mut Expr) {
+    let Expr::InList { expr: value, list, negated } = expr else { return };
+    let [item] = list.as_mut_slice() else { return };
+    if matches!(item, Expr::Subquery(_) | Expr::Tuple(_)) {
+        return;
+    }
+    let taken = |part: &mut Expr| {
+        let part = std::mem::replace(part, Expr::value(Value::Null));
+        Box::new(Expr::Nested(Box::new(part)))
+    };
+    let op = if *negated { ast::BinaryOperator::NotEq } else { ast::BinaryOperator::Eq };
+    let (left, right) = (taken(value), taken(item));
+    *expr = Expr::Nested(Box::new(Expr::BinaryOp { left, op, right }));
 }
 
 /// `date_part(field, value)` is the double of `extract(field FROM value)`, which the engine does not tell from it.

@@ -23,6 +23,7 @@ use datafusion_sql::sqlparser::ast::{
 use stoa_error::Result;
 
 use crate::extent::too_complex;
+use crate::nested_with;
 
 /// The function that computes a chain of `+` and `-`, or of `*`, `/` and `%`; its first operand is a text of
 /// these signs.
@@ -49,7 +50,10 @@ pub(super) fn flatten(statement: &mut EngineStatement) -> Result<()> {
     let mut flattening =
         Flattening { depth: 0, times: Vec::new(), copies: 0, repeated: HashMap::new() };
     let walked = match statement {
-        EngineStatement::Statement(inner) => inner.visit(&mut flattening),
+        EngineStatement::Statement(inner) => {
+            nested_with::check(inner)?;
+            inner.visit(&mut flattening)
+        }
         EngineStatement::Explain(explain) => {
             return flatten(&mut explain.statement);
         }

@@ -263,7 +263,9 @@ fn figure(expr: &Expr) -> Option<Name> {
         Expr::Ceil { .. } => strong("ceil"),
         Expr::Floor { .. } => strong("floor"),
         Expr::Position { .. } => strong("position"),
-        Expr::Substring { .. } => strong("substring"),
+        Expr::Substring { shorthand, .. } => {
+            strong(if *shorthand { "substr" } else { "substring" })
+        }
         Expr::Overlay { .. } => strong("overlay"),
         Expr::AtTimeZone { .. } => strong("timezone"),
         Expr::GroupingSets(_) => strong("grouping"),

@@ -24,6 +24,7 @@ mod insert;
 pub mod lexer;
 mod literal;
 mod maintain;
+mod nested_with;
 mod not_exists;
 mod operators;
 mod references;

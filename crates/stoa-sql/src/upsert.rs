@@ -77,6 +77,14 @@ pub fn write_as_merge(statement: &EngineStatement, target: &Target<'_>) -> Resul
         return Err(unsupported());
     };
     let columns = columns_of(insert, source, target)?;
+    if let Some(missing) =
+        target.key.iter().find(|key| !columns.iter().any(|(name, _)| name == *key))
+    {
+        let what = format!("null value in column \"{missing}\" violates not-null constraint");
+        return Err(Error::invalid(what)
+            .with_sqlstate("23502")
+            .with_hint("give a value to each column of the primary key"));
+    }
     let names: Vec<String> = columns.iter().map(|(name, _)| quoted(name)).collect();
     let key = target.key.iter().map(|column| quoted(column)).collect::<Vec<_>>().join(", ");
     let rows = cast_rows(&source.to_string(), &source.body, &columns, &names)?;
