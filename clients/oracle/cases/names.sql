@@ -36,7 +36,7 @@ SELECT DISTINCT ON (upper(s)) upper(s), id FROM facts ORDER BY upper(s), id;
 SELECT id, i::int, i FROM facts ORDER BY id LIMIT 3;
 SELECT i, i FROM facts ORDER BY id LIMIT 3;
 SELECT a.id, b.id FROM facts a JOIN facts b ON a.id = b.id ORDER BY a.id LIMIT 3;
-SELECT * FROM facts a JOIN few b ON a.id = b.i ORDER BY a.id LIMIT 3;
+SELECT * FROM facts a JOIN (SELECT DISTINCT i FROM few) b ON a.id = b.i ORDER BY a.id LIMIT 3;
 SELECT max(i) FROM facts UNION ALL SELECT min(i) FROM facts ORDER BY max;
 SELECT 1 UNION SELECT 2 ORDER BY 1;
 SELECT i + 1 FROM facts UNION SELECT l::int FROM facts WHERE l BETWEEN -1000 AND 1000 ORDER BY 1;

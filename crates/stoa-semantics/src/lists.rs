@@ -145,7 +145,9 @@ impl Lists {
         if !is_risky(&list) && !(is_seen && self.repeated.contains(bare(&expr))) {
             return Transformed::no(Expr::InList(InList { expr, list, negated }));
         }
-        if list.len() == 1 || list.len() <= SHORT_ITEMS && expr.try_as_col().is_some() {
+        // Comparisons with OR between them would become a list again.
+        let is_short = list.len() <= SHORT_ITEMS && expr.try_as_col().is_some();
+        if list.len() == 1 || is_short && !self.repeated.contains(bare(&expr)) {
             self.are_compared = true;
             return Transformed::yes(compared(&expr, list, negated));
         }

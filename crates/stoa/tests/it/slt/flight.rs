@@ -65,7 +65,7 @@ impl Client {
 fn gives_rows(sql: &str) -> bool {
     let text = sql.trim_start_matches(|c: char| c == '(' || c.is_whitespace());
     let word: String = text.chars().take_while(char::is_ascii_alphabetic).collect();
-    WITH_ROWS.iter().any(|first| word.eq_ignore_ascii_case(first))
+    text.contains(" RETURNING ") || WITH_ROWS.iter().any(|first| word.eq_ignore_ascii_case(first))
 }
 
 /// The SQLSTATE is on a line of its own at the end of the message.
