@@ -79,7 +79,7 @@ mod tests {
         let listed: Vec<String> = (0..100).map(|n| format!("w{n} AS (SELECT 1)")).collect();
         assert!(is_taken(&format!("WITH {} SELECT 1", listed.join(", "))));
         // In the body they are looked at once.
-        let body = (0..30).fold("SELECT 1".to_owned(), |of, _| {
+        let body = (0..14).fold("SELECT 1".to_owned(), |of, _| {
             format!("WITH w AS (SELECT 2) SELECT * FROM ({of}) AS x")
         });
         assert!(is_taken(&body));
