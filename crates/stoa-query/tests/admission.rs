@@ -316,12 +316,19 @@ async fn a_statement_is_shown_while_it_is_planned_and_can_be_ended() {
     let directory = tempfile::tempdir().unwrap();
     let engine = engine(&directory).await;
     let session = session(&engine);
-    let sql = "SELECT a.n FROM t a JOIN t b ON a.n = b.n WHERE a.n + b.n > 3";
-    let statement = session.parse(sql).await.unwrap().remove(0);
-    let before = engine.queries().totals();
-    let mut planning = Box::pin(session.prepare(statement, Vec::new()));
-    // Other threads plan: who asks waits for them at least once.
-    assert!(futures::FutureExt::now_or_never(&mut planning).is_none());
+    // Other threads plan, and may be done before the first look at them: then, another statement.
+    let mut tried = 0;
+    let (sql, before, planning) = loop {
+        let sql = format!("SELECT a.n FROM t a JOIN t b ON a.n = b.n WHERE a.n + b.n > {tried}");
+        let statement = session.parse(&sql).await.unwrap().remove(0);
+        let before = engine.queries().totals();
+        let mut planning = Box::pin(session.prepare(statement, Vec::new()));
+        if futures::FutureExt::now_or_never(&mut planning).is_none() {
+            break (sql, before, planning);
+        }
+        tried += 1;
+        assert!(tried < 1000, "who asks never waits for the planners");
+    };
     let shown = engine.queries().running();
     let shown = shown.iter().find(|query| query.sql == sql).unwrap();
     assert_eq!(shown.state.name(), "planning");

@@ -140,7 +140,7 @@ async fn they_go_with_their_session_and_with_the_server() {
     assert_eq!(schemas(&engine).await.len(), 1);
     drop(here);
     while !schemas(&engine).await.is_empty() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        stoa_env::timer::sleep(Duration::from_millis(5)).await;
     }
     // A server that ends leaves them to the one that has its log next.
     let here = of(&engine, "stoa");

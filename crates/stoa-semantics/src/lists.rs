@@ -142,7 +142,7 @@ impl Lists {
         let Expr::InList(InList { expr, list, negated }) = part else {
             return Transformed::no(part);
         };
-        if !is_risky(&list) && !(is_seen && self.repeated.contains(bare(&expr))) {
+        if !(is_risky(&list) || is_seen && self.repeated.contains(bare(&expr))) {
             return Transformed::no(Expr::InList(InList { expr, list, negated }));
         }
         // Comparisons with OR between them would become a list again.
