@@ -23,4 +23,15 @@ SELECT extract(year FROM day), extract(month FROM day) / 2, extract(second FROM 
 SELECT date_part('year', day), date_part('month', day) / 2, date_part('second', at), date_part('dow', day), DATE_PART('hour', at) FROM facts;
 SELECT extract(quarter FROM day), count(*) FROM facts GROUP BY 1 ORDER BY 1;
 SELECT date_part, count FROM (SELECT date_part('month', day), count(*) FROM facts GROUP BY date_part('month', day)) AS x ORDER BY 1;
-SELECT count(*) FROM facts WHERE extract(year FROM day) = 2024 AND extract(month FROM day) IN (1, 2, 3)
+SELECT count(*) FROM facts WHERE extract(year FROM day) = 2024 AND extract(month FROM day) IN (1, 2, 3);
+SELECT DISTINCT ON (s) s, l, id FROM facts ORDER BY s, d, CASE WHEN false THEN p ELSE d END NULLS FIRST, id;
+SELECT array_agg(id ORDER BY i, i DESC, id, id), string_agg(s, ',' ORDER BY s, s, id) FROM facts;
+SELECT s, array_agg(id ORDER BY s, i, i + 0, CASE WHEN true THEN i END, id, id DESC) FROM facts GROUP BY s;
+SELECT id, array_agg(id) OVER (PARTITION BY s, s ORDER BY i, i DESC, i + 0, id, id) FROM facts;
+SELECT id, rank() OVER (ORDER BY ROW(i, s) DESC NULLS LAST), first_value(id) OVER (ORDER BY j, ROW(s, id) DESC NULLS LAST) FROM facts;
+SELECT id FROM facts ORDER BY ROW(i, s) DESC NULLS LAST, (j, b), id DESC;
+SELECT array_agg(id ORDER BY ROW(i, (s, j)) NULLS FIRST, id), array_agg(id ORDER BY (d, id) DESC) FROM facts;
+SELECT DISTINCT ON (b) b, id FROM facts ORDER BY b, ROW(i, s) DESC, (j, id) NULLS FIRST;
+SELECT array_agg(id ORDER BY d, id), string_agg(s, ',' ORDER BY d DESC, id), array_agg(d ORDER BY -d DESC, id) FROM facts;
+SELECT s, array_agg(id ORDER BY r * 0, id DESC), array_agg(id ORDER BY nullif(d * 0, 1), id) FROM facts GROUP BY s;
+SELECT array_agg(DISTINCT d ORDER BY d), array_agg(DISTINCT r ORDER BY r DESC NULLS LAST), string_agg(DISTINCT s, ',' ORDER BY s) FROM facts

@@ -15,4 +15,9 @@ SELECT id FROM facts WHERE i NOT IN (1, 2, 3, 4) OR i NOT IN (5, 6, 7, 8);
 SELECT id FROM facts WHERE i IN (1, 2, 3, 4, 5) AND i IN (4, 5, 6, 7, 8) AND (i IN (1, 2) AND i IN (3, 4)) IS NOT TRUE;
 SELECT q, bool_and((i IN (1)) AND (i IN (2))), count(*) FILTER (WHERE NOT (i IN (1) AND i IN (2))) FROM facts GROUP BY q;
 SELECT id FROM facts ORDER BY (i IN (1) AND i IN (2)) NULLS FIRST, id;
-SELECT id, (q IN (1.5, 7.0)) AND (q IN (0.5, 10.00)), (p IN (1.5)) AND (p IN (2)), (l IN (1)) AND (l IN (3000000000)) FROM facts
+SELECT id, (q IN (1.5, 7.0)) AND (q IN (0.5, 10.00)), (p IN (1.5)) AND (p IN (2)), (l IN (1)) AND (l IN (3000000000)) FROM facts;
+SELECT id, (i = 1 OR i = 2) AND (i = 3 OR i = 4), NOT ((i = 1 OR 2 = i) AND (i = 3 OR i = 4 OR i = 5)) FROM facts;
+SELECT id, (i = 1 OR i = 2 OR j = 1 OR j = 2) AND (i = 3 OR j = 4 OR i = 4 OR j = 5), (i IN (1, 2, 3, 4) AND (i = 5 OR i = 6)) IS NULL FROM facts;
+SELECT id FROM facts WHERE (i = 1 OR i = 2) AND (i = 2 OR i = 3) AND ((i = 1 OR i = 2) AND (i = 3 OR i = 4)) IS NOT TRUE;
+SELECT id, CASE WHEN (i = 1 OR i = 2) AND (i = 3 OR i = 4) THEN 'a' WHEN NOT ((i = 1 OR i = 2) AND (i = 3 OR i = 4)) THEN 'b' ELSE 'c' END FROM facts;
+SELECT id, (i <> 1 AND i <> 2) OR (i <> 3 AND i <> 4), (s = 'a' OR s = 'ab') AND (s = 'x y' OR s = 'q') FROM facts

@@ -52,6 +52,7 @@ mod numeric;
 mod once;
 mod operand_text;
 mod operators;
+mod ordered;
 pub mod parameters;
 mod refused;
 mod relational;
@@ -124,13 +125,15 @@ pub fn install(builder: SessionStateBuilder, memory: &Arc<dyn MemoryPool>) -> Se
     builder
 }
 
-/// The engine's rules for plans, one of them under [`lists`].
+/// The engine's rules for plans, one of them under [`lists`], and [`ordered`].
 fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let apart = |rule: Arc<dyn OptimizerRule + Send + Sync>| match rule.name() {
         lists::SIMPLIFYING_RULE => Arc::new(lists::ListsApart(rule)),
         _ => rule,
     };
-    Optimizer::new().rules.into_iter().map(apart).collect()
+    let mut rules: Vec<_> = Optimizer::new().rules.into_iter().map(apart).collect();
+    rules.push(Arc::new(ordered::OrderedOnce));
+    rules
 }
 
 /// The engine's rules for operators, without those that move filters. These find columns by name, so that a filter

@@ -6,13 +6,14 @@
 //! lists are NULL where `x` is. Between the conditions of a WHERE that is as good; everywhere else it is seen.
 //!
 //! ```text
-//! short list ─► x = a OR x = b                                  (as the engine does itself, later)
-//! long list  ─► apart(x) IN (…) ─► the engine's rule ─► x IN (…)   each `apart` is another one
+//! short list     ─► x = a OR x = b                                  (as the engine does itself, later)
+//! long list      ─► apart(x) IN (…) ─► the engine's rule ─► x IN (…)   each `apart` is another one
+//! x = 1 OR x = 2 ─► apart(x) = 1 OR apart(x) = 2                    beside another list: the rule makes lists of these
 //! ```
 //! In: the engine's rule. Out: the same rule, to which lists are not alike, but for lists of plain constants that are
 //! conditions of a WHERE.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -23,8 +24,10 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::{InList, ScalarFunction};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::{split_conjunction, split_conjunction_owned};
-use datafusion::logical_expr::{ColumnarValue, Expr, LogicalPlan};
+use datafusion::logical_expr::utils::{
+    split_binary, split_binary_owned, split_conjunction, split_conjunction_owned,
+};
+use datafusion::logical_expr::{ColumnarValue, Expr, LogicalPlan, Operator};
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
 use super::call::{Operation, call, column};
@@ -101,11 +104,25 @@ impl Lists {
         plan.apply_expressions(|expr| {
             let conditions = if is_where { split_conjunction(expr) } else { vec![expr] };
             for condition in conditions {
+                // The alternatives of one OR are seen once, from its top.
+                let mut below: HashSet<*const Expr> = HashSet::new();
                 condition.apply(|part| {
-                    if let Expr::InList(of) = part {
-                        lists.any_risky |= is_risky(&of.list);
-                        let is_condition = is_where && std::ptr::eq(part, condition);
-                        let of = bare(&of.expr);
+                    let is_condition = is_where && std::ptr::eq(part, condition);
+                    let listed = match part {
+                        Expr::InList(of) => {
+                            lists.any_risky |= is_risky(&of.list);
+                            vec![bare(&of.expr)]
+                        }
+                        Expr::BinaryExpr(of) if of.op == Operator::Or => {
+                            below.extend([&*of.left, &*of.right].map(std::ptr::from_ref));
+                            match below.contains(&std::ptr::from_ref(part)) {
+                                true => Vec::new(),
+                                false => alternatives(part).into_iter().collect(),
+                            }
+                        }
+                        _ => Vec::new(),
+                    };
+                    for of in listed {
                         if !is_condition && !seen.insert(of.clone()) {
                             lists.repeated.insert(of.clone());
                         }
@@ -121,13 +138,13 @@ impl Lists {
     /// Lists that the engine's rule must not bring together become comparisons, or lists of different things.
     fn set_apart(&mut self, expr: Expr, is_where: bool) -> Result<Transformed<Expr>> {
         if !is_where {
-            return expr.transform_up(|part| Ok(self.set_list_apart(part, true)));
+            return self.set_all_apart(expr);
         }
         let mut is_changed = false;
         let conditions = split_conjunction_owned(expr).into_iter().map(|condition| {
             let apart = match condition {
                 Expr::InList(_) => self.set_list_apart(condition, false),
-                other => other.transform_up(|part| Ok(self.set_list_apart(part, true)))?,
+                other => self.set_all_apart(other)?,
             };
             is_changed |= apart.transformed;
             Ok(apart.data)
@@ -136,6 +153,44 @@ impl Lists {
         let all = conditions.into_iter().reduce(Expr::and);
         let all = all.unwrap_or_else(|| Expr::Literal(ScalarValue::Boolean(Some(true)), None));
         Ok(Transformed::new_transformed(all, is_changed))
+    }
+
+    fn set_all_apart(&mut self, expr: Expr) -> Result<Transformed<Expr>> {
+        let down = expr.transform_down(|part| self.set_alternatives_apart(part))?;
+        let up = down.data.transform_up(|part| Ok(self.set_list_apart(part, true)))?;
+        Ok(Transformed::new_transformed(up.data, down.transformed || up.transformed))
+    }
+
+    /// Alternatives that would become a list, from the top of their OR.
+    fn set_alternatives_apart(&mut self, part: Expr) -> Result<Transformed<Expr>> {
+        if !is_or(&part) {
+            return Ok(Transformed::no(part));
+        }
+        let mut apart: HashMap<Expr, usize> = HashMap::new();
+        for of in alternatives(&part) {
+            if self.repeated.contains(of) {
+                self.apart += 1;
+                apart.insert(of.clone(), self.apart);
+            }
+        }
+        let mut is_changed = !apart.is_empty();
+        let each = split_binary_owned(part, Operator::Or).into_iter().map(|mut one| {
+            let of = column_compared(&one).and_then(|of| apart.get(of)).copied();
+            if let (Some(of), Expr::BinaryExpr(comparison)) = (of, &mut one) {
+                let sides = [&mut comparison.left, &mut comparison.right];
+                for side in sides.into_iter().filter(|side| !matches!(***side, Expr::Literal(..))) {
+                    **side = call(Apart(of), vec![std::mem::take(side.as_mut())]);
+                }
+                return Ok(one);
+            }
+            let below = one.transform_down(|part| self.set_alternatives_apart(part))?;
+            is_changed |= below.transformed;
+            Ok(below.data)
+        });
+        let all = each.collect::<Result<Vec<_>>>()?.into_iter().reduce(Expr::or);
+        // There are several.
+        let all = all.unwrap_or_else(|| Expr::Literal(ScalarValue::Boolean(Some(false)), None));
+        Ok(Transformed::new(all, is_changed, TreeNodeRecursion::Jump))
     }
 
     fn set_list_apart(&mut self, part: Expr, is_seen: bool) -> Transformed<Expr> {
@@ -155,6 +210,29 @@ impl Lists {
         let expr = Box::new(call(Apart(self.apart), vec![*expr]));
         Transformed::yes(Expr::InList(InList { expr, list, negated }))
     }
+}
+
+fn is_or(expr: &Expr) -> bool {
+    matches!(expr, Expr::BinaryExpr(of) if of.op == Operator::Or)
+}
+
+/// The columns that several alternatives of an OR compare with constants: the rule makes lists of these.
+fn alternatives(or: &Expr) -> HashSet<&Expr> {
+    let mut once: HashSet<&Expr> = HashSet::new();
+    let each = split_binary(or, Operator::Or).into_iter().filter_map(column_compared);
+    each.filter(|of| !once.insert(of)).collect()
+}
+
+/// The column of `column = constant`, either way round; it may be cast.
+fn column_compared(expr: &Expr) -> Option<&Expr> {
+    let Expr::BinaryExpr(of) = expr else { return None };
+    let column = match (&of.op, &*of.left, &*of.right) {
+        (Operator::Eq, column, Expr::Literal(..)) | (Operator::Eq, Expr::Literal(..), column) => {
+            bare(column)
+        }
+        _ => return None,
+    };
+    matches!(column, Expr::Column(_)).then_some(column)
 }
 
 /// What is cast: the rule takes casts away before it compares lists.
@@ -287,6 +365,12 @@ mod tests {
         let none = none.and(col("a").in_list(vec![lit(2_i64)], false));
         let shown = simplified(Expr::IsNull(Box::new(none.clone())));
         assert!(shown.contains("t.a = Int64(1) AND t.a = Int64(2)"), "{shown}");
+        assert!(simplified(none).contains("Boolean(false)"));
+
+        let either = |one: i64, other: i64| col("a").eq(lit(one)).or(lit(other).eq(col("a")));
+        let none = either(1, 2).and(either(3, 4));
+        let shown = simplified(Expr::IsNull(Box::new(none.clone())));
+        assert!(shown.contains("= Int64(1) OR") && shown.contains("= Int64(3) OR"), "{shown}");
         assert!(simplified(none).contains("Boolean(false)"));
 
         let null = Expr::Literal(ScalarValue::Int64(None), None);

@@ -6,6 +6,7 @@
 //!       ─► predicates    IN, ANY and ALL with three values ─► EXISTS
 //!       ─► marks        EXISTS outside of WHERE ─► joins that mark rows, in VALUES: counts
 //!       ─► multiplicity EXCEPT ALL, INTERSECT ALL ─► rows numbered among equal ones
+//!       ─► rows         ORDER BY ROW(a, b) ─► ORDER BY a, b
 //!       ─► offsets      OFFSET without LIMIT in a subquery ─► rows by their numbers
 //!       ─► (types of expressions: `analyze`)
 //!       ─► floats       a decimal beside a double is a double
@@ -22,6 +23,7 @@ mod marks;
 mod multiplicity;
 mod offsets;
 mod predicates;
+mod rows;
 mod zeros;
 
 pub(crate) use floats::compares;
@@ -54,6 +56,7 @@ impl AnalyzerRule for Relational {
         let mut names = predicates::Names::default();
         plan.transform_up_with_subqueries(|node| {
             let node = multiplicity::count_rows(node)?;
+            let node = node.transform_data(rows::ordered_by_parts)?;
             let node = node.transform_data(|node| Ok(multiplicity::order_once(node)))?;
             let node = node.transform_data(|node| predicates::three_valued(node, &mut names))?;
             let node = node.transform_data(|node| marks::join_marks(node, &mut names))?;

@@ -1,4 +1,4 @@
-//! Both zeros are one value for ORDER BY, in queries and in windows: the next key decides between them.
+//! Both zeros are one value for ORDER BY, in queries, windows and aggregates: the next key decides between them.
 //!
 //! The engine orders floats by their bits, -0.0 before 0.0. Keys that are floats become calls that give the
 //! same number, but one zero. What a query returns stays as it is.
@@ -31,7 +31,7 @@ impl AnalyzerRule for OneZero {
             LogicalPlan::Distinct(Distinct::On(on)) => {
                 Ok(chosen(on).update_data(|on| LogicalPlan::Distinct(Distinct::On(on))))
             }
-            LogicalPlan::Window(_) => windows(node),
+            LogicalPlan::Window(_) | LogicalPlan::Aggregate(_) => within(node),
             node => Ok(Transformed::no(node)),
         })
         .map(|plan| plan.data)
@@ -61,20 +61,29 @@ fn chosen(mut on: DistinctOn) -> Transformed<DistinctOn> {
     Transformed::new_transformed(on, is_changed)
 }
 
-fn windows(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+/// The keys of windows and of aggregates.
+fn within(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let schema = merge_schema(&node.inputs());
     let saver = NamePreserver::new(&node);
     let changed = node.map_expressions(|expr| {
         let name = saver.save(&expr);
-        let changed = expr.transform_up(|expr| {
-            let Expr::WindowFunction(mut window) = expr else { return Ok(Transformed::no(expr)) };
+        let changed = expr.transform_up(|mut expr| {
             let mut is_changed = false;
-            let params = &mut window.params;
-            let keys = params.order_by.iter_mut().map(|key| &mut key.expr);
-            for key in keys.chain(&mut params.partition_by) {
+            let (order, groups) = match &mut expr {
+                Expr::WindowFunction(of) => {
+                    (&mut of.params.order_by, Some(&mut of.params.partition_by))
+                }
+                // With DISTINCT, what is ordered by must be what is aggregated.
+                Expr::AggregateFunction(of) if !of.params.distinct => {
+                    (&mut of.params.order_by, None)
+                }
+                _ => return Ok(Transformed::no(expr)),
+            };
+            let keys = order.iter_mut().map(|key| &mut key.expr);
+            for key in keys.chain(groups.into_iter().flatten()) {
                 is_changed |= unite(key, &schema);
             }
-            Ok(Transformed::new_transformed(Expr::WindowFunction(window), is_changed))
+            Ok(Transformed::new_transformed(expr, is_changed))
         })?;
         Ok(changed.update_data(|expr| name.restore(expr)))
     })?;
