@@ -1,4 +1,5 @@
-//! The schema `information_schema`: the engine's own but for `columns`, of the names that the caller may know.
+//! The schema `information_schema`: the engine's own but for `columns` and what tells of keys, of the names that
+//! the caller may know.
 //!
 //! In: the database, and who runs the plan. Out: the engine's tables. A table whose metadata cannot
 //! be read is there without columns, for those who may know all; it does not hide the others.
@@ -22,6 +23,7 @@ use stoa_semantics::errors::to_datafusion;
 
 use crate::INFORMATION_SCHEMA;
 use crate::information_columns::{self, COLUMNS};
+use crate::information_keys;
 use crate::server::{Asker, Server};
 
 /// `information_schema`.
@@ -58,24 +60,28 @@ fn empty() -> InformationSchemaProvider {
 #[async_trait]
 impl SchemaProvider for InformationSchema {
     fn table_names(&self) -> Vec<String> {
-        empty().table_names()
+        let keys = information_keys::names().map(str::to_owned);
+        empty().table_names().into_iter().chain(keys).collect()
     }
 
     async fn table(
         &self,
         name: &str,
     ) -> EngineResult<Option<Arc<dyn TableProvider>>, DataFusionError> {
-        let Some(table) = empty().table(name).await? else { return Ok(None) };
-        let database = Arc::clone(&self.database);
-        let schema = match name == COLUMNS {
-            true => information_columns::schema(),
-            false => table.schema(),
+        let schema = match (name, information_keys::schema(name)) {
+            (COLUMNS, _) => information_columns::schema(),
+            (_, Some(schema)) => schema,
+            _ => match empty().table(name).await? {
+                Some(table) => table.schema(),
+                None => return Ok(None),
+            },
         };
+        let database = Arc::clone(&self.database);
         Ok(Some(Arc::new(Listing { database, name: name.to_owned(), schema })))
     }
 
     fn table_exist(&self, name: &str) -> bool {
-        empty().table_exist(name)
+        empty().table_exist(name) || information_keys::names().any(|of| of == name)
     }
 }
 
@@ -108,6 +114,11 @@ impl TableProvider for Listing {
         let catalog = self.database.catalog.upgrade().ok_or_else(gone)?;
         let asker = self.database.server.asker(state.config()).map_err(to_datafusion)?;
         let database: Arc<str> = self.database.name.as_str().into();
+        if information_keys::schema(&self.name).is_some() {
+            let rows = information_keys::rows(&self.name, &self.schema, &database, &*asker).await?;
+            let table = MemTable::try_new(rows.schema(), vec![vec![rows]])?;
+            return table.scan(state, projection, filters, limit).await;
+        }
         let known = Known { database: Arc::clone(&database), catalog, asker };
         if self.name == COLUMNS {
             let rows = information_columns::rows(&database, &known, INFORMATION_SCHEMA).await?;

@@ -24,6 +24,7 @@
 mod batch;
 mod functions;
 mod information_columns;
+mod information_keys;
 mod information_schema;
 mod oids;
 mod provider;

@@ -70,7 +70,8 @@ impl RelationInfo {
     }
 
     fn with(self, details: TableDetails) -> Self {
-        let TableDetails { uuid, columns, field_ids, known, rows, comment, definition } = details;
+        let TableDetails { uuid, columns, field_ids, known, rows, comment, definition, key: _ } =
+            details;
         let rows = rows.map_or(-1.0, |rows| rows as f32);
         Self { uuid: Some(uuid), columns, field_ids, known, rows, comment, definition, ..self }
     }

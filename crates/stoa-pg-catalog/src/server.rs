@@ -120,6 +120,8 @@ pub struct TableDetails {
     pub field_ids: Vec<Option<i32>>,
     /// The columns whose names may be told, by place; all if `None`.
     pub known: Option<BTreeSet<usize>>,
+    /// The columns of its primary key, by place; empty where none is declared.
+    pub key: Vec<usize>,
     /// Rows at the last commit; `None` where nobody counted.
     pub rows: Option<u64>,
     /// Its comment.

@@ -45,6 +45,7 @@ impl Fake {
             columns: Arc::clone(columns),
             field_ids: (1..).map(Some).take(columns.fields().len()).collect(),
             known: Some(known),
+            key: (0..columns.fields().len()).collect(),
             rows: Some(7),
             comment: Some("a table".to_owned()),
             definition: None,
@@ -218,6 +219,18 @@ async fn tables_are_those_that_may_be_known() {
             &["a", "b", "secret"],
             &["a"],
         ),
+        // Of a key that has a hidden column, nothing is told.
+        (
+            "SELECT column_name FROM information_schema.key_column_usage ORDER BY 1",
+            &["a", "b", "secret"],
+            &[],
+        ),
+        (
+            "SELECT constraint_name FROM information_schema.table_constraints ORDER BY 1",
+            &["hidden_pkey", "open_pkey"],
+            &[],
+        ),
+        ("SELECT trigger_name FROM information_schema.triggers", &[], &[]),
         ("SELECT datname FROM pg_catalog.pg_database", &["stoa"], &["stoa"]),
     ] {
         assert_eq!(answer(&all, sql).await, of_all, "{sql}");

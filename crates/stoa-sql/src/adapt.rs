@@ -72,6 +72,15 @@ impl VisitorMut for Ordinality {
     }
 }
 
+/// The words of `TRUNCATE [ONLY] name [*] [RESTART | CONTINUE IDENTITY] [CASCADE | RESTRICT]` that change nothing here:
+/// no table inherits from another, refers to another or numbers its rows.
+pub(super) fn truncate_one_table(statement: &mut EngineStatement) {
+    if let Some(ast::Statement::Truncate(truncate)) = parsed(statement) {
+        (truncate.identity, truncate.cascade) = (None, None);
+        truncate.table_names.iter_mut().for_each(|target| target.only = false);
+    }
+}
+
 /// VALUES outside of FROM is `SELECT * FROM (VALUES …)`: what stands in FROM is planned with PostgreSQL's types
 /// (`stoa-semantics`, `values`). The rows of `INSERT … VALUES` stay, they have the types of the table's columns.
 pub(super) fn values_as_relations(statement: &mut EngineStatement, text: &str) {

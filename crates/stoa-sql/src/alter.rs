@@ -36,6 +36,10 @@ pub enum AlterAction {
     DropColumn { name: String, if_exists: bool },
     /// `ALTER COLUMN name TYPE data_type`
     ChangeType { name: String, data_type: DataType },
+    /// `ALTER COLUMN name DROP NOT NULL`
+    DropNotNull { name: String },
+    /// `ALTER COLUMN name DROP DEFAULT`
+    DropDefault { name: String },
     /// `SET TBLPROPERTIES (key = value, …)`
     SetProperties(Vec<(String, String)>),
     /// `UNSET TBLPROPERTIES (key, …)`
@@ -44,6 +48,8 @@ pub enum AlterAction {
     SetSortOrder(Vec<SortTerm>),
     /// `OWNER TO role`
     SetOwner(String),
+    /// What tables cannot have: the clause's name.
+    Unsupported(&'static str),
 }
 
 pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
@@ -77,10 +83,7 @@ fn parse_actions(parser: &mut Parser<'_>) -> Parsed<Vec<AlterAction>> {
     }
     if parser.parse_keyword(Keyword::ALTER) {
         let _ = parser.parse_keyword(Keyword::COLUMN);
-        let name = normalise(&parser.parse_identifier()?);
-        let _ = parser.parse_keywords(&[Keyword::SET, Keyword::DATA]);
-        parser.expect_keyword(Keyword::TYPE)?;
-        return Ok(vec![AlterAction::ChangeType { name, data_type: parse_type(parser)? }]);
+        return Ok(vec![parse_alter_column(parser)?]);
     }
     if parser.parse_keyword(Keyword::SET) {
         let _ = parser.parse_keyword(Keyword::TBLPROPERTIES) || parse_word(parser, "PROPERTIES");
@@ -110,6 +113,26 @@ fn parse_actions(parser: &mut Parser<'_>) -> Parsed<Vec<AlterAction>> {
         "RENAME, ADD, DROP, ALTER COLUMN, SET, UNSET, OWNER TO or WRITE ORDERED BY",
         found,
     )
+}
+
+fn parse_alter_column(parser: &mut Parser<'_>) -> Parsed<AlterAction> {
+    let name = normalise(&parser.parse_identifier()?);
+    if parser.parse_keyword(Keyword::DROP) {
+        return match parser.expect_one_of_keywords(&[Keyword::NOT, Keyword::DEFAULT])? {
+            Keyword::DEFAULT => Ok(AlterAction::DropDefault { name }),
+            _ => parser.expect_keyword(Keyword::NULL).map(|_| AlterAction::DropNotNull { name }),
+        };
+    }
+    if parser.parse_keywords(&[Keyword::SET, Keyword::NOT, Keyword::NULL]) {
+        return Ok(AlterAction::Unsupported("SET NOT NULL"));
+    }
+    if parser.parse_keywords(&[Keyword::SET, Keyword::DEFAULT]) {
+        parser.parse_expr()?;
+        return Ok(AlterAction::Unsupported("SET DEFAULT"));
+    }
+    let _ = parser.parse_keywords(&[Keyword::SET, Keyword::DATA]);
+    parser.expect_keyword(Keyword::TYPE)?;
+    Ok(AlterAction::ChangeType { name, data_type: parse_type(parser)? })
 }
 
 fn parse_add(parser: &mut Parser<'_>) -> Parsed<Vec<AlterAction>> {

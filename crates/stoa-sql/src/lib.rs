@@ -147,6 +147,7 @@ fn parse_plan(text: &str, others: Rewrite) -> Result<StatementKind> {
             changes_from::write_as_merge(statement)?;
         }
         adapt::values_as_relations(&mut statement, text);
+        adapt::truncate_one_table(&mut statement);
         series::write_as_queries(&mut statement, text);
         adapt::as_postgresql(&mut statement)?;
     }

@@ -227,9 +227,11 @@ fn told(table: &Table, limited: Option<&Caller>) -> Told {
             (columns, ids, None)
         }
     };
+    let key = table.identifiers();
     Told::Details(TableDetails {
         uuid: table.uuid(),
         field_ids,
+        key: key.iter().filter_map(|name| columns.index_of(name).ok()).collect(),
         known: limited.map(|caller| caller.known_columns(table, &columns)),
         rows,
         comment: table.comment().map(str::to_owned),
@@ -251,6 +253,7 @@ fn told_view(view: &StoredView, limited: Option<&Caller>) -> Told {
         uuid: view.view.uuid(),
         field_ids: columns.fields().iter().map(|field| field_id(field)).collect(),
         known,
+        key: Vec::new(),
         rows: None,
         comment: view.view.comment().map(str::to_owned),
         definition,

@@ -340,6 +340,19 @@ fn change_of(action: &AlterAction, columns: &[String]) -> Result<Planned> {
         AlterAction::ChangeType { name, data_type } => {
             TableChange::ChangeType { column: name, data_type }
         }
+        AlterAction::DropNotNull { name } => TableChange::SetNullable(name),
+        AlterAction::DropDefault { name } if exists(&name) => {
+            let notice = format!("column \"{name}\" has no default, skipping");
+            return Ok(Planned::Skip(notice));
+        }
+        AlterAction::DropDefault { name } => {
+            return Err(Error::not_found(format!("column \"{name}\" does not exist"))
+                .with_sqlstate("42703"));
+        }
+        AlterAction::Unsupported(clause) => {
+            return Err(Error::unsupported(format!("ALTER TABLE … {clause} is not supported"))
+                .with_hint("create a table as it should be, and copy the rows into it"));
+        }
         AlterAction::SetProperties(properties) => {
             TableChange::SetProperties(properties.into_iter().collect())
         }
