@@ -234,7 +234,7 @@ class Queries:
 
     def aggregate(self, maker):
         rng = self.rng
-        form = rng.randrange(14)
+        form = rng.randrange(16)
         make = maker.make
         only = Node(None, " FILTER (WHERE ", make("bool", 1), ")", optional=True) if rng.random() < 0.2 else ""
         if form == 0:
@@ -259,6 +259,15 @@ class Queries:
             return Node(None, "array_agg(", make("int", 1), " ORDER BY id)", only)
         if form == 12:
             return Node(None, "sum(DISTINCT ", make("int", 1), ")", only)
+        if form in (13, 14):
+            call, kinds = rng.choice([
+                ("percentile_cont", ["int", "dec", "f8", "big"]),
+                ("percentile_disc", ["int", "text", "date", "dec", "ts"]),
+                ("mode", ["int", "text", "date", "bool"]),
+            ])  # fmt: skip
+            share = "" if call == "mode" else rng.choice(["0", "0.1", "0.123456789", "0.25", "0.5", "0.95", "1"])
+            order = rng.choice(["", " DESC"])
+            return Node(None, f"{call}({share}) WITHIN GROUP (ORDER BY ", make(rng.choice(kinds), 1), order, ")", only)
         return Node(None, "(sum(", make("int", 0), ") ", rng.choice("+-*"), " count(*))")
 
     def aggregates(self):

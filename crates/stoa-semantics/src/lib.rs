@@ -53,6 +53,7 @@ mod once;
 mod operand_text;
 mod operators;
 mod ordered;
+mod ordered_sets;
 pub mod parameters;
 mod refused;
 mod relational;
@@ -109,6 +110,8 @@ pub fn install(builder: SessionStateBuilder, memory: &Arc<dyn MemoryPool>) -> Se
     let mut builder = builder.with_optimizer_rules(bounded::folding::rules(logical_rules()));
     let functions = builder.aggregate_functions().get_or_insert_default();
     functions.extend([Arc::new(sum), Arc::new(average)]);
+    let ordered = ordered_sets::functions().map(AggregateUDF::new_from_impl);
+    functions.extend(ordered.map(Arc::new));
     let array_length = call::function(array_length::ArrayLength);
     let named = [
         call::function(bytes::BIT_LENGTH),

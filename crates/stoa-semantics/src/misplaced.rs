@@ -13,6 +13,7 @@ use datafusion::optimizer::AnalyzerRule;
 use stoa_error::Error;
 
 use crate::errors::to_datafusion;
+use crate::ordered_sets;
 
 /// Refuses what is misplaced.
 #[derive(Debug)]
@@ -31,8 +32,10 @@ impl AnalyzerRule for Misplaced {
 
 fn check(node: &LogicalPlan) -> Result<()> {
     let place = match node {
-        LogicalPlan::Window(_) | LogicalPlan::Distinct(_) => return Ok(()),
+        LogicalPlan::Window(window) => return check_ordered_sets(&window.window_expr),
+        LogicalPlan::Distinct(_) => return Ok(()),
         LogicalPlan::Aggregate(aggregate) => {
+            check_ordered_sets(&aggregate.aggr_expr)?;
             return aggregate.group_expr.iter().try_for_each(|key| check_expr(key, "GROUP BY"));
         }
         LogicalPlan::Filter(_) => "WHERE",
@@ -51,6 +54,13 @@ fn check(node: &LogicalPlan) -> Result<()> {
         })
     })?;
     checked
+}
+
+fn check_ordered_sets(exprs: &[Expr]) -> Result<()> {
+    for expr in exprs {
+        expr.apply(|part| ordered_sets::check(part).map(|()| TreeNodeRecursion::Continue))?;
+    }
+    Ok(())
 }
 
 /// Looks through an expression, but not into the queries within it.

@@ -1,0 +1,25 @@
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY i), percentile_disc(0.5) WITHIN GROUP (ORDER BY i), mode() WITHIN GROUP (ORDER BY i) FROM facts;
+SELECT percentile_cont(0.123456789) WITHIN GROUP (ORDER BY l), percentile_cont(0.123456789) WITHIN GROUP (ORDER BY l DESC) FROM facts;
+SELECT b, percentile_cont(0.25) WITHIN GROUP (ORDER BY p), percentile_cont(0.75) WITHIN GROUP (ORDER BY q DESC) FROM facts GROUP BY b ORDER BY b;
+SELECT b, percentile_disc(0.25) WITHIN GROUP (ORDER BY p), percentile_disc(0.9) WITHIN GROUP (ORDER BY p DESC), mode() WITHIN GROUP (ORDER BY j) FROM facts GROUP BY b ORDER BY b;
+SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY s), mode() WITHIN GROUP (ORDER BY s), mode() WITHIN GROUP (ORDER BY s DESC) FROM facts;
+SELECT percentile_disc(0.3) WITHIN GROUP (ORDER BY day), percentile_disc(0.3) WITHIN GROUP (ORDER BY at DESC), mode() WITHIN GROUP (ORDER BY b) FROM facts;
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY r), pg_typeof(percentile_cont(0.5) WITHIN GROUP (ORDER BY r))::text FROM facts WHERE r < 1000;
+SELECT percentile_cont(ARRAY[0.25, 0.5, NULL, 1]) WITHIN GROUP (ORDER BY i), percentile_disc(ARRAY[0, 0.5, 1]) WITHIN GROUP (ORDER BY i) FROM facts;
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY i), mode() WITHIN GROUP (ORDER BY s), percentile_disc(0.1) WITHIN GROUP (ORDER BY day) FROM facts WHERE false;
+SELECT percentile_cont(NULL) WITHIN GROUP (ORDER BY i), percentile_disc(NULL::double precision) WITHIN GROUP (ORDER BY i) FROM facts;
+SELECT percentile_cont(1.5) WITHIN GROUP (ORDER BY i) FROM facts;
+SELECT percentile_disc(-0.1) WITHIN GROUP (ORDER BY i) FROM facts;
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY s) FROM facts;
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY i) FILTER (WHERE j > 1), mode() WITHIN GROUP (ORDER BY i) FILTER (WHERE false), count(*) FROM facts;
+SELECT j, percentile_disc(0.5) WITHIN GROUP (ORDER BY i + j) * 2 AS n FROM facts GROUP BY j HAVING percentile_cont(0) WITHIN GROUP (ORDER BY i) < 100 ORDER BY n, j;
+SELECT percentile_cont(j / 10.0) WITHIN GROUP (ORDER BY i) FROM facts WHERE j BETWEEN 0 AND 10 GROUP BY j ORDER BY j;
+SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY n) FROM (SELECT j, count(*) AS n FROM facts GROUP BY j) x;
+SELECT percentile_cont(i, 0.5) FROM facts;
+SELECT mode(i) FROM facts;
+SELECT percentile_disc(DISTINCT 0.5) WITHIN GROUP (ORDER BY i) FROM facts;
+SELECT mode() WITHIN GROUP (ORDER BY i) OVER () FROM facts;
+SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY 7), percentile_cont(0.5) WITHIN GROUP (ORDER BY 7), mode() WITHIN GROUP (ORDER BY NULL::int) FROM facts;
+SELECT DISTINCT ON (b) b, mode() WITHIN GROUP (ORDER BY i) FROM facts GROUP BY b, j ORDER BY b, 2, j;
+SELECT id, (SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY g.i) FROM facts g WHERE g.j = f.j) FROM facts f ORDER BY id;
+SELECT b, mode() WITHIN GROUP (ORDER BY i) FROM facts GROUP BY ROLLUP (b) ORDER BY 1, 2
