@@ -96,7 +96,7 @@ KNOWN = [
         example="SELECT (t.d NOT IN (t.d, (t.d / t.d))) FROM others t",
     ),
     Known(
-        how=r"answers 22\w+",
+        how=r"(answers|error) 22\w+",
         statement=r"\(\(.*, .*\) (=|<>|<|>|<=|>=) \(.*, .*\)\)",
         docs="rows are compared until it is known how they compare",
         example="SELECT ((1, 'a') = (CAST(l + 9000000000 AS int), 'b')) FROM facts",
@@ -135,7 +135,7 @@ KNOWN = [
     ),
     Known(
         how=r"value integer",
-        statement=r"length\(.*\b(CASE|coalesce|greatest|least)\b.*\d\.\d",
+        statement=r"length\(.*\b(CASE|coalesce|greatest|least)\b.*(\d\.\d|\bp\b|\bq\b)",
         docs="A `numeric` column has one scale",
         example="SELECT length('a' || CASE WHEN true THEN 0.5 ELSE 12.345 END)",
     ),

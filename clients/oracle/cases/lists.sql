@@ -20,4 +20,6 @@ SELECT id, (i = 1 OR i = 2) AND (i = 3 OR i = 4), NOT ((i = 1 OR 2 = i) AND (i =
 SELECT id, (i = 1 OR i = 2 OR j = 1 OR j = 2) AND (i = 3 OR j = 4 OR i = 4 OR j = 5), (i IN (1, 2, 3, 4) AND (i = 5 OR i = 6)) IS NULL FROM facts;
 SELECT id FROM facts WHERE (i = 1 OR i = 2) AND (i = 2 OR i = 3) AND ((i = 1 OR i = 2) AND (i = 3 OR i = 4)) IS NOT TRUE;
 SELECT id, CASE WHEN (i = 1 OR i = 2) AND (i = 3 OR i = 4) THEN 'a' WHEN NOT ((i = 1 OR i = 2) AND (i = 3 OR i = 4)) THEN 'b' ELSE 'c' END FROM facts;
-SELECT id, (i <> 1 AND i <> 2) OR (i <> 3 AND i <> 4), (s = 'a' OR s = 'ab') AND (s = 'x y' OR s = 'q') FROM facts
+SELECT id, (i <> 1 AND i <> 2) OR (i <> 3 AND i <> 4), (s = 'a' OR s = 'ab') AND (s = 'x y' OR s = 'q') FROM facts;
+SELECT id, (d IN (3::double precision, 100::double precision)) AND (d IN ((-2.5)::double precision, 1.5::double precision)) FROM facts;
+SELECT id, (r IN (3::real, 100::real) AND r IN (4::real, 1.5::real)) IS NULL, NOT (i = 1 + 1 OR i = 2 + 2 AND (j = 1 OR i = 9)) FROM facts

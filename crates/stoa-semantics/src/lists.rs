@@ -178,7 +178,7 @@ impl Lists {
             let of = column_compared(&one).and_then(|of| apart.get(of)).copied();
             if let (Some(of), Expr::BinaryExpr(comparison)) = (of, &mut one) {
                 let sides = [&mut comparison.left, &mut comparison.right];
-                for side in sides.into_iter().filter(|side| !matches!(***side, Expr::Literal(..))) {
+                for side in sides.into_iter().filter(|side| is_column(bare(side))) {
                     **side = call(Apart(of), vec![std::mem::take(side.as_mut())]);
                 }
                 return Ok(one);
@@ -223,16 +223,19 @@ fn alternatives(or: &Expr) -> HashSet<&Expr> {
     each.filter(|of| !once.insert(of)).collect()
 }
 
-/// The column of `column = constant`, either way round; it may be cast.
+/// The column of `column = constant`, either way round; it may be cast. The constant may still have to be computed.
 fn column_compared(expr: &Expr) -> Option<&Expr> {
     let Expr::BinaryExpr(of) = expr else { return None };
-    let column = match (&of.op, &*of.left, &*of.right) {
-        (Operator::Eq, column, Expr::Literal(..)) | (Operator::Eq, Expr::Literal(..), column) => {
-            bare(column)
-        }
-        _ => return None,
-    };
-    matches!(column, Expr::Column(_)).then_some(column)
+    let (left, right) = (bare(&of.left), bare(&of.right));
+    match of.op {
+        Operator::Eq if is_column(left) && !right.any_column_refs() => Some(left),
+        Operator::Eq if is_column(right) && !left.any_column_refs() => Some(right),
+        _ => None,
+    }
+}
+
+fn is_column(expr: &Expr) -> bool {
+    matches!(expr, Expr::Column(_))
 }
 
 /// What is cast: the rule takes casts away before it compares lists.
