@@ -178,6 +178,7 @@ impl AggregateUDFImpl for OrderedSet {
             of: args.expr_fields[0].data_type().clone(),
             values: Vec::new(),
             bytes: 0,
+            pieces_max: PIECES_MIN,
             shares,
         }))
     }
@@ -197,12 +198,14 @@ struct Ordered {
     values: Vec<ArrayRef>,
     /// Size of the pieces.
     bytes: usize,
+    /// Pieces that become one, above [`PIECES_MIN`].
+    pieces_max: usize,
     /// The share, or a list of shares; NULL until a row came. `None` for [`Asks::Mode`].
     shares: Option<ScalarValue>,
 }
 
-/// Pieces after which they are made one.
-const MANY_PIECES: usize = 64;
+/// Pieces that become one for the first time.
+const PIECES_MIN: usize = 64;
 
 impl Ordered {
     fn add(&mut self, values: &ArrayRef) -> Result<()> {
@@ -214,12 +217,15 @@ impl Ordered {
         if values.is_empty() {
             return Ok(());
         }
+        self.bytes += values.get_array_memory_size();
         self.values.push(values);
-        if self.values.len() >= MANY_PIECES {
+        if self.values.len() >= self.pieces_max {
             let whole = self.whole()?;
+            self.bytes = whole.get_array_memory_size();
             self.values = vec![whole];
+            // The next time there are at least as many values more: each is copied a few times only.
+            self.pieces_max *= 2;
         }
-        self.bytes = self.values.iter().map(|piece| piece.get_array_memory_size()).sum();
         Ok(())
     }
 
@@ -349,7 +355,7 @@ mod tests {
     fn ordered(asks: Asks, descending: bool, share: f64) -> Ordered {
         let shares = (asks != Asks::Mode).then_some(ScalarValue::Float64(Some(share)));
         let (of, values) = (DataType::Float64, Vec::new());
-        Ordered { asks, descending, of, values, bytes: 0, shares }
+        Ordered { asks, descending, of, values, bytes: 0, pieces_max: PIECES_MIN, shares }
     }
 
     fn value(asks: Asks, descending: bool, share: f64, values: &[Option<f64>]) -> ScalarValue {
