@@ -134,6 +134,12 @@ KNOWN = [
         example="SELECT md5(CAST(CASE WHEN true THEN 1.5 ELSE 0.001 END AS text))",
     ),
     Known(
+        how=r"value text",
+        statement=r"CAST\((coalesce\(.*\bq\b.*|\w+) AS text\) \|\|",
+        docs="A `numeric` column has one scale",
+        example="SELECT CAST(coalesce(1, q) AS text) || s FROM facts",
+    ),
+    Known(
         how=r"value integer",
         statement=r"length\(.*\b(CASE|coalesce|greatest|least)\b.*(\d\.\d|\bp\b|\bq\b)",
         docs="A `numeric` column has one scale",
@@ -141,7 +147,7 @@ KNOWN = [
     ),
     Known(
         how=r"answers 42804",
-        statement=r"\b(first_value|last_value|nth_value|lag|lead)\('",
+        statement=r"\b(first_value|last_value|nth_value|lag|lead)\('|WITHIN GROUP \(ORDER BY '[^']*'( DESC)?\)",
         docs="`first_value('a')` and similar functions treat a quoted literal as `text`",
         example="SELECT id, first_value('a') OVER (ORDER BY id) FROM facts",
     ),

@@ -38,4 +38,19 @@ SELECT f.id FROM facts f RIGHT JOIN others o ON f.l = o.i AND (f.p > ANY (SELECT
 SELECT CASE WHEN ((SELECT min(day) FROM others WHERE p = t.p) IN (SELECT x0.day FROM others x0)) THEN 1.5 END FROM facts t
 ;
 SELECT count(*), count(c0), sum(c1) FROM (SELECT day AS c0, id AS c1 FROM facts ORDER BY - i, id OFFSET 50) v WHERE v.c1 IS NOT NULL;
-SELECT id FROM facts WHERE id IN (SELECT id FROM facts ORDER BY d DESC NULLS LAST, id OFFSET 40)
+SELECT id FROM facts WHERE id IN (SELECT id FROM facts ORDER BY d DESC NULLS LAST, id OFFSET 40);
+SELECT id, k IN (SELECT count(*) FROM others x WHERE x.d = t.d), k NOT IN (SELECT count(*) FROM others x WHERE x.d = t.d) FROM others t;
+SELECT id FROM others t WHERE k IN (SELECT count(*) FROM others x WHERE x.d = t.d);
+SELECT id FROM others t WHERE k NOT IN ((SELECT count(*) FROM others x WHERE x.d = t.d));
+SELECT id FROM others t WHERE EXISTS (SELECT count(*) FROM others x WHERE x.d = t.d);
+SELECT id, NOT EXISTS (SELECT max(k) FROM others x WHERE x.d = t.d AND x.id < 0) FROM others t;
+SELECT id, EXISTS (SELECT 1 FROM others x WHERE x.d = t.d HAVING count(*) > 1), NOT EXISTS (SELECT x.c FROM (SELECT 1 AS c FROM others y WHERE y.d = t.d HAVING count(*) = 0) x) FROM others t;
+SELECT id FROM others t WHERE NOT EXISTS (SELECT 1 FROM others x WHERE x.d = t.d HAVING max(x.k) > t.k);
+SELECT id, k = ANY (SELECT count(*) FROM others x WHERE x.d = t.d), k > ALL (SELECT count(*) FROM others x WHERE x.d = t.d), k <= ANY (SELECT max(x.k) FROM others x WHERE x.d = t.d AND x.id <> t.id) FROM others t;
+SELECT id, k IN (SELECT max(k) FROM others x WHERE x.d = t.d) IS NULL FROM others t;
+SELECT id FROM others t WHERE k IN (SELECT c FROM (SELECT count(*) AS c FROM others x WHERE x.d = t.d) y);
+SELECT id FROM others t WHERE k IN (SELECT count(*) FROM others x WHERE x.d = t.d HAVING count(*) > 0);
+SELECT id FROM others t WHERE k IN (SELECT count(*) FROM others x WHERE x.d = t.d OFFSET 1);
+SELECT id FROM others t WHERE k IN (SELECT count(*) FROM others x WHERE x.d = t.d GROUP BY x.d);
+SELECT id FROM others t WHERE k IN (SELECT count(*) FROM others x) OR EXISTS (SELECT count(*) FROM nothing);
+SELECT id FROM others t WHERE EXISTS (SELECT count(*) FROM others x WHERE x.d = t.d UNION ALL SELECT 1 FROM nothing)

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! plan ─► levels        columns of queries further out are refused
+//!       ─► one_row      IN, ANY, ALL and EXISTS of one row ─► comparisons with it
 //!       ─► predicates    IN, ANY and ALL with three values ─► EXISTS
 //!       ─► marks        EXISTS outside of WHERE ─► joins that mark rows, in VALUES: counts
 //!       ─► multiplicity EXCEPT ALL, INTERSECT ALL ─► rows numbered among equal ones
@@ -22,6 +23,7 @@ mod levels;
 mod marks;
 mod multiplicity;
 mod offsets;
+mod one_row;
 mod predicates;
 mod rows;
 mod zeros;
@@ -58,6 +60,7 @@ impl AnalyzerRule for Relational {
             let node = multiplicity::count_rows(node)?;
             let node = node.transform_data(rows::ordered_by_parts)?;
             let node = node.transform_data(|node| Ok(multiplicity::order_once(node)))?;
+            let node = node.transform_data(one_row::compared)?;
             let node = node.transform_data(|node| predicates::three_valued(node, &mut names))?;
             let node = node.transform_data(|node| marks::join_marks(node, &mut names))?;
             node.transform_data(marks::counted_in_values)
