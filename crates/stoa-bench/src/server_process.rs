@@ -14,7 +14,7 @@ use crate::measure::ServerProbe;
 use crate::write::ServerAddress;
 
 /// How long a server may take to say that it listens.
-const START_LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const START_LIMIT: Duration = Duration::from_secs(60);
 
 /// A running server; dropping it kills the process.
 pub struct ServerProcess {
@@ -50,6 +50,20 @@ impl ServerProcess {
         arguments: &[S],
         variables: &[(&str, &str)],
     ) -> Result<Self> {
+        let started = Self::start_within(program, arguments, variables, START_LIMIT).await?;
+        started.ok_or_else(|| Error::unavailable("the server did not listen within a minute"))
+    }
+
+    /// As [`Self::start_with`]; `None` if the server does not listen within `limit`. It is killed then and has ended.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub async fn start_within<S: AsRef<OsStr>>(
+        program: &Path,
+        arguments: &[S],
+        variables: &[(&str, &str)],
+        limit: Duration,
+    ) -> Result<Option<Self>> {
         let mut child = Command::new(program)
             .envs(variables.iter().copied())
             .arg("server")
@@ -63,13 +77,21 @@ impl ServerProcess {
                 Error::unavailable(format!("cannot start {} server", program.display()))
                     .with_source(e)
             })?;
-        let line = first_line(&mut child).await?;
+        let line = match stoa_env::timer::timeout(limit, first_line(&mut child)).await {
+            Ok(Ok(line)) => line,
+            failed => {
+                // Until it has ended it holds its commit log, which the next one would not get.
+                let killed = child.kill().await;
+                killed.map_err(|e| Error::internal("cannot kill the server").with_source(e))?;
+                return failed.unwrap_or_else(|_| Ok(String::new())).map(|_| None);
+            }
+        };
         let listening = serde_json::from_str(&line).map_err(|e| {
             Error::unavailable("the server did not say that it listens")
                 .with_detail(format!("its first line is {line:?}"))
                 .with_source(e)
         })?;
-        Ok(Self { child, listening })
+        Ok(Some(Self { child, listening }))
     }
 
     /// Port of the PostgreSQL protocol.
@@ -152,12 +174,10 @@ async fn first_line(child: &mut Child) -> Result<String> {
     let stdout = child.stdout.take().ok_or_else(|| Error::internal("stdout is not a pipe"))?;
     let mut line = String::new();
     let mut reader = BufReader::new(stdout);
-    let read = stoa_env::timer::timeout(START_LIMIT, reader.read_line(&mut line)).await;
-    match read {
-        Err(_) => Err(Error::unavailable("the server did not listen within a minute")),
-        Ok(Err(e)) => Err(Error::unavailable("cannot read what the server says").with_source(e)),
-        Ok(Ok(0)) => Err(Error::unavailable("the server ended before it listened")
+    match reader.read_line(&mut line).await {
+        Err(e) => Err(Error::unavailable("cannot read what the server says").with_source(e)),
+        Ok(0) => Err(Error::unavailable("the server ended before it listened")
             .with_hint("its messages are above")),
-        Ok(Ok(_)) => Ok(line),
+        Ok(_) => Ok(line),
     }
 }

@@ -17,7 +17,7 @@ use super::gardener::tend;
 use super::ledger::Checked;
 use super::random::Random;
 use super::tables::{Tables, TortureTable};
-use crate::server_process::ServerProcess;
+use crate::server_process::{START_LIMIT, ServerProcess};
 use crate::write::{ServerAddress, WritePath, Writer};
 
 /// The variable that arms a server's fail points.
@@ -125,11 +125,9 @@ impl Torture<'_> {
     /// Starts a server, looks at what the last one left, writes, and sees the server die.
     async fn life(&mut self, death: &Death) -> Result<()> {
         if let Death::Starting(after) = death {
-            let started = stoa_env::timer::timeout(*after, self.start(death)).await;
-            return match started {
-                Ok(Err(error)) => Err(error),
-                Ok(Ok(server)) => self.end(server, death).await,
-                Err(_) => {
+            return match self.start_within(death, *after).await? {
+                Some(server) => self.end(server, death).await,
+                None => {
                     self.result.deaths += 1;
                     self.result.killed_starting += 1;
                     Ok(())
@@ -163,11 +161,16 @@ impl Torture<'_> {
     }
 
     async fn start(&self, death: &Death) -> Result<ServerProcess> {
+        let started = self.start_within(death, START_LIMIT).await?;
+        started.ok_or_else(|| Error::unavailable("the server did not listen within a minute"))
+    }
+
+    async fn start_within(&self, death: &Death, limit: Duration) -> Result<Option<ServerProcess>> {
         let warehouse = self.options.warehouse.display().to_string();
         let arguments = ["--warehouse", &warehouse, "--log-level", "off"];
         let variables = [(FAILPOINTS, death.failpoints())];
         let variables = variables.each_ref().map(|(name, value)| (*name, value.as_str()));
-        ServerProcess::start_with(&self.options.program, &arguments, &variables).await
+        ServerProcess::start_within(&self.options.program, &arguments, &variables, limit).await
     }
 
     /// Compares the tables that were written with their ledgers, at times all tables, and makes new
