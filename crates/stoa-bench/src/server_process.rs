@@ -83,7 +83,10 @@ impl ServerProcess {
                 // Until it has ended it holds its commit log, which the next one would not get.
                 let killed = child.kill().await;
                 killed.map_err(|e| Error::internal("cannot kill the server").with_source(e))?;
-                return failed.unwrap_or_else(|_| Ok(String::new())).map(|_| None);
+                return match failed {
+                    Ok(Err(error)) => Err(error),
+                    _ => Ok(None),
+                };
             }
         };
         let listening = serde_json::from_str(&line).map_err(|e| {

@@ -1,4 +1,4 @@
-//! `percentile_cont`, `percentile_disc` and `mode`, which are of the values of a group in an order (`WITHIN GROUP`).
+//! `percentile_cont`, `percentile_disc` and `mode`: aggregates that sort the values of a group (`WITHIN GROUP`).
 //!
 //! The engine has the first of them; it counts the share between two values in millionths, and answers `real` for
 //! `real`. What is computed here is what PostgreSQL's documentation of ordered-set aggregates says (section 9.21).
@@ -198,7 +198,7 @@ struct Ordered {
     values: Vec<ArrayRef>,
     /// Size of the pieces.
     bytes: usize,
-    /// Pieces that become one, above [`PIECES_MIN`].
+    /// As many pieces become one; [`PIECES_MIN`] at first, and twice as many each time.
     pieces_max: usize,
     /// The share, or a list of shares; NULL until a row came. `None` for [`Asks::Mode`].
     shares: Option<ScalarValue>,

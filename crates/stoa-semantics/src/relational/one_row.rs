@@ -86,7 +86,10 @@ fn having(subquery: &Subquery) -> Result<Option<Subquery>> {
     Ok(Some(Subquery { subquery: plan, outer_ref_columns, spans: Spans::new() }))
 }
 
-/// Whether a subquery is an aggregate without groups of rows that depend on the query around it.
+/// Whether a subquery is such an aggregate, with nothing above it that could take its row away.
+///
+/// # Errors
+/// There is such an aggregate, and its row may be taken away (0A000).
 fn is_one_row(subquery: &Subquery) -> Result<bool> {
     let plan = &*subquery.subquery;
     if subquery.outer_ref_columns.is_empty() || !plan.exists(|node| Ok(is_ungrouped(node)))? {
@@ -109,6 +112,7 @@ fn is_one_row(subquery: &Subquery) -> Result<bool> {
     }
 }
 
+/// Whether a node is an aggregate without GROUP BY of rows that depend on the query around it.
 fn is_ungrouped(node: &LogicalPlan) -> bool {
     match node {
         LogicalPlan::Aggregate(of) => {
