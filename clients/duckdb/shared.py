@@ -186,7 +186,7 @@ class Session:
                 self.do(self.rng.choice(["RESET ALL", "DISCARD ALL"]))
                 self.schema, self.nulls = self.began, "LAST"
             case 4:
-                self.do(f"SET TIME ZONE '{self.rng.choice(['UTC', '+05:30', '-08:00'])}'")
+                self.do(f"SET TIME ZONE '{self.rng.choice(['UTC', 'Asia/Kolkata', 'Etc/GMT+8'])}'")
             case 5:
                 self.do(f"SET datafusion.execution.batch_size = {self.rng.choice([8192, 7])}")
             case _:

@@ -24,6 +24,78 @@ class Known:
 
 KNOWN = [
     Known(
+        how=r"value double of large ones",
+        statement=r"\b(sum|avg|stddev\w*|variance|var_\w+)\(",
+        docs="Doubles are summed in any order",
+        example="SELECT sum(v) FROM (VALUES (1e15::double precision), (0.3), (-1e15), (0.3), (0.1)) AS x(v)",
+    ),
+    Known(
+        how=r"error 42703",
+        statement=r"(row_to_json|json_agg)\(x\)",
+        docs="Some features are refused with a code other than `0A000`",
+        example="SELECT row_to_json(x) FROM (SELECT id, s FROM facts WHERE id < 4) AS x",
+    ),
+    Known(
+        how=r"error 22000",
+        statement=r"::jsonb\)\['",
+        docs="Some features are refused with a code other than `0A000`",
+        example="SELECT ('{\"a\": 1}'::jsonb)['a']",
+    ),
+    Known(
+        how=r"error 42809",
+        statement=r"rank\(3\) WITHIN GROUP",
+        docs="Some features are refused with a code other than `0A000`",
+        example="SELECT rank(3) WITHIN GROUP (ORDER BY i) FROM facts",
+    ),
+    Known(
+        how=r"error 22023",
+        statement=r"extract\(timezone",
+        docs="Some features are refused with a code other than `0A000`",
+        example="SELECT extract(timezone FROM TIMESTAMPTZ '2001-02-16 20:38:40+00')",
+    ),
+    Known(
+        how=r"value integer",
+        statement=r"array_ndims\(",
+        docs="`array_ndims` of an empty array is 1",
+        example="SELECT array_ndims('{}'::int[])",
+    ),
+    Known(
+        how=r"type numeric double",
+        statement=r"\^|\blog\(|stddev|variance|var_pop|var_samp",
+        docs="`sqrt`, `power`, `^`, `exp` and `log` of a `numeric` are `double precision`",
+        example="SELECT 2.5 ^ 2",
+    ),
+    Known(
+        how=r"type real double",
+        statement=r"sum\(r\)",
+        docs="`sum` of `real` is `double precision`",
+        example="SELECT sum(r) FROM facts",
+    ),
+    Known(
+        how=r"value text",
+        statement=r"pg_typeof\(\d",
+        docs="Integer literals have the type `bigint` in results",
+        example="SELECT pg_typeof(33)::text",
+    ),
+    Known(
+        how=r"value boolean",
+        statement=r"txid_current|pg_get_viewdef",
+        docs="`txid_current` is 0",
+        example="SELECT txid_current() > 0",
+    ),
+    Known(
+        how=r"value text",
+        statement=r"to_regtype\(",
+        docs="`to_regtype(…)::text` is a number",
+        example="SELECT to_regtype('int4')::text",
+    ),
+    Known(
+        how=r"error 42703",
+        statement=r"\buser\b",
+        docs="`user` without quotes is the name of a column",
+        example="SELECT user IS NOT NULL",
+    ),
+    Known(
         how=r"type numeric double",
         statement=r"[0-9]e[+-]?[0-9]",
         docs="Numbers with an exponent are doubles",
@@ -84,14 +156,20 @@ KNOWN = [
         example="SELECT (CAST(d AS int) NOT IN (SELECT i FROM nothing)) FROM others",
     ),
     Known(
+        how=r"error (22003|22012)",
+        statement=r"(CAST\(|[%/]).* IN \(SELECT [\w.]+ FROM [\w ]+ WHERE \(?(NULL|false)",
+        docs="`IN` and `NOT IN` of a query without rows compute their operand",
+        example="SELECT ((7 % i) NOT IN (SELECT x0.i FROM few x0 WHERE NULL::boolean)) FROM others",
+    ),
+    Known(
         how=r"error 22\w+",
         statement=r"CASE CAST\(.* AS [\w ]+(\(\d+(,\d+)?\))?\) WHEN NULL ",
         docs="An operator computes its operand beside a constant NULL",
         example="SELECT CASE CAST(l + 9000000000 AS int) WHEN NULL THEN 1 ELSE 2 END FROM facts",
     ),
     Known(
-        how=r"error (22003|22012)",
-        statement=r"NOT IN \(.*(CAST\(|/)|BETWEEN .* AND CAST\(",
+        how=r"error (22003|22012|22P02)",
+        statement=r"\bIN \((?!SELECT).*(CAST\(|/)|BETWEEN .* AND CAST\(",
         docs="All items of a list are computed",
         example="SELECT (t.d NOT IN (t.d, (t.d / t.d))) FROM others t",
     ),
@@ -135,13 +213,25 @@ KNOWN = [
     ),
     Known(
         how=r"value text",
+        statement=r"\|\| \(?CASE .*\b[pq]\b.* END|\bCASE .*\b[pq]\b.* END\)? \|\|",
+        docs="A `numeric` column has one scale",
+        example="SELECT s || CASE WHEN true THEN 0 ELSE p END FROM facts",
+    ),
+    Known(
+        how=r"answers 22012",
+        statement=r"CASE .*(THEN|ELSE) \(?-?\d+(\.\d+)? (%|/) ",
+        docs="A constant branch of CASE that fails is computed when it is chosen",
+        example="SELECT CASE WHEN i > 1000000 THEN 1 / 0 END FROM facts",
+    ),
+    Known(
+        how=r"value text",
         statement=r"CAST\((coalesce\(.*\bq\b.*|\w+) AS text\) \|\|",
         docs="A `numeric` column has one scale",
         example="SELECT CAST(coalesce(1, q) AS text) || s FROM facts",
     ),
     Known(
         how=r"value integer",
-        statement=r"length\(.*\b(CASE|coalesce|greatest|least)\b.*(\d\.\d|\bp\b|\bq\b)",
+        statement=r"length\(.*\|\| \(.* / |length\(.*\b(CASE|coalesce|greatest|least)\b.*(\d\.\d|\bp\b|\bq\b)",
         docs="A `numeric` column has one scale",
         example="SELECT length('a' || CASE WHEN true THEN 0.5 ELSE 12.345 END)",
     ),

@@ -12,7 +12,9 @@ import random
 import sys
 import time
 
+import files
 import known
+import manual
 import pairs
 import parameters
 import tables
@@ -219,6 +221,18 @@ def report(oracle, complaints):
         print(f"  known {count:5} {docs}")
 
 
+def run_files(oracle, paths):
+    """Compares the statements of files, whose data are in the folder beside theirs."""
+    for side in (oracle.postgres, oracle.stoa):
+        side.prepare_session("SET timezone = 'America/Los_Angeles'", "SET datestyle = 'ISO, MDY'")
+    oracle.postgres.prepare_session("SET statement_timeout = '60s'")
+    run = files.Files(oracle, paths[0].parents[1])
+    for path in paths:
+        run.run(path)
+    run.report()
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--postgres", required=True)
@@ -226,15 +240,21 @@ def main():
     parser.add_argument("--seed", default=os.environ.get("STOA_ORACLE_SEED", "1"))
     size = os.environ.get("STOA_ORACLE_EXPRESSIONS", EXPRESSIONS)
     parser.add_argument("--expressions", type=int, default=int(size))
-    parser.add_argument("--only", default="", help="cases, the name of a file of cases, pairs, parameters, drawn, form:NAME")
+    parser.add_argument("--only", default="", help="cases, the name of a file of cases, pairs, parameters, manual, drawn, form:NAME")
+    parser.add_argument("--files", nargs="*", type=pathlib.Path, help="files of statements to compare instead")
     options = parser.parse_args()
     oracle = Oracle(Side(options.postgres), Side(options.stoa))
+    if options.files:
+        return run_files(oracle, options.files)
     set_up(oracle)
     started = time.monotonic()
     complaints = list(known_examples(oracle)) if not options.only else []
     run_cases(oracle, options.only)
     run_pairs(oracle, options.seed, options.only, options.expressions)
     run_parameters(oracle, options.only)
+    if options.only in ("", "manual"):
+        page = manual.page(manual.run(oracle))
+        complaints += manual.complaints(page, bool(os.environ.get("STOA_REWRITE")))
     fixed = oracle.counts.copy()
     drawn = 0
     if options.only in ("", "drawn") or options.only.startswith("form:"):

@@ -33,7 +33,7 @@ class Queries:
         self.rng = rng
         self.forms = [
             (34, self.expression_list), (10, self.conditions), (9, self.aggregates), (8, self.report),
-            (6, self.set_operation), (6, self.joins), (6, self.windows), (4, self.grouping_sets),
+            (6, self.set_operation), (6, self.joins), (4, self.same_names), (6, self.windows), (4, self.grouping_sets),
             (5, self.nested), (3, self.ordered), (3, self.select1), (3, self.select4), (3, self.random_aggregates),
             (3, self.constants), (4, self.values_list), (3, self.types), (2, self.series),
         ]  # fmt: skip
@@ -395,6 +395,28 @@ class Queries:
         if rng.random() < 0.3:
             columns = Items([Node(None, "count(*)"), Node(None, "sum(f.id)")])
         return Statement(Node(None, "SELECT ", columns, " FROM ", source, where), 3)
+
+    def same_names(self):
+        """Joins of tables whose columns have the same names: mostly plain columns, conditions on what is not shown."""
+        rng = self.rng
+        tables = rng.choice([[("facts", "f"), ("others", "o")], [("facts", "f"), ("others", "o"), ("others", "q")], [("others", "o"), ("others", "q"), ("facts", "f")]])
+        source = [f"{tables[0][0]} {tables[0][1]}"]
+        for (_, left), (table, alias) in zip(tables, tables[1:]):
+            style = rng.choice(["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "FULL JOIN"])
+            source.append(f" {style} {table} {alias} ON {left}.{rng.choice(['id', 'id', 'i'])} = {alias}.id")
+        shared = [pair for pair in TABLES["facts"] if pair in TABLES["others"]] + [("id", "int", "int")]
+        names = rng.sample(sorted({name for name, _, _ in shared}), 3)
+        scope = [(f"{alias}.{name}", kind) for table, alias in tables for name, _, kind in TABLES[table] if name in names]
+        maker = self.expressions(scope, subqueries=False)
+
+        def item():
+            name, kind = rng.choice(scope)
+            return Node(kind, name) if rng.random() < 0.6 else maker.make(kind, 1)
+
+        hidden = rng.choice(tables)[1]
+        conditions = self.expressions([(name, kind) for name, kind in scope if name.startswith(f"{hidden}.")], subqueries=False)
+        columns = Items([item() for _ in range(rng.randint(2, 4))])
+        return Statement(Node(None, "SELECT ", columns, " FROM ", *source, " WHERE ", conditions.make("bool", 2)), 3)
 
     def nested(self):
         """Subqueries in FROM, CTEs, LATERAL, VALUES, DISTINCT."""

@@ -25,7 +25,7 @@ class Refusal:
 # Types by object id, as far as either server sends them.
 TYPES = {
     16: "boolean", 17: "bytea", 18: "char", 19: "text", 20: "bigint", 21: "smallint", 23: "integer",
-    25: "text", 26: "oid", 700: "real", 701: "double", 705: "text", 1000: "boolean[]", 1005: "smallint[]",
+    25: "text", 114: "json", 3802: "jsonb", 1003: "text[]", 199: "json[]", 3807: "jsonb[]", 26: "oid", 700: "real", 701: "double", 705: "text", 1000: "boolean[]", 1005: "smallint[]",
     1007: "integer[]", 1009: "text[]", 1015: "text[]", 1016: "bigint[]", 1021: "real[]", 1022: "double[]",
     1042: "text", 1043: "text", 1082: "date", 1083: "time", 1114: "timestamp", 1115: "timestamp[]",
     1182: "date[]", 1184: "timestamptz", 1185: "timestamptz[]", 1186: "interval", 1187: "interval[]",

@@ -182,7 +182,10 @@ public final class JdbcCheck {
         same(List.of(), column(m.getIndexInfo(null, "public", "jdbc_keys", false, true), "INDEX_NAME"));
         m.getBestRowIdentifier(null, "public", "jdbc_keys", DatabaseMetaData.bestRowSession, true).close();
         m.getVersionColumns(null, "public", "jdbc_keys").close();
-        execute(c, "DROP TABLE jdbc_keys");
+        execute(c, "CREATE TABLE jdbc_keyed (a INT NOT NULL, b INT NOT NULL, PRIMARY KEY (a, b))");
+        same(List.of("a", "b"), column(m.getPrimaryKeys(null, "public", "jdbc_keyed"), "COLUMN_NAME"));
+        same(List.of("jdbc_keyed_pkey"), column(m.getPrimaryKeys(null, "public", "jdbc_keyed"), "PK_NAME").stream().distinct().toList());
+        execute(c, "DROP TABLE jdbc_keys", "DROP TABLE jdbc_keyed");
     }
 
     private static void typeInfo(Connection c) throws SQLException {

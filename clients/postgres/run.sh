@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Drives a server with PostgreSQL's own clients and drivers: psql, pgbench, psycopg, SQLAlchemy, dbt, ibis, JDBC.
+# Drives a server with PostgreSQL's own clients and drivers: psql, pgbench, psycopg, SQLAlchemy, dbt,
+# ibis, pgx and lib/pq (Go), node-pg and postgres.js (Node), psqlodbc, pgcli, pgbouncer, JDBC. tokio-postgres is what
+# the Rust tests use.
 # Started by scripts/test.sh, which gives it a server; see CONTRIBUTING.md. By hand:
 #
-#   clients/postgres/run.sh [--host HOST] [--port PORT] [psql|pgbench|psycopg|models|jdbc|jdbc-page …]
+#   clients/postgres/run.sh [--host HOST] [--port PORT] [psql|pgbench|psycopg|models|go|node|jdbc|jdbc-page …]
 #
 # Without a port (flag, STOA_PG_PORT or PGPORT) it starts the binary $STOA itself, by default the
 # release build.
@@ -22,7 +24,7 @@ while [ $# -gt 0 ]; do
     *) suites+=("$1") && shift ;;
   esac
 done
-[ ${#suites[@]} = 0 ] && suites=(psql pgbench psycopg models jdbc jdbc-page)
+[ ${#suites[@]} = 0 ] && suites=(psql pgbench psycopg models go node jdbc jdbc-page)
 
 "$here/setup.sh" || exit $?
 
@@ -49,6 +51,12 @@ export PSQLRC=/dev/null PGCLIENTENCODING=UTF8 PYTHONDONTWRITEBYTECODE=1 LC_ALL=C
 export STOA_SCRATCH=$scratch
 unset PGPASSWORD PGSERVICE PGOPTIONS PGTZ PGDATESTYLE
 
+# skip REASON: counts a suite whose tool cannot be had.
+skip() {
+  note "skipped: $1"
+  echo "0 passed, 0 failed, 1 skipped"
+}
+
 failed=0
 for suite in "${suites[@]}"; do
   step "PostgreSQL client: $suite"
@@ -57,6 +65,21 @@ for suite in "${suites[@]}"; do
     pgbench) "$here/pgbench.sh" ;;
     psycopg) (cd "$here" && "$tools/venv/bin/python" -m pytest -p no:cacheprovider -q -ra --ignore=models .) ;;
     models) (cd "$here/models" && "$tools/models/bin/python" -m pytest -p no:cacheprovider -q -ra .) ;;
+    go)
+      # An older one cannot read the module's file.
+      if have go && (cd "$here/go" && go list -m >/dev/null 2>&1); then
+        "$here/go/run.sh"
+      else
+        skip "Go 1.25 or newer is not installed"
+      fi
+      ;;
+    node)
+      if [ -d "$tools/node/node_modules" ]; then
+        NODE_DRIVERS="$tools/node" "$here/node/run.sh"
+      else
+        skip "Node's drivers are not installed"
+      fi
+      ;;
     jdbc) java -cp "$tools/postgresql.jar" "$here/JdbcCheck.java" "$host" "$port" ;;
     jdbc-page) "$here/jdbc_page.sh" "$host" "$port" "$tools/postgresql.jar" ;;
     *) fail "there is no suite $suite" ;;

@@ -25,6 +25,23 @@ need_command pgbench postgresql-contrib || need_command pgbench postgresql ||
   cannot "pgbench is needed (package postgresql-contrib or postgresql)"
 need_command javac default-jdk-headless || cannot "a JDK is needed (package default-jdk-headless)"
 
+# Without these, their tests are skipped.
+need_command go golang-go || note "no Go: its drivers are left out"
+need_command pgbouncer pgbouncer || [ -x /usr/sbin/pgbouncer ] || note "no pgbouncer: it is left out"
+if ! compgen -G '/usr/lib/*/odbc/psqlodbcw.so' >/dev/null; then
+  apt_install odbc-postgresql unixodbc || note "no psqlodbc: it is left out"
+fi
+if need_command node nodejs npm && { have npm || apt_install npm; }; then
+  if ! cmp -s "$here/node/package-lock.json" "$tools/node/package-lock.json"; then
+    note "npm ci: Node's drivers"
+    mkdir -p "$tools/node"
+    cp "$here/node/package.json" "$here/node/package-lock.json" "$here/node/.npmrc" "$tools/node/"
+    (cd "$tools/node" && npm ci --silent --no-audit --no-fund >/dev/null) || rm -rf "$tools/node"
+  fi
+else
+  note "no Node: its drivers are left out"
+fi
+
 IFS=: read -r _ name version <<<"$driver"
 if [ ! -s "$tools/$name-$version.jar" ]; then
   need_command mvn maven || cannot "Maven (mvn) is needed to fetch $driver"

@@ -109,3 +109,17 @@ def test_errors_have_their_class_and_the_connection_goes_on():
         return await connection.fetchval("SELECT 1")
 
     assert run(work) == 1
+
+
+def test_json_and_uuid_come_in_binary():
+    async def work(connection):
+        row = await connection.fetchrow(
+            "SELECT '{\"b\":1,\"a\":null}'::jsonb, '[1, 2]'::json, NULL::jsonb, 'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'::uuid"
+        )
+        answer = await connection.fetchval("SELECT $1::jsonb ->> 'k'", '{"k": "v"}')
+        return tuple(row), answer
+
+    row, answer = run(work)
+    assert row[:3] == ('{"a": null, "b": 1}', "[1, 2]", None)
+    assert str(row[3]) == "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"
+    assert answer == "v"

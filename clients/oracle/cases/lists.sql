@@ -1,4 +1,7 @@
 SELECT id FROM facts WHERE i IN (j, 2) AND i IN (id, 1);
+SELECT id, i IN ((SELECT max(i) FROM few), 2, NULL), i NOT IN ((SELECT min(i) FROM few), j) FROM facts;
+SELECT id FROM facts WHERE i IN ((SELECT i FROM few WHERE i = 2)) OR i IN ((1), (2 + 3)) OR day NOT IN ((SELECT max(day) FROM others), DATE '2024-01-01');
+SELECT 1 IN ((SELECT 1), (SELECT 2)) AND NOT 3 IN ((1), (2)) AND 2 IN (((SELECT 2)));
 SELECT id FROM facts WHERE i IN (j, 1, 2, 3, 4) AND i IN (j, 2, 5, 6, 7);
 SELECT id FROM facts WHERE i IN (j, 1, 2, 3, 4) AND i NOT IN (j, 2, 5, 6, 7);
 SELECT id FROM facts WHERE i NOT IN (j, 1, 2, 3, 4) OR i NOT IN (id, 2, 5, 6, 7);
@@ -22,4 +25,6 @@ SELECT id FROM facts WHERE (i = 1 OR i = 2) AND (i = 2 OR i = 3) AND ((i = 1 OR 
 SELECT id, CASE WHEN (i = 1 OR i = 2) AND (i = 3 OR i = 4) THEN 'a' WHEN NOT ((i = 1 OR i = 2) AND (i = 3 OR i = 4)) THEN 'b' ELSE 'c' END FROM facts;
 SELECT id, (i <> 1 AND i <> 2) OR (i <> 3 AND i <> 4), (s = 'a' OR s = 'ab') AND (s = 'x y' OR s = 'q') FROM facts;
 SELECT id, (d IN (3::double precision, 100::double precision)) AND (d IN ((-2.5)::double precision, 1.5::double precision)) FROM facts;
-SELECT id, (r IN (3::real, 100::real) AND r IN (4::real, 1.5::real)) IS NULL, NOT (i = 1 + 1 OR i = 2 + 2 AND (j = 1 OR i = 9)) FROM facts
+SELECT id, (r IN (3::real, 100::real) AND r IN (4::real, 1.5::real)) IS NULL, NOT (i = 1 + 1 OR i = 2 + 2 AND (j = 1 OR i = 9)) FROM facts;
+SELECT id FROM facts AS t WHERE (- t.d) IN (0::double precision, 0.1::double precision, 1.5::double precision, (-2.5)::double precision);
+SELECT id FROM facts AS t WHERE - t.d = 0 OR - t.d = 0.1::double precision OR - t.d = 1.5::double precision OR - t.d = 7::double precision OR - t.d = 8;

@@ -36,4 +36,8 @@ SELECT id FROM facts ORDER BY id LIMIT 3;
 SELECT id FROM facts WHERE s LIKE 'a!%%' ESCAPE '!' ORDER BY id;
 SELECT 'a%b' LIKE 'a!%b' ESCAPE '!', 'axb' LIKE 'a!%b' ESCAPE '!', 'a!b' LIKE 'a!!b' ESCAPE '!', 'a\b' LIKE 'a\b' ESCAPE '!', 'A_' ILIKE 'a#_' ESCAPE '#';
 SELECT v LIKE p ESCAPE '!' FROM (VALUES ('a%b', 'a!%b'), ('a!b', 'a!!b'), ('a!xb', 'a!!_b'), ('a\b', 'a\b'), ('ab', 'a!b'), (NULL, 'a'), ('a', NULL)) AS x(v, p);
-SELECT v NOT LIKE p || '%' ESCAPE '/' FROM (VALUES ('pg_x', 'pg/_'), ('pgxx', 'pg/_')) AS x(v, p)
+SELECT v NOT LIKE p || '%' ESCAPE '/' FROM (VALUES ('pg_x', 'pg/_'), ('pgxx', 'pg/_')) AS x(v, p);
+
+-- Products with zero keep their type.
+SELECT 7.0 > m * 0, 7.0 NOT IN ((m * 0)), 0 * m = 0.00, 7 % 1.0 < m, n % 1.0 = 0.25 FROM (SELECT 1.5 AS m, 7::numeric(1, 0) AS n, id FROM facts) AS x;
+SELECT true FROM (SELECT 1.5 AS m, DATE '2024-02-29' AS n, id FROM facts) AS x WHERE (7.0 NOT IN ((m * 0)));

@@ -54,3 +54,18 @@ SELECT id FROM others t WHERE k IN (SELECT count(*) FROM others x WHERE x.d = t.
 SELECT id FROM others t WHERE k IN (SELECT count(*) FROM others x WHERE x.d = t.d GROUP BY x.d);
 SELECT id FROM others t WHERE k IN (SELECT count(*) FROM others x) OR EXISTS (SELECT count(*) FROM nothing);
 SELECT id FROM others t WHERE EXISTS (SELECT count(*) FROM others x WHERE x.d = t.d UNION ALL SELECT 1 FROM nothing)
+-- By another comparison than equality.
+SELECT id, (SELECT count(*) FROM others AS x WHERE x.i < facts.i) FROM facts;
+SELECT id, (SELECT sum(x.i) FROM others AS x WHERE x.i <= facts.i AND x.s IS NOT NULL) + 1 FROM facts;
+SELECT id FROM facts WHERE (SELECT count(*) FROM others AS x WHERE x.day > facts.day) < 5;
+SELECT id, (SELECT max(x.at) FROM others x WHERE x.at < facts.at), (SELECT min(x.i + facts.i) FROM others x WHERE x.id = facts.id) FROM facts;
+SELECT (SELECT count(*) FROM others AS x WHERE x.i < facts.i) AS k, count(*) FROM facts GROUP BY 1;
+SELECT max((SELECT count(*) FROM others AS x WHERE x.s <> facts.s)) FROM facts;
+SELECT id, (SELECT count(DISTINCT x.s) FILTER (WHERE x.b) FROM others AS x WHERE x.i IS DISTINCT FROM facts.i) FROM facts;
+SELECT id, (SELECT coalesce(max(x.d), facts.j) * 2 FROM others AS x WHERE x.i > facts.i) FROM facts;
+SELECT id, (SELECT string_agg(x.s, ',' ORDER BY x.id) FROM others AS x WHERE x.id < facts.id AND x.id < 6) FROM facts;
+SELECT id, (SELECT count(*) FROM others AS x WHERE x.p BETWEEN facts.p AND facts.q) FROM facts;
+SELECT id, (SELECT bool_or(x.b) FROM others AS x WHERE x.s LIKE facts.s || '%') FROM facts;
+SELECT f.id, o.id FROM facts f JOIN others o ON f.id = o.id WHERE (SELECT count(*) FROM few w WHERE w.i < f.i OR w.i > o.i) > 1;
+SELECT id, EXISTS (SELECT 1 FROM others x WHERE x.i < facts.i), (SELECT count(*) FROM others x WHERE x.i < facts.i) IN (SELECT i FROM few) FROM facts;
+SELECT id, (SELECT avg(x.p) FROM others AS x WHERE x.day < facts.day) > (SELECT avg(x.p) FROM others AS x WHERE x.day > facts.day) FROM facts;

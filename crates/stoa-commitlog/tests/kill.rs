@@ -12,8 +12,11 @@ use std::sync::Arc;
 
 use stoa_commitlog::sim::SimRandom;
 use stoa_commitlog::{CommitLog, Durability, LogOptions, LogPosition, local_storage, plan_repair};
+use stoa_error::Condition;
 
 const DIRECTORY: &str = "STOA_COMMITLOG_KILL_TEST";
+const LARGE_DIRECTORY: &str = "STOA_COMMITLOG_LARGE_TEST";
+const LARGE_BYTES: usize = 512 << 20;
 const KILLS: u64 = 40;
 const WRITERS: u64 = 4;
 
@@ -44,6 +47,44 @@ fn writes_until_it_is_killed() {
     }
     // The killer closes this end only after the kill.
     let _ = std::io::stdin().read(&mut [0]);
+}
+
+/// The process that is killed with so much memory that its end takes a while.
+#[test]
+fn holds_much_memory_until_it_is_killed() {
+    let Some(directory) = std::env::var_os(LARGE_DIRECTORY).map(PathBuf::from) else { return };
+    let log = CommitLog::open_blocking(local_storage(&directory).unwrap(), options()).unwrap();
+    let memory = vec![1_u8; LARGE_BYTES];
+    say("ready");
+    let _ = std::io::stdin().read(&mut [0]);
+    drop((log, memory));
+}
+
+#[test]
+fn the_log_of_a_killed_process_can_be_opened_at_once() {
+    for _ in 0..5 {
+        let directory = tempfile::tempdir().unwrap();
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "holds_much_memory_until_it_is_killed", "--nocapture"])
+            .env(LARGE_DIRECTORY, directory.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().ends_with("ready")));
+        let open = || CommitLog::open_blocking(local_storage(directory.path()).unwrap(), options());
+        let refused = open().err().unwrap();
+        assert!(refused.is(Condition::ObjectInUse), "{refused}");
+        let detail = refused.detail().unwrap_or_default();
+        assert!(detail.contains(&format!("process {} holds", child.id())), "{detail}");
+        child.kill().unwrap();
+        // Not waited for, as little as by the script of somebody who kills and starts a server.
+        let (log, recovery) = open().unwrap();
+        assert_eq!(recovery.epoch, 2);
+        drop(log);
+        child.wait().unwrap();
+    }
 }
 
 fn write(log: &CommitLog, life: u64, writer: u64) {

@@ -15,6 +15,7 @@ mod env;
 pub mod executors;
 pub mod failpoint;
 pub mod private_files;
+pub mod processes;
 pub mod random;
 mod simulation;
 pub mod task;

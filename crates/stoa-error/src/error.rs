@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-use crate::{Condition, ErrorKind, Place};
+use crate::{Condition, ErrorKind, Place, Subject};
 
 /// Short for a result with [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -31,6 +31,7 @@ struct Inner {
     detail: Option<String>,
     hint: Option<String>,
     position: Option<usize>,
+    subject: Option<Subject>,
     source: Option<Source>,
 }
 
@@ -46,6 +47,7 @@ impl Error {
             detail: None,
             hint: None,
             position: None,
+            subject: None,
             source: None,
         }))
     }
@@ -125,6 +127,13 @@ impl Error {
         self
     }
 
+    /// Says which part of the statement is meant, for who has the statement's text.
+    #[must_use]
+    pub fn about(mut self, subject: Subject) -> Self {
+        self.0.subject = Some(subject);
+        self
+    }
+
     /// Chains what caused this.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Source>) -> Self {
@@ -200,6 +209,11 @@ impl Error {
         self.0.position
     }
 
+    /// The part of the statement that is meant, as far as it is known.
+    pub fn subject(&self) -> Option<&Subject> {
+        self.0.subject.as_ref()
+    }
+
     /// The message followed by those of its sources, each once.
     pub fn message_with_sources(&self) -> String {
         self.with_sources(self.message())
@@ -217,6 +231,7 @@ impl Error {
             detail: self.0.detail.clone(),
             hint: self.0.hint.clone(),
             position: self.0.position,
+            subject: self.0.subject.clone(),
             source: None,
         }))
     }

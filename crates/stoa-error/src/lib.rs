@@ -12,9 +12,11 @@ mod disk;
 mod error;
 mod kind;
 mod place;
+mod subject;
 
 pub use condition::Condition;
 pub use disk::{is_disk_full, is_io_error};
 pub use error::{Error, Result};
 pub use kind::ErrorKind;
 pub use place::{Place, RecordNumber, StreamPart};
+pub use subject::Subject;

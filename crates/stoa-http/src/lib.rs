@@ -24,6 +24,7 @@ mod arrivals;
 mod asker;
 mod assets;
 mod body;
+mod compress;
 mod files;
 mod format;
 mod guard;

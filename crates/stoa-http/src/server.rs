@@ -12,7 +12,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, DefaultBodyLimit, Request, State};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
 use stoa_error::{Error, Result};
@@ -26,7 +26,9 @@ use crate::asker::{self, Asker};
 use crate::guard::Guard;
 use crate::options::HttpOptions;
 use crate::problem::Problem;
-use crate::{assets, files, hql, probes, prometheus, queries, rows, shapes, sql, status, tables};
+use crate::{
+    assets, compress, files, hql, probes, prometheus, queries, rows, shapes, sql, status, tables,
+};
 
 /// Answers requests on `listener` until `shutdown` completes, with default options.
 ///
@@ -109,6 +111,7 @@ fn router(app: Arc<App>, body_bytes_max: usize) -> Router {
         .fallback(assets::file)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(DefaultBodyLimit::max(body_bytes_max))
+        .layer(from_fn(compress::compressed))
         .layer(from_fn_with_state(Arc::clone(&app), rules))
         .with_state(app)
 }

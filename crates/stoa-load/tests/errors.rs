@@ -101,6 +101,16 @@ fn hints_name_the_option() {
     check("name,trips\na,n/a\n", &[], "null_text");
 }
 
+/// The line that is looked at for names is shorter than the fields that were found.
+#[test]
+fn a_first_record_over_two_lines_can_be_malformed() {
+    let error = error_of("f.csv", "\"a\nb\",\"c\"d\n", two(), options(&[("header", "false")]));
+    assert_eq!(
+        error.message(),
+        "f.csv line 1: text after the closing quote, at byte 10 of the record"
+    );
+}
+
 #[test]
 fn a_missing_value_is_refused_where_null_is() {
     let strict = Arc::new(Schema::new(vec![Field::new("n", DataType::Int64, false)]));

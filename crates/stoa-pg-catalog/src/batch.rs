@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::builder::{ListBuilder, StringBuilder};
+use arrow::array::builder::{Int16Builder, Int32Builder, ListBuilder, StringBuilder};
 use arrow::array::{
     Array, ArrayRef, BooleanArray, Float32Array, Int16Array, Int32Array, ListArray, RecordBatch,
     RecordBatchOptions, StringArray,
@@ -13,6 +13,9 @@ use datafusion_pg_catalog::pg_catalog::oid_field::OID_ALIAS_KEY;
 
 /// Field metadata that marks a text as PostgreSQL's one-byte `"char"`.
 const CHAR_KEY: &str = "pg.char";
+
+/// Field metadata that marks a list as `int2vector` or `oidvector`.
+const VECTOR_KEY: &str = "pg.vector";
 
 /// Columns of `rows` rows each.
 pub(super) struct Batch {
@@ -61,6 +64,38 @@ impl Batch {
     pub(super) fn int2_const(self, name: &str, value: i16) -> Self {
         let rows = self.rows;
         self.int2(name, std::iter::repeat_n(value, rows))
+    }
+
+    /// Lists of small numbers; an empty list is NULL.
+    pub(super) fn int2_lists(self, name: &str, lists: impl Iterator<Item = Vec<i16>>) -> Self {
+        let mut builder = ListBuilder::new(Int16Builder::new());
+        for list in lists {
+            list.iter().for_each(|number| builder.values().append_value(*number));
+            builder.append(!list.is_empty());
+        }
+        let array: ListArray = builder.finish();
+        self.push(Field::new(name, array.data_type().clone(), true), array)
+    }
+
+    /// `int2vector`s of small numbers, whose places clients count from 0.
+    pub(super) fn int2_vectors(self, name: &str, lists: impl Iterator<Item = Vec<i16>>) -> Self {
+        let mut batch = self.int2_lists(name, lists);
+        if let Some(field) = batch.fields.last_mut() {
+            field.set_metadata([(VECTOR_KEY.to_owned(), "int2vector".to_owned())].into());
+        }
+        batch
+    }
+
+    /// `oidvector`s of zeros.
+    pub(super) fn zero_vectors(self, name: &str, lengths: impl Iterator<Item = usize>) -> Self {
+        let mut builder = ListBuilder::new(Int32Builder::new());
+        for length in lengths {
+            builder.append_value(std::iter::repeat_n(Some(0), length));
+        }
+        let array: ListArray = builder.finish();
+        let field = Field::new(name, array.data_type().clone(), true)
+            .with_metadata([(VECTOR_KEY.to_owned(), "oidvector".to_owned())].into());
+        self.push(field, array)
     }
 
     pub(super) fn float4(self, name: &str, values: impl Iterator<Item = f32>) -> Self {

@@ -9,7 +9,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, BooleanArray, Int32Array, StringArray};
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, Field};
 use datafusion::common::{ScalarValue, exec_err};
 use datafusion::error::Result;
 use datafusion::execution::FunctionRegistry;
@@ -30,6 +30,7 @@ pub(super) fn register(ctx: &SessionContext, database: &str, server: &Arc<dyn Se
         ctx.register_udf(ScalarUDF::new_from_impl(function));
     }
     ctx.register_udf(ScalarUDF::new_from_impl(CurrentSchema::new()));
+    ctx.register_udf(ScalarUDF::new_from_impl(CurrentSchemas::new()));
     ctx.register_udf(ScalarUDF::new_from_impl(ToRegtype::new()));
 }
 
@@ -78,15 +79,14 @@ fn all(database: &str, server: &dyn Server) -> Vec<Constant> {
         Constant::new("current_database", text(database)),
         Constant::new("pg_get_userbyid", text(database)),
         Constant::new("pg_is_in_recovery", no()),
+        // The number of UTF8, the one encoding.
+        Constant::new("getdatabaseencoding", text("UTF8")),
+        Constant::new("pg_char_to_encoding", ScalarValue::Int32(Some(6))),
         Constant::new("pg_is_other_temp_schema", no()),
         Constant::new("pg_my_temp_schema", ScalarValue::Int32(Some(0))),
         Constant::new("pg_conf_load_time", ScalarValue::TimestampMicrosecond(None, None)),
-        Constant::new("pg_relation_size", number(0)),
-        Constant::new("pg_table_size", number(0)),
-        Constant::new("pg_indexes_size", number(0)),
-        Constant::new("pg_total_relation_size", number(0)),
-        Constant::new("pg_database_size", number(0)),
         Constant::new("pg_tablespace_location", text("")),
+        Constant::new("pg_tablespace_size", ScalarValue::Int64(None)),
         Constant::new("inet_server_port", ScalarValue::Int32(None)),
         Constant::new("txid_current", number(0)),
         // There are no such locks to give up.
@@ -110,20 +110,23 @@ fn all(database: &str, server: &dyn Server) -> Vec<Constant> {
         "pg_opclass_is_visible",
         "pg_collation_is_visible",
         "pg_ts_config_is_visible",
+        "pg_ts_dict_is_visible",
+        "pg_ts_parser_is_visible",
+        "pg_ts_template_is_visible",
+        "pg_conversion_is_visible",
+        "pg_opfamily_is_visible",
+        "pg_statistics_obj_is_visible",
     ];
     functions.extend(names.map(|name| Constant::new(name, yes())));
     let names = [
-        "obj_description",
-        "col_description",
         "shobj_description",
-        "pg_get_viewdef",
-        "pg_get_indexdef",
         "pg_get_triggerdef",
         "pg_get_ruledef",
-        "pg_get_constraintdef",
         "pg_get_expr",
+        "pg_describe_object",
         "pg_get_partkeydef",
         "pg_get_functiondef",
+        "pg_get_function_sqlbody",
         "pg_get_function_result",
         "pg_get_function_arguments",
         "pg_get_function_identity_arguments",
@@ -315,6 +318,51 @@ impl ScalarUDFImpl for CurrentSchema {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let schema = args.config_options.catalog.default_schema.clone();
         Ok(ColumnarValue::Scalar(ScalarValue::Utf8(Some(schema))))
+    }
+}
+
+/// `current_schemas(with_implicit)`: where names without a schema are looked up, `pg_catalog` first.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct CurrentSchemas {
+    signature: Signature,
+}
+
+impl CurrentSchemas {
+    fn new() -> Self {
+        Self { signature: Signature::exact(vec![DataType::Boolean], Volatility::Stable) }
+    }
+}
+
+impl ScalarUDFImpl for CurrentSchemas {
+    fn name(&self) -> &str {
+        "current_schemas"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::List(Arc::new(Field::new_list_field(DataType::Utf8, true))))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let with_implicit = match args.args.first() {
+            Some(ColumnarValue::Scalar(ScalarValue::Boolean(Some(with_implicit)))) => {
+                *with_implicit
+            }
+            Some(ColumnarValue::Scalar(_)) => {
+                return ScalarValue::try_from(args.return_type()).map(ColumnarValue::Scalar);
+            }
+            _ => return exec_err!("current_schemas takes a constant"),
+        };
+        let text = |name: &str| ScalarValue::Utf8(Some(name.to_owned()));
+        let mut names = vec![text(&args.config_options.catalog.default_schema)];
+        if with_implicit {
+            names.insert(0, text(crate::PG_CATALOG));
+        }
+        let list = ScalarValue::new_list_nullable(&names, &DataType::Utf8);
+        Ok(ColumnarValue::Scalar(ScalarValue::List(list)))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The tables of `information_schema` about keys and other constraints.
+//! The tables of `information_schema` about keys and other constraints, and the one of encodings.
 //!
 //! A table's PRIMARY KEY is declared and not enforced, which `table_constraints.enforced` says. There are no other
 //! constraints with names, no triggers and no sequences: the tables about these are there, without rows.
@@ -12,8 +12,24 @@ use stoa_semantics::errors::to_datafusion;
 
 use crate::server::{Asker, Told};
 
+/// The table of the one encoding that there is.
+const CHARACTER_SETS: &str = "character_sets";
+
 /// Names of the tables, each with its columns in PostgreSQL's order.
-const TABLES: [(&str, &[&str]); 7] = [
+const TABLES: [(&str, &[&str]); 8] = [
+    (
+        CHARACTER_SETS,
+        &[
+            "character_set_catalog",
+            "character_set_schema",
+            "character_set_name",
+            "character_repertoire",
+            "form_of_use",
+            "default_collate_catalog",
+            "default_collate_schema",
+            "default_collate_name",
+        ],
+    ),
     (
         "check_constraints",
         &["constraint_catalog", "constraint_schema", "constraint_name", "check_clause"],
@@ -161,6 +177,7 @@ pub(super) async fn rows(
 ) -> Result<RecordBatch> {
     let keys = match table {
         "table_constraints" | "key_column_usage" | "constraint_column_usage" => keys(asker).await?,
+        CHARACTER_SETS => return encoding(columns, database),
         _ => Vec::new(),
     };
     let of_key = table == "table_constraints";
@@ -184,6 +201,22 @@ pub(super) async fn rows(
         Arc::new(keys.iter().map(text).collect::<StringArray>())
     };
     Ok(RecordBatch::try_new(Arc::clone(columns), columns.fields().iter().map(column).collect())?)
+}
+
+/// The one row of `character_sets`.
+fn encoding(columns: &SchemaRef, database: &str) -> Result<RecordBatch> {
+    let text = |field: &Arc<Field>| -> ArrayRef {
+        let text = match field.name().as_str() {
+            "character_set_name" | "form_of_use" => Some("UTF8"),
+            "character_repertoire" => Some("UCS"),
+            "default_collate_catalog" => Some(database),
+            "default_collate_schema" => Some("pg_catalog"),
+            "default_collate_name" => Some("C"),
+            _ => None,
+        };
+        Arc::new(StringArray::from(vec![text]))
+    };
+    Ok(RecordBatch::try_new(Arc::clone(columns), columns.fields().iter().map(text).collect())?)
 }
 
 /// The columns of all keys; a key with a column that may not be told is none.

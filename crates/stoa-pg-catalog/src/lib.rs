@@ -21,11 +21,16 @@
 //!
 //! Not here: where tables are, what a role may do (`stoa-access`), sessions and their settings.
 
+mod asking;
 mod batch;
+mod contents;
+mod definitions;
 mod functions;
 mod information_columns;
 mod information_keys;
 mod information_schema;
+mod keys;
+mod known_tables;
 mod oids;
 mod provider;
 mod relations;
@@ -45,9 +50,12 @@ use datafusion_pg_catalog::pg_catalog::context::EmptyContextProvider;
 use stoa_error::{Error, Result};
 use stoa_semantics::errors::from_datafusion;
 
+pub use asking::asks_about_tables;
+pub use definitions::set_tables;
 pub use functions::{set_settings, set_temporary_schema, set_user};
+pub use known_tables::KnownTables;
 pub use rewrite::{lists_names, parse};
-pub use rights::{KnownTables, asks_for_rights, set_rights};
+pub use rights::set_rights;
 pub use server::{Asker, Role, Server, SessionSettings, Setting, TableDetails, TableInfo, Told};
 
 /// Name of the schema of the system catalog.
@@ -71,6 +79,7 @@ pub fn install(ctx: &SessionContext, database: &str, server: &Arc<dyn Server>) -
     let schema = provider::PgCatalog::new(database, Arc::clone(server), common);
     catalog.register_schema(PG_CATALOG, Arc::new(schema)).map_err(from_datafusion)?;
     functions::register(ctx, database, server);
+    definitions::register(ctx);
     texts::register(ctx);
     oids::register(ctx);
     let schema = information_schema::InformationSchema::new(database, Arc::clone(server), &catalog);

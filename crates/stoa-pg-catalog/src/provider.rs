@@ -13,9 +13,10 @@ use datafusion::physical_plan::streaming::PartitionStream;
 use stoa_semantics::errors::to_datafusion;
 use tokio::sync::OnceCell;
 
+use crate::contents::Contents;
 use crate::relations::Relations;
 use crate::server::{Asker, Server};
-use crate::system_tables::{Build, Contents, SystemTable, TABLES};
+use crate::system_tables::{Build, SystemTable, TABLES};
 
 /// `pg_catalog`.
 #[derive(Debug)]

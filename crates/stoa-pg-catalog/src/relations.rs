@@ -1,9 +1,10 @@
 //! What there is: schemas and relations with their columns, under OIDs.
 
 use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 
-use arrow::datatypes::{FieldRef, Schema, SchemaRef};
-use stoa_error::Result;
+use arrow::datatypes::{Field, FieldRef, Schema, SchemaRef};
+use stoa_error::{Error, Result};
 use uuid::Uuid;
 
 use crate::server::{Asker, TableDetails, Told};
@@ -34,8 +35,14 @@ pub(super) struct RelationInfo {
     pub(super) namespace_oid: i32,
     pub(super) namespace: String,
     pub(super) name: String,
-    /// `r` or `v`.
+    /// `r`, `v`, or `i` for the index that a key is shown with.
     pub(super) kind: &'static str,
+    /// The table of an index.
+    pub(super) table_oid: i32,
+    /// The columns of the primary key, by place in the table.
+    pub(super) key: Vec<usize>,
+    /// Bytes of the data files.
+    pub(super) bytes: Option<i64>,
     /// Rows at the last commit; -1 where nobody counted.
     pub(super) rows: f32,
     pub(super) columns: SchemaRef,
@@ -52,13 +59,16 @@ pub(super) struct RelationInfo {
 
 impl RelationInfo {
     /// A table of which no more is known.
-    fn named(namespace: &str, name: &str) -> Self {
+    pub(super) fn named(namespace: &str, name: &str) -> Self {
         Self {
             oid: 0,
             namespace_oid: 0,
             namespace: namespace.to_owned(),
             name: name.to_owned(),
             kind: "r",
+            table_oid: 0,
+            key: Vec::new(),
+            bytes: None,
             rows: -1.0,
             columns: SchemaRef::new(Schema::empty()),
             comment: None,
@@ -70,10 +80,12 @@ impl RelationInfo {
     }
 
     fn with(self, details: TableDetails) -> Self {
-        let TableDetails { uuid, columns, field_ids, known, rows, comment, definition, key: _ } =
+        let TableDetails { uuid, columns, field_ids, known, key, rows, bytes, comment, definition } =
             details;
         let rows = rows.map_or(-1.0, |rows| rows as f32);
-        Self { uuid: Some(uuid), columns, field_ids, known, rows, comment, definition, ..self }
+        let bytes = bytes.map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
+        let uuid = Some(uuid);
+        Self { uuid, columns, field_ids, known, key, rows, bytes, comment, definition, ..self }
     }
 
     /// The columns whose names may be told, with their numbers from 1.
@@ -126,8 +138,67 @@ impl Relations {
             }
             found.namespaces.push(NamespaceInfo { oid: namespace_oid, name: namespace });
         }
+        // After all others, whose OIDs do not depend on who asks.
+        let index = |table: &RelationInfo| {
+            let oid = oids.relation(&table.namespace, &index_name(&table.name));
+            index_of(table, oid)
+        };
+        let indexes: Vec<_> =
+            found.relations.iter().filter(|t| !t.key.is_empty()).filter_map(index).collect();
+        found.relations.extend(indexes);
         Ok(found)
     }
+
+    pub(super) fn with_oid(&self, oid: i64) -> Option<&RelationInfo> {
+        self.relations.iter().find(|one| i64::from(one.oid) == oid)
+    }
+
+    /// A relation by its name as SQL writes it; `namespace` is that of names without one.
+    ///
+    /// # Errors
+    /// There is none (42P01).
+    pub(super) fn named(&self, name: &str, namespace: &str) -> Result<&RelationInfo> {
+        let parts = name_parts(name);
+        let (namespace, table) = match parts.as_slice() {
+            [table] => (namespace, table.as_str()),
+            [.., namespace, table] => (namespace.as_str(), table.as_str()),
+            [] => ("", ""),
+        };
+        let found = self.relations.iter();
+        let mut found = found.filter(|one| one.namespace == namespace && one.name == table);
+        found.next().ok_or_else(|| {
+            Error::not_found(format!("relation \"{name}\" does not exist")).with_sqlstate("42P01")
+        })
+    }
+}
+
+/// The parts of a name: lower case unless quoted.
+pub(super) fn name_parts(name: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut quoted = false;
+    let mut chars = name.trim().chars().peekable();
+    while let Some(next) = chars.next() {
+        let part = match (next, quoted) {
+            ('"', true) if chars.peek() == Some(&'"') => {
+                chars.next();
+                "\"".to_owned()
+            }
+            ('"', _) => {
+                quoted = !quoted;
+                continue;
+            }
+            ('.', false) => {
+                parts.push(String::new());
+                continue;
+            }
+            (other, true) => other.to_string(),
+            (other, false) => other.to_lowercase().collect(),
+        };
+        if let Some(last) = parts.last_mut() {
+            last.push_str(&part);
+        }
+    }
+    parts
 }
 
 fn system_namespaces() -> Vec<NamespaceInfo> {
@@ -213,6 +284,36 @@ impl Oids {
 fn hash(parts: &[&str]) -> u32 {
     let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
     bytes.fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+/// The index that a key is shown with. `None` where there is no key, or one of its columns may not be told.
+fn index_of(table: &RelationInfo, oid: i32) -> Option<RelationInfo> {
+    let known = |place: &usize| table.known.as_ref().is_none_or(|known| known.contains(place));
+    if table.key.is_empty() || !table.key.iter().all(known) {
+        return None;
+    }
+    let field = |place: &usize| {
+        let field: &Field = table.columns.fields().get(*place)?;
+        let mut metadata = field.metadata().clone();
+        metadata.remove("comment");
+        Some(field.clone().with_metadata(metadata))
+    };
+    let fields = table.key.iter().map(field).collect::<Option<Vec<_>>>()?;
+    Some(RelationInfo {
+        oid,
+        namespace_oid: table.namespace_oid,
+        kind: "i",
+        table_oid: table.oid,
+        columns: Arc::new(Schema::new(fields)),
+        key: table.key.clone(),
+        rows: table.rows,
+        ..RelationInfo::named(&table.namespace, &index_name(&table.name))
+    })
+}
+
+/// The name of a key, and of its index.
+fn index_name(table: &str) -> String {
+    format!("{table}_pkey")
 }
 
 #[cfg(test)]

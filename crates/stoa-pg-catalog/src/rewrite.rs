@@ -1,7 +1,7 @@
 //! Statements of clients that read the system catalog, rewritten to what the engine can plan.
 //!
 //! ```text
-//!  text ─► names (casts and functions that look names up) ─► empty (what has no rows here) ─► kinds (domains)
+//!  text ─► names (casts and functions that look names up) ─► empty (what has no rows here) ─► keys ─► kinds (domains)
 //!       ─► subqueries (ARRAY(…), scalar ones) ─► columns (names twice) ─► rules shared with
 //!          others who run PostgreSQL's clients on this engine
 //! ```
@@ -10,6 +10,7 @@
 
 mod columns;
 mod empty;
+mod keys;
 mod kinds;
 mod names;
 mod signs;
@@ -93,6 +94,7 @@ fn rewrite(mut statement: Statement) -> Statement {
     stoa_sql::column_names::name_columns(&mut statement);
     let _ = statement.visit(&mut names::Names);
     let _ = statement.visit(&mut empty::Empty);
+    let _ = statement.visit(&mut keys::Keys);
     let _ = statement.visit(&mut kinds::Kinds);
     let _ = statement.visit(&mut subqueries::Subqueries);
     let _ = statement.visit(&mut columns::Columns);

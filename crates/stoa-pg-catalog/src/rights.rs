@@ -4,8 +4,7 @@
 //! grants nobody (`REFERENCES`, `TRIGGER`) owners have, what it grants everybody (`USAGE` on schemas and
 //! types) all have, `CREATE` superusers.
 //!
-//! Which tables there are is read before a statement is planned or executed that calls one of these
-//! functions ([`KnownTables::learn`]). Where nobody is asked who he is, all of them say yes
+//! They know of tables what [`KnownTables`] does. Where nobody is asked who he is, all of them say yes
 //! (`functions`).
 
 mod call;
@@ -23,51 +22,11 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
     Volatility,
 };
-use parking_lot::RwLock;
-use stoa_error::Result;
 use stoa_semantics::errors::to_datafusion;
-use stoa_sql::lexer::{Lexer, Token, TokenKind};
 
-use crate::relations::Relations;
-use crate::server::{Asker, Role};
+use crate::known_tables::KnownTables;
+use crate::server::Role;
 use call::{Asked, Value};
-
-/// The tables that the functions of a session know of: all that there are, whoever asks.
-#[derive(Debug, Default)]
-pub struct KnownTables(RwLock<Arc<Relations>>);
-
-impl KnownTables {
-    /// Reads which tables there are now; `all` may know everything.
-    ///
-    /// # Errors
-    /// The catalog's.
-    pub async fn learn(&self, all: &dyn Asker) -> Result<()> {
-        let relations = Relations::read(all, &[], true).await?;
-        *self.0.write() = Arc::new(relations);
-        Ok(())
-    }
-}
-
-/// Whether a statement calls one of the functions: their name, in quotes or not, before `(`. What
-/// literals and comments say does not count.
-pub fn asks_for_rights(text: &str) -> bool {
-    let mut tokens = Lexer::new(text).filter(Token::is_significant).peekable();
-    while let Some(token) = tokens.next() {
-        if names_function(&token) && tokens.peek().is_some_and(|next| next.is_sign('(')) {
-            return true;
-        }
-    }
-    false
-}
-
-fn names_function(token: &Token<'_>) -> bool {
-    let name = match token.kind {
-        TokenKind::Word => token.text,
-        TokenKind::Name => token.text.trim_matches(['"', '`']),
-        _ => return false,
-    };
-    ALL.iter().any(|object| object.function().eq_ignore_ascii_case(name))
-}
 
 /// Tells a session's functions who asks.
 ///
@@ -97,7 +56,7 @@ pub fn set_rights(
 
 /// What a function asks about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Object {
+pub(super) enum Object {
     Table,
     AnyColumn,
     Column,
@@ -110,7 +69,7 @@ enum Object {
     Role,
 }
 
-const ALL: [Object; 10] = [
+pub(super) const ALL: [Object; 10] = [
     Object::Table,
     Object::AnyColumn,
     Object::Column,
@@ -124,7 +83,7 @@ const ALL: [Object; 10] = [
 ];
 
 impl Object {
-    fn function(self) -> &'static str {
+    pub(super) fn function(self) -> &'static str {
         match self {
             Self::Table => "has_table_privilege",
             Self::AnyColumn => "has_any_column_privilege",
@@ -207,7 +166,7 @@ impl ScalarUDFImpl for HasPrivilege {
             database: &self.database,
             role: self.role.name(),
             policy: self.role.policy(),
-            relations: Arc::clone(&self.tables.0.read()),
+            relations: self.tables.all(),
             namespace,
         };
         let is_scalar = |value: &ColumnarValue| matches!(value, ColumnarValue::Scalar(_));
@@ -223,46 +182,5 @@ impl ScalarUDFImpl for HasPrivilege {
         let answers: BooleanArray =
             (0..args.number_rows).map(answer).collect::<EngineResult<_>>()?;
         Ok(ColumnarValue::Array(Arc::new(answers)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn calls_of_the_functions_are_found() {
-        for text in [
-            "SELECT HAS_TABLE_PRIVILEGE('t', 'select')",
-            "select 1 where pg_has_role  /* or not */ ('ann', 'usage')",
-            "SELECT pg_catalog.has_schema_privilege(n.oid, 'USAGE') FROM pg_namespace n",
-            "SELECT \"has_column_privilege\"('t', 'a', 'select')",
-            "INSERT INTO t SELECT has_any_column_privilege('t', 'select')",
-        ] {
-            assert!(asks_for_rights(text), "{text}");
-        }
-    }
-
-    #[test]
-    fn what_only_looks_like_a_call_is_none() {
-        for text in [
-            "SELECT privileges FROM t",
-            "SELECT 'has_table_privilege(1)', $$pg_has_role(1)$$ FROM t",
-            "SELECT 1 -- has_table_privilege('t', 'select')",
-            "SELECT /* pg_has_role('ann', 'usage') */ 1",
-            "SELECT has_table_privilege FROM t",
-            "SELECT my_has_table_privilege(1), is_privilege(a) FROM t",
-            "SELECT \"a has_table_privilege\" FROM t",
-            "",
-        ] {
-            assert!(!asks_for_rights(text), "{text}");
-        }
-    }
-
-    #[test]
-    fn every_function_is_found() {
-        for object in ALL {
-            assert!(asks_for_rights(&format!("SELECT {}('a', 'b')", object.function())));
-        }
     }
 }

@@ -124,6 +124,8 @@ pub struct TableDetails {
     pub key: Vec<usize>,
     /// Rows at the last commit; `None` where nobody counted.
     pub rows: Option<u64>,
+    /// Bytes of its data files at the last commit; `None` where nobody counted.
+    pub bytes: Option<u64>,
     /// Its comment.
     pub comment: Option<String>,
     /// The query of a view, for those who may know it.

@@ -9,8 +9,8 @@ use arrow::datatypes::Field;
 use datafusion::error::Result;
 
 use crate::batch::Batch;
-use crate::relations::Relations;
-use crate::server::Setting;
+use crate::contents::Contents;
+use crate::keys;
 use crate::type_info::{TypeInfo, type_info};
 
 /// OID of the one role.
@@ -19,17 +19,10 @@ const OWNER_OID: i32 = 10;
 const DATABASE_OID: i32 = 5;
 /// OID of `pg_class`, under which comments on relations and columns are kept.
 const PG_CLASS_OID: i32 = 1259;
+/// The access method of indexes.
+const BTREE_OID: i32 = 403;
 /// Default table space of PostgreSQL.
 const TABLESPACE_OID: i32 = 1663;
-
-/// What the tables are built from.
-#[derive(Debug, Default)]
-pub(super) struct Contents {
-    /// Name of the one database, and of the one role that all belongs to.
-    pub(super) database: String,
-    pub(super) settings: Vec<Setting>,
-    pub(super) relations: Relations,
-}
 
 /// Makes the rows of one table.
 pub(super) type Build = fn(&Contents) -> Result<RecordBatch>;
@@ -47,12 +40,14 @@ const fn table(name: &'static str, build: Build, reads_details: bool) -> SystemT
 }
 
 /// All of them.
-pub(super) const TABLES: [SystemTable; 14] = [
+pub(super) const TABLES: [SystemTable; 16] = [
     table("pg_attribute", pg_attribute, true),
     table("pg_class", pg_class, true),
+    table("pg_constraint", keys::pg_constraint, true),
     table("pg_cursors", pg_cursors, false),
     table("pg_database", pg_database, false),
     table("pg_description", pg_description, true),
+    table("pg_index", keys::pg_index, true),
     table("pg_namespace", pg_namespace, false),
     table("pg_prepared_statements", pg_prepared_statements, false),
     table("pg_roles", pg_roles, false),
@@ -83,14 +78,14 @@ fn pg_class(all: &Contents) -> Result<RecordBatch> {
         .oid_const("reltype", "oid", 0)
         .oid_const("reloftype", "oid", 0)
         .oid_const("relowner", "oid", OWNER_OID)
-        .oid_const("relam", "oid", 0)
+        .oid("relam", "oid", of.iter().map(|r| if r.kind == "i" { BTREE_OID } else { 0 }))
         .oid("relfilenode", "oid", of.iter().map(|r| r.oid))
         .oid_const("reltablespace", "oid", 0)
         .int4_const("relpages", 0)
         .float4("reltuples", of.iter().map(|r| r.rows))
         .int4_const("relallvisible", 0)
         .oid_const("reltoastrelid", "oid", 0)
-        .bool_const("relhasindex", false)
+        .bool("relhasindex", of.iter().map(|r| r.kind == "r" && !r.key.is_empty()))
         .bool_const("relisshared", false)
         .char_const("relpersistence", "p")
         .char("relkind", of.iter().map(|r| r.kind))

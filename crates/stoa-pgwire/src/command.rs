@@ -5,13 +5,15 @@
 use stoa_error::{Error, Result};
 use stoa_sql::lexer::{Lexer, Token, TokenKind};
 
+use crate::scroll::Direction;
+
 /// A statement about cursors or prepared statements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     /// `DECLARE name … CURSOR [WITH HOLD] FOR query`
-    Declare { name: String, hold: bool, binary: bool, query: String },
-    /// `FETCH [count] [FROM] name`, `MOVE` likewise.
-    Fetch { name: String, count: usize, discard: bool },
+    Declare { name: String, options: CursorOptions, query: String },
+    /// `FETCH [direction] [FROM] name`, `MOVE` likewise.
+    Fetch { name: String, direction: Direction, discard: bool },
     /// `CLOSE name`; `None` = all.
     Close { name: Option<String> },
     /// `PREPARE name [(types)] AS statement`
@@ -22,6 +24,17 @@ pub(crate) enum Command {
     Deallocate { name: Option<String> },
     /// `DISCARD ALL`
     DiscardAll,
+}
+
+/// What `DECLARE` says of a cursor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CursorOptions {
+    /// `WITH HOLD`
+    pub(crate) hold: bool,
+    /// `BINARY`
+    pub(crate) binary: bool,
+    /// `SCROLL`
+    pub(crate) scroll: bool,
 }
 
 impl Command {
@@ -58,9 +71,10 @@ impl Command {
 
 fn usage(word: &str) -> &'static str {
     match word {
-        "DECLARE" => "DECLARE name CURSOR [WITH HOLD] FOR query",
+        "DECLARE" => "DECLARE name [BINARY] [[NO] SCROLL] CURSOR [WITH HOLD] FOR query",
         "FETCH" | "MOVE" => {
-            "FETCH [NEXT | n | ALL | FORWARD n | FORWARD ALL] [FROM] name; cursors only go forward"
+            "FETCH [NEXT | PRIOR | FIRST | LAST | ABSOLUTE n | RELATIVE n | n | ALL | \
+             FORWARD [n | ALL] | BACKWARD [n | ALL]] [FROM] name"
         }
         "CLOSE" => "CLOSE name | ALL",
         "PREPARE" => "PREPARE name [(type, …)] AS statement",
@@ -72,45 +86,63 @@ fn usage(word: &str) -> &'static str {
 
 fn declare(words: &mut Words<'_>) -> Option<Command> {
     let name = words.name()?;
-    let mut binary = false;
+    let mut options = CursorOptions::default();
     loop {
         match words.keyword().as_str() {
-            "BINARY" => binary = true,
-            "INSENSITIVE" | "ASENSITIVE" | "NO" | "SCROLL" => {}
+            "BINARY" => options.binary = true,
+            "INSENSITIVE" | "ASENSITIVE" => {}
+            "NO" => words.accept("SCROLL").then_some(())?,
+            "SCROLL" => options.scroll = true,
             "CURSOR" => break,
             _ => return None,
         }
     }
-    let mut hold = false;
     loop {
         match words.keyword().as_str() {
-            "WITH" => hold = words.accept("HOLD").then_some(true)?,
+            "WITH" => options.hold = words.accept("HOLD").then_some(true)?,
             "WITHOUT" => words.accept("HOLD").then_some(())?,
             "FOR" => break,
             _ => return None,
         }
     }
     let query = words.rest().trim();
-    (!query.is_empty()).then(|| Command::Declare { name, hold, binary, query: query.to_owned() })
+    (!query.is_empty()).then(|| Command::Declare { name, options, query: query.to_owned() })
 }
 
 fn fetch(words: &mut Words<'_>, discard: bool) -> Option<Command> {
-    let before = words.at;
-    let count = match words.keyword().as_str() {
-        "NEXT" => 1,
-        "ALL" => usize::MAX,
-        "FORWARD" => words.count().unwrap_or(1),
-        "PRIOR" | "FIRST" | "LAST" | "ABSOLUTE" | "RELATIVE" | "BACKWARD" => return None,
-        _ => {
-            words.at = before;
-            words.count().unwrap_or(1)
-        }
-    };
+    let direction = direction(words)?;
     if !words.accept("FROM") {
         words.accept("IN");
     }
     let name = words.name()?;
-    words.is_at_end().then_some(Command::Fetch { name, count, discard })
+    words.is_at_end().then_some(Command::Fetch { name, direction, discard })
+}
+
+fn direction(words: &mut Words<'_>) -> Option<Direction> {
+    let before = words.at;
+    // A negative count goes the other way.
+    let forward = |count: i64| match usize::try_from(count.unsigned_abs()) {
+        Ok(rows) if count < 0 => Direction::Backward(rows),
+        Ok(rows) => Direction::Forward(rows),
+        Err(_) => Direction::Forward(usize::MAX),
+    };
+    Some(match words.keyword().as_str() {
+        "NEXT" => Direction::Forward(1),
+        "PRIOR" => Direction::Backward(1),
+        "FIRST" => Direction::Absolute(1),
+        "LAST" => Direction::Absolute(-1),
+        "ABSOLUTE" => Direction::Absolute(words.number()?),
+        "RELATIVE" => Direction::Relative(words.number()?),
+        "ALL" => Direction::Forward(usize::MAX),
+        "FORWARD" if words.accept("ALL") => Direction::Forward(usize::MAX),
+        "FORWARD" => forward(words.number().unwrap_or(1)),
+        "BACKWARD" if words.accept("ALL") => Direction::Backward(usize::MAX),
+        "BACKWARD" => forward(words.number().unwrap_or(1).saturating_neg()),
+        _ => {
+            words.at = before;
+            forward(words.number().unwrap_or(1))
+        }
+    })
 }
 
 fn name_or_all(words: &mut Words<'_>) -> Option<Option<String>> {
@@ -194,18 +226,19 @@ impl<'a> Words<'a> {
         found
     }
 
-    /// A count of rows, or `ALL`.
-    fn count(&mut self) -> Option<usize> {
+    /// A whole number, which may have a sign.
+    fn number(&mut self) -> Option<i64> {
         let before = self.at;
-        let word = self.word();
-        let count = match word {
-            all if all.eq_ignore_ascii_case("all") => Some(usize::MAX),
-            digits => digits.parse().ok(),
-        };
-        if count.is_none() {
+        self.skip_blanks();
+        let sign =
+            Lexer::new(self.rest()).next().filter(|token| token.is_sign('-') || token.is_sign('+'));
+        self.at += sign.map_or(0, |token| token.text.len());
+        let number = self.word().parse::<i64>().ok();
+        if number.is_none() {
             self.at = before;
         }
-        count
+        let is_negative = sign.is_some_and(|token| token.is_sign('-'));
+        number.map(|number| if is_negative { -number } else { number })
     }
 
     /// An identifier: in lower case, or as quoted.
@@ -283,18 +316,29 @@ mod tests {
             read("declare \"My \"\"C\" no scroll cursor with hold for select 1"),
             Command::Declare {
                 name: "My \"C".to_owned(),
-                hold: true,
-                binary: false,
+                options: CursorOptions { hold: true, binary: false, scroll: false },
                 query: "select 1".to_owned()
             }
         );
-        let fetch = |count| Command::Fetch { name: "c".to_owned(), count, discard: false };
-        assert_eq!(read("FETCH c"), fetch(1));
-        assert_eq!(read("FETCH FORWARD 100 FROM C;"), fetch(100));
-        assert_eq!(read("FETCH ALL IN c"), fetch(usize::MAX));
-        assert_eq!(read("FETCH 5 c"), fetch(5));
+        let fetch = |direction| Command::Fetch { name: "c".to_owned(), direction, discard: false };
+        for (text, direction) in [
+            ("FETCH c", Direction::Forward(1)),
+            ("FETCH FORWARD 100 FROM C;", Direction::Forward(100)),
+            ("FETCH ALL IN c", Direction::Forward(usize::MAX)),
+            ("FETCH 5 c", Direction::Forward(5)),
+            ("FETCH -5 c", Direction::Backward(5)),
+            ("FETCH BACKWARD 1 FROM c", Direction::Backward(1)),
+            ("FETCH BACKWARD ALL FROM c", Direction::Backward(usize::MAX)),
+            ("FETCH BACKWARD c", Direction::Backward(1)),
+            ("FETCH PRIOR c", Direction::Backward(1)),
+            ("FETCH LAST c", Direction::Absolute(-1)),
+            ("FETCH ABSOLUTE - 2 c", Direction::Absolute(-2)),
+            ("FETCH RELATIVE +2 c", Direction::Relative(2)),
+        ] {
+            assert_eq!(read(text), fetch(direction), "{text}");
+        }
         assert_eq!(read("/* x */ CLOSE -- y\n ALL"), Command::Close { name: None });
-        assert_eq!(Command::parse("FETCH BACKWARD 1 FROM c").unwrap_err().sqlstate(), "42601");
+        assert_eq!(Command::parse("FETCH ABSOLUTE FROM c").unwrap_err().sqlstate(), "42601");
     }
 
     #[test]

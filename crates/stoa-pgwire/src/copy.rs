@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use crate::connection::Connection;
 use crate::encode::{CopyBinaryEncoder, CopyEncoder, CopyOutFormat, CopyTextEncoder, uniform};
 use crate::format::Format;
-use crate::portal::UnsentRows;
+use crate::unsent::UnsentRows;
 use crate::wire::frontend::{Message, violation};
 use crate::wire::stream::{Incoming, Stop};
 

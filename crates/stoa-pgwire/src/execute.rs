@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use futures::StreamExt;
 use stoa_error::{Error, Result};
-use stoa_query::{Completion, CopyIn, Outcome, Prepared, ScalarValue};
+use stoa_query::{Completion, CopyIn, Outcome, Prepared, ScalarValue, TransactionControl};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::command::Command;
 use crate::connection::{Connection, PORTALS_MAX, STATEMENTS_MAX};
-use crate::portal::{Portal, PortalState, UnsentRows};
-use crate::statement::{Parsed, Plan, SharedStatement, type_named};
+use crate::portal::{Portal, PortalState};
+use crate::scroll::{Direction, ScrollRows};
+use crate::statement::{Parsed, Plan, SharedStatement, type_named, within};
 use crate::transaction::{Then, Warning};
+use crate::unsent::UnsentRows;
 use crate::wire::backend::Severity;
 use crate::wire::stream::Stop;
 
@@ -28,7 +30,7 @@ pub(crate) enum Executed {
     /// Data to take in.
     CopyIn(CopyIn),
     /// Rows to send from a cursor, or to leave out.
-    Fetch { cursor: String, count: usize, discard: bool },
+    Fetch { cursor: String, direction: Direction, discard: bool },
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
@@ -42,22 +44,27 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         match &statement.plan {
             Plan::Empty => Ok(Executed::Empty),
             Plan::Engine(prepared) => self.execute_prepared(prepared, parameters).await,
-            Plan::Declare { name, hold, binary, query } => {
-                self.check_cursor(name, *hold)?;
+            Plan::Declare { name, options, query } => {
+                self.check_cursor(name, options.hold)?;
                 let Executed::Rows(rows) = self.execute_prepared(query, parameters).await? else {
                     return Err(Error::internal("a cursor's query returned no rows").into());
                 };
+                let state = match options.scroll {
+                    true => PortalState::Scroll(Box::new(ScrollRows::new(rows))),
+                    false => PortalState::Open(rows),
+                };
                 let portal = Portal {
                     statement: Arc::clone(statement),
-                    formats: vec![i16::from(*binary)],
-                    state: PortalState::Open(rows),
-                    hold: *hold,
+                    formats: vec![i16::from(options.binary)],
+                    state,
+                    hold: options.hold,
+                    is_committed: !self.transaction.in_block(),
                     _kept: None,
                 };
                 self.portals.insert(name.clone(), portal);
                 Ok(Executed::Done("DECLARE CURSOR".to_owned()))
             }
-            Plan::Command(command) => self.execute_command(command).await,
+            Plan::Command(command, text) => self.execute_command(command, text).await,
         }
     }
 
@@ -70,7 +77,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         if let Some(control) = statement.transaction() {
             let controlled = self.transaction.control(control)?;
             if controlled.ended {
-                self.portals.retain(|_, portal| portal.hold);
+                self.end_portals(
+                    controlled.then == Then::Run && *control == TransactionControl::Commit,
+                );
             }
             self.warn(controlled.warning);
             let mut tag = controlled.tag.to_owned();
@@ -117,18 +126,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         completion.tag
     }
 
-    async fn execute_command(&mut self, command: &Command) -> Result<Executed, Stop> {
+    async fn execute_command(&mut self, command: &Command, text: &str) -> Result<Executed, Stop> {
         let done = |tag: &str| Ok(Executed::Done(tag.to_owned()));
         match command {
-            Command::Fetch { name, count, discard } => {
-                self.portal(name)?;
-                let (count, discard) = (*count, *discard);
-                Ok(Executed::Fetch { cursor: name.clone(), count, discard })
+            Command::Fetch { name, direction, discard } => {
+                self.cursor(name)?;
+                let (direction, discard) = (*direction, *discard);
+                Ok(Executed::Fetch { cursor: name.clone(), direction, discard })
             }
             Command::Close { name } => {
                 match name {
                     Some(name) => {
-                        self.portal(name)?;
+                        self.cursor(name)?;
                         self.portals.remove(name);
                     }
                     None => self.portals.clear(),
@@ -140,7 +149,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                     return Err(duplicate_statement(name).into());
                 }
                 let declared: Vec<_> = types.iter().map(|name| type_named(name)).collect();
-                let parsed = Parsed::new(&self.session, statement, &declared).await?;
+                let parsed = Parsed::new(&self.session, statement, &declared).await;
+                let parsed = parsed.map_err(|error| within(error, text, statement))?;
                 self.keep_statement(name.clone(), parsed)?;
                 done("PREPARE")
             }
@@ -259,6 +269,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             };
             Error::not_found(message).with_sqlstate("26000")
         })
+    }
+
+    /// Ends the portals of a transaction. Cursors WITH HOLD stay if it is committed.
+    fn end_portals(&mut self, is_commit: bool) {
+        self.portals.retain(|_, portal| portal.hold && (is_commit || portal.is_committed));
+        self.portals.values_mut().for_each(|portal| portal.is_committed = true);
+    }
+
+    /// The cursor `name`, which a statement names.
+    fn cursor(&self, name: &str) -> Result<()> {
+        if self.portals.contains_key(name) {
+            return Ok(());
+        }
+        Err(Error::not_found(format!("cursor \"{name}\" does not exist"))
+            .with_sqlstate("34000")
+            .with_hint("cursors end with their transaction, unless they are declared WITH HOLD"))
     }
 
     /// The portal or cursor `name`.

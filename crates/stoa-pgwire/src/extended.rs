@@ -76,6 +76,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             formats: bind.result_formats,
             state: PortalState::Bound(parameters),
             hold: false,
+            is_committed: false,
             _kept: kept,
         };
         self.portals.insert(bind.portal, portal);
@@ -116,9 +117,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     pub(crate) fn describe_portal(&mut self, name: &str) -> Result<(), Stop> {
         let portal = self.portal(name)?;
         let formats = portal.formats.clone();
-        let schema = match &portal.state {
-            PortalState::Open(rows) => Some(rows.schema()),
-            _ => {
+        let schema = match portal.state.schema() {
+            Some(schema) => Some(schema),
+            None => {
                 let statement = Arc::clone(&portal.statement);
                 self.rows_of(&statement)
             }
@@ -145,13 +146,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     /// The columns a statement sends, also those it takes from a cursor or another statement.
     fn rows_of(&self, statement: &Parsed) -> Option<SchemaRef> {
         match &statement.plan {
-            Plan::Command(Command::Fetch { name, discard: false, .. }) => {
-                match &self.portals.get(name)?.state {
-                    PortalState::Open(rows) => Some(rows.schema()),
-                    _ => None,
-                }
+            Plan::Command(Command::Fetch { name, discard: false, .. }, _) => {
+                self.portals.get(name)?.state.schema()
             }
-            Plan::Command(Command::Execute { name, .. }) => self.statements.get(name)?.row_schema(),
+            Plan::Command(Command::Execute { name, .. }, _) => {
+                self.statements.get(name)?.row_schema()
+            }
             _ => statement.row_schema(),
         }
     }
@@ -178,13 +178,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                     return self.copy_out(rows, &options, deadline).await;
                 }
                 Executed::CopyIn(copy) => return self.copy_in(copy).await,
-                Executed::Fetch { cursor, count, discard } => {
-                    let schema = match &self.portal(&cursor)?.state {
-                        PortalState::Open(rows) => rows.schema(),
-                        _ => Arc::new(arrow_schema::Schema::empty()),
-                    };
+                Executed::Fetch { cursor, direction, discard } => {
+                    let schema = self.portal(&cursor)?.state.schema();
+                    let schema = schema.unwrap_or_else(|| Arc::new(arrow_schema::Schema::empty()));
                     let encoder = self.encoder(schema, &formats)?;
-                    return self.fetch(&cursor, count, discard, &encoder).await;
+                    return self.fetch(&cursor, direction, discard, &encoder).await;
                 }
                 Executed::Rows(rows) => {
                     if let Some(portal) = self.portals.get_mut(name) {

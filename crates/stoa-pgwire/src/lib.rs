@@ -36,6 +36,7 @@ mod login;
 #[doc(hidden)]
 pub mod measure;
 mod portal;
+mod scroll;
 mod server;
 mod settings;
 mod simple;
@@ -43,6 +44,7 @@ mod startup;
 mod statement;
 mod transaction;
 mod types;
+mod unsent;
 mod wire;
 
 pub use server::{ServeOptions, serve, serve_with, sockets_for};

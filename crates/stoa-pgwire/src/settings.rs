@@ -30,7 +30,7 @@ impl Settings {
                 *told = Some(value);
             }
         }
-        let zone = session.setting("timezone").ok().and_then(|name| Zone::parse(&name));
+        let zone = Zone::parse(&session.engine_zone());
         self.style = Style { zone: zone.unwrap_or_default() };
         self.statement_timeout = session.statement_timeout();
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use stoa_error::Error;
 use stoa_query::split_statements;
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -10,6 +11,7 @@ use crate::encode::RowEncoder;
 use crate::execute::Executed;
 use crate::format::Format;
 use crate::portal::PortalState;
+use crate::scroll::Direction;
 use crate::statement::{Parsed, rows_tag};
 use crate::wire::stream::Stop;
 
@@ -66,37 +68,41 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             }
             Executed::CopyOut(rows, options) => self.copy_out(rows, &options, deadline).await?,
             Executed::CopyIn(copy) => self.copy_in(copy).await?,
-            Executed::Fetch { cursor, count, discard } => {
+            Executed::Fetch { cursor, direction, discard } => {
                 let portal = self.portal(&cursor)?;
-                let PortalState::Open(rows) = &portal.state else {
-                    return self.fetched(0, discard);
-                };
-                let formats = Format::spread(&portal.formats, rows.schema().fields().len())?;
-                let encoder = RowEncoder::new(rows.schema(), formats, self.settings.style);
+                let Some(schema) = portal.state.schema() else { return self.fetched(0, discard) };
+                let formats = Format::spread(&portal.formats, schema.fields().len())?;
+                let encoder = RowEncoder::new(schema, formats, self.settings.style);
                 if !discard {
                     self.wire.output.row_description(&encoder);
                 }
-                self.fetch(&cursor, count, discard, &encoder).await?;
+                self.fetch(&cursor, direction, discard, &encoder).await?;
             }
         }
         Ok(())
     }
 
-    /// Moves a cursor on.
+    /// Moves a cursor.
     pub(crate) async fn fetch(
         &mut self,
         cursor: &str,
-        count: usize,
+        direction: Direction,
         discard: bool,
         encoder: &RowEncoder,
     ) -> Result<(), Stop> {
         let deadline = self.deadline();
         let sent = match self.portals.get_mut(cursor).map(|portal| &mut portal.state) {
-            Some(PortalState::Open(rows)) if discard => {
-                rows.skip(&mut self.wire, count, deadline).await?.rows
+            Some(PortalState::Scroll(rows)) => {
+                let encoder = (!discard).then_some(encoder);
+                rows.fetch(direction, &mut self.wire, &self.session, encoder, deadline).await?
             }
             Some(PortalState::Open(rows)) => {
-                rows.send(&mut self.wire, encoder, count, deadline).await?.rows
+                let (skipped, count) = direction.forward().ok_or_else(only_forward)?;
+                rows.skip(&mut self.wire, skipped, deadline).await?;
+                match discard {
+                    true => rows.skip(&mut self.wire, count, deadline).await?.rows,
+                    false => rows.send(&mut self.wire, encoder, count, deadline).await?.rows,
+                }
             }
             _ => 0,
         };
@@ -108,6 +114,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         self.wire.output.command_complete(&format!("{command} {rows}"));
         Ok(())
     }
+}
+
+fn only_forward() -> Error {
+    Error::invalid("cursor can only scan forward")
+        .with_sqlstate("55000")
+        .with_hint("Declare it with SCROLL option to enable backward scan.")
 }
 
 /// Characters of `sql` before its part `text`.

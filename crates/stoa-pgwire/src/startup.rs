@@ -144,12 +144,24 @@ fn read_parameters(
             .with_condition(Condition::InvalidAuthorization)
             .with_hint("any name will do, unless the server has access_control on"));
     }
+    check_program(&read.application)?;
     check_database(database.as_deref().unwrap_or_default(), &read.user)?;
     Ok(read)
 }
 
 fn is_off(value: &str) -> bool {
     ["false", "off", "no", "0"].iter().any(|off| value.eq_ignore_ascii_case(off))
+}
+
+/// Refuses programs that read what only a PostgreSQL server has, before they fail half way.
+fn check_program(application: &str) -> Result<()> {
+    if !["pg_dump", "pg_dumpall"].contains(&application) {
+        return Ok(());
+    }
+    Err(Error::unsupported(format!("{application} is not supported")).with_hint(
+        "SHOW CREATE TABLE gives a table's definition and COPY … TO STDOUT its rows; \
+         to back up everything, copy the warehouse",
+    ))
 }
 
 /// There is one database. Clients that name none send the user's name, and many tools send

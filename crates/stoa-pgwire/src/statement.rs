@@ -7,7 +7,7 @@ use stoa_error::{Error, Result};
 use stoa_query::{Kept, Prepared, Session, TransactionControl};
 use stoa_sql::first_word;
 
-use crate::command::Command;
+use crate::command::{Command, CursorOptions};
 use crate::types::{PgType, field_type, to_arrow};
 
 /// A statement of this protocol's own, without the texts in it.
@@ -30,9 +30,9 @@ pub(crate) enum Plan {
     /// The engine runs it.
     Engine(Box<Prepared>),
     /// A cursor over what the engine runs.
-    Declare { name: String, hold: bool, binary: bool, query: Box<Prepared> },
-    /// The connection runs it.
-    Command(Command),
+    Declare { name: String, options: CursorOptions, query: Box<Prepared> },
+    /// The connection runs it; with its text.
+    Command(Command, String),
 }
 
 impl Parsed {
@@ -46,17 +46,20 @@ impl Parsed {
         declared: &[Option<PgType>],
     ) -> Result<Self> {
         match Command::parse(text)? {
-            Some(Command::Declare { name, hold, binary, query }) => {
-                let query = prepare(session, &query, declared).await?;
+            Some(Command::Declare { name, options, query }) => {
+                let prepared = prepare(session, &query, declared).await;
+                let query = prepared.map_err(|error| within(error, text, &query))?;
                 let Some(query) = query.filter(|query| query.schema().is_some()) else {
                     return Err(Error::invalid("a cursor needs a query that returns rows")
                         .with_sqlstate("42P11"));
                 };
                 let parameter_types = wire_types(text, declared, query.parameter_types());
                 let query = Box::new(query);
-                Ok(Self::of(Plan::Declare { name, hold, binary, query }, parameter_types, text))
+                Ok(Self::of(Plan::Declare { name, options, query }, parameter_types, text))
             }
-            Some(command) => Ok(Self::of(Plan::Command(command), Vec::new(), text)),
+            Some(command) => {
+                Ok(Self::of(Plan::Command(command, text.to_owned()), Vec::new(), text))
+            }
             None => match prepare(session, text, declared).await? {
                 None => Ok(Self::of(Plan::Empty, Vec::new(), text)),
                 Some(prepared) => {
@@ -75,7 +78,7 @@ impl Parsed {
     pub(crate) fn bytes(&self) -> usize {
         let plan = match &self.plan {
             Plan::Engine(prepared) | Plan::Declare { query: prepared, .. } => prepared.bytes(),
-            Plan::Command(_) | Plan::Empty => COMMAND_BYTES,
+            Plan::Command(..) | Plan::Empty => COMMAND_BYTES,
         };
         plan.saturating_add(self.text_bytes)
     }
@@ -102,7 +105,9 @@ async fn prepare(
     text: &str,
     declared: &[Option<PgType>],
 ) -> Result<Option<Prepared>> {
-    let mut statements = session.parse(text).await?;
+    // The parts of a message come without blanks around them.
+    let placed = |error| within(error, text, text.trim_start());
+    let mut statements = session.parse(text).await.map_err(placed)?;
     if statements.len() > 1 {
         return Err(Error::invalid("cannot insert multiple commands into a prepared statement")
             .with_sqlstate("42601")
@@ -112,7 +117,16 @@ async fn prepare(
         return Ok(None);
     };
     let types = declared.iter().map(|of| of.and_then(to_arrow)).collect();
-    session.prepare(statement, types).await.map(Some)
+    session.prepare(statement, types).await.map(Some).map_err(placed)
+}
+
+/// An error that points into `part`, which ends `text`, pointing into `text`.
+pub(crate) fn within(error: Error, text: &str, part: &str) -> Error {
+    let before = text.rfind(part).and_then(|at| text.get(..at));
+    match (error.position(), before) {
+        (Some(position), Some(before)) => error.with_position(position + before.chars().count()),
+        _ => error,
+    }
 }
 
 /// The declared type where the client named one, else the plan's; lists of OIDs are told by the text.

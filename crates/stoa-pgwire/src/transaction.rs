@@ -111,7 +111,12 @@ impl Transaction {
                 Ok(Controlled { tag, warning: None, ended: false, then: Then::Run })
             }
             _ if !self.in_block() => {
-                Err(Error::invalid(format!("{tag} can only be used in transaction blocks"))
+                let named = match control {
+                    TransactionControl::RollbackToSavepoint(_) => "ROLLBACK TO SAVEPOINT",
+                    _ if tag == "RELEASE" => "RELEASE SAVEPOINT",
+                    _ => tag,
+                };
+                Err(Error::invalid(format!("{named} can only be used in transaction blocks"))
                     .with_sqlstate("25P01"))
             }
             _ => Ok(Controlled { tag, warning: None, ended: false, then: Then::Run }),

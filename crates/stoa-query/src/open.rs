@@ -123,6 +123,8 @@ fn build_state(
     engine.sql_parser.map_string_types_to_utf8view = false;
     // Money is written with a point: 0.1 is a decimal, as in PostgreSQL.
     engine.sql_parser.parse_float_as_decimal = true;
+    // Whoever orders a subquery counts on it: with a LIMIT around it, or for `array_agg`.
+    engine.sql_parser.enable_subquery_sort_elimination = false;
     engine.sql_parser.default_null_ordering = "nulls_max".to_owned();
     engine.execution.time_zone = Some("UTC".to_owned());
     // Plan partitions that come from small files cost more to shuffle than to read.

@@ -6,6 +6,7 @@
 //!
 //! Not here: from a text to an answer (`dispatch`), what each statement does (`statements`).
 
+mod decorated_calls;
 mod options;
 pub(crate) mod outcome;
 mod own_functions;
@@ -305,6 +306,11 @@ impl Session {
             Some(value) => Ok(value),
             None => self.settings.lock().get(name),
         }
+    }
+
+    /// The session's time zone as the engine calls it: a name, or an offset to the east such as `+02:00`.
+    pub fn engine_zone(&self) -> String {
+        stoa_semantics::engine_zone(&self.setting("timezone").unwrap_or_default())
     }
 
     /// The namespace of names without one.

@@ -4,6 +4,7 @@
 //! are declared (`declared`) with the types of their values (`value`); those of the engine (`datafusion.…`)
 //! go to its configuration; any other name is an error, so that a typing mistake does not pass in silence.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -38,14 +39,14 @@ impl Settings {
     /// # Errors
     /// Unknown names (42704), values that the setting does not take (22023).
     pub(crate) fn set(&mut self, name: &str, value: Option<&str>) -> Result<()> {
-        let name = known_name(name)?;
+        let known = known_name(name)?;
         match value {
             None => {
-                self.values.remove(&name);
+                self.values.remove(&known);
             }
             Some(value) => {
-                let value = checked(&name, value)?;
-                self.values.insert(name, value);
+                let value = checked(&known, &of_alias(name, value))?;
+                self.values.insert(known, value);
             }
         }
         Ok(())
@@ -115,6 +116,22 @@ impl Settings {
     fn value(&self, name: &str) -> Option<&str> {
         self.values.get(name).or_else(|| self.began.get(name)).map(String::as_str)
     }
+}
+
+/// A value as the setting takes it that `name` is another name for: the engine counts offsets of zones to the east, a
+/// session's time zone, as PostgreSQL's, to the west.
+fn of_alias<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
+    let is_alias = ALIASES.iter().any(|(alias, _)| alias.eq_ignore_ascii_case(name));
+    match (is_alias, value.split_at_checked(1)) {
+        (true, Some(("+", east))) => format!("-{east}").into(),
+        (true, Some(("-", west))) => format!("+{west}").into(),
+        _ => value.into(),
+    }
+}
+
+/// The name of a setting as it is shown; `None` for options of the engine.
+pub(crate) fn shown_name(name: &str) -> Option<&'static str> {
+    find(&known_name(name).ok()?).ok().map(|setting| setting.name)
 }
 
 /// Whether `name` is that of an option of the engine.
@@ -190,7 +207,7 @@ mod tests {
         settings.set("datafusion.x.y", Some("2")).unwrap();
         settings.set("DataFusion.Execution.Time_Zone", Some("+01:00")).unwrap();
         assert_eq!(settings.of_engine().collect::<Vec<_>>(), [("datafusion.x.y", "2")]);
-        assert_eq!(settings.get("timezone").unwrap(), "+01:00");
+        assert_eq!(settings.get("timezone").unwrap(), "<+01>-01");
         settings.set("search_path", None).unwrap();
         assert_eq!(settings.get("search_path").unwrap(), "sales");
         settings.reset_all();
@@ -226,7 +243,12 @@ mod tests {
         for zone in ["Europe/Berlin", "utc", "+02:00", "PST8PDT", "GMT"] {
             settings.set("timezone", Some(zone)).unwrap();
         }
-        for (written, shown) in [("europe/berlin", "Europe/Berlin"), ("utc", "UTC")] {
+        for (written, shown) in [
+            ("europe/berlin", "Europe/Berlin"),
+            ("utc", "UTC"),
+            ("+02:00", "<-02>+02"),
+            ("2", "<+02>-02"),
+        ] {
             settings.set("timezone", Some(written)).unwrap();
             assert_eq!(settings.get("timezone").unwrap(), shown);
         }

@@ -449,3 +449,26 @@ async fn prepared_statements_read_views_as_they_are_now() {
         run(&changer, "DROP VIEW v").await.unwrap();
     }
 }
+
+#[tokio::test]
+async fn defaults_are_those_of_the_moment() {
+    for elsewhere in [false, true] {
+        let home = Home::new().await;
+        let (here, changer) = (&home.here, home.changer(elsewhere));
+        let insert = prepared(here, "INSERT INTO t (a) VALUES ($1)").await;
+        for (default, expected) in [("'one'", "one"), ("upper('two')", "TWO"), ("NULL", "NULL")] {
+            run(&changer, &format!("ALTER TABLE t ALTER COLUMN b SET DEFAULT {default}"))
+                .await
+                .unwrap();
+            assert_eq!(execute(here, &insert, &[int(1)]).await, ["INSERT 0 1"]);
+            let Outcome::CopyIn(mut copy) = here.sql("COPY t (a) FROM STDIN").await.unwrap() else {
+                panic!("COPY is no copy");
+            };
+            copy.send(Bytes::from("2\n3\n")).await.unwrap();
+            copy.finish().await.unwrap();
+            let rows = [1, 2, 3].map(|a| format!("{a}|{expected}"));
+            assert_eq!(run(here, "SELECT a, b FROM t").await.unwrap(), rows, "{default}");
+            run(here, "TRUNCATE t").await.unwrap();
+        }
+    }
+}

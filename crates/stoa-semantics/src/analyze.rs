@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use datafusion::common::ScalarValue;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema, DFSchemaRef};
@@ -134,11 +135,18 @@ impl Scope<'_> {
             | Expr::IsNotUnknown(_) => conditions::logical(expr, self),
             Expr::BinaryExpr(binary) => self.checked(arithmetic::rewrite(binary, self)?),
             Expr::Negative(inner) => arithmetic::negate(*inner, self),
-            Expr::Cast(cast) => casts::rewrite(cast, self),
+            Expr::Cast(cast) => self.checked(casts::rewrite(cast, self)?),
             Expr::Case(case) => unify::case(case, self),
             Expr::ScalarFunction(function) => {
                 refused::function(&function, self)?;
                 self.checked(functions::rewrite(function, self)?)
+            }
+            // What is too large for a bigint is a decimal.
+            Expr::Literal(ScalarValue::UInt64(Some(value)), metadata)
+                if i64::try_from(value).is_err() =>
+            {
+                let decimal = ScalarValue::Decimal128(Some(value.into()), 20, 0);
+                Ok(Transformed::yes(Expr::Literal(decimal, metadata)))
             }
             Expr::Like(like) if like.escape_char.is_some_and(|escape| escape != '\\') => {
                 Ok(functions::like(like))
@@ -146,7 +154,10 @@ impl Scope<'_> {
             Expr::SimilarTo(like) => functions::similar(like, self),
             Expr::Between(between) => compare::between(between, self),
             Expr::InList(list) => compare::in_list(list, self),
-            Expr::AggregateFunction(aggregate) => Ok(filtered::aggregate(aggregate)),
+            Expr::AggregateFunction(aggregate) => {
+                refused::aggregate(&aggregate, self)?;
+                Ok(filtered::aggregate(aggregate))
+            }
             Expr::WindowFunction(function) => windows::rewrite(function, self),
             other => Ok(Transformed::no(other)),
         }

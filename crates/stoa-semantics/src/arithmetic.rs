@@ -19,13 +19,15 @@ use datafusion::logical_expr::expr::BinaryExpr;
 use datafusion::logical_expr::type_coercion::binary::BinaryTypeCoercer;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, Operator};
 
-use super::call::{call, failure};
+use super::call::call;
 use super::date_and_days::DateAndDays;
 use super::date_and_time::DateAndTime;
 use super::numeric::{self, NUMERIC, Quotient, WideProduct};
 use super::operand_text;
 use super::operators::{Checked, ExclusiveOr, Joined, name};
+use super::regexes;
 use super::time_zone;
+use crate::errors::{missing_operator, to_datafusion};
 use crate::scope::Scope;
 
 use Operator::{Divide, Minus, Modulo, Multiply, Plus};
@@ -41,6 +43,9 @@ pub(super) fn rewrite(binary: BinaryExpr, scope: &Scope<'_>) -> Result<Transform
             true => call(Joined, vec![left, right]),
             false => engine(left, op, right),
         }));
+    }
+    if let Some(ours) = regexes::operator(&left, op, &right) {
+        return Ok(Transformed::yes(ours));
     }
     if op == Operator::BitwiseXor {
         return exclusive_or(*left, *right, scope);
@@ -70,7 +75,8 @@ pub(super) fn rewrite(binary: BinaryExpr, scope: &Scope<'_>) -> Result<Transform
         }
         (a, b @ DataType::Date32) | (a @ DataType::Date32, b) if is_number(a) || is_number(b) => {
             let (a, b) = (name(a), name(b));
-            return Err(failure("42883", format!("operator does not exist: {a} {op} {b}")));
+            let (a, b) = (a.to_owned(), b.to_owned());
+            return Err(to_datafusion(missing_operator((a, op.to_string(), b))));
         }
         (DataType::Date32, DataType::Time32(_) | DataType::Time64(_)) if op == Plus => {
             call(DateAndTime, vec![left, right])

@@ -11,11 +11,12 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    Volatility,
+    TypeSignature, Volatility,
 };
 use stoa_error::Error;
 
 use crate::errors::to_datafusion;
+use crate::json_kind::JsonKind;
 
 /// What a function computes. It is a value: equal ones compute the same.
 pub(super) trait Operation:
@@ -27,6 +28,14 @@ pub(super) trait Operation:
     fn result(&self, types: &[DataType]) -> Result<DataType>;
     /// Its values; operands are columns of `rows` rows, or constants.
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef>;
+    /// Whether its values are JSON.
+    fn json(&self) -> Option<JsonKind> {
+        None
+    }
+    /// Whether a value can be NULL where no operand is.
+    fn makes_nulls(&self) -> bool {
+        false
+    }
     /// How it is written with these operands.
     fn shown(&self, operands: &[String]) -> String {
         format!("{}({})", self.name(), operands.join(","))
@@ -97,7 +106,8 @@ struct Function<O> {
 
 impl<O: Operation> Function<O> {
     fn new(operation: O) -> Self {
-        Self { operation, signature: Signature::variadic_any(Volatility::Immutable) }
+        let operands = vec![TypeSignature::Nullary, TypeSignature::VariadicAny];
+        Self { operation, signature: Signature::one_of(operands, Volatility::Immutable) }
     }
 }
 
@@ -142,8 +152,13 @@ impl<O: Operation> ScalarUDFImpl for Function<O> {
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
         let types: Vec<DataType> =
             args.arg_fields.iter().map(|field| field.data_type().clone()).collect();
-        let nullable = args.arg_fields.iter().any(|field| field.is_nullable());
-        Ok(Arc::new(Field::new(self.name(), self.operation.result(&types)?, nullable)))
+        let is_nullable = args.arg_fields.iter().any(|field| field.is_nullable());
+        let nullable = is_nullable || self.operation.makes_nulls();
+        let field = Field::new(self.name(), self.operation.result(&types)?, nullable);
+        Ok(Arc::new(match self.operation.json() {
+            Some(kind) => field.with_metadata(kind.metadata()),
+            None => field,
+        }))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

@@ -8,20 +8,25 @@ use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Date32Array, Decimal128Array,
-    Decimal256Array, Float32Array, Float64Array, Int64Array, ListArray, StringArray,
-    Time64MicrosecondArray, TimestampMicrosecondArray,
+    Decimal256Array, FixedSizeBinaryArray, Float32Array, Float64Array, Int64Array,
+    IntervalMonthDayNanoArray, ListArray, StringArray, Time64MicrosecondArray,
+    TimestampMicrosecondArray,
 };
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::{CastOptions, cast, cast_with_options};
-use arrow::datatypes::{DataType, FieldRef, TimeUnit, i256};
+use arrow::datatypes::{DataType, FieldRef, IntervalUnit, TimeUnit, i256};
 use chrono::NaiveDate;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::ColumnarValue;
+use stoa_error::{Error, Subject};
 
-use super::call::{Operation, column, failure};
+use super::call::{Operation, column, failure, unsupported};
+use super::interval_text;
 use super::numeric::{Decimal, out_of_range};
 use super::operators::name;
 use super::time_zone::Zone;
+use super::uuids;
+use crate::errors::to_datafusion;
 
 /// A cast of a text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -48,7 +53,9 @@ impl FromText {
             | DataType::Date32
             | DataType::Float32
             | DataType::Float64
-            | DataType::Binary => true,
+            | DataType::Binary
+            | DataType::FixedSizeBinary(uuids::BYTES)
+            | DataType::Interval(IntervalUnit::MonthDayNano) => true,
             DataType::Decimal128(..) | DataType::Decimal256(..) => true,
             of => of.is_signed_integer(),
         }
@@ -109,7 +116,10 @@ pub(super) fn read(texts: &StringArray, to: &DataType, zone: &str) -> Result<Arr
         }
         DataType::Date32 => Arc::new(Date32Array::from(each(texts, date)?)),
         DataType::Time64(_) => {
-            let micros = |text: &str| time(text.trim()).ok_or_else(|| wrong_time(text, to));
+            let micros = |text: &str| {
+                let read = parse_time_and_zone(text.trim());
+                read.map(|(micros, _)| micros).ok_or_else(|| wrong_time(text, to))
+            };
             Arc::new(Time64MicrosecondArray::from(each(texts, micros)?))
         }
         DataType::Timestamp(_, of) => {
@@ -120,6 +130,14 @@ pub(super) fn read(texts: &StringArray, to: &DataType, zone: &str) -> Result<Arr
         DataType::Binary => {
             let bytes = each(texts, bytes)?;
             Arc::new(BinaryArray::from_iter(bytes))
+        }
+        DataType::FixedSizeBinary(uuids::BYTES) => {
+            let values = each(texts, |text| uuids::read(text).ok_or_else(|| wrong(text, to)))?;
+            let values = values.into_iter();
+            Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(values, uuids::BYTES)?)
+        }
+        DataType::Interval(IntervalUnit::MonthDayNano) => {
+            Arc::new(IntervalMonthDayNanoArray::from(each(texts, interval_text::read)?))
         }
         DataType::List(item) => list(texts, item, zone)?,
         DataType::Utf8 => Arc::new(texts.clone()),
@@ -136,11 +154,24 @@ pub(super) fn read(texts: &StringArray, to: &DataType, zone: &str) -> Result<Arr
 }
 
 fn wrong(text: &str, to: &DataType) -> DataFusionError {
-    failure("22P02", format!("invalid input syntax for type {}: \"{text}\"", name(to)))
+    misread("22P02", text, format!("invalid input syntax for type {}: \"{text}\"", name(to)))
 }
 
 fn wrong_time(text: &str, to: &DataType) -> DataFusionError {
-    failure("22007", format!("invalid input syntax for type {}: \"{text}\"", name(to)))
+    const WORDS: [&str; 6] = ["now", "today", "tomorrow", "yesterday", "allballs", "epoch"];
+    if WORDS.iter().any(|word| text.trim().eq_ignore_ascii_case(word)) {
+        return unsupported(
+            format!("'{}' as {} is not supported", text.trim(), name(to)),
+            "use now(), current_date, and what is added to them",
+        );
+    }
+    misread("22007", text, format!("invalid input syntax for type {}: \"{text}\"", name(to)))
+}
+
+/// An error about a text, which may be a literal of the statement.
+fn misread(sqlstate: &'static str, text: &str, said: String) -> DataFusionError {
+    let error = Error::invalid(said).with_sqlstate(sqlstate);
+    to_datafusion(error.about(Subject::Literal(text.to_owned())))
 }
 
 fn misfit(text: &str, to: &DataType) -> DataFusionError {
@@ -265,11 +296,69 @@ fn date(text: &str) -> Result<i32> {
 }
 
 fn out_of_field(text: &str) -> DataFusionError {
-    failure("22008", format!("date/time field value out of range: \"{text}\""))
+    misread("22008", text, format!("date/time field value out of range: \"{text}\""))
 }
 
 /// Days, `None` where there is no such day, and what is left of the text.
 fn parse_date(text: &str) -> Option<(Option<i32>, &str)> {
+    numeric_date(text).or_else(|| worded_date(text))
+}
+
+/// `Jan 2 2024`, `2 January 2024`, `2024-Jan-02`, `1/2/2024`: a year has four digits, and of numbers the month is first.
+fn worded_date(text: &str) -> Option<(Option<i32>, &str)> {
+    const MONTHS: [&str; 12] = [
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+    ];
+    let month_of = |word: &str| {
+        let word = word.to_ascii_lowercase();
+        let is_month = |month: &&str| {
+            *month == word || month[..3] == word || *month == "september" && word == "sept"
+        };
+        MONTHS.iter().position(is_month)
+    };
+    let mut rest = text;
+    let (mut month, mut numbers) = (None, Vec::new());
+    while numbers.len() + usize::from(month.is_some()) < 3 {
+        rest = rest.trim_start_matches([' ', ',', '-', '/', '.']);
+        let is_word = rest.starts_with(|c: char| c.is_ascii_alphabetic());
+        let is_same = |c: char| if is_word { c.is_ascii_alphabetic() } else { c.is_ascii_digit() };
+        let end = rest.find(|c: char| !is_same(c)).unwrap_or(rest.len());
+        let (part, behind) = rest.split_at(end);
+        match is_word {
+            true if month.is_none() => month = Some(i32::try_from(month_of(part)?).ok()? + 1),
+            true => return None,
+            false => numbers.push((part.len(), part.parse::<i32>().ok()?)),
+        }
+        rest = behind;
+    }
+    let (year, month, day) = match (month, numbers.as_slice()) {
+        (Some(month), [(1..=2, day), (4, year)] | [(4, year), (1..=2, day)]) => {
+            (*year, month, *day)
+        }
+        (None, [(1..=2, month), (1..=2, day), (4, year)]) if text.contains('/') => {
+            (*year, *month, *day)
+        }
+        _ => return None,
+    };
+    let date = NaiveDate::from_ymd_opt(year, u32::try_from(month).ok()?, u32::try_from(day).ok()?);
+    let days = date
+        .filter(|_| year > 0)
+        .map(|date| date.signed_duration_since(NaiveDate::default()).num_days() as i32);
+    Some((days, rest))
+}
+
+fn numeric_date(text: &str) -> Option<(Option<i32>, &str)> {
     let (sign_year, rest) = split_digits(text)?;
     let (year, month, day, rest) = match sign_year.len() {
         8 => (&sign_year[..4], &sign_year[4..6], &sign_year[6..], rest),
@@ -295,12 +384,6 @@ fn parse_date(text: &str) -> Option<(Option<i32>, &str)> {
 fn split_digits(text: &str) -> Option<(&str, &str)> {
     let end = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
     (end > 0).then(|| text.split_at(end))
-}
-
-/// Microseconds of a time of day.
-fn time(text: &str) -> Option<i64> {
-    let (micros, rest) = parse_time(text)?;
-    rest.trim().is_empty().then_some(micros)
 }
 
 /// `HH:MM[:SS[.ffffff]]`, and what is left.
@@ -478,7 +561,10 @@ fn items_of(text: &str, items: &mut Vec<Option<String>>) -> Result<()> {
             while let Some(c) = chars.next_if(|c| *c != ',') {
                 match c {
                     '{' | '}' | '"' => {
-                        return Err(malformed("arrays of arrays are not supported here"));
+                        return Err(unsupported(
+                            "arrays of arrays cannot be read from texts",
+                            "write ARRAY[[1, 2], [3, 4]]",
+                        ));
                     }
                     '\\' => item.extend(chars.next()),
                     c => item.push(c),

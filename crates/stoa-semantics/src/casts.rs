@@ -24,6 +24,8 @@ use datafusion::logical_expr::{Cast, ColumnarValue, Expr, ExprSchemable};
 
 use super::call::{Operation, call, column, failure, unsupported};
 use super::cast_text::FromText;
+use super::json_casts;
+use super::json_kind::JsonKind;
 use super::numeric::NUMERIC;
 use super::operators::name;
 use super::refused;
@@ -37,6 +39,20 @@ pub(super) fn rewrite(own: Cast, scope: &Scope<'_>) -> Result<Transformed<Expr>>
     let to = own.field.data_type().clone();
     if let DataType::Timestamp(arrow::datatypes::TimeUnit::Nanosecond, Some(zone)) = &to {
         return at_time_zone(*own.expr, &from, zone, scope).map(Transformed::yes);
+    }
+    if let Some(kind) = JsonKind::of_field(&own.field) {
+        return json_casts::cast(own, &from, kind, scope);
+    }
+    if let Some(kind) = JsonKind::of(&own.expr, &scope.schema) {
+        let mut cast = json_casts::cast_to_other(own, kind)?;
+        let to = cast.field.data_type();
+        if to.is_string() {
+            return Ok(Transformed::yes(Expr::Cast(cast)));
+        }
+        if to.is_numeric() {
+            *cast.expr = to_type(*cast.expr, &DataType::Utf8, &NUMERIC, scope.options)?;
+        }
+        return rewrite(cast, scope);
     }
     let (length, precision) = (length_of(&own.field), precision_of(&own.field));
     let has_limit = length.is_some() || precision.is_some();
@@ -187,6 +203,7 @@ fn from_text(expr: &Expr, to: &DataType, options: &ConfigOptions) -> Result<Expr
 
 /// `x AT TIME ZONE 'z'`, which the engine plans as a cast to nanoseconds in that zone.
 fn at_time_zone(expr: Expr, from: &DataType, zone: &str, scope: &Scope<'_>) -> Result<Expr> {
+    let zone = &*time_zone::for_engine(zone);
     time_zone::Zone::named(zone)?;
     Ok(match from {
         DataType::Timestamp(_, Some(_)) => time_zone::local(expr, zone),

@@ -10,12 +10,13 @@ use datafusion::logical_expr::expr::{Between, BinaryExpr, InList, ScalarFunction
 use datafusion::logical_expr::{Expr, ExprSchemable, Operator, lit, not};
 
 use super::numeric::NUMERIC;
-use super::{casts, refused, span, time_zone};
+use super::{casts, json_casts, refused, span, time_zone, uuids};
 use crate::scope::Scope;
 
 pub(super) fn binary(binary: BinaryExpr, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
     let BinaryExpr { left, op, right } = binary;
     let (a, b) = (left.get_type(&scope.schema)?, right.get_type(&scope.schema)?);
+    let (left, right) = json_casts::compared(left, op, right, scope)?;
     if span::are_intervals(&a, &b) {
         let (left, right) = (Box::new(span::of(*left)), Box::new(span::of(*right)));
         return Ok(Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op, right })));
@@ -140,7 +141,7 @@ pub(super) fn beside(
             DataType::Boolean | DataType::Date32 => other.clone(),
             DataType::Timestamp(_, None) => time_zone::LOCAL,
             DataType::Timestamp(_, Some(_)) => time_zone::instant(),
-            DataType::Time64(_) => other.clone(),
+            DataType::Time64(_) | DataType::FixedSizeBinary(uuids::BYTES) => other.clone(),
             DataType::Binary | DataType::LargeBinary | DataType::BinaryView => DataType::Binary,
             _ => return Ok(expr),
         };

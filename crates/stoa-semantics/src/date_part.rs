@@ -125,7 +125,9 @@ impl DatePart {
                 // A year has 365.25 days, a month 30.
                 let (years, months) = (months / 12, months % 12);
                 let quarter_days = years * 1461 + (months * 30 + days) * 4;
-                quarter_days * (DAY_US / 4) + micros
+                let micros_of_days = quarter_days.checked_mul(DAY_US / 4);
+                let all = micros_of_days.and_then(|of| of.checked_add(micros));
+                all.ok_or_else(|| failure("22008", "interval out of range"))?
             }
             Field::Day if is_time => date_of(days)?.day().into(),
             Field::Day => days,

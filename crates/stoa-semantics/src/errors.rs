@@ -5,15 +5,18 @@
 //! variant stands for several codes. Nothing else in the crate looks into the engine's texts.
 
 use arrow::error::ArrowError;
-use datafusion::common::utils::datafusion_strsim;
-use datafusion::common::{Column, SchemaError};
+mod clauses;
+mod names;
+mod other_names;
+mod words;
+
+use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
-use stoa_error::{Error, ErrorKind, is_disk_full};
-use stoa_sql::column_names;
+use stoa_error::{Error, ErrorKind, Subject, is_disk_full};
 use stoa_sql::syntax_error::{from_sql_parser, lower_first, strip_prefixes};
 
-/// A hint lists so many columns of a table that has more.
-const LISTED_COLUMNS_MAX: usize = 20;
+pub(crate) use names::missing_operator;
+use words::in_sql_words;
 
 /// How the engine says that a function does not take these arguments, after much else.
 const NO_MATCH: &str = "o function matches";
@@ -187,7 +190,7 @@ fn from_arrow(error: ArrowError) -> Error {
 }
 
 fn from_arrow_text(text: &str) -> Error {
-    let message = lower_first(strip_prefixes(text));
+    let message = in_sql_words(&lower_first(strip_prefixes(text)));
     if Said::DivisionByZero.is_in(text) {
         return Error::invalid("division by zero").with_sqlstate("22012");
     }
@@ -195,7 +198,7 @@ fn from_arrow_text(text: &str) -> Error {
         return Error::invalid(message).with_sqlstate("22003");
     }
     if Said::NullInNotNull.is_in(text) {
-        return Error::invalid(message).with_sqlstate("23502");
+        return null_in_not_null(&message);
     }
     if Said::RootOfNegative.is_in(text) {
         return Error::invalid(message).with_sqlstate("2201F");
@@ -203,10 +206,33 @@ fn from_arrow_text(text: &str) -> Error {
     if Said::WrongPattern.is_in(text) {
         return wrong_pattern(text);
     }
+    if let Some(told) = uncastable(text) {
+        return told;
+    }
     if ["Cast error", "Parser error"].iter().any(|kind| text.starts_with(kind)) {
         return Error::invalid(message).with_sqlstate("22P02");
     }
     Error::invalid(message).with_sqlstate("22000")
+}
+
+/// `Cannot cast string 'x' to value of Int64 type`, as PostgreSQL says it.
+fn uncastable(text: &str) -> Option<Error> {
+    let behind = text.split_once("annot cast string '")?.1;
+    let (value, behind) = behind.split_once("' to value of ")?;
+    let name = in_sql_words(behind.strip_suffix(" type")?);
+    let said = format!("invalid input syntax for type {name}: \"{value}\"");
+    Some(Error::invalid(said).with_sqlstate("22P02"))
+}
+
+/// NULL in a column that must not have it; the columns of VALUES have no names of their own.
+fn null_in_not_null(message: &str) -> Error {
+    let name = message.split('\'').nth(1).unwrap_or_default();
+    let is_numbered = name.strip_prefix("column").is_some_and(|rest| rest.parse::<u32>().is_ok());
+    let said = match is_numbered || name.is_empty() {
+        true => "null value in a column of VALUES violates not-null constraint".to_owned(),
+        false => format!("null value in column \"{name}\" violates not-null constraint"),
+    };
+    Error::invalid(said).with_sqlstate("23502")
 }
 
 /// The engine itself writes nothing but what does not fit into memory.
@@ -219,20 +245,26 @@ fn no_room_to_spill(message: String) -> Error {
 
 fn from_variant(error: &DataFusionError) -> Error {
     let text = error.strip_backtrace();
-    let message = lower_first(strip_prefixes(without_report(&text)));
+    let raw = lower_first(strip_prefixes(without_report(&text)));
+    if let DataFusionError::Plan(_) | DataFusionError::Internal(_) = error
+        && let Some(told) = about_names(&raw)
+    {
+        return told;
+    }
+    let message = in_sql_words(&raw);
     if is_disk_full(error) {
         return no_room_to_spill(message);
     }
     match error {
         DataFusionError::SQL(parser, _) => from_sql_parser(parser, ""),
-        DataFusionError::SchemaError(schema, _) => from_schema(schema, message),
+        DataFusionError::SchemaError(schema, _) => names::from_schema(schema),
         DataFusionError::NotImplemented(_) if Said::NoSuchCast.is_in(&message) => {
             Error::invalid(message).with_sqlstate("42846")
         }
-        DataFusionError::NotImplemented(_) if Said::NoPhysicalForm.is_in(&message) => {
-            no_physical_form(&message)
+        DataFusionError::NotImplemented(_) if Said::NoPhysicalForm.is_in(&raw) => {
+            no_physical_form(&raw)
         }
-        DataFusionError::NotImplemented(_) => Error::unsupported(message),
+        DataFusionError::NotImplemented(_) => clauses::unsupported(&message),
         DataFusionError::ResourcesExhausted(_) => {
             Error::new(ErrorKind::Exhausted, "the query needs more memory than it may have")
                 .with_detail(message)
@@ -260,6 +292,9 @@ fn from_variant(error: &DataFusionError) -> Error {
         }
         _ if Said::WrongPattern.is_in(&message) => wrong_pattern(&message),
         _ if Said::NoSuchDate.is_in(&message) => Error::invalid(message).with_sqlstate("22008"),
+        DataFusionError::Execution(_) if clauses::wrong_unit(&message).is_some() => {
+            clauses::wrong_unit(&message).unwrap_or_else(|| Error::invalid(message))
+        }
         _ => Error::invalid(message).with_sqlstate("22000"),
     }
 }
@@ -302,64 +337,34 @@ fn no_subquery_here() -> Error {
         .with_hint("write it as a join, or compute it in a subquery in FROM")
 }
 
-fn from_schema(schema: &SchemaError, message: String) -> Error {
-    match schema {
-        SchemaError::FieldNotFound { field, valid_fields } => {
-            let is_one_of_several = |column: &Column| {
-                column_names::is_marked(&column.name)
-                    && column_names::shown(&column.name) == field.name
-            };
-            if valid_fields.iter().any(is_one_of_several) {
-                return Error::invalid(format!("column reference \"{}\" is ambiguous", field.name))
-                    .with_sqlstate("42702")
-                    .with_hint("give the columns names of their own with AS");
-            }
-            let error =
-                Error::not_found(format!("column \"{}\" does not exist", field.flat_name()))
-                    .with_sqlstate("42703");
-            match hint_at_columns(&field.name, valid_fields) {
-                Some(hint) => error.with_hint(hint),
-                None => error,
-            }
-        }
-        SchemaError::AmbiguousReference { .. } => Error::invalid(message).with_sqlstate("42702"),
-        SchemaError::DuplicateQualifiedField { .. }
-        | SchemaError::DuplicateUnqualifiedField { .. } => {
-            Error::invalid(message).with_sqlstate("42701")
-        }
+/// What the engine says of names and operators, which stand somewhere in the statement.
+fn about_names(message: &str) -> Option<Error> {
+    if let Some(name) = message.strip_prefix("table function '") {
+        let name = name.trim_end_matches("' not found");
+        return Some(names::no_such_call(name, name.to_owned()));
     }
-}
-
-/// The column that was perhaps meant, and which there are; `None` where there are none.
-fn hint_at_columns(meant: &str, columns: &[Column]) -> Option<String> {
-    let names: Vec<&str> = columns.iter().map(|c| column_names::shown(&c.name)).collect();
-    let meant = meant.to_lowercase();
-    let distance = |name: &&&str| datafusion_strsim::levenshtein(&meant, &name.to_lowercase());
-    let listed = || names.iter().take(LISTED_COLUMNS_MAX).copied().collect::<Vec<_>>().join(", ");
-    let nearest = names.iter().min_by_key(distance)?;
-    Some(match distance(&nearest) <= 1 + meant.chars().count() / 4 {
-        true => format!("did you mean \"{nearest}\"? columns are {}", listed()),
-        false => format!("columns are {}", listed()),
-    })
+    if message.starts_with("table ") && message.ends_with("not found") {
+        let name = message.trim_start_matches("table ").trim_end_matches(" not found");
+        return Some(names::missing_table(name.trim_matches('\'').trim_start_matches("stoa.")));
+    }
+    if let Some(name) = message.strip_prefix("invalid qualifier ") {
+        return Some(names::missing_qualifier(name));
+    }
+    if Said::UnknownFunction.is_in(message) {
+        return names::missing_function(message);
+    }
+    if message.contains(NO_MATCH) {
+        return names::wrong_arguments(message);
+    }
+    if let Some(operation) = words::operation(message)
+        .filter(|_| !Said::NoOperation.is_in(message) && !Said::NotBoolean.is_in(message))
+    {
+        return Some(names::missing_operator(operation));
+    }
+    names::ungrouped(message).or_else(|| clauses::explain(message))
 }
 
 fn from_plan(message: &str) -> Error {
-    if message.starts_with("table ") && message.ends_with("not found") {
-        let name = message.trim_start_matches("table ").trim_end_matches(" not found");
-        let name = name.trim_matches('\'').trim_start_matches("stoa.");
-        return Error::not_found(format!("table \"{name}\" does not exist"))
-            .with_sqlstate("42P01")
-            .with_hint("SHOW TABLES lists the tables");
-    }
-    if Said::UnknownFunction.is_in(message) {
-        return Error::not_found(message).with_sqlstate("42883");
-    }
-    if let Some(at) = message.find(NO_MATCH)
-        && let Some(said) = message.get(at..)
-    {
-        // Without what the engine tried before.
-        return Error::invalid(format!("n{said}")).with_sqlstate("42883");
-    }
     if Said::NoOperation.is_in(message) {
         let said = "operator does not exist for dates and times of these types";
         return Error::invalid(said).with_sqlstate("42883");
@@ -367,7 +372,8 @@ fn from_plan(message: &str) -> Error {
     if Said::WhereAggregate.is_in(message) {
         return Error::invalid("aggregate functions are not allowed in WHERE")
             .with_sqlstate("42803")
-            .with_hint("conditions on groups are written in HAVING");
+            .with_hint("conditions on groups are written in HAVING")
+            .about(Subject::Behind("WHERE"));
     }
     if Said::NegativeLimit.is_in(message) {
         return Error::invalid("LIMIT must not be negative").with_sqlstate("2201W");
@@ -379,20 +385,18 @@ fn from_plan(message: &str) -> Error {
         return no_subquery_here();
     }
     if Said::NestedAggregate.is_in(message) {
-        return Error::invalid(message).with_sqlstate("42803");
+        return nested(message, "42803");
     }
     if Said::NestedWindow.is_in(message) {
-        return Error::invalid(message).with_sqlstate("42P20");
+        return nested(message, "42P20");
     }
     if let Some(name) = undefined_window(message) {
         return Error::not_found(format!("window \"{name}\" does not exist"))
-            .with_sqlstate("42704");
+            .with_sqlstate("42704")
+            .about(Subject::Name(name.to_owned()));
     }
     if Said::NotBoolean.is_in(message) {
-        return Error::invalid("a condition must be of type boolean")
-            .with_detail(message)
-            .with_sqlstate("42804")
-            .with_hint("write a comparison, such as x <> 0");
+        return clauses::not_boolean(message);
     }
     if Said::NoMatchingTypes.is_in(message) {
         return Error::invalid(message).with_sqlstate("42883");
@@ -403,6 +407,21 @@ fn from_plan(message: &str) -> Error {
             .with_hint("name the columns of the query with AS");
     }
     Error::invalid(message).with_sqlstate("42601")
+}
+
+/// Calls within calls, `… cannot be nested: 'sum(a)' is nested inside 'max(sum(a))'`: the inner one is meant.
+fn nested(message: &str, sqlstate: &'static str) -> Error {
+    let (said, calls) = message.split_once(": ").unwrap_or((message, ""));
+    let mut calls = calls.split('\'').skip(1).step_by(2).map(|call| call.split('(').next());
+    let error = Error::invalid(said)
+        .with_sqlstate(sqlstate)
+        .with_hint("compute the inner one in a subquery in FROM");
+    match (calls.next().flatten(), calls.next().flatten()) {
+        (Some(inner), Some(outer)) if inner != outer => {
+            error.about(Subject::Function(inner.to_owned()))
+        }
+        _ => error,
+    }
 }
 
 /// The name in the engine's words for a window that there is not.
@@ -474,7 +493,7 @@ mod tests {
             This issue was likely caused by a bug in DataFusion's code. \
             No function matches the given name and argument types 'sum(Utf8)'.";
         let error = from_datafusion(DataFusionError::Plan(tried.to_owned()));
-        let said = "no function matches the given name and argument types 'sum(Utf8)'";
+        let said = "function sum(text) does not exist";
         assert_eq!((error.sqlstate(), error.message()), ("42883", said));
     }
 
@@ -483,7 +502,7 @@ mod tests {
         for (text, said) in [
             (
                 "Failed to coerce types Boolean and Int64 in BETWEEN expression",
-                "failed to coerce types Boolean and Int64 in BETWEEN expression",
+                "failed to coerce types boolean and bigint in BETWEEN expression",
             ),
             (
                 "Function 'substr' failed to match any signature, errors: one,other.",
@@ -534,6 +553,6 @@ mod tests {
         let error = DataFusionError::Plan("table 'stoa.public.t' not found".into());
         let error = from_datafusion(error);
         assert_eq!(error.sqlstate(), "42P01");
-        assert_eq!(error.message(), "table \"public.t\" does not exist");
+        assert_eq!(error.message(), "relation \"public.t\" does not exist");
     }
 }

@@ -11,13 +11,18 @@ use datafusion::error::Result;
 use datafusion::logical_expr::expr::{BinaryExpr, Like, ScalarFunction};
 use datafusion::logical_expr::{ColumnarValue, Expr, ExprSchemable, Operator};
 
-use super::call::{Operation, call, column, columns, failure};
+use super::array_remove;
+use super::bounded;
+use super::call::{Operation, call, column, columns, failure, unsupported};
 use super::compare;
 use super::date_part::DatePart;
 use super::date_trunc::{CutTime, Unit};
+use super::declared::{self, Call};
 use super::edit_distance::EditDistance;
+use super::json;
 use super::math;
 use super::modulus;
+use super::numeric::NUMERIC;
 use super::operand_text;
 use super::scale;
 use super::series;
@@ -46,13 +51,31 @@ pub(super) fn rewrite(function: ScalarFunction, scope: &Scope<'_>) -> Result<Tra
         "ln" | "log" | "log10" | "log2" => logarithm(function, scope),
         "sqrt" | "power" | "exp" | "acos" | "asin" => math::rewrite(function, scope),
         "generate_series" => series::rewrite(function, scope),
-        "encode" => bytes::encode(padded(function), scope),
-        "decode" => bytes::decode(function),
+        "encode" => {
+            let is_base64 = format_is(&function, "base64");
+            let encoded = bytes::encode(padded(function), scope)?;
+            let encoded = encoded.transform_data(|expr| bounded::checked(expr, scope.memory))?;
+            Ok(match is_base64.then(|| declared::named("base64_lines")).flatten() {
+                Some(lines) => Transformed::yes(call(Call(lines), vec![encoded.data])),
+                None => encoded,
+            })
+        }
+        "substr" => substring(function, scope),
+        "overlay" => overlay(function, scope),
+        "to_timestamp" if function.args.len() == 2 => to_timestamp(function, scope),
+        "array_remove_all" => array_remove::rewrite(function, scope),
+        "decode" => bytes::decode(unbroken(function)),
         "character_length" => bytes::length(function, scope),
         "pg_typeof" => type_of::rewrite(function, scope),
         "levenshtein" => Ok(Transformed::yes(call(EditDistance, function.args))),
         SUM => terms::rewrite(function, scope),
-        _ => Ok(Transformed::no(Expr::ScalarFunction(function))),
+        _ => {
+            let rewritten = json::rewrite(function, scope)?;
+            rewritten.transform_data(|expr| match expr {
+                Expr::ScalarFunction(function) => declared::rewrite(function, scope),
+                other => Ok(Transformed::no(other)),
+            })
+        }
     }
 }
 
@@ -67,6 +90,75 @@ fn padded(mut function: ScalarFunction) -> ScalarFunction {
         *value = ScalarValue::Utf8(Some("base64pad".to_owned()));
     }
     function
+}
+
+fn format_is(function: &ScalarFunction, name: &str) -> bool {
+    let Some(Expr::Literal(format, _)) = function.args.get(1) else { return false };
+    let format = format.try_as_str().flatten().map(|format| format.to_ascii_lowercase());
+    // The second time, padding has been asked for.
+    format.is_some_and(|format| format == name)
+}
+
+/// `decode(text, 'base64')`: the engine knows no line breaks.
+fn unbroken(mut function: ScalarFunction) -> ScalarFunction {
+    if format_is(&function, "base64")
+        && let Some(text) = function.args.first_mut()
+        && !matches!(text, Expr::ScalarFunction(inner) if inner.func.name() == "without_blanks")
+        && let Some(unbroken) = declared::named("without_blanks")
+    {
+        *text = call(Call(unbroken), vec![std::mem::take(text)]);
+    }
+    function
+}
+
+/// `substring(text FROM pattern)`, and of bytes.
+fn substring(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+    let types = function.args.iter().map(|arg| arg.get_type(&scope.schema));
+    let types = types.collect::<Result<Vec<_>>>()?;
+    let name = match types.as_slice() {
+        [_, pattern] if pattern.is_string() => "regexp_substring",
+        [_, pattern, _] if pattern.is_string() => {
+            return Err(unsupported(
+                "substring(… SIMILAR … ESCAPE …) is not supported",
+                "use substring(text FROM pattern) with a regular expression",
+            ));
+        }
+        [DataType::Binary | DataType::LargeBinary | DataType::BinaryView, ..] => "bytes_substr",
+        _ => return Ok(Transformed::no(Expr::ScalarFunction(function))),
+    };
+    let Some(declared) = declared::named(name) else {
+        return Ok(Transformed::no(Expr::ScalarFunction(function)));
+    };
+    let call = ScalarFunction::new_udf(Arc::new(function_of(declared)), function.args);
+    Ok(Transformed::yes(declared::rewrite(call, scope)?.data))
+}
+
+fn function_of(declared: &'static declared::Declared) -> datafusion::logical_expr::ScalarUDF {
+    super::call::function(Call(declared))
+}
+
+/// `overlay` of bytes, which the engine takes for texts.
+fn overlay(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+    for arg in function.args.iter().take(2) {
+        if arg.get_type(&scope.schema)?.is_binary() {
+            return Err(unsupported(
+                "overlay of bytea is not supported",
+                "join its parts: substr(…) || … || substr(…)",
+            ));
+        }
+    }
+    Ok(Transformed::no(Expr::ScalarFunction(function)))
+}
+
+/// `to_timestamp(text, format)`: a local time of the session's zone.
+fn to_timestamp(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+    let Some(declared) = declared::named("to_local_timestamp") else {
+        return Ok(Transformed::no(Expr::ScalarFunction(function)));
+    };
+    let call = ScalarFunction::new_udf(Arc::new(function_of(declared)), function.args);
+    let local = declared::rewrite(call, scope)?.data;
+    let zone = time_zone::name_of_session(scope.options);
+    Ok(Transformed::yes(time_zone::instant_of(local, zone)))
 }
 
 /// `x LIKE pattern ESCAPE c`: the engine knows the backslash only, so that the pattern gets backslashes.
@@ -165,6 +257,15 @@ fn date_part(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<
     };
     let of = value.get_type(&scope.schema)?;
     let Some(part) = DatePart::named(field, &of) else {
+        if matches!(
+            field.to_ascii_lowercase().as_str(),
+            "julian" | "timezone_hour" | "timezone_minute"
+        ) {
+            return Err(unsupported(
+                format!("extract of {field} is not supported"),
+                "compute it of the date: (day - DATE '2000-01-01') + 2451545",
+            ));
+        }
         return Ok(Transformed::no(Expr::ScalarFunction(function)));
     };
     let value = match &of {
@@ -223,8 +324,21 @@ fn to_char(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Ex
 
 /// `round(float)`: to the even neighbour, as casts of floats; decimals go away from zero.
 fn round(mut function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+    if let [value, _] = function.args.as_mut_slice() {
+        let of = value.get_type(&scope.schema)?;
+        if of.is_integer() {
+            *value = casts::to_type(std::mem::take(value), &of, &NUMERIC, scope.options)?;
+        }
+    }
     if let Some(padded) = scale::padded(&function, scope)? {
         return Ok(Transformed::yes(padded));
+    }
+    // Of whole numbers, the result is another one.
+    if let [value, digits @ ..] = function.args.as_mut_slice() {
+        let of = value.get_type(&scope.schema)?;
+        if of.is_integer() && digits.is_empty() {
+            return Ok(Transformed::yes(call(RoundEven, function.args)));
+        }
     }
     // The engine knows the type of a rounded decimal by digits of this type only.
     if let [_, Expr::Literal(digits @ ScalarValue::Int64(Some(_)), _)] =

@@ -19,13 +19,16 @@
 //!
 //! `misplaced` refuses aggregates and window functions where there can be none. Subqueries, set operations and
 //! comparisons of numbers of different kinds are in `relational`, values of parameters in [`parameters`], the engine's
-//! errors as Stoa's in [`errors`]. `lists` is at work later, while a plan is simplified.
+//! errors as Stoa's in [`errors`]. `lists` and `zero_products` are at work later, while a plan is
+//! simplified, `nested_keys` when its operators are chosen. Texts of JSON are in `json_text`, their casts in `json_casts`,
+//! their functions in `json`.
 //!
 //! Not here: texts and syntax (`stoa-sql`), tables and sessions (`stoa-query`).
 
 mod analyze;
 mod arithmetic;
 mod array_length;
+mod array_remove;
 mod average;
 mod bounded;
 mod bytes;
@@ -39,15 +42,26 @@ mod date_and_days;
 mod date_and_time;
 mod date_part;
 mod date_trunc;
+mod declarations;
+mod declared;
 mod distinct;
 mod edit_distance;
 pub mod errors;
 mod filtered;
+mod from_format;
 mod functions;
+mod interval_text;
+mod json;
+mod json_casts;
+mod json_kind;
+mod json_text;
 mod lists;
+mod made_texts;
 mod math;
 mod misplaced;
 mod modulus;
+mod nested_keys;
+mod numbers;
 mod numeric;
 mod once;
 mod operand_text;
@@ -55,7 +69,9 @@ mod operators;
 mod ordered;
 mod ordered_sets;
 pub mod parameters;
+mod quoting;
 mod refused;
+mod regexes;
 mod relational;
 mod scale;
 mod scope;
@@ -63,26 +79,31 @@ mod series;
 mod sign;
 mod similar;
 mod span;
+mod strings;
 mod sum;
 mod sums;
 mod terms;
 mod text_of;
 mod time_zone;
+mod times;
 mod to_char;
 mod type_of;
 mod types;
 mod unify;
+mod uuids;
 mod values;
 mod whole;
+mod whole_filters;
 pub mod windows;
+mod zero_products;
 
 pub use numeric::{NUMERIC, numeric_text};
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, StringArray};
-use arrow::datatypes::DataType;
-use datafusion::error::Result;
+use arrow::array::{ArrayRef, AsArray, StringArray};
+use arrow::datatypes::{DataType, TimeUnit, TimestampMicrosecondType};
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::session_state::SessionState;
@@ -92,8 +113,11 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::filter_pushdown::FilterPushdown;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
+use crate::bounded::top_groups;
+
 /// Adds the rule and the functions to a session's state; large results draw on `memory`.
 pub fn install(builder: SessionStateBuilder, memory: &Arc<dyn MemoryPool>) -> SessionStateBuilder {
+    declared::register(declarations::ALL);
     let meaning = analyze::PostgresMeaning::new(memory);
     let mut rules = vec![Arc::new(misplaced::Misplaced) as _, relational::first()];
     rules.push(Arc::new(meaning) as _);
@@ -124,14 +148,21 @@ pub fn install(builder: SessionStateBuilder, memory: &Arc<dyn MemoryPool>) -> Se
         call::function(terms::SumOfTerms),
         call::function(type_of::TypeOf::default()),
     ];
-    builder.scalar_functions().get_or_insert_default().extend(named.map(Arc::new));
+    let scalar = builder.scalar_functions().get_or_insert_default();
+    scalar.extend(named.map(Arc::new));
+    scalar.extend(declared::functions().map(Arc::new));
+    scalar.extend(json::functions().map(Arc::new));
+    builder.expr_planners().get_or_insert_default().push(Arc::new(json::JsonOperators));
     builder
 }
 
-/// The engine's rules for plans, one of them under [`lists`], and [`ordered`].
+/// The engine's rules for plans, one of them under [`lists`] and [`zero_products`], and [`ordered`].
 fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let apart = |rule: Arc<dyn OptimizerRule + Send + Sync>| match rule.name() {
-        lists::SIMPLIFYING_RULE => Arc::new(lists::ListsApart(rule)),
+        lists::SIMPLIFYING_RULE => {
+            let typed = Arc::new(zero_products::TypedProducts(rule));
+            Arc::new(lists::ListsApart(typed)) as _
+        }
         _ => rule,
     };
     let mut rules: Vec<_> = Optimizer::new().rules.into_iter().map(apart).collect();
@@ -141,11 +172,22 @@ fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
 
 /// The engine's rules for operators, without those that move filters. These find columns by name, so that a filter
 /// on one side of a join could land on a column of the other that has the same name; conditions have been moved
-/// towards their tables before, where columns are qualified.
+/// towards their tables before, where columns are qualified. With
+/// [`whole_filters`] before those that move projections, and [`top_groups`] after all.
 fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let moves_filters = [FilterPushdown::new(), FilterPushdown::new_post_optimization()];
-    let mut rules = PhysicalOptimizer::new().rules;
-    rules.retain(|rule| !moves_filters.iter().any(|other| other.name() == rule.name()));
+    let mut rules: Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> = Vec::new();
+    for rule in PhysicalOptimizer::new().rules {
+        if moves_filters.iter().any(|other| other.name() == rule.name()) {
+            continue;
+        }
+        if rule.name() == whole_filters::PUSHING_RULE {
+            rules.push(Arc::new(whole_filters::WholeFilters));
+        }
+        rules.push(rule);
+    }
+    rules.push(Arc::new(top_groups::FewTopGroups));
+    rules.push(Arc::new(nested_keys::ComparableKeys));
     rules
 }
 
@@ -164,11 +206,29 @@ pub fn analyzed(state: &SessionState, plan: &LogicalPlan) -> Result<LogicalPlan>
     state.analyzer().execute_and_check(plan.clone(), state.config_options(), |_, _| {})
 }
 
-/// The time zone of a name in any case, as it is called, or an offset as it is written; `None` where there is
-/// none.
+/// The time zone of a name in any case or of an offset, as it is called: `Europe/Berlin`, `<+02>-02`; `None` where there
+/// is none. As in PostgreSQL, `2` is two hours to the east, and `+02:00` two to the west.
 pub fn zone_called(name: &str) -> Option<String> {
-    time_zone::Zone::named(name).ok()?;
-    Some(time_zone::name_of(name).to_owned())
+    time_zone::called(name)
+}
+
+/// A zone as [`zone_called`] gave it, in the words of the engine: `+02:00` is two hours to the east.
+pub fn engine_zone(called: &str) -> String {
+    time_zone::for_engine(called)
+}
+
+/// A text as a moment, in microseconds since 1970-01-01 UTC; without a zone of its own it is one of `zone`.
+///
+/// # Errors
+/// A text that is no time (22007), or is out of range (22008).
+pub fn read_time(text: &str, zone: &str) -> Result<i64> {
+    let to = DataType::Timestamp(TimeUnit::Microsecond, Some("+00:00".into()));
+    let zone = time_zone::for_engine(zone);
+    let read = cast_text::read(&StringArray::from(vec![text]), &to, &zone)?;
+    let micros = read.as_primitive_opt::<TimestampMicrosecondType>();
+    micros.map(|micros| micros.value(0)).ok_or_else(|| {
+        DataFusionError::Internal("a text was read as something else than a time".to_owned())
+    })
 }
 
 /// Texts as values of a type that knows no zone.

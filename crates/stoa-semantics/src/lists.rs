@@ -9,6 +9,7 @@
 //! short list     ─► x = a OR x = b                                  (as the engine does itself, later)
 //! long list      ─► apart(x) IN (…) ─► the engine's rule ─► x IN (…)   each `apart` is another one
 //! x = 1 OR x = 2 ─► apart(x) = 1 OR apart(x) = 2                    beside another list: the rule makes lists of these
+//! x = 0.0 OR x = 1.0 OR … ─► the engine's rule ─► x IN (0.0, 1.0, …, -0.0)   lists are looked up by bits
 //! ```
 //! In: the engine's rule. Out: the same rule, to which lists are not alike, but for lists of plain constants that are
 //! conditions of a WHERE.
@@ -31,6 +32,7 @@ use datafusion::logical_expr::{ColumnarValue, Expr, LogicalPlan, Operator};
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
 use super::call::{Operation, call, column};
+use super::relational::add_other_zeros;
 
 /// The rule of the engine that brings lists together.
 pub(super) const SIMPLIFYING_RULE: &str = "simplify_expressions";
@@ -63,7 +65,8 @@ impl OptimizerRule for ListsApart {
     ) -> Result<Transformed<LogicalPlan>> {
         let mut lists = Lists::of(&plan)?;
         if lists.repeated.is_empty() && !lists.any_risky {
-            return self.0.rewrite(plan, config);
+            let rewritten = self.0.rewrite(plan, config)?;
+            return if rewritten.transformed { with_both_zeros(rewritten) } else { Ok(rewritten) };
         }
         let is_where = matches!(plan, LogicalPlan::Filter(_));
         let names = NamePreserver::new(&plan);
@@ -78,8 +81,26 @@ impl OptimizerRule for ListsApart {
             0 => rewritten.data,
             _ => rewritten.data.map_expressions(put_back)?.data,
         };
-        Ok(Transformed::new_transformed(plan, is_changed))
+        with_both_zeros(Transformed::new_transformed(plan, is_changed))
     }
+}
+
+/// `x = 0.0 OR x = 1.5 OR …` became a list, which is looked up by bits: it gets -0.0, too.
+fn with_both_zeros(rewritten: Transformed<LogicalPlan>) -> Result<Transformed<LogicalPlan>> {
+    let is_changed = rewritten.transformed;
+    let names = NamePreserver::new(&rewritten.data);
+    let plan = rewritten.data.map_expressions(|expr| {
+        let name = names.save(&expr);
+        let added = expr.transform_up(|mut part| {
+            let is_added = match &mut part {
+                Expr::InList(of) => add_other_zeros(&mut of.list, false),
+                _ => false,
+            };
+            Ok(Transformed::new_transformed(part, is_added))
+        })?;
+        Ok(added.update_data(|expr| name.restore(expr)))
+    })?;
+    Ok(Transformed::new_transformed(plan.data, is_changed || plan.transformed))
 }
 
 /// The lists of one node of a plan.

@@ -10,7 +10,7 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
-use stoa_error::Error;
+use stoa_error::{Error, Subject};
 
 use crate::errors::to_datafusion;
 use crate::ordered_sets;
@@ -66,15 +66,23 @@ fn check_ordered_sets(exprs: &[Expr]) -> Result<()> {
 /// Looks through an expression, but not into the queries within it.
 fn check_expr(expr: &Expr, place: &str) -> Result<()> {
     expr.apply(|part| match part {
-        Expr::AggregateFunction(_) => Err(refused("aggregate", place, "42803")),
-        Expr::WindowFunction(_) => Err(refused("window", place, "42P20")),
+        Expr::AggregateFunction(call) => {
+            Err(refused("aggregate", call.func.name(), place, "42803"))
+        }
+        Expr::WindowFunction(call) => Err(refused("window", call.fun.name(), place, "42P20")),
         _ => Ok(TreeNodeRecursion::Continue),
     })?;
     Ok(())
 }
 
-fn refused(kind: &str, place: &str, sqlstate: &'static str) -> datafusion::error::DataFusionError {
+fn refused(
+    kind: &str,
+    name: &str,
+    place: &str,
+    sqlstate: &'static str,
+) -> datafusion::error::DataFusionError {
     let said = format!("{kind} functions are not allowed in {place}");
     let hint = "compute it in a subquery, and use its column here";
-    to_datafusion(Error::invalid(said).with_sqlstate(sqlstate).with_hint(hint))
+    let error = Error::invalid(said).with_sqlstate(sqlstate).with_hint(hint);
+    to_datafusion(error.about(Subject::OnlyCall(name.to_owned())))
 }

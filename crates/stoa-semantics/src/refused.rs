@@ -7,12 +7,13 @@
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::expr::{AggregateFunction, ScalarFunction};
 use datafusion::logical_expr::{Expr, ExprSchemable, Operator};
-use stoa_error::Error;
+use stoa_error::{Error, Subject};
 
+use super::call::unsupported;
 use super::operators::{name, type_name};
-use crate::errors::to_datafusion;
+use crate::errors::{missing_operator, to_datafusion};
 use crate::scope::Scope;
 
 /// Kinds of types, as far as casts between them differ.
@@ -183,7 +184,23 @@ pub(super) fn function(call: &ScalarFunction, scope: &Scope<'_>) -> Result<()> {
     let message = format!("function {name}({}) does not exist", types.join(", "));
     let hint = "No function matches the given name and argument types. \
         You might need to add explicit type casts.";
-    Err(refusal("42883", message, hint))
+    let error = Error::invalid(message).with_sqlstate("42883").with_hint(hint);
+    Err(to_datafusion(error.about(Subject::Function(name.to_owned()))))
+}
+
+/// Checks that an aggregate is given what it takes.
+///
+/// # Errors
+/// `string_agg` of bytes, which the engine would take for texts (0A000).
+pub(super) fn aggregate(call: &AggregateFunction, scope: &Scope<'_>) -> Result<()> {
+    if call.func.name() == "string_agg"
+        && let Some(value) = call.params.args.first()
+        && value.get_type(&scope.schema)?.is_binary()
+    {
+        let hint = "aggregate texts, such as encode(value, 'hex')";
+        return Err(unsupported("string_agg of bytea is not supported", hint));
+    }
+    Ok(())
 }
 
 /// Whether an expression is a literal whose type is not settled.
@@ -208,10 +225,7 @@ pub(super) fn comparison(
     if !are_mixed {
         return Ok(());
     }
-    let message = format!("operator does not exist: {} {op} {}", name(a), name(b));
-    let hint = "No operator matches the given name and argument types. \
-        You might need to add explicit type casts.";
-    Err(refusal("42883", message, hint))
+    Err(to_datafusion(missing_operator((name(a).to_owned(), op.to_string(), name(b).to_owned()))))
 }
 
 pub(super) fn refusal(

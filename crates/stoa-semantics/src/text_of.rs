@@ -6,15 +6,17 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, IntervalMonthDayNanoArray, StringBuilder};
 use arrow::compute::cast;
 use arrow::datatypes::{
-    DataType, Decimal256Type, Float32Type, Float64Type, Int64Type, IntervalMonthDayNano,
-    IntervalMonthDayNanoType, IntervalUnit, TimeUnit, TimestampMicrosecondType,
+    DataType, Date32Type, Decimal256Type, Float32Type, Float64Type, Int64Type,
+    IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
+    TimestampMicrosecondType,
 };
-use chrono::{DateTime, Datelike, NaiveDateTime, Timelike};
+use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, Timelike};
 use datafusion::error::Result;
 use datafusion::logical_expr::ColumnarValue;
 
 use super::call::{Operation, column, failure};
 use super::numeric::NUMERIC;
+use super::uuids;
 
 /// Microseconds of a day.
 const DAY_US: i64 = 86_400_000_000;
@@ -58,12 +60,14 @@ pub(super) fn is_ours(of: &DataType) -> bool {
             DataType::Float16
                 | DataType::Float32
                 | DataType::Float64
+                | DataType::Date32
                 | DataType::Timestamp(..)
                 | DataType::Time32(_)
                 | DataType::Time64(_)
                 | DataType::Interval(_)
                 | DataType::Duration(_)
                 | DataType::Binary
+                | DataType::FixedSizeBinary(uuids::BYTES)
                 | DataType::List(_)
                 | DataType::LargeList(_)
         )
@@ -75,9 +79,11 @@ enum Writer {
     Real(ArrayRef),
     Numeric(ArrayRef),
     Timestamp(ArrayRef, Option<super::time_zone::Zone>),
+    Date(ArrayRef),
     Time(ArrayRef),
     Interval(ArrayRef),
     Bytes(ArrayRef),
+    Uuid(ArrayRef),
     List(ArrayRef, Box<Writer>),
     /// Booleans in a list: one letter each.
     Flag(ArrayRef),
@@ -96,6 +102,7 @@ impl Writer {
                 let micros = DataType::Timestamp(TimeUnit::Microsecond, zone.clone());
                 Self::Timestamp(cast(&array, &micros)?, shown.transpose()?)
             }
+            DataType::Date32 => Self::Date(array),
             DataType::Time32(_) | DataType::Time64(_) => {
                 let micros = cast(&array, &DataType::Time64(TimeUnit::Microsecond))?;
                 Self::Time(cast(&micros, &DataType::Int64)?)
@@ -115,6 +122,7 @@ impl Writer {
                 Self::Interval(cast(&array, &DataType::Interval(IntervalUnit::MonthDayNano))?)
             }
             DataType::Binary => Self::Bytes(array),
+            DataType::FixedSizeBinary(uuids::BYTES) => Self::Uuid(array),
             DataType::List(_) => {
                 let items = Arc::clone(array.as_list::<i32>().values());
                 let items = match items.data_type() {
@@ -138,13 +146,21 @@ impl Writer {
             }
             Self::Timestamp(array, zone) => {
                 let micros = array.as_primitive::<TimestampMicrosecondType>().value(row);
-                match zone {
-                    None => timestamp(at(micros)?, out),
-                    Some(zone) => {
-                        timestamp(at(zone.local(micros)?)?, out);
-                        offset(zone.offset_seconds(micros)?, out);
-                    }
+                let local = match zone {
+                    None => at(micros)?,
+                    Some(zone) => at(zone.local(micros)?)?,
+                };
+                timestamp(local, out);
+                if let Some(zone) = zone {
+                    offset(zone.offset_seconds(micros)?, out);
                 }
+                era(local.year(), out);
+            }
+            Self::Date(array) => {
+                let days = i64::from(array.as_primitive::<Date32Type>().value(row));
+                let day = at(days * DAY_US)?.date();
+                date(day, out);
+                era(day.year(), out);
             }
             Self::Time(array) => time(array.as_primitive::<Int64Type>().value(row), out),
             Self::Interval(array) => {
@@ -155,6 +171,9 @@ impl Writer {
                 for byte in array.as_binary::<i32>().value(row) {
                     let _ = write!(out, "{byte:02x}");
                 }
+            }
+            Self::Uuid(array) => {
+                out.push_str(&uuids::shown(array.as_fixed_size_binary().value(row)));
             }
             Self::List(array, items) => self.write_list(array, items, row, out)?,
             Self::Flag(array) => out.push(if array.as_boolean().value(row) { 't' } else { 'f' }),
@@ -216,14 +235,24 @@ fn at(micros: i64) -> Result<NaiveDateTime> {
         .ok_or_else(|| failure("22008", "timestamp out of range"))
 }
 
+/// Without the era, which comes last.
 fn timestamp(of: NaiveDateTime, out: &mut String) {
-    let year = of.year();
-    let shown = if year <= 0 { 1 - year } else { year };
-    let _ = write!(out, "{shown:04}-{:02}-{:02} ", of.month(), of.day());
+    date(of.date(), out);
+    out.push(' ');
     time(
         i64::from(of.num_seconds_from_midnight()) * 1_000_000 + i64::from(of.nanosecond() / 1000),
         out,
     );
+}
+
+/// Without the era.
+fn date(of: NaiveDate, out: &mut String) {
+    let year = of.year();
+    let shown = if year <= 0 { 1 - year } else { year };
+    let _ = write!(out, "{shown:04}-{:02}-{:02}", of.month(), of.day());
+}
+
+fn era(year: i32, out: &mut String) {
     if year <= 0 {
         out.push_str(" BC");
     }

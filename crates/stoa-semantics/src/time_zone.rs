@@ -87,6 +87,73 @@ pub(super) fn name_of(written: &str) -> &str {
     }
 }
 
+/// A zone with one offset, as `SET TIME ZONE` and `AT TIME ZONE` take it: seconds to the east of UTC.
+///
+/// POSIX counts to the west: `+02:00`, `UTC+2` and `<-02>+02` are all two hours behind UTC. `None` for what is written
+/// in another way, with changes of the clocks or with seconds.
+pub(super) fn posix_offset(written: &str) -> Option<i32> {
+    let rest = match written.strip_prefix('<') {
+        Some(quoted) => quoted.split_once('>')?.1,
+        None => written.trim_start_matches(|letter: char| letter.is_ascii_alphabetic()),
+    };
+    let (sign, digits) = match rest.as_bytes().first()? {
+        b'+' => (-1, &rest[1..]),
+        b'-' => (1, &rest[1..]),
+        _ => (-1, rest),
+    };
+    let (hours, minutes) = digits.split_once(':').unwrap_or((digits, "0"));
+    let number = |text: &str| match text.len() {
+        1 | 2 if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse::<i32>().ok(),
+        _ => None,
+    };
+    let (hours, minutes) = (number(hours)?, number(minutes)?);
+    (hours <= 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
+}
+
+/// Hours to the east, which may have a fraction, as `SET TIME ZONE 5.5` has them: seconds.
+fn hours_east(written: &str) -> Option<i32> {
+    let hours: f64 = written.parse().ok().filter(|hours: &f64| hours.abs() <= 24.0)?;
+    let seconds = (hours * 3600.0).round();
+    (seconds % 60.0 == 0.0).then_some(seconds as i32)
+}
+
+/// How PostgreSQL calls a zone with one offset: `<+02>-02`.
+fn called_of_offset(east: i32) -> String {
+    let shown = |seconds: i32| {
+        let (sign, minutes) = (if seconds < 0 { '-' } else { '+' }, seconds.abs() / 60);
+        match minutes % 60 {
+            0 => format!("{sign}{:02}", minutes / 60),
+            rest => format!("{sign}{:02}:{rest:02}", minutes / 60),
+        }
+    };
+    format!("<{}>{}", shown(east), shown(-east))
+}
+
+/// The offset as the engine writes it, which counts to the east: `+02:00`.
+fn engine_offset(east: i32) -> String {
+    let (sign, minutes) = (if east < 0 { '-' } else { '+' }, east.abs() / 60);
+    format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
+}
+
+/// The zone that a session is set to, as it is called; `None` where there is none.
+pub(super) fn called(written: &str) -> Option<String> {
+    let written = written.trim();
+    let is_name = written.starts_with(|letter: char| letter.is_ascii_alphabetic());
+    if is_name && Zone::named(written).is_ok() {
+        return Some(name_of(written).to_owned());
+    }
+    hours_east(written).or_else(|| posix_offset(written)).map(called_of_offset)
+}
+
+/// A zone that [`called`] gave, or that stands behind `AT TIME ZONE`, as the engine writes it.
+pub(super) fn for_engine(called: &str) -> String {
+    let is_name = called.starts_with(|letter: char| letter.is_ascii_alphabetic());
+    if is_name && Zone::named(called).is_ok() {
+        return name_of(called).to_owned();
+    }
+    posix_offset(called).map_or_else(|| called.to_owned(), engine_offset)
+}
+
 /// The name of a session's zone.
 pub(super) fn name_of_session(options: &ConfigOptions) -> &str {
     options.execution.time_zone.as_deref().unwrap_or("UTC")
@@ -165,6 +232,33 @@ mod tests {
         ] {
             assert_eq!(name_of(written), called);
             assert_eq!(Zone::named(written).is_ok(), written != "nowhere/land");
+        }
+    }
+
+    /// As PostgreSQL 15 calls and understands them.
+    #[test]
+    fn offsets_are_those_of_posix() {
+        for (written, shown, engine) in [
+            ("2", "<+02>-02", "+02:00"),
+            ("-8", "<-08>+08", "-08:00"),
+            ("5.5", "<+05:30>-05:30", "+05:30"),
+            ("+02", "<+02>-02", "+02:00"),
+            ("+02:00", "<-02>+02", "-02:00"),
+            ("-13:00", "<+13>-13", "+13:00"),
+            ("-00:30", "<+00:30>-00:30", "+00:30"),
+            ("00:00", "<+00>+00", "+00:00"),
+            ("UTC+2", "<-02>+02", "-02:00"),
+            ("GMT-05:30", "<+05:30>-05:30", "+05:30"),
+            ("<+02>-02", "<+02>-02", "+02:00"),
+            ("europe/berlin", "Europe/Berlin", "Europe/Berlin"),
+        ] {
+            let known = called(written).unwrap();
+            assert_eq!(known, shown, "{written}");
+            assert_eq!(for_engine(&known), engine, "{written}");
+            assert!(Zone::named(&for_engine(&known)).is_ok());
+        }
+        for none in ["", "nowhere", "nowhere/land", "+2:3:4", "99", "+123", "1e400", "NaN"] {
+            assert_eq!(called(none), None, "{none}");
         }
     }
 }

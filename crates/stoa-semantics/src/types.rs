@@ -14,7 +14,9 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::call::unsupported;
+use super::json_kind::JsonKind;
 use super::numeric::NUMERIC;
+use super::uuids;
 use crate::errors::to_datafusion;
 
 /// Metadata: characters of a text at most.
@@ -62,6 +64,13 @@ impl TypePlanner for PostgresTypes {
                     ));
                 }
             },
+            // The type of names in the system catalog.
+            SqlType::Custom(name, _) if name.to_string().eq_ignore_ascii_case("name") => {
+                plain(DataType::Utf8)
+            }
+            SqlType::JSON => json_field(JsonKind::Json),
+            SqlType::JSONB => json_field(JsonKind::Jsonb),
+            SqlType::Uuid => plain(DataType::FixedSizeBinary(uuids::BYTES)),
             SqlType::Array(
                 ArrayElemTypeDef::SquareBracket(element, _)
                 | ArrayElemTypeDef::AngleBracket(element),
@@ -99,7 +108,6 @@ const MISSING: &[&str] = &[
     "lseg",
     "macaddr",
     "money",
-    "name",
     "numrange",
     "oid",
     "path",
@@ -129,6 +137,10 @@ fn must_exist(of: &SqlType) -> Result<Option<FieldRef>> {
 
 fn plain(of: DataType) -> Option<FieldRef> {
     Some(Arc::new(Field::new("", of, true)))
+}
+
+fn json_field(kind: JsonKind) -> Option<FieldRef> {
+    Some(Arc::new(Field::new("", DataType::Utf8, true).with_metadata(kind.metadata())))
 }
 
 fn list(element: &DataType) -> Option<FieldRef> {

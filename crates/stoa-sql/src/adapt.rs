@@ -4,16 +4,20 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::parser::Statement as EngineStatement;
 use datafusion_sql::sqlparser::ast::{
-    self, Expr, Ident, Query, SelectItem, SetExpr, TableFactor, Value, VisitMut, VisitorMut,
+    self, Expr, Ident, ObjectName, Query, SelectItem, SetExpr, TableFactor, Value, VisitMut,
+    VisitorMut,
 };
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 use stoa_error::{Error, Result};
 
+use crate::calls::write_as_others;
 use crate::distinct_from::mend_distinct_from;
 use crate::not_exists::mend_not_exists;
 use crate::operators::{refuse_repeated_assignments, write_operator_as_call};
+use crate::ordered_rows::keep_order;
 use crate::row_values::compare_row_values;
+use crate::using_joins::write_out_shared;
 use crate::windows::write_out_named_windows;
 
 /// Numbers with an exponent are doubles: `1e300`. All others with a point are decimals.
@@ -79,6 +83,15 @@ pub(super) fn truncate_one_table(statement: &mut EngineStatement) {
         (truncate.identity, truncate.cascade) = (None, None);
         truncate.table_names.iter_mut().for_each(|target| target.only = false);
     }
+}
+
+/// The tables of a TRUNCATE of several; the engine empties one.
+pub(super) fn truncated_together(statement: &mut EngineStatement) -> Option<Vec<ObjectName>> {
+    let Some(ast::Statement::Truncate(truncate)) = parsed(statement) else { return None };
+    let is_plain =
+        truncate.partitions.is_none() && !truncate.if_exists && truncate.on_cluster.is_none();
+    let names = || truncate.table_names.iter().map(|target| target.name.clone()).collect();
+    (is_plain && truncate.table_names.len() > 1).then(names)
 }
 
 /// VALUES outside of FROM is `SELECT * FROM (VALUES …)`: what stands in FROM is planned with PostgreSQL's types
@@ -194,6 +207,8 @@ pub(super) fn as_postgresql(statement: &mut EngineStatement) -> Result<()> {
     mend_distinct_from(statement);
     mend_not_exists(statement);
     compare_row_values(statement)?;
+    write_out_shared(statement)?;
+    keep_order(statement);
     let _ = statement.visit(&mut FetchAsLimit);
     let _ = statement.visit(&mut PlacesOfDistinctOn);
     refuse_repeated_assignments(statement)?;
@@ -202,6 +217,7 @@ pub(super) fn as_postgresql(statement: &mut EngineStatement) -> Result<()> {
             name_as_the_engine_does(call);
         }
         write_operator_as_call(expr);
+        write_as_others(expr);
         compare_with_only_item(expr);
         cast_date_part(expr);
         ControlFlow::<()>::Continue(())

@@ -9,7 +9,7 @@ use stoa_table::SortTerm;
 
 use crate::create_table::{parse_column, parse_sort_terms, parse_type};
 use crate::statement::StatementKind;
-use crate::{Parsed, literal, normalise, parse_word};
+use crate::{Parsed, defaults, literal, normalise, parse_word};
 
 /// A parsed `ALTER TABLE`.
 #[derive(Clone, Debug)]
@@ -38,14 +38,18 @@ pub enum AlterAction {
     ChangeType { name: String, data_type: DataType },
     /// `ALTER COLUMN name DROP NOT NULL`
     DropNotNull { name: String },
-    /// `ALTER COLUMN name DROP DEFAULT`
-    DropDefault { name: String },
+    /// `ALTER COLUMN name SET DEFAULT default`, or `DROP DEFAULT`
+    SetDefault { name: String, default: Option<String> },
     /// `SET TBLPROPERTIES (key = value, …)`
     SetProperties(Vec<(String, String)>),
     /// `UNSET TBLPROPERTIES (key, …)`
     UnsetProperties(Vec<String>),
     /// `SORTED BY (term, …)`; none of them: unsorted.
     SetSortOrder(Vec<SortTerm>),
+    /// `CREATE TAG [IF NOT EXISTS] name [AS OF VERSION snapshot_id]`
+    CreateTag { name: String, if_not_exists: bool, snapshot_id: Option<i64> },
+    /// `DROP TAG [IF EXISTS] name`
+    DropTag { name: String, if_exists: bool },
     /// `OWNER TO role`
     SetOwner(String),
     /// What tables cannot have: the clause's name.
@@ -75,7 +79,16 @@ fn parse_actions(parser: &mut Parser<'_>) -> Parsed<Vec<AlterAction>> {
     if parser.parse_keyword(Keyword::ADD) {
         return parse_add(parser);
     }
+    if parser.parse_keyword(Keyword::CREATE) {
+        return Ok(vec![parse_create_tag(parser)?]);
+    }
     if parser.parse_keyword(Keyword::DROP) {
+        if is_tag(parser) {
+            let _ = parser.next_token();
+            let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
+            let name = normalise(&parser.parse_identifier()?);
+            return Ok(vec![AlterAction::DropTag { name, if_exists }]);
+        }
         let _ = parser.parse_keyword(Keyword::COLUMN);
         let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
         let name = normalise(&parser.parse_identifier()?);
@@ -110,16 +123,39 @@ fn parse_actions(parser: &mut Parser<'_>) -> Parsed<Vec<AlterAction>> {
     }
     let found = parser.peek_token();
     parser.expected(
-        "RENAME, ADD, DROP, ALTER COLUMN, SET, UNSET, OWNER TO or WRITE ORDERED BY",
+        "RENAME, ADD, DROP, ALTER COLUMN, SET, UNSET, OWNER TO, WRITE ORDERED BY, CREATE TAG or DROP TAG",
         found,
     )
+}
+
+/// Whether `TAG name` follows, and not a column that is called so.
+fn is_tag(parser: &Parser<'_>) -> bool {
+    let is_word = |token: &Token| matches!(token, Token::Word(_));
+    let [tag, name] = parser.peek_tokens();
+    let is_called_tag = matches!(&tag, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("tag"));
+    is_called_tag && is_word(&name)
+}
+
+fn parse_create_tag(parser: &mut Parser<'_>) -> Parsed<AlterAction> {
+    if !parse_word(parser, "TAG") {
+        let found = parser.peek_token();
+        return parser.expected("TAG after CREATE", found);
+    }
+    let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
+    let name = normalise(&parser.parse_identifier()?);
+    let snapshot_id = match parser.parse_keywords(&[Keyword::AS, Keyword::OF, Keyword::VERSION]) {
+        true => Some(parser.parse_literal_uint()?),
+        false => None,
+    };
+    let snapshot_id = snapshot_id.map(|id| i64::try_from(id).unwrap_or(i64::MAX));
+    Ok(AlterAction::CreateTag { name, if_not_exists, snapshot_id })
 }
 
 fn parse_alter_column(parser: &mut Parser<'_>) -> Parsed<AlterAction> {
     let name = normalise(&parser.parse_identifier()?);
     if parser.parse_keyword(Keyword::DROP) {
         return match parser.expect_one_of_keywords(&[Keyword::NOT, Keyword::DEFAULT])? {
-            Keyword::DEFAULT => Ok(AlterAction::DropDefault { name }),
+            Keyword::DEFAULT => Ok(AlterAction::SetDefault { name, default: None }),
             _ => parser.expect_keyword(Keyword::NULL).map(|_| AlterAction::DropNotNull { name }),
         };
     }
@@ -127,8 +163,8 @@ fn parse_alter_column(parser: &mut Parser<'_>) -> Parsed<AlterAction> {
         return Ok(AlterAction::Unsupported("SET NOT NULL"));
     }
     if parser.parse_keywords(&[Keyword::SET, Keyword::DEFAULT]) {
-        parser.parse_expr()?;
-        return Ok(AlterAction::Unsupported("SET DEFAULT"));
+        let default = Some(defaults::parse(parser)?);
+        return Ok(AlterAction::SetDefault { name, default });
     }
     let _ = parser.parse_keywords(&[Keyword::SET, Keyword::DATA]);
     parser.expect_keyword(Keyword::TYPE)?;

@@ -6,7 +6,8 @@
 //! than a text of its length can need, each further one is an error that the parser does not try to
 //! go around, so that it is done soon after.
 //!
-//! In all else it is the dialect that it wraps. **Invariant:** every method of the trait is passed on.
+//! In all else, but for lists that begin like queries ([`in_lists`]), it is the dialect that it wraps. **Invariant:** every
+//! method of the trait is passed on.
 
 use std::any::TypeId;
 use std::cell::Cell;
@@ -19,6 +20,8 @@ use datafusion_sql::sqlparser::ast::{
 use datafusion_sql::sqlparser::dialect::{Dialect, Precedence};
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::{Parser, ParserError};
+
+use crate::in_lists;
 
 /// Steps that any statement may take.
 const STEPS_MIN: usize = 20_000;
@@ -116,7 +119,8 @@ impl<D: Dialect> Dialect for Bounded<D> {
         expr: &Expr,
         precedence: u8,
     ) -> Option<Result<Expr, ParserError>> {
-        self.inner.parse_infix(parser, expr, precedence)
+        let list = in_lists::parse(parser, expr);
+        list.or_else(|| self.inner.parse_infix(parser, expr, precedence))
     }
 
     fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {

@@ -7,15 +7,24 @@
 //! Where several rows of `s` match one of `t`, PostgreSQL takes any of them; MERGE refuses to choose (21000).
 
 use datafusion_sql::sqlparser::ast::{FromTable, Statement, TableWithJoins, UpdateTableFromKind};
-use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
-use datafusion_sql::sqlparser::parser::Parser;
 use stoa_error::{Error, Result};
+
+use crate::reread;
 
 /// Writes such a statement as a MERGE; leaves all others as they are.
 ///
 /// # Errors
 /// 0A000 for what MERGE cannot have: more than one table.
 pub fn write_as_merge(statement: &mut Statement) -> Result<()> {
+    let is_meant = match &*statement {
+        Statement::Update(update) => update.from.is_some(),
+        Statement::Delete(delete) => delete.using.is_some(),
+        _ => false,
+    };
+    if !is_meant {
+        return Ok(());
+    }
+    reread::bracket_signs(statement);
     let merge = match statement {
         Statement::Update(update) => {
             let Some(UpdateTableFromKind::AfterSet(from)) = &update.from else { return Ok(()) };
@@ -41,11 +50,8 @@ pub fn write_as_merge(statement: &mut Statement) -> Result<()> {
         }
         _ => return Ok(()),
     };
-    let parsed = Parser::new(&PostgreSqlDialect {})
-        .try_with_sql(&merge)
-        .and_then(|mut parser| parser.parse_statement());
-    *statement =
-        parsed.map_err(|error| Error::internal("a MERGE is not read").with_source(error))?;
+    *statement = reread::statement(&merge)
+        .map_err(|error| Error::internal("a MERGE is not read").with_source(error))?;
     Ok(())
 }
 

@@ -15,10 +15,10 @@ use datafusion_sql::sqlparser::ast::{ObjectName, SetExpr, Statement};
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::{Parser, ParserError};
 use datafusion_sql::sqlparser::tokenizer::Token;
-use stoa_table::{PartitionTerm, SortTerm, Transform};
+use stoa_table::{DEFAULT_KEY, PartitionTerm, SortTerm, Transform};
 
 use crate::defining::DefiningQuery;
-use crate::{Parsed, arrow_type, literal, normalise, parse_word};
+use crate::{Parsed, arrow_type, defaults, literal, normalise, parse_word};
 
 /// A parsed `CREATE TABLE`.
 #[derive(Clone, Debug)]
@@ -199,7 +199,7 @@ fn parse_key(parser: &mut Parser<'_>) -> Parsed<Option<Vec<String>>> {
     parse_names(parser).map(Some)
 }
 
-/// `name type [NOT NULL | NULL] [COMMENT 'text']`
+/// `name type [NOT NULL | NULL] [DEFAULT expression] [COMMENT 'text']`
 pub(super) fn parse_column(parser: &mut Parser<'_>) -> Parsed<Field> {
     match parse_column_or_key(parser)? {
         (field, false) => Ok(field),
@@ -224,14 +224,16 @@ fn parse_column_or_key(parser: &mut Parser<'_>) -> Parsed<(Field, bool)> {
             field.set_nullable(true);
         } else if parser.parse_keyword(Keyword::COMMENT) {
             let text = parser.parse_literal_string()?;
-            field = field.with_metadata([(COMMENT_KEY.to_owned(), text)].into());
+            field.metadata_mut().insert(COMMENT_KEY.to_owned(), text);
+        } else if parser.parse_keyword(Keyword::DEFAULT) {
+            let text = defaults::parse(parser)?;
+            field.metadata_mut().insert(DEFAULT_KEY.to_owned(), text);
         } else if parser.parse_keywords(&[Keyword::PRIMARY, Keyword::KEY]) {
             is_key = true;
         } else if let Some(word) = parser.parse_one_of_keywords(&[
             Keyword::UNIQUE,
             Keyword::REFERENCES,
             Keyword::CHECK,
-            Keyword::DEFAULT,
             Keyword::GENERATED,
         ]) {
             return Err(unsupported_constraint(&format!("{word:?}")));

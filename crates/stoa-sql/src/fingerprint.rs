@@ -165,6 +165,8 @@ impl<'a> Scan<'a> {
             TokenKind::Blank if token.text.is_ascii() => self.text.push_str(token.text),
             // 1e3, 1x
             TokenKind::Word if is_behind(TokenKind::Number) => return None,
+            // A value behind `AS OF` or `@` tells which version of a table is meant: it is no literal.
+            TokenKind::Word if token.is_word("of") => return None,
             TokenKind::Word => self.word(token.text),
             TokenKind::Number if is_behind_sign('$') => self.parameter(token.text)?,
             TokenKind::Number if is_behind_sign('.') => return None,
@@ -194,7 +196,7 @@ impl<'a> Scan<'a> {
     fn sign(&mut self, text: &str, is_behind_number: bool) -> Option<()> {
         match text.as_bytes() {
             [b'.' | b'$'] if is_behind_number => return None,
-            [b'\\' | b'{' | b'}'] => return None,
+            [b'\\' | b'{' | b'}' | b'@'] => return None,
             // Its number comes next.
             [b'$'] => {}
             _ => self.text.push_str(text),
@@ -305,6 +307,9 @@ mod tests {
             "SELECT 1 /* a */",
             "SELECT 1; SELECT 2",
             "SELECT {1}",
+            "SELECT a FROM t@3",
+            "SELECT a FROM t FOR VERSION AS OF 3",
+            "SELECT a FROM t FOR TIMESTAMP AS OF '2026-01-31'",
             "UPDATE t SET a = 1",
         ] {
             assert_eq!(Fingerprint::of(text), None, "{text}");

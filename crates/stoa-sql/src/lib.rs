@@ -9,6 +9,7 @@
 pub mod adapt;
 mod alter;
 mod bounded;
+mod calls;
 mod casts_apart;
 pub mod chains;
 pub mod changes_from;
@@ -16,31 +17,41 @@ pub mod column_names;
 mod comment;
 mod copy;
 mod create_table;
+pub mod defaults;
 mod defining;
 mod distinct_from;
 mod extent;
 pub mod fingerprint;
+mod in_lists;
 mod insert;
+mod join_conditions;
 pub mod lexer;
 mod literal;
 mod maintain;
 mod nested_with;
 mod not_exists;
 mod operators;
+mod ordered_rows;
+pub mod pointing;
 mod references;
+mod reread;
 pub mod returning;
 mod roles;
 mod row_values;
 pub mod secrets;
 mod series;
 mod session;
+mod sets;
 mod show;
 mod split;
 mod statement;
 pub mod syntax_error;
 pub mod temporary;
+pub mod time_travel;
 mod types;
 pub mod upsert;
+mod using_joins;
+pub mod uuid_texts;
 mod view;
 mod windows;
 
@@ -87,7 +98,7 @@ pub fn parse(sql: &str, others: Rewrite) -> Result<Vec<Statement>> {
     measure(sql)?;
     let mut statements = Vec::with_capacity(1);
     for text in split_statements(sql) {
-        let kind = parse_kind(text, others)?;
+        let kind = parse_kind(text, others).map_err(|error| pointing::point(error, text))?;
         let text = match &kind {
             // Statements are shown to others: passwords are not.
             StatementKind::Role(role) => role.text_without_password(text),
@@ -125,17 +136,30 @@ fn parse_kind(text: &str, others: Rewrite) -> Result<StatementKind> {
 }
 
 fn parse_plan(text: &str, others: Rewrite) -> Result<StatementKind> {
+    let text = &*time_travel::written_as_names(text);
     let mut statement = match others(text)? {
         Some(statement) => {
             let mut statement = EngineStatement::Statement(Box::new(statement));
             chains::flatten(&mut statement)?;
             statement
         }
-        None => parse_query(text)?,
+        None => match parse_query(text)? {
+            EngineStatement::Explain(mut explain) => {
+                // What is explained may be of others, too.
+                if let Some(statement) = others(&explain.statement.to_string())? {
+                    let mut statement = EngineStatement::Statement(Box::new(statement));
+                    chains::flatten(&mut statement)?;
+                    *explain.statement = statement;
+                }
+                EngineStatement::Explain(explain)
+            }
+            statement => statement,
+        },
     };
     let is_plain = adapt::inserts_literals(&statement);
     references::check(&statement, text)?;
     if !is_plain && let Some(statement) = adapt::parsed(&mut statement) {
+        calls::write_null_tests(statement);
         column_names::name_columns(statement);
     }
     adapt::exponents_are_doubles(&mut statement, text);
@@ -148,8 +172,15 @@ fn parse_plan(text: &str, others: Rewrite) -> Result<StatementKind> {
         }
         adapt::values_as_relations(&mut statement, text);
         adapt::truncate_one_table(&mut statement);
+        sets::write_as_lists(&mut statement, text)?;
         series::write_as_queries(&mut statement, text);
         adapt::as_postgresql(&mut statement)?;
+        if time_travel::may_be_in(text) {
+            time_travel::name_tables(&mut statement);
+        }
+    }
+    if let Some(names) = adapt::truncated_together(&mut statement) {
+        return Ok(StatementKind::Truncate { names });
     }
     match create_table::taken_into(&mut statement) {
         Some((into, is_temporary)) => Ok(into_table(into, is_temporary, text, statement)),
@@ -180,6 +211,7 @@ fn parse_query(text: &str) -> Result<EngineStatement> {
     expect_end(&mut parser.parser, text)?;
     chains::flatten(&mut statement)?;
     adapt::refuse_ordinality(&mut statement, text)?;
+    join_conditions::refuse_without_condition(&statement, text)?;
     Ok(statement)
 }
 

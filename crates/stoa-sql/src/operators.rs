@@ -25,6 +25,9 @@ pub(super) fn write_operator_as_call(expr: &mut Expr) {
             call("array_has_any(a, b)", left, right)
         }
         Expr::UnaryOp { op: UnaryOperator::BitwiseNot, expr } => Some(inverted(expr)),
+        Expr::UnaryOp { op: UnaryOperator::PGSquareRoot, expr } => of_one("sqrt(a)", expr),
+        Expr::UnaryOp { op: UnaryOperator::PGCubeRoot, expr } => of_one("cbrt(a)", expr),
+        Expr::UnaryOp { op: UnaryOperator::PGAbs, expr } => of_one("abs(a)", expr),
         _ => None,
     };
     if let Some(written) = written {
@@ -42,6 +45,15 @@ fn call(template: &str, left: &Expr, right: &Expr) -> Option<Expr> {
     let operands =
         [left, right].map(|operand| FunctionArg::Unnamed(FunctionArgExpr::Expr(operand.clone())));
     list.args = operands.into();
+    Some(call)
+}
+
+/// The call `template` of one argument, with this operand for it.
+fn of_one(template: &str, operand: &Expr) -> Option<Expr> {
+    let mut call = call(template, operand, operand)?;
+    if let Expr::Function(Function { args: FunctionArguments::List(list), .. }) = &mut call {
+        list.args.truncate(1);
+    }
     Some(call)
 }
 

@@ -1,4 +1,4 @@
-//! `INSERT | UPDATE | DELETE … RETURNING columns`: the statement without it, and the query over its rows.
+//! `INSERT | UPDATE | DELETE | MERGE … RETURNING columns`: the statement without it, and the query over its rows.
 //!
 //! In: a statement as it was parsed. Out: the same without RETURNING, and `SELECT columns FROM table [AS alias]`,
 //! whose rows of the table are those that the statement changed. Not here: which rows these are (`stoa-query`,
@@ -6,7 +6,7 @@
 
 use datafusion_sql::parser::Statement as EngineStatement;
 use datafusion_sql::sqlparser::ast::{
-    FromTable, SelectItem, SetExpr, Statement, TableAlias, TableFactor, TableObject,
+    FromTable, OutputClause, SelectItem, SetExpr, Statement, TableAlias, TableFactor, TableObject,
 };
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
@@ -17,6 +17,10 @@ pub(super) fn columns_of(statement: &mut Statement) -> Option<&mut Vec<SelectIte
         Statement::Insert(insert) => insert.returning.as_mut(),
         Statement::Update(update) => update.returning.as_mut(),
         Statement::Delete(delete) => delete.returning.as_mut(),
+        Statement::Merge(merge) => match merge.output.as_mut() {
+            Some(OutputClause::Returning { select_items, .. }) => Some(select_items),
+            _ => None,
+        },
         _ => None,
     }
 }
@@ -28,6 +32,7 @@ pub fn is_in(statement: &EngineStatement) -> bool {
         Statement::Insert(insert) => insert.returning.is_some(),
         Statement::Update(update) => update.returning.is_some(),
         Statement::Delete(delete) => delete.returning.is_some(),
+        Statement::Merge(merge) => matches!(merge.output, Some(OutputClause::Returning { .. })),
         _ => false,
     }
 }
@@ -53,6 +58,10 @@ pub fn take(statement: &mut EngineStatement) -> Option<EngineStatement> {
             let [table] = from.as_slice() else { return None };
             (delete.returning.take()?, table.relation.clone())
         }
+        Statement::Merge(merge) => match merge.output.take()? {
+            OutputClause::Returning { select_items, .. } => (select_items, merge.table.clone()),
+            OutputClause::Output { .. } => return None,
+        },
         _ => return None,
     };
     let mut query = query("SELECT 1 FROM t")?;

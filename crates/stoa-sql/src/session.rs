@@ -255,7 +255,10 @@ fn parse_reset(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
     if parser.parse_keyword(Keyword::ALL) {
         return Ok(StatementKind::Set { name: None, value: None, is_local: false });
     }
-    let name = literal::parse_option_name(parser)?;
+    let name = match parser.parse_keywords(&[Keyword::TIME, Keyword::ZONE]) {
+        true => "timezone".to_owned(),
+        false => literal::parse_option_name(parser)?,
+    };
     Ok(StatementKind::Set { name: Some(name), value: None, is_local: false })
 }
 

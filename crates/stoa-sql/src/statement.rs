@@ -65,6 +65,11 @@ pub enum StatementKind {
         /// Whether their files go at once.
         purge: bool,
     },
+    /// `TRUNCATE name, name, …`: more than one.
+    Truncate {
+        /// Their names.
+        names: Vec<ast::ObjectName>,
+    },
     /// `ALTER TABLE name …`
     AlterTable(AlterTableStatement),
     /// `COPY …`

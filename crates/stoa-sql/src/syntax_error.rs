@@ -2,7 +2,7 @@
 
 use datafusion_common::DataFusionError;
 use datafusion_sql::sqlparser::parser::ParserError;
-use stoa_error::Error;
+use stoa_error::{Error, Subject};
 
 /// An error of DataFusion's statement parser, with its place in `text`.
 pub fn from_parser(error: &DataFusionError, text: &str) -> Error {
@@ -26,23 +26,57 @@ pub fn from_sql_parser(error: &ParserError, text: &str) -> Error {
         None => (message.as_str(), None),
     };
     if message.starts_with("type \"") && message.ends_with("\" does not exist") {
+        let name = message.split('"').nth(1).unwrap_or_default();
         return Error::not_found(message)
             .with_sqlstate("42704")
-            .with_hint("docs/sql.md lists the column types");
+            .with_hint("docs/sql.md lists the column types")
+            .about(Subject::Type(name.to_owned()));
     }
-    let error =
-        Error::invalid(format!("syntax error: {}", lower_first(message))).with_sqlstate("42601");
-    match place {
-        Some((line, column)) if !text.is_empty() => {
-            let position = text
-                .split_inclusive('\n')
-                .take(line.saturating_sub(1))
-                .map(|l| l.chars().count())
-                .sum::<usize>()
-                + column;
-            error.with_position(position.max(1))
+    let (expected, found) = match message.split_once(", found: ") {
+        Some((expected, found)) => (expected, Some(found)),
+        None => (message, None),
+    };
+    let said = match found {
+        Some("EOF") => "syntax error at end of input".to_owned(),
+        Some(found) => format!("syntax error at or near \"{found}\""),
+        None if message.starts_with("Expected close delimiter") => {
+            "unterminated quoted identifier".to_owned()
         }
-        _ => error,
+        None => format!("syntax error: {}", lower_first(message.trim_end_matches('.'))),
+    };
+    let error = Error::invalid(said).with_sqlstate("42601");
+    let error = match found {
+        Some(_) => error.with_hint(lower_first(&expected.replacen("Expected: ", "expected ", 1))),
+        None => error,
+    };
+    if text.is_empty() {
+        return error;
+    }
+    match (place, found) {
+        (_, Some("EOF")) => error.with_position(text.chars().count() + 1),
+        (Some((line, column)), _) => {
+            let position = position(text, line, column).max(1);
+            error.with_position(found.map_or(position, |found| standing_at(text, position, found)))
+        }
+        (None, _) => error,
+    }
+}
+
+/// The character at which a line and column is, from 1.
+fn position(text: &str, line: usize, column: usize) -> usize {
+    let lines = text.split_inclusive('\n').take(line.saturating_sub(1));
+    lines.map(|line| line.chars().count()).sum::<usize>() + column
+}
+
+/// Where `found` stands: at the position, or, where the parser had read on, before it.
+fn standing_at(text: &str, position: usize, found: &str) -> usize {
+    let at = text.char_indices().nth(position - 1).map_or(text.len(), |(at, _)| at);
+    if text[at..].starts_with(found) {
+        return position;
+    }
+    match text[..at].rfind(found) {
+        Some(before) => text[..before].chars().count() + 1,
+        None => position,
     }
 }
 
@@ -94,6 +128,13 @@ mod tests {
         let error = ParserError::ParserError("Expected: x, found: y at Line: 2, Column: 3".into());
         let error = from_sql_parser(&error, "SELECT\n  y");
         assert_eq!((error.sqlstate(), error.position()), ("42601", Some(10)));
+        assert_eq!(error.message(), "syntax error at or near \"y\"");
+        assert_eq!(error.hint(), Some("expected x"));
+        let error = ParserError::ParserError("Expected: x, found: EOF".into());
+        assert_eq!(from_sql_parser(&error, "SELECT 'ü'").position(), Some(11));
+        let found = "Expected an expression, found: FROM at Line: 1, Column: 19";
+        let error = ParserError::ParserError(found.into());
+        assert_eq!(from_sql_parser(&error, "SELECT name, FROM people").position(), Some(14));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
 use datafusion_sql::sqlparser::ast::{
     ArrayElemTypeDef, DataType as SqlType, ExactNumberInfo, TimezoneInfo,
 };
-use stoa_error::{Error, Result};
+use stoa_error::{Error, Result, Subject};
 
 /// The Arrow type of an SQL type.
 ///
@@ -78,7 +78,7 @@ pub fn arrow_type(sql: &SqlType) -> Result<DataType> {
             DataType::Struct(fields.collect::<Result<Fields>>()?)
         }
         SqlType::Map(key, value) => map(arrow_type(key)?, arrow_type(value)?),
-        SqlType::Custom(name, modifiers) => return named(&name.to_string(), modifiers),
+        SqlType::Custom(name, _) => return named(&name.to_string()),
         other => {
             return Err(Error::unsupported(format!("type {other} is not supported"))
                 .with_hint("docs/sql.md lists the column types"));
@@ -108,16 +108,18 @@ fn map(key: DataType, value: DataType) -> DataType {
     DataType::Map(Arc::new(Field::new("entries", DataType::Struct(fields), false)), false)
 }
 
-fn named(name: &str, modifiers: &[String]) -> Result<DataType> {
+fn named(name: &str) -> Result<DataType> {
     match name.to_lowercase().as_str() {
+        // The type of names in the system catalog.
+        "name" => Ok(DataType::Utf8),
         "timestamptz" => Ok(DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))),
         "timestamp_ntz" => Ok(DataType::Timestamp(TimeUnit::Microsecond, None)),
         "timestamp_ltz" => Ok(DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))),
         "long" => Ok(DataType::Int64),
         "short" | "byte" => Ok(DataType::Int32),
         other => Err(Error::not_found(format!("type \"{other}\" does not exist"))
-            .with_detail(format!("written as {other}({})", modifiers.join(", ")))
             .with_sqlstate("42704")
-            .with_hint("docs/sql.md lists the column types")),
+            .with_hint("docs/sql.md lists the column types")
+            .about(Subject::Type(other.to_owned()))),
     }
 }

@@ -13,11 +13,9 @@ use datafusion_sql::sqlparser::ast::{
     ConflictTarget, Expr, Ident, Insert, ObjectName, OnConflict, OnConflictAction, OnInsert,
     SetExpr, Statement, TableObject,
 };
-use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
-use datafusion_sql::sqlparser::parser::Parser;
 use stoa_error::{Error, Result};
 
-use crate::normalise;
+use crate::{normalise, reread};
 
 /// The function that refuses a key that comes more than once.
 pub const ONCE: &str = "stoa_once";
@@ -58,6 +56,10 @@ fn parts_of(statement: &EngineStatement) -> Option<(&Insert, &OnConflict)> {
 /// cannot have.
 pub fn write_as_merge(statement: &EngineStatement, target: &Target<'_>) -> Result<EngineStatement> {
     let unsupported = || Error::unsupported("this form of ON CONFLICT is not supported");
+    let EngineStatement::Statement(written) = statement else { return Err(unsupported()) };
+    let mut written = written.clone();
+    reread::bracket_signs(&mut *written);
+    let statement = &EngineStatement::Statement(written);
     let (insert, conflict) = parts_of(statement).ok_or_else(unsupported)?;
     check_key(conflict, target)?;
     if target.key.is_empty() {
@@ -119,11 +121,8 @@ pub fn write_as_merge(statement: &EngineStatement, target: &Target<'_>) -> Resul
             )
         }
     };
-    let parsed = Parser::new(&PostgreSqlDialect {})
-        .try_with_sql(&merge)
-        .and_then(|mut parser| parser.parse_statement());
-    let parsed =
-        parsed.map_err(|error| Error::internal("a MERGE is not read").with_source(error))?;
+    let parsed = reread::statement(&merge)
+        .map_err(|error| Error::internal("a MERGE is not read").with_source(error))?;
     Ok(EngineStatement::Statement(Box::new(parsed)))
 }
 

@@ -10,7 +10,7 @@ use datafusion_sql::sqlparser::ast::{
     Expr, Ident, NamedWindowExpr, Query, Select, Statement, VisitMut, VisitorMut, WindowSpec,
     WindowType,
 };
-use stoa_error::{Error, Result};
+use stoa_error::{Error, Result, Subject};
 
 use crate::normalise;
 
@@ -95,7 +95,8 @@ fn complete(spec: &mut WindowSpec, windows: &Windows) -> Result<()> {
     };
     let Some(base) = windows.get(&normalise(&name)) else {
         let message = format!("window \"{}\" does not exist", name.value);
-        return Err(Error::not_found(message).with_sqlstate("42704"));
+        let subject = Subject::Name(name.value.clone());
+        return Err(Error::not_found(message).with_sqlstate("42704").about(subject));
     };
     if !spec.partition_by.is_empty() {
         return refuse("override the PARTITION BY");

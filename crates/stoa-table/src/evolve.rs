@@ -7,18 +7,20 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use iceberg::spec::{
-    NestedField, NestedFieldRef, PartitionSpec, PrimitiveType, Schema, TableMetadataBuilder, Type,
+    MAIN_BRANCH, NestedField, NestedFieldRef, PartitionSpec, PrimitiveType, Schema,
+    SnapshotReference, SnapshotRetention, TableMetadataBuilder, Type,
 };
-use stoa_error::{Condition, Error, Result};
+use stoa_error::{Condition, Error, ErrorKind, Result};
 
 use crate::commit::{self, Attempt, Change, Ended, Step};
+use crate::defaults::{is_default, key_of};
 use crate::error::{duplicate_column, from_iceberg, invalid_request, undefined_column};
 use crate::files::LoadedMetadata;
 use crate::positions::{is_position, reserved};
 use crate::schema::{FieldIds, field_to_iceberg, primitive_to_iceberg, to_arrow};
 use crate::table::Table;
 use crate::warehouse::{partition_spec, sort_order};
-use crate::{ColumnPosition, TableChange, property, write};
+use crate::{ColumnPosition, TableChange, TableVersion, property, write};
 
 impl Table {
     /// Applies `changes` in order, as one commit.
@@ -87,6 +89,27 @@ fn changed(base: &Table, changes: &[TableChange]) -> Result<Attempt> {
                     .add_default_partition_spec(spec)
                     .map_err(|e| invalid_request(base.ident(), e))?
             }
+            TableChange::CreateTag { name, snapshot_id } => {
+                let tag = new_tag(base, name, *snapshot_id)?;
+                builder.set_ref(name, tag).map_err(|e| invalid_request(base.ident(), e))?
+            }
+            TableChange::DropTag(name) => {
+                check_tag(base, name)?;
+                builder.remove_ref(name)
+            }
+            TableChange::SetDefault { column, default } => {
+                let key = key_of(schema.id_of(column)?);
+                match default {
+                    None => builder.remove_properties(&[key]),
+                    Some(text) => builder.set_properties(HashMap::from([(key, text.clone())])),
+                }
+                .map_err(|e| invalid_request(base.ident(), e))?
+            }
+            TableChange::DropColumn(name) => {
+                let key = key_of(schema.id_of(name)?);
+                schema.apply(change)?;
+                builder.remove_properties(&[key]).map_err(|e| invalid_request(base.ident(), e))?
+            }
             column_change => {
                 schema.apply(column_change)?;
                 builder
@@ -99,6 +122,34 @@ fn changed(base: &Table, changes: &[TableChange]) -> Result<Attempt> {
         check_can_be_written(base, &attempt)?;
     }
     Ok(attempt)
+}
+
+fn new_tag(base: &Table, name: &str, snapshot_id: Option<i64>) -> Result<SnapshotReference> {
+    let ident = base.ident();
+    if base.named_snapshots()?.iter().any(|named| named.name == name) || name == MAIN_BRANCH {
+        return Err(Error::new(
+            ErrorKind::AlreadyExists,
+            format!("table {ident} has a tag or branch \"{name}\" already"),
+        )
+        .with_sqlstate("42710"));
+    }
+    let Some(snapshot_id) = snapshot_id.or_else(|| base.metadata().current_snapshot_id()) else {
+        return Err(Error::invalid(format!("table {ident} has no snapshot to be tagged"))
+            .with_sqlstate("55000")
+            .with_hint("rows that are not yet in files are in none: FLUSH TABLE writes them"));
+    };
+    let of = base.at_version(&TableVersion::Snapshot(snapshot_id))?;
+    let snapshot_id = of.metadata().current_snapshot_id().unwrap_or(snapshot_id);
+    Ok(SnapshotReference::new(snapshot_id, SnapshotRetention::Tag { max_ref_age_ms: None }))
+}
+
+fn check_tag(base: &Table, name: &str) -> Result<()> {
+    let named = base.named_snapshots()?;
+    match named.iter().any(|named| named.name == name && !named.is_branch) {
+        true => Ok(()),
+        false => Err(Error::not_found(format!("table {} has no tag \"{name}\"", base.ident()))
+            .with_sqlstate("42704")),
+    }
 }
 
 /// Whether a change can leave a table that cannot be written: by its properties, or by columns that they
@@ -141,7 +192,7 @@ fn check_properties<'a>(base: &Table, keys: impl Iterator<Item = &'a String>) ->
             ))
             .with_hint("Stoa's tables are Iceberg v2 with ORC files"));
         }
-        if is_position(key) {
+        if is_position(key) || is_default(key) {
             return Err(reserved(base.ident(), key));
         }
     }
@@ -213,7 +264,10 @@ impl<'a> Evolution<'a> {
             | TableChange::SetProperties(_)
             | TableChange::UnsetProperties(_)
             | TableChange::SetSortOrder(_)
-            | TableChange::SetPartitioning(_) => {}
+            | TableChange::SetPartitioning(_)
+            | TableChange::SetDefault { .. }
+            | TableChange::CreateTag { .. }
+            | TableChange::DropTag(_) => {}
         }
         self.changed = true;
         Ok(())
@@ -277,6 +331,10 @@ impl<'a> Evolution<'a> {
         self.check_free(to)?;
         self.edit(index, |field| field.name = to.to_owned());
         Ok(())
+    }
+
+    fn id_of(&self, name: &str) -> Result<i32> {
+        self.find(name).map(|index| self.fields[index].id)
     }
 
     fn find(&self, name: &str) -> Result<usize> {

@@ -34,6 +34,7 @@ mod check;
 mod commit;
 mod compact;
 mod data;
+mod defaults;
 mod deletes;
 mod error;
 mod evolve;
@@ -56,6 +57,7 @@ mod snapshot;
 mod spec;
 mod table;
 mod transform;
+mod travel;
 mod value;
 mod view;
 mod warehouse;
@@ -68,6 +70,7 @@ pub use compact::{
     CompactionProgress, CompactionWork, MergeHook, MergeHooks, Throttle,
 };
 pub use data::{RowOptions, RowReader};
+pub use defaults::DEFAULT_KEY;
 pub use deletes::{DeleteFile, DeleteKind};
 pub use expire::{ExpireOptions, ExpireOutcome};
 pub use positions::LogAdvance;
@@ -81,6 +84,7 @@ pub use spec::{ColumnPosition, PartitionTerm, SortTerm, TableChange, TableSpec, 
 pub use stoa_catalog::{Relation, RelationKind, TableIdent};
 pub use table::{SnapshotInfo, Table};
 pub use transform::transform_array;
+pub use travel::{NamedSnapshot, TableVersion};
 pub use view::{
     VIEW_COMMENT, VIEW_DIALECTS, VIEW_SECURITY_INVOKER, View, ViewChange, ViewSpec, ViewSql,
 };

@@ -24,6 +24,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use stoa_error::{Error, Result};
 
+use crate::defaults::is_default;
 use crate::{Table, TableIdent};
 
 /// What table properties of positions begin with.
@@ -120,8 +121,11 @@ pub(crate) fn is_position(key: &str) -> bool {
 
 /// Such a property in a statement of a user.
 pub(crate) fn reserved(table: &TableIdent, key: &str) -> Error {
-    Error::unsupported(format!("table {table}: property {key} cannot be changed"))
-        .with_hint("it says which acknowledged rows are in the table's files")
+    let hint = match is_default(key) {
+        true => "ALTER TABLE … ALTER COLUMN … SET DEFAULT changes it",
+        false => "it says which acknowledged rows are in the table's files",
+    };
+    Error::unsupported(format!("table {table}: property {key} cannot be changed")).with_hint(hint)
 }
 
 fn check(table: &Table, advance: &LogAdvance) -> Result<()> {

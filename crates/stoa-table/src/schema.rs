@@ -2,7 +2,7 @@
 //!
 //! Arrow fields carry their Iceberg field id in the metadata key [`FIELD_ID_KEY`] and a comment in
 //! `comment`. Types that Iceberg does not tell apart come back as the plain one: every text type as
-//! `Utf8`, every binary type as `Binary`, small integers as `Int32`, timestamps in microseconds.
+//! `Utf8`, every binary type but UUIDs as `Binary`, small integers as `Int32`, timestamps in microseconds.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,6 +21,9 @@ pub const FIELD_ID_KEY: &str = "PARQUET:field_id";
 
 /// Metadata key of an Arrow field for its comment.
 pub(crate) const COMMENT_KEY: &str = "comment";
+
+/// Bytes of a UUID; the engine's binary values of this size are none else.
+pub(crate) const UUID_BYTES: i32 = 16;
 
 /// The time zone of Arrow columns that hold instants.
 const UTC: &str = "+00:00";
@@ -184,6 +187,7 @@ pub(crate) fn primitive_to_iceberg(data_type: &DataType) -> Option<PrimitiveType
         DataType::Timestamp(_, None) => PrimitiveType::Timestamp,
         DataType::Timestamp(_, Some(_)) => PrimitiveType::Timestamptz,
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => PrimitiveType::String,
+        DataType::FixedSizeBinary(UUID_BYTES) => PrimitiveType::Uuid,
         DataType::Binary
         | DataType::LargeBinary
         | DataType::BinaryView
@@ -247,7 +251,8 @@ fn primitive_to_arrow(column: &str, primitive: &PrimitiveType) -> Result<DataTyp
         PrimitiveType::TimestampNs => DataType::Timestamp(TimeUnit::Nanosecond, None),
         PrimitiveType::TimestamptzNs => DataType::Timestamp(TimeUnit::Nanosecond, Some(UTC.into())),
         PrimitiveType::String => DataType::Utf8,
-        PrimitiveType::Binary | PrimitiveType::Fixed(_) | PrimitiveType::Uuid => DataType::Binary,
+        PrimitiveType::Uuid => DataType::FixedSizeBinary(UUID_BYTES),
+        PrimitiveType::Binary | PrimitiveType::Fixed(_) => DataType::Binary,
         PrimitiveType::Time => return Err(unsupported_iceberg(column, primitive)),
     })
 }

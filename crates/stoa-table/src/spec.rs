@@ -222,6 +222,13 @@ pub enum TableChange {
     },
     /// Allows NULL in a column.
     SetNullable(String),
+    /// Sets or removes what a column holds where no value is given.
+    SetDefault {
+        /// The column.
+        column: String,
+        /// The text of an expression; `None` removes it.
+        default: Option<String>,
+    },
     /// Sets or removes a column's comment.
     SetColumnComment {
         /// The column.
@@ -244,6 +251,15 @@ pub enum TableChange {
     SetSortOrder(Vec<SortTerm>),
     /// Partitions files written from now on; empty for no partitioning.
     SetPartitioning(Vec<PartitionTerm>),
+    /// Gives a snapshot a name, under which it stays until the name is dropped.
+    CreateTag {
+        /// The name.
+        name: String,
+        /// The snapshot; the current one if `None`.
+        snapshot_id: Option<i64>,
+    },
+    /// Takes a snapshot's name away.
+    DropTag(String),
 }
 
 #[cfg(test)]

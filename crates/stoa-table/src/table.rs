@@ -12,6 +12,7 @@ use iceberg::spec::{NullOrder, PartitionSpec, SortDirection, TableMetadata};
 use stoa_catalog::TableIdent;
 use stoa_error::{Error, Result};
 
+use crate::defaults::is_default;
 use crate::files::LoadedMetadata;
 use crate::pins::Pin;
 use crate::positions::is_position;
@@ -144,10 +145,10 @@ impl Table {
         self.inner.metadata_location.is_none()
     }
 
-    /// Table properties, without those that keep [`Self::log_positions`].
+    /// Table properties, without those that keep [`Self::log_positions`] and [`Self::defaults`].
     pub fn properties(&self) -> BTreeMap<String, String> {
         let all = self.metadata().properties().iter();
-        let set = all.filter(|(key, _)| !is_position(key));
+        let set = all.filter(|(key, _)| !is_position(key) && !is_default(key));
         set.map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 
@@ -211,6 +212,12 @@ impl Table {
     /// The version of Iceberg's format that its metadata is in.
     pub fn format_version(&self) -> u8 {
         self.metadata().format_version() as u8
+    }
+
+    /// Bytes of the data files of the current snapshot; `None` where its writer did not count them.
+    pub fn data_bytes(&self) -> Option<u64> {
+        let Some(snapshot) = self.metadata().current_snapshot() else { return Some(0) };
+        snapshot.summary().additional_properties.get("total-files-size")?.parse().ok()
     }
 
     /// Rows in the current snapshot, if its writer said so; `None` where rows are deleted by delete

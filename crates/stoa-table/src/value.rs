@@ -33,6 +33,9 @@ pub(crate) fn from_primitive(
         (PrimitiveLiteral::Double(value), _) => Literal::Float(value.0),
         (PrimitiveLiteral::String(value), _) => Literal::String(value.clone()),
         (PrimitiveLiteral::Binary(value), _) => Literal::Binary(value.clone()),
+        (PrimitiveLiteral::UInt128(uuid), PrimitiveType::Uuid) => {
+            Literal::Binary(uuid.to_be_bytes().to_vec())
+        }
         (PrimitiveLiteral::Int128(value), PrimitiveType::Decimal { scale, .. }) => {
             Literal::Decimal(*value, i8::try_from(*scale).ok()?)
         }
@@ -62,6 +65,9 @@ pub(crate) fn from_array(array: &ArrayRef, row: usize) -> Option<Literal> {
         }
         DataType::Utf8 => Literal::String(array.as_string::<i32>().value(row).to_owned()),
         DataType::Binary => Literal::Binary(array.as_binary::<i32>().value(row).to_vec()),
+        DataType::FixedSizeBinary(_) => {
+            Literal::Binary(array.as_fixed_size_binary().value(row).to_vec())
+        }
         _ => return None,
     })
 }
@@ -95,6 +101,11 @@ pub(crate) fn to_iceberg(literal: &Literal, primitive: &PrimitiveType) -> Option
         (Literal::Binary(value), PrimitiveType::Binary | PrimitiveType::Fixed(_)) => {
             IcebergLiteral::binary(value.iter().copied())
         }
+        (Literal::Binary(value), PrimitiveType::Uuid) => {
+            let bytes: [u8; 16] = value.as_slice().try_into().ok()?;
+            let uuid = PrimitiveLiteral::UInt128(u128::from_be_bytes(bytes));
+            IcebergLiteral::Primitive(uuid)
+        }
         _ => return None,
     })
 }
@@ -121,6 +132,7 @@ pub(crate) fn to_bytes(literal: &Literal, primitive: &PrimitiveType) -> Option<V
         ) => micros.to_le_bytes().to_vec(),
         (Literal::String(value), PrimitiveType::String) => value.clone().into_bytes(),
         (Literal::Binary(value), PrimitiveType::Binary | PrimitiveType::Fixed(_)) => value.clone(),
+        (Literal::Binary(value), PrimitiveType::Uuid) if value.len() == 16 => value.clone(),
         (Literal::Decimal(value, scale), PrimitiveType::Decimal { scale: wanted, .. }) => {
             minimal_big_endian(rescale(*value, *scale, i8::try_from(*wanted).ok()?)?)
         }

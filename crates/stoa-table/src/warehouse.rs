@@ -23,6 +23,7 @@ use stoa_store::{S3Options, Stores, create_directory, from_object_store, literal
 use url::Url;
 
 use crate::cache::Cache;
+use crate::defaults::{self, is_default};
 use crate::files::{LoadedMetadata, MetadataFiles};
 use crate::name::check_name;
 use crate::pins::Pins;
@@ -493,12 +494,13 @@ fn new_metadata(ident: &TableIdent, spec: &TableSpec, location: String) -> Resul
     let partitioning = partition_spec(ident, &schema, &spec.partition_by)?;
     let order = sort_order(ident, &schema, &spec.sort_by)?;
     property::check(ident, &spec.properties)?;
-    if let Some(key) = spec.properties.keys().find(|key| is_position(key)) {
+    if let Some(key) = spec.properties.keys().find(|key| is_position(key) || is_default(key)) {
         return Err(reserved(ident, key));
     }
     let mut properties: HashMap<String, String> =
         HashMap::from([("write.format.default".to_owned(), "orc".to_owned())]);
     properties.extend(spec.properties.clone());
+    properties.extend(defaults::of_columns(&spec.schema, &schema));
     if let Some(comment) = &spec.comment {
         properties.insert("comment".to_owned(), comment.clone());
     }

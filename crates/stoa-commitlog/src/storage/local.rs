@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use stoa_env::private_files;
+use stoa_env::{clock, private_files, processes};
 use stoa_error::{Condition, Error, Result};
 
 use super::disk::{Disk, DiskFile, DiskStorage};
@@ -14,6 +15,13 @@ use super::error::disk_error;
 use super::{LogStorage, StorageLock};
 
 const LOCK: &str = "LOCK";
+
+/// How long a log that belongs to a process that is ending is waited for. A killed process is gone
+/// within milliseconds, or within seconds on a machine that is short of processors.
+const ENDING_WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// How often a lock that is waited for is tried.
+const ENDING_WAIT_STEP: Duration = Duration::from_millis(5);
 
 /// A log in `directory`, which is made, durably, where it does not exist.
 ///
@@ -52,10 +60,20 @@ impl Disk for LocalDisk {
             .truncate(false)
             .open(&path)
             .map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(in_use(&self.place(), &path)),
-            Err(TryLockError::Error(source)) => return Err(failed(source)),
+        let begin = clock::monotonic();
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::Error(source)) => return Err(failed(source)),
+                // The rows of a killed process must be there for the one that is started next.
+                Err(TryLockError::WouldBlock)
+                    if begin.elapsed() < ENDING_WAIT_MAX
+                        && holder(&path).is_some_and(processes::is_ending) =>
+                {
+                    std::thread::park_timeout(ENDING_WAIT_STEP);
+                }
+                Err(TryLockError::WouldBlock) => return Err(in_use(&self.place(), &path)),
+            }
         }
         // Only for whoever is refused; the lock is the operating system's, not these bytes.
         file.set_len(0)
@@ -132,14 +150,19 @@ impl DiskFile for LocalFile {
     }
 }
 
+/// The process that has the lock, as it wrote itself down; the last one that did, where the process
+/// that has it has only just taken it.
+fn holder(lock: &Path) -> Option<u32> {
+    std::fs::read_to_string(lock).ok()?.trim().parse().ok()
+}
+
 fn in_use(place: &str, lock: &Path) -> Error {
-    let holder = std::fs::read_to_string(lock).unwrap_or_default();
     let error = Error::unavailable(format!("another process has the log {place} open"))
         .with_condition(Condition::ObjectInUse)
         .with_hint("stop it first, or give this one a log directory of its own");
-    match holder.trim() {
-        "" => error,
-        process => error.with_detail(format!("process {process} holds {}", lock.display())),
+    match holder(lock) {
+        None => error,
+        Some(process) => error.with_detail(format!("process {process} holds {}", lock.display())),
     }
 }
 

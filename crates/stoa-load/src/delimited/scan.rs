@@ -35,7 +35,8 @@ pub(crate) struct Record {
     pub defect: Option<Defect>,
 }
 
-/// What is wrong with the form of a record; it then is one physical line.
+/// What is wrong with the form of a record; it then is one physical line, with the fields before
+/// the defect that end on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Defect {
     /// A quoted field is never closed; where its quote is.
@@ -89,6 +90,8 @@ pub(crate) fn scan(
             }
             Step::Bad(defect) => {
                 let (content, len) = dialect.physical_line(data, at_end)?;
+                // Fields before the defect may reach beyond this line.
+                spans.retain(|span| span.end as usize <= content);
                 return Some(Record { content, len, lines: 1, defect: Some(defect) });
             }
             Step::NeedsMore => return None,
@@ -376,5 +379,16 @@ mod tests {
         assert_eq!(defect("a,\"b\nc\n"), (4, 5, Some(Defect::UnclosedQuote(2))));
         assert_eq!(defect("\"a\"b,c\r\nd"), (6, 8, Some(Defect::TextAfterQuote(3))));
         assert_eq!(scan(&dialect, b"a,\"b\nc\n", false, &mut Vec::new()), None);
+    }
+
+    /// A field before the defect may reach over more lines than the one that the record takes.
+    #[test]
+    fn a_record_with_a_defect_has_fields_of_its_line_only() {
+        let dialect = Dialect::new(&LoadOptions::default(), Format::Csv);
+        let mut spans = Vec::new();
+        let record = scan(&dialect, b"x,\"a\nb\",\"c\"d\ne", true, &mut spans).unwrap();
+        assert_eq!((record.content, record.len), (4, 5));
+        assert_eq!(record.defect, Some(Defect::TextAfterQuote(11)));
+        assert_eq!(spans, [Span { start: 0, end: 1, form: Form::Plain }]);
     }
 }

@@ -1,23 +1,22 @@
 //! Queries over catalog tables that have no rows here.
 //!
-//! There are no indexes, constraints, triggers, policies, publications and the like. A query that
+//! There are no foreign keys, triggers, policies, publications and the like. A query that
 //! needs a row of theirs has no rows, so that whatever else it says need not be planned: clients'
 //! queries over these tables use what the engine lacks more than any others.
 
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, JoinOperator, ObjectName, Query, Select, SelectItem, SetExpr, Statement,
-    TableFactor, TableWithJoins, VisitorMut,
+    BinaryOperator, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, Query, Select,
+    SelectItem, SetExpr, Statement, TableFactor, TableWithJoins, VisitorMut,
 };
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
 /// Catalog tables without rows.
-pub(super) const EMPTY: [&str; 26] = [
+pub(super) const EMPTY: [&str; 25] = [
     "pg_attrdef",
     "pg_auth_members",
-    "pg_constraint",
     "pg_db_role_setting",
     "pg_default_acl",
     "pg_enum",
@@ -25,7 +24,6 @@ pub(super) const EMPTY: [&str; 26] = [
     "pg_foreign_data_wrapper",
     "pg_foreign_server",
     "pg_foreign_table",
-    "pg_index",
     "pg_inherits",
     "pg_largeobject",
     "pg_partitioned_table",
@@ -40,6 +38,7 @@ pub(super) const EMPTY: [&str; 26] = [
     "pg_subscription_rel",
     "pg_trigger",
     "pg_user_mapping",
+    "pg_user_mappings",
     "pg_statistic_ext_data",
 ];
 
@@ -72,7 +71,35 @@ fn empty_body(body: &SetExpr) -> bool {
 }
 
 fn empty_select(select: &Select) -> bool {
-    select.from.iter().any(empty_from)
+    let asks_for_others = select.selection.as_ref().is_some_and(wants_other_constraints);
+    asks_for_others || select.from.iter().any(empty_from)
+}
+
+/// Whether a condition leaves nothing that there is: `contype = 'f'`, `contype IN ('c', 'f')`, `typtype = 'd'`.
+fn wants_other_constraints(condition: &Expr) -> bool {
+    let is_type = |expr: &Expr| match expr {
+        Expr::Identifier(name) => name.value.eq_ignore_ascii_case("contype"),
+        Expr::CompoundIdentifier(parts) => {
+            parts.last().is_some_and(|name| name.value.eq_ignore_ascii_case("contype"))
+        }
+        _ => false,
+    };
+    let is_other = |expr: &Expr| {
+        let text = expr.to_string();
+        text.starts_with('\'') && !text.starts_with("'p'")
+    };
+    match condition {
+        Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
+            wants_other_constraints(left) || wants_other_constraints(right)
+        }
+        Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => {
+            let is_domain = column_name(left) == "typtype" && right.to_string() == "'d'";
+            is_domain || (is_type(left) && is_other(right))
+        }
+        Expr::InList { expr, list, negated: false } => is_type(expr) && list.iter().all(is_other),
+        Expr::Nested(inner) => wants_other_constraints(inner),
+        _ => false,
+    }
 }
 
 fn empty_from(from: &TableWithJoins) -> bool {
@@ -80,8 +107,9 @@ fn empty_from(from: &TableWithJoins) -> bool {
     for join in &from.joins {
         let joined = empty_factor(&join.relation);
         empty = match &join.join_operator {
-            JoinOperator::Join(_) | JoinOperator::Inner(_) | JoinOperator::CrossJoin(_) => {
-                empty || joined
+            JoinOperator::Join(on) | JoinOperator::Inner(on) | JoinOperator::CrossJoin(on) => {
+                let none = matches!(on, JoinConstraint::On(on) if wants_other_constraints(on));
+                empty || joined || none
             }
             JoinOperator::Left(_) | JoinOperator::LeftOuter(_) => empty,
             JoinOperator::Right(_) | JoinOperator::RightOuter(_) => joined,

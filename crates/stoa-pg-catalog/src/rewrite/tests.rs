@@ -31,22 +31,22 @@ fn oids_shown_as_types_become_names() {
 #[test]
 fn queries_over_what_is_not_there_have_no_rows() {
     check(
-        "SELECT i.indexrelid, c.relname AS n FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid \
+        "SELECT i.tgrelid, c.relname AS n FROM pg_trigger i JOIN pg_class c ON c.oid = i.tgrelid \
          ORDER BY c.relname",
-        "SELECT CAST(NULL AS TEXT) AS \"indexrelid\", CAST(NULL AS TEXT) AS \"n\" WHERE false",
+        "SELECT CAST(NULL AS TEXT) AS \"tgrelid\", CAST(NULL AS TEXT) AS \"n\" WHERE false",
     );
     check(
-        "SELECT (r.keys).x FROM (SELECT f(i.indkey) AS keys FROM pg_index i) r",
+        "SELECT (r.keys).x FROM (SELECT f(i.tgattr) AS keys FROM pg_trigger i) r",
         "SELECT CAST(NULL AS TEXT) AS \"x\" WHERE false",
     );
     // Rows may come from the other side, or from an aggregate.
     let kept = [
-        "SELECT c.relname FROM pg_class c LEFT JOIN pg_index i ON c.oid = i.indrelid",
-        "SELECT count(*) FROM pg_index",
+        "SELECT c.relname FROM pg_class c LEFT JOIN pg_trigger i ON c.oid = i.tgrelid",
+        "SELECT count(*) FROM pg_trigger",
     ];
     for sql in kept {
         let statement = parse(sql).unwrap().unwrap().to_string();
-        assert!(statement.contains("pg_index"), "{statement}");
+        assert!(statement.contains("pg_trigger"), "{statement}");
     }
 }
 

@@ -9,7 +9,7 @@ use stoa_access::{Access, Columns, Policy};
 use stoa_error::{Error, Result};
 
 use super::Object;
-use crate::relations::{FIRST_USER_OID, RelationInfo, Relations};
+use crate::relations::{FIRST_USER_OID, RelationInfo, Relations, name_parts};
 
 /// OID of the owner of everything that has no owner, in `pg_class` and `pg_roles`.
 const BOOTSTRAP_OID: i64 = 10;
@@ -143,25 +143,20 @@ impl Asked<'_> {
                 return Ok(Some(Found::System));
             }
             Value::Number(oid) => {
-                let mut all = self.relations.relations.iter();
-                return Ok(all.find(|one| i64::from(one.oid) == *oid).map(Found::Table));
+                return Ok(self.relations.with_oid(*oid).map(Found::Table));
             }
             Value::Text(name) => name,
         };
         let parts = name_parts(name);
-        let (namespace, table) = match parts.as_slice() {
-            [table] => (self.namespace, table.as_str()),
-            [.., namespace, table] => (namespace.as_str(), table.as_str()),
-            [] => ("", ""),
+        let is_system = match parts.as_slice() {
+            [table] => table.starts_with("pg_"),
+            [.., namespace, _] => SYSTEM_SCHEMAS.contains(&namespace.as_str()),
+            [] => false,
         };
-        if SYSTEM_SCHEMAS.contains(&namespace) || parts.len() == 1 && table.starts_with("pg_") {
+        if is_system || SYSTEM_SCHEMAS.contains(&self.namespace) && parts.len() == 1 {
             return Ok(Some(Found::System));
         }
-        let mut all = self.relations.relations.iter();
-        let found = all.find(|one| one.namespace == namespace && one.name == table);
-        found.map(|relation| Some(Found::Table(relation))).ok_or_else(|| {
-            Error::not_found(format!("relation \"{name}\" does not exist")).with_sqlstate("42P01")
-        })
+        self.relations.named(name, self.namespace).map(|relation| Some(Found::Table(relation)))
     }
 
     /// Whether a schema is there; `false` for an OID of none.
@@ -260,35 +255,6 @@ fn column_place(relation: &RelationInfo, column: Option<&Value>) -> Result<Optio
         }
         Some(Value::Null) | None => Ok(None),
     }
-}
-
-/// The parts of a name: lower case unless quoted.
-fn name_parts(name: &str) -> Vec<String> {
-    let mut parts = vec![String::new()];
-    let mut quoted = false;
-    let mut chars = name.trim().chars().peekable();
-    while let Some(next) = chars.next() {
-        let part = match (next, quoted) {
-            ('"', true) if chars.peek() == Some(&'"') => {
-                chars.next();
-                "\"".to_owned()
-            }
-            ('"', _) => {
-                quoted = !quoted;
-                continue;
-            }
-            ('.', false) => {
-                parts.push(String::new());
-                continue;
-            }
-            (other, true) => other.to_string(),
-            (other, false) => other.to_lowercase().collect(),
-        };
-        if let Some(last) = parts.last_mut() {
-            last.push_str(&part);
-        }
-    }
-    parts
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use stoa_error::Result;
 
 use super::values::Values;
 use super::{Format, Style};
+use crate::types::{PgType, field_type};
 
 /// A column that can write any of its rows.
 #[derive(Debug)]
@@ -14,7 +15,11 @@ pub(crate) struct Column {
     values: Values,
     nulls: Option<NullBuffer>,
     format: Format,
+    is_jsonb: bool,
 }
+
+/// What `jsonb` begins with in binary; its text follows.
+const JSONB_VERSION: u8 = 1;
 
 impl Column {
     /// Prepares an array of the field's type.
@@ -25,7 +30,8 @@ impl Column {
         style: Style,
     ) -> Result<Self> {
         let (values, nulls) = Values::new(field, array, style)?;
-        Ok(Self { values, nulls, format })
+        let is_jsonb = field_type(field) == PgType::Jsonb;
+        Ok(Self { values, nulls, format, is_jsonb })
     }
 
     /// Whether the row holds NULL.
@@ -50,7 +56,12 @@ impl Column {
         out.extend_from_slice(&[0; 4]);
         match self.format {
             Format::Text => self.values.put_text(row, out),
-            Format::Binary => self.values.put_binary(row, out),
+            Format::Binary => {
+                if self.is_jsonb {
+                    out.push(JSONB_VERSION);
+                }
+                self.values.put_binary(row, out);
+            }
         }
         // A length beyond i32 makes the whole row too large; the caller refuses it.
         let length = (out.len() - start - 4) as u32;

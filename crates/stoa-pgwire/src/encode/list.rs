@@ -17,6 +17,8 @@ pub(crate) struct ListValues {
     offsets: Offsets,
     /// The array's element type; `None` where the list travels as JSON.
     element: Option<PgType>,
+    /// Whether it is an `int2vector` or `oidvector`.
+    is_vector: bool,
 }
 
 #[derive(Debug)]
@@ -54,9 +56,9 @@ impl ListValues {
             }
             other => return Err(Error::internal(format!("{other} is not a list"))),
         };
-        let element = field_type(field).element();
+        let of = field_type(field);
         let items = Column::new(item, items, Format::Binary, style)?;
-        Ok(Self { items, offsets, element })
+        Ok(Self { items, offsets, element: of.element(), is_vector: of.is_vector() })
     }
 
     /// The items of a row.
@@ -72,6 +74,13 @@ impl ListValues {
     pub(super) fn put_text(&self, row: usize, out: &mut Vec<u8>) {
         if self.element.is_none() {
             return super::json::put_list(self, row, out);
+        }
+        if self.is_vector {
+            for (index, item) in self.range(row).enumerate() {
+                out.extend_from_slice(if index > 0 { b" " } else { b"" });
+                self.items.values().put_text(item, out);
+            }
+            return;
         }
         out.push(b'{');
         for (index, item) in self.range(row).enumerate() {
@@ -101,7 +110,7 @@ impl ListValues {
         out.extend_from_slice(&element.oid().to_be_bytes());
         if !range.is_empty() {
             out.extend_from_slice(&(range.len() as i32).to_be_bytes());
-            out.extend_from_slice(&1_i32.to_be_bytes());
+            out.extend_from_slice(&i32::from(!self.is_vector).to_be_bytes());
         }
         for item in range {
             self.items.put_field(item, out);

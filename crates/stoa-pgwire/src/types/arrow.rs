@@ -12,7 +12,11 @@ use super::PgType;
 const OID_ALIAS_KEY: &str = "pg.oid_alias";
 /// Field metadata that marks a text column of a system catalog as the one-byte `"char"`.
 const CHAR_KEY: &str = "pg.char";
+/// Field metadata that marks a list of a system catalog as `int2vector` or `oidvector`.
+const VECTOR_KEY: &str = "pg.vector";
 const EXTENSION_KEY: &str = "ARROW:extension:name";
+/// Field metadata that tells `jsonb` from `json`.
+const JSONB_KEY: &str = "stoa.jsonb";
 
 /// The wire type of a column.
 pub(crate) fn field_type(field: &Field) -> PgType {
@@ -22,7 +26,13 @@ pub(crate) fn field_type(field: &Field) -> PgType {
     if field.metadata().contains_key(CHAR_KEY) {
         return PgType::Char;
     }
+    match field.metadata().get(VECTOR_KEY).map(String::as_str) {
+        Some("int2vector") => return PgType::Int2vector,
+        Some("oidvector") => return PgType::Oidvector,
+        _ => {}
+    }
     match field.metadata().get(EXTENSION_KEY).map(String::as_str) {
+        Some("arrow.json") if field.metadata().contains_key(JSONB_KEY) => PgType::Jsonb,
         Some("arrow.json") => PgType::Json,
         _ => data_type(field.data_type()),
     }
@@ -138,7 +148,11 @@ pub(crate) fn to_arrow(of: PgType) -> Option<DataType> {
         PgType::Timestamptz => DataType::Timestamp(TimeUnit::Microsecond, Some("+00:00".into())),
         PgType::Interval => DataType::Interval(IntervalUnit::MonthDayNano),
         // Precision and scale are the value's own; the planner infers from the place it stands in.
-        PgType::Numeric | PgType::Unknown | PgType::Timetz => return None,
+        PgType::Numeric
+        | PgType::Unknown
+        | PgType::Timetz
+        | PgType::Int2vector
+        | PgType::Oidvector => return None,
         PgType::Uuid => DataType::FixedSizeBinary(16),
         PgType::Array(_) => {
             let element = to_arrow(of.element()?)?;

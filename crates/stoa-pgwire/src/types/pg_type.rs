@@ -33,6 +33,10 @@ pub(crate) enum PgType {
     Regrole,
     Uuid,
     Jsonb,
+    /// Small numbers whose places are counted from 0, of system catalogs.
+    Int2vector,
+    /// OIDs whose places are counted from 0, of system catalogs.
+    Oidvector,
     /// An array of the scalar type named.
     Array(Element),
 }
@@ -54,17 +58,19 @@ const fn row(of: PgType, name: &'static str, oid: u32, array_oid: u32, length: i
     Row { of, name, oid, array_oid, length }
 }
 
-const TYPES: [Row; 29] = [
+const TYPES: [Row; 31] = [
     row(PgType::Bool, "boolean", 16, 1000, 1),
     row(PgType::Bytea, "bytea", 17, 1001, -1),
     row(PgType::Char, "\"char\"", 18, 1002, 1),
     row(PgType::Name, "name", 19, 1003, 64),
     row(PgType::Int8, "bigint", 20, 1016, 8),
     row(PgType::Int2, "smallint", 21, 1005, 2),
+    row(PgType::Int2vector, "int2vector", 22, 1006, -1),
     row(PgType::Int4, "integer", 23, 1007, 4),
     row(PgType::Regproc, "regproc", 24, 1008, 4),
     row(PgType::Text, "text", 25, 1009, -1),
     row(PgType::Oid, "oid", 26, 1028, 4),
+    row(PgType::Oidvector, "oidvector", 30, 1013, -1),
     row(PgType::Json, "json", 114, 199, -1),
     row(PgType::Float4, "real", 700, 1021, 4),
     row(PgType::Float8, "double precision", 701, 1022, 8),
@@ -139,9 +145,16 @@ impl PgType {
         Some(Self::Array(Element(index)))
     }
 
+    /// Whether it is an array that is written in another way, and counted from 0.
+    pub(crate) fn is_vector(self) -> bool {
+        matches!(self, Self::Int2vector | Self::Oidvector)
+    }
+
     /// The type of an array's elements; `None` for scalars.
     pub(crate) fn element(self) -> Option<Self> {
         match self {
+            Self::Int2vector => Some(Self::Int2),
+            Self::Oidvector => Some(Self::Oid),
             Self::Array(element) => TYPES.get(element.0).map(|row| row.of),
             _ => None,
         }

@@ -38,6 +38,12 @@ pub(crate) fn all_tables(warehouse: &Warehouse) -> impl Asker {
     PgAsker { warehouse: warehouse.clone(), caller: None, settings: None, temporary: None }
 }
 
+/// Somebody who may know what `caller` may.
+pub(crate) fn tables_of(warehouse: &Warehouse, caller: &Arc<Caller>) -> impl Asker {
+    let (warehouse, caller) = (warehouse.clone(), Some(Arc::clone(caller)));
+    PgAsker { warehouse, caller, settings: None, temporary: None }
+}
+
 struct PgServer {
     warehouse: Warehouse,
 }
@@ -234,6 +240,7 @@ fn told(table: &Table, limited: Option<&Caller>) -> Told {
         key: key.iter().filter_map(|name| columns.index_of(name).ok()).collect(),
         known: limited.map(|caller| caller.known_columns(table, &columns)),
         rows,
+        bytes: table.data_bytes(),
         comment: table.comment().map(str::to_owned),
         definition: None,
         columns,
@@ -255,6 +262,7 @@ fn told_view(view: &StoredView, limited: Option<&Caller>) -> Told {
         known,
         key: Vec::new(),
         rows: None,
+        bytes: None,
         comment: view.view.comment().map(str::to_owned),
         definition,
         columns: Arc::clone(columns),

@@ -122,6 +122,7 @@ fn effect_of(prepared: &Prepared) -> Result<Effect> {
                 Effect::Nothing
             }
         },
+        StatementKind::Truncate { .. } => Effect::Rows("TRUNCATE".to_owned()),
         StatementKind::CreateTable(_) => Effect::Lasting("CREATE TABLE"),
         StatementKind::CreateSchema { .. } => Effect::Lasting("CREATE SCHEMA"),
         StatementKind::DropSchema { .. } => Effect::Lasting("DROP SCHEMA"),

@@ -5,13 +5,22 @@ use std::sync::Arc;
 use datafusion::common::ScalarValue;
 use futures::StreamExt;
 use futures::future::BoxFuture;
-use stoa_error::Result;
+use stoa_error::{Error, Result, Subject};
+use stoa_sql::pointing::point;
 
 use super::prepare::Prepared;
 use crate::session::Session;
 use crate::session::outcome::{Completion, RowStream};
 use crate::session::statement::Statement;
 use crate::statements::outcome::{Outcome, Ran};
+
+/// The error with its place, unless it is about a value: that may be one of a table.
+fn placed(error: Error, text: &str) -> Error {
+    match error.subject() {
+        Some(Subject::Literal(_)) => error,
+        _ => point(error, text),
+    }
+}
 
 impl Session {
     /// Executes a prepared statement. Values are cast to the parameters' types.
@@ -46,6 +55,7 @@ impl Session {
             }
             Ok(Ran::CopyIn(copy)) => Ok(Outcome::CopyIn(copy.with_guard(guard))),
             Err(error) => {
+                let error = placed(error, statement.text());
                 self.block.fail();
                 guard.end(Err(&error));
                 Err(error)

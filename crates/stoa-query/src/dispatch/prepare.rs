@@ -8,7 +8,9 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::sql::parser::Statement as EngineStatement;
 use futures::future::BoxFuture;
 use stoa_error::{Error, Result};
+use stoa_pg_catalog::Asker;
 use stoa_semantics::errors::from_datafusion;
+use stoa_sql::pointing::point;
 use stoa_sql::{CopySource, CopyStatement, StatementKind};
 use tokio::sync::OnceCell;
 
@@ -21,7 +23,7 @@ use crate::session::Session;
 use crate::session::outcome::shown;
 use crate::session::statement::{Statement, StatementForm};
 use crate::session::views::{Expanded, ViewUse};
-use crate::statements::{allowed, dml, insert_values, show};
+use crate::statements::{allowed, defaults, dml, insert_values, show};
 use stoa_semantics::parameters;
 
 /// Parameters of a statement: the protocol counts them in 16 bits.
@@ -64,7 +66,7 @@ pub(super) struct PlannedStatement {
     /// For `INSERT OVERWRITE … PARTITION (…)`: the condition on the rows that go.
     pub(super) overwritten: Option<Expr>,
     /// Whether it calls functions like `has_table_privilege`.
-    pub(super) asks_for_rights: bool,
+    pub(super) asks_about_tables: bool,
     /// The views that it reads.
     pub(super) views: Arc<[ViewUse]>,
     /// For `RETURNING`: the query over the rows that are changed.
@@ -182,7 +184,8 @@ impl Session {
         let plan: BoxFuture<'static, Result<Prepared>> =
             Box::pin(async move { session.plan(statement, parameter_types).await });
         let planned = self.shown_planning(&text, plan);
-        planned.await.inspect_err(|error| self.record_failure(&text, fingerprint.as_ref(), error))
+        let planned = planned.await.map_err(|error| point(error, &text));
+        planned.inspect_err(|error| self.record_failure(&text, fingerprint.as_ref(), error))
     }
 
     /// As [`Session::on_planners`], for a statement that others see meanwhile, and may end.
@@ -237,6 +240,11 @@ impl Session {
                 let named = Statement { form, ..statement };
                 return Box::pin(self.plan_now(named, parameter_types)).await;
             }
+            if let Some(filled) = defaults::filled(self, parsed).await? {
+                let form = StatementForm::Parsed(StatementKind::Plan(Box::new(filled)));
+                let filled = Statement { form, ..statement };
+                return Box::pin(self.plan_now(filled, parameter_types)).await;
+            }
             if stoa_sql::returning::is_in(parsed) {
                 return Box::pin(self.plan_returning(statement, parameter_types)).await;
             }
@@ -249,9 +257,8 @@ impl Session {
             if stoa_pg_catalog::lists_names(parsed) {
                 self.data.refresh().await?;
             }
-            let asks_for_rights =
-                self.caller.is_asked() && stoa_pg_catalog::asks_for_rights(statement.text());
-            if asks_for_rights {
+            let asks_about_tables = stoa_pg_catalog::asks_about_tables(statement.text());
+            if asks_about_tables {
                 self.learn_tables().await?;
             }
             let (state, types) = (&planner.state, &parameter_types);
@@ -274,7 +281,7 @@ impl Session {
             let explained = self.explained_report(prepared.statement.text()).await;
             if let Way::Plan(mut planned) = prepared.way {
                 planned.overwritten = overwritten;
-                planned.asks_for_rights |= asks_for_rights;
+                planned.asks_about_tables |= asks_about_tables;
                 prepared.way = match explained {
                     Some(explained) => Way::Explain(explained, planned),
                     None => Way::Plan(planned),
@@ -314,11 +321,11 @@ impl Session {
         allowed::check(&query)?;
         dml::check_returning(&query)?;
         let (query, parameter_types) = parameters::resolve(query, &types)?;
-        let Expanded { plan: query, views, asks_for_rights } = self.expand_views(query).await?;
+        let Expanded { plan: query, views, asks_about_tables } = self.expand_views(query).await?;
         allowed::check(&query)?;
         let analyzed = stoa_semantics::analyzed(&planner.state, &query).map_err(from_datafusion)?;
         planned.views = planned.views.iter().cloned().chain(views).collect();
-        planned.asks_for_rights |= asks_for_rights && self.caller.is_asked();
+        planned.asks_about_tables |= asks_about_tables;
         planned.returning = Some(Arc::new(query));
         let schema = Some(columns_of(&analyzed));
         Ok(Prepared { parameter_types, schema, way: Way::Plan(planned), ..changing })
@@ -339,12 +346,11 @@ impl Session {
         let count = stoa_sql::last_parameter(&statement.text).min(PARAMETERS_MAX);
         declared.resize(declared.len().max(count), None);
         let (plan, parameter_types) = parameters::resolve(plan, &declared)?;
-        let Expanded { plan, views, asks_for_rights } = self.expand_views(plan).await?;
+        let Expanded { plan, views, asks_about_tables } = self.expand_views(plan).await?;
         if !views.is_empty() {
             allowed::check(&plan)?;
         }
-        let asks_for_rights = asks_for_rights && self.caller.is_asked();
-        if asks_for_rights {
+        if asks_about_tables {
             self.learn_tables().await?;
         }
         let schema = match &plan {
@@ -359,7 +365,7 @@ impl Session {
         let way = Way::Plan(PlannedStatement {
             plan: Arc::new(plan),
             overwritten: None,
-            asks_for_rights,
+            asks_about_tables,
             views: views.into(),
             returning: None,
             template: Arc::default(),
@@ -405,10 +411,10 @@ impl Session {
 
     /// Tells functions like `has_table_privilege` which tables there are.
     pub(super) async fn learn_tables(&self) -> Result<()> {
-        match self.caller.is_asked() {
-            true => self.known_tables.learn(&pg::all_tables(self.data.warehouse())).await,
-            false => Ok(()),
-        }
+        let warehouse = self.data.warehouse();
+        let own = pg::tables_of(warehouse, &self.caller);
+        let own = (!own.may_know_all()).then_some(&own as &dyn Asker);
+        self.known_tables.learn(&pg::all_tables(warehouse), own).await
     }
 
     /// Plans a statement from its text, on the threads for that.

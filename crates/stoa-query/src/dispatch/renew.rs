@@ -155,5 +155,6 @@ fn is_same(planned: &Table, now: &Table) -> Result<bool> {
     }
     Ok(planned.uuid() == now.uuid()
         && planned.schema_id() == now.schema_id()
+        && planned.defaults() == now.defaults()
         && stoa_cells::schema_of(planned)? == stoa_cells::schema_of(now)?)
 }

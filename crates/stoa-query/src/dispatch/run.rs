@@ -27,7 +27,7 @@ use crate::run::registry::QueryGuard;
 use crate::session::outcome::Completion;
 use crate::session::{Planner, Session};
 use crate::statements::outcome::{Ran, count_written};
-use crate::statements::{copy, ddl, dml, maintain, roles, show};
+use crate::statements::{copy, ddl, dml, maintain, roles, show, truncate};
 use crate::tables::{cells, scan, table};
 use stoa_semantics::parameters;
 
@@ -140,6 +140,9 @@ impl Session {
             StatementKind::Maintain(maintenance) => {
                 maintain::run(self, maintenance).await.map(Ran::Done)
             }
+            StatementKind::Truncate { names } => {
+                truncate::run(self, names, guard).await.map(Ran::Done)
+            }
             StatementKind::Copy(copy) => copy::run(self, copy, guard).await,
             StatementKind::Set { name, value, is_local } => {
                 self.run_set(name.as_deref(), value.as_deref(), *is_local)
@@ -171,7 +174,7 @@ impl Session {
         parameters: Vec<ScalarValue>,
         guard: &QueryGuard,
     ) -> Result<Ran> {
-        if planned.asks_for_rights {
+        if planned.asks_about_tables {
             self.learn_tables().await?;
         }
         for _ in 1..RENEWALS_MAX {

@@ -10,6 +10,7 @@ use stoa_error::{Error, ErrorKind, Result};
 use super::{Planner, Session};
 use crate::engine::DEFAULT_NAMESPACE;
 use crate::settings::{self, Settings, as_boolean};
+use stoa_semantics::engine_zone;
 use stoa_semantics::errors::from_datafusion;
 
 /// What the settings will be after a transaction that has changed some.
@@ -127,7 +128,7 @@ impl Session {
         let planner = self.planner();
         let mut options = self.engine.base_options().clone();
         options.catalog.default_schema = first_namespace(&settings.get("search_path")?);
-        options.execution.time_zone = Some(settings.get("timezone")?);
+        options.execution.time_zone = Some(engine_zone(&settings.get("timezone")?));
         for (name, value) in settings.of_engine() {
             let set = options.set(name, value);
             set.map_err(|error| wrong_option(&options, name, value, error))?;

@@ -14,8 +14,10 @@ use datafusion::sql::parser::Statement as EngineStatement;
 use datafusion::sql::sqlparser::ast::ObjectName;
 use stoa_catalog::TableIdent;
 use stoa_error::{Error, ErrorKind, Result};
+use stoa_semantics::errors::from_datafusion;
 use stoa_sql::name_parts;
 use stoa_sql::temporary::{OWN, is_temporary, qualify};
+use stoa_sql::time_travel;
 
 use super::{Planner, Session};
 use crate::engine::Engine;
@@ -49,7 +51,8 @@ impl Planner {
 }
 
 impl Session {
-    /// A statement with the schema of temporary tables before their names; `None` where it names none.
+    /// A statement with the schema of temporary tables before their names, and with times of earlier versions as the
+    /// session's time zone has them; `None` where it has neither.
     ///
     /// # Errors
     /// 0A000 for temporary tables of other sessions.
@@ -59,15 +62,30 @@ impl Session {
         text: &str,
     ) -> Result<Option<EngineStatement>> {
         let own = &self.temporary;
-        if own.is_empty() && !names_temporary_schema(text) {
+        let names_temporary = !own.is_empty() || names_temporary_schema(text);
+        if !names_temporary && !time_travel::may_be_in(text) {
             return Ok(None);
         }
         let mut qualified = statement.clone();
+        let has_times = time_travel::replace_times(&mut qualified, &|time| self.micros_of(time))?;
+        if !names_temporary {
+            return Ok(has_times.then_some(qualified));
+        }
         let found = qualify(&mut qualified, own.schema(), &|name| own.has(name));
         match found.other {
             Some(other) if !self.options.is_trusted => Err(of_other_session(&other)),
-            _ => Ok(found.any.then_some(qualified)),
+            _ => Ok((found.any || has_times).then_some(qualified)),
         }
+    }
+
+    /// A time as it is written in this session, in microseconds since 1970-01-01 UTC.
+    fn micros_of(&self, time: &str) -> Result<String> {
+        if time.parse::<i64>().is_ok() {
+            return Ok(time.to_owned());
+        }
+        let zone = self.setting("timezone")?;
+        let micros = stoa_semantics::read_time(time, &zone).map_err(from_datafusion)?;
+        Ok(micros.to_string())
     }
 
     /// The temporary table that a name means, if it means one.

@@ -16,6 +16,32 @@ use crate::tables::table::{StoaTable, pin, tables_of};
 const ISOLATION: &str = "transaction_isolation";
 const READ_ONLY: &str = "transaction_read_only";
 
+/// The transaction block of one statement. Dropped without its end, it leaves nothing but files that no snapshot names.
+pub(crate) struct OwnBlock<'a>(&'a Session);
+
+impl OwnBlock<'_> {
+    /// Makes all of it visible, or nothing.
+    ///
+    /// # Errors
+    /// Those of COMMIT.
+    pub(crate) async fn commit(self) -> Result<()> {
+        let (block, ingest) = (&self.0.block, self.0.data.ingest());
+        let commit = TransactionControl::Commit;
+        block.control(&commit, TransactionModes::default(), ingest).await.map(drop)
+    }
+
+    /// Gives it up.
+    pub(crate) async fn roll_back(self) {
+        self.0.block.roll_back().await;
+    }
+}
+
+impl Drop for OwnBlock<'_> {
+    fn drop(&mut self) {
+        self.0.block.abandon();
+    }
+}
+
 impl Session {
     /// Refuses writes where transactions are read only.
     ///
@@ -84,6 +110,19 @@ impl Session {
         let guard = self.start_query("COMMIT", None);
         let done = guard.run_to_its_end(Box::pin(self.control(control))).await;
         guard.ended(done)
+    }
+
+    /// Begins a transaction block for what one statement writes, in which nothing is refused that a statement of its
+    /// own may do.
+    ///
+    /// # Errors
+    /// Those of BEGIN.
+    pub(crate) async fn begin_own_block(&self) -> Result<OwnBlock<'_>> {
+        let modes =
+            TransactionModes { isolation: Some(Isolation::ReadCommitted), read_only: Some(false) };
+        let begin = TransactionControl::Begin(modes);
+        self.block.control(&begin, TransactionModes::default(), self.data.ingest()).await?;
+        Ok(OwnBlock(self))
     }
 
     /// Gives up the transaction, if there is one; says what of it stays all the same.

@@ -24,7 +24,7 @@ use stoa_error::{Error, Result};
 use stoa_semantics::errors::{from_datafusion, repeats_names};
 use stoa_sql::StatementKind;
 
-use super::{Session, own_functions};
+use super::{Session, decorated_calls, own_functions};
 use crate::access::{Caller, fields_at};
 use crate::tables::seen::SeenCatalogs;
 use crate::tables::storable::storable_type;
@@ -55,7 +55,7 @@ pub(crate) struct Expanded {
     pub(crate) plan: LogicalPlan,
     pub(crate) views: Vec<ViewUse>,
     /// Whether a view's query calls functions like `has_table_privilege`.
-    pub(crate) asks_for_rights: bool,
+    pub(crate) asks_about_tables: bool,
 }
 
 impl Session {
@@ -69,6 +69,7 @@ impl Session {
         state: &SessionState,
         statement: EngineStatement,
     ) -> Result<LogicalPlan> {
+        decorated_calls::refuse(&statement, state)?;
         match state.statement_to_plan(statement.clone()).await {
             Err(error) if repeats_names(&error) => {
                 let mut named = statement;
@@ -95,6 +96,7 @@ impl Session {
         statement: &EngineStatement,
         names: &[String],
     ) -> Result<LogicalPlan> {
+        decorated_calls::refuse(statement, state)?;
         match state.statement_to_plan(statement.clone()).await {
             Err(error) if repeats_names(&error) && !names.is_empty() => {
                 let plan = self.plan_parsed(state, statement.clone()).await?;
@@ -122,12 +124,12 @@ impl Session {
                 .with_hint("change the tables that its query reads"));
         }
         if views_of(&plan)?.is_empty() {
-            return Ok(Expanded { plan, views: Vec::new(), asks_for_rights: false });
+            return Ok(Expanded { plan, views: Vec::new(), asks_about_tables: false });
         }
         let mut expansion = Expansion::of(self);
         let plan = expansion.expand(plan, None).await?;
-        let Expansion { uses: views, asks_for_rights, .. } = expansion;
-        Ok(Expanded { plan, views, asks_for_rights })
+        let Expansion { uses: views, asks_about_tables, .. } = expansion;
+        Ok(Expanded { plan, views, asks_about_tables })
     }
 
     /// Whether all views may be read that a statement reads.
@@ -212,12 +214,12 @@ struct Expansion<'a> {
     uses: Vec<ViewUse>,
     /// The views in whose queries we are.
     within: Vec<TableIdent>,
-    asks_for_rights: bool,
+    asks_about_tables: bool,
 }
 
 impl<'a> Expansion<'a> {
     fn of(session: &'a Session) -> Self {
-        Self { session, uses: Vec::new(), within: Vec::new(), asks_for_rights: false }
+        Self { session, uses: Vec::new(), within: Vec::new(), asks_about_tables: false }
     }
 
     /// Replaces the views of a plan that `reader` reads.
@@ -292,7 +294,7 @@ impl<'a> Expansion<'a> {
         else {
             return Err(Error::corrupt("it has no query").with_hint("create the view again"));
         };
-        self.asks_for_rights |= stoa_pg_catalog::asks_for_rights(sql);
+        self.asks_about_tables |= stoa_pg_catalog::asks_about_tables(sql);
         if stoa_pg_catalog::lists_names(&parsed) {
             session.data.refresh().await?;
         }

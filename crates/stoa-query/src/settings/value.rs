@@ -226,14 +226,9 @@ fn encoding(name: &str, text: &str) -> Result<String> {
     }
 }
 
-/// A name of a zone; POSIX's ways to write one (`PST8PDT`, `GMT-1`) are left to those who use it.
+/// A name of a zone, or an offset.
 fn zone(name: &str, text: &str) -> Result<String> {
-    let is_posix = text.bytes().any(|byte| byte.is_ascii_digit());
-    match stoa_semantics::zone_called(text) {
-        Some(called) => Ok(called),
-        None if is_posix => Ok(text.to_owned()),
-        None => Err(invalid(name, text)),
-    }
+    stoa_semantics::zone_called(text).ok_or_else(|| invalid(name, text))
 }
 
 /// A number of the setting's unit; fractions are rounded, halves to the even number.

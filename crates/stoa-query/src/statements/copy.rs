@@ -7,7 +7,7 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use arrow::array::{RecordBatch, new_null_array};
+use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use bytes::{Buf, Bytes};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
@@ -23,6 +23,7 @@ use tokio::task::JoinHandle;
 use crate::run::registry::QueryGuard;
 use crate::session::Session;
 use crate::session::outcome::Completion;
+use crate::statements::defaults::{self, ColumnDefaults};
 use crate::statements::load::{options_of_stream, reader_stream};
 use crate::statements::outcome::Ran;
 use crate::tables::transaction::Block;
@@ -238,6 +239,7 @@ pub(crate) async fn run(
 async fn start(session: &Session, copy: &CopyStatement, table: Table) -> Result<CopyIn> {
     let options = options_of_stream(LoadOptions::pg_copy(), &copy.options)?;
     let columns = target_schema(&table, &copy.columns)?;
+    let defaults = defaults::of_missing(session, &table, &columns).await?;
     let is_binary = options.format == Some(Format::Binary);
     let (sender, receiver) = mpsc::channel(CHUNKS_QUEUED_MAX);
     let reader = ChunkReader { receiver, current: Bytes::new(), held: None, ended: false };
@@ -255,7 +257,7 @@ async fn start(session: &Session, copy: &CopyStatement, table: Table) -> Result<
         let reader = opened
             .await
             .unwrap_or_else(|e| Err(Error::internal("the reader broke off").with_source(e)))?;
-        let batches = fill_columns(reader_stream(reader)?, schema, table.schema());
+        let batches = fill_columns(reader_stream(reader)?, schema, table.schema(), defaults);
         let guard = inner.runner.start_query("COPY FROM STDIN", &inner.options.user, "load");
         let schema = table.schema();
         // The table that the statement named when it began, whatever has its name by now.
@@ -286,11 +288,12 @@ pub(crate) fn target_schema(table: &Table, columns: &[String]) -> Result<SchemaR
     Ok(Arc::new(Schema::new(fields)))
 }
 
-/// Batches of some columns as batches of all, the others NULL.
+/// Batches of some columns as batches of all; the others have their defaults, or are NULL.
 pub(crate) fn fill_columns(
     batches: BoxStream<'static, Result<RecordBatch>>,
     have: SchemaRef,
     want: SchemaRef,
+    defaults: ColumnDefaults,
 ) -> BoxStream<'static, Result<RecordBatch>> {
     if have == want {
         return batches;
@@ -302,10 +305,10 @@ pub(crate) fn fill_columns(
     Box::pin(batches.map(move |batch| {
         let batch = batch?;
         let column = |field: &Arc<arrow::datatypes::Field>| match have.index_of(field.name()) {
-            Ok(index) => Arc::clone(batch.column(index)),
-            Err(_) => new_null_array(field.data_type(), batch.num_rows()),
+            Ok(index) => Ok(Arc::clone(batch.column(index))),
+            Err(_) => defaults.array(field, batch.num_rows()),
         };
-        let columns = want.fields().iter().map(column).collect();
+        let columns = want.fields().iter().map(column).collect::<Result<_>>()?;
         RecordBatch::try_new(Arc::clone(&relaxed), columns)
             .map_err(|e| Error::internal("cannot add missing columns").with_source(e))
     }))

@@ -9,7 +9,9 @@ use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use stoa_catalog::TableIdent;
 use stoa_error::{Condition, Error, ErrorKind, Result};
-use stoa_table::{ColumnPosition, PartitionTerm, SortTerm, Table, TableChange, TableSpec};
+use stoa_table::{
+    ColumnPosition, DEFAULT_KEY, PartitionTerm, SortTerm, Table, TableChange, TableSpec,
+};
 
 use crate::run::registry::QueryGuard;
 use crate::session::Session;
@@ -17,6 +19,8 @@ use crate::session::outcome::Completion;
 use crate::statements::allowed::check as check_plan;
 use crate::statements::columns::{cast_to, named, storable_schema};
 use crate::statements::comment;
+use crate::statements::defaults;
+use crate::statements::maintain;
 use crate::statements::outcome::count_written;
 use crate::statements::view;
 use crate::tables::properties;
@@ -53,7 +57,7 @@ pub(crate) async fn run(
             }
             Ok(completion)
         }
-        StatementKind::AlterTable(alter) => alter_table(session, alter).await,
+        StatementKind::AlterTable(alter) => alter_table(session, alter, guard).await,
         StatementKind::Comment(statement) => comment::run(session, statement).await,
         StatementKind::CreateView(create) => view::create(session, create).await,
         StatementKind::AlterView(alter) => view::alter(session, alter).await,
@@ -157,6 +161,7 @@ async fn create_table(
         session.caller.must_be_superuser("create tables")?;
     }
     properties::check(texts(&table.properties))?;
+    defaults::check_all(session, &table.columns, guard).await?;
     let Some(query) = &table.query else {
         let schema = Arc::new(Schema::new(table.columns.clone()));
         let created = session.data.warehouse().create_table(&ident, spec_of(table, schema)).await;
@@ -244,7 +249,11 @@ pub(crate) fn spec_from_parts(
 const KEY_NOTICE: &str = "the PRIMARY KEY is declared, not enforced: INSERT and COPY do not look for rows of the same key; \
      INSERT … ON CONFLICT does";
 
-async fn alter_table(session: &Session, alter: &AlterTableStatement) -> Result<Completion> {
+async fn alter_table(
+    session: &Session,
+    alter: &AlterTableStatement,
+    guard: &QueryGuard,
+) -> Result<Completion> {
     let ident = session.table_ident(&alter.name)?;
     let warehouse = session.data.warehouse();
     let mut completion = Completion::of("ALTER TABLE");
@@ -288,11 +297,23 @@ async fn alter_table(session: &Session, alter: &AlterTableStatement) -> Result<C
             properties::check(texts(set))?;
         }
     }
+    // What was acknowledged before is in what a tag names.
+    let names_now =
+        |action: &AlterAction| matches!(action, AlterAction::CreateTag { snapshot_id: None, .. });
+    let table = match alter.actions.iter().any(names_now) {
+        true => maintain::flushed(session, &table).await?,
+        false => table,
+    };
     let columns: Vec<String> =
         table.schema().fields().iter().map(|field| field.name().clone()).collect();
     let mut changes = Vec::with_capacity(alter.actions.len());
     for action in &alter.actions {
-        match change_of(action, &columns)? {
+        if let AlterAction::SetDefault { name, default: Some(text) } = action {
+            let schema = table.schema();
+            let column = schema.field_with_name(name).map_err(|_| no_column(name))?;
+            defaults::check(session, name, column.data_type(), text, guard).await?;
+        }
+        match change_of(action, &table, &columns)? {
             Planned::Change(change) => changes.push(change),
             Planned::Skip(notice) => completion.notices.push(notice),
         }
@@ -322,8 +343,11 @@ enum Planned {
     Skip(String),
 }
 
-fn change_of(action: &AlterAction, columns: &[String]) -> Result<Planned> {
+fn change_of(action: &AlterAction, table: &Table, columns: &[String]) -> Result<Planned> {
     let exists = |name: &String| columns.contains(name);
+    let is_tag = |name: &String| -> Result<bool> {
+        Ok(table.named_snapshots()?.iter().any(|named| named.name == *name))
+    };
     Ok(Planned::Change(match action.clone() {
         AlterAction::AddColumn { field, if_not_exists: true } if exists(field.name()) => {
             let notice = format!("column \"{}\" already exists, skipping", field.name());
@@ -331,6 +355,21 @@ fn change_of(action: &AlterAction, columns: &[String]) -> Result<Planned> {
         }
         AlterAction::DropColumn { name, if_exists: true } if !exists(&name) => {
             return Ok(Planned::Skip(format!("column \"{name}\" does not exist, skipping")));
+        }
+        AlterAction::CreateTag { name, if_not_exists: true, .. } if is_tag(&name)? => {
+            return Ok(Planned::Skip(format!("tag \"{name}\" already exists, skipping")));
+        }
+        AlterAction::DropTag { name, if_exists: true } if !is_tag(&name)? => {
+            return Ok(Planned::Skip(format!("tag \"{name}\" does not exist, skipping")));
+        }
+        AlterAction::CreateTag { name, snapshot_id, .. } => {
+            TableChange::CreateTag { name, snapshot_id }
+        }
+        AlterAction::DropTag { name, .. } => TableChange::DropTag(name),
+        AlterAction::AddColumn { field, .. } if field.metadata().contains_key(DEFAULT_KEY) => {
+            return Err(Error::unsupported("ADD COLUMN with a DEFAULT is not supported").with_hint(
+                "add the column without it, set it with ALTER COLUMN … SET DEFAULT, and UPDATE the rows that are there",
+            ));
         }
         AlterAction::AddColumn { field, .. } => {
             TableChange::AddColumn { field, position: ColumnPosition::Last }
@@ -341,13 +380,8 @@ fn change_of(action: &AlterAction, columns: &[String]) -> Result<Planned> {
             TableChange::ChangeType { column: name, data_type }
         }
         AlterAction::DropNotNull { name } => TableChange::SetNullable(name),
-        AlterAction::DropDefault { name } if exists(&name) => {
-            let notice = format!("column \"{name}\" has no default, skipping");
-            return Ok(Planned::Skip(notice));
-        }
-        AlterAction::DropDefault { name } => {
-            return Err(Error::not_found(format!("column \"{name}\" does not exist"))
-                .with_sqlstate("42703"));
+        AlterAction::SetDefault { name, default } => {
+            TableChange::SetDefault { column: name, default }
         }
         AlterAction::Unsupported(clause) => {
             return Err(Error::unsupported(format!("ALTER TABLE … {clause} is not supported"))
@@ -363,6 +397,10 @@ fn change_of(action: &AlterAction, columns: &[String]) -> Result<Planned> {
                 .with_sqlstate("42601"));
         }
     }))
+}
+
+fn no_column(name: &str) -> Error {
+    Error::not_found(format!("column \"{name}\" does not exist")).with_sqlstate("42703")
 }
 
 fn schema_name(name: &datafusion::sql::sqlparser::ast::ObjectName) -> Result<String> {

@@ -30,7 +30,7 @@ use crate::engine::file_access::FileAccess;
 use crate::run::registry::QueryGuard;
 use crate::session::outcome::Completion;
 use crate::session::{Session, SessionOptions};
-use crate::statements::{columns, ddl};
+use crate::statements::{columns, ddl, defaults};
 use crate::tables::fresh::{Place, SmallWrite, Taken};
 use crate::tables::nested::engine_schema;
 use crate::tables::properties;
@@ -330,9 +330,14 @@ pub(crate) async fn copy_from_files(
         files.iter().map(|file| access.to_read(file).map(Input::Path)).collect::<Result<_>>()?;
     let options = options_of_files(&copy.options, access)?;
     let schema = crate::statements::copy::target_schema(&table, &copy.columns)?;
+    let defaults = defaults::of_missing(session, &table, &schema).await?;
     let reader = stoa_load::open(inputs, Arc::clone(&schema), options)?;
-    let batches =
-        crate::statements::copy::fill_columns(reader_stream(reader)?, schema, table.schema());
+    let batches = crate::statements::copy::fill_columns(
+        reader_stream(reader)?,
+        schema,
+        table.schema(),
+        defaults,
+    );
     let schema = table.schema();
     let rows = append(session, table, schema, batches, guard).await?;
     Ok(Completion::rows("COPY", rows))

@@ -35,7 +35,7 @@ pub(crate) async fn run(session: &Session, maintenance: &Maintenance) -> Result<
 }
 
 /// The table with all its rows in files.
-async fn flushed(session: &Session, table: &Table) -> Result<Table> {
+pub(crate) async fn flushed(session: &Session, table: &Table) -> Result<Table> {
     match session.data.ingest() {
         Some(ingest) => ingest.flush_now(table).await,
         None => Ok(table.clone()),

@@ -13,6 +13,7 @@ use stoa_orc::Predicate;
 use stoa_table::Table;
 
 use crate::session::Session;
+use crate::settings::shown_name;
 use stoa_sql::StatementKind;
 use stoa_sql::temporary::is_temporary;
 use stoa_sql::{ShowStatement, name_parts};
@@ -61,7 +62,7 @@ fn columns(show: &ShowStatement) -> Vec<Column> {
         ShowStatement::Setting { name } if name == "all" => {
             vec![("name", TEXT), ("setting", TEXT), ("description", TEXT)]
         }
-        ShowStatement::Setting { .. } => vec![("setting", TEXT)],
+        ShowStatement::Setting { name } => vec![(shown_name(name).unwrap_or("setting"), TEXT)],
     }
 }
 
@@ -304,12 +305,19 @@ fn create_statement(table: &Table) -> String {
         true => name.to_owned(),
         false => format!("\"{}\"", name.replace('"', "\"\"")),
     };
+    let defaults = table.defaults();
     let column = |field: &Arc<Field>| {
+        let default = defaults.get(field.name());
+        let default = default.map_or_else(String::new, |text| format!(" DEFAULT {text}"));
         let not_null = if field.is_nullable() { "" } else { " NOT NULL" };
         let comment = field.metadata().get(stoa_sql::COMMENT_KEY);
         let comment = comment
             .map_or_else(String::new, |text| format!(" COMMENT '{}'", text.replace('\'', "''")));
-        format!("  {} {}{not_null}{comment}", quoted(field.name()), sql_type(field.data_type()))
+        format!(
+            "  {} {}{not_null}{default}{comment}",
+            quoted(field.name()),
+            sql_type(field.data_type())
+        )
     };
     let mut columns: Vec<String> = table.schema().fields().iter().map(column).collect();
     let key: Vec<String> = table.identifiers().iter().map(|name| quoted(name)).collect();

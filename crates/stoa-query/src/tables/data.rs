@@ -12,7 +12,7 @@ use datafusion::catalog::TableProvider;
 use parking_lot::RwLock;
 use stoa_catalog::TableIdent;
 use stoa_cells::CellTables;
-use stoa_error::{Condition, ErrorKind, Result};
+use stoa_error::{Condition, Error, ErrorKind, Result};
 use stoa_ingest::{FreshRows, Ingest, TableSnapshot};
 use stoa_report::Reports;
 use stoa_table::{Table, Warehouse};
@@ -21,6 +21,7 @@ use crate::tables::cells::{self, Form};
 use crate::tables::changes::Changes;
 use crate::tables::file_cache::FileCache;
 use crate::tables::table::StoaTable;
+use crate::tables::versions::{self, EarlierTable, TableFacts};
 use crate::tables::view::StoredView;
 
 /// How often a state of all tables is looked for while some are dropped.
@@ -208,13 +209,34 @@ impl Data {
             let cells = cells::view(&self.cells, &table);
             return Ok(Some(cells.unwrap_or_else(|| Arc::new(self.as_engine_table(table)))));
         }
-        let Some((name, form)) = cells::split_name(&ident.name) else { return Ok(None) };
+        let Some((name, form)) = cells::split_name(&ident.name) else {
+            return self.version(ident).await;
+        };
         let ident = TableIdent { namespace: ident.namespace.clone(), name: name.to_owned() };
         let Some(table) = self.found(&ident).await? else { return Ok(None) };
         match cells::history(&self.cells, &table)? {
             Some(_) if form == Form::Raw => Ok(Some(Arc::new(self.as_engine_table(table)))),
             history => Ok(history),
         }
+    }
+
+    /// An earlier version of a table, or what its metadata says, by the name that SQL has for it.
+    async fn version(&self, ident: &TableIdent) -> Result<Option<Arc<dyn TableProvider>>> {
+        let Some(name) = versions::asked_of(&ident.name) else { return Ok(None) };
+        let of = TableIdent { namespace: ident.namespace.clone(), name: name.to_owned() };
+        let Some(table) = self.found(&of).await? else { return Ok(None) };
+        if let Some((_, fact)) = versions::split_facts(&ident.name) {
+            return Ok(Some(Arc::new(TableFacts::new(table, fact))));
+        }
+        let Some((_, version)) = versions::split_name(&ident.name) else { return Ok(None) };
+        if cells::refuse_rows(&table).is_err() {
+            return Err(Error::unsupported(format!(
+                "{of} is a table of cells: it has no versions"
+            ))
+            .with_hint("its cells have versions of their own: read \"name$cells\""));
+        }
+        let earlier = EarlierTable::new(self.as_engine_table(table), version)?;
+        Ok(Some(Arc::new(earlier)))
     }
 
     async fn found(&self, ident: &TableIdent) -> Result<Option<Table>> {

@@ -220,7 +220,9 @@ fn literal(value: &ScalarValue, column: &DataType) -> Option<Literal> {
         ScalarValue::Utf8(Some(v))
         | ScalarValue::LargeUtf8(Some(v))
         | ScalarValue::Utf8View(Some(v)) => Literal::String(v.clone()),
-        ScalarValue::Binary(Some(v)) => Literal::Binary(v.clone()),
+        ScalarValue::Binary(Some(v)) | ScalarValue::FixedSizeBinary(_, Some(v)) => {
+            Literal::Binary(v.clone())
+        }
         ScalarValue::Date32(Some(v)) => Literal::Date(*v),
         ScalarValue::TimestampMicrosecond(Some(v), _)
             if matches!(column, DataType::Timestamp(TimeUnit::Microsecond, _)) =>

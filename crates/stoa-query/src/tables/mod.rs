@@ -20,4 +20,5 @@ pub(crate) mod storable;
 pub(crate) mod table;
 pub(crate) mod temporary;
 pub(crate) mod transaction;
+pub(crate) mod versions;
 pub(crate) mod view;

@@ -13,6 +13,7 @@ use datafusion::error::{DataFusionError, Result as EngineResult};
 
 use crate::access::Caller;
 use crate::tables::table::table_shown;
+use crate::tables::versions;
 use crate::tables::view::view_shown;
 use stoa_semantics::errors::to_datafusion;
 
@@ -71,6 +72,18 @@ struct SeenSchema {
     caller: Arc<Caller>,
 }
 
+impl SeenSchema {
+    fn must_know(&self, provider: &dyn TableProvider) -> EngineResult<()> {
+        let provider = provider as &dyn Any;
+        let known = match (table_shown(provider), view_shown(provider)) {
+            (Some(table), _) => self.caller.must_know(table),
+            (None, Some(view)) => self.caller.must_know(view),
+            (None, None) => Ok(()),
+        };
+        known.map_err(to_datafusion)
+    }
+}
+
 #[async_trait]
 impl SchemaProvider for SeenSchema {
     fn table_names(&self) -> Vec<String> {
@@ -81,14 +94,15 @@ impl SchemaProvider for SeenSchema {
         &self,
         name: &str,
     ) -> EngineResult<Option<Arc<dyn TableProvider>>, DataFusionError> {
+        // Which versions there are is not told to those who must not know the table.
+        if let Some(table) = versions::asked_of(name)
+            && let Some(provider) = self.all.table(table).await?
+        {
+            self.must_know(provider.as_ref())?;
+        }
         let found = self.all.table(name).await?;
         if let Some(provider) = &found {
-            let provider = provider.as_ref() as &dyn Any;
-            if let Some(table) = table_shown(provider) {
-                self.caller.must_know(table).map_err(to_datafusion)?;
-            } else if let Some(view) = view_shown(provider) {
-                self.caller.must_know(view).map_err(to_datafusion)?;
-            }
+            self.must_know(provider.as_ref())?;
         }
         Ok(found)
     }

@@ -40,6 +40,7 @@ use crate::tables::nested::engine_schema;
 use crate::tables::scan::OrcScanExec;
 use crate::tables::sink::{self, Commit, WriteMode};
 use crate::tables::transaction::Block;
+use crate::tables::versions;
 use stoa_semantics::errors::{from_datafusion, to_datafusion};
 
 /// One snapshot of a table.
@@ -258,10 +259,10 @@ pub(crate) fn stoa_table(source: &Arc<dyn TableSource>) -> Option<StoaTable> {
     (provider.as_ref() as &dyn Any).downcast_ref::<StoaTable>().cloned()
 }
 
-/// The table of the warehouse that a provider shows, as rows or as cells.
+/// The table of the warehouse that a provider shows, as rows or as cells, now or earlier.
 pub(crate) fn table_shown(provider: &dyn Any) -> Option<&Table> {
     let rows = provider.downcast_ref::<StoaTable>().map(|found| &found.table);
-    rows.or_else(|| cells::table_behind(provider))
+    rows.or_else(|| cells::table_behind(provider)).or_else(|| versions::table_behind(provider))
 }
 
 /// Whether a plan reads any table of the warehouse.

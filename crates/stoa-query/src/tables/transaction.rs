@@ -337,6 +337,13 @@ impl Block {
         what_stays(&open.lasting)
     }
 
+    /// Ends the block, if there is one, without waiting for its files to be deleted.
+    pub(crate) fn abandon(&self) {
+        if self.is_open() {
+            drop(self.end());
+        }
+    }
+
     /// Sets what the transaction is like; outside of one it has no effect.
     ///
     /// # Errors

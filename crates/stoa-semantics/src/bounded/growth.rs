@@ -19,6 +19,15 @@ const NUMBER_TEXT_BYTES: u64 = 24;
 /// Bytes of a character.
 const CHARACTER_BYTES: u64 = 4;
 
+/// Bytes of a tree for each byte of its text.
+const JSON_BYTES: u64 = 48;
+
+/// The same for values that are shown on lines of their own, which begin with up to 1,600 blanks.
+const PRETTY_BYTES: u64 = 1700;
+
+/// Bytes of parts for each byte of a text: places of lists in lists, and of texts.
+const PART_BYTES: u64 = 16;
+
 const DAY_US: i64 = 86_400_000_000;
 
 /// What a function makes of its operands.
@@ -50,6 +59,14 @@ pub(super) enum Growth {
     Resize,
     /// The third in place of elements of the first.
     ReplaceElements,
+    /// Trees of JSON values, whose nodes take more than their texts.
+    Json,
+    /// The same with blanks before each line.
+    Pretty,
+    /// Escapes, lists of small parts.
+    Parts,
+    /// Parts that are filled up to widths, which the pattern or the arguments say.
+    Format,
 }
 
 /// Bytes of results.
@@ -79,13 +96,30 @@ impl Growth {
             "array_replace" | "array_replace_n" | "array_replace_all" => Self::ReplaceElements,
             "concat" | "text_concat" | "overlay" | "array_append" | "array_prepend"
             | "array_concat" | "array_union" => Self::Sum,
+            "as_json" | "as_jsonb" => Self::Json,
+            "jsonb_pretty" => Self::Pretty,
+            "format" => Self::Format,
+            "regexp_match"
+            | "regexp_matches"
+            | "regexp_split_to_array"
+            | "quote_ident"
+            | "quote_literal"
+            | "quote_nullable"
+            | "parse_ident"
+            | "string_to_array" => Self::Parts,
+            "base64_lines" | "without_blanks" | "convert_from" | "convert_to" | "set_byte"
+            | "set_bit" | "bytes_substr" | "regexp_substr" | "regexp_substring" => Self::Sum,
+            name if name.starts_with("json_") || name.starts_with("jsonb_") => Self::Json,
             _ => return None,
         })
     }
 
     /// Whether results are mostly far smaller than they could be.
     pub(super) fn is_rough(self) -> bool {
-        self == Self::ReplacePattern
+        matches!(
+            self,
+            Self::ReplacePattern | Self::Json | Self::Pretty | Self::Parts | Self::Format
+        )
     }
 
     /// Bytes of the results for `rows` rows of operands.
@@ -134,6 +168,12 @@ impl Operands<'_> {
         let bytes = |operand: usize| self.bytes(operand, row);
         let result = match self.growth {
             Growth::Sum => self.sum(row),
+            Growth::Json => self.sum(row).saturating_mul(JSON_BYTES),
+            Growth::Pretty => self.sum(row).saturating_mul(PRETTY_BYTES),
+            Growth::Parts => self.sum(row).saturating_mul(PART_BYTES),
+            Growth::Format => {
+                self.sum(row).saturating_mul(PART_BYTES).saturating_add(self.widths(row))
+            }
             Growth::Repeat => bytes(0).saturating_mul(self.count(1, row)),
             Growth::RepeatElement => {
                 bytes(0).saturating_add(PLACE_BYTES).saturating_mul(self.count(1, row))
@@ -199,6 +239,23 @@ impl Operands<'_> {
             }
             _ => most,
         }
+    }
+
+    /// Blanks that `format` may add: all numbers of the pattern, and those of the arguments for each `*`.
+    fn widths(&self, row: usize) -> u64 {
+        let number = |digits: &str| digits.parse::<u64>().unwrap_or(u64::from(u32::MAX));
+        let text = |operand: &Operand| operand.text(row).unwrap_or("").to_owned();
+        let pattern = self.operands.first().map(text).unwrap_or_default();
+        let numbers = pattern.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());
+        let own = numbers.map(number).fold(0, u64::saturating_add);
+        let stars = pattern.matches('*').count() as u64;
+        if stars == 0 {
+            return own;
+        }
+        let widths = self.operands.iter().skip(1).map(text).filter_map(|text| {
+            text.trim().trim_start_matches(['-', '+']).parse::<u32>().ok().map(u64::from)
+        });
+        own.saturating_add(widths.max().unwrap_or(0).saturating_mul(stars))
     }
 
     /// How many values a series has.

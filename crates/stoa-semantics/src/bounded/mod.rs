@@ -15,6 +15,7 @@
 pub(super) mod folding;
 mod growth;
 mod held;
+pub(super) mod top_groups;
 
 use std::hash::{Hash, Hasher};
 use std::ops::Range;

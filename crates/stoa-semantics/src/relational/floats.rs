@@ -163,14 +163,19 @@ fn in_list(
         false => (expr, list),
     };
     let is_float = expr.get_type(schema).is_ok_and(|kind| kind.is_floating());
+    let is_changed = add_other_zeros(&mut list, is_float) || mixed;
+    let made = Expr::InList(InList { expr: Box::new(expr), list, negated });
+    Ok(Transformed::new_transformed(made, is_changed))
+}
+
+/// Adds -0.0 to a list with 0.0, and the other way round: whether it did. Lists are looked up by bits.
+pub(crate) fn add_other_zeros(list: &mut Vec<Expr>, is_float: bool) -> bool {
     let zeros = list.iter().filter_map(|item| other_zero(item, is_float));
     let mut zeros: Vec<ScalarValue> = zeros.collect();
     zeros.retain(|zero| !list.iter().any(|item| is_same(item, zero)));
     zeros.dedup_by(|one, other| bits(one) == bits(other));
-    let is_changed = mixed || !zeros.is_empty();
-    list.extend(zeros.into_iter().map(|zero| Expr::Literal(zero, None)));
-    let made = Expr::InList(InList { expr: Box::new(expr), list, negated });
-    Ok(Transformed::new_transformed(made, is_changed))
+    list.extend(zeros.iter().cloned().map(|zero| Expr::Literal(zero, None)));
+    !zeros.is_empty()
 }
 
 /// -0.0 for 0.0, and the other way round; also for the whole number, which becomes floating point.

@@ -26,34 +26,61 @@ pub(super) fn join_marks(node: LogicalPlan, names: &mut Names) -> Result<Transfo
             | LogicalPlan::Window(_)
             | LogicalPlan::Sort(_)
     );
-    if !is_here || !has_exists(&node)? {
+    if !is_here {
         return Ok(Transformed::no(node));
     }
-    let [input] = node.inputs()[..] else { return Ok(Transformed::no(node)) };
-    let mut input = input.clone();
+    replace_by_joins(node, &mut |below, expr| match expr {
+        Expr::Exists(exists) => join_mark(below.joined, exists, names),
+        _ => Ok(None),
+    })
+}
+
+/// What is below a node.
+pub(super) struct Below<'a> {
+    /// As it was.
+    pub(super) unchanged: &'a LogicalPlan,
+    /// With what was joined to it so far.
+    pub(super) joined: &'a LogicalPlan,
+}
+
+/// Gives what is below an expression with one more join, and the expression that takes its place; `None` to leave it.
+type Join<'a> = &'a mut dyn FnMut(&Below<'_>, &Expr) -> Result<Option<(LogicalPlan, Expr)>>;
+
+/// Replaces parts of the expressions of a node that has one input by columns that are joined to it. The node gives the
+/// columns it gave.
+pub(super) fn replace_by_joins(
+    node: LogicalPlan,
+    join: Join<'_>,
+) -> Result<Transformed<LogicalPlan>> {
+    let [unchanged] = node.inputs()[..] else { return Ok(Transformed::no(node)) };
+    let (mut joined, mut any) = (unchanged.clone(), false);
     let columns = node.schema().columns();
     let saver = NamePreserver::new(&node);
     let mut expressions = Vec::new();
     for expr in node.expressions() {
         let name = saver.save(&expr);
-        let marked = expr.transform_up(|expr| match expr {
-            Expr::Exists(exists) => Ok(match join_mark(&input, &exists, names)? {
-                Some((joined, mark)) => {
-                    input = joined;
-                    Transformed::yes(mark)
+        let replaced = expr.transform_up(|expr| {
+            let below = Below { unchanged, joined: &joined };
+            Ok(match join(&below, &expr)? {
+                Some((more, column)) => {
+                    joined = more;
+                    Transformed::yes(column)
                 }
-                None => Transformed::no(Expr::Exists(exists)),
-            }),
-            other => Ok(Transformed::no(other)),
+                None => Transformed::no(expr),
+            })
         })?;
-        expressions.push(name.restore(marked.data));
+        any |= replaced.transformed;
+        expressions.push(name.restore(replaced.data));
     }
-    let marked = node.with_new_exprs(expressions, vec![input])?;
-    if marked.schema().fields().len() == columns.len() {
-        return Ok(Transformed::yes(marked));
+    if !any {
+        return Ok(Transformed::no(node));
+    }
+    let replaced = node.with_new_exprs(expressions, vec![joined])?;
+    if replaced.schema().fields().len() == columns.len() {
+        return Ok(Transformed::yes(replaced));
     }
     let columns = columns.into_iter().map(Expr::Column);
-    LogicalPlanBuilder::from(marked).project(columns)?.build().map(Transformed::yes)
+    LogicalPlanBuilder::from(replaced).project(columns)?.build().map(Transformed::yes)
 }
 
 /// EXISTS in VALUES, which have no rows to mark: whether a first row can be counted.
@@ -83,14 +110,6 @@ fn count_first(exists: Exists) -> Result<Expr> {
     };
     let counted = counted.project([is_there.alias("exists")])?.build()?;
     Ok(Expr::ScalarSubquery(Subquery { subquery: Arc::new(counted), ..subquery }))
-}
-
-fn has_exists(node: &LogicalPlan) -> Result<bool> {
-    let mut found = false;
-    for expr in node.expressions() {
-        found |= expr.exists(|expr| Ok(matches!(expr, Expr::Exists(_))))?;
-    }
-    Ok(found)
 }
 
 /// `input` with a mark for the rows for which the subquery has some; `None` where it cannot be joined.

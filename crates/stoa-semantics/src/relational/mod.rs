@@ -4,6 +4,7 @@
 //! ```text
 //! plan ─► levels        columns of queries further out are refused
 //!       ─► one_row      IN, ANY, ALL and EXISTS of one row ─► comparisons with it
+//!       ─► per_row      aggregates by another comparison than equality ─► joins with their values
 //!       ─► predicates    IN, ANY and ALL with three values ─► EXISTS
 //!       ─► marks        EXISTS outside of WHERE ─► joins that mark rows, in VALUES: counts
 //!       ─► multiplicity EXCEPT ALL, INTERSECT ALL ─► rows numbered among equal ones
@@ -24,11 +25,12 @@ mod marks;
 mod multiplicity;
 mod offsets;
 mod one_row;
+mod per_row;
 mod predicates;
 mod rows;
 mod zeros;
 
-pub(crate) use floats::compares;
+pub(crate) use floats::{add_other_zeros, compares};
 
 use std::sync::Arc;
 
@@ -61,6 +63,7 @@ impl AnalyzerRule for Relational {
             let node = node.transform_data(rows::ordered_by_parts)?;
             let node = node.transform_data(|node| Ok(multiplicity::order_once(node)))?;
             let node = node.transform_data(one_row::compared)?;
+            let node = node.transform_data(|node| per_row::join_values(node, &mut names))?;
             let node = node.transform_data(|node| predicates::three_valued(node, &mut names))?;
             let node = node.transform_data(|node| marks::join_marks(node, &mut names))?;
             node.transform_data(marks::counted_in_values)

@@ -41,7 +41,8 @@ const MIXED: [&str; 4] = ["Month", "Mon", "Day", "Dy"];
 /// The parts of a time.
 pub(super) struct Fields {
     year: i64,
-    month: u32,
+    /// From 1; of an interval those beyond its years, with their sign.
+    month: i64,
     day: i64,
     hour: i64,
     minute: i64,
@@ -65,7 +66,7 @@ impl Fields {
         };
         Ok(Self {
             year: at.year().into(),
-            month: at.month(),
+            month: at.month().into(),
             day: at.day().into(),
             hour: at.hour().into(),
             minute: at.minute().into(),
@@ -81,7 +82,7 @@ impl Fields {
         let seconds = micros / 1_000_000;
         Self {
             year: (interval.months / 12).into(),
-            month: (interval.months % 12).unsigned_abs(),
+            month: (interval.months % 12).into(),
             day: interval.days.into(),
             hour: seconds / 3600,
             minute: seconds / 60 % 60,
@@ -200,9 +201,10 @@ fn one(fields: &Fields, pattern: &str, fills: bool, out: &mut String) -> Result<
         "IYY" => number(i64::from(fields.date(pattern)?.iso_week().year()) % 1000, 3),
         "IY" => number(i64::from(fields.date(pattern)?.iso_week().year()) % 100, 2),
         "I" => number(i64::from(fields.date(pattern)?.iso_week().year()) % 10, 1),
-        "MM" => number(fields.month.into(), 2),
+        "MM" => number(fields.month, 2),
         "DDD" => number(day_of_year(fields, pattern)?, 3),
-        "DD" => number(fields.day, 2),
+        // The sign is one of the two.
+        "DD" => number(fields.day, if fields.day < 0 { 1 } else { 2 }),
         "D" => number(i64::from(fields.date(pattern)?.weekday().num_days_from_sunday()) + 1, 1),
         "ID" => number(fields.date(pattern)?.weekday().number_from_monday().into(), 1),
         "IDDD" => {
@@ -213,7 +215,8 @@ fn one(fields: &Fields, pattern: &str, fills: bool, out: &mut String) -> Result<
         "WW" => number((day_of_year(fields, pattern)? - 1) / 7 + 1, 2),
         "IW" => number(fields.date(pattern)?.iso_week().week().into(), 2),
         "W" => number((fields.day - 1) / 7 + 1, 1),
-        "Q" => number((i64::from(fields.month).max(1) - 1) / 3 + 1, 1),
+        "Q" if fields.month == 0 => {}
+        "Q" => number((fields.month - 1) / 3 + 1, 1),
         "CC" => {
             let year = fields.year;
             let century = if year > 0 { (year - 1) / 100 + 1 } else { year / 100 - 1 };
@@ -246,7 +249,7 @@ fn word(fields: &Fields, pattern: &str, upper: &str, fills: bool, out: &mut Stri
         |am: &str, pm: &str| if fields.hour % 24 < 12 { am.to_owned() } else { pm.to_owned() };
     let era = |ad: &str, bc: &str| if fields.year > 0 { ad.to_owned() } else { bc.to_owned() };
     let month = |pattern: &str| {
-        fields.date(pattern).map(|_| MONTHS[fields.month.saturating_sub(1) as usize % 12])
+        fields.date(pattern).map(|_| MONTHS[(fields.month - 1).rem_euclid(12) as usize])
     };
     let day = |pattern: &str| {
         fields.date(pattern).map(|date| DAYS[date.weekday().num_days_from_sunday() as usize])
@@ -256,9 +259,13 @@ fn word(fields: &Fields, pattern: &str, upper: &str, fills: bool, out: &mut Stri
         "MON" => (month(pattern)?[..3].to_owned(), 0),
         "DAY" => (day(pattern)?.to_owned(), 9),
         "DY" => (day(pattern)?[..3].to_owned(), 0),
-        "RM" => match fields.month {
-            0 => (String::new(), 4),
-            month => (ROMAN[(month as usize - 1) % 12].to_owned(), 4),
+        // Whole years end with their last month; negative months are counted from the end.
+        "RM" => match (fields.month, fields.year) {
+            (0, 0) => (String::new(), 0),
+            (0, year) => (ROMAN[if year < 0 { 0 } else { 11 }].to_owned(), 4),
+            (month, _) => {
+                (ROMAN[if month < 0 { 12 + month } else { month - 1 } as usize].to_owned(), 4)
+            }
         },
         "AM" | "PM" => (half("AM", "PM"), 0),
         "A.M." | "P.M." => (half("A.M.", "P.M."), 0),

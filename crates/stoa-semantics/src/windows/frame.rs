@@ -4,7 +4,7 @@
 //! **Invariant:** the frame has the same rows.
 
 use arrow::datatypes::DataType;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::WindowFunctionParams;
 use datafusion::logical_expr::{ExprSchemable, WindowFrame, WindowFrameBound, WindowFrameUnits};
 
@@ -24,7 +24,8 @@ pub(super) fn rewrite(params: &mut WindowFunctionParams, scope: &Scope<'_>) -> R
     }
     let of = first.expr.get_type(&scope.schema)?;
     if !is_distance(&frame.start_bound) && !is_distance(&frame.end_bound) {
-        if is_ranged(&of) {
+        let mut keys = params.order_by.iter().map(|key| key.expr.get_type(&scope.schema));
+        if keys.try_fold(true, |all, of| Ok::<_, DataFusionError>(all && is_ranged(&of?)))? {
             return Ok(false);
         }
         let (start, end) = (frame.start_bound.clone(), frame.end_bound.clone());
@@ -51,10 +52,11 @@ fn is_distance(bound: &WindowFrameBound) -> bool {
 fn is_ranged(of: &DataType) -> bool {
     match of {
         DataType::Dictionary(_, of) => is_ranged(of),
-        DataType::Boolean
-        | DataType::List(_)
-        | DataType::LargeList(_)
-        | DataType::FixedSizeList(..) => true,
+        DataType::Boolean => true,
+        // Their values are compared for a frame; lists within them cannot be.
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+            !item.data_type().is_nested()
+        }
         of => of.is_string() || has_distances(of),
     }
 }

@@ -131,6 +131,9 @@ fn primitive(array: &ArrayRef, own: &DataType, wanted: &DataType) -> Result<Arra
         (T::Utf8 | T::LargeUtf8 | T::Utf8View | T::Binary, T::Utf8) => true,
         (T::Binary | T::LargeBinary | T::FixedSizeBinary(_) | T::BinaryView, T::Binary) => true,
         (T::Utf8, T::Binary) => true,
+        (T::FixedSizeBinary(own), T::FixedSizeBinary(wanted)) => own == wanted,
+        // Of writers that do not mark UUIDs; of another length, it is none.
+        (T::Binary, T::FixedSizeBinary(_)) => true,
         (T::Null, _) => true,
         (T::Dictionary(_, values), wanted) => {
             let values = cast(array, values)?;

@@ -13,8 +13,8 @@ use arrow_array::builder::{
     Float64Builder, Int32Builder, Int64Builder, StringBuilder,
 };
 use arrow_array::{
-    ArrayRef, ListArray, MapArray, RecordBatch, RecordBatchOptions, StructArray,
-    TimestampMicrosecondArray, TimestampNanosecondArray,
+    ArrayRef, FixedSizeBinaryArray, ListArray, MapArray, RecordBatch, RecordBatchOptions,
+    StructArray, TimestampMicrosecondArray, TimestampNanosecondArray,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields, SchemaRef, TimeUnit};
@@ -376,6 +376,22 @@ fn primitive(values: &[Option<&Value>], to: &DataType) -> Result<ArrayRef> {
             Value::Uuid(v) => Some(v.as_bytes().to_vec()),
             _ => None,
         }),
+        DataType::FixedSizeBinary(width) => {
+            let bytes = values.iter().map(|value| match value {
+                None => Ok(None),
+                Some(Value::Uuid(v)) => Ok(Some(v.as_bytes().to_vec())),
+                Some(Value::Fixed(_, v) | Value::Bytes(v)) => Ok(Some(v.clone())),
+                Some(Value::String(v)) => match uuid::Uuid::parse_str(v) {
+                    Ok(v) => Ok(Some(v.as_bytes().to_vec())),
+                    Err(_) => Err(no_uuid(&format!("{v:?}"))),
+                },
+                Some(other) => Err(no_uuid(&format!("{other:?}"))),
+            });
+            let bytes = bytes.collect::<Result<Vec<_>>>()?;
+            let array =
+                FixedSizeBinaryArray::try_from_sparse_iter_with_size(bytes.into_iter(), *width);
+            Arc::new(array.map_err(not_as_said)?)
+        }
         other => {
             return Err(Error::unsupported(format!(
                 "values of type {other} cannot be read of Avro"
@@ -460,6 +476,10 @@ fn id_of(field: &Field) -> Option<i32> {
 
 fn damaged(source: apache_avro::Error) -> Error {
     Error::corrupt("the Avro file cannot be read").with_detail(source.to_string())
+}
+
+fn no_uuid(value: &str) -> Error {
+    Error::corrupt(format!("rows are not as the table says: {value} is no UUID"))
 }
 
 fn not_as_said(source: arrow_schema::ArrowError) -> Error {

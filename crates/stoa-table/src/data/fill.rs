@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::{
-    ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array,
-    Int32Array, Int64Array, StringArray, TimestampMicrosecondArray, TimestampNanosecondArray,
-    UInt32Array, new_null_array,
+    ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, FixedSizeBinaryArray,
+    Float32Array, Float64Array, Int32Array, Int64Array, StringArray, TimestampMicrosecondArray,
+    TimestampNanosecondArray, UInt32Array, new_null_array,
 };
 use arrow_schema::{DataType, Field, TimeUnit};
 use arrow_select::take::take;
@@ -116,9 +116,6 @@ fn add_defaults(field: &NestedField, values: &mut HashMap<i32, Option<Literal>>)
 
 fn literal_of(value: &PrimitiveLiteral, primitive: &PrimitiveType) -> Option<Literal> {
     match (value, primitive) {
-        (PrimitiveLiteral::UInt128(uuid), PrimitiveType::Uuid) => {
-            Some(Literal::Binary(uuid.to_be_bytes().to_vec()))
-        }
         // In nanoseconds, which no literal says exactly.
         (_, PrimitiveType::TimestampNs | PrimitiveType::TimestamptzNs) => None,
         _ => value::from_primitive(value, primitive),
@@ -142,6 +139,9 @@ fn array_of(literal: &Literal, data_type: &DataType) -> Option<ArrayRef> {
         }
         (Literal::String(v), DataType::Utf8) => Arc::new(StringArray::from(vec![v.as_str()])),
         (Literal::Binary(v), DataType::Binary) => Arc::new(BinaryArray::from(vec![v.as_slice()])),
+        (Literal::Binary(v), DataType::FixedSizeBinary(width)) => {
+            Arc::new(FixedSizeBinaryArray::try_new(*width, v.clone().into(), None).ok()?)
+        }
         (Literal::Date(v), DataType::Date32) => Arc::new(Date32Array::from(vec![*v])),
         (Literal::TimestampMicros(v), DataType::Timestamp(TimeUnit::Microsecond, zone)) => {
             Arc::new(TimestampMicrosecondArray::from(vec![*v]).with_timezone_opt(zone.clone()))

@@ -120,7 +120,7 @@ fn ancestors(metadata: &TableMetadata, head: i64) -> Vec<i64> {
 }
 
 /// Branches and tags.
-fn references(metadata: &TableMetadata) -> Result<HashMap<String, SnapshotReference>> {
+pub(crate) fn references(metadata: &TableMetadata) -> Result<HashMap<String, SnapshotReference>> {
     // The library hands them out one by one, by name, only.
     let read = || {
         let mut whole = serde_json::to_value(metadata)?;

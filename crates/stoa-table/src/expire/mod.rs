@@ -29,6 +29,7 @@ use stoa_error::{Error, Result};
 use crate::commit::{self, Change, Ended, Step};
 use crate::failpoint;
 use crate::table::Table;
+pub(crate) use choose::references;
 use choose::{Crowd, Keep, choose};
 use files::unneeded;
 

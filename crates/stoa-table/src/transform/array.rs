@@ -60,6 +60,9 @@ pub(crate) fn literal_at(array: &ArrayRef, row: usize) -> Result<Option<Literal>
         }
         DataType::Utf8 => Literal::String(array.as_string::<i32>().value(row).to_owned()),
         DataType::Binary => Literal::Binary(array.as_binary::<i32>().value(row).to_vec()),
+        DataType::FixedSizeBinary(_) => {
+            Literal::Binary(array.as_fixed_size_binary().value(row).to_vec())
+        }
         other => {
             return Err(Error::unsupported(format!("type {other} cannot be a partition value")));
         }
@@ -118,6 +121,11 @@ fn bucket_array(array: &ArrayRef, buckets: u32) -> Result<ArrayRef> {
             .collect(),
         DataType::Binary => array
             .as_binary::<i32>()
+            .iter()
+            .map(|value| value.map(|value| bucket(value, buckets)))
+            .collect(),
+        DataType::FixedSizeBinary(_) => array
+            .as_fixed_size_binary()
             .iter()
             .map(|value| value.map(|value| bucket(value, buckets)))
             .collect(),

@@ -168,7 +168,10 @@ pub(super) fn fitting(values: &[ScalarValue], types: &[DataType]) -> Option<Vec<
     let of_type = |(value, wanted): (&ScalarValue, &DataType)| {
         // A text is read as PostgreSQL reads it, which is planning's work.
         if value.data_type() == DataType::Utf8
-            && matches!(wanted, DataType::Timestamp(..) | DataType::Binary)
+            && matches!(
+                wanted,
+                DataType::Timestamp(..) | DataType::Binary | DataType::FixedSizeBinary(_)
+            )
         {
             return None;
         }

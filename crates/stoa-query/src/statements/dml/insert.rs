@@ -14,6 +14,7 @@ use crate::session::outcome::Completion;
 use crate::statements::outcome::count_written;
 use crate::tables::changes::Turn;
 use crate::tables::table::{pin, stoa_table, tables_of};
+use crate::tables::versions;
 
 /// Runs an INSERT. One that reads tables runs again where they were changed before its rows were
 /// there.
@@ -30,6 +31,9 @@ pub(crate) async fn insert(
         && let Some(target) = stoa_table(&dml.target)
     {
         returning.check_rights(session, &target.table)?;
+    }
+    if let LogicalPlan::Dml(dml) = &plan {
+        versions::refuse_writes(&dml.target)?;
     }
     let read = tables_of(&plan)?;
     if read.is_empty() {

@@ -128,6 +128,20 @@ impl Merge {
         rows.filter(stays)?.project(values)?.build()
     }
 
+    /// The rows that the first clause that holds deletes, as they were; `None` where no clause deletes.
+    fn deleted(
+        &self,
+        rows: LogicalPlanBuilder,
+        clauses: &[MergeIntoClause],
+    ) -> EngineResult<Option<LogicalPlan>> {
+        let deletes = |action: &MergeIntoAction| matches!(action, MergeIntoAction::Delete);
+        if !clauses.iter().any(|clause| deletes(&clause.action)) {
+            return Ok(None);
+        }
+        let goes = first_of(clauses, lit(false), |action| Ok(Some(lit(deletes(action)))))?;
+        rows.filter(goes)?.project(self.table_columns())?.build().map(Some)
+    }
+
     /// The table's columns under the name that the statement uses, with their types.
     fn columns(&self) -> Vec<(Column, arrow::datatypes::DataType)> {
         let schema = self.table.schema();
@@ -219,21 +233,23 @@ impl RowChange for Merge {
     }
 
     fn returned(&self, files: Files) -> EngineResult<Option<LogicalPlan>> {
-        let deletes = |clause: &MergeIntoClause| matches!(clause.action, MergeIntoAction::Delete);
+        let rows = || self.rows(Arc::clone(&files));
+        let changed = self.join(rows()?, JoinType::Inner, self.acting_partners())?;
+        let mut returned = LogicalPlanBuilder::from(self.after(changed.clone(), &self.matched)?);
+        if let Some(gone) = self.deleted(changed, &self.matched)? {
+            returned = returned.union(gone)?;
+        }
         if !self.unmatched.is_empty() {
-            return Ok(None);
+            let alone = self.join(rows()?, JoinType::LeftAnti, self.partners())?;
+            let alone = alone.filter(holds_any(&self.unmatched))?;
+            returned = returned.union(self.after(alone.clone(), &self.unmatched)?)?;
+            if let Some(gone) = self.deleted(alone, &self.unmatched)? {
+                returned = returned.union(gone)?;
+            }
         }
-        let rows = self.rows(files)?;
-        if self.matched.iter().any(deletes) {
-            // Other clauses beside it come in a MERGE only, which returns nothing.
-            let gone = self.join(rows, JoinType::LeftSemi, self.acting_partners())?;
-            return gone.project(self.table_columns())?.build().map(Some);
-        }
-        let changed = self.join(rows, JoinType::Inner, self.acting_partners())?;
-        let changed = LogicalPlanBuilder::from(self.after(changed, &self.matched)?);
         match self.rows_inserted {
-            0 => changed.build().map(Some),
-            _ => changed.union(self.inserted()?)?.build().map(Some),
+            0 => returned.build().map(Some),
+            _ => returned.union(self.inserted()?)?.build().map(Some),
         }
     }
 

@@ -56,6 +56,7 @@ use crate::tables::filter::predicate_of_all;
 use crate::tables::nested::engine_schema;
 use crate::tables::sink::WriteMode;
 use crate::tables::table::{StoaTable, pin, stoa_table, tables_of};
+use crate::tables::versions;
 use stoa_semantics::errors::from_datafusion;
 
 /// How often a statement starts again because somebody else changed the table.
@@ -199,6 +200,7 @@ async fn attempt(
     };
     let Some(planned) = stoa_table(&dml.target) else {
         cells::refuse_source(&dml.target)?;
+        versions::refuse_writes(&dml.target)?;
         return Err(Error::unsupported(format!("{} cannot be changed", dml.table_name))
             .with_sqlstate("42809")
             .with_hint("system tables are read only"));

@@ -13,7 +13,7 @@ use stoa_semantics::errors::from_datafusion;
 
 impl Session {
     /// All rows of a plan, in memory.
-    pub(super) async fn collect(
+    pub(in crate::statements) async fn collect(
         &self,
         plan: &LogicalPlan,
         guard: &QueryGuard,

@@ -1,0 +1,74 @@
+//! `TRUNCATE a, b, …`: several tables are emptied in one commit, or none.
+//!
+//! In: their names. Each is emptied as by a `TRUNCATE` of its own (`dml`), all in one transaction block: the session's,
+//! or one that begins and ends with the statement.
+
+use std::sync::Arc;
+
+use datafusion::common::{DFSchema, TableReference};
+use datafusion::datasource::provider_as_source;
+use datafusion::logical_expr::{DmlStatement, EmptyRelation, LogicalPlan, WriteOp};
+use datafusion::sql::sqlparser::ast::ObjectName;
+use stoa_catalog::TableIdent;
+use stoa_error::{Error, ErrorKind, Result};
+
+use crate::run::registry::QueryGuard;
+use crate::session::Session;
+use crate::session::outcome::Completion;
+use crate::statements::dml;
+
+/// How often the statement starts again because somebody else changed a table.
+const ATTEMPTS_MAX: usize = 10;
+
+/// Empties the tables.
+///
+/// # Errors
+/// What is no table (42P01, 42809), rights (42501), and `Conflict` where others change the tables all the time; all
+/// tables are as they were then.
+pub(crate) async fn run(
+    session: &Session,
+    names: &[ObjectName],
+    guard: &QueryGuard,
+) -> Result<Completion> {
+    let mut tables: Vec<TableIdent> = Vec::with_capacity(names.len());
+    for name in names {
+        let ident = session.table_ident(name)?;
+        if !tables.contains(&ident) {
+            tables.push(ident);
+        }
+    }
+    if session.block.is_open() {
+        return empty(session, &tables, guard).await;
+    }
+    for number in 1..=ATTEMPTS_MAX {
+        let own = session.begin_own_block().await?;
+        let done = match empty(session, &tables, guard).await {
+            Ok(done) => own.commit().await.map(|()| done),
+            Err(error) => {
+                own.roll_back().await;
+                Err(error)
+            }
+        };
+        match done {
+            Err(error) if error.kind() == ErrorKind::Conflict && number < ATTEMPTS_MAX => {}
+            ended => return ended,
+        }
+    }
+    Err(Error::internal("a statement was not tried"))
+}
+
+async fn empty(session: &Session, tables: &[TableIdent], guard: &QueryGuard) -> Result<Completion> {
+    for ident in tables {
+        let table = session.data.table(ident).await?;
+        let name = TableReference::partial(ident.namespace.as_str(), ident.name.as_str());
+        let nothing = EmptyRelation { produce_one_row: false, schema: Arc::new(DFSchema::empty()) };
+        let plan = LogicalPlan::Dml(DmlStatement::new(
+            name,
+            provider_as_source(Arc::new(table)),
+            WriteOp::Truncate,
+            Arc::new(LogicalPlan::EmptyRelation(nothing)),
+        ));
+        dml::run(session, plan, None, None, guard).await?;
+    }
+    Ok(Completion::of("TRUNCATE TABLE"))
+}

@@ -1,0 +1,122 @@
+//! Operators of JSON as calls: the engine's own plans have none for texts. So are intervals multiplied and divided. A
+//! quoted literal beside a `uuid` is one: the engine would ask for a common type first.
+
+use arrow::datatypes::DataType;
+use datafusion::common::DFSchema;
+use datafusion::error::Result;
+use datafusion::logical_expr::expr_fn::cast;
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
+use datafusion::logical_expr::{Expr, ExprSchemable, Operator, binary_expr};
+use datafusion::sql::sqlparser::ast::BinaryOperator;
+
+use super::JsonKind;
+use crate::call::{call, unsupported};
+use crate::declared::{self, Call};
+use crate::json_casts::is_unknown;
+
+/// Plans `->`, `->>`, `#>`, `#>>`, `@>`, `<@`, `?`, `?|`, `?&`, `||`, `-` and `#-` of JSON values.
+#[derive(Debug)]
+pub(crate) struct JsonOperators;
+
+impl ExprPlanner for JsonOperators {
+    fn plan_binary_op(
+        &self,
+        raw: RawBinaryExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawBinaryExpr>> {
+        let (left, right) = (&raw.left, &raw.right);
+        let is_text = |side: &Expr| {
+            side.get_type(schema).is_ok_and(|of| of.is_string() || of.is_null())
+                || matches!(side, Expr::Placeholder(_))
+        };
+        let is_interval = |side: &Expr| {
+            side.get_type(schema)
+                .is_ok_and(|of| matches!(of, DataType::Interval(_) | DataType::Duration(_)))
+        };
+        let is_uuid =
+            |side: &Expr| side.get_type(schema).is_ok_and(|of| of == DataType::FixedSizeBinary(16));
+        let is_literal = |side: &Expr| matches!(side, Expr::Literal(..)) && is_text(side);
+        if let Some(op) = comparison(&raw.op) {
+            let as_uuid = |side: &Expr| cast(side.clone(), DataType::FixedSizeBinary(16));
+            let sides = match (is_uuid(left), is_uuid(right)) {
+                (true, false) if is_literal(right) => Some((left.clone(), as_uuid(right))),
+                (false, true) if is_literal(left) => Some((as_uuid(left), right.clone())),
+                _ => None,
+            };
+            return Ok(match sides {
+                Some((left, right)) => PlannerResult::Planned(binary_expr(left, op, right)),
+                None => PlannerResult::Original(raw),
+            });
+        }
+        let is_number = |side: &Expr| side.get_type(schema).is_ok_and(|of| of.is_numeric());
+        let kind = |side: &Expr| JsonKind::of(side, schema);
+        let is_whole = right.get_type(schema).is_ok_and(|of| of.is_integer());
+        let is_list = right.get_type(schema).is_ok_and(|of| of.is_nested());
+        let is_binary = kind(left) == Some(JsonKind::Jsonb);
+        let either_is_binary = is_binary || kind(right) == Some(JsonKind::Jsonb);
+        let by_kind =
+            |json: &'static str, jsonb: &'static str| if is_binary { jsonb } else { json };
+        let name = match raw.op {
+            BinaryOperator::Arrow if is_text(left) => match is_whole {
+                true => by_kind("json_element", "jsonb_element"),
+                false => by_kind("json_field", "jsonb_field"),
+            },
+            BinaryOperator::LongArrow if is_text(left) => match is_whole {
+                true => by_kind("json_element_text", "jsonb_element_text"),
+                false => by_kind("json_field_text", "jsonb_field_text"),
+            },
+            BinaryOperator::HashArrow if is_text(left) => by_kind("json_at", "jsonb_at"),
+            BinaryOperator::HashLongArrow if is_text(left) => {
+                by_kind("json_at_text", "jsonb_at_text")
+            }
+            BinaryOperator::AtArrow if is_text(left) && is_text(right) => "jsonb_contains",
+            BinaryOperator::ArrowAt if is_text(left) && is_text(right) => "jsonb_contained",
+            BinaryOperator::Question if is_text(left) => "jsonb_exists",
+            BinaryOperator::QuestionPipe if is_text(left) => "jsonb_exists_any",
+            BinaryOperator::QuestionAnd if is_text(left) => "jsonb_exists_all",
+            BinaryOperator::HashMinus if is_text(left) => "jsonb_without_path",
+            BinaryOperator::AtQuestion | BinaryOperator::AtAt if is_text(left) => {
+                return Err(unsupported(
+                    "SQL/JSON paths are not supported",
+                    "use the operators -> and ->>, or jsonb_array_elements",
+                ));
+            }
+            BinaryOperator::StringConcat
+                if either_is_binary
+                    && (kind(left) == kind(right) || is_unknown(left) || is_unknown(right)) =>
+            {
+                "jsonb_joined"
+            }
+            BinaryOperator::Minus if is_binary => match (is_whole, is_list) {
+                (true, _) => "jsonb_without_place",
+                (_, true) => "jsonb_without_keys",
+                _ => "jsonb_without",
+            },
+            BinaryOperator::Multiply if is_interval(left) && is_number(right) => "interval_times",
+            BinaryOperator::Multiply if is_number(left) && is_interval(right) => {
+                let raw = RawBinaryExpr { op: raw.op, left: raw.right, right: raw.left };
+                return self.plan_binary_op(raw, schema);
+            }
+            BinaryOperator::Divide if is_interval(left) && is_number(right) => "interval_over",
+            _ => return Ok(PlannerResult::Original(raw)),
+        };
+        let Some(declared) = declared::named(name) else {
+            return Ok(PlannerResult::Original(raw));
+        };
+        let RawBinaryExpr { left, right, .. } = raw;
+        Ok(PlannerResult::Planned(call(Call(declared), vec![left, right])))
+    }
+}
+
+/// The engine's comparison of this name.
+fn comparison(op: &BinaryOperator) -> Option<Operator> {
+    Some(match op {
+        BinaryOperator::Eq => Operator::Eq,
+        BinaryOperator::NotEq => Operator::NotEq,
+        BinaryOperator::Lt => Operator::Lt,
+        BinaryOperator::LtEq => Operator::LtEq,
+        BinaryOperator::Gt => Operator::Gt,
+        BinaryOperator::GtEq => Operator::GtEq,
+        _ => return None,
+    })
+}

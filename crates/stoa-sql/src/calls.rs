@@ -1,0 +1,282 @@
+//! Functions of PostgreSQL's that are others with other arguments, or with another type.
+//!
+//! In: an expression. Out: `now()` for `statement_timestamp()`, `age(current_date, x)` for `age(x)`,
+//! `x AT TIME ZONE z` for `timezone(z, x)`, places and lengths of arrays as `integer`, and so on.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use datafusion_sql::sqlparser::ast::{
+    BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArg,
+    FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, Interval, ObjectName,
+    ObjectNamePart, Select, SelectItem, Statement, TimezoneInfo, Value, VisitMut, VisitorMut,
+};
+
+use crate::normalise;
+
+/// Parameters of `make_interval`, which are mostly given by their names.
+const INTERVAL_PARTS: [&str; 7] = ["years", "months", "weeks", "days", "hours", "mins", "secs"];
+
+/// `SELECT x ISNULL, y NOTNULL`, which the parser takes for names of columns.
+pub(super) fn write_null_tests(statement: &mut Statement) {
+    let _ = statement.visit(&mut NullTests);
+}
+
+struct NullTests;
+
+impl VisitorMut for NullTests {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        for item in &mut select.projection {
+            let SelectItem::ExprWithAlias { expr, alias } = item else { continue };
+            let is_word =
+                |word: &str| alias.quote_style.is_none() && alias.value.eq_ignore_ascii_case(word);
+            let test = match (is_word("isnull"), is_word("notnull")) {
+                (true, _) => Expr::IsNull(Box::new(expr.clone())),
+                (_, true) => Expr::IsNotNull(Box::new(expr.clone())),
+                _ => continue,
+            };
+            *item = SelectItem::UnnamedExpr(test);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Replaces a call; its arguments may hold others.
+pub(super) fn write_as_others(expr: &mut Expr) {
+    if let Expr::Interval(interval) = &*expr {
+        if let Some(text) = interval_text(interval) {
+            let text = Expr::value(Value::SingleQuotedString(text));
+            *expr = cast(text, DataType::Interval { fields: None, precision: None });
+        }
+        return;
+    }
+    if let Expr::Substring { expr: text, substring_from: Some(from), substring_for: None, .. } =
+        &*expr
+        && matches!(from.as_ref(), Expr::Value(value) if matches!(value.value, Value::SingleQuotedString(_)))
+    {
+        *expr = call("regexp_substring", vec![text.as_ref().clone(), from.as_ref().clone()]);
+        return;
+    }
+    let Expr::Function(function) = &*expr else { return };
+    if let Some(written) = name_of(function).and_then(|name| written(&name, function)) {
+        *expr = written;
+    }
+}
+
+/// A literal that the engine's own reader does not know: what is no row of numbers and units. Others stay, also
+/// because the bounds of windows are literals.
+fn interval_text(interval: &Interval) -> Option<String> {
+    let Expr::Value(value) = interval.value.as_ref() else { return None };
+    let Value::SingleQuotedString(text) = &value.value else { return None };
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let is_unit = |word: &str| word.bytes().all(|byte| byte.is_ascii_alphabetic()) && word != "ago";
+    // Of others, the engine has parts that PostgreSQL does not: a week and a half is ten days and a half.
+    let is_small = |number: &str| number.len() < 9 && number.parse::<i64>().is_ok();
+    let is_plain = |pair: &[&str]| match pair {
+        [number, unit] => is_small(number) && is_unit(unit),
+        _ => false,
+    };
+    let units: HashSet<&&str> = words.iter().skip(1).step_by(2).collect();
+    let are_different = units.len() * 2 == words.len();
+    if interval.leading_field.is_some() || are_different && words.chunks(2).all(is_plain) {
+        return None;
+    }
+    Some(text.clone())
+}
+
+fn name_of(function: &Function) -> Option<String> {
+    match function.name.0.as_slice() {
+        [ObjectNamePart::Identifier(name)] => Some(normalise(name)),
+        _ => None,
+    }
+}
+
+/// The type that a cast written as a call names: `float8(x)`.
+fn type_called(name: &str) -> Option<DataType> {
+    Some(match name {
+        "bool" => DataType::Boolean,
+        "int2" => DataType::SmallInt(None),
+        "int4" => DataType::Integer(None),
+        "int8" => DataType::BigInt(None),
+        "float4" => DataType::Real,
+        "float8" => DataType::DoublePrecision,
+        "numeric" => DataType::Numeric(ExactNumberInfo::None),
+        "text" => DataType::Text,
+        _ => return None,
+    })
+}
+
+fn written(name: &str, function: &Function) -> Option<Expr> {
+    let args = positional(&function.args);
+    let args = args.as_deref();
+    if let (Some(of), Some([value])) = (type_called(name), args) {
+        return Some(cast(value.clone(), of));
+    }
+    Some(match (name, args) {
+        ("statement_timestamp" | "transaction_timestamp" | "clock_timestamp", Some([])) => {
+            call("now", Vec::new())
+        }
+        ("current_timestamp", Some([digits])) => {
+            now_as(DataType::Timestamp(Some(number(digits)?), TimezoneInfo::WithTimeZone))
+        }
+        ("localtimestamp", None | Some([])) => {
+            now_as(DataType::Timestamp(None, TimezoneInfo::None))
+        }
+        ("localtimestamp", Some([digits])) => {
+            now_as(DataType::Timestamp(Some(number(digits)?), TimezoneInfo::None))
+        }
+        ("localtime", None | Some([])) => now_as(DataType::Time(None, TimezoneInfo::None)),
+        ("localtime", Some([digits])) => {
+            now_as(DataType::Time(Some(number(digits)?), TimezoneInfo::None))
+        }
+        ("age", Some([moment])) => {
+            let today = cast(
+                call("current_date", Vec::new()),
+                DataType::Timestamp(None, TimezoneInfo::None),
+            );
+            call("age", vec![today, moment.clone()])
+        }
+        ("timezone", Some([zone, moment])) => Expr::AtTimeZone {
+            timestamp: Box::new(Expr::Nested(Box::new(moment.clone()))),
+            time_zone: Box::new(zone.clone()),
+        },
+        ("make_interval", None) => call("make_interval", interval_parts(&function.args)?),
+        ("array_length" | "cardinality" | "array_ndims" | "array_position", Some(_)) => {
+            // By a path it is not looked at again.
+            cast(Expr::Function(function.clone()), DataType::Integer(None))
+        }
+        ("regr_count", Some(_)) => cast(Expr::Function(function.clone()), DataType::BigInt(None)),
+        ("array_dims", Some([array])) => {
+            let text = |text: &str| Expr::value(Value::SingleQuotedString(text.into()));
+            let lengths = call("array_dims", vec![array.clone()]);
+            let between = call("array_to_string", vec![lengths, text("][1:")]);
+            Expr::Nested(Box::new(joined(joined(text("[1:"), between), text("]"))))
+        }
+        ("array_cat", Some(args)) => call("array_concat", args.to_vec()),
+        ("array_positions", Some(_)) => {
+            let integers = datafusion_sql::sqlparser::ast::ArrayElemTypeDef::SquareBracket(
+                Box::new(DataType::Integer(None)),
+                None,
+            );
+            cast(Expr::Function(function.clone()), DataType::Array(integers))
+        }
+        _ => return None,
+    })
+}
+
+fn joined(left: Expr, right: Expr) -> Expr {
+    Expr::BinaryOp {
+        left: Box::new(left),
+        op: BinaryOperator::StringConcat,
+        right: Box::new(right),
+    }
+}
+
+fn now_as(of: DataType) -> Expr {
+    cast(call("now", Vec::new()), of)
+}
+
+fn number(expr: &Expr) -> Option<u64> {
+    let Expr::Value(value) = expr else { return None };
+    match &value.value {
+        Value::Number(digits, _) => digits.parse().ok(),
+        _ => None,
+    }
+}
+
+/// Arguments by place, zeros for those that are not given.
+fn interval_parts(args: &FunctionArguments) -> Option<Vec<Expr>> {
+    let FunctionArguments::List(list) = args else { return None };
+    let mut parts: Vec<Expr> =
+        INTERVAL_PARTS.iter().map(|_| Expr::value(Value::Number("0".into(), false))).collect();
+    for (place, arg) in list.args.iter().enumerate() {
+        let (place, value) = match arg {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => (place, value),
+            FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), .. } => {
+                let name = normalise(name);
+                (INTERVAL_PARTS.iter().position(|part| *part == name)?, value)
+            }
+            FunctionArg::ExprNamed {
+                name: Expr::Identifier(name),
+                arg: FunctionArgExpr::Expr(value),
+                ..
+            } => {
+                let name = normalise(name);
+                (INTERVAL_PARTS.iter().position(|part| *part == name)?, value)
+            }
+            _ => return None,
+        };
+        *parts.get_mut(place)? = value.clone();
+    }
+    Some(parts)
+}
+
+/// The arguments of a call, if none has a name.
+pub(super) fn positional(args: &FunctionArguments) -> Option<Vec<Expr>> {
+    let FunctionArguments::List(list) = args else { return None };
+    let value = |arg: &FunctionArg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => Some(value.clone()),
+        _ => None,
+    };
+    list.args.iter().map(value).collect()
+}
+
+/// A call by name.
+pub(super) fn call(name: &str, args: Vec<Expr>) -> Expr {
+    let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)));
+    Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::new(name)]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args: args.collect(),
+            clauses: Vec::new(),
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
+}
+
+/// A value as one of another type.
+pub(super) fn cast(expr: Expr, data_type: DataType) -> Expr {
+    Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type, array: false, format: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
+    use datafusion_sql::sqlparser::parser::Parser;
+
+    use super::*;
+
+    #[test]
+    fn calls_are_written_as_others() {
+        for (text, written) in [
+            ("statement_timestamp()", "now()"),
+            ("localtimestamp", "CAST(now() AS TIMESTAMP)"),
+            ("localtime(0)", "CAST(now() AS TIME(0))"),
+            ("current_timestamp(3)", "CAST(now() AS TIMESTAMP(3) WITH TIME ZONE)"),
+            ("current_timestamp", "current_timestamp"),
+            ("age(x)", "age(CAST(current_date() AS TIMESTAMP), x)"),
+            ("age(x, y)", "age(x, y)"),
+            ("timezone('UTC', x)", "(x) AT TIME ZONE 'UTC'"),
+            ("make_interval(hours => 2, mins => a)", "make_interval(0, 0, 0, 0, 2, a, 0)"),
+            ("cardinality(x)", "CAST(cardinality(x) AS INTEGER)"),
+            ("count(x)", "count(x)"),
+            ("INTERVAL '1 day'", "INTERVAL '1 day'"),
+            ("INTERVAL '1-2'", "CAST('1-2' AS INTERVAL)"),
+            ("INTERVAL '1 day 02:03'", "CAST('1 day 02:03' AS INTERVAL)"),
+            ("INTERVAL '90' MINUTE", "INTERVAL '90' MINUTE"),
+        ] {
+            let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(text);
+            let mut expr = parser.unwrap().parse_expr().unwrap();
+            write_as_others(&mut expr);
+            assert_eq!(expr.to_string(), written);
+        }
+    }
+}
