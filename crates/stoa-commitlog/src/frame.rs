@@ -14,6 +14,7 @@
 //!
 //! Not here: reading a stream of frames (`scan`), what a segment begins with (`segment`).
 
+use crc_fast::{CrcAlgorithm, Digest, crc32_iscsi};
 use stoa_env::Env;
 
 /// Bytes before a frame's payload.
@@ -38,7 +39,14 @@ pub(crate) fn random_magic(env: &Env) -> Magic {
 
 /// CRC-32C of a payload given in parts; the header's bytes are added by [`seal`].
 pub(crate) fn payload_crc(parts: &[&[u8]]) -> u32 {
-    parts.iter().fold(0, |crc, part| crc32c::crc32c_append(crc, part))
+    parts.iter().fold(0, |crc, part| append(crc, part))
+}
+
+/// CRC-32C of some bytes, whose own is `crc`, with `bytes` behind them.
+fn append(crc: u32, bytes: &[u8]) -> u32 {
+    let mut digest = Digest::new_with_init_state(CrcAlgorithm::Crc32Iscsi, u64::from(!crc));
+    digest.update(bytes);
+    digest.finalize() as u32
 }
 
 /// The header of a frame that is not yet sealed: `crc` holds the payload's alone.
@@ -109,7 +117,7 @@ impl Header {
 
     /// Continues the payload's CRC, which `self.crc` holds, over the header's bytes.
     fn crc_after(&self, bytes: &[u8; HEADER_BYTES]) -> u32 {
-        crc32c::crc32c_append(self.crc, &bytes[SEALED])
+        append(self.crc, &bytes[SEALED])
     }
 
     /// Whether this is a mark, which has no payload and no sequence of its own.
@@ -141,7 +149,7 @@ impl Header {
 
     /// Whether the CRC fits header and payload.
     pub(crate) fn fits(&self, bytes: &[u8; HEADER_BYTES], payload: &[u8]) -> bool {
-        crc32c::crc32c_append(crc32c::crc32c(payload), &bytes[SEALED]) == self.crc
+        append(crc32_iscsi(payload), &bytes[SEALED]) == self.crc
     }
 }
 

@@ -46,7 +46,7 @@ impl SegmentHeader {
             place.copy_from_slice(&number.to_le_bytes());
         }
         bytes[48..52].copy_from_slice(&self.frame_magic);
-        let crc = crc32c::crc32c(&bytes[SEALED]);
+        let crc = crc_fast::crc32_iscsi(&bytes[SEALED]);
         bytes[60..64].copy_from_slice(&crc.to_le_bytes());
         bytes
     }
@@ -61,7 +61,7 @@ impl SegmentHeader {
         }
         let mut crc = [0; 4];
         crc.copy_from_slice(&bytes[60..64]);
-        if crc32c::crc32c(&bytes[SEALED]) != u32::from_le_bytes(crc) {
+        if crc_fast::crc32_iscsi(&bytes[SEALED]) != u32::from_le_bytes(crc) {
             return Err("CRC-32C of the segment header does not match".to_owned());
         }
         let number = |at: usize| {

@@ -19,6 +19,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
+use crc_fast::{CrcAlgorithm, Digest, crc32_iscsi};
 
 use crate::error::{Result, corrupt};
 
@@ -101,32 +102,6 @@ impl BlockChecksums {
     /// # Errors
     /// `Corrupt` if a block is not as it was written, with its place in the file.
     pub fn check(&self, offset: u64, bytes: &[u8]) -> Result<()> {
-        let whole = bytes.len() - bytes.len() % self.block_bytes as usize;
-        let (run, rest) = bytes.split_at(whole);
-        if self.run_checksum(offset, run.len()) != Some(crc32c::crc32c(run)) {
-            // One after the other, which tells where it is.
-            self.check_blocks(offset, run)?;
-        }
-        self.check_blocks(offset + whole as u64, rest)
-    }
-
-    /// What the checksum of `length` bytes from `offset` is if their blocks, none of them short, are
-    /// as written. It is as good as those of the blocks: another checksum of one block makes it
-    /// another one for sure. One long run is quicker to go through than its blocks are.
-    fn run_checksum(&self, offset: u64, length: usize) -> Option<u32> {
-        if !offset.is_multiple_of(self.block_bytes) {
-            return None;
-        }
-        let from = (offset / self.block_bytes) as usize * CHECKSUM_BYTES;
-        let blocks = length / self.block_bytes as usize;
-        let written = self.checksums.get(from..from + blocks * CHECKSUM_BYTES)?;
-        let (written, _) = written.as_chunks::<CHECKSUM_BYTES>();
-        let append =
-            |before, block: &_| append_zeros(before, self.block_bytes) ^ u32::from_le_bytes(*block);
-        Some(written.iter().fold(0, append))
-    }
-
-    fn check_blocks(&self, offset: u64, bytes: &[u8]) -> Result<()> {
         let mut at = offset;
         for block in bytes.chunks(self.block_bytes as usize) {
             self.check_block(at, block)?;
@@ -144,71 +119,25 @@ impl BlockChecksums {
         let Some(written) = written else {
             return Err(corrupt(format!("bytes {at} to {end} of the file have no checksum")));
         };
-        if crc32c::crc32c(block).to_le_bytes() != *written {
+        if crc32_iscsi(block).to_le_bytes() != *written {
             return Err(damaged(at, end));
         }
         Ok(())
     }
 }
 
-/// The checksum of some bytes with `count` zeros behind them, a power of two that a block may have, if
-/// one of zeros is taken to be 0. The checksum of `ab` is `append_zeros(checksum of a, bytes of b)` ^
-/// that of `b`.
-fn append_zeros(checksum: u32, count: u64) -> u32 {
-    let appended = &ZEROS_APPENDED[count.trailing_zeros() as usize];
-    appended.iter().enumerate().fold(0, |sum, (bit, column)| {
-        // Without a branch, as bits of checksums cannot be foretold.
-        sum ^ (column & (checksum >> bit & 1).wrapping_neg())
-    })
-}
-
-/// What each bit of a checksum becomes with 2^n zeros behind it, for each n.
-static ZEROS_APPENDED: [[u32; 32]; *BLOCK_BYTES_LOG2_RANGE.end() as usize + 1] = zeros_appended();
-
-const fn zeros_appended<const POWERS: usize>() -> [[u32; 32]; POWERS] {
-    // One bit is shifted out: its polynomial, with the lowest power in the highest bit.
-    let mut matrix = [0x82f6_3b78; 32];
-    let mut bit = 1;
-    while bit < 32 {
-        matrix[bit] = 1 << (bit - 1);
-        bit += 1;
-    }
-    matrix = squared(&squared(&squared(&matrix)));
-    let mut powers = [matrix; POWERS];
-    let mut power = 1;
-    while power < POWERS {
-        powers[power] = squared(&powers[power - 1]);
-        power += 1;
-    }
-    powers
-}
-
-/// What bits become if they are changed twice.
-const fn squared(matrix: &[u32; 32]) -> [u32; 32] {
-    let mut twice = [0; 32];
-    let mut bit = 0;
-    while bit < 32 {
-        let mut rest = matrix[bit];
-        while rest != 0 {
-            twice[bit] ^= matrix[rest.trailing_zeros() as usize];
-            rest &= rest - 1;
-        }
-        bit += 1;
-    }
-    twice
-}
-
 /// Works out the checksums of a file while it is written.
 pub(crate) struct BlockChecksumBuilder {
     value: Vec<u8>,
     /// Of the block at hand.
-    checksum: u32,
+    checksum: Digest,
     block_bytes: usize,
 }
 
 impl BlockChecksumBuilder {
     pub(crate) fn new() -> Self {
-        Self { value: vec![VERSION, BLOCK_BYTES_LOG2], checksum: 0, block_bytes: 0 }
+        let value = vec![VERSION, BLOCK_BYTES_LOG2];
+        Self { value, checksum: Digest::new(CrcAlgorithm::Crc32Iscsi), block_bytes: 0 }
     }
 
     /// Adds the next bytes of the file.
@@ -216,7 +145,7 @@ impl BlockChecksumBuilder {
         while !bytes.is_empty() {
             let room = (1 << BLOCK_BYTES_LOG2) - self.block_bytes;
             let (block, rest) = bytes.split_at(room.min(bytes.len()));
-            self.checksum = crc32c::crc32c_append(self.checksum, block);
+            self.checksum.update(block);
             self.block_bytes += block.len();
             bytes = rest;
             if self.block_bytes == 1 << BLOCK_BYTES_LOG2 {
@@ -239,8 +168,9 @@ impl BlockChecksumBuilder {
     }
 
     fn end_block(&mut self) {
-        self.value.extend_from_slice(&self.checksum.to_le_bytes());
-        (self.checksum, self.block_bytes) = (0, 0);
+        let checksum = self.checksum.finalize_reset() as u32;
+        self.value.extend_from_slice(&checksum.to_le_bytes());
+        self.block_bytes = 0;
     }
 }
 
@@ -290,7 +220,10 @@ fn checksum_at(tail: &[u8]) -> Option<usize> {
 }
 
 fn tail_checksum(before: &[u8], behind: &[u8]) -> u32 {
-    crc32c::crc32c_append(crc32c::crc32c(before), behind)
+    let mut checksum = Digest::new(CrcAlgorithm::Crc32Iscsi);
+    checksum.update(before);
+    checksum.update(behind);
+    checksum.finalize() as u32
 }
 
 #[cold]
@@ -325,30 +258,29 @@ mod tests {
     }
 
     #[test]
-    fn the_checksum_of_a_run_is_told_by_those_of_its_blocks() {
-        for log2 in BLOCK_BYTES_LOG2_RANGE {
-            for checksum in [0, 1, 0x8000_0000, 0x9e37_79b9, u32::MAX] {
-                let expected = crc32c::crc32c_combine(checksum, 0, 1 << log2);
-                assert_eq!(append_zeros(checksum, 1 << log2), expected, "2^{log2} bytes");
-            }
-        }
+    fn an_error_names_the_first_block_that_is_another() {
         let content: Vec<u8> = (0..100_000).map(|at: u32| (at / 3) as u8).collect();
         let known = checksums(&content, 1000);
-        let run = &content[16_384..81_920];
-        assert_eq!(known.run_checksum(16_384, run.len()), Some(crc32c::crc32c(run)));
         // Two blocks that changed places are right each, but not where they are.
         let mut swapped = content.clone();
         let (left, right) = swapped.split_at_mut(32_768);
         left[..16_384].swap_with_slice(&mut right[..16_384]);
         let error = known.check(0, &swapped).unwrap_err();
         assert!(error.message().contains("bytes 0 to 16384"), "{error}");
-        // The error names the first block that is another.
         let mut flipped = content;
         flipped[70_000] ^= 1;
         flipped[90_000] ^= 1;
         let error = known.check(16_384, &flipped[16_384..]).unwrap_err();
         assert!(error.message().contains("bytes 65536 to 81920"), "{error}");
         known.check(81_920, &flipped[81_920..]).unwrap_err();
+    }
+
+    #[test]
+    fn checksums_are_crc_32c() {
+        // Of RFC 3720, B.4: 32 bytes of zeros, and 0 to 31.
+        let of = |content: &[u8]| checksums(content, 7).checksums;
+        assert_eq!(&*of(&[0; 32]), [0xaa, 0x36, 0x91, 0x8a]);
+        assert_eq!(&*of(&std::array::from_fn::<u8, 32, _>(|at| at as u8)), [0x4e, 0x79, 0xdd, 0x46]);
     }
 
     #[test]

@@ -53,7 +53,7 @@ impl DiskKey {
         let value_bytes = entry.len() - HEAD_BYTES - self.0.len();
         entry[8..12].copy_from_slice(&(self.0.len() as u32).to_le_bytes());
         entry[12..16].copy_from_slice(&(value_bytes as u32).to_le_bytes());
-        let checksum = crc32c::crc32c(&entry[8..]);
+        let checksum = crc_fast::crc32_iscsi(&entry[8..]);
         entry[..4].copy_from_slice(&MAGIC.to_le_bytes());
         entry[4..8].copy_from_slice(&checksum.to_le_bytes());
     }
@@ -62,7 +62,7 @@ impl DiskKey {
     pub(super) fn chunk_of(&self, entry: &[u8]) -> Option<Chunk> {
         let head = Head::of(entry)?;
         let checksum = u32::from_le_bytes(entry.get(4..8)?.try_into().ok()?);
-        if head.bytes() != entry.len() as u64 || crc32c::crc32c(entry.get(8..)?) != checksum {
+        if head.bytes() != entry.len() as u64 || crc_fast::crc32_iscsi(entry.get(8..)?) != checksum {
             return None;
         }
         let (key, chunk) = entry.get(HEAD_BYTES..)?.split_at_checked(head.key_bytes)?;
