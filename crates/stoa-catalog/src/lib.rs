@@ -31,6 +31,7 @@ mod views;
 pub use catalog::Catalog;
 pub use ident::TableIdent;
 pub use logs::KnownLog;
+pub use namespaces::Listing;
 pub use relation::{Relation, RelationKind};
 pub use roles::RoleChange;
 pub use tables::Swap;

@@ -9,7 +9,19 @@ use sqlx::{Row, SqliteConnection};
 use stoa_access::Object;
 use stoa_error::Result;
 
+use crate::relation::RelationKind;
 use crate::{Catalog, error};
+
+/// A namespace and the names of what it holds, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// Its name.
+    pub namespace: String,
+    /// Its tables.
+    pub tables: Vec<String>,
+    /// Its views.
+    pub views: Vec<String>,
+}
 
 /// The property that Java's and Python's catalogs set to make a namespace exist.
 const EXISTS: &str = "exists";
@@ -29,6 +41,43 @@ impl Catalog {
         .await
         .map_err(|source| self.failed(source))?;
         rows.iter().map(|row| row.try_get(0).map_err(|source| self.failed(source))).collect()
+    }
+
+    /// All namespaces and what they hold, by name, as they are at one moment.
+    ///
+    /// # Errors
+    /// `Unavailable` where the database does not answer.
+    pub async fn listing(&self) -> Result<Vec<Listing>> {
+        let rows = sqlx::query(
+            "SELECT known.namespace, held.table_name, held.iceberg_type
+             FROM (SELECT namespace FROM iceberg_namespace_properties WHERE catalog_name = ?1
+                   UNION SELECT table_namespace FROM iceberg_tables WHERE catalog_name = ?1) AS known
+             LEFT JOIN iceberg_tables AS held
+               ON held.catalog_name = ?1 AND held.table_namespace = known.namespace
+             ORDER BY 1, 2",
+        )
+        .bind(self.name())
+        .fetch_all(&self.inner.pool)
+        .await
+        .map_err(|source| self.failed(source))?;
+        let mut listing: Vec<Listing> = Vec::new();
+        for row in &rows {
+            let namespace: String = self.value(row, 0)?;
+            if listing.last().is_none_or(|last| last.namespace != namespace) {
+                listing.push(Listing { namespace, ..Listing::default() });
+            }
+            let (name, kind): (Option<String>, Option<String>) =
+                (self.value(row, 1)?, self.value(row, 2)?);
+            let kind = RelationKind::of_stored(kind.as_deref());
+            if let (Some(last), Some(name)) = (listing.last_mut(), name) {
+                match kind {
+                    Some(RelationKind::Table) => last.tables.push(name),
+                    Some(RelationKind::View) => last.views.push(name),
+                    None => {}
+                }
+            }
+        }
+        Ok(listing)
     }
 
     /// Whether `namespace` exists.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use stoa_catalog::{Catalog, TableIdent};
+use stoa_catalog::{Catalog, Listing, TableIdent};
 
 async fn open(directory: &tempfile::TempDir) -> Catalog {
     Catalog::open(&directory.path().join("catalog.db"), "stoa").await.unwrap()
@@ -143,4 +143,22 @@ async fn a_file_of_schema_version_0_is_brought_up_to_date() {
     assert_eq!(catalog.tables("db").await.unwrap(), ["t"]);
     catalog.swap(&TableIdent::new("db", "t"), "here", "now").await.unwrap();
     assert_eq!(catalog.pointer(&TableIdent::new("db", "t")).await.unwrap(), "now");
+}
+
+#[tokio::test]
+async fn a_listing_has_all_namespaces_and_what_they_hold() {
+    let (_directory, catalog) = with_namespace().await;
+    let none = BTreeMap::new();
+    catalog.create_namespace("empty", &none).await.unwrap();
+    catalog.create_namespace("ads", &none).await.unwrap();
+    catalog.create_table(&ident("u"), "1").await.unwrap();
+    catalog.create_table(&ident("t"), "2").await.unwrap();
+    catalog.create_view(&TableIdent::new("ads", "v"), "3").await.unwrap();
+    let listing = catalog.listing().await.unwrap();
+    let held = |listing: &Listing| {
+        (listing.namespace.clone(), listing.tables.join(" "), listing.views.join(" "))
+    };
+    let expected = [("ads", "", "v"), ("empty", "", ""), ("public", "t u", "")];
+    let expected = expected.map(|(a, b, c)| (a.to_owned(), b.to_owned(), c.to_owned()));
+    assert_eq!(listing.iter().map(held).collect::<Vec<_>>(), expected);
 }

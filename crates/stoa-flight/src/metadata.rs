@@ -100,19 +100,17 @@ async fn tables(
     let warehouse = engine.warehouse();
     let include_schema = command.include_schema;
     let mut builder = CommandGetTables { include_schema: false, ..command }.into_builder();
-    for namespace in engine.namespaces().await? {
-        for ident in warehouse.tables(&namespace).await? {
-            // One that cannot be read is nobody's.
-            if !knows_all {
-                match warehouse.table(&ident).await {
-                    Ok(table) if session.may_know_table(&table).await? => {}
-                    _ => continue,
-                }
+    for ident in engine.tables().await? {
+        // One that cannot be read is nobody's.
+        if !knows_all {
+            match warehouse.table(&ident).await {
+                Ok(table) if session.may_know_table(&table).await? => {}
+                _ => continue,
             }
-            builder
-                .append(DATABASE, &ident.namespace, &ident.name, TABLE, &Schema::empty())
-                .map_err(not_built)?;
         }
+        builder
+            .append(DATABASE, &ident.namespace, &ident.name, TABLE, &Schema::empty())
+            .map_err(not_built)?;
     }
     let names = builder.build().map_err(not_built)?;
     if !include_schema {

@@ -30,8 +30,9 @@ pub(crate) async fn list(
 ) -> Result<Json<Value>, Problem> {
     let session = asker.session(&app.engine);
     let mut namespaces = Vec::new();
+    let mut all = app.engine.tables().await?;
     for name in app.engine.namespaces().await? {
-        let idents = app.engine.warehouse().tables(&name).await?;
+        let idents: Vec<_> = all.extract_if(.., |table| table.namespace == name).collect();
         let tables: Vec<Value> = stream::iter(idents)
             .map(|ident| entry(&app, &session, ident))
             .buffered(READS_AT_ONCE)

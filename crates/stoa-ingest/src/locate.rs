@@ -48,11 +48,11 @@ pub(crate) struct AllTables {
 /// # Errors
 /// `Unavailable` where the catalog does not answer, or names change faster than they are read.
 pub(crate) async fn all_tables(warehouse: &Warehouse) -> Result<AllTables> {
-    let mut names = all_names(warehouse).await?;
+    let mut names = warehouse.all_tables().await?;
     for _ in 0..TRIES {
         let found = open_all(warehouse, &names).await;
         // The same names before and after: no table moved from one not read yet to one read.
-        let after = all_names(warehouse).await?;
+        let after = warehouse.all_tables().await?;
         if after == names {
             return Ok(found);
         }
@@ -82,18 +82,6 @@ async fn open_all(warehouse: &Warehouse, names: &[TableIdent]) -> AllTables {
         }
     }
     all
-}
-
-async fn all_names(warehouse: &Warehouse) -> Result<Vec<TableIdent>> {
-    let mut names = Vec::new();
-    for namespace in warehouse.namespaces().await? {
-        match warehouse.tables(&namespace).await {
-            Ok(tables) => names.extend(tables),
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(names)
 }
 
 async fn open(warehouse: &Warehouse, name: &TableIdent) -> Result<Option<Table>> {

@@ -280,7 +280,10 @@ mod tests {
         // Of RFC 3720, B.4: 32 bytes of zeros, and 0 to 31.
         let of = |content: &[u8]| checksums(content, 7).checksums;
         assert_eq!(&*of(&[0; 32]), [0xaa, 0x36, 0x91, 0x8a]);
-        assert_eq!(&*of(&std::array::from_fn::<u8, 32, _>(|at| at as u8)), [0x4e, 0x79, 0xdd, 0x46]);
+        assert_eq!(
+            &*of(&std::array::from_fn::<u8, 32, _>(|at| at as u8)),
+            [0x4e, 0x79, 0xdd, 0x46]
+        );
     }
 
     #[test]

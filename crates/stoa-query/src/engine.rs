@@ -31,7 +31,7 @@ use stoa_ingest::{Ingest, Maintenance, MaintenanceStatus};
 use stoa_report::{CacheStatus, DiskOptions};
 use stoa_sql::temporary::is_temporary;
 use stoa_store::S3Options;
-use stoa_table::Warehouse;
+use stoa_table::{TableIdent, Warehouse};
 use url::Url;
 
 use crate::access::{Gate, Rights};
@@ -223,6 +223,16 @@ impl Engine {
     pub async fn namespaces(&self) -> Result<Vec<String>> {
         let mut all = self.warehouse().namespaces().await?;
         all.retain(|schema| !is_temporary(schema));
+        Ok(all)
+    }
+
+    /// The tables of [`Self::namespaces`], as they are at one moment.
+    ///
+    /// # Errors
+    /// The catalog's.
+    pub async fn tables(&self) -> Result<Vec<TableIdent>> {
+        let mut all = self.warehouse().all_tables().await?;
+        all.retain(|table| !is_temporary(&table.namespace));
         Ok(all)
     }
 

@@ -194,3 +194,42 @@ async fn roles_have_temporary_tables_of_their_own_and_no_more_rights_by_them() {
     run(&ann, "DROP VIEW v; DROP TABLE own").await.unwrap();
     assert_eq!(run(&ann, "SELECT n FROM own").await, Err("42P01"));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sessions_that_end_do_not_disturb_statements_that_list_names() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = open(&directory, false).await;
+    let lister = of(&engine, "stoa");
+    run(&lister, "CREATE TABLE t (n bigint)").await.unwrap();
+    let made = async {
+        for _ in 0..60 {
+            let session = of(&engine, "stoa");
+            run(&session, "CREATE TEMP TABLE x (n bigint)").await.unwrap();
+        }
+    };
+    let mut made = std::pin::pin!(made);
+    let statements = [
+        "COMMENT ON TABLE t IS 'all the while'",
+        "SELECT count(*) FROM pg_class WHERE relname = 't'",
+        "SELECT count(*) FROM information_schema.columns WHERE table_name = 't'",
+        "SELECT count(*) FROM information_schema.key_column_usage",
+        "SELECT count(*) FROM system.tables",
+        "SELECT count(*) FROM system.grants",
+        "SELECT to_regclass('t')::text",
+        "INSERT INTO t VALUES (1)",
+        "DELETE FROM t WHERE n = 2",
+    ];
+    let listed = async {
+        loop {
+            for sql in statements {
+                if let Err(code) = run(&lister, sql).await {
+                    panic!("{sql}: {code}");
+                }
+            }
+        }
+    };
+    tokio::select! {
+        () = &mut made => {}
+        () = listed => {}
+    }
+}

@@ -68,12 +68,10 @@ impl Warehouse {
 
     async fn table_locations(&self) -> Result<HashSet<String>> {
         let mut locations = HashSet::new();
-        for namespace in self.namespaces().await? {
-            for ident in self.tables(&namespace).await? {
-                // A table that cannot be read has a metadata file all the same.
-                if let Ok(table) = self.table(&ident).await {
-                    locations.insert(table.location().to_owned());
-                }
+        for ident in self.all_tables().await? {
+            // A table that cannot be read has a metadata file all the same.
+            if let Ok(table) = self.table(&ident).await {
+                locations.insert(table.location().to_owned());
             }
         }
         Ok(locations)

@@ -81,7 +81,7 @@ pub use scan::{FileFormat, PartitionResult, PartitionValue, ScanFile, ScanPlan};
 pub use schema::FIELD_ID_KEY;
 pub use snapshot::CommitOptions;
 pub use spec::{ColumnPosition, PartitionTerm, SortTerm, TableChange, TableSpec, Transform};
-pub use stoa_catalog::{Relation, RelationKind, TableIdent};
+pub use stoa_catalog::{Listing, Relation, RelationKind, TableIdent};
 pub use table::{SnapshotInfo, Table};
 pub use transform::transform_array;
 pub use travel::{NamedSnapshot, TableVersion};

@@ -16,7 +16,7 @@ use iceberg::spec::{
     FormatVersion, NullOrder, Schema, SortDirection, SortField, SortOrder, TableMetadata,
     TableMetadataBuilder, UnboundPartitionSpec,
 };
-use stoa_catalog::{Catalog, TableIdent};
+use stoa_catalog::{Catalog, Listing, TableIdent};
 use stoa_env::Env;
 use stoa_error::{Condition, Error, ErrorKind, Result, is_disk_full};
 use stoa_store::{S3Options, Stores, create_directory, from_object_store, literal_of};
@@ -176,6 +176,27 @@ impl Warehouse {
     /// `Unavailable` where the catalog does not answer.
     pub async fn namespaces(&self) -> Result<Vec<String>> {
         self.catalog().namespaces().await
+    }
+
+    /// All namespaces and the names of their tables and views, as they are at one moment. Who asks
+    /// for one namespace after the other meets those that are dropped meanwhile.
+    ///
+    /// # Errors
+    /// `Unavailable` where the catalog does not answer.
+    pub async fn listing(&self) -> Result<Vec<Listing>> {
+        self.catalog().listing().await
+    }
+
+    /// The tables of all namespaces, by name, as they are at one moment.
+    ///
+    /// # Errors
+    /// `Unavailable` where the catalog does not answer.
+    pub async fn all_tables(&self) -> Result<Vec<TableIdent>> {
+        let idents = |of: Listing| {
+            let ident = move |name| TableIdent::new(&of.namespace, name);
+            of.tables.into_iter().map(ident).collect::<Vec<_>>()
+        };
+        Ok(self.listing().await?.into_iter().flat_map(idents).collect())
     }
 
     /// Makes a namespace.

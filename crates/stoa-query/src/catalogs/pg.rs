@@ -143,7 +143,15 @@ impl Asker for PgAsker {
     async fn tables(&self, namespace: &str, with_details: bool) -> Result<Vec<TableInfo>> {
         let limited = self.limited();
         let (tables, views) =
-            (self.warehouse.tables(namespace).await?, self.warehouse.views(namespace).await?);
+            (self.warehouse.tables(namespace).await, self.warehouse.views(namespace).await);
+        let (tables, views) = match (tables, views) {
+            (Ok(tables), Ok(views)) => (tables, views),
+            // Dropped since it was listed.
+            (Err(error), _) | (_, Err(error)) if error.kind() == ErrorKind::NotFound => {
+                return Ok(Vec::new());
+            }
+            (Err(error), _) | (_, Err(error)) => return Err(error),
+        };
         let tables = tables.into_iter().map(|ident| (ident, false));
         let idents = tables.chain(views.into_iter().map(|ident| (ident, true)));
         if limited.is_none() && !with_details {

@@ -97,10 +97,9 @@ impl Data {
     /// Reads the lists of names again.
     pub(crate) async fn refresh(&self) -> Result<()> {
         let mut names = BTreeMap::new();
-        for namespace in self.warehouse.namespaces().await? {
-            let mut relations = self.warehouse.tables(&namespace).await?;
-            relations.extend(self.warehouse.views(&namespace).await?);
-            names.insert(namespace, relations.into_iter().map(|ident| ident.name).collect());
+        for mut listing in self.warehouse.listing().await? {
+            listing.tables.append(&mut listing.views);
+            names.insert(listing.namespace, listing.tables);
         }
         *self.names.write() = names;
         Ok(())
@@ -152,10 +151,7 @@ impl Data {
     pub(crate) async fn all_tables(&self) -> Result<Vec<StoaTable>> {
         let mut looks = 0;
         loop {
-            let mut idents = Vec::new();
-            for namespace in self.warehouse.namespaces().await? {
-                idents.extend(self.warehouse.tables(&namespace).await?);
-            }
+            let idents = self.warehouse.all_tables().await?;
             looks += 1;
             match self.tables(&idents).await {
                 // One was dropped after the names were read.

@@ -62,7 +62,8 @@ impl DiskKey {
     pub(super) fn chunk_of(&self, entry: &[u8]) -> Option<Chunk> {
         let head = Head::of(entry)?;
         let checksum = u32::from_le_bytes(entry.get(4..8)?.try_into().ok()?);
-        if head.bytes() != entry.len() as u64 || crc_fast::crc32_iscsi(entry.get(8..)?) != checksum {
+        if head.bytes() != entry.len() as u64 || crc_fast::crc32_iscsi(entry.get(8..)?) != checksum
+        {
             return None;
         }
         let (key, chunk) = entry.get(HEAD_BYTES..)?.split_at_checked(head.key_bytes)?;

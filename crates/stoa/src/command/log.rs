@@ -184,11 +184,9 @@ fn repair(
 /// The highest position that any table carries: the repaired log must go on behind it.
 async fn highest_published(warehouse: &Warehouse) -> Result<u64> {
     let mut highest = 0;
-    for namespace in warehouse.namespaces().await? {
-        for ident in warehouse.tables(&namespace).await? {
-            let positions = warehouse.table(&ident).await?.log_positions()?;
-            highest = positions.into_values().fold(highest, u64::max);
-        }
+    for ident in warehouse.all_tables().await? {
+        let positions = warehouse.table(&ident).await?.log_positions()?;
+        highest = positions.into_values().fold(highest, u64::max);
     }
     Ok(highest)
 }

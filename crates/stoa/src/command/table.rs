@@ -162,17 +162,9 @@ pub(super) fn parse_ident(text: &str) -> Result<TableIdent> {
     }
 }
 
-async fn all_tables(warehouse: &Warehouse) -> Result<Vec<TableIdent>> {
-    let mut tables = Vec::new();
-    for namespace in warehouse.namespaces().await? {
-        tables.extend(warehouse.tables(&namespace).await?);
-    }
-    Ok(tables)
-}
-
 async fn named_tables(warehouse: &Warehouse, names: &[String]) -> Result<Vec<TableIdent>> {
     match names.is_empty() {
-        true => all_tables(warehouse).await,
+        true => warehouse.all_tables().await,
         false => names.iter().map(|name| parse_ident(name)).collect(),
     }
 }
@@ -200,7 +192,7 @@ async fn recover(warehouse: &Warehouse, args: &RecoverArgs) -> Result<()> {
 async fn list(warehouse: &Warehouse, args: &ListArgs) -> Result<()> {
     let tables = match &args.namespace {
         Some(namespace) => warehouse.tables(namespace).await?,
-        None => all_tables(warehouse).await?,
+        None => warehouse.all_tables().await?,
     };
     let mut listed = Vec::with_capacity(tables.len());
     for ident in tables {

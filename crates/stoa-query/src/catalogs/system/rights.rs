@@ -55,13 +55,14 @@ type Relations = HashMap<Uuid, (TableIdent, SchemaRef)>;
 async fn relations(engine: &Engine, caller: &Caller) -> Result<Relations> {
     let warehouse = engine.warehouse();
     let mut found = Relations::new();
-    for namespace in warehouse.namespaces().await? {
-        for ident in warehouse.tables(&namespace).await? {
+    for listing in warehouse.listing().await? {
+        let ident = |name| TableIdent::new(&listing.namespace, name);
+        for ident in listing.tables.iter().map(ident) {
             if let Ok(table) = warehouse.table(&ident).await {
                 note(&table, caller, &mut found);
             }
         }
-        for ident in warehouse.views(&namespace).await? {
+        for ident in listing.views.iter().map(ident) {
             if let Ok(view) = warehouse.view(&ident).await.and_then(StoredView::new) {
                 note(&view, caller, &mut found);
             }

@@ -22,11 +22,7 @@ struct Listed {
 /// One row per table that `caller` may see, by namespace and name. A table that cannot be read has an
 /// `error`, for those who may see all.
 pub(super) async fn load(engine: &Engine, caller: &Caller) -> Result<Vec<TableRow>> {
-    let mut idents = Vec::new();
-    for namespace in engine.namespaces().await? {
-        idents.extend(engine.warehouse().tables(&namespace).await?);
-    }
-    let listed = idents.into_iter().map(|ident| listed(engine, ident));
+    let listed = engine.tables().await?.into_iter().map(|ident| listed(engine, ident));
     let mut listed: Vec<_> = stream::iter(listed).buffered(READS_AT_ONCE).collect().await;
     listed.retain(|listed| match &listed.found {
         Ok((_, table)) => caller.may_see(table).is_ok(),
