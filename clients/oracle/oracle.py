@@ -13,6 +13,7 @@ import sys
 import time
 
 import files
+import logictest
 import known
 import manual
 import pairs
@@ -233,6 +234,17 @@ def run_files(oracle, paths):
     return 0
 
 
+def run_logictests(oracle, paths):
+    """Files of sqllogictest, also those in folders; `STOA_ORACLE_VERBOSE=1` shows all differences."""
+    run = logictest.LogicTests(oracle)
+    for path in paths:
+        of_folder = (file for end in ("slt", "test") for file in path.rglob(f"*.{end}"))
+        for file in sorted(of_folder) if path.is_dir() else [path]:
+            run.run(file, str(file.relative_to(path)) if path.is_dir() else file.name)
+    run.report(1000 if os.environ.get("STOA_ORACLE_VERBOSE") else 30)
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--postgres", required=True)
@@ -242,10 +254,13 @@ def main():
     parser.add_argument("--expressions", type=int, default=int(size))
     parser.add_argument("--only", default="", help="cases, the name of a file of cases, pairs, parameters, manual, drawn, form:NAME")
     parser.add_argument("--files", nargs="*", type=pathlib.Path, help="files of statements to compare instead")
+    parser.add_argument("--logictests", nargs="*", type=pathlib.Path, help="files or folders of sqllogictest to compare instead")
     options = parser.parse_args()
     oracle = Oracle(Side(options.postgres), Side(options.stoa))
     if options.files:
         return run_files(oracle, options.files)
+    if options.logictests:
+        return run_logictests(oracle, options.logictests)
     set_up(oracle)
     started = time.monotonic()
     complaints = list(known_examples(oracle)) if not options.only else []

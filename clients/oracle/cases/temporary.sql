@@ -41,3 +41,19 @@ CREATE SCHEMA pg_mine;
 DISCARD TEMP;
 SELECT count(*) FROM from_query;
 DROP TABLE IF EXISTS tt
+;
+CREATE TEMP TABLE at_once (a int) ON COMMIT DROP;
+SELECT * FROM at_once;
+BEGIN;
+CREATE TEMP TABLE until_commit (a int) ON COMMIT DROP;
+INSERT INTO until_commit VALUES (1), (2);
+SELECT sum(a) FROM until_commit;
+COMMIT;
+SELECT * FROM until_commit;
+BEGIN;
+CREATE TEMP TABLE until_rollback ON COMMIT DROP AS SELECT 7 AS a;
+SELECT a FROM until_rollback;
+ROLLBACK;
+SELECT * FROM until_rollback;
+DISCARD PLANS;
+DISCARD SEQUENCES

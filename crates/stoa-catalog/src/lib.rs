@@ -25,6 +25,7 @@ mod policy;
 mod relation;
 mod roles;
 mod schema;
+mod sequences;
 mod tables;
 mod views;
 

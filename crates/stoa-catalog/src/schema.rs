@@ -73,11 +73,19 @@ const LOGIN_KEY: &str = "CREATE TABLE IF NOT EXISTS stoa_login_key (
     catalog_name VARCHAR(255) NOT NULL PRIMARY KEY,
     login_key BLOB NOT NULL)";
 
+/// Numbers that identity columns have not given out yet.
+const SEQUENCES: &str = "CREATE TABLE IF NOT EXISTS stoa_sequences (
+    catalog_name VARCHAR(255) NOT NULL,
+    sequence_id VARCHAR(36) NOT NULL,
+    next_value INTEGER NOT NULL,
+    step INTEGER NOT NULL,
+    PRIMARY KEY (catalog_name, sequence_id))";
+
 /// Creates what is missing; adds the type column to a database of schema version V0.
 pub(crate) async fn ensure(connection: &mut SqliteConnection) -> sqlx::Result<()> {
     sqlx::query(TABLES).execute(&mut *connection).await?;
     sqlx::query(NAMESPACES).execute(&mut *connection).await?;
-    for table in POLICY.into_iter().chain([SETTLED, LOGS, LOGIN_KEY]) {
+    for table in POLICY.into_iter().chain([SETTLED, LOGS, LOGIN_KEY, SEQUENCES]) {
         sqlx::query(table).execute(&mut *connection).await?;
     }
     let typed: i64 = sqlx::query(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::builder::{Int16Builder, Int32Builder, ListBuilder, StringBuilder};
 use arrow::array::{
     Array, ArrayRef, BooleanArray, Float32Array, Int16Array, Int32Array, ListArray, RecordBatch,
-    RecordBatchOptions, StringArray,
+    RecordBatchOptions, StringArray, TimestampMicrosecondArray,
 };
 use arrow::datatypes::{DataType, Field, Schema};
 use datafusion::error::Result as EngineResult;
@@ -152,6 +152,28 @@ impl Batch {
             builder.append(!list.is_empty());
         }
         let array: ListArray = builder.finish();
+        self.push(Field::new(name, array.data_type().clone(), true), array)
+    }
+
+    /// Lists of texts, or NULL.
+    pub(super) fn lists(
+        self,
+        name: &str,
+        lists: impl Iterator<Item = Option<Vec<String>>>,
+    ) -> Self {
+        let mut builder = ListBuilder::new(StringBuilder::new());
+        for list in lists {
+            let is_valid = list.is_some();
+            list.into_iter().flatten().for_each(|text| builder.values().append_value(text));
+            builder.append(is_valid);
+        }
+        let array: ListArray = builder.finish();
+        self.push(Field::new(name, array.data_type().clone(), true), array)
+    }
+
+    /// Moments in microseconds since 1970-01-01 UTC, or NULL.
+    pub(super) fn instants(self, name: &str, values: impl Iterator<Item = Option<i64>>) -> Self {
+        let array = TimestampMicrosecondArray::from_iter(values).with_timezone("UTC");
         self.push(Field::new(name, array.data_type().clone(), true), array)
     }
 

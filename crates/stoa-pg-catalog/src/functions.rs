@@ -32,6 +32,7 @@ pub(super) fn register(ctx: &SessionContext, database: &str, server: &Arc<dyn Se
     ctx.register_udf(ScalarUDF::new_from_impl(CurrentSchema::new()));
     ctx.register_udf(ScalarUDF::new_from_impl(CurrentSchemas::new()));
     ctx.register_udf(ScalarUDF::new_from_impl(ToRegtype::new()));
+    ctx.register_udf(ScalarUDF::new_from_impl(ExpressionText::new()));
 }
 
 /// Tells a session who its user is.
@@ -122,7 +123,6 @@ fn all(database: &str, server: &dyn Server) -> Vec<Constant> {
         "shobj_description",
         "pg_get_triggerdef",
         "pg_get_ruledef",
-        "pg_get_expr",
         "pg_describe_object",
         "pg_get_partkeydef",
         "pg_get_functiondef",
@@ -168,6 +168,40 @@ impl ScalarUDFImpl for Constant {
 
     fn invoke_with_args(&self, _: ScalarFunctionArgs) -> Result<ColumnarValue> {
         Ok(ColumnarValue::Scalar(self.value.clone()))
+    }
+}
+
+/// `pg_get_expr(expression, relation [, pretty])`: expressions are kept as texts.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct ExpressionText {
+    signature: Signature,
+}
+
+impl ExpressionText {
+    fn new() -> Self {
+        let any = vec![TypeSignature::Any(2), TypeSignature::Any(3)];
+        Self { signature: Signature::one_of(any, Volatility::Stable) }
+    }
+}
+
+impl ScalarUDFImpl for ExpressionText {
+    fn name(&self) -> &str {
+        "pg_get_expr"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Utf8)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        match args.args.first() {
+            Some(text) => text.cast_to(&DataType::Utf8, None),
+            None => exec_err!("pg_get_expr takes an expression"),
+        }
     }
 }
 

@@ -3,12 +3,18 @@
 //! In: the catalog as a caller may know it. Out: one row for each column. Types agree with what
 //! `pg_attribute` says of the same column.
 
+use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use arrow::array::{ArrayRef, Int32Builder, RecordBatch, StringBuilder};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::CatalogProvider;
 use datafusion::error::Result;
+use stoa_semantics::errors::to_datafusion;
+
+use stoa_sql::identity::Identity;
+
+use crate::server::{self, Asker};
 
 /// Name of the table.
 pub(super) const COLUMNS: &str = "columns";
@@ -72,22 +78,40 @@ pub(super) async fn rows(
     database: &str,
     catalog: &dyn CatalogProvider,
     left_out: &str,
+    asker: &dyn Asker,
 ) -> Result<RecordBatch> {
     let mut rows = Rows::default();
     let mut names = catalog.schema_names();
     names.sort();
+    let of_tables = asker.namespaces().await.map_err(to_datafusion)?;
     for namespace in names.into_iter().filter(|name| name != left_out) {
         let Some(schema) = catalog.schema(&namespace) else { continue };
+        let defaults = match of_tables.contains(&namespace) {
+            true => defaults(asker, &namespace).await?,
+            false => HashMap::new(),
+        };
         let mut tables = schema.table_names();
         tables.sort();
         for name in tables {
             let Some(table) = schema.table(&name).await? else { continue };
             for (position, field) in (1..).zip(table.schema().fields()) {
-                rows.add([database, &namespace, &name], position, field);
+                let default = defaults.get(&(name.clone(), field.name().clone()));
+                rows.add([database, &namespace, &name], position, field, default);
             }
         }
     }
     rows.finish()
+}
+
+/// The defaults of a namespace, by table and column.
+async fn defaults(asker: &dyn Asker, namespace: &str) -> Result<HashMap<(String, String), String>> {
+    let mut found = HashMap::new();
+    for table in asker.tables(namespace, true).await.map_err(to_datafusion)? {
+        let server::Told::Details(details) = table.told else { continue };
+        let of_table = details.defaults.into_iter();
+        found.extend(of_table.map(|(column, text)| ((table.name.clone(), column), text)));
+    }
+    Ok(found)
 }
 
 #[derive(Default)]
@@ -98,8 +122,15 @@ struct Rows {
 }
 
 impl Rows {
-    fn add(&mut self, [database, namespace, table]: [&str; 3], position: i32, field: &Field) {
+    fn add(
+        &mut self,
+        [database, namespace, table]: [&str; 3],
+        position: i32,
+        field: &Field,
+        default: Option<&String>,
+    ) {
         let told = Told::of(field);
+        let identity = default.and_then(|text| Identity::of_default(text)).map(|(of, _)| of);
         let identifier = position.to_string();
         for (at, name) in NAMES.iter().enumerate() {
             if NUMBERS.contains(name) {
@@ -119,12 +150,14 @@ impl Rows {
                 "table_schema" => Some(namespace),
                 "table_name" => Some(table),
                 "column_name" => Some(field.name().as_str()),
+                "column_default" => default.filter(|_| identity.is_none()).map(String::as_str),
                 "is_nullable" => Some(if field.is_nullable() { "YES" } else { "NO" }),
                 "data_type" => Some(told.data_type),
                 "udt_schema" => Some("pg_catalog"),
                 "udt_name" => Some(told.udt_name),
                 "dtd_identifier" => Some(identifier.as_str()),
-                "is_identity" => Some("NO"),
+                "is_identity" => Some(if identity.is_some() { "YES" } else { "NO" }),
+                "identity_generation" => identity.as_ref().map(Identity::generation),
                 "is_generated" => Some("NEVER"),
                 "is_updatable" => Some("YES"),
                 _ => None,

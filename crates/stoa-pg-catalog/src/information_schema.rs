@@ -121,7 +121,9 @@ impl TableProvider for Listing {
         }
         let known = Known { database: Arc::clone(&database), catalog, asker };
         if self.name == COLUMNS {
-            let rows = information_columns::rows(&database, &known, INFORMATION_SCHEMA).await?;
+            let rows =
+                information_columns::rows(&database, &known, INFORMATION_SCHEMA, &*known.asker)
+                    .await?;
             let table = MemTable::try_new(rows.schema(), vec![vec![rows]])?;
             return table.scan(state, projection, filters, limit).await;
         }

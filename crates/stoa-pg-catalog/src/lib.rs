@@ -36,6 +36,7 @@ mod provider;
 mod relations;
 mod rewrite;
 mod rights;
+mod roles;
 mod server;
 mod system_tables;
 #[cfg(test)]
@@ -56,7 +57,9 @@ pub use functions::{set_settings, set_temporary_schema, set_user};
 pub use known_tables::KnownTables;
 pub use rewrite::{lists_names, parse};
 pub use rights::set_rights;
-pub use server::{Asker, Role, Server, SessionSettings, Setting, TableDetails, TableInfo, Told};
+pub use server::{
+    Asker, Role, Running, Server, SessionSettings, Setting, TableDetails, TableInfo, Told,
+};
 
 /// Name of the schema of the system catalog.
 const PG_CATALOG: &str = "pg_catalog";

@@ -15,6 +15,7 @@ use tokio::sync::OnceCell;
 
 use crate::contents::Contents;
 use crate::relations::Relations;
+use crate::roles::Roles;
 use crate::server::{Asker, Server};
 use crate::system_tables::{Build, SystemTable, TABLES};
 
@@ -80,9 +81,13 @@ impl Source {
     ) -> EngineResult<Contents> {
         let system = self.system.get_or_try_init(|| self.read_system()).await?;
         let relations = Relations::read(asker, system, with_details).await;
+        let policy = asker.policy();
         Ok(Contents {
             database: self.database.clone(),
             settings: asker.settings(),
+            roles: Roles::of(&self.database, &policy),
+            policy,
+            running: asker.running(),
             relations: relations.map_err(to_datafusion)?,
         })
     }

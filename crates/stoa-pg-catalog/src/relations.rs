@@ -1,6 +1,6 @@
 //! What there is: schemas and relations with their columns, under OIDs.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::datatypes::{Field, FieldRef, Schema, SchemaRef};
@@ -55,6 +55,8 @@ pub(super) struct RelationInfo {
     pub(super) uuid: Option<Uuid>,
     /// Under what rights on each column are kept, by place.
     pub(super) field_ids: Vec<Option<i32>>,
+    /// The defaults of columns, by name.
+    pub(super) defaults: BTreeMap<String, String>,
 }
 
 impl RelationInfo {
@@ -76,16 +78,24 @@ impl RelationInfo {
             known: None,
             uuid: None,
             field_ids: Vec::new(),
+            defaults: BTreeMap::new(),
         }
     }
 
     fn with(self, details: TableDetails) -> Self {
-        let TableDetails { uuid, columns, field_ids, known, key, rows, bytes, comment, definition } =
-            details;
-        let rows = rows.map_or(-1.0, |rows| rows as f32);
-        let bytes = bytes.map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
-        let uuid = Some(uuid);
-        Self { uuid, columns, field_ids, known, key, rows, bytes, comment, definition, ..self }
+        Self {
+            uuid: Some(details.uuid),
+            columns: details.columns,
+            field_ids: details.field_ids,
+            defaults: details.defaults,
+            known: details.known,
+            key: details.key,
+            rows: details.rows.map_or(-1.0, |rows| rows as f32),
+            bytes: details.bytes.map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX)),
+            comment: details.comment,
+            definition: details.definition,
+            ..self
+        }
     }
 
     /// The columns whose names may be told, with their numbers from 1.
@@ -217,6 +227,12 @@ fn system_relation(name: &str, columns: &SchemaRef) -> RelationInfo {
         columns: SchemaRef::clone(columns),
         ..RelationInfo::named(PG_CATALOG, name)
     }
+}
+
+/// OIDs of roles, by name; where two names meet, the later in order moves on.
+pub(super) fn role_oids<'a>(names: impl Iterator<Item = &'a str>) -> HashMap<&'a str, i32> {
+    let mut oids = Oids::default();
+    names.map(|name| (name, oids.free(hash(&["role", name])))).collect()
 }
 
 /// The OID of a schema, unless another name has it, too.

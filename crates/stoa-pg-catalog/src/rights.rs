@@ -12,9 +12,9 @@ mod call;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use arrow::array::BooleanArray;
-use arrow::datatypes::DataType;
-use datafusion::common::ScalarValue;
+use arrow::array::{AsArray, BooleanArray, StringArray};
+use arrow::datatypes::{DataType, Int64Type};
+use datafusion::common::{ScalarValue, exec_err};
 use datafusion::error::Result as EngineResult;
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::session_state::SessionState;
@@ -25,6 +25,7 @@ use datafusion::logical_expr::{
 use stoa_semantics::errors::to_datafusion;
 
 use crate::known_tables::KnownTables;
+use crate::roles::Roles;
 use crate::server::Role;
 use call::{Asked, Value};
 
@@ -51,7 +52,56 @@ pub fn set_rights(
         };
         state.register_udf(Arc::new(ScalarUDF::new_from_impl(function)))?;
     }
+    let role = Arc::clone(role);
+    let named = RoleName { database, role, signature: Signature::any(1, Volatility::Stable) };
+    state.register_udf(Arc::new(ScalarUDF::new_from_impl(named)))?;
     Ok(())
+}
+
+/// `pg_get_userbyid(oid)`.
+#[derive(Debug)]
+struct RoleName {
+    database: Arc<str>,
+    role: Arc<dyn Role>,
+    signature: Signature,
+}
+
+impl PartialEq for RoleName {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::addr_eq(Arc::as_ptr(&self.role), Arc::as_ptr(&other.role))
+    }
+}
+
+impl Eq for RoleName {}
+
+impl Hash for RoleName {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.database.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for RoleName {
+    fn name(&self) -> &str {
+        "pg_get_userbyid"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> EngineResult<DataType> {
+        Ok(DataType::Utf8)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> EngineResult<ColumnarValue> {
+        let roles = Roles::of(&self.database, &self.role.policy());
+        let oids = ColumnarValue::values_to_arrays(&args.args)?;
+        let oids = oids.first().map(|oids| arrow::compute::cast(oids, &DataType::Int64));
+        let Some(oids) = oids.transpose()? else { return exec_err!("an OID is needed") };
+        let name = |oid: Option<i64>| oid.map(|oid| roles.name(oid));
+        let names: StringArray = oids.as_primitive::<Int64Type>().iter().map(name).collect();
+        Ok(ColumnarValue::Array(Arc::new(names)))
+    }
 }
 
 /// What a function asks about.

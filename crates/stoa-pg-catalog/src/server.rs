@@ -1,6 +1,6 @@
 //! What the catalog has to know of its server, and of who asks.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -53,6 +53,12 @@ pub trait Asker: Debug + Send + Sync {
 
     /// The settings, as the asker's session has them.
     fn settings(&self) -> Vec<Setting>;
+
+    /// Who may do what.
+    fn policy(&self) -> Arc<Policy>;
+
+    /// The statements that run or wait, of those that the asker may see.
+    fn running(&self) -> Vec<Running>;
 
     /// The columns of a table that was found by name whose names may be told, by place; `None` where
     /// it may not be known that there is such a table.
@@ -120,6 +126,8 @@ pub struct TableDetails {
     pub field_ids: Vec<Option<i32>>,
     /// The columns whose names may be told, by place; all if `None`.
     pub known: Option<BTreeSet<usize>>,
+    /// The defaults of columns, by name, as they were written.
+    pub defaults: BTreeMap<String, String>,
     /// The columns of its primary key, by place; empty where none is declared.
     pub key: Vec<usize>,
     /// Rows at the last commit; `None` where nobody counted.
@@ -130,6 +138,23 @@ pub struct TableDetails {
     pub comment: Option<String>,
     /// The query of a view, for those who may know it.
     pub definition: Option<String>,
+}
+
+/// A statement that runs, as `pg_stat_activity` shows it.
+#[derive(Clone, Debug)]
+pub struct Running {
+    /// Its number.
+    pub id: u64,
+    /// Who asked.
+    pub user: String,
+    /// Its text.
+    pub sql: String,
+    /// The protocol over which it was asked.
+    pub protocol: &'static str,
+    /// Its start, microseconds since 1970-01-01 UTC.
+    pub started_unix_us: i64,
+    /// Whether it waits for others to end.
+    pub is_waiting: bool,
 }
 
 /// A setting of sessions, as `pg_settings` shows it.

@@ -8,13 +8,15 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::Field;
 use datafusion::error::Result;
 
+use stoa_sql::identity::Identity;
+
 use crate::batch::Batch;
 use crate::contents::Contents;
 use crate::keys;
+use crate::relations::RelationInfo;
+use crate::roles::OWNER_OID;
 use crate::type_info::{TypeInfo, type_info};
 
-/// OID of the one role.
-const OWNER_OID: i32 = 10;
 /// OID of the one database.
 const DATABASE_OID: i32 = 5;
 /// OID of `pg_class`, under which comments on relations and columns are kept.
@@ -40,8 +42,10 @@ const fn table(name: &'static str, build: Build, reads_details: bool) -> SystemT
 }
 
 /// All of them.
-pub(super) const TABLES: [SystemTable; 16] = [
+pub(super) const TABLES: [SystemTable; 19] = [
+    table("pg_attrdef", pg_attrdef, true),
     table("pg_attribute", pg_attribute, true),
+    table("pg_auth_members", pg_auth_members, false),
     table("pg_class", pg_class, true),
     table("pg_constraint", keys::pg_constraint, true),
     table("pg_cursors", pg_cursors, false),
@@ -53,7 +57,8 @@ pub(super) const TABLES: [SystemTable; 16] = [
     table("pg_roles", pg_roles, false),
     table("pg_settings", pg_settings, false),
     table("pg_shdescription", pg_shdescription, false),
-    table("pg_tables", pg_tables, false),
+    table("pg_stat_activity", pg_stat_activity, false),
+    table("pg_tables", pg_tables, true),
     table("pg_tablespace", pg_tablespace, false),
     table("pg_user", pg_user, false),
     table("pg_views", pg_views, true),
@@ -77,7 +82,7 @@ fn pg_class(all: &Contents) -> Result<RecordBatch> {
         .oid("relnamespace", "oid", of.iter().map(|r| r.namespace_oid))
         .oid_const("reltype", "oid", 0)
         .oid_const("reloftype", "oid", 0)
-        .oid_const("relowner", "oid", OWNER_OID)
+        .oid("relowner", "oid", of.iter().map(|r| all.owner_oid(r)))
         .oid("relam", "oid", of.iter().map(|r| if r.kind == "i" { BTREE_OID } else { 0 }))
         .oid("relfilenode", "oid", of.iter().map(|r| r.oid))
         .oid_const("reltablespace", "oid", 0)
@@ -102,23 +107,27 @@ fn pg_class(all: &Contents) -> Result<RecordBatch> {
         .oid_const("relrewrite", "oid", 0)
         .int4_const("relfrozenxid", 0)
         .int4_const("relminmxid", 0)
-        .null_texts("relacl")
+        .lists("relacl", of.iter().map(|r| all.acl(r, None)))
         .null_texts("reloptions")
         .text_const("relpartbound", None)
         .finish()
 }
 
 fn pg_attribute(all: &Contents) -> Result<RecordBatch> {
-    let mut columns: Vec<(i32, i16, &Field, TypeInfo)> = Vec::new();
+    let mut columns: Vec<(&RelationInfo, i16, &Field, TypeInfo)> = Vec::new();
     for relation in &all.relations.relations {
         for (number, field) in relation.known_columns() {
             let number = i16::try_from(number).unwrap_or(i16::MAX);
-            columns.push((relation.oid, number, field, type_info(field)));
+            columns.push((relation, number, field, type_info(field)));
         }
     }
+    let acl = |relation: &RelationInfo, number: i16| {
+        let id = relation.field_ids.get(usize::try_from(number - 1).ok()?).copied()??;
+        all.acl(relation, Some(id))
+    };
     let of = &columns;
     Batch::new(of.len())
-        .oid("attrelid", "oid", of.iter().map(|c| c.0))
+        .oid("attrelid", "oid", of.iter().map(|c| c.0.oid))
         .text("attname", of.iter().map(|c| Some(c.2.name().as_str())))
         .oid("atttypid", "oid", of.iter().map(|c| c.3.oid))
         .int2("attlen", of.iter().map(|c| c.3.length))
@@ -131,19 +140,56 @@ fn pg_attribute(all: &Contents) -> Result<RecordBatch> {
         .char("attstorage", of.iter().map(|c| c.3.storage))
         .char_const("attcompression", "")
         .bool("attnotnull", of.iter().map(|c| !c.2.is_nullable()))
-        .bool_const("atthasdef", false)
+        .bool(
+            "atthasdef",
+            of.iter().map(|c| default(c.0, c.2).is_some() && identity(c.0, c.2).is_none()),
+        )
         .bool_const("atthasmissing", false)
-        .char_const("attidentity", "")
+        .char(
+            "attidentity",
+            of.iter().map(|c| match identity(c.0, c.2) {
+                Some(identity) if identity.is_always => "a",
+                Some(_) => "d",
+                None => "",
+            }),
+        )
         .char_const("attgenerated", "")
         .bool_const("attisdropped", false)
         .bool_const("attislocal", true)
         .int2_const("attinhcount", 0)
         .int2_const("attstattarget", -1)
         .oid("attcollation", "oid", of.iter().map(|c| c.3.collation))
-        .null_texts("attacl")
+        .lists("attacl", of.iter().map(|c| acl(c.0, c.1)))
         .null_texts("attoptions")
         .null_texts("attfdwoptions")
         .null_texts("attmissingval")
+        .finish()
+}
+
+/// The default of a column.
+fn default<'a>(relation: &'a RelationInfo, field: &Field) -> Option<&'a String> {
+    relation.defaults.get(field.name())
+}
+
+fn identity(relation: &RelationInfo, field: &Field) -> Option<Identity> {
+    Identity::of_default(default(relation, field)?).map(|(identity, _)| identity)
+}
+
+fn pg_attrdef(all: &Contents) -> Result<RecordBatch> {
+    let mut defaults: Vec<(i32, usize, &str)> = Vec::new();
+    for relation in &all.relations.relations {
+        for (number, field) in relation.known_columns() {
+            let default = default(relation, field).filter(|_| identity(relation, field).is_none());
+            defaults.extend(default.map(|text| (relation.oid, number, text.as_str())));
+        }
+    }
+    let of = &defaults;
+    Batch::new(of.len())
+        // A number of its own: tables have at most some thousands of columns.
+        .oid("oid", "oid", of.iter().map(|d| d.0.wrapping_add(d.1 as i32) & i32::MAX))
+        .oid("adrelid", "oid", of.iter().map(|d| d.0))
+        .int2("adnum", of.iter().map(|d| i16::try_from(d.1).unwrap_or(i16::MAX)))
+        .text("adbin", of.iter().map(|d| Some(d.2)))
         .finish()
 }
 
@@ -177,7 +223,7 @@ fn pg_tables(all: &Contents) -> Result<RecordBatch> {
     Batch::new(of.len())
         .text("schemaname", of.iter().map(|r| Some(r.namespace.as_str())))
         .text("tablename", of.iter().map(|r| Some(r.name.as_str())))
-        .text_const("tableowner", Some(&all.database))
+        .text("tableowner", of.iter().map(|r| Some(all.owner(r))))
         .text_const("tablespace", None)
         .bool_const("hasindexes", false)
         .bool_const("hasrules", false)
@@ -191,7 +237,7 @@ fn pg_views(all: &Contents) -> Result<RecordBatch> {
     Batch::new(of.len())
         .text("schemaname", of.iter().map(|r| Some(r.namespace.as_str())))
         .text("viewname", of.iter().map(|r| Some(r.name.as_str())))
-        .text_const("viewowner", Some(&all.database))
+        .text("viewowner", of.iter().map(|r| Some(all.owner(r))))
         .text("definition", of.iter().map(|r| r.definition.as_deref()))
         .finish()
 }
@@ -228,36 +274,82 @@ fn pg_tablespace(_: &Contents) -> Result<RecordBatch> {
         .finish()
 }
 
-/// One role owns all, whoever owns what by rights (`system.grants`).
 fn pg_roles(all: &Contents) -> Result<RecordBatch> {
-    Batch::new(1)
-        .oid_const("oid", "oid", OWNER_OID)
-        .text_const("rolname", Some(&all.database))
-        .bool_const("rolsuper", true)
+    let of = &all.roles.all;
+    Batch::new(of.len())
+        .oid("oid", "oid", of.iter().map(|r| r.oid))
+        .text("rolname", of.iter().map(|r| Some(r.name.as_str())))
+        .bool("rolsuper", of.iter().map(|r| r.is_superuser))
         .bool_const("rolinherit", true)
-        .bool_const("rolcreaterole", false)
+        // Superusers make roles; there is one database.
+        .bool("rolcreaterole", of.iter().map(|r| r.is_superuser))
         .bool_const("rolcreatedb", false)
-        .bool_const("rolcanlogin", true)
+        .bool("rolcanlogin", of.iter().map(|r| r.can_login))
         .bool_const("rolreplication", false)
         .int4_const("rolconnlimit", -1)
         .text_const("rolpassword", Some("********"))
-        .text_const("rolvaliduntil", None)
+        .instants("rolvaliduntil", of.iter().map(|_| None))
         .bool_const("rolbypassrls", false)
         .null_texts("rolconfig")
         .finish()
 }
 
+fn pg_auth_members(all: &Contents) -> Result<RecordBatch> {
+    let of = &all.roles.memberships;
+    Batch::new(of.len())
+        .oid("oid", "oid", of.iter().map(|m| (m.0 ^ m.1.rotate_left(7)) & i32::MAX))
+        .oid("roleid", "oid", of.iter().map(|m| m.0))
+        .oid("member", "oid", of.iter().map(|m| m.1))
+        .oid_const("grantor", "oid", OWNER_OID)
+        .bool_const("admin_option", false)
+        .bool_const("inherit_option", true)
+        .bool_const("set_option", true)
+        .finish()
+}
+
 fn pg_user(all: &Contents) -> Result<RecordBatch> {
-    Batch::new(1)
-        .text_const("usename", Some(&all.database))
-        .oid_const("usesysid", "oid", OWNER_OID)
+    let of: Vec<_> = all.roles.all.iter().filter(|role| role.can_login).collect();
+    Batch::new(of.len())
+        .text("usename", of.iter().map(|r| Some(r.name.as_str())))
+        .oid("usesysid", "oid", of.iter().map(|r| r.oid))
         .bool_const("usecreatedb", false)
-        .bool_const("usesuper", true)
+        .bool("usesuper", of.iter().map(|r| r.is_superuser))
         .bool_const("userepl", false)
         .bool_const("usebypassrls", false)
         .text_const("passwd", Some("********"))
-        .text_const("valuntil", None)
+        .instants("valuntil", of.iter().map(|_| None))
         .null_texts("useconfig")
+        .finish()
+}
+
+/// What runs; sessions that do nothing are not counted.
+fn pg_stat_activity(all: &Contents) -> Result<RecordBatch> {
+    let of = &all.running;
+    let start = || of.iter().map(|r| Some(r.started_unix_us));
+    let waits = || of.iter().map(|r| r.is_waiting.then_some("slot"));
+    Batch::new(of.len())
+        .oid_const("datid", "oid", DATABASE_OID)
+        .text_const("datname", Some(&all.database))
+        .int4("pid", of.iter().map(|r| (r.id & 0x7fff_ffff) as i32))
+        .int4("leader_pid", of.iter().map(|r| (r.id & 0x7fff_ffff) as i32))
+        .oid("usesysid", "oid", of.iter().map(|r| all.roles.oid(&r.user).unwrap_or(OWNER_OID)))
+        .text("usename", of.iter().map(|r| Some(r.user.as_str())))
+        .text("application_name", of.iter().map(|r| Some(r.protocol)))
+        .text_const("client_addr", None)
+        .text_const("client_hostname", None)
+        .int4_const("client_port", -1)
+        .instants("backend_start", start())
+        .instants("xact_start", start())
+        .instants("query_start", start())
+        .instants("state_change", start())
+        .text("wait_event_type", waits().map(|waits| waits.map(|_| "Extension")))
+        .text("wait_event", waits())
+        .text_const("state", Some("active"))
+        .int4_const("backend_xid", 0)
+        .int4_const("backend_xmin", 0)
+        .text_const("query_id", None)
+        .text("query", of.iter().map(|r| Some(r.sql.as_str())))
+        .text_const("backend_type", Some("client backend"))
         .finish()
 }
 

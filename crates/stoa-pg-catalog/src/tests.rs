@@ -1,6 +1,6 @@
 //! The catalog of a server that is none: three tables, and two who ask.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -11,11 +11,14 @@ use datafusion::catalog::{
 };
 use datafusion::datasource::empty::EmptyTable;
 use datafusion::prelude::{SessionConfig, SessionContext};
+use stoa_access::Policy;
 use stoa_error::{Error, Result};
 use uuid::Uuid;
 
 use crate::relations::{RelationInfo, Relations};
-use crate::server::{Asker, Server, SessionSettings, Setting, TableDetails, TableInfo, Told};
+use crate::server::{
+    Asker, Running, Server, SessionSettings, Setting, TableDetails, TableInfo, Told,
+};
 
 /// The table `open`.
 pub(crate) const OPEN: Uuid = Uuid::from_u128(1);
@@ -45,6 +48,7 @@ impl Fake {
             columns: Arc::clone(columns),
             field_ids: (1..).map(Some).take(columns.fields().len()).collect(),
             known: Some(known),
+            defaults: BTreeMap::new(),
             key: (0..columns.fields().len()).collect(),
             rows: Some(7),
             bytes: Some(1000),
@@ -92,6 +96,14 @@ impl Asker for Fake {
             TableInfo { name: name.to_owned(), is_view: false, told }
         };
         Ok(told.into_iter().map(table).collect())
+    }
+
+    fn policy(&self) -> Arc<Policy> {
+        Arc::default()
+    }
+
+    fn running(&self) -> Vec<Running> {
+        Vec::new()
     }
 
     fn settings(&self) -> Vec<Setting> {

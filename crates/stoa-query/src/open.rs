@@ -30,6 +30,7 @@ use crate::session::{Session, SessionOptions};
 use crate::statements::temporary;
 use crate::tables::catalog::StoaCatalog;
 use crate::tables::data::Data;
+use crate::tables::sequences::NextValue;
 use stoa_semantics::errors::from_datafusion;
 
 /// Answers are kept in addition, in up to one part of so many of the memory for reports.
@@ -146,6 +147,7 @@ fn build_state(
     let state = stoa_semantics::install(builder, &memory).build();
     let context = SessionContext::new_with_state(state);
     let catalog = Arc::new(StoaCatalog::new(Arc::clone(data)));
+    context.register_udf((*NextValue::function(data.warehouse().catalog())).clone());
     context.register_catalog(DATABASE, Arc::clone(&catalog) as _);
     catalogs::install(&context, &catalog, data.warehouse(), system)?;
     Ok(stoa_semantics::with_types(context.state()))

@@ -28,6 +28,8 @@
 mod analyze;
 mod arithmetic;
 mod array_length;
+mod array_or_empty;
+mod array_part;
 mod array_remove;
 mod average;
 mod bounded;
@@ -141,6 +143,8 @@ pub fn install(builder: SessionStateBuilder, memory: &Arc<dyn MemoryPool>) -> Se
         call::function(bytes::BIT_LENGTH),
         call::function(bytes::OCTET_LENGTH),
         array_length.with_aliases(["list_length"]),
+        call::function(array_or_empty::ArrayOrEmpty),
+        call::function(array_part::ArrayPart),
         to_char,
         call::function(modulus::Modulus),
         call::function(once::Once),

@@ -11,12 +11,14 @@ use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 use stoa_error::{Error, Result};
 
+use crate::array_queries::aggregate_items;
 use crate::calls::write_as_others;
 use crate::distinct_from::mend_distinct_from;
 use crate::not_exists::mend_not_exists;
 use crate::operators::{refuse_repeated_assignments, write_operator_as_call};
 use crate::ordered_rows::keep_order;
 use crate::row_values::compare_row_values;
+use crate::slices;
 use crate::using_joins::write_out_shared;
 use crate::windows::write_out_named_windows;
 
@@ -77,21 +79,24 @@ impl VisitorMut for Ordinality {
 }
 
 /// The words of `TRUNCATE [ONLY] name [*] [RESTART | CONTINUE IDENTITY] [CASCADE | RESTRICT]` that change nothing here:
-/// no table inherits from another, refers to another or numbers its rows.
-pub(super) fn truncate_one_table(statement: &mut EngineStatement) {
-    if let Some(ast::Statement::Truncate(truncate)) = parsed(statement) {
-        (truncate.identity, truncate.cascade) = (None, None);
-        truncate.table_names.iter_mut().for_each(|target| target.only = false);
-    }
+/// no table inherits from another, or refers to another. Says whether numbers begin again.
+pub(super) fn truncate_one_table(statement: &mut EngineStatement) -> bool {
+    let Some(ast::Statement::Truncate(truncate)) = parsed(statement) else { return false };
+    truncate.cascade = None;
+    truncate.table_names.iter_mut().for_each(|target| target.only = false);
+    truncate.identity.take() == Some(ast::TruncateIdentityOption::Restart)
 }
 
-/// The tables of a TRUNCATE of several; the engine empties one.
-pub(super) fn truncated_together(statement: &mut EngineStatement) -> Option<Vec<ObjectName>> {
+/// The tables of a TRUNCATE of several, or of one with more to do; the engine empties one.
+pub(super) fn truncated_together(
+    statement: &mut EngineStatement,
+    restarts: bool,
+) -> Option<Vec<ObjectName>> {
     let Some(ast::Statement::Truncate(truncate)) = parsed(statement) else { return None };
     let is_plain =
         truncate.partitions.is_none() && !truncate.if_exists && truncate.on_cluster.is_none();
     let names = || truncate.table_names.iter().map(|target| target.name.clone()).collect();
-    (is_plain && truncate.table_names.len() > 1).then(names)
+    (is_plain && (restarts || truncate.table_names.len() > 1)).then(names)
 }
 
 /// VALUES outside of FROM is `SELECT * FROM (VALUES …)`: what stands in FROM is planned with PostgreSQL's types
@@ -206,13 +211,17 @@ pub(super) fn as_postgresql(statement: &mut EngineStatement) -> Result<()> {
     let Some(statement) = parsed(statement) else { return Ok(()) };
     mend_distinct_from(statement);
     mend_not_exists(statement);
+    aggregate_items(statement)?;
     compare_row_values(statement)?;
     write_out_shared(statement)?;
     keep_order(statement);
     let _ = statement.visit(&mut FetchAsLimit);
     let _ = statement.visit(&mut PlacesOfDistinctOn);
     refuse_repeated_assignments(statement)?;
-    let _ = ast::visit_expressions_mut(statement, |expr| {
+    let written = ast::visit_expressions_mut(statement, |expr| {
+        if let Err(error) = slices::write_as_call(expr) {
+            return ControlFlow::Break(error);
+        }
         if let Expr::Function(call) = expr {
             name_as_the_engine_does(call);
         }
@@ -220,8 +229,11 @@ pub(super) fn as_postgresql(statement: &mut EngineStatement) -> Result<()> {
         write_as_others(expr);
         compare_with_only_item(expr);
         cast_date_part(expr);
-        ControlFlow::<()>::Continue(())
+        ControlFlow::Continue(())
     });
+    if let ControlFlow::Break(error) = written {
+        return Err(error);
+    }
     write_out_named_windows(statement)
 }
 

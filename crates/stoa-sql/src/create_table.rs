@@ -4,7 +4,7 @@
 //! CREATE [TEMP[ORARY]] TABLE [IF NOT EXISTS] name [(column type [NOT NULL] [PRIMARY KEY] [COMMENT 'text'], …
 //!   [, PRIMARY KEY (column, …)]) | (column, …)]
 //!   [USING iceberg] [STORED AS ORC]
-//!   [PARTITIONED BY (term, …)] [ORDER BY (term, …)] [ON COMMIT PRESERVE ROWS]
+//!   [PARTITIONED BY (term, …)] [ORDER BY (term, …)] [ON COMMIT PRESERVE ROWS | DROP]
 //!   [COMMENT 'text'] [TBLPROPERTIES ('key' = 'value', …)] [AS query]
 //! ```
 //! The clauses after the columns come in any order.
@@ -18,6 +18,7 @@ use datafusion_sql::sqlparser::tokenizer::Token;
 use stoa_table::{DEFAULT_KEY, PartitionTerm, SortTerm, Transform};
 
 use crate::defining::DefiningQuery;
+use crate::identity::{self, IDENTITY_KEY, Identity};
 use crate::{Parsed, arrow_type, defaults, literal, normalise, parse_word};
 
 /// A parsed `CREATE TABLE`.
@@ -27,6 +28,8 @@ pub struct CreateTableStatement {
     pub name: ObjectName,
     /// Whether it is the session's only.
     pub is_temporary: bool,
+    /// Whether it is dropped when the transaction ends.
+    pub drops_at_end: bool,
     /// Whether one that is there is left as it is.
     pub if_not_exists: bool,
     /// Its columns; none where the query gives them.
@@ -53,6 +56,7 @@ impl CreateTableStatement {
         Self {
             name,
             is_temporary: false,
+            drops_at_end: false,
             if_not_exists: false,
             columns: Vec::new(),
             column_names: Vec::new(),
@@ -134,9 +138,11 @@ fn parse_clause(parser: &mut Parser<'_>, table: &mut CreateTableStatement) -> Pa
         let _ = parser.consume_token(&Token::Eq);
         table.comment = Some(parser.parse_literal_string()?);
     } else if table.is_temporary && parser.parse_keywords(&[Keyword::ON, Keyword::COMMIT]) {
-        if !(parse_word(parser, "PRESERVE") && parser.parse_keyword(Keyword::ROWS)) {
+        if parser.parse_keyword(Keyword::DROP) {
+            table.drops_at_end = true;
+        } else if !(parse_word(parser, "PRESERVE") && parser.parse_keyword(Keyword::ROWS)) {
             return Err(ParserError::ParserError(
-                "of ON COMMIT, PRESERVE ROWS is supported: drop or truncate the table instead"
+                "of ON COMMIT, PRESERVE ROWS and DROP are supported: truncate the table instead"
                     .into(),
             ));
         }
@@ -199,7 +205,7 @@ fn parse_key(parser: &mut Parser<'_>) -> Parsed<Option<Vec<String>>> {
     parse_names(parser).map(Some)
 }
 
-/// `name type [NOT NULL | NULL] [DEFAULT expression] [COMMENT 'text']`
+/// `name type [NOT NULL | NULL] [DEFAULT expression | GENERATED … AS IDENTITY] [COMMENT 'text']`
 pub(super) fn parse_column(parser: &mut Parser<'_>) -> Parsed<Field> {
     match parse_column_or_key(parser)? {
         (field, false) => Ok(field),
@@ -215,12 +221,25 @@ fn parse_column_or_key(parser: &mut Parser<'_>) -> Parsed<(Field, bool)> {
         return Err(unsupported_constraint(&name));
     }
     let mut is_key = false;
-    let data_type = parse_type(parser)?;
+    let serial = parse_serial(parser);
+    let data_type = match &serial {
+        Some(data_type) => data_type.clone(),
+        None => parse_type(parser)?,
+    };
     let mut field = Field::new(name, data_type, true);
+    if serial.is_some() {
+        make_identity(&mut field, Identity::SERIAL)?;
+    }
     loop {
         if parser.parse_keywords(&[Keyword::NOT, Keyword::NULL]) {
             field.set_nullable(false);
         } else if parser.parse_keyword(Keyword::NULL) {
+            if field.metadata().contains_key(IDENTITY_KEY) {
+                let name = field.name();
+                return Err(ParserError::ParserError(format!(
+                    "conflicting NULL and NOT NULL of the identity column \"{name}\""
+                )));
+            }
             field.set_nullable(true);
         } else if parser.parse_keyword(Keyword::COMMENT) {
             let text = parser.parse_literal_string()?;
@@ -228,18 +247,54 @@ fn parse_column_or_key(parser: &mut Parser<'_>) -> Parsed<(Field, bool)> {
         } else if parser.parse_keyword(Keyword::DEFAULT) {
             let text = defaults::parse(parser)?;
             field.metadata_mut().insert(DEFAULT_KEY.to_owned(), text);
+            refuse_two_defaults(&field)?;
+        } else if parser.parse_keyword(Keyword::GENERATED) {
+            let identity = identity::parse(parser)?;
+            make_identity(&mut field, identity)?;
         } else if parser.parse_keywords(&[Keyword::PRIMARY, Keyword::KEY]) {
             is_key = true;
-        } else if let Some(word) = parser.parse_one_of_keywords(&[
-            Keyword::UNIQUE,
-            Keyword::REFERENCES,
-            Keyword::CHECK,
-            Keyword::GENERATED,
-        ]) {
+        } else if let Some(word) =
+            parser.parse_one_of_keywords(&[Keyword::UNIQUE, Keyword::REFERENCES, Keyword::CHECK])
+        {
             return Err(unsupported_constraint(&format!("{word:?}")));
         } else {
             return Ok((field, is_key));
         }
+    }
+}
+
+/// `serial` and its like: the type of the column.
+fn parse_serial(parser: &mut Parser<'_>) -> Option<DataType> {
+    let Token::Word(word) = &parser.peek_token_ref().token else { return None };
+    let data_type = match word.value.to_ascii_lowercase().as_str() {
+        "smallserial" | "serial2" | "serial" | "serial4" => DataType::Int32,
+        "bigserial" | "serial8" => DataType::Int64,
+        _ => return None,
+    };
+    parser.next_token();
+    Some(data_type)
+}
+
+/// As in PostgreSQL, identity columns are integers and not null.
+fn make_identity(field: &mut Field, identity: Identity) -> Parsed<()> {
+    if !field.data_type().is_integer() {
+        return Err(ParserError::ParserError(
+            "identity column type must be smallint, integer, or bigint".into(),
+        ));
+    }
+    field.set_nullable(false);
+    field.metadata_mut().insert(IDENTITY_KEY.to_owned(), identity.written());
+    refuse_two_defaults(field)
+}
+
+fn refuse_two_defaults(field: &Field) -> Parsed<()> {
+    let has = |key: &str| field.metadata().contains_key(key);
+    match has(DEFAULT_KEY) && has(IDENTITY_KEY) {
+        true => Err(ParserError::ParserError(format!(
+            "both default and identity specified for column \"{}\"",
+            field.name()
+        ))),
+        false => Ok(()),
     }
 }
 

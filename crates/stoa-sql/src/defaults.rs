@@ -14,6 +14,7 @@ use datafusion_sql::sqlparser::parser::Parser;
 use datafusion_sql::sqlparser::tokenizer::Token;
 use stoa_error::{Error, Result};
 
+use crate::identity::{Identity, NEXT_VALUE};
 use crate::{Parsed, StatementKind, normalise, reread};
 
 /// A column of the table: its name, and the text of its default.
@@ -114,6 +115,111 @@ pub fn fill(statement: &EngineStatement, columns: &[Column]) -> Result<Option<En
         _ => {}
     }
     Ok((new != *old).then_some(EngineStatement::Statement(new)))
+}
+
+/// Refuses values for columns that are `GENERATED ALWAYS`.
+///
+/// # Errors
+/// 428C9, naming the column.
+pub fn refuse_given(statement: &EngineStatement, columns: &[Column]) -> Result<()> {
+    let is_always = |name: &str| {
+        let default =
+            columns.iter().find(|(of, _)| of == name).and_then(|(_, text)| text.as_deref());
+        default.and_then(Identity::of_default).is_some_and(|(identity, _)| identity.is_always)
+    };
+    if !columns.iter().any(|(name, _)| is_always(name)) {
+        return Ok(());
+    }
+    let EngineStatement::Statement(statement) = statement else { return Ok(()) };
+    let filling = Filling { columns };
+    let row = |names: &[String], values: &[Expr]| {
+        let given = names
+            .iter()
+            .zip(values)
+            .find(|(name, value)| is_always(name) && !is_given_by_default(value));
+        given.map_or(Ok(()), |(name, _)| Err(given_always("insert a non-DEFAULT value into", name)))
+    };
+    let assigned = |assignments: &[Assignment]| {
+        for assignment in assignments.iter().filter(|one| !is_given_by_default(&one.value)) {
+            if let AssignmentTarget::ColumnName(name) = &assignment.target
+                && is_always(&last_part(name))
+            {
+                return Err(given_always("update", &last_part(name)));
+            }
+        }
+        Ok(())
+    };
+    match statement.as_ref() {
+        Statement::Insert(insert) => {
+            if let Some(OnInsert::OnConflict(conflict)) = &insert.on
+                && let OnConflictAction::DoUpdate(update) = &conflict.action
+            {
+                assigned(&update.assignments)?;
+            }
+            let Some(source) = &insert.source else { return Ok(()) };
+            match source.body.as_ref() {
+                SetExpr::Values(values) => {
+                    let names = filling.listed(&insert.columns, width(source));
+                    values.rows.iter().try_for_each(|values| row(&names, &values.content))
+                }
+                body => {
+                    let width = match body {
+                        SetExpr::Select(select) => Some(select.projection.len()),
+                        _ => None,
+                    };
+                    // What was filled in before stands last.
+                    let filled = |name: &str| match body {
+                        SetExpr::Select(select) => select.projection.iter().any(|item| {
+                            matches!(item, SelectItem::ExprWithAlias { expr, alias }
+                                if alias.value == name && is_given_by_default(expr))
+                        }),
+                        _ => false,
+                    };
+                    let names = filling.listed(&insert.columns, width);
+                    match names.iter().find(|name| is_always(name) && !filled(name)) {
+                        Some(name) => Err(given_always("insert a non-DEFAULT value into", name)),
+                        None => Ok(()),
+                    }
+                }
+            }
+        }
+        Statement::Update(update) => assigned(&update.assignments),
+        Statement::Merge(merge) => {
+            merge.clauses.iter().try_for_each(|clause| match &clause.action {
+                MergeAction::Insert(insert) => match &insert.kind {
+                    MergeInsertKind::Values(values) => {
+                        let width = values.rows.first().map(|row| row.content.len());
+                        let names = filling.listed(&insert.columns, width);
+                        values.rows.iter().try_for_each(|values| row(&names, &values.content))
+                    }
+                    MergeInsertKind::Row => Ok(()),
+                },
+                MergeAction::Update(update) => assigned(&update.assignments),
+                MergeAction::Delete { .. } => Ok(()),
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a value is the keyword, or the number that was put in its place.
+fn is_given_by_default(value: &Expr) -> bool {
+    let is_number =
+        |expr: &Expr| matches!(expr, Expr::Function(call) if last_part(&call.name) == NEXT_VALUE);
+    is_default(value) || matches!(value, Expr::Nested(inner) if is_number(inner))
+}
+
+fn given_always(what: &str, column: &str) -> Error {
+    let message = match what {
+        "update" => format!("column \"{column}\" can only be updated to DEFAULT"),
+        _ => format!("cannot {what} column \"{column}\""),
+    };
+    Error::invalid(message)
+        .with_sqlstate("428C9")
+        .with_detail(format!(
+            "Column \"{column}\" is an identity column defined as GENERATED ALWAYS."
+        ))
+        .with_hint("leave the column out, or write DEFAULT")
 }
 
 struct Filling<'a> {

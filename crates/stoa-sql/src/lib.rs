@@ -8,6 +8,7 @@
 
 pub mod adapt;
 mod alter;
+pub mod array_queries;
 mod bounded;
 mod calls;
 mod casts_apart;
@@ -22,6 +23,7 @@ mod defining;
 mod distinct_from;
 mod extent;
 pub mod fingerprint;
+pub mod identity;
 mod in_lists;
 mod insert;
 mod join_conditions;
@@ -43,6 +45,7 @@ mod series;
 mod session;
 mod sets;
 mod show;
+pub mod slices;
 mod split;
 mod statement;
 pub mod syntax_error;
@@ -157,6 +160,7 @@ fn parse_plan(text: &str, others: Rewrite) -> Result<StatementKind> {
         },
     };
     let is_plain = adapt::inserts_literals(&statement);
+    let mut restarts = false;
     references::check(&statement, text)?;
     if !is_plain && let Some(statement) = adapt::parsed(&mut statement) {
         calls::write_null_tests(statement);
@@ -171,7 +175,7 @@ fn parse_plan(text: &str, others: Rewrite) -> Result<StatementKind> {
             changes_from::write_as_merge(statement)?;
         }
         adapt::values_as_relations(&mut statement, text);
-        adapt::truncate_one_table(&mut statement);
+        restarts = adapt::truncate_one_table(&mut statement);
         sets::write_as_lists(&mut statement, text)?;
         series::write_as_queries(&mut statement, text);
         adapt::as_postgresql(&mut statement)?;
@@ -179,8 +183,8 @@ fn parse_plan(text: &str, others: Rewrite) -> Result<StatementKind> {
             time_travel::name_tables(&mut statement);
         }
     }
-    if let Some(names) = adapt::truncated_together(&mut statement) {
-        return Ok(StatementKind::Truncate { names });
+    if let Some(names) = adapt::truncated_together(&mut statement, restarts) {
+        return Ok(StatementKind::Truncate { names, restarts });
     }
     match create_table::taken_into(&mut statement) {
         Some((into, is_temporary)) => Ok(into_table(into, is_temporary, text, statement)),

@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Expr, Query, Statement, UnaryOperator, Value, VisitMut, visit_expressions_mut,
+    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Query, Statement, UnaryOperator, Value,
+    VisitMut, visit_expressions_mut,
 };
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::{Parser, ParserError};
@@ -43,4 +44,16 @@ fn read<T>(
     let dialect = Bounded::new(PostgreSqlDialect {}, text.len());
     let parser = Parser::new(&dialect).with_recursion_limit(LEVELS_MAX);
     parse(&mut parser.try_with_sql(text)?)
+}
+
+/// A call of a function by its name.
+pub(super) fn call(name: &str, operands: Vec<Expr>) -> Result<Expr, ParserError> {
+    let mut call = read(&format!("{name}()"), |parser| parser.parse_expr())?;
+    if let Expr::Function(function) = &mut call
+        && let FunctionArguments::List(list) = &mut function.args
+    {
+        let operand = |expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr));
+        list.args = operands.into_iter().map(operand).collect();
+    }
+    Ok(call)
 }

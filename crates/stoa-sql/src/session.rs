@@ -112,10 +112,13 @@ pub(super) fn parse(parser: &mut Parser<'_>, word: &str) -> Parsed<StatementKind
             let is_all = parser.parse_keyword(Keyword::ALL);
             let temporary = [Keyword::TEMP, Keyword::TEMPORARY];
             let is_temporary = parser.parse_one_of_keywords(&temporary).is_some();
+            let kind = parser.peek_token().token.to_string().to_ascii_uppercase();
             skip_rest(parser);
             let tag = match word {
                 "DISCARD" if is_all => "DISCARD ALL",
                 "DISCARD" if is_temporary => "DISCARD TEMP",
+                "DISCARD" if kind == "PLANS" => "DISCARD PLANS",
+                "DISCARD" if kind == "SEQUENCES" => "DISCARD SEQUENCES",
                 "DISCARD" => "DISCARD",
                 "DEALLOCATE" => "DEALLOCATE",
                 _ => "UNLISTEN",

@@ -69,6 +69,8 @@ pub enum StatementKind {
     Truncate {
         /// Their names.
         names: Vec<ast::ObjectName>,
+        /// Whether identity columns begin again.
+        restarts: bool,
     },
     /// `ALTER TABLE name …`
     AlterTable(AlterTableStatement),

@@ -14,9 +14,7 @@ use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 
 /// Catalog tables without rows.
-pub(super) const EMPTY: [&str; 25] = [
-    "pg_attrdef",
-    "pg_auth_members",
+pub(super) const EMPTY: [&str; 23] = [
     "pg_db_role_setting",
     "pg_default_acl",
     "pg_enum",

@@ -7,12 +7,14 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
-    Ident, Query, SelectItem, SetExpr, Value, VisitorMut,
+    Ident, ObjectNamePart, Query, SelectItem, SetExpr, TableFactor, Value, VisitorMut,
 };
 
 use super::empty::column_name;
 use super::expression;
+use crate::PG_CATALOG;
 use crate::relations::well_known_oid;
+use crate::system_tables::TABLES;
 
 pub(super) struct Names;
 
@@ -24,6 +26,17 @@ impl VisitorMut for Names {
             for item in &mut select.projection {
                 rewrite_item(item);
             }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Tables of the catalog are found without its schema, too.
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+        if let TableFactor::Table { name, args: None, .. } = factor
+            && let [ObjectNamePart::Identifier(table)] = name.0.as_slice()
+            && TABLES.iter().any(|own| own.name.eq_ignore_ascii_case(&table.value))
+        {
+            name.0.insert(0, ObjectNamePart::Identifier(Ident::new(PG_CATALOG)));
         }
         ControlFlow::Continue(())
     }

@@ -7,9 +7,11 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArguments, GroupByExpr, Query, Select, SelectItem,
-    SetExpr, TableFactor, Value, Visit, Visitor, VisitorMut,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr,
+    Query, Select, SelectItem, SetExpr, TableFactor, Value, Visit, Visitor, VisitorMut,
 };
+
+use stoa_sql::array_queries::ARRAY_OR_EMPTY;
 
 use super::expression;
 
@@ -26,6 +28,12 @@ impl VisitorMut for Subqueries {
                 }
             }
             Expr::Subquery(query) => {
+                if let Some(whether) = take_outer_conditions(query) {
+                    let value = std::mem::replace(expr, null());
+                    *expr = only_if(whether, value);
+                    // What is in it is looked at next.
+                    return ControlFlow::Continue(());
+                }
                 if let Some(one_row) = aggregated(query, "max") {
                     *expr = nested(one_row);
                 }
@@ -34,6 +42,69 @@ impl VisitorMut for Subqueries {
         }
         ControlFlow::Continue(())
     }
+}
+
+fn null() -> Expr {
+    Expr::Value(Value::Null.with_empty_span())
+}
+
+/// Takes the conditions of a subquery that are about the row around it alone.
+fn take_outer_conditions(query: &mut Query) -> Option<Expr> {
+    let select = simple_select(query)?;
+    let own = own_names(select);
+    let mut conditions = Vec::new();
+    conjuncts(select.selection.as_ref()?, &mut conditions);
+    let is_outer = |condition: &&Expr| {
+        let mut finder = OwnNames { own: &own, found: false };
+        let _ = condition.visit(&mut finder);
+        !finder.found && names_outer(condition, &own)
+    };
+    let all = |conditions: Vec<&Expr>| {
+        conditions.into_iter().cloned().reduce(|left, right| Expr::BinaryOp {
+            left: Box::new(left),
+            op: BinaryOperator::And,
+            right: Box::new(right),
+        })
+    };
+    let (outer, others): (Vec<&Expr>, Vec<&Expr>) = conditions.into_iter().partition(is_outer);
+    let (outer, others) = (all(outer)?, all(others));
+    select.selection = others;
+    Some(outer)
+}
+
+/// Finds names that are the subquery's own, or may be.
+struct OwnNames<'a> {
+    own: &'a HashSet<String>,
+    found: bool,
+}
+
+impl Visitor for OwnNames<'_> {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        self.found |= match expr {
+            Expr::CompoundIdentifier(parts) => match parts.as_slice() {
+                [.., qualifier, _] => self.own.contains(&qualifier.value.to_ascii_lowercase()),
+                _ => true,
+            },
+            Expr::Identifier(_) | Expr::Subquery(_) | Expr::Exists { .. } => true,
+            _ => false,
+        };
+        ControlFlow::Continue(())
+    }
+}
+
+/// `CASE WHEN whether THEN value END`
+fn only_if(whether: Expr, value: Expr) -> Expr {
+    let Some(Expr::Case { mut conditions, case_token, end_token, .. }) =
+        expression("CASE WHEN true THEN NULL END")
+    else {
+        return value;
+    };
+    if let Some(when) = conditions.first_mut() {
+        (when.condition, when.result) = (whether, value);
+    }
+    Expr::Case { case_token, end_token, operand: None, conditions, else_result: None }
 }
 
 fn is_array_of_query(function: &Function) -> bool {
@@ -64,7 +135,13 @@ fn array_of(query: &Query) -> Option<Expr> {
     let aggregate = expression(&format!("array_agg({expr})"))?;
     *item = SelectItem::UnnamedExpr(aggregate);
     query.order_by = None;
-    Some(nested(query))
+    let mut array = expression(&format!("{ARRAY_OR_EMPTY}(NULL)"))?;
+    if let Expr::Function(Function { args: FunctionArguments::List(list), .. }) = &mut array
+        && let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(value))) = list.args.first_mut()
+    {
+        *value = nested(query);
+    }
+    Some(array)
 }
 
 /// In parentheses, which keeps a shared rule from taking a correlated subquery for one that cannot

@@ -26,7 +26,7 @@ pub(crate) fn install(
     warehouse: &Warehouse,
     engine: &Arc<OnceLock<Weak<Engine>>>,
 ) -> Result<()> {
-    stoa_pg_catalog::install(context, DATABASE, &pg::server(warehouse))?;
+    stoa_pg_catalog::install(context, DATABASE, &pg::server(warehouse, engine))?;
     let schema = SystemSchema::new(system::server(engine));
     catalog.register_schema(SYSTEM, Arc::new(schema)).map_err(from_datafusion)?;
     Ok(())

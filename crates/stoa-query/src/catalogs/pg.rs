@@ -1,9 +1,9 @@
 //! For `stoa-pg-catalog`: tables and views as a caller may know them, its role, and the settings of sessions.
 
 use std::any::Any;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 
 use crate::tables::temporary::Temporary;
 use async_trait::async_trait;
@@ -14,12 +14,14 @@ use stoa_access::Policy;
 use stoa_catalog::TableIdent;
 use stoa_error::{ErrorKind, Result};
 use stoa_pg_catalog::{
-    Asker, Role, Server, SessionSettings, Setting, TableDetails, TableInfo, Told,
+    Asker, Role, Running, Server, SessionSettings, Setting, TableDetails, TableInfo, Told,
 };
 use stoa_sql::temporary::is_temporary;
 use stoa_table::{Table, Warehouse};
 
 use crate::access::{Caller, field_id};
+use crate::engine::Engine;
+use crate::run::registry::{QueryRegistry, QueryState};
 use crate::settings::{SettingRow, Settings};
 use crate::tables::cells;
 use crate::tables::table::table_shown;
@@ -29,23 +31,29 @@ use crate::tables::view::{StoredView, view_shown};
 const TABLES_AT_ONCE: usize = 16;
 
 /// The catalogs' server, whose tables are those of `warehouse`.
-pub(crate) fn server(warehouse: &Warehouse) -> Arc<dyn Server> {
-    Arc::new(PgServer { warehouse: warehouse.clone() })
+/// `engine` is set when the engine is there.
+pub(crate) fn server(warehouse: &Warehouse, engine: &LateEngine) -> Arc<dyn Server> {
+    Arc::new(PgServer { warehouse: warehouse.clone(), engine: Arc::clone(engine) })
 }
 
 /// Somebody who may know all tables, for work of the engine itself.
 pub(crate) fn all_tables(warehouse: &Warehouse) -> impl Asker {
-    PgAsker { warehouse: warehouse.clone(), caller: None, settings: None, temporary: None }
+    let warehouse = warehouse.clone();
+    PgAsker { warehouse, queries: None, caller: None, settings: None, temporary: None }
 }
 
 /// Somebody who may know what `caller` may.
 pub(crate) fn tables_of(warehouse: &Warehouse, caller: &Arc<Caller>) -> impl Asker {
     let (warehouse, caller) = (warehouse.clone(), Some(Arc::clone(caller)));
-    PgAsker { warehouse, caller, settings: None, temporary: None }
+    PgAsker { warehouse, queries: None, caller, settings: None, temporary: None }
 }
+
+/// The engine, once it is there.
+type LateEngine = Arc<OnceLock<Weak<Engine>>>;
 
 struct PgServer {
     warehouse: Warehouse,
+    engine: LateEngine,
 }
 
 impl fmt::Debug for PgServer {
@@ -59,7 +67,10 @@ impl Server for PgServer {
         let caller = Some(Caller::within(config)?);
         let settings = config.get_extension::<OwnSettings>();
         let temporary = config.get_extension::<Temporary>();
-        Ok(Arc::new(PgAsker { warehouse: self.warehouse.clone(), caller, settings, temporary }))
+        let engine = self.engine.get().and_then(Weak::upgrade);
+        let queries = engine.map(|engine| engine.queries().clone());
+        let warehouse = self.warehouse.clone();
+        Ok(Arc::new(PgAsker { warehouse, queries, caller, settings, temporary }))
     }
 
     fn setting(&self, name: &str) -> Result<String> {
@@ -100,6 +111,8 @@ impl Role for Caller {
 
 struct PgAsker {
     warehouse: Warehouse,
+    /// What runs; nothing for work of the engine itself.
+    queries: Option<QueryRegistry>,
     /// Who asks; the engine itself if `None`.
     caller: Option<Arc<Caller>>,
     /// Its session's settings, if it has one.
@@ -170,6 +183,25 @@ impl Asker for PgAsker {
         // The numbers of names depend on their order.
         loaded.sort_by(|one: &TableInfo, other| one.name.cmp(&other.name));
         Ok(loaded)
+    }
+
+    fn policy(&self) -> Arc<Policy> {
+        self.caller.as_ref().map(|caller| Caller::policy(caller)).unwrap_or_default()
+    }
+
+    fn running(&self) -> Vec<Running> {
+        let limited = self.limited();
+        let all = self.queries.iter().flat_map(QueryRegistry::running);
+        let seen = all.filter(|query| limited.is_none_or(|caller| caller.role() == query.user));
+        seen.map(|query| Running {
+            id: query.id,
+            user: query.user,
+            sql: query.sql,
+            protocol: query.protocol,
+            started_unix_us: query.started_unix_ms.saturating_mul(1000),
+            is_waiting: query.state == QueryState::Queued,
+        })
+        .collect()
     }
 
     fn settings(&self) -> Vec<Setting> {
@@ -245,6 +277,7 @@ fn told(table: &Table, limited: Option<&Caller>) -> Told {
     Told::Details(TableDetails {
         uuid: table.uuid(),
         field_ids,
+        defaults: table.defaults(),
         key: key.iter().filter_map(|name| columns.index_of(name).ok()).collect(),
         known: limited.map(|caller| caller.known_columns(table, &columns)),
         rows,
@@ -268,6 +301,7 @@ fn told_view(view: &StoredView, limited: Option<&Caller>) -> Told {
         uuid: view.view.uuid(),
         field_ids: columns.fields().iter().map(|field| field_id(field)).collect(),
         known,
+        defaults: BTreeMap::new(),
         key: Vec::new(),
         rows: None,
         bytes: None,

@@ -140,8 +140,8 @@ impl Session {
             StatementKind::Maintain(maintenance) => {
                 maintain::run(self, maintenance).await.map(Ran::Done)
             }
-            StatementKind::Truncate { names } => {
-                truncate::run(self, names, guard).await.map(Ran::Done)
+            StatementKind::Truncate { names, restarts } => {
+                truncate::run(self, names, *restarts, guard).await.map(Ran::Done)
             }
             StatementKind::Copy(copy) => copy::run(self, copy, guard).await,
             StatementKind::Set { name, value, is_local } => {

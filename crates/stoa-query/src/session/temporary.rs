@@ -15,9 +15,11 @@ use datafusion::sql::sqlparser::ast::ObjectName;
 use stoa_catalog::TableIdent;
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_semantics::errors::from_datafusion;
+use stoa_sql::identity::Identity;
 use stoa_sql::name_parts;
 use stoa_sql::temporary::{OWN, is_temporary, qualify};
 use stoa_sql::time_travel;
+use stoa_table::Table;
 
 use super::{Planner, Session};
 use crate::engine::Engine;
@@ -152,6 +154,53 @@ impl Session {
         }
         self.temporary.add(&ident.name);
         self.renew_context();
+        Ok(())
+    }
+
+    /// Notes that a table of one's own is dropped when the transaction ends: at once, outside of a block.
+    ///
+    /// # Errors
+    /// Those of [`Self::end_temporary`].
+    pub(crate) async fn drop_at_end(&self, ident: &TableIdent) -> Result<()> {
+        self.temporary.ends(&ident.name);
+        match self.block.is_open() {
+            true => Ok(()),
+            false => self.end_temporary().await,
+        }
+    }
+
+    /// Drops the tables that end with the transaction.
+    ///
+    /// # Errors
+    /// The catalog's.
+    pub(crate) async fn end_temporary(&self) -> Result<()> {
+        for name in self.temporary.take_ending() {
+            let ident = TableIdent::new(self.temporary.schema(), name);
+            match self.data.warehouse().table(&ident).await {
+                Ok(table) => self.drop_only(&table, true).await?,
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+            self.dropped(&ident);
+        }
+        Ok(())
+    }
+
+    /// Drops this table, and no other of its name, with its rights and its fresh rows.
+    ///
+    /// # Errors
+    /// The catalog's.
+    pub(crate) async fn drop_only(&self, table: &Table, purge: bool) -> Result<()> {
+        self.data.warehouse().drop_only(table, purge).await?;
+        self.gate.rights().catalog().forget_table(table.uuid()).await?;
+        for text in table.defaults().values() {
+            let sequence = Identity::of_default(text).and_then(|(_, id)| id.parse().ok());
+            if let Some(sequence) = sequence {
+                self.data.warehouse().catalog().drop_sequence(sequence).await?;
+            }
+        }
+        self.data.reports().forget_table(table);
+        self.data.forget_rows(table).await;
         Ok(())
     }
 

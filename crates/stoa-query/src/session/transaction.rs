@@ -84,6 +84,9 @@ impl Session {
         if was_open && !self.block.is_open() {
             let commits = matches!(control, TransactionControl::Commit);
             self.end_block_settings(commits && controlled.is_ok());
+            if let Err(error) = self.end_temporary().await {
+                tracing::warn!(%error, "cannot drop temporary tables at the end of a transaction");
+            }
         }
         let notice = controlled?;
         let done = Completion::of(control.tag());
@@ -129,6 +132,9 @@ impl Session {
     pub async fn roll_back(&self) -> Option<String> {
         let notice = self.block.roll_back().await;
         self.end_block_settings(false);
+        if let Err(error) = self.end_temporary().await {
+            tracing::warn!(%error, "cannot drop temporary tables at the end of a transaction");
+        }
         notice
     }
 

@@ -26,6 +26,7 @@ use crate::statements::view;
 use crate::tables::properties;
 use stoa_semantics::errors::from_datafusion;
 use stoa_sql::StatementKind;
+use stoa_sql::identity::{IDENTITY_KEY, Identity};
 use stoa_sql::{
     AlterAction, AlterTableStatement, AlterViewAction, AlterViewStatement, CreateTableStatement,
     name_parts,
@@ -143,12 +144,7 @@ async fn remove(session: &Session, ident: &TableIdent, purge: bool) -> Result<()
         None => session.caller.must_be_superuser("drop tables that cannot be read")?,
     }
     let Some(table) = table else { return data.warehouse().drop_table(ident, purge).await };
-    // No other table of that name, whose owner and rows are not these.
-    data.warehouse().drop_only(&table, purge).await?;
-    session.gate.rights().catalog().forget_table(table.uuid()).await?;
-    data.reports().forget_table(&table);
-    data.forget_rows(&table).await;
-    Ok(())
+    session.drop_only(&table, purge).await
 }
 
 async fn create_table(
@@ -163,7 +159,8 @@ async fn create_table(
     properties::check(texts(&table.properties))?;
     defaults::check_all(session, &table.columns, guard).await?;
     let Some(query) = &table.query else {
-        let schema = Arc::new(Schema::new(table.columns.clone()));
+        let columns = defaults::with_sequences(session, &table.columns).await?;
+        let schema = Arc::new(Schema::new(columns));
         let created = session.data.warehouse().create_table(&ident, spec_of(table, schema)).await;
         return match created {
             Err(error) if table.if_not_exists && error.kind() == ErrorKind::AlreadyExists => {
@@ -171,6 +168,9 @@ async fn create_table(
             }
             other => {
                 session.created(&ident, other?.uuid()).await?;
+                if table.drops_at_end {
+                    session.drop_at_end(&ident).await?;
+                }
                 Ok(created_with_key(!table.primary_key.is_empty()))
             }
         };
@@ -196,6 +196,9 @@ async fn create_table(
     let uuid = staged.uuid();
     let rows = append_plan(session, staged, plan, guard).await?;
     session.created(&ident, uuid).await?;
+    if table.drops_at_end {
+        session.drop_at_end(&ident).await?;
+    }
     Ok(Completion { tag: format!("SELECT {rows}"), rows, notices: Vec::new() })
 }
 
@@ -308,6 +311,13 @@ async fn alter_table(
         table.schema().fields().iter().map(|field| field.name().clone()).collect();
     let mut changes = Vec::with_capacity(alter.actions.len());
     for action in &alter.actions {
+        if let AlterAction::SetDefault { name, .. } = action
+            && let Some(text) = table.defaults().get(name)
+            && Identity::of_default(text).is_some()
+        {
+            let message = format!("column \"{name}\" of relation {ident} is an identity column");
+            return Err(Error::invalid(message).with_sqlstate("42601"));
+        }
         if let AlterAction::SetDefault { name, default: Some(text) } = action {
             let schema = table.schema();
             let column = schema.field_with_name(name).map_err(|_| no_column(name))?;
@@ -366,6 +376,10 @@ fn change_of(action: &AlterAction, table: &Table, columns: &[String]) -> Result<
             TableChange::CreateTag { name, snapshot_id }
         }
         AlterAction::DropTag { name, .. } => TableChange::DropTag(name),
+        AlterAction::AddColumn { field, .. } if field.metadata().contains_key(IDENTITY_KEY) => {
+            return Err(Error::unsupported("ADD COLUMN of an identity column is not supported")
+                .with_hint("make a new table, and INSERT the rows of this one into it"));
+        }
         AlterAction::AddColumn { field, .. } if field.metadata().contains_key(DEFAULT_KEY) => {
             return Err(Error::unsupported("ADD COLUMN with a DEFAULT is not supported").with_hint(
                 "add the column without it, set it with ALTER COLUMN … SET DEFAULT, and UPDATE the rows that are there",

@@ -10,10 +10,13 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::PhysicalExpr;
 use datafusion::sql::parser::Statement as EngineStatement;
+use stoa_env::random;
 use stoa_error::{Error, Result};
 use stoa_sql::StatementKind;
-use stoa_sql::defaults::{Column, fill, table_of};
+use stoa_sql::defaults::{Column, fill, refuse_given, table_of};
+use stoa_sql::identity::{IDENTITY_KEY, Identity};
 use stoa_table::{DEFAULT_KEY, Table};
+use uuid::Uuid;
 
 use crate::run::registry::QueryGuard;
 use crate::session::Session;
@@ -40,9 +43,32 @@ pub(crate) async fn filled(
     let column =
         |field: &Arc<Field>| -> Column { (field.name().clone(), defaults.remove(field.name())) };
     let columns: Vec<Column> = schema.fields().iter().map(column).collect();
+    refuse_given(parsed, &columns)?;
     let filled = fill(parsed, &columns)?;
     let typed = uuid_texts::typed(filled.as_ref().unwrap_or(parsed), &schema);
     Ok(typed.or(filled))
+}
+
+/// Columns as the table gets them: those that are identities have the next number of a new sequence as their default.
+///
+/// # Errors
+/// The catalog's.
+pub(crate) async fn with_sequences(session: &Session, columns: &[Field]) -> Result<Vec<Field>> {
+    let mut made = Vec::with_capacity(columns.len());
+    for field in columns {
+        let mut field = field.clone();
+        if let Some(written) = field.metadata_mut().remove(IDENTITY_KEY) {
+            let identity = Identity::read(&written)
+                .ok_or_else(|| Error::internal("the identity of a column is not read"))?;
+            let id = Uuid::from_bytes(random::bytes());
+            let catalog = session.data.warehouse().catalog();
+            catalog.create_sequence(id, identity.start, identity.step).await?;
+            let default = Identity::default_of(&written, &id.to_string());
+            field.metadata_mut().insert(DEFAULT_KEY.to_owned(), default);
+        }
+        made.push(field);
+    }
+    Ok(made)
 }
 
 /// Whether the defaults of new columns can be computed.

@@ -10,6 +10,7 @@ use futures::stream;
 use stoa_catalog::TableIdent;
 use stoa_error::{Error, Result};
 use stoa_orc::Predicate;
+use stoa_sql::identity::Identity;
 use stoa_table::Table;
 
 use crate::session::Session;
@@ -308,7 +309,10 @@ fn create_statement(table: &Table) -> String {
     let defaults = table.defaults();
     let column = |field: &Arc<Field>| {
         let default = defaults.get(field.name());
-        let default = default.map_or_else(String::new, |text| format!(" DEFAULT {text}"));
+        let default = default.map_or_else(String::new, |text| match Identity::of_default(text) {
+            Some((identity, _)) => format!(" {}", identity.clause()),
+            None => format!(" DEFAULT {text}"),
+        });
         let not_null = if field.is_nullable() { "" } else { " NOT NULL" };
         let comment = field.metadata().get(stoa_sql::COMMENT_KEY);
         let comment = comment

@@ -11,6 +11,7 @@ use datafusion::logical_expr::{DmlStatement, EmptyRelation, LogicalPlan, WriteOp
 use datafusion::sql::sqlparser::ast::ObjectName;
 use stoa_catalog::TableIdent;
 use stoa_error::{Error, ErrorKind, Result};
+use stoa_sql::identity::Identity;
 
 use crate::run::registry::QueryGuard;
 use crate::session::Session;
@@ -28,6 +29,7 @@ const ATTEMPTS_MAX: usize = 10;
 pub(crate) async fn run(
     session: &Session,
     names: &[ObjectName],
+    restarts: bool,
     guard: &QueryGuard,
 ) -> Result<Completion> {
     let mut tables: Vec<TableIdent> = Vec::with_capacity(names.len());
@@ -36,6 +38,9 @@ pub(crate) async fn run(
         if !tables.contains(&ident) {
             tables.push(ident);
         }
+    }
+    if restarts {
+        refuse_identities(session, &tables).await?;
     }
     if session.block.is_open() {
         return empty(session, &tables, guard).await;
@@ -55,6 +60,19 @@ pub(crate) async fn run(
         }
     }
     Err(Error::internal("a statement was not tried"))
+}
+
+/// Numbers of identity columns may be with several servers, each of which gives out its own.
+async fn refuse_identities(session: &Session, tables: &[TableIdent]) -> Result<()> {
+    for ident in tables {
+        let table = session.data.warehouse().table(ident).await?;
+        if table.defaults().values().any(|text| Identity::of_default(text).is_some()) {
+            let message = format!("RESTART IDENTITY of table {ident} is not supported");
+            return Err(Error::unsupported(message)
+                .with_hint("TRUNCATE without it, or drop the table and make it again"));
+        }
+    }
+    Ok(())
 }
 
 async fn empty(session: &Session, tables: &[TableIdent], guard: &QueryGuard) -> Result<Completion> {

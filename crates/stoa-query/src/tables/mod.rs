@@ -15,6 +15,7 @@ pub(crate) mod nested;
 pub(crate) mod properties;
 pub(crate) mod scan;
 pub(crate) mod seen;
+pub(crate) mod sequences;
 pub(crate) mod sink;
 pub(crate) mod storable;
 pub(crate) mod table;

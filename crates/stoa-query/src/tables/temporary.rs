@@ -30,6 +30,8 @@ type DropLater = Box<dyn Fn(String) + Send + Sync>;
 pub(crate) struct Temporary {
     schema: String,
     names: RwLock<BTreeSet<String>>,
+    /// Those that are dropped when the transaction ends.
+    ending: RwLock<BTreeSet<String>>,
     /// Whether the schema was made.
     is_made: AtomicBool,
     drop_later: DropLater,
@@ -47,6 +49,7 @@ impl Temporary {
         Self {
             schema: format!("{prefix}{}", NEXT.fetch_add(1, Ordering::Relaxed)),
             names: RwLock::default(),
+            ending: RwLock::default(),
             is_made: AtomicBool::new(false),
             drop_later,
         }
@@ -93,8 +96,19 @@ impl Temporary {
         self.names.write().insert(name.to_owned());
     }
 
+    /// Notes that a table is dropped when the transaction ends.
+    pub(crate) fn ends(&self, name: &str) {
+        self.ending.write().insert(name.to_owned());
+    }
+
+    /// Takes those that are.
+    pub(crate) fn take_ending(&self) -> BTreeSet<String> {
+        std::mem::take(&mut *self.ending.write())
+    }
+
     /// Removes a name; whether it was there.
     pub(crate) fn remove(&self, name: &str) -> bool {
+        self.ending.write().remove(name);
         self.names.write().remove(name)
     }
 

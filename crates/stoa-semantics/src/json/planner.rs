@@ -1,5 +1,5 @@
 //! Operators of JSON as calls: the engine's own plans have none for texts. So are intervals multiplied and divided. A
-//! quoted literal beside a `uuid` is one: the engine would ask for a common type first.
+//! quoted literal beside a `uuid` or an array is one: the engine would ask for a common type first.
 
 use arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
@@ -13,6 +13,7 @@ use super::JsonKind;
 use crate::call::{call, unsupported};
 use crate::declared::{self, Call};
 use crate::json_casts::is_unknown;
+use crate::uuids;
 
 /// Plans `->`, `->>`, `#>`, `#>>`, `@>`, `<@`, `?`, `?|`, `?&`, `||`, `-` and `#-` of JSON values.
 #[derive(Debug)]
@@ -33,14 +34,18 @@ impl ExprPlanner for JsonOperators {
             side.get_type(schema)
                 .is_ok_and(|of| matches!(of, DataType::Interval(_) | DataType::Duration(_)))
         };
-        let is_uuid =
-            |side: &Expr| side.get_type(schema).is_ok_and(|of| of == DataType::FixedSizeBinary(16));
+        let own_type = |side: &Expr| {
+            let is_own = |of: &DataType| {
+                matches!(of, DataType::FixedSizeBinary(uuids::BYTES) | DataType::List(_))
+            };
+            side.get_type(schema).ok().filter(is_own)
+        };
         let is_literal = |side: &Expr| matches!(side, Expr::Literal(..)) && is_text(side);
         if let Some(op) = comparison(&raw.op) {
-            let as_uuid = |side: &Expr| cast(side.clone(), DataType::FixedSizeBinary(16));
-            let sides = match (is_uuid(left), is_uuid(right)) {
-                (true, false) if is_literal(right) => Some((left.clone(), as_uuid(right))),
-                (false, true) if is_literal(left) => Some((as_uuid(left), right.clone())),
+            let read_as = |side: &Expr, of: DataType| cast(side.clone(), of);
+            let sides = match (own_type(left), own_type(right)) {
+                (Some(of), None) if is_literal(right) => Some((left.clone(), read_as(right, of))),
+                (None, Some(of)) if is_literal(left) => Some((read_as(left, of), right.clone())),
                 _ => None,
             };
             return Ok(match sides {

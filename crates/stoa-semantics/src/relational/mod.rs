@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! plan ─► levels        columns of queries further out are refused
+//!       ─► keys         ORDER BY subqueries about the row ─► ORDER BY columns
 //!       ─► one_row      IN, ANY, ALL and EXISTS of one row ─► comparisons with it
 //!       ─► per_row      aggregates by another comparison than equality ─► joins with their values
 //!       ─► predicates    IN, ANY and ALL with three values ─► EXISTS
@@ -20,6 +21,7 @@
 
 mod floats;
 mod guards;
+mod keys;
 mod levels;
 mod marks;
 mod multiplicity;
@@ -57,6 +59,7 @@ struct Relational;
 impl AnalyzerRule for Relational {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         levels::check(&plan)?;
+        let plan = keys::sorted_by_columns(plan)?;
         let mut names = predicates::Names::default();
         plan.transform_up_with_subqueries(|node| {
             let node = multiplicity::count_rows(node)?;
