@@ -81,7 +81,7 @@ impl Source {
     ) -> EngineResult<Contents> {
         let system = self.system.get_or_try_init(|| self.read_system()).await?;
         let relations = Relations::read(asker, system, with_details).await;
-        let policy = asker.policy();
+        let policy = asker.policy().await.map_err(to_datafusion)?;
         Ok(Contents {
             database: self.database.clone(),
             settings: asker.settings(),

@@ -55,7 +55,10 @@ pub trait Asker: Debug + Send + Sync {
     fn settings(&self) -> Vec<Setting>;
 
     /// Who may do what.
-    fn policy(&self) -> Arc<Policy>;
+    ///
+    /// # Errors
+    /// The catalog's.
+    async fn policy(&self) -> Result<Arc<Policy>>;
 
     /// The statements that run or wait, of those that the asker may see.
     fn running(&self) -> Vec<Running>;

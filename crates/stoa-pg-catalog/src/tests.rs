@@ -98,8 +98,8 @@ impl Asker for Fake {
         Ok(told.into_iter().map(table).collect())
     }
 
-    fn policy(&self) -> Arc<Policy> {
-        Arc::default()
+    async fn policy(&self) -> Result<Arc<Policy>> {
+        Ok(Arc::default())
     }
 
     fn running(&self) -> Vec<Running> {

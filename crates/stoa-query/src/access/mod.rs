@@ -167,6 +167,15 @@ impl Caller {
         self.rights.policy()
     }
 
+    /// The policy, read again if somebody changed it.
+    ///
+    /// # Errors
+    /// The catalog's.
+    pub(crate) async fn policy_now(&self) -> Result<Arc<Policy>> {
+        self.rights.refresh().await?;
+        Ok(self.policy())
+    }
+
     /// Brings what is known of rights up to date; before each statement.
     pub(crate) async fn refresh(&self) -> Result<()> {
         match self.is_asked() {

@@ -185,8 +185,11 @@ impl Asker for PgAsker {
         Ok(loaded)
     }
 
-    fn policy(&self) -> Arc<Policy> {
-        self.caller.as_ref().map(|caller| Caller::policy(caller)).unwrap_or_default()
+    async fn policy(&self) -> Result<Arc<Policy>> {
+        match &self.caller {
+            Some(caller) => caller.policy_now().await,
+            None => Ok(Arc::default()),
+        }
     }
 
     fn running(&self) -> Vec<Running> {
