@@ -4,6 +4,8 @@ DROP TABLE IF EXISTS changes;
 CREATE TABLE changed (k bigint PRIMARY KEY, n bigint, s text, p numeric(10,2), d double precision, day date, b boolean);
 CREATE TABLE changes (k bigint NOT NULL, n bigint, s text);
 INSERT INTO changed VALUES (1, 1, 'a', 1.005, 1.5, '2026-01-01', true) ON CONFLICT DO NOTHING RETURNING *;
+UPDATE changed SET s = q.s FROM (SELECT * FROM changes JOIN (SELECT k, count(*) AS c FROM changes GROUP BY k) z USING (k)) AS q WHERE changed.k = q.k AND q.c = 1 RETURNING changed.k;
+DELETE FROM changed AS p USING (SELECT * FROM changes JOIN (SELECT k, count(*) AS c FROM changes GROUP BY k) z USING (k)) AS q WHERE (q.n IS NULL) AND p.k = q.k RETURNING p.k;
 INSERT INTO changed (k, s) VALUES (2, 'b'), (3, NULL) ON CONFLICT (k) DO NOTHING RETURNING k, n, s;
 INSERT INTO changed (k, n) VALUES (1, 10), (4, 40) ON CONFLICT (k) DO UPDATE SET n = changed.n + excluded.n RETURNING k, n, n + 1, s AS t;
 INSERT INTO changed AS c (k, n) VALUES (4, 1) ON CONFLICT (k) DO UPDATE SET n = c.n + excluded.n, s = 'x' || c.k RETURNING c.*, c.n * 2;

@@ -34,13 +34,20 @@ const STEPS_PER_BYTE: usize = 4;
 pub struct Bounded<D> {
     inner: D,
     left: Cell<usize>,
+    /// Whether `* EXCLUDE (a)` is read, which is written for `*` of joins.
+    excludes: bool,
 }
 
 impl<D> Bounded<D> {
     /// As `inner`, for a text of `bytes`.
     pub fn new(inner: D, bytes: usize) -> Self {
         let steps = bytes.saturating_mul(STEPS_PER_BYTE).saturating_add(STEPS_MIN);
-        Self { inner, left: Cell::new(steps) }
+        Self { inner, left: Cell::new(steps), excludes: false }
+    }
+
+    /// For a text that was made of a statement's parts.
+    pub(super) fn reread(inner: D, bytes: usize) -> Self {
+        Self { excludes: true, ..Self::new(inner, bytes) }
     }
 
     /// Takes a step.
@@ -76,6 +83,10 @@ impl<D: Dialect> Dialect for Bounded<D> {
             Ok(()) => self.inner.parse_statement(parser),
             Err(error) => Some(Err(error)),
         }
+    }
+
+    fn supports_select_wildcard_exclude(&self) -> bool {
+        self.excludes || self.inner.supports_select_wildcard_exclude()
     }
 
     fn dialect(&self) -> TypeId {
@@ -239,7 +250,6 @@ impl<D: Dialect> Dialect for Bounded<D> {
         supports_pipe_operator
         supports_user_host_grantee
         supports_match_against
-        supports_select_wildcard_exclude
         supports_select_exclude
         supports_create_table_multi_schema_info_sources
         supports_select_modifiers

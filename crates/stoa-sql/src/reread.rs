@@ -41,7 +41,7 @@ fn read<T>(
     text: &str,
     parse: impl FnOnce(&mut Parser<'_>) -> Result<T, ParserError>,
 ) -> Result<T, ParserError> {
-    let dialect = Bounded::new(PostgreSqlDialect {}, text.len());
+    let dialect = Bounded::reread(PostgreSqlDialect {}, text.len());
     let parser = Parser::new(&dialect).with_recursion_limit(LEVELS_MAX);
     parse(&mut parser.try_with_sql(text)?)
 }

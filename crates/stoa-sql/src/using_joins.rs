@@ -16,7 +16,7 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, ExceptSelectItem, Expr, Function, FunctionArg, FunctionArgExpr,
+    BinaryOperator, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArgumentList, FunctionArguments, GroupByExpr, Ident, JoinConstraint, JoinOperator,
     ObjectName, OrderBy, OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
     SetExpr, Statement, TableFactor, TableWithJoins, VisitMut, VisitorMut,
@@ -299,12 +299,11 @@ fn star_of(chain: &Chain, options: &WildcardAdditionalOptions, out: &mut Vec<Sel
         });
     }
     for (table, left_out) in &chain.tables {
-        let mut columns = left_out.iter().cloned();
-        let opt_except = columns.next().map(|first_element| ExceptSelectItem {
-            first_element,
-            additional_elements: columns.collect(),
-        });
-        let options = WildcardAdditionalOptions { opt_except, ..options.clone() };
+        // Not EXCEPT, which is a set operation where it is read again.
+        let names = left_out.iter().map(|column| ObjectName::from(vec![column.clone()]));
+        let opt_exclude =
+            (!left_out.is_empty()).then(|| ExcludeSelectItem::Multiple(names.collect()));
+        let options = WildcardAdditionalOptions { opt_exclude, ..options.clone() };
         let of = SelectItemQualifiedWildcardKind::ObjectName(ObjectName::from(vec![table.clone()]));
         out.push(SelectItem::QualifiedWildcard(of, options));
     }
