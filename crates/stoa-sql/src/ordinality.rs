@@ -14,6 +14,7 @@ use stoa_error::{Error, Result};
 
 use crate::adapt::parsed;
 use crate::calls::call;
+use crate::sets::reads_columns;
 
 /// Bytes of the arrays, which are written twice.
 const ARRAYS_BYTES_MAX: usize = 64 << 10;
@@ -31,7 +32,7 @@ pub(super) fn write_as_list(statement: &mut EngineStatement, text: &str) -> Resu
     match statement.visit(&mut Ordinality) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => {
-            let message = "WITH ORDINALITY is supported for unnest only";
+            let message = "WITH ORDINALITY is supported for unnest of arrays without columns only";
             Err(Error::unsupported(message).with_hint("number the rows with row_number() OVER (…)"))
         }
     }
@@ -46,7 +47,9 @@ impl VisitorMut for Ordinality {
         match table {
             TableFactor::UNNEST { with_ordinality, alias, array_exprs, .. } if *with_ordinality => {
                 let bytes: usize = array_exprs.iter().map(|array| array.to_string().len()).sum();
-                if bytes > ARRAYS_BYTES_MAX || array_exprs.is_empty() {
+                // The engine reads columns of a table beside it for one array only.
+                let reads_columns = array_exprs.iter().any(reads_columns);
+                if bytes > ARRAYS_BYTES_MAX || array_exprs.is_empty() || reads_columns {
                     return ControlFlow::Break(());
                 }
                 *with_ordinality = false;
@@ -105,16 +108,17 @@ mod tests {
     fn places_are_a_list() {
         for (sql, expected) in [
             (
-                "SELECT * FROM unnest(a) WITH ORDINALITY AS t(x, n)",
-                "SELECT * FROM UNNEST(a, generate_series(1, cardinality(a))) AS t (x, n)",
+                "SELECT * FROM unnest('{1}'::int[]) WITH ORDINALITY AS t(x, n)",
+                "SELECT * FROM UNNEST('{1}'::INT[], generate_series(1, cardinality('{1}'::INT[]))) AS t (x, n)",
             ),
             (
-                "SELECT * FROM unnest(a) WITH ORDINALITY",
-                "SELECT * FROM UNNEST(a, generate_series(1, cardinality(a))) AS unnest (unnest, ordinality)",
+                "SELECT * FROM unnest(ARRAY[1]) WITH ORDINALITY",
+                "SELECT * FROM UNNEST(ARRAY[1], generate_series(1, cardinality(ARRAY[1]))) AS unnest (unnest, ordinality)",
             ),
         ] {
             assert_eq!(written(sql).unwrap(), expected);
         }
         assert!(written("SELECT * FROM f(a) WITH ORDINALITY").is_err());
+        assert!(written("SELECT * FROM t, unnest(t.a) WITH ORDINALITY").is_err());
     }
 }

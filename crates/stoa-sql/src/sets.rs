@@ -378,7 +378,7 @@ fn table_of(rows: &Rows, args: &[FunctionArg], alias: Option<TableAlias>) -> Opt
 }
 
 /// Whether an expression may read a column of a table next to it.
-fn reads_columns(expr: &Expr) -> bool {
+pub(super) fn reads_columns(expr: &Expr) -> bool {
     let found = ast::visit_expressions(expr, |part| match part {
         Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
