@@ -82,6 +82,7 @@ fn all(database: &str, server: &dyn Server) -> Vec<Constant> {
         Constant::new("pg_is_in_recovery", no()),
         // The number of UTF8, the one encoding.
         Constant::new("getdatabaseencoding", text("UTF8")),
+        Constant::new("pg_client_encoding", text("UTF8")),
         Constant::new("pg_char_to_encoding", ScalarValue::Int32(Some(6))),
         Constant::new("pg_is_other_temp_schema", no()),
         Constant::new("pg_my_temp_schema", ScalarValue::Int32(Some(0))),

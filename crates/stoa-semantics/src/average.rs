@@ -13,10 +13,13 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDFImpl, GroupsAccumulator, ReversedUDAF, Signature, Volatility,
 };
 
-use super::call::failure;
+use super::call::{failure, unsupported};
 use super::distinct::Distinct;
+use super::interval_averages::{self, INTERVAL, IntervalAverage};
 use super::numeric::{Decimal, NUMERIC, quotient};
 use super::sums::{Sum1, SumOf, Sums};
+
+const SUBQUERY: &str = "take the average of SELECT DISTINCT";
 
 /// The function.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -64,6 +67,7 @@ impl AggregateUDFImpl for Average {
             | DataType::Decimal128(..)
             | DataType::Decimal256(..)
             | DataType::Duration(_) => of.clone(),
+            DataType::Interval(_) => INTERVAL,
             other => {
                 let message = format!("function avg({other}) does not exist");
                 return Err(failure("42883", message));
@@ -74,12 +78,19 @@ impl AggregateUDFImpl for Average {
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         match types {
             [of] if of.is_decimal() => Ok(NUMERIC),
+            [DataType::Interval(_)] => Ok(INTERVAL),
             types => self.engine.return_type(types),
         }
     }
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         let values = args.expr_fields[0].data_type();
+        if matches!(values, DataType::Interval(_)) {
+            return match args.is_distinct {
+                true => Err(unsupported("avg(DISTINCT interval) is not supported", SUBQUERY)),
+                false => Ok(Box::new(IntervalAverage::default())),
+            };
+        }
         match sum_type(values, args.is_distinct) {
             Some(of @ DataType::Decimal128(..)) => Ok(Box::new(Sum1::new(narrow(of)))),
             Some(of) => Ok(Box::new(Sum1::new(wide(of)))),
@@ -94,7 +105,8 @@ impl AggregateUDFImpl for Average {
         &self,
         args: AccumulatorArgs<'_>,
     ) -> Result<Box<dyn Accumulator>> {
-        match args.expr_fields[0].data_type().is_decimal() {
+        let values = args.expr_fields[0].data_type();
+        match values.is_decimal() || matches!(values, DataType::Interval(_)) {
             true => self.accumulator(args),
             false => self.engine.create_sliding_accumulator(args),
         }
@@ -102,6 +114,9 @@ impl AggregateUDFImpl for Average {
 
     fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
         let values = args.input_fields[0].data_type();
+        if matches!(values, DataType::Interval(_)) {
+            return Ok(interval_averages::state_fields(args.name));
+        }
         let Some(of) = sum_type(values, args.is_distinct) else {
             if !values.is_decimal() {
                 return self.engine.state_fields(args);
@@ -117,6 +132,7 @@ impl AggregateUDFImpl for Average {
     fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
         match sum_type(args.expr_fields[0].data_type(), args.is_distinct) {
             Some(_) => true,
+            None if matches!(args.expr_fields[0].data_type(), DataType::Interval(_)) => false,
             None if args.expr_fields[0].data_type().is_decimal() => false,
             None => self.engine.groups_accumulator_supported(args),
         }

@@ -6,12 +6,18 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, TimestampMicrosecondArray};
-use arrow::datatypes::{DataType, TimeUnit, TimestampMicrosecondType};
+use arrow::compute::cast;
+use arrow::datatypes::{
+    DataType, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
+    TimestampMicrosecondType,
+};
 use chrono::{DateTime, Datelike, Days, NaiveDate};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::ColumnarValue;
 
-use super::call::{Operation, column, failure};
+use super::also::Also;
+use super::call::{Operation, column, columns, failure};
+use super::time_zone;
 
 /// What a time is cut to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -116,6 +122,130 @@ impl Unit {
 
 fn out_of_range() -> DataFusionError {
     failure("22008", "timestamp out of range")
+}
+
+/// The function, for intervals and with a zone.
+pub(super) static ALSO: [Also; 1] = [Also {
+    name: "date_trunc",
+    other_names: &["datetrunc"],
+    engine: datafusion::functions::datetime::date_trunc,
+    makes: |types| match types {
+        [_, DataType::Interval(_)] => Some(DataType::Interval(IntervalUnit::MonthDayNano)),
+        [unit, of, zone] if unit.is_string() && zone.is_string() => match of {
+            DataType::Date32 | DataType::Timestamp(..) => Some(time_zone::instant()),
+            _ => None,
+        },
+        _ => None,
+    },
+}];
+
+/// An instant, cut by the clock of a zone, which is the second operand: its hour may have come twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct CutInstant(pub(super) Unit);
+
+impl Operation for CutInstant {
+    fn name(&self) -> &str {
+        "date_trunc"
+    }
+
+    fn result(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(time_zone::instant())
+    }
+
+    fn shown(&self, operands: &[String]) -> String {
+        format!("date_trunc({},{})", self.0.name(), operands.join(","))
+    }
+
+    fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
+        let columns = columns(operands, rows)?;
+        let micros = columns.iter().map(|column| {
+            let zone = match column.data_type() {
+                DataType::Timestamp(_, zone) => zone.clone(),
+                _ => None,
+            };
+            let micros = cast(column, &DataType::Timestamp(TimeUnit::Microsecond, zone))?;
+            Ok(micros.as_primitive::<TimestampMicrosecondType>().clone())
+        });
+        let micros = micros.collect::<Result<Vec<_>>>()?;
+        let [instants, locals] = micros.as_slice() else {
+            return Err(failure("42883", "an instant and its local time wanted"));
+        };
+        let cut = instants.iter().zip(locals).map(|pair| match pair {
+            (Some(instant), Some(local)) => {
+                let rest = local.checked_sub(self.0.cut(local)?).ok_or_else(out_of_range)?;
+                instant.checked_sub(rest).map(Some).ok_or_else(out_of_range)
+            }
+            _ => Ok(None),
+        });
+        let cut = cut.collect::<Result<TimestampMicrosecondArray>>()?;
+        Ok(Arc::new(cut.with_data_type(time_zone::instant())))
+    }
+}
+
+/// An interval, cut to a unit: parts of it that are smaller are left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum CutInterval {
+    To(Unit),
+    Milliseconds,
+    Microseconds,
+}
+
+impl CutInterval {
+    /// # Errors
+    /// A unit that intervals do not have (0A000), or that is none (22023).
+    pub(super) fn named(name: &str) -> Result<Self> {
+        let lower = name.to_ascii_lowercase();
+        Ok(match lower.as_str() {
+            "week" | "weeks" | "w" => {
+                let message = format!("unit \"{lower}\" not supported for type interval");
+                return Err(failure("0A000", message));
+            }
+            "millisecond" | "milliseconds" | "ms" | "msec" | "msecs" => Self::Milliseconds,
+            "microsecond" | "microseconds" | "us" | "usec" | "usecs" => Self::Microseconds,
+            _ => {
+                let message = || format!("unit \"{lower}\" not recognized for type interval");
+                let unit = Unit::named(&lower).ok_or_else(|| failure("22023", message()))?;
+                Self::To(unit)
+            }
+        })
+    }
+
+    fn cut(self, of: IntervalMonthDayNano) -> IntervalMonthDayNano {
+        let IntervalMonthDayNano { months, days, nanoseconds } = of;
+        let to_months = |unit: i32| IntervalMonthDayNano::new(months / unit * unit, 0, 0);
+        let to_nanos =
+            |unit: i64| IntervalMonthDayNano::new(months, days, nanoseconds / unit * unit);
+        match self {
+            Self::To(Unit::Millennium) => to_months(12_000),
+            Self::To(Unit::Century) => to_months(1200),
+            Self::To(Unit::Decade) => to_months(120),
+            Self::To(Unit::Year) => to_months(12),
+            Self::To(Unit::Quarter) => to_months(3),
+            Self::To(Unit::Month | Unit::Week) => to_months(1),
+            Self::To(Unit::Day) => IntervalMonthDayNano::new(months, days, 0),
+            Self::To(Unit::Hour) => to_nanos(3_600_000_000_000),
+            Self::To(Unit::Minute) => to_nanos(60_000_000_000),
+            Self::To(Unit::Second) => to_nanos(1_000_000_000),
+            Self::Milliseconds => to_nanos(1_000_000),
+            Self::Microseconds => to_nanos(1000),
+        }
+    }
+}
+
+impl Operation for CutInterval {
+    fn name(&self) -> &str {
+        "date_trunc"
+    }
+
+    fn result(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Interval(IntervalUnit::MonthDayNano))
+    }
+
+    fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
+        let intervals = cast(&column(operands, rows)?, &self.result(&[])?)?;
+        let intervals = intervals.as_primitive::<IntervalMonthDayNanoType>();
+        Ok(Arc::new(intervals.unary::<_, IntervalMonthDayNanoType>(|of| self.cut(of))))
+    }
 }
 
 /// A time in microseconds, cut to a unit.

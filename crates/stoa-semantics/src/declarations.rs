@@ -1,7 +1,10 @@
 //! All functions of [`super::declared`].
 
 use super::declared::Declared;
-use super::{from_format, json, numbers, quoting, regexes, strings, times};
+use super::{
+    byte_texts, degrees, encodings, from_format, json, numbers, quoting, regexes, similar_parts,
+    strings, times, unicode_forms,
+};
 
 /// By what they are about.
 pub(super) static ALL: &[&[Declared]] = &[
@@ -14,4 +17,9 @@ pub(super) static ALL: &[&[Declared]] = &[
     quoting::FUNCTIONS,
     regexes::FUNCTIONS,
     strings::FUNCTIONS,
+    byte_texts::FUNCTIONS,
+    degrees::FUNCTIONS,
+    encodings::FUNCTIONS,
+    similar_parts::FUNCTIONS,
+    unicode_forms::FUNCTIONS,
 ];

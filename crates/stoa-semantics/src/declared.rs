@@ -8,10 +8,13 @@
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
-use arrow::array::{Array, ArrayRef, AsArray, ListArray, StringBuilder};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryBuilder, Decimal256Array, ListArray, StringBuilder,
+};
 use arrow::datatypes::{
-    DataType, Field, Float64Type, Int32Type, Int64Type, IntervalMonthDayNano,
-    IntervalMonthDayNanoType, IntervalUnit, TimeUnit, TimestampMicrosecondType,
+    DataType, Date32Type, Decimal256Type, Field, Float64Type, Int32Type, Int64Type,
+    IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
+    TimestampMicrosecondType, i256,
 };
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::{DataFusionError, Result};
@@ -310,9 +313,21 @@ impl Row<'_> {
         column.is_valid(row).then(|| column.as_primitive::<Float64Type>().value(row))
     }
 
+    /// The digits of a number of [`NUMERIC`].
+    pub(super) fn numeric(&self, operand: usize, row: usize) -> Option<i256> {
+        let column = self.columns.get(operand)?;
+        column.is_valid(row).then(|| column.as_primitive::<Decimal256Type>().value(row))
+    }
+
     pub(super) fn boolean(&self, operand: usize, row: usize) -> Option<bool> {
         let column = self.columns.get(operand)?;
         column.is_valid(row).then(|| column.as_boolean().value(row))
+    }
+
+    /// Days of a date, since 1970.
+    pub(super) fn date(&self, operand: usize, row: usize) -> Option<i64> {
+        let column = self.columns.get(operand)?;
+        column.is_valid(row).then(|| column.as_primitive::<Date32Type>().value(row).into())
     }
 
     /// Microseconds of a timestamp.
@@ -334,6 +349,22 @@ impl Row<'_> {
         }
         let elements = column.as_list::<i32>().value(row);
         Some(elements.as_string::<i32>().iter().map(|of| of.map(str::to_owned)).collect())
+    }
+
+    /// The elements of a list of lists of texts.
+    pub(super) fn groups(&self, operand: usize, row: usize) -> Option<Vec<Vec<Option<String>>>> {
+        let column = self.columns.get(operand)?;
+        if column.is_null(row) {
+            return None;
+        }
+        let groups = column.as_list::<i32>().value(row);
+        let texts = |group: Option<ArrayRef>| match group {
+            Some(group) => {
+                group.as_string::<i32>().iter().map(|of| of.map(str::to_owned)).collect()
+            }
+            None => Vec::new(),
+        };
+        Some(groups.as_list::<i32>().iter().map(texts).collect())
     }
 
     /// A column of what `of` makes of each row without NULL.
@@ -370,6 +401,31 @@ impl Row<'_> {
             texts.append(of(row)?)?;
         }
         Ok(Arc::new(texts.finish()))
+    }
+
+    /// A column of bytes.
+    pub(super) fn each_bytes(
+        &self,
+        of: impl Fn(usize) -> Result<Option<Vec<u8>>>,
+    ) -> Result<ArrayRef> {
+        let mut values = BinaryBuilder::new();
+        let mut total = 0;
+        for row in 0..self.rows {
+            let value = if self.is_whole(row) { of(row)? } else { None };
+            self.count(&mut total, value.as_ref().map_or(0, Vec::len))?;
+            values.append_option(value);
+        }
+        Ok(Arc::new(values.finish()))
+    }
+
+    /// A column of numbers of [`NUMERIC`], by their digits.
+    pub(super) fn each_numeric(
+        &self,
+        of: impl Fn(usize) -> Result<Option<i256>>,
+    ) -> Result<ArrayRef> {
+        let value = |row: usize| if self.is_whole(row) { of(row) } else { Ok(None) };
+        let values = (0..self.rows).map(value).collect::<Result<Decimal256Array>>()?;
+        Ok(Arc::new(values.with_data_type(NUMERIC)))
     }
 
     /// Counts the bytes of a value: its own, and all of a column, whose offsets have 31 bits.

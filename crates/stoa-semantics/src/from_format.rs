@@ -65,7 +65,7 @@ const fn pattern(name: &'static str, digits: usize) -> Pattern {
 }
 
 /// Longer ones stand before their beginnings.
-const PATTERNS: [Pattern; 44] = [
+const PATTERNS: [Pattern; 49] = [
     pattern("A.D.", 0),
     pattern("A.M.", 0),
     pattern("B.C.", 0),
@@ -90,7 +90,12 @@ const PATTERNS: [Pattern; 44] = [
     pattern("HH24", 2),
     pattern("HH12", 2),
     pattern("HH", 2),
-    pattern("I", 4),
+    pattern("IDDD", 3),
+    pattern("ID", 1),
+    pattern("IW", 2),
+    pattern("IYYY", 4),
+    pattern("IYY", 3),
+    pattern("IY", 2),
     pattern("J", 7),
     pattern("MI", 2),
     pattern("MM", 2),
@@ -142,7 +147,8 @@ fn nodes(format: &str) -> Result<Vec<Node>> {
         }
         let is_free = rest.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("FM"));
         let fields = if is_free { &rest[2..] } else { rest };
-        let known = PATTERNS.iter().map(|known| (known.name, known.digits)).chain([("Y", 1)]);
+        let known =
+            PATTERNS.iter().map(|known| (known.name, known.digits)).chain([("Y", 1), ("I", 1)]);
         for (name, digits) in known {
             if fields.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name)) {
                 rest = &fields[name.len()..];
@@ -182,6 +188,11 @@ struct Fields {
     day: Option<i64>,
     day_of_year: Option<i64>,
     julian: Option<i64>,
+    /// Whether the fields of a date are those of ISO weeks; `None` while there are none.
+    is_iso: Option<bool>,
+    week: Option<i64>,
+    /// From 1, which is Sunday.
+    weekday: Option<i64>,
     hour: Option<i64>,
     is_twelve_hours: bool,
     is_afternoon: Option<bool>,
@@ -293,9 +304,33 @@ impl Reader<'_> {
         Err(self.invalid(name))
     }
 
+    /// A date is of the calendar's months, or of ISO weeks.
+    fn take_convention(&mut self, name: &str) -> Result<()> {
+        let is_iso = match name {
+            "IYYY" | "IYY" | "IY" | "I" | "IW" | "ID" | "IDDD" => true,
+            "YYYY" | "YYY" | "YY" | "Y" | "Y,YYY" | "MM" | "MONTH" | "MON" | "DD" | "DDD" => false,
+            _ => return Ok(()),
+        };
+        match self.fields.is_iso.replace(is_iso) {
+            Some(other) if other != is_iso => {
+                Err(failure("22007", "invalid combination of date conventions"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn field(&mut self, name: &'static str, digits: usize, is_free: bool) -> Result<()> {
+        self.take_convention(name)?;
         match name {
-            "YYYY" | "YYY" | "YY" | "Y" => {
+            "IW" => {
+                let (week, _) = self.number(name, digits, is_free)?;
+                set(&mut self.fields.week, week, name)
+            }
+            "ID" => {
+                let (day, _) = self.number(name, digits, is_free)?;
+                set(&mut self.fields.weekday, if day + 1 > 7 { 1 } else { day + 1 }, name)
+            }
+            "YYYY" | "YYY" | "YY" | "Y" | "IYYY" | "IYY" | "IY" | "I" => {
                 let (year, taken) = self.number(name, digits, is_free)?;
                 let is_partial = digits < 4 && taken < 4;
                 let year = if is_partial { nearest_to_2020(year) } else { year };
@@ -319,13 +354,16 @@ impl Reader<'_> {
                 let month = self.word(name, &MONTHS, Some(3))?;
                 set(&mut self.fields.month, month, name)
             }
-            "DAY" => self.word(name, &DAYS, None).map(drop),
-            "DY" => self.word(name, &DAYS, Some(3)).map(drop),
+            "DAY" | "DY" => {
+                let letters = (name == "DY").then_some(3);
+                let day = self.word(name, &DAYS, letters)?;
+                set(&mut self.fields.weekday, day, name)
+            }
             "DD" => {
                 let (day, _) = self.number(name, digits, is_free)?;
                 set(&mut self.fields.day, day, name)
             }
-            "DDD" => {
+            "DDD" | "IDDD" => {
                 let (day, _) = self.number(name, digits, is_free)?;
                 set(&mut self.fields.day_of_year, day, name)
             }
@@ -407,6 +445,24 @@ impl Reader<'_> {
             (year, false) if year < 0 => year + 1,
             (year, false) => year,
         };
+        let is_iso = fields.is_iso == Some(true);
+        if let (true, Some(week @ 1..)) = (is_iso, fields.week) {
+            let since_monday = match fields.weekday {
+                Some(day @ 2..) => day - 2,
+                Some(_) => 6,
+                None => 0,
+            };
+            let first = first_of_iso_year(year).ok_or_else(|| self.out_of_range())?;
+            return Ok(first + (week - 1) * 7 + since_monday);
+        }
+        if let (true, Some(day)) = (is_iso, fields.day_of_year) {
+            if fields.year.is_none() && !fields.is_before_christ {
+                let message = "cannot calculate day of year without year information";
+                return Err(failure("22007", message));
+            }
+            let first = first_of_iso_year(year).ok_or_else(|| self.out_of_range())?;
+            return Ok(first + day - 1);
+        }
         let (month, day) = match (fields.day_of_year, fields.month, fields.day) {
             (Some(day), None, None) => {
                 let first = days_at(year, 1, 1).ok_or_else(|| self.out_of_range())?;
@@ -446,6 +502,13 @@ impl Reader<'_> {
         }
         Ok(((hour * 60 + minute) * 60 + second) * 1_000_000 + fields.micros.unwrap_or(0))
     }
+}
+
+/// The Monday of the week with January 4, in days since 1970.
+fn first_of_iso_year(year: i64) -> Option<i64> {
+    let fourth = days_at(year, 1, 4)?;
+    // 1970-01-01 was a Thursday.
+    Some(fourth - (fourth + 3).rem_euclid(7))
 }
 
 /// A year of two or three digits: the one that is nearest to 2020.
@@ -557,7 +620,6 @@ mod tests {
             ("abc", "YYYY"),
             ("2024-01-02 25:00", "YYYY-MM-DD HH24:MI"),
             ("13 PM", "HH12 AM"),
-            ("2024", "IYYY"),
             ("1", "YYYYMM"),
             ("99999999999", "YYYY"),
             ("ä", "MON"),

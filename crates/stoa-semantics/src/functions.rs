@@ -11,19 +11,27 @@ use datafusion::error::Result;
 use datafusion::logical_expr::expr::{BinaryExpr, Like, ScalarFunction};
 use datafusion::logical_expr::{ColumnarValue, Expr, ExprSchemable, Operator};
 
+use super::also;
+use super::array_parts;
 use super::array_remove;
 use super::bounded;
+use super::buckets;
+use super::byte_texts;
 use super::call::{Operation, call, column, columns, failure, unsupported};
 use super::compare;
 use super::date_part::DatePart;
-use super::date_trunc::{CutTime, Unit};
+use super::date_trunc::{CutInstant, CutInterval, CutTime, Unit};
 use super::declared::{self, Call};
 use super::edit_distance::EditDistance;
+use super::joined_elements;
 use super::json;
 use super::math;
 use super::modulus;
 use super::numeric::NUMERIC;
 use super::operand_text;
+use super::operators::type_name;
+use super::overlaps;
+use super::refused;
 use super::scale;
 use super::series;
 use super::similar::{SimilarPattern, regex_of};
@@ -39,13 +47,23 @@ pub(super) fn rewrite(function: ScalarFunction, scope: &Scope<'_>) -> Result<Tra
         "coalesce" | "greatest" | "least" | "make_array" => unify::call(function, scope),
         "nullif" => compare::nullif(function, scope),
         "date_part" => date_part(function, scope),
-        "date_trunc" => date_trunc(function, scope),
+        "date_trunc" => date_trunc(also::engine(function).data, scope),
+        "overlaps" => overlaps::rewrite(function, scope),
+        "array_fill" | "trim_array" => array_parts::rewrite(function, scope),
+        "joined_elements" => joined_elements::rewrite(function, scope),
+        "json_object" | "jsonb_object" => json_object(function, scope),
         "to_char" => to_char(function, scope),
         "mod" => modulus::rewrite(function, scope),
         "arrow_cast" | "arrow_try_cast" => of_small_type(function),
         "concat" | "concat_ws" => texts(function, scope),
         "round" => round(function, scope),
         "trunc" => scale::trunc(function, scope),
+        "scale" => match scale::written(&function, scope)? {
+            Some(scale) => Ok(Transformed::yes(scale)),
+            None => declared::rewrite(function, scope),
+        },
+        "width_bucket" if function.args.len() == 2 => buckets::rewrite(function, scope),
+        "btrim" | "ltrim" | "rtrim" | "strpos" | "overlay" => of_texts_or_bytes(function, scope),
         "ceil" | "floor" => whole::rewrite(function, scope),
         "upper" | "initcap" => letters(function, scope),
         "ln" | "log" | "log10" | "log2" => logarithm(function, scope),
@@ -61,7 +79,6 @@ pub(super) fn rewrite(function: ScalarFunction, scope: &Scope<'_>) -> Result<Tra
             })
         }
         "substr" => substring(function, scope),
-        "overlay" => overlay(function, scope),
         "to_timestamp" if function.args.len() == 2 => to_timestamp(function, scope),
         "array_remove_all" => array_remove::rewrite(function, scope),
         "decode" => bytes::decode(unbroken(function)),
@@ -117,14 +134,8 @@ fn substring(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<
     let types = types.collect::<Result<Vec<_>>>()?;
     let name = match types.as_slice() {
         [_, pattern] if pattern.is_string() => "regexp_substring",
-        [_, pattern, _] if pattern.is_string() => {
-            return Err(unsupported(
-                "substring(… SIMILAR … ESCAPE …) is not supported",
-                "use substring(text FROM pattern) with a regular expression",
-            ));
-        }
-        [DataType::Binary | DataType::LargeBinary | DataType::BinaryView, ..] => "bytes_substr",
-        _ => return Ok(Transformed::no(Expr::ScalarFunction(function))),
+        [_, pattern, _] if pattern.is_string() => "similar_substring",
+        _ => return of_texts_or_bytes(function, scope),
     };
     let Some(declared) = declared::named(name) else {
         return Ok(Transformed::no(Expr::ScalarFunction(function)));
@@ -137,17 +148,34 @@ fn function_of(declared: &'static declared::Declared) -> datafusion::logical_exp
     super::call::function(Call(declared))
 }
 
-/// `overlay` of bytes, which the engine takes for texts.
-fn overlay(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
-    for arg in function.args.iter().take(2) {
-        if arg.get_type(&scope.schema)?.is_binary() {
-            return Err(unsupported(
-                "overlay of bytea is not supported",
-                "join its parts: substr(…) || … || substr(…)",
-            ));
+/// `json_object(text[])`, of pairs where the array has two dimensions.
+fn json_object(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+    let is_of_pairs = match function.args.as_slice() {
+        [array] => match array.get_type(&scope.schema)? {
+            DataType::List(item) => item.data_type().is_nested(),
+            _ => false,
+        },
+        _ => false,
+    };
+    let name = format!("{}_of_pairs", function.func.name());
+    match declared::named(&name).filter(|_| is_of_pairs) {
+        Some(declared) => {
+            let call = ScalarFunction::new_udf(Arc::new(function_of(declared)), function.args);
+            Ok(Transformed::yes(declared::rewrite(call, scope)?.data))
         }
+        None => declared::rewrite(function, scope),
     }
-    Ok(Transformed::no(Expr::ScalarFunction(function)))
+}
+
+/// A function of texts that PostgreSQL has for bytes, too.
+fn of_texts_or_bytes(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+    let known = byte_texts::rewrite(function, scope)?;
+    let is_changed = known.transformed;
+    let typed = match known.data.func.name().starts_with("bytes_") {
+        true => declared::rewrite(known.data, scope)?,
+        false => Transformed::no(Expr::ScalarFunction(known.data)),
+    };
+    Ok(Transformed::new_transformed(typed.data, is_changed || typed.transformed))
 }
 
 /// `to_timestamp(text, format)`: a local time of the session's zone.
@@ -256,14 +284,14 @@ fn date_part(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<
         return Ok(Transformed::no(Expr::ScalarFunction(function)));
     };
     let of = value.get_type(&scope.schema)?;
+    if field.eq_ignore_ascii_case("julian") || field.eq_ignore_ascii_case("j") {
+        return julian(function, &of, scope);
+    }
     let Some(part) = DatePart::named(field, &of) else {
-        if matches!(
-            field.to_ascii_lowercase().as_str(),
-            "julian" | "timezone_hour" | "timezone_minute"
-        ) {
+        if matches!(field.to_ascii_lowercase().as_str(), "timezone_hour" | "timezone_minute") {
             return Err(unsupported(
                 format!("extract of {field} is not supported"),
-                "compute it of the date: (day - DATE '2000-01-01') + 2451545",
+                "compare the local times of two zones: x AT TIME ZONE …",
             ));
         }
         return Ok(Transformed::no(Expr::ScalarFunction(function)));
@@ -279,8 +307,75 @@ fn date_part(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<
     Ok(Transformed::yes(call(part, vec![value])))
 }
 
+/// `extract(julian FROM value)`: the number of a day, and of a time the part of it that is over.
+fn julian(function: ScalarFunction, of: &DataType, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+    let name = match of {
+        DataType::Date32 => "julian_of_date",
+        DataType::Timestamp(..) => "julian_of_time",
+        of => {
+            let message = format!("unit \"julian\" not supported for type {}", type_name(of));
+            return Err(failure("0A000", message));
+        }
+    };
+    let ScalarFunction { func, mut args } = function;
+    let (Some(declared), Some(value)) = (declared::named(name), args.pop()) else {
+        return Ok(Transformed::no(Expr::ScalarFunction(ScalarFunction { func, args })));
+    };
+    let value = match of {
+        DataType::Timestamp(_, Some(_)) => {
+            time_zone::local(value, time_zone::name_of_session(scope.options))
+        }
+        _ => value,
+    };
+    let call = ScalarFunction::new_udf(Arc::new(function_of(declared)), vec![value]);
+    Ok(Transformed::yes(declared::rewrite(call, scope)?.data))
+}
+
+/// `date_trunc(unit, instant, zone)`, and of intervals.
+fn cut_otherwise(function: &ScalarFunction, scope: &Scope<'_>) -> Result<Option<Expr>> {
+    let constant = |expr: &Expr| match expr {
+        Expr::Literal(value, _) => value.try_as_str().flatten().map(str::to_owned),
+        _ => None,
+    };
+    match function.args.as_slice() {
+        [unit, value] if matches!(value.get_type(&scope.schema)?, DataType::Interval(_)) => {
+            let hint = "write the unit as a literal";
+            let unit = constant(unit).ok_or_else(|| {
+                unsupported("date_trunc of an interval to a computed unit is not supported", hint)
+            })?;
+            Ok(Some(call(CutInterval::named(&unit)?, vec![value.clone()])))
+        }
+        [unit, value, zone] => {
+            let known = constant(unit).and_then(|unit| Unit::named(&unit)).zip(constant(zone));
+            let Some((unit, zone)) = known else {
+                let message = "date_trunc with this unit and zone is not supported";
+                return Err(unsupported(
+                    message,
+                    "write them as literals, from second to millennium",
+                ));
+            };
+            let zone = time_zone::for_engine(&zone);
+            let of = value.get_type(&scope.schema)?;
+            let instant = casts::to_type(value.clone(), &of, &time_zone::instant(), scope.options)?;
+            Ok(Some(cut_in_zone(unit, instant, &zone)))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn cut_in_zone(unit: Unit, instant: Expr, zone: &str) -> Expr {
+    let local = time_zone::local(instant.clone(), zone);
+    match unit.is_fixed() && unit != Unit::Day {
+        true => call(CutInstant(unit), vec![instant, local]),
+        false => time_zone::instant_of(call(CutTime(unit), vec![local]), zone),
+    }
+}
+
 /// `date_trunc(unit, time)`: an instant is cut in the session's zone, a date is its midnight.
 fn date_trunc(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+    if let Some(cut) = cut_otherwise(&function, scope)? {
+        return Ok(Transformed::yes(cut));
+    }
     let [unit, value] = function.args.as_slice() else {
         return Ok(Transformed::no(Expr::ScalarFunction(function)));
     };
@@ -297,6 +392,11 @@ fn date_trunc(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed
         Expr::Literal(unit, _) => unit.try_as_str().flatten().and_then(Unit::named),
         _ => None,
     };
+    if let Some(unit) = calendar.filter(|_| is_elsewhere)
+        && matches!(of, DataType::Timestamp(TimeUnit::Microsecond, _))
+    {
+        return Ok(Transformed::yes(cut_in_zone(unit, value.clone(), zone)));
+    }
     let is_micros = is_elsewhere
         || matches!(of, DataType::Date32 | DataType::Timestamp(TimeUnit::Microsecond, _));
     // The engine counts days and hours of local times in whole numbers, if they are in columns.
@@ -319,7 +419,17 @@ fn date_trunc(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed
 
 fn to_char(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
     let zone = time_zone::name_of_session(scope.options).into();
-    Ok(Transformed::yes(call(ToChar { zone }, function.args)))
+    let ScalarFunction { mut args, .. } = function;
+    // Of an `integer`, some patterns ask for another result than of a `bigint`.
+    if let Some(value) = args.first_mut() {
+        let of = value.get_type(&scope.schema)?;
+        if of == DataType::Int64 && refused::told(value, &of) == DataType::Int32 {
+            let narrow =
+                casts::to_type(std::mem::take(value), &of, &DataType::Int32, scope.options);
+            *value = narrow?;
+        }
+    }
+    Ok(Transformed::yes(call(ToChar { zone }, args)))
 }
 
 /// `round(float)`: to the even neighbour, as casts of floats; decimals go away from zero.

@@ -25,14 +25,18 @@
 //!
 //! Not here: texts and syntax (`stoa-sql`), tables and sessions (`stoa-query`).
 
+mod also;
 mod analyze;
 mod arithmetic;
 mod array_length;
 mod array_or_empty;
-mod array_part;
+mod array_parts;
 mod array_remove;
+mod array_slices;
 mod average;
 mod bounded;
+mod buckets;
+mod byte_texts;
 mod bytes;
 mod call;
 mod cast_text;
@@ -46,13 +50,17 @@ mod date_part;
 mod date_trunc;
 mod declarations;
 mod declared;
+mod degrees;
 mod distinct;
 mod edit_distance;
+mod encodings;
 pub mod errors;
 mod filtered;
 mod from_format;
 mod functions;
+mod interval_averages;
 mod interval_text;
+mod joined_elements;
 mod json;
 mod json_casts;
 mod json_kind;
@@ -70,6 +78,7 @@ mod operand_text;
 mod operators;
 mod ordered;
 mod ordered_sets;
+mod overlaps;
 pub mod parameters;
 mod quoting;
 mod refused;
@@ -80,6 +89,7 @@ mod scope;
 mod series;
 mod sign;
 mod similar;
+mod similar_parts;
 mod span;
 mod strings;
 mod sum;
@@ -91,6 +101,7 @@ mod times;
 mod to_char;
 mod type_of;
 mod types;
+mod unicode_forms;
 mod unify;
 mod uuids;
 mod values;
@@ -144,9 +155,13 @@ pub fn install(builder: SessionStateBuilder, memory: &Arc<dyn MemoryPool>) -> Se
         call::function(bytes::OCTET_LENGTH),
         array_length.with_aliases(["list_length"]),
         call::function(array_or_empty::ArrayOrEmpty),
-        call::function(array_part::ArrayPart),
+        call::function(array_slices::ArraySlice),
         to_char,
+        call::function(array_parts::Parts::Fill),
+        call::function(array_parts::Parts::Trim),
+        call::function(joined_elements::JoinedElements),
         call::function(modulus::Modulus),
+        call::function(overlaps::Overlaps),
         call::function(once::Once),
         call::function(sign::Sign),
         call::function(terms::SumOfTerms),
@@ -154,6 +169,8 @@ pub fn install(builder: SessionStateBuilder, memory: &Arc<dyn MemoryPool>) -> Se
     ];
     let scalar = builder.scalar_functions().get_or_insert_default();
     scalar.extend(named.map(Arc::new));
+    scalar.extend(also::functions(&byte_texts::ALSO).map(Arc::new));
+    scalar.extend(also::functions(&date_trunc::ALSO).map(Arc::new));
     scalar.extend(declared::functions().map(Arc::new));
     scalar.extend(json::functions().map(Arc::new));
     builder.expr_planners().get_or_insert_default().push(Arc::new(json::JsonOperators));

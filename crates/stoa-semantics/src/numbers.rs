@@ -4,10 +4,11 @@ use arrow::array::{Array, ArrayRef, AsArray, Decimal256Array, Int32Array};
 use arrow::datatypes::{Decimal256Type, i256};
 use datafusion::error::{DataFusionError, Result};
 
-use super::call::failure;
+use super::call::{failure, unsupported};
 use super::declared::{Declared, Row, Type};
-use super::numeric::NUMERIC;
-use Type::{Bigint, Double, Integer, Numeric};
+use super::numeric::{Decimal, NUMERIC, out_of_range};
+use super::to_char::read_number;
+use Type::{Bigint, Double, Integer, Numeric, Shown, Text, Texts};
 
 const fn declared(
     name: &'static str,
@@ -20,8 +21,26 @@ const fn declared(
 
 pub(super) const FUNCTIONS: &[Declared] = &[
     declared("factorial", &[Bigint], Numeric, factorial),
+    declared("div", &[Numeric, Numeric], Numeric, quotient),
+    declared("min_scale", &[Numeric], Integer, |row| {
+        row.each::<i32, Int32Array>(|at| Ok(row.numeric(0, at).map(decimals)))
+    }),
+    // Numbers of this type are shown without zeros at the end.
+    declared("trim_scale", &[Numeric], Numeric, |row| {
+        row.each_numeric(|at| Ok(row.numeric(0, at)))
+    }),
+    declared("scale", &[Numeric], Integer, |_| {
+        let hint = "min_scale counts the decimals that are not zeros at the end";
+        Err(unsupported("scale of a computed number is not supported", hint))
+    }),
+    declared("to_number", &[Text, Text], Numeric, number_of_text),
     declared("width_bucket", &[Numeric, Numeric, Numeric, Integer], Integer, bucket_of_numeric),
     declared("width_bucket", &[Double, Double, Double, Integer], Integer, bucket),
+    // Known by its operands, and computed in `buckets`.
+    declared("width_bucket", &[Shown, Texts], Integer, |_| {
+        let hint = "cast value and thresholds to one type";
+        Err(unsupported("width_bucket of these types is not supported", hint))
+    }),
 ];
 
 /// Digits behind the point of a `numeric`.
@@ -42,6 +61,34 @@ fn factorial(row: &Row<'_>) -> Result<ArrayRef> {
     let values = (0..row.rows).map(|at| row.integer(0, at).map(of).transpose());
     let values = values.collect::<Result<Decimal256Array>>()?;
     Ok(std::sync::Arc::new(values.with_data_type(NUMERIC)))
+}
+
+/// The whole part of a quotient.
+fn quotient(row: &Row<'_>) -> Result<ArrayRef> {
+    row.each_numeric(|at| {
+        let (Some(a), Some(b)) = (row.numeric(0, at), row.numeric(1, at)) else { return Ok(None) };
+        if b == i256::ZERO {
+            return Err(failure("22012", "division by zero"));
+        }
+        let whole = a.checked_div(b).map(|digits| Decimal { digits, scale: 0 });
+        whole.and_then(Decimal::as_numeric).map(Some).ok_or_else(out_of_range)
+    })
+}
+
+/// How many decimals a number has, without zeros at the end.
+fn decimals(digits: i256) -> i32 {
+    Decimal { digits, scale: SCALE as i32 }.trimmed().scale
+}
+
+fn number_of_text(row: &Row<'_>) -> Result<ArrayRef> {
+    row.each_numeric(|at| {
+        let (Some(text), Some(format)) = (row.text(0, at), row.text(1, at)) else {
+            return Ok(None);
+        };
+        let number = read_number::read(text, format)?;
+        let digits = number.map(|number| number.as_numeric().ok_or_else(out_of_range));
+        digits.transpose()
+    })
 }
 
 fn invalid(message: &str) -> DataFusionError {

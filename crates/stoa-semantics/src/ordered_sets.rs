@@ -5,10 +5,14 @@
 
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::{Array, ArrayRef, AsArray, Float64Array, ListArray, UInt32Array};
+use arrow::array::{
+    Array, ArrayRef, AsArray, Float64Array, IntervalMonthDayNanoArray, ListArray, UInt32Array,
+};
 use arrow::buffer::OffsetBuffer;
 use arrow::compute::{SortOptions, cast, concat, is_not_null, partition, sort_to_indices, take};
-use arrow::datatypes::{DataType, Field, FieldRef, Float64Type};
+use arrow::datatypes::{
+    DataType, Field, FieldRef, Float64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
+};
 use datafusion::common::ScalarValue;
 use datafusion::common::utils::SingleRowListArrayBuilder;
 use datafusion::error::Result;
@@ -19,6 +23,8 @@ use datafusion::logical_expr::{
 };
 
 use super::call::failure;
+use super::interval_averages::INTERVAL;
+use super::{span, times};
 
 /// What is asked of the values in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -124,6 +130,7 @@ impl AggregateUDFImpl for OrderedSet {
         };
         let values_of = |values: &DataType| match self.asks {
             Asks::Continuous if values.is_numeric() || values.is_null() => Some(DataType::Float64),
+            Asks::Continuous if matches!(values, DataType::Interval(_)) => Some(INTERVAL),
             Asks::Continuous => None,
             Asks::Discrete | Asks::Mode if values.is_nested() => None,
             Asks::Discrete | Asks::Mode => Some(values.clone()),
@@ -254,7 +261,12 @@ impl Ordered {
     fn sorted(&self) -> Result<ArrayRef> {
         let values = self.whole()?;
         let options = SortOptions { descending: self.descending, nulls_first: false };
-        Ok(take(&values, &sort_to_indices(&values, Some(options), None)?, None)?)
+        // A month is as long as 30 days.
+        let keys = match values.data_type() {
+            DataType::Interval(_) => span::spans(&values)?,
+            _ => Arc::clone(&values),
+        };
+        Ok(take(&values, &sort_to_indices(&keys, Some(options), None)?, None)?)
     }
 
     /// What is at each share, one value for each.
@@ -264,6 +276,15 @@ impl Ordered {
             return Err(failure("22003", message));
         }
         let sorted = self.sorted()?;
+        if self.asks == Asks::Continuous && self.of == INTERVAL {
+            let values = sorted.as_primitive::<IntervalMonthDayNanoType>();
+            let at = |share: Option<f64>| match share {
+                Some(share) => between_intervals(values, share),
+                None => Ok(None),
+            };
+            let values = shares.iter().map(at).collect::<Result<IntervalMonthDayNanoArray>>()?;
+            return Ok(Arc::new(values));
+        }
         if self.asks == Asks::Continuous {
             let values: &Float64Array = sorted.as_primitive::<Float64Type>();
             let at = |share: Option<f64>| between(values, share?);
@@ -284,7 +305,11 @@ impl Ordered {
             return ScalarValue::try_from(&self.of);
         }
         let mut most = 0..0;
-        for range in partition(&[Arc::clone(&sorted)])?.ranges() {
+        let keys = match sorted.data_type() {
+            DataType::Interval(_) => span::spans(&sorted)?,
+            _ => Arc::clone(&sorted),
+        };
+        for range in partition(&[keys])?.ranges() {
             if range.len() > most.len() {
                 most = range;
             }
@@ -302,6 +327,31 @@ fn between(sorted: &Float64Array, share: f64) -> Option<f64> {
         true => Some(low),
         false => Some(low + (place - before) * (high - low)),
     }
+}
+
+/// Likewise of intervals: part of the difference, added to the shorter one.
+fn between_intervals(
+    sorted: &IntervalMonthDayNanoArray,
+    share: f64,
+) -> Result<Option<IntervalMonthDayNano>> {
+    let Some(last) = sorted.len().checked_sub(1) else { return Ok(None) };
+    let place = share * last as f64;
+    let (before, behind) = (place.floor(), place.ceil());
+    let (low, high) = (sorted.value(before as usize), sorted.value(behind as usize));
+    if before == behind {
+        return Ok(Some(low));
+    }
+    let out_of_range = || failure("22008", "interval out of range");
+    let joined = |a: IntervalMonthDayNano, b: IntervalMonthDayNano, sign: i32| {
+        Some(IntervalMonthDayNano::new(
+            a.months.checked_add(b.months.checked_mul(sign)?)?,
+            a.days.checked_add(b.days.checked_mul(sign)?)?,
+            a.nanoseconds.checked_add(b.nanoseconds.checked_mul(sign.into())?)?,
+        ))
+    };
+    let difference = joined(high, low, -1).ok_or_else(out_of_range)?;
+    let part = times::times(difference, |of| of * (place - before))?;
+    joined(part, low, 1).map(Some).ok_or_else(out_of_range)
 }
 
 impl Accumulator for Ordered {

@@ -118,20 +118,25 @@ fn compiled(pattern: &str, flags: &str) -> Result<Regex> {
         }
     }
     let written = if literal { regex::escape(pattern) } else { translated(pattern)? };
-    RegexBuilder::new(&written)
+    let mut builder = RegexBuilder::new(&written);
+    builder
         .case_insensitive(insensitive)
         .multi_line(lines)
         .dot_matches_new_line(dot_all)
-        .ignore_whitespace(extended)
-        .size_limit(PATTERN_BYTES_MAX)
-        .dfa_size_limit(PATTERN_BYTES_MAX)
-        .build()
-        .map_err(|error| match error {
+        .ignore_whitespace(extended);
+    built(&mut builder)
+}
+
+/// A regular expression of the crate's, within the bounds of memory.
+pub(super) fn built(builder: &mut RegexBuilder) -> Result<Regex> {
+    builder.size_limit(PATTERN_BYTES_MAX).dfa_size_limit(PATTERN_BYTES_MAX).build().map_err(
+        |error| match error {
             regex::Error::CompiledTooBig(_) => {
                 failure("54000", "the regular expression is too large")
             }
             _ => failure("2201B", "invalid regular expression"),
-        })
+        },
+    )
 }
 
 /// PostgreSQL's escapes under the names that the crate has for them.

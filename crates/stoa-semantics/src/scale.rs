@@ -8,7 +8,7 @@ use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::{Expr, ExprSchemable, cast};
+use datafusion::logical_expr::{Expr, ExprSchemable, cast, when};
 
 use crate::scope::Scope;
 
@@ -40,6 +40,29 @@ pub(super) fn padded(function: &ScalarFunction, scope: &Scope<'_>) -> Result<Opt
         return Ok(None);
     }
     Ok(with_scale(&of, digits).map(|to| cast(value.clone(), to)))
+}
+
+/// `scale(numeric)` where it is known: of a literal, and of a cast to a type with decimals, or of a whole number. `None`
+/// for computed numbers, whose zeros at the end are not PostgreSQL's.
+pub(super) fn written(function: &ScalarFunction, scope: &Scope<'_>) -> Result<Option<Expr>> {
+    let [value] = function.args.as_slice() else { return Ok(None) };
+    let Some(scale) = scale_of(value, scope)? else { return Ok(None) };
+    let scale = Expr::Literal(ScalarValue::Int32(Some(i32::from(scale))), None);
+    when(value.clone().is_not_null(), scale).end().map(Some)
+}
+
+fn scale_of(value: &Expr, scope: &Scope<'_>) -> Result<Option<i8>> {
+    let of = value.get_type(&scope.schema)?;
+    Ok(match (value, &of) {
+        (_, of) if of.is_integer() || of.is_null() => Some(0),
+        (Expr::Negative(inner), _) => scale_of(inner, scope)?,
+        (Expr::Cast(_) | Expr::Literal(..), DataType::Decimal128(_, scale)) => Some(*scale),
+        (Expr::Cast(cast), DataType::Decimal256(..)) => match cast.expr.get_type(&scope.schema)? {
+            DataType::Decimal128(..) => scale_of(&cast.expr, scope)?,
+            from => from.is_integer().then_some(0),
+        },
+        _ => None,
+    })
 }
 
 fn constant(digits: &Expr) -> Option<i64> {

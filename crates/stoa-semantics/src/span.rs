@@ -39,16 +39,20 @@ impl Operation for Span {
     }
 
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
-        let intervals =
-            cast(&column(operands, rows)?, &DataType::Interval(IntervalUnit::MonthDayNano))?;
-        let intervals = intervals.as_primitive::<IntervalMonthDayNanoType>();
-        let spans = intervals.iter().map(|interval| {
-            let interval = interval?;
-            let days = i128::from(interval.months) * 30 + i128::from(interval.days);
-            Some(days * DAY + i128::from(interval.nanoseconds))
-        });
-        Ok(Arc::new(spans.collect::<Decimal128Array>().with_data_type(SPAN)))
+        spans(&column(operands, rows)?)
     }
+}
+
+/// The spans of a column of intervals.
+pub(super) fn spans(intervals: &ArrayRef) -> Result<ArrayRef> {
+    let intervals = cast(intervals, &DataType::Interval(IntervalUnit::MonthDayNano))?;
+    let intervals = intervals.as_primitive::<IntervalMonthDayNanoType>();
+    let spans = intervals.iter().map(|interval| {
+        let interval = interval?;
+        let days = i128::from(interval.months) * 30 + i128::from(interval.days);
+        Some(days * DAY + i128::from(interval.nanoseconds))
+    });
+    Ok(Arc::new(spans.collect::<Decimal128Array>().with_data_type(SPAN)))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Functions on texts and bytes that the engine has not, or computes otherwise.
 
-use arrow::array::{Array, ArrayRef, BinaryArray, Int32Array, Int64Array};
+use arrow::array::{Array, ArrayRef, Int32Array, Int64Array};
 use datafusion::error::Result;
 
 use super::call::{failure, unsupported};
@@ -49,13 +49,6 @@ pub(super) const FUNCTIONS: &[Declared] = &[
             Ok(row.bytes(0, at).map(ones))
         })
     }),
-    declared("convert_from", &[Bytes, Text], Text, convert_from),
-    declared("convert_to", &[Text, Text], Bytes, convert_to),
-    Declared {
-        called: "substr",
-        needed: 2,
-        ..declared("bytes_substr", &[Bytes, Integer, Integer], Bytes, bytes_substr)
-    },
 ];
 
 fn character(row: &Row<'_>) -> Result<ArrayRef> {
@@ -189,19 +182,8 @@ fn get_bit(row: &Row<'_>) -> Result<ArrayRef> {
     })
 }
 
-fn each_bytes(row: &Row<'_>, of: impl Fn(usize) -> Result<Option<Vec<u8>>>) -> Result<ArrayRef> {
-    let mut values = Vec::with_capacity(row.rows);
-    let mut total = 0;
-    for at in 0..row.rows {
-        let value = if row.is_whole(at) { of(at)? } else { None };
-        row.count(&mut total, value.as_ref().map_or(0, Vec::len))?;
-        values.push(value);
-    }
-    Ok(std::sync::Arc::new(BinaryArray::from_iter(values)))
-}
-
 fn set_byte(row: &Row<'_>) -> Result<ArrayRef> {
-    each_bytes(row, |at| {
+    row.each_bytes(|at| {
         let (Some(bytes), Some(place), Some(to)) =
             (row.bytes(0, at), row.integer(1, at), row.integer(2, at))
         else {
@@ -215,7 +197,7 @@ fn set_byte(row: &Row<'_>) -> Result<ArrayRef> {
 }
 
 fn set_bit(row: &Row<'_>) -> Result<ArrayRef> {
-    each_bytes(row, |at| {
+    row.each_bytes(|at| {
         let (Some(bytes), Some(bit), Some(to)) =
             (row.bytes(0, at), row.integer(1, at), row.integer(2, at))
         else {
@@ -229,55 +211,6 @@ fn set_bit(row: &Row<'_>) -> Result<ArrayRef> {
         let mut bytes = bytes.to_vec();
         bytes[place] = if to == 1 { bytes[place] | mask } else { bytes[place] & !mask };
         Ok(Some(bytes))
-    })
-}
-
-/// Only UTF-8 is known.
-fn check_encoding(name: &str) -> Result<()> {
-    let letters: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-    match letters.to_ascii_lowercase().as_str() {
-        "utf8" | "unicode" => Ok(()),
-        _ => Err(unsupported(format!("the encoding {name} is not supported"), "texts are UTF-8")),
-    }
-}
-
-fn convert_from(row: &Row<'_>) -> Result<ArrayRef> {
-    row.each_text(|at| {
-        let (Some(bytes), Some(encoding)) = (row.bytes(0, at), row.text(1, at)) else {
-            return Ok(None);
-        };
-        check_encoding(encoding)?;
-        match std::str::from_utf8(bytes) {
-            Ok(text) if !text.contains('\0') => Ok(Some(text.to_owned())),
-            _ => Err(failure("22021", "invalid byte sequence for encoding \"UTF8\"")),
-        }
-    })
-}
-
-fn convert_to(row: &Row<'_>) -> Result<ArrayRef> {
-    each_bytes(row, |at| {
-        let (Some(text), Some(encoding)) = (row.text(0, at), row.text(1, at)) else {
-            return Ok(None);
-        };
-        check_encoding(encoding)?;
-        Ok(Some(text.as_bytes().to_vec()))
-    })
-}
-
-fn bytes_substr(row: &Row<'_>) -> Result<ArrayRef> {
-    each_bytes(row, |at| {
-        let (Some(bytes), Some(from)) = (row.bytes(0, at), row.integer(1, at)) else {
-            return Ok(None);
-        };
-        let end = match row.integer(2, at) {
-            Some(..0) => return Err(failure("22011", "negative substring length not allowed")),
-            Some(length) => from.saturating_add(length),
-            None => i64::MAX,
-        };
-        let within =
-            |place: i64| usize::try_from(place.saturating_sub(1)).unwrap_or(0).min(bytes.len());
-        let (from, end) = (within(from), within(end));
-        Ok(Some(bytes[from..end.max(from)].to_vec()))
     })
 }
 

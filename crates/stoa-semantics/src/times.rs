@@ -8,12 +8,13 @@ use arrow::array::{
     ArrayRef, BooleanArray, Date32Array, IntervalMonthDayNanoArray, Time64MicrosecondArray,
     TimestampMicrosecondArray,
 };
-use arrow::datatypes::IntervalMonthDayNano;
+use arrow::datatypes::{IntervalMonthDayNano, i256};
 use chrono::{DateTime, Datelike, NaiveDate, Timelike};
 use datafusion::error::{DataFusionError, Result};
 
 use super::call::failure;
 use super::declared::{Declared, Row, Type};
+use super::numeric::{Decimal, quotient};
 use Type::{Boolean, Date, Double, Instant, Integer, Interval, Time, Timestamp};
 
 const fn declared(
@@ -45,6 +46,14 @@ pub(super) const FUNCTIONS: &[Declared] = &[
     declared("make_time", &[Integer, Integer, Double], Time, make_time),
     declared("make_timestamp", SIX, Timestamp, make_timestamp),
     Declared {
+        called: "extract",
+        ..declared("julian_of_date", &[Date], Type::Numeric, julian_of_date)
+    },
+    Declared {
+        called: "extract",
+        ..declared("julian_of_time", &[Timestamp], Type::Numeric, julian_of_time)
+    },
+    Declared {
         called: "*",
         ..declared("interval_times", &[Interval, Double], Interval, |row| scaled(row, false))
     },
@@ -62,7 +71,7 @@ fn out_of_range() -> DataFusionError {
 }
 
 /// An interval of so many microseconds, which are held as nanoseconds.
-fn interval(months: i32, days: i32, micros: i64) -> Result<IntervalMonthDayNano> {
+pub(super) fn interval(months: i32, days: i32, micros: i64) -> Result<IntervalMonthDayNano> {
     let nanos = micros.checked_mul(1000).ok_or_else(out_of_range)?;
     Ok(IntervalMonthDayNano::new(months, days, nanos))
 }
@@ -166,6 +175,28 @@ fn bin(row: &Row<'_>, is_instant: bool) -> Result<ArrayRef> {
         true => Ok(arrow::compute::cast(&times, &Instant.arrow())?),
         false => Ok(times),
     }
+}
+
+/// The Julian day of 1970-01-01.
+const JULIAN_1970: i64 = 2_440_588;
+
+fn julian(days: i64, micros: i64) -> Result<i256> {
+    let number = |of: i64| Decimal::new(i256::from(of), 0);
+    let out_of_range = || failure("22008", "timestamp out of range");
+    let whole = number(days + JULIAN_1970).as_numeric().ok_or_else(out_of_range)?;
+    let part = quotient(number(micros), number(DAY_US))?;
+    whole.checked_add(part).ok_or_else(out_of_range)
+}
+
+fn julian_of_date(row: &Row<'_>) -> Result<ArrayRef> {
+    row.each_numeric(|at| row.date(0, at).map(|days| julian(days, 0)).transpose())
+}
+
+fn julian_of_time(row: &Row<'_>) -> Result<ArrayRef> {
+    row.each_numeric(|at| {
+        let julian = |micros: i64| julian(micros.div_euclid(DAY_US), micros.rem_euclid(DAY_US));
+        row.micros(0, at).map(julian).transpose()
+    })
 }
 
 /// Days of whole 24 hours.
@@ -339,7 +370,11 @@ fn scaled(row: &Row<'_>, is_divided: bool) -> Result<ArrayRef> {
     Ok(Arc::new(results.collect::<Result<IntervalMonthDayNanoArray>>()?))
 }
 
-fn times(span: IntervalMonthDayNano, scale: impl Fn(f64) -> f64) -> Result<IntervalMonthDayNano> {
+/// An interval each of whose parts is scaled; what is left over of months becomes days, of days hours.
+pub(super) fn times(
+    span: IntervalMonthDayNano,
+    scale: impl Fn(f64) -> f64,
+) -> Result<IntervalMonthDayNano> {
     let narrow = |of: f64| match of.abs() < 2_147_483_648.0 {
         true => Ok(of as i32),
         false => Err(out_of_range()),

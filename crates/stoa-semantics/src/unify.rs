@@ -295,6 +295,15 @@ fn category(of: &DataType) -> Option<Category> {
     })
 }
 
+/// The type of all branches, also where they have it already; `None` where they have none in common.
+pub(super) fn type_of_all(what: &str, branches: &[Branch]) -> Result<Option<DataType>> {
+    if let Some(of) = common_type(what, branches)? {
+        return Ok(Some(of));
+    }
+    let first = branches.first().map(|branch| branch.of.clone());
+    Ok(first.filter(|first| branches.iter().all(|branch| branch.of == *first)))
+}
+
 /// The type that all branches get; `None` where they have it already, or where it is the engine's to
 /// say.
 pub(super) fn common_type(what: &str, branches: &[Branch]) -> Result<Option<DataType>> {

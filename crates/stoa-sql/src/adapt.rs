@@ -9,7 +9,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
-use stoa_error::{Error, Result};
+use stoa_error::Result;
 
 use crate::array_queries::aggregate_items;
 use crate::calls::write_as_others;
@@ -19,6 +19,7 @@ use crate::operators::{refuse_repeated_assignments, write_operator_as_call};
 use crate::ordered_rows::keep_order;
 use crate::row_values::compare_row_values;
 use crate::slices;
+use crate::special_times;
 use crate::using_joins::write_out_shared;
 use crate::windows::write_out_named_windows;
 
@@ -44,38 +45,6 @@ pub(super) fn exponents_are_doubles(statement: &mut EngineStatement, text: &str)
 fn double_of(digits: &str) -> Option<Expr> {
     let text = format!("CAST('{digits}' AS DOUBLE PRECISION)");
     Parser::new(&PostgreSqlDialect {}).try_with_sql(&text).ok()?.parse_expr().ok()
-}
-
-/// `WITH ORDINALITY`, which the engine reads and forgets.
-///
-/// # Errors
-/// 0A000 where it is used.
-pub(super) fn refuse_ordinality(statement: &mut EngineStatement, text: &str) -> Result<()> {
-    let is_there = |window: &[u8]| window.eq_ignore_ascii_case(b"ordinality");
-    if !text.as_bytes().windows(10).any(is_there) {
-        return Ok(());
-    }
-    let Some(statement) = parsed(statement) else { return Ok(()) };
-    match statement.visit(&mut Ordinality) {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(()) => Err(Error::unsupported("WITH ORDINALITY is not supported")
-            .with_hint("number the rows with row_number() OVER (…)")),
-    }
-}
-
-struct Ordinality;
-
-impl VisitorMut for Ordinality {
-    type Break = ();
-
-    fn pre_visit_table_factor(&mut self, table: &mut TableFactor) -> ControlFlow<()> {
-        match table {
-            TableFactor::Table { with_ordinality: true, .. }
-            | TableFactor::UNNEST { with_ordinality: true, .. }
-            | TableFactor::Function { with_ordinality: true, .. } => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(()),
-        }
-    }
 }
 
 /// The words of `TRUNCATE [ONLY] name [*] [RESTART | CONTINUE IDENTITY] [CASCADE | RESTRICT]` that change nothing here:
@@ -226,6 +195,9 @@ pub(super) fn as_postgresql(statement: &mut EngineStatement) -> Result<()> {
             name_as_the_engine_does(call);
         }
         write_operator_as_call(expr);
+        if let Some(written) = special_times::written(expr) {
+            *expr = written;
+        }
         write_as_others(expr);
         compare_with_only_item(expr);
         cast_date_part(expr);

@@ -6,7 +6,8 @@
 //! than a text of its length can need, each further one is an error that the parser does not try to
 //! go around, so that it is done soon after.
 //!
-//! In all else, but for lists that begin like queries ([`in_lists`]), it is the dialect that it wraps. **Invariant:** every
+//! In all else, but for lists that begin like queries ([`in_lists`]), `BETWEEN SYMMETRIC` ([`between`]) and calls with words
+//! between their arguments ([`worded_calls`]), it is the dialect that it wraps. **Invariant:** every
 //! method of the trait is passed on.
 
 use std::any::TypeId;
@@ -21,7 +22,7 @@ use datafusion_sql::sqlparser::dialect::{Dialect, Precedence};
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::{Parser, ParserError};
 
-use crate::in_lists;
+use crate::{between, in_lists, worded_calls};
 
 /// Steps that any statement may take.
 const STEPS_MIN: usize = 20_000;
@@ -73,7 +74,10 @@ macro_rules! passed_on {
 impl<D: Dialect> Dialect for Bounded<D> {
     fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
         match self.step() {
-            Ok(()) => self.inner.parse_prefix(parser),
+            Ok(()) => {
+                let call = worded_calls::parse(parser, self.prec_value(Precedence::Like));
+                call.or_else(|| self.inner.parse_prefix(parser))
+            }
             Err(error) => Some(Err(error)),
         }
     }
@@ -131,7 +135,9 @@ impl<D: Dialect> Dialect for Bounded<D> {
         precedence: u8,
     ) -> Option<Result<Expr, ParserError>> {
         let list = in_lists::parse(parser, expr);
-        list.or_else(|| self.inner.parse_infix(parser, expr, precedence))
+        let between = || between::parse(parser, expr, self.prec_value(Precedence::Between));
+        let own = list.or_else(between);
+        own.or_else(|| self.inner.parse_infix(parser, expr, precedence))
     }
 
     fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {

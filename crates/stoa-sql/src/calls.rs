@@ -9,7 +9,8 @@ use std::ops::ControlFlow;
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArg,
     FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, Interval, ObjectName,
-    ObjectNamePart, Select, SelectItem, Statement, TimezoneInfo, Value, VisitMut, VisitorMut,
+    ObjectNamePart, Select, SelectItem, Statement, TimezoneInfo, UnaryOperator, Value, VisitMut,
+    VisitorMut,
 };
 
 use crate::normalise;
@@ -59,9 +60,102 @@ pub(super) fn write_as_others(expr: &mut Expr) {
         *expr = call("regexp_substring", vec![text.as_ref().clone(), from.as_ref().clone()]);
         return;
     }
+    if let Some(written) = by_name(expr) {
+        *expr = written;
+        return;
+    }
     let Expr::Function(function) = &*expr else { return };
     if let Some(written) = name_of(function).and_then(|name| written(&name, function)) {
         *expr = written;
+    }
+}
+
+/// Forms of their own as calls by name: the engine has functions of texts only for them.
+fn by_name(expr: &Expr) -> Option<Expr> {
+    Some(match expr {
+        Expr::Value(value) => match &value.value {
+            // A text has no letter 0: the engine refuses it as it is.
+            Value::UnicodeStringLiteral(text) if !text.contains('\0') => {
+                Expr::value(Value::SingleQuotedString(text.clone()))
+            }
+            _ => return None,
+        },
+        Expr::Substring { expr: text, substring_from, substring_for, .. } => {
+            let from = match substring_from {
+                Some(from) => from.as_ref().clone(),
+                None => Expr::value(Value::Number("1".into(), false)),
+            };
+            let mut args = vec![text.as_ref().clone(), from];
+            args.extend(substring_for.as_deref().cloned());
+            call("substr", args)
+        }
+        Expr::BinaryOp { left, op: BinaryOperator::Overlaps, right } => {
+            match (left.as_ref(), right.as_ref()) {
+                (Expr::Tuple(one), Expr::Tuple(other)) if one.len() == 2 && other.len() == 2 => {
+                    call("overlaps", [one.as_slice(), other.as_slice()].concat())
+                }
+                _ => return None,
+            }
+        }
+        Expr::Like { any: true, negated, expr: text, pattern, escape_char } => {
+            let like = |pattern: &Expr| Expr::Like {
+                any: false,
+                negated: *negated,
+                expr: text.clone(),
+                pattern: Box::new(pattern.clone()),
+                escape_char: escape_char.clone(),
+            };
+            any_of(text, pattern, like)?
+        }
+        Expr::ILike { any: true, negated, expr: text, pattern, escape_char } => {
+            let like = |pattern: &Expr| Expr::ILike {
+                any: false,
+                negated: *negated,
+                expr: text.clone(),
+                pattern: Box::new(pattern.clone()),
+                escape_char: escape_char.clone(),
+            };
+            any_of(text, pattern, like)?
+        }
+        Expr::Position { expr: part, r#in: text } => {
+            call("strpos", vec![text.as_ref().clone(), part.as_ref().clone()])
+        }
+        Expr::Overlay { expr: text, overlay_what, overlay_from, overlay_for } => {
+            let args = [text, overlay_what, overlay_from].map(|arg| arg.as_ref().clone());
+            call("overlay", args.into_iter().chain(overlay_for.as_deref().cloned()).collect())
+        }
+        Expr::IsNormalized { expr: text, form, negated } => {
+            let form = form.map_or_else(|| "NFC".to_owned(), |form| form.to_string());
+            let form = Expr::value(Value::SingleQuotedString(form));
+            let test = call("is_normalized", vec![text.as_ref().clone(), form]);
+            match negated {
+                true => Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(test) },
+                false => test,
+            }
+        }
+        _ => return None,
+    })
+}
+
+/// Bytes of a text that is compared with each pattern of an array.
+const LIKE_BYTES_MAX: usize = 64 << 10;
+
+/// `text LIKE ANY (ARRAY[…])`, pattern by pattern; `None` where the array is computed, or the text too long to repeat.
+fn any_of(text: &Expr, patterns: &Expr, like: impl Fn(&Expr) -> Expr) -> Option<Expr> {
+    match patterns {
+        Expr::Nested(inner) => any_of(text, inner, like),
+        Expr::Array(array) if !array.elem.is_empty() => {
+            if text.to_string().len().saturating_mul(array.elem.len()) > LIKE_BYTES_MAX {
+                return None;
+            }
+            let either = array.elem.iter().map(like).reduce(|left, right| Expr::BinaryOp {
+                left: Box::new(left),
+                op: BinaryOperator::Or,
+                right: Box::new(right),
+            });
+            either.map(|either| Expr::Nested(Box::new(either)))
+        }
+        _ => None,
     }
 }
 
@@ -154,6 +248,32 @@ fn written(name: &str, function: &Function) -> Option<Expr> {
             let between = call("array_to_string", vec![lengths, text("][1:")]);
             Expr::Nested(Box::new(joined(joined(text("[1:"), between), text("]"))))
         }
+        ("normalize", Some([text, Expr::Identifier(form)])) if form.quote_style.is_none() => {
+            let form = Expr::value(Value::SingleQuotedString(form.value.clone()));
+            call("normalize", vec![text.clone(), form])
+        }
+        ("length", Some([bytes, encoding])) => {
+            call("length_in_encoding", vec![bytes.clone(), encoding.clone()])
+        }
+        ("timeofday", Some([])) => {
+            let format = "Dy Mon DD HH24:MI:SS.US YYYY TZ".to_owned();
+            let format = Expr::value(Value::SingleQuotedString(format));
+            call("to_char", vec![call("now", Vec::new()), format])
+        }
+        ("make_timestamptz", Some(parts @ [_, _, _, _, _, _])) => cast(
+            call("make_timestamp", parts.to_vec()),
+            DataType::Timestamp(None, TimezoneInfo::WithTimeZone),
+        ),
+        // Offsets and abbreviations mean something else there than behind AT TIME ZONE.
+        ("make_timestamptz", Some([parts @ .., zone])) if parts.len() == 6 && is_city(zone) => {
+            let local = Box::new(call("make_timestamp", parts.to_vec()));
+            Expr::AtTimeZone { timestamp: local, time_zone: Box::new(zone.clone()) }
+        }
+        ("array_cat", Some([Expr::Value(null), array] | [array, Expr::Value(null)]))
+            if null.value == Value::Null && !matches!(array, Expr::Value(_)) =>
+        {
+            array.clone()
+        }
         ("array_cat", Some(args)) => call("array_concat", args.to_vec()),
         ("array_positions", Some(_)) => {
             let integers = datafusion_sql::sqlparser::ast::ArrayElemTypeDef::SquareBracket(
@@ -164,6 +284,14 @@ fn written(name: &str, function: &Function) -> Option<Expr> {
         }
         _ => return None,
     })
+}
+
+/// Whether a literal is the name of a zone with a region, or UTC.
+fn is_city(zone: &Expr) -> bool {
+    let Expr::Value(value) = zone else { return false };
+    let Value::SingleQuotedString(name) = &value.value else { return false };
+    name.contains('/') && name.starts_with(|letter: char| letter.is_ascii_alphabetic())
+        || name.eq_ignore_ascii_case("utc")
 }
 
 fn joined(left: Expr, right: Expr) -> Expr {

@@ -22,6 +22,7 @@ use datafusion_sql::sqlparser::ast::{
 
 use crate::adapt::parsed;
 use crate::chains::SUM;
+use crate::worded_calls::SIMILAR_SUBSTRING;
 use crate::{normalise, returning};
 
 /// Stands between a name and the number by which it is told from others of that name: U+2063, the invisible separator.
@@ -267,6 +268,8 @@ fn figure(expr: &Expr) -> Option<Name> {
             strong(if *shorthand { "substr" } else { "substring" })
         }
         Expr::Overlay { .. } => strong("overlay"),
+        Expr::IsNormalized { negated: false, .. } => strong("is_normalized"),
+        Expr::BinaryOp { op: ast::BinaryOperator::Overlaps, .. } => strong("overlaps"),
         Expr::AtTimeZone { .. } => strong("timezone"),
         Expr::GroupingSets(_) => strong("grouping"),
         Expr::Trim { trim_where, .. } => strong(match trim_where {
@@ -289,6 +292,7 @@ fn of_function(function: &Function) -> Option<Name> {
     let name = last_part(&function.name)?;
     match name.as_str() {
         SUM => None,
+        SIMILAR_SUBSTRING => strong("substring"),
         "array" if matches!(function.args, FunctionArguments::Subquery(_)) => strong("array"),
         _ => strong(name),
     }

@@ -9,6 +9,7 @@
 pub mod adapt;
 mod alter;
 pub mod array_queries;
+mod between;
 mod bounded;
 mod calls;
 mod casts_apart;
@@ -34,6 +35,7 @@ mod nested_with;
 mod not_exists;
 mod operators;
 mod ordered_rows;
+mod ordinality;
 pub mod pointing;
 mod references;
 mod reread;
@@ -46,6 +48,7 @@ mod session;
 mod sets;
 mod show;
 pub mod slices;
+mod special_times;
 mod split;
 mod statement;
 pub mod syntax_error;
@@ -57,6 +60,7 @@ mod using_joins;
 pub mod uuid_texts;
 mod view;
 mod windows;
+mod worded_calls;
 
 use datafusion_sql::parser::{DFParserBuilder, Statement as EngineStatement};
 use datafusion_sql::sqlparser::ast::{self, ObjectName};
@@ -214,7 +218,7 @@ fn parse_query(text: &str) -> Result<EngineStatement> {
     let mut statement = parser.parse_statement().map_err(|e| from_parser(&e, text))?;
     expect_end(&mut parser.parser, text)?;
     chains::flatten(&mut statement)?;
-    adapt::refuse_ordinality(&mut statement, text)?;
+    ordinality::write_as_list(&mut statement, text)?;
     join_conditions::refuse_without_condition(&statement, text)?;
     Ok(statement)
 }

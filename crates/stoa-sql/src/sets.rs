@@ -84,8 +84,8 @@ const ROWS: &[Rows] = &[
 const PLACES: &str = "array_places";
 
 /// Words, one of which is in each text that this concerns.
-const WORDS: [&str; 6] =
-    ["json", "regexp_", "string_to_table", "generate_s", "gen_random_uuid", "unnest"];
+const WORDS: [&str; 7] =
+    ["json", "regexp_", "string_to_table", "string_agg", "generate_s", "gen_random_uuid", "unnest"];
 
 /// Writes calls of functions that return rows, and of JSON aggregates, as the engine can plan them.
 ///
@@ -149,6 +149,7 @@ fn written(expr: &mut Expr) -> Option<Result<()>> {
         "jsonb_agg" => Some(elements(function, "jsonb_of_elements")),
         "json_object_agg" => Some(members(function, "json_of_members")),
         "jsonb_object_agg" => Some(members(function, "jsonb_of_members")),
+        "string_agg" => joined(function).map(Ok),
         "gen_random_uuid" => {
             *expr = cast(call("uuid", Vec::new()), DataType::Uuid);
             return Some(Ok(()));
@@ -211,6 +212,35 @@ fn elements(function: &Function, of_list: &str) -> Result<Expr> {
             Ok(call(of_list, vec![array_agg(function, element)]))
         }
         _ => Err(Error::invalid("json_agg takes one value").with_sqlstate("42883")),
+    }
+}
+
+/// `string_agg` in an order of its own, with a literal between the texts; the engine's can have one order in a query.
+/// What is distinct is sorted, as in PostgreSQL.
+fn joined(function: &Function) -> Option<Expr> {
+    let FunctionArguments::List(list) = &function.args else { return None };
+    let is_ordered =
+        list.clauses.iter().any(|clause| matches!(clause, FunctionArgumentClause::OrderBy(_)));
+    if function.over.is_some() || !is_ordered && !is_distinct(function) {
+        return None;
+    }
+    let args = positional(&function.args)?;
+    let [value, delimiter] = args.as_slice() else { return None };
+    if !is_literal(delimiter) {
+        return None;
+    }
+    let mut list = array_agg(function, value.clone());
+    if let (true, Expr::Function(function)) = (is_distinct(function), &list) {
+        list = sorted_distinct(function)?;
+    }
+    Some(call("joined_elements", vec![list, delimiter.clone()]))
+}
+
+fn is_literal(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(value) => !matches!(value.value, ast::Value::Placeholder(_)),
+        Expr::Cast { expr, .. } | Expr::Nested(expr) => is_literal(expr),
+        _ => false,
     }
 }
 
@@ -348,7 +378,7 @@ fn table_of(rows: &Rows, args: &[FunctionArg], alias: Option<TableAlias>) -> Opt
 }
 
 /// Whether an expression may read a column of a table next to it.
-fn reads_columns(expr: &Expr) -> bool {
+pub(super) fn reads_columns(expr: &Expr) -> bool {
     let found = ast::visit_expressions(expr, |part| match part {
         Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
@@ -389,6 +419,19 @@ mod tests {
         check("SELECT generate_series(1, 3)", "SELECT unnest(generate_series(1, 3))");
         check("SELECT u FROM UNNEST(x) AS u", "SELECT u FROM UNNEST(x) AS u");
         check("SELECT u FROM UNNEST(ARRAY[1]) AS u", "SELECT u FROM UNNEST(ARRAY[1]) AS u (u)");
+    }
+
+    #[test]
+    fn texts_are_joined_in_an_order_of_their_own() {
+        check("SELECT string_agg(s, ',') FROM t", "SELECT string_agg(s, ',') FROM t");
+        check(
+            "SELECT string_agg(s, ',' ORDER BY x DESC) FROM t",
+            "SELECT joined_elements(array_agg(s ORDER BY x DESC), ',') FROM t",
+        );
+        check(
+            "SELECT string_agg(DISTINCT s, ',') FILTER (WHERE x) FROM t",
+            "SELECT joined_elements(array_agg(DISTINCT s ORDER BY s) FILTER (WHERE x), ',') FROM t",
+        );
     }
 
     #[test]

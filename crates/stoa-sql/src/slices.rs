@@ -1,6 +1,6 @@
 //! `values[2:3]`, `values[:2]`, `values[2:]`: parts of arrays, as calls.
 //!
-//! In: an expression. Out: the same as `array_part(values, from, to)`, where a bound that is not given is that of all arrays.
+//! In: an expression. Out: the same as `array_between(values, from, to)`, where a bound that is not given is that of all arrays.
 
 use datafusion_sql::sqlparser::ast::{AccessExpr, Expr, Subscript, Value};
 use stoa_error::{Error, Result};
@@ -8,7 +8,7 @@ use stoa_error::{Error, Result};
 use crate::reread;
 
 /// The function that takes a part of an array; both bounds belong to it, and the first element is 1.
-pub const ARRAY_PART: &str = "array_part";
+pub const ARRAY_SLICE: &str = "array_between";
 
 /// Writes a part of an array as a call.
 ///
@@ -34,7 +34,7 @@ pub(super) fn write_as_call(expr: &mut Expr) -> Result<()> {
     ];
     let root = std::mem::replace(root.as_mut(), Expr::value(Value::Null));
     let [from, to] = bounds;
-    *expr = reread::call(ARRAY_PART, vec![root, from, to])
+    *expr = reread::call(ARRAY_SLICE, vec![root, from, to])
         .map_err(|e| Error::internal("a part of an array is not written").with_source(e))?;
     Ok(())
 }

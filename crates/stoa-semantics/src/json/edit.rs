@@ -25,6 +25,10 @@ pub(crate) const FUNCTIONS: &[Declared] = &[
     },
     Declared {
         needed: 3,
+        ..of("jsonb_set_lax", &[Text, Texts, Text, Boolean, Text], Text, Some(Jsonb), set_lax)
+    },
+    Declared {
+        needed: 3,
         ..of("jsonb_insert", &[Text, Texts, Text, Boolean], Text, Some(Jsonb), insert)
     },
 ];
@@ -149,6 +153,48 @@ fn set(row: &Row<'_>) -> Result<ArrayRef> {
         }
         let to = Item::parse(to)?;
         let edit = Edit::Set { to: &to, create: row.boolean(3, at).unwrap_or(true) };
+        normal(&edited(item, &path_of(row, at)?, 1, edit)?).map(Some)
+    })
+}
+
+/// `jsonb_set`, to which NULL is a value that something is done about.
+fn set_lax(row: &Row<'_>) -> Result<ArrayRef> {
+    row.each_text_or_null(|at| {
+        let is_given = row.has(0, at) && row.has(1, at);
+        let create = match row.columns.len() {
+            3 => Some(true),
+            _ => row.boolean(3, at),
+        };
+        let (Some(item), Some(create), true) = (first(row, at)?, create, is_given) else {
+            return Ok(None);
+        };
+        let treatment = match row.columns.len() {
+            5 => row.text(4, at),
+            _ => Some("use_json_null"),
+        };
+        let to = match (row.text(2, at), treatment) {
+            (Some(to), Some(_)) => Item::parse(to)?,
+            (None, Some("use_json_null")) => Item::parse("null")?,
+            (None, Some("raise_exception")) => {
+                return Err(failure("22004", "JSON value must not be null"));
+            }
+            (None, Some("return_target")) => return normal(&item).map(Some),
+            (None, Some("delete_key")) => {
+                if !matches!(item.json, Json::Array(_) | Json::Object(_)) {
+                    return Err(failure("22023", "cannot delete path in scalar"));
+                }
+                return normal(&edited(item, &path_of(row, at)?, 1, Edit::Remove)?).map(Some);
+            }
+            _ => {
+                let message = "null_value_treatment must be \"delete_key\", \"return_target\", \
+                    \"use_json_null\", or \"raise_exception\"";
+                return Err(failure("22023", message));
+            }
+        };
+        if !matches!(item.json, Json::Array(_) | Json::Object(_)) {
+            return Err(failure("22023", "cannot set path in scalar"));
+        }
+        let edit = Edit::Set { to: &to, create };
         normal(&edited(item, &path_of(row, at)?, 1, edit)?).map(Some)
     })
 }

@@ -10,7 +10,8 @@ use crate::call::failure;
 use crate::declared::{Declared, Row, Type};
 use crate::json_text::value::Item;
 use crate::json_text::write::normal;
-use Type::{Text, Texts};
+use crate::made_texts::{VALUE_BYTES_MAX, too_large};
+use Type::{Groups, Text, Texts};
 
 pub(crate) const FUNCTIONS: &[Declared] = &[
     of("json_of_elements", &[Texts], Text, Some(Json), elements),
@@ -18,10 +19,73 @@ pub(crate) const FUNCTIONS: &[Declared] = &[
     of("json_of_members", &[Texts], Text, Some(Json), members),
     of("jsonb_of_members", &[Texts], Text, Some(Jsonb), |row| in_normal_form(row, "{", "}")),
     of("json_member", &[Text, Text], Text, None, member),
+    of("json_object", &[Texts], Text, Some(Json), |row| of_texts(row, false)),
+    of("json_object", &[Texts, Texts], Text, Some(Json), |row| of_texts(row, false)),
+    of("json_object_of_pairs", &[Groups], Text, Some(Json), |row| of_pairs(row, false)),
+    of("jsonb_object", &[Texts], Text, Some(Jsonb), |row| of_texts(row, true)),
+    of("jsonb_object", &[Texts, Texts], Text, Some(Jsonb), |row| of_texts(row, true)),
+    of("jsonb_object_of_pairs", &[Groups], Text, Some(Jsonb), |row| of_pairs(row, true)),
 ];
 
 /// Stands before an element that begins a line.
 pub(super) const LINE: &str = "\n ";
+
+type Pair = (Option<String>, Option<String>);
+
+/// An object of keys and values, which are texts or null.
+fn object(pairs: impl Iterator<Item = Pair>, is_binary: bool) -> Result<String> {
+    let mut out = String::from("{");
+    for (key, value) in pairs {
+        let null = || failure("22004", "null value not allowed for object key");
+        let key = key.ok_or_else(null)?;
+        if out.len() > 1 {
+            out.push_str(", ");
+        }
+        out.push_str(&in_quotes(&key));
+        out.push_str(" : ");
+        match value {
+            Some(value) => out.push_str(&in_quotes(&value)),
+            None => out.push_str("null"),
+        }
+        if out.len() > VALUE_BYTES_MAX {
+            return Err(too_large("json_object"));
+        }
+    }
+    out.push('}');
+    match is_binary {
+        true => normal(&Item::parse(&out)?),
+        false => Ok(out),
+    }
+}
+
+/// Keys and values one after the other, or in two lists.
+fn of_texts(row: &Row<'_>, is_binary: bool) -> Result<ArrayRef> {
+    row.each_text(|at| {
+        let Some(keys) = row.texts(0, at) else { return Ok(None) };
+        if let Some(values) = row.texts(1, at) {
+            if keys.len() != values.len() {
+                return Err(failure("2202E", "mismatched array dimensions"));
+            }
+            return object(keys.into_iter().zip(values), is_binary).map(Some);
+        }
+        if keys.len() % 2 == 1 {
+            return Err(failure("2202E", "array must have even number of elements"));
+        }
+        let mut texts = keys.into_iter();
+        let pairs = std::iter::from_fn(|| texts.next().zip(texts.next()));
+        object(pairs, is_binary).map(Some)
+    })
+}
+
+fn of_pairs(row: &Row<'_>, is_binary: bool) -> Result<ArrayRef> {
+    row.each_text(|at| {
+        let Some(groups) = row.groups(0, at) else { return Ok(None) };
+        let pairs = groups.into_iter().map(|group| <[_; 2]>::try_from(group).map(Pair::from));
+        let pairs = pairs.collect::<std::result::Result<Vec<Pair>, _>>();
+        let pairs = pairs.map_err(|_| failure("2202E", "array must have two columns"))?;
+        object(pairs.into_iter(), is_binary).map(Some)
+    })
+}
 
 /// `"key" : value`; a value that is NULL is null.
 fn member(row: &Row<'_>) -> Result<ArrayRef> {

@@ -4,6 +4,7 @@
 use arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
 use datafusion::error::Result;
+use datafusion::functions_nested::array_has::array_has_all;
 use datafusion::logical_expr::expr_fn::cast;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{Expr, ExprSchemable, Operator, binary_expr};
@@ -61,6 +62,25 @@ impl ExprPlanner for JsonOperators {
         let either_is_binary = is_binary || kind(right) == Some(JsonKind::Jsonb);
         let by_kind =
             |json: &'static str, jsonb: &'static str| if is_binary { jsonb } else { json };
+        if matches!(raw.op, BinaryOperator::AtArrow | BinaryOperator::ArrowAt) {
+            let is_list = |of: &DataType| matches!(of, DataType::List(_));
+            let of = |side: &Expr| side.get_type(schema).ok().filter(is_list);
+            let typed = |side: &Expr, other: &Expr| match of(other) {
+                Some(list) if is_unknown(side) => Some(cast(side.clone(), list)),
+                _ => None,
+            };
+            let sides = match (typed(left, right), typed(right, left)) {
+                (Some(left), _) => Some((left, right.clone())),
+                (None, Some(right)) => Some((left.clone(), right)),
+                (None, None) => None,
+            };
+            if let Some((left, right)) = sides {
+                return Ok(PlannerResult::Planned(match raw.op {
+                    BinaryOperator::AtArrow => array_has_all(left, right),
+                    _ => array_has_all(right, left),
+                }));
+            }
+        }
         let name = match raw.op {
             BinaryOperator::Arrow if is_text(left) => match is_whole {
                 true => by_kind("json_element", "jsonb_element"),

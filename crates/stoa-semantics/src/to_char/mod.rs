@@ -1,25 +1,30 @@
 //! `to_char(value, format)`: PostgreSQL's template patterns for times and numbers.
 //!
-//! What is no pattern stands for itself, as do texts in double quotes. Patterns that are not
-//! supported are refused (0A000), never written as they are.
+//! What is no pattern stands for itself, as do texts in double quotes. Patterns for times that are not
+//! supported are refused (0A000), never written as they are. Numbers are read by the same patterns
+//! ([`read_number`]).
 
 mod number;
+mod pattern;
+pub(super) mod read_number;
 mod time;
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, StringBuilder};
+use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{
-    DataType, Float64Type, IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
+    DataType, Float64Type, Int64Type, IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
     TimestampMicrosecondType,
 };
 use datafusion::error::Result;
 use datafusion::logical_expr::ColumnarValue;
 
 use super::call::{Operation, columns, failure};
+use super::made_texts::Texts;
 use super::numeric::Decimals;
 use super::time_zone::Zone;
+use pattern::Pattern;
 use time::Fields;
 
 /// The function, in sessions of a zone.
@@ -66,12 +71,24 @@ impl Operation for ToChar {
         let formats = cast(formats, &DataType::Utf8)?;
         let formats = formats.as_string::<i32>();
         let values = Values::of(values, &self.zone)?;
-        let mut texts = StringBuilder::with_capacity(rows, rows * 16);
+        let mut texts = Texts::of("to_char");
+        // Mostly, it is that of the row before.
+        let mut pattern: Option<(&str, Pattern)> = None;
         for row in 0..rows {
-            match (formats.is_null(row), values.is_null(row)) {
-                (false, false) => texts.append_value(values.write(row, formats.value(row))?),
-                _ => texts.append_null(),
+            if formats.is_null(row) || values.is_null(row) {
+                texts.append(None::<String>)?;
+                continue;
             }
+            let format = formats.value(row);
+            if values.are_times() {
+                texts.append(Some(values.write_time(row, format)?))?;
+                continue;
+            }
+            let pattern = match pattern.take() {
+                Some(same) if same.0 == format => pattern.insert(same),
+                _ => pattern.insert((format, Pattern::of(format)?)),
+            };
+            texts.append(Some(values.write_number(row, &pattern.1)?))?;
         }
         Ok(Arc::new(texts.finish()))
     }
@@ -81,7 +98,10 @@ enum Values {
     /// Instants have a zone, with its name.
     Times(ArrayRef, Option<(Zone, String)>),
     Intervals(ArrayRef),
-    Floats(ArrayRef),
+    /// Whether they are `bigint`.
+    Integers(ArrayRef, bool),
+    /// Whether they are `real`.
+    Floats(ArrayRef, bool),
     Decimals(Decimals, ArrayRef),
 }
 
@@ -99,7 +119,20 @@ impl Values {
             DataType::Interval(_) | DataType::Duration(_) => {
                 Self::Intervals(cast(array, &DataType::Interval(IntervalUnit::MonthDayNano))?)
             }
-            of if of.is_floating() => Self::Floats(cast(array, &DataType::Float64)?),
+            of @ (DataType::Int32 | DataType::UInt16 | DataType::Int64 | DataType::UInt32) => {
+                let is_wide = matches!(of, DataType::Int64 | DataType::UInt32);
+                Self::Integers(cast(array, &DataType::Int64)?, is_wide)
+            }
+            // Of a `smallint`, PostgreSQL makes a float.
+            of @ (DataType::Float16
+            | DataType::Float32
+            | DataType::Float64
+            | DataType::Int8
+            | DataType::UInt8
+            | DataType::Int16) => {
+                let is_real = matches!(of, DataType::Float16 | DataType::Float32);
+                Self::Floats(cast(array, &DataType::Float64)?, is_real)
+            }
             _ => Self::Decimals(Decimals::of(array)?, Arc::clone(array)),
         })
     }
@@ -108,12 +141,17 @@ impl Values {
         match self {
             Self::Times(array, _)
             | Self::Intervals(array)
-            | Self::Floats(array)
+            | Self::Integers(array, _)
+            | Self::Floats(array, _)
             | Self::Decimals(_, array) => array.is_null(row),
         }
     }
 
-    fn write(&self, row: usize, format: &str) -> Result<String> {
+    fn are_times(&self) -> bool {
+        matches!(self, Self::Times(..) | Self::Intervals(_))
+    }
+
+    fn write_time(&self, row: usize, format: &str) -> Result<String> {
         match self {
             Self::Times(array, zone) => {
                 let micros = array.as_primitive::<TimestampMicrosecondType>().value(row);
@@ -123,13 +161,25 @@ impl Values {
                 let interval = array.as_primitive::<IntervalMonthDayNanoType>().value(row);
                 time::write(&Fields::of_interval(interval), format)
             }
-            Self::Floats(array) => {
-                number::write_float(array.as_primitive::<Float64Type>().value(row), format)
+            _ => Ok(String::new()),
+        }
+    }
+
+    fn write_number(&self, row: usize, pattern: &Pattern) -> Result<String> {
+        match self {
+            Self::Integers(array, is_wide) => {
+                let value = array.as_primitive::<Int64Type>().value(row);
+                number::write_integer(value, *is_wide, pattern)
+            }
+            Self::Floats(array, is_real) => {
+                let value = array.as_primitive::<Float64Type>().value(row);
+                number::write_float(value, *is_real, pattern)
             }
             Self::Decimals(decimals, _) => match decimals.get(row) {
-                Some(decimal) => number::write_decimal(decimal, format),
+                Some(decimal) => number::write_decimal(decimal, pattern),
                 None => Ok(String::new()),
             },
+            Self::Times(..) | Self::Intervals(_) => Ok(String::new()),
         }
     }
 }

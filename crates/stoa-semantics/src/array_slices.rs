@@ -1,4 +1,4 @@
-//! `array_part(array, from, to)`: the elements between two places, both of them included; the first place is 1.
+//! `array_between(array, from, to)`: the elements between two places, both of them included; the first place is 1.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use arrow::compute::{cast, take};
 use arrow::datatypes::{DataType, Int64Type};
 use datafusion::error::Result;
 use datafusion::logical_expr::ColumnarValue;
-use stoa_sql::slices::ARRAY_PART;
+use stoa_sql::slices::ARRAY_SLICE;
 
 use super::call::{Operation, columns, failure};
 use super::operators::type_name;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct ArrayPart;
+pub(super) struct ArraySlice;
 
-impl Operation for ArrayPart {
+impl Operation for ArraySlice {
     fn name(&self) -> &str {
-        ARRAY_PART
+        ARRAY_SLICE
     }
 
     fn makes_nulls(&self) -> bool {
@@ -27,7 +27,7 @@ impl Operation for ArrayPart {
 
     fn result(&self, types: &[DataType]) -> Result<DataType> {
         let [array, from, to] = types else {
-            return Err(failure("42883", "array_part takes an array and two places"));
+            return Err(failure("42883", "array_between takes an array and two places"));
         };
         if [from, to].iter().any(|of| !of.is_integer() && !of.is_null()) {
             return Err(failure("42804", "array subscript must have type integer"));
@@ -51,7 +51,7 @@ impl Operation for ArrayPart {
         let types: Vec<DataType> = columns.iter().map(|of| of.data_type().clone()).collect();
         let result = self.result(&types)?;
         let [arrays, from, to] = columns.as_slice() else {
-            return Err(failure("42883", "array_part takes an array and two places"));
+            return Err(failure("42883", "array_between takes an array and two places"));
         };
         let arrays = cast(arrays, &result)?;
         let arrays = arrays.as_list::<i32>();
@@ -73,7 +73,7 @@ impl Operation for ArrayPart {
         }
         let values = take(arrays.values(), &UInt32Array::from(taken), None)?;
         let DataType::List(item) = result else {
-            return Err(failure("42804", "array_part takes an array"));
+            return Err(failure("42804", "array_between takes an array"));
         };
         let ends = OffsetBuffer::new(ends.into());
         Ok(Arc::new(ListArray::try_new(item, ends, values, Some(NullBuffer::from(valid)))?))
@@ -93,7 +93,7 @@ mod tests {
         let part = |from: Option<i64>, to: Option<i64>| {
             let place = |of| ColumnarValue::Scalar(ScalarValue::Int64(of));
             let operands = [ColumnarValue::Array(Arc::new(lists.clone())), place(from), place(to)];
-            let part = ArrayPart.compute(&operands, 3).unwrap();
+            let part = ArraySlice.compute(&operands, 3).unwrap();
             let part = part.as_list::<i32>().clone();
             assert_eq!((part.len(), part.is_valid(1)), (3, from.is_some() && to.is_some()));
             assert!(part.is_null(2));
