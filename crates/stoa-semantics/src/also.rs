@@ -17,6 +17,9 @@ use datafusion::logical_expr::{
     TypeSignature, Volatility,
 };
 
+use super::call::failure;
+use super::operators::type_name;
+
 /// A function of the engine's.
 #[derive(Debug)]
 pub(super) struct Also {
@@ -96,7 +99,13 @@ impl ScalarUDFImpl for AlsoFunction {
             return Ok(Arc::new(Field::new(self.name(), of, true)));
         }
         let engine = (self.also.engine)();
-        let arg_fields = &*fields_with_udf(args.arg_fields, engine.as_ref())?;
+        let does_not_exist = |_| {
+            let types = args.arg_fields.iter().map(|field| type_name(field.data_type()));
+            let types = types.collect::<Vec<_>>().join(", ");
+            failure("42883", format!("function {}({types}) does not exist", self.also.name))
+        };
+        let arg_fields = fields_with_udf(args.arg_fields, engine.as_ref());
+        let arg_fields = &*arg_fields.map_err(does_not_exist)?;
         engine.return_field_from_args(ReturnFieldArgs { arg_fields, ..args })
     }
 

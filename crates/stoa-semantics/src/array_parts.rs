@@ -156,8 +156,7 @@ fn trimmed(lists: &ArrayRef, counts: &ArrayRef, rows: usize) -> Result<ArrayRef>
     let counts = counts.as_primitive::<Int64Type>();
     let (mut places, mut lengths) = (Vec::new(), Vec::with_capacity(rows));
     let mut valid = BooleanBuilder::with_capacity(rows);
-    let offsets = lists.value_offsets();
-    for row in 0..rows {
+    for (row, start) in lists.value_offsets().iter().enumerate().take(rows) {
         let is_valid = lists.is_valid(row) && counts.is_valid(row);
         valid.append_value(is_valid);
         if !is_valid {
@@ -171,8 +170,7 @@ fn trimmed(lists: &ArrayRef, counts: &ArrayRef, rows: usize) -> Result<ArrayRef>
             return Err(failure("2202E", message));
         }
         let kept = usize::try_from(length - count).unwrap_or(0);
-        let start = offsets[row] as u32;
-        places.extend((start..).take(kept));
+        places.extend((start.unsigned_abs()..).take(kept));
         lengths.push(kept);
     }
     let valid = NullBuffer::new(valid.finish().values().clone());

@@ -131,10 +131,11 @@ pub(super) static ALSO: [Also; 1] = [Also {
     engine: datafusion::functions::datetime::date_trunc,
     makes: |types| match types {
         [_, DataType::Interval(_)] => Some(DataType::Interval(IntervalUnit::MonthDayNano)),
-        [unit, of, zone] if unit.is_string() && zone.is_string() => match of {
-            DataType::Date32 | DataType::Timestamp(..) => Some(time_zone::instant()),
-            _ => None,
-        },
+        [unit, DataType::Date32 | DataType::Timestamp(..), zone]
+            if unit.is_string() && zone.is_string() =>
+        {
+            Some(time_zone::instant())
+        }
         _ => None,
     },
 }];

@@ -5,7 +5,7 @@
 
 use datafusion::error::Result;
 
-use super::super::call::failure;
+use super::super::call::{failure, unsupported};
 use super::super::numeric::Decimal;
 use super::pattern::{Anchor, Part, Pattern};
 
@@ -56,9 +56,11 @@ pub(super) fn write_integer(value: i64, is_wide: bool, pattern: &Pattern) -> Res
         0 => Some(0),
         _ => power.filter(is_of_type).and_then(|power| value.checked_mul(power)),
     };
-    let name = if is_wide { "bigint" } else { "integer" };
-    let shifted = shifted.filter(is_of_type);
-    let shifted = shifted.ok_or_else(|| failure("22003", format!("{name} out of range")))?;
+    // Of an integer, PostgreSQL writes what is left of the product in 32 bits.
+    let shifted = shifted.filter(is_of_type).ok_or_else(|| match is_wide {
+        true => failure("22003", "bigint out of range"),
+        false => unsupported("V of so large an integer is not supported", "cast it to bigint"),
+    })?;
     let mut text = shifted.unsigned_abs().to_string();
     if pattern.fraction > 0 {
         text.push('.');
