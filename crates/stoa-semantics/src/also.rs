@@ -17,8 +17,10 @@ use datafusion::logical_expr::{
     TypeSignature, Volatility,
 };
 
-use super::call::failure;
+use stoa_error::{Error, Subject};
+
 use super::operators::type_name;
+use crate::errors::to_datafusion;
 
 /// A function of the engine's.
 #[derive(Debug)]
@@ -102,7 +104,9 @@ impl ScalarUDFImpl for AlsoFunction {
         let does_not_exist = |_| {
             let types = args.arg_fields.iter().map(|field| type_name(field.data_type()));
             let types = types.collect::<Vec<_>>().join(", ");
-            failure("42883", format!("function {}({types}) does not exist", self.also.name))
+            let message = format!("function {}({types}) does not exist", self.also.name);
+            let subject = Subject::Function(self.also.name.to_owned());
+            to_datafusion(Error::invalid(message).with_sqlstate("42883").about(subject))
         };
         let arg_fields = fields_with_udf(args.arg_fields, engine.as_ref());
         let arg_fields = &*arg_fields.map_err(does_not_exist)?;

@@ -80,6 +80,8 @@ fn by_name(expr: &Expr) -> Option<Expr> {
             }
             _ => return None,
         },
+        // It needs a place, which the engine says.
+        Expr::Substring { substring_from: None, substring_for: None, .. } => return None,
         Expr::Substring { expr: text, substring_from, substring_for, .. } => {
             let from = match substring_from {
                 Some(from) => from.as_ref().clone(),
