@@ -304,22 +304,24 @@ fn parse_date(text: &str) -> Option<(Option<i32>, &str)> {
     numeric_date(text).or_else(|| worded_date(text))
 }
 
+/// Names of months, in small letters; three of them are enough.
+pub(super) const MONTHS: [&str; 12] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
+
 /// `Jan 2 2024`, `2 January 2024`, `2024-Jan-02`, `1/2/2024`: a year has four digits, and of numbers the month is first.
 fn worded_date(text: &str) -> Option<(Option<i32>, &str)> {
-    const MONTHS: [&str; 12] = [
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-    ];
     let month_of = |word: &str| {
         let word = word.to_ascii_lowercase();
         let is_month = |month: &&str| {

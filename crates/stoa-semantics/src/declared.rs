@@ -127,6 +127,16 @@ pub(super) struct Declared {
     pub(super) compute: fn(&Row<'_>) -> Result<ArrayRef>,
 }
 
+/// A function that needs all its operands, is called in plans as in SQL, and makes no JSON.
+pub(super) const fn declared(
+    name: &'static str,
+    takes: &'static [Type],
+    makes: Type,
+    compute: fn(&Row<'_>) -> Result<ArrayRef>,
+) -> Declared {
+    Declared { name, called: name, takes, needed: takes.len(), makes, json: None, compute }
+}
+
 /// Its operands, as columns of the declared types.
 pub(super) struct Row<'a> {
     pub(super) columns: &'a [ArrayRef],

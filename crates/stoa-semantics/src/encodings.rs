@@ -6,17 +6,8 @@ use arrow::array::{ArrayRef, Int32Array};
 use datafusion::error::{DataFusionError, Result};
 
 use super::call::{failure, unsupported};
-use super::declared::{Declared, Row, Type};
+use super::declared::{Declared, Row, Type, declared};
 use Type::{Bytes, Integer, Text};
-
-const fn declared(
-    name: &'static str,
-    takes: &'static [Type],
-    makes: Type,
-    compute: fn(&Row<'_>) -> Result<ArrayRef>,
-) -> Declared {
-    Declared { name, called: name, takes, needed: takes.len(), makes, json: None, compute }
-}
 
 pub(super) const FUNCTIONS: &[Declared] = &[
     declared("convert", &[Bytes, Text, Text], Bytes, convert),

@@ -10,6 +10,7 @@ use arrow::array::{ArrayRef, Date32Array, TimestampMicrosecondArray};
 use datafusion::error::{DataFusionError, Result};
 
 use super::call::{failure, unsupported};
+use super::cast_text::MONTHS;
 use super::declared::{Declared, Row, Type};
 use super::times::days_at;
 use Type::{Date, Text, Timestamp};
@@ -35,20 +36,6 @@ pub(super) const FUNCTIONS: &[Declared] = &[
     },
 ];
 
-const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-];
 const DAYS: [&str; 7] =
     ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
 

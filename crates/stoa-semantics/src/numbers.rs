@@ -5,19 +5,10 @@ use arrow::datatypes::{Decimal256Type, i256};
 use datafusion::error::{DataFusionError, Result};
 
 use super::call::{failure, unsupported};
-use super::declared::{Declared, Row, Type};
+use super::declared::{Declared, Row, Type, declared};
 use super::numeric::{Decimal, NUMERIC, out_of_range};
 use super::to_char::read_number;
 use Type::{Bigint, Double, Integer, Numeric, Shown, Text, Texts};
-
-const fn declared(
-    name: &'static str,
-    takes: &'static [Type],
-    makes: Type,
-    compute: fn(&Row<'_>) -> Result<ArrayRef>,
-) -> Declared {
-    Declared { name, called: name, takes, needed: takes.len(), makes, json: None, compute }
-}
 
 pub(super) const FUNCTIONS: &[Declared] = &[
     declared("factorial", &[Bigint], Numeric, factorial),

@@ -4,17 +4,8 @@ use arrow::array::{Array, ArrayRef, Int32Array, Int64Array};
 use datafusion::error::Result;
 
 use super::call::{failure, unsupported};
-use super::declared::{Declared, Row, Type};
+use super::declared::{Declared, Row, Type, declared};
 use Type::{Bigint, Bytes, Int4, Integer, Numeric, Shown, Text};
-
-const fn declared(
-    name: &'static str,
-    takes: &'static [Type],
-    makes: Type,
-    compute: fn(&Row<'_>) -> Result<ArrayRef>,
-) -> Declared {
-    Declared { name, called: name, takes, needed: takes.len(), makes, json: None, compute }
-}
 
 /// Any number of values.
 const VALUES: &[Type] = &[Shown; 100];

@@ -13,18 +13,9 @@ use chrono::{DateTime, Datelike, NaiveDate, Timelike};
 use datafusion::error::{DataFusionError, Result};
 
 use super::call::failure;
-use super::declared::{Declared, Row, Type};
+use super::declared::{Declared, Row, Type, declared};
 use super::numeric::{Decimal, quotient};
 use Type::{Boolean, Date, Double, Instant, Integer, Interval, Time, Timestamp};
-
-const fn declared(
-    name: &'static str,
-    takes: &'static [Type],
-    makes: Type,
-    compute: fn(&Row<'_>) -> Result<ArrayRef>,
-) -> Declared {
-    Declared { name, called: name, takes, needed: takes.len(), makes, json: None, compute }
-}
 
 const SIX: &[Type] = &[Integer, Integer, Integer, Integer, Integer, Double];
 const SEVEN: &[Type] = &[Integer, Integer, Integer, Integer, Integer, Integer, Double];
