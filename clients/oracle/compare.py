@@ -20,8 +20,8 @@ TOLERANCE_REAL = 1e-5
 # that it does not know, columns of one name.
 NOT_THERE = {"0A000", "42883", "42704", "42601", "42701", "42702"}
 
-# Literals without a point are bigint in Stoa, and so is what is computed with them.
-WIDTHS = {"smallint": "integer", "bigint": "integer", "integer[]": "bigint[]", "smallint[]": "bigint[]"}
+# Stoa stores small integers as integers.
+WIDTHS = {"smallint": "integer", "smallint[]": "integer[]"}
 
 # Classes of errors which mean the same to a program: a wrong value, a wrong statement.
 SAME_CLASS = {"42": {"42", "0A", "22"}, "22": {"22", "0A"}, "21": {"21", "42", "0A"}, "0A": {"0A", "42"}}

@@ -69,3 +69,9 @@ SELECT id, (SELECT bool_or(x.b) FROM others AS x WHERE x.s LIKE facts.s || '%') 
 SELECT f.id, o.id FROM facts f JOIN others o ON f.id = o.id WHERE (SELECT count(*) FROM few w WHERE w.i < f.i OR w.i > o.i) > 1;
 SELECT id, EXISTS (SELECT 1 FROM others x WHERE x.i < facts.i), (SELECT count(*) FROM others x WHERE x.i < facts.i) IN (SELECT i FROM few) FROM facts;
 SELECT id, (SELECT avg(x.p) FROM others AS x WHERE x.day < facts.day) > (SELECT avg(x.p) FROM others AS x WHERE x.day > facts.day) FROM facts;
+
+-- An aggregate that is joined, beside a predicate of three values in the same condition.
+SELECT t.id FROM facts t WHERE CASE WHEN t.i = 1000000 THEN (SELECT bool_and(x.b) FROM others x WHERE x.b OR x.id = t.i) WHEN t.day NOT IN (SELECT day FROM others) THEN t.b END ORDER BY 1;
+SELECT t.id FROM facts t WHERE CASE WHEN NULL::boolean THEN (SELECT max(x.id) FROM others x WHERE x.b OR x.id = t.i) = 1 WHEN t.day NOT IN (SELECT day FROM others WHERE day IS NOT NULL) THEN t.b END ORDER BY 1;
+SELECT t.id FROM facts t WHERE (SELECT count(*) FROM others x WHERE x.id < t.id) > 2 OR t.day NOT IN (SELECT day FROM others) OR EXISTS (SELECT 1 FROM others x WHERE x.i = t.i) ORDER BY 1;
+SELECT t.id FROM facts t ORDER BY (SELECT count(*) FROM others x WHERE x.id < t.id), t.i NOT IN (SELECT i FROM few), EXISTS (SELECT 1 FROM few x WHERE x.i = t.i), t.id;

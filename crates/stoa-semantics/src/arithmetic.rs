@@ -6,10 +6,12 @@
 //! | a float and another number | double precision; 22003, 22012 instead of infinity |
 //! | decimals, or one and an integer | decimal; quotients have PostgreSQL's digits (`numeric`) |
 //! | date and a number of days | date; 22008 where there is none |
+//! | two dates | integer: the days between |
 //! | date and interval, date and time of the day | timestamp |
 //! | all others | the engine's |
 //!
-//! A whole literal that fits is an integer beside an integer, as in PostgreSQL.
+//! With a constant that is NULL the result is NULL, and the other operand is not computed. Whole
+//! literals are integers where they fit (`whole_literals`).
 
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::ScalarValue;
@@ -20,7 +22,7 @@ use datafusion::logical_expr::type_coercion::binary::BinaryTypeCoercer;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, Operator};
 
 use super::call::call;
-use super::date_and_days::DateAndDays;
+use super::date_and_days::{DateAndDays, DaysBetween};
 use super::date_and_time::DateAndTime;
 use super::numeric::{self, NUMERIC, Quotient, WideProduct};
 use super::operand_text;
@@ -50,7 +52,7 @@ pub(super) fn rewrite(binary: BinaryExpr, scope: &Scope<'_>) -> Result<Transform
     if op == Operator::BitwiseXor {
         return exclusive_or(*left, *right, scope);
     }
-    if !matches!(op, Plus | Minus | Multiply | Divide | Modulo) {
+    if !is_arithmetic(op) {
         return Ok(Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })));
     }
     let types = (left.get_type(&scope.schema)?, right.get_type(&scope.schema)?);
@@ -73,6 +75,7 @@ pub(super) fn rewrite(binary: BinaryExpr, scope: &Scope<'_>) -> Result<Transform
         (a, DataType::Date32) if a.is_integer() && op == Plus => {
             call(DateAndDays(op), vec![right, left])
         }
+        (DataType::Date32, DataType::Date32) if op == Minus => call(DaysBetween, vec![left, right]),
         (a, b @ DataType::Date32) | (a @ DataType::Date32, b) if is_number(a) || is_number(b) => {
             let (a, b) = (name(a), name(b));
             let (a, b) = (a.to_owned(), b.to_owned());
@@ -99,6 +102,10 @@ pub(super) fn rewrite(binary: BinaryExpr, scope: &Scope<'_>) -> Result<Transform
         _ => return Ok(Transformed::no(engine(left, op, right))),
     };
     Ok(Transformed::yes(rewritten))
+}
+
+pub(super) fn is_arithmetic(op: Operator) -> bool {
+    matches!(op, Plus | Minus | Multiply | Divide | Modulo)
 }
 
 /// `a # b` of integers. Ours: the engine takes `a # a` for 0 also where it is NULL.
@@ -154,7 +161,7 @@ fn to_type(expr: Expr, from: &DataType, to: &DataType) -> Expr {
 }
 
 fn integers(left: Expr, a: &DataType, op: Operator, right: Expr, b: &DataType) -> Expr {
-    let (own, other) = (width(Some(&left), a), width(Some(&right), b));
+    let (own, other) = (width(a), width(b));
     let of = match own.max(other) {
         2 => DataType::Int16,
         4 => DataType::Int32,
@@ -163,16 +170,11 @@ fn integers(left: Expr, a: &DataType, op: Operator, right: Expr, b: &DataType) -
     call(Checked(op), vec![to_type(left, a, &of), to_type(right, b, &of)])
 }
 
-/// Bytes of the integer that PostgreSQL has for an operand; without an expression it is no literal.
-pub(super) fn width(expr: Option<&Expr>, of: &DataType) -> u8 {
-    match (expr, of) {
-        (Some(Expr::Literal(ScalarValue::Int64(Some(value)), _)), _) => match i32::try_from(*value)
-        {
-            Ok(_) => 4,
-            Err(_) => 8,
-        },
-        (_, DataType::Int8 | DataType::UInt8 | DataType::Int16) => 2,
-        (_, DataType::Int32 | DataType::UInt16) => 4,
+/// Bytes of the integer that PostgreSQL has for an operand.
+pub(super) fn width(of: &DataType) -> u8 {
+    match of {
+        DataType::Int8 | DataType::UInt8 | DataType::Int16 => 2,
+        DataType::Int32 | DataType::UInt16 => 4,
         _ => 8,
     }
 }
@@ -217,9 +219,13 @@ pub(super) fn decimal_of(expr: Option<&Expr>, of: &DataType) -> DataType {
     if of.is_decimal() {
         return of.clone();
     }
+    let digits_of = |value: u64| value.checked_ilog10().unwrap_or(0) as u8 + 1;
     let digits = match (expr, of) {
         (Some(Expr::Literal(ScalarValue::Int64(Some(value)), _)), _) => {
-            value.unsigned_abs().checked_ilog10().unwrap_or(0) as u8 + 1
+            digits_of(value.unsigned_abs())
+        }
+        (Some(Expr::Literal(ScalarValue::Int32(Some(value)), _)), _) => {
+            digits_of(value.unsigned_abs().into())
         }
         (_, DataType::Int8 | DataType::UInt8 | DataType::Int16 | DataType::UInt16) => 5,
         (_, DataType::Int32 | DataType::UInt32) => 10,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, UInt64Array, new_null_array};
+use arrow::array::{Array, ArrayRef, AsArray, Int32Array, new_null_array};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
 use datafusion::error::Result;
@@ -11,8 +11,8 @@ use datafusion::logical_expr::ColumnarValue;
 use super::call::{Operation, columns, failure};
 use super::operators::name;
 
-/// The type of a length, as the engine has it for `cardinality`.
-const LENGTH: DataType = DataType::UInt64;
+/// The type of a length.
+const LENGTH: DataType = DataType::Int32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ArrayLength;
@@ -59,7 +59,7 @@ impl Operation for ArrayLength {
             };
             length(array, row, dimension)
         };
-        Ok(Arc::new((0..rows).map(length).collect::<UInt64Array>()))
+        Ok(Arc::new((0..rows).map(length).collect::<Int32Array>()))
     }
 }
 
@@ -74,7 +74,7 @@ fn with_offsets(array: &ArrayRef) -> Result<ArrayRef> {
 }
 
 /// The elements of one dimension, the outermost is 1; those of an inner one are as many in each array.
-fn length(array: &ArrayRef, row: usize, dimension: i64) -> Option<u64> {
+fn length(array: &ArrayRef, row: usize, dimension: i64) -> Option<i32> {
     let list = array.as_list_opt::<i32>()?;
     if dimension < 1 || list.is_null(row) {
         return None;
@@ -82,7 +82,7 @@ fn length(array: &ArrayRef, row: usize, dimension: i64) -> Option<u64> {
     let elements = list.value(row);
     match elements.len() {
         0 => None,
-        of if dimension == 1 => u64::try_from(of).ok(),
+        of if dimension == 1 => i32::try_from(of).ok(),
         _ => length(&elements, 0, dimension - 1),
     }
 }

@@ -7,7 +7,7 @@ use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::{Between, BinaryExpr, InList, ScalarFunction};
-use datafusion::logical_expr::{Expr, ExprSchemable, Operator, lit, not};
+use datafusion::logical_expr::{Expr, ExprSchemable, Operator, cast, lit, not};
 
 use super::numeric::NUMERIC;
 use super::{casts, json_casts, refused, span, time_zone, uuids};
@@ -79,7 +79,7 @@ pub(super) fn in_list(list: InList, scope: &Scope<'_>) -> Result<Transformed<Exp
 }
 
 /// Whether an expression may have another value for another row.
-fn depends_on_row(expr: &Expr) -> bool {
+pub(super) fn depends_on_row(expr: &Expr) -> bool {
     let of_row = |part: &Expr| {
         matches!(
             part,
@@ -117,10 +117,16 @@ pub(super) fn nullif(function: ScalarFunction, scope: &Scope<'_>) -> Result<Tran
     let [left, right] = function.args.as_slice() else {
         return Ok(Transformed::no(Expr::ScalarFunction(function)));
     };
+    let (a, b) = (left.get_type(&scope.schema)?, right.get_type(&scope.schema)?);
+    if a == DataType::Int32 && b == DataType::Int64 {
+        // Of integers, it is the first one's type.
+        let args = vec![cast(left.clone(), b), right.clone()];
+        let wide = Expr::ScalarFunction(ScalarFunction { args, ..function });
+        return Ok(Transformed::yes(cast(wide, a)));
+    }
     if !is_text(left) && !is_text(right) {
         return Ok(Transformed::no(Expr::ScalarFunction(function)));
     }
-    let (a, b) = (left.get_type(&scope.schema)?, right.get_type(&scope.schema)?);
     let left = beside(left.clone(), &a, &b, scope)?;
     let right = beside(right.clone(), &b, &a, scope)?;
     let args = vec![left, right];

@@ -1,13 +1,14 @@
-//! `date + n`, `date - n`: the date so many days later or earlier.
+//! `date + n`, `date - n`: the date so many days later or earlier. `date - date`: the days between, an integer.
 //!
 //! The engine's own operator is of a date and an interval, which its estimates of conditions do not know of
 //! an integer.
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, Date32Array};
+use arrow::array::{ArrayRef, AsArray, Date32Array, Int32Array};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Date32Type, Int64Type};
+use arrow::error::ArrowError;
 use datafusion::error::Result;
 use datafusion::logical_expr::{ColumnarValue, Operator};
 
@@ -57,6 +58,43 @@ impl DateAndDays {
         };
         let sum = sum.and_then(|sum| i32::try_from(sum).ok());
         sum.ok_or_else(|| failure("22008", "date out of range"))
+    }
+}
+
+/// The days from one date to another, under `-`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct DaysBetween;
+
+impl Operation for DaysBetween {
+    fn name(&self) -> &str {
+        "days_between"
+    }
+
+    fn result(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Int32)
+    }
+
+    fn shown(&self, operands: &[String]) -> String {
+        operands.join(" - ")
+    }
+
+    fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
+        let columns = columns(operands, rows)?;
+        let [to, from] = columns.as_slice() else {
+            return Err(failure("42883", "two operands wanted"));
+        };
+        let (to, from) = (cast(to, &DataType::Date32)?, cast(from, &DataType::Date32)?);
+        let days = arrow::compute::try_binary(
+            to.as_primitive::<Date32Type>(),
+            from.as_primitive::<Date32Type>(),
+            |to, from| {
+                to.checked_sub(from).ok_or_else(|| {
+                    ArrowError::ArithmeticOverflow("integer out of range".to_owned())
+                })
+            },
+        );
+        let days: Int32Array = days.map_err(|_| failure("22003", "integer out of range"))?;
+        Ok(Arc::new(days))
     }
 }
 

@@ -31,7 +31,6 @@ use super::numeric::NUMERIC;
 use super::operand_text;
 use super::operators::type_name;
 use super::overlaps;
-use super::refused;
 use super::scale;
 use super::series;
 use super::similar::{SimilarPattern, regex_of};
@@ -419,17 +418,7 @@ fn date_trunc(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed
 
 fn to_char(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
     let zone = time_zone::name_of_session(scope.options).into();
-    let ScalarFunction { mut args, .. } = function;
-    // Of an `integer`, some patterns ask for another result than of a `bigint`.
-    if let Some(value) = args.first_mut() {
-        let of = value.get_type(&scope.schema)?;
-        if of == DataType::Int64 && refused::told(value, &of) == DataType::Int32 {
-            let narrow =
-                casts::to_type(std::mem::take(value), &of, &DataType::Int32, scope.options);
-            *value = narrow?;
-        }
-    }
-    Ok(Transformed::yes(call(ToChar { zone }, args)))
+    Ok(Transformed::yes(call(ToChar { zone }, function.args)))
 }
 
 /// `round(float)`: to the even neighbour, as casts of floats; decimals go away from zero.

@@ -17,6 +17,7 @@
 //! nothing to do there. **Invariants:** the rule changes nothing the second time; names of columns stay;
 //! each answer is PostgreSQL's up to trailing zeros, or an error (`docs/sql.md` lists what differs).
 //!
+//! Before values are put in the places of parameters, `whole_literals` makes integers of literals.
 //! `misplaced` refuses aggregates and window functions where there can be none. Subqueries, set operations and
 //! comparisons of numbers of different kinds are in `relational`, values of parameters in [`parameters`], the engine's
 //! errors as Stoa's in [`errors`]. `lists` and `zero_products` are at work later, while a plan is
@@ -107,6 +108,7 @@ mod uuids;
 mod values;
 mod whole;
 mod whole_filters;
+mod whole_literals;
 pub mod windows;
 mod zero_products;
 
@@ -149,6 +151,7 @@ pub fn install(builder: SessionStateBuilder, memory: &Arc<dyn MemoryPool>) -> Se
     functions.extend([Arc::new(sum), Arc::new(average)]);
     let ordered = ordered_sets::functions().map(AggregateUDF::new_from_impl);
     functions.extend(ordered.map(Arc::new));
+    builder.window_functions().get_or_insert_default().extend(windows::functions());
     let array_length = call::function(array_length::ArrayLength);
     let named = [
         call::function(bytes::BIT_LENGTH),
@@ -210,6 +213,14 @@ fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     rules.push(Arc::new(top_groups::FewTopGroups));
     rules.push(Arc::new(nested_keys::ComparableKeys));
     rules
+}
+
+/// A plan as it was made of a statement, with whole literals as PostgreSQL types them: `integer` where they fit.
+///
+/// # Errors
+/// Those of the engine, where a node does not take its new columns.
+pub fn with_integers(plan: LogicalPlan) -> Result<LogicalPlan> {
+    whole_literals::retyped(plan).map(|plan| plan.data)
 }
 
 /// Adds the names of types, in front of those that are known already.

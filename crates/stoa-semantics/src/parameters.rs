@@ -11,47 +11,68 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field};
-use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::error::Result as EngineResult;
 use datafusion::logical_expr::expr::{Cast, Placeholder, TryCast};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
 use stoa_error::Place;
 use stoa_error::{Error, Result};
 
 use crate::errors::{from_datafusion, to_datafusion};
+use crate::{arithmetic, unify};
 
-/// Finds the type of every parameter: as inferred from its place, else as declared, else text.
-/// Returns the plan with these types filled in.
+/// Finds the type of every parameter: as inferred from its place, else as declared, else text; of one that is
+/// computed with, the number that was declared. Returns the plan with these types filled in.
 pub fn resolve(
     plan: LogicalPlan,
     declared: &[Option<DataType>],
 ) -> Result<(LogicalPlan, Vec<DataType>)> {
-    let inferred = inferred_types(&plan).map_err(from_datafusion)?;
-    let count = inferred.keys().next_back().map_or(0, |last| last + 1).max(declared.len());
+    let found = found(&plan).map_err(from_datafusion)?;
+    let count = found.keys().next_back().map_or(0, |last| last + 1).max(declared.len());
     let types: Vec<DataType> = (0..count)
         .map(|index| {
-            let inferred = inferred.get(&index).cloned().flatten();
-            let declared = || declared.get(index).cloned().flatten();
-            inferred.or_else(declared).unwrap_or(DataType::Utf8)
+            let declared = declared.get(index).cloned().flatten();
+            let Some(found) = found.get(&index) else { return declared.unwrap_or(DataType::Utf8) };
+            let is_number = |of: &DataType| of.is_numeric();
+            match (&found.of, declared) {
+                (Some(of), Some(own)) if found.is_computed && is_number(of) && is_number(&own) => {
+                    own
+                }
+                (Some(of), _) => of.clone(),
+                (None, declared) => declared.unwrap_or(DataType::Utf8),
+            }
         })
         .collect();
-    if inferred.values().all(Option::is_some) {
+    if found.is_empty() {
         return Ok((plan, types));
     }
-    let plan = with_types(plan, &types).map_err(from_datafusion)?;
+    let plan = with_types(plan, &types, &found).map_err(from_datafusion)?;
     Ok((plan, types))
 }
 
-/// Index from 0, and the type where the place tells it.
-fn inferred_types(plan: &LogicalPlan) -> EngineResult<BTreeMap<usize, Option<DataType>>> {
+/// What the places of a parameter tell.
+#[derive(Debug, Default)]
+struct Found {
+    /// The type, where one of them tells it.
+    of: Option<DataType>,
+    /// Whether it is an operand of arithmetic.
+    is_computed: bool,
+}
+
+/// By index, from 0.
+fn found(plan: &LogicalPlan) -> EngineResult<BTreeMap<usize, Found>> {
     let mut found = BTreeMap::new();
     plan.apply_with_subqueries(|node| {
         let is_limit = matches!(node, LogicalPlan::Limit(_));
+        let schema = merge_schema(&node.inputs());
         node.apply_expressions(|expr| {
             expr.apply(|expr| {
-                note_list(expr, node, &mut found);
+                note_list(expr, &schema, &mut found);
+                note_branches(expr, &schema, &mut found);
+                note_arithmetic(expr, &mut found);
                 note_type(expr, is_limit, &mut found);
                 Ok(TreeNodeRecursion::Continue)
             })
@@ -60,7 +81,7 @@ fn inferred_types(plan: &LogicalPlan) -> EngineResult<BTreeMap<usize, Option<Dat
     Ok(found)
 }
 
-fn note_type(expr: &Expr, is_limit: bool, found: &mut BTreeMap<usize, Option<DataType>>) {
+fn note_type(expr: &Expr, is_limit: bool, found: &mut BTreeMap<usize, Found>) {
     let (placeholder, place) = match expr {
         Expr::Placeholder(placeholder) => (placeholder, is_limit.then_some(DataType::Int64)),
         Expr::Cast(Cast { expr, field }) | Expr::TryCast(TryCast { expr, field }) => {
@@ -73,24 +94,66 @@ fn note_type(expr: &Expr, is_limit: bool, found: &mut BTreeMap<usize, Option<Dat
     };
     let Some(index) = index_of(&placeholder.id) else { return };
     let own = placeholder.field.as_ref().map(|field| field.data_type().clone());
-    let known = found.entry(index).or_insert(None);
-    if known.is_none() {
-        *known = own.or(place);
+    let known = found.entry(index).or_default();
+    if known.of.is_none() {
+        known.of = own.or(place);
     }
 }
 
 /// `column = ANY($1)` wants a list of the column's type.
-fn note_list(expr: &Expr, node: &LogicalPlan, found: &mut BTreeMap<usize, Option<DataType>>) {
+fn note_list(expr: &Expr, schema: &DFSchema, found: &mut BTreeMap<usize, Found>) {
     let Expr::ScalarFunction(function) = expr else { return };
     let [Expr::Placeholder(placeholder), element] = function.args.as_slice() else { return };
-    let (Some(index), Some(input)) = (index_of(&placeholder.id), node.inputs().pop()) else {
-        return;
-    };
+    let Some(index) = index_of(&placeholder.id) else { return };
     if function.name() == "array_has"
-        && let Ok(data_type) = element.get_type(input.schema().as_ref())
+        && let Ok(data_type) = element.get_type(schema)
     {
         let list = DataType::List(Arc::new(Field::new_list_field(data_type, true)));
-        found.insert(index, Some(list));
+        found.entry(index).or_default().of = Some(list);
+    }
+}
+
+/// The type that branches of CASE, or operands of COALESCE and its like, have beside a parameter is its type.
+fn note_branches(expr: &Expr, schema: &DFSchema, found: &mut BTreeMap<usize, Found>) {
+    let branches: Vec<&Expr> = match expr {
+        Expr::Case(case) => {
+            let then = case.when_then_expr.iter().map(|(_, then)| then);
+            then.chain(&case.else_expr).map(|branch| branch.as_ref()).collect()
+        }
+        Expr::ScalarFunction(call) if unify::has_one_type(call.name()) => {
+            call.args.iter().collect()
+        }
+        _ => return,
+    };
+    let untyped = |branch: &&Expr| match branch {
+        Expr::Placeholder(Placeholder { id, field: None }) => index_of(id),
+        _ => None,
+    };
+    let indices: Vec<usize> = branches.iter().filter_map(untyped).collect();
+    if indices.is_empty() {
+        return;
+    }
+    let others = branches.iter().filter(|branch| untyped(branch).is_none());
+    let others = others.map(|other| Ok(unify::Branch::of(other, other.get_type(schema)?)));
+    // What has no type yet, or none in common, is told of when the statement is analysed.
+    let Ok(others) = others.collect::<EngineResult<Vec<_>>>() else { return };
+    let Ok(Some(of)) = unify::type_of_all("CASE", &others) else { return };
+    for index in indices {
+        found.entry(index).or_default().of.get_or_insert_with(|| of.clone());
+    }
+}
+
+fn note_arithmetic(expr: &Expr, found: &mut BTreeMap<usize, Found>) {
+    let Expr::BinaryExpr(binary) = expr else { return };
+    if !arithmetic::is_arithmetic(binary.op) {
+        return;
+    }
+    for operand in [&binary.left, &binary.right] {
+        if let Expr::Placeholder(placeholder) = operand.as_ref()
+            && let Some(index) = index_of(&placeholder.id)
+        {
+            found.entry(index).or_default().is_computed = true;
+        }
     }
 }
 
@@ -99,10 +162,20 @@ pub fn index_of(id: &str) -> Option<usize> {
     id.strip_prefix('$')?.parse::<usize>().ok()?.checked_sub(1)
 }
 
-fn with_types(plan: LogicalPlan, types: &[DataType]) -> EngineResult<LogicalPlan> {
+fn with_types(
+    plan: LogicalPlan,
+    types: &[DataType],
+    found: &BTreeMap<usize, Found>,
+) -> EngineResult<LogicalPlan> {
     let typed = |expr: Expr| match expr {
-        Expr::Placeholder(Placeholder { id, field: None }) => {
-            let data_type = index_of(&id).and_then(|index| types.get(index));
+        Expr::Placeholder(Placeholder { id, field }) => {
+            let index = index_of(&id);
+            let is_computed =
+                index.and_then(|index| found.get(&index)).is_some_and(|it| it.is_computed);
+            if field.is_some() && !is_computed {
+                return Ok(Transformed::no(Expr::Placeholder(Placeholder { id, field })));
+            }
+            let data_type = index.and_then(|index| types.get(index));
             let field = data_type.map(|of| Arc::new(Field::new(&id, of.clone(), true)));
             Ok(Transformed::yes(Expr::Placeholder(Placeholder { id, field })))
         }

@@ -196,7 +196,7 @@ impl Sum {
         };
         let both = |of: DataType| Step { operation: Checked(op), sum: of.clone(), term: of };
         let step = if self.of.is_integer() && of.is_integer() {
-            both(match width(first, &self.of).max(width(Some(term), of)) {
+            both(match width(&self.of).max(width(of)) {
                 2 => DataType::Int16,
                 4 => DataType::Int32,
                 _ => DataType::Int64,

@@ -86,14 +86,26 @@ pub(super) fn case(mut case: Case, scope: &Scope<'_>) -> Result<Transformed<Expr
     Ok(Transformed::yes(Expr::Case(Case { expr: case.expr, when_then_expr, else_expr })))
 }
 
-/// Functions whose arguments have one type.
-pub(super) fn call(call: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
-    let what = match call.func.name() {
+/// How errors call a function whose arguments have one type; `None` for others.
+fn what(function: &str) -> Option<&'static str> {
+    Some(match function {
         "coalesce" => "COALESCE",
         "greatest" => "GREATEST",
         "least" => "LEAST",
         "make_array" => "ARRAY",
-        _ => return Ok(Transformed::no(Expr::ScalarFunction(call))),
+        _ => return None,
+    })
+}
+
+/// Whether all arguments of a function have one type.
+pub(super) fn has_one_type(function: &str) -> bool {
+    what(function).is_some()
+}
+
+/// Functions whose arguments have one type.
+pub(super) fn call(call: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
+    let Some(what) = what(call.func.name()) else {
+        return Ok(Transformed::no(Expr::ScalarFunction(call)));
     };
     let branches = call
         .args

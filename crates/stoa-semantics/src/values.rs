@@ -28,6 +28,7 @@ use datafusion::sql::sqlparser::ast::{self, SetExpr, TableAlias, TableFactor};
 use super::call::failure;
 use super::operators::name;
 use super::unify::{self, Branch};
+use super::whole_literals;
 
 /// Plans `(VALUES …)` in FROM, its rows as they are written.
 #[derive(Debug)]
@@ -46,7 +47,11 @@ impl RelationPlanner for ValuesPlanner {
         let mut planned = Vec::with_capacity(rows.len());
         for row in rows {
             let values = row.into_iter().map(|value| context.sql_to_expr(value, &nothing));
-            planned.push(values.collect::<Result<Vec<_>>>()?);
+            let mut values = values.collect::<Result<Vec<_>>>()?;
+            for value in &mut values {
+                whole_literals::to_integers(value);
+            }
+            planned.push(values);
         }
         let planned = PlannedRelation::new(plan_of(planned)?, alias);
         Ok(RelationPlanning::Planned(Box::new(planned)))

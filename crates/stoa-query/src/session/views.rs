@@ -70,20 +70,21 @@ impl Session {
         statement: EngineStatement,
     ) -> Result<LogicalPlan> {
         decorated_calls::refuse(&statement, state)?;
-        match state.statement_to_plan(statement.clone()).await {
+        let plan = match state.statement_to_plan(statement.clone()).await {
             Err(error) if repeats_names(&error) => {
                 let mut named = statement;
                 stoa_sql::column_names::mark_repeated(&mut named);
                 match state.statement_to_plan(named.clone()).await {
                     Err(error) if repeats_names(&error) => {
                         stoa_sql::tell_casts_apart(&mut named);
-                        state.statement_to_plan(named).await.map_err(from_datafusion)
+                        state.statement_to_plan(named).await
                     }
-                    plan => plan.map_err(from_datafusion),
+                    plan => plan,
                 }
             }
-            plan => plan.map_err(from_datafusion),
-        }
+            plan => plan,
+        };
+        plan.and_then(stoa_semantics::with_integers).map_err(from_datafusion)
     }
 
     /// Plans a query whose columns are to be those of a table or view; `names` are given to the first of them.
@@ -105,7 +106,7 @@ impl Session {
                     false => Err(from_datafusion(error)),
                 }
             }
-            plan => plan.map_err(from_datafusion),
+            plan => plan.and_then(stoa_semantics::with_integers).map_err(from_datafusion),
         }
     }
 

@@ -52,6 +52,22 @@ pub(crate) fn last() -> [Arc<dyn AnalyzerRule + Send + Sync>; 3] {
     [Arc::new(floats::FloatComparisons), Arc::new(guards::Guards), Arc::new(zeros::OneZero)]
 }
 
+/// A rule for a node; if joins were put below it, also for the node itself, which is then below a projection to its columns.
+fn with_inner(
+    node: LogicalPlan,
+    is_joined: bool,
+    rule: &mut dyn FnMut(LogicalPlan) -> Result<Transformed<LogicalPlan>>,
+) -> Result<Transformed<LogicalPlan>> {
+    let LogicalPlan::Projection(mut columns) = node else { return rule(node) };
+    if !is_joined {
+        return rule(LogicalPlan::Projection(columns));
+    }
+    let inner = rule(Arc::unwrap_or_clone(columns.input))?;
+    columns.input = Arc::new(inner.data);
+    let node = rule(LogicalPlan::Projection(columns))?;
+    Ok(Transformed::new_transformed(node.data, inner.transformed || node.transformed))
+}
+
 /// Subqueries and set operations.
 #[derive(Debug)]
 struct Relational;
@@ -66,10 +82,17 @@ impl AnalyzerRule for Relational {
             let node = node.transform_data(rows::ordered_by_parts)?;
             let node = node.transform_data(|node| Ok(multiplicity::order_once(node)))?;
             let node = node.transform_data(one_row::compared)?;
-            let node = node.transform_data(|node| per_row::join_values(node, &mut names))?;
-            let node = node.transform_data(|node| predicates::three_valued(node, &mut names))?;
-            let node = node.transform_data(|node| marks::join_marks(node, &mut names))?;
-            node.transform_data(marks::counted_in_values)
+            let joined = per_row::join_values(node.data, &mut names)?;
+            let (is_changed, is_joined) = (node.transformed, joined.transformed);
+            let node = with_inner(joined.data, is_joined, &mut |node| {
+                predicates::three_valued(node, &mut names)
+            })?;
+            let node = node.transform_data(|node| {
+                with_inner(node, is_joined, &mut |node| marks::join_marks(node, &mut names))
+            })?;
+            let node = node.transform_data(marks::counted_in_values)?;
+            let is_changed = is_changed || is_joined || node.transformed;
+            Ok(Transformed::new_transformed(node.data, is_changed))
         })
         .and_then(|plan: Transformed<LogicalPlan>| offsets::rows_by_number(plan.data))
     }

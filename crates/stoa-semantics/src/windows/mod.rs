@@ -1,14 +1,17 @@
 //! Window functions: frames as PostgreSQL has them, and memory for results that grow with the frame.
 //!
 //! In: a window function whose parts were rewritten. Out: the same function, its frame in units that the
-//! engine knows for the types of ORDER BY, and what gives large values [`counted`] or [`picked`].
+//! engine knows for the types of ORDER BY, and what gives large values [`counted`] or [`picked`]. What numbers rows
+//! is in `ranks`.
 
 mod counted;
 mod frame;
 mod given;
 mod picked;
+mod ranks;
 
 pub use given::over_partition;
+pub(crate) use ranks::functions;
 
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
