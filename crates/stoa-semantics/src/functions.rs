@@ -12,6 +12,7 @@ use datafusion::logical_expr::expr::{BinaryExpr, Like, ScalarFunction};
 use datafusion::logical_expr::{ColumnarValue, Expr, ExprSchemable, Operator};
 
 use super::also;
+use super::array_like;
 use super::array_parts;
 use super::array_remove;
 use super::bounded;
@@ -45,6 +46,7 @@ use stoa_sql::chains::SUM;
 pub(super) fn rewrite(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
     match function.func.name() {
         "coalesce" | "greatest" | "least" | "make_array" => unify::call(function, scope),
+        "array_like" => array_like::rewrite(function, scope),
         "nullif" => compare::nullif(function, scope),
         "date_part" => date_part(function, scope),
         "date_trunc" => date_trunc(also::engine(function).data, scope),

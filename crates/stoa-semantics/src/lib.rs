@@ -29,6 +29,7 @@ mod also;
 mod analyze;
 mod arithmetic;
 mod array_length;
+mod array_like;
 mod array_or_empty;
 mod array_parts;
 mod array_remove;
@@ -65,6 +66,7 @@ mod json;
 mod json_casts;
 mod json_kind;
 mod json_text;
+mod like_arrays;
 mod lists;
 mod made_texts;
 mod math;
@@ -154,6 +156,7 @@ pub fn install(builder: SessionStateBuilder, memory: &Arc<dyn MemoryPool>) -> Se
         call::function(bytes::BIT_LENGTH),
         call::function(bytes::OCTET_LENGTH),
         array_length.with_aliases(["list_length"]),
+        call::function(array_like::ArrayLike),
         call::function(array_or_empty::ArrayOrEmpty),
         call::function(array_slices::ArraySlice),
         to_char,
@@ -171,6 +174,7 @@ pub fn install(builder: SessionStateBuilder, memory: &Arc<dyn MemoryPool>) -> Se
     scalar.extend(named.map(Arc::new));
     scalar.extend(also::functions(&byte_texts::ALSO).map(Arc::new));
     scalar.extend(also::functions(&date_trunc::ALSO).map(Arc::new));
+    scalar.extend(also::functions(&series::ALSO).map(Arc::new));
     scalar.extend(declared::functions().map(Arc::new));
     scalar.extend(json::functions().map(Arc::new));
     builder.expr_planners().get_or_insert_default().push(Arc::new(json::JsonOperators));

@@ -107,7 +107,8 @@ fn by_name(expr: &Expr) -> Option<Expr> {
                 pattern: Box::new(pattern.clone()),
                 escape_char: escape_char.clone(),
             };
-            any_of(text, pattern, like)?
+            any_of(text, pattern, like)
+                .unwrap_or_else(|| quantified("like", *negated, text, pattern, false))
         }
         Expr::ILike { any: true, negated, expr: text, pattern, escape_char } => {
             let like = |pattern: &Expr| Expr::ILike {
@@ -117,8 +118,30 @@ fn by_name(expr: &Expr) -> Option<Expr> {
                 pattern: Box::new(pattern.clone()),
                 escape_char: escape_char.clone(),
             };
-            any_of(text, pattern, like)?
+            any_of(text, pattern, like)
+                .unwrap_or_else(|| quantified("ilike", *negated, text, pattern, false))
         }
+        Expr::Like { any: false, negated, expr: text, pattern, escape_char: None }
+            if all_of(pattern).is_some() =>
+        {
+            quantified("like", *negated, text, all_of(pattern)?, true)
+        }
+        Expr::ILike { any: false, negated, expr: text, pattern, escape_char: None }
+            if all_of(pattern).is_some() =>
+        {
+            quantified("ilike", *negated, text, all_of(pattern)?, true)
+        }
+        Expr::AnyOp { left, compare_op, right, is_some } => Expr::AnyOp {
+            left: left.clone(),
+            compare_op: compare_op.clone(),
+            right: Box::new(array_like(right, left)?),
+            is_some: *is_some,
+        },
+        Expr::AllOp { left, compare_op, right } => Expr::AllOp {
+            left: left.clone(),
+            compare_op: compare_op.clone(),
+            right: Box::new(array_like(right, left)?),
+        },
         Expr::Position { expr: part, r#in: text } => {
             call("strpos", vec![text.as_ref().clone(), part.as_ref().clone()])
         }
@@ -157,6 +180,41 @@ fn any_of(text: &Expr, patterns: &Expr, like: impl Fn(&Expr) -> Expr) -> Option<
             });
             either.map(|either| Expr::Nested(Box::new(either)))
         }
+        _ => None,
+    }
+}
+
+/// The array of `LIKE ALL (array)`, which is read as a call.
+fn all_of(pattern: &Expr) -> Option<&Expr> {
+    let Expr::Function(function) = pattern else { return None };
+    let FunctionArguments::List(list) = &function.args else { return None };
+    match list.args.as_slice() {
+        [FunctionArg::Unnamed(FunctionArgExpr::Expr(array))]
+            if name_of(function).as_deref() == Some("all") =>
+        {
+            Some(array)
+        }
+        _ => None,
+    }
+}
+
+/// `text LIKE ANY (array)` as a call: `like_any(text, array)`, `not_ilike_all(text, array)`.
+fn quantified(like: &str, negated: bool, text: &Expr, patterns: &Expr, all: bool) -> Expr {
+    let not = if negated { "not_" } else { "" };
+    let name = format!("{not}{like}_{}", if all { "all" } else { "any" });
+    call(&name, vec![text.clone(), patterns.clone()])
+}
+
+/// A literal in quotes that is compared item by item: `array_like('{1,2}', x)` has elements of the type of x.
+fn array_like(array: &Expr, item: &Expr) -> Option<Expr> {
+    match array {
+        Expr::Nested(inner) => array_like(inner, item),
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(_) => {
+                Some(call("array_like", vec![array.clone(), item.clone()]))
+            }
+            _ => None,
+        },
         _ => None,
     }
 }

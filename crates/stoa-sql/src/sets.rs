@@ -311,9 +311,7 @@ impl VisitorMut for RowsInFrom {
     fn pre_visit_table_factor(&mut self, table: &mut TableFactor) -> ControlFlow<()> {
         match table {
             TableFactor::UNNEST { alias: Some(alias), array_exprs, .. }
-                if alias.columns.is_empty()
-                    && array_exprs.len() == 1
-                    && !array_exprs.iter().any(reads_columns) =>
+                if alias.columns.is_empty() && array_exprs.len() == 1 =>
             {
                 alias.columns.push(named_as(&alias.name));
             }
@@ -346,10 +344,6 @@ fn named_as(name: &Ident) -> TableAliasColumnDef {
 }
 
 fn table_of(rows: &Rows, args: &[FunctionArg], alias: Option<TableAlias>) -> Option<TableFactor> {
-    // The engine would take the lists in its list apart, too.
-    if rows.name == "regexp_matches" {
-        return None;
-    }
     let list = FunctionArguments::List(FunctionArgumentList {
         duplicate_treatment: None,
         args: args.to_vec(),
@@ -417,7 +411,7 @@ mod tests {
              regexp_split_to_table) AS w (w)",
         );
         check("SELECT generate_series(1, 3)", "SELECT unnest(generate_series(1, 3))");
-        check("SELECT u FROM UNNEST(x) AS u", "SELECT u FROM UNNEST(x) AS u");
+        check("SELECT u FROM UNNEST(x) AS u", "SELECT u FROM UNNEST(x) AS u (u)");
         check("SELECT u FROM UNNEST(ARRAY[1]) AS u", "SELECT u FROM UNNEST(ARRAY[1]) AS u (u)");
     }
 
