@@ -14,6 +14,8 @@ pub(super) static ALL: &[&[Declared]] = &[
     json::GET,
     json::EDIT,
     json::PAIR,
+    json::PATHS,
+    json::RECORDS,
     like_arrays::FUNCTIONS,
     quoting::FUNCTIONS,
     regexes::FUNCTIONS,

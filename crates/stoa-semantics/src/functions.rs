@@ -155,7 +155,7 @@ fn json_object(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transforme
     let is_of_pairs = match function.args.as_slice() {
         [array] => match array.get_type(&scope.schema)? {
             DataType::List(item) => item.data_type().is_nested(),
-            _ => false,
+            _ => is_of_arrays(array),
         },
         _ => false,
     };
@@ -167,6 +167,13 @@ fn json_object(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transforme
         }
         None => declared::rewrite(function, scope),
     }
+}
+
+/// Whether a literal of no type yet is an array of arrays.
+fn is_of_arrays(expr: &Expr) -> bool {
+    let Expr::Literal(value, _) = expr else { return false };
+    let text = value.try_as_str().flatten().unwrap_or_default();
+    text.trim_start().strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with('{'))
 }
 
 /// A function of texts that PostgreSQL has for bytes, too.

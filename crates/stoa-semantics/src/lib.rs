@@ -65,6 +65,7 @@ mod joined_elements;
 mod json;
 mod json_casts;
 mod json_kind;
+mod json_path;
 mod json_text;
 mod like_arrays;
 mod lists;
@@ -156,6 +157,7 @@ pub fn install(builder: SessionStateBuilder, memory: &Arc<dyn MemoryPool>) -> Se
         call::function(bytes::BIT_LENGTH),
         call::function(bytes::OCTET_LENGTH),
         array_length.with_aliases(["list_length"]),
+        call::function(array_length::Dimensions).with_aliases(["list_ndims"]),
         call::function(array_like::ArrayLike),
         call::function(array_or_empty::ArrayOrEmpty),
         call::function(array_slices::ArraySlice),

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArg,
+    Array, ArrayElemTypeDef, BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArg,
     FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, Interval, ObjectName,
     ObjectNamePart, Select, SelectItem, Statement, TimezoneInfo, UnaryOperator, Value, VisitMut,
     VisitorMut,
@@ -79,6 +79,13 @@ fn by_name(expr: &Expr) -> Option<Expr> {
                 Expr::value(Value::SingleQuotedString(text.clone()))
             }
             _ => return None,
+        },
+        Expr::Cast { kind, expr: text, data_type, array, format } => Expr::Cast {
+            kind: kind.clone(),
+            data_type: with_dimensions_of(text, data_type)?,
+            expr: text.clone(),
+            array: *array,
+            format: format.clone(),
         },
         // It needs a place, which the engine says.
         Expr::Substring { substring_from: None, substring_for: None, .. } => return None,
@@ -183,6 +190,30 @@ fn any_of(text: &Expr, patterns: &Expr, like: impl Fn(&Expr) -> Expr) -> Option<
         _ => None,
     }
 }
+
+/// The type of an array with as many dimensions as a literal has, where it has others.
+fn with_dimensions_of(text: &Expr, of: &DataType) -> Option<DataType> {
+    let Expr::Value(value) = text else { return None };
+    let Value::SingleQuotedString(text) = &value.value else { return None };
+    let DataType::Array(ArrayElemTypeDef::SquareBracket(element, _)) = of else { return None };
+    let (mut element, mut declared) = (element, 1_usize);
+    while let DataType::Array(ArrayElemTypeDef::SquareBracket(inner, _)) = element.as_ref() {
+        (element, declared) = (inner, declared + 1);
+    }
+    let braces = text.chars().filter(|letter| !letter.is_whitespace());
+    let written = braces.take_while(|letter| *letter == '{').count().clamp(1, DIMENSIONS_MAX);
+    if written == declared {
+        return None;
+    }
+    let mut of = element.as_ref().clone();
+    for _ in 0..written {
+        of = DataType::Array(ArrayElemTypeDef::SquareBracket(Box::new(of), None));
+    }
+    Some(of)
+}
+
+/// Dimensions of an array, as in PostgreSQL.
+const DIMENSIONS_MAX: usize = 6;
 
 /// The array of `LIKE ALL (array)`, which is read as a call.
 fn all_of(pattern: &Expr) -> Option<&Expr> {
@@ -301,6 +332,13 @@ fn written(name: &str, function: &Function) -> Option<Expr> {
             // By a path it is not looked at again.
             cast(Expr::Function(function.clone()), DataType::Integer(None))
         }
+        ("array_fill", Some([value, Expr::Array(lengths)])) if lengths.elem.len() == 2 => {
+            let filled = |value: Expr, length: &Expr| {
+                let lengths = Array { elem: vec![length.clone()], named: true };
+                call("array_fill", vec![value, Expr::Array(lengths)])
+            };
+            filled(filled(value.clone(), &lengths.elem[1]), &lengths.elem[0])
+        }
         ("regr_count", Some(_)) => cast(Expr::Function(function.clone()), DataType::BigInt(None)),
         ("array_dims", Some([array])) => {
             let text = |text: &str| Expr::value(Value::SingleQuotedString(text.into()));
@@ -336,7 +374,7 @@ fn written(name: &str, function: &Function) -> Option<Expr> {
         }
         ("array_cat", Some(args)) => call("array_concat", args.to_vec()),
         ("array_positions", Some(_)) => {
-            let integers = datafusion_sql::sqlparser::ast::ArrayElemTypeDef::SquareBracket(
+            let integers = ArrayElemTypeDef::SquareBracket(
                 Box::new(DataType::Integer(None)),
                 None,
             );

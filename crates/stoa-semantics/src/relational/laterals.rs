@@ -239,6 +239,7 @@ impl Rows {
                 let exprs: Vec<Expr> = renamed.chain(self.carried_with_mark()).collect();
                 LogicalPlanBuilder::from(input).project(exprs)?.build()?
             }
+            LogicalPlan::Subquery(inner) => return below(&inner.subquery),
             // Nobody asks for an order there.
             LogicalPlan::Sort(sort) if sort.fetch.is_none() => return below(&sort.input),
             _ => return Ok(None),
