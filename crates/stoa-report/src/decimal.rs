@@ -95,15 +95,8 @@ pub fn quotient(a: Decimal, b: Decimal) -> Result<i256> {
     if a.digits == i256::ZERO {
         return Ok(i256::ZERO);
     }
-    let is_numeric = |of: Decimal| of.scale == i32::from(NUMERIC_SCALE);
-    let a = if is_numeric(a) { a.trimmed() } else { a };
-    let b = if is_numeric(b) { b.trimmed() } else { b };
-    let ((weight, first), (other_weight, other_first)) = (a.first_place(), b.first_place());
-    let weight = weight - other_weight - i32::from(first <= other_first);
-    let scale = (SIGNIFICANT_DIGITS - weight * PLACE_DIGITS)
-        .max(a.scale)
-        .max(b.scale)
-        .clamp(0, NUMERIC_SCALE.into());
+    let (a, b) = (as_written(a), as_written(b));
+    let scale = quotient_scale(a, b);
     let shift = scale + b.scale - a.scale;
     let scaled = |digits: i256, by: i32| match by {
         ..=0 => Some(digits),
@@ -113,6 +106,25 @@ pub fn quotient(a: Decimal, b: Decimal) -> Result<i256> {
     let (Some(dividend), Some(divisor)) = (dividend, divisor) else { return Err(misfit()) };
     let digits = rounded(dividend, divisor);
     Decimal { digits, scale }.as_numeric().ok_or_else(misfit)
+}
+
+/// A number with the digits that are known of it.
+fn as_written(of: Decimal) -> Decimal {
+    if of.scale == i32::from(NUMERIC_SCALE) { of.trimmed() } else { of }
+}
+
+/// Digits after the point of `a / b`, as PostgreSQL's `select_div_scale` says; `b` is not zero.
+pub fn quotient_scale(a: Decimal, b: Decimal) -> i32 {
+    let (a, b) = (as_written(a), as_written(b));
+    if a.digits == i256::ZERO || b.digits == i256::ZERO {
+        return a.scale.max(b.scale).max(SIGNIFICANT_DIGITS).min(NUMERIC_SCALE.into());
+    }
+    let ((weight, first), (other_weight, other_first)) = (a.first_place(), b.first_place());
+    let weight = weight - other_weight - i32::from(first <= other_first);
+    (SIGNIFICANT_DIGITS - weight * PLACE_DIGITS)
+        .max(a.scale)
+        .max(b.scale)
+        .clamp(0, NUMERIC_SCALE.into())
 }
 
 /// More digits than a decimal can have.

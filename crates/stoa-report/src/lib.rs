@@ -55,7 +55,7 @@ mod zones;
 mod tests;
 
 pub use cache::CacheStatus;
-pub use decimal::{Decimal, NUMERIC_SCALE, quotient};
+pub use decimal::{Decimal, NUMERIC_SCALE, quotient, quotient_scale};
 pub use disk::DiskOptions;
 pub use hot::{HotFile, HotList, HotPart, RewarmOptions, Rewarmed};
 pub use memory::{Memory, Uncounted};

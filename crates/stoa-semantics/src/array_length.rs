@@ -63,6 +63,42 @@ impl Operation for ArrayLength {
     }
 }
 
+/// `array_ndims(array)`: NULL of an array without elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Dimensions;
+
+impl Operation for Dimensions {
+    fn name(&self) -> &str {
+        "array_ndims"
+    }
+
+    fn makes_nulls(&self) -> bool {
+        true
+    }
+
+    fn result(&self, types: &[DataType]) -> Result<DataType> {
+        match types {
+            [DataType::List(_) | DataType::Null] => Ok(LENGTH),
+            other => {
+                let types: Vec<&str> = other.iter().map(name).collect();
+                let message = format!("function array_ndims({}) does not exist", types.join(", "));
+                Err(failure("42883", message))
+            }
+        }
+    }
+
+    fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
+        let columns = columns(operands, rows)?;
+        let Some(array) = columns.first() else { return Err(failure("42883", "no operand")) };
+        let (mut of, mut dimensions) = (array.data_type(), 0);
+        while let DataType::List(item) = of {
+            (of, dimensions) = (item.data_type(), dimensions + 1);
+        }
+        let dimensions = |row: usize| length(array, row, 1).map(|_| dimensions);
+        Ok(Arc::new((0..rows).map(dimensions).collect::<UInt64Array>()))
+    }
+}
+
 /// Lists of any kind as those with 32-bit offsets.
 fn with_offsets(array: &ArrayRef) -> Result<ArrayRef> {
     Ok(match array.data_type() {

@@ -35,7 +35,7 @@ pub(super) fn rewrite(function: ScalarFunction, scope: &Scope<'_>) -> Result<Tra
         let is_plain = args.len() == 2
             && lengths.func.name() == "make_array"
             && lengths.args.len() == 1
-            && !value.get_type(&scope.schema)?.is_nested();
+            && (is_filled(value) || !value.get_type(&scope.schema)?.is_nested());
         if !is_plain {
             let hint = "fill an array of one dimension: array_fill(value, ARRAY[length])";
             return Err(unsupported("array_fill of several dimensions is not supported", hint));
@@ -58,6 +58,11 @@ pub(super) fn rewrite(function: ScalarFunction, scope: &Scope<'_>) -> Result<Tra
         }
     }
     Ok(Transformed::yes(call(if is_fill { Parts::Fill } else { Parts::Trim }, args)))
+}
+
+/// Whether a value is the inner dimension of an array that is filled.
+fn is_filled(value: &Expr) -> bool {
+    matches!(value, Expr::ScalarFunction(inner) if inner.func.name() == Parts::Fill.name())
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -233,7 +233,7 @@ fn float(text: &str, to: &DataType) -> Result<f64> {
 }
 
 /// A decimal with the digits that it is written with.
-fn decimal(text: &str) -> Result<Decimal> {
+pub(super) fn decimal(text: &str) -> Result<Decimal> {
     parse_decimal(text).ok_or_else(|| match is_decimal(text) {
         true => out_of_range(),
         false => wrong(text, &DataType::Decimal128(38, 0)),
@@ -517,23 +517,57 @@ pub(super) fn escaped(text: &str) -> Result<Vec<u8>> {
 
 /// `{a,"b c",NULL}`.
 fn list(texts: &StringArray, item: &FieldRef, zone: &str) -> Result<ArrayRef> {
+    let is_nested = item.data_type().is_nested();
     let mut items: Vec<Option<String>> = Vec::new();
     let mut lengths = Vec::with_capacity(texts.len());
     for text in texts {
         let before = items.len();
         if let Some(text) = text {
-            items_of(text, &mut items)?;
+            items_of(text, is_nested, &mut items)?;
         }
         lengths.push(items.len() - before);
     }
     let items = StringArray::from(items);
     let items = read(&items, item.data_type(), zone)?;
     let nulls: Option<NullBuffer> = texts.nulls().cloned();
-    let offsets = OffsetBuffer::from_lengths(lengths);
+    let offsets = OffsetBuffer::<i32>::from_lengths(lengths);
+    if let Some(inner) = items.as_list_opt::<i32>() {
+        let is_even = |ends: &[i32]| {
+            let mut lengths = (ends[0]..ends[1]).map(|at| inner.value_length(at as usize));
+            let first = lengths.next();
+            lengths.all(|length| Some(length) == first)
+        };
+        if !offsets.windows(2).all(is_even) {
+            let why = "multidimensional arrays must have sub-arrays with matching dimensions";
+            return Err(failure("22P02", format!("malformed array literal: {why}")));
+        }
+    }
     Ok(Arc::new(ListArray::try_new(Arc::clone(item), offsets, items, nulls)?))
 }
 
-fn items_of(text: &str, items: &mut Vec<Option<String>>) -> Result<()> {
+/// The text of an array within another, which begins at its brace.
+fn inner_array(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<String> {
+    let (mut text, mut depth, mut is_quoted, mut is_escaped) = (String::new(), 0_usize, false, false);
+    for letter in chars.by_ref() {
+        text.push(letter);
+        match letter {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            '"' => is_quoted = !is_quoted,
+            '{' if !is_quoted => depth += 1,
+            '}' if !is_quoted => {
+                depth = depth.checked_sub(1)?;
+                if depth == 0 {
+                    return Some(text);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+fn items_of(text: &str, is_nested: bool, items: &mut Vec<Option<String>>) -> Result<()> {
     let malformed =
         |why: &str| failure("22P02", format!("malformed array literal: \"{text}\": {why}"));
     let inner = text.trim();
@@ -548,6 +582,21 @@ fn items_of(text: &str, items: &mut Vec<Option<String>>) -> Result<()> {
     loop {
         while chars.next_if(|c| c.is_whitespace()).is_some() {}
         let mut item = String::new();
+        if is_nested {
+            if chars.peek() != Some(&'{') {
+                return Err(malformed("dimensions do not match"));
+            }
+            let Some(inner) = inner_array(&mut chars) else {
+                return Err(malformed("a brace is not closed"));
+            };
+            items.push(Some(inner));
+            while chars.next_if(|c| c.is_whitespace()).is_some() {}
+            match chars.next() {
+                Some(',') => continue,
+                None => return Ok(()),
+                Some(_) => return Err(malformed("something follows an array")),
+            }
+        }
         let is_quoted = chars.next_if_eq(&'"').is_some();
         if is_quoted {
             loop {

@@ -2,7 +2,7 @@
 
 use super::declared::Declared;
 use super::{
-    byte_texts, degrees, encodings, from_format, json, numbers, quoting, regexes, similar_parts,
+    byte_texts, degrees, encodings, from_format, json, like_arrays, numbers, quoting, regexes, similar_parts,
     strings, times, unicode_forms,
 };
 
@@ -14,6 +14,9 @@ pub(super) static ALL: &[&[Declared]] = &[
     json::GET,
     json::EDIT,
     json::PAIR,
+    json::PATHS,
+    json::RECORDS,
+    like_arrays::FUNCTIONS,
     quoting::FUNCTIONS,
     regexes::FUNCTIONS,
     strings::FUNCTIONS,

@@ -12,6 +12,7 @@ use datafusion::logical_expr::expr::{BinaryExpr, Like, ScalarFunction};
 use datafusion::logical_expr::{ColumnarValue, Expr, ExprSchemable, Operator};
 
 use super::also;
+use super::array_like;
 use super::array_parts;
 use super::array_remove;
 use super::bounded;
@@ -44,6 +45,7 @@ use stoa_sql::chains::SUM;
 pub(super) fn rewrite(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
     match function.func.name() {
         "coalesce" | "greatest" | "least" | "make_array" => unify::call(function, scope),
+        "array_like" => array_like::rewrite(function, scope),
         "nullif" => compare::nullif(function, scope),
         "date_part" => date_part(function, scope),
         "date_trunc" => date_trunc(also::engine(function).data, scope),
@@ -152,7 +154,7 @@ fn json_object(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transforme
     let is_of_pairs = match function.args.as_slice() {
         [array] => match array.get_type(&scope.schema)? {
             DataType::List(item) => item.data_type().is_nested(),
-            _ => false,
+            _ => is_of_arrays(array),
         },
         _ => false,
     };
@@ -164,6 +166,13 @@ fn json_object(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transforme
         }
         None => declared::rewrite(function, scope),
     }
+}
+
+/// Whether a literal of no type yet is an array of arrays.
+fn is_of_arrays(expr: &Expr) -> bool {
+    let Expr::Literal(value, _) = expr else { return false };
+    let text = value.try_as_str().flatten().unwrap_or_default();
+    text.trim_start().strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with('{'))
 }
 
 /// A function of texts that PostgreSQL has for bytes, too.

@@ -30,6 +30,7 @@ mod also;
 mod analyze;
 mod arithmetic;
 mod array_length;
+mod array_like;
 mod array_or_empty;
 mod array_parts;
 mod array_remove;
@@ -65,7 +66,9 @@ mod joined_elements;
 mod json;
 mod json_casts;
 mod json_kind;
+mod json_path;
 mod json_text;
+mod like_arrays;
 mod lists;
 mod made_texts;
 mod math;
@@ -157,6 +160,8 @@ pub fn install(builder: SessionStateBuilder, memory: &Arc<dyn MemoryPool>) -> Se
         call::function(bytes::BIT_LENGTH),
         call::function(bytes::OCTET_LENGTH),
         array_length.with_aliases(["list_length"]),
+        call::function(array_length::Dimensions).with_aliases(["list_ndims"]),
+        call::function(array_like::ArrayLike),
         call::function(array_or_empty::ArrayOrEmpty),
         call::function(array_slices::ArraySlice),
         to_char,
@@ -174,6 +179,7 @@ pub fn install(builder: SessionStateBuilder, memory: &Arc<dyn MemoryPool>) -> Se
     scalar.extend(named.map(Arc::new));
     scalar.extend(also::functions(&byte_texts::ALSO).map(Arc::new));
     scalar.extend(also::functions(&date_trunc::ALSO).map(Arc::new));
+    scalar.extend(also::functions(&series::ALSO).map(Arc::new));
     scalar.extend(declared::functions().map(Arc::new));
     scalar.extend(json::functions().map(Arc::new));
     builder.expr_planners().get_or_insert_default().push(Arc::new(json::JsonOperators));

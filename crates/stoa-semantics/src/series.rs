@@ -1,29 +1,68 @@
 //! `generate_series`: operands that the engine would take otherwise than PostgreSQL are refused.
 //!
-//! The engine counts times in nanoseconds, and adds days in UTC. **Invariant:** what is not refused is
+//! Series of `numeric` are made here ([`NumericSeries`]). The engine counts times in nanoseconds, and adds days in UTC. **Invariant:** what is not refused is
 //! PostgreSQL's series.
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, Decimal256Builder, ListBuilder};
 use arrow::datatypes::{
-    DataType, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
-    TimestampMicrosecondType,
+    DataType, Decimal256Type, Field, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
+    TimestampMicrosecondType, i256,
 };
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::{ColumnarValue, Expr, ExprSchemable};
+use datafusion::logical_expr::{Cast, ColumnarValue, Expr, ExprSchemable};
 
-use super::call::{Operation, call, column, failure, unsupported};
+use super::also::{self, Also};
+use super::call::{Operation, call, column, columns, failure, unsupported};
+use super::casts;
+use super::made_texts::{VALUE_BYTES_MAX, too_large};
+use super::numeric::NUMERIC;
 use super::time_zone;
 use crate::scope::Scope;
+
+/// The engine's function, and series of `numeric`.
+pub(super) static ALSO: [Also; 1] = [Also {
+    name: "generate_series",
+    other_names: &[],
+    engine: datafusion::functions_nested::range::gen_series_udf,
+    makes: |types| match is_of_numeric(types) {
+        true => Some(numerics()),
+        false => None,
+    },
+}];
+
+fn is_of_numeric(types: &[DataType]) -> bool {
+    matches!(types.len(), 2 | 3)
+        && types.iter().any(DataType::is_decimal)
+        && types.iter().all(|of| of.is_decimal() || of.is_integer() || of.is_null())
+}
+
+fn numerics() -> DataType {
+    DataType::List(Arc::new(Field::new_list_field(NUMERIC, true)))
+}
 
 /// The call with operands that are looked at.
 ///
 /// # Errors
 /// 0A000 for instants in another zone than UTC, where days have other lengths.
 pub(super) fn rewrite(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
-    let ScalarFunction { func, args } = function;
-    let mut is_changed = false;
+    let types = function.args.iter().map(|arg| arg.get_type(&scope.schema));
+    let types = types.collect::<Result<Vec<_>>>()?;
+    if is_of_numeric(&types) {
+        let operands = function.args.into_iter().zip(&types);
+        let operands = operands.map(|(arg, of)| {
+            let arg = casts::to_type(arg, of, &NUMERIC, scope.options)?;
+            Ok(Expr::Cast(Cast::new(Box::new(arg), NUMERIC)))
+        });
+        let operands = operands.collect::<Result<Vec<_>>>()?;
+        return Ok(Transformed::yes(call(NumericSeries, operands)));
+    }
+    let function = also::engine(function);
+    let mut is_changed = function.transformed;
+    let ScalarFunction { func, args } = function.data;
     let mut checked = Vec::with_capacity(args.len());
     for (place, arg) in args.into_iter().enumerate() {
         let of = arg.get_type(&scope.schema)?;
@@ -45,6 +84,63 @@ pub(super) fn rewrite(function: ScalarFunction, scope: &Scope<'_>) -> Result<Tra
     let series = Expr::ScalarFunction(ScalarFunction { func, args: checked });
     Ok(Transformed::new_transformed(series, is_changed))
 }
+
+/// A list of numbers from the first to the second, by steps of the third or of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct NumericSeries;
+
+impl Operation for NumericSeries {
+    fn name(&self) -> &str {
+        "numeric_series"
+    }
+
+    fn result(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(numerics())
+    }
+
+    fn makes_nulls(&self) -> bool {
+        true
+    }
+
+    fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
+        let columns = columns(operands, rows)?;
+        let value = |place: usize, row: usize| {
+            let column = columns.get(place)?.as_primitive::<Decimal256Type>();
+            column.is_valid(row).then(|| column.value(row))
+        };
+        let values = Decimal256Builder::new().with_data_type(NUMERIC);
+        let mut lists = ListBuilder::new(values);
+        let mut total = 0;
+        for row in 0..rows {
+            let step = match columns.len() {
+                2 => i256::from_i128(10).checked_pow(38),
+                _ => value(2, row),
+            };
+            let (Some(mut number), Some(last), Some(step)) = (value(0, row), value(1, row), step)
+            else {
+                lists.append(false);
+                continue;
+            };
+            if step == i256::ZERO {
+                return Err(failure("22023", "step size cannot equal zero"));
+            }
+            let is_up = step > i256::ZERO;
+            while if is_up { number <= last } else { number >= last } {
+                total += NUMERIC_BYTES;
+                if total > VALUE_BYTES_MAX {
+                    return Err(too_large("generate_series"));
+                }
+                lists.values().append_value(number);
+                let Some(next) = number.checked_add(step) else { break };
+                number = next;
+            }
+            lists.append(true);
+        }
+        Ok(Arc::new(lists.finish()))
+    }
+}
+
+const NUMERIC_BYTES: usize = 32;
 
 fn is_checked(expr: &Expr) -> bool {
     match expr {
@@ -116,8 +212,6 @@ fn is_out_of_range(times: &ArrayRef) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use arrow::array::{Int64Array, TimestampMicrosecondArray};
 
     use super::*;

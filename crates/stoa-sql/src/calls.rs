@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArg,
+    Array, ArrayElemTypeDef, BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArg,
     FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, Interval, ObjectName,
     ObjectNamePart, Select, SelectItem, Statement, TimezoneInfo, UnaryOperator, Value, VisitMut,
     VisitorMut,
@@ -80,6 +80,13 @@ fn by_name(expr: &Expr) -> Option<Expr> {
             }
             _ => return None,
         },
+        Expr::Cast { kind, expr: text, data_type, array, format } => Expr::Cast {
+            kind: kind.clone(),
+            data_type: with_dimensions_of(text, data_type)?,
+            expr: text.clone(),
+            array: *array,
+            format: format.clone(),
+        },
         // It needs a place, which the engine says.
         Expr::Substring { substring_from: None, substring_for: None, .. } => return None,
         Expr::Substring { expr: text, substring_from, substring_for, .. } => {
@@ -107,7 +114,8 @@ fn by_name(expr: &Expr) -> Option<Expr> {
                 pattern: Box::new(pattern.clone()),
                 escape_char: escape_char.clone(),
             };
-            any_of(text, pattern, like)?
+            any_of(text, pattern, like)
+                .unwrap_or_else(|| quantified("like", *negated, text, pattern, false))
         }
         Expr::ILike { any: true, negated, expr: text, pattern, escape_char } => {
             let like = |pattern: &Expr| Expr::ILike {
@@ -117,8 +125,30 @@ fn by_name(expr: &Expr) -> Option<Expr> {
                 pattern: Box::new(pattern.clone()),
                 escape_char: escape_char.clone(),
             };
-            any_of(text, pattern, like)?
+            any_of(text, pattern, like)
+                .unwrap_or_else(|| quantified("ilike", *negated, text, pattern, false))
         }
+        Expr::Like { any: false, negated, expr: text, pattern, escape_char: None }
+            if all_of(pattern).is_some() =>
+        {
+            quantified("like", *negated, text, all_of(pattern)?, true)
+        }
+        Expr::ILike { any: false, negated, expr: text, pattern, escape_char: None }
+            if all_of(pattern).is_some() =>
+        {
+            quantified("ilike", *negated, text, all_of(pattern)?, true)
+        }
+        Expr::AnyOp { left, compare_op, right, is_some } => Expr::AnyOp {
+            left: left.clone(),
+            compare_op: compare_op.clone(),
+            right: Box::new(array_like(right, left)?),
+            is_some: *is_some,
+        },
+        Expr::AllOp { left, compare_op, right } => Expr::AllOp {
+            left: left.clone(),
+            compare_op: compare_op.clone(),
+            right: Box::new(array_like(right, left)?),
+        },
         Expr::Position { expr: part, r#in: text } => {
             call("strpos", vec![text.as_ref().clone(), part.as_ref().clone()])
         }
@@ -157,6 +187,65 @@ fn any_of(text: &Expr, patterns: &Expr, like: impl Fn(&Expr) -> Expr) -> Option<
             });
             either.map(|either| Expr::Nested(Box::new(either)))
         }
+        _ => None,
+    }
+}
+
+/// The type of an array with as many dimensions as a literal has, where it has others.
+fn with_dimensions_of(text: &Expr, of: &DataType) -> Option<DataType> {
+    let Expr::Value(value) = text else { return None };
+    let Value::SingleQuotedString(text) = &value.value else { return None };
+    let DataType::Array(ArrayElemTypeDef::SquareBracket(element, _)) = of else { return None };
+    let (mut element, mut declared) = (element, 1_usize);
+    while let DataType::Array(ArrayElemTypeDef::SquareBracket(inner, _)) = element.as_ref() {
+        (element, declared) = (inner, declared + 1);
+    }
+    let braces = text.chars().filter(|letter| !letter.is_whitespace());
+    let written = braces.take_while(|letter| *letter == '{').count().clamp(1, DIMENSIONS_MAX);
+    if written == declared {
+        return None;
+    }
+    let mut of = element.as_ref().clone();
+    for _ in 0..written {
+        of = DataType::Array(ArrayElemTypeDef::SquareBracket(Box::new(of), None));
+    }
+    Some(of)
+}
+
+/// Dimensions of an array, as in PostgreSQL.
+const DIMENSIONS_MAX: usize = 6;
+
+/// The array of `LIKE ALL (array)`, which is read as a call.
+fn all_of(pattern: &Expr) -> Option<&Expr> {
+    let Expr::Function(function) = pattern else { return None };
+    let FunctionArguments::List(list) = &function.args else { return None };
+    match list.args.as_slice() {
+        [FunctionArg::Unnamed(FunctionArgExpr::Expr(array))]
+            if name_of(function).as_deref() == Some("all") =>
+        {
+            Some(array)
+        }
+        _ => None,
+    }
+}
+
+/// `text LIKE ANY (array)` as a call: `like_any(text, array)`, `not_ilike_all(text, array)`.
+fn quantified(like: &str, negated: bool, text: &Expr, patterns: &Expr, all: bool) -> Expr {
+    let not = if negated { "not_" } else { "" };
+    let name = format!("{not}{like}_{}", if all { "all" } else { "any" });
+    call(&name, vec![text.clone(), patterns.clone()])
+}
+
+/// A literal in quotes that is compared item by item: `array_like('{1,2}', x)` has elements of the type of x.
+fn array_like(array: &Expr, item: &Expr) -> Option<Expr> {
+    match array {
+        Expr::Nested(inner) => array_like(inner, item),
+        Expr::Value(value) => match &value.value {
+            Value::SingleQuotedString(_) => {
+                Some(call("array_like", vec![array.clone(), item.clone()]))
+            }
+            _ => None,
+        },
         _ => None,
     }
 }
@@ -243,6 +332,13 @@ fn written(name: &str, function: &Function) -> Option<Expr> {
             // By a path it is not looked at again.
             cast(Expr::Function(function.clone()), DataType::Integer(None))
         }
+        ("array_fill", Some([value, Expr::Array(lengths)])) if lengths.elem.len() == 2 => {
+            let filled = |value: Expr, length: &Expr| {
+                let lengths = Array { elem: vec![length.clone()], named: true };
+                call("array_fill", vec![value, Expr::Array(lengths)])
+            };
+            filled(filled(value.clone(), &lengths.elem[1]), &lengths.elem[0])
+        }
         ("regr_count", Some(_)) => cast(Expr::Function(function.clone()), DataType::BigInt(None)),
         ("array_dims", Some([array])) => {
             let text = |text: &str| Expr::value(Value::SingleQuotedString(text.into()));
@@ -278,7 +374,7 @@ fn written(name: &str, function: &Function) -> Option<Expr> {
         }
         ("array_cat", Some(args)) => call("array_concat", args.to_vec()),
         ("array_positions", Some(_)) => {
-            let integers = datafusion_sql::sqlparser::ast::ArrayElemTypeDef::SquareBracket(
+            let integers = ArrayElemTypeDef::SquareBracket(
                 Box::new(DataType::Integer(None)),
                 None,
             );

@@ -14,7 +14,6 @@ use stoa_error::{Error, Result};
 
 use crate::adapt::parsed;
 use crate::calls::call;
-use crate::sets::reads_columns;
 
 /// Bytes of the arrays, which are written twice.
 const ARRAYS_BYTES_MAX: usize = 64 << 10;
@@ -32,7 +31,7 @@ pub(super) fn write_as_list(statement: &mut EngineStatement, text: &str) -> Resu
     match statement.visit(&mut Ordinality) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => {
-            let message = "WITH ORDINALITY is supported for unnest of arrays without columns only";
+            let message = "WITH ORDINALITY is supported for unnest only";
             Err(Error::unsupported(message).with_hint("number the rows with row_number() OVER (…)"))
         }
     }
@@ -47,9 +46,7 @@ impl VisitorMut for Ordinality {
         match table {
             TableFactor::UNNEST { with_ordinality, alias, array_exprs, .. } if *with_ordinality => {
                 let bytes: usize = array_exprs.iter().map(|array| array.to_string().len()).sum();
-                // The engine reads columns of a table beside it for one array only.
-                let reads_columns = array_exprs.iter().any(reads_columns);
-                if bytes > ARRAYS_BYTES_MAX || array_exprs.is_empty() || reads_columns {
+                if bytes > ARRAYS_BYTES_MAX || array_exprs.is_empty() {
                     return ControlFlow::Break(());
                 }
                 *with_ordinality = false;
@@ -119,6 +116,5 @@ mod tests {
             assert_eq!(written(sql).unwrap(), expected);
         }
         assert!(written("SELECT * FROM f(a) WITH ORDINALITY").is_err());
-        assert!(written("SELECT * FROM t, unnest(t.a) WITH ORDINALITY").is_err());
     }
 }

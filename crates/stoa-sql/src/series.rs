@@ -6,7 +6,7 @@
 //! ```text
 //! generate_series($1, $2)  ─►  (SELECT unnest(generate_series($1::bigint, $2::bigint)) AS value)
 //! ```
-//! Calls with numbers only stay as they are: their rows are made as they are read. The column has the name of the
+//! Calls with whole numbers only stay as they are: their rows are made as they are read. The column has the name of the
 //! table, if none is given: `generate_series`, or `n` after `AS n`.
 
 use std::ops::ControlFlow;
@@ -19,6 +19,8 @@ use datafusion_sql::sqlparser::ast::{
 };
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
+
+use crate::sets::reads_columns;
 
 const NAME: &str = "generate_series";
 
@@ -39,8 +41,14 @@ impl VisitorMut for SeriesAsQueries {
     type Break = ();
 
     fn pre_visit_table_factor(&mut self, table: &mut TableFactor) -> ControlFlow<()> {
-        let TableFactor::Table { name, alias, args: Some(call), .. } = table else {
-            return ControlFlow::Continue(());
+        let (name, alias, args, is_function) = match table {
+            TableFactor::Table { name, alias, args: Some(call), with_ordinality: false, .. } => {
+                (name, alias, &mut call.args, false)
+            }
+            TableFactor::Function { name, alias, args, with_ordinality: false, .. } => {
+                (name, alias, args, true)
+            }
+            _ => return ControlFlow::Continue(()),
         };
         let is_series = matches!(
             name.0.as_slice(),
@@ -50,12 +58,13 @@ impl VisitorMut for SeriesAsQueries {
             return ControlFlow::Continue(());
         }
         name_column(alias);
-        if call.args.iter().all(is_plain) && !has_zero_step(&call.args) {
+        if !is_function && args.iter().all(is_plain) && !has_zero_step(args) {
             return ControlFlow::Continue(());
         }
-        let (alias, args) = (alias.take(), typed(std::mem::take(&mut call.args)));
+        let (alias, args) = (alias.take(), typed(std::mem::take(args)));
+        let lateral = args.iter().filter_map(value_of).any(reads_columns);
         if let Some(subquery) = query_of(args) {
-            *table = TableFactor::Derived { lateral: false, subquery, alias, sample: None };
+            *table = TableFactor::Derived { lateral, subquery, alias, sample: None };
         }
         ControlFlow::Continue(())
     }
@@ -74,11 +83,15 @@ fn name_column(alias: &mut Option<TableAlias>) {
     }
 }
 
-/// Whether the engine's own rows do for an argument: a number, NULL, or what is computed of these.
+/// Whether the engine's own rows do for an argument: a whole number, NULL, or what is computed of these.
 fn is_plain(arg: &FunctionArg) -> bool {
     fn is_number(expr: &Expr) -> bool {
         match expr {
-            Expr::Value(value) => matches!(value.value, Value::Number(..) | Value::Null),
+            Expr::Value(value) => match &value.value {
+                Value::Number(digits, _) => !digits.contains('.'),
+                Value::Null => true,
+                _ => false,
+            },
             Expr::Nested(inner) => is_number(inner),
             Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr } => {
                 is_number(expr)

@@ -3,6 +3,7 @@
 //! ```text
 //! SELECT jsonb_array_elements(x)      ─►  SELECT CAST(unnest(jsonb_elements(x)) AS JSONB)
 //! FROM jsonb_each(x) AS e             ─►  FROM LATERAL (SELECT unnest(jsonb_keys(x)) AS key, CAST(unnest(…) AS JSONB) AS value) AS e
+//! FROM json_to_record(x) AS e(a int)  ─►  a query of casts of its members ([`super::records`])
 //! json_agg(x ORDER BY y) FILTER (…)   ─►  json_of_elements(array_agg(json_element_of(x) ORDER BY y) FILTER (…))
 //! json_object_agg(k, v)               ─►  json_of_members(array_agg(json_member(CAST(k AS TEXT), json_element_of(v))))
 //! ```
@@ -25,6 +26,7 @@ use stoa_error::{Error, Result};
 
 use crate::adapt::parsed;
 use crate::calls::{call, cast, positional};
+use crate::records;
 
 /// A function that returns rows: lists, one for each column.
 struct Rows {
@@ -74,7 +76,8 @@ const ROWS: &[Rows] = &[
     rows("jsonb_each_text", &[column(Some("key"), "jsonb_keys"), value("jsonb_values_text", None)]),
     rows("json_object_keys", &[column(None, "json_keys")]),
     rows("jsonb_object_keys", &[column(None, "jsonb_keys")]),
-    rows("regexp_matches", &[column(None, "regexp_matches")]),
+    rows("jsonb_path_query", &[Column { name: None, list: "jsonb_path_items", of: JSONB }]),
+    rows("regexp_matches", &[column(None, "regexp_groups")]),
     rows("regexp_split_to_table", &[column(None, "regexp_split_to_array")]),
     rows("string_to_table", &[column(None, "string_to_array")]),
     rows("generate_subscripts", &[column(None, PLACES)]),
@@ -112,7 +115,7 @@ pub(super) fn write_as_lists(statement: &mut EngineStatement, text: &str) -> Res
     error.map_or(Ok(()), Err)
 }
 
-fn named(name: &ObjectName) -> Option<String> {
+pub(super) fn named(name: &ObjectName) -> Option<String> {
     match name.0.as_slice() {
         [ObjectNamePart::Identifier(name)] => Some(crate::normalise(name)),
         [ObjectNamePart::Identifier(schema), ObjectNamePart::Identifier(name)]
@@ -311,20 +314,26 @@ impl VisitorMut for RowsInFrom {
     fn pre_visit_table_factor(&mut self, table: &mut TableFactor) -> ControlFlow<()> {
         match table {
             TableFactor::UNNEST { alias: Some(alias), array_exprs, .. }
-                if alias.columns.is_empty()
-                    && array_exprs.len() == 1
-                    && !array_exprs.iter().any(reads_columns) =>
+                if alias.columns.is_empty() && array_exprs.len() == 1 =>
             {
                 alias.columns.push(named_as(&alias.name));
             }
             TableFactor::Table {
                 name, args: Some(call), alias, with_ordinality: false, ..
             } => {
+                if let Some(record) = records::of(name) {
+                    replace(records::table_of(record, &call.args, alias.as_ref()), table);
+                    return ControlFlow::Continue(());
+                }
                 if let Some(rows) = rows_of(name) {
                     replace(table_of(rows, &call.args, alias.take()), table);
                 }
             }
             TableFactor::Function { name, args, alias, with_ordinality: false, .. } => {
+                if let Some(record) = records::of(name) {
+                    replace(records::table_of(record, args, alias.as_ref()), table);
+                    return ControlFlow::Continue(());
+                }
                 if let Some(rows) = rows_of(name) {
                     replace(table_of(rows, args, alias.take()), table);
                 }
@@ -346,10 +355,6 @@ fn named_as(name: &Ident) -> TableAliasColumnDef {
 }
 
 fn table_of(rows: &Rows, args: &[FunctionArg], alias: Option<TableAlias>) -> Option<TableFactor> {
-    // The engine would take the lists in its list apart, too.
-    if rows.name == "regexp_matches" {
-        return None;
-    }
     let list = FunctionArguments::List(FunctionArgumentList {
         duplicate_treatment: None,
         args: args.to_vec(),
@@ -417,7 +422,7 @@ mod tests {
              regexp_split_to_table) AS w (w)",
         );
         check("SELECT generate_series(1, 3)", "SELECT unnest(generate_series(1, 3))");
-        check("SELECT u FROM UNNEST(x) AS u", "SELECT u FROM UNNEST(x) AS u");
+        check("SELECT u FROM UNNEST(x) AS u", "SELECT u FROM UNNEST(x) AS u (u)");
         check("SELECT u FROM UNNEST(ARRAY[1]) AS u", "SELECT u FROM UNNEST(ARRAY[1]) AS u (u)");
     }
 

@@ -100,7 +100,7 @@ impl Growth {
             "jsonb_pretty" => Self::Pretty,
             "format" => Self::Format,
             "regexp_match"
-            | "regexp_matches"
+            | "regexp_groups"
             | "regexp_split_to_array"
             | "quote_ident"
             | "quote_literal"

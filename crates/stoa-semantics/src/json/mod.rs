@@ -4,6 +4,7 @@
 //! text ─► json_text: a tree, and how it is written
 //!           ├─► get: -> ->> #> #>> and what looks into a value
 //!           ├─► edit: jsonb_set, jsonb_insert, - || and what makes another value of one
+//!           ├─► paths: SQL/JSON paths (`json_path`)
 //!           └─► build: to_json, json_build_object and what makes one of SQL values
 //! ```
 //! `json` keeps its text as it is; `jsonb` is normal form: keys ordered by length and bytes, of equal ones
@@ -16,12 +17,16 @@ mod build;
 mod edit;
 mod get;
 mod pair;
+mod paths;
 mod planner;
+mod records;
 
 pub(super) use build::{functions, rewrite};
 pub(super) use edit::FUNCTIONS as EDIT;
 pub(super) use get::FUNCTIONS as GET;
 pub(super) use pair::FUNCTIONS as PAIR;
+pub(super) use paths::FUNCTIONS as PATHS;
 pub(super) use planner::JsonOperators;
+pub(super) use records::FUNCTIONS as RECORDS;
 
 use super::json_kind::JsonKind;

@@ -11,7 +11,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable, Operator, binary_expr};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::JsonKind;
-use crate::call::{call, unsupported};
+use crate::call::call;
 use crate::declared::{self, Call};
 use crate::json_casts::is_unknown;
 use crate::uuids;
@@ -100,12 +100,8 @@ impl ExprPlanner for JsonOperators {
             BinaryOperator::QuestionPipe if is_text(left) => "jsonb_exists_any",
             BinaryOperator::QuestionAnd if is_text(left) => "jsonb_exists_all",
             BinaryOperator::HashMinus if is_text(left) => "jsonb_without_path",
-            BinaryOperator::AtQuestion | BinaryOperator::AtAt if is_text(left) => {
-                return Err(unsupported(
-                    "SQL/JSON paths are not supported",
-                    "use the operators -> and ->>, or jsonb_array_elements",
-                ));
-            }
+            BinaryOperator::AtQuestion if is_text(left) => "jsonb_path_exists_opr",
+            BinaryOperator::AtAt if is_text(left) => "jsonb_path_match_opr",
             BinaryOperator::StringConcat
                 if either_is_binary
                     && (kind(left) == kind(right) || is_unknown(left) || is_unknown(right)) =>

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! plan ─► levels        columns of queries further out are refused
+//!       ─► laterals     rows made of the values of a row beside them ─► rows on top of it
 //!       ─► keys         ORDER BY subqueries about the row ─► ORDER BY columns
 //!       ─► one_row      IN, ANY, ALL and EXISTS of one row ─► comparisons with it
 //!       ─► per_row      aggregates by another comparison than equality ─► joins with their values
@@ -22,6 +23,7 @@
 mod floats;
 mod guards;
 mod keys;
+mod laterals;
 mod levels;
 mod marks;
 mod multiplicity;
@@ -79,6 +81,7 @@ impl AnalyzerRule for Relational {
         let mut names = predicates::Names::default();
         plan.transform_up_with_subqueries(|node| {
             let node = multiplicity::count_rows(node)?;
+            let node = node.transform_data(|node| laterals::made_of_rows(node, &mut names))?;
             let node = node.transform_data(rows::ordered_by_parts)?;
             let node = node.transform_data(|node| Ok(multiplicity::order_once(node)))?;
             let node = node.transform_data(one_row::compared)?;

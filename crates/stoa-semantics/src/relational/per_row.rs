@@ -232,7 +232,7 @@ fn only_where(expr: Expr, condition: &Expr) -> Result<Expr> {
     Ok(filtered.data)
 }
 
-fn has_subquery(expr: &Expr) -> Result<bool> {
+pub(super) fn has_subquery(expr: &Expr) -> Result<bool> {
     expr.exists(|expr| {
         Ok(matches!(
             expr,
