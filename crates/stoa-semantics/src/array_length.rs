@@ -95,7 +95,7 @@ impl Operation for Dimensions {
             (of, dimensions) = (item.data_type(), dimensions + 1);
         }
         let dimensions = |row: usize| length(array, row, 1).map(|_| dimensions);
-        Ok(Arc::new((0..rows).map(dimensions).collect::<UInt64Array>()))
+        Ok(Arc::new((0..rows).map(dimensions).collect::<Int32Array>()))
     }
 }
 

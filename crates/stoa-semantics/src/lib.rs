@@ -17,7 +17,8 @@
 //! nothing to do there. **Invariants:** the rule changes nothing the second time; names of columns stay;
 //! each answer is PostgreSQL's up to trailing zeros, or an error (`docs/sql.md` lists what differs).
 //!
-//! Before values are put in the places of parameters, `whole_literals` makes integers of literals.
+//! Before values are put in the places of parameters, `whole_literals` makes integers of literals; `recursion`
+//! gives both parts of WITH RECURSIVE the same columns.
 //! `misplaced` refuses aggregates and window functions where there can be none. Subqueries, set operations and
 //! comparisons of numbers of different kinds are in `relational`, values of parameters in [`parameters`], the engine's
 //! errors as Stoa's in [`errors`]. `lists` and `zero_products` are at work later, while a plan is
@@ -85,6 +86,7 @@ mod ordered_sets;
 mod overlaps;
 pub mod parameters;
 mod quoting;
+mod recursion;
 mod refused;
 mod regexes;
 mod relational;

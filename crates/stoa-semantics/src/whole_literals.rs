@@ -19,6 +19,8 @@ use datafusion::logical_expr::{
 use stoa_sql::chains::SUM;
 use stoa_sql::slices::ARRAY_SLICE;
 
+use crate::recursion;
+
 /// Functions whose result has the type of their operands.
 const OF_THEIR_OPERANDS: &[&str] = &[
     "abs",
@@ -70,10 +72,10 @@ pub(super) fn retyped(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     match plan {
         LogicalPlan::Values(rows) => cells(rows),
         LogicalPlan::RecursiveQuery(mut query) => {
-            let term = with_own_types(Arc::unwrap_or_clone(query.recursive_term))?;
-            query.recursive_term = Arc::new(term.data);
-            let query = LogicalPlan::RecursiveQuery(query);
-            Ok(Transformed::new_transformed(query, term.transformed))
+            let first = retyped(Arc::unwrap_or_clone(query.static_term))?;
+            query.static_term = Arc::new(first.data);
+            let rewritten = |second| retyped(second).map(|second| second.data);
+            recursion::with_same_columns(query, rewritten).map(Transformed::yes)
         }
         LogicalPlan::Dml(mut dml) => {
             let rows = with_own_types(Arc::unwrap_or_clone(dml.input))?;
@@ -109,8 +111,7 @@ fn of_node(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     })
 }
 
-/// Rows whose columns have types that were settled by what they are for: the columns of a table, or the first part
-/// of a recursion.
+/// Rows whose columns have the types of those of the table that they are written to.
 fn with_own_types(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let LogicalPlan::Projection(mut rows) = plan else { return Ok(Transformed::no(plan)) };
     let input = retyped(Arc::unwrap_or_clone(rows.input))?;

@@ -7,10 +7,10 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Array, ArrayElemTypeDef, BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArg,
-    FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, Interval, ObjectName,
-    ObjectNamePart, Select, SelectItem, Statement, TimezoneInfo, UnaryOperator, Value, VisitMut,
-    VisitorMut,
+    Array, ArrayElemTypeDef, BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function,
+    FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, Interval,
+    ObjectName, ObjectNamePart, Select, SelectItem, Statement, TimezoneInfo, UnaryOperator, Value,
+    VisitMut, VisitorMut,
 };
 
 use crate::normalise;
@@ -374,10 +374,7 @@ fn written(name: &str, function: &Function) -> Option<Expr> {
         }
         ("array_cat", Some(args)) => call("array_concat", args.to_vec()),
         ("array_positions", Some(_)) => {
-            let integers = ArrayElemTypeDef::SquareBracket(
-                Box::new(DataType::Integer(None)),
-                None,
-            );
+            let integers = ArrayElemTypeDef::SquareBracket(Box::new(DataType::Integer(None)), None);
             cast(Expr::Function(function.clone()), DataType::Array(integers))
         }
         _ => return None,

@@ -42,9 +42,9 @@ impl VisitorMut for SeriesAsQueries {
 
     fn pre_visit_table_factor(&mut self, table: &mut TableFactor) -> ControlFlow<()> {
         let (name, alias, args, is_function) = match table {
-            TableFactor::Table { name, alias, args: Some(call), with_ordinality: false, .. } => {
-                (name, alias, &mut call.args, false)
-            }
+            TableFactor::Table {
+                name, alias, args: Some(call), with_ordinality: false, ..
+            } => (name, alias, &mut call.args, false),
             TableFactor::Function { name, alias, args, with_ordinality: false, .. } => {
                 (name, alias, args, true)
             }

@@ -252,8 +252,7 @@ impl Rows {
             let builder = LogicalPlanBuilder::from(input);
             return builder.unnest_columns_with_options(lists, options)?.build();
         };
-        let has_items =
-            |list: &Column| cardinality(Expr::Column(list.clone())).gt(lit(0_u64));
+        let has_items = |list: &Column| cardinality(Expr::Column(list.clone())).gt(lit(0_u64));
         let any = lists.iter().map(has_items).reduce(Expr::or).unwrap_or_else(|| lit(false));
         let input = self.filtered(input, any, there)?;
         options.null_handling = NullHandling::PreserveAndExpandEmpty;
@@ -261,12 +260,7 @@ impl Rows {
     }
 
     /// Rows lose their mark where a condition does not hold.
-    fn filtered(
-        &self,
-        input: LogicalPlan,
-        condition: Expr,
-        there: &Column,
-    ) -> Result<LogicalPlan> {
+    fn filtered(&self, input: LogicalPlan, condition: Expr, there: &Column) -> Result<LogicalPlan> {
         let mark = Expr::Column(there.clone());
         let is_whole = if_there(there, condition)?;
         let mark = when(is_whole, mark).end()?.alias(there.name.clone());
