@@ -224,7 +224,10 @@ fn float(text: &str, to: &DataType) -> Result<f64> {
     let is_hex = trimmed.contains(['x', 'X', '_']);
     let value: f64 = trimmed.parse().ok().filter(|_| !is_hex).ok_or_else(|| wrong(text, to))?;
     let is_special = trimmed.contains(['i', 'I']);
-    match value.is_infinite() && !is_special {
+    // What is no zero as it is written, and too small.
+    let mantissa = trimmed.split(['e', 'E']).next().unwrap_or_default();
+    let is_lost = value == 0.0 && mantissa.bytes().any(|byte| matches!(byte, b'1'..=b'9'));
+    match is_lost || value.is_infinite() && !is_special {
         true => {
             Err(failure("22003", format!("\"{trimmed}\" is out of range for type {}", name(to))))
         }
@@ -457,6 +460,10 @@ fn timestamp(text: &str, zone: Option<&Zone>, to: &DataType) -> Result<i64> {
     let rest = rest.strip_prefix(['T', 't']).unwrap_or(rest).trim();
     let (micros, own_zone) = match rest {
         "" => (0, None),
+        // A date in a zone.
+        rest if rest.starts_with(['+', '-']) && Zone::named(rest).is_ok() => {
+            (0, Some(rest.to_owned()))
+        }
         rest => parse_time_and_zone(rest).ok_or_else(|| match rest.contains(':') {
             true => out_of_field(text),
             false => syntax(),

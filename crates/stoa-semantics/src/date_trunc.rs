@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, TimestampMicrosecondArray};
+use arrow::array::{
+    ArrayRef, AsArray, IntervalMonthDayNanoArray, TimestampMicrosecondArray,
+};
 use arrow::compute::cast;
 use arrow::datatypes::{
     DataType, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
@@ -246,6 +248,65 @@ impl Operation for CutInterval {
         let intervals = cast(&column(operands, rows)?, &self.result(&[])?)?;
         let intervals = intervals.as_primitive::<IntervalMonthDayNanoType>();
         Ok(Arc::new(intervals.unary::<_, IntervalMonthDayNanoType>(|of| self.cut(of))))
+    }
+}
+
+/// A time or an interval, cut to the unit that the first operand names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct CutBy;
+
+impl Operation for CutBy {
+    fn name(&self) -> &str {
+        "date_trunc"
+    }
+
+    fn result(&self, types: &[DataType]) -> Result<DataType> {
+        match types {
+            [_, of @ DataType::Timestamp(TimeUnit::Microsecond, _)] => Ok(of.clone()),
+            [_, DataType::Interval(_)] => Ok(DataType::Interval(IntervalUnit::MonthDayNano)),
+            _ => Err(failure("42883", "date_trunc wants a timestamp")),
+        }
+    }
+
+    fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
+        let columns = columns(operands, rows)?;
+        let [units, values] = columns.as_slice() else {
+            return Err(failure("42883", "a unit and a time wanted"));
+        };
+        let of = self.result(&[units.data_type().clone(), values.data_type().clone()])?;
+        let units = cast(units, &DataType::Utf8)?;
+        let units = units.as_string::<i32>();
+        if let DataType::Interval(_) = of {
+            let values = cast(values, &of)?;
+            let values = values.as_primitive::<IntervalMonthDayNanoType>();
+            let cut = units.iter().zip(values).map(|pair| match pair {
+                (Some(unit), Some(value)) => Ok(Some(CutInterval::named(unit)?.cut(value))),
+                _ => Ok(None),
+            });
+            let cut = cut.collect::<Result<IntervalMonthDayNanoArray>>()?;
+            return Ok(Arc::new(cut));
+        }
+        let type_name = match of {
+            DataType::Timestamp(_, Some(_)) => "timestamp with time zone",
+            _ => "timestamp without time zone",
+        };
+        let times = values.as_primitive::<TimestampMicrosecondType>();
+        let cut = units.iter().zip(times).map(|pair| {
+            let (Some(unit), Some(time)) = pair else { return Ok(None) };
+            let lower = unit.to_ascii_lowercase();
+            match lower.as_str() {
+                "microsecond" | "microseconds" => return Ok(Some(time)),
+                "millisecond" | "milliseconds" => {
+                    return time.checked_sub(time.rem_euclid(1000)).map(Some).ok_or_else(out_of_range);
+                }
+                _ => {}
+            }
+            let not_recognized =
+                || failure("22023", format!("unit \"{lower}\" not recognized for type {type_name}"));
+            Unit::named(&lower).ok_or_else(not_recognized)?.cut(time).map(Some)
+        });
+        let cut = cut.collect::<Result<TimestampMicrosecondArray>>()?;
+        Ok(Arc::new(cut.with_data_type(of)))
     }
 }
 

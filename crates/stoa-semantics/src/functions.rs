@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, StringBuilder};
+use arrow::array::{ArrayRef, AsArray, Float64Array, StringBuilder};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
+use datafusion::functions::math::expr_fn::ln;
 use datafusion::logical_expr::expr::{BinaryExpr, Like, ScalarFunction};
-use datafusion::logical_expr::{ColumnarValue, Expr, ExprSchemable, Operator};
+use datafusion::logical_expr::{Cast, ColumnarValue, Expr, ExprSchemable, Operator};
 
 use super::also;
 use super::array_like;
@@ -21,7 +22,7 @@ use super::byte_texts;
 use super::call::{Operation, call, column, columns, failure, unsupported};
 use super::compare;
 use super::date_part::DatePart;
-use super::date_trunc::{CutInstant, CutInterval, CutTime, Unit};
+use super::date_trunc::{CutBy, CutInstant, CutInterval, CutTime, Unit};
 use super::declared::{self, Call};
 use super::edit_distance::EditDistance;
 use super::joined_elements;
@@ -46,6 +47,7 @@ pub(super) fn rewrite(function: ScalarFunction, scope: &Scope<'_>) -> Result<Tra
     match function.func.name() {
         "coalesce" | "greatest" | "least" | "make_array" => unify::call(function, scope),
         "array_like" => array_like::rewrite(function, scope),
+        "item_like" => array_like::item(function, scope),
         "nullif" => compare::nullif(function, scope),
         "date_part" => date_part(function, scope),
         "date_trunc" => date_trunc(also::engine(function).data, scope),
@@ -68,7 +70,8 @@ pub(super) fn rewrite(function: ScalarFunction, scope: &Scope<'_>) -> Result<Tra
         "ceil" | "floor" => whole::rewrite(function, scope),
         "upper" | "initcap" => letters(function, scope),
         "ln" | "log" | "log10" | "log2" => logarithm(function, scope),
-        "sqrt" | "power" | "exp" | "acos" | "asin" => math::rewrite(function, scope),
+        "sqrt" | "power" | "exp" | "acos" | "asin" | "acosh" | "atanh" | "sin" | "cos" | "tan"
+        | "cot" => math::rewrite(function, scope),
         "generate_series" => series::rewrite(function, scope),
         "encode" => {
             let is_base64 = format_is(&function, "base64");
@@ -295,6 +298,10 @@ fn date_part(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<
     if field.eq_ignore_ascii_case("julian") || field.eq_ignore_ascii_case("j") {
         return julian(function, &of, scope);
     }
+    if of == DataType::Date32 && is_of_time(field) {
+        let message = format!("unit \"{}\" not supported for type date", field.to_lowercase());
+        return Err(failure("0A000", message));
+    }
     let Some(part) = DatePart::named(field, &of) else {
         if matches!(field.to_ascii_lowercase().as_str(), "timezone_hour" | "timezone_minute") {
             return Err(unsupported(
@@ -313,6 +320,16 @@ fn date_part(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<
         _ => value.clone(),
     };
     Ok(Transformed::yes(call(part, vec![value])))
+}
+
+/// Whether dates have no such field.
+fn is_of_time(field: &str) -> bool {
+    matches!(
+        field.to_ascii_lowercase().as_str(),
+        "hour" | "hours" | "minute" | "minutes" | "second" | "seconds" | "millisecond"
+            | "milliseconds" | "microsecond" | "microseconds" | "timezone" | "timezone_hour"
+            | "timezone_minute"
+    )
 }
 
 /// `extract(julian FROM value)`: the number of a day, and of a time the part of it that is over.
@@ -347,11 +364,10 @@ fn cut_otherwise(function: &ScalarFunction, scope: &Scope<'_>) -> Result<Option<
     };
     match function.args.as_slice() {
         [unit, value] if matches!(value.get_type(&scope.schema)?, DataType::Interval(_)) => {
-            let hint = "write the unit as a literal";
-            let unit = constant(unit).ok_or_else(|| {
-                unsupported("date_trunc of an interval to a computed unit is not supported", hint)
-            })?;
-            Ok(Some(call(CutInterval::named(&unit)?, vec![value.clone()])))
+            Ok(Some(match constant(unit) {
+                Some(unit) => call(CutInterval::named(&unit)?, vec![value.clone()]),
+                None => call(CutBy, vec![unit.clone(), value.clone()]),
+            }))
         }
         [unit, value, zone] => {
             let known = constant(unit).and_then(|unit| Unit::named(&unit)).zip(constant(zone));
@@ -391,6 +407,21 @@ fn date_trunc(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed
     let zone = time_zone::name_of_session(scope.options);
     let is_elsewhere =
         matches!(of, DataType::Timestamp(_, Some(_))) && !time_zone::is_utc(scope.options);
+    if !matches!(unit, Expr::Literal(..)) && unit.get_type(&scope.schema)?.is_string() {
+        if is_elsewhere {
+            return Err(unsupported(
+                "date_trunc to a computed unit is not supported in this time zone",
+                "write the unit as a literal, or use SET timezone = 'UTC'",
+            ));
+        }
+        let local = match &of {
+            DataType::Date32 => {
+                casts::to_type(value.clone(), &of, &time_zone::LOCAL, scope.options)?
+            }
+            _ => value.clone(),
+        };
+        return Ok(Transformed::yes(call(CutBy, vec![unit.clone(), local])));
+    }
     let local = match &of {
         DataType::Timestamp(..) if is_elsewhere => time_zone::local(value.clone(), zone),
         DataType::Date32 => casts::to_type(value.clone(), &of, &time_zone::LOCAL, scope.options)?,
@@ -558,9 +589,17 @@ fn logarithm(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<
             *arg = casts::to_type(std::mem::take(arg), &of, &DataType::Float64, scope.options)?;
         }
     }
-    match args.pop() {
-        Some(last) if !is_checked(&last) => args.push(call(AboveZero, vec![last])),
-        last => args.extend(last),
+    for arg in &mut args {
+        if !is_checked(arg) {
+            *arg = call(AboveZero, vec![std::mem::take(arg)]);
+        }
+    }
+    if let ("log", [base, number]) = (func.name(), args.as_slice()) {
+        let logarithm_of = |arg: &Expr| {
+            let arg = Expr::Cast(Cast::new(Box::new(arg.clone()), DataType::Float64));
+            ln(arg)
+        };
+        return Ok(Transformed::yes(call(OfBase, vec![logarithm_of(number), logarithm_of(base)])));
     }
     Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction { func, args })))
 }
@@ -570,6 +609,36 @@ fn is_checked(expr: &Expr) -> bool {
         Expr::ScalarFunction(inner) => inner.func.name() == AboveZero.name(),
         Expr::Cast(cast) => is_checked(&cast.expr),
         _ => false,
+    }
+}
+
+/// A logarithm divided by that of the base.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct OfBase;
+
+impl Operation for OfBase {
+    fn name(&self) -> &str {
+        "log"
+    }
+
+    fn result(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Float64)
+    }
+
+    fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
+        let columns = columns(operands, rows)?;
+        let [number, base] = columns.as_slice() else {
+            return Err(failure("42883", "two operands wanted"));
+        };
+        let (number, base) =
+            (number.as_primitive::<Float64Type>(), base.as_primitive::<Float64Type>());
+        let quotient = |(number, base): (Option<f64>, Option<f64>)| match (number, base) {
+            (Some(_), Some(0.0)) => Err(failure("22012", "division by zero")),
+            (Some(number), Some(base)) => Ok(Some(number / base)),
+            _ => Ok(None),
+        };
+        let values = number.iter().zip(base).map(quotient).collect::<Result<Float64Array>>()?;
+        Ok(Arc::new(values))
     }
 }
 

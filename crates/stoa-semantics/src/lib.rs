@@ -163,7 +163,9 @@ pub fn install(builder: SessionStateBuilder, memory: &Arc<dyn MemoryPool>) -> Se
         call::function(bytes::OCTET_LENGTH),
         array_length.with_aliases(["list_length"]),
         call::function(array_length::Dimensions).with_aliases(["list_ndims"]),
+        call::function(array_like::AnyNull),
         call::function(array_like::ArrayLike),
+        call::function(array_like::ItemLike),
         call::function(array_or_empty::ArrayOrEmpty),
         call::function(array_slices::ArraySlice),
         to_char,
@@ -184,7 +186,9 @@ pub fn install(builder: SessionStateBuilder, memory: &Arc<dyn MemoryPool>) -> Se
     scalar.extend(also::functions(&series::ALSO).map(Arc::new));
     scalar.extend(declared::functions().map(Arc::new));
     scalar.extend(json::functions().map(Arc::new));
-    builder.expr_planners().get_or_insert_default().push(Arc::new(json::JsonOperators));
+    let planners = builder.expr_planners().get_or_insert_default();
+    planners.insert(0, Arc::new(json::JsonSubscripts));
+    planners.push(Arc::new(json::JsonOperators));
     builder
 }
 

@@ -5,7 +5,9 @@
 //! | `sqrt(x)` | of a negative number (2201F) |
 //! | `power(x, y)` | of zero to a negative, of a negative number to a broken power (2201F) |
 //! | `exp`, `power` | where the result of finite numbers is too large, or so small that it is 0 (22003) |
-//! | `acos`, `asin` | beyond 1 (22003) |
+//! | `acos`, `asin`, `atanh` | beyond 1 (22003) |
+//! | `acosh` | below 1 (22003) |
+//! | `sin`, `cos`, `tan`, `cot` | of infinity (22003) |
 //!
 //! Results are `double precision`, of `real` operands, too. Not here: logarithms (`functions`).
 
@@ -30,6 +32,12 @@ enum Math {
     Exp,
     Acos,
     Asin,
+    Acosh,
+    Atanh,
+    Sin,
+    Cos,
+    Tan,
+    Cot,
 }
 
 /// The call as one of ours, if its operands are numbers.
@@ -40,6 +48,12 @@ pub(super) fn rewrite(function: ScalarFunction, scope: &Scope<'_>) -> Result<Tra
         ("exp", 1) => Math::Exp,
         ("acos", 1) => Math::Acos,
         ("asin", 1) => Math::Asin,
+        ("acosh", 1) => Math::Acosh,
+        ("atanh", 1) => Math::Atanh,
+        ("sin", 1) => Math::Sin,
+        ("cos", 1) => Math::Cos,
+        ("tan", 1) => Math::Tan,
+        ("cot", 1) => Math::Cot,
         _ => return Ok(Transformed::no(Expr::ScalarFunction(function))),
     };
     for operand in &function.args {
@@ -58,6 +72,12 @@ impl Operation for Math {
             Self::Exp => "exp",
             Self::Acos => "acos",
             Self::Asin => "asin",
+            Self::Acosh => "acosh",
+            Self::Atanh => "atanh",
+            Self::Sin => "sin",
+            Self::Cos => "cos",
+            Self::Tan => "tan",
+            Self::Cot => "cot",
         }
     }
 
@@ -107,6 +127,17 @@ impl Math {
             Self::Acos => Ok(x.acos()),
             Self::Asin if x.abs() > 1.0 => Err(beyond_input()),
             Self::Asin => Ok(x.asin()),
+            Self::Acosh if x < 1.0 => Err(beyond_input()),
+            Self::Acosh => Ok(x.acosh()),
+            Self::Atanh if x.abs() > 1.0 => Err(beyond_input()),
+            Self::Atanh => Ok(x.atanh()),
+            Self::Sin | Self::Cos | Self::Tan | Self::Cot if x.is_infinite() => {
+                Err(beyond_input())
+            }
+            Self::Sin => Ok(x.sin()),
+            Self::Cos => Ok(x.cos()),
+            Self::Tan => Ok(x.tan()),
+            Self::Cot => Ok(1.0 / x.tan()),
         }
     }
 }
@@ -138,6 +169,9 @@ mod tests {
         assert!(Math::Exp.of(1000.0, 0.0).is_err());
         assert!(Math::Exp.of(-1000.0, 0.0).is_err());
         assert!(Math::Acos.of(2.0, 0.0).is_err());
+        assert!(Math::Acosh.of(0.5, 0.0).is_err());
+        assert!(Math::Atanh.of(-2.0, 0.0).is_err());
+        assert!(Math::Sin.of(f64::INFINITY, 0.0).is_err());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Functions on numbers that the engine has not, or computes otherwise.
 
-use arrow::array::{Array, ArrayRef, AsArray, Decimal256Array, Int32Array};
+use arrow::array::{Array, ArrayRef, AsArray, Decimal256Array, Int32Array, Int64Array};
 use arrow::datatypes::{Decimal256Type, i256};
 use datafusion::error::{DataFusionError, Result};
 
@@ -8,10 +8,22 @@ use super::call::{failure, unsupported};
 use super::declared::{Declared, Row, Type, declared};
 use super::numeric::{Decimal, NUMERIC, out_of_range};
 use super::to_char::read_number;
-use Type::{Bigint, Double, Integer, Numeric, Shown, Text, Texts};
+use Type::{Bigint, Double, Int4, Integer, Numeric, Shown, Text, Texts};
 
 pub(super) const FUNCTIONS: &[Declared] = &[
     declared("factorial", &[Bigint], Numeric, factorial),
+    declared("gcd", &[Int4, Int4], Int4, |row| {
+        row.each::<i32, Int32Array>(|at| of_integers(row, at, greatest_divisor))
+    }),
+    declared("gcd", &[Bigint, Bigint], Bigint, |row| {
+        row.each::<i64, Int64Array>(|at| of_integers(row, at, greatest_divisor))
+    }),
+    declared("lcm", &[Int4, Int4], Int4, |row| {
+        row.each::<i32, Int32Array>(|at| of_integers(row, at, least_multiple))
+    }),
+    declared("lcm", &[Bigint, Bigint], Bigint, |row| {
+        row.each::<i64, Int64Array>(|at| of_integers(row, at, least_multiple))
+    }),
     declared("div", &[Numeric, Numeric], Numeric, quotient),
     declared("min_scale", &[Numeric], Integer, |row| {
         row.each::<i32, Int32Array>(|at| Ok(row.numeric(0, at).map(decimals)))
@@ -52,6 +64,33 @@ fn factorial(row: &Row<'_>) -> Result<ArrayRef> {
     let values = (0..row.rows).map(|at| row.integer(0, at).map(of).transpose());
     let values = values.collect::<Result<Decimal256Array>>()?;
     Ok(std::sync::Arc::new(values.with_data_type(NUMERIC)))
+}
+
+/// A function of two integers, which is an integer of their type.
+fn of_integers<T: TryFrom<i128>>(
+    row: &Row<'_>,
+    at: usize,
+    of: fn(i128, i128) -> i128,
+) -> Result<Option<T>> {
+    let (Some(a), Some(b)) = (row.integer(0, at), row.integer(1, at)) else { return Ok(None) };
+    let of_type = if size_of::<T>() == 4 { "integer" } else { "bigint" };
+    let out_of_range = |_| failure("22003", format!("{of_type} out of range"));
+    T::try_from(of(a.into(), b.into())).map(Some).map_err(out_of_range)
+}
+
+fn greatest_divisor(a: i128, b: i128) -> i128 {
+    let (mut a, mut b) = (a.abs(), b.abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+fn least_multiple(a: i128, b: i128) -> i128 {
+    match (a, b) {
+        (0, _) | (_, 0) => 0,
+        _ => (a / greatest_divisor(a, b) * b).abs(),
+    }
 }
 
 /// The whole part of a quotient.

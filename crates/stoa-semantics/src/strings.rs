@@ -1,10 +1,12 @@
 //! Functions on texts and bytes that the engine has not, or computes otherwise.
 
 use arrow::array::{Array, ArrayRef, Int32Array, Int64Array};
+use arrow::datatypes::i256;
 use datafusion::error::Result;
 
-use super::call::{failure, unsupported};
+use super::call::failure;
 use super::declared::{Declared, Row, Type, declared};
+use super::numeric::{Decimal, out_of_range};
 use Type::{Bigint, Bytes, Int4, Integer, Numeric, Shown, Text};
 
 /// Any number of values.
@@ -26,9 +28,7 @@ pub(super) const FUNCTIONS: &[Declared] = &[
     Declared { called: "encode", ..declared("base64_lines", &[Text], Text, base64_lines) },
     Declared { called: "decode", ..declared("without_blanks", &[Text], Text, without_blanks) },
     declared("pg_size_pretty", &[Bigint], Text, size_pretty),
-    declared("pg_size_pretty", &[Numeric], Text, |_| {
-        Err(unsupported("pg_size_pretty(numeric) is not supported", "cast to bigint first"))
-    }),
+    declared("pg_size_pretty", &[Numeric], Text, numeric_size_pretty),
     declared("pg_size_bytes", &[Text], Bigint, size_bytes),
     declared("get_byte", &[Bytes, Integer], Type::Integer, get_byte),
     declared("set_byte", &[Bytes, Integer, Integer], Bytes, set_byte),
@@ -93,15 +93,41 @@ const UNITS: [(&str, u32); 6] =
     [("bytes", 0), ("kB", 10), ("MB", 20), ("GB", 30), ("TB", 40), ("PB", 50)];
 
 fn size_pretty(row: &Row<'_>) -> Result<ArrayRef> {
-    row.each_text(|at| Ok(row.integer(0, at).map(pretty)))
+    row.each_text(|at| Ok(row.integer(0, at).map(|bytes| pretty(bytes.into()))))
 }
 
+/// The same of a number that need not be whole: it is shown as it is below the first limit.
+fn numeric_size_pretty(row: &Row<'_>) -> Result<ArrayRef> {
+    row.each_text(|at| {
+        let Some(digits) = row.numeric(0, at) else { return Ok(None) };
+        let size = Decimal { digits, scale: 38 };
+        let one = i256::from_i128(10_i128.pow(38));
+        let whole = digits.wrapping_div(one).to_i128().ok_or_else(out_of_range)?;
+        Ok(Some(match whole.abs() < BYTES_LIMIT {
+            true => format!("{} bytes", shown(size.trimmed())),
+            false => pretty(whole),
+        }))
+    })
+}
+
+fn shown(number: Decimal) -> String {
+    let digits = number.digits.wrapping_abs().to_string();
+    let scale = number.scale.unsigned_abs() as usize;
+    let padded = format!("{digits:0>width$}", width = scale + 1);
+    let (whole, fraction) = padded.split_at(padded.len() - scale);
+    let sign = if number.digits < i256::ZERO { "-" } else { "" };
+    format!("{sign}{whole}{}{fraction}", if scale > 0 { "." } else { "" })
+}
+
+/// Fewer bytes than these are not rounded to kB.
+const BYTES_LIMIT: i128 = 10 * 1024;
+
 /// Bytes in the largest unit in which they are not less than 10, halves rounded away from zero.
-fn pretty(bytes: i64) -> String {
+fn pretty(bytes: i128) -> String {
     // Source: PostgreSQL's `pg_size_pretty`: below 20 halves of the next unit, a unit is kept.
-    let mut size = i128::from(bytes);
+    let mut size = bytes;
     for (place, (unit, _)) in UNITS.iter().enumerate() {
-        let limit = if place == 0 { 10 * 1024 } else { 20 * 1024 - 1 };
+        let limit = if place == 0 { BYTES_LIMIT } else { 20 * 1024 - 1 };
         if size.abs() < limit || place + 1 == UNITS.len() {
             if place > 0 {
                 size = (size + size.signum()) / 2;
@@ -224,7 +250,7 @@ mod tests {
             (-20480, "-20 kB"),
             (0, "0 bytes"),
         ] {
-            assert_eq!(pretty(bytes), expected);
+            assert_eq!(pretty(i128::from(bytes)), expected);
         }
         for (text, bytes) in [
             ("5 MB", 5 << 20),

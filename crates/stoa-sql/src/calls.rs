@@ -138,17 +138,33 @@ fn by_name(expr: &Expr) -> Option<Expr> {
         {
             quantified("ilike", *negated, text, all_of(pattern)?, true)
         }
-        Expr::AnyOp { left, compare_op, right, is_some } => Expr::AnyOp {
-            left: left.clone(),
-            compare_op: compare_op.clone(),
-            right: Box::new(array_like(right, left)?),
-            is_some: *is_some,
-        },
-        Expr::AllOp { left, compare_op, right } => Expr::AllOp {
-            left: left.clone(),
-            compare_op: compare_op.clone(),
-            right: Box::new(array_like(right, left)?),
-        },
+        Expr::AnyOp { left, compare_op, right, is_some } => {
+            let typed = array_like(right, left);
+            let is_typed = typed.is_some();
+            let (left, right) = typed.unwrap_or_else(|| (left.as_ref().clone(), right.as_ref().clone()));
+            let nulls = (*compare_op == BinaryOperator::Eq && may_hold_nulls(&right))
+                .then(|| call("any_null", vec![right.clone()]));
+            if !is_typed && nulls.is_none() {
+                return None;
+            }
+            let (left, right) = (Box::new(left), Box::new(right));
+            let any =
+                Expr::AnyOp { left, compare_op: compare_op.clone(), right, is_some: *is_some };
+            match nulls {
+                None => any,
+                // What is equal to none is unknown beside NULL.
+                Some(nulls) => Expr::Nested(Box::new(Expr::BinaryOp {
+                    left: Box::new(any),
+                    op: BinaryOperator::Or,
+                    right: Box::new(nulls),
+                })),
+            }
+        }
+        Expr::AllOp { left, compare_op, right } => {
+            let (left, right) = array_like(right, left)?;
+            let (left, right) = (Box::new(left), Box::new(right));
+            Expr::AllOp { left, compare_op: compare_op.clone(), right }
+        }
         Expr::Position { expr: part, r#in: text } => {
             call("strpos", vec![text.as_ref().clone(), part.as_ref().clone()])
         }
@@ -237,16 +253,49 @@ fn quantified(like: &str, negated: bool, text: &Expr, patterns: &Expr, all: bool
 }
 
 /// A literal in quotes that is compared item by item: `array_like('{1,2}', x)` has elements of the type of x.
-fn array_like(array: &Expr, item: &Expr) -> Option<Expr> {
+///
+/// The value is given back as one of that type.
+fn array_like(array: &Expr, item: &Expr) -> Option<(Expr, Expr)> {
     match array {
         Expr::Nested(inner) => array_like(inner, item),
         Expr::Value(value) => match &value.value {
             Value::SingleQuotedString(_) => {
-                Some(call("array_like", vec![array.clone(), item.clone()]))
+                let item = call("item_like", vec![item.clone()]);
+                Some((item.clone(), call("array_like", vec![array.clone(), item])))
             }
             _ => None,
         },
         _ => None,
+    }
+}
+
+/// Bytes of an array that is looked through twice.
+const ARRAY_BYTES_MAX: usize = 64 << 10;
+
+/// Whether an array may have elements that are NULL, and can be looked through for them.
+fn may_hold_nulls(array: &Expr) -> bool {
+    let is_literal = |item: &Expr| match item {
+        Expr::Value(value) => value.value != Value::Null,
+        Expr::UnaryOp { expr, .. } => matches!(**expr, Expr::Value(_)),
+        _ => false,
+    };
+    match array {
+        Expr::Nested(inner) => may_hold_nulls(inner),
+        Expr::Cast { expr, .. } if matches!(**expr, Expr::Value(_)) => match expr.as_ref() {
+            Expr::Value(value) => match &value.value {
+                Value::SingleQuotedString(text) => text.to_ascii_lowercase().contains("null"),
+                _ => false,
+            },
+            _ => false,
+        },
+        Expr::Function(function) if name_of(function).as_deref() == Some("array_like") => {
+            array.to_string().to_ascii_lowercase().contains("null")
+        }
+        Expr::Array(items) => {
+            !items.elem.iter().all(is_literal) && array.to_string().len() < ARRAY_BYTES_MAX
+        }
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => true,
+        _ => false,
     }
 }
 

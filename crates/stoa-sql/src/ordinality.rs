@@ -14,6 +14,7 @@ use stoa_error::{Error, Result};
 
 use crate::adapt::parsed;
 use crate::calls::call;
+use crate::sets::write_as_unnest;
 
 /// Bytes of the arrays, which are written twice.
 const ARRAYS_BYTES_MAX: usize = 64 << 10;
@@ -43,6 +44,7 @@ impl VisitorMut for Ordinality {
     type Break = ();
 
     fn pre_visit_table_factor(&mut self, table: &mut TableFactor) -> ControlFlow<()> {
+        write_as_unnest(table);
         match table {
             TableFactor::UNNEST { with_ordinality, alias, array_exprs, .. } if *with_ordinality => {
                 let bytes: usize = array_exprs.iter().map(|array| array.to_string().len()).sum();

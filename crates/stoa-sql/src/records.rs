@@ -5,7 +5,6 @@
 //!   ─► (SELECT CAST(json_record_text(value, 'a') AS int) AS a, CAST(json_record_array(value, 'b') AS text[]) AS b
 //!       FROM (SELECT unnest(json_records_of(x)) AS value) AS value) AS r (a, b)
 //! ```
-//! Without definitions of columns a call stays as it is, and is refused.
 
 use datafusion_sql::sqlparser::ast::{
     self, DataType, Expr, FunctionArg, FunctionArgumentList, FunctionArguments, Ident, Query,
@@ -13,6 +12,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
+use stoa_error::{Error, Result};
 
 use crate::calls::{call, cast, positional};
 use crate::normalise;
@@ -38,19 +38,36 @@ pub(super) fn of(name: &ast::ObjectName) -> Option<&'static Records> {
     RECORDS.iter().find(|records| records.name == name)
 }
 
-/// The call as a query; `None` where columns are not defined.
+/// The call as a query; `None` where it is of another form.
+///
+/// # Errors
+/// 42601 where no columns are defined.
 pub(super) fn table_of(
     records: &Records,
     args: &[FunctionArg],
     alias: Option<&TableAlias>,
-) -> Option<TableFactor> {
+) -> Result<Option<TableFactor>> {
+    let is_typed = |column: &TableAliasColumnDef| column.data_type.is_some();
+    match alias.filter(|alias| alias.columns.iter().any(is_typed)) {
+        Some(alias) => Ok(query_of(records, args, alias)),
+        None => {
+            let message =
+                "a column definition list is required for functions returning \"record\"";
+            Err(Error::invalid(message)
+                .with_sqlstate("42601")
+                .with_hint(format!("write {}(…) AS name (column type, …)", records.name)))
+        }
+    }
+}
+
+fn query_of(records: &Records, args: &[FunctionArg], alias: &TableAlias) -> Option<TableFactor> {
     let list = FunctionArguments::List(FunctionArgumentList {
         duplicate_treatment: None,
         args: args.to_vec(),
         clauses: Vec::new(),
     });
     let args = positional(&list)?;
-    let mut alias = alias.filter(|alias| !alias.columns.is_empty())?.clone();
+    let mut alias = alias.clone();
     let columns = alias.columns.iter().map(column).collect::<Option<Vec<_>>>()?;
     for column in &mut alias.columns {
         column.data_type = None;

@@ -93,7 +93,8 @@ const WORDS: [&str; 7] =
 /// Writes calls of functions that return rows, and of JSON aggregates, as the engine can plan them.
 ///
 /// # Errors
-/// 0A000 for `json_agg(DISTINCT …)`, which has no order of its own here.
+/// 0A000 for `json_agg(DISTINCT …)`, which has no order of its own here; 42601 for records whose columns are not
+/// defined.
 pub(super) fn write_as_lists(statement: &mut EngineStatement, text: &str) -> Result<()> {
     let is_there = |word: &&str| {
         text.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes()))
@@ -103,7 +104,9 @@ pub(super) fn write_as_lists(statement: &mut EngineStatement, text: &str) -> Res
     }
     let Some(statement) = parsed(statement) else { return Ok(()) };
     let mut error = None;
-    let _ = statement.visit(&mut RowsInFrom);
+    if let ControlFlow::Break(refusal) = statement.visit(&mut RowsInFrom) {
+        return Err(refusal);
+    }
     let _ = statement.visit(&mut SeriesInSelect);
     let _ = ast::visit_expressions_mut(statement, |expr| {
         if let Some(Err(refusal)) = written(expr) {
@@ -309,9 +312,10 @@ impl VisitorMut for SeriesInSelect {
 struct RowsInFrom;
 
 impl VisitorMut for RowsInFrom {
-    type Break = ();
+    type Break = Error;
 
-    fn pre_visit_table_factor(&mut self, table: &mut TableFactor) -> ControlFlow<()> {
+    fn pre_visit_table_factor(&mut self, table: &mut TableFactor) -> ControlFlow<Error> {
+        write_as_unnest(table);
         match table {
             TableFactor::UNNEST { alias: Some(alias), array_exprs, .. }
                 if alias.columns.is_empty() && array_exprs.len() == 1 =>
@@ -322,8 +326,13 @@ impl VisitorMut for RowsInFrom {
                 name, args: Some(call), alias, with_ordinality: false, ..
             } => {
                 if let Some(record) = records::of(name) {
-                    replace(records::table_of(record, &call.args, alias.as_ref()), table);
-                    return ControlFlow::Continue(());
+                    return match records::table_of(record, &call.args, alias.as_ref()) {
+                        Ok(by) => {
+                            replace(by, table);
+                            ControlFlow::Continue(())
+                        }
+                        Err(error) => ControlFlow::Break(error),
+                    };
                 }
                 if let Some(rows) = rows_of(name) {
                     replace(table_of(rows, &call.args, alias.take()), table);
@@ -331,8 +340,13 @@ impl VisitorMut for RowsInFrom {
             }
             TableFactor::Function { name, args, alias, with_ordinality: false, .. } => {
                 if let Some(record) = records::of(name) {
-                    replace(records::table_of(record, args, alias.as_ref()), table);
-                    return ControlFlow::Continue(());
+                    return match records::table_of(record, args, alias.as_ref()) {
+                        Ok(by) => {
+                            replace(by, table);
+                            ControlFlow::Continue(())
+                        }
+                        Err(error) => ControlFlow::Break(error),
+                    };
                 }
                 if let Some(rows) = rows_of(name) {
                     replace(table_of(rows, args, alias.take()), table);
@@ -341,6 +355,27 @@ impl VisitorMut for RowsInFrom {
             _ => {}
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// `LATERAL unnest(…)` as it is read without LATERAL.
+pub(super) fn write_as_unnest(table: &mut TableFactor) {
+    let TableFactor::Function { name, args, alias, with_ordinality, .. } = table else { return };
+    if named(name).as_deref() != Some("unnest") {
+        return;
+    }
+    let arrays = args.iter().map(|arg| match arg {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(array)) => Some(array.clone()),
+        _ => None,
+    });
+    if let Some(array_exprs) = arrays.collect() {
+        *table = TableFactor::UNNEST {
+            alias: alias.take(),
+            array_exprs,
+            with_offset: false,
+            with_offset_alias: None,
+            with_ordinality: *with_ordinality,
+        };
     }
 }
 

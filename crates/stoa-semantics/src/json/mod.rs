@@ -26,7 +26,7 @@ pub(super) use edit::FUNCTIONS as EDIT;
 pub(super) use get::FUNCTIONS as GET;
 pub(super) use pair::FUNCTIONS as PAIR;
 pub(super) use paths::FUNCTIONS as PATHS;
-pub(super) use planner::JsonOperators;
+pub(super) use planner::{JsonOperators, JsonSubscripts};
 pub(super) use records::FUNCTIONS as RECORDS;
 
 use super::json_kind::JsonKind;

@@ -6,12 +6,14 @@ use datafusion::common::DFSchema;
 use datafusion::error::Result;
 use datafusion::functions_nested::array_has::array_has_all;
 use datafusion::logical_expr::expr_fn::cast;
-use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
-use datafusion::logical_expr::{Expr, ExprSchemable, Operator, binary_expr};
+use datafusion::logical_expr::planner::{
+    ExprPlanner, PlannerResult, RawBinaryExpr, RawFieldAccessExpr,
+};
+use datafusion::logical_expr::{Expr, ExprSchemable, GetFieldAccess, Operator, binary_expr};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::JsonKind;
-use crate::call::call;
+use crate::call::{call, failure};
 use crate::declared::{self, Call};
 use crate::json_casts::is_unknown;
 use crate::uuids;
@@ -126,6 +128,50 @@ impl ExprPlanner for JsonOperators {
         };
         let RawBinaryExpr { left, right, .. } = raw;
         Ok(PlannerResult::Planned(call(Call(declared), vec![left, right])))
+    }
+}
+
+/// `(value)['key'][1]` of `jsonb`: before the engine's planner, which knows subscripts of lists and structs.
+#[derive(Debug)]
+pub(crate) struct JsonSubscripts;
+
+impl ExprPlanner for JsonSubscripts {
+    fn plan_field_access(
+        &self,
+        raw: RawFieldAccessExpr,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<RawFieldAccessExpr>> {
+        match JsonKind::of(&raw.expr, schema) {
+            None => return Ok(PlannerResult::Original(raw)),
+            Some(JsonKind::Json) => {
+                let message =
+                    "cannot subscript type json because it does not support subscripting";
+                return Err(failure("42804", message));
+            }
+            Some(JsonKind::Jsonb) => {}
+        }
+        let key = match &raw.field_access {
+            GetFieldAccess::NamedStructField { name } => Expr::Literal(name.clone(), None),
+            GetFieldAccess::ListIndex { key } => key.as_ref().clone(),
+            GetFieldAccess::ListRange { .. } => {
+                return Err(failure("0A000", "jsonb subscript does not support slices"));
+            }
+        };
+        let name = match key.get_type(schema)? {
+            of if of.is_integer() => "jsonb_element",
+            of if of.is_string() || of.is_null() => "jsonb_field",
+            _ => {
+                let message = "subscript type is not supported for jsonb: it must be coercible to \
+                    either integer or text";
+                return Err(failure("42804", message));
+            }
+        };
+        Ok(match declared::named(name) {
+            Some(declared) => {
+                PlannerResult::Planned(call(Call(declared), vec![raw.expr, key]))
+            }
+            None => PlannerResult::Original(raw),
+        })
     }
 }
 

@@ -43,10 +43,8 @@ fn record(row: &Row<'_>, kind: &str) -> Result<ArrayRef> {
         Some(item) => match item.json {
             Json::Object(_) => given(Some(&item), kind == "jsonb", false),
             Json::Null if kind == "jsonb" => Ok(None),
-            Json::Array(_) => {
-                Err(failure("22023", format!("cannot call {kind}_to_record on an array")))
-            }
-            _ => Err(failure("22023", format!("cannot call {kind}_to_record on a scalar"))),
+            Json::Array(_) => Err(failure("22023", "cannot call populate_composite on an array")),
+            _ => Err(failure("22023", "cannot call populate_composite on a scalar")),
         },
         None => Ok(None),
     })
@@ -64,6 +62,9 @@ fn records(row: &Row<'_>, kind: &str) -> Result<ArrayRef> {
                 }
             });
             texts.collect::<Result<Vec<_>>>().map(Some)
+        }
+        Some(_) if kind == "jsonb" => {
+            Err(failure("22023", format!("cannot call {called} on a non-array")))
         }
         Some(Item { json: Json::Object(_), .. }) => {
             Err(failure("22023", format!("cannot call {called} on an object")))

@@ -358,18 +358,20 @@ impl<'v> Run<'v> {
         };
         if method == Method::Double {
             let (text, of) = match &item.json {
-                Json::Number(text) => (text, "a numeric value"),
-                Json::Text(text) => (text, "a string"),
+                Json::Number(text) => (text, "numeric"),
+                Json::Text(text) => (text, "string"),
                 _ => return wrong("string or numeric value"),
             };
             let value = text.trim().parse::<f64>().ok();
             let Some(value) = value.filter(|value| value.is_finite()) else {
-                let _ = of;
                 let message = format!(
-                    "string argument of jsonpath item method .{name}() is not a valid representation of a double precision number"
+                    "{of} argument of jsonpath item method .{name}() is not a valid representation of a double precision number"
                 );
                 return of_value("22036", message);
             };
+            if matches!(item.json, Json::Number(_)) {
+                return Ok(item.clone());
+            }
             let mut written = String::new();
             write::number(&format!("{value:e}"), &mut written)?;
             return Ok(number_item(&written));
