@@ -174,6 +174,7 @@ pub fn install(builder: SessionStateBuilder, memory: &Arc<dyn MemoryPool>) -> Se
         call::function(joined_elements::JoinedElements),
         call::function(modulus::Modulus),
         call::function(overlaps::Overlaps),
+        call::function(recursion::Unmarked::default()),
         call::function(once::Once),
         call::function(sign::Sign),
         call::function(terms::SumOfTerms),

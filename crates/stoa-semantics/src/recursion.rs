@@ -1,7 +1,8 @@
 //! `WITH RECURSIVE`: both parts of the query, and the table of its own rows, have columns of the same types.
 //!
 //! The engine plans the recursive part over a table with the columns of the first part as they were then; marks that
-//! come from stored columns (field ids) it takes for a part of their type. In: a recursive query as it was planned,
+//! come from stored columns (field ids) it takes for a part of their type. What the second part gives it casts to the
+//! types of the first, whatever it is; PostgreSQL does not. In: a recursive query as it was planned,
 //! whose first part has got its types since. Out: the same; columns of both parts bear no marks, and the second
 //! part reads and gives the types of the first.
 
@@ -16,16 +17,24 @@ use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::error::Result;
 use datafusion::logical_expr::logical_plan::RecursiveQuery;
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, LogicalPlan, LogicalPlanBuilder, TableScan, TableScanBuilder, cast,
+    ColumnarValue, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, TableScan,
+    TableScanBuilder, cast,
 };
+
+use stoa_error::Error;
+use stoa_sql::recursive_terms::ROW_OF_RECURSION;
 
 use super::call::{Operation, call, column};
 use super::json_kind::JsonKind;
+use super::operators::type_name;
+use super::unify::{Branch, type_of_all};
+use crate::errors::to_datafusion;
 
 /// The query over a first part whose types are settled; `rewritten` is applied to the second part.
 ///
 /// # Errors
-/// Those of `rewritten`; those of the engine, where the second part cannot be planned with the types of the first.
+/// The second part gives a type that is not the first one's (42804). Those of `rewritten`; those of the engine, where
+/// the second part cannot be planned with the types of the first.
 pub(super) fn with_same_columns(
     query: RecursiveQuery,
     rewritten: impl FnOnce(LogicalPlan) -> Result<LogicalPlan>,
@@ -50,10 +59,55 @@ pub(super) fn with_same_columns(
             node => node.recompute_schema().map(Transformed::yes),
         },
     )?;
-    let second = unmarked(rewritten(second.data)?, &types)?;
+    let second = rewritten(second.data)?;
+    check_types(&query.name, &second, &types)?;
+    let second = unmarked(second, &types)?;
     let (first, second) = (Arc::new(first), Arc::new(second));
     let query = RecursiveQuery::try_new(query.name, first, second, query.is_distinct)?;
     Ok(LogicalPlan::RecursiveQuery(query))
+}
+
+fn check_types(name: &str, second: &LogicalPlan, types: &DFSchema) -> Result<()> {
+    let LogicalPlan::Projection(given) = second else { return Ok(()) };
+    for (place, (expr, field)) in given.expr.iter().zip(types.fields()).enumerate() {
+        let value = written(expr);
+        let own = Branch::of(value, value.get_type(given.input.schema())?);
+        let first = Branch { of: field.data_type().clone(), is_unknown: false };
+        let overall = type_of_all("UNION", &[first.clone(), own])?;
+        if let Some(overall) = overall.filter(|overall| *overall != first.of) {
+            let place = place + 1;
+            let (own, overall) = (type_name(&first.of), type_name(&overall));
+            // Decimals of any size are one type.
+            if own != overall {
+                let message = format!(
+                    "recursive query \"{name}\" column {place} has type {own} in non-recursive term but \
+                     type {overall} overall"
+                );
+                let error = Error::invalid(message)
+                    .with_sqlstate("42804")
+                    .with_hint("cast the output of the non-recursive term to the correct type");
+                return Err(to_datafusion(error));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What the statement has in the place of an item of the second part, without the engine's cast.
+fn written(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Alias(alias) => written(&alias.expr),
+        Expr::Cast(outer) => match outer.expr.as_ref() {
+            inner @ (Expr::ScalarFunction(_) | Expr::Alias(_)) => written(inner),
+            column @ Expr::Column(_) => column,
+            _ => expr,
+        },
+        Expr::ScalarFunction(call) if call.name() == ROW_OF_RECURSION => match call.args.first() {
+            Some(item) => item,
+            None => expr,
+        },
+        _ => expr,
+    }
 }
 
 fn reads_own_rows(scan: &TableScan, name: &str) -> bool {
@@ -80,14 +134,14 @@ fn unmarked(part: LogicalPlan, types: &DFSchema) -> Result<LogicalPlan> {
 }
 
 /// The same value, without a mark but that of JSON.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Unmarked {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Unmarked {
     json: Option<JsonKind>,
 }
 
 impl Operation for Unmarked {
     fn name(&self) -> &str {
-        "row_of_recursion"
+        ROW_OF_RECURSION
     }
 
     fn result(&self, types: &[DataType]) -> Result<DataType> {

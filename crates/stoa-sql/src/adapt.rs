@@ -17,6 +17,7 @@ use crate::distinct_from::mend_distinct_from;
 use crate::not_exists::mend_not_exists;
 use crate::operators::{refuse_repeated_assignments, write_operator_as_call};
 use crate::ordered_rows::keep_order;
+use crate::recursive_terms;
 use crate::row_values::compare_row_values;
 use crate::slices;
 use crate::special_times;
@@ -184,6 +185,7 @@ pub(super) fn as_postgresql(statement: &mut EngineStatement) -> Result<()> {
     compare_row_values(statement)?;
     write_out_shared(statement)?;
     keep_order(statement);
+    recursive_terms::mark(statement)?;
     let _ = statement.visit(&mut FetchAsLimit);
     let _ = statement.visit(&mut PlacesOfDistinctOn);
     refuse_repeated_assignments(statement)?;

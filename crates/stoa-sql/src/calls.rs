@@ -141,7 +141,8 @@ fn by_name(expr: &Expr) -> Option<Expr> {
         Expr::AnyOp { left, compare_op, right, is_some } => {
             let typed = array_like(right, left);
             let is_typed = typed.is_some();
-            let (left, right) = typed.unwrap_or_else(|| (left.as_ref().clone(), right.as_ref().clone()));
+            let (left, right) =
+                typed.unwrap_or_else(|| (left.as_ref().clone(), right.as_ref().clone()));
             let nulls = (*compare_op == BinaryOperator::Eq && may_hold_nulls(&right))
                 .then(|| call("any_null", vec![right.clone()]));
             if !is_typed && nulls.is_none() {

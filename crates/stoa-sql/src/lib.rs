@@ -38,6 +38,7 @@ mod ordered_rows;
 mod ordinality;
 pub mod pointing;
 mod records;
+pub mod recursive_terms;
 mod references;
 mod reread;
 pub mod returning;

@@ -51,8 +51,7 @@ pub(super) fn table_of(
     match alias.filter(|alias| alias.columns.iter().any(is_typed)) {
         Some(alias) => Ok(query_of(records, args, alias)),
         None => {
-            let message =
-                "a column definition list is required for functions returning \"record\"";
+            let message = "a column definition list is required for functions returning \"record\"";
             Err(Error::invalid(message)
                 .with_sqlstate("42601")
                 .with_hint(format!("write {}(…) AS name (column type, …)", records.name)))
