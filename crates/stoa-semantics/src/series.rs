@@ -1,14 +1,14 @@
 //! `generate_series`: operands that the engine would take otherwise than PostgreSQL are refused.
 //!
-//! Series of `numeric` are made here ([`NumericSeries`]). The engine counts times in nanoseconds, and adds days in UTC. **Invariant:** what is not refused is
-//! PostgreSQL's series.
+//! Series of `numeric` and of `integer` are made here ([`NumericSeries`], [`IntegerSeries`]): the engine has none. It
+//! counts times in nanoseconds, and adds days in UTC. **Invariant:** what is not refused is PostgreSQL's series.
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Decimal256Builder, ListBuilder};
+use arrow::array::{Array, ArrayRef, AsArray, Decimal256Builder, Int32Builder, ListBuilder};
 use arrow::datatypes::{
-    DataType, Decimal256Type, Field, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
-    IntervalUnit, TimeUnit, TimestampMicrosecondType, i256,
+    DataType, Decimal256Type, Field, Int32Type, Int64Type, IntervalMonthDayNano,
+    IntervalMonthDayNanoType, IntervalUnit, TimeUnit, TimestampMicrosecondType, i256,
 };
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
@@ -23,14 +23,15 @@ use super::numeric::NUMERIC;
 use super::time_zone;
 use crate::scope::Scope;
 
-/// The engine's function, and series of `numeric`.
+/// The engine's function, and series of `numeric` and of `integer`.
 pub(super) static ALSO: [Also; 1] = [Also {
     name: "generate_series",
     other_names: &[],
     engine: datafusion::functions_nested::range::gen_series_udf,
-    makes: |types| match is_of_numeric(types) {
-        true => Some(numerics()),
-        false => None,
+    makes: |types| match types {
+        types if is_of_numeric(types) => Some(numerics()),
+        types if is_of_integers(types) => Some(integers()),
+        _ => None,
     },
 }];
 
@@ -38,6 +39,17 @@ fn is_of_numeric(types: &[DataType]) -> bool {
     matches!(types.len(), 2 | 3)
         && types.iter().any(DataType::is_decimal)
         && types.iter().all(|of| of.is_decimal() || of.is_integer() || of.is_null())
+}
+
+fn is_of_integers(types: &[DataType]) -> bool {
+    let is_integer = |of: &DataType| matches!(of, DataType::Int16 | DataType::Int32);
+    matches!(types.len(), 2 | 3)
+        && types.iter().any(is_integer)
+        && types.iter().all(|of| is_integer(of) || of.is_null())
+}
+
+fn integers() -> DataType {
+    DataType::List(Arc::new(Field::new_list_field(DataType::Int32, true)))
 }
 
 fn numerics() -> DataType {
@@ -59,6 +71,13 @@ pub(super) fn rewrite(function: ScalarFunction, scope: &Scope<'_>) -> Result<Tra
         });
         let operands = operands.collect::<Result<Vec<_>>>()?;
         return Ok(Transformed::yes(call(NumericSeries, operands)));
+    }
+    if is_of_integers(&types) {
+        let operands = function.args.into_iter().zip(&types);
+        let operands =
+            operands.map(|(arg, of)| casts::to_type(arg, of, &DataType::Int32, scope.options));
+        let operands = operands.collect::<Result<Vec<_>>>()?;
+        return Ok(Transformed::yes(call(IntegerSeries, operands)));
     }
     let function = also::engine(function);
     let mut is_changed = function.transformed;
@@ -141,6 +160,56 @@ impl Operation for NumericSeries {
 }
 
 const NUMERIC_BYTES: usize = 32;
+
+/// The same of integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct IntegerSeries;
+
+impl Operation for IntegerSeries {
+    fn name(&self) -> &str {
+        "integer_series"
+    }
+
+    fn result(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(integers())
+    }
+
+    fn makes_nulls(&self) -> bool {
+        true
+    }
+
+    fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
+        let columns = columns(operands, rows)?;
+        let value = |place: usize, row: usize| {
+            let column = columns.get(place)?.as_primitive::<Int32Type>();
+            column.is_valid(row).then(|| column.value(row))
+        };
+        let mut lists = ListBuilder::new(Int32Builder::new());
+        let mut total = 0;
+        for row in 0..rows {
+            let step = if columns.len() == 2 { Some(1) } else { value(2, row) };
+            let (Some(mut number), Some(last), Some(step)) = (value(0, row), value(1, row), step)
+            else {
+                lists.append(false);
+                continue;
+            };
+            if step == 0 {
+                return Err(failure("22023", "step size cannot equal zero"));
+            }
+            while if step > 0 { number <= last } else { number >= last } {
+                total += size_of::<i32>();
+                if total > VALUE_BYTES_MAX {
+                    return Err(too_large("generate_series"));
+                }
+                lists.values().append_value(number);
+                let Some(next) = number.checked_add(step) else { break };
+                number = next;
+            }
+            lists.append(true);
+        }
+        Ok(Arc::new(lists.finish()))
+    }
+}
 
 fn is_checked(expr: &Expr) -> bool {
     match expr {

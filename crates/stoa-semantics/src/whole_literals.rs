@@ -31,6 +31,7 @@ const OF_THEIR_OPERANDS: &[&str] = &[
     "array_replace_all",
     "coalesce",
     "gcd",
+    "generate_series",
     "greatest",
     "lcm",
     "least",

@@ -1,14 +1,15 @@
 //! `unnest(a) WITH ORDINALITY`, which the engine reads and forgets: a second list beside the first, of the places.
 //!
 //! ```text
-//! unnest(a) WITH ORDINALITY AS t (x, n)  ─►  unnest(a, generate_series(1, cardinality(a))) AS t (x, n)
+//! unnest(a) WITH ORDINALITY AS t (x, n)  ─►  unnest(a, generate_series(1::bigint, cardinality(a))) AS t (x, n)
 //! ```
 
 use std::ops::ControlFlow;
 
 use datafusion_sql::parser::Statement as EngineStatement;
 use datafusion_sql::sqlparser::ast::{
-    Expr, Ident, TableAlias, TableAliasColumnDef, TableFactor, Value, VisitMut, VisitorMut,
+    CastKind, DataType, Expr, Ident, TableAlias, TableAliasColumnDef, TableFactor, Value, VisitMut,
+    VisitorMut,
 };
 use stoa_error::{Error, Result};
 
@@ -63,7 +64,13 @@ impl VisitorMut for Ordinality {
 }
 
 fn number(arrays: &mut Vec<Expr>, alias: &mut Option<TableAlias>) {
-    let one = Expr::value(Value::Number("1".into(), false));
+    let one = Expr::Cast {
+        kind: CastKind::Cast,
+        expr: Box::new(Expr::value(Value::Number("1".into(), false))),
+        data_type: DataType::BigInt(None),
+        array: false,
+        format: None,
+    };
     let lengths: Vec<Expr> =
         arrays.iter().map(|array| call("cardinality", vec![array.clone()])).collect();
     let length = match lengths.as_slice() {
@@ -108,11 +115,11 @@ mod tests {
         for (sql, expected) in [
             (
                 "SELECT * FROM unnest('{1}'::int[]) WITH ORDINALITY AS t(x, n)",
-                "SELECT * FROM UNNEST('{1}'::INT[], generate_series(1, cardinality('{1}'::INT[]))) AS t (x, n)",
+                "SELECT * FROM UNNEST('{1}'::INT[], generate_series(CAST(1 AS BIGINT), cardinality('{1}'::INT[]))) AS t (x, n)",
             ),
             (
                 "SELECT * FROM unnest(ARRAY[1]) WITH ORDINALITY",
-                "SELECT * FROM UNNEST(ARRAY[1], generate_series(1, cardinality(ARRAY[1]))) AS unnest (unnest, ordinality)",
+                "SELECT * FROM UNNEST(ARRAY[1], generate_series(CAST(1 AS BIGINT), cardinality(ARRAY[1]))) AS unnest (unnest, ordinality)",
             ),
         ] {
             assert_eq!(written(sql).unwrap(), expected);

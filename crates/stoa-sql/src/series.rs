@@ -40,7 +40,7 @@ struct SeriesAsQueries;
 impl VisitorMut for SeriesAsQueries {
     type Break = ();
 
-    fn pre_visit_table_factor(&mut self, table: &mut TableFactor) -> ControlFlow<()> {
+    fn post_visit_table_factor(&mut self, table: &mut TableFactor) -> ControlFlow<()> {
         let (name, alias, args, is_function) = match table {
             TableFactor::Table {
                 name, alias, args: Some(call), with_ordinality: false, ..
@@ -59,6 +59,9 @@ impl VisitorMut for SeriesAsQueries {
         }
         name_column(alias);
         if !is_function && args.iter().all(is_plain) && !has_zero_step(args) {
+            if args.iter().all(is_small) {
+                with_integers(table);
+            }
             return ControlFlow::Continue(());
         }
         let (alias, args) = (alias.take(), typed(std::mem::take(args)));
@@ -101,6 +104,35 @@ fn is_plain(arg: &FunctionArg) -> bool {
         }
     }
     value_of(arg).is_none_or(is_number)
+}
+
+/// Whether an argument that is plain is an `integer`.
+fn is_small(arg: &FunctionArg) -> bool {
+    fn is_integer(expr: &Expr) -> bool {
+        match expr {
+            Expr::Value(value) => match &value.value {
+                Value::Number(digits, _) => digits.parse::<i32>().is_ok(),
+                _ => true,
+            },
+            Expr::Nested(expr) | Expr::UnaryOp { expr, .. } => is_integer(expr),
+            Expr::BinaryOp { left, right, .. } => is_integer(left) && is_integer(right),
+            _ => false,
+        }
+    }
+    value_of(arg).is_none_or(is_integer)
+}
+
+/// `(SELECT CAST(value AS INT) AS value FROM generate_series(…))`: the engine's own rows are bigints.
+fn with_integers(table: &mut TableFactor) {
+    let text = "SELECT CAST(value AS INT) AS value FROM generate_series(1)";
+    let parser = Parser::new(&PostgreSqlDialect {}).try_with_sql(text);
+    let Ok(mut subquery) = parser.and_then(|mut parser| parser.parse_query()) else { return };
+    let SetExpr::Select(select) = subquery.body.as_mut() else { return };
+    let Some(from) = select.from.first_mut() else { return };
+    std::mem::swap(&mut from.relation, table);
+    let TableFactor::Table { alias, .. } = &mut from.relation else { return };
+    let alias = alias.take();
+    *table = TableFactor::Derived { lateral: false, subquery, alias, sample: None };
 }
 
 /// A step of zero is an error of PostgreSQL's, which the query gives.
@@ -219,9 +251,13 @@ mod tests {
     fn what_is_no_number_is_written_as_a_query() {
         check(
             "SELECT * FROM generate_series(1, -3)",
-            "SELECT * FROM generate_series(1, -3) AS generate_series (generate_series)",
+            "SELECT * FROM (SELECT CAST(value AS INT) AS value FROM generate_series(1, -3)) \
+             AS generate_series (generate_series)",
         );
-        check("SELECT * FROM generate_series(1, 3) n", "SELECT * FROM generate_series(1, 3) n (n)");
+        check(
+            "SELECT * FROM generate_series(1, 3000000000) n",
+            "SELECT * FROM generate_series(1, 3000000000) n (n)",
+        );
         check(
             "SELECT n FROM generate_series(1, $1) AS s (n)",
             "SELECT n FROM (SELECT unnest(generate_series(1, CAST($1 AS BIGINT))) AS value) AS s (n)",
