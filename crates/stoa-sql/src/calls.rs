@@ -14,6 +14,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 
 use crate::normalise;
+use crate::sets::reads_columns;
 
 /// Parameters of `make_interval`, which are mostly given by their names.
 const INTERVAL_PARTS: [&str; 7] = ["years", "months", "weeks", "days", "hours", "mins", "secs"];
@@ -80,6 +81,10 @@ fn by_name(expr: &Expr) -> Option<Expr> {
             }
             _ => return None,
         },
+        // The engine reads the items of an array by themselves: they would know no query around them.
+        Expr::Array(array) if array.elem.iter().any(reads_columns) => {
+            call("make_array", array.elem.clone())
+        }
         Expr::Cast { kind, expr: text, data_type, array, format } => Expr::Cast {
             kind: kind.clone(),
             data_type: with_dimensions_of(text, data_type)?,
@@ -291,6 +296,9 @@ fn may_hold_nulls(array: &Expr) -> bool {
         },
         Expr::Function(function) if name_of(function).as_deref() == Some("array_like") => {
             array.to_string().to_ascii_lowercase().contains("null")
+        }
+        Expr::Function(function) if name_of(function).as_deref() == Some("make_array") => {
+            array.to_string().len() < ARRAY_BYTES_MAX
         }
         Expr::Array(items) => {
             !items.elem.iter().all(is_literal) && array.to_string().len() < ARRAY_BYTES_MAX

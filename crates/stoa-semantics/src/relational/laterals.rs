@@ -13,8 +13,10 @@
 
 use std::sync::Arc;
 
+use arrow::datatypes::Field;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{Column, JoinType, NullEquality, NullHandling, ScalarValue};
+use datafusion::common::metadata::FieldMetadata;
+use datafusion::common::{Column, JoinType, NullEquality, NullHandling, ScalarValue, TableReference};
 use datafusion::error::Result;
 use datafusion::functions_aggregate::expr_fn::bool_or;
 use datafusion::functions_nested::expr_fn::cardinality;
@@ -168,7 +170,7 @@ impl Rows {
                     None => Expr::Column(own[place].clone()),
                 },
             };
-            Ok(expr.alias_qualified(qualifier.cloned(), field.name()))
+            Ok(named_as(expr, qualifier, field))
         });
         let columns = columns.collect::<Result<Vec<_>>>()?;
         LogicalPlanBuilder::from(made).project(columns)?.build().map(Some)
@@ -196,7 +198,7 @@ impl Rows {
                     };
                     Ok(match &expr {
                         Expr::Column(_) => expr,
-                        _ => expr.alias_qualified(qualifier.cloned(), field.name()),
+                        _ => named_as(expr, qualifier, field),
                     })
                 });
                 let mut exprs = exprs.collect::<Result<Vec<_>>>()?;
@@ -205,7 +207,7 @@ impl Rows {
             }
             LogicalPlan::Values(values) => {
                 let rows = &values.values;
-                let list = |(place, field): (usize, &Arc<arrow::datatypes::Field>)| {
+                let list = |(place, field): (usize, &Arc<Field>)| {
                     let cells = rows.iter().map(|row| self.beside(row[place].clone()));
                     Ok(make_array(cells.collect::<Result<Vec<_>>>()?).alias(field.name()))
                 };
@@ -308,6 +310,12 @@ impl Rows {
         })?;
         Ok(replaced.data)
     }
+}
+
+/// An expression as a column, with the mark that it has there.
+fn named_as(expr: Expr, qualifier: Option<&TableReference>, field: &Field) -> Expr {
+    let metadata = Some(FieldMetadata::from(field.metadata())).filter(|of| !of.is_empty());
+    expr.alias_qualified_with_metadata(qualifier.cloned(), field.name(), metadata)
 }
 
 /// A value of a row that is there; NULL for others.
