@@ -128,6 +128,13 @@ pub fn from_datafusion(error: DataFusionError) -> Error {
     }
 }
 
+/// The name without a table of the column that is missing, where that is the error.
+pub fn missing_name(error: &DataFusionError) -> Option<String> {
+    let DataFusionError::SchemaError(schema, _) = error.find_root() else { return None };
+    let SchemaError::FieldNotFound { field, .. } = schema.as_ref() else { return None };
+    field.relation.is_none().then(|| field.name.clone())
+}
+
 /// Turns an error of the engine into Stoa's, from behind the point at which all names were found: a column that is not
 /// there was lost with a subquery that the engine could not join.
 pub fn from_planned(error: DataFusionError) -> Error {

@@ -236,6 +236,14 @@ pub fn with_integers(plan: LogicalPlan) -> Result<LogicalPlan> {
     whole_literals::retyped(plan).map(|plan| plan.data)
 }
 
+/// A plan as it was made of a statement, with records in the places of `t.*` as an operand of a function.
+///
+/// # Errors
+/// 0A000 beside an outer join, where a row may be missing.
+pub fn with_records(plan: LogicalPlan) -> Result<LogicalPlan> {
+    json::as_records(plan)
+}
+
 /// Adds the names of types, in front of those that are known already.
 pub fn with_types(state: SessionState) -> SessionState {
     let mut builder = SessionStateBuilder::new_from_existing(state);

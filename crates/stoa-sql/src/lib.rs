@@ -54,13 +54,15 @@ mod special_times;
 mod split;
 mod statement;
 pub mod syntax_error;
-pub mod temporary;
+pub mod table_queries;
+mod temporary;
 pub mod time_travel;
 mod types;
 pub mod upsert;
 mod using_joins;
 pub mod uuid_texts;
 mod view;
+pub mod whole_rows;
 mod windows;
 mod worded_calls;
 
@@ -69,7 +71,7 @@ use datafusion_sql::sqlparser::ast::{self, ObjectName};
 use datafusion_sql::sqlparser::dialect::{GenericDialect, PostgreSqlDialect};
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::Parser;
-use datafusion_sql::sqlparser::tokenizer::Token;
+use datafusion_sql::sqlparser::tokenizer::{Token, Tokenizer};
 use stoa_error::{Error, Result};
 
 pub use alter::{AlterAction, AlterTableStatement};
@@ -217,6 +219,12 @@ fn parse_query(text: &str) -> Result<EngineStatement> {
         .with_dialect(&dialect)
         .build()
         .map_err(|e| from_parser(&e, text))?;
+    if table_queries::may_be_in(text)
+        && let Ok(tokens) = Tokenizer::new(&dialect, text).tokenize_with_location()
+    {
+        let tokens = table_queries::written_out(tokens);
+        parser.parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
+    }
     let mut statement = parser.parse_statement().map_err(|e| from_parser(&e, text))?;
     expect_end(&mut parser.parser, text)?;
     chains::flatten(&mut statement)?;

@@ -20,9 +20,9 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast};
 use datafusion::sql::parser::Statement as EngineStatement;
 use futures::future::BoxFuture;
 use stoa_catalog::TableIdent;
-use stoa_error::{Error, Result};
-use stoa_semantics::errors::{from_datafusion, repeats_names};
-use stoa_sql::StatementKind;
+use stoa_error::{Error, Result, Subject};
+use stoa_semantics::errors::{from_datafusion, missing_name, repeats_names, to_datafusion};
+use stoa_sql::{StatementKind, whole_rows};
 
 use super::{Session, decorated_calls, own_functions};
 use crate::access::{Caller, fields_at};
@@ -58,6 +58,36 @@ pub(crate) struct Expanded {
     pub(crate) asks_about_tables: bool,
 }
 
+/// Tables of a statement whose rows are given to functions.
+const WHOLE_ROWS_MAX: usize = 16;
+
+/// The engine's plan; rows of tables that are given to functions are records.
+async fn planned(state: &SessionState, statement: EngineStatement) -> EngineResult<LogicalPlan> {
+    let mut error = match state.statement_to_plan(statement.clone()).await {
+        Err(error) => error,
+        plan => return plan,
+    };
+    let mut written = statement;
+    for _ in 0..WHOLE_ROWS_MAX {
+        let Some(name) = missing_name(&error) else { break };
+        if !whole_rows::give_rows(&mut written, &name) {
+            if whole_rows::is_table(&mut written, &name) {
+                let what = format!("a row of {name} as a value is not supported here");
+                let error = Error::unsupported(what)
+                    .about(Subject::OnlyColumn(name))
+                    .with_hint("give it to row_to_json, to_json, to_jsonb, json_agg or jsonb_agg");
+                return Err(to_datafusion(error));
+            }
+            break;
+        }
+        match state.statement_to_plan(written.clone()).await {
+            Err(other) => error = other,
+            Ok(plan) => return stoa_semantics::with_records(plan),
+        }
+    }
+    Err(error)
+}
+
 impl Session {
     /// Plans a statement as the engine does; views are left as they are. Columns of one name get others where the
     /// engine needs that.
@@ -70,14 +100,14 @@ impl Session {
         statement: EngineStatement,
     ) -> Result<LogicalPlan> {
         decorated_calls::refuse(&statement, state)?;
-        let plan = match state.statement_to_plan(statement.clone()).await {
+        let plan = match planned(state, statement.clone()).await {
             Err(error) if repeats_names(&error) => {
                 let mut named = statement;
                 stoa_sql::column_names::mark_repeated(&mut named);
-                match state.statement_to_plan(named.clone()).await {
+                match planned(state, named.clone()).await {
                     Err(error) if repeats_names(&error) => {
                         stoa_sql::tell_casts_apart(&mut named);
-                        state.statement_to_plan(named).await
+                        planned(state, named).await
                     }
                     plan => plan,
                 }
@@ -98,7 +128,7 @@ impl Session {
         names: &[String],
     ) -> Result<LogicalPlan> {
         decorated_calls::refuse(statement, state)?;
-        match state.statement_to_plan(statement.clone()).await {
+        match planned(state, statement.clone()).await {
             Err(error) if repeats_names(&error) && !names.is_empty() => {
                 let plan = self.plan_parsed(state, statement.clone()).await?;
                 match names.len() >= plan.schema().fields().len() {

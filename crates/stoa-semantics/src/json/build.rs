@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, StringArray};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Float64Type, TimeUnit};
+use arrow::datatypes::{DataType, Field, Float64Type, TimeUnit};
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
@@ -15,6 +15,7 @@ use datafusion::logical_expr::{ColumnarValue, Expr, ExprSchemable, ScalarUDF};
 
 use super::JsonKind;
 use super::pair::LINE;
+use super::rows::is_column;
 use crate::bounded;
 use crate::call::{Operation, call, column, columns, failure, function};
 use crate::json_casts::{in_normal_form, is_unknown};
@@ -246,7 +247,7 @@ fn json_texts(column: &ArrayRef, is_json: bool, zone: &str) -> Result<StringArra
                 json_texts(values, JsonKind::of_field(field).is_some(), zone)
             });
             let values = values.collect::<Result<Vec<_>>>()?;
-            let names: Vec<String> = fields.iter().map(|field| key_of(field.name())).collect();
+            let names: Vec<String> = fields.iter().map(|field| key_of(field)).collect();
             let mut out = Texts::of("to_json");
             for row in 0..record.len() {
                 if record.is_null(row) {
@@ -289,8 +290,10 @@ fn json_texts(column: &ArrayRef, is_json: bool, zone: &str) -> Result<StringArra
 }
 
 /// The name of a record's field, in quotes: those without a name of `ROW(…)` are `f1`, `f2`, ….
-fn key_of(name: &str) -> String {
-    let number = name.strip_prefix('c').and_then(|digits| digits.parse::<usize>().ok());
+fn key_of(field: &Field) -> String {
+    let name = field.name();
+    let number = name.strip_prefix('c').filter(|_| !is_column(field));
+    let number = number.and_then(|digits| digits.parse::<usize>().ok());
     let mut key = String::new();
     match number {
         Some(number) => quoted(&format!("f{}", number.saturating_add(1)), &mut key),

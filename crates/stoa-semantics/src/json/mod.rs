@@ -20,6 +20,7 @@ mod pair;
 mod paths;
 mod planner;
 mod records;
+mod rows;
 
 pub(super) use build::{functions, rewrite};
 pub(super) use edit::FUNCTIONS as EDIT;
@@ -28,5 +29,6 @@ pub(super) use pair::FUNCTIONS as PAIR;
 pub(super) use paths::FUNCTIONS as PATHS;
 pub(super) use planner::{JsonOperators, JsonSubscripts};
 pub(super) use records::FUNCTIONS as RECORDS;
+pub(super) use rows::as_records;
 
 use super::json_kind::JsonKind;

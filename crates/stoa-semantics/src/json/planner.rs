@@ -1,5 +1,5 @@
 //! Operators of JSON as calls: the engine's own plans have none for texts. So are intervals multiplied and divided. A
-//! quoted literal beside a `uuid` or an array is one: the engine would ask for a common type first.
+//! quoted literal beside a `uuid`, a boolean or an array is one: the engine would ask for a common type first.
 
 use arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
@@ -39,7 +39,10 @@ impl ExprPlanner for JsonOperators {
         };
         let own_type = |side: &Expr| {
             let is_own = |of: &DataType| {
-                matches!(of, DataType::FixedSizeBinary(uuids::BYTES) | DataType::List(_))
+                matches!(
+                    of,
+                    DataType::Boolean | DataType::FixedSizeBinary(uuids::BYTES) | DataType::List(_)
+                )
             };
             side.get_type(schema).ok().filter(is_own)
         };

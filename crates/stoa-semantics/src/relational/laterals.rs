@@ -14,9 +14,11 @@
 use std::sync::Arc;
 
 use arrow::datatypes::Field;
-use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::metadata::FieldMetadata;
-use datafusion::common::{Column, JoinType, NullEquality, NullHandling, ScalarValue, TableReference};
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{
+    Column, JoinType, NullEquality, NullHandling, ScalarValue, TableReference,
+};
 use datafusion::error::Result;
 use datafusion::functions_aggregate::expr_fn::bool_or;
 use datafusion::functions_nested::expr_fn::cardinality;
