@@ -75,9 +75,9 @@ fn record(expr: Expr, schema: &DFSchema, may_be_missing: bool) -> Result<Transfo
 }
 
 fn record_of(table: &TableReference, schema: &DFSchema) -> Expr {
-    let of_table = schema.iter().filter(|(qualifier, _)| {
-        qualifier.is_some_and(|qualifier| qualifier.resolved_eq(table) || qualifier == &table)
-    });
+    let of_table = schema
+        .iter()
+        .filter(|(qualifier, _)| qualifier.is_some_and(|qualifier| qualifier.resolved_eq(table)));
     let (mut fields, mut values) = (Vec::new(), Vec::new());
     for (qualifier, field) in of_table {
         fields.push((field.name().clone(), JsonKind::of_field(field)));
