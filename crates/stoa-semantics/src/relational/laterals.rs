@@ -52,7 +52,7 @@ pub(super) fn made_of_rows(
 }
 
 /// What a LATERAL item of FROM is planned as.
-fn lateral_body(right: &LogicalPlan) -> Option<LogicalPlan> {
+pub(super) fn lateral_body(right: &LogicalPlan) -> Option<LogicalPlan> {
     match right {
         LogicalPlan::Subquery(subquery) => Some(subquery.subquery.as_ref().clone()),
         LogicalPlan::SubqueryAlias(SubqueryAlias { input, alias, .. }) => {
@@ -315,7 +315,7 @@ impl Rows {
 }
 
 /// An expression as a column, with the mark that it has there.
-fn named_as(expr: Expr, qualifier: Option<&TableReference>, field: &Field) -> Expr {
+pub(super) fn named_as(expr: Expr, qualifier: Option<&TableReference>, field: &Field) -> Expr {
     let metadata = Some(FieldMetadata::from(field.metadata())).filter(|of| !of.is_empty());
     expr.alias_qualified_with_metadata(qualifier.cloned(), field.name(), metadata)
 }

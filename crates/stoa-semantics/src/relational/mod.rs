@@ -7,6 +7,7 @@
 //!       ─► keys         ORDER BY subqueries about the row ─► ORDER BY columns
 //!       ─► one_row      IN, ANY, ALL and EXISTS of one row ─► comparisons with it
 //!       ─► per_row      aggregates by another comparison than equality ─► joins with their values
+//!       ─► by_keys      LIMIT, other aggregates and LATERAL about the row ─► joins with the rows of all keys
 //!       ─► predicates    IN, ANY and ALL with three values ─► EXISTS
 //!       ─► marks        EXISTS outside of WHERE ─► joins that mark rows, in VALUES: counts
 //!       ─► multiplicity EXCEPT ALL, INTERSECT ALL ─► rows numbered among equal ones
@@ -20,6 +21,7 @@
 //! In: a plan as it was made of the statement. Out: a plan with the same columns that the engine
 //! answers as PostgreSQL does. **Invariant:** the rules change nothing the second time.
 
+mod by_keys;
 mod floats;
 mod guards;
 mod keys;
@@ -82,6 +84,7 @@ impl AnalyzerRule for Relational {
         plan.transform_up_with_subqueries(|node| {
             let node = multiplicity::count_rows(node)?;
             let node = node.transform_data(|node| laterals::made_of_rows(node, &mut names))?;
+            let node = node.transform_data(|node| by_keys::join_lateral(node, &mut names))?;
             let node = node.transform_data(rows::ordered_by_parts)?;
             let node = node.transform_data(|node| Ok(multiplicity::order_once(node)))?;
             let node = node.transform_data(one_row::compared)?;

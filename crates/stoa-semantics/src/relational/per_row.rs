@@ -8,7 +8,7 @@
 //! result  t LEFT JOIN values ON t.at IS NOT DISTINCT FROM key
 //! ```
 //! **Invariants:** a key without rows has the value that the aggregate has for none; a node gives the columns it gave.
-//! What is not of this form stays as it is: the engine answers or refuses it. Keys are not floating-point (0.0 and -0.0
+//! What is not of this form is left to `by_keys` and to the engine. Keys are not floating-point (0.0 and -0.0
 //! are one of them), and the rows around the subquery are not random, as they are read twice.
 
 use std::collections::HashMap;
@@ -23,6 +23,7 @@ use datafusion::logical_expr::{
     Subquery, lit,
 };
 
+use super::by_keys;
 use super::marks::{Below, replace_by_joins};
 use super::predicates::Names;
 
@@ -43,7 +44,10 @@ pub(super) fn join_values(
         return Ok(Transformed::no(node));
     }
     replace_by_joins(node, &mut |below, expr| match expr {
-        Expr::ScalarSubquery(subquery) => join_value(below, subquery, names),
+        Expr::ScalarSubquery(subquery) => match join_value(below, subquery, names)? {
+            None => by_keys::join_value(below, subquery, names),
+            joined => Ok(joined),
+        },
         _ => Ok(None),
     })
 }
@@ -217,7 +221,7 @@ fn with_keys(expr: Expr, key_of: &HashMap<Column, Column>) -> Result<Expr> {
 }
 
 /// Aggregates of the rows for which `condition` holds.
-fn only_where(expr: Expr, condition: &Expr) -> Result<Expr> {
+pub(super) fn only_where(expr: Expr, condition: &Expr) -> Result<Expr> {
     let filtered = expr.transform_up(|expr| match expr {
         Expr::AggregateFunction(AggregateFunction { func, mut params }) => {
             let condition = condition.clone();
@@ -245,7 +249,7 @@ pub(super) fn has_subquery(expr: &Expr) -> Result<bool> {
 }
 
 /// Whether the rows of a plan may be others when they are computed again.
-fn is_volatile(plan: &LogicalPlan) -> Result<bool> {
+pub(super) fn is_volatile(plan: &LogicalPlan) -> Result<bool> {
     let mut found = false;
     plan.apply_with_subqueries(|node| {
         found |= node.expressions().iter().any(Expr::is_volatile);
