@@ -554,7 +554,8 @@ fn list(texts: &StringArray, item: &FieldRef, zone: &str) -> Result<ArrayRef> {
 
 /// The text of an array within another, which begins at its brace.
 fn inner_array(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<String> {
-    let (mut text, mut depth, mut is_quoted, mut is_escaped) = (String::new(), 0_usize, false, false);
+    let (mut text, mut depth, mut is_quoted, mut is_escaped) =
+        (String::new(), 0_usize, false, false);
     for letter in chars.by_ref() {
         text.push(letter);
         match letter {

@@ -5,9 +5,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    ArrayRef, AsArray, IntervalMonthDayNanoArray, TimestampMicrosecondArray,
-};
+use arrow::array::{ArrayRef, AsArray, IntervalMonthDayNanoArray, TimestampMicrosecondArray};
 use arrow::compute::cast;
 use arrow::datatypes::{
     DataType, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
@@ -297,12 +295,16 @@ impl Operation for CutBy {
             match lower.as_str() {
                 "microsecond" | "microseconds" => return Ok(Some(time)),
                 "millisecond" | "milliseconds" => {
-                    return time.checked_sub(time.rem_euclid(1000)).map(Some).ok_or_else(out_of_range);
+                    return time
+                        .checked_sub(time.rem_euclid(1000))
+                        .map(Some)
+                        .ok_or_else(out_of_range);
                 }
                 _ => {}
             }
-            let not_recognized =
-                || failure("22023", format!("unit \"{lower}\" not recognized for type {type_name}"));
+            let not_recognized = || {
+                failure("22023", format!("unit \"{lower}\" not recognized for type {type_name}"))
+            };
             Unit::named(&lower).ok_or_else(not_recognized)?.cut(time).map(Some)
         });
         let cut = cut.collect::<Result<TimestampMicrosecondArray>>()?;

@@ -2,8 +2,8 @@
 
 use super::declared::Declared;
 use super::{
-    byte_texts, degrees, encodings, from_format, json, like_arrays, numbers, quoting, regexes, similar_parts,
-    strings, times, unicode_forms,
+    byte_texts, degrees, encodings, from_format, json, like_arrays, numbers, quoting, regexes,
+    similar_parts, strings, times, unicode_forms,
 };
 
 /// By what they are about.

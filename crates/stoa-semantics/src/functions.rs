@@ -327,8 +327,18 @@ fn date_part(function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<
 fn is_of_time(field: &str) -> bool {
     matches!(
         field.to_ascii_lowercase().as_str(),
-        "hour" | "hours" | "minute" | "minutes" | "second" | "seconds" | "millisecond"
-            | "milliseconds" | "microsecond" | "microseconds" | "timezone" | "timezone_hour"
+        "hour"
+            | "hours"
+            | "minute"
+            | "minutes"
+            | "second"
+            | "seconds"
+            | "millisecond"
+            | "milliseconds"
+            | "microsecond"
+            | "microseconds"
+            | "timezone"
+            | "timezone_hour"
             | "timezone_minute"
     )
 }

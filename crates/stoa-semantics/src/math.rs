@@ -131,9 +131,7 @@ impl Math {
             Self::Acosh => Ok(x.acosh()),
             Self::Atanh if x.abs() > 1.0 => Err(beyond_input()),
             Self::Atanh => Ok(x.atanh()),
-            Self::Sin | Self::Cos | Self::Tan | Self::Cot if x.is_infinite() => {
-                Err(beyond_input())
-            }
+            Self::Sin | Self::Cos | Self::Tan | Self::Cot if x.is_infinite() => Err(beyond_input()),
             Self::Sin => Ok(x.sin()),
             Self::Cos => Ok(x.cos()),
             Self::Tan => Ok(x.tan()),

@@ -41,7 +41,10 @@ pub(super) const FUNCTIONS: &[Declared] = &[
     ),
     declared("regexp_like", &[Text, Text, Text], 2, Boolean, like),
     declared("regexp_match", &[Text, Text, Text], 2, Texts, first_match),
-    Declared { called: "regexp_matches", ..declared("regexp_groups", &[Text, Text, Text], 2, Groups, matches) },
+    Declared {
+        called: "regexp_matches",
+        ..declared("regexp_groups", &[Text, Text, Text], 2, Groups, matches)
+    },
     declared("regexp_replace", &[Text, Text, Text, Text], 3, Text, replace),
     declared("regexp_replace", &[Text, Text, Text, Integer, Integer, Text], 4, Text, replace_nth),
     declared("regexp_split_to_array", &[Text, Text, Text], 2, Texts, split),

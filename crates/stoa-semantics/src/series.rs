@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Decimal256Builder, ListBuilder};
 use arrow::datatypes::{
-    DataType, Decimal256Type, Field, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
-    TimestampMicrosecondType, i256,
+    DataType, Decimal256Type, Field, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
+    IntervalUnit, TimeUnit, TimestampMicrosecondType, i256,
 };
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;

@@ -7,14 +7,14 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Array, ArrayElemTypeDef, BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArg,
-    FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, Interval, ObjectName,
-    ObjectNamePart, Select, SelectItem, Statement, TimezoneInfo, UnaryOperator, Value, VisitMut,
-    VisitorMut,
+    Array, ArrayElemTypeDef, BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function,
+    FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, Interval,
+    ObjectName, ObjectNamePart, Select, SelectItem, Statement, TimezoneInfo, UnaryOperator, Value,
+    VisitMut, VisitorMut,
 };
 
 use crate::normalise;
-use crate::sets::reads_columns;
+use crate::reads::reads_columns;
 
 /// Parameters of `make_interval`, which are mostly given by their names.
 const INTERVAL_PARTS: [&str; 7] = ["years", "months", "weeks", "days", "hours", "mins", "secs"];
@@ -146,7 +146,8 @@ fn by_name(expr: &Expr) -> Option<Expr> {
         Expr::AnyOp { left, compare_op, right, is_some } => {
             let typed = array_like(right, left);
             let is_typed = typed.is_some();
-            let (left, right) = typed.unwrap_or_else(|| (left.as_ref().clone(), right.as_ref().clone()));
+            let (left, right) =
+                typed.unwrap_or_else(|| (left.as_ref().clone(), right.as_ref().clone()));
             let nulls = (*compare_op == BinaryOperator::Eq && may_hold_nulls(&right))
                 .then(|| call("any_null", vec![right.clone()]));
             if !is_typed && nulls.is_none() {
@@ -431,10 +432,7 @@ fn written(name: &str, function: &Function) -> Option<Expr> {
         }
         ("array_cat", Some(args)) => call("array_concat", args.to_vec()),
         ("array_positions", Some(_)) => {
-            let integers = ArrayElemTypeDef::SquareBracket(
-                Box::new(DataType::Integer(None)),
-                None,
-            );
+            let integers = ArrayElemTypeDef::SquareBracket(Box::new(DataType::Integer(None)), None);
             cast(Expr::Function(function.clone()), DataType::Array(integers))
         }
         _ => return None,
@@ -494,6 +492,19 @@ fn interval_parts(args: &FunctionArguments) -> Option<Vec<Expr>> {
         *parts.get_mut(place)? = value.clone();
     }
     Some(parts)
+}
+
+/// The name of a function, with or without PostgreSQL's own schema.
+pub(super) fn named(name: &ObjectName) -> Option<String> {
+    match name.0.as_slice() {
+        [ObjectNamePart::Identifier(name)] => Some(normalise(name)),
+        [ObjectNamePart::Identifier(schema), ObjectNamePart::Identifier(name)]
+            if normalise(schema) == "pg_catalog" =>
+        {
+            Some(normalise(name))
+        }
+        _ => None,
+    }
 }
 
 /// The arguments of a call, if none has a name.

@@ -37,6 +37,7 @@ mod operators;
 mod ordered_rows;
 mod ordinality;
 pub mod pointing;
+mod reads;
 mod records;
 mod references;
 mod reread;

@@ -14,9 +14,9 @@ use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 use stoa_error::{Error, Result};
 
-use crate::calls::{call, cast, positional};
+use crate::calls::{call, cast, named, positional};
 use crate::normalise;
-use crate::sets::{named, reads_columns};
+use crate::reads::reads_columns;
 
 /// A function that makes records of JSON.
 pub(super) struct Records {
@@ -51,8 +51,7 @@ pub(super) fn table_of(
     match alias.filter(|alias| alias.columns.iter().any(is_typed)) {
         Some(alias) => Ok(query_of(records, args, alias)),
         None => {
-            let message =
-                "a column definition list is required for functions returning \"record\"";
+            let message = "a column definition list is required for functions returning \"record\"";
             Err(Error::invalid(message)
                 .with_sqlstate("42601")
                 .with_hint(format!("write {}(…) AS name (column type, …)", records.name)))

@@ -20,7 +20,7 @@ use datafusion_sql::sqlparser::ast::{
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 
-use crate::sets::reads_columns;
+use crate::reads::reads_columns;
 
 const NAME: &str = "generate_series";
 
@@ -42,9 +42,9 @@ impl VisitorMut for SeriesAsQueries {
 
     fn pre_visit_table_factor(&mut self, table: &mut TableFactor) -> ControlFlow<()> {
         let (name, alias, args, is_function) = match table {
-            TableFactor::Table { name, alias, args: Some(call), with_ordinality: false, .. } => {
-                (name, alias, &mut call.args, false)
-            }
+            TableFactor::Table {
+                name, alias, args: Some(call), with_ordinality: false, ..
+            } => (name, alias, &mut call.args, false),
             TableFactor::Function { name, alias, args, with_ordinality: false, .. } => {
                 (name, alias, args, true)
             }

@@ -93,7 +93,11 @@ pub(super) fn first<'a>(row: &'a Row<'_>, at: usize) -> Result<Option<Item<'a>>>
     row.text(0, at).map(Item::parse).transpose()
 }
 
-pub(super) fn given(item: Option<&Item<'_>>, normalised: bool, as_text: bool) -> Result<Option<String>> {
+pub(super) fn given(
+    item: Option<&Item<'_>>,
+    normalised: bool,
+    as_text: bool,
+) -> Result<Option<String>> {
     match item {
         None => Ok(None),
         Some(item) if as_text => text_of(item, normalised),

@@ -144,8 +144,7 @@ impl ExprPlanner for JsonSubscripts {
         match JsonKind::of(&raw.expr, schema) {
             None => return Ok(PlannerResult::Original(raw)),
             Some(JsonKind::Json) => {
-                let message =
-                    "cannot subscript type json because it does not support subscripting";
+                let message = "cannot subscript type json because it does not support subscripting";
                 return Err(failure("42804", message));
             }
             Some(JsonKind::Jsonb) => {}
@@ -167,9 +166,7 @@ impl ExprPlanner for JsonSubscripts {
             }
         };
         Ok(match declared::named(name) {
-            Some(declared) => {
-                PlannerResult::Planned(call(Call(declared), vec![raw.expr, key]))
-            }
+            Some(declared) => PlannerResult::Planned(call(Call(declared), vec![raw.expr, key])),
             None => PlannerResult::Original(raw),
         })
     }

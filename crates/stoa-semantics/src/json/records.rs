@@ -16,7 +16,9 @@ pub(crate) const FUNCTIONS: &[Declared] = &[
     of("jsonb_record_of", &[Text], Text, Some(Plain), |row| record(row, "jsonb")),
     of("json_records_of", &[Text], Texts, None, |row| records(row, "json")),
     of("jsonb_records_of", &[Text], Texts, None, |row| records(row, "jsonb")),
-    of("json_record_text", &[Text, Text], Text, None, |row| member(row, |item| text_of(item, false))),
+    of("json_record_text", &[Text, Text], Text, None, |row| {
+        member(row, |item| text_of(item, false))
+    }),
     of("json_record_json", &[Text, Text], Text, Some(Plain), |row| {
         member(row, |item| match item.json {
             Json::Null => Ok(None),
@@ -72,10 +74,7 @@ fn records(row: &Row<'_>, kind: &str) -> Result<ArrayRef> {
     })
 }
 
-fn member(
-    row: &Row<'_>,
-    text: impl Fn(&Item<'_>) -> Result<Option<String>>,
-) -> Result<ArrayRef> {
+fn member(row: &Row<'_>, text: impl Fn(&Item<'_>) -> Result<Option<String>>) -> Result<ArrayRef> {
     row.each_text(|at| {
         let (Some(item), Some(key)) = (first(row, at)?, row.text(1, at)) else { return Ok(None) };
         match item.member(key) {

@@ -97,13 +97,17 @@ impl Path {
     /// # Errors
     /// It is none (42601), nested too deeply (54001), or has parts that are not supported (0A000).
     pub(crate) fn parse(text: &str) -> Result<Self> {
-        let mut parser = Parser { tokens: tokens(text)?, at: 0, depth: 0, in_filter: 0, in_places: 0 };
+        let mut parser =
+            Parser { tokens: tokens(text)?, at: 0, depth: 0, in_filter: 0, in_places: 0 };
         let is_strict = parser.takes_word("strict");
         if !is_strict {
             parser.takes_word("lax");
         }
         if *parser.peek() == Token::End && parser.at == 0 {
-            return Err(failure("22P02", format!("invalid input syntax for type jsonpath: \"{text}\"")));
+            return Err(failure(
+                "22P02",
+                format!("invalid input syntax for type jsonpath: \"{text}\""),
+            ));
         }
         let expr = parser.either()?;
         match parser.peek() {
@@ -132,10 +136,13 @@ impl Expr {
 }
 
 fn syntax(near: Option<&str>) -> DataFusionError {
-    failure("42601", match near {
-        Some(near) => format!("syntax error at or near \"{near}\" of jsonpath input"),
-        None => "syntax error at end of jsonpath input".to_owned(),
-    })
+    failure(
+        "42601",
+        match near {
+            Some(near) => format!("syntax error at or near \"{near}\" of jsonpath input"),
+            None => "syntax error at end of jsonpath input".to_owned(),
+        },
+    )
 }
 
 fn tokens(text: &str) -> Result<Vec<Token>> {
@@ -443,7 +450,9 @@ impl Parser {
         let start = match self.next() {
             Token::Mark("$") => Start::Root,
             Token::Mark("@") if self.in_filter > 0 => Start::Current,
-            Token::Mark("@") => return Err(failure("42601", "@ is not allowed in root expressions")),
+            Token::Mark("@") => {
+                return Err(failure("42601", "@ is not allowed in root expressions"));
+            }
             Token::Mark("(") => {
                 let inner = self.either()?;
                 self.expect(")")?;
@@ -589,7 +598,9 @@ impl Parser {
         }
         match self.next() {
             Token::Number(digits) => {
-                let out_of_range = |_| failure("22003", format!("value \"{digits}\" is out of range for type integer"));
+                let out_of_range = |_| {
+                    failure("22003", format!("value \"{digits}\" is out of range for type integer"))
+                };
                 digits.parse().map(Some).map_err(out_of_range)
             }
             _ => {

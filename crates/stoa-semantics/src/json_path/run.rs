@@ -40,7 +40,11 @@ pub(crate) struct Answer<'v> {
 const ITEMS_MAX: usize = 1_000_000;
 
 /// Follows a path from `root`, with the members of an object as variables.
-pub(crate) fn run<'v>(path: &'v Path, root: &'v Item<'v>, vars: Option<&'v Item<'v>>) -> Answer<'v> {
+pub(crate) fn run<'v>(
+    path: &'v Path,
+    root: &'v Item<'v>,
+    vars: Option<&'v Item<'v>>,
+) -> Answer<'v> {
     let run = Run { is_lax: !path.is_strict, root, vars };
     let mut items = Vec::new();
     let current = Cow::Borrowed(root);
@@ -126,9 +130,12 @@ impl<'v> Run<'v> {
                     let found = self.unwrapped(operand, scope)?;
                     match found.as_slice() {
                         [item] if matches!(item.json, Json::Number(_)) => Ok(item.clone()),
-                        _ => of_value("22038", format!(
-                            "{side} operand of jsonpath operator {sign} is not a single numeric value"
-                        )),
+                        _ => of_value(
+                            "22038",
+                            format!(
+                                "{side} operand of jsonpath operator {sign} is not a single numeric value"
+                            ),
+                        ),
                     }
                 };
                 let (left, right) = (operand("left", left)?, operand("right", right)?);
@@ -173,10 +180,11 @@ impl<'v> Run<'v> {
         // In lax mode, what is done with an array is done with its elements.
         let takes_elements = matches!(step, Step::Key(_) | Step::AnyKey | Step::Filter(_))
             || matches!(step, Step::Method(method) if !matches!(method, Method::Type | Method::Size));
-        if takes_elements && self.is_lax && let Some(items) = elements(&item) {
-            return items
-                .into_iter()
-                .try_for_each(|item| self.step(step, rest, item, scope, out));
+        if takes_elements
+            && self.is_lax
+            && let Some(items) = elements(&item)
+        {
+            return items.into_iter().try_for_each(|item| self.step(step, rest, item, scope, out));
         }
         self.step(step, rest, item, scope, out)
     }
@@ -194,7 +202,9 @@ impl<'v> Run<'v> {
                 Json::Object(_) => match member(&item, key) {
                     Some(value) => self.steps(rest, value, scope, out),
                     None if scope.is_lenient => Ok(()),
-                    None => of_value("2203A", format!("JSON object does not contain key \"{key}\"")),
+                    None => {
+                        of_value("2203A", format!("JSON object does not contain key \"{key}\""))
+                    }
                 },
                 _ if scope.is_lenient => Ok(()),
                 _ => of_value("2203A", "jsonpath member accessor can only be applied to an object"),
@@ -329,7 +339,8 @@ impl<'v> Run<'v> {
                     Json::Array(items) => Ok(number_item(&items.len().to_string())),
                     _ if self.is_lax => Ok(number_item("1")),
                     _ => {
-                        let message = "jsonpath item method .size() can only be applied to an array";
+                        let message =
+                            "jsonpath item method .size() can only be applied to an array";
                         of_value("22039", message)
                     }
                 };
@@ -340,7 +351,10 @@ impl<'v> Run<'v> {
             Method::Abs => "abs",
         };
         let wrong = |of: &str| {
-            of_value("22036", format!("jsonpath item method .{name}() can only be applied to a {of}"))
+            of_value(
+                "22036",
+                format!("jsonpath item method .{name}() can only be applied to a {of}"),
+            )
         };
         if method == Method::Double {
             let (text, of) = match &item.json {

@@ -14,9 +14,11 @@
 use std::sync::Arc;
 
 use arrow::datatypes::Field;
-use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::metadata::FieldMetadata;
-use datafusion::common::{Column, JoinType, NullEquality, NullHandling, ScalarValue, TableReference};
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{
+    Column, JoinType, NullEquality, NullHandling, ScalarValue, TableReference,
+};
 use datafusion::error::Result;
 use datafusion::functions_aggregate::expr_fn::bool_or;
 use datafusion::functions_nested::expr_fn::cardinality;
@@ -254,8 +256,7 @@ impl Rows {
             let builder = LogicalPlanBuilder::from(input);
             return builder.unnest_columns_with_options(lists, options)?.build();
         };
-        let has_items =
-            |list: &Column| cardinality(Expr::Column(list.clone())).gt(lit(0_u64));
+        let has_items = |list: &Column| cardinality(Expr::Column(list.clone())).gt(lit(0_u64));
         let any = lists.iter().map(has_items).reduce(Expr::or).unwrap_or_else(|| lit(false));
         let input = self.filtered(input, any, there)?;
         options.null_handling = NullHandling::PreserveAndExpandEmpty;
@@ -263,12 +264,7 @@ impl Rows {
     }
 
     /// Rows lose their mark where a condition does not hold.
-    fn filtered(
-        &self,
-        input: LogicalPlan,
-        condition: Expr,
-        there: &Column,
-    ) -> Result<LogicalPlan> {
+    fn filtered(&self, input: LogicalPlan, condition: Expr, there: &Column) -> Result<LogicalPlan> {
         let mark = Expr::Column(there.clone());
         let is_whole = if_there(there, condition)?;
         let mark = when(is_whole, mark).end()?.alias(there.name.clone());
