@@ -14,7 +14,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 
 use crate::normalise;
-use crate::sets::reads_columns;
+use crate::reads::reads_columns;
 
 /// Parameters of `make_interval`, which are mostly given by their names.
 const INTERVAL_PARTS: [&str; 7] = ["years", "months", "weeks", "days", "hours", "mins", "secs"];
@@ -492,6 +492,19 @@ fn interval_parts(args: &FunctionArguments) -> Option<Vec<Expr>> {
         *parts.get_mut(place)? = value.clone();
     }
     Some(parts)
+}
+
+/// The name of a function, with or without PostgreSQL's own schema.
+pub(super) fn named(name: &ObjectName) -> Option<String> {
+    match name.0.as_slice() {
+        [ObjectNamePart::Identifier(name)] => Some(normalise(name)),
+        [ObjectNamePart::Identifier(schema), ObjectNamePart::Identifier(name)]
+            if normalise(schema) == "pg_catalog" =>
+        {
+            Some(normalise(name))
+        }
+        _ => None,
+    }
 }
 
 /// The arguments of a call, if none has a name.

@@ -20,6 +20,11 @@ const ORDERED: [&str; 5] = ["array_agg", "json_agg", "jsonb_agg", "json_object_a
 /// Names of keys that are added.
 const HIDDEN: &str = "stoa order";
 
+/// Whether a column is a key that was added here.
+pub fn is_hidden(name: &str) -> bool {
+    name.starts_with(HIDDEN)
+}
+
 /// Gives aggregates over an ordered subquery its order.
 pub(super) fn keep_order(statement: &mut Statement) {
     let _ = statement.visit(&mut Selects);

@@ -14,9 +14,9 @@ use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 use stoa_error::{Error, Result};
 
-use crate::calls::{call, cast, positional};
+use crate::calls::{call, cast, named, positional};
 use crate::normalise;
-use crate::sets::{named, reads_columns};
+use crate::reads::reads_columns;
 
 /// A function that makes records of JSON.
 pub(super) struct Records {

@@ -20,7 +20,7 @@ use datafusion_sql::sqlparser::ast::{
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 
-use crate::sets::reads_columns;
+use crate::reads::reads_columns;
 
 const NAME: &str = "generate_series";
 

@@ -17,15 +17,16 @@ use datafusion_sql::parser::Statement as EngineStatement;
 use datafusion_sql::sqlparser::ast::{
     self, DataType, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
-    ObjectNamePart, OrderByExpr, OrderByOptions, Select, SelectItem, TableAlias,
-    TableAliasColumnDef, TableFactor, VisitMut, VisitorMut,
+    OrderByExpr, OrderByOptions, Select, SelectItem, TableAlias, TableAliasColumnDef, TableFactor,
+    VisitMut, VisitorMut,
 };
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 use stoa_error::{Error, Result};
 
 use crate::adapt::parsed;
-use crate::calls::{call, cast, positional};
+use crate::calls::{call, cast, named, positional};
+use crate::reads::reads_columns;
 use crate::records;
 
 /// A function that returns rows: lists, one for each column.
@@ -116,18 +117,6 @@ pub(super) fn write_as_lists(statement: &mut EngineStatement, text: &str) -> Res
         ControlFlow::Continue(())
     });
     error.map_or(Ok(()), Err)
-}
-
-pub(super) fn named(name: &ObjectName) -> Option<String> {
-    match name.0.as_slice() {
-        [ObjectNamePart::Identifier(name)] => Some(crate::normalise(name)),
-        [ObjectNamePart::Identifier(schema), ObjectNamePart::Identifier(name)]
-            if crate::normalise(schema) == "pg_catalog" =>
-        {
-            Some(crate::normalise(name))
-        }
-        _ => None,
-    }
 }
 
 fn rows_of(name: &ObjectName) -> Option<&'static Rows> {
@@ -415,15 +404,6 @@ fn table_of(rows: &Rows, args: &[FunctionArg], alias: Option<TableAlias>) -> Opt
     select.projection = rows.columns.iter().map(item).collect();
     let lateral = args.iter().any(reads_columns);
     Some(TableFactor::Derived { lateral, subquery, alias: Some(alias), sample: None })
-}
-
-/// Whether an expression may read a column of a table next to it.
-pub(super) fn reads_columns(expr: &Expr) -> bool {
-    let found = ast::visit_expressions(expr, |part| match part {
-        Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
-    });
-    found.is_break()
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, ExprSchema, JoinType, NullEquality};
@@ -26,7 +26,8 @@ use datafusion::functions_window::expr_fn::row_number;
 use datafusion::logical_expr::expr::WindowFunctionParams;
 use datafusion::logical_expr::{
     Aggregate, ColumnarValue, Distinct, Expr, ExprFunctionExt, Join, Limit, LogicalPlan,
-    LogicalPlanBuilder, SortExpr, Subquery, SubqueryAlias, Union, Window, binary_expr, lit,
+    LogicalPlanBuilder, Projection, SortExpr, Subquery, SubqueryAlias, Union, Window, binary_expr,
+    lit,
 };
 use datafusion::logical_expr::{Operator, expr::WindowFunction};
 use stoa_error::Error;
@@ -292,6 +293,13 @@ impl Keys {
             }
             LogicalPlan::Window(window) => self.windows(window, names),
             LogicalPlan::Join(join) => self.joined(join, names),
+            LogicalPlan::Unnest(unnest) => {
+                let Some(input) = self.rows(&unnest.input, names)? else { return Ok(None) };
+                let (lists, options) = (unnest.exec_columns.clone(), unnest.options.clone());
+                let rows = LogicalPlanBuilder::from(input);
+                let rows = rows.unnest_columns_with_options(lists, options)?.build()?;
+                self.as_of(&unnest.schema.columns(), rows).map(Some)
+            }
             LogicalPlan::Union(Union { inputs, .. }) => {
                 let mut all: Option<LogicalPlanBuilder> = None;
                 for input in inputs {
@@ -316,6 +324,13 @@ impl Keys {
     }
 
     fn first_of_each(&self, limit: &Limit, names: &mut Names) -> Result<Option<LogicalPlan>> {
+        if let LogicalPlan::Projection(projection) = limit.input.as_ref() {
+            // What is selected of the first rows: the order may be by other columns.
+            let first =
+                LogicalPlan::Limit(Limit { input: Arc::clone(&projection.input), ..limit.clone() });
+            let first = Projection::try_new(projection.expr.clone(), Arc::new(first))?;
+            return self.rows(&LogicalPlan::Projection(first), names);
+        }
         let (order, input) = match limit.input.as_ref() {
             LogicalPlan::Sort(sort) if sort.fetch.is_none() => (sort.expr.as_slice(), &sort.input),
             _ => (&[][..], &limit.input),
@@ -324,11 +339,10 @@ impl Keys {
         let columns = self.columns_of(&input)?;
         let order = self.order(order, &input)?;
         let number = names.next("number");
-        let numbered = row_number()
-            .partition_by(columns.iter().cloned().map(Expr::Column).collect())
-            .order_by(order)
-            .build()?
-            .alias(number.clone());
+        let each_key = columns.iter().cloned().map(Expr::Column).collect();
+        let numbered = row_number().partition_by(each_key);
+        let numbered = if order.is_empty() { numbered } else { numbered.order_by(order) };
+        let numbered = numbered.build()?.alias(number.clone());
         let own: Vec<Expr> = input.schema().columns().into_iter().map(Expr::Column).collect();
         let number = Expr::Column(Column::new_unqualified(number));
         let with_keys = |rows: &Option<Box<Expr>>| match rows {
