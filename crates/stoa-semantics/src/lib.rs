@@ -109,6 +109,7 @@ mod type_of;
 mod types;
 mod unicode_forms;
 mod unify;
+mod unordered;
 mod uuids;
 mod values;
 mod whole;
@@ -181,6 +182,7 @@ pub fn install(builder: SessionStateBuilder, memory: &Arc<dyn MemoryPool>) -> Se
         call::function(type_of::TypeOf::default()),
     ];
     let scalar = builder.scalar_functions().get_or_insert_default();
+    scalar.extend(unordered::functions().map(Arc::new));
     scalar.extend(named.map(Arc::new));
     scalar.extend(also::functions(&byte_texts::ALSO).map(Arc::new));
     scalar.extend(also::functions(&date_trunc::ALSO).map(Arc::new));

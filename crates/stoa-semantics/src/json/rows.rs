@@ -75,9 +75,10 @@ fn record(expr: Expr, schema: &DFSchema, may_be_missing: bool) -> Result<Transfo
 }
 
 fn record_of(table: &TableReference, schema: &DFSchema) -> Expr {
-    let of_table = schema
-        .iter()
-        .filter(|(qualifier, _)| qualifier.is_some_and(|qualifier| qualifier.resolved_eq(table)));
+    let is_shown = |name: &str| !stoa_sql::ordered_rows::is_hidden(name);
+    let of_table = schema.iter().filter(|(qualifier, field)| {
+        qualifier.is_some_and(|qualifier| qualifier.resolved_eq(table)) && is_shown(field.name())
+    });
     let (mut fields, mut values) = (Vec::new(), Vec::new());
     for (qualifier, field) in of_table {
         fields.push((field.name().clone(), JsonKind::of_field(field)));

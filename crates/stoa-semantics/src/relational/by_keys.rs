@@ -285,6 +285,7 @@ impl Keys {
                 let order = self.order(&sort.expr, &input)?;
                 LogicalPlanBuilder::from(input).sort(order)?.build().map(Some)
             }
+            LogicalPlan::Subquery(lateral) => self.rows(&lateral.subquery, names),
             LogicalPlan::Limit(limit) => self.first_of_each(limit, names),
             LogicalPlan::Aggregate(aggregate) => self.aggregated(aggregate, names),
             LogicalPlan::Distinct(Distinct::All(input)) => {
