@@ -131,13 +131,13 @@ async fn reset_all_goes_back_to_what_the_connection_began_with() {
     let options = SessionOptions { application: "report".to_owned(), ..SessionOptions::default() };
     let session = home.engine.session(options);
     session.begin_with("search_path", "other").unwrap();
-    session.begin_with("DateStyle", "ISO, DMY").unwrap();
+    session.begin_with("IntervalStyle", "iso_8601").unwrap();
     session.begin_with("timezone", "+02:00").unwrap();
     session.begin_with(NULLS, "nulls_min").unwrap();
     let began = async || {
         assert_eq!(shown(&session, "search_path").await, "other");
         assert_eq!(shown(&session, "application_name").await, "report");
-        assert_eq!(shown(&session, "DateStyle").await, "ISO, DMY");
+        assert_eq!(shown(&session, "IntervalStyle").await, "iso_8601");
         assert_eq!(shown(&session, "timezone").await, "<-02>+02");
         assert_eq!(shown(&session, NULLS).await, "nulls_min");
         assert_eq!(shown(&session, "datafusion.execution.batch_size").await, "8192");

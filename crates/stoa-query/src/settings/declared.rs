@@ -125,7 +125,7 @@ pub(crate) static SESSION_SETTINGS: &[SessionSetting] = &[
         Kind::DateStyle,
         "ISO, MDY",
         Ignored,
-        "Dates are always written, and read, as ISO",
+        "Dates are always written as ISO; 02/01/2001 is read as February 1",
     )
     .reported(),
     setting(
@@ -316,7 +316,7 @@ fn values(setting: &SessionSetting) -> String {
             values.join(", ")
         }
         Kind::Isolation => "`read committed`, `repeatable read`".to_owned(),
-        Kind::DateStyle => "`ISO`, with `MDY`, `DMY` or `YMD`".to_owned(),
+        Kind::DateStyle => "`ISO`, with `MDY`".to_owned(),
         Kind::Encoding => "`UTF8`".to_owned(),
         Kind::Zone => "name of a time zone".to_owned(),
         Kind::Text => "text".to_owned(),

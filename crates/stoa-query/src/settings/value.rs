@@ -193,7 +193,8 @@ fn isolation(name: &str, text: &str) -> Result<String> {
     Ok(lower)
 }
 
-/// `ISO` and one order of day and month, both optional.
+/// `ISO` and the order of month and day, both optional. Dates such as 02/01/2001 are read in one order only: to take
+/// another would be to read them wrongly.
 fn date_style(name: &str, text: &str) -> Result<String> {
     let mut order = None;
     for word in text.split(',') {
@@ -206,7 +207,7 @@ fn date_style(name: &str, text: &str) -> Result<String> {
             "MDY" | "US" => "MDY",
             word if word.starts_with("NONEURO") => "MDY",
             _ => {
-                let hint = "Dates are always written as ISO; the order is MDY, DMY or YMD.";
+                let hint = "Dates are always written as ISO; the order is MDY.";
                 return Err(invalid(name, text).with_hint(hint));
             }
         };
@@ -215,7 +216,13 @@ fn date_style(name: &str, text: &str) -> Result<String> {
         }
         order = Some(new);
     }
-    Ok(format!("ISO, {}", order.unwrap_or("MDY")))
+    match order {
+        Some(other @ ("DMY" | "YMD")) => Err(Error::unsupported(format!(
+            "DateStyle {other} is not supported: 02/01/2001 is February 1"
+        ))
+        .with_hint("write dates as 2001-01-02, which is read alike in all styles")),
+        _ => Ok("ISO, MDY".to_owned()),
+    }
 }
 
 fn encoding(name: &str, text: &str) -> Result<String> {
