@@ -12,7 +12,6 @@ use datafusion_sql::sqlparser::ast::{
     VisitMut, VisitorMut,
 };
 
-use crate::column_names::shown;
 use crate::normalise;
 
 /// Aggregates whose answers depend on the order of rows.
@@ -23,7 +22,7 @@ const HIDDEN: &str = "stoa order";
 
 /// Whether a column is a key that was added here.
 pub fn is_hidden(name: &str) -> bool {
-    shown(name).starts_with(HIDDEN)
+    name.starts_with(HIDDEN)
 }
 
 /// Gives aggregates over an ordered subquery its order.

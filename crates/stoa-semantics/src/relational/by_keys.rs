@@ -33,14 +33,39 @@ use datafusion::logical_expr::{Operator, expr::WindowFunction};
 use stoa_error::Error;
 
 use super::laterals::{lateral_body, named_as};
-use super::marks::Below;
-use super::per_row::{has_subquery, is_volatile, only_where};
+use super::marks::{Below, replace_by_joins};
+use super::per_row::{self, has_subquery, is_volatile, only_where};
 use super::predicates::Names;
 use crate::call::{Operation, call, columns};
 use crate::errors::to_datafusion;
 
+/// Puts joins below a node for each subquery about the row in its expressions whose value the engine cannot join.
+pub(super) fn join_values(
+    node: LogicalPlan,
+    names: &mut Names,
+) -> Result<Transformed<LogicalPlan>> {
+    let is_here = matches!(
+        node,
+        LogicalPlan::Projection(_)
+            | LogicalPlan::Filter(_)
+            | LogicalPlan::Aggregate(_)
+            | LogicalPlan::Window(_)
+            | LogicalPlan::Sort(_)
+    );
+    if !is_here {
+        return Ok(Transformed::no(node));
+    }
+    replace_by_joins(node, &mut |below, expr| match expr {
+        Expr::ScalarSubquery(subquery) => match per_row::join_value(below, subquery, names)? {
+            None => join_value(below, subquery, names),
+            joined => Ok(joined),
+        },
+        _ => Ok(None),
+    })
+}
+
 /// The rows below a node with the value of a subquery; `None` where it is not of this kind.
-pub(super) fn join_value(
+fn join_value(
     below: &Below<'_>,
     subquery: &Subquery,
     names: &mut Names,

@@ -88,7 +88,7 @@ impl AnalyzerRule for Relational {
             let node = node.transform_data(rows::ordered_by_parts)?;
             let node = node.transform_data(|node| Ok(multiplicity::order_once(node)))?;
             let node = node.transform_data(one_row::compared)?;
-            let joined = per_row::join_values(node.data, &mut names)?;
+            let joined = by_keys::join_values(node.data, &mut names)?;
             let (is_changed, is_joined) = (node.transformed, joined.transformed);
             let node = with_inner(joined.data, is_joined, &mut |node| {
                 predicates::three_valued(node, &mut names)

@@ -23,34 +23,8 @@ use datafusion::logical_expr::{
     Subquery, lit,
 };
 
-use super::by_keys;
-use super::marks::{Below, replace_by_joins};
+use super::marks::Below;
 use super::predicates::Names;
-
-/// Puts joins below a node for each subquery of this kind in its expressions.
-pub(super) fn join_values(
-    node: LogicalPlan,
-    names: &mut Names,
-) -> Result<Transformed<LogicalPlan>> {
-    let is_here = matches!(
-        node,
-        LogicalPlan::Projection(_)
-            | LogicalPlan::Filter(_)
-            | LogicalPlan::Aggregate(_)
-            | LogicalPlan::Window(_)
-            | LogicalPlan::Sort(_)
-    );
-    if !is_here {
-        return Ok(Transformed::no(node));
-    }
-    replace_by_joins(node, &mut |below, expr| match expr {
-        Expr::ScalarSubquery(subquery) => match join_value(below, subquery, names)? {
-            None => by_keys::join_value(below, subquery, names),
-            joined => Ok(joined),
-        },
-        _ => Ok(None),
-    })
-}
 
 /// An aggregate without groups over rows that are chosen by the row around the subquery.
 struct PerRow<'a> {
@@ -150,7 +124,7 @@ impl<'a> PerRow<'a> {
 }
 
 /// The rows below a node with the value of the subquery; `None` where it is not of this kind.
-fn join_value(
+pub(super) fn join_value(
     below: &Below<'_>,
     subquery: &Subquery,
     names: &mut Names,
