@@ -171,13 +171,13 @@ KNOWN = [
         how=r"value text",
         statement=r"\b(md5|lpad|rpad|concat|concat_ws|reverse|left|right|substring|overlay|translate|repeat|replace|split_part)"
         r"\(.*\b(CASE|coalesce|greatest|least|nullif)\b.*(\d\.\d|\bp\b|\bq\b)"
-        r"|\|\| .*\|\| .*VALUES.*\d\.\d|\b(overlay|lpad|rpad|md5|right|substring|reverse)\(CAST\(\w+ AS text\).*VALUES.*\d\.\d",
+        r"|\|\| .*\|\| .*VALUES.*\d\.\d|\b(concat|overlay|lpad|rpad|md5|right|substring|reverse)\(CAST\(\w+ AS text\).*VALUES.*\d\.\d",
         docs="A `numeric` column has one scale",
         example="SELECT md5(CAST(CASE WHEN true THEN 1.5 ELSE 0.001 END AS text))",
     ),
     Known(
         how=r"value text",
-        statement=r"\|\| \(?CASE .*\b[pq]\b.* END|\bCASE .*\b[pq]\b.* END\)? \|\|",
+        statement=r"CAST\(CASE .*\b[pq]\b.* END AS text\) \|\||\|\| \(?CASE .*\b[pq]\b.* END|\bCASE .*\b[pq]\b.* END\)? \|\|",
         docs="A `numeric` column has one scale",
         example="SELECT s || CASE WHEN true THEN 0 ELSE p END FROM facts",
     ),
@@ -194,8 +194,8 @@ KNOWN = [
         example="SELECT CAST(coalesce(1, q) AS text) || s FROM facts",
     ),
     Known(
-        how=r"value integer",
-        statement=r"length\(.*\|\| \(.* / |length\(.*\b(CASE|coalesce|greatest|least)\b.*(\d\.\d|\bp\b|\bq\b)",
+        how=r"value (integer|timestamp)",
+        statement=r"position\(.*\|\| coalesce\(.*\b[pq]\b|length\(.*\|\| \(.* / |length\(.*\b(CASE|coalesce|greatest|least)\b.*(\d\.\d|\bp\b|\bq\b)",
         docs="A `numeric` column has one scale",
         example="SELECT length('a' || CASE WHEN true THEN 0.5 ELSE 12.345 END)",
     ),

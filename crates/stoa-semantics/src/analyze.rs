@@ -222,6 +222,9 @@ fn is_null(expr: &Expr) -> bool {
     match expr {
         Expr::Literal(value, _) => value.is_null(),
         Expr::Cast(cast) => is_null(&cast.expr),
+        Expr::ScalarFunction(call) if call.name() == "nullif" => {
+            call.args.first().is_some_and(is_null)
+        }
         _ => false,
     }
 }

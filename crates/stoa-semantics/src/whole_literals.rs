@@ -159,12 +159,15 @@ fn cells(mut rows: Values) -> Result<Transformed<LogicalPlan>> {
     Ok(Transformed::new_transformed(LogicalPlan::Values(rows), is_changed))
 }
 
-/// Makes integers of the literals under arithmetic, which is that of integers or of bigints.
+/// Makes integers of the literals under arithmetic, which is that of integers or of bigints, and of those that are asked
+/// for their type.
 fn in_arithmetic(expr: Expr) -> Result<Transformed<Expr>> {
     expr.transform_down(|mut expr| {
         let is_changed = match &expr {
             Expr::BinaryExpr(binary) if is_of_its_operands(binary.op) => to_integers(&mut expr),
-            Expr::ScalarFunction(call) if call.name() == SUM => to_integers(&mut expr),
+            Expr::ScalarFunction(call) if matches!(call.name(), SUM | "pg_typeof") => {
+                to_integers(&mut expr)
+            }
             _ => false,
         };
         Ok(Transformed::new_transformed(expr, is_changed))

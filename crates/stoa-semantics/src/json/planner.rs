@@ -1,5 +1,5 @@
 //! Operators of JSON as calls: the engine's own plans have none for texts. So are intervals multiplied and divided. A
-//! quoted literal beside a `uuid`, a boolean or an array is one: the engine would ask for a common type first.
+//! quoted literal beside a `uuid`, a boolean or an array is one, and the days between dates are an integer: the engine would ask for a common type first.
 
 use arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
@@ -14,6 +14,7 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::JsonKind;
 use crate::call::{call, failure};
+use crate::date_and_days::DaysBetween;
 use crate::declared::{self, Call};
 use crate::json_casts::is_unknown;
 use crate::uuids;
@@ -58,6 +59,11 @@ impl ExprPlanner for JsonOperators {
                 Some((left, right)) => PlannerResult::Planned(binary_expr(left, op, right)),
                 None => PlannerResult::Original(raw),
             });
+        }
+        let is_date = |side: &Expr| side.get_type(schema).is_ok_and(|of| of == DataType::Date32);
+        if raw.op == BinaryOperator::Minus && is_date(left) && is_date(right) {
+            let RawBinaryExpr { left, right, .. } = raw;
+            return Ok(PlannerResult::Planned(call(DaysBetween, vec![left, right])));
         }
         let is_number = |side: &Expr| side.get_type(schema).is_ok_and(|of| of.is_numeric());
         let kind = |side: &Expr| JsonKind::of(side, schema);
