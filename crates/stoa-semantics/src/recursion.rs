@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, Field, Schema};
 use datafusion::common::DFSchema;
 use datafusion::common::tree_node::Transformed;
 use datafusion::datasource::cte_worktable::CteWorkTable;
@@ -42,7 +42,10 @@ pub(super) fn with_same_columns(
     let first = Arc::unwrap_or_clone(query.static_term);
     let types = Arc::clone(first.schema());
     let first = unmarked(first, &types)?;
-    let own_rows = Arc::new(first.schema().as_arrow().clone());
+    // The second part may give NULL where the first does not.
+    let fields = first.schema().fields().iter();
+    let fields = fields.map(|field| field.as_ref().clone().with_nullable(true));
+    let own_rows = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
     let table = provider_as_source(Arc::new(CteWorkTable::new(&query.name, own_rows)));
     let second = Arc::unwrap_or_clone(query.recursive_term).transform_up_with_subqueries(
         |node| match node {

@@ -17,6 +17,7 @@ use datafusion::logical_expr::{
     Expr, ExprSchemable, LogicalPlan, Operator, Projection, Values, cast,
 };
 use stoa_sql::chains::SUM;
+use stoa_sql::recursive_terms::ROW_OF_RECURSION;
 use stoa_sql::slices::ARRAY_SLICE;
 
 use crate::recursion;
@@ -39,6 +40,7 @@ const OF_THEIR_OPERANDS: &[&str] = &[
     "mod",
     "nullif",
     "pg_typeof",
+    ROW_OF_RECURSION,
     SUM,
 ];
 
