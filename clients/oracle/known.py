@@ -150,12 +150,6 @@ KNOWN = [
         example="SELECT pg_typeof(CAST(p - 3000000000 AS numeric(12,3)))::text FROM facts LIMIT 1",
     ),
     Known(
-        how=r"value text",
-        statement=r"pg_typeof\(.*VALUES|VALUES.*pg_typeof\(",
-        docs="types that Stoa stores alike have one name (`varchar` is `text`)",
-        example="WITH v(a) AS (VALUES (0)) SELECT pg_typeof(a)::text FROM v",
-    ),
-    Known(
         how=r"value boolean",
         statement=r"\|\| .* LIKE ",
         docs="A `numeric` column has one scale",

@@ -167,7 +167,9 @@ fn in_arithmetic(expr: Expr) -> Result<Transformed<Expr>> {
     expr.transform_down(|mut expr| {
         let is_changed = match &expr {
             Expr::BinaryExpr(binary) if is_of_its_operands(binary.op) => to_integers(&mut expr),
-            Expr::ScalarFunction(call) if matches!(call.name(), SUM | "pg_typeof") => {
+            Expr::ScalarFunction(call)
+                if matches!(call.name(), SUM | ROW_OF_RECURSION | "pg_typeof") =>
+            {
                 to_integers(&mut expr)
             }
             _ => false,

@@ -47,6 +47,14 @@ impl VisitorMut for NullTests {
 
 /// Replaces a call; its arguments may hold others.
 pub(super) fn write_as_others(expr: &mut Expr) {
+    // `interval(0) '1.5 s'`: as a literal, the engine would forget the precision.
+    if let Expr::TypedString(typed) = &*expr
+        && let DataType::Interval { fields, precision } = &typed.data_type
+        && (fields.is_some() || precision.is_some())
+    {
+        *expr = cast(Expr::Value(typed.value.clone()), typed.data_type.clone());
+        return;
+    }
     if let Expr::Interval(interval) = &*expr {
         if let Some(text) = interval_text(interval) {
             let text = Expr::value(Value::SingleQuotedString(text));

@@ -44,7 +44,8 @@ pub fn is_marked(name: &str) -> bool {
     shown(name).len() < name.len()
 }
 
-fn marked(name: &str, number: usize) -> String {
+/// A name with a mark, which is not shown.
+pub(super) fn marked(name: &str, number: usize) -> String {
     format!("{name}{MARK}{number}")
 }
 

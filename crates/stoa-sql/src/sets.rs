@@ -26,6 +26,7 @@ use stoa_error::{Error, Result};
 
 use crate::adapt::parsed;
 use crate::calls::{call, cast, named, positional};
+use crate::column_names;
 use crate::reads::reads_columns;
 use crate::records;
 
@@ -306,6 +307,21 @@ impl VisitorMut for RowsInFrom {
     fn pre_visit_table_factor(&mut self, table: &mut TableFactor) -> ControlFlow<Error> {
         write_as_unnest(table);
         match table {
+            // Of several arrays, all columns have this name.
+            TableFactor::UNNEST {
+                alias: alias @ None,
+                array_exprs,
+                with_ordinality: false,
+                ..
+            } => {
+                let name = Ident::new("unnest");
+                let place = |place| match place {
+                    0 => name.clone(),
+                    place => Ident::with_quote('"', column_names::marked("unnest", place)),
+                };
+                let columns = (0..array_exprs.len()).map(|at| named_as(&place(at))).collect();
+                *alias = Some(TableAlias { explicit: true, name: name.clone(), columns, at: None });
+            }
             TableFactor::UNNEST { alias: Some(alias), array_exprs, .. }
                 if alias.columns.is_empty() && array_exprs.len() == 1 =>
             {

@@ -66,12 +66,22 @@ impl VisitorMut for NamedWindows {
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        if let Expr::Function(call) = expr
-            && let Some(WindowType::WindowSpec(spec)) = &mut call.over
-            && let Some(windows) = self.0.last()
-            && let Err(error) = complete(spec, windows)
-        {
-            return ControlFlow::Break(Box::new(error));
+        let (Expr::Function(call), Some(windows)) = (expr, self.0.last()) else {
+            return ControlFlow::Continue(());
+        };
+        match &mut call.over {
+            Some(WindowType::WindowSpec(spec)) => {
+                if let Err(error) = complete(spec, windows) {
+                    return ControlFlow::Break(Box::new(error));
+                }
+            }
+            // The engine knows the names in the SELECT only, not in ORDER BY.
+            Some(WindowType::NamedWindow(name)) => {
+                if let Some(spec) = windows.get(&normalise(name)) {
+                    call.over = Some(WindowType::WindowSpec(spec.clone()));
+                }
+            }
+            None => {}
         }
         ControlFlow::Continue(())
     }
