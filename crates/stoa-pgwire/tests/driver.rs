@@ -122,7 +122,7 @@ async fn arrays_are_parameters() {
     let row = client
         .query_one(
             "SELECT count(*) FROM generate_series(1, 10) AS s(value) WHERE value = ANY($1)",
-            &[&vec![2_i64, 4, 99]],
+            &[&vec![2_i32, 4, 99]],
         )
         .await
         .unwrap();
@@ -143,11 +143,11 @@ async fn portals_are_fetched_in_parts() {
         )
         .await
         .unwrap();
-    let mut next = 1_i64;
+    let mut next = 1_i32;
     loop {
         let rows = transaction.query_portal(&portal, 3000).await.unwrap();
         for row in &rows {
-            assert_eq!(row.get::<_, i64>(0), next);
+            assert_eq!(row.get::<_, i32>(0), next);
             next += 1;
         }
         if rows.len() < 3000 {
@@ -175,7 +175,7 @@ async fn large_results_arrive_whole() {
     let mut sum = 0;
     while let Some(row) = rows.try_next().await.unwrap() {
         assert_eq!(row.get::<_, &str>(1).len(), 100);
-        sum += row.get::<_, i64>(0);
+        sum += i64::from(row.get::<_, i32>(0));
     }
     assert_eq!(sum, 200_000 * 200_001 / 2);
 }

@@ -100,9 +100,10 @@ async fn a_large_result_comes_in_small_messages_and_a_slow_client_is_waited_for(
         count += batch.num_rows();
         sum += batch
             .column(0)
-            .as_primitive::<arrow_array::types::Int64Type>()
+            .as_primitive::<arrow_array::types::Int32Type>()
             .values()
             .iter()
+            .map(|n| i64::from(*n))
             .sum::<i64>();
         next = rows.try_next().await.unwrap();
     }

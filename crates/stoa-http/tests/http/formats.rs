@@ -16,7 +16,7 @@ async fn json_holds_columns_rows_and_a_summary() {
     let document: Value = response.json().await.unwrap();
     assert_eq!(document["rows"], json!([[1, "a", null]]));
     assert_eq!(document["columns"][0]["name"], "one");
-    assert_eq!(document["columns"][0]["type"], "bigint");
+    assert_eq!(document["columns"][0]["type"], "integer");
     assert_eq!(document["row_count"], 1);
     assert_eq!(document["truncated"], false);
     assert_eq!(document["query_id"].to_string(), id);
