@@ -127,7 +127,7 @@ public final class JdbcCheck {
         c.setSchema("public");
         same("public", c.getSchema());
         c.setReadOnly(true);
-        same(1L, one(c, "SELECT 1"));
+        same(1, one(c, "SELECT 1"));
     }
 
     private static void tables(Connection c) throws SQLException {
@@ -334,8 +334,8 @@ public final class JdbcCheck {
     }
 
     private static void arrays(Connection c) throws SQLException {
-        Long[] longs = (Long[]) ((java.sql.Array) one(c, "SELECT ARRAY[1, 2, NULL]")).getArray();
-        same(Arrays.asList(1L, 2L, null), Arrays.asList(longs));
+        Integer[] numbers = (Integer[]) ((java.sql.Array) one(c, "SELECT ARRAY[1, 2, NULL]")).getArray();
+        same(Arrays.asList(1, 2, null), Arrays.asList(numbers));
         try (PreparedStatement p =
             c.prepareStatement("SELECT count(*) FROM generate_series(1, 10) AS s(value) WHERE value = ANY(?)")) {
             p.setArray(1, c.createArrayOf("int8", new Long[] {3L, 5L, 99L}));
@@ -364,7 +364,7 @@ public final class JdbcCheck {
         } catch (SQLException error) {
             same("42P01", error.getSQLState());
         }
-        same(1L, one(c, "SELECT 1"));
+        same(1, one(c, "SELECT 1"));
         try (PreparedStatement p = c.prepareStatement("SELECT CAST(? AS INT)")) {
             p.setString(1, "x");
             p.executeQuery();
@@ -372,19 +372,19 @@ public final class JdbcCheck {
         } catch (SQLException error) {
             same("22P02", error.getSQLState());
         }
-        same(2L, one(c, "SELECT 2"));
+        same(2, one(c, "SELECT 2"));
     }
 
     private static void transactions(Connection c) throws SQLException {
         c.setAutoCommit(false);
-        same(1L, one(c, "SELECT 1"));
+        same(1, one(c, "SELECT 1"));
         var savepoint = c.setSavepoint("here");
         try {
             one(c, "SELECT * FROM nothing");
         } catch (SQLException expected) {
             c.rollback(savepoint);
         }
-        same(2L, one(c, "SELECT 2"));
+        same(2, one(c, "SELECT 2"));
         c.releaseSavepoint(savepoint);
         c.commit();
         c.setTransactionIsolation(Connection.TRANSACTION_READ_COMMITTED);
@@ -402,7 +402,7 @@ public final class JdbcCheck {
         } catch (SQLException error) {
             same("57014", error.getSQLState());
         }
-        same(1L, one(c, "SELECT 1"));
+        same(1, one(c, "SELECT 1"));
     }
 
     private static void simpleMode(Connection ignored) throws SQLException {
