@@ -211,7 +211,7 @@ public final class FlightJdbc {
             ResultSetMetaData m = r.getMetaData();
             same(3, m.getColumnCount());
             same("t", m.getColumnLabel(2));
-            same(Types.BIGINT, m.getColumnType(1));
+            same(Types.INTEGER, m.getColumnType(1));
             same(Types.VARCHAR, m.getColumnType(2));
             same(Types.DECIMAL, m.getColumnType(3));
             same(2, m.getScale(3));
