@@ -87,9 +87,12 @@ pub(super) fn retyped(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         }
         plan => {
             let plan = plan.map_children(retyped)?;
-            plan.transform_data(|plan| plan.map_subqueries(retyped))?
-                .transform_data(of_node)?
-                .map_data(|plan| plan.recompute_schema())
+            let plan = plan.transform_data(|plan| plan.map_subqueries(retyped))?;
+            let plan = plan.transform_data(of_node)?;
+            match plan.transformed {
+                true => plan.map_data(|plan| plan.recompute_schema()),
+                false => Ok(plan),
+            }
         }
     }
 }
@@ -105,6 +108,10 @@ fn of_node(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     );
     let names = NamePreserver::new(&node);
     node.map_expressions(|mut expr| {
+        // Names are texts of whole expressions.
+        if !has_whole_literal(&expr)? {
+            return Ok(Transformed::no(expr));
+        }
         let name = names.save(&expr);
         let is_shown = shows_types && to_integers(&mut expr);
         let expr = in_arithmetic(expr)?;
@@ -112,6 +119,10 @@ fn of_node(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         let expr = Transformed::new_transformed(expr.data, is_changed);
         Ok(expr.update_data(|expr| name.restore(expr)))
     })
+}
+
+fn has_whole_literal(expr: &Expr) -> Result<bool> {
+    expr.exists(|part| Ok(matches!(part, Expr::Literal(ScalarValue::Int64(Some(_)), _))))
 }
 
 /// Rows whose columns have the types of those of the table that they are written to.
