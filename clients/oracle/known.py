@@ -126,9 +126,15 @@ KNOWN = [
         example="SELECT ((7 % i) NOT IN (SELECT x0.i FROM few x0 WHERE NULL::boolean)) FROM others",
     ),
     Known(
+        how=r"error (22003|22P02|22012)",
+        statement=r"(CAST\(.* AS int\)|[%/] ).*NULL::|NULL::.*(CAST\(.* AS int\)|[%/] )",
+        docs="An operator computes its operand beside a constant NULL",
+        example="SELECT (CAST(d AS int) * NULL::int) FROM facts",
+    ),
+    Known(
         how=r"error 22\w+",
         statement=r"CASE CAST\(.* AS [\w ]+(\(\d+(,\d+)?\))?\) WHEN NULL ",
-        docs="computes its operand beside a constant NULL",
+        docs="An operator computes its operand beside a constant NULL",
         example="SELECT CASE CAST(l + 9000000000 AS int) WHEN NULL THEN 1 ELSE 2 END FROM facts",
     ),
     Known(

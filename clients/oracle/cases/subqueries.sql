@@ -75,3 +75,4 @@ SELECT t.id FROM facts t WHERE CASE WHEN t.i = 1000000 THEN (SELECT bool_and(x.b
 SELECT t.id FROM facts t WHERE CASE WHEN NULL::boolean THEN (SELECT max(x.id) FROM others x WHERE x.b OR x.id = t.i) = 1 WHEN t.day NOT IN (SELECT day FROM others WHERE day IS NOT NULL) THEN t.b END ORDER BY 1;
 SELECT t.id FROM facts t WHERE (SELECT count(*) FROM others x WHERE x.id < t.id) > 2 OR t.day NOT IN (SELECT day FROM others) OR EXISTS (SELECT 1 FROM others x WHERE x.i = t.i) ORDER BY 1;
 SELECT t.id FROM facts t ORDER BY (SELECT count(*) FROM others x WHERE x.id < t.id), t.i NOT IN (SELECT i FROM few), EXISTS (SELECT 1 FROM few x WHERE x.i = t.i), t.id;
+SELECT max(s) FROM others WHERE (id % NULL::int) NOT IN (SELECT x.id FROM facts x);

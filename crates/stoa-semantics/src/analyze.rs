@@ -11,7 +11,7 @@ use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::expr::{BinaryExpr, Exists, InSubquery, SetComparison};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, Subquery};
+use datafusion::logical_expr::{Expr, LogicalPlan, Operator, Subquery};
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::scope::Scope;
@@ -123,10 +123,7 @@ impl Scope<'_> {
                 Ok(Transformed::yes(Expr::SetComparison(comparison)))
             }
             Expr::BinaryExpr(binary) if relational::compares(binary.op) => {
-                let is_strict =
-                    !matches!(binary.op, Operator::IsDistinctFrom | Operator::IsNotDistinctFrom);
-                let is_null = is_strict && is_null_at_once(&binary);
-                self.null_or(is_null, compare::binary(binary, self)?)
+                compare::binary(binary, self)
             }
             Expr::BinaryExpr(BinaryExpr { op: Operator::And | Operator::Or, .. })
             | Expr::Not(_)
@@ -136,11 +133,7 @@ impl Scope<'_> {
             | Expr::IsNotTrue(_)
             | Expr::IsNotFalse(_)
             | Expr::IsNotUnknown(_) => conditions::logical(expr, self),
-            Expr::BinaryExpr(binary) => {
-                let is_null = arithmetic::is_arithmetic(binary.op) && is_null_at_once(&binary);
-                let rewritten = arithmetic::rewrite(binary, self)?;
-                self.null_or(is_null, self.checked(rewritten)?)
-            }
+            Expr::BinaryExpr(binary) => self.checked(arithmetic::rewrite(binary, self)?),
             Expr::Negative(inner) => arithmetic::negate(*inner, self),
             Expr::Cast(cast) => self.checked(casts::rewrite(cast, self)?),
             Expr::Case(case) => unify::case(case, self),
@@ -170,16 +163,6 @@ impl Scope<'_> {
         }
     }
 
-    /// NULL in place of an operator with a constant that is NULL: as in PostgreSQL, the other operand is not computed
-    /// where it depends on the row.
-    fn null_or(&self, is_null: bool, rewritten: Transformed<Expr>) -> Result<Transformed<Expr>> {
-        if !is_null {
-            return Ok(rewritten);
-        }
-        let of = rewritten.data.get_type(&self.schema)?;
-        Ok(Transformed::yes(Expr::Literal(ScalarValue::try_new_null(&of)?, None)))
-    }
-
     fn checked(&self, rewritten: Transformed<Expr>) -> Result<Transformed<Expr>> {
         rewritten.transform_data(|expr| bounded::checked(expr, self.memory))
     }
@@ -207,25 +190,6 @@ impl Scope<'_> {
             .map(|column| inner.retyped(column).data)
             .collect();
         Ok(Subquery { subquery: Arc::new(plan), outer_ref_columns, ..subquery })
-    }
-}
-
-/// Whether one operand is NULL for each row, and the other not computed beforehand.
-fn is_null_at_once(binary: &BinaryExpr) -> bool {
-    let (left, right) = (&binary.left, &binary.right);
-    is_null(left) && (is_null(right) || compare::depends_on_row(right))
-        || is_null(right) && compare::depends_on_row(left)
-}
-
-/// Whether an operand is NULL for each row.
-fn is_null(expr: &Expr) -> bool {
-    match expr {
-        Expr::Literal(value, _) => value.is_null(),
-        Expr::Cast(cast) => is_null(&cast.expr),
-        Expr::ScalarFunction(call) if call.name() == "nullif" => {
-            call.args.first().is_some_and(is_null)
-        }
-        _ => false,
     }
 }
 

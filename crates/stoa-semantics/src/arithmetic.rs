@@ -10,8 +10,7 @@
 //! | date and interval, date and time of the day | timestamp |
 //! | all others | the engine's |
 //!
-//! With a constant that is NULL the result is NULL, and the other operand is not computed. Whole
-//! literals are integers where they fit (`whole_literals`).
+//! Whole literals are integers where they fit (`whole_literals`).
 
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::ScalarValue;
