@@ -79,7 +79,7 @@ pub(super) fn in_list(list: InList, scope: &Scope<'_>) -> Result<Transformed<Exp
 }
 
 /// Whether an expression may have another value for another row.
-pub(super) fn depends_on_row(expr: &Expr) -> bool {
+fn depends_on_row(expr: &Expr) -> bool {
     let of_row = |part: &Expr| {
         matches!(
             part,

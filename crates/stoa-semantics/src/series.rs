@@ -5,10 +5,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Decimal256Builder, Int32Builder, ListBuilder};
+use arrow::array::{
+    Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, Decimal256Builder,
+    Int32Builder, ListBuilder, PrimitiveBuilder,
+};
 use arrow::datatypes::{
-    DataType, Decimal256Type, Field, Int32Type, Int64Type, IntervalMonthDayNano,
-    IntervalMonthDayNanoType, IntervalUnit, TimeUnit, TimestampMicrosecondType, i256,
+    DataType, Field, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit,
+    TimeUnit, TimestampMicrosecondType, i256,
 };
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
@@ -122,44 +125,11 @@ impl Operation for NumericSeries {
     }
 
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
-        let columns = columns(operands, rows)?;
-        let value = |place: usize, row: usize| {
-            let column = columns.get(place)?.as_primitive::<Decimal256Type>();
-            column.is_valid(row).then(|| column.value(row))
-        };
+        let one = i256::from_i128(10).checked_pow(38);
         let values = Decimal256Builder::new().with_data_type(NUMERIC);
-        let mut lists = ListBuilder::new(values);
-        let mut total = 0;
-        for row in 0..rows {
-            let step = match columns.len() {
-                2 => i256::from_i128(10).checked_pow(38),
-                _ => value(2, row),
-            };
-            let (Some(mut number), Some(last), Some(step)) = (value(0, row), value(1, row), step)
-            else {
-                lists.append(false);
-                continue;
-            };
-            if step == i256::ZERO {
-                return Err(failure("22023", "step size cannot equal zero"));
-            }
-            let is_up = step > i256::ZERO;
-            while if is_up { number <= last } else { number >= last } {
-                total += NUMERIC_BYTES;
-                if total > VALUE_BYTES_MAX {
-                    return Err(too_large("generate_series"));
-                }
-                lists.values().append_value(number);
-                let Some(next) = number.checked_add(step) else { break };
-                number = next;
-            }
-            lists.append(true);
-        }
-        Ok(Arc::new(lists.finish()))
+        lists(&columns(operands, rows)?, rows, one, values)
     }
 }
-
-const NUMERIC_BYTES: usize = 32;
 
 /// The same of integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -179,36 +149,49 @@ impl Operation for IntegerSeries {
     }
 
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
-        let columns = columns(operands, rows)?;
-        let value = |place: usize, row: usize| {
-            let column = columns.get(place)?.as_primitive::<Int32Type>();
-            column.is_valid(row).then(|| column.value(row))
-        };
-        let mut lists = ListBuilder::new(Int32Builder::new());
-        let mut total = 0;
-        for row in 0..rows {
-            let step = if columns.len() == 2 { Some(1) } else { value(2, row) };
-            let (Some(mut number), Some(last), Some(step)) = (value(0, row), value(1, row), step)
-            else {
-                lists.append(false);
-                continue;
-            };
-            if step == 0 {
-                return Err(failure("22023", "step size cannot equal zero"));
-            }
-            while if step > 0 { number <= last } else { number >= last } {
-                total += size_of::<i32>();
-                if total > VALUE_BYTES_MAX {
-                    return Err(too_large("generate_series"));
-                }
-                lists.values().append_value(number);
-                let Some(next) = number.checked_add(step) else { break };
-                number = next;
-            }
-            lists.append(true);
-        }
-        Ok(Arc::new(lists.finish()))
+        lists(&columns(operands, rows)?, rows, Some(1), Int32Builder::new())
     }
+}
+
+/// For each row the numbers from the first operand to the second, by steps of the third, or of `one`.
+fn lists<T: ArrowPrimitiveType>(
+    columns: &[ArrayRef],
+    rows: usize,
+    one: Option<T::Native>,
+    values: PrimitiveBuilder<T>,
+) -> Result<ArrayRef>
+where
+    T::Native: ArrowNativeTypeOp,
+{
+    let value = |place: usize, row: usize| {
+        let column = columns.get(place)?.as_primitive::<T>();
+        column.is_valid(row).then(|| column.value(row))
+    };
+    let mut lists = ListBuilder::new(values);
+    let mut total = 0;
+    for row in 0..rows {
+        let step = if columns.len() == 2 { one } else { value(2, row) };
+        let (Some(mut number), Some(last), Some(step)) = (value(0, row), value(1, row), step)
+        else {
+            lists.append(false);
+            continue;
+        };
+        if step.is_zero() {
+            return Err(failure("22023", "step size cannot equal zero"));
+        }
+        let is_up = step.is_gt(T::Native::ZERO);
+        while if is_up { number.is_le(last) } else { number.is_ge(last) } {
+            total += size_of::<T::Native>();
+            if total > VALUE_BYTES_MAX {
+                return Err(too_large("generate_series"));
+            }
+            lists.values().append_value(number);
+            let Ok(next) = number.add_checked(step) else { break };
+            number = next;
+        }
+        lists.append(true);
+    }
+    Ok(Arc::new(lists.finish()))
 }
 
 fn is_checked(expr: &Expr) -> bool {

@@ -62,12 +62,12 @@ pub(crate) struct Expanded {
 const WHOLE_ROWS_MAX: usize = 16;
 
 /// The engine's plan; rows of tables that are given to functions are records.
-async fn planned(state: &SessionState, statement: EngineStatement) -> EngineResult<LogicalPlan> {
+async fn planned(state: &SessionState, statement: &EngineStatement) -> EngineResult<LogicalPlan> {
     let mut error = match state.statement_to_plan(statement.clone()).await {
         Err(error) => error,
         plan => return plan,
     };
-    let mut written = statement;
+    let mut written = statement.clone();
     for _ in 0..WHOLE_ROWS_MAX {
         let Some(name) = missing_name(&error) else { break };
         if !whole_rows::give_rows(&mut written, &name) {
@@ -100,14 +100,14 @@ impl Session {
         statement: EngineStatement,
     ) -> Result<LogicalPlan> {
         decorated_calls::refuse(&statement, state)?;
-        let plan = match planned(state, statement.clone()).await {
+        let plan = match planned(state, &statement).await {
             Err(error) if repeats_names(&error) => {
                 let mut named = statement;
                 stoa_sql::column_names::mark_repeated(&mut named);
-                match planned(state, named.clone()).await {
+                match planned(state, &named).await {
                     Err(error) if repeats_names(&error) => {
                         stoa_sql::tell_casts_apart(&mut named);
-                        planned(state, named).await
+                        planned(state, &named).await
                     }
                     plan => plan,
                 }
@@ -128,7 +128,7 @@ impl Session {
         names: &[String],
     ) -> Result<LogicalPlan> {
         decorated_calls::refuse(statement, state)?;
-        match planned(state, statement.clone()).await {
+        match planned(state, statement).await {
             Err(error) if repeats_names(&error) && !names.is_empty() => {
                 let plan = self.plan_parsed(state, statement.clone()).await?;
                 match names.len() >= plan.schema().fields().len() {

@@ -33,7 +33,7 @@ use datafusion::logical_expr::{Operator, expr::WindowFunction};
 use stoa_error::Error;
 
 use super::laterals::{lateral_body, named_as};
-use super::marks::{Below, replace_by_joins};
+use super::marks::{Below, computes_values, replace_by_joins};
 use super::per_row::{self, has_subquery, is_volatile, only_where};
 use super::predicates::Names;
 use crate::call::{Operation, call, columns};
@@ -44,15 +44,7 @@ pub(super) fn join_values(
     node: LogicalPlan,
     names: &mut Names,
 ) -> Result<Transformed<LogicalPlan>> {
-    let is_here = matches!(
-        node,
-        LogicalPlan::Projection(_)
-            | LogicalPlan::Filter(_)
-            | LogicalPlan::Aggregate(_)
-            | LogicalPlan::Window(_)
-            | LogicalPlan::Sort(_)
-    );
-    if !is_here {
+    if !computes_values(&node) && !matches!(node, LogicalPlan::Filter(_)) {
         return Ok(Transformed::no(node));
     }
     replace_by_joins(node, &mut |below, expr| match expr {

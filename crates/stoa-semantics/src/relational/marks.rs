@@ -19,20 +19,24 @@ use super::predicates::Names;
 
 /// Puts joins below a node for each EXISTS in its expressions.
 pub(super) fn join_marks(node: LogicalPlan, names: &mut Names) -> Result<Transformed<LogicalPlan>> {
-    let is_here = matches!(
-        node,
-        LogicalPlan::Projection(_)
-            | LogicalPlan::Aggregate(_)
-            | LogicalPlan::Window(_)
-            | LogicalPlan::Sort(_)
-    );
-    if !is_here {
+    if !computes_values(&node) {
         return Ok(Transformed::no(node));
     }
     replace_by_joins(node, &mut |below, expr| match expr {
         Expr::Exists(exists) => join_mark(below.joined, exists, names),
         _ => Ok(None),
     })
+}
+
+/// Whether the expressions of a node are values of its rows.
+pub(super) fn computes_values(node: &LogicalPlan) -> bool {
+    matches!(
+        node,
+        LogicalPlan::Projection(_)
+            | LogicalPlan::Aggregate(_)
+            | LogicalPlan::Window(_)
+            | LogicalPlan::Sort(_)
+    )
 }
 
 /// What is below a node.
