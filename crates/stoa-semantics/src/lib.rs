@@ -22,7 +22,7 @@
 //! `misplaced` refuses aggregates and window functions where there can be none. Subqueries, set operations and
 //! comparisons of numbers of different kinds are in `relational`, values of parameters in [`parameters`], the engine's
 //! errors as Stoa's in [`errors`]. `lists` and `zero_products` are at work later, while a plan is
-//! simplified, `nested_keys` when its operators are chosen. Texts of JSON are in `json_text`, their casts in `json_casts`,
+//! simplified, `null_keys` while its joins are arranged, `nested_keys` when its operators are chosen. Texts of JSON are in `json_text`, their casts in `json_casts`,
 //! their functions in `json`.
 //!
 //! Not here: texts and syntax (`stoa-sql`), tables and sessions (`stoa-query`).
@@ -76,6 +76,7 @@ mod math;
 mod misplaced;
 mod modulus;
 mod nested_keys;
+mod null_keys;
 mod numbers;
 mod numeric;
 mod once;
@@ -195,13 +196,15 @@ pub fn install(builder: SessionStateBuilder, memory: &Arc<dyn MemoryPool>) -> Se
     builder
 }
 
-/// The engine's rules for plans, one of them under [`lists`] and [`zero_products`], and [`ordered`].
+/// The engine's rules for plans, three of them under [`lists`], [`zero_products`] and [`null_keys`], and [`ordered`].
 fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let apart = |rule: Arc<dyn OptimizerRule + Send + Sync>| match rule.name() {
         lists::SIMPLIFYING_RULE => {
             let typed = Arc::new(zero_products::TypedProducts(rule));
             Arc::new(lists::ListsApart(typed)) as _
         }
+        null_keys::EXTRACTING_RULE => Arc::new(null_keys::SettledKeys(rule)) as _,
+        null_keys::ORDERING_RULE => Arc::new(null_keys::JoinsApart(rule)) as _,
         _ => rule,
     };
     let mut rules: Vec<_> = Optimizer::new().rules.into_iter().map(apart).collect();
