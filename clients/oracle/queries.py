@@ -33,7 +33,7 @@ class Queries:
         self.rng = rng
         self.forms = [
             (34, self.expression_list), (10, self.conditions), (9, self.aggregates), (8, self.report),
-            (6, self.set_operation), (6, self.joins), (4, self.same_names), (6, self.windows), (4, self.grouping_sets),
+            (6, self.set_operation), (6, self.joins), (4, self.same_names), (4, self.chains), (6, self.windows), (4, self.grouping_sets),
             (5, self.nested), (3, self.ordered), (3, self.select1), (3, self.select4), (3, self.random_aggregates),
             (3, self.constants), (4, self.values_list), (3, self.types), (2, self.series),
         ]  # fmt: skip
@@ -417,6 +417,49 @@ class Queries:
         conditions = self.expressions([(name, kind) for name, kind in scope if name.startswith(f"{hidden}.")], subqueries=False)
         columns = Items([item() for _ in range(rng.randint(2, 4))])
         return Statement(Node(None, "SELECT ", columns, " FROM ", *source, " WHERE ", conditions.make("bool", 2)), 3)
+
+    def chains(self):
+        """Joins of two to four small relations with many NULLs, by keys that match NULLs and keys that do not."""
+        rng = self.rng
+        relations = [
+            "(VALUES (1, 1), (NULL, 1), (1, NULL), (NULL, NULL), (2, 1))",
+            "(SELECT i, nullif(id % 3, 0) FROM others WHERE id < 9)",
+            "(SELECT i, i FROM few)",
+            "(SELECT nullif(id % 4, 1), i FROM facts WHERE id < 12 UNION SELECT NULL, NULL)",
+            "(SELECT nullif(i % 2, 0), j FROM facts INTERSECT SELECT nullif(i % 2, 0), nullif(id % 3, 0) FROM others)",
+            "(SELECT nullif(id % 3, 0), nullif(id % 2, 0) FROM facts WHERE id < 9 EXCEPT ALL SELECT i, i FROM few)",
+        ]
+        aliases = ["a", "b", "c", "e"][: rng.choice([2, 3, 3, 3, 4])]
+
+        def keys(left, right):
+            sides = f"{rng.choice(left)}.{rng.choice('xy')}", f"{right}.{rng.choice('xy')}"
+            return rng.choice([" = ", " IS NOT DISTINCT FROM "]).join(rng.sample(sides, 2))
+
+        def conjunction(made):
+            return " AND ".join(rng.sample(made, len(made)))
+
+        source, conditions = f"{rng.choice(relations)} AS {aliases[0]}(x, y)", []
+        for at, alias in enumerate(aliases[1:], 1):
+            made = [keys(aliases[:at], alias) for _ in range(rng.choice([1, 2, 2]))]
+            style = rng.choice([",", " JOIN", " JOIN", " JOIN", " LEFT JOIN", " FULL JOIN"])
+            joined = f"{style} {rng.choice(relations)} AS {alias}(x, y)"
+            if style == "," or rng.random() < 0.3:
+                conditions += made if style in (",", " JOIN") else made[1:]
+                made = [] if style in (",", " JOIN") else made[:1]
+            if style == " FULL JOIN":
+                made = [made[0].replace(" IS NOT DISTINCT FROM ", " = ")]
+            if style == ",":
+                source += joined.replace(",", " CROSS JOIN", 1)
+            else:
+                source += f"{joined} ON {conjunction(made) or 'true'}"
+        maker = self.expressions([(f"{alias}.{name}", "int") for alias in aliases for name in "xy"], subqueries=rng.random() < 0.3)
+        if rng.random() < 0.3:
+            word = rng.choice(["EXISTS", "NOT EXISTS"])
+            conditions.append(f"{word} (SELECT 1 FROM few WHERE {keys(aliases, 'few').replace('few.x', 'few.i').replace('few.y', 'few.i')})")
+        where = f" WHERE {conjunction(conditions)}" if conditions else ""
+        more = Node(None, " AND " if where else " WHERE ", maker.make("bool", 1), optional=True) if rng.random() < 0.4 else ""
+        columns = ", ".join(f"{alias}.{name}" for alias in aliases for name in "xy")
+        return Statement(Node(None, f"SELECT {columns} FROM {source}{where}", more), 3)
 
     def nested(self):
         """Subqueries in FROM, CTEs, LATERAL, VALUES, DISTINCT."""
