@@ -1,7 +1,9 @@
 """Transactions as psycopg's users have them: a block begins with the first statement and ends with
 commit() or rollback(). Scripts of two sessions give the same results as on a real PostgreSQL."""
 
+import concurrent.futures
 import os
+import time
 import uuid
 
 import psycopg
@@ -315,3 +317,87 @@ def told(port, script):
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_scripts_give_what_postgresql_gives(postgres, name):
     assert told(int(os.environ["PGPORT"]), SCRIPTS[name]) == told(postgres, SCRIPTS[name])
+
+
+LOCKS = [
+    # Who, what, and what it answers on a real PostgreSQL.
+    ("one", "SELECT pg_try_advisory_lock(7), pg_try_advisory_lock(7), pg_try_advisory_lock(1, 7)"),
+    ("other", "SELECT pg_try_advisory_lock(7), pg_try_advisory_lock_shared(7), pg_try_advisory_lock(2, 7)"),
+    ("one", "SELECT pg_advisory_unlock(7)"),
+    ("other", "SELECT pg_try_advisory_lock(7)"),
+    ("one", "SELECT pg_advisory_unlock(7), pg_advisory_unlock(7)"),
+    ("other", "SELECT pg_try_advisory_lock(7), pg_try_advisory_lock('8'), pg_try_advisory_lock(NULL)"),
+    ("one", "SELECT pg_try_advisory_lock(8), pg_advisory_unlock_shared(8)"),
+    ("other", "SELECT pg_advisory_unlock_all() IS NULL"),
+    ("one", "SELECT pg_try_advisory_lock_shared(7)"),
+    ("other", "SELECT pg_try_advisory_lock_shared(7), pg_try_advisory_lock(7)"),
+    ("one", "BEGIN"),
+    ("one", "SELECT pg_try_advisory_xact_lock(9), pg_try_advisory_xact_lock_shared(10)"),
+    ("other", "SELECT pg_try_advisory_lock(9), pg_try_advisory_lock_shared(10), pg_try_advisory_lock(10)"),
+    ("one", "SELECT pg_advisory_unlock(9)"),
+    ("one", "ROLLBACK"),
+    ("other", "SELECT pg_try_advisory_lock(9), pg_try_advisory_lock(10)"),
+    ("one", "SELECT pg_try_advisory_xact_lock(9), pg_try_advisory_xact_lock(11)"),
+    ("other", "SELECT pg_try_advisory_lock(11), pg_advisory_lock(11) IS NULL"),
+    ("other", "DISCARD ALL"),
+    ("one", "SELECT pg_try_advisory_lock(11), pg_try_advisory_lock(-9223372036854775808)"),
+]
+
+
+def locks_of(address):
+    with psycopg.connect(address, autocommit=True) as one, psycopg.connect(address, autocommit=True) as other:
+        for who, statement in LOCKS:
+            cursor = (one if who == "one" else other).execute(statement)
+            yield statement, cursor.fetchall() if cursor.description else cursor.statusmessage
+
+
+def test_advisory_locks_are_those_of_a_real_postgresql(postgres):
+    expected = list(locks_of(f"host=127.0.0.1 port={postgres} user=stoa dbname=stoa"))
+    assert list(locks_of("")) == expected
+
+
+def test_a_lock_of_another_session_is_an_error_until_that_ends(conn):
+    with psycopg.connect(autocommit=True) as other:
+        other.execute("SELECT pg_advisory_lock(77)")
+        refused(conn, "SELECT pg_advisory_lock(77)", "55P03")
+    wait_until(lambda: conn.execute("SELECT pg_try_advisory_lock(77)").fetchone() == (True,))
+    conn.execute("SELECT pg_advisory_unlock(77)")
+
+
+def wait_until(is_so):
+    deadline = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+LONG = "SELECT count(*) FROM generate_series(1, 3000000000) AS a(x) WHERE x % 7 = 8"
+
+
+def test_sessions_are_cancelled_and_terminated_by_process_id(conn):
+    assert conn.execute("SELECT pg_backend_pid()").fetchone() == (conn.info.backend_pid,)
+    with psycopg.connect(autocommit=True) as other, concurrent.futures.ThreadPoolExecutor() as threads:
+        pid = other.info.backend_pid
+        active = "SELECT count(*) FROM pg_stat_activity WHERE pid = %s AND query LIKE %s"
+        runs = lambda: conn.execute(active, (pid, LONG[:40].replace("%", "_") + "%")).fetchone() == (1,)
+        failed = threads.submit(refused, other, LONG, "57014")
+        wait_until(runs)
+        assert conn.execute("SELECT pg_cancel_backend(%s)", (pid,)).fetchone() == (True,)
+        failed.result(30)
+        assert other.execute("SELECT 1").fetchone() == (1,)
+        failed = threads.submit(other.execute, LONG)
+        wait_until(runs)
+        assert conn.execute("SELECT pg_terminate_backend(%s)", (pid,)).fetchone() == (True,)
+        assert isinstance(failed.exception(30), psycopg.Error)
+        with pytest.raises(psycopg.OperationalError):
+            other.execute("SELECT 1")
+        assert other.broken
+    # It is gone, also for those who ask; one that waits for its client ends as well.
+    gone = lambda: conn.execute("SELECT pg_cancel_backend(%s)", (pid,)).fetchone() == (False,)
+    wait_until(gone)
+    with psycopg.connect(autocommit=True) as idle:
+        pid = idle.info.backend_pid
+        assert conn.execute("SELECT pg_terminate_backend(%s, 100)", (pid,)).fetchone() == (True,)
+        wait_until(gone)
+        with pytest.raises(psycopg.OperationalError):
+            idle.execute("SELECT 1")

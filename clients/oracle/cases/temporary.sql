@@ -57,3 +57,8 @@ ROLLBACK;
 SELECT * FROM until_rollback;
 DISCARD PLANS;
 DISCARD SEQUENCES
+;
+CREATE TEMP TABLE until_all (a int);
+DISCARD ALL;
+SELECT * FROM until_all
+;

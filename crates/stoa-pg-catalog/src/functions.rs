@@ -86,13 +86,11 @@ fn all(database: &str, server: &dyn Server) -> Vec<Constant> {
         Constant::new("pg_char_to_encoding", ScalarValue::Int32(Some(6))),
         Constant::new("pg_is_other_temp_schema", no()),
         Constant::new("pg_my_temp_schema", ScalarValue::Int32(Some(0))),
-        Constant::new("pg_conf_load_time", ScalarValue::TimestampMicrosecond(None, None)),
         Constant::new("pg_tablespace_location", text("")),
         Constant::new("pg_tablespace_size", ScalarValue::Int64(None)),
         Constant::new("inet_server_port", ScalarValue::Int32(None)),
+        Constant::new("inet_client_port", ScalarValue::Int32(None)),
         Constant::new("txid_current", number(0)),
-        // There are no such locks to give up.
-        Constant::new("pg_advisory_unlock_all", text("")),
     ];
     let names = [
         "has_table_privilege",
@@ -134,6 +132,7 @@ fn all(database: &str, server: &dyn Server) -> Vec<Constant> {
         "pg_get_serial_sequence",
         "pg_get_statisticsobjdef_columns",
         "inet_server_addr",
+        "inet_client_addr",
     ];
     functions.extend(names.map(|name| Constant::new(name, no_text())));
     functions

@@ -146,8 +146,8 @@ pub struct TableDetails {
 /// A statement that runs, as `pg_stat_activity` shows it.
 #[derive(Clone, Debug)]
 pub struct Running {
-    /// Its number.
-    pub id: u64,
+    /// The process id of its session.
+    pub pid: i32,
     /// Who asked.
     pub user: String,
     /// Its text.

@@ -1,7 +1,6 @@
 //! Cancel requests: which connection a process id and secret belong to.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
@@ -11,7 +10,6 @@ use stoa_query::Session;
 /// The open connections, by the process id told to their clients.
 #[derive(Debug, Default)]
 pub(crate) struct CancelRegistry {
-    next_process_id: AtomicI32,
     entries: Mutex<HashMap<i32, Entry>>,
 }
 
@@ -35,18 +33,12 @@ pub(crate) struct CancelKey {
 }
 
 impl CancelRegistry {
-    /// Enters a session under a new process id and secret.
+    /// Enters a session under its process id and a new secret.
     pub(crate) fn register(self: &Arc<Self>, session: &Arc<Session>) -> CancelKey {
         let secret = (stoa_env::random::u64() >> 32) as u32;
-        let mut entries = self.entries.lock();
-        // Ids wrap around after two thousand million connections; those in use are passed over.
-        let process_id = loop {
-            let id = self.next_process_id.fetch_add(1, Ordering::Relaxed) & i32::MAX;
-            if id != 0 && !entries.contains_key(&id) {
-                break id;
-            }
-        };
-        entries.insert(process_id, Entry { secret, session: Arc::downgrade(session) });
+        let process_id = session.backend_id();
+        let entry = Entry { secret, session: Arc::downgrade(session) };
+        self.entries.lock().insert(process_id, entry);
         CancelKey { registry: Arc::clone(self), process_id, secret }
     }
 

@@ -84,10 +84,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 self.wire.output.error(Severity::Fatal, &closing_error(), 0);
                 return true;
             }
+            if self.session.is_terminated() {
+                self.wire.output.error(Severity::Fatal, &terminated_error(), 0);
+                return true;
+            }
+            let session = Arc::clone(&self.session);
             let incoming = tokio::select! {
                 biased;
                 incoming = self.wire.next() => incoming,
                 _ = closing.changed(), if self.at_rest => continue,
+                () = session.terminated() => continue,
             };
             // Boxed, so that an idle connection does not hold room for the largest handler.
             result = match incoming {
@@ -194,8 +200,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     }
 }
 
+const TERMINATING: &str = "terminating connection due to administrator command";
+
+/// Somebody called `pg_terminate_backend`.
+fn terminated_error() -> Error {
+    Error::unavailable(TERMINATING).with_sqlstate("57P01").with_hint("connect again")
+}
+
 fn closing_error() -> Error {
-    Error::unavailable("terminating connection due to administrator command")
+    Error::unavailable(TERMINATING)
         .with_sqlstate("57P01")
         .with_hint("the server is shutting down; connect again later")
 }

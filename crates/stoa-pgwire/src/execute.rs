@@ -188,7 +188,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         }
         self.statements.clear();
         self.portals.clear();
-        self.session.sql("RESET ALL").await?;
+        self.session.sql("DISCARD ALL").await?;
         self.settings.renew(&self.session, &mut self.wire.output);
         Ok(Executed::Done("DISCARD ALL".to_owned()))
     }

@@ -43,6 +43,7 @@ use crate::run::pools::{PoolOptions, PoolStatus, WorkloadRule};
 use crate::run::refusals::RefusalStatus;
 use crate::run::registry::{QueryGuard, QueryRegistry};
 use crate::run::runner::Runner;
+use crate::session::SharedByAll;
 use crate::tables::data::Data;
 use crate::tables::temporary::prefix_of;
 
@@ -158,6 +159,8 @@ pub struct Engine {
     options: EngineOptions,
     /// With which sessions begin.
     state: SessionState,
+    /// What its sessions have together.
+    shared: SharedByAll,
     /// What the schemas of its sessions' temporary tables begin with.
     temporary_prefix: String,
     /// What drops one of these schemas.
@@ -182,6 +185,7 @@ impl Engine {
             .ingest()
             .map_or_else(|| "embedded".to_owned(), |log| log.log_id().to_owned());
         Self {
+            shared: SharedByAll::starting(),
             temporary_prefix: prefix_of(&log),
             drop_temporary,
             handles,
@@ -191,6 +195,11 @@ impl Engine {
             maintenance: Mutex::new(maintenance),
             closing: AtomicBool::new(false),
         }
+    }
+
+    /// What its sessions have together.
+    pub(crate) fn shared(&self) -> &SharedByAll {
+        &self.shared
     }
 
     /// What the schemas of its sessions' temporary tables begin with.

@@ -6,6 +6,9 @@
 //!
 //! Not here: from a text to an answer (`dispatch`), what each statement does (`statements`).
 
+mod advisory;
+mod backend_functions;
+mod backends;
 mod decorated_calls;
 mod options;
 pub(crate) mod outcome;
@@ -30,13 +33,15 @@ use stoa_pg_catalog::KnownTables;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use self::advisory::{AdvisoryLocks, LockSpan, SessionLocks};
+use self::backends::{Backend, Backends};
 use crate::access::{Caller, Gate};
 use crate::engine::{DATABASE, Engine, EngineOptions, Handles};
 use crate::reuse::{Reuse, results};
 use crate::run::kept::{Kept, KeptBySession};
 use crate::run::memory;
 use crate::run::pools::Pool;
-use crate::run::registry::{PlanningGuard, QueryGuard};
+use crate::run::registry::{Asker, PlanningGuard, QueryGuard};
 use crate::run::runner::Runner;
 use crate::run::stop;
 use crate::settings::Settings;
@@ -77,7 +82,9 @@ impl Default for SessionOptions {
 /// A client's session. Statements of one session may run at the same time.
 pub struct Session {
     /// Itself, for work on other threads.
-    own: Weak<Session>,
+    itself: Weak<Session>,
+    /// What the server knows it by.
+    own: Arc<Identity>,
     /// Which lives as long as this, and is asked for what is of all sessions. Statements have the handles below.
     engine: Arc<Engine>,
     pub(crate) data: Arc<Data>,
@@ -112,6 +119,46 @@ pub struct Session {
     pub(crate) plan_templates: AtomicBool,
 }
 
+/// What a server knows a session by, and sessions within its transactions.
+struct Identity {
+    backend: Backend,
+    locks: SessionLocks,
+    /// Cancelled when the session is to end.
+    ends: CancellationToken,
+    /// When the server started, microseconds since 1970-01-01 UTC.
+    started_unix_us: i64,
+}
+
+impl Identity {
+    fn new(shared: &SharedByAll, session: &Weak<Session>) -> Arc<Self> {
+        let backend = shared.backends.enter(session);
+        let locks = SessionLocks::new(&shared.locks, backend.id());
+        let started_unix_us = shared.started_unix_us;
+        Arc::new(Self { backend, locks, ends: CancellationToken::new(), started_unix_us })
+    }
+
+    /// The sessions of the server.
+    fn all(&self) -> &Backends {
+        self.backend.all()
+    }
+}
+
+/// What the sessions of a server have together.
+pub(crate) struct SharedByAll {
+    backends: Arc<Backends>,
+    locks: Arc<AdvisoryLocks>,
+    /// When the server started, microseconds since 1970-01-01 UTC.
+    started_unix_us: i64,
+}
+
+impl SharedByAll {
+    /// For a server that starts now.
+    pub(crate) fn starting() -> Self {
+        let started_unix_us = stoa_env::clock::unix_ms().saturating_mul(1000);
+        Self { backends: Arc::default(), locks: Arc::default(), started_unix_us }
+    }
+}
+
 /// The engine's state for this session, and what is derived from it.
 #[derive(Clone)]
 pub(crate) struct Planner {
@@ -131,13 +178,14 @@ impl Session {
     pub(crate) fn new(engine: Arc<Engine>, options: SessionOptions) -> Arc<Self> {
         let block = Arc::new(Block::new(Arc::clone(engine.memory_pool())));
         let temporary = Arc::new(temporary::none(&engine));
-        Self::within(engine, options, block, temporary)
+        Self::within(engine, options, block, temporary, None)
     }
 
     /// A session like this one as it began, whose writes belong to the transaction of this one.
     pub(crate) fn within_its_transaction(&self) -> Arc<Self> {
         let (engine, block) = (Arc::clone(&self.engine), Arc::clone(&self.block));
-        Self::within(engine, self.options.clone(), block, Arc::clone(&self.temporary))
+        let (temporary, own) = (Arc::clone(&self.temporary), Arc::clone(&self.own));
+        Self::within(engine, self.options.clone(), block, temporary, Some(own))
     }
 
     fn within(
@@ -145,6 +193,7 @@ impl Session {
         options: SessionOptions,
         block: Arc<Block>,
         temporary: Arc<Temporary>,
+        identity: Option<Arc<Identity>>,
     ) -> Arc<Self> {
         let mut settings = Settings::default();
         let _ = settings.begin("application_name", &options.application);
@@ -165,10 +214,11 @@ impl Session {
             state.register_catalog_list(Arc::new(SeenCatalogs::new(all, Arc::clone(&caller))));
         }
         let pool = runner.pools().find(&options.user, &options.application, options.protocol);
-        Arc::new_cyclic(|own| {
-            own_functions::install(&mut state, own, &options, &caller, &known_tables);
+        Arc::new_cyclic(|itself| {
+            own_functions::install(&mut state, itself, &options, &caller, &known_tables);
             Self {
-                own: Weak::clone(own),
+                itself: Weak::clone(itself),
+                own: identity.unwrap_or_else(|| Identity::new(engine.shared(), itself)),
                 pool: Mutex::new(pool),
                 planner: Mutex::new(Planner::new(state, &engine).with_temporary(&temporary)),
                 kept: KeptBySession::new(runner.kept()),
@@ -234,7 +284,7 @@ impl Session {
     /// # Errors
     /// None while somebody has it.
     pub(crate) fn shared(&self) -> Result<Arc<Self>> {
-        self.own.upgrade().ok_or_else(|| Error::internal("a session ended while it was used"))
+        self.itself.upgrade().ok_or_else(|| Error::internal("a session ended while it was used"))
     }
 
     /// Refuses what begins while the engine ends.
@@ -257,13 +307,18 @@ impl Session {
         fingerprint: Option<&SharedFingerprint>,
     ) -> QueryGuard {
         let (queries, pool) = (self.runner.queries(), Arc::clone(&self.pool.lock()));
-        queries.start(text, fingerprint, &self.options.user, self.options.protocol, pool)
+        queries.start(text, fingerprint, self.asker(), pool)
     }
 
     /// Shows a statement that is being parsed or planned.
     pub(crate) fn start_planning(&self, text: &str) -> PlanningGuard {
         let (queries, pool) = (self.runner.queries(), Arc::clone(&self.pool.lock()));
-        queries.start_planning(text, &self.options.user, self.options.protocol, pool)
+        queries.start_planning(text, self.asker(), pool)
+    }
+
+    fn asker(&self) -> Asker<'_> {
+        let SessionOptions { user, protocol, .. } = &self.options;
+        Asker { user, protocol, backend_id: self.backend_id() }
     }
 
     /// A statement that fails before it runs shows among the ended queries all the same.
@@ -295,6 +350,32 @@ impl Session {
     pub fn cancel(&self) {
         self.planning_cancelled.notify_waiters();
         self.running.lock().drain(..).for_each(|token| token.cancel());
+    }
+
+    /// The process id that its client knows it by; no two open sessions of a server share one.
+    pub fn backend_id(&self) -> i32 {
+        self.own.backend.id()
+    }
+
+    /// Cancels what this session runs now, and asks its connection to close.
+    pub fn terminate(&self) {
+        self.own.ends.cancel();
+        self.cancel();
+    }
+
+    /// Waits until the session is to end.
+    pub async fn terminated(&self) {
+        self.own.ends.cancelled().await;
+    }
+
+    /// Whether the session is to end.
+    pub fn is_terminated(&self) -> bool {
+        self.own.ends.is_cancelled()
+    }
+
+    /// Gives up all advisory locks, as `DISCARD ALL` does.
+    pub(crate) fn unlock_all(&self) {
+        self.own.locks.give_up_all(LockSpan::Session);
     }
 
     /// The value of a setting, as `SHOW` gives it.

@@ -7,6 +7,7 @@
 //! | decimals, or one and an integer | decimal; quotients have PostgreSQL's digits (`numeric`) |
 //! | date and a number of days | date; 22008 where there is none |
 //! | two dates | integer: the days between |
+//! | two moments | interval: days and a time |
 //! | date and interval, date and time of the day | timestamp |
 //! | all others | the engine's |
 //!
@@ -21,12 +22,14 @@ use datafusion::logical_expr::type_coercion::binary::BinaryTypeCoercer;
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, Operator};
 
 use super::call::call;
+use super::casts;
 use super::date_and_days::{DateAndDays, DaysBetween};
 use super::date_and_time::DateAndTime;
 use super::numeric::{self, NUMERIC, Quotient, WideProduct};
 use super::operand_text;
 use super::operators::{Checked, ExclusiveOr, Joined, name};
 use super::regexes;
+use super::span;
 use super::time_zone;
 use crate::errors::{missing_operator, to_datafusion};
 use crate::scope::Scope;
@@ -86,6 +89,15 @@ pub(super) fn rewrite(binary: BinaryExpr, scope: &Scope<'_>) -> Result<Transform
         (DataType::Time32(_) | DataType::Time64(_), DataType::Date32) if op == Plus => {
             call(DateAndTime, vec![right, left])
         }
+        (a, b) if op == Minus && are_moments(a, b) => {
+            let zoned = [a, b].into_iter().find(|of| matches!(of, DataType::Timestamp(_, Some(_))));
+            let of = zoned.cloned().unwrap_or(TIMESTAMP);
+            let moment = |expr, from: &DataType| match from {
+                DataType::Timestamp(_, zone) if zone.is_some() == zoned.is_some() => Ok(expr),
+                from => casts::to_type(expr, from, &of, scope.options),
+            };
+            span::between(moment(left, a)?, moment(right, b)?)
+        }
         (DataType::Timestamp(_, Some(_)), DataType::Interval(_))
             if matches!(op, Plus | Minus) && !time_zone::is_utc(scope.options) =>
         {
@@ -101,6 +113,13 @@ pub(super) fn rewrite(binary: BinaryExpr, scope: &Scope<'_>) -> Result<Transform
         _ => return Ok(Transformed::no(engine(left, op, right))),
     };
     Ok(Transformed::yes(rewritten))
+}
+
+/// Whether there are two moments, one of which may be a date.
+fn are_moments(a: &DataType, b: &DataType) -> bool {
+    let is_time = |of: &DataType| matches!(of, DataType::Timestamp(..));
+    let is_moment = |of: &DataType| is_time(of) || *of == DataType::Date32;
+    is_moment(a) && is_moment(b) && (is_time(a) || is_time(b))
 }
 
 pub(super) fn is_arithmetic(op: Operator) -> bool {

@@ -9,13 +9,15 @@
 //! | text | number, boolean, date, time, array | PostgreSQL's input ([`super::cast_text`]) |
 //! | float, time, interval, bytes, array | text | PostgreSQL's output ([`super::text_of`]) |
 //! | timestamp with zone ↔ without | | in the session's zone |
-//! | anything | `varchar(n)`, `timestamp(n)` | cut, rounded |
+//! | anything | `varchar(n)`, `timestamp(n)`, `interval(n)` | cut, rounded |
 
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray, StringArray};
 use arrow::compute::{CastOptions, cast, cast_with_options};
-use arrow::datatypes::{DataType, Float32Type, Float64Type, Int64Type};
+use arrow::datatypes::{
+    DataType, Float32Type, Float64Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
+};
 use datafusion::common::ScalarValue;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
@@ -29,6 +31,7 @@ use super::json_kind::JsonKind;
 use super::numeric::NUMERIC;
 use super::operators::name;
 use super::refused;
+use super::span;
 use super::text_of::{self, TextOf};
 use super::time_zone;
 use super::types::{length_of, precision_of};
@@ -107,6 +110,7 @@ fn converted(
             call(FloatTo(to.clone()), vec![own()])
         }
         (DataType::Float64, DataType::Float32) => call(ToReal, vec![own()]),
+        (DataType::Duration(_), DataType::Interval(_)) => span::of_duration(own()),
         (from, to) if *to == NUMERIC => match from {
             // Without a scale of its own, a decimal keeps the one that it has.
             from if from.is_decimal() => own(),
@@ -382,8 +386,15 @@ impl Operation for RoundSecond {
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
         let column = &column(operands, rows)?;
         let of = column.data_type().clone();
-        let micros = cast(column, &DataType::Int64)?;
         let unit = 10_i64.pow(6_u32.saturating_sub(self.0));
+        if let Some(intervals) = column.as_primitive_opt::<IntervalMonthDayNanoType>() {
+            let rounded = intervals.unary::<_, IntervalMonthDayNanoType>(|of| {
+                let nanos = rounded_to(of.nanoseconds, unit * 1000);
+                IntervalMonthDayNano::new(of.months, of.days, nanos)
+            });
+            return Ok(Arc::new(rounded));
+        }
+        let micros = cast(column, &DataType::Int64)?;
         let rounded = micros.as_primitive::<Int64Type>().unary::<_, Int64Type>(|micros| {
             let rest = micros.rem_euclid(unit);
             let up = rest * 2 >= unit && unit > 1;
@@ -391,6 +402,13 @@ impl Operation for RoundSecond {
         });
         Ok(cast(&rounded, &of)?)
     }
+}
+
+/// A number as the nearest multiple of `unit`, half away from zero.
+fn rounded_to(number: i64, unit: i64) -> i64 {
+    let rest = number % unit;
+    let up = if rest.abs() * 2 >= unit { unit * rest.signum() } else { 0 };
+    (number - rest).saturating_add(up)
 }
 
 #[cfg(test)]

@@ -86,7 +86,8 @@ impl OptimizerRule for JoinsApart {
         if !apart.transformed {
             return Ok(rewritten);
         }
-        let joined = rewritten.data.transform_up_with_subqueries(|node| Ok(without_barrier(node)))?;
+        let joined =
+            rewritten.data.transform_up_with_subqueries(|node| Ok(without_barrier(node)))?;
         Ok(Transformed::new_transformed(joined.data, rewritten.transformed))
     }
 }

@@ -1,18 +1,24 @@
-//! Comparisons of intervals: as in PostgreSQL, a day is 24 hours and a month 30 days.
+//! Lengths of intervals: as in PostgreSQL, a day is 24 hours and a month 30 days where they are compared, and the
+//! difference of two moments is one of days and a time.
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, Decimal128Array};
+use arrow::array::{ArrayRef, AsArray, Decimal128Array, Int64Array};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, IntervalMonthDayNanoType, IntervalUnit};
+use arrow::compute::kernels::arity::try_binary;
+use arrow::datatypes::{
+    DataType, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
+};
+use arrow::error::ArrowError;
 use datafusion::error::Result;
 use datafusion::logical_expr::{ColumnarValue, Expr};
 
-use super::call::{Operation, call, column};
+use super::call::{Operation, call, column, failure};
 
 /// The length of an interval in nanoseconds.
 const SPAN: DataType = DataType::Decimal128(38, 0);
 const DAY: i128 = 86_400_000_000_000;
+const DAY_US: i64 = 86_400_000_000;
 
 /// Whether values are compared by their span, if others of type `b` are beside them.
 pub(super) fn are_intervals(a: &DataType, b: &DataType) -> bool {
@@ -55,10 +61,88 @@ pub(super) fn spans(intervals: &ArrayRef) -> Result<ArrayRef> {
     Ok(Arc::new(spans.collect::<Decimal128Array>().with_data_type(SPAN)))
 }
 
+/// A difference of two moments as an interval.
+pub(super) fn of_duration(duration: Expr) -> Expr {
+    call(DaysAndTime, vec![duration])
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct DaysAndTime;
+
+impl Operation for DaysAndTime {
+    fn name(&self) -> &str {
+        "days_and_time"
+    }
+
+    fn result(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Interval(IntervalUnit::MonthDayNano))
+    }
+
+    fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
+        days_and_time(&column(operands, rows)?)
+    }
+}
+
+/// `later - earlier` of two moments: with a time zone, or both without.
+pub(super) fn between(later: Expr, earlier: Expr) -> Expr {
+    call(Between, vec![later, earlier])
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Between;
+
+impl Operation for Between {
+    fn name(&self) -> &str {
+        "time_between"
+    }
+
+    fn result(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Interval(IntervalUnit::MonthDayNano))
+    }
+
+    fn shown(&self, operands: &[String]) -> String {
+        operands.join(" - ")
+    }
+
+    fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
+        let moments = |at: usize| -> Result<ArrayRef> {
+            let moments = operands[at].to_array(rows)?;
+            let zone = match moments.data_type() {
+                DataType::Timestamp(_, zone) => zone.clone(),
+                _ => None,
+            };
+            let moments = cast(&moments, &DataType::Timestamp(TimeUnit::Microsecond, zone))?;
+            Ok(cast(&moments, &DataType::Int64)?)
+        };
+        let (later, earlier) = (moments(0)?, moments(1)?);
+        let later = later.as_primitive::<Int64Type>();
+        let out_of_range = || failure("22008", "interval out of range");
+        let micros: Int64Array = try_binary(later, earlier.as_primitive::<Int64Type>(), |a, b| {
+            a.checked_sub(b)
+                .ok_or_else(|| ArrowError::from_external_error(Box::new(out_of_range())))
+        })?;
+        Ok(intervals(&micros))
+    }
+}
+
+/// Durations as intervals of whole days and a time of less than a day, as PostgreSQL subtracts moments.
+pub(super) fn days_and_time(durations: &ArrayRef) -> Result<ArrayRef> {
+    let micros = cast(durations, &DataType::Duration(TimeUnit::Microsecond))?;
+    let micros = cast(&micros, &DataType::Int64)?;
+    Ok(intervals(micros.as_primitive::<Int64Type>()))
+}
+
+fn intervals(micros: &Int64Array) -> ArrayRef {
+    Arc::new(micros.unary::<_, IntervalMonthDayNanoType>(|micros| {
+        let (days, rest) = (micros / DAY_US, micros % DAY_US);
+        IntervalMonthDayNano::new(0, days as i32, rest * 1000)
+    }))
+}
+
 #[cfg(test)]
 mod tests {
     use arrow::array::IntervalMonthDayNanoArray;
-    use arrow::datatypes::{Decimal128Type, IntervalMonthDayNano};
+    use arrow::datatypes::Decimal128Type;
 
     use super::*;
 

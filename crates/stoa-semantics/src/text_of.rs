@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, IntervalMonthDayNanoArray, StringBuilder};
+use arrow::array::{Array, ArrayRef, AsArray, StringBuilder};
 use arrow::compute::cast;
 use arrow::datatypes::{
     DataType, Date32Type, Decimal256Type, Float32Type, Float64Type, Int64Type,
@@ -16,6 +16,7 @@ use datafusion::logical_expr::ColumnarValue;
 
 use super::call::{Operation, column, failure};
 use super::numeric::NUMERIC;
+use super::span;
 use super::uuids;
 
 /// Microseconds of a day.
@@ -107,17 +108,7 @@ impl Writer {
                 let micros = cast(&array, &DataType::Time64(TimeUnit::Microsecond))?;
                 Self::Time(cast(&micros, &DataType::Int64)?)
             }
-            DataType::Duration(_) => {
-                let micros = cast(&array, &DataType::Duration(TimeUnit::Microsecond))?;
-                let micros = cast(&micros, &DataType::Int64)?;
-                let of = |micros: i64| {
-                    let (days, rest) = (micros / DAY_US, micros % DAY_US);
-                    IntervalMonthDayNano::new(0, days as i32, rest * 1000)
-                };
-                let intervals =
-                    micros.as_primitive::<Int64Type>().iter().map(|micros| micros.map(of));
-                Self::Interval(Arc::new(intervals.collect::<IntervalMonthDayNanoArray>()))
-            }
+            DataType::Duration(_) => Self::Interval(span::days_and_time(&array)?),
             DataType::Interval(_) => {
                 Self::Interval(cast(&array, &DataType::Interval(IntervalUnit::MonthDayNano))?)
             }

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, FieldRef, TimeUnit};
+use arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
 use datafusion::error::Result;
 use datafusion::logical_expr::planner::TypePlanner;
 use datafusion::sql::sqlparser::ast::{
@@ -51,6 +51,11 @@ impl TypePlanner for PostgresTypes {
             SqlType::Time(digits, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
                 limited(DataType::Time64(TimeUnit::Microsecond), PRECISION_KEY, *digits)
             }
+            SqlType::Interval { fields: None, precision: Some(digits) } => limited(
+                DataType::Interval(IntervalUnit::MonthDayNano),
+                PRECISION_KEY,
+                Some(*digits),
+            ),
             SqlType::Varchar(length)
             | SqlType::CharVarying(length)
             | SqlType::CharacterVarying(length)

@@ -6,7 +6,7 @@ use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::{Parser, ParserError};
 use datafusion_sql::sqlparser::tokenizer::Token;
 
-use crate::calls::call;
+use crate::calls::{call, cast};
 
 /// The function of `substring(s SIMILAR p ESCAPE c)`.
 pub(super) const SIMILAR_SUBSTRING: &str = "similar_substring";
@@ -18,6 +18,9 @@ pub(super) fn parse(parser: &mut Parser<'_>, precedence: u8) -> Option<Result<Ex
         _ => Keyword::NoKeyword,
     };
     let name = keyword(0);
+    if name == Keyword::INTERVAL && is_precise_interval(parser) {
+        return Some(precise_interval(parser));
+    }
     if !matches!(name, Keyword::TRIM | Keyword::SUBSTRING)
         || parser.peek_nth_token_ref(1).token != Token::LParen
     {
@@ -47,6 +50,21 @@ pub(super) fn parse(parser: &mut Parser<'_>, precedence: u8) -> Option<Result<Ex
             is_similar.then(|| similar(parser, precedence))
         }
     }
+}
+
+/// Whether `interval(0) '…'` comes next, of which the parser would forget the precision.
+fn is_precise_interval(parser: &Parser<'_>) -> bool {
+    let token = |at: usize| &parser.peek_nth_token_ref(at).token;
+    *token(1) == Token::LParen
+        && matches!(token(2), Token::Number(..))
+        && *token(3) == Token::RParen
+        && matches!(token(4), Token::SingleQuotedString(_) | Token::EscapedStringLiteral(_))
+}
+
+fn precise_interval(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
+    let of = parser.parse_data_type()?;
+    let text = parser.parse_value()?;
+    Ok(cast(Expr::Value(text), of))
 }
 
 fn place_of(keyword: Keyword) -> Option<TrimWhereField> {

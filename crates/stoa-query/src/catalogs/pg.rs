@@ -197,7 +197,7 @@ impl Asker for PgAsker {
         let all = self.queries.iter().flat_map(QueryRegistry::running);
         let seen = all.filter(|query| limited.is_none_or(|caller| caller.role() == query.user));
         seen.map(|query| Running {
-            id: query.id,
+            pid: query.backend_id,
             user: query.user,
             sql: query.sql,
             protocol: query.protocol,

@@ -152,6 +152,7 @@ impl Session {
             StatementKind::Accepted { tag } => {
                 if *tag == "DISCARD ALL" {
                     self.run_set(None, None, false)?;
+                    self.unlock_all();
                 }
                 if ["DISCARD ALL", "DISCARD TEMP"].contains(tag) {
                     self.discard_temporary().await?;

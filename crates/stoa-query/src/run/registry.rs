@@ -74,6 +74,8 @@ pub struct QueryInfo {
     pub user: String,
     /// Over which protocol: `postgresql`, `http`, `flight`, `shell`.
     pub protocol: &'static str,
+    /// The process id of its session; 0 for work of the server itself.
+    pub backend_id: i32,
     /// Where it is in its life.
     pub state: QueryState,
     /// Start, milliseconds since 1970-01-01 UTC.
@@ -102,6 +104,17 @@ pub struct QueryInfo {
     pub error: Option<String>,
     /// SQLSTATE of that error.
     pub sqlstate: Option<&'static str>,
+}
+
+/// Who asks a query.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asker<'a> {
+    /// The role.
+    pub(crate) user: &'a str,
+    /// As in [`QueryInfo::protocol`].
+    pub(crate) protocol: &'static str,
+    /// The process id of the session; 0 for work of the server itself.
+    pub(crate) backend_id: i32,
 }
 
 /// Sums since the process started.
@@ -160,6 +173,7 @@ struct Running {
     fingerprint: Option<SharedFingerprint>,
     user: String,
     protocol: &'static str,
+    backend_id: i32,
     started_unix_ms: i64,
     started: Instant,
     progress: Arc<Progress>,
@@ -286,12 +300,11 @@ impl QueryRegistry {
         &self,
         sql: &str,
         fingerprint: Option<&SharedFingerprint>,
-        user: &str,
-        protocol: &'static str,
+        asker: Asker<'_>,
         pool: Arc<Pool>,
     ) -> QueryGuard {
         self.0.started.fetch_add(1, Ordering::Relaxed);
-        let mut query = Running::new(sql, user, protocol, pool);
+        let mut query = Running::new(sql, asker, pool);
         // A text that is shown otherwise than it was sent counts as it is shown.
         query.fingerprint = match query.sql == sql {
             true => fingerprint.cloned(),
@@ -306,11 +319,10 @@ impl QueryRegistry {
     pub(crate) fn start_planning(
         &self,
         sql: &str,
-        user: &str,
-        protocol: &'static str,
+        asker: Asker<'_>,
         pool: Arc<Pool>,
     ) -> PlanningGuard {
-        let query = Running { is_planning: true, ..Running::new(sql, user, protocol, pool) };
+        let query = Running { is_planning: true, ..Running::new(sql, asker, pool) };
         let query = self.enter(query);
         PlanningGuard { registry: self.clone(), query }
     }
@@ -365,7 +377,7 @@ impl QueryRegistry {
 
 impl Running {
     /// A query that is in no registry yet.
-    fn new(sql: &str, user: &str, protocol: &'static str, pool: Arc<Pool>) -> Self {
+    fn new(sql: &str, asker: Asker<'_>, pool: Arc<Pool>) -> Self {
         let sql = without_secrets(cut(sql));
         let has_secret = matches!(sql, Cow::Owned(_));
         Self {
@@ -373,8 +385,9 @@ impl Running {
             sql: sql.into_owned(),
             has_secret,
             fingerprint: None,
-            user: user.to_owned(),
-            protocol,
+            user: asker.user.to_owned(),
+            protocol: asker.protocol,
+            backend_id: asker.backend_id,
             started_unix_ms: clock::unix_ms(),
             started: clock::monotonic(),
             progress: Arc::default(),
@@ -407,6 +420,7 @@ impl Running {
             sql: self.sql.clone(),
             user: self.user.clone(),
             protocol: self.protocol,
+            backend_id: self.backend_id,
             state,
             started_unix_ms: self.started_unix_ms,
             elapsed_us: u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX),
@@ -574,6 +588,8 @@ fn cut(sql: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    const ME: Asker<'_> = Asker { user: "me", protocol: "http", backend_id: 1 };
+
     use super::*;
     use crate::run::pools::Pools;
 
@@ -581,7 +597,7 @@ mod tests {
     fn a_query_ends_once_and_is_remembered() {
         let registry = QueryRegistry::default();
         let pool = Pools::new(&[], &[], 1, 1).unwrap().find("me", "", "http");
-        let mut guard = registry.start("SELECT 1", None, "me", "http", pool);
+        let mut guard = registry.start("SELECT 1", None, ME, pool);
         assert_eq!(registry.running_count(), 1);
         guard.end(Err(&Error::invalid("no")));
         drop(guard);
@@ -595,7 +611,7 @@ mod tests {
     fn what_is_planned_is_shown_and_leaves_no_trace() {
         let registry = QueryRegistry::default();
         let pool = Pools::new(&[], &[], 1, 1).unwrap().find("me", "", "http");
-        let planning = registry.start_planning("SELECT 1", "me", "http", pool);
+        let planning = registry.start_planning("SELECT 1", ME, pool);
         let shown = registry.running().remove(0);
         assert_eq!((shown.state.name(), shown.sql.as_str()), ("planning", "SELECT 1"));
         assert!(registry.cancel(shown.id));
@@ -611,7 +627,7 @@ mod tests {
         let registry = QueryRegistry::default();
         let pool = || Pools::new(&[], &[], 1, 1).unwrap().find("me", "", "http");
         let run = |text: &str, fingerprint: Option<&SharedFingerprint>| {
-            drop(registry.start(text, fingerprint, "me", "http", pool()));
+            drop(registry.start(text, fingerprint, ME, pool()));
             let all = registry.shapes();
             all.iter().map(|shape| shape.sql.to_string()).collect::<Vec<_>>()
         };
@@ -636,7 +652,7 @@ mod tests {
             "PREPARE p AS ALTER ROLE ann PASSWORD $$brush$$",
             "CREATE USER ann IDENTIFIED BY 'brush'",
         ] {
-            let mut guard = registry.start(text, None, "me", "http", pool());
+            let mut guard = registry.start(text, None, ME, pool());
             assert!(!registry.running()[0].sql.contains("brush"), "{text}");
             guard.end(Err(&Error::invalid("syntax error, found: 'brush'")));
         }

@@ -13,7 +13,7 @@ use crate::run::execution::{self, Work};
 use crate::run::kept::KeptMemory;
 use crate::run::planners::Planners;
 use crate::run::pools::Pools;
-use crate::run::registry::{QueryGuard, QueryRegistry};
+use crate::run::registry::{Asker, QueryGuard, QueryRegistry};
 use crate::run::stop::Stops;
 
 /// Work that was asked to stop and is there so much later does not answer.
@@ -85,7 +85,8 @@ impl Runner {
     pub(crate) fn start_query(&self, text: &str, user: &str, protocol: &'static str) -> QueryGuard {
         let fingerprint = Fingerprint::shared(text);
         let pool = self.pools.find(user, "", protocol);
-        self.queries.start(text, fingerprint.as_ref(), user, protocol, pool)
+        let asker = Asker { user, protocol, backend_id: 0 };
+        self.queries.start(text, fingerprint.as_ref(), asker, pool)
     }
 
     /// Runs a plan; returns with the answer, or when it is on its way.

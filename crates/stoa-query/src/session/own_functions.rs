@@ -22,6 +22,7 @@ pub(super) fn install(
     state.config_mut().set_extension(Arc::new(OwnSettings(Arc::clone(&settings))));
     // None of them fails: the state takes functions.
     let _ = stoa_pg_catalog::set_settings(state, &settings);
+    super::backend_functions::install(state, session);
     let _ = stoa_pg_catalog::set_user(state, &options.user);
     let _ = stoa_pg_catalog::set_tables(state, tables);
     if caller.is_asked() {

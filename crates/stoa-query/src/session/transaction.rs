@@ -8,6 +8,7 @@ use stoa_error::{Error, Result};
 use stoa_sql::{Isolation, TransactionControl, TransactionModes};
 
 use super::Session;
+use super::advisory::LockSpan;
 use super::outcome::Completion;
 use crate::settings::as_boolean;
 use crate::tables::table::{StoaTable, pin, tables_of};
@@ -84,6 +85,7 @@ impl Session {
         if was_open && !self.block.is_open() {
             let commits = matches!(control, TransactionControl::Commit);
             self.end_block_settings(commits && controlled.is_ok());
+            self.own.locks.give_up_all(LockSpan::Transaction);
             if let Err(error) = self.end_temporary().await {
                 tracing::warn!(%error, "cannot drop temporary tables at the end of a transaction");
             }
@@ -132,6 +134,7 @@ impl Session {
     pub async fn roll_back(&self) -> Option<String> {
         let notice = self.block.roll_back().await;
         self.end_block_settings(false);
+        self.own.locks.give_up_all(LockSpan::Transaction);
         if let Err(error) = self.end_temporary().await {
             tracing::warn!(%error, "cannot drop temporary tables at the end of a transaction");
         }

@@ -217,7 +217,7 @@ impl Session {
         config.set_extension(Arc::clone(&self.block));
         own_functions::install(
             &mut state,
-            &self.own,
+            &self.itself,
             &self.options,
             &self.caller,
             &self.known_tables,

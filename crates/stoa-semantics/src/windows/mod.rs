@@ -13,19 +13,24 @@ mod ranks;
 pub use given::over_partition;
 pub(crate) use ranks::functions;
 
+use arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
 use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::expr::WindowFunction;
 
+use crate::call::failure;
 use crate::filtered;
 use crate::scope::Scope;
 
 /// # Errors
+/// A number of a row (22016) or of groups (22014) that is not positive.
 /// A frame by distances that are not known for the type of its ORDER BY (0A000).
 pub(super) fn rewrite(window: Box<WindowFunction>, scope: &Scope<'_>) -> Result<Transformed<Expr>> {
     filtered::window(window).transform_data(|expr| match expr {
         Expr::WindowFunction(mut window) => {
+            must_be_positive(&window)?;
             let is_framed = frame::rewrite(&mut window.params, scope)?;
             let is_counted =
                 counted::rewrite(&mut window, scope) || picked::rewrite(&mut window, scope);
@@ -34,4 +39,22 @@ pub(super) fn rewrite(window: Box<WindowFunction>, scope: &Scope<'_>) -> Result<
         }
         other => Ok(Transformed::no(other)),
     })
+}
+
+/// Refuses `nth_value(x, 0)` and `ntile(0)`.
+fn must_be_positive(window: &WindowFunction) -> Result<()> {
+    let args = &window.params.args;
+    let (number, code) = match (window.fun.name(), args.as_slice()) {
+        ("nth_value", [_, number]) => (number, "22016"),
+        ("ntile", [number]) => (number, "22014"),
+        _ => return Ok(()),
+    };
+    let Expr::Literal(value, _) = number else { return Ok(()) };
+    match value.cast_to(&DataType::Int64) {
+        Ok(ScalarValue::Int64(Some(number))) if number <= 0 => {
+            let name = window.fun.name();
+            Err(failure(code, &format!("argument of {name} must be greater than zero")))
+        }
+        _ => Ok(()),
+    }
 }
