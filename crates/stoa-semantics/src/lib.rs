@@ -107,6 +107,7 @@ mod time_zone;
 mod times;
 mod to_char;
 mod type_of;
+mod typed_operands;
 mod types;
 mod unicode_forms;
 mod unify;
@@ -192,6 +193,7 @@ pub fn install(builder: SessionStateBuilder, memory: &Arc<dyn MemoryPool>) -> Se
     scalar.extend(json::functions().map(Arc::new));
     let planners = builder.expr_planners().get_or_insert_default();
     planners.insert(0, Arc::new(json::JsonSubscripts));
+    planners.push(Arc::new(typed_operands::TypedOperands));
     planners.push(Arc::new(json::JsonOperators));
     builder
 }

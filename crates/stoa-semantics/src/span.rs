@@ -3,11 +3,14 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, Decimal128Array, Int64Array};
+use arrow::array::{
+    Array, ArrayRef, AsArray, Decimal128Array, Int64Array, IntervalMonthDayNanoArray,
+};
 use arrow::compute::cast;
 use arrow::compute::kernels::arity::try_binary;
 use arrow::datatypes::{
-    DataType, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
+    DataType, Decimal128Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
+    IntervalUnit, TimeUnit,
 };
 use arrow::error::ArrowError;
 use datafusion::error::Result;
@@ -83,6 +86,52 @@ impl Operation for DaysAndTime {
     }
 }
 
+/// The longest of some intervals, or the shortest: the first of those that are equally long.
+pub(super) fn extreme(intervals: Vec<Expr>, is_greatest: bool) -> Expr {
+    call(Extreme { is_greatest }, intervals)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Extreme {
+    is_greatest: bool,
+}
+
+impl Operation for Extreme {
+    fn name(&self) -> &str {
+        if self.is_greatest { "greatest_interval" } else { "least_interval" }
+    }
+
+    fn result(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Interval(IntervalUnit::MonthDayNano))
+    }
+
+    fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
+        let of = DataType::Interval(IntervalUnit::MonthDayNano);
+        let mut columns = Vec::with_capacity(operands.len());
+        for operand in operands {
+            let intervals = cast(&operand.to_array(rows)?, &of)?;
+            let lengths = spans(&intervals)?;
+            columns.push((intervals, lengths));
+        }
+        let chosen = (0..rows).map(|row| {
+            let mut best: Option<(i128, IntervalMonthDayNano)> = None;
+            for (intervals, lengths) in columns.iter().filter(|column| column.0.is_valid(row)) {
+                let length = lengths.as_primitive::<Decimal128Type>().value(row);
+                let is_better = best.is_none_or(|(other, _)| match self.is_greatest {
+                    true => length > other,
+                    false => length < other,
+                });
+                if is_better {
+                    let intervals = intervals.as_primitive::<IntervalMonthDayNanoType>();
+                    best = Some((length, intervals.value(row)));
+                }
+            }
+            best.map(|(_, interval)| interval)
+        });
+        Ok(Arc::new(chosen.collect::<IntervalMonthDayNanoArray>()))
+    }
+}
+
 /// `later - earlier` of two moments: with a time zone, or both without.
 pub(super) fn between(later: Expr, earlier: Expr) -> Expr {
     call(Between, vec![later, earlier])
@@ -141,8 +190,6 @@ fn intervals(micros: &Int64Array) -> ArrayRef {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::IntervalMonthDayNanoArray;
-    use arrow::datatypes::Decimal128Type;
 
     use super::*;
 

@@ -24,6 +24,7 @@ use super::compare;
 use super::conditions;
 use super::numeric::NUMERIC;
 use super::operators::name;
+use super::span;
 use crate::scope::Scope;
 
 /// A branch: its type, and whether it is a literal whose type is not settled.
@@ -54,6 +55,12 @@ pub(super) fn case(mut case: Case, scope: &Scope<'_>) -> Result<Transformed<Expr
         for (when, _) in &mut case.when_then_expr {
             let own = when.get_type(&scope.schema)?;
             **when = compare::beside(when.as_ref().clone(), &own, &of, scope)?;
+        }
+        if matches!(of, DataType::Interval(_)) {
+            case.expr = case.expr.map(|operand| Box::new(span::of(*operand)));
+            for (when, _) in &mut case.when_then_expr {
+                **when = span::of(std::mem::take(when.as_mut()));
+            }
         }
     } else {
         for (when, _) in &mut case.when_then_expr {

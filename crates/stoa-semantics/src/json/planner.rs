@@ -1,5 +1,4 @@
-//! Operators of JSON as calls: the engine's own plans have none for texts. So are intervals multiplied and divided. A
-//! quoted literal beside a `uuid`, a boolean or an array is one, and the days between dates are an integer: the engine would ask for a common type first.
+//! Operators of JSON as calls: the engine's own plans have none for texts.
 
 use arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
@@ -9,15 +8,13 @@ use datafusion::logical_expr::expr_fn::cast;
 use datafusion::logical_expr::planner::{
     ExprPlanner, PlannerResult, RawBinaryExpr, RawFieldAccessExpr,
 };
-use datafusion::logical_expr::{Expr, ExprSchemable, GetFieldAccess, Operator, binary_expr};
+use datafusion::logical_expr::{Expr, ExprSchemable, GetFieldAccess};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::JsonKind;
 use crate::call::{call, failure};
-use crate::date_and_days::DaysBetween;
 use crate::declared::{self, Call};
 use crate::json_casts::is_unknown;
-use crate::uuids;
 
 /// Plans `->`, `->>`, `#>`, `#>>`, `@>`, `<@`, `?`, `?|`, `?&`, `||`, `-` and `#-` of JSON values.
 #[derive(Debug)]
@@ -34,38 +31,6 @@ impl ExprPlanner for JsonOperators {
             side.get_type(schema).is_ok_and(|of| of.is_string() || of.is_null())
                 || matches!(side, Expr::Placeholder(_))
         };
-        let is_interval = |side: &Expr| {
-            side.get_type(schema)
-                .is_ok_and(|of| matches!(of, DataType::Interval(_) | DataType::Duration(_)))
-        };
-        let own_type = |side: &Expr| {
-            let is_own = |of: &DataType| {
-                matches!(
-                    of,
-                    DataType::Boolean | DataType::FixedSizeBinary(uuids::BYTES) | DataType::List(_)
-                )
-            };
-            side.get_type(schema).ok().filter(is_own)
-        };
-        let is_literal = |side: &Expr| matches!(side, Expr::Literal(..)) && is_text(side);
-        if let Some(op) = comparison(&raw.op) {
-            let read_as = |side: &Expr, of: DataType| cast(side.clone(), of);
-            let sides = match (own_type(left), own_type(right)) {
-                (Some(of), None) if is_literal(right) => Some((left.clone(), read_as(right, of))),
-                (None, Some(of)) if is_literal(left) => Some((read_as(left, of), right.clone())),
-                _ => None,
-            };
-            return Ok(match sides {
-                Some((left, right)) => PlannerResult::Planned(binary_expr(left, op, right)),
-                None => PlannerResult::Original(raw),
-            });
-        }
-        let is_date = |side: &Expr| side.get_type(schema).is_ok_and(|of| of == DataType::Date32);
-        if raw.op == BinaryOperator::Minus && is_date(left) && is_date(right) {
-            let RawBinaryExpr { left, right, .. } = raw;
-            return Ok(PlannerResult::Planned(call(DaysBetween, vec![left, right])));
-        }
-        let is_number = |side: &Expr| side.get_type(schema).is_ok_and(|of| of.is_numeric());
         let kind = |side: &Expr| JsonKind::of(side, schema);
         let is_whole = right.get_type(schema).is_ok_and(|of| of.is_integer());
         let is_list = right.get_type(schema).is_ok_and(|of| of.is_nested());
@@ -124,12 +89,6 @@ impl ExprPlanner for JsonOperators {
                 (_, true) => "jsonb_without_keys",
                 _ => "jsonb_without",
             },
-            BinaryOperator::Multiply if is_interval(left) && is_number(right) => "interval_times",
-            BinaryOperator::Multiply if is_number(left) && is_interval(right) => {
-                let raw = RawBinaryExpr { op: raw.op, left: raw.right, right: raw.left };
-                return self.plan_binary_op(raw, schema);
-            }
-            BinaryOperator::Divide if is_interval(left) && is_number(right) => "interval_over",
             _ => return Ok(PlannerResult::Original(raw)),
         };
         let Some(declared) = declared::named(name) else {
@@ -179,17 +138,4 @@ impl ExprPlanner for JsonSubscripts {
             None => PlannerResult::Original(raw),
         })
     }
-}
-
-/// The engine's comparison of this name.
-fn comparison(op: &BinaryOperator) -> Option<Operator> {
-    Some(match op {
-        BinaryOperator::Eq => Operator::Eq,
-        BinaryOperator::NotEq => Operator::NotEq,
-        BinaryOperator::Lt => Operator::Lt,
-        BinaryOperator::LtEq => Operator::LtEq,
-        BinaryOperator::Gt => Operator::Gt,
-        BinaryOperator::GtEq => Operator::GtEq,
-        _ => return None,
-    })
 }

@@ -16,7 +16,8 @@
 //!       ─► (types of expressions: `analyze`)
 //!       ─► floats       a decimal beside a double is a double
 //!       ─► guards       branches of a boolean CASE stay in their order
-//!       ─► zeros        0.0 and -0.0 are one value for ORDER BY
+//!       ─► lengths      intervals are equal where they are equally long
+//!       ─► sort_keys    0.0 and -0.0 are one value for ORDER BY, intervals are ordered by their length
 //! ```
 //! In: a plan as it was made of the statement. Out: a plan with the same columns that the engine
 //! answers as PostgreSQL does. **Invariant:** the rules change nothing the second time.
@@ -26,6 +27,7 @@ mod floats;
 mod guards;
 mod keys;
 mod laterals;
+mod lengths;
 mod levels;
 mod marks;
 mod multiplicity;
@@ -34,7 +36,7 @@ mod one_row;
 mod per_row;
 mod predicates;
 mod rows;
-mod zeros;
+mod sort_keys;
 
 pub(crate) use floats::{add_other_zeros, compares};
 
@@ -52,8 +54,13 @@ pub(crate) fn first() -> Arc<dyn AnalyzerRule + Send + Sync> {
 }
 
 /// The rules that come when expressions have their types.
-pub(crate) fn last() -> [Arc<dyn AnalyzerRule + Send + Sync>; 3] {
-    [Arc::new(floats::FloatComparisons), Arc::new(guards::Guards), Arc::new(zeros::OneZero)]
+pub(crate) fn last() -> [Arc<dyn AnalyzerRule + Send + Sync>; 4] {
+    [
+        Arc::new(floats::FloatComparisons),
+        Arc::new(guards::Guards),
+        Arc::new(lengths::EqualLengths),
+        Arc::new(sort_keys::SortKeys),
+    ]
 }
 
 /// A rule for a node; if joins were put below it, also for the node itself, which is then below a projection to its columns.

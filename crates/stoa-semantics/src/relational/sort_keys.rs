@@ -1,7 +1,8 @@
-//! Both zeros are one value for ORDER BY, in queries, windows and aggregates: the next key decides between them.
+//! Keys of ORDER BY and of windows whose values the engine orders otherwise: floats and intervals.
 //!
-//! The engine orders floats by their bits, -0.0 before 0.0. Keys that are floats become calls that give the
-//! same number, but one zero. What a query returns stays as it is.
+//! The engine orders floats by their bits, -0.0 before 0.0: for PostgreSQL both are one value, and the next key decides
+//! between them. It orders intervals by months, then days, then times: for PostgreSQL by how long they are. Keys become
+//! calls that give the same number with one zero, and the length. What a query returns stays as it is.
 
 use std::sync::Arc;
 
@@ -19,12 +20,13 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::call::{Operation, call, column, failure};
+use crate::span;
 
-/// Orders by floats as PostgreSQL does. It comes when expressions have their types.
+/// Orders by floats and intervals as PostgreSQL does. It comes when expressions have their types.
 #[derive(Debug)]
-pub(super) struct OneZero;
+pub(super) struct SortKeys;
 
-impl AnalyzerRule for OneZero {
+impl AnalyzerRule for SortKeys {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         plan.transform_up_with_subqueries(|node| match node {
             LogicalPlan::Sort(sort) => Ok(sorted(sort).update_data(LogicalPlan::Sort)),
@@ -38,7 +40,7 @@ impl AnalyzerRule for OneZero {
     }
 
     fn name(&self) -> &str {
-        "stoa_one_zero"
+        "stoa_sort_keys"
     }
 }
 
@@ -51,12 +53,19 @@ fn sorted(mut sort: Sort) -> Transformed<Sort> {
     Transformed::new_transformed(sort, is_changed)
 }
 
-/// The keys of a `DISTINCT ON` by which one row of each group is chosen; those before them are the groups'.
+/// The keys of a `DISTINCT ON`: first those of the groups, then those by which one row of each is chosen.
 fn chosen(mut on: DistinctOn) -> Transformed<DistinctOn> {
     let schema = Arc::clone(on.input.schema());
     let mut is_changed = false;
-    for key in on.sort_expr.iter_mut().flatten().skip(on.on_expr.len()) {
-        is_changed |= unite(&mut key.expr, &schema);
+    let groups = on.on_expr.len();
+    for (at, key) in on.sort_expr.iter_mut().flatten().enumerate() {
+        is_changed |= match at < groups {
+            true => measure(&mut key.expr, &schema),
+            false => unite(&mut key.expr, &schema),
+        };
+    }
+    for key in &mut on.on_expr {
+        is_changed |= measure(key, &schema);
     }
     Transformed::new_transformed(on, is_changed)
 }
@@ -74,7 +83,10 @@ fn within(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
                     (&mut of.params.order_by, Some(&mut of.params.partition_by))
                 }
                 // With DISTINCT, what is ordered by must be what is aggregated.
-                Expr::AggregateFunction(of) if !of.params.distinct => {
+                // Within a group, what is ordered by is what is given.
+                Expr::AggregateFunction(of)
+                    if !of.params.distinct && !of.func.supports_within_group_clause() =>
+                {
                     (&mut of.params.order_by, None)
                 }
                 _ => return Ok(Transformed::no(expr)),
@@ -93,8 +105,20 @@ fn within(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     }
 }
 
-/// Makes a key that is a float one with one zero; says whether it did.
+/// Makes a key that is an interval its length; says whether it did.
+fn measure(key: &mut Expr, schema: &DFSchema) -> bool {
+    let is_interval = key.get_type(schema).is_ok_and(|of| matches!(of, DataType::Interval(_)));
+    if is_interval {
+        *key = span::of(std::mem::take(key));
+    }
+    is_interval
+}
+
+/// Makes a key that is a float one with one zero, and one that is an interval its length; says whether it did.
 fn unite(key: &mut Expr, schema: &DFSchema) -> bool {
+    if measure(key, schema) {
+        return true;
+    }
     let is_float =
         key.get_type(schema).is_ok_and(|of| matches!(of, DataType::Float32 | DataType::Float64));
     let has_one = match &*key {
