@@ -7,15 +7,19 @@ never in conditions, where the order in which rows are looked at would decide.
 
 from tree import Items, Node
 
-KINDS = ["bool", "int", "big", "dec", "f8", "text", "date", "ts"]
+KINDS = ["bool", "int", "big", "dec", "f8", "text", "date", "ts", "span", "time"]
 NUMERIC = ["int", "big", "dec", "f8"]
 NAMES = {
     "bool": "boolean", "int": "int", "big": "bigint", "dec": "numeric(14,4)", "f8": "double precision",
     "f4": "real", "text": "text", "date": "date", "ts": "timestamp", "tstz": "timestamp with time zone",
+    "span": "interval", "time": "time",
 }  # fmt: skip
 COMPARISONS = ["=", "<>", "<", "<=", ">", ">="]
 UNITS = ["year", "quarter", "month", "week", "day", "hour", "minute"]
-INTERVALS = ["1 day", "2 hours", "1 month", "1 year 2 months", "-3 days", "90 minutes", "1 month -1 day", "1 week"]
+INTERVALS = [
+    "1 day", "2 hours", "1 month", "1 year 2 months", "-3 days", "90 minutes", "1 month -1 day", "1 week", "24:00:00",
+    "30 days", "1.5 s",
+]  # fmt: skip
 WORDS = ["a", "b", "ab", "abc", "", "x y", "z''z", "50%", "Ünï", "10"]
 
 
@@ -108,13 +112,13 @@ class Expressions:
             negated = rng.choice(["", "NOT "])
             return Node("bool", "(", make(kind, depth), f" IS {negated}DISTINCT FROM ", make(kind, depth), ")")
         if form in (12, 13):
-            kind = rng.choice(["int", "dec", "f8", "text", "date", "ts", "big"])
+            kind = rng.choice(["int", "dec", "f8", "text", "date", "ts", "big", "span", "time"])
             negated = rng.choice(["", "NOT "])
             symmetric = ""
             word = Node(None, symmetric, optional=True)
             return Node("bool", "(", make(kind, depth), f" {negated}BETWEEN ", word, make(kind, depth), " AND ", make(kind, depth), ")")
         if form in (14, 15):
-            kind = rng.choice(["int", "dec", "f8", "text", "date", "big"])
+            kind = rng.choice(["int", "dec", "f8", "text", "date", "big", "span", "time"])
             items = [make(kind, depth - 1) if rng.random() < 0.4 else self.literal(kind) for _ in range(rng.randint(1, 4))]
             if rng.random() < 0.15:
                 items.append(Node(None, "NULL"))
@@ -178,6 +182,9 @@ class Expressions:
         if form == 11:
             unit = rng.choice(["year", "month", "day", "dow", "doy", "quarter", "week", "isodow", "isoyear"])
             return Node("int", f"extract({unit} FROM ", make(rng.choice(["date", "ts"]), depth), ")::int")
+        if form == 12 and rng.random() < 0.4:
+            unit = rng.choice(["year", "month", "day", "hour", "minute"])
+            return Node("int", f"extract({unit} FROM ", make(rng.choice(["span", "span", "ts"]), depth), ")::int")
         if form == 12:
             return Node("int", "(", make("date", depth), " - ", make("date", depth), ")")
         if form == 13:
@@ -275,7 +282,7 @@ class Expressions:
         if form == 10:
             return Node("text", "concat_ws('-', ", Items([make("text", depth), make("text", depth), make("int", 0)]), ")")
         if form == 11:
-            return Node("text", "CAST(", make(rng.choice(["int", "big", "bool", "date", "dec", "text", "ts"]), depth), " AS text)")
+            return Node("text", "CAST(", make(rng.choice(["int", "big", "bool", "date", "dec", "text", "ts", "span", "time"]), depth), " AS text)")
         if form == 12:
             return Node("text", "trim(", rng.choice(["BOTH", "LEADING", "TRAILING"]), " 'a' FROM ", make("text", depth), ")")
         if form == 13:
@@ -321,11 +328,47 @@ class Expressions:
             return Node("ts", "CAST(", make("date", depth), " AS timestamp)")
         if form == 1:
             return Node("ts", f"date_trunc('{rng.choice(UNITS)}', ", make("ts", depth), ")")
-        if form in (2, 3):
+        if form == 2:
+            return Node("ts", "(", make(rng.choice(["ts", "date"]), depth), f" {rng.choice('+-')} ", make("span", depth), ")")
+        if form == 3:
             return Node("ts", "(", make("ts", depth), f" {rng.choice('+-')} INTERVAL '{rng.choice(INTERVALS)}')")
         if form == 4:
             return Node("ts", "(", make("date", depth), f" {rng.choice('+-')} INTERVAL '{rng.choice(INTERVALS)}')")
         return Node("ts", f"CAST('2024-0{rng.randint(1, 9)}-11 1{rng.randint(0, 9)}:20:30' AS timestamp)")
+
+    def span(self, depth):
+        rng, make = self.rng, self.make
+        form = rng.randrange(13)
+        if form <= 2:
+            return Node("span", "(", make("ts", depth), " - ", make(rng.choice(["ts", "ts", "date"]), depth), ")")
+        if form <= 4:
+            return Node("span", "(", make("span", depth), rng.choice([" + ", " - "]), make("span", depth), ")")
+        if form == 5:
+            return Node("span", "(", make("span", depth), f" * {rng.choice(['2', '-1', '0.5', '3', '1.5'])})")
+        if form == 6:
+            return Node("span", "(", make("span", depth), f" / {rng.choice(['2', '4', '7'])})")
+        if form == 7:
+            return Node("span", "(- ", make("span", depth), ")")
+        if form == 8:
+            return Node("span", rng.choice(["justify_days(", "justify_hours(", "justify_interval("]), make("span", depth), ")")
+        if form == 9:
+            return Node("span", "age(", make("ts", depth), ", ", make("ts", depth), ")")
+        if form == 10:
+            return Node("span", f"date_trunc('{rng.choice(UNITS)}', ", make("span", depth), ")")
+        if form == 11:
+            return Node("span", "(", make("time", depth), " - ", make("time", depth), ")")
+        return Node("span", f"CAST('{rng.choice(INTERVALS)}' AS interval)")
+
+    def time(self, depth):
+        rng, make = self.rng, self.make
+        form = rng.randrange(5)
+        if form <= 1:
+            return Node("time", "CAST(", make("ts", depth), " AS time)")
+        if form == 2:
+            return Node("time", "(", make("time", depth), rng.choice([" + ", " - "]), make("span", depth), ")")
+        if form == 3:
+            return Node("time", f"date_trunc('{rng.choice(UNITS[4:])}', ", make("ts", depth), ")::time")
+        return Node("time", f"make_time({rng.randint(0, 23)}, {rng.randint(0, 59)}, {rng.choice(['0', '7.5', '59.25'])})")
 
     def divided(self, kind, op, depth):
         """A division, nearly always by something that is not zero."""
@@ -356,4 +399,8 @@ def draw_literal(kind, rng):
         return f"DATE '{rng.choice([2023, 2024, 2025])}-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}'"
     if kind == "ts":
         return f"TIMESTAMP '2024-{rng.randint(1, 12):02}-{rng.randint(1, 28):02} {rng.randint(0, 23):02}:{rng.randint(0, 59):02}:00'"
+    if kind == "span":
+        return f"INTERVAL '{rng.choice(INTERVALS)}'"
+    if kind == "time":
+        return f"TIME '{rng.randint(0, 23):02}:{rng.randint(0, 59):02}:{rng.choice(['00', '30', '15.5'])}'"
     return f"TIMESTAMP WITH TIME ZONE '2024-{rng.randint(1, 12):02}-10 12:00:00+00'"

@@ -242,13 +242,13 @@ class Queries:
         if form == 1:
             return Node(None, "count(", make(rng.choice(KINDS), 2), ")", only)
         if form == 2:
-            return Node(None, "count(DISTINCT ", make(rng.choice(["int", "text", "dec", "date"]), 1), ")", only)
+            return Node(None, "count(DISTINCT ", make(rng.choice(["int", "text", "dec", "date", "span", "time"]), 1), ")", only)
         if form in (3, 4):
-            return Node(None, "sum(", make(rng.choice(["int", "dec", "f8"]), 2), ")", only)
+            return Node(None, "sum(", make(rng.choice(["int", "dec", "f8", "span"]), 2), ")", only)
         if form == 5:
             return Node(None, "avg(", make(rng.choice(["f8", "f8", "dec", "int"]), 1), ")", only)
         if form in (6, 7):
-            return Node(None, f"{rng.choice(['min', 'max'])}(", make(rng.choice(["int", "dec", "f8", "text", "date", "ts", "big"]), 2), ")", only)
+            return Node(None, f"{rng.choice(['min', 'max'])}(", make(rng.choice(["int", "dec", "f8", "text", "date", "ts", "big", "span", "time"]), 2), ")", only)
         if form == 8:
             return Node(None, f"{rng.choice(['bool_and', 'bool_or', 'every'])}(", make("bool", 1), ")", only)
         if form == 9:

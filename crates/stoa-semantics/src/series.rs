@@ -34,6 +34,12 @@ pub(super) static ALSO: [Also; 1] = [Also {
     makes: |types| match types {
         types if is_of_numeric(types) => Some(numerics()),
         types if is_of_integers(types) => Some(integers()),
+        [one, other, step] if is_of_date_and_time(one, other) => {
+            let time = if *one == DataType::Date32 { other } else { one };
+            let step = if step.is_string() { &STEP } else { step };
+            let types = [time.clone(), time.clone(), step.clone()];
+            datafusion::functions_nested::range::gen_series_udf().return_type(&types).ok()
+        }
         _ => None,
     },
 }];
@@ -49,6 +55,14 @@ fn is_of_integers(types: &[DataType]) -> bool {
     matches!(types.len(), 2 | 3)
         && types.iter().any(is_integer)
         && types.iter().all(|of| is_integer(of) || of.is_null())
+}
+
+const STEP: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
+
+/// Whether a series goes from a date to a timestamp, or the other way round.
+fn is_of_date_and_time(one: &DataType, other: &DataType) -> bool {
+    let is_time = |of: &DataType| matches!(of, DataType::Timestamp(..));
+    *one == DataType::Date32 && is_time(other) || is_time(one) && *other == DataType::Date32
 }
 
 fn integers() -> DataType {
@@ -84,7 +98,19 @@ pub(super) fn rewrite(function: ScalarFunction, scope: &Scope<'_>) -> Result<Tra
     }
     let function = also::engine(function);
     let mut is_changed = function.transformed;
-    let ScalarFunction { func, args } = function.data;
+    let ScalarFunction { func, mut args } = function.data;
+    if let [one, other, _] = types.as_slice()
+        && is_of_date_and_time(one, other)
+    {
+        is_changed = true;
+        let (date, time) = if *one == DataType::Date32 { (0, other) } else { (1, one) };
+        let own = std::mem::take(&mut args[date]);
+        args[date] = casts::to_type(own, &types[date], time, scope.options)?;
+        if types[2].is_string() {
+            let step = std::mem::take(&mut args[2]);
+            args[2] = casts::to_type(step, &types[2], &STEP, scope.options)?;
+        }
+    }
     let mut checked = Vec::with_capacity(args.len());
     for (place, arg) in args.into_iter().enumerate() {
         let of = arg.get_type(&scope.schema)?;

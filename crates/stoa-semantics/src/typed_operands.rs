@@ -5,11 +5,11 @@
 //! | a `uuid`, boolean, array or interval compared with a quoted literal | the literal is of this type |
 //! | an interval `+` or `-` a quoted literal | the literal is an interval |
 //! | date `-` date | the days between, an integer |
-//! | moment `-` moment, both with a time zone or both without | an interval |
+//! | moment `-` moment | an interval |
+//! | date `+` or `-` interval, date `+` time of the day | a timestamp |
 //! | interval `*` number, number `*` interval, interval `/` number | an interval |
 //!
-//! The engine asks for a common type when it plans a statement, before it is analysed. Moments of different kinds
-//! depend on the time zone of the session and stay for [`super::arithmetic`].
+//! The engine asks for a common type, and for the type of the result, when it plans a statement, before it is analysed.
 
 use arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
@@ -21,9 +21,10 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::call::call;
 use super::date_and_days::DaysBetween;
+use super::date_and_time::DateAndTime;
 use super::declared::{self, Call};
 use super::json_casts::is_unknown;
-use super::{span, uuids};
+use super::{span, time_zone, uuids};
 
 /// Plans them.
 #[derive(Debug)]
@@ -38,12 +39,17 @@ impl ExprPlanner for TypedOperands {
         let of = |side: &Expr| side.get_type(schema).unwrap_or(DataType::Null);
         let types = (of(&raw.left), of(&raw.right));
         if let Some(op) = reads_literals(&raw.op, &types.0, &types.1) {
-            let sides = match (is_unknown(&raw.left), is_unknown(&raw.right)) {
-                (false, true) if has_own_literals(&types.0) => (raw.left, cast(raw.right, types.0)),
-                (true, false) if has_own_literals(&types.1) => (cast(raw.left, types.1), raw.right),
-                _ => return Ok(PlannerResult::Original(raw)),
-            };
-            return Ok(PlannerResult::Planned(binary_expr(sides.0, op, sides.1)));
+            match (is_unknown(&raw.left), is_unknown(&raw.right)) {
+                (false, true) if has_own_literals(&types.0) => {
+                    let right = cast(raw.right, types.0);
+                    return Ok(PlannerResult::Planned(binary_expr(raw.left, op, right)));
+                }
+                (true, false) if has_own_literals(&types.1) => {
+                    let left = cast(raw.left, types.1);
+                    return Ok(PlannerResult::Planned(binary_expr(left, op, raw.right)));
+                }
+                _ => {}
+            }
         }
         Ok(match arithmetic(&raw, &types) {
             Some(planned) => PlannerResult::Planned(planned),
@@ -60,10 +66,32 @@ fn arithmetic(raw: &RawBinaryExpr, (left, right): &(DataType, DataType)) -> Opti
         (BinaryOperator::Minus, DataType::Date32, DataType::Date32) => {
             Some(call(DaysBetween, sides()))
         }
-        (BinaryOperator::Minus, DataType::Timestamp(_, a), DataType::Timestamp(_, b))
-            if a.is_some() == b.is_some() =>
+        (BinaryOperator::Minus, a, b) if is_moment(a) && is_moment(b) => {
+            // Casts between moments of different kinds are the session's: they are analysed.
+            let is_zoned = |of: &DataType| matches!(of, DataType::Timestamp(_, Some(_)));
+            let any_zoned = is_zoned(a) || is_zoned(b);
+            let of = if any_zoned { time_zone::instant() } else { time_zone::LOCAL };
+            let moment = |side: &Expr, own: &DataType| match own {
+                DataType::Timestamp(..) if is_zoned(own) == any_zoned => side.clone(),
+                _ => cast(side.clone(), of.clone()),
+            };
+            Some(span::between(moment(&raw.left, a), moment(&raw.right, b)))
+        }
+        (op @ (BinaryOperator::Plus | BinaryOperator::Minus), DataType::Date32, b)
+            if matches!(b, DataType::Interval(_)) =>
         {
-            Some(span::between(raw.left.clone(), raw.right.clone()))
+            let op = if *op == BinaryOperator::Plus { Operator::Plus } else { Operator::Minus };
+            Some(binary_expr(cast(raw.left.clone(), time_zone::LOCAL), op, raw.right.clone()))
+        }
+        (BinaryOperator::Plus, DataType::Interval(_), DataType::Date32) => {
+            let sum = cast(raw.right.clone(), time_zone::LOCAL);
+            Some(binary_expr(sum, Operator::Plus, raw.left.clone()))
+        }
+        (BinaryOperator::Plus, DataType::Date32, DataType::Time64(_)) => {
+            Some(call(DateAndTime, sides()))
+        }
+        (BinaryOperator::Plus, DataType::Time64(_), DataType::Date32) => {
+            Some(call(DateAndTime, swapped()))
         }
         (BinaryOperator::Multiply, DataType::Interval(_), by) if by.is_numeric() => {
             named("interval_times", sides())
@@ -76,6 +104,10 @@ fn arithmetic(raw: &RawBinaryExpr, (left, right): &(DataType, DataType)) -> Opti
         }
         _ => None,
     }
+}
+
+fn is_moment(of: &DataType) -> bool {
+    matches!(of, DataType::Timestamp(..) | DataType::Date32)
 }
 
 /// Whether the engine does not read quoted literals beside values of a type.

@@ -55,6 +55,14 @@ pub(super) fn write_as_others(expr: &mut Expr) {
         *expr = cast(Expr::Value(typed.value.clone()), typed.data_type.clone());
         return;
     }
+    // The engine would negate the first number of the text only.
+    if let Expr::UnaryOp { op: UnaryOperator::Minus, expr: operand } = &mut *expr
+        && let Expr::Interval(_) = operand.as_ref()
+    {
+        let literal = std::mem::replace(operand.as_mut(), Expr::value(Value::Null));
+        **operand = Expr::Nested(Box::new(literal));
+        return;
+    }
     if let Expr::Interval(interval) = &*expr {
         if let Some(text) = interval_text(interval) {
             let text = Expr::value(Value::SingleQuotedString(text));
