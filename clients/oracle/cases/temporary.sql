@@ -62,3 +62,11 @@ CREATE TEMP TABLE until_all (a int);
 DISCARD ALL;
 SELECT * FROM until_all
 ;
+;
+CREATE TEMP TABLE starred (a int, b text);
+INSERT INTO starred VALUES (1, $$x$$);
+SELECT starred.* FROM starred;
+SELECT starred.*, count(few.*) FROM starred, few GROUP BY 1, 2;
+SELECT row_to_json(starred) FROM starred;
+DROP TABLE starred
+;

@@ -94,6 +94,7 @@ pub(super) fn read(texts: &StringArray, to: &DataType, zone: &str) -> Result<Arr
         DataType::Float32 => {
             let narrow = |text: &str| match float(text, to)? {
                 wide if wide.is_finite() && !(wide as f32).is_finite() => Err(misfit(text, to)),
+                wide if wide != 0.0 && wide as f32 == 0.0 => Err(misfit(text, to)),
                 _ => f32::from_str(text.trim()).map_err(|_| wrong(text, to)),
             };
             Arc::new(Float32Array::from(each(texts, narrow)?))
@@ -333,7 +334,7 @@ fn worded_date(text: &str) -> Option<(Option<i32>, &str)> {
         MONTHS.iter().position(is_month)
     };
     let mut rest = text;
-    let (mut month, mut numbers) = (None, Vec::new());
+    let (mut month, mut numbers, mut ends_with_month) = (None, Vec::new(), false);
     while numbers.len() + usize::from(month.is_some()) < 3 {
         rest = rest.trim_start_matches([' ', ',', '-', '/', '.']);
         let is_word = rest.starts_with(|c: char| c.is_ascii_alphabetic());
@@ -341,16 +342,19 @@ fn worded_date(text: &str) -> Option<(Option<i32>, &str)> {
         let end = rest.find(|c: char| !is_same(c)).unwrap_or(rest.len());
         let (part, behind) = rest.split_at(end);
         match is_word {
-            true if month.is_none() => month = Some(i32::try_from(month_of(part)?).ok()? + 1),
+            true if month.is_none() => {
+                ends_with_month = numbers.len() == 2;
+                month = Some(i32::try_from(month_of(part)?).ok()? + 1);
+            }
             true => return None,
             false => numbers.push((part.len(), part.parse::<i32>().ok()?)),
         }
         rest = behind;
     }
     let (year, month, day) = match (month, numbers.as_slice()) {
-        (Some(month), [(1..=2, day), (4, year)] | [(4, year), (1..=2, day)]) => {
-            (*year, month, *day)
-        }
+        (Some(month), [(1..=2, day), (4, year)]) => (*year, month, *day),
+        // `2024-Jan-02`, but not `2024-02-Jan`.
+        (Some(month), [(4, year), (1..=2, day)]) if !ends_with_month => (*year, month, *day),
         (None, [(1..=2, month), (1..=2, day), (4, year)]) if text.contains('/') => {
             (*year, *month, *day)
         }

@@ -84,6 +84,15 @@ pub(super) fn rewrite(function: ScalarFunction, scope: &Scope<'_>) -> Result<Tra
         }
         "substr" => substring(function, scope),
         "to_timestamp" if function.args.len() == 2 => to_timestamp(function, scope),
+        "to_timestamp" if is_number_first(&function, scope) => {
+            match declared::named("instant_of_epoch") {
+                Some(declared) => {
+                    let func = Arc::new(function_of(declared));
+                    declared::rewrite(ScalarFunction::new_udf(func, function.args), scope)
+                }
+                None => Ok(Transformed::no(Expr::ScalarFunction(function))),
+            }
+        }
         "array_remove_all" => array_remove::rewrite(function, scope),
         "decode" => bytes::decode(unbroken(function)),
         "character_length" => bytes::length(function, scope),
@@ -176,6 +185,11 @@ fn is_of_arrays(expr: &Expr) -> bool {
     let Expr::Literal(value, _) = expr else { return false };
     let text = value.try_as_str().flatten().unwrap_or_default();
     text.trim_start().strip_prefix('{').is_some_and(|rest| rest.trim_start().starts_with('{'))
+}
+
+fn is_number_first(function: &ScalarFunction, scope: &Scope<'_>) -> bool {
+    let first = function.args.first().map(|arg| arg.get_type(&scope.schema));
+    matches!(first, Some(Ok(of)) if of.is_numeric())
 }
 
 /// A function of texts that PostgreSQL has for bytes, too.

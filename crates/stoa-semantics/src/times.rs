@@ -12,7 +12,7 @@ use arrow::datatypes::{IntervalMonthDayNano, i256};
 use chrono::{DateTime, Datelike, NaiveDate, Timelike};
 use datafusion::error::{DataFusionError, Result};
 
-use super::call::failure;
+use super::call::{failure, unsupported};
 use super::declared::{Declared, Row, Type, declared};
 use super::numeric::{Decimal, quotient};
 use Type::{Boolean, Date, Double, Instant, Integer, Interval, Time, Timestamp};
@@ -36,6 +36,10 @@ pub(super) const FUNCTIONS: &[Declared] = &[
     declared("make_date", &[Integer, Integer, Integer], Date, make_date),
     declared("make_time", &[Integer, Integer, Double], Time, make_time),
     declared("make_timestamp", SIX, Timestamp, make_timestamp),
+    Declared {
+        called: "to_timestamp",
+        ..declared("instant_of_epoch", &[Double], Instant, of_epoch)
+    },
     Declared {
         called: "extract",
         ..declared("julian_of_date", &[Date], Type::Numeric, julian_of_date)
@@ -321,6 +325,28 @@ fn make_timestamp(row: &Row<'_>) -> Result<ArrayRef> {
         let micros = days.checked_mul(DAY_US).and_then(|micros| micros.checked_add(time));
         micros.map(Some).ok_or_else(|| failure("22008", "timestamp out of range"))
     })
+}
+
+/// Seconds since 1970. PostgreSQL rounds what has passed since 2000.
+fn of_epoch(row: &Row<'_>) -> Result<ArrayRef> {
+    const EPOCH_S: f64 = 946_684_800.0;
+    let instants = row.each::<i64, TimestampMicrosecondArray>(|at| {
+        let Some(seconds) = row.double(0, at) else { return Ok(None) };
+        if seconds.is_nan() {
+            return Err(failure("22008", "timestamp cannot be NaN"));
+        }
+        if seconds.is_infinite() {
+            let message = "infinite timestamps are not supported";
+            return Err(unsupported(message, "leave them out, or use NULL"));
+        }
+        let micros = ((seconds - EPOCH_S) * 1e6).round_ties_even();
+        let is_in_range = micros.abs() < 9.22e18;
+        let micros = (micros as i64).checked_add(EPOCH_S as i64 * 1_000_000);
+        let at = micros.filter(|_| is_in_range).and_then(DateTime::from_timestamp_micros);
+        let message = || failure("22008", format!("timestamp out of range: \"{seconds}\""));
+        at.map(|at| Some(at.timestamp_micros())).ok_or_else(message)
+    })?;
+    Ok(arrow::compute::cast(&instants, &Instant.arrow())?)
 }
 
 /// Days since 1970; negative years are those before Christ, and there is no year 0.

@@ -22,6 +22,7 @@ use crate::row_values::compare_row_values;
 use crate::slices;
 use crate::special_times;
 use crate::using_joins::write_out_shared;
+use crate::whole_tables;
 use crate::windows::write_out_named_windows;
 
 /// Numbers with an exponent are doubles: `1e300`. All others with a point are decimals.
@@ -184,6 +185,7 @@ pub(super) fn as_postgresql(statement: &mut EngineStatement) -> Result<()> {
     aggregate_items(statement)?;
     compare_row_values(statement)?;
     write_out_shared(statement)?;
+    whole_tables::write_schemas(statement);
     keep_order(statement);
     recursive_terms::mark(statement)?;
     let _ = statement.visit(&mut FetchAsLimit);

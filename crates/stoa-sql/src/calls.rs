@@ -332,7 +332,9 @@ fn interval_text(interval: &Interval) -> Option<String> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let is_unit = |word: &str| word.bytes().all(|byte| byte.is_ascii_alphabetic()) && word != "ago";
     // Of others, the engine has parts that PostgreSQL does not: a week and a half is ten days and a half.
-    let is_small = |number: &str| number.len() < 9 && number.parse::<i64>().is_ok();
+    let is_small = |number: &str| {
+        number.len() < 9 && !number.starts_with('+') && number.parse::<i64>().is_ok()
+    };
     let is_plain = |pair: &[&str]| match pair {
         [number, unit] => is_small(number) && is_unit(unit),
         _ => false,

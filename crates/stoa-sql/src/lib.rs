@@ -64,6 +64,7 @@ mod using_joins;
 pub mod uuid_texts;
 mod view;
 pub mod whole_rows;
+mod whole_tables;
 mod windows;
 mod worded_calls;
 

@@ -12,7 +12,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 
 use crate::adapt::parsed;
-use crate::normalise;
+use crate::{normalise, whole_tables};
 
 /// What the schemas of temporary tables begin with.
 pub const PREFIX: &str = "pg_temp_";
@@ -46,7 +46,11 @@ pub fn qualify(
     let found = Qualified::default();
     let mut qualifying = Qualifying { schema, is_one, with: names.0, found };
     let _ = statement.visit(&mut qualifying);
-    qualifying.found
+    let found = qualifying.found;
+    if found.any {
+        whole_tables::write_schemas(statement);
+    }
+    found
 }
 
 /// The names that WITH gives.
@@ -131,6 +135,11 @@ mod tests {
                 "UPDATE t SET a = 1 WHERE a IN (SELECT a FROM t)",
                 "UPDATE \"s\".t SET a = 1 WHERE a IN (SELECT a FROM \"s\".t)",
             ),
+            (
+                "SELECT t.*, count(t.*) FROM t, u AS v",
+                "SELECT \"s\".t.*, count(\"s\".t.*) FROM \"s\".t, u AS v",
+            ),
+            ("SELECT t.* FROM u AS t", "SELECT t.* FROM \"s\".u AS t"),
             ("DELETE FROM t", "DELETE FROM \"s\".t"),
             ("TRUNCATE TABLE t", "TRUNCATE TABLE \"s\".t"),
             ("SELECT * FROM pg_temp.v", "SELECT * FROM \"s\".v"),

@@ -13,6 +13,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 
 use crate::adapt::parsed;
+use crate::whole_tables;
 
 /// Functions that are given records.
 const OF_RECORDS: &[&str] = &["json_element_of", "row_to_json", "to_json", "to_jsonb"];
@@ -33,6 +34,9 @@ pub fn give_rows(statement: &mut EngineStatement, name: &str) -> bool {
         }
         ControlFlow::<()>::Continue(())
     });
+    if any {
+        whole_tables::write_schemas(statement);
+    }
     any
 }
 

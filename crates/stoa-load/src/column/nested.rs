@@ -1,4 +1,4 @@
-//! Lists, structs and maps, filled from JSON.
+//! Lists, structs and maps, filled from JSON; lists also from PostgreSQL's arrays.
 
 use std::sync::Arc;
 
@@ -7,6 +7,7 @@ use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, FieldRef, Fields};
 use serde_json::value::RawValue;
 
+use super::values::Values;
 use super::{Column, Outcome};
 use crate::bad_value::BadValue;
 use crate::convert::Conversions;
@@ -76,6 +77,14 @@ impl Nested {
     fn try_append(&mut self, json: &str, type_name: &str, with: &Conversions) -> Outcome {
         let not_this = |_| BadValue::not_a(json.as_bytes(), type_name);
         match self {
+            Self::List { item, ends, .. } if json.trim_start().starts_with('{') => {
+                let rest = append_array(item, json.trim(), with)
+                    .map_err(|wrong| wrong.unwrap_or_else(|| not_an_array(json, type_name)))?;
+                if !rest.is_empty() {
+                    return Err(not_an_array(json, type_name));
+                }
+                ends.push(item.len() as i64);
+            }
             Self::List { item, ends, .. } => {
                 let items: Vec<&RawValue> = serde_json::from_str(json).map_err(not_this)?;
                 for raw in items {
@@ -195,4 +204,71 @@ pub(crate) fn members(
     let mut members = Vec::new();
     for_each_member(json, |name, raw| members.push((name, raw)))?;
     Ok(members)
+}
+
+fn not_an_array(text: &str, type_name: &str) -> Box<BadValue> {
+    BadValue::not_a(text.as_bytes(), type_name)
+}
+
+/// Appends the items of an array as PostgreSQL writes it, `{1,"two words",NULL,{3}}`, and gives what stands behind
+/// it. An error without a value is one of the braces, quotes and commas.
+///
+/// Source: PostgreSQL's manual, 8.15.6.
+fn append_array<'a>(
+    item: &mut Column,
+    text: &'a str,
+    with: &Conversions,
+) -> Result<&'a str, Option<Box<BadValue>>> {
+    let mut rest = text.strip_prefix('{').ok_or(None)?.trim_start();
+    if let Some(rest) = rest.strip_prefix('}') {
+        return Ok(rest);
+    }
+    loop {
+        if rest.starts_with('{') {
+            let Values::Nested(nested) = &mut item.values else { return Err(None) };
+            let Nested::List { item: inner, ends, .. } = nested else { return Err(None) };
+            rest = append_array(inner, rest, with)?;
+            ends.push(inner.len() as i64);
+            item.nulls.append(true);
+        } else {
+            let (value, is_quoted, behind) = array_item(rest).ok_or(None)?;
+            let is_null = !is_quoted && value.eq_ignore_ascii_case("null");
+            match is_null {
+                true => item.append_null()?,
+                false => item.append_text(value.as_bytes(), with)?,
+            }
+            rest = behind;
+        }
+        rest = rest.trim_start();
+        rest = match rest.strip_prefix(',') {
+            Some(next) => next.trim_start(),
+            None => return rest.strip_prefix('}').ok_or(None),
+        };
+    }
+}
+
+/// The value of an item, whether it was in quotes, and what stands behind it.
+fn array_item(text: &str) -> Option<(String, bool, &str)> {
+    let is_quoted = text.starts_with('"');
+    let mut letters = text.char_indices().skip(usize::from(is_quoted));
+    let mut value = String::new();
+    // Blanks at the end count where a backslash stands before them.
+    let mut kept = 0;
+    while let Some((at, letter)) = letters.next() {
+        match letter {
+            '\\' => {
+                value.push(letters.next()?.1);
+                kept = value.len();
+            }
+            '"' if is_quoted => return Some((value, true, &text[at + 1..])),
+            ',' | '}' if !is_quoted => {
+                let end = value.trim_end().len().max(kept);
+                value.truncate(end);
+                return (!value.is_empty()).then(|| (value, false, &text[at..]));
+            }
+            '"' | '{' if !is_quoted => return None,
+            letter => value.push(letter),
+        }
+    }
+    None
 }

@@ -491,7 +491,8 @@ fn float32(text: &[u8], type_name: &str, with: &Conversions) -> Result<f32, Box<
 fn checked_f32(text: &[u8], type_name: &str, value: Option<f64>) -> Result<f32, Box<BadValue>> {
     let value = value.ok_or_else(|| BadValue::not_a(text, type_name))?;
     let narrow = value as f32;
-    if narrow.is_infinite() && value.is_finite() {
+    // As in PostgreSQL, what would become infinity or 0 does not fit.
+    if narrow.is_infinite() && value.is_finite() || narrow == 0.0 && value != 0.0 {
         return Err(BadValue::out_of_range(text, type_name));
     }
     Ok(narrow)

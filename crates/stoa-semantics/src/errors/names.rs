@@ -215,6 +215,12 @@ pub(super) fn ungrouped(message: &str) -> Option<Error> {
     };
     message.contains("must appear in the GROUP BY clause").then_some(())?;
     let name = quoted(message).or_else(|| referenced(message))?;
+    if name.contains("Int64(") || name.contains("Utf8(") || name.contains("Boolean(") {
+        let said = "a HAVING without GROUP BY and without an aggregate is not supported";
+        return Some(
+            Error::unsupported(said).with_hint("write the condition as WHERE, or add GROUP BY"),
+        );
+    }
     let said = "must appear in the GROUP BY clause or be used in an aggregate function";
     let column = Column::from_qualified_name(&name);
     let shown = match relation_of(&column) {

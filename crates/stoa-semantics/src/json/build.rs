@@ -103,11 +103,16 @@ pub(crate) fn rewrite(function: ScalarFunction, scope: &Scope<'_>) -> Result<Tra
         let of = arg.get_type(&scope.schema)?;
         check_operand(named, &arg, &of)?;
         if is_key(place) {
+            let is_composite = matches!(of, DataType::List(_) | DataType::Struct(_));
+            if is_composite || JsonKind::of(&arg, &scope.schema).is_some() {
+                let message = "key value must be scalar, not array, composite, or json";
+                return Err(failure("22023", message));
+            }
             args.push(casts::to_type(arg, &of, &DataType::Utf8, scope.options)?);
             continue;
         }
         let value = Value {
-            own: JsonKind::of(&arg, &scope.schema),
+            own: JsonKind::of(&arg, &scope.schema).or_else(|| kind_of_items(&arg, scope)),
             kind: match named.makes {
                 Makes::Value => named.kind,
                 _ => JsonKind::Json,
@@ -125,6 +130,13 @@ pub(crate) fn rewrite(function: ScalarFunction, scope: &Scope<'_>) -> Result<Tra
         Makes::Array => call(Built { kind: named.kind, is_object: false }, args),
         Makes::Object => call(Built { kind: named.kind, is_object: true }, args),
     }))
+}
+
+/// What the items of `ARRAY[…]` are, if they are JSON.
+fn kind_of_items(arg: &Expr, scope: &Scope<'_>) -> Option<JsonKind> {
+    let Expr::ScalarFunction(array) = arg else { return None };
+    let first = array.args.first().filter(|_| array.func.name() == "make_array")?;
+    JsonKind::of(first, &scope.schema)
 }
 
 fn check_operand(named: &Named, arg: &Expr, of: &DataType) -> Result<()> {
@@ -156,7 +168,7 @@ fn check_operand(named: &Named, arg: &Expr, of: &DataType) -> Result<()> {
 /// A value of any type as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Value {
-    /// What the operand is already.
+    /// What the operand is already, or its items are.
     own: Option<JsonKind>,
     kind: JsonKind,
     is_element: bool,
@@ -184,7 +196,7 @@ impl Operation for Value {
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
         let column = column(operands, rows)?;
         let texts = json_texts(&column, self.own.is_some(), &self.zone)?;
-        let is_same = self.own == Some(self.kind);
+        let is_same = self.own == Some(self.kind) && column.data_type().is_string();
         if self.kind == JsonKind::Jsonb && !is_same {
             return in_normal_form(&texts);
         }
@@ -221,8 +233,8 @@ fn json_texts(column: &ArrayRef, is_json: bool, zone: &str) -> Result<StringArra
         DataType::Timestamp(..) => iso(column, zone)?,
         DataType::List(item) => {
             let list = column.as_list::<i32>();
-            let is_json = JsonKind::of_field(item).is_some();
-            let items = json_texts(list.values(), is_json, zone)?;
+            let are_json = is_json || JsonKind::of_field(item).is_some();
+            let items = json_texts(list.values(), are_json, zone)?;
             let offsets = list.value_offsets();
             let mut out = Texts::of("to_json");
             for row in 0..list.len() {

@@ -4,6 +4,7 @@ use arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
 use datafusion::error::Result;
 use datafusion::functions_nested::array_has::array_has_all;
+use datafusion::functions_nested::expr_fn::make_array;
 use datafusion::logical_expr::expr_fn::cast;
 use datafusion::logical_expr::planner::{
     ExprPlanner, PlannerResult, RawBinaryExpr, RawFieldAccessExpr,
@@ -124,17 +125,16 @@ impl ExprPlanner for JsonSubscripts {
                 return Err(failure("0A000", "jsonb subscript does not support slices"));
             }
         };
-        let name = match key.get_type(schema)? {
-            of if of.is_integer() => "jsonb_element",
-            of if of.is_string() || of.is_null() => "jsonb_field",
-            _ => {
-                let message = "subscript type is not supported for jsonb: it must be coercible to \
-                    either integer or text";
-                return Err(failure("42804", message));
-            }
-        };
-        Ok(match declared::named(name) {
-            Some(declared) => PlannerResult::Planned(call(Call(declared), vec![raw.expr, key])),
+        let is_known = |of: &DataType| of.is_integer() || of.is_string() || of.is_null();
+        if !is_known(&key.get_type(schema)?) {
+            let message = "subscript type is not supported for jsonb: it must be coercible to \
+                either integer or text";
+            return Err(failure("42804", message));
+        }
+        // A path of one step, which of a scalar is nothing, and a place in an array also as a text.
+        let path = make_array(vec![cast(key, DataType::Utf8)]);
+        Ok(match declared::named("jsonb_at") {
+            Some(declared) => PlannerResult::Planned(call(Call(declared), vec![raw.expr, path])),
             None => PlannerResult::Original(raw),
         })
     }

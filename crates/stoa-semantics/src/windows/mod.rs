@@ -1,14 +1,15 @@
 //! Window functions: frames as PostgreSQL has them, and memory for results that grow with the frame.
 //!
 //! In: a window function whose parts were rewritten. Out: the same function, its frame in units that the
-//! engine knows for the types of ORDER BY, and what gives large values [`counted`] or [`picked`]. What numbers rows
-//! is in `ranks`.
+//! engine knows for the types of ORDER BY, what gives large values [`counted`] or [`picked`], and sums of floats
+//! over frames that move [`recomputed`]. What numbers rows is in `ranks`.
 
 mod counted;
 mod frame;
 mod given;
 mod picked;
 mod ranks;
+mod recomputed;
 
 pub use given::over_partition;
 pub(crate) use ranks::functions;
@@ -34,7 +35,7 @@ pub(super) fn rewrite(window: Box<WindowFunction>, scope: &Scope<'_>) -> Result<
             let is_framed = frame::rewrite(&mut window.params, scope)?;
             let is_counted =
                 counted::rewrite(&mut window, scope) || picked::rewrite(&mut window, scope);
-            let is_changed = is_framed || is_counted;
+            let is_changed = recomputed::rewrite(&mut window, scope) || is_framed || is_counted;
             Ok(Transformed::new_transformed(Expr::WindowFunction(window), is_changed))
         }
         other => Ok(Transformed::no(other)),

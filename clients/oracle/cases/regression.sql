@@ -1,0 +1,28 @@
+-- Found by PostgreSQL's regression files.
+SELECT sum(n::float8) OVER (ORDER BY i ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING) FROM (VALUES (1, 1e20), (2, 1)) AS n(i, n);
+SELECT avg(n::float8) OVER (ORDER BY i ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING), count(n::float8) OVER (ORDER BY i ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING) FROM (VALUES (1, 1e20), (2, 1), (3, NULL)) AS n(i, n);
+SELECT stddev(n::float8) OVER (ORDER BY i ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING), var_pop(n::float8) OVER w, corr(n::float8, i) OVER w FROM (VALUES (1, 1e20), (2, 1), (3, 2)) AS n(i, n) WINDOW w AS (ORDER BY i ROWS BETWEEN 1 PRECEDING AND CURRENT ROW);
+SELECT id, sum(d) OVER (ORDER BY id ROWS BETWEEN 3 PRECEDING AND 2 FOLLOWING), avg(d) FILTER (WHERE b) OVER (ORDER BY id ROWS 4 PRECEDING), sum(d) OVER (PARTITION BY j ORDER BY id RANGE BETWEEN 5 PRECEDING AND CURRENT ROW) FROM facts ORDER BY id;
+SELECT id, sum(d) OVER (ORDER BY id ROWS BETWEEN 50 PRECEDING AND 1 PRECEDING), max(d) OVER (ORDER BY id ROWS 2 PRECEDING) FROM facts ORDER BY id;
+SELECT to_timestamp(1e12), to_timestamp(-1e11), to_timestamp(1700000000.123456), to_timestamp(0), to_timestamp(id) FROM others ORDER BY id;
+SELECT to_timestamp('NaN'::float);
+SELECT to_timestamp(1e300);
+SELECT date '1999-08-Jan';
+SELECT date '08-Jan-1999', date 'Jan 8, 1999', date '1999-Jan-08', date 'January 8, 1999', date '8 Jan 1999';
+SELECT interval '-1 days +1 hours', interval '1 day +02:03', interval '+1 day', interval '-1 day -2 hours +3 min';
+SELECT json_build_object(array[1, 2], 1);
+SELECT json_build_object(json '{"a":1}', 1);
+SELECT jsonb_build_object(row(1, 2), 1);
+SELECT array_to_json(array[jsonb '{"a":1}', jsonb '{"b":[2,3]}']), to_json(array[json '1', json '2']), to_jsonb(array[jsonb '{"a":1}']);
+SELECT ('123'::jsonb)[0], ('[1, "2", null]'::jsonb)['1'], ('[1, "2", null]'::jsonb)[1][0], ('{"a":{"b":[1,2]}}'::jsonb)['a']['b'][1], ('[1,2]'::jsonb)[-1], ('{"a":1}'::jsonb)[0], ('{"1":5}'::jsonb)[1];
+
+-- All columns of a table that is named with its schema.
+SELECT few.* FROM public.few ORDER BY 1, 2, 3;
+SELECT few.*, f.id FROM public.few JOIN facts f ON f.id = few.i ORDER BY 1, 2, 3;
+SELECT few.i, count(few.*) FROM public.few GROUP BY 1 ORDER BY 1;
+SELECT row_to_json(few) FROM public.few ORDER BY few.i, few.s;
+SELECT (SELECT count(few.*) FROM public.few) FROM public.nothing;
+SELECT few.* FROM public.nothing AS few;
+SELECT '10e-70'::real;
+SELECT '1e-40'::real, '-1e-45'::real;
+SELECT CAST(s AS real) FROM (VALUES ('1.5'), ('1e-60')) AS v(s);
