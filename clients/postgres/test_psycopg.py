@@ -161,6 +161,34 @@ def test_copy_in_and_out(conn, table):
     assert rows[1] == (1, None, dt.date(2024, 1, 1))
 
 
+ARRAYS = {
+    "{1,2,3}": '{a,"b c",NULL,"null"}',
+    "{}": "{}",
+    "\\N": '{"","\\\\"","\\\\\\\\","{x}",ü}',
+    "{ 1 , -2 ,NULL}": "{ a b , c\\\\ d }",
+}
+WRONG_ARRAYS = ["1,2", "{1,2", "{1,,2}", "{1}2", "{1,2}}", "{x}", '{"1}', "{{1},2}"]
+
+
+def test_arrays_are_copied_as_postgresql_writes_them(conn, table, postgres):
+    name = table("i integer[], s text[]")
+    with psycopg.connect(host="127.0.0.1", port=postgres, user="stoa", dbname="stoa", autocommit=True) as real:
+        real.execute(f"CREATE TABLE {name} (i integer[], s text[])")
+        written = []
+        for server in (conn, real):
+            with server.cursor().copy(f"COPY {name} FROM STDIN") as copy:
+                for ints, texts in ARRAYS.items():
+                    copy.write(f"{ints}\t{texts}\n")
+            with server.cursor().copy(f"COPY {name} TO STDOUT") as copy:
+                written.append(sorted(bytes(row) for row in copy))
+            for wrong in WRONG_ARRAYS:
+                with pytest.raises(psycopg.DataError), server.cursor().copy(f"COPY {name} (i) FROM STDIN") as copy:
+                    copy.write(f"{wrong}\n")
+        assert written[0] == written[1] and len(written[0]) == len(ARRAYS)
+        rows = f"SELECT i, s FROM {name} ORDER BY s"
+        assert conn.execute(rows).fetchall() == real.execute(rows).fetchall()
+
+
 COPIED = {
     **{kind: value for kind, value in VALUES.items() if kind != "bytea"},
     "bytea": b"\x00\xff",
