@@ -80,6 +80,8 @@ class Files:
     def run(self, path):
         for side in (self.oracle.postgres, self.oracle.stoa):
             side.connect()
+        # What PostgreSQL refuses may run for ever.
+        self.oracle.stoa.connection.exec_(b"SET statement_timeout = '20s'")
         for statement, command, rows in statements(path.read_text(errors="replace")):
             if command.startswith("\\set "):
                 self.set(command.split(None, 2)[1:])

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, Field, Schema};
-use datafusion::common::DFSchema;
 use datafusion::common::tree_node::Transformed;
+use datafusion::common::{DFSchema, JoinType};
 use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::error::Result;
@@ -33,12 +33,14 @@ use crate::errors::to_datafusion;
 /// The query over a first part whose types are settled; `rewritten` is applied to the second part.
 ///
 /// # Errors
-/// The second part gives a type that is not the first one's (42804). Those of `rewritten`; those of the engine, where
+/// The second part has aggregates or outer joins of its own rows (42P19), or gives a type that is not the first one's
+/// (42804). Those of `rewritten`; those of the engine, where
 /// the second part cannot be planned with the types of the first.
 pub(super) fn with_same_columns(
     query: RecursiveQuery,
     rewritten: impl FnOnce(LogicalPlan) -> Result<LogicalPlan>,
 ) -> Result<LogicalPlan> {
+    check_form(&query.recursive_term, &query.name)?;
     let first = Arc::unwrap_or_clone(query.static_term);
     let types = Arc::clone(first.schema());
     let first = unmarked(first, &types)?;
@@ -68,6 +70,37 @@ pub(super) fn with_same_columns(
     let (first, second) = (Arc::new(first), Arc::new(second));
     let query = RecursiveQuery::try_new(query.name, first, second, query.is_distinct)?;
     Ok(LogicalPlan::RecursiveQuery(query))
+}
+
+/// Checks that the second part does not ask of its own rows what only all of them could tell; whether it reads them.
+fn check_form(node: &LogicalPlan, name: &str) -> Result<bool> {
+    let inputs = node.inputs().into_iter().map(|input| check_form(input, name));
+    let inputs = inputs.collect::<Result<Vec<bool>>>()?;
+    let refused = |what: String| {
+        let error = Error::invalid(what).with_sqlstate("42P19");
+        Err(to_datafusion(error))
+    };
+    match (node, inputs.as_slice()) {
+        (LogicalPlan::TableScan(scan), _) => return Ok(reads_own_rows(scan, name)),
+        (LogicalPlan::Aggregate(of), [true]) if !of.aggr_expr.is_empty() => {
+            let what = "aggregate functions are not allowed in a recursive query's recursive term";
+            return refused(what.to_owned());
+        }
+        (LogicalPlan::Join(join), [left, right]) => {
+            let is_outer = match join.join_type {
+                JoinType::Left => *right,
+                JoinType::Right => *left,
+                JoinType::Full => *left || *right,
+                _ => false,
+            };
+            if is_outer {
+                let query = format!("recursive reference to query \"{name}\"");
+                return refused(format!("{query} must not appear within an outer join"));
+            }
+        }
+        _ => {}
+    }
+    Ok(inputs.contains(&true))
 }
 
 fn check_types(name: &str, second: &LogicalPlan, types: &DFSchema) -> Result<()> {

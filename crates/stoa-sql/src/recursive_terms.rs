@@ -25,7 +25,7 @@ pub const ROW_OF_RECURSION: &str = "row_of_recursion";
 /// Marks the items of the second parts.
 ///
 /// # Errors
-/// None that a user sees.
+/// ORDER BY, LIMIT or OFFSET behind the second part (0A000).
 pub(super) fn mark(statement: &mut Statement) -> Result<()> {
     match statement.visit(&mut Marking) {
         ControlFlow::Continue(()) => Ok(()),
@@ -43,6 +43,7 @@ impl VisitorMut for Marking {
             return ControlFlow::Continue(());
         };
         for table in &mut with.cte_tables {
+            let part = part_of_whole(&table.query);
             let SetExpr::SetOperation { right, .. } = table.query.body.as_mut() else { continue };
             let name = &table.alias.name;
             let reads_itself = visit_relations(right.as_ref(), |relation| {
@@ -53,10 +54,15 @@ impl VisitorMut for Marking {
                 if is_own { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })
             .is_break();
-            let SetExpr::Select(select) = right.as_mut() else { continue };
             if !reads_itself {
                 continue;
             }
+            if let Some(word) = part {
+                let message = format!("{word} in a recursive query is not implemented");
+                let hint = "write it in the query that reads the rows";
+                return ControlFlow::Break(Error::unsupported(message).with_hint(hint));
+            }
+            let SetExpr::Select(select) = right.as_mut() else { continue };
             for item in &mut select.projection {
                 if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item
                     && !makes_rows(expr)
@@ -67,6 +73,16 @@ impl VisitorMut for Marking {
             }
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// What stands behind both parts and is about the rows of both, which are never there all at once.
+fn part_of_whole(query: &Query) -> Option<&'static str> {
+    let has_limit = query.limit_clause.is_some() || query.fetch.is_some();
+    match (&query.order_by, has_limit) {
+        (Some(_), _) => Some("ORDER BY"),
+        (None, true) => Some("LIMIT or OFFSET"),
+        (None, false) => None,
     }
 }
 
