@@ -37,3 +37,35 @@ WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT sum(n)::int FROM x GROUP BY n)
 WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM (SELECT n FROM x ORDER BY n LIMIT 1) s WHERE n < 4) SELECT * FROM x;
 WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM x WHERE n < 3 GROUP BY n) SELECT * FROM x;
 WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n + (SELECT count(*)::int FROM few) FROM x WHERE n < 9) SELECT * FROM x ORDER BY 1 DESC LIMIT 2;
+WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM x FOR UPDATE) SELECT * FROM x LIMIT 2;
+WITH RECURSIVE x(id) AS (VALUES (1) UNION ALL SELECT (SELECT * FROM x) FROM x WHERE id < 5) SELECT * FROM x;
+
+-- Functions that return rows within expressions, and where there can be none.
+SELECT min(generate_series(1, 3));
+SELECT count(generate_series(1, 3)), sum(unnest(array[1, 2]));
+SELECT min(generate_series(1, 3)) OVER ();
+SELECT i FROM (VALUES (1), (2)) v(i) ORDER BY i, generate_series(1, 3) DESC;
+SELECT i, generate_series(1, 3) AS g FROM (VALUES (1), (2)) v(i) ORDER BY i, g DESC;
+SELECT i FROM (VALUES (1), (2)) v(i) WHERE generate_series(1, 3) = 1;
+SELECT i FROM (VALUES (1), (2)) v(i) GROUP BY i HAVING generate_series(1, 3) > 1;
+SELECT CASE WHEN i > 1 THEN generate_series(1, 3) ELSE 0 END FROM (VALUES (1), (2)) v(i);
+SELECT coalesce(generate_series(1, 3), 0) FROM (VALUES (1), (2)) v(i);
+SELECT array_length(generate_series(1, 3), 1);
+SELECT abs(generate_series(-1, 1)), generate_series(1, 3) + 1, generate_series(1, 2) || 'x';
+SELECT i, generate_series(1, i) FROM (VALUES (2), (0)) v(i);
+SELECT DISTINCT generate_series(1, 3) % 2 ORDER BY 1;
+SELECT generate_series(1, 3), generate_series(1, 2);
+SELECT generate_series(1, 3) AS g, count(*) FROM (VALUES (1), (2)) v(i) GROUP BY g ORDER BY 1;
+SELECT count(*) FROM (VALUES (1), (2)) v(i) GROUP BY generate_series(1, 2);
+SELECT string_agg(unnest(array['a', 'b']), ',');
+SELECT max(i) FROM (VALUES (1), (2)) v(i) ORDER BY generate_series(1, 2);
+VALUES (generate_series(1, 2));
+SELECT (SELECT max(g) FROM generate_series(1, i) AS s(g)), generate_series(1, i) * 2 FROM (VALUES (2)) v(i);
+SELECT (generate_series(1, 2)::text || 'a') AS t, upper(string_to_table('a,b', ',')), unnest(array[1, 2]) + 1;
+SELECT date '2024-01-01' + generate_series(0, 2);
+
+-- WITH queries are computed once.
+WITH q(x) AS (SELECT random() FROM generate_series(1, 5)) SELECT count(*) FROM (SELECT * FROM q UNION SELECT * FROM q) s;
+WITH q(x) AS (SELECT random()) SELECT count(*) FROM q a JOIN q b ON a.x = b.x;
+WITH q(x) AS (SELECT random() FROM generate_series(1, 5)) SELECT count(DISTINCT x) FROM q;
+WITH q AS (SELECT gen_random_uuid() AS u) SELECT (SELECT u FROM q) = (SELECT u FROM q);

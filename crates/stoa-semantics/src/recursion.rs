@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, Field, Schema};
-use datafusion::common::tree_node::Transformed;
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion::common::{DFSchema, JoinType};
 use datafusion::datasource::cte_worktable::CteWorkTable;
 use datafusion::datasource::{provider_as_source, source_as_provider};
@@ -80,6 +80,15 @@ fn check_form(node: &LogicalPlan, name: &str) -> Result<bool> {
         let error = Error::invalid(what).with_sqlstate("42P19");
         Err(to_datafusion(error))
     };
+    let mut in_subquery = false;
+    node.apply_subqueries(|query| {
+        in_subquery |= check_form(query, name)?;
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    if in_subquery {
+        let query = format!("recursive reference to query \"{name}\"");
+        return refused(format!("{query} must not appear within a subquery"));
+    }
     match (node, inputs.as_slice()) {
         (LogicalPlan::TableScan(scan), _) => return Ok(reads_own_rows(scan, name)),
         (LogicalPlan::Aggregate(of), [true]) if !of.aggr_expr.is_empty() => {

@@ -22,6 +22,7 @@ use crate::row_values::compare_row_values;
 use crate::slices;
 use crate::special_times;
 use crate::using_joins::write_out_shared;
+use crate::volatile_with;
 use crate::whole_tables;
 use crate::windows::write_out_named_windows;
 
@@ -188,6 +189,7 @@ pub(super) fn as_postgresql(statement: &mut EngineStatement) -> Result<()> {
     whole_tables::write_schemas(statement);
     keep_order(statement);
     recursive_terms::mark(statement)?;
+    volatile_with::check(statement)?;
     let _ = statement.visit(&mut FetchAsLimit);
     let _ = statement.visit(&mut PlacesOfDistinctOn);
     refuse_repeated_assignments(statement)?;

@@ -82,6 +82,7 @@ fn part_of_whole(query: &Query) -> Option<&'static str> {
     match (&query.order_by, has_limit) {
         (Some(_), _) => Some("ORDER BY"),
         (None, true) => Some("LIMIT or OFFSET"),
+        (None, false) if !query.locks.is_empty() => Some("FOR UPDATE/SHARE"),
         (None, false) => None,
     }
 }

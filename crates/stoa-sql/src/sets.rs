@@ -9,7 +9,8 @@
 //! ```
 //! In: a parsed statement whose columns have their names. Out: the same with other calls, which mean the same.
 //!
-//! Not here: `generate_series` in FROM ([`super::series`]); the functions themselves (`stoa-semantics`).
+//! Not here: `generate_series` in FROM ([`super::series`]), and where such functions cannot be
+//! ([`super::row_functions`]); the functions themselves (`stoa-semantics`).
 
 use std::ops::ControlFlow;
 
@@ -17,7 +18,7 @@ use datafusion_sql::parser::Statement as EngineStatement;
 use datafusion_sql::sqlparser::ast::{
     self, DataType, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
-    OrderByExpr, OrderByOptions, Select, SelectItem, TableAlias, TableAliasColumnDef, TableFactor,
+    OrderByExpr, OrderByOptions, SelectItem, TableAlias, TableAliasColumnDef, TableFactor,
     VisitMut, VisitorMut,
 };
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
@@ -28,7 +29,7 @@ use crate::adapt::parsed;
 use crate::calls::{call, cast, named, positional};
 use crate::column_names;
 use crate::reads::reads_columns;
-use crate::records;
+use crate::{records, row_functions};
 
 /// A function that returns rows: lists, one for each column.
 struct Rows {
@@ -95,7 +96,7 @@ const WORDS: [&str; 7] =
 /// Writes calls of functions that return rows, and of JSON aggregates, as the engine can plan them.
 ///
 /// # Errors
-/// 0A000 for `json_agg(DISTINCT …)`, which has no order of its own here; 42601 for records whose columns are not
+/// 0A000 for functions that return rows where none can be, and for `json_agg(DISTINCT …)`, which has no order of its own here; 42601 for records whose columns are not
 /// defined.
 pub(super) fn write_as_lists(statement: &mut EngineStatement, text: &str) -> Result<()> {
     let is_there = |word: &&str| {
@@ -106,10 +107,10 @@ pub(super) fn write_as_lists(statement: &mut EngineStatement, text: &str) -> Res
     }
     let Some(statement) = parsed(statement) else { return Ok(()) };
     let mut error = None;
+    row_functions::settle(statement)?;
     if let ControlFlow::Break(refusal) = statement.visit(&mut RowsInFrom) {
         return Err(refusal);
     }
-    let _ = statement.visit(&mut SeriesInSelect);
     let _ = ast::visit_expressions_mut(statement, |expr| {
         if let Some(Err(refusal)) = written(expr) {
             error = Some(refusal);
@@ -274,28 +275,6 @@ fn sorted_distinct(function: &Function) -> Option<Expr> {
         list.clauses.push(FunctionArgumentClause::OrderBy(vec![order]));
     }
     Some(Expr::Function(function))
-}
-
-/// `SELECT generate_series(1, 3)`: within other expressions it is a list, as the engine has it.
-struct SeriesInSelect;
-
-impl VisitorMut for SeriesInSelect {
-    type Break = ();
-
-    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
-        for item in &mut select.projection {
-            let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item
-            else {
-                continue;
-            };
-            if let Expr::Function(function) = expr
-                && named(&function.name).as_deref() == Some("generate_series")
-            {
-                *expr = call("unnest", vec![expr.clone()]);
-            }
-        }
-        ControlFlow::Continue(())
-    }
 }
 
 /// Functions in FROM as queries of their columns.

@@ -231,7 +231,9 @@ pub(crate) async fn run(
             ))
         }
         CopySource::TableToStdout(_) | CopySource::QueryToStdout(_) => {
-            Err(Error::internal("COPY TO is planned as a query"))
+            // What is a query is planned as one before it comes here.
+            Err(Error::unsupported("COPY (SELECT INTO) is not supported")
+                .with_hint("make the table first, then copy it"))
         }
     }
 }
