@@ -116,3 +116,8 @@ select at + (at - timestamp '2024-01-01') from facts where id=1;
 select time '10:00' + (at - timestamp '2024-01-01') from facts where id=1;
 select time '10:00' + interval '15 hours', time '10:00' - interval '11 hours', interval '1 hour' + time '10:00', time '10:00' - time '09:00';
 select at - seen, seen - at, day - at, at - day, seen - day, day - seen from facts where id < 4;
+SELECT DISTINCT (TIME '13:04:30' - (TIME '17:55:30' - n)) FROM (SELECT INTERVAL '1 day' AS n, id FROM facts) AS x;
+SELECT TIME '17:55:30' - n, TIME '17:55:30' + n, n + TIME '00:00:01' FROM (SELECT INTERVAL '30 hours -1 s' AS n, id FROM facts) AS x LIMIT 1;
+SELECT DISTINCT at::time - TIME '12:00', at::time + (at - TIMESTAMP '2024-01-01'), at::time - INTERVAL '1 mon 25 hours' FROM facts ORDER BY 1, 2;
+SELECT count(*) FROM (SELECT abs(a) AS c0, (SELECT count(*) FROM t1 AS x WHERE x.b = t1.c) AS c2, (SELECT max(x.a) FROM t1 AS x WHERE x.b = t1.b) AS c3, CASE WHEN false THEN d WHEN nullif(true, true) THEN CAST(false AS int) WHEN (DATE '2024-11-19' <> DATE '2024-07-09') THEN (-1 # b) ELSE (b + c) END AS c4 FROM t1 WHERE coalesce(a, b, c, d, e) <> 0 ORDER BY 1, 2, 3, 4) v WHERE c4 IS NOT NULL;
+SELECT count(*) FROM (SELECT x.a, CASE WHEN y.a > 3 THEN (1 # y.b) ELSE (y.b + y.c) % 3 END AS c FROM t1 x LEFT JOIN t1 y ON x.b = y.c) v WHERE c IS NOT NULL;

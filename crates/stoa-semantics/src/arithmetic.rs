@@ -7,7 +7,8 @@
 //! | decimals, or one and an integer | decimal; quotients have PostgreSQL's digits (`numeric`) |
 //! | date and a number of days | date; 22008 where there is none |
 //! | two dates | integer: the days between |
-//! | two moments | interval: days and a time |
+//! | two moments, two times of the day | interval: days and a time |
+//! | time of the day and interval | time of the day |
 //! | date and interval, date and time of the day | timestamp |
 //! | all others | the engine's |
 //!
@@ -24,7 +25,7 @@ use datafusion::logical_expr::{Cast, Expr, ExprSchemable, Operator};
 use super::call::call;
 use super::casts;
 use super::date_and_days::{DateAndDays, DaysBetween};
-use super::date_and_time::DateAndTime;
+use super::date_and_time::{DateAndTime, TimeAndInterval, TimesBetween};
 use super::numeric::{self, NUMERIC, Quotient, WideProduct};
 use super::operand_text;
 use super::operators::{Checked, ExclusiveOr, Joined, name};
@@ -82,6 +83,15 @@ pub(super) fn rewrite(binary: BinaryExpr, scope: &Scope<'_>) -> Result<Transform
             let (a, b) = (name(a), name(b));
             let (a, b) = (a.to_owned(), b.to_owned());
             return Err(to_datafusion(missing_operator((a, op.to_string(), b))));
+        }
+        (DataType::Time64(_), DataType::Interval(_)) if matches!(op, Plus | Minus) => {
+            call(TimeAndInterval { subtracts: op == Minus }, vec![left, right])
+        }
+        (DataType::Interval(_), DataType::Time64(_)) if op == Plus => {
+            call(TimeAndInterval { subtracts: false }, vec![right, left])
+        }
+        (DataType::Time64(_), DataType::Time64(_)) if op == Minus => {
+            call(TimesBetween, vec![left, right])
         }
         (DataType::Date32, DataType::Time32(_) | DataType::Time64(_)) if op == Plus => {
             call(DateAndTime, vec![left, right])

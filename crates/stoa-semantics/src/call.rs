@@ -36,6 +36,10 @@ pub(super) trait Operation:
     fn makes_nulls(&self) -> bool {
         false
     }
+    /// Whether it is NULL where an operand is. Operands that have no type are then not computed with.
+    fn is_strict(&self) -> bool {
+        false
+    }
     /// How it is written with these operands.
     fn shown(&self, operands: &[String]) -> String {
         format!("{}({})", self.name(), operands.join(","))
@@ -165,6 +169,11 @@ impl<O: Operation> ScalarUDFImpl for Function<O> {
         let is_constant =
             args.args.iter().all(|operand| matches!(operand, ColumnarValue::Scalar(_)));
         let rows = if is_constant { 1 } else { args.number_rows };
+        // The engine asks what a condition is where columns are NULL: these have no type then.
+        if self.operation.is_strict() && args.args.iter().any(|arg| arg.data_type().is_null()) {
+            let null = ScalarValue::try_new_null(args.return_field.data_type())?;
+            return Ok(ColumnarValue::Scalar(null));
+        }
         let values = self.operation.compute(&args.args, rows)?;
         match is_constant && values.len() == 1 {
             true => Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&values, 0)?)),

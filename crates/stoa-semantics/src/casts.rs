@@ -237,6 +237,10 @@ impl Operation for Narrow {
         format!("{}({} AS {})", self.name(), operands.join(","), self.0)
     }
 
+    fn is_strict(&self) -> bool {
+        true
+    }
+
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
         let mut column = column(operands, rows)?;
         let strict = CastOptions { safe: false, ..CastOptions::default() };
@@ -271,6 +275,10 @@ impl Operation for FloatTo {
 
     fn shown(&self, operands: &[String]) -> String {
         format!("{}({} AS {})", self.name(), operands.join(","), self.0)
+    }
+
+    fn is_strict(&self) -> bool {
+        true
     }
 
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
@@ -316,6 +324,10 @@ impl Operation for ToReal {
 
     fn result(&self, _: &[DataType]) -> Result<DataType> {
         Ok(DataType::Float32)
+    }
+
+    fn is_strict(&self) -> bool {
+        true
     }
 
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {

@@ -34,6 +34,10 @@ impl Operation for DateAndDays {
         operands.join(&format!(" {} ", self.0))
     }
 
+    fn is_strict(&self) -> bool {
+        true
+    }
+
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
         let columns = columns(operands, rows)?;
         let [dates, days] = columns.as_slice() else {
@@ -76,6 +80,10 @@ impl Operation for DaysBetween {
 
     fn shown(&self, operands: &[String]) -> String {
         operands.join(" - ")
+    }
+
+    fn is_strict(&self) -> bool {
+        true
     }
 
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {

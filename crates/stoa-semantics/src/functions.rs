@@ -531,6 +531,10 @@ impl Operation for RoundEven {
         Ok(DataType::Float64)
     }
 
+    fn is_strict(&self) -> bool {
+        true
+    }
+
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
         let column = &column(operands, rows)?;
         let numbers = cast(column, &DataType::Float64)?;
@@ -649,6 +653,10 @@ impl Operation for OfBase {
         Ok(DataType::Float64)
     }
 
+    fn is_strict(&self) -> bool {
+        true
+    }
+
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
         let columns = columns(operands, rows)?;
         let [number, base] = columns.as_slice() else {
@@ -681,6 +689,10 @@ impl Operation for AboveZero {
 
     fn shown(&self, operands: &[String]) -> String {
         operands.join(",")
+    }
+
+    fn is_strict(&self) -> bool {
+        true
     }
 
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {

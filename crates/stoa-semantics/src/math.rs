@@ -85,6 +85,10 @@ impl Operation for Math {
         Ok(DataType::Float64)
     }
 
+    fn is_strict(&self) -> bool {
+        true
+    }
+
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
         let columns = columns(operands, rows)?;
         let columns = columns.iter().map(|column| cast(column, &DataType::Float64));

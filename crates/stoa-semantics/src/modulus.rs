@@ -47,6 +47,10 @@ impl Operation for Modulus {
         }
     }
 
+    fn is_strict(&self) -> bool {
+        true
+    }
+
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
         let columns = columns(operands, rows)?;
         let types: Vec<DataType> = columns.iter().map(|of| of.data_type().clone()).collect();

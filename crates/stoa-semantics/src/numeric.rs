@@ -54,6 +54,10 @@ impl Operation for Quotient {
         operands.join(" / ")
     }
 
+    fn is_strict(&self) -> bool {
+        true
+    }
+
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
         of_two(operands, rows, quotient)
     }
@@ -74,6 +78,10 @@ impl Operation for WideProduct {
 
     fn shown(&self, operands: &[String]) -> String {
         operands.join(" * ")
+    }
+
+    fn is_strict(&self) -> bool {
+        true
     }
 
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {

@@ -121,6 +121,10 @@ impl Operation for ExclusiveOr {
         operands.join(" # ")
     }
 
+    fn is_strict(&self) -> bool {
+        true
+    }
+
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
         let columns = columns(operands, rows)?;
         let [left, right] = columns.as_slice() else {

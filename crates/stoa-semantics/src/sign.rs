@@ -35,6 +35,10 @@ impl Operation for Sign {
         }
     }
 
+    fn is_strict(&self) -> bool {
+        true
+    }
+
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
         let column = column(operands, rows)?;
         if column.data_type().is_decimal() {

@@ -47,6 +47,10 @@ impl Operation for Span {
         Ok(SPAN)
     }
 
+    fn is_strict(&self) -> bool {
+        true
+    }
+
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
         spans(&column(operands, rows)?)
     }
@@ -79,6 +83,10 @@ impl Operation for DaysAndTime {
 
     fn result(&self, _: &[DataType]) -> Result<DataType> {
         Ok(DataType::Interval(IntervalUnit::MonthDayNano))
+    }
+
+    fn is_strict(&self) -> bool {
+        true
     }
 
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
@@ -151,6 +159,10 @@ impl Operation for Between {
 
     fn shown(&self, operands: &[String]) -> String {
         operands.join(" - ")
+    }
+
+    fn is_strict(&self) -> bool {
+        true
     }
 
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {

@@ -7,6 +7,8 @@
 //! | date `-` date | the days between, an integer |
 //! | moment `-` moment | an interval |
 //! | date `+` or `-` interval, date `+` time of the day | a timestamp |
+//! | time of the day `+` or `-` interval | a time of the day |
+//! | time of the day `-` time of the day | an interval |
 //! | interval `*` number, number `*` interval, interval `/` number | an interval |
 //!
 //! The engine asks for a common type, and for the type of the result, when it plans a statement, before it is analysed.
@@ -21,7 +23,7 @@ use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use super::call::call;
 use super::date_and_days::DaysBetween;
-use super::date_and_time::DateAndTime;
+use super::date_and_time::{DateAndTime, TimeAndInterval, TimesBetween};
 use super::declared::{self, Call};
 use super::json_casts::is_unknown;
 use super::{span, time_zone, uuids};
@@ -86,6 +88,18 @@ fn arithmetic(raw: &RawBinaryExpr, (left, right): &(DataType, DataType)) -> Opti
         (BinaryOperator::Plus, DataType::Interval(_), DataType::Date32) => {
             let sum = cast(raw.right.clone(), time_zone::LOCAL);
             Some(binary_expr(sum, Operator::Plus, raw.left.clone()))
+        }
+        (BinaryOperator::Plus, DataType::Time64(_), DataType::Interval(_)) => {
+            Some(call(TimeAndInterval { subtracts: false }, sides()))
+        }
+        (BinaryOperator::Minus, DataType::Time64(_), DataType::Interval(_)) => {
+            Some(call(TimeAndInterval { subtracts: true }, sides()))
+        }
+        (BinaryOperator::Plus, DataType::Interval(_), DataType::Time64(_)) => {
+            Some(call(TimeAndInterval { subtracts: false }, swapped()))
+        }
+        (BinaryOperator::Minus, DataType::Time64(_), DataType::Time64(_)) => {
+            Some(call(TimesBetween, sides()))
         }
         (BinaryOperator::Plus, DataType::Date32, DataType::Time64(_)) => {
             Some(call(DateAndTime, sides()))

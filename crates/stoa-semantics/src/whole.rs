@@ -49,6 +49,10 @@ impl Operation for Whole {
         }
     }
 
+    fn is_strict(&self) -> bool {
+        true
+    }
+
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
         let column = column(operands, rows)?;
         let of = std::slice::from_ref(column.data_type());

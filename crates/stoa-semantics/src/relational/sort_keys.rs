@@ -145,6 +145,10 @@ impl Operation for PositiveZero {
         Ok(types.first().cloned().unwrap_or(DataType::Null))
     }
 
+    fn is_strict(&self) -> bool {
+        true
+    }
+
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
         let column = &column(operands, rows)?;
         // Of both zeros the sum is 0.0, and of anything else and 0.0 the same.
