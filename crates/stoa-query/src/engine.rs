@@ -39,11 +39,11 @@ use crate::engine::file_access::FileAccess;
 use crate::engine::watch::{Pulses, StallStatus};
 use crate::reuse::Reuse;
 use crate::run::admission::AdmissionStatus;
+use crate::run::backends::SharedByAll;
 use crate::run::pools::{PoolOptions, PoolStatus, WorkloadRule};
 use crate::run::refusals::RefusalStatus;
 use crate::run::registry::{QueryGuard, QueryRegistry};
 use crate::run::runner::Runner;
-use crate::session::SharedByAll;
 use crate::tables::data::Data;
 use crate::tables::temporary::prefix_of;
 

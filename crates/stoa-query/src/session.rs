@@ -6,9 +6,7 @@
 //!
 //! Not here: from a text to an answer (`dispatch`), what each statement does (`statements`).
 
-mod advisory;
 mod backend_functions;
-mod backends;
 mod decorated_calls;
 mod options;
 pub(crate) mod outcome;
@@ -33,11 +31,11 @@ use stoa_pg_catalog::KnownTables;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use self::advisory::{AdvisoryLocks, LockSpan, SessionLocks};
-use self::backends::{Backend, Backends};
 use crate::access::{Caller, Gate};
 use crate::engine::{DATABASE, Engine, EngineOptions, Handles};
 use crate::reuse::{Reuse, results};
+use crate::run::advisory::{LockSpan, SessionLocks};
+use crate::run::backends::{Backend, Backends, Ends, SharedByAll};
 use crate::run::kept::{Kept, KeptBySession};
 use crate::run::memory;
 use crate::run::pools::Pool;
@@ -131,31 +129,15 @@ struct Identity {
 
 impl Identity {
     fn new(shared: &SharedByAll, session: &Weak<Session>) -> Arc<Self> {
-        let backend = shared.backends.enter(session);
-        let locks = SessionLocks::new(&shared.locks, backend.id());
-        let started_unix_us = shared.started_unix_us;
+        let backend = shared.enter(Weak::clone(session) as Weak<dyn Ends>);
+        let locks = SessionLocks::new(shared.locks(), backend.id());
+        let started_unix_us = shared.started_unix_us();
         Arc::new(Self { backend, locks, ends: CancellationToken::new(), started_unix_us })
     }
 
     /// The sessions of the server.
     fn all(&self) -> &Backends {
         self.backend.all()
-    }
-}
-
-/// What the sessions of a server have together.
-pub(crate) struct SharedByAll {
-    backends: Arc<Backends>,
-    locks: Arc<AdvisoryLocks>,
-    /// When the server started, microseconds since 1970-01-01 UTC.
-    started_unix_us: i64,
-}
-
-impl SharedByAll {
-    /// For a server that starts now.
-    pub(crate) fn starting() -> Self {
-        let started_unix_us = stoa_env::clock::unix_ms().saturating_mul(1000);
-        Self { backends: Arc::default(), locks: Arc::default(), started_unix_us }
     }
 }
 
@@ -457,6 +439,20 @@ impl Session {
             running.remove(0);
         }
         running.push(token);
+    }
+}
+
+impl Ends for Session {
+    fn user(&self) -> &str {
+        &self.options.user
+    }
+
+    fn cancel(&self) {
+        Self::cancel(self);
+    }
+
+    fn terminate(&self) {
+        Self::terminate(self);
     }
 }
 

@@ -4,6 +4,8 @@
 //! neither tables nor statements. [`runner::Runner`] is what all sessions share of it.
 
 pub(crate) mod admission;
+pub(crate) mod advisory;
+pub(crate) mod backends;
 pub(crate) mod cooperate;
 pub(crate) mod execution;
 pub(crate) mod kept;

@@ -22,7 +22,8 @@ use stoa_error::{Error, ErrorKind, Result};
 use stoa_semantics::errors::to_datafusion;
 
 use super::Session;
-use super::advisory::{LOCKS_MAX, LockId, LockMode, LockSpan};
+use crate::run::advisory::{LOCKS_MAX, LockId, LockMode, LockSpan};
+use crate::run::backends::Ends;
 
 /// Gives `state` the functions of a session.
 pub(super) fn install(state: &mut SessionState, session: &Weak<Session>) {
@@ -129,8 +130,8 @@ impl BackendFunction {
     /// What a row comes to; `None` is the answer of functions that have none.
     fn run(&self, session: &Session, id: LockId) -> Result<Option<bool>> {
         Ok(match self.does {
-            Does::Cancel => Some(session.end_other(id, Session::cancel)?),
-            Does::Terminate => Some(session.end_other(id, Session::terminate)?),
+            Does::Cancel => Some(session.end_other(id, |other| other.cancel())?),
+            Does::Terminate => Some(session.end_other(id, |other| other.terminate())?),
             Lock(mode, span) => match session.lock(id, mode, span)? {
                 true => None,
                 false => return Err(held_by_another()),
@@ -174,14 +175,14 @@ impl Session {
     ///
     /// # Errors
     /// 42501.
-    fn end_other(&self, id: LockId, end: fn(&Session)) -> Result<bool> {
+    fn end_other(&self, id: LockId, end: fn(&dyn Ends)) -> Result<bool> {
         let LockId::One(id) = id else { return Ok(false) };
         let found = i32::try_from(id).ok().and_then(|id| self.own.all().find(id));
         let Some(other) = found else { return Ok(false) };
-        if other.options.user != self.options.user {
+        if other.user() != self.options.user {
             self.caller.must_be_superuser("end queries of others")?;
         }
-        end(&other);
+        end(other.as_ref());
         Ok(true)
     }
 }

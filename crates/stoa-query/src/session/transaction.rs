@@ -8,8 +8,8 @@ use stoa_error::{Error, Result};
 use stoa_sql::{Isolation, TransactionControl, TransactionModes};
 
 use super::Session;
-use super::advisory::LockSpan;
 use super::outcome::Completion;
+use crate::run::advisory::LockSpan;
 use crate::settings::as_boolean;
 use crate::tables::table::{StoaTable, pin, tables_of};
 

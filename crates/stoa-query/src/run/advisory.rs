@@ -12,21 +12,21 @@ use parking_lot::Mutex;
 
 /// What is locked: one `bigint`, or two `integer`; the two kinds are apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum LockId {
+pub(crate) enum LockId {
     One(i64),
     Two(i32, i32),
 }
 
 /// Whether others may hold the lock, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum LockMode {
+pub(crate) enum LockMode {
     Exclusive,
     Shared,
 }
 
 /// Until when a lock is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum LockSpan {
+pub(crate) enum LockSpan {
     Session,
     Transaction,
 }
@@ -71,7 +71,7 @@ pub(crate) struct AdvisoryLocks {
 }
 
 /// The locks of one session; dropped, they are free.
-pub(super) struct SessionLocks {
+pub(crate) struct SessionLocks {
     all: Arc<AdvisoryLocks>,
     session: i32,
     /// What it may hold, once each.
@@ -79,16 +79,16 @@ pub(super) struct SessionLocks {
 }
 
 /// The most locks that a session may hold at a time.
-pub(super) const LOCKS_MAX: usize = 10_000;
+pub(crate) const LOCKS_MAX: usize = 10_000;
 
 impl SessionLocks {
-    pub(super) fn new(all: &Arc<AdvisoryLocks>, session: i32) -> Self {
+    pub(crate) fn new(all: &Arc<AdvisoryLocks>, session: i32) -> Self {
         Self { all: Arc::clone(all), session, ids: Mutex::default() }
     }
 
     /// Takes a lock, unless another session holds it in a way that does not go with this; whether it did. `None`
     /// where the session holds too many.
-    pub(super) fn try_take(&self, id: LockId, mode: LockMode, span: LockSpan) -> Option<bool> {
+    pub(crate) fn try_take(&self, id: LockId, mode: LockMode, span: LockSpan) -> Option<bool> {
         let mut ids = self.ids.lock();
         let mut held = self.all.held.lock();
         let of = held.entry(id).or_default();
@@ -114,7 +114,7 @@ impl SessionLocks {
     }
 
     /// Gives up a lock of the session once; whether it was held.
-    pub(super) fn give_up(&self, id: LockId, mode: LockMode) -> bool {
+    pub(crate) fn give_up(&self, id: LockId, mode: LockMode) -> bool {
         let mut held = self.all.held.lock();
         let own = held.get_mut(&id).and_then(|of| of.get_mut(&self.session));
         let Some(count) = own.map(|own| own.count(mode, LockSpan::Session)) else { return false };
@@ -129,7 +129,7 @@ impl SessionLocks {
     }
 
     /// Gives up what is held for so long.
-    pub(super) fn give_up_all(&self, span: LockSpan) {
+    pub(crate) fn give_up_all(&self, span: LockSpan) {
         let ids = self.ids.lock().clone();
         if ids.is_empty() {
             return;
