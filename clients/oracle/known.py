@@ -150,6 +150,18 @@ KNOWN = [
         example="SELECT ((1, 'a') = (CAST(l + 9000000000 AS int), 'b')) FROM facts",
     ),
     Known(
+        how=r"value integer",
+        statement=r"(position|strpos|length)\(.*CAST\(.* AS text\)",
+        docs="A `numeric` column has one scale",
+        example="SELECT position(CAST(coalesce(j, 1.5) AS text) IN u) FROM facts",
+    ),
+    Known(
+        how=r"answers 22\w+",
+        statement=r"\* 0(\.0+)?\b|\b0(\.0+)? \*",
+        docs="A product with a constant 0 is 0",
+        example="SELECT (CAST((7.0 - 3000000000) AS int) * 0.0)",
+    ),
+    Known(
         how=r"answers 22003",
         statement=r"pg_typeof\(.*CAST\(",
         docs="`pg_typeof` does not compute its operand",
@@ -176,7 +188,7 @@ KNOWN = [
         example="SELECT md5(CAST(CASE WHEN true THEN 1.5 ELSE 0.001 END AS text))",
     ),
     Known(
-        how=r"value text",
+        how=r"value text( zeros)?",
         statement=r"CAST\(CASE .*\b[pq]\b.* END AS text\) \|\||\|\| \(?CASE .*\b[pq]\b.* END|\bCASE .*\b[pq]\b.* END\)? \|\|",
         docs="A `numeric` column has one scale",
         example="SELECT s || CASE WHEN true THEN 0 ELSE p END FROM facts",
@@ -188,7 +200,7 @@ KNOWN = [
         example="SELECT CASE WHEN i > 1000000 THEN 1 / 0 END FROM facts",
     ),
     Known(
-        how=r"value text",
+        how=r"value text( zeros)?",
         statement=r"CAST\((coalesce\(.*\bq\b.*|\w+) AS text\) \|\|",
         docs="A `numeric` column has one scale",
         example="SELECT CAST(coalesce(1, q) AS text) || s FROM facts",

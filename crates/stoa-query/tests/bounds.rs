@@ -68,9 +68,9 @@ async fn results_that_are_too_large_are_refused() {
         "SELECT array_length(array_repeat(1, 2000000000))",
         "SELECT array_length(array_repeat(array_repeat(1, 100000), 100000))",
         "SELECT array_length(range(0, 9000000000000))",
-        "SELECT array_length(generate_series(1, 9000000000000))",
-        "SELECT array_length(generate_series(DATE '1990-01-01', DATE '2200-01-01', INTERVAL '1 day')) \
-         FROM (VALUES (repeat('x', 1000000000))) AS v(x) WHERE x <> ''",
+        "SELECT count(*) FROM (SELECT generate_series(1, 9000000000000)) AS s",
+        "SELECT count(*) FROM (SELECT generate_series(DATE '1990-01-01', DATE '2200-01-01', INTERVAL '1 day') \
+         FROM (VALUES (repeat('x', 1000000000))) AS v(x) WHERE x <> '') AS s",
         "SELECT array_length(array_resize(ARRAY[1], 2000000000))",
         "SELECT length(arrow_cast(NULL, 'FixedSizeBinary(2000000000)')::text)",
     ];
@@ -116,8 +116,11 @@ async fn what_fits_is_answered() {
         ("SELECT length(repeat('x', 5000)), repeat('ab', 3)", "5000|ababab"),
         ("SELECT lpad('x', 3, 'ab'), rpad('x', 3)||'|', repeat('x', -1)", "abx|x  ||"),
         ("SELECT length(replace(repeat('a', 10), 'a', 'bc'))", "20"),
-        ("SELECT array_length(generate_series(1, 1000000))", "1000000"),
-        ("SELECT array_to_string(generate_series(5, 1, -2), ',')", "5,3,1"),
+        ("SELECT count(*) FROM (SELECT generate_series(1, 1000000)) AS s", "1000000"),
+        (
+            "SELECT string_agg(g::text, ',') FROM (SELECT generate_series(5, 1, -2) AS g) AS s",
+            "5,3,1",
+        ),
         ("SELECT 'a' || 1 || NULL, 'a' || 1 || true", "|a1true"),
         (
             "SELECT regexp_replace(repeat('ab', 100000), 'b', repeat('c', 3), 'g') LIKE 'accc%'",
@@ -149,7 +152,7 @@ async fn results_come_out_of_the_memory_of_queries() {
     for sql in [
         "SELECT length(repeat('x', 60000000))",
         "SELECT sum(length(repeat('x', 40000 + v.value))) FROM generate_series(1, 5000) AS v(value)",
-        "SELECT array_length(generate_series(1, 8000000))",
+        "SELECT array_length(range(0, 8000000))",
     ] {
         assert_eq!(ask(&session, sql).await, Err("53200".to_owned()), "{sql}");
         given_back(&engine).await;

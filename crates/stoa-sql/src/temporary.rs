@@ -139,7 +139,7 @@ mod tests {
                 "SELECT t.*, count(t.*) FROM t, u AS v",
                 "SELECT \"s\".t.*, count(\"s\".t.*) FROM \"s\".t, u AS v",
             ),
-            ("SELECT t.* FROM u AS t", "SELECT t.* FROM \"s\".u AS t"),
+            ("SELECT t.* FROM u AS t", "SELECT t.* FROM u AS t"),
             ("DELETE FROM t", "DELETE FROM \"s\".t"),
             ("TRUNCATE TABLE t", "TRUNCATE TABLE \"s\".t"),
             ("SELECT * FROM pg_temp.v", "SELECT * FROM \"s\".v"),

@@ -81,7 +81,21 @@ fn every_type_reads_its_values_and_refuses_others() {
         check(text, &[("a", "a"), (" b ", " b ")], &[]);
     }
     let list = DataType::List(Arc::new(Field::new("item", DataType::Int64, true)));
-    check(list, &[("[1,null,2]", "[1, NULL, 2]"), ("[]", "[]")], &["{}", "[1,\"x\"]", "[1"]);
+    let good = [
+        ("[1,null,2]", "[1, NULL, 2]"),
+        ("[]", "[]"),
+        ("{}", "[]"),
+        ("{1, null ,2}", "[1, NULL, 2]"),
+        ("{\"1\",-2}", "[1, -2]"),
+    ];
+    let bad = ["[1,\"x\"]", "[1", "{1", "{1,,2}", "{x}", "{1}2", "{{1}}", "{\"null\"}", "{\"1}"];
+    check(list.clone(), &good, &bad);
+    let lists = DataType::List(Arc::new(Field::new("item", list, true)));
+    check(
+        lists,
+        &[("{{1,NULL},NULL,{}}", "[[1, NULL], NULL, []]"), ("[[1],[]]", "[[1], []]")],
+        &["{1}", "{{1},{x}}", "{{1}", "{{1}2}"],
+    );
     let fields =
         vec![Field::new("a", DataType::Int64, true), Field::new("b", DataType::Utf8, true)];
     check(
