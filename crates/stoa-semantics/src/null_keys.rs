@@ -81,7 +81,7 @@ impl OptimizerRule for JoinsApart {
         if !any_matches_nulls(&plan)? {
             return self.0.rewrite(plan, config);
         }
-        let apart = plan.transform_down_with_subqueries(|node| set_apart(node))?;
+        let apart = plan.transform_down_with_subqueries(set_apart)?;
         let rewritten = self.0.rewrite(apart.data, config)?;
         if !apart.transformed {
             return Ok(rewritten);

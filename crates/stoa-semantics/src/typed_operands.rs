@@ -79,9 +79,11 @@ fn arithmetic(raw: &RawBinaryExpr, (left, right): &(DataType, DataType)) -> Opti
             };
             Some(span::between(moment(&raw.left, a), moment(&raw.right, b)))
         }
-        (op @ (BinaryOperator::Plus | BinaryOperator::Minus), DataType::Date32, b)
-            if matches!(b, DataType::Interval(_)) =>
-        {
+        (
+            op @ (BinaryOperator::Plus | BinaryOperator::Minus),
+            DataType::Date32,
+            DataType::Interval(_),
+        ) => {
             let op = if *op == BinaryOperator::Plus { Operator::Plus } else { Operator::Minus };
             Some(binary_expr(cast(raw.left.clone(), time_zone::LOCAL), op, raw.right.clone()))
         }

@@ -54,7 +54,7 @@ fn must_be_positive(window: &WindowFunction) -> Result<()> {
     match value.cast_to(&DataType::Int64) {
         Ok(ScalarValue::Int64(Some(number))) if number <= 0 => {
             let name = window.fun.name();
-            Err(failure(code, &format!("argument of {name} must be greater than zero")))
+            Err(failure(code, format!("argument of {name} must be greater than zero")))
         }
         _ => Ok(()),
     }
