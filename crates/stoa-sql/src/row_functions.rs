@@ -69,7 +69,7 @@ impl VisitorMut for Clauses {
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         for item in &mut select.projection {
             if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
-                expr.visit(&mut InItem { within: None, depth: 0, lists: 0 })?;
+                expr.visit(&mut InItem::new(None))?;
             }
         }
         if let Some(condition) = &mut select.selection {
@@ -89,7 +89,7 @@ impl VisitorMut for Clauses {
 
 /// Refuses functions that return rows, but for those in queries within.
 fn refuse(expr: &mut Expr, place: &'static str) -> ControlFlow<Error> {
-    expr.visit(&mut InItem { within: Some((Construct::Clause(place), 0)), depth: 0, lists: 0 })
+    expr.visit(&mut InItem::new(Some((Construct::Clause(place), 0))))
 }
 
 #[derive(Clone, Copy)]
@@ -127,28 +127,35 @@ impl Construct {
 struct InItem {
     /// The outermost construct that has no rows, and the level of the expression that it is.
     within: Option<(Construct, usize)>,
-    /// Levels of expressions.
-    depth: usize,
+    /// The expressions around: whether each is `unnest(…)`, as in a statement that was written here before.
+    around: Vec<bool>,
     /// Queries around.
-    lists: usize,
+    queries: usize,
+}
+
+impl InItem {
+    fn new(within: Option<(Construct, usize)>) -> Self {
+        Self { within, around: Vec::new(), queries: 0 }
+    }
 }
 
 impl VisitorMut for InItem {
     type Break = Error;
 
     fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
-        self.lists += 1;
+        self.queries += 1;
         ControlFlow::Continue(())
     }
 
     fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
-        self.lists -= 1;
+        self.queries -= 1;
         ControlFlow::Continue(())
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        self.depth += 1;
-        if self.lists > 0 {
+        let is_unnest = matches!(expr, Expr::Function(function) if is_named(function, "unnest"));
+        self.around.push(is_unnest);
+        if self.queries > 0 {
             return ControlFlow::Continue(());
         }
         if let (Some((construct, _)), true) = (self.within, returns_rows(expr)) {
@@ -163,18 +170,19 @@ impl VisitorMut for InItem {
             Expr::Function(function) if is_aggregate(function) => Construct::Aggregate,
             _ => return ControlFlow::Continue(()),
         };
-        self.within = self.within.or(Some((construct, self.depth)));
+        self.within = self.within.or(Some((construct, self.around.len())));
         ControlFlow::Continue(())
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        if self.within.is_some_and(|(_, depth)| depth == self.depth) {
+        if self.within.is_some_and(|(_, depth)| depth == self.around.len()) {
             self.within = None;
         }
-        self.depth -= 1;
+        self.around.pop();
+        let is_list = self.around.last().is_some_and(|is_unnest| *is_unnest);
         let is_series =
             matches!(expr, Expr::Function(function) if is_named(function, "generate_series"));
-        if self.lists == 0 && is_series {
+        if self.queries == 0 && is_series && !is_list {
             let series = std::mem::replace(expr, Expr::value(Value::Null));
             *expr = call("unnest", vec![series]);
         }
@@ -224,4 +232,45 @@ const AGGREGATES: &[&str] = &[
 
 fn is_aggregate(function: &Function) -> bool {
     named(&function.name).is_some_and(|name| AGGREGATES.contains(&name.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reread;
+
+    fn settled(sql: &str) -> Result<String> {
+        let mut statement = reread::statement(sql).unwrap();
+        settle(&mut statement)?;
+        let once = statement.to_string();
+        settle(&mut statement)?;
+        assert_eq!(statement.to_string(), once);
+        Ok(once)
+    }
+
+    #[test]
+    fn series_in_a_list_are_rows_once() {
+        assert_eq!(
+            settled("SELECT generate_series(1, 3) + 1, a FROM t").unwrap(),
+            "SELECT unnest(generate_series(1, 3)) + 1, a FROM t"
+        );
+        let other = "SELECT (SELECT max(g) FROM generate_series(1, 2) AS s (g)) FROM t";
+        assert_eq!(settled(other).unwrap(), other);
+    }
+
+    #[test]
+    fn rows_are_refused_where_there_can_be_none() {
+        for sql in [
+            "SELECT max(unnest(a)) FROM t",
+            "SELECT sum(x + generate_series(1, 2)) OVER () FROM t",
+            "SELECT CASE WHEN a THEN generate_series(1, 2) END FROM t",
+            "SELECT a FROM t WHERE generate_series(1, 2) = a",
+            "SELECT a FROM t ORDER BY unnest(b)",
+            "VALUES (1), (generate_series(1, 2))",
+        ] {
+            assert_eq!(settled(sql).unwrap_err().sqlstate(), "0A000", "{sql}");
+        }
+        let within = "SELECT max((SELECT count(*) FROM unnest(a))) FROM t";
+        assert_eq!(settled(within).unwrap(), within);
+    }
 }
