@@ -24,7 +24,7 @@ pub(super) fn binary(binary: BinaryExpr, scope: &Scope<'_>) -> Result<Transforme
     refused::comparison(op, (&left, &a), (&right, &b))?;
     let left = Box::new(beside(*left, &a, &b, scope)?);
     let right = Box::new(beside(*right, &b, &a, scope)?);
-    if is_interval(&a) || is_interval(&b) {
+    if span::is_interval(&a) || span::is_interval(&b) {
         // The other side was a literal, or NULL.
         let (left, right) = (Box::new(span::of(*left)), Box::new(span::of(*right)));
         return Ok(Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op, right })));
@@ -45,7 +45,7 @@ pub(super) fn between(between: Between, scope: &Scope<'_>) -> Result<Transformed
         beside(bound, &own, &of, scope).map(Box::new)
     };
     let (low, high) = (bound(*low)?, bound(*high)?);
-    if is_interval(&of) {
+    if span::is_interval(&of) {
         // The bounds are intervals now.
         let [expr, low, high] = [expr, low, high].map(|part| Box::new(span::of(*part)));
         return Ok(Transformed::yes(Expr::Between(Between { expr, negated, low, high })));
@@ -71,7 +71,7 @@ pub(super) fn in_list(list: InList, scope: &Scope<'_>) -> Result<Transformed<Exp
             beside(item, &own, &of, scope)
         })
         .collect::<Result<Vec<_>>>()?;
-    let (expr, constants) = match is_interval(&of) {
+    let (expr, constants) = match span::is_interval(&of) {
         true => {
             let constants = constants.into_iter().map(span::of).collect();
             (Box::new(span::of(*expr)), constants)
@@ -88,16 +88,12 @@ pub(super) fn in_list(list: InList, scope: &Scope<'_>) -> Result<Transformed<Exp
         terms.push(Expr::InList(list));
     }
     for item in of_rows {
-        let item = if is_interval(&of) { span::of(item) } else { item };
+        let item = if span::is_interval(&of) { span::of(item) } else { item };
         let equal = BinaryExpr::new(expr.clone(), Operator::Eq, Box::new(item));
         terms.push(binary(equal, scope)?.data);
     }
     let any = any_of(terms);
     Ok(Transformed::yes(if negated { not(any) } else { any }))
-}
-
-fn is_interval(of: &DataType) -> bool {
-    matches!(of, DataType::Interval(_))
 }
 
 /// Whether an expression may have another value for another row.

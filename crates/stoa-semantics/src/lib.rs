@@ -205,8 +205,8 @@ fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
             let typed = Arc::new(zero_products::TypedProducts(rule));
             Arc::new(lists::ListsApart(typed)) as _
         }
-        null_keys::EXTRACTING_RULE => Arc::new(null_keys::SettledKeys(rule)) as _,
-        null_keys::ORDERING_RULE => Arc::new(null_keys::JoinsApart(rule)) as _,
+        null_keys::EXTRACTING_RULE => Arc::new(null_keys::NullsApart::extracting(rule)) as _,
+        null_keys::ORDERING_RULE => Arc::new(null_keys::NullsApart::ordering(rule)) as _,
         _ => rule,
     };
     let mut rules: Vec<_> = Optimizer::new().rules.into_iter().map(apart).collect();

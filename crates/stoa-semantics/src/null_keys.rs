@@ -25,22 +25,41 @@ pub(super) const EXTRACTING_RULE: &str = "extract_equijoin_predicate";
 /// The engine's rule that orders inner joins by their keys.
 pub(super) const ORDERING_RULE: &str = "eliminate_cross_join";
 
-/// The rule that makes keys, for joins that have no keys which match NULLs.
-pub(super) struct SettledKeys(pub(super) Arc<dyn OptimizerRule + Send + Sync>);
+/// One of the two rules, with NULLs kept apart.
+pub(super) struct NullsApart {
+    rule: Arc<dyn OptimizerRule + Send + Sync>,
+    rewrite: fn(
+        &dyn OptimizerRule,
+        LogicalPlan,
+        &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>>,
+}
 
-impl fmt::Debug for SettledKeys {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+impl NullsApart {
+    /// The rule that makes keys, for joins that have no keys which match NULLs.
+    pub(super) fn extracting(rule: Arc<dyn OptimizerRule + Send + Sync>) -> Self {
+        Self { rule, rewrite: extract }
+    }
+
+    /// The rule that orders joins, with joins of different kinds apart.
+    pub(super) fn ordering(rule: Arc<dyn OptimizerRule + Send + Sync>) -> Self {
+        Self { rule, rewrite: order }
     }
 }
 
-impl OptimizerRule for SettledKeys {
+impl fmt::Debug for NullsApart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.rule.fmt(f)
+    }
+}
+
+impl OptimizerRule for NullsApart {
     fn name(&self) -> &str {
-        self.0.name()
+        self.rule.name()
     }
 
     fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
+        self.rule.apply_order()
     }
 
     fn rewrite(
@@ -48,48 +67,36 @@ impl OptimizerRule for SettledKeys {
         plan: LogicalPlan,
         config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
-        match &plan {
-            LogicalPlan::Join(join) if matches_nulls(join) => Ok(Transformed::no(plan)),
-            _ => self.0.rewrite(plan, config),
-        }
+        (self.rewrite)(self.rule.as_ref(), plan, config)
     }
 }
 
-/// The rule that orders joins, with joins of different kinds apart.
-pub(super) struct JoinsApart(pub(super) Arc<dyn OptimizerRule + Send + Sync>);
-
-impl fmt::Debug for JoinsApart {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+fn extract(
+    rule: &dyn OptimizerRule,
+    plan: LogicalPlan,
+    config: &dyn OptimizerConfig,
+) -> Result<Transformed<LogicalPlan>> {
+    match &plan {
+        LogicalPlan::Join(join) if matches_nulls(join) => Ok(Transformed::no(plan)),
+        _ => rule.rewrite(plan, config),
     }
 }
 
-impl OptimizerRule for JoinsApart {
-    fn name(&self) -> &str {
-        self.0.name()
+fn order(
+    rule: &dyn OptimizerRule,
+    plan: LogicalPlan,
+    config: &dyn OptimizerConfig,
+) -> Result<Transformed<LogicalPlan>> {
+    if !any_matches_nulls(&plan)? {
+        return rule.rewrite(plan, config);
     }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
+    let apart = plan.transform_down_with_subqueries(set_apart)?;
+    let rewritten = rule.rewrite(apart.data, config)?;
+    if !apart.transformed {
+        return Ok(rewritten);
     }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        if !any_matches_nulls(&plan)? {
-            return self.0.rewrite(plan, config);
-        }
-        let apart = plan.transform_down_with_subqueries(set_apart)?;
-        let rewritten = self.0.rewrite(apart.data, config)?;
-        if !apart.transformed {
-            return Ok(rewritten);
-        }
-        let joined =
-            rewritten.data.transform_up_with_subqueries(|node| Ok(without_barrier(node)))?;
-        Ok(Transformed::new_transformed(joined.data, rewritten.transformed))
-    }
+    let joined = rewritten.data.transform_up_with_subqueries(|node| Ok(without_barrier(node)))?;
+    Ok(Transformed::new_transformed(joined.data, rewritten.transformed))
 }
 
 fn any_matches_nulls(plan: &LogicalPlan) -> Result<bool> {

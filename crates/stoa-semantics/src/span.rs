@@ -23,9 +23,13 @@ const SPAN: DataType = DataType::Decimal128(38, 0);
 const DAY: i128 = 86_400_000_000_000;
 const DAY_US: i64 = 86_400_000_000;
 
+/// Whether values of a type have a length.
+pub(super) fn is_interval(of: &DataType) -> bool {
+    matches!(of, DataType::Interval(_))
+}
+
 /// Whether values are compared by their span, if others of type `b` are beside them.
 pub(super) fn are_intervals(a: &DataType, b: &DataType) -> bool {
-    let is_interval = |of: &DataType| matches!(of, DataType::Interval(_));
     let is_span = |of: &DataType| is_interval(of) || matches!(of, DataType::Duration(_));
     is_span(a) && is_span(b) && (is_interval(a) || is_interval(b))
 }

@@ -139,8 +139,7 @@ fn has_own_literals(of: &DataType) -> bool {
 
 /// The engine's operator that has operands of one type.
 fn reads_literals(op: &BinaryOperator, left: &DataType, right: &DataType) -> Option<Operator> {
-    let is_interval = |of: &DataType| matches!(of, DataType::Interval(_));
-    let any_interval = is_interval(left) || is_interval(right);
+    let any_interval = span::is_interval(left) || span::is_interval(right);
     Some(match op {
         BinaryOperator::Eq => Operator::Eq,
         BinaryOperator::NotEq => Operator::NotEq,
@@ -149,7 +148,7 @@ fn reads_literals(op: &BinaryOperator, left: &DataType, right: &DataType) -> Opt
         BinaryOperator::Gt => Operator::Gt,
         BinaryOperator::GtEq => Operator::GtEq,
         BinaryOperator::Plus if any_interval => Operator::Plus,
-        BinaryOperator::Minus if is_interval(left) => Operator::Minus,
+        BinaryOperator::Minus if span::is_interval(left) => Operator::Minus,
         _ => return None,
     })
 }

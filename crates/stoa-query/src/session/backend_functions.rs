@@ -4,7 +4,7 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, LazyLock, Weak};
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StringArray};
 use arrow::compute::{CastOptions, cast_with_options};
@@ -75,22 +75,31 @@ struct BackendFunction {
     name: &'static str,
     does: Does,
     session: Weak<Session>,
-    signature: Signature,
 }
+
+/// Signatures, made once: a session over HTTP may have one statement only. Operands are of any type, since literals are
+/// `bigint` before a statement is analysed.
+struct Signatures {
+    none: Signature,
+    one: Signature,
+    one_or_two: Signature,
+}
+
+static SIGNATURES: LazyLock<Signatures> = LazyLock::new(|| {
+    let any = |counts: &[usize]| {
+        let operands = counts.iter().map(|count| TypeSignature::Any(*count)).collect();
+        Signature::one_of(operands, Volatility::Volatile)
+    };
+    Signatures {
+        none: Signature::nullary(Volatility::Volatile),
+        one: any(&[1]),
+        one_or_two: any(&[1, 2]),
+    }
+});
 
 impl BackendFunction {
     fn new(name: &'static str, does: Does, session: &Weak<Session>) -> Self {
-        // Literals are `bigint` before a statement is analysed.
-        let arguments = match does {
-            Does::TellId | Does::TellStart | Does::UnlockAll => vec![TypeSignature::Nullary],
-            Does::Cancel => vec![TypeSignature::Any(1)],
-            // With the milliseconds to wait for the end of the session, which it does not.
-            Does::Terminate | Lock(..) | TryLock(..) | Unlock(_) => {
-                vec![TypeSignature::Any(1), TypeSignature::Any(2)]
-            }
-        };
-        let signature = Signature::one_of(arguments, Volatility::Volatile);
-        Self { name, does, session: Weak::clone(session), signature }
+        Self { name, does, session: Weak::clone(session) }
     }
 
     fn session(&self) -> Result<Arc<Session>> {
@@ -213,7 +222,12 @@ impl ScalarUDFImpl for BackendFunction {
     }
 
     fn signature(&self) -> &Signature {
-        &self.signature
+        match self.does {
+            Does::TellId | Does::TellStart | Does::UnlockAll => &SIGNATURES.none,
+            Does::Cancel => &SIGNATURES.one,
+            // Of a session that is to end also the milliseconds to wait for it, which nobody does.
+            Does::Terminate | Lock(..) | TryLock(..) | Unlock(_) => &SIGNATURES.one_or_two,
+        }
     }
 
     fn return_type(&self, types: &[DataType]) -> EngineResult<DataType> {

@@ -30,7 +30,7 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::call::unsupported;
-use crate::span;
+use crate::span::{self, is_interval};
 
 /// Compares intervals by their lengths. It comes when expressions have their types.
 #[derive(Debug)]
@@ -63,10 +63,6 @@ impl AnalyzerRule for EqualLengths {
     fn name(&self) -> &str {
         "stoa_equal_lengths"
     }
-}
-
-fn is_interval(of: &DataType) -> bool {
-    matches!(of, DataType::Interval(_))
 }
 
 fn any_interval(schema: &DFSchema) -> bool {

@@ -107,7 +107,7 @@ fn within(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
 
 /// Makes a key that is an interval its length; says whether it did.
 fn measure(key: &mut Expr, schema: &DFSchema) -> bool {
-    let is_interval = key.get_type(schema).is_ok_and(|of| matches!(of, DataType::Interval(_)));
+    let is_interval = key.get_type(schema).is_ok_and(|of| span::is_interval(&of));
     if is_interval {
         *key = span::of(std::mem::take(key));
     }
