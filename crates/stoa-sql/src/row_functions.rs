@@ -270,7 +270,7 @@ mod tests {
         ] {
             assert_eq!(settled(sql).unwrap_err().sqlstate(), "0A000", "{sql}");
         }
-        let within = "SELECT max((SELECT count(*) FROM unnest(a))) FROM t";
+        let within = "SELECT max((SELECT count(*) FROM UNNEST(a))) FROM t";
         assert_eq!(settled(within).unwrap(), within);
     }
 }
