@@ -1,11 +1,13 @@
 """Files in the format of sqllogictest, such as sqlite's and DataFusion's own: each record on both servers.
 
-A record is *the file's* if Stoa answers as the file says, *PostgreSQL's* if both servers say the same and the file
-something else, *refused* if only Stoa gives an error, and else it *differs*. Plans (EXPLAIN) are not compared. A statement that Stoa alone refuses sets what
-it makes aside, with all records that name it.
+A record is *the file's* if Stoa answers as the file says, *PostgreSQL's* if both servers answer the same and the file
+something else, *both refuse* if the file wants an answer and neither gives one, *refused* if only Stoa gives an error,
+and else it *differs*. Tables of CSV files, and `CREATE TABLE t (a INT) AS query`, are made by statements that both servers know. Plans (EXPLAIN) are not compared. What a statement makes
+that is refused is set aside, with all records that name it.
 """
 
 import collections
+import datetime
 import decimal
 import hashlib
 import re
@@ -69,6 +71,16 @@ def records(path):
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
+MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d(?::?\d\d)?)?(?![\d:])")
+
+CLOCK = r"[+-]?\d+:\d\d:\d\d(?:\.\d+)?"
+
+# `1 year 2 mons 3 days 04:05:06`, or as the engine writes it, `14 mons 3 days 4 hours 5 mins 6.000 secs`.
+SPAN = re.compile(rf"(?:(?:[+-]?[\d.]+ (?:years?|mons?|days?|hours?|mins?|secs?)|{CLOCK})(?:\s+|$|(?=[,\]}}])))+")
+
+# Microseconds of the units of an interval that have a length of their own; others are months or days.
+LENGTHS = {"hour": 3_600_000_000, "min": 60_000_000, "sec": 1_000_000}
+
 
 def plain(value):
     """A value in one spelling: numbers of twelve digits behind the point without zeros at the end, moments with a blank."""
@@ -81,12 +93,45 @@ def plain(value):
     value = re.sub(r"^(\d{4}-\d\d-\d\d)T(\d\d:)", r"\1 \2", value)
     value = re.sub(r"(:\d\d)\.(\d*?)0+$", r"\1.\2", value).removesuffix(".")
     value = re.sub(r"([+-]\d\d):00$|Z$", lambda found: found[1] or "+00", value)
-    return {"true": "t", "false": "f"}.get(value, value.removeprefix("\\x"))
+    return {"true": "t", "false": "f", "null": "NULL"}.get(value, value.removeprefix("\\x"))
+
+
+def moment(found):
+    """A moment at UTC, to the microsecond, without the zone: PostgreSQL's and Stoa's are no finer."""
+    day, clock, zone = found.groups()
+    try:
+        at = datetime.datetime.fromisoformat(f"{day} {clock}"[:26])
+    except ValueError:
+        return found[0]
+    if zone and zone != "Z":
+        sign = -1 if zone[0] == "-" else 1
+        digits = zone[1:].replace(":", "").ljust(4, "0")
+        at -= sign * datetime.timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+    return at.strftime("%Y-%m-%d@%H-%M-%S.%f")
+
+
+def span(found):
+    """An interval as months, days and microseconds."""
+    months, days, micros = 0, 0, decimal.Decimal(0)
+    for number, unit, clock in re.findall(rf"([+-]?[\d.]+) (year|mon|day|hour|min|sec)s?\b|({CLOCK})", found[0]):
+        if clock:
+            hours, minutes, seconds = clock.lstrip("+-").split(":")
+            length = (int(hours) * 60 + int(minutes)) * 60 + decimal.Decimal(seconds)
+            micros += length * (-1_000_000 if clock[0] == "-" else 1_000_000)
+        elif unit in LENGTHS:
+            micros += decimal.Decimal(number) * LENGTHS[unit]
+        elif unit == "day":
+            days += int(decimal.Decimal(number))
+        else:
+            months += int(decimal.Decimal(number)) * (12 if unit == "year" else 1)
+    return f"{months}m/{days}d/{int(micros)}us "
 
 
 def spelled(line):
-    """A line as its values, whatever is between them."""
-    line = re.sub(r"\[([^\]]*)\]", lambda found: "{" + found[1].replace(", ", ",") + "}", line)
+    """A line as its values and brackets, whatever is between them. Lists, records and maps are in brackets of one kind."""
+    line = SPAN.sub(span, MOMENT.sub(moment, line))
+    line = re.sub(r'"([^"]*)":|\b(\w+): ', lambda found: f"{found[1] or found[2]} ", line)
+    line = re.sub(r"[\[{]", " ( ", re.sub(r"[\]}]", " ) ", line)).replace(",", " ").replace('"', "")
     return [word for value in line.split() for word in plain(value).split()]
 
 
@@ -132,6 +177,65 @@ def is_of_file(record, answer):
     return shown == wanted
 
 
+EXTERNAL = re.compile(
+    r"CREATE\s+(?:UNBOUNDED\s+)?EXTERNAL\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(\w+)\s*\((.*?)\)\s*STORED\s+AS\s+CSV\b(.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+EXTERNAL_NAME = re.compile(r"EXTERNAL\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?([\w.\"]+)", re.IGNORECASE)
+
+# The engine's types that neither server has by these names, and what holds their values.
+ENGINE_TYPES = (
+    ("BIGINT UNSIGNED", "numeric(20, 0)"),
+    ("INT UNSIGNED", "bigint"),
+    ("SMALLINT UNSIGNED", "integer"),
+    ("TINYINT UNSIGNED", "smallint"),
+    ("TINYINT", "smallint"),
+    ("STRING", "text"),
+    ("DATETIME", "timestamp"),
+    ("DOUBLE", "double precision"),
+    ("FLOAT", "real"),
+)
+
+
+TYPED_AS = re.compile(r"\s*CREATE\s+(?:OR\s+REPLACE\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?([\w.]+)\s*(\(.*)", re.IGNORECASE | re.DOTALL)
+
+
+def typed_table(sql):
+    """Statements for `CREATE TABLE t (a INT) AS query`, which neither server has: one that makes it, one that fills it."""
+    found = TYPED_AS.match(sql)
+    if not found:
+        return None
+    depth = 0
+    for at, character in enumerate(found[2]):
+        depth += (character == "(") - (character == ")")
+        if not depth:
+            columns, rest = found[2][: at + 1], found[2][at + 1 :]
+            break
+    else:
+        return None
+    filled = re.match(r"\s*AS\b(.*)", rest, re.IGNORECASE | re.DOTALL)
+    is_typed = re.match(r'\(\s*[\w"]+\s+\w', columns)
+    return (f"CREATE TABLE {found[1]} {in_own_types(columns)}", f"INSERT INTO {found[1]} {filled[1]}") if filled and is_typed else None
+
+
+def in_own_types(columns):
+    for name, ours in ENGINE_TYPES:
+        columns = re.sub(rf"\b{name}\b(?!\s+PRECISION)", ours, columns, flags=re.IGNORECASE)
+    return columns
+
+
+def external(sql, root):
+    """Statements that make and fill the table of a CSV file, and the file's text; `None` for other statements."""
+    found = EXTERNAL.search(sql)
+    location = found and re.search(r"LOCATION\s+'([^']+)'", found[3], re.IGNORECASE)
+    if not location or not (path := root / location[1]).is_file():
+        return None
+    header = re.search(r"has_header'?\s+'?(\w+)", found[3], re.IGNORECASE)
+    options = "FORMAT csv, HEADER true" if header and header[1].lower() == "true" else "FORMAT csv"
+    return f"CREATE TABLE {found[1]} ({in_own_types(found[2])})", f"COPY {found[1]} FROM STDIN ({options})", path.read_bytes()
+
+
 class LogicTests:
     """Runs files, and counts what became of their records."""
 
@@ -152,32 +256,44 @@ class LogicTests:
             side.ask("SET statement_timeout = '20s'")
         for record in records(path):
             words = {word.lower() for word in WORD.findall(bare(record.sql))}
-            expected, actual = (side.ask(record.sql) for side in sides)
+            expected, actual = (self.ask(side, record.sql, path) for side in sides)
             for side in sides:
                 side.ask("SET search_path = files")
             verdict = self.verdict(record, expected, actual)
             if record.sql.lower().startswith("explain") and not isinstance(actual, Refusal):
                 verdict = "plan"
+            if record.kind == "statement" and not isinstance(actual, Refusal):
+                aside -= made_by(record.sql)
             if words & aside:
                 verdict = "aside"
-            elif verdict == "refused" and record.kind == "statement":
-                self.put_aside(record.sql, aside)
+            elif verdict in ("refused", "both refuse") and record.kind == "statement":
+                aside |= made_by(record.sql)
             self.counts[name][f"{record.kind} {verdict}"] += 1
-            if verdict == "refused":
+            if verdict == "both refuse":
+                self.refused["(PostgreSQL, too) " + actual.sqlstate + " " + actual.message[:50]].append((name, record))
+            elif verdict == "refused":
                 self.refused[actual.sqlstate + " " + actual.message[:70]].append((name, record))
             elif verdict == "differs":
                 self.findings.append((name, record, expected, actual))
 
-    def put_aside(self, sql, aside):
-        if target := TARGET.search(bare(sql)):
-            aside.add(target[1].split(".")[-1].strip('"').lower())
+    @staticmethod
+    def ask(side, sql, path):
+        folder = next((of for of in path.parents if of.name == "test_files"), path.parent)
+        if filled := external(sql, folder.parent):
+            create, copy, rows = filled
+            created = side.ask(create)
+            return created if isinstance(created, Refusal) else side.copy(copy, rows)
+        if made := typed_table(sql):
+            created = side.ask(made[0])
+            return created if isinstance(created, Refusal) else side.ask(made[1])
+        return side.ask(sql)
 
     @staticmethod
     def verdict(record, expected, actual):
         if isinstance(actual, Refusal):
             if record.wants_error:
                 return "file's"
-            return "PostgreSQL's" if isinstance(expected, Refusal) else "refused"
+            return "both refuse" if isinstance(expected, Refusal) else "refused"
         if not record.wants_error and is_of_file(record, actual):
             return "file's"
         if not isinstance(expected, Refusal):
@@ -201,6 +317,12 @@ class LogicTests:
             print(f"{name:40} {dict(sorted(counts.items()))}")
             total.update(counts)
         print(f"{'all':40} {dict(sorted(total.items()))}")
+
+
+def made_by(sql):
+    """The name of what a statement makes or fills, as a set."""
+    target = EXTERNAL_NAME.search(sql) or TARGET.search(bare(sql))
+    return {target[1].split(".")[-1].strip('"').lower()} if target else set()
 
 
 def plain_row(row):

@@ -66,6 +66,18 @@ class Side:
             result = self.connection.exec_params(sql.encode(), values)
         return self.outcome(result)
 
+    def copy(self, sql, rows):
+        """What the server answers to `COPY … FROM STDIN` of these bytes."""
+        begun = self.connection.exec_(sql.encode())
+        if begun.status != pq.ExecStatus.COPY_IN:
+            return self.outcome(begun)
+        self.connection.put_copy_data(rows)
+        self.connection.put_copy_end()
+        outcome = self.outcome(self.connection.get_result())
+        while self.connection.get_result() is not None:
+            pass
+        return outcome
+
     def outcome(self, result):
         if result.status in (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK):
             columns = range(result.nfields)

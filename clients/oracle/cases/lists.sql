@@ -28,3 +28,14 @@ SELECT id, (d IN (3::double precision, 100::double precision)) AND (d IN ((-2.5)
 SELECT id, (r IN (3::real, 100::real) AND r IN (4::real, 1.5::real)) IS NULL, NOT (i = 1 + 1 OR i = 2 + 2 AND (j = 1 OR i = 9)) FROM facts;
 SELECT id FROM facts AS t WHERE (- t.d) IN (0::double precision, 0.1::double precision, 1.5::double precision, (-2.5)::double precision);
 SELECT id FROM facts AS t WHERE - t.d = 0 OR - t.d = 0.1::double precision OR - t.d = 1.5::double precision OR - t.d = 7::double precision OR - t.d = 8;
+-- WITH ORDINALITY.
+SELECT * FROM generate_series(3, 5) WITH ORDINALITY;
+SELECT * FROM generate_series(3, 5) WITH ORDINALITY AS t (x, n);
+SELECT * FROM generate_series(3, 5) WITH ORDINALITY AS t;
+SELECT * FROM json_each('{"a": 1, "b": 2}') WITH ORDINALITY;
+SELECT * FROM json_each('{"a": 1, "b": 2}') WITH ORDINALITY AS t (k, v, n);
+SELECT v.a, z.* FROM (VALUES (2), (1), (3)) AS v (a), generate_series(1, v.a) WITH ORDINALITY AS z (g, n);
+SELECT v.a, z.n FROM (VALUES ('x,y'), ('z'), ('')) AS v (a), regexp_split_to_table(v.a, ',') WITH ORDINALITY AS z (part, n);
+SELECT n FROM json_array_elements('[5, 6]') WITH ORDINALITY AS z (e, n) WHERE e::text = '6';
+SELECT pg_sleep(0)::text, pg_sleep('0')::text, pg_sleep(-1)::text, pg_sleep(NULL)::text;
+SELECT a FROM (VALUES (1), (2)) AS v (a) WHERE pg_sleep(0) IS NOT NULL;

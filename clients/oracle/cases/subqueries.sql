@@ -76,3 +76,33 @@ SELECT t.id FROM facts t WHERE CASE WHEN NULL::boolean THEN (SELECT max(x.id) FR
 SELECT t.id FROM facts t WHERE (SELECT count(*) FROM others x WHERE x.id < t.id) > 2 OR t.day NOT IN (SELECT day FROM others) OR EXISTS (SELECT 1 FROM others x WHERE x.i = t.i) ORDER BY 1;
 SELECT t.id FROM facts t ORDER BY (SELECT count(*) FROM others x WHERE x.id < t.id), t.i NOT IN (SELECT i FROM few), EXISTS (SELECT 1 FROM few x WHERE x.i = t.i), t.id;
 SELECT max(s) FROM others WHERE (id % NULL::int) NOT IN (SELECT x.id FROM facts x);
+-- Tables that have the name of a column of the query within.
+SELECT i.id, (SELECT max(o.id) FROM others AS o WHERE o.i > i.j) FROM facts AS i;
+SELECT i.id FROM facts AS i WHERE EXISTS (SELECT 1 FROM others AS o WHERE o.id = i.id) ORDER BY i.id;
+SELECT i.*, ARRAY(SELECT i.id FROM others ORDER BY 1) FROM facts AS i;
+SELECT i.id, z.id FROM facts AS i, LATERAL (SELECT o.id FROM others AS o WHERE o.id <= i.id) AS z;
+SELECT i.nosuch FROM facts;
+SELECT (SELECT max(id) FROM others WHERE id > i.nosuch) FROM facts AS i;
+SELECT count(*) FROM facts HAVING 1 = 1;
+SELECT 1 FROM facts WHERE false HAVING true;
+SELECT 1 FROM facts HAVING 1 > 2;
+SELECT 'a' || 'b' FROM facts HAVING count(*) > 1;
+-- Rows that are looked for in queries.
+SELECT id, (i, j) IN (SELECT i, j FROM others), (i, j) NOT IN (SELECT i, j FROM others) FROM facts;
+SELECT id FROM facts WHERE (i, j) IN (SELECT i, j FROM others);
+SELECT id FROM facts WHERE (i, j) NOT IN (SELECT i, j FROM others);
+SELECT id FROM facts WHERE NOT ((i, j) IN (SELECT i, j FROM others));
+SELECT id FROM facts WHERE (i, j) NOT IN (SELECT i, j FROM others WHERE i IS NOT NULL AND j IS NOT NULL);
+SELECT id FROM facts WHERE (i, j) NOT IN (SELECT i, j FROM others WHERE false);
+SELECT f.id FROM facts AS f WHERE (f.i, f.j) IN (SELECT o.i, o.j FROM others AS o WHERE o.id = f.id);
+SELECT f.id FROM facts AS f WHERE (i, j) IN (SELECT o.i, o.j FROM others AS o WHERE o.id <= f.id);
+SELECT f.id FROM facts AS f WHERE (i, j) NOT IN (SELECT o.i, o.j FROM others AS o WHERE o.id <= f.id);
+SELECT f.id FROM facts AS f WHERE (i, j) IN (SELECT o.i, max(o.j) FROM others AS o WHERE o.id <= f.id GROUP BY o.i);
+SELECT id FROM facts WHERE (i, j) IN (SELECT 1, 2 UNION SELECT 3, 1) OR j = 3;
+SELECT count(*) FROM facts WHERE (i, j) IN (VALUES (1, 2), (3, 1));
+SELECT (1, 2) IN (SELECT 1, 2), (1, NULL) IN (SELECT 1, 2), (1, NULL::int) IN (SELECT 2, 2), row(1, 2) NOT IN (SELECT 1, 3);
+SELECT CASE WHEN (i, s) IN (SELECT i, s FROM others) THEN 'in' ELSE 'out' END FROM facts;
+SELECT id FROM facts WHERE (i, j, 1) IN (SELECT i, j, 1 FROM others);
+SELECT id FROM facts WHERE (i::text, j) IN (SELECT i::text, j::bigint FROM others);
+SELECT (i, j) IN (SELECT i FROM others) FROM facts;
+SELECT (i, j) IN (SELECT i, j, 1 FROM others) FROM facts;

@@ -153,7 +153,7 @@ fn name_or_all(words: &mut Words<'_>) -> Option<Option<String>> {
 fn prepare(words: &mut Words<'_>) -> Option<Command> {
     let name = words.name()?;
     let types = match words.parenthesised() {
-        Some(types) => types.split(',').map(|name| name.trim().to_ascii_lowercase()).collect(),
+        Some(types) => items(types).into_iter().map(str::to_ascii_lowercase).collect(),
         None => Vec::new(),
     };
     words.accept("AS").then_some(())?;
@@ -165,6 +165,26 @@ fn execute(words: &mut Words<'_>) -> Option<Command> {
     let name = words.name()?;
     let arguments = words.parenthesised().unwrap_or_default().to_owned();
     words.is_at_end().then_some(Command::Execute { name, arguments })
+}
+
+/// The parts of a list between its commas, without blanks around them; none of a list that is empty.
+pub(crate) fn items(list: &str) -> Vec<&str> {
+    let (mut items, mut depth, mut begin) = (Vec::new(), 0_usize, 0);
+    for token in Lexer::new(list) {
+        if token.is_sign('(') || token.is_sign('[') {
+            depth += 1;
+        } else if token.is_sign(')') || token.is_sign(']') {
+            depth = depth.saturating_sub(1);
+        } else if token.is_sign(',') && depth == 0 {
+            items.push(list.get(begin..token.at).unwrap_or_default().trim());
+            begin = token.end();
+        }
+    }
+    items.push(list.get(begin..).unwrap_or_default().trim());
+    match items.as_slice() {
+        [only] if only.is_empty() => Vec::new(),
+        _ => items,
+    }
 }
 
 /// Reads a statement word by word; blanks and comments are skipped.
@@ -339,6 +359,17 @@ mod tests {
         }
         assert_eq!(read("/* x */ CLOSE -- y\n ALL"), Command::Close { name: None });
         assert_eq!(Command::parse("FETCH ABSOLUTE FROM c").unwrap_err().sqlstate(), "42601");
+    }
+
+    #[test]
+    fn lists_have_items() {
+        assert_eq!(items(" int, numeric(10, 2) ,int[] "), ["int", "numeric(10, 2)", "int[]"]);
+        assert_eq!(
+            items("f(1, 2), ARRAY[1, 2], 'a, b' -- c, d"),
+            ["f(1, 2)", "ARRAY[1, 2]", "'a, b' -- c, d"]
+        );
+        assert_eq!(items("  "), Vec::<&str>::new());
+        assert_eq!(items("1,"), ["1", ""]);
     }
 
     #[test]

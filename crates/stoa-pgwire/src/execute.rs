@@ -7,12 +7,13 @@ use stoa_error::{Error, Result};
 use stoa_query::{Completion, CopyIn, Outcome, Prepared, ScalarValue, TransactionControl};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::command::Command;
+use crate::command::{Command, items};
 use crate::connection::{Connection, PORTALS_MAX, STATEMENTS_MAX};
 use crate::portal::{Portal, PortalState};
 use crate::scroll::{Direction, ScrollRows};
 use crate::statement::{Parsed, Plan, SharedStatement, type_named, within};
 use crate::transaction::{Then, Warning};
+use crate::types::PgType;
 use crate::unsent::UnsentRows;
 use crate::wire::backend::Severity;
 use crate::wire::stream::Stop;
@@ -148,7 +149,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 if self.statements.contains_key(name) {
                     return Err(duplicate_statement(name).into());
                 }
-                let declared: Vec<_> = types.iter().map(|name| type_named(name)).collect();
+                let declared = types.iter().map(|name| type_named(name));
+                let declared = declared.collect::<Result<Vec<_>>>()?;
                 let parsed = Parsed::new(&self.session, statement, &declared).await;
                 let parsed = parsed.map_err(|error| within(error, text, statement))?;
                 self.keep_statement(name.clone(), parsed)?;
@@ -160,7 +162,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                     let message = format!("statement \"{name}\" cannot be run by EXECUTE");
                     return Err(Error::unsupported(message).into());
                 };
-                let parameters = self.evaluate(arguments).await?;
+                let parameters = self.evaluate(name, arguments, &statement.parameter_types).await?;
                 self.execute_prepared(prepared, parameters).await
             }
             Command::Deallocate { name } => match name {
@@ -193,12 +195,34 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         Ok(Executed::Done("DISCARD ALL".to_owned()))
     }
 
-    /// The values of an argument list, evaluated by the engine.
-    async fn evaluate(&mut self, arguments: &str) -> Result<Vec<ScalarValue>, Stop> {
-        if arguments.trim().is_empty() {
+    /// The values of an argument list, evaluated by the engine, as the types of the parameters.
+    ///
+    /// # Errors
+    /// 42601 for another number of arguments, and those of the casts.
+    async fn evaluate(
+        &mut self,
+        name: &str,
+        arguments: &str,
+        types: &[PgType],
+    ) -> Result<Vec<ScalarValue>, Stop> {
+        let arguments = items(arguments);
+        if arguments.len() != types.len() {
+            let message = format!("wrong number of parameters for prepared statement \"{name}\"");
+            let detail =
+                format!("Expected {} parameters but got {}.", types.len(), arguments.len());
+            return Err(Error::invalid(message).with_sqlstate("42601").with_detail(detail).into());
+        }
+        if arguments.is_empty() {
             return Ok(Vec::new());
         }
-        let Outcome::Rows(mut rows) = self.session.sql(&format!("SELECT {arguments}")).await?
+        // The end of a line ends a comment.
+        let cast = |(argument, of): (&&str, &PgType)| match of {
+            PgType::Unknown => format!("({argument}\n)"),
+            of => format!("({argument}\n)::{}", of.name()),
+        };
+        let values: Vec<_> = arguments.iter().zip(types).map(cast).collect();
+        let Outcome::Rows(mut rows) =
+            self.session.sql(&format!("SELECT {}", values.join(", "))).await?
         else {
             return Err(Error::internal("an argument list gave no row").into());
         };

@@ -160,26 +160,50 @@ fn oid_lists(text: &str) -> Vec<usize> {
 }
 
 /// The type a `PREPARE name (type, …)` names; `None` leaves it to the plan.
-pub(crate) fn type_named(name: &str) -> Option<PgType> {
-    let name = name.split('(').next().unwrap_or_default().trim();
-    Some(match name {
+///
+/// # Errors
+/// 42704 where no type is called so.
+pub(crate) fn type_named(name: &str) -> Result<Option<PgType>> {
+    let missing = || {
+        Error::not_found(format!("type \"{name}\" does not exist"))
+            .with_sqlstate("42704")
+            .with_hint("docs/sql.md lists the types")
+    };
+    if let Some(element) = name.strip_suffix("[]") {
+        let element = type_named(element.trim_end())?;
+        return match element.map(PgType::array) {
+            None => Ok(None),
+            Some(array) => array.map(Some).ok_or_else(missing),
+        };
+    }
+    let bare = match (name.split_once('('), name.split_once(')')) {
+        // `timestamp(3) with time zone`
+        (Some((before, _)), Some((_, behind))) => format!("{}{behind}", before.trim_end()),
+        _ => name.to_owned(),
+    };
+    Ok(Some(match bare.trim() {
         "bool" | "boolean" => PgType::Bool,
-        "int2" | "smallint" => PgType::Int2,
+        "int2" | "smallint" | "tinyint" => PgType::Int2,
         "int" | "int4" | "integer" => PgType::Int4,
         "int8" | "bigint" => PgType::Int8,
         "float4" | "real" => PgType::Float4,
-        "float8" | "double precision" | "float" => PgType::Float8,
-        "numeric" | "decimal" => PgType::Numeric,
-        "text" => PgType::Text,
+        "float8" | "double precision" | "float" | "double" => PgType::Float8,
+        "numeric" | "decimal" | "dec" => PgType::Numeric,
+        "text" | "string" => PgType::Text,
         "varchar" | "character varying" => PgType::Varchar,
-        "bytea" => PgType::Bytea,
+        "bytea" | "binary" => PgType::Bytea,
         "date" => PgType::Date,
-        "time" => PgType::Time,
+        "time" | "time without time zone" => PgType::Time,
         "timestamp" | "timestamp without time zone" => PgType::Timestamp,
         "timestamptz" | "timestamp with time zone" => PgType::Timestamptz,
         "interval" => PgType::Interval,
-        _ => return None,
-    })
+        "uuid" => PgType::Uuid,
+        "json" => PgType::Json,
+        "jsonb" => PgType::Jsonb,
+        "oid" => PgType::Oid,
+        "unknown" => return Ok(None),
+        _ => return Err(missing()),
+    }))
 }
 
 /// The command tag of a statement that returned rows.

@@ -64,7 +64,7 @@ pub use statements::load::{LoadRequest, LoadTarget};
 pub use statements::outcome::Outcome;
 pub use statements::show::sql_type;
 pub use stoa_semantics::errors::from_datafusion;
-pub use stoa_semantics::{NUMERIC, numeric_text};
+pub use stoa_semantics::{NUMERIC, numeric_text, time_text};
 pub use stoa_sql::secrets::without_secrets;
 pub use stoa_sql::{
     CopyStatement, CreateTableStatement, Isolation, TransactionControl, TransactionModes,

@@ -12,6 +12,7 @@ mod options;
 pub(crate) mod outcome;
 mod own_functions;
 mod rights;
+mod sleep;
 pub(crate) mod statement;
 mod temporary;
 mod transaction;

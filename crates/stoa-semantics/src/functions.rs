@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Float64Array, StringBuilder};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Float64Type, TimeUnit};
-use datafusion::common::ScalarValue;
+use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit};
 use datafusion::common::tree_node::Transformed;
+use datafusion::common::{ScalarValue, exec_err};
 use datafusion::error::Result;
 use datafusion::functions::math::expr_fn::ln;
 use datafusion::logical_expr::expr::{BinaryExpr, Like, ScalarFunction};
@@ -503,6 +503,15 @@ fn round(mut function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<
             return Ok(Transformed::yes(call(RoundEven, function.args)));
         }
     }
+    let is_float = match function.args.first() {
+        Some(value) => value.get_type(&scope.schema)?.is_floating(),
+        None => false,
+    };
+    match (is_float, function.args.len()) {
+        (true, 1) => return Ok(Transformed::yes(call(RoundEven, function.args))),
+        (true, 2) => return Ok(Transformed::yes(call(RoundFloat, function.args))),
+        _ => {}
+    }
     // The engine knows the type of a rounded decimal by digits of this type only.
     if let [_, Expr::Literal(digits @ ScalarValue::Int64(Some(_)), _)] =
         function.args.as_mut_slice()
@@ -511,12 +520,57 @@ fn round(mut function: ScalarFunction, scope: &Scope<'_>) -> Result<Transformed<
         *digits = narrow;
         return Ok(Transformed::yes(Expr::ScalarFunction(function)));
     }
-    if let [value] = function.args.as_slice()
-        && value.get_type(&scope.schema)?.is_floating()
-    {
-        return Ok(Transformed::yes(call(RoundEven, function.args)));
-    }
     Ok(Transformed::no(Expr::ScalarFunction(function)))
+}
+
+/// `round(float, digits)`, which PostgreSQL has for `numeric` only: half away from zero, as there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct RoundFloat;
+
+impl Operation for RoundFloat {
+    fn name(&self) -> &str {
+        "round"
+    }
+
+    fn result(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Float64)
+    }
+
+    fn is_strict(&self) -> bool {
+        true
+    }
+
+    fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
+        let [values, digits] = operands else {
+            return exec_err!("round needs a number and its digits");
+        };
+        let values = cast(&values.to_array(rows)?, &DataType::Float64)?;
+        let digits = cast(&digits.to_array(rows)?, &DataType::Int64)?;
+        let rounded = arrow::compute::binary::<_, _, _, Float64Type>(
+            values.as_primitive::<Float64Type>(),
+            digits.as_primitive::<Int64Type>(),
+            rounded_at,
+        )?;
+        Ok(Arc::new(rounded))
+    }
+}
+
+/// `value` to `digits` behind the point, or before it where they are negative. What has no such digit stays as it is.
+fn rounded_at(value: f64, digits: i64) -> f64 {
+    let places = i32::try_from(digits.unsigned_abs()).unwrap_or(i32::MAX);
+    let unit = 10_f64.powi(places);
+    if !value.is_finite() {
+        return value;
+    }
+    let (scaled, back): (f64, fn(f64, f64) -> f64) = match digits < 0 {
+        true if !unit.is_finite() => return 0.0_f64.copysign(value),
+        true => (value / unit, |whole, unit| whole * unit),
+        false => (value * unit, |whole, unit| whole / unit),
+    };
+    // Doubles from 2^52 on are whole.
+    let is_whole = scaled.abs() >= 4_503_599_627_370_496.0;
+    let rounded = back(scaled.round(), unit);
+    if !scaled.is_finite() || is_whole || !rounded.is_finite() { value } else { rounded }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -740,6 +794,27 @@ pub(super) fn similar(like: Like, scope: &Scope<'_>) -> Result<Transformed<Expr>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn floats_are_rounded_at_any_digit() {
+        for (value, digits, expected) in [
+            (1234.5, -2, 1200.0),
+            (1250.0, -2, 1300.0),
+            (-1250.0, -2, -1300.0),
+            (2.345, 1, 2.3),
+            (2.5, 400, 2.5),
+            (42.0, -400, 0.0),
+            (1e300, 20, 1e300),
+            (1e300, -301, 0.0),
+            (5e300, -301, 1e301),
+            (0.1, i64::MAX, 0.1),
+            (0.1, i64::MIN, 0.0),
+            (f64::INFINITY, 2, f64::INFINITY),
+        ] {
+            assert_eq!(rounded_at(value, digits), expected, "round({value}, {digits})");
+        }
+        assert!(rounded_at(f64::NAN, -400).is_nan());
+    }
 
     #[test]
     fn patterns_are_escaped_by_backslashes() {

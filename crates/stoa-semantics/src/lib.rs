@@ -103,6 +103,7 @@ mod sum;
 mod sums;
 mod terms;
 mod text_of;
+mod time_text;
 mod time_zone;
 mod times;
 mod to_char;
@@ -121,6 +122,7 @@ pub mod windows;
 mod zero_products;
 
 pub use numeric::{NUMERIC, numeric_text};
+pub use time_text::time_text;
 
 use std::sync::Arc;
 

@@ -19,12 +19,14 @@ use crate::operators::{refuse_repeated_assignments, write_operator_as_call};
 use crate::ordered_rows::keep_order;
 use crate::recursive_terms;
 use crate::row_values::compare_row_values;
+use crate::rows_in_queries::look_for_rows;
 use crate::slices;
 use crate::special_times;
 use crate::using_joins::write_out_shared;
 use crate::volatile_with;
 use crate::whole_tables;
 use crate::windows::write_out_named_windows;
+use crate::{changing_with, having};
 
 /// Numbers with an exponent are doubles: `1e300`. All others with a point are decimals.
 pub(super) fn exponents_are_doubles(statement: &mut EngineStatement, text: &str) {
@@ -184,12 +186,15 @@ pub(super) fn as_postgresql(statement: &mut EngineStatement) -> Result<()> {
     mend_distinct_from(statement);
     mend_not_exists(statement);
     aggregate_items(statement)?;
+    look_for_rows(statement)?;
     compare_row_values(statement)?;
     write_out_shared(statement)?;
     whole_tables::write_schemas(statement);
     keep_order(statement);
     recursive_terms::mark(statement)?;
     volatile_with::check(statement)?;
+    changing_with::refuse(statement)?;
+    having::make_one_group(statement);
     let _ = statement.visit(&mut FetchAsLimit);
     let _ = statement.visit(&mut PlacesOfDistinctOn);
     refuse_repeated_assignments(statement)?;

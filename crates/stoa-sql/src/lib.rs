@@ -7,6 +7,7 @@
 //! Not here: names are not resolved, types not checked against tables (`stoa-query`).
 
 pub mod adapt;
+mod aliases_apart;
 mod alter;
 pub mod array_queries;
 mod between;
@@ -15,6 +16,7 @@ mod calls;
 mod casts_apart;
 pub mod chains;
 pub mod changes_from;
+mod changing_with;
 pub mod column_names;
 mod comment;
 mod copy;
@@ -24,6 +26,8 @@ mod defining;
 mod distinct_from;
 mod extent;
 pub mod fingerprint;
+mod frames;
+mod having;
 pub mod identity;
 mod in_lists;
 mod insert;
@@ -46,6 +50,7 @@ pub mod returning;
 mod roles;
 mod row_functions;
 mod row_values;
+mod rows_in_queries;
 pub mod secrets;
 mod series;
 mod session;
@@ -78,6 +83,7 @@ use datafusion_sql::sqlparser::parser::Parser;
 use datafusion_sql::sqlparser::tokenizer::{Token, Tokenizer};
 use stoa_error::{Error, Result};
 
+pub use aliases_apart::{column_of_no_table, tell_aliases_apart};
 pub use alter::{AlterAction, AlterTableStatement};
 pub use bounded::Bounded;
 pub use casts_apart::tell_casts_apart;
@@ -223,10 +229,10 @@ fn parse_query(text: &str) -> Result<EngineStatement> {
         .with_dialect(&dialect)
         .build()
         .map_err(|e| from_parser(&e, text))?;
-    if table_queries::may_be_in(text)
+    if (table_queries::may_be_in(text) || frames::may_be_in(text))
         && let Ok(tokens) = Tokenizer::new(&dialect, text).tokenize_with_location()
     {
-        let tokens = table_queries::written_out(tokens);
+        let tokens = frames::with_intervals(table_queries::written_out(tokens));
         parser.parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
     }
     let mut statement = parser.parse_statement().map_err(|e| from_parser(&e, text))?;

@@ -1,29 +1,35 @@
-//! `unnest(a) WITH ORDINALITY`, which the engine reads and forgets: a second list beside the first, of the places.
+//! `WITH ORDINALITY`, which the engine reads and forgets. For `unnest` it becomes a second list beside the first, of the
+//! places; for other functions that return rows, a query that numbers them.
 //!
 //! ```text
 //! unnest(a) WITH ORDINALITY AS t (x, n)  ─►  unnest(a, generate_series(1::bigint, cardinality(a))) AS t (x, n)
+//! f(a) WITH ORDINALITY AS t (x, n)       ─►  (SELECT *, row_number() OVER () AS ordinality FROM f(a) AS t) AS t (x, n)
 //! ```
 
 use std::ops::ControlFlow;
 
 use datafusion_sql::parser::Statement as EngineStatement;
 use datafusion_sql::sqlparser::ast::{
-    CastKind, DataType, Expr, Ident, TableAlias, TableAliasColumnDef, TableFactor, Value, VisitMut,
-    VisitorMut,
+    CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, Ident, SetExpr, TableAlias,
+    TableAliasColumnDef, TableFactor, Value, VisitMut, VisitorMut,
 };
+use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
+use datafusion_sql::sqlparser::parser::Parser;
 use stoa_error::{Error, Result};
 
 use crate::adapt::parsed;
-use crate::calls::call;
+use crate::calls::{call, named};
+use crate::reads::reads_columns;
+use crate::row_functions::NAMES;
 use crate::sets::write_as_unnest;
 
 /// Bytes of the arrays, which are written twice.
 const ARRAYS_BYTES_MAX: usize = 64 << 10;
 
-/// Writes the places of `unnest` as a list.
+/// Writes the numbers of the rows of functions.
 ///
 /// # Errors
-/// 0A000 for other functions.
+/// 0A000 for functions that return no rows, or records whose columns are defined in the query.
 pub(super) fn write_as_list(statement: &mut EngineStatement, text: &str) -> Result<()> {
     let is_there = |window: &[u8]| window.eq_ignore_ascii_case(b"ordinality");
     if !text.as_bytes().windows(10).any(is_there) {
@@ -33,7 +39,7 @@ pub(super) fn write_as_list(statement: &mut EngineStatement, text: &str) -> Resu
     match statement.visit(&mut Ordinality) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => {
-            let message = "WITH ORDINALITY is supported for unnest only";
+            let message = "WITH ORDINALITY is not supported for this function";
             Err(Error::unsupported(message).with_hint("number the rows with row_number() OVER (…)"))
         }
     }
@@ -57,10 +63,57 @@ impl VisitorMut for Ordinality {
                 ControlFlow::Continue(())
             }
             TableFactor::Table { with_ordinality: true, .. }
-            | TableFactor::Function { with_ordinality: true, .. } => ControlFlow::Break(()),
+            | TableFactor::Function { with_ordinality: true, .. } => match numbered(table) {
+                Some(query) => {
+                    *table = query;
+                    ControlFlow::Continue(())
+                }
+                None => ControlFlow::Break(()),
+            },
             _ => ControlFlow::Continue(()),
         }
     }
+}
+
+/// The query that numbers the rows of a function; `None` for one that returns none.
+fn numbered(table: &TableFactor) -> Option<TableFactor> {
+    let mut within = table.clone();
+    let (name, args, alias, is_numbered) = match &mut within {
+        TableFactor::Table { name, args: Some(call), alias, with_ordinality, .. } => {
+            (name, &call.args, alias, with_ordinality)
+        }
+        TableFactor::Function { name, args, alias, with_ordinality, .. } => {
+            (name, &*args, alias, with_ordinality)
+        }
+        _ => return None,
+    };
+    *is_numbered = false;
+    let function = named(name).filter(|name| NAMES.contains(&name.as_str()))?;
+    let lateral = args.iter().filter_map(value_of).any(reads_columns);
+    let outer = alias.clone().unwrap_or_else(|| alias_of(&function));
+    if outer.columns.iter().any(|column| column.data_type.is_some()) {
+        return None;
+    }
+    // The column of a function has the name of its table, where none is given to it.
+    *alias = Some(TableAlias { columns: Vec::new(), ..outer.clone() });
+    let sql = "SELECT *, row_number() OVER () AS ordinality FROM f";
+    let dialect = PostgreSqlDialect {};
+    let mut subquery = Parser::new(&dialect).try_with_sql(sql).ok()?.parse_query().ok()?;
+    let SetExpr::Select(select) = subquery.body.as_mut() else { return None };
+    select.from.first_mut()?.relation = within;
+    Some(TableFactor::Derived { lateral, subquery, alias: Some(outer), sample: None })
+}
+
+fn value_of(argument: &FunctionArg) -> Option<&Expr> {
+    match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(value))
+        | FunctionArg::Named { arg: FunctionArgExpr::Expr(value), .. } => Some(value),
+        _ => None,
+    }
+}
+
+fn alias_of(name: &str) -> TableAlias {
+    TableAlias { explicit: true, name: Ident::new(name), columns: Vec::new(), at: None }
 }
 
 fn number(arrays: &mut Vec<Expr>, alias: &mut Option<TableAlias>) {
@@ -79,12 +132,7 @@ fn number(arrays: &mut Vec<Expr>, alias: &mut Option<TableAlias>) {
     };
     let is_one = arrays.len() == 1;
     arrays.push(call("generate_series", vec![one, length]));
-    let alias = alias.get_or_insert_with(|| TableAlias {
-        explicit: true,
-        name: Ident::new("unnest"),
-        columns: Vec::new(),
-        at: None,
-    });
+    let alias = alias.get_or_insert_with(|| alias_of("unnest"));
     let column = |name: Ident| TableAliasColumnDef { name, data_type: None };
     while alias.columns.len() < arrays.len() {
         let name = match alias.columns.len() {
@@ -120,6 +168,14 @@ mod tests {
             (
                 "SELECT * FROM unnest(ARRAY[1]) WITH ORDINALITY",
                 "SELECT * FROM UNNEST(ARRAY[1], generate_series(CAST(1 AS BIGINT), cardinality(ARRAY[1]))) AS unnest (unnest, ordinality)",
+            ),
+            (
+                "SELECT * FROM generate_series(1, 2) WITH ORDINALITY AS t(x, n)",
+                "SELECT * FROM (SELECT *, row_number() OVER () AS ordinality FROM generate_series(1, 2) AS t) AS t (x, n)",
+            ),
+            (
+                "SELECT * FROM d, json_each(d.a) WITH ORDINALITY",
+                "SELECT * FROM d, LATERAL (SELECT *, row_number() OVER () AS ordinality FROM json_each(d.a) AS json_each) AS json_each",
             ),
         ] {
             assert_eq!(written(sql).unwrap(), expected);

@@ -15,7 +15,7 @@ use stoa_error::{Error, Result};
 use crate::calls::{call, named};
 
 /// The functions.
-const NAMES: &[&str] = &[
+pub(super) const NAMES: &[&str] = &[
     "generate_series",
     "generate_subscripts",
     "json_array_elements",
@@ -230,7 +230,7 @@ const AGGREGATES: &[&str] = &[
     "variance",
 ];
 
-fn is_aggregate(function: &Function) -> bool {
+pub(super) fn is_aggregate(function: &Function) -> bool {
     named(&function.name).is_some_and(|name| AGGREGATES.contains(&name.as_str()))
 }
 

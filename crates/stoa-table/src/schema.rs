@@ -184,6 +184,7 @@ pub(crate) fn primitive_to_iceberg(data_type: &DataType) -> Option<PrimitiveType
             scale: u32::try_from(*scale).ok()?,
         },
         DataType::Date32 | DataType::Date64 => PrimitiveType::Date,
+        DataType::Time32(_) | DataType::Time64(_) => PrimitiveType::Time,
         DataType::Timestamp(_, None) => PrimitiveType::Timestamp,
         DataType::Timestamp(_, Some(_)) => PrimitiveType::Timestamptz,
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => PrimitiveType::String,
@@ -253,18 +254,20 @@ fn primitive_to_arrow(column: &str, primitive: &PrimitiveType) -> Result<DataTyp
         PrimitiveType::String => DataType::Utf8,
         PrimitiveType::Uuid => DataType::FixedSizeBinary(UUID_BYTES),
         PrimitiveType::Binary | PrimitiveType::Fixed(_) => DataType::Binary,
-        PrimitiveType::Time => return Err(unsupported_iceberg(column, primitive)),
+        PrimitiveType::Time => DataType::Time64(TimeUnit::Microsecond),
     })
 }
 
 fn unsupported(column: &str, data_type: &DataType) -> Error {
-    let error = Error::unsupported(format!("column {column:?}: type {data_type} cannot be stored"));
+    let named: &dyn std::fmt::Display = match data_type {
+        DataType::Interval(_) => &"interval",
+        other => other,
+    };
+    let error = Error::unsupported(format!("column {column:?}: type {named} cannot be stored"));
     match data_type {
         DataType::UInt64 => error.with_hint("cast it to BIGINT or DECIMAL(20, 0)"),
         DataType::Null => error.with_hint("give the column a type, as in CAST(NULL AS INT)"),
-        DataType::Time32(_) | DataType::Time64(_) | DataType::Interval(_) => {
-            error.with_hint("store it as text or as a number")
-        }
+        DataType::Interval(_) => error.with_hint("store it as text or as a number"),
         _ => error,
     }
 }

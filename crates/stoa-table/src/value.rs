@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Decimal128Type, Float32Type, Float64Type, Int32Type, Int64Type,
-    TimestampMicrosecondType,
+    Time64MicrosecondType, TimestampMicrosecondType,
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
@@ -28,7 +28,10 @@ pub(crate) fn from_primitive(
         (PrimitiveLiteral::Long(micros), PrimitiveType::Timestamp | PrimitiveType::Timestamptz) => {
             Literal::TimestampMicros(*micros)
         }
-        (PrimitiveLiteral::Long(value), PrimitiveType::Long) => Literal::Int(*value),
+        // A time of the day is a long in ORC: microseconds since midnight.
+        (PrimitiveLiteral::Long(value), PrimitiveType::Long | PrimitiveType::Time) => {
+            Literal::Int(*value)
+        }
         (PrimitiveLiteral::Float(value), _) => Literal::Float(f64::from(value.0)),
         (PrimitiveLiteral::Double(value), _) => Literal::Float(value.0),
         (PrimitiveLiteral::String(value), _) => Literal::String(value.clone()),
@@ -60,6 +63,9 @@ pub(crate) fn from_array(array: &ArrayRef, row: usize) -> Option<Literal> {
             Literal::Decimal(array.as_primitive::<Decimal128Type>().value(row), *scale)
         }
         DataType::Date32 => Literal::Date(array.as_primitive::<Date32Type>().value(row)),
+        DataType::Time64(TimeUnit::Microsecond) => {
+            Literal::Int(array.as_primitive::<Time64MicrosecondType>().value(row))
+        }
         DataType::Timestamp(TimeUnit::Microsecond, _) => {
             Literal::TimestampMicros(array.as_primitive::<TimestampMicrosecondType>().value(row))
         }
@@ -85,6 +91,7 @@ pub(crate) fn to_iceberg(literal: &Literal, primitive: &PrimitiveType) -> Option
             IcebergLiteral::int(i32::try_from(*value).ok()?)
         }
         (Literal::Int(value), PrimitiveType::Long) => IcebergLiteral::long(*value),
+        (Literal::Int(micros), PrimitiveType::Time) => IcebergLiteral::time(*micros),
         (Literal::Float(value), PrimitiveType::Float) => IcebergLiteral::float(*value as f32),
         (Literal::Float(value), PrimitiveType::Double) => IcebergLiteral::double(*value),
         (Literal::Decimal(value, _), PrimitiveType::Decimal { .. }) => {
@@ -122,7 +129,9 @@ pub(crate) fn to_bytes(literal: &Literal, primitive: &PrimitiveType) -> Option<V
         (Literal::Int(value), PrimitiveType::Int) => {
             i32::try_from(*value).ok()?.to_le_bytes().to_vec()
         }
-        (Literal::Int(value), PrimitiveType::Long) => value.to_le_bytes().to_vec(),
+        (Literal::Int(value), PrimitiveType::Long | PrimitiveType::Time) => {
+            value.to_le_bytes().to_vec()
+        }
         (Literal::Float(value), PrimitiveType::Float) => (*value as f32).to_le_bytes().to_vec(),
         (Literal::Float(value), PrimitiveType::Double) => value.to_le_bytes().to_vec(),
         (Literal::Date(days), PrimitiveType::Date) => days.to_le_bytes().to_vec(),

@@ -5,11 +5,13 @@
 
 use std::fmt::Write as _;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Time64MicrosecondType;
 use arrow_array::{Array, RecordBatch};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
-use arrow_schema::{DataType, FieldRef, SchemaRef};
+use arrow_schema::{DataType, FieldRef, SchemaRef, TimeUnit};
 use stoa_error::{Error, Result};
-use stoa_query::{NUMERIC, numeric_text};
+use stoa_query::{NUMERIC, numeric_text, time_text};
 
 use super::value::{NullableEncoder, make_encoder, options};
 use super::{Ending, ResultEncoder, Summary, cannot_encode};
@@ -63,6 +65,8 @@ impl ResultEncoder for CsvEncoder {
     }
 }
 
+const TIME: DataType = DataType::Time64(TimeUnit::Microsecond);
+
 enum Column<'a> {
     Text { array: &'a dyn Array, formatter: ArrayFormatter<'a> },
     Json(NullableEncoder<'a>),
@@ -90,6 +94,10 @@ impl<'a> Column<'a> {
     fn append(&mut self, row: usize, text: &mut String, out: &mut Vec<u8>) -> Result<()> {
         match self {
             Self::Text { array, .. } if array.is_null(row) => {}
+            Self::Text { array, .. } if *array.data_type() == TIME => {
+                let micros = array.as_primitive::<Time64MicrosecondType>().value(row);
+                append_field(&time_text(micros), out);
+            }
             Self::Text { formatter, array } => {
                 text.clear();
                 write!(text, "{}", formatter.value(row)).map_err(|error| {

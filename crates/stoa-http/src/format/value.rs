@@ -11,13 +11,14 @@ use std::fmt::Write as _;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowPrimitiveType, Float16Type, Float32Type, Float64Type, Int64Type, UInt64Type,
+    ArrowPrimitiveType, Float16Type, Float32Type, Float64Type, Int64Type, Time64MicrosecondType,
+    UInt64Type,
 };
 use arrow_array::{Array, PrimitiveArray};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_json::{Encoder, EncoderFactory, EncoderOptions};
-use arrow_schema::{ArrowError, DataType, FieldRef};
-use stoa_query::{NUMERIC, numeric_text};
+use arrow_schema::{ArrowError, DataType, FieldRef, TimeUnit};
+use stoa_query::{NUMERIC, numeric_text, time_text};
 
 pub(super) use arrow_json::writer::{NullableEncoder, make_encoder};
 
@@ -61,6 +62,7 @@ impl EncoderFactory for ExactValues {
             DataType::Float16 => Box::new(Float(array.as_primitive::<Float16Type>(), f32::from)),
             DataType::Float32 => Box::new(Float(array.as_primitive::<Float32Type>(), |v| v)),
             DataType::Float64 => Box::new(Double(array.as_primitive::<Float64Type>())),
+            DataType::Time64(TimeUnit::Microsecond) => Box::new(Time(array.as_primitive())),
             DataType::Decimal32(..)
             | DataType::Decimal64(..)
             | DataType::Decimal128(..)
@@ -124,6 +126,14 @@ impl<T: ArrowPrimitiveType> Encoder for Float<'_, T> {
         } else {
             append_string(not_finite(f64::from(value)), out);
         }
+    }
+}
+
+struct Time<'a>(&'a PrimitiveArray<Time64MicrosecondType>);
+
+impl Encoder for Time<'_> {
+    fn encode(&mut self, row: usize, out: &mut Vec<u8>) {
+        append_string(&time_text(self.0.value(row)), out);
     }
 }
 

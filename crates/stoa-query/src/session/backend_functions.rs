@@ -21,7 +21,7 @@ use datafusion::logical_expr::{
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_semantics::errors::to_datafusion;
 
-use super::Session;
+use super::{Session, sleep};
 use crate::run::advisory::{LOCKS_MAX, LockId, LockMode, LockSpan};
 use crate::run::backends::Ends;
 
@@ -32,7 +32,10 @@ pub(super) fn install(state: &mut SessionState, session: &Weak<Session>) {
         // The state takes functions: none of them fails.
         let _ = state.register_udf(Arc::new(ScalarUDF::new_from_impl(function)));
     }
+    let _ = state.register_udf(Arc::clone(&SLEEP));
 }
+
+static SLEEP: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(sleep::function()));
 
 /// What a function does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -11,8 +11,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::common::Column;
-use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, DFSchema, DFSchemaRef, field_not_found};
 use datafusion::datasource::provider_as_source;
 use datafusion::error::Result as EngineResult;
 use datafusion::execution::session_state::SessionState;
@@ -64,8 +64,19 @@ const WHOLE_ROWS_MAX: usize = 16;
 /// The engine's plan; rows of tables that are given to functions are records.
 async fn planned(state: &SessionState, statement: &EngineStatement) -> EngineResult<LogicalPlan> {
     let mut error = match state.statement_to_plan(statement.clone()).await {
+        Ok(plan) => match taken_for_field(&plan)? {
+            None => return Ok(plan),
+            Some(column) => return with_aliases_apart(state, statement, &column).await,
+        },
+        // Of a column of the result, the engine sees at once that it has no fields.
+        Err(error) if error.to_string().contains("is not Struct, Map, or Null") => {
+            let Some((table, name)) = stoa_sql::column_of_no_table(statement) else {
+                return Err(error);
+            };
+            let column = Column::new(Some(table), name);
+            return with_aliases_apart(state, statement, &column).await;
+        }
         Err(error) => error,
-        plan => return plan,
     };
     let mut written = statement.clone();
     for _ in 0..WHOLE_ROWS_MAX {
@@ -86,6 +97,61 @@ async fn planned(state: &SessionState, statement: &EngineStatement) -> EngineRes
         }
     }
     Err(error)
+}
+
+/// Plans a statement whose tables have names that no column has.
+///
+/// # Errors
+/// `column` does not exist, not even so.
+async fn with_aliases_apart(
+    state: &SessionState,
+    statement: &EngineStatement,
+    column: &Column,
+) -> EngineResult<LogicalPlan> {
+    let mut apart = statement.clone();
+    if stoa_sql::tell_aliases_apart(&mut apart)
+        && let Ok(plan) = state.statement_to_plan(apart).await
+        && taken_for_field(&plan)?.is_none()
+    {
+        return Ok(plan);
+    }
+    Err(field_not_found(column.relation.clone(), &column.name, &DFSchema::empty()))
+}
+
+/// The `x.a` that the engine took for a field of a column `x`, which is no record: it may be a column of a table `x`
+/// around the query.
+fn taken_for_field(plan: &LogicalPlan) -> EngineResult<Option<Column>> {
+    let mut taken = None;
+    plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            expr.apply(|part| {
+                if let Expr::ScalarFunction(call) = part
+                    && call.name() == "get_field"
+                    && let [Expr::Column(column), Expr::Literal(name, _)] = call.args.as_slice()
+                    && let Some(Some(name)) = name.try_as_str()
+                {
+                    let schemas = node.inputs().into_iter().map(LogicalPlan::schema);
+                    let of = |schema: &DFSchemaRef| {
+                        let found =
+                            schema.field_with_name(column.relation.as_ref(), &column.name).ok()?;
+                        Some(has_fields(found.data_type()))
+                    };
+                    if schemas.filter_map(of).any(|has_fields| !has_fields) {
+                        taken = Some(Column::new(Some(column.name.as_str()), name));
+                    }
+                }
+                Ok(match taken {
+                    Some(_) => TreeNodeRecursion::Stop,
+                    None => TreeNodeRecursion::Continue,
+                })
+            })
+        })
+    })?;
+    Ok(taken)
+}
+
+fn has_fields(of: &DataType) -> bool {
+    matches!(of, DataType::Struct(_) | DataType::Map(..) | DataType::Null)
 }
 
 impl Session {

@@ -51,7 +51,8 @@ pub(crate) fn storable_type(data_type: &DataType) -> Result<DataType> {
         }
         DataType::Null => DataType::Utf8,
         DataType::Interval(_) | DataType::Duration(_) | DataType::Union(..) => {
-            return Err(Error::unsupported(format!("type {data_type} cannot be stored"))
+            let named = if matches!(data_type, DataType::Union(..)) { "union" } else { "interval" };
+            return Err(Error::unsupported(format!("type {named} cannot be stored"))
                 .with_hint("cast it to a type that docs/sql.md lists"));
         }
         other => other.clone(),

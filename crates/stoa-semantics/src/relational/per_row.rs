@@ -99,7 +99,11 @@ impl<'a> PerRow<'a> {
         columns.push(lit(true).alias(there));
         let rows = LogicalPlanBuilder::from(self.rows.clone()).project(columns)?.build()?;
         let keyed = |expr: &Expr| with_keys(expr.clone(), key_of);
-        let conditions = self.chosen_by.iter().map(keyed).collect::<Result<Vec<_>>>()?;
+        let mut conditions = self.chosen_by.iter().map(keyed).collect::<Result<Vec<_>>>()?;
+        if conditions.is_empty() {
+            // Only what is computed is about the row: each one is joined with all rows.
+            conditions.push(lit(true));
+        }
         let key_columns: Vec<Expr> =
             keys.schema().columns().into_iter().map(Expr::Column).collect();
         let is_there = Expr::Column(Column::new_unqualified(there)).is_true();

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{
-    DataType, Float64Type, Int64Type, IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
-    TimestampMicrosecondType,
+    DataType, Float64Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit,
+    Time64MicrosecondType, TimeUnit, TimestampMicrosecondType,
 };
 use datafusion::error::Result;
 use datafusion::logical_expr::ColumnarValue;
@@ -23,6 +23,7 @@ use datafusion::logical_expr::ColumnarValue;
 use super::call::{Operation, columns, failure};
 use super::made_texts::Texts;
 use super::numeric::Decimals;
+use super::operators::type_name;
 use super::time_zone::Zone;
 use pattern::Pattern;
 use time::Fields;
@@ -51,6 +52,7 @@ impl Operation for ToChar {
                 of,
                 DataType::Date32
                     | DataType::Timestamp(..)
+                    | DataType::Time64(_)
                     | DataType::Interval(_)
                     | DataType::Duration(_)
                     | DataType::Null
@@ -58,6 +60,7 @@ impl Operation for ToChar {
         match is_value && is_format {
             true => Ok(DataType::Utf8),
             false => {
+                let (of, format) = (type_name(of), type_name(format));
                 Err(failure("42883", format!("function to_char({of}, {format}) does not exist")))
             }
         }
@@ -115,6 +118,14 @@ impl Values {
             }
             DataType::Date32 | DataType::Timestamp(_, None) | DataType::Null => {
                 Self::Times(cast(array, &micros(None))?, None)
+            }
+            DataType::Time64(TimeUnit::Microsecond) => {
+                let since_midnight = array
+                    .as_primitive::<Time64MicrosecondType>()
+                    .unary::<_, IntervalMonthDayNanoType>(|micros| {
+                    IntervalMonthDayNano::new(0, 0, micros * 1000)
+                });
+                Self::Intervals(Arc::new(since_midnight))
             }
             DataType::Interval(_) | DataType::Duration(_) => {
                 Self::Intervals(cast(array, &DataType::Interval(IntervalUnit::MonthDayNano))?)

@@ -128,6 +128,8 @@ fn primitive(array: &ArrayRef, own: &DataType, wanted: &DataType) -> Result<Arra
         (T::Timestamp(from, _), T::Timestamp(to, zone)) => {
             return timestamps(array, *from, *to, zone.clone());
         }
+        // Of writers that do not mark times of the day: microseconds since midnight.
+        (T::Int64 | T::Time32(_) | T::Time64(_), T::Time64(_)) => true,
         (T::Utf8 | T::LargeUtf8 | T::Utf8View | T::Binary, T::Utf8) => true,
         (T::Binary | T::LargeBinary | T::FixedSizeBinary(_) | T::BinaryView, T::Binary) => true,
         (T::Utf8, T::Binary) => true,

@@ -10,7 +10,7 @@ use apache_avro::schema::{Name, NamesRef, RecordSchema, ResolvedSchema};
 use apache_avro::types::Value;
 use arrow_array::builder::{
     BinaryBuilder, BooleanBuilder, Date32Builder, Decimal128Builder, Float32Builder,
-    Float64Builder, Int32Builder, Int64Builder, StringBuilder,
+    Float64Builder, Int32Builder, Int64Builder, StringBuilder, Time64MicrosecondBuilder,
 };
 use arrow_array::{
     ArrayRef, FixedSizeBinaryArray, ListArray, MapArray, RecordBatch, RecordBatchOptions,
@@ -350,6 +350,15 @@ fn primitive(values: &[Option<&Value>], to: &DataType) -> Result<ArrayRef> {
                 _ => None,
             }
         }),
+        DataType::Time64(TimeUnit::Microsecond) => {
+            build!(values, to, Time64MicrosecondBuilder::with_capacity(rows), |v: &Value| {
+                match v {
+                    Value::TimeMicros(v) | Value::Long(v) => Some(*v),
+                    Value::TimeMillis(v) => Some(i64::from(*v) * 1000),
+                    _ => None,
+                }
+            })
+        }
         DataType::Decimal128(precision, scale) => {
             let builder = Decimal128Builder::with_capacity(rows)
                 .with_precision_and_scale(*precision, *scale)

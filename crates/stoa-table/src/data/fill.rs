@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use arrow_array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, FixedSizeBinaryArray,
-    Float32Array, Float64Array, Int32Array, Int64Array, StringArray, TimestampMicrosecondArray,
-    TimestampNanosecondArray, UInt32Array, new_null_array,
+    Float32Array, Float64Array, Int32Array, Int64Array, StringArray, Time64MicrosecondArray,
+    TimestampMicrosecondArray, TimestampNanosecondArray, UInt32Array, new_null_array,
 };
 use arrow_schema::{DataType, Field, TimeUnit};
 use arrow_select::take::take;
@@ -141,6 +141,9 @@ fn array_of(literal: &Literal, data_type: &DataType) -> Option<ArrayRef> {
         (Literal::Binary(v), DataType::Binary) => Arc::new(BinaryArray::from(vec![v.as_slice()])),
         (Literal::Binary(v), DataType::FixedSizeBinary(width)) => {
             Arc::new(FixedSizeBinaryArray::try_new(*width, v.clone().into(), None).ok()?)
+        }
+        (Literal::Int(v), DataType::Time64(TimeUnit::Microsecond)) => {
+            Arc::new(Time64MicrosecondArray::from(vec![*v]))
         }
         (Literal::Date(v), DataType::Date32) => Arc::new(Date32Array::from(vec![*v])),
         (Literal::TimestampMicros(v), DataType::Timestamp(TimeUnit::Microsecond, zone)) => {

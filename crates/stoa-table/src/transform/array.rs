@@ -64,7 +64,8 @@ pub(crate) fn literal_at(array: &ArrayRef, row: usize) -> Result<Option<Literal>
             Literal::Binary(array.as_fixed_size_binary().value(row).to_vec())
         }
         other => {
-            return Err(Error::unsupported(format!("type {other} cannot be a partition value")));
+            let named = if matches!(other, DataType::Time64(_)) { "time" } else { "of the column" };
+            return Err(Error::unsupported(format!("type {named} cannot be a partition value")));
         }
     }))
 }

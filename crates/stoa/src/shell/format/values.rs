@@ -1,10 +1,12 @@
 //! Values as text, as PostgreSQL shows them where Arrow's way differs.
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::Time64MicrosecondType;
 use arrow_array::{Array, RecordBatch};
 use arrow_cast::display::{ArrayFormatter, DurationFormat, FormatOptions};
-use arrow_schema::{ArrowError, DataType};
+use arrow_schema::{ArrowError, DataType, TimeUnit};
 use stoa_error::{Error, Result};
-use stoa_query::{NUMERIC, numeric_text};
+use stoa_query::{NUMERIC, numeric_text, time_text};
 
 const OPTIONS: FormatOptions<'static> = FormatOptions::new()
     .with_timestamp_format(Some("%Y-%m-%d %H:%M:%S%.f"))
@@ -30,6 +32,10 @@ impl<'a> Values<'a> {
         let Some((formatter, array)) = self.columns.get(column) else { return Ok(false) };
         if array.is_null(row) {
             return Ok(false);
+        }
+        if *array.data_type() == DataType::Time64(TimeUnit::Microsecond) {
+            text.push_str(&time_text(array.as_primitive::<Time64MicrosecondType>().value(row)));
+            return Ok(true);
         }
         let begin = text.len();
         formatter.value(row).write(text).map_err(cannot_show)?;
