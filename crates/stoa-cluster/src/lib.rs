@@ -1,0 +1,6 @@
+//! x
+mod id;
+pub mod placement;
+mod time;
+pub use id::{DaemonId, Incarnation, LogId, TableId};
+pub use time::{DatabaseTime, Monotonic};
