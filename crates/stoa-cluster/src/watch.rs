@@ -39,7 +39,9 @@ impl<K: Ord, V: PartialEq> Watch<K, V> {
     pub fn see(&mut self, key: K, value: V, now: Monotonic) {
         let pause_max = self.pause_max;
         match self.seen.get_mut(&key) {
-            Some(seen) if seen.value == value && now.since(seen.last) <= pause_max => seen.last = now,
+            Some(seen) if seen.value == value && now.since(seen.last) <= pause_max => {
+                seen.last = now
+            }
             _ => drop(self.seen.insert(key, Seen { value, since: now, last: now })),
         }
     }

@@ -9,7 +9,7 @@ use twox_hash::XxHash3_64;
 use crate::{DaemonId, LogId, TableId};
 
 /// A key's part of the hash of a pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KeyHash(u64);
 
 impl KeyHash {
