@@ -3,9 +3,10 @@
 //! Each member reports, with its renewals, the oldest version of each table that its reads still use. A file
 //! that version `v` replaced is needed by reads of versions before `v`.
 //!
-//! **Invariant:** a file is deleted only if no living member has reported a version that needs it, and a whole
-//! grace period after it was replaced: longer than a lease, so that whoever began to read the
-//! older version has reported that by then, or is dead.
+//! **Invariants:** a file is deleted only if every living member has reported a version that does not need it
+//! (a member that has reported nothing holds all files), and a whole grace period after it was replaced, which is
+//! for other engines, who report nothing. A member never begins to read a version older than the one it has
+//! reported.
 //!
 //! Not here: finding files that no version names, and the versions that users want to keep.
 
@@ -41,8 +42,11 @@ pub fn may_delete(
     grace: Duration,
     now: Monotonic,
 ) -> bool {
-    let mut living = pins.iter().filter(|pin| members.lives(pin.holder));
-    now.since(file.seen) >= grace && living.all(|pin| pin.version >= file.replaced_in)
+    let has_moved_on =
+        |holder| pins.iter().any(|pin| pin.holder == holder && pin.version >= file.replaced_in);
+    let mut holders =
+        members.iter().map(|(daemon, row)| Holder { daemon, incarnation: row.incarnation });
+    now.since(file.seen) >= grace && holders.all(|h| !members.lives(h) || has_moved_on(h))
 }
 
 #[cfg(test)]
@@ -63,7 +67,8 @@ mod tests {
         let pin = |version| [Pin { holder, version }];
         assert!(!may_delete(file, &pin(6), &members, grace, late));
         assert!(may_delete(file, &pin(7), &members, grace, late));
-        assert!(!may_delete(file, &[], &members, grace, Monotonic(grace / 2)));
+        assert!(!may_delete(file, &pin(7), &members, grace, Monotonic(grace / 2)));
+        assert!(!may_delete(file, &[], &members, grace, late));
         members.set_state(holder, crate::membership::MemberState::Dead);
         assert!(may_delete(file, &pin(6), &members, grace, late));
     }

@@ -12,8 +12,9 @@
 //! 3. *Replay*: of each table, the records behind the position in its current version.
 //! 4. *Flush*: files, and a commit that carries the position. Its transaction checks the lease's token and
 //!    the pointer.
-//! 5. *Release*: delete the segments that are in files. **The claim itself stays**, so that a write of
-//!    the old owner that was under way for long still meets a segment of that number and is refused.
+//! 5. *Release*: delete the segments that are in files. **Claims stay**, so that a write of the old owner that was
+//!    under way for long still meets a segment of that number and is refused. So does the newest segment, which
+//!    tells the next taker where the log ends.
 //! 6. *Retire*: enter the log as retired, and drop its positions from the tables. After the release, because without a
 //!    position everything that is left would be replayed again.
 //!
@@ -96,7 +97,7 @@ pub enum TakeoverAction {
         /// The position that the commit carries.
         to: u64,
     },
-    /// Delete segments up to and including this record; no claims.
+    /// Delete segments up to and including this record, but neither claims nor the newest segment.
     Release {
         /// The position.
         to: u64,

@@ -11,8 +11,7 @@
 //! An acknowledged row is durable, and shown by every daemon that may still answer exact reads. A peer that does
 //! not answer is waited for until it is dead and has passed its own deadline. So exact reads ask nobody.
 //!
-//! A session carries a vector {log → sequence} of what it has written and seen; a daemon that has less waits
-//! or fetches.
+//! A session carries what it has written and seen ([`Seen`]); a daemon that has less waits or fetches.
 //!
 //! **Invariants:** a row is shown only after it is durable; positions of a replica never go back; a replica
 //! answers exact reads only if it has everything that was acknowledged before it was told for the first
@@ -32,8 +31,31 @@ use std::collections::BTreeMap;
 
 use crate::LogId;
 
-/// What a session has written and seen: of each log, everything up to and including a sequence.
+/// Of each log, everything up to and including a sequence.
 pub type Vector = BTreeMap<LogId, u64>;
+
+/// What a session has written and seen of one table.
+///
+/// The version is needed beside the logs: rows of a log that was retired since are found in files only,
+/// and its position in no vector.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// The sequence number of the newest table version.
+    pub version: u64,
+    /// Positions in logs.
+    pub logs: Vector,
+}
+
+impl Seen {
+    /// Adds what another read showed, or a write.
+    pub fn add(&mut self, other: &Self) {
+        self.version = self.version.max(other.version);
+        for (log, sequence) in &other.logs {
+            let seen = self.logs.entry(*log).or_default();
+            *seen = (*seen).max(*sequence);
+        }
+    }
+}
 
 /// A message from the owner of a log to one life of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Push, Vector};
+use super::{Push, Seen, Vector};
 use crate::lease::Deadline;
 use crate::{LogId, Monotonic};
 
@@ -21,7 +21,7 @@ pub struct ReadRequest<'a> {
     /// What it promises.
     pub freshness: Freshness,
     /// What the session has written and seen.
-    pub seen: &'a Vector,
+    pub seen: &'a Seen,
     /// The deadline of our own membership.
     pub deadline: Deadline,
 }
@@ -29,14 +29,14 @@ pub struct ReadRequest<'a> {
 /// Whether a read can be answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadAnswer {
-    /// Show of each log everything up to its position, and give the session this vector. Check the deadline again
-    /// after the rows have been computed.
-    Show(Vector),
-    /// Not yet: this daemon has less of `log` than the session. Wait, at most a second; then fetch from the
-    /// owner; then SQLSTATE 57P03.
+    /// Show the version, and of each log the records behind the version's position up to this one; add it
+    /// to what the session has seen.
+    Show(Seen),
+    /// Not yet: this daemon has less than the session. Wait, at most a second; then read the catalog's
+    /// pointer, or fetch from the owner of the log; then SQLSTATE 57P03.
     Behind {
-        /// The log.
-        log: LogId,
+        /// The log; `None`: the table version.
+        log: Option<LogId>,
     },
     /// Not here: our deadline has passed, or we have not been told yet by the owners of all logs.
     Refuse,
@@ -50,8 +50,13 @@ pub enum ReplicaEvent {
     Logs(Vec<LogId>),
     /// A message from the owner of a log, to this life of us.
     Pushed(Push),
-    /// A newer table version was loaded, which holds of each log everything up to a position.
-    Version(Vector),
+    /// A newer table version was loaded.
+    Version {
+        /// Its sequence number.
+        number: u64,
+        /// What it holds of each log.
+        positions: Vector,
+    },
     /// The rows of a log are all in files of the loaded table version, and it gets no more.
     Retired(LogId),
 }
@@ -77,6 +82,7 @@ pub struct Replica {
     /// Logs whose owners have not pushed yet; `None` before we have read which there are.
     awaited: Option<BTreeSet<LogId>>,
     retired: BTreeSet<LogId>,
+    version: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -135,7 +141,8 @@ impl Replica {
                 vec![]
             }
             ReplicaEvent::Pushed(push) => self.pushed(push),
-            ReplicaEvent::Version(positions) => {
+            ReplicaEvent::Version { number, positions } => {
+                self.version = self.version.max(number);
                 for (log, position) in positions {
                     let copy = self.logs.entry(log).or_default();
                     copy.version = copy.version.max(position);
@@ -157,13 +164,16 @@ impl Replica {
         if is_exact && !(request.deadline.holds(now) && self.is_complete()) {
             return ReadAnswer::Refuse;
         }
-        let behind = request.seen.iter().find(|(log, seen)| self.shown(**log) < **seen);
-        if let Some((log, _)) = behind {
-            return ReadAnswer::Behind { log: *log };
+        if self.version < request.seen.version {
+            return ReadAnswer::Behind { log: None };
         }
-        let known = self.logs.keys().chain(request.seen.keys());
-        let live = known.filter(|log| !self.retired.contains(log));
-        ReadAnswer::Show(live.map(|log| (*log, self.shown(*log))).collect())
+        let behind = request.seen.logs.iter().find(|(log, seen)| self.shown(**log) < **seen);
+        if let Some((log, _)) = behind {
+            return ReadAnswer::Behind { log: Some(*log) };
+        }
+        let live = self.logs.keys().filter(|log| !self.retired.contains(log));
+        let logs = live.map(|log| (*log, self.shown(*log))).collect();
+        ReadAnswer::Show(Seen { version: self.version, logs })
     }
 
     fn pushed(&mut self, push: Push) -> Vec<ReplicaAction> {

@@ -78,7 +78,7 @@ fn gaps_are_not_shown_and_files_close_them() {
     assert_eq!(replica.shown(LOG), 2);
     let actions = replica.on(ReplicaEvent::Pushed(push(4, 5, 6)));
     assert!(actions.contains(&ReplicaAction::ReadVersion));
-    replica.on(ReplicaEvent::Version(Vector::from([(LOG, 4)])));
+    replica.on(ReplicaEvent::Version { number: 1, positions: Vector::from([(LOG, 4)]) });
     replica.on(ReplicaEvent::Pushed(push(4, 5, 6)));
     assert_eq!(replica.shown(LOG), 6);
     assert!(!replica.is_complete(), "what was durable first was 9");
@@ -92,15 +92,15 @@ fn reads_wait_for_what_their_session_has_seen() {
     let mut deadline = Deadline::default();
     deadline.extend(at(0), LeaseOptions::default());
     let read = |replica: &Replica, freshness, seen, now| {
-        let seen = &Vector::from([(LOG, seen)]);
+        let seen = &Seen { version: 0, logs: Vector::from([(LOG, seen)]) };
         replica.read(ReadRequest { freshness, seen, deadline }, at(now))
     };
-    let shown = ReadAnswer::Show(Vector::from([(LOG, 2)]));
+    let shown = ReadAnswer::Show(Seen { version: 0, logs: Vector::from([(LOG, 2)]) });
     assert_eq!(read(&replica, Freshness::Exact, 2, 100), shown);
-    assert_eq!(read(&replica, Freshness::Exact, 3, 100), ReadAnswer::Behind { log: LOG });
+    assert_eq!(read(&replica, Freshness::Exact, 3, 100), ReadAnswer::Behind { log: Some(LOG) });
     assert_eq!(read(&replica, Freshness::Exact, 2, 4500), ReadAnswer::Refuse);
     assert_eq!(read(&replica, Freshness::Known, 2, 4500), shown);
     replica.on(ReplicaEvent::Retired(LOG));
-    let empty = ReadAnswer::Show(Vector::new());
+    let empty = ReadAnswer::Show(Seen::default());
     assert_eq!(read(&replica, Freshness::Known, 3, 100), empty);
 }

@@ -102,8 +102,10 @@ pub enum MemberEvent {
     },
     /// We have read what we missed (see [`crate::fresh::Replica`]), and can take requests.
     Ready,
-    /// An operator wants us to leave.
+    /// An operator wants us to leave: no new requests, no homes.
     Drain,
+    /// We have finished: nothing is answered any more from now on.
+    Leave,
 }
 
 /// What a member wants done.
@@ -270,6 +272,14 @@ impl Membership {
             MemberEvent::Failed { peer } => self.peers.failed(peer),
             MemberEvent::Ready => self.wanted = self.wanted.max(MemberState::Up),
             MemberEvent::Drain => self.wanted = self.wanted.max(MemberState::Draining),
+            MemberEvent::Leave => {
+                // Others need not wait for a deadline that we gave up.
+                self.wanted = MemberState::Dead;
+                self.deadline = Deadline::default();
+                let me = self.me().into_iter();
+                let state = self.wanted;
+                return me.map(|me| MemberAction::SetState { me, state }).collect();
+            }
         }
         vec![]
     }
@@ -383,7 +393,9 @@ impl Membership {
 
     fn extend(&mut self, request: u64) -> bool {
         let Some(sent) = self.sent.remove(&request) else { return false };
-        self.deadline.extend(sent, self.options.lease);
+        if self.wanted != MemberState::Dead {
+            self.deadline.extend(sent, self.options.lease);
+        }
         true
     }
 }

@@ -1,0 +1,496 @@
+//! Time, processes and messages.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use stoa_cluster::fresh::Freshness;
+use stoa_cluster::membership::{MemberEvent, MemberOptions};
+use stoa_cluster::{DaemonId, Monotonic};
+
+use super::Mutation;
+use super::daemon::{Daemon, Out};
+use super::database::Database;
+use super::ledger::{Ledger, SESSIONS};
+use super::message::{Life, Message, Name, PeerMessage, Request};
+use super::network::{Network, Node};
+use super::store::Store;
+use crate::random::Random;
+
+/// How long faults last, and how long the cluster then has to recover.
+const FAULTS_MS: u64 = 40_000;
+const RECOVERY_MS: u64 = 50_000;
+
+const TICK_MS: u64 = 200;
+
+/// What happens next.
+#[derive(Debug)]
+pub(super) enum Event {
+    Start { daemon: usize },
+    Tick { daemon: usize, life: Life },
+    Deliver { from: Node, to: Node, message: Message },
+    Client,
+    Read { daemon: usize, session: usize, freshness: Freshness, acknowledged: usize },
+    Fault,
+    Leave { daemon: usize, life: Life },
+    Thaw { daemon: usize },
+    Heal,
+}
+
+impl Event {
+    /// The process that it is for.
+    fn daemon(&self) -> Option<usize> {
+        match self {
+            Event::Tick { daemon, .. }
+            | Event::Read { daemon, .. }
+            | Event::Leave { daemon, .. } => Some(*daemon),
+            Event::Deliver { to: Node::Daemon(daemon), .. } => Some(*daemon),
+            _ => None,
+        }
+    }
+}
+
+/// A place for a process.
+#[derive(Default)]
+pub(super) struct Slot {
+    pub process: Option<Daemon>,
+    pub frozen_until: u64,
+    /// What arrived while the process was frozen.
+    parked: Vec<Event>,
+    wall_ahead_ms: i64,
+    is_starting: bool,
+}
+
+pub(super) struct World {
+    pub random: Random,
+    pub now_ms: u64,
+    pub slots: Vec<Slot>,
+    pub network: Network,
+    pub database: Database,
+    pub database_away_until: u64,
+    pub clock_ahead_ms_max: i64,
+    pub store: Store,
+    pub ledger: Ledger,
+    pub is_calm: bool,
+    queue: BTreeMap<(u64, u64), Event>,
+    queued: u64,
+    lives: Life,
+    options: MemberOptions,
+    mutation: Option<Mutation>,
+    trace: Option<Vec<String>>,
+    pub events: u64,
+}
+
+impl World {
+    pub fn new(seed: u64, mutation: Option<Mutation>, is_traced: bool) -> Self {
+        let mut random = Random::new(seed);
+        let options = MemberOptions::default();
+        let mut slots: Vec<_> = (0..random.between(2, 5)).map(|_| Slot::default()).collect();
+        for slot in &mut slots {
+            slot.wall_ahead_ms = random.below(120_000) as i64 - 60_000;
+        }
+        let mut world = Self {
+            random,
+            now_ms: 1000,
+            slots,
+            network: Network::default(),
+            database: Database::new(options, mutation),
+            database_away_until: 0,
+            clock_ahead_ms_max: 0,
+            store: Store::new(mutation),
+            ledger: Ledger::default(),
+            is_calm: false,
+            queue: BTreeMap::new(),
+            queued: 0,
+            lives: 0,
+            options,
+            mutation,
+            trace: is_traced.then(Vec::new),
+            events: 0,
+        };
+        for daemon in 0..world.slots.len() {
+            let at = 1000 + world.random.below(3000);
+            world.at(at, Event::Start { daemon });
+        }
+        world.at(1500, Event::Client);
+        world.at(6000, Event::Fault);
+        world.at(FAULTS_MS, Event::Heal);
+        world
+    }
+
+    /// Runs the history to its end, or to the first violation.
+    pub fn run(&mut self) -> Result<(), String> {
+        while let Some(((at, _), event)) = self.queue.pop_first() {
+            if at > FAULTS_MS + RECOVERY_MS {
+                break;
+            }
+            self.now_ms = at.max(self.now_ms);
+            self.events += 1;
+            self.step(event)?;
+            self.check_holders()?;
+        }
+        self.end()
+    }
+
+    pub fn trace(self) -> Vec<String> {
+        self.trace.unwrap_or_default()
+    }
+
+    pub fn now(&self) -> Monotonic {
+        Monotonic(Duration::from_millis(self.now_ms))
+    }
+
+    pub fn note(&mut self, text: impl FnOnce() -> String) {
+        let now_ms = self.now_ms;
+        if let Some(trace) = &mut self.trace {
+            trace.push(format!("{now_ms:>6} {}", text()));
+        }
+    }
+
+    pub fn at(&mut self, at_ms: u64, event: Event) {
+        self.queued += 1;
+        self.queue.insert((at_ms, self.queued), event);
+    }
+
+    fn step(&mut self, event: Event) -> Result<(), String> {
+        if let Some(slot) = event.daemon().and_then(|daemon| self.slots.get_mut(daemon))
+            && slot.frozen_until > self.now_ms
+        {
+            slot.parked.push(event);
+            return Ok(());
+        }
+        match event {
+            Event::Start { daemon } => self.start(daemon),
+            Event::Tick { daemon, life } => return self.tick(daemon, life),
+            Event::Deliver { from, to, message } => return self.deliver(from, to, message),
+            Event::Client => return self.client(),
+            Event::Read { daemon, session, freshness, acknowledged } => {
+                return self.read(daemon, session, freshness, acknowledged);
+            }
+            Event::Fault if !self.is_calm => {
+                self.fault();
+                let next = self.now_ms + self.random.between(200, 4000);
+                self.at(next, Event::Fault);
+            }
+            Event::Fault => {}
+            Event::Leave { daemon, life } => return self.leave(daemon, life),
+            Event::Thaw { daemon } => {
+                let now_ms = self.now_ms;
+                let slot = self.slots.get_mut(daemon).filter(|slot| slot.frozen_until <= now_ms);
+                for event in slot.map(|slot| std::mem::take(&mut slot.parked)).into_iter().flatten()
+                {
+                    self.step(event)?;
+                    self.check_holders()?;
+                }
+            }
+            Event::Heal => self.heal(),
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, daemon: usize) {
+        self.lives += 1;
+        let (life, options, mutation) = (self.lives, self.options, self.mutation);
+        if let Some(slot) = self.slots.get_mut(daemon) {
+            let id = DaemonId::from_bits(daemon as u64);
+            slot.is_starting = false;
+            slot.process = Some(Daemon::new(id, life, options, mutation));
+            self.note(|| format!("daemon {daemon} starts as process {life}"));
+            let at = self.now_ms + self.random.below(TICK_MS);
+            self.at(at, Event::Tick { daemon, life });
+        }
+    }
+
+    pub fn crash(&mut self, daemon: usize) {
+        self.note(|| format!("daemon {daemon} crashes"));
+        let down = match self.random.chance(500) || self.is_calm {
+            true => self.random.between(100, 2000),
+            false => self.random.between(2000, 20_000),
+        };
+        let at = self.now_ms + down;
+        if let Some(slot) = self.slots.get_mut(daemon)
+            && !slot.is_starting
+        {
+            slot.is_starting = true;
+            (slot.process, slot.frozen_until) = (None, 0);
+            slot.parked.clear();
+            self.at(at, Event::Start { daemon });
+        }
+    }
+
+    pub fn freeze(&mut self, daemon: usize, until_ms: u64) {
+        if let Some(slot) = self.slots.get_mut(daemon)
+            && slot.process.is_some()
+        {
+            slot.frozen_until = until_ms;
+            self.at(until_ms, Event::Thaw { daemon });
+        }
+    }
+
+    fn process(&mut self, daemon: usize) -> Option<&mut Daemon> {
+        self.slots.get_mut(daemon)?.process.as_mut()
+    }
+
+    fn tick(&mut self, daemon: usize, life: Life) -> Result<(), String> {
+        let now = self.now();
+        let Some(process) = self.process(daemon).filter(|process| process.life == life) else {
+            return Ok(());
+        };
+        process.tick(now);
+        let scans = process.ended_scans(now);
+        let me = process.membership.me();
+        let is_member = me.is_some_and(|me| self.database.members.lives(me));
+        for scan in scans {
+            let missing =
+                scan.version.files.iter().find(|file| !self.store.files.contains_key(file));
+            if let (true, Some(file)) = (is_member, missing) {
+                return Err(format!(
+                    "a scan of version {} misses file {file:#x}",
+                    scan.version.number
+                ));
+            }
+        }
+        let next = self.now_ms + TICK_MS;
+        self.at(next, Event::Tick { daemon, life });
+        self.carry_out(daemon)
+    }
+
+    fn leave(&mut self, daemon: usize, life: Life) -> Result<(), String> {
+        let now = self.now();
+        if let Some(process) = self.process(daemon).filter(|process| process.life == life) {
+            process.leave(now);
+            self.note(|| format!("daemon {daemon} leaves"));
+        }
+        self.carry_out(daemon)
+    }
+
+    fn deliver(&mut self, from: Node, to: Node, message: Message) -> Result<(), String> {
+        if let Some(trace) = &mut self.trace
+            && !matches!(
+                message,
+                Message::Peer {
+                    message: PeerMessage::Probe { .. } | PeerMessage::Answer { .. },
+                    ..
+                }
+            )
+        {
+            let text: String = format!("{message:?}").chars().take(260).collect();
+            trace.push(format!("{:>6} {from:?} -> {to:?}: {text}", self.now_ms));
+        }
+        match (to, message) {
+            (Node::Database, Message::Statement { life, call, statement }) => {
+                let Node::Daemon(daemon) = from else { return Ok(()) };
+                if self.now_ms < self.database_away_until {
+                    return Ok(());
+                }
+                let id = DaemonId::from_bits(daemon as u64);
+                let wall = self.slots.get(daemon).map_or(0, |slot| slot.wall_ahead_ms);
+                let returned = self.database.run(id, statement, self.now_ms, wall)?;
+                self.send(to, from, Message::Returned { life, call, returned });
+            }
+            (Node::Store, Message::Request { life, call, request }) => {
+                self.check_delete(&request)?;
+                let response = self.store.run(request);
+                self.send(to, from, Message::Response { life, call, response });
+            }
+            (Node::Daemon(daemon), message) => {
+                let now = self.now();
+                let life = match &message {
+                    Message::Returned { life, .. } | Message::Response { life, .. } => Some(*life),
+                    _ => None,
+                };
+                if let Some(process) = self.process(daemon)
+                    && life.is_none_or(|life| process.life == life)
+                {
+                    process.receive(message, now);
+                }
+                return self.carry_out(daemon);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Sends what a process wants sent.
+    fn carry_out(&mut self, daemon: usize) -> Result<(), String> {
+        let Some(process) = self.process(daemon) else { return Ok(()) };
+        let (life, from) = (process.life, Node::Daemon(daemon));
+        for out in process.take_out() {
+            match out {
+                Out::Statement { call, statement } => {
+                    self.send(from, Node::Database, Message::Statement { life, call, statement });
+                }
+                Out::Request { call, mut request } => {
+                    self.fill_in(daemon, &mut request);
+                    self.send(from, Node::Store, Message::Request { life, call, request });
+                }
+                Out::Peer { to, message } => {
+                    let to = Node::Daemon(to.bits() as usize);
+                    self.send(from, to, Message::Peer { from: daemon, message });
+                }
+                Out::Acknowledged { log, sequence, row } => {
+                    self.note(|| format!("row {row} is acknowledged: {log}:{sequence}"));
+                    let version = self.database.version.clone();
+                    self.ledger.acknowledge((log, sequence, row), &self.store, &version)?;
+                }
+                Out::Reported { report, is_answered } => {
+                    self.ledger.report_ends(report, is_answered)?
+                }
+                Out::End => self.crash(daemon),
+            }
+        }
+        Ok(())
+    }
+
+    /// A compaction writes the rows of the files that it merges.
+    fn fill_in(&mut self, daemon: usize, request: &mut Request) {
+        let Some(process) = self.slots.get(daemon).and_then(|slot| slot.process.as_ref()) else {
+            return;
+        };
+        if let Request::PutFile { file, rows } = request
+            && let Some(merged) = process.merged(*file)
+        {
+            rows.extend(merged.iter().filter_map(|file| self.store.files.get(file)).flatten());
+        }
+    }
+
+    fn send(&mut self, from: Node, to: Node, message: Message) {
+        let is_put = matches!(message, Message::Request { request: Request::Put { .. }, .. });
+        let may_double = is_put || matches!(message, Message::Peer { .. });
+        for at in self.network.arrivals(from, to, may_double, &mut self.random, self.now_ms) {
+            self.at(at, Event::Deliver { from, to, message: message.clone() });
+        }
+    }
+
+    /// A client writes or reads.
+    fn client(&mut self) -> Result<(), String> {
+        let now = self.now();
+        let daemon = self.random.below(self.slots.len() as u64) as usize;
+        let session = self.random.below(SESSIONS) as usize;
+        let next = self.now_ms + self.random.between(20, 120);
+        self.at(next, Event::Client);
+        let choice = self.random.below(100);
+        let acknowledged = self.ledger.acknowledged();
+        let freshness = if choice < 70 { Freshness::Exact } else { Freshness::Known };
+        if (40..85).contains(&choice) {
+            let now_ms = self.now_ms;
+            self.at(now_ms, Event::Read { daemon, session, freshness, acknowledged });
+            return Ok(());
+        }
+        let is_frozen = self.slots.get(daemon).is_none_or(|slot| slot.frozen_until > self.now_ms);
+        if is_frozen {
+            return Ok(());
+        }
+        let (bucket, lasts) = (self.random.below(8) as u32, self.random.between(500, 25_000));
+        let Some(process) = self.slots.get_mut(daemon).and_then(|slot| slot.process.as_mut())
+        else {
+            return Ok(());
+        };
+        match choice {
+            0..40 if process.own.is_open() => {
+                let row = self.ledger.new_row(session);
+                process.append(row, now);
+            }
+            85..90 => process.scan(now + Duration::from_millis(lasts)),
+            90.. => {
+                let report = self.ledger.report_begins(process.life);
+                process.report(report, bucket, now);
+            }
+            _ => {}
+        }
+        self.carry_out(daemon)
+    }
+
+    fn read(
+        &mut self,
+        daemon: usize,
+        session: usize,
+        freshness: Freshness,
+        acknowledged: usize,
+    ) -> Result<(), String> {
+        let now = self.now();
+        let Some(process) = self.slots.get(daemon).and_then(|slot| slot.process.as_ref()) else {
+            return Ok(());
+        };
+        let Some(seen) = self.ledger.sessions.get(session).map(|session| &session.seen) else {
+            return Ok(());
+        };
+        let Some(answer) = process.answer(freshness, seen, now)? else { return Ok(()) };
+        let (life, me) = (process.life, process.membership.me());
+        let is_exact = freshness == Freshness::Exact;
+        let is_complete =
+            answer.version.files.iter().all(|file| self.store.files.contains_key(file));
+        // A daemon that was declared dead and does not know may miss files: it fails, and is not wrong.
+        if !is_complete && !me.is_some_and(|me| self.database.members.lives(me)) {
+            return Ok(());
+        }
+        self.note(|| {
+            format!(
+                "session {session} reads at daemon {daemon}, exact: {is_exact}: {:?}",
+                answer.seen
+            )
+        });
+        self.ledger.read(session, life, &answer, &self.store, is_exact.then_some(acknowledged))
+    }
+
+    fn check_holders(&self) -> Result<(), String> {
+        let now = self.now();
+        let mut believed: Vec<(Name, Life)> = vec![];
+        for process in self.slots.iter().filter_map(|slot| slot.process.as_ref()) {
+            for name in process.believes(now) {
+                if let Some((_, other)) = believed.iter().find(|(known, _)| *known == name) {
+                    return Err(format!(
+                        "processes {other} and {} both hold {name:?}",
+                        process.life
+                    ));
+                }
+                believed.push((name, process.life));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_delete(&self, request: &Request) -> Result<(), String> {
+        let Request::DeleteFile { file } = request else { return Ok(()) };
+        for process in self.slots.iter().filter_map(|slot| slot.process.as_ref()) {
+            let is_member =
+                process.membership.me().is_some_and(|me| self.database.members.lives(me));
+            let mut pinned = process.pinned();
+            if let (true, Some(version)) =
+                (is_member, pinned.find(|version| version.files.contains(file)))
+            {
+                let number = version.number;
+                return Err(format!(
+                    "file {file:#x} is deleted, but process {} reads version {number}",
+                    process.life
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// After the recovery: somebody answers exactly, nothing is lost, no log is left behind.
+    fn end(&mut self) -> Result<(), String> {
+        let now = self.now();
+        let processes: Vec<_> =
+            self.slots.iter().filter_map(|slot| slot.process.as_ref()).collect();
+        let lives: Vec<_> = processes.iter().map(|process| process.life).collect();
+        let seen = stoa_cluster::fresh::Seen::default();
+        for process in &processes {
+            let Some(answer) = process.answer(Freshness::Exact, &seen, now)? else {
+                return Err(format!(
+                    "process {} does not answer exactly after the recovery",
+                    process.life
+                ));
+            };
+            self.ledger.end(&answer, &self.store, &lives)?;
+        }
+        Ok(())
+    }
+}
+
+impl Daemon {
+    fn leave(&mut self, now: Monotonic) {
+        let actions = self.membership.on(MemberEvent::Leave, now);
+        self.member_actions(actions);
+    }
+}
