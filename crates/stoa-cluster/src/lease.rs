@@ -15,8 +15,10 @@
 //! -- acquire; $4 is `until` as it was last read, see `watch`
 //! INSERT INTO stoa_leases (name, holder, epoch, until) VALUES ($1, $2, 1, clock_timestamp() + $3)
 //! ON CONFLICT (name) DO UPDATE
-//!   SET holder = $2, epoch = stoa_leases.epoch + 1, until = clock_timestamp() + $3
-//!   WHERE stoa_leases.until < clock_timestamp() AND stoa_leases.until = $4 RETURNING epoch;
+//!   SET holder = $2, until = clock_timestamp() + $3,
+//!       epoch = stoa_leases.epoch + CASE WHEN stoa_leases.holder = $2 THEN 0 ELSE 1 END
+//!   WHERE stoa_leases.until < clock_timestamp() AND stoa_leases.until = $4 OR stoa_leases.holder = $2
+//!   RETURNING epoch;
 //! -- renew; no row: lost
 //! UPDATE stoa_leases SET until = clock_timestamp() + $3 WHERE name = $1 AND holder = $2 AND epoch = $4;
 //! -- check, inside the transaction that the lease protects
@@ -98,7 +100,7 @@ impl<N: Ord> Arbiter<N> {
     }
 
     /// Grants a lease that nobody has, or that has expired and is still as the caller `observed` it. Returns
-    /// its epoch.
+    /// its epoch. Whoever has it gets it again under the same epoch: the first answer may have been lost.
     pub fn acquire(
         &mut self,
         name: N,
@@ -109,6 +111,7 @@ impl<N: Ord> Arbiter<N> {
     ) -> Option<u64> {
         let epoch = match self.rows.get(&name) {
             None => 1,
+            Some(row) if row.holder == holder => row.epoch,
             Some(row) if row.until < now && Some(row.until) == observed => row.epoch + 1,
             Some(_) => return None,
         };

@@ -240,8 +240,21 @@ impl Membership {
     /// The daemons that are homes of buckets in this epoch, with one weight for all. Routing does not
     /// change it: homes are equal on all daemons.
     pub fn candidates(&self, weight: u32) -> Vec<Candidate> {
-        let up = self.table.iter().filter(|(_, member)| member.state == MemberState::Up);
-        up.map(|(daemon, _)| Candidate { daemon, weight }).collect()
+        self.in_state(MemberState::Up, weight)
+    }
+
+    /// The daemons that take over logs in this epoch: those that are up, or joining ones where none is.
+    ///
+    /// After the death of all daemons, the first that come back can be up only when the logs of the dead are
+    /// retired: somebody who is not up yet has to do that.
+    pub fn takers(&self) -> Vec<Candidate> {
+        let up = self.in_state(MemberState::Up, 1);
+        if up.is_empty() { self.in_state(MemberState::Joining, 1) } else { up }
+    }
+
+    fn in_state(&self, state: MemberState, weight: u32) -> Vec<Candidate> {
+        let members = self.table.iter().filter(|(_, member)| member.state == state);
+        members.map(|(daemon, _)| Candidate { daemon, weight }).collect()
     }
 
     /// All other lives of daemons that have been seen, with how long they may answer exact reads.

@@ -88,7 +88,8 @@ impl Database {
                     observed = self.leases.row(&name).map(|row| row.until);
                 }
                 // The judgement is by the clock that a mutation may exchange, the grant by the right one.
-                let is_free = self.leases.row(&name).is_none_or(|row| row.until < at);
+                let row = self.leases.row(&name);
+                let is_free = row.is_none_or(|row| row.until < at || row.holder == holder);
                 let at = if is_free { at.max(now) } else { now };
                 let epoch =
                     is_free.then(|| self.leases.acquire(name, holder, observed, ttl, at)).flatten();

@@ -367,7 +367,10 @@ impl World {
         let daemon = self.random.below(self.slots.len() as u64) as usize;
         let session = self.random.below(SESSIONS) as usize;
         let next = self.now_ms + self.random.between(20, 120);
-        self.at(next, Event::Client);
+        // The last requests shall have had their answers.
+        if next < FAULTS_MS + RECOVERY_MS - 3000 {
+            self.at(next, Event::Client);
+        }
         let choice = self.random.below(100);
         let acknowledged = self.ledger.acknowledged();
         let freshness = if choice < 70 { Freshness::Exact } else { Freshness::Known };
@@ -473,6 +476,23 @@ impl World {
         let now = self.now();
         let processes: Vec<_> =
             self.slots.iter().filter_map(|slot| slot.process.as_ref()).collect();
+        if std::env::var("DBG").is_ok() {
+            for p in &processes {
+                println!(
+                    "life {} me {:?} holds {} complete {} awaited {:?} open {} members {:?}",
+                    p.life,
+                    p.membership.me(),
+                    p.membership.holds(now),
+                    p.replica.is_complete(),
+                    p.replica.awaited().collect::<Vec<_>>(),
+                    p.own.is_open(),
+                    p.membership.table()
+                );
+                println!("{:?}", p.debug());
+                println!("{:?}", p.replica);
+            }
+            println!("{:?} {:?}", self.database.version, self.database.leases);
+        }
         let lives: Vec<_> = processes.iter().map(|process| process.life).collect();
         let seen = stoa_cluster::fresh::Seen::default();
         for process in &processes {

@@ -10,7 +10,7 @@ use stoa_cluster::{DaemonId, LogId, Monotonic};
 use super::{Daemon, Out, Purpose};
 use crate::history::Mutation;
 use crate::history::message::{
-    Commit, Name, PeerMessage, Request, Response, Returned, Row, Segment, Statement, Token,
+    Commit, FileId, Name, PeerMessage, Request, Response, Returned, Row, Segment, Statement, Token,
 };
 
 /// Time between flushes.
@@ -21,7 +21,7 @@ pub enum Step {
     Acquire { request: u64 },
     Renew { request: u64 },
     Put { number: u64 },
-    PutFile,
+    PutFile { file: FileId },
     Commit,
     Other,
 }
@@ -220,7 +220,7 @@ impl Daemon {
         let remove = std::collections::BTreeSet::new();
         let commit = Commit { token, expected, add: file, remove, position: Some((log, to)) };
         self.own.flush = Some(Flush { since: now, commit });
-        self.request(Request::PutFile { file, rows }, Purpose::OwnLog(Step::PutFile));
+        self.request(Request::PutFile { file, rows }, Purpose::OwnLog(Step::PutFile { file }));
     }
 
     pub(super) fn own_log_returned(&mut self, step: Step, returned: Returned, now: Monotonic) {
@@ -244,9 +244,11 @@ impl Daemon {
                 self.own.lease.on(LeaseEvent::Refused { request }, now);
             }
             (Step::Commit, Returned::Committed(version)) => {
-                let to = self.own.flush.take().and_then(|flush| flush.commit.position);
+                // It may be the answer to an earlier attempt: only the version tells what is in files.
+                self.own.flush = None;
                 self.load(&version);
-                if let Some((log, to)) = to {
+                let log = self.own.log;
+                if let Some(to) = version.positions.get(&log).copied() {
                     self.owner_event(OwnerEvent::Flushed { to }, now);
                     self.request(Request::Release { log, to }, Purpose::OwnLog(Step::Other));
                 }
@@ -278,8 +280,11 @@ impl Daemon {
                 }
                 self.put(now);
             }
-            (Step::PutFile, _) => {
-                if let Some(flush) = &self.own.flush {
+            // Not for an earlier attempt, whose answer is late.
+            (Step::PutFile { file }, _) => {
+                if let Some(flush) = &self.own.flush
+                    && flush.commit.add == file
+                {
                     let commit = flush.commit.clone();
                     self.statement(Statement::Commit(commit), Purpose::OwnLog(Step::Commit));
                 }

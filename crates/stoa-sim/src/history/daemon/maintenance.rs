@@ -23,7 +23,7 @@ const GRACE: Duration = Duration::from_millis(500);
 pub enum Call {
     Acquire { request: u64 },
     Renew { request: u64 },
-    PutFile,
+    PutFile { file: FileId },
     Commit,
     Delete { file: FileId },
 }
@@ -111,7 +111,7 @@ impl Daemon {
         let commit = Commit { token, expected, add: file, remove, position: None };
         self.maintenance.commit = Some((now, commit));
         // The world knows what the files hold.
-        let call = Purpose::Maintenance(Call::PutFile);
+        let call = Purpose::Maintenance(Call::PutFile { file });
         self.request(Request::PutFile { file, rows: vec![] }, call);
     }
 
@@ -151,8 +151,11 @@ impl Daemon {
 
     pub(super) fn maintenance_response(&mut self, call: Call, _now: Monotonic) {
         match call {
-            Call::PutFile => {
-                if let Some((_, commit)) = &self.maintenance.commit {
+            // Not for an earlier attempt, whose answer is late.
+            Call::PutFile { file } => {
+                if let Some((_, commit)) = &self.maintenance.commit
+                    && commit.add == file
+                {
                     let commit = commit.clone();
                     self.statement(Statement::Commit(commit), Purpose::Maintenance(Call::Commit));
                 }

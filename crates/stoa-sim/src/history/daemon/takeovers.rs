@@ -44,7 +44,7 @@ impl Daemon {
         if !self.membership.holds(now) {
             return;
         }
-        let candidates = self.membership.candidates(1);
+        let candidates = self.membership.takers();
         for (name, row) in &snapshot.leases {
             let Name::Log(log) = *name else { continue };
             let is_orphan = !snapshot.members.lives(row.holder);
