@@ -23,14 +23,34 @@
 //!
 //! Not here: whether the owner is dead ([`crate::membership`]), reading and writing records.
 
-use crate::lease::{Lease, LeaseAction, LeaseEvent, LeaseOptions};
+use std::time::Duration;
+
+use crate::lease::{Holder, Lease, LeaseAction, LeaseEvent, LeaseOptions, LeaseRow};
+use crate::membership::Membership;
 use crate::placement::{Candidate, KeyHash, rank};
 use crate::{DaemonId, LogId, Monotonic};
 
-/// Who takes over a log, of the daemons that are up: its best by rendezvous hashing, so the logs of one dead daemon
+/// Who takes over a log, of [`Membership::takers`]: its best by rendezvous hashing, so the logs of one dead daemon
 /// are spread over several. `None` without candidates.
 pub fn taker(log: LogId, candidates: &[Candidate]) -> Option<DaemonId> {
     rank(KeyHash::of_log(log), candidates, 1).first().copied()
+}
+
+/// Whether daemon `me` begins to take over a log that is neither retired nor its own.
+///
+/// `row` is the log's lease, `unchanged_for` how long [`crate::watch::Watch`] has seen it unchanged, and `members`
+/// come from one read of the database. A lease that is ours already is one whose grant we did not hear of,
+/// or a takeover that was given up.
+pub fn is_due(
+    log: LogId,
+    row: &LeaseRow,
+    me: Holder,
+    members: &Membership,
+    unchanged_for: Duration,
+    options: LeaseOptions,
+) -> bool {
+    let is_orphan = !members.table().lives(row.holder) && unchanged_for >= options.ttl;
+    row.holder == me || is_orphan && taker(log, &members.takers()) == Some(me.daemon)
 }
 
 /// Where a takeover stands.

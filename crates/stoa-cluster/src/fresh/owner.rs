@@ -1,6 +1,6 @@
 //! The owner's side: when a record may be acknowledged.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::Push;
@@ -91,7 +91,8 @@ pub struct Owner {
     acknowledged: u64,
     is_fenced: bool,
     peers: BTreeMap<Holder, Told>,
-    gone: BTreeMap<Holder, Monotonic>,
+    /// Lives that are dead: never waited for again once their leases are over.
+    gone: BTreeSet<Holder>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -122,7 +123,7 @@ impl Owner {
             acknowledged: last,
             is_fenced: false,
             peers: BTreeMap::new(),
-            gone: BTreeMap::new(),
+            gone: BTreeSet::new(),
         };
         owner.set_peers(peers);
         owner
@@ -169,7 +170,7 @@ impl Owner {
                 }
             }
             OwnerEvent::Hello { peer } => {
-                if !self.gone.contains_key(&peer) {
+                if !self.gone.contains(&peer) {
                     let told = self.greet(peer, PeerLease::Live);
                     (told.sent_to, told.last_push) = (0, None);
                     actions.extend(self.push(now, false));
@@ -192,13 +193,12 @@ impl Owner {
         for (peer, lease) in peers {
             match lease {
                 PeerLease::Live => drop(self.greet(peer, lease)),
-                // Once dead, a life is never waited for again.
-                PeerLease::OverAt(at) => {
-                    self.gone.insert(peer, at);
-                    if let Some(told) = self.peers.get_mut(&peer) {
-                        told.lease = lease;
-                    }
+                // Also where we hear of it for the first time: it may answer exact reads until then.
+                PeerLease::OverAt(at) if !self.gone.contains(&peer) => {
+                    self.gone.insert(peer);
+                    self.greet(peer, lease).lease = PeerLease::OverAt(at);
                 }
+                PeerLease::OverAt(_) => {}
             }
         }
     }

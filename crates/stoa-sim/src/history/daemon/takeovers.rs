@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use stoa_cluster::lease::{LeaseAction, LeaseEvent};
-use stoa_cluster::takeover::{Step, Takeover, TakeoverAction, TakeoverEvent, taker};
+use stoa_cluster::takeover::{Step, Takeover, TakeoverAction, TakeoverEvent, is_due};
 use stoa_cluster::{LogId, Monotonic};
 
 use super::{Daemon, Purpose};
@@ -44,16 +44,19 @@ impl Daemon {
         if !self.membership.holds(now) {
             return;
         }
-        let candidates = self.membership.takers();
+        let Some(me) = self.membership.me() else { return };
+        let options = self.options.lease;
         for (name, row) in &snapshot.leases {
             let Name::Log(log) = *name else { continue };
-            let is_orphan = !snapshot.members.lives(row.holder);
-            let is_patient = self.leases.unchanged_for(name) >= self.options.lease.ttl
-                || self.mutation == Some(Mutation::ExpiryByDatabaseClockAlone)
-                || self.mutation == Some(Mutation::ExpiryByOwnWallClock);
-            let is_open = !snapshot.version.retired.contains(&log);
-            let is_ours = taker(log, &candidates) == Some(self.id);
-            if is_orphan && is_patient && is_open && is_ours && !self.takeovers.contains_key(&log) {
+            let unchanged_for = match self.mutation {
+                Some(Mutation::ExpiryByDatabaseClockAlone | Mutation::ExpiryByOwnWallClock) => {
+                    options.ttl
+                }
+                _ => self.leases.unchanged_for(name),
+            };
+            let is_open = log != self.own.log && !snapshot.version.retired.contains(&log);
+            let is_due = is_due(log, row, me, &self.membership, unchanged_for, options);
+            if is_open && is_due && !self.takeovers.contains_key(&log) {
                 let machine = Takeover::new(self.options.lease);
                 let (rows, from, expected) = (vec![], 0, 0);
                 let run =
