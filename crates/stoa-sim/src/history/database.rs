@@ -142,6 +142,9 @@ impl Database {
         if commit.expected != self.version.number {
             return Ok(Returned::Moved);
         }
+        if !is_valid {
+            return Err(format!("a commit under {token:?}, which another has"));
+        }
         let mut version = Version::clone(&self.version);
         version.number += 1;
         if let Some((log, to)) = commit.position {

@@ -176,8 +176,13 @@ impl World {
             Event::Thaw { daemon } => {
                 let now_ms = self.now_ms;
                 let slot = self.slots.get_mut(daemon).filter(|slot| slot.frozen_until <= now_ms);
-                for event in slot.map(|slot| std::mem::take(&mut slot.parked)).into_iter().flatten()
-                {
+                let parked = slot.map(|slot| std::mem::take(&mut slot.parked));
+                let mut parked = parked.unwrap_or_default();
+                // Threads that answer reads may run before those that receive.
+                if self.random.chance(500) {
+                    parked.sort_by_key(|event| !matches!(event, Event::Read { .. }));
+                }
+                for event in parked {
                     self.step(event)?;
                     self.check_holders()?;
                 }
@@ -366,6 +371,8 @@ impl World {
         let now = self.now();
         let daemon = self.random.below(self.slots.len() as u64) as usize;
         let session = self.random.below(SESSIONS) as usize;
+        // Some readers have never been here before.
+        let reader = if self.random.chance(300) { SESSIONS as usize } else { session };
         let next = self.now_ms + self.random.between(20, 120);
         // The last requests shall have had their answers.
         if next < FAULTS_MS + RECOVERY_MS - 3000 {
@@ -376,7 +383,7 @@ impl World {
         let freshness = if choice < 70 { Freshness::Exact } else { Freshness::Known };
         if (40..85).contains(&choice) {
             let now_ms = self.now_ms;
-            self.at(now_ms, Event::Read { daemon, session, freshness, acknowledged });
+            self.at(now_ms, Event::Read { daemon, session: reader, freshness, acknowledged });
             return Ok(());
         }
         let is_frozen = self.slots.get(daemon).is_none_or(|slot| slot.frozen_until > self.now_ms);
@@ -414,9 +421,8 @@ impl World {
         let Some(process) = self.slots.get(daemon).and_then(|slot| slot.process.as_ref()) else {
             return Ok(());
         };
-        let Some(seen) = self.ledger.sessions.get(session).map(|session| &session.seen) else {
-            return Ok(());
-        };
+        let new = stoa_cluster::fresh::Seen::default();
+        let seen = self.ledger.sessions.get(session).map_or(&new, |session| &session.seen);
         let Some(answer) = process.answer(freshness, seen, now)? else { return Ok(()) };
         let (life, me) = (process.life, process.membership.me());
         let is_exact = freshness == Freshness::Exact;
@@ -476,23 +482,6 @@ impl World {
         let now = self.now();
         let processes: Vec<_> =
             self.slots.iter().filter_map(|slot| slot.process.as_ref()).collect();
-        if std::env::var("DBG").is_ok() {
-            for p in &processes {
-                println!(
-                    "life {} me {:?} holds {} complete {} awaited {:?} open {} members {:?}",
-                    p.life,
-                    p.membership.me(),
-                    p.membership.holds(now),
-                    p.replica.is_complete(),
-                    p.replica.awaited().collect::<Vec<_>>(),
-                    p.own.is_open(),
-                    p.membership.table()
-                );
-                println!("{:?}", p.debug());
-                println!("{:?}", p.replica);
-            }
-            println!("{:?} {:?}", self.database.version, self.database.leases);
-        }
         let lives: Vec<_> = processes.iter().map(|process| process.life).collect();
         let seen = stoa_cluster::fresh::Seen::default();
         for process in &processes {

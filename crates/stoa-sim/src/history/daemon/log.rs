@@ -254,6 +254,9 @@ impl Daemon {
                 }
             }
             (Step::Commit, Returned::Moved) => {
+                if self.mutation != Some(Mutation::RetryFlushBlindly) {
+                    (self.own.flush, self.own.next_flush) = (None, now);
+                }
                 self.statement(Statement::Read, Purpose::Read { request: None });
             }
             (Step::Commit, Returned::Fenced) => self.own.flush = None,

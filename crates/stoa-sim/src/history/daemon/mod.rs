@@ -128,11 +128,6 @@ impl Daemon {
         }
     }
 
-    pub fn debug(&self) -> String {
-        let t: Vec<_> = self.takeovers.iter().map(|(l, r)| (l, r.machine.step())).collect();
-        format!("{t:?} owners {:?}", self.owners)
-    }
-
     pub fn take_out(&mut self) -> Vec<Out> {
         std::mem::take(&mut self.out)
     }
