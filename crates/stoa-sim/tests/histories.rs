@@ -1,11 +1,11 @@
 //! Thousands of histories without a violation, and mistakes that histories must find.
 //!
-//! `STOA_SIMULATION_SEEDS` says how many seeds are tried, `STOA_SIMULATION_SEED` repeats one.
+//! `STOA_CLUSTER_SEEDS` says how many seeds are tried, `STOA_SIMULATION_SEED` repeats one.
 
 use stoa_sim::history::{Mutation, Summary, run, trace};
 
 /// Seeds that are tried, from 0 on.
-const SEEDS: &str = "STOA_SIMULATION_SEEDS";
+const SEEDS: &str = "STOA_CLUSTER_SEEDS";
 
 /// The one seed to try.
 const SEED: &str = "STOA_SIMULATION_SEED";

@@ -13,11 +13,14 @@ use crate::{LogId, Monotonic};
 pub struct OwnerOptions {
     /// After which time without an answer a push is repeated.
     pub repeat_each: Duration,
+    /// How long the leases of members are valid: [`crate::lease::LeaseOptions::ttl`].
+    pub lease_ttl: Duration,
 }
 
 impl Default for OwnerOptions {
     fn default() -> Self {
-        Self { repeat_each: Duration::from_millis(200) }
+        let lease_ttl = crate::lease::LeaseOptions::default().ttl;
+        Self { repeat_each: Duration::from_millis(200), lease_ttl }
     }
 }
 
@@ -177,6 +180,7 @@ impl Owner {
                 }
             }
             OwnerEvent::Peers(peers) => {
+                self.end_superseded(&peers, now);
                 self.set_peers(peers);
                 actions.extend(self.push(now, false));
             }
@@ -199,6 +203,21 @@ impl Owner {
                     self.greet(peer, lease).lease = PeerLease::OverAt(at);
                 }
                 PeerLease::OverAt(_) => {}
+            }
+        }
+    }
+
+    /// A life that we know by its `Hello` only may be dead before we have read of it: then all we read of is
+    /// a later life of the same daemon.
+    fn end_superseded(&mut self, peers: &[(Holder, PeerLease)], now: Monotonic) {
+        let over = PeerLease::OverAt(now + self.options.lease_ttl);
+        for (peer, told) in &mut self.peers {
+            let mut lives =
+                peers.iter().map(|(other, _)| other).filter(|p| p.daemon == peer.daemon);
+            let is_superseded = lives.clone().any(|life| life.incarnation > peer.incarnation);
+            if told.lease == PeerLease::Live && is_superseded && lives.all(|life| life != peer) {
+                told.lease = over;
+                self.gone.insert(*peer);
             }
         }
     }

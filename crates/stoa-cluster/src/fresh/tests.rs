@@ -69,6 +69,19 @@ fn a_peer_that_does_not_answer_is_waited_for_until_its_lease_is_over() {
 }
 
 #[test]
+fn a_life_known_by_its_hello_only_ends_when_a_later_one_is_read() {
+    let mut owner = Owner::new(LOG, 0, [], OwnerOptions::default());
+    owner.on(OwnerEvent::Hello { peer: peer(2) }, at(0));
+    owner.on(OwnerEvent::Append, at(0));
+    owner.on(OwnerEvent::Durable { to: 1 }, at(30));
+    let later = Holder { incarnation: 2, ..peer(2) };
+    owner.on(OwnerEvent::Peers(vec![(later, PeerLease::Live)]), at(1000));
+    assert_eq!(acknowledged(&owner.on(OwnerEvent::Told { peer: later, to: 1 }, at(1100))), None);
+    assert_eq!(acknowledged(&owner.on(OwnerEvent::Tick, at(5999))), None);
+    assert_eq!(acknowledged(&owner.on(OwnerEvent::Tick, at(6000))), Some(1));
+}
+
+#[test]
 fn gaps_are_not_shown_and_files_close_them() {
     let mut replica = Replica::new();
     let push = |base, from, to| Push { log: LOG, base, from, to, durable: 9 };

@@ -21,6 +21,7 @@
 //!
 //! Not here: logs of the dead ([`crate::takeover`]), connections.
 
+mod event;
 mod peers;
 mod table;
 #[cfg(test)]
@@ -29,6 +30,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+pub use event::{MemberAction, MemberEvent};
 pub use peers::PROBED_MAX;
 use peers::{PeerAction, Peers};
 pub use table::{Member, MemberState, MemberTable};
@@ -60,104 +62,6 @@ impl Default for MemberOptions {
             suspicion_window: Duration::from_secs(180),
         }
     }
-}
-
-/// What happens to a member.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MemberEvent {
-    /// Time has passed; send it a few times per second.
-    Tick,
-    /// The database added us.
-    Joined {
-        /// The number of the request.
-        request: u64,
-        /// Our life.
-        incarnation: Incarnation,
-    },
-    /// The database extended our lease.
-    Renewed {
-        /// The number of the request.
-        request: u64,
-    },
-    /// A statement of ours met no living row: we are dead.
-    Refused,
-    /// The table of members, as of a read with this number.
-    Read {
-        /// The number of the request.
-        request: u64,
-        /// All rows.
-        table: MemberTable,
-    },
-    /// A peer answered a probe.
-    Answered {
-        /// The peer.
-        peer: DaemonId,
-        /// The number of the probe.
-        probe: u64,
-    },
-    /// A request to a peer failed for lack of a connection or an answer.
-    Failed {
-        /// The peer.
-        peer: DaemonId,
-    },
-    /// We have read what we missed (see [`crate::fresh::Replica`]), and can take requests.
-    Ready,
-    /// An operator wants us to leave: no new requests, no homes.
-    Drain,
-    /// We have finished: nothing is answered any more from now on.
-    Leave,
-}
-
-/// What a member wants done.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MemberAction {
-    /// Add us: [`MemberTable::join`].
-    Join {
-        /// Names the answer.
-        request: u64,
-    },
-    /// Extend our lease: [`MemberTable::renew`].
-    Renew {
-        /// Names the answer.
-        request: u64,
-        /// Who we are.
-        me: Holder,
-    },
-    /// Change our state: [`MemberTable::set_state`].
-    SetState {
-        /// Who we are.
-        me: Holder,
-        /// The state.
-        state: MemberState,
-    },
-    /// Read all rows and the epoch, in one statement.
-    Read {
-        /// Names the answer.
-        request: u64,
-    },
-    /// Send a tiny report to a peer.
-    Probe {
-        /// The peer.
-        peer: DaemonId,
-        /// Names the answer.
-        probe: u64,
-    },
-    /// Note that a peer does not answer: [`MemberTable::suspect`].
-    Suspect {
-        /// The peer.
-        peer: Holder,
-        /// Who we are.
-        me: Holder,
-    },
-    /// Declare a peer dead: [`MemberTable::expire`].
-    Expire {
-        /// The peer.
-        peer: Holder,
-        /// `until` of its row as observed.
-        observed: DatabaseTime,
-    },
-    /// We are dead. Refuse everything and end the process, or join again with a new [`Membership`].
-    End,
 }
 
 /// How long a peer may still answer exact reads.
@@ -237,9 +141,9 @@ impl Membership {
         self.peers.is_routed(peer)
     }
 
-    /// The daemons that are homes of buckets in this epoch, with one weight for all. Routing does not
-    /// change it: homes are equal on all daemons.
-    pub fn candidates(&self, weight: u32) -> Vec<Candidate> {
+    /// The daemons that are homes of buckets in this epoch, with their weights. Routing does not change it, and
+    /// weights must come from the same read: homes are equal on all daemons.
+    pub fn candidates(&self, weight: impl Fn(DaemonId) -> u32) -> Vec<Candidate> {
         self.in_state(MemberState::Up, weight)
     }
 
@@ -248,13 +152,13 @@ impl Membership {
     /// After the death of all daemons, the first that come back can be up only when the logs of the dead are
     /// retired: somebody who is not up yet has to do that.
     pub fn takers(&self) -> Vec<Candidate> {
-        let up = self.in_state(MemberState::Up, 1);
-        if up.is_empty() { self.in_state(MemberState::Joining, 1) } else { up }
+        let up = self.in_state(MemberState::Up, |_| 1);
+        if up.is_empty() { self.in_state(MemberState::Joining, |_| 1) } else { up }
     }
 
-    fn in_state(&self, state: MemberState, weight: u32) -> Vec<Candidate> {
+    fn in_state(&self, state: MemberState, weight: impl Fn(DaemonId) -> u32) -> Vec<Candidate> {
         let members = self.table.iter().filter(|(_, member)| member.state == state);
-        members.map(|(daemon, _)| Candidate { daemon, weight }).collect()
+        members.map(|(daemon, _)| Candidate { daemon, weight: weight(daemon) }).collect()
     }
 
     /// All other lives of daemons that have been seen, with how long they may answer exact reads.

@@ -23,6 +23,8 @@ pub struct Session {
 pub struct Ledger {
     writers: BTreeMap<Row, usize>,
     acknowledged: Vec<Row>,
+    /// Rows written when everything had worked for long.
+    must_end: Vec<Row>,
     pub sessions: [Session; SESSIONS as usize],
     shown: BTreeMap<(Life, LogId), u64>,
     reports: BTreeMap<u64, Life>,
@@ -35,6 +37,11 @@ impl Ledger {
         let row = self.writers.len() as Row + 1;
         self.writers.insert(row, session);
         row
+    }
+
+    /// Nothing stands in the way of this row: it must be acknowledged by the end.
+    pub fn must_end(&mut self, row: Row) {
+        self.must_end.push(row);
     }
 
     /// How many rows have been acknowledged so far.
@@ -127,6 +134,9 @@ impl Ledger {
         let rows = once(rows)?;
         if let Some(row) = self.acknowledged.iter().find(|row| !rows.contains(row)) {
             return Err(format!("row {row} was acknowledged and is lost"));
+        }
+        if let Some(row) = self.must_end.iter().find(|row| !self.acknowledged.contains(row)) {
+            return Err(format!("row {row} was never acknowledged though everything works"));
         }
         let seen = self.sessions.iter().flat_map(|session| &session.rows);
         if let Some(row) = seen.into_iter().find(|row| !rows.contains(row)) {

@@ -10,11 +10,13 @@
 //! acknowledged row is in a log or a file; no file is deleted that a member's read needs. Checked for every read: no
 //! row twice; exact reads have all rows that were acknowledged before they began; sessions see what they wrote and
 //! saw; reports are answered whatever peers do. Checked at the end: every acknowledged row is there once, no
-//! row that was shown is lost, every daemon answers exactly, every report was answered.
+//! row that was shown is lost, every daemon answers exactly, every report was answered, and late writes were acknowledged.
 //!
 //! Not modelled: several tables, monotonic clocks of different speed, a database or store that breaks its
 //! promises (loses a committed transaction, ignores put-if-absent).
 
+mod checks;
+mod clients;
 mod daemon;
 mod database;
 mod faults;

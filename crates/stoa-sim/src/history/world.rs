@@ -10,8 +10,8 @@ use stoa_cluster::{DaemonId, Monotonic};
 use super::Mutation;
 use super::daemon::{Daemon, Out};
 use super::database::Database;
-use super::ledger::{Ledger, SESSIONS};
-use super::message::{Life, Message, Name, PeerMessage, Request};
+use super::ledger::Ledger;
+use super::message::{Life, Message, PeerMessage, Request};
 use super::network::{Network, Node};
 use super::store::Store;
 use crate::random::Random;
@@ -19,6 +19,9 @@ use crate::random::Random;
 /// How long faults last, and how long the cluster then has to recover.
 const FAULTS_MS: u64 = 40_000;
 const RECOVERY_MS: u64 = 50_000;
+
+/// When clients stop: their last requests have their answers before the end.
+pub(super) const CLIENTS_END_MS: u64 = FAULTS_MS + RECOVERY_MS - 3000;
 
 const TICK_MS: u64 = 200;
 
@@ -316,7 +319,7 @@ impl World {
     }
 
     /// Sends what a process wants sent.
-    fn carry_out(&mut self, daemon: usize) -> Result<(), String> {
+    pub fn carry_out(&mut self, daemon: usize) -> Result<(), String> {
         let Some(process) = self.process(daemon) else { return Ok(()) };
         let (life, from) = (process.life, Node::Daemon(daemon));
         for out in process.take_out() {
@@ -364,136 +367,6 @@ impl World {
         for at in self.network.arrivals(from, to, may_double, &mut self.random, self.now_ms) {
             self.at(at, Event::Deliver { from, to, message: message.clone() });
         }
-    }
-
-    /// A client writes or reads.
-    fn client(&mut self) -> Result<(), String> {
-        let now = self.now();
-        let daemon = self.random.below(self.slots.len() as u64) as usize;
-        let session = self.random.below(SESSIONS) as usize;
-        // Some readers have never been here before.
-        let reader = if self.random.chance(300) { SESSIONS as usize } else { session };
-        let next = self.now_ms + self.random.between(20, 120);
-        // The last requests shall have had their answers.
-        if next < FAULTS_MS + RECOVERY_MS - 3000 {
-            self.at(next, Event::Client);
-        }
-        let choice = self.random.below(100);
-        let acknowledged = self.ledger.acknowledged();
-        let freshness = if choice < 70 { Freshness::Exact } else { Freshness::Known };
-        if (40..85).contains(&choice) {
-            let now_ms = self.now_ms;
-            self.at(now_ms, Event::Read { daemon, session: reader, freshness, acknowledged });
-            return Ok(());
-        }
-        let is_frozen = self.slots.get(daemon).is_none_or(|slot| slot.frozen_until > self.now_ms);
-        if is_frozen {
-            return Ok(());
-        }
-        let (bucket, lasts) = (self.random.below(8) as u32, self.random.between(500, 25_000));
-        let Some(process) = self.slots.get_mut(daemon).and_then(|slot| slot.process.as_mut())
-        else {
-            return Ok(());
-        };
-        match choice {
-            0..40 if process.own.is_open() => {
-                let row = self.ledger.new_row(session);
-                process.append(row, now);
-            }
-            85..90 => process.scan(now + Duration::from_millis(lasts)),
-            90.. => {
-                let report = self.ledger.report_begins(process.life);
-                process.report(report, bucket, now);
-            }
-            _ => {}
-        }
-        self.carry_out(daemon)
-    }
-
-    fn read(
-        &mut self,
-        daemon: usize,
-        session: usize,
-        freshness: Freshness,
-        acknowledged: usize,
-    ) -> Result<(), String> {
-        let now = self.now();
-        let Some(process) = self.slots.get(daemon).and_then(|slot| slot.process.as_ref()) else {
-            return Ok(());
-        };
-        let new = stoa_cluster::fresh::Seen::default();
-        let seen = self.ledger.sessions.get(session).map_or(&new, |session| &session.seen);
-        let Some(answer) = process.answer(freshness, seen, now)? else { return Ok(()) };
-        let (life, me) = (process.life, process.membership.me());
-        let is_exact = freshness == Freshness::Exact;
-        let is_complete =
-            answer.version.files.iter().all(|file| self.store.files.contains_key(file));
-        // A daemon that was declared dead and does not know may miss files: it fails, and is not wrong.
-        if !is_complete && !me.is_some_and(|me| self.database.members.lives(me)) {
-            return Ok(());
-        }
-        self.note(|| {
-            format!(
-                "session {session} reads at daemon {daemon}, exact: {is_exact}: {:?}",
-                answer.seen
-            )
-        });
-        self.ledger.read(session, life, &answer, &self.store, is_exact.then_some(acknowledged))
-    }
-
-    fn check_holders(&self) -> Result<(), String> {
-        let now = self.now();
-        let mut believed: Vec<(Name, Life)> = vec![];
-        for process in self.slots.iter().filter_map(|slot| slot.process.as_ref()) {
-            for name in process.believes(now) {
-                if let Some((_, other)) = believed.iter().find(|(known, _)| *known == name) {
-                    return Err(format!(
-                        "processes {other} and {} both hold {name:?}",
-                        process.life
-                    ));
-                }
-                believed.push((name, process.life));
-            }
-        }
-        Ok(())
-    }
-
-    fn check_delete(&self, request: &Request) -> Result<(), String> {
-        let Request::DeleteFile { file } = request else { return Ok(()) };
-        for process in self.slots.iter().filter_map(|slot| slot.process.as_ref()) {
-            let is_member =
-                process.membership.me().is_some_and(|me| self.database.members.lives(me));
-            let mut pinned = process.pinned();
-            if let (true, Some(version)) =
-                (is_member, pinned.find(|version| version.files.contains(file)))
-            {
-                let number = version.number;
-                return Err(format!(
-                    "file {file:#x} is deleted, but process {} reads version {number}",
-                    process.life
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    /// After the recovery: somebody answers exactly, nothing is lost, no log is left behind.
-    fn end(&mut self) -> Result<(), String> {
-        let now = self.now();
-        let processes: Vec<_> =
-            self.slots.iter().filter_map(|slot| slot.process.as_ref()).collect();
-        let lives: Vec<_> = processes.iter().map(|process| process.life).collect();
-        let seen = stoa_cluster::fresh::Seen::default();
-        for process in &processes {
-            let Some(answer) = process.answer(Freshness::Exact, &seen, now)? else {
-                return Err(format!(
-                    "process {} does not answer exactly after the recovery",
-                    process.life
-                ));
-            };
-            self.ledger.end(&answer, &self.store, &lives)?;
-        }
-        Ok(())
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod log;
 mod maintenance;
+mod peers;
 mod reads;
 mod takeovers;
 

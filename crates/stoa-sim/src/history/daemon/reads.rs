@@ -91,7 +91,7 @@ impl Daemon {
         if self.reports.placement.as_ref().is_none_or(|(known, _)| *known != epoch) {
             let buckets: Vec<_> =
                 (0..8).map(|number| Bucket { number, since: 1, bytes: 1000 }).collect();
-            let candidates = self.membership.candidates(1);
+            let candidates = self.membership.candidates(|_| 1);
             let placement = Placement::new(TableId([0; 16]), &buckets, &candidates);
             self.reports.placement = Some((epoch, placement));
         }
