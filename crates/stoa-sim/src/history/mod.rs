@@ -23,6 +23,7 @@ mod faults;
 mod ledger;
 mod message;
 mod network;
+mod processes;
 mod store;
 mod world;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use stoa_cluster::fresh::Freshness;
-use stoa_cluster::membership::{MemberEvent, MemberOptions};
+use stoa_cluster::membership::MemberOptions;
 use stoa_cluster::{DaemonId, Monotonic};
 
 use super::Mutation;
@@ -23,7 +23,8 @@ const RECOVERY_MS: u64 = 50_000;
 /// When clients stop: their last requests have their answers before the end.
 pub(super) const CLIENTS_END_MS: u64 = FAULTS_MS + RECOVERY_MS - 3000;
 
-const TICK_MS: u64 = 200;
+/// Time between ticks of a process.
+pub(super) const TICK_MS: u64 = 200;
 
 /// What happens next.
 #[derive(Debug)]
@@ -58,9 +59,9 @@ pub(super) struct Slot {
     pub process: Option<Daemon>,
     pub frozen_until: u64,
     /// What arrived while the process was frozen.
-    parked: Vec<Event>,
+    pub parked: Vec<Event>,
     wall_ahead_ms: i64,
-    is_starting: bool,
+    pub is_starting: bool,
 }
 
 pub(super) struct World {
@@ -76,9 +77,9 @@ pub(super) struct World {
     pub is_calm: bool,
     queue: BTreeMap<(u64, u64), Event>,
     queued: u64,
-    lives: Life,
-    options: MemberOptions,
-    mutation: Option<Mutation>,
+    pub lives: Life,
+    pub options: MemberOptions,
+    pub mutation: Option<Mutation>,
     trace: Option<Vec<String>>,
     pub events: u64,
 }
@@ -195,82 +196,6 @@ impl World {
         Ok(())
     }
 
-    fn start(&mut self, daemon: usize) {
-        self.lives += 1;
-        let (life, options, mutation) = (self.lives, self.options, self.mutation);
-        if let Some(slot) = self.slots.get_mut(daemon) {
-            let id = DaemonId::from_bits(daemon as u64);
-            slot.is_starting = false;
-            slot.process = Some(Daemon::new(id, life, options, mutation));
-            self.note(|| format!("daemon {daemon} starts as process {life}"));
-            let at = self.now_ms + self.random.below(TICK_MS);
-            self.at(at, Event::Tick { daemon, life });
-        }
-    }
-
-    pub fn crash(&mut self, daemon: usize) {
-        self.note(|| format!("daemon {daemon} crashes"));
-        let down = match self.random.chance(500) || self.is_calm {
-            true => self.random.between(100, 2000),
-            false => self.random.between(2000, 20_000),
-        };
-        let at = self.now_ms + down;
-        if let Some(slot) = self.slots.get_mut(daemon)
-            && !slot.is_starting
-        {
-            slot.is_starting = true;
-            (slot.process, slot.frozen_until) = (None, 0);
-            slot.parked.clear();
-            self.at(at, Event::Start { daemon });
-        }
-    }
-
-    pub fn freeze(&mut self, daemon: usize, until_ms: u64) {
-        if let Some(slot) = self.slots.get_mut(daemon)
-            && slot.process.is_some()
-        {
-            slot.frozen_until = until_ms;
-            self.at(until_ms, Event::Thaw { daemon });
-        }
-    }
-
-    fn process(&mut self, daemon: usize) -> Option<&mut Daemon> {
-        self.slots.get_mut(daemon)?.process.as_mut()
-    }
-
-    fn tick(&mut self, daemon: usize, life: Life) -> Result<(), String> {
-        let now = self.now();
-        let Some(process) = self.process(daemon).filter(|process| process.life == life) else {
-            return Ok(());
-        };
-        process.tick(now);
-        let scans = process.ended_scans(now);
-        let me = process.membership.me();
-        let is_member = me.is_some_and(|me| self.database.members.lives(me));
-        for scan in scans {
-            let missing =
-                scan.version.files.iter().find(|file| !self.store.files.contains_key(file));
-            if let (true, Some(file)) = (is_member, missing) {
-                return Err(format!(
-                    "a scan of version {} misses file {file:#x}",
-                    scan.version.number
-                ));
-            }
-        }
-        let next = self.now_ms + TICK_MS;
-        self.at(next, Event::Tick { daemon, life });
-        self.carry_out(daemon)
-    }
-
-    fn leave(&mut self, daemon: usize, life: Life) -> Result<(), String> {
-        let now = self.now();
-        if let Some(process) = self.process(daemon).filter(|process| process.life == life) {
-            process.leave(now);
-            self.note(|| format!("daemon {daemon} leaves"));
-        }
-        self.carry_out(daemon)
-    }
-
     fn deliver(&mut self, from: Node, to: Node, message: Message) -> Result<(), String> {
         if let Some(trace) = &mut self.trace
             && !matches!(
@@ -367,12 +292,5 @@ impl World {
         for at in self.network.arrivals(from, to, may_double, &mut self.random, self.now_ms) {
             self.at(at, Event::Deliver { from, to, message: message.clone() });
         }
-    }
-}
-
-impl Daemon {
-    fn leave(&mut self, now: Monotonic) {
-        let actions = self.membership.on(MemberEvent::Leave, now);
-        self.member_actions(actions);
     }
 }
