@@ -35,6 +35,8 @@
 //! the check above, in a log by its claim.
 
 mod arbiter;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
