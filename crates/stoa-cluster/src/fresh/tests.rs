@@ -82,6 +82,15 @@ fn a_life_known_by_its_hello_only_ends_when_a_later_one_is_read() {
 }
 
 #[test]
+fn a_peer_that_was_dead_when_the_log_began_is_waited_for() {
+    let over = PeerLease::OverAt(at(3000));
+    let mut owner = Owner::new(LOG, 0, [(peer(2), over)], OwnerOptions::default());
+    owner.on(OwnerEvent::Append, at(0));
+    assert_eq!(acknowledged(&owner.on(OwnerEvent::Durable { to: 1 }, at(30))), None);
+    assert_eq!(acknowledged(&owner.on(OwnerEvent::Tick, at(3000))), Some(1));
+}
+
+#[test]
 fn gaps_are_not_shown_and_files_close_them() {
     let mut replica = Replica::new();
     let push = |base, from, to| Push { log: LOG, base, from, to, durable: 9 };
