@@ -1,0 +1,220 @@
+//! Buckets that many reports want at once, such as the last hour: more homes, and the choice among them.
+//!
+//! In: how many requests each bucket got, and the time. Out: how many homes it has, from 1 to
+//! [`HOMES_MAX`]. All numbers are whole, so the same inputs give the same answers.
+//!
+//! **Invariant:** the rate at which a home is added is at least twice the one at which it is taken away, and
+//! a bucket loses a home only after calm windows in a row: a rate near a limit does not flap.
+//!
+//! Each daemon counts the requests that it routes, so daemons may see different numbers of homes for a
+//! while. That costs a cold read at most.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::placement::HOMES_MAX;
+use crate::{DaemonId, Monotonic, TableId};
+
+/// When a bucket is hot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HotOptions {
+    /// Over which time requests are counted.
+    pub window: Duration,
+    /// Requests per window from which a bucket has two homes; from three times as many, three.
+    pub second_home_at: u64,
+    /// Windows in a row with less than half of that, after which it loses a home.
+    pub calm_windows: u32,
+}
+
+impl Default for HotOptions {
+    fn default() -> Self {
+        Self { window: Duration::from_secs(10), second_home_at: 1000, calm_windows: 6 }
+    }
+}
+
+/// What happens to buckets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HotEvent {
+    /// Reports were routed by this bucket.
+    Requests {
+        /// The table.
+        table: TableId,
+        /// The bucket.
+        bucket: u32,
+        /// How many.
+        count: u64,
+    },
+    /// Time has passed; send it at least once per window.
+    Tick,
+}
+
+/// A bucket that has another number of homes from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HomesChanged {
+    /// The table.
+    pub table: TableId,
+    /// The bucket.
+    pub bucket: u32,
+    /// How many homes.
+    pub homes: usize,
+}
+
+/// Rates of buckets. Holds only those that had requests lately.
+#[derive(Clone, Debug)]
+pub struct HotBuckets {
+    options: HotOptions,
+    buckets: BTreeMap<(TableId, u32), Heat>,
+    window_end: Option<Monotonic>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Heat {
+    count: u64,
+    homes: usize,
+    calm: u32,
+}
+
+impl HotBuckets {
+    /// Nothing is hot.
+    pub fn new(options: HotOptions) -> Self {
+        Self { options, buckets: BTreeMap::new(), window_end: None }
+    }
+
+    /// How many homes a bucket has.
+    pub fn homes(&self, table: TableId, bucket: u32) -> usize {
+        self.buckets.get(&(table, bucket)).map_or(1, |heat| heat.homes)
+    }
+
+    /// Takes an event in.
+    pub fn on(&mut self, event: HotEvent, now: Monotonic) -> Vec<HomesChanged> {
+        let changed = self.end_windows(now);
+        if let HotEvent::Requests { table, bucket, count } = event {
+            let heat = Heat { count: 0, homes: 1, calm: 0 };
+            let heat = self.buckets.entry((table, bucket)).or_insert(heat);
+            heat.count = heat.count.saturating_add(count);
+        }
+        changed
+    }
+
+    fn end_windows(&mut self, now: Monotonic) -> Vec<HomesChanged> {
+        let mut changed = vec![];
+        let mut end = self.window_end.unwrap_or(now + self.options.window);
+        // After a long pause everything is calm by then.
+        let windows_max = self.options.calm_windows.saturating_mul(HOMES_MAX as u32);
+        let mut windows = 0;
+        while end <= now {
+            if windows == windows_max {
+                end = now;
+            } else {
+                windows += 1;
+                changed.extend(self.end_window());
+            }
+            end = end + self.options.window.max(Duration::from_millis(1));
+        }
+        self.window_end = Some(end);
+        changed
+    }
+
+    fn end_window(&mut self) -> Vec<HomesChanged> {
+        let options = self.options;
+        let mut changed = vec![];
+        for ((table, bucket), heat) in &mut self.buckets {
+            let before = heat.homes;
+            heat.end_window(options);
+            if heat.homes != before {
+                changed.push(HomesChanged { table: *table, bucket: *bucket, homes: heat.homes });
+            }
+        }
+        self.buckets.retain(|_, heat| heat.homes > 1 || heat.calm <= options.calm_windows);
+        changed
+    }
+}
+
+impl Heat {
+    fn end_window(&mut self, options: HotOptions) {
+        let count = std::mem::take(&mut self.count);
+        let limit = |homes| match homes {
+            0 | 1 => 0,
+            2 => options.second_home_at,
+            _ => options.second_home_at.saturating_mul(3),
+        };
+        if let Some(homes) = (self.homes + 1..=HOMES_MAX).rev().find(|homes| count >= limit(*homes))
+        {
+            (self.homes, self.calm) = (homes, 0);
+            return;
+        }
+        let is_calm = self.homes == 1 && count == 0 || count < limit(self.homes) / 2;
+        self.calm = if is_calm { self.calm.saturating_add(1) } else { 0 };
+        if self.homes > 1 && self.calm >= options.calm_windows {
+            (self.homes, self.calm) = (self.homes - 1, 0);
+        }
+    }
+}
+
+/// The home that a request goes to: the less busy of two, taken from `homes` by the request's number (power of two
+/// choices). `in_flight` tells how many requests of ours a daemon has not answered, and `None` for one
+/// that gets none now. `None`: run it here.
+pub fn choose(
+    homes: &[DaemonId],
+    request: u64,
+    in_flight: impl Fn(DaemonId) -> Option<u64>,
+) -> Option<DaemonId> {
+    let open: Vec<_> = homes.iter().filter_map(|home| Some((*home, in_flight(*home)?))).collect();
+    let at = |offset: u64| {
+        let index = (request.wrapping_add(offset)).checked_rem(open.len() as u64)?;
+        open.get(index as usize)
+    };
+    let (first, second) = (at(0)?, at(1)?);
+    Some(if second.1 < first.1 { second.0 } else { first.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE: TableId = TableId([1; 16]);
+
+    fn run(hot: &mut HotBuckets, window: u64, count: u64) -> usize {
+        let now = |seconds| Monotonic(Duration::from_secs(seconds));
+        hot.on(HotEvent::Requests { table: TABLE, bucket: 3, count }, now(window * 10 + 1));
+        hot.on(HotEvent::Tick, now(window * 10 + 10));
+        hot.homes(TABLE, 3)
+    }
+
+    #[test]
+    fn homes_come_at_once_and_go_after_a_while() {
+        let mut hot = HotBuckets::new(HotOptions::default());
+        hot.on(HotEvent::Tick, Monotonic::default());
+        let rates = [10, 1200, 900, 600, 1100, 5000, 100, 100, 100, 100, 100];
+        let homes: Vec<_> = rates.iter().zip(0..).map(|(c, w)| run(&mut hot, w, *c)).collect();
+        assert_eq!(homes, [1, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3]);
+        assert_eq!(
+            (11..23).map(|w| run(&mut hot, w, 0)).collect::<Vec<_>>(),
+            [2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1]
+        );
+        assert_eq!(run(&mut hot, 40, 0), 1);
+        assert!(hot.buckets.len() <= 1);
+    }
+
+    #[test]
+    fn after_a_pause_everything_is_calm() {
+        let mut hot = HotBuckets::new(HotOptions::default());
+        hot.on(HotEvent::Tick, Monotonic::default());
+        assert_eq!(run(&mut hot, 0, 9000), 3);
+        hot.on(HotEvent::Tick, Monotonic(Duration::from_secs(1 << 40)));
+        assert_eq!(hot.homes(TABLE, 3), 1);
+    }
+
+    #[test]
+    fn the_less_busy_of_two_is_chosen() {
+        let homes: Vec<_> = (0..3).map(DaemonId::from_bits).collect();
+        let busy = |d: DaemonId| [Some(5), Some(2), Some(9)][d.bits() as usize];
+        assert_eq!(choose(&homes, 0, busy), Some(homes[1]));
+        assert_eq!(choose(&homes, 1, busy), Some(homes[1]));
+        assert_eq!(choose(&homes, 2, busy), Some(homes[0]));
+        let away = |d: DaemonId| (d.bits() == 2).then_some(9);
+        assert_eq!(choose(&homes, 0, away), Some(homes[2]));
+        assert_eq!(choose(&homes, 0, |_| None), None);
+        assert_eq!(choose(&[], 0, busy), None);
+    }
+}
