@@ -557,8 +557,11 @@ impl Operation for RoundFloat {
 
 /// `value` to `digits` behind the point, or before it where they are negative. What has no such digit stays as it is.
 fn rounded_at(value: f64, digits: i64) -> f64 {
-    let places = i32::try_from(digits.unsigned_abs()).unwrap_or(i32::MAX);
-    let unit = 10_f64.powi(places);
+    let unit = match digits.unsigned_abs() {
+        // Exact; of larger ones, the nearest double is that of a text.
+        places @ 0..=22 => 10_f64.powi(places as i32),
+        places => format!("1e{places}").parse().unwrap_or(f64::INFINITY),
+    };
     if !value.is_finite() {
         return value;
     }
