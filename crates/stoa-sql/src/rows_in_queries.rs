@@ -352,8 +352,8 @@ mod tests {
                 format!("DELETE FROM t WHERE NOT EXISTS (SELECT 1 FROM (SELECT c, d FROM u) {rows} WHERE (({same})) IS NOT FALSE)"),
             ),
             (
-                "SELECT (a, b) IN (TABLE u) FROM t",
-                format!("SELECT (SELECT CASE WHEN bool_or(({same})) THEN true WHEN count(*) > count(({same})) THEN NULL ELSE false END FROM (TABLE u) {rows}) FROM t"),
+                "SELECT (a, b) IN (SELECT * FROM u) FROM t",
+                format!("SELECT (SELECT CASE WHEN bool_or(({same})) THEN true WHEN count(*) > count(({same})) THEN NULL ELSE false END FROM (SELECT * FROM u) {rows}) FROM t"),
             ),
             (
                 "SELECT 1 FROM t WHERE (t.a, t.b) IN (SELECT u.c, u.d FROM u WHERE u.e = t.e)",
