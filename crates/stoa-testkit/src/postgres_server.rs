@@ -121,7 +121,7 @@ impl PostgresServer {
     /// Where it is not running.
     pub fn kill(&self) {
         let file = self.home.join("data/postmaster.pid");
-        let text = std::fs::read_to_string(file).expect("the server runs");
+        let text = std::fs::read_to_string(&file).expect("the server runs");
         let server = text.lines().next().expect("the first line is the process").to_owned();
         signal("STOP", std::slice::from_ref(&server));
         let mut all = children_of(&server);
@@ -131,6 +131,8 @@ impl PostgresServer {
         while all.iter().any(|process| is_running(process)) {
             std::thread::yield_now();
         }
+        // A process that nobody has waited for yet counts as running to a new server.
+        let _ = std::fs::remove_file(file);
     }
 
     fn data(&self) -> String {
@@ -144,8 +146,9 @@ impl PostgresServer {
         let errors = log.try_clone().expect("a log file");
         // Not a pipe: the server would keep it open.
         let status = command.stdin(Stdio::null()).stdout(log).stderr(errors).status();
-        let text = || std::fs::read_to_string(self.home.join("run.log")).unwrap_or_default();
-        assert!(status.expect("PostgreSQL's programs run").success(), "{program}: {}", text());
+        let text = |name| std::fs::read_to_string(self.home.join(name)).unwrap_or_default();
+        let is_done = status.expect("PostgreSQL's programs run").success();
+        assert!(is_done, "{program}: {}{}", text("run.log"), text("log"));
     }
 }
 
@@ -212,7 +215,7 @@ fn unprivileged(home: &Path) -> Command {
 
 /// Waits for the end of its input, which is that of this process or of the server's owner.
 fn guard(programs: &Path, home: &Path) -> Child {
-    let script = r#"read -r _; "$1/pg_ctl" -D "$2/data" -s -m immediate stop; rm -rf "$2/data" "$2"/* 2>/dev/null"#;
+    let script = r#"read -r _; "$1/pg_ctl" -D "$2/data" -s -m immediate stop; rm -rf "$2""#;
     let mut command = unprivileged(home);
     command.args(["sh", "-c", &format!("trap '' INT TERM HUP; {script}"), "sh"]);
     command.arg(programs).arg(home);
@@ -220,9 +223,16 @@ fn guard(programs: &Path, home: &Path) -> Child {
     command.spawn().expect("a shell runs")
 }
 
+/// Not one of those that the system gives to connections: while the server is down, a client that
+/// tries to reach it could be given the server's own port.
 fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
-    listener.local_addr().expect("it is bound").port()
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let first = std::process::id().wrapping_mul(7);
+    let ports = (0..10_000).map(|_| first.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)));
+    let port = ports
+        .filter_map(|number| u16::try_from(15_000 + number % 10_000).ok())
+        .find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
+    port.expect("a port is free")
 }
 
 fn signal(name: &str, processes: &[String]) {

@@ -19,6 +19,8 @@ pub enum Cut {
     AfterCommitUnnoticed = 3,
     /// Whatever the client says, and new connections.
     All = 4,
+    /// As after, and everything from then on.
+    AfterCommitAndAll = 5,
 }
 
 /// Forwards connections, and cuts the next one that commits if it is told to.
@@ -100,6 +102,10 @@ impl Proxy {
                     }
                     server.write_all(asked).await?;
                     if commits && self.take(Cut::AfterCommit) {
+                        return Ok(());
+                    }
+                    if commits && self.take(Cut::AfterCommitAndAll) {
+                        self.set(Cut::All);
                         return Ok(());
                     }
                     if commits && self.take(Cut::AfterCommitUnnoticed) {
