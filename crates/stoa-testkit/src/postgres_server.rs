@@ -54,24 +54,27 @@ impl PostgresServer {
         let guard = Some(guard(&programs, &home));
         let (port, databases) = (free_port(), AtomicU32::new(0));
         let server = Self { programs, home, port, settings, databases, guard };
-        let data = server.data();
-        server.run(
-            "initdb",
-            &[
-                "-D",
-                &data,
-                "-U",
-                ACCOUNT,
-                "-A",
-                "trust",
-                "-E",
-                "UTF8",
-                "--locale=C.UTF-8",
-                "--no-sync",
-            ],
-        );
+        server.make();
         server.begin();
         Some(server)
+    }
+
+    fn make(&self) {
+        let data = self.data();
+        let locale = ["-E", "UTF8", "--locale=C.UTF-8"];
+        let arguments = ["-D", &data, "-U", ACCOUNT, "-A", "trust", "--no-sync"];
+        self.run("initdb", &[&arguments[..], &locale[..]].concat());
+    }
+
+    /// Replaces a server that was stopped by a new one, on the same port: nothing is left of the old
+    /// one's databases.
+    ///
+    /// # Panics
+    /// Where it cannot be made.
+    pub fn make_anew(&self) {
+        std::fs::remove_dir_all(self.home.join("data")).expect("it was stopped");
+        self.databases.store(0, Ordering::Relaxed);
+        self.make();
     }
 
     /// Makes a new database; gives its URL.
@@ -95,11 +98,8 @@ impl PostgresServer {
     /// # Panics
     /// Where it does not start.
     pub fn begin(&self) {
-        let home = self.home.display();
-        let mut options = format!(
-            "-p {} -c listen_addresses=127.0.0.1 -c unix_socket_directories='{home}'",
-            self.port
-        );
+        let mut options =
+            format!("-p {} -c listen_addresses=127.0.0.1 -c unix_socket_directories=''", self.port);
         for setting in &self.settings {
             options.push_str(&format!(" -c {setting}"));
         }
