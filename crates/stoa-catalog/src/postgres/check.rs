@@ -66,9 +66,9 @@ pub(super) async fn serve(shared: Weak<Shared>, mut asked: mpsc::Receiver<Questi
     let mut session = None;
     let mut batch = Vec::new();
     loop {
-        match timer::timeout(REFRESH_EVERY, asked.recv_many(&mut batch, BATCH_MAX)).await {
-            Ok(0) => return,
-            Ok(_) | Err(_) => {}
+        let received = asked.recv_many(&mut batch, BATCH_MAX);
+        if let Ok(0) = timer::timeout(REFRESH_EVERY, received).await {
+            return;
         }
         let Some(shared) = shared.upgrade() else { return };
         if shared.sessions.is_closed() {
