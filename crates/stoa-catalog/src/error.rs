@@ -74,8 +74,8 @@ pub(crate) fn role_in_use(name: &str, held: &[String]) -> Error {
         .with_hint("give its tables to another role and revoke its grants first")
 }
 
-/// What is stored of roles and grants cannot be.
-pub(crate) fn damaged_policy(place: &str, what: impl Display) -> Error {
+/// What is stored cannot be.
+pub(crate) fn damaged(place: &str, what: impl Display) -> Error {
     Error::corrupt(format!("catalog {place}: {what}"))
 }
 

@@ -6,12 +6,11 @@
 //! Other engines that drop a namespace in this file leave the grants on it; they hold for a later one
 //! of that name.
 
-use sqlx::SqliteConnection;
-use sqlx::sqlite::SqliteRow;
 use stoa_access::{Grant, Grantee, Object, Privilege};
 use stoa_error::Result;
 use uuid::Uuid;
 
+use crate::database::{Change, Row, Statement};
 use crate::{Catalog, error};
 
 /// Stands for all columns: in the rows, and where rows are deleted.
@@ -20,14 +19,14 @@ const WHOLE: i32 = -1;
 /// Stands for PUBLIC: no role has an empty name.
 const PUBLIC: &str = "";
 
-const INSERT: &str = "INSERT OR IGNORE INTO stoa_grants
+const INSERT: &str = "INSERT INTO stoa_grants
      (catalog_name, object_type, object, grantee, privilege, field_id)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+     VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING";
 
 /// Field -1 stands for the whole, which takes single columns with it.
 const DELETE: &str = "DELETE FROM stoa_grants
-     WHERE catalog_name = ?1 AND object_type = ?2 AND object = ?3 AND grantee = ?4
-       AND privilege = ?5 AND (field_id = ?6 OR ?6 = -1)";
+     WHERE catalog_name = $1 AND object_type = $2 AND object = $3 AND grantee = $4
+       AND privilege = $5 AND (field_id = $6 OR $6 = -1)";
 
 impl Catalog {
     /// Grants all of `grants` or none. Gives back how many are new, each column counted: what was
@@ -37,14 +36,14 @@ impl Catalog {
     /// `NotFound` for a role (42704) or namespace (3F000) that does not exist, and what
     /// [`Grant::check`] says. Whether a table exists is not looked at.
     pub async fn grant(&self, grants: &[Grant]) -> Result<u64> {
-        let mut transaction = self.begin().await?;
+        let mut change = self.begin().await?;
         let mut rows = 0;
         for grant in grants {
-            self.check_grant(&mut transaction, grant).await?;
-            self.check_namespace(&mut transaction, &grant.object).await?;
-            rows += self.for_each_row(&mut transaction, grant, INSERT).await?;
+            self.check_grant(&mut *change, grant).await?;
+            self.check_namespace(&mut *change, &grant.object).await?;
+            rows += self.for_each_row(&mut *change, grant, INSERT).await?;
         }
-        self.commit_change(transaction, rows).await?;
+        self.commit_change(change, rows).await?;
         Ok(rows)
     }
 
@@ -57,13 +56,13 @@ impl Catalog {
     /// # Errors
     /// `NotFound` for a role (42704) that does not exist, and what [`Grant::check`] says.
     pub async fn revoke(&self, grants: &[Grant]) -> Result<u64> {
-        let mut transaction = self.begin().await?;
+        let mut change = self.begin().await?;
         let mut rows = 0;
         for grant in grants {
-            self.check_grant(&mut transaction, grant).await?;
-            rows += self.for_each_row(&mut transaction, grant, DELETE).await?;
+            self.check_grant(&mut *change, grant).await?;
+            rows += self.for_each_row(&mut *change, grant, DELETE).await?;
         }
-        self.commit_change(transaction, rows).await?;
+        self.commit_change(change, rows).await?;
         Ok(rows)
     }
 
@@ -72,16 +71,16 @@ impl Catalog {
     /// # Errors
     /// `NotFound` (42704). Whether the table exists is not looked at.
     pub async fn set_owner(&self, table: Uuid, role: &str) -> Result<bool> {
-        let mut transaction = self.begin().await?;
-        self.require_role(&mut transaction, role).await?;
-        let set = sqlx::query(
-            "INSERT INTO stoa_owners (catalog_name, table_uuid, role_name) VALUES (?, ?, ?)
+        let mut change = self.begin().await?;
+        self.require_role(&mut *change, role).await?;
+        let set = Statement::new(
+            "INSERT INTO stoa_owners (catalog_name, table_uuid, role_name) VALUES ($1, $2, $3)
              ON CONFLICT (catalog_name, table_uuid) DO UPDATE SET role_name = excluded.role_name
-             WHERE role_name <> excluded.role_name",
+             WHERE stoa_owners.role_name <> excluded.role_name",
         );
         let set = set.bind(self.name()).bind(table.to_string()).bind(role);
-        let rows = self.execute(&mut transaction, set).await?;
-        self.commit_change(transaction, rows).await?;
+        let rows = change.execute(set).await?;
+        self.commit_change(change, rows).await?;
         Ok(rows > 0)
     }
 
@@ -90,99 +89,73 @@ impl Catalog {
     /// # Errors
     /// `Unavailable` where the database does not answer.
     pub async fn forget_table(&self, table: Uuid) -> Result<u64> {
-        let mut transaction = self.begin().await?;
-        let mut rows = self.remove_grants_on(&mut transaction, &Object::Table(table)).await?;
+        let mut change = self.begin().await?;
+        let mut rows = self.remove_grants_on(&mut *change, &Object::Table(table)).await?;
         let delete =
-            sqlx::query("DELETE FROM stoa_owners WHERE catalog_name = ? AND table_uuid = ?");
+            Statement::new("DELETE FROM stoa_owners WHERE catalog_name = $1 AND table_uuid = $2");
         let delete = delete.bind(self.name()).bind(table.to_string());
-        rows += self.execute(&mut transaction, delete).await?;
-        self.commit_change(transaction, rows).await?;
+        rows += change.execute(delete).await?;
+        self.commit_change(change, rows).await?;
         Ok(rows)
     }
 
     pub(crate) async fn remove_grants_on(
         &self,
-        connection: &mut SqliteConnection,
+        change: &mut dyn Change,
         object: &Object,
     ) -> Result<u64> {
-        let delete = sqlx::query(
-            "DELETE FROM stoa_grants WHERE catalog_name = ? AND object_type = ? AND object = ?",
+        let delete = Statement::new(
+            "DELETE FROM stoa_grants WHERE catalog_name = $1 AND object_type = $2 AND object = $3",
         );
         let (object_type, object) = stored_object(object);
-        self.execute(connection, delete.bind(self.name()).bind(object_type).bind(object)).await
+        change.execute(delete.bind(self.name()).bind(object_type).bind(object)).await
     }
 
-    pub(crate) async fn read_grants(
-        &self,
-        connection: &mut SqliteConnection,
-    ) -> Result<Vec<Grant>> {
-        let query = sqlx::query(
-            "SELECT object_type, object, grantee, privilege, field_id FROM stoa_grants
-             WHERE catalog_name = ?",
-        );
-        let rows = self.fetch_all(connection, query.bind(self.name())).await?;
+    pub(crate) fn grants_of(&self, rows: &[Row]) -> Result<Vec<Grant>> {
         rows.iter().map(|row| self.grant_of(row)).collect()
     }
 
-    /// What was granted to the role itself, in order.
-    pub(crate) async fn read_grants_of(
-        &self,
-        connection: &mut SqliteConnection,
-        role: &str,
-    ) -> Result<Vec<Grant>> {
-        let query = sqlx::query(
-            "SELECT object_type, object, grantee, privilege, field_id FROM stoa_grants
-             WHERE catalog_name = ? AND grantee = ? ORDER BY 1, 2, 4, 5",
-        );
-        let rows = self.fetch_all(connection, query.bind(self.name()).bind(role)).await?;
-        rows.iter().map(|row| self.grant_of(row)).collect()
-    }
-
-    async fn check_grant(&self, connection: &mut SqliteConnection, grant: &Grant) -> Result<()> {
+    async fn check_grant(&self, change: &mut dyn Change, grant: &Grant) -> Result<()> {
         grant.check()?;
         if let Grantee::Role(name) = &grant.grantee {
-            self.require_role(connection, name).await?;
+            self.require_role(change, name).await?;
         }
         Ok(())
     }
 
-    async fn check_namespace(
-        &self,
-        connection: &mut SqliteConnection,
-        object: &Object,
-    ) -> Result<()> {
+    async fn check_namespace(&self, change: &mut dyn Change, object: &Object) -> Result<()> {
         let Object::Namespace(name) = object else { return Ok(()) };
-        match self.has_namespace(connection, name).await? {
+        match self.has_namespace(change, name).await? {
             true => Ok(()),
             false => Err(error::missing_namespace(name)),
         }
     }
 
-    /// Runs `statement` for each row that a grant is stored as. Its parameters: `?1` catalog, `?2` and
-    /// `?3` object, `?4` grantee, `?5` privilege, `?6` field.
+    /// Runs `statement` for each row that a grant is stored as. Its parameters: `$1` catalog, `$2` and
+    /// `$3` object, `$4` grantee, `$5` privilege, `$6` field.
     async fn for_each_row(
         &self,
-        connection: &mut SqliteConnection,
+        change: &mut dyn Change,
         grant: &Grant,
         statement: &'static str,
     ) -> Result<u64> {
         let (object_type, object) = stored_object(&grant.object);
         let mut rows = 0;
         for field in fields(grant) {
-            let query = sqlx::query(statement)
+            let query = Statement::new(statement)
                 .bind(self.name())
                 .bind(object_type)
-                .bind(&object)
+                .bind(object.as_str())
                 .bind(stored_grantee(&grant.grantee))
                 .bind(grant.privilege.name())
-                .bind(field);
-            rows += self.execute(connection, query).await?;
+                .bind(i64::from(field));
+            rows += change.execute(query).await?;
         }
         Ok(rows)
     }
 
     /// One row as a grant: of the whole, or of one column.
-    fn grant_of(&self, row: &SqliteRow) -> Result<Grant> {
+    fn grant_of(&self, row: &Row) -> Result<Grant> {
         let (object_type, object): (&str, &str) = (self.value(row, 0)?, self.value(row, 1)?);
         let object = match object_type {
             "table" => Object::Table(self.uuid(object)?),
@@ -202,6 +175,24 @@ impl Catalog {
             field => grant.on_columns([field]),
         })
     }
+}
+
+/// All grants of the catalog `name`, for [`Catalog::grants_of`].
+pub(crate) fn query(name: &str) -> Statement {
+    Statement::new(
+        "SELECT object_type, object, grantee, privilege, field_id FROM stoa_grants
+         WHERE catalog_name = $1",
+    )
+    .bind(name)
+}
+
+/// What was granted to `role` itself, for [`Catalog::grants_of`].
+pub(crate) fn query_of(name: &str, role: &str) -> Statement {
+    let query = Statement::new(
+        "SELECT object_type, object, grantee, privilege, field_id FROM stoa_grants
+         WHERE catalog_name = $1 AND grantee = $2",
+    );
+    query.bind(name).bind(role)
 }
 
 /// Type and name of an object as they are stored.

@@ -25,7 +25,7 @@ struct State {
     connection: Option<Connection>,
     version: i64,
     relations: HashMap<TableIdent, Relation>,
-    policy_version: Option<u64>,
+    policy_version: Option<i64>,
 }
 
 impl RememberedPointers {
@@ -61,14 +61,14 @@ impl RememberedPointers {
     }
 
     /// The version of the policy, in the same way.
-    pub(crate) fn policy_version(&self) -> Option<Result<u64, i64>> {
+    pub(crate) fn policy_version(&self) -> Option<Result<i64, i64>> {
         let mut state = self.0.lock();
         let version = state.keep_what_is_true()?;
         Some(state.policy_version.ok_or(version))
     }
 
     /// Remembers a version of the policy that was read after `version` was.
-    pub(crate) fn put_policy_version(&self, policy_version: u64, version: i64) {
+    pub(crate) fn put_policy_version(&self, policy_version: i64, version: i64) {
         let mut state = self.0.lock();
         if state.version == version {
             state.policy_version = Some(policy_version);

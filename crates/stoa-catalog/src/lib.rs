@@ -13,6 +13,8 @@
 //! what follows from a policy (`stoa-access`), who may change it (`stoa-query`).
 
 mod catalog;
+mod copy;
+mod database;
 mod error;
 mod grants;
 mod ident;
@@ -22,17 +24,22 @@ mod logs;
 mod namespaces;
 mod pointers;
 mod policy;
+mod postgres;
 mod relation;
 mod roles;
 mod schema;
 mod sequences;
+mod sqlite;
+mod state;
 mod tables;
 mod views;
 
 pub use catalog::Catalog;
+pub use copy::Copied;
 pub use ident::TableIdent;
 pub use logs::KnownLog;
 pub use namespaces::Listing;
 pub use relation::{Relation, RelationKind};
 pub use roles::RoleChange;
+pub use state::CatalogState;
 pub use tables::Swap;

@@ -8,6 +8,7 @@ use stoa_env::random;
 use stoa_error::Result;
 
 use crate::Catalog;
+use crate::database::Statement;
 
 /// Bytes of the key.
 const BYTES: usize = 32;
@@ -18,19 +19,24 @@ impl Catalog {
     /// # Errors
     /// As every change; `Corrupt` where what is stored is no key.
     pub async fn login_key(&self) -> Result<[u8; BYTES]> {
-        let mut transaction = self.begin().await?;
-        let insert = sqlx::query(
-            "INSERT OR IGNORE INTO stoa_login_key (catalog_name, login_key) VALUES (?, ?)",
-        );
-        let new = random::bytes::<BYTES>().to_vec();
-        self.execute(&mut transaction, insert.bind(self.name()).bind(new)).await?;
-        let query = sqlx::query("SELECT login_key FROM stoa_login_key WHERE catalog_name = ?");
-        let rows = self.fetch_all(&mut transaction, query.bind(self.name())).await?;
+        let query = Statement::new("SELECT login_key FROM stoa_login_key WHERE catalog_name = $1");
+        let query = query.bind(self.name());
+        let mut rows = self.fetch(query.clone()).await?;
+        if rows.is_empty() {
+            let mut change = self.begin_rows().await?;
+            let insert = Statement::new(
+                "INSERT INTO stoa_login_key (catalog_name, login_key) VALUES ($1, $2)
+                 ON CONFLICT DO NOTHING",
+            );
+            let new = random::bytes::<BYTES>().to_vec();
+            change.execute(insert.bind(self.name()).bind(new)).await?;
+            rows = change.fetch(query).await?;
+            change.commit().await?;
+        }
         let key = match rows.first() {
             Some(row) => self.value::<Vec<u8>>(row, 0)?,
             None => Vec::new(),
         };
-        self.commit(transaction).await?;
         key.try_into().map_err(|_| self.damaged("the key of logins is not one of 32 bytes"))
     }
 }

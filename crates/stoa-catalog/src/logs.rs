@@ -3,10 +3,10 @@
 //! A log is noted before the first row goes into it, and noted as closed once all of its rows are in
 //! files. Positions are those of `stoa-ingest`; here they are numbers.
 
-use sqlx::SqliteConnection;
 use stoa_error::Result;
 
 use crate::Catalog;
+use crate::database::Statement;
 
 /// A commit log that was opened for this catalog's tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,12 +25,10 @@ impl Catalog {
     /// # Errors
     /// `Unavailable` where the database does not answer.
     pub async fn known_logs(&self) -> Result<Vec<KnownLog>> {
-        let query = sqlx::query(
-            "SELECT log_id, place, closed_at FROM stoa_logs WHERE catalog_name = ? ORDER BY 2, 1",
+        let query = Statement::new(
+            "SELECT log_id, place, closed_at FROM stoa_logs WHERE catalog_name = $1",
         );
-        let mut connection =
-            self.inner.pool.acquire().await.map_err(|source| self.failed(source))?;
-        let rows = self.fetch_all(&mut connection, query.bind(self.name())).await?;
+        let rows = self.fetch(query.bind(self.name())).await?;
         let known = |row| {
             let closed_at: Option<i64> = self.value(row, 2)?;
             Ok(KnownLog {
@@ -39,7 +37,9 @@ impl Catalog {
                 closed_at: closed_at.and_then(|position| u64::try_from(position).ok()),
             })
         };
-        rows.iter().map(known).collect()
+        let mut logs = rows.iter().map(known).collect::<Result<Vec<KnownLog>>>()?;
+        logs.sort_by(|a, b| (&a.place, &a.id).cmp(&(&b.place, &b.id)));
+        Ok(logs)
     }
 
     /// Notes a log as it is now.
@@ -47,9 +47,17 @@ impl Catalog {
     /// # Errors
     /// As every change.
     pub async fn note_log(&self, log: &KnownLog) -> Result<()> {
-        let mut transaction = self.begin().await?;
-        self.put_log(&mut transaction, log).await?;
-        self.commit(transaction).await
+        let closed_at = log.closed_at.map(|position| i64::try_from(position).unwrap_or(i64::MAX));
+        let mut change = self.begin_rows().await?;
+        let put = Statement::new(
+            "INSERT INTO stoa_logs (catalog_name, log_id, place, closed_at)
+             VALUES ($1, $2, $3, $4)
+             ON CONFLICT (catalog_name, log_id)
+             DO UPDATE SET place = excluded.place, closed_at = excluded.closed_at",
+        );
+        let put = put.bind(self.name()).bind(log.id.as_str()).bind(log.place.as_str());
+        change.execute(put.bind(closed_at)).await?;
+        change.commit().await
     }
 
     /// Forgets a log that is gone.
@@ -57,20 +65,10 @@ impl Catalog {
     /// # Errors
     /// As every change.
     pub async fn forget_log(&self, id: &str) -> Result<()> {
-        let mut transaction = self.begin().await?;
-        let delete = sqlx::query("DELETE FROM stoa_logs WHERE catalog_name = ? AND log_id = ?");
-        self.execute(&mut transaction, delete.bind(self.name()).bind(id)).await?;
-        self.commit(transaction).await
-    }
-
-    async fn put_log(&self, connection: &mut SqliteConnection, log: &KnownLog) -> Result<()> {
-        let closed_at = log.closed_at.map(|position| i64::try_from(position).unwrap_or(i64::MAX));
-        let put = sqlx::query(
-            "INSERT OR REPLACE INTO stoa_logs (catalog_name, log_id, place, closed_at)
-             VALUES (?, ?, ?, ?)",
-        );
-        let put = put.bind(self.name()).bind(&log.id).bind(&log.place).bind(closed_at);
-        self.execute(connection, put).await?;
-        Ok(())
+        let mut change = self.begin_rows().await?;
+        let delete =
+            Statement::new("DELETE FROM stoa_logs WHERE catalog_name = $1 AND log_id = $2");
+        change.execute(delete.bind(self.name()).bind(id)).await?;
+        change.commit().await
     }
 }

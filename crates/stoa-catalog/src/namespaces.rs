@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use sqlx::{Row, SqliteConnection};
 use stoa_access::Object;
 use stoa_error::Result;
 
+use crate::database::{Change, Statement};
 use crate::relation::RelationKind;
 use crate::{Catalog, error};
 
@@ -32,15 +32,15 @@ impl Catalog {
     /// # Errors
     /// `Unavailable` where the database does not answer.
     pub async fn namespaces(&self) -> Result<Vec<String>> {
-        let rows = sqlx::query(
-            "SELECT namespace FROM iceberg_namespace_properties WHERE catalog_name = ?1
-             UNION SELECT table_namespace FROM iceberg_tables WHERE catalog_name = ?1 ORDER BY 1",
-        )
-        .bind(self.name())
-        .fetch_all(&self.inner.pool)
-        .await
-        .map_err(|source| self.failed(source))?;
-        rows.iter().map(|row| row.try_get(0).map_err(|source| self.failed(source))).collect()
+        let query = Statement::new(
+            "SELECT namespace FROM iceberg_namespace_properties WHERE catalog_name = $1
+             UNION SELECT table_namespace FROM iceberg_tables WHERE catalog_name = $1",
+        );
+        let rows = self.fetch(query.bind(self.name())).await?;
+        // Databases order texts in several ways.
+        let mut names = rows.iter().map(|row| self.value(row, 0)).collect::<Result<Vec<_>>>()?;
+        names.sort_unstable();
+        Ok(names)
     }
 
     /// All namespaces and what they hold, by name, as they are at one moment.
@@ -48,18 +48,15 @@ impl Catalog {
     /// # Errors
     /// `Unavailable` where the database does not answer.
     pub async fn listing(&self) -> Result<Vec<Listing>> {
-        let rows = sqlx::query(
+        let query = Statement::new(
             "SELECT known.namespace, held.table_name, held.iceberg_type
-             FROM (SELECT namespace FROM iceberg_namespace_properties WHERE catalog_name = ?1
-                   UNION SELECT table_namespace FROM iceberg_tables WHERE catalog_name = ?1) AS known
+             FROM (SELECT namespace FROM iceberg_namespace_properties WHERE catalog_name = $1
+                   UNION SELECT table_namespace FROM iceberg_tables WHERE catalog_name = $1) AS known
              LEFT JOIN iceberg_tables AS held
-               ON held.catalog_name = ?1 AND held.table_namespace = known.namespace
-             ORDER BY 1, 2",
-        )
-        .bind(self.name())
-        .fetch_all(&self.inner.pool)
-        .await
-        .map_err(|source| self.failed(source))?;
+               ON held.catalog_name = $1 AND held.table_namespace = known.namespace",
+        );
+        let mut rows = self.fetch(query.bind(self.name())).await?;
+        rows.sort_unstable();
         let mut listing: Vec<Listing> = Vec::new();
         for row in &rows {
             let namespace: String = self.value(row, 0)?;
@@ -85,9 +82,8 @@ impl Catalog {
     /// # Errors
     /// `Unavailable` where the database does not answer.
     pub async fn namespace_exists(&self, namespace: &str) -> Result<bool> {
-        let mut connection =
-            self.inner.pool.acquire().await.map_err(|source| self.failed(source))?;
-        self.has_namespace(&mut connection, namespace).await
+        let rows = self.fetch(exists_query(self.name(), namespace)).await?;
+        Ok(rows.first().and_then(|row| row.get(0)).unwrap_or(false))
     }
 
     /// Makes `namespace` with `properties`.
@@ -99,15 +95,15 @@ impl Catalog {
         namespace: &str,
         properties: &BTreeMap<String, String>,
     ) -> Result<()> {
-        let mut transaction = self.begin().await?;
-        if self.has_namespace(&mut transaction, namespace).await? {
+        let mut change = self.begin().await?;
+        if self.has_namespace(&mut *change, namespace).await? {
             return Err(error::duplicate_namespace(namespace));
         }
-        self.put_property(&mut transaction, namespace, EXISTS, "true").await?;
+        self.put_property(&mut *change, namespace, EXISTS, "true").await?;
         for (key, value) in properties {
-            self.put_property(&mut transaction, namespace, key, value).await?;
+            self.put_property(&mut *change, namespace, key, value).await?;
         }
-        self.commit(transaction).await
+        change.commit().await
     }
 
     /// Removes an empty namespace, and the grants on it: they must not hold for a later one of this
@@ -116,37 +112,27 @@ impl Catalog {
     /// # Errors
     /// `NotFound` (3F000), `Conflict` (2BP01) where it holds a table or view.
     pub async fn drop_namespace(&self, namespace: &str) -> Result<()> {
-        let mut transaction = self.begin().await?;
-        if !self.has_namespace(&mut transaction, namespace).await? {
+        let mut change = self.begin().await?;
+        if !self.has_namespace(&mut *change, namespace).await? {
             return Err(error::missing_namespace(namespace));
         }
-        let held = sqlx::query(
+        let held = Statement::new(
             "SELECT table_name FROM iceberg_tables
-             WHERE catalog_name = ? AND table_namespace = ? ORDER BY 1 LIMIT 1",
-        )
-        .bind(self.name())
-        .bind(namespace)
-        .fetch_optional(&mut *transaction)
-        .await
-        .map_err(|source| self.failed(source))?;
-        if let Some(row) = held {
-            let first: String = row.try_get(0).map_err(|source| self.failed(source))?;
-            return Err(error::namespace_not_empty(namespace, &first));
+             WHERE catalog_name = $1 AND table_namespace = $2",
+        );
+        let held = change.fetch(held.bind(self.name()).bind(namespace)).await?;
+        if let Some(row) = held.iter().min() {
+            return Err(error::namespace_not_empty(namespace, self.value(row, 0)?));
         }
-        sqlx::query(
-            "DELETE FROM iceberg_namespace_properties WHERE catalog_name = ? AND namespace = ?",
-        )
-        .bind(self.name())
-        .bind(namespace)
-        .execute(&mut *transaction)
-        .await
-        .map_err(|source| self.failed(source))?;
-        if self.remove_grants_on(&mut transaction, &Object::Namespace(namespace.to_owned())).await?
-            > 0
+        let delete = Statement::new(
+            "DELETE FROM iceberg_namespace_properties WHERE catalog_name = $1 AND namespace = $2",
+        );
+        change.execute(delete.bind(self.name()).bind(namespace)).await?;
+        if self.remove_grants_on(&mut *change, &Object::Namespace(namespace.to_owned())).await? > 0
         {
-            self.count_change(&mut transaction).await?;
+            self.count_change(&mut *change).await?;
         }
-        self.commit(transaction).await
+        change.commit().await
     }
 
     /// The properties of `namespace`, without the marker that makes it exist.
@@ -154,22 +140,18 @@ impl Catalog {
     /// # Errors
     /// `NotFound` (3F000).
     pub async fn namespace_properties(&self, namespace: &str) -> Result<BTreeMap<String, String>> {
-        let rows = sqlx::query(
+        let query = Statement::new(
             "SELECT property_key, property_value FROM iceberg_namespace_properties
-             WHERE catalog_name = ? AND namespace = ?",
-        )
-        .bind(self.name())
-        .bind(namespace)
-        .fetch_all(&self.inner.pool)
-        .await
-        .map_err(|source| self.failed(source))?;
+             WHERE catalog_name = $1 AND namespace = $2",
+        );
+        let rows = self.fetch(query.bind(self.name()).bind(namespace)).await?;
         if rows.is_empty() && !self.namespace_exists(namespace).await? {
             return Err(error::missing_namespace(namespace));
         }
         let mut properties = BTreeMap::new();
-        for row in rows {
-            let key: String = row.try_get(0).map_err(|source| self.failed(source))?;
-            let value: Option<String> = row.try_get(1).map_err(|source| self.failed(source))?;
+        for row in &rows {
+            let key: String = self.value(row, 0)?;
+            let value: Option<String> = self.value(row, 1)?;
             if key != EXISTS {
                 properties.insert(key, value.unwrap_or_default());
             }
@@ -186,77 +168,69 @@ impl Catalog {
         namespace: &str,
         changes: &BTreeMap<String, Option<String>>,
     ) -> Result<()> {
-        let mut transaction = self.begin().await?;
-        if !self.has_namespace(&mut transaction, namespace).await? {
+        let mut change = self.begin().await?;
+        if !self.has_namespace(&mut *change, namespace).await? {
             return Err(error::missing_namespace(namespace));
         }
         for (key, value) in changes.iter().filter(|(key, _)| *key != EXISTS) {
             match value {
-                Some(value) => self.put_property(&mut transaction, namespace, key, value).await?,
-                None => self.remove_property(&mut transaction, namespace, key).await?,
+                Some(value) => self.put_property(&mut *change, namespace, key, value).await?,
+                None => self.remove_property(&mut *change, namespace, key).await?,
             }
         }
         // Without this, removing the last property would make an empty namespace vanish.
-        self.put_property(&mut transaction, namespace, EXISTS, "true").await?;
-        self.commit(transaction).await
+        self.put_property(&mut *change, namespace, EXISTS, "true").await?;
+        change.commit().await
     }
 
     pub(crate) async fn has_namespace(
         &self,
-        connection: &mut SqliteConnection,
+        change: &mut dyn Change,
         namespace: &str,
     ) -> Result<bool> {
-        sqlx::query(
-            "SELECT EXISTS (SELECT 1 FROM iceberg_namespace_properties
-                            WHERE catalog_name = ?1 AND namespace = ?2)
-                 OR EXISTS (SELECT 1 FROM iceberg_tables
-                            WHERE catalog_name = ?1 AND table_namespace = ?2)",
-        )
-        .bind(self.name())
-        .bind(namespace)
-        .fetch_one(connection)
-        .await
-        .and_then(|row| row.try_get(0))
-        .map_err(|source| self.failed(source))
+        let rows = change.fetch(exists_query(self.name(), namespace)).await?;
+        Ok(rows.first().and_then(|row| row.get(0)).unwrap_or(false))
     }
 
     async fn put_property(
         &self,
-        connection: &mut SqliteConnection,
+        change: &mut dyn Change,
         namespace: &str,
         key: &str,
         value: &str,
     ) -> Result<()> {
-        sqlx::query(
-            "INSERT OR REPLACE INTO iceberg_namespace_properties
-             (catalog_name, namespace, property_key, property_value) VALUES (?, ?, ?, ?)",
-        )
-        .bind(self.name())
-        .bind(namespace)
-        .bind(key)
-        .bind(value)
-        .execute(connection)
-        .await
-        .map_err(|source| self.failed(source))?;
-        Ok(())
+        let put = Statement::new(
+            "INSERT INTO iceberg_namespace_properties
+             (catalog_name, namespace, property_key, property_value) VALUES ($1, $2, $3, $4)
+             ON CONFLICT (catalog_name, namespace, property_key)
+             DO UPDATE SET property_value = excluded.property_value",
+        );
+        let put = put.bind(self.name()).bind(namespace).bind(key).bind(value);
+        change.execute(put).await.map(|_| ())
     }
 
     async fn remove_property(
         &self,
-        connection: &mut SqliteConnection,
+        change: &mut dyn Change,
         namespace: &str,
         key: &str,
     ) -> Result<()> {
-        sqlx::query(
+        let delete = Statement::new(
             "DELETE FROM iceberg_namespace_properties
-             WHERE catalog_name = ? AND namespace = ? AND property_key = ?",
-        )
-        .bind(self.name())
-        .bind(namespace)
-        .bind(key)
-        .execute(connection)
-        .await
-        .map_err(|source| self.failed(source))?;
-        Ok(())
+             WHERE catalog_name = $1 AND namespace = $2 AND property_key = $3",
+        );
+        change.execute(delete.bind(self.name()).bind(namespace).bind(key)).await.map(|_| ())
     }
+}
+
+/// One row: whether `namespace` exists in the catalog `name`.
+fn exists_query(name: &str, namespace: &str) -> Statement {
+    Statement::new(
+        "SELECT EXISTS (SELECT 1 FROM iceberg_namespace_properties
+                        WHERE catalog_name = $1 AND namespace = $2)
+             OR EXISTS (SELECT 1 FROM iceberg_tables
+                        WHERE catalog_name = $1 AND table_namespace = $2)",
+    )
+    .bind(name)
+    .bind(namespace)
 }

@@ -1,9 +1,9 @@
 //! Pointers of tables and views: what both have in common. `tables` and `views` say what can be done with each.
 
-use sqlx::{Row, SqliteConnection};
 use stoa_error::{Condition, Error, Result};
 
-use crate::relation::{Relation, RelationKind};
+use crate::database::{Change, Statement};
+use crate::relation::{self, Relation, RelationKind};
 use crate::{Catalog, Swap, TableIdent, error};
 
 impl Catalog {
@@ -45,39 +45,30 @@ impl Catalog {
 
     /// `wanted` is for the words of an error only.
     async fn known_relation(&self, ident: &TableIdent, wanted: RelationKind) -> Result<Relation> {
-        let version = match self.inner.known.relation(ident) {
-            Some(Ok(known)) => return Ok(known),
-            Some(Err(version)) => Some(version),
-            None => None,
-        };
-        let mut connection =
-            self.inner.pool.acquire().await.map_err(|source| self.failed(source))?;
-        let Some(relation) = self.find_any(&mut connection, ident).await? else {
-            return Err(self.missing(&mut connection, wanted, ident).await?);
-        };
-        if let Some(version) = version {
-            self.inner.known.put_relation(ident, &relation, version);
+        match self.database().relation(ident).await? {
+            Some(relation) => Ok(relation),
+            None if self.namespace_exists(&ident.namespace).await? => {
+                Err(error::undefined_relation(wanted, ident))
+            }
+            None => Err(error::missing_namespace(&ident.namespace)),
         }
-        Ok(relation)
     }
 
     /// The names of one kind in `namespace`, in order.
     pub(crate) async fn names(&self, kind: RelationKind, namespace: &str) -> Result<Vec<String>> {
-        let rows = sqlx::query(
+        let query = Statement::new(
             "SELECT table_name FROM iceberg_tables
-             WHERE catalog_name = ? AND table_namespace = ?
-               AND coalesce(iceberg_type, 'TABLE') = ? ORDER BY 1",
-        )
-        .bind(self.name())
-        .bind(namespace)
-        .bind(kind.stored())
-        .fetch_all(&self.inner.pool)
-        .await
-        .map_err(|source| self.failed(source))?;
+             WHERE catalog_name = $1 AND table_namespace = $2
+               AND coalesce(iceberg_type, 'TABLE') = $3",
+        );
+        let query = query.bind(self.name()).bind(namespace).bind(kind.stored());
+        let rows = self.fetch(query).await?;
         if rows.is_empty() && !self.namespace_exists(namespace).await? {
             return Err(error::missing_namespace(namespace));
         }
-        rows.iter().map(|row| self.value(row, 0)).collect()
+        let mut names = rows.iter().map(|row| self.value(row, 0)).collect::<Result<Vec<_>>>()?;
+        names.sort_unstable();
+        Ok(names)
     }
 
     pub(crate) async fn create(
@@ -86,47 +77,74 @@ impl Catalog {
         ident: &TableIdent,
         location: &str,
     ) -> Result<()> {
-        let mut transaction = self.begin().await?;
-        if !self.has_namespace(&mut transaction, &ident.namespace).await? {
+        let mut change = self.begin().await?;
+        if !self.has_namespace(&mut *change, &ident.namespace).await? {
             return Err(error::missing_namespace(&ident.namespace));
         }
-        // Before and not by the key's violation, to say what has the name. The lock is held.
-        self.check_unused(&mut transaction, ident).await?;
-        let insert = sqlx::query(
+        let insert = Statement::new(
             "INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name,
                  metadata_location, previous_metadata_location, iceberg_type)
-             VALUES (?, ?, ?, ?, NULL, ?)",
+             VALUES ($1, $2, $3, $4, NULL, $5) ON CONFLICT DO NOTHING",
         );
-        let insert = insert.bind(self.name()).bind(&ident.namespace).bind(&ident.name);
-        self.execute(&mut transaction, insert.bind(location).bind(kind.stored())).await?;
-        self.commit(transaction).await
+        let insert = insert.bind(self.name()).bind(ident.namespace.as_str());
+        let insert = insert.bind(ident.name.as_str()).bind(location).bind(kind.stored());
+        if change.execute(insert).await? == 0 {
+            // To say what has the name; other engines may have dropped it since.
+            self.check_unused(&mut *change, ident).await?;
+            return Err(error::moved(kind, ident));
+        }
+        self.commit_moves(change, &[ident]).await
     }
 
     /// Moves pointers of one kind, all of them or none.
+    ///
+    /// They are moved in the order of their names, so that two that move the same never wait for each
+    /// other.
     pub(crate) async fn swap_pointers(&self, kind: RelationKind, swaps: &[Swap<'_>]) -> Result<()> {
-        let mut transaction = self.begin().await?;
-        for swap in swaps {
-            self.check_points_to(&mut transaction, kind, swap.ident, swap.expected).await?;
-            if let Some(new) = swap.new {
-                self.move_pointer(&mut transaction, swap, new).await?;
-            }
+        let mut swaps: Vec<&Swap<'_>> = swaps.iter().collect();
+        swaps.sort_by_key(|swap| swap.ident);
+        let mut change = match kind {
+            RelationKind::Table => self.begin_rows().await?,
+            RelationKind::View => self.begin().await?,
+        };
+        for swap in &swaps {
+            self.move_pointer(&mut *change, kind, swap).await?;
         }
-        self.commit(transaction).await
+        let moved: Vec<&TableIdent> = swaps.iter().map(|swap| swap.ident).collect();
+        self.commit_moves(change, &moved).await
     }
 
+    /// A pointer that is to stay where it is, is written as well: so it stays until the commit.
     async fn move_pointer(
         &self,
-        connection: &mut SqliteConnection,
+        change: &mut dyn Change,
+        kind: RelationKind,
         swap: &Swap<'_>,
-        new: &str,
     ) -> Result<()> {
-        let update = sqlx::query(
-            "UPDATE iceberg_tables SET metadata_location = ?, previous_metadata_location = ?
-             WHERE catalog_name = ? AND table_namespace = ? AND table_name = ?",
-        );
-        let update = update.bind(new).bind(swap.expected).bind(self.name());
-        let update = update.bind(&swap.ident.namespace).bind(&swap.ident.name);
-        self.execute(connection, update).await.map(|_| ())
+        let Swap { ident, expected, new } = swap;
+        let update = Statement::new(match new {
+            Some(_) => {
+                "UPDATE iceberg_tables SET metadata_location = $6, previous_metadata_location = $5
+                 WHERE catalog_name = $1 AND table_namespace = $2 AND table_name = $3
+                   AND coalesce(iceberg_type, 'TABLE') = $4 AND metadata_location = $5"
+            }
+            None => {
+                "UPDATE iceberg_tables SET metadata_location = metadata_location
+                 WHERE catalog_name = $1 AND table_namespace = $2 AND table_name = $3
+                   AND coalesce(iceberg_type, 'TABLE') = $4 AND metadata_location = $5"
+            }
+        });
+        let update = update.bind(self.name()).bind(ident.namespace.as_str());
+        let update = update.bind(ident.name.as_str()).bind(kind.stored()).bind(*expected);
+        let update = match new {
+            Some(new) => update.bind(*new),
+            None => update,
+        };
+        if change.execute(update).await? > 0 {
+            return Ok(());
+        }
+        self.find(change, kind, ident).await?;
+        Err(error::moved(kind, ident))
     }
 
     /// Forgets `ident`, only while it points to `expected` if that is given; gives back where it
@@ -137,18 +155,19 @@ impl Catalog {
         ident: &TableIdent,
         expected: Option<&str>,
     ) -> Result<String> {
-        let mut transaction = self.begin().await?;
-        let location = self.find(&mut transaction, kind, ident).await?;
+        let mut change = self.begin().await?;
+        self.hold(&mut *change, ident).await?;
+        let location = self.find(&mut *change, kind, ident).await?;
         if expected.is_some_and(|expected| expected != location) {
             return Err(error::moved(kind, ident));
         }
-        let delete = sqlx::query(
+        let delete = Statement::new(
             "DELETE FROM iceberg_tables
-             WHERE catalog_name = ? AND table_namespace = ? AND table_name = ?",
+             WHERE catalog_name = $1 AND table_namespace = $2 AND table_name = $3",
         );
-        let delete = delete.bind(self.name()).bind(&ident.namespace).bind(&ident.name);
-        self.execute(&mut transaction, delete).await?;
-        self.commit(transaction).await?;
+        let delete = delete.bind(self.name()).bind(ident.namespace.as_str());
+        change.execute(delete.bind(ident.name.as_str())).await?;
+        self.commit_moves(change, &[ident]).await?;
         Ok(location)
     }
 
@@ -160,45 +179,48 @@ impl Catalog {
         expected: Option<&str>,
         to: &TableIdent,
     ) -> Result<()> {
-        let mut transaction = self.begin().await?;
-        if !self.has_namespace(&mut transaction, &to.namespace).await? {
+        let mut change = self.begin().await?;
+        if !self.has_namespace(&mut *change, &to.namespace).await? {
             return Err(error::missing_namespace(&to.namespace));
         }
-        let location = self.find(&mut transaction, kind, from).await?;
+        self.hold(&mut *change, from).await?;
+        let location = self.find(&mut *change, kind, from).await?;
         if expected.is_some_and(|expected| expected != location) {
             return Err(error::moved(kind, from));
         }
         if from != to {
-            self.check_unused(&mut transaction, to).await?;
+            self.check_unused(&mut *change, to).await?;
         }
-        let update = sqlx::query(
-            "UPDATE iceberg_tables SET table_namespace = ?, table_name = ?
-             WHERE catalog_name = ? AND table_namespace = ? AND table_name = ?",
+        let update = Statement::new(
+            "UPDATE iceberg_tables SET table_namespace = $4, table_name = $5
+             WHERE catalog_name = $1 AND table_namespace = $2 AND table_name = $3",
         );
-        let update = update.bind(&to.namespace).bind(&to.name).bind(self.name());
-        self.execute(&mut transaction, update.bind(&from.namespace).bind(&from.name)).await?;
-        self.commit(transaction).await
+        let update = update.bind(self.name()).bind(from.namespace.as_str());
+        let update = update.bind(from.name.as_str());
+        let update = update.bind(to.namespace.as_str()).bind(to.name.as_str());
+        change.execute(update).await?;
+        self.commit_moves(change, &[from, to]).await
     }
 
-    async fn check_points_to(
-        &self,
-        connection: &mut SqliteConnection,
-        kind: RelationKind,
-        ident: &TableIdent,
-        expected: &str,
-    ) -> Result<()> {
-        match self.find(connection, kind, ident).await? == expected {
-            true => Ok(()),
-            false => Err(error::moved(kind, ident)),
-        }
+    async fn commit_moves(&self, change: Box<dyn Change>, idents: &[&TableIdent]) -> Result<()> {
+        let outcome = change.commit().await;
+        self.database().forget(idents);
+        outcome
     }
 
-    async fn check_unused(
-        &self,
-        connection: &mut SqliteConnection,
-        ident: &TableIdent,
-    ) -> Result<()> {
-        match self.find_any(connection, ident).await? {
+    /// Keeps the pointer of `ident`, if there is one, where it is until the change ends: pointers move
+    /// while others change the catalog.
+    pub(crate) async fn hold(&self, change: &mut dyn Change, ident: &TableIdent) -> Result<()> {
+        let touch = Statement::new(
+            "UPDATE iceberg_tables SET metadata_location = metadata_location
+             WHERE catalog_name = $1 AND table_namespace = $2 AND table_name = $3",
+        );
+        let touch = touch.bind(self.name()).bind(ident.namespace.as_str());
+        change.execute(touch.bind(ident.name.as_str())).await.map(|_| ())
+    }
+
+    async fn check_unused(&self, change: &mut dyn Change, ident: &TableIdent) -> Result<()> {
+        match self.find_any(change, ident).await? {
             None => Ok(()),
             Some(relation) => Err(error::duplicate_relation(relation.kind, ident)),
         }
@@ -207,54 +229,34 @@ impl Catalog {
     /// Where `ident` points to, which must be there and of this kind.
     async fn find(
         &self,
-        connection: &mut SqliteConnection,
+        change: &mut dyn Change,
         kind: RelationKind,
         ident: &TableIdent,
     ) -> Result<String> {
-        match self.find_any(connection, ident).await? {
+        match self.find_any(change, ident).await? {
             Some(relation) if relation.kind == kind => Ok(relation.location),
             Some(relation) => Err(error::wrong_kind(relation.kind, ident)),
-            None => Err(self.missing(connection, kind, ident).await?),
+            None => Err(self.missing(change, kind, ident).await?),
         }
     }
 
     async fn find_any(
         &self,
-        connection: &mut SqliteConnection,
+        change: &mut dyn Change,
         ident: &TableIdent,
     ) -> Result<Option<Relation>> {
-        let row = sqlx::query(
-            "SELECT iceberg_type, metadata_location FROM iceberg_tables
-             WHERE catalog_name = ? AND table_namespace = ? AND table_name = ?",
-        )
-        .bind(self.name())
-        .bind(&ident.namespace)
-        .bind(&ident.name)
-        .fetch_optional(connection)
-        .await
-        .map_err(|source| self.failed(source))?;
-        let Some(row) = row else { return Ok(None) };
-        let stored: Option<String> = row.try_get(0).map_err(|source| self.failed(source))?;
-        let location: Option<String> = row.try_get(1).map_err(|source| self.failed(source))?;
-        let kind = RelationKind::of_stored(stored.as_deref()).ok_or_else(|| {
-            let stored = stored.unwrap_or_default();
-            Error::corrupt(format!("the catalog has {ident} as {stored:?}"))
-                .with_hint("only TABLE and VIEW are known")
-        })?;
-        let location = location.ok_or_else(|| {
-            Error::corrupt(format!("{kind} {ident} has no metadata location in the catalog"))
-        })?;
-        Ok(Some(Relation { kind, location }))
+        let rows = change.fetch(relation::find(self.name(), ident)).await?;
+        rows.first().map(|row| relation::of_row(row, ident)).transpose()
     }
 
     /// What to say about a relation that was not found: the schema may be missing, too.
     async fn missing(
         &self,
-        connection: &mut SqliteConnection,
+        change: &mut dyn Change,
         wanted: RelationKind,
         ident: &TableIdent,
     ) -> Result<Error> {
-        Ok(match self.has_namespace(connection, &ident.namespace).await? {
+        Ok(match self.has_namespace(change, &ident.namespace).await? {
             true => error::undefined_relation(wanted, ident),
             false => error::missing_namespace(&ident.namespace),
         })

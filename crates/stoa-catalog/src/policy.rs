@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use sqlx::{Sqlite, SqliteConnection, Transaction};
 use stoa_access::{Membership, Policy, PolicyParts};
 use stoa_error::{Error, Result};
 use uuid::Uuid;
 
-use crate::{Catalog, error};
+use crate::database::{Change, Row, Statement};
+use crate::{Catalog, error, grants, roles};
 
 impl Catalog {
     /// How often roles, memberships, grants and owners were changed. Asked again, it costs a few
@@ -16,18 +16,7 @@ impl Catalog {
     /// # Errors
     /// `Unavailable` where the database does not answer.
     pub async fn policy_version(&self) -> Result<u64> {
-        let version = match self.inner.known.policy_version() {
-            Some(Ok(known)) => return Ok(known),
-            Some(Err(version)) => Some(version),
-            None => None,
-        };
-        let mut connection =
-            self.inner.pool.acquire().await.map_err(|source| self.failed(source))?;
-        let policy_version = self.read_version(&mut connection).await?;
-        if let Some(version) = version {
-            self.inner.known.put_policy_version(policy_version, version);
-        }
-        Ok(policy_version)
+        self.version_of(self.database().policy_version().await?)
     }
 
     /// All of the policy as of one version. Reads everything: keep it until
@@ -37,17 +26,20 @@ impl Catalog {
     /// `Unavailable` where the database does not answer, `Corrupt` where what is stored
     /// contradicts itself.
     pub async fn policy(&self) -> Result<Policy> {
-        // A transaction that only reads sees one state of the database.
-        let mut transaction =
-            self.inner.pool.begin().await.map_err(|source| self.failed(source))?;
-        let version = self.read_version(&mut transaction).await?;
-        let parts = PolicyParts {
-            roles: self.read_roles(&mut transaction).await?,
-            memberships: self.read_memberships(&mut transaction).await?,
-            grants: self.read_grants(&mut transaction).await?,
-            owners: self.read_owners(&mut transaction).await?,
+        let queries = [version_query, roles::query, memberships_query, grants::query, owners_query]
+            .map(|query| query(self.name()));
+        let found = self.database().fetch_all(queries.into()).await?;
+        let rows = |index: usize| found.get(index).map_or(&[][..], Vec::as_slice);
+        let version = match rows(0).first() {
+            Some(row) => self.version_of(self.value(row, 0)?)?,
+            None => 0,
         };
-        transaction.rollback().await.map_err(|source| self.failed(source))?;
+        let parts = PolicyParts {
+            roles: self.roles_of(rows(1))?,
+            memberships: self.memberships_of(rows(2))?,
+            grants: self.grants_of(rows(3))?,
+            owners: self.owners_of(rows(4))?,
+        };
         let refused = |error| {
             self.damaged("what it holds of roles and grants is no policy").with_source(error)
         };
@@ -55,60 +47,37 @@ impl Catalog {
     }
 
     /// Commits a change of the policy that touched `rows` rows; if it was none, nothing is counted.
-    pub(crate) async fn commit_change(
-        &self,
-        mut transaction: Transaction<'static, Sqlite>,
-        rows: u64,
-    ) -> Result<()> {
+    pub(crate) async fn commit_change(&self, mut change: Box<dyn Change>, rows: u64) -> Result<()> {
         if rows > 0 {
-            self.count_change(&mut transaction).await?;
+            self.count_change(&mut *change).await?;
         }
-        self.commit(transaction).await
+        change.commit().await
     }
 
-    pub(crate) async fn count_change(&self, connection: &mut SqliteConnection) -> Result<()> {
-        let count = sqlx::query(
-            "INSERT INTO stoa_policy_version (catalog_name, version) VALUES (?, 1)
-             ON CONFLICT (catalog_name) DO UPDATE SET version = version + 1",
+    pub(crate) async fn count_change(&self, change: &mut dyn Change) -> Result<()> {
+        let count = Statement::new(
+            "INSERT INTO stoa_policy_version (catalog_name, version) VALUES ($1, 1)
+             ON CONFLICT (catalog_name) DO UPDATE SET version = stoa_policy_version.version + 1",
         );
-        self.execute(connection, count.bind(self.name())).await?;
-        Ok(())
+        change.execute(count.bind(self.name())).await.map(|_| ())
     }
 
-    /// An error of what is stored, naming the file.
+    /// An error of what is stored, naming the database.
     pub(crate) fn damaged(&self, what: impl std::fmt::Display) -> Error {
-        error::damaged_policy(&self.file().display().to_string(), what)
+        error::damaged(self.place(), what)
     }
 
-    async fn read_version(&self, connection: &mut SqliteConnection) -> Result<u64> {
-        let query = sqlx::query("SELECT version FROM stoa_policy_version WHERE catalog_name = ?");
-        let rows = self.fetch_all(connection, query.bind(self.name())).await?;
-        let Some(row) = rows.first() else { return Ok(0) };
-        let version: i64 = self.value(row, 0)?;
-        u64::try_from(version)
-            .map_err(|_| self.damaged(format!("the policy has version {version}")))
+    fn version_of(&self, stored: i64) -> Result<u64> {
+        u64::try_from(stored).map_err(|_| self.damaged(format!("the policy has version {stored}")))
     }
 
-    pub(crate) async fn read_memberships(
-        &self,
-        connection: &mut SqliteConnection,
-    ) -> Result<Vec<Membership>> {
-        let query = sqlx::query(
-            "SELECT role_name, member_name FROM stoa_role_members WHERE catalog_name = ?",
-        );
-        let rows = self.fetch_all(connection, query.bind(self.name())).await?;
+    pub(crate) fn memberships_of(&self, rows: &[Row]) -> Result<Vec<Membership>> {
         let membership =
             |row| Ok(Membership { role: self.value(row, 0)?, member: self.value(row, 1)? });
         rows.iter().map(membership).collect()
     }
 
-    async fn read_owners(
-        &self,
-        connection: &mut SqliteConnection,
-    ) -> Result<HashMap<Uuid, String>> {
-        let query =
-            sqlx::query("SELECT table_uuid, role_name FROM stoa_owners WHERE catalog_name = ?");
-        let rows = self.fetch_all(connection, query.bind(self.name())).await?;
+    fn owners_of(&self, rows: &[Row]) -> Result<HashMap<Uuid, String>> {
         let owner = |row| Ok((self.uuid(self.value(row, 0)?)?, self.value(row, 1)?));
         rows.iter().map(owner).collect()
     }
@@ -116,4 +85,20 @@ impl Catalog {
     pub(crate) fn uuid(&self, text: &str) -> Result<Uuid> {
         Uuid::parse_str(text).map_err(|_| self.damaged(format!("\"{text}\" is no UUID of a table")))
     }
+}
+
+/// The version of the policy of the catalog `name`, if it was ever changed.
+pub(crate) fn version_query(name: &str) -> Statement {
+    Statement::new("SELECT version FROM stoa_policy_version WHERE catalog_name = $1").bind(name)
+}
+
+/// All memberships, for [`Catalog::memberships_of`].
+pub(crate) fn memberships_query(name: &str) -> Statement {
+    Statement::new("SELECT role_name, member_name FROM stoa_role_members WHERE catalog_name = $1")
+        .bind(name)
+}
+
+fn owners_query(name: &str) -> Statement {
+    Statement::new("SELECT table_uuid, role_name FROM stoa_owners WHERE catalog_name = $1")
+        .bind(name)
 }

@@ -4,6 +4,7 @@
 
 use stoa_error::Result;
 
+use crate::database::Statement;
 use crate::relation::RelationKind::View;
 use crate::{Catalog, Swap, TableIdent};
 
@@ -31,15 +32,11 @@ impl Catalog {
     /// # Errors
     /// `Unavailable` where the database does not answer.
     pub async fn view_pointers(&self) -> Result<Vec<String>> {
-        let rows = sqlx::query(
+        let query = Statement::new(
             "SELECT metadata_location FROM iceberg_tables
-             WHERE catalog_name = ? AND iceberg_type = ? AND metadata_location IS NOT NULL",
-        )
-        .bind(self.name())
-        .bind(View.stored())
-        .fetch_all(&self.inner.pool)
-        .await
-        .map_err(|source| self.failed(source))?;
+             WHERE catalog_name = $1 AND iceberg_type = $2 AND metadata_location IS NOT NULL",
+        );
+        let rows = self.fetch(query.bind(self.name()).bind(View.stored())).await?;
         rows.iter().map(|row| self.value(row, 0)).collect()
     }
 

@@ -5,24 +5,31 @@ use std::collections::BTreeMap;
 
 use stoa_catalog::{Catalog, Listing, TableIdent};
 
-async fn open(directory: &tempfile::TempDir) -> Catalog {
-    Catalog::open(&directory.path().join("catalog.db"), "stoa").await.unwrap()
-}
+use self::common::Database;
+
+mod common;
+
+over_both!(
+    errors_have_their_exact_codes,
+    a_table_lives_from_create_to_drop,
+    namespace_properties_come_back_and_the_namespace_stays,
+    of_many_swaps_from_one_location_one_wins,
+    a_database_of_schema_version_0_is_brought_up_to_date,
+    a_listing_has_all_namespaces_and_what_they_hold,
+);
 
 fn ident(name: &str) -> TableIdent {
     TableIdent::new("public", name)
 }
 
-async fn with_namespace() -> (tempfile::TempDir, Catalog) {
-    let directory = tempfile::tempdir().unwrap();
-    let catalog = open(&directory).await;
+async fn with_namespace(database: &Database) -> Catalog {
+    let catalog = database.open().await;
     catalog.create_namespace("public", &BTreeMap::new()).await.unwrap();
-    (directory, catalog)
+    catalog
 }
 
-#[tokio::test]
-async fn errors_have_their_exact_codes() {
-    let (_directory, catalog) = with_namespace().await;
+async fn errors_have_their_exact_codes(database: Database) {
+    let catalog = with_namespace(&database).await;
     let code = |error: stoa_error::Error| error.sqlstate();
     let t = ident("t");
     let none = BTreeMap::new();
@@ -47,9 +54,8 @@ async fn errors_have_their_exact_codes() {
     assert_eq!(code(catalog.rename_table(&t, &elsewhere).await.unwrap_err()), "3F000");
 }
 
-#[tokio::test]
-async fn a_table_lives_from_create_to_drop() {
-    let (_directory, catalog) = with_namespace().await;
+async fn a_table_lives_from_create_to_drop(database: Database) {
+    let catalog = with_namespace(&database).await;
     catalog.create_table(&ident("t"), "a").await.unwrap();
     catalog.swap(&ident("t"), "a", "b").await.unwrap();
     catalog.rename_table(&ident("t"), &ident("u")).await.unwrap();
@@ -60,9 +66,8 @@ async fn a_table_lives_from_create_to_drop() {
     assert!(catalog.namespaces().await.unwrap().is_empty());
 }
 
-#[tokio::test]
-async fn namespace_properties_come_back_and_the_namespace_stays() {
-    let (_directory, catalog) = with_namespace().await;
+async fn namespace_properties_come_back_and_the_namespace_stays(database: Database) {
+    let catalog = with_namespace(&database).await;
     let set = BTreeMap::from([("owner".to_owned(), Some("ann".to_owned()))]);
     catalog.set_namespace_properties("public", &set).await.unwrap();
     let properties = catalog.namespace_properties("public").await.unwrap();
@@ -73,11 +78,10 @@ async fn namespace_properties_come_back_and_the_namespace_stays() {
     assert_eq!(catalog.namespaces().await.unwrap(), ["public"]);
 }
 
-#[tokio::test]
-async fn of_many_swaps_from_one_location_one_wins() {
-    let (directory, first) = with_namespace().await;
+async fn of_many_swaps_from_one_location_one_wins(database: Database) {
+    let first = with_namespace(&database).await;
     first.create_table(&ident("t"), "0").await.unwrap();
-    let second = open(&directory).await;
+    let second = database.open().await;
     let mut wins = 0;
     for round in 0..20 {
         let (from, to) = (format!("{round}"), format!("{}", round + 1));
@@ -116,38 +120,32 @@ async fn a_new_file_may_be_opened_by_many_at_once() {
         for opener in openers {
             opener.await.unwrap();
         }
-        assert_eq!(open(&directory).await.namespaces().await.unwrap().len(), 8);
+        let catalog = Catalog::open(&file, "stoa").await.unwrap();
+        assert_eq!(catalog.namespaces().await.unwrap().len(), 8);
     }
 }
 
-/// Opens a file in the rollback journal and without the type column, as older clients leave it.
-#[tokio::test]
-async fn a_file_of_schema_version_0_is_brought_up_to_date() {
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("catalog.db");
-    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&file).create_if_missing(true);
-    let pool = sqlx::SqlitePool::connect_with(options).await.unwrap();
-    for statement in [
-        "CREATE TABLE iceberg_tables (catalog_name VARCHAR(255) NOT NULL,
-            table_namespace VARCHAR(255) NOT NULL, table_name VARCHAR(255) NOT NULL,
-            metadata_location VARCHAR(1000), previous_metadata_location VARCHAR(1000),
-            PRIMARY KEY (catalog_name, table_namespace, table_name))",
-        "INSERT INTO iceberg_tables VALUES ('stoa', 'db', 't', 'here', NULL)",
-        "INSERT INTO iceberg_tables VALUES ('other', 'db', 'u', 'there', NULL)",
-    ] {
-        sqlx::query(statement).execute(&pool).await.unwrap();
-    }
-    pool.close().await;
-    let catalog = open(&directory).await;
+/// Opens a database without the type column, as older clients leave it; a file is in the rollback journal.
+async fn a_database_of_schema_version_0_is_brought_up_to_date(database: Database) {
+    database
+        .run(
+            "CREATE TABLE iceberg_tables (catalog_name VARCHAR(255) NOT NULL,
+                table_namespace VARCHAR(255) NOT NULL, table_name VARCHAR(255) NOT NULL,
+                metadata_location VARCHAR(1000), previous_metadata_location VARCHAR(1000),
+                PRIMARY KEY (catalog_name, table_namespace, table_name));
+             INSERT INTO iceberg_tables VALUES ('stoa', 'db', 't', 'here', NULL);
+             INSERT INTO iceberg_tables VALUES ('other', 'db', 'u', 'there', NULL)",
+        )
+        .await;
+    let catalog = database.open().await;
     assert_eq!(catalog.namespaces().await.unwrap(), ["db"]);
     assert_eq!(catalog.tables("db").await.unwrap(), ["t"]);
     catalog.swap(&TableIdent::new("db", "t"), "here", "now").await.unwrap();
     assert_eq!(catalog.pointer(&TableIdent::new("db", "t")).await.unwrap(), "now");
 }
 
-#[tokio::test]
-async fn a_listing_has_all_namespaces_and_what_they_hold() {
-    let (_directory, catalog) = with_namespace().await;
+async fn a_listing_has_all_namespaces_and_what_they_hold(database: Database) {
+    let catalog = with_namespace(&database).await;
     let none = BTreeMap::new();
     catalog.create_namespace("empty", &none).await.unwrap();
     catalog.create_namespace("ads", &none).await.unwrap();

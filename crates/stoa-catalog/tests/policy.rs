@@ -9,21 +9,38 @@ use stoa_access::{Access, Grant, Grantee, Membership, Object, Privilege, Role, S
 use stoa_catalog::{Catalog, RoleChange, TableIdent};
 use uuid::Uuid;
 
-async fn open(directory: &tempfile::TempDir) -> Catalog {
-    Catalog::open(&directory.path().join("catalog.db"), "stoa").await.unwrap()
-}
+use self::common::Database;
+
+mod common;
+
+over_both!(
+    errors_have_their_exact_codes,
+    a_role_lives_from_create_to_drop,
+    a_role_is_not_dropped_while_it_owns_or_was_granted_something,
+    what_keeps_a_role_is_named_up_to_a_limit,
+    memberships_never_form_a_cycle,
+    columns_and_the_whole_are_revoked_as_in_postgresql,
+    of_several_grants_all_hold_or_none,
+    a_table_changes_hands_and_is_forgotten,
+    grants_on_a_namespace_go_with_it,
+    the_version_is_of_the_policy_and_everybody_sees_it,
+    databases_made_before_and_other_catalogs_in_them_have_their_own_policy,
+    damage_is_told_and_hides_secrets,
+    changes_of_two_openers_at_once_are_all_there_and_counted,
+    of_two_memberships_that_form_a_cycle_one_is_refused,
+    a_policy_is_of_one_version,
+);
 
 /// A catalog with the namespaces `public` and `sales` and the roles given.
-async fn with_roles(names: &[&str]) -> (tempfile::TempDir, Catalog) {
-    let directory = tempfile::tempdir().unwrap();
-    let catalog = open(&directory).await;
+async fn with_roles(database: &Database, names: &[&str]) -> Catalog {
+    let catalog = database.open().await;
     for namespace in ["public", "sales"] {
         catalog.create_namespace(namespace, &BTreeMap::new()).await.unwrap();
     }
     for name in names {
         catalog.create_role(&Role::new(*name)).await.unwrap();
     }
-    (directory, catalog)
+    catalog
 }
 
 fn to(name: &str) -> Grantee {
@@ -50,9 +67,8 @@ async fn grants(catalog: &Catalog) -> Vec<Grant> {
     catalog.policy().await.unwrap().grants().cloned().collect()
 }
 
-#[tokio::test]
-async fn errors_have_their_exact_codes() {
-    let (_directory, catalog) = with_roles(&["ann", "staff"]).await;
+async fn errors_have_their_exact_codes(database: Database) {
+    let catalog = with_roles(&database, &["ann", "staff"]).await;
     let code = |error: stoa_error::Error| error.sqlstate();
     let version = catalog.policy_version().await.unwrap();
     let change = RoleChange::default();
@@ -85,13 +101,12 @@ async fn errors_have_their_exact_codes() {
     assert!(grants(&catalog).await.is_empty());
 }
 
-#[tokio::test]
-async fn a_role_lives_from_create_to_drop() {
-    let (directory, catalog) = with_roles(&["staff"]).await;
+async fn a_role_lives_from_create_to_drop(database: Database) {
+    let catalog = with_roles(&database, &["staff"]).await;
     let ann = Role { can_login: true, secret: Some(secret("old")), ..Role::new("ann") };
     catalog.create_role(&ann).await.unwrap();
     catalog.grant_role("staff", "ann").await.unwrap();
-    let policy = open(&directory).await.policy().await.unwrap();
+    let policy = database.open().await.policy().await.unwrap();
     assert_eq!(policy.role("ann"), Some(&ann));
     assert!(policy.memberships().iter().eq([Membership::new("staff", "ann")]));
 
@@ -119,9 +134,8 @@ async fn a_role_lives_from_create_to_drop() {
     assert!(catalog.grant_role("staff", "ann").await.unwrap());
 }
 
-#[tokio::test]
-async fn a_role_is_not_dropped_while_it_owns_or_was_granted_something() {
-    let (_directory, catalog) = with_roles(&["ann"]).await;
+async fn a_role_is_not_dropped_while_it_owns_or_was_granted_something(database: Database) {
+    let catalog = with_roles(&database, &["ann"]).await;
     let uuid = Uuid::from_u128(1);
     let held = [
         select_on("ann", table(1)).on_columns([1, 2]),
@@ -141,18 +155,16 @@ async fn a_role_is_not_dropped_while_it_owns_or_was_granted_something() {
     catalog.drop_role("ann").await.unwrap();
 }
 
-#[tokio::test]
-async fn what_keeps_a_role_is_named_up_to_a_limit() {
-    let (_directory, catalog) = with_roles(&["ann"]).await;
+async fn what_keeps_a_role_is_named_up_to_a_limit(database: Database) {
+    let catalog = with_roles(&database, &["ann"]).await;
     let many: Vec<_> = (0..12).map(|number| select_on("ann", table(number))).collect();
     catalog.grant(&many).await.unwrap();
     let error = catalog.drop_role("ann").await.unwrap_err();
     assert!(error.detail().unwrap().ends_with("; and 2 more"), "{error:?}");
 }
 
-#[tokio::test]
-async fn memberships_never_form_a_cycle() {
-    let (_directory, catalog) = with_roles(&["a", "b", "c"]).await;
+async fn memberships_never_form_a_cycle(database: Database) {
+    let catalog = with_roles(&database, &["a", "b", "c"]).await;
     assert!(catalog.grant_role("a", "b").await.unwrap());
     assert!(!catalog.grant_role("a", "b").await.unwrap());
     assert!(catalog.grant_role("b", "c").await.unwrap());
@@ -166,9 +178,8 @@ async fn memberships_never_form_a_cycle() {
     assert!(catalog.grant_role("c", "a").await.unwrap());
 }
 
-#[tokio::test]
-async fn columns_and_the_whole_are_revoked_as_in_postgresql() {
-    let (_directory, catalog) = with_roles(&["ann"]).await;
+async fn columns_and_the_whole_are_revoked_as_in_postgresql(database: Database) {
+    let catalog = with_roles(&database, &["ann"]).await;
     let whole = select_on("ann", table(1));
     let columns = whole.clone().on_columns([1, 2, 3]);
     assert_eq!(catalog.grant(std::slice::from_ref(&whole)).await.unwrap(), 1);
@@ -182,9 +193,8 @@ async fn columns_and_the_whole_are_revoked_as_in_postgresql() {
     assert!(grants(&catalog).await.is_empty());
 }
 
-#[tokio::test]
-async fn of_several_grants_all_hold_or_none() {
-    let (_directory, catalog) = with_roles(&["ann"]).await;
+async fn of_several_grants_all_hold_or_none(database: Database) {
+    let catalog = with_roles(&database, &["ann"]).await;
     let good = select_on("ann", table(1));
     let version = catalog.policy_version().await.unwrap();
     catalog.grant(&[good.clone(), select_on("nob", table(1))]).await.unwrap_err();
@@ -195,9 +205,8 @@ async fn of_several_grants_all_hold_or_none() {
     assert_eq!(catalog.policy_version().await.unwrap(), version + 1);
 }
 
-#[tokio::test]
-async fn a_table_changes_hands_and_is_forgotten() {
-    let (_directory, catalog) = with_roles(&["ann", "bob"]).await;
+async fn a_table_changes_hands_and_is_forgotten(database: Database) {
+    let catalog = with_roles(&database, &["ann", "bob"]).await;
     let uuid = Uuid::from_u128(1);
     assert!(catalog.set_owner(uuid, "ann").await.unwrap());
     assert!(!catalog.set_owner(uuid, "ann").await.unwrap());
@@ -216,9 +225,8 @@ async fn a_table_changes_hands_and_is_forgotten() {
     assert!(policy.grants().eq(&others));
 }
 
-#[tokio::test]
-async fn grants_on_a_namespace_go_with_it() {
-    let (_directory, catalog) = with_roles(&["ann"]).await;
+async fn grants_on_a_namespace_go_with_it(database: Database) {
+    let catalog = with_roles(&database, &["ann"]).await;
     let kept = select_on("ann", namespace("public"));
     catalog.grant(&[kept.clone(), select_on("ann", namespace("sales"))]).await.unwrap();
     let version = catalog.policy_version().await.unwrap();
@@ -230,10 +238,9 @@ async fn grants_on_a_namespace_go_with_it() {
     assert_eq!(catalog.policy_version().await.unwrap(), version + 1);
 }
 
-#[tokio::test]
-async fn the_version_is_of_the_policy_and_everybody_sees_it() {
-    let (directory, first) = with_roles(&[]).await;
-    let second = open(&directory).await;
+async fn the_version_is_of_the_policy_and_everybody_sees_it(database: Database) {
+    let first = with_roles(&database, &[]).await;
+    let second = database.open().await;
     for expected in 0..5 {
         for catalog in [&first, &second] {
             assert_eq!(catalog.policy_version().await.unwrap(), expected);
@@ -248,25 +255,21 @@ async fn the_version_is_of_the_policy_and_everybody_sees_it() {
     }
 }
 
-#[tokio::test]
-async fn files_made_before_and_other_catalogs_in_them_have_their_own_policy() {
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("catalog.db");
-    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&file).create_if_missing(true);
-    let pool = sqlx::SqlitePool::connect_with(options).await.unwrap();
-    for statement in [
-        "CREATE TABLE iceberg_tables (catalog_name VARCHAR(255) NOT NULL,
-            table_namespace VARCHAR(255) NOT NULL, table_name VARCHAR(255) NOT NULL,
-            metadata_location VARCHAR(1000), previous_metadata_location VARCHAR(1000),
-            iceberg_type VARCHAR(5),
-            PRIMARY KEY (catalog_name, table_namespace, table_name))",
-        "INSERT INTO iceberg_tables VALUES ('stoa', 'db', 't', 'here', NULL, 'TABLE')",
-    ] {
-        sqlx::query(statement).execute(&pool).await.unwrap();
-    }
-    pool.close().await;
-    let catalog = open(&directory).await;
-    let other = Catalog::open(&file, "other").await.unwrap();
+async fn databases_made_before_and_other_catalogs_in_them_have_their_own_policy(
+    database: Database,
+) {
+    database
+        .run(
+            "CREATE TABLE iceberg_tables (catalog_name VARCHAR(255) NOT NULL,
+                table_namespace VARCHAR(255) NOT NULL, table_name VARCHAR(255) NOT NULL,
+                metadata_location VARCHAR(1000), previous_metadata_location VARCHAR(1000),
+                iceberg_type VARCHAR(5),
+                PRIMARY KEY (catalog_name, table_namespace, table_name));
+             INSERT INTO iceberg_tables VALUES ('stoa', 'db', 't', 'here', NULL, 'TABLE')",
+        )
+        .await;
+    let catalog = database.open().await;
+    let other = database.open_as("other").await;
     assert_eq!(catalog.policy().await.unwrap().version(), 0);
     catalog.create_role(&Role::new("ann")).await.unwrap();
     catalog.grant(&[select_on("ann", namespace("db"))]).await.unwrap();
@@ -276,12 +279,11 @@ async fn files_made_before_and_other_catalogs_in_them_have_their_own_policy() {
     assert_eq!((policy.roles().len(), policy.owners().len(), policy.grants().count()), (0, 0, 0));
     other.create_role(&Role::new("ann")).await.unwrap();
     other.drop_role("ann").await.unwrap();
-    let again = open(&directory).await.policy().await.unwrap();
+    let again = database.open().await.policy().await.unwrap();
     assert_eq!((again.version(), again.roles().len(), again.grants().count()), (3, 1, 1));
 }
 
-#[tokio::test]
-async fn damage_is_told_and_hides_secrets() {
+async fn damage_is_told_and_hides_secrets(database: Database) {
     for (damage, expected) in [
         ("UPDATE stoa_roles SET secret = 'hunter2'", "the secret of role \"ann\" cannot be read"),
         ("UPDATE stoa_grants SET privilege = 'FLY'", "there is a grant of \"FLY\""),
@@ -290,12 +292,10 @@ async fn damage_is_told_and_hides_secrets() {
         ("UPDATE stoa_policy_version SET version = -5", "the policy has version -5"),
         ("DELETE FROM stoa_roles", "what it holds of roles and grants is no policy"),
     ] {
-        let (directory, catalog) = with_roles(&["ann"]).await;
+        let database = database.another();
+        let catalog = with_roles(&database, &["ann"]).await;
         catalog.grant(&[select_on("ann", table(1))]).await.unwrap();
-        let file = directory.path().join("catalog.db");
-        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&file);
-        let pool = sqlx::SqlitePool::connect_with(options).await.unwrap();
-        sqlx::query(damage).execute(&pool).await.unwrap();
+        database.run(damage).await;
         let error = catalog.policy().await.unwrap_err();
         assert_eq!(error.sqlstate(), "XX001");
         assert!(error.message().ends_with(expected), "{error:?}");
@@ -303,15 +303,13 @@ async fn damage_is_told_and_hides_secrets() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn changes_of_two_openers_at_once_are_all_there_and_counted() {
+async fn changes_of_two_openers_at_once_are_all_there_and_counted(database: Database) {
     const TABLES: u128 = 40;
-    let (directory, first) = with_roles(&["ann", "bob"]).await;
+    let first = with_roles(&database, &["ann", "bob"]).await;
     let before = first.policy_version().await.unwrap();
-    let writers = ["ann", "bob"].map(|name| {
-        let file = directory.path().join("catalog.db");
+    let openers = [("ann", database.open().await), ("bob", database.open().await)];
+    let writers = openers.map(|(name, catalog)| {
         stoa_env::task::spawn(async move {
-            let catalog = Catalog::open(&file, "stoa").await.unwrap();
             let mut shared = 0;
             for number in 0..TABLES {
                 assert_eq!(catalog.grant(&[select_on(name, table(number))]).await.unwrap(), 1);
@@ -341,10 +339,9 @@ async fn changes_of_two_openers_at_once_are_all_there_and_counted() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_two_memberships_that_form_a_cycle_one_is_refused() {
-    let (directory, first) = with_roles(&["a", "b"]).await;
-    let second = open(&directory).await;
+async fn of_two_memberships_that_form_a_cycle_one_is_refused(database: Database) {
+    let first = with_roles(&database, &["a", "b"]).await;
+    let second = database.open().await;
     for _ in 0..20 {
         let (one, other) = tokio::join!(first.grant_role("a", "b"), second.grant_role("b", "a"));
         assert!(one.is_ok() != other.is_ok(), "{one:?} {other:?}");
@@ -354,11 +351,10 @@ async fn of_two_memberships_that_form_a_cycle_one_is_refused() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_policy_is_of_one_version() {
-    let (directory, reader) = with_roles(&["ann"]).await;
+async fn a_policy_is_of_one_version(database: Database) {
+    let reader = with_roles(&database, &["ann"]).await;
     let before = reader.policy_version().await.unwrap();
-    let writer = open(&directory).await;
+    let writer = database.open().await;
     let both = [select_on("ann", table(1)), select_on("ann", namespace("sales"))];
     let writing = stoa_env::task::spawn(async move {
         for _ in 0..40 {
@@ -420,11 +416,11 @@ proptest! {
     fn grants_and_revokes_are_those_of_a_set(
         changes in proptest::collection::vec((any::<bool>(), some_grants()), 1..16),
     ) {
-        blocking(async {
-            let (_directory, catalog) = with_roles(&NAMES).await;
+        for database in Database::each() { blocking(async {
+            let catalog = with_roles(&database, &NAMES).await;
             let mut model: BTreeSet<Entry> = BTreeSet::new();
             let mut version = catalog.policy_version().await.unwrap();
-            for (granting, grants) in changes {
+            for (granting, grants) in changes.clone() {
                 let mut count = 0;
                 for grant in &grants {
                     let before = model.len();
@@ -449,24 +445,24 @@ proptest! {
                 prop_assert_eq!(&stored, &model);
             }
             Ok(())
-        })?;
+        })?; }
     }
 
     #[test]
     fn revoking_what_was_granted_gives_what_was_before(old in some_grants(), new in some_grants()) {
-        blocking(async {
-            let (_directory, catalog) = with_roles(&NAMES).await;
+        for database in Database::each() { blocking(async {
+            let catalog = with_roles(&database, &NAMES).await;
             catalog.grant(&old).await.unwrap();
             let before = grants(&catalog).await;
             // What is held in part is another matter: revoking takes the old part, too.
             let is_held = |new: &Grant| old.iter().any(|old| {
                 (&old.object, &old.grantee, old.privilege) == (&new.object, &new.grantee, new.privilege)
             });
-            let new: Vec<_> = new.into_iter().filter(|new| !is_held(new)).collect();
+            let new: Vec<_> = new.iter().filter(|new| !is_held(new)).cloned().collect();
             let granted = catalog.grant(&new).await.unwrap();
             prop_assert_eq!(catalog.revoke(&new).await.unwrap(), granted);
             prop_assert_eq!(grants(&catalog).await, before);
             Ok(())
-        })?;
+        })?; }
     }
 }

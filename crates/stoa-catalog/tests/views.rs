@@ -7,28 +7,35 @@ use stoa_access::{Grant, Grantee, Object, Privilege, Role};
 use stoa_catalog::{Catalog, RelationKind, TableIdent};
 use uuid::Uuid;
 
-async fn open(directory: &tempfile::TempDir) -> Catalog {
-    Catalog::open(&directory.path().join("catalog.db"), "stoa").await.unwrap()
-}
+use self::common::Database;
+
+mod common;
+
+over_both!(
+    a_view_lives_from_create_to_drop,
+    a_name_is_a_table_or_a_view_and_never_both,
+    an_unknown_kind_is_told,
+    of_a_table_and_a_view_made_at_once_under_one_name_one_is_there,
+    of_many_replacements_of_one_version_one_wins,
+    a_view_has_an_owner_and_grants_as_a_table_has,
+);
 
 fn ident(name: &str) -> TableIdent {
     TableIdent::new("public", name)
 }
 
 /// A catalog with the table `t` and the view `v`.
-async fn with_both() -> (tempfile::TempDir, Catalog) {
-    let directory = tempfile::tempdir().unwrap();
-    let catalog = open(&directory).await;
+async fn with_both(database: &Database) -> Catalog {
+    let catalog = database.open().await;
     catalog.create_namespace("public", &BTreeMap::new()).await.unwrap();
     catalog.create_table(&ident("t"), "a").await.unwrap();
     catalog.create_view(&ident("v"), "b").await.unwrap();
-    (directory, catalog)
+    catalog
 }
 
-#[tokio::test]
-async fn a_view_lives_from_create_to_drop() {
-    let (directory, catalog) = with_both().await;
-    let other = open(&directory).await;
+async fn a_view_lives_from_create_to_drop(database: Database) {
+    let catalog = with_both(&database).await;
+    let other = database.open().await;
     assert_eq!(other.view_pointer(&ident("v")).await.unwrap(), "b");
     catalog.swap_view(&ident("v"), "b", "c").await.unwrap();
     assert_eq!(other.view_pointer(&ident("v")).await.unwrap(), "c");
@@ -48,9 +55,8 @@ async fn a_view_lives_from_create_to_drop() {
 }
 
 /// PostgreSQL's codes: 42P07 for a name that is taken, 42809 for the other kind, 42P01 for none.
-#[tokio::test]
-async fn a_name_is_a_table_or_a_view_and_never_both() {
-    let (_directory, catalog) = with_both().await;
+async fn a_name_is_a_table_or_a_view_and_never_both(database: Database) {
+    let catalog = with_both(&database).await;
     let (t, v, none) = (ident("t"), ident("v"), ident("none"));
     let check = |result: Result<(), stoa_error::Error>, code: &str, words: &str| {
         let error = result.unwrap_err();
@@ -91,14 +97,10 @@ async fn a_name_is_a_table_or_a_view_and_never_both() {
 }
 
 /// Another engine's kind of relation is neither, and its name is taken.
-#[tokio::test]
-async fn an_unknown_kind_is_told() {
-    let (directory, catalog) = with_both().await;
-    let file = directory.path().join("catalog.db");
-    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&file);
-    let pool = sqlx::SqlitePool::connect_with(options).await.unwrap();
+async fn an_unknown_kind_is_told(database: Database) {
+    let catalog = with_both(&database).await;
     let insert = "INSERT INTO iceberg_tables VALUES ('stoa', 'public', 'f', 'x', NULL, 'FUNC')";
-    sqlx::query(insert).execute(&pool).await.unwrap();
+    database.run(insert).await;
     let f = ident("f");
     for error in [
         catalog.pointer(&f).await.unwrap_err(),
@@ -111,10 +113,9 @@ async fn an_unknown_kind_is_told() {
     assert_eq!(catalog.views("public").await.unwrap(), ["v"]);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn of_a_table_and_a_view_made_at_once_under_one_name_one_is_there() {
-    let (directory, first) = with_both().await;
-    let second = open(&directory).await;
+async fn of_a_table_and_a_view_made_at_once_under_one_name_one_is_there(database: Database) {
+    let first = with_both(&database).await;
+    let second = database.open().await;
     for round in 0..30 {
         let name = ident(&format!("n{round}"));
         let (table, view, view_too) = tokio::join!(
@@ -135,10 +136,9 @@ async fn of_a_table_and_a_view_made_at_once_under_one_name_one_is_there() {
     assert_eq!(both, 32);
 }
 
-#[tokio::test]
-async fn of_many_replacements_of_one_version_one_wins() {
-    let (directory, first) = with_both().await;
-    let second = open(&directory).await;
+async fn of_many_replacements_of_one_version_one_wins(database: Database) {
+    let first = with_both(&database).await;
+    let second = database.open().await;
     first.swap_view(&ident("v"), "b", "0").await.unwrap();
     for round in 0..20 {
         let (from, to) = (format!("{round}"), format!("{}", round + 1));
@@ -151,9 +151,8 @@ async fn of_many_replacements_of_one_version_one_wins() {
     assert_eq!(second.view_pointer(&ident("v")).await.unwrap(), "20");
 }
 
-#[tokio::test]
-async fn a_view_has_an_owner_and_grants_as_a_table_has() {
-    let (_directory, catalog) = with_both().await;
+async fn a_view_has_an_owner_and_grants_as_a_table_has(database: Database) {
+    let catalog = with_both(&database).await;
     catalog.create_role(&Role::new("ann")).await.unwrap();
     let view = Uuid::from_u128(7);
     assert!(catalog.set_owner(view, "ann").await.unwrap());

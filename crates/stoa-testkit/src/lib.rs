@@ -2,13 +2,16 @@
 //!
 //! [`shared_dir`] finds the input data that is not part of the repository; a test that needs it
 //! and does not find it says `skipped` and returns. [`FaultyDisk`] is a disk that fails on command,
-//! below a program that is run for it. [`Authority`] issues certificates. [`until`] waits for a fact,
+//! below a program that is run for it. [`PostgresServer`] is a server of PostgreSQL. [`Authority`] issues certificates. [`until`] waits for a fact,
 //! and [`vault`] is a table to test rights with.
 
 #[expect(clippy::expect_used, reason = "for tests")]
 mod certificates;
 #[expect(clippy::expect_used, reason = "for tests")]
 mod faulty_disk;
+#[cfg(unix)]
+#[expect(clippy::expect_used, reason = "for tests")]
+mod postgres_server;
 #[cfg(feature = "slt")]
 #[expect(clippy::expect_used, reason = "for tests")]
 pub mod slt;
@@ -18,6 +21,8 @@ mod waiting;
 
 pub use certificates::{Authority, Certificate, Key, Usage, hash_of};
 pub use faulty_disk::{Fault, FaultyDisk, Plan, call};
+#[cfg(unix)]
+pub use postgres_server::PostgresServer;
 pub use waiting::{ENDLESS, until};
 
 use std::path::{Path, PathBuf};

@@ -45,7 +45,7 @@ impl Announcement {
             flight_port: flight.port(),
             tls,
             warehouse: shown(&engine.options().warehouse),
-            catalog: engine.warehouse().catalog().file().display().to_string(),
+            catalog: engine.warehouse().catalog().place().to_owned(),
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION"),
         })

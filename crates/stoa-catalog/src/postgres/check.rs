@@ -1,0 +1,176 @@
+//! The group check: pointers and the version of the policy, exact for every report, at a load on
+//! PostgreSQL that does not depend on how many there are.
+//!
+//! One task has one query in flight. All that is asked until that is answered waits for the next query,
+//! which answers all of it. So an answer is of a query that was sent after its question: it shows
+//! every commit that anybody knew of when he asked, and a question waits for two round trips at most.
+//!
+//! When nobody asks for a while, the task asks for all that is remembered by itself: to note that
+//! PostgreSQL is away, and so that what is remembered then is not old.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use sqlx::{Executor, PgConnection, Row as _};
+use stoa_env::timer;
+use stoa_error::{Error, Result};
+use tokio::sync::{mpsc, oneshot};
+
+use super::rows::within;
+use super::sessions::{self, Session};
+use super::{READ_TIMEOUT, Shared, failure};
+use crate::TableIdent;
+use crate::database::{Row, Value};
+use crate::relation;
+
+/// Questions that one query answers.
+const BATCH_MAX: usize = 1000;
+
+/// After so long without a question the task asks by itself.
+const REFRESH_EVERY: Duration = Duration::from_secs(10);
+
+const QUERY: &str = "SELECT asked.number, held.table_name IS NOT NULL, held.iceberg_type,
+        held.metadata_location,
+        (SELECT version FROM stoa_policy_version WHERE catalog_name = $1)
+    FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS asked(namespace, name, number)
+    LEFT JOIN iceberg_tables AS held ON held.catalog_name = $1
+      AND held.table_namespace = asked.namespace AND held.table_name = asked.name";
+
+pub(super) struct Question {
+    ident: Option<TableIdent>,
+    answer: oneshot::Sender<Result<Option<Answer>>>,
+}
+
+#[derive(Clone)]
+pub(super) struct Answer {
+    /// Type and location of the name, if there is such a name.
+    pub(super) found: Option<Row>,
+    pub(super) policy_version: i64,
+}
+
+/// Asks the task; `None` where PostgreSQL was away when it was asked.
+pub(super) async fn ask(
+    questions: &mpsc::Sender<Question>,
+    ident: Option<&TableIdent>,
+) -> Result<Option<Answer>> {
+    let (answer, answered) = oneshot::channel();
+    let closed = || Error::unavailable("the catalog is closed");
+    let question = Question { ident: ident.cloned(), answer };
+    questions.send(question).await.map_err(|_| closed())?;
+    answered.await.map_err(|_| closed())?
+}
+
+/// Answers questions until nobody can ask any more.
+pub(super) async fn serve(shared: Weak<Shared>, mut asked: mpsc::Receiver<Question>) {
+    let mut session = None;
+    let mut batch = Vec::new();
+    loop {
+        let received = asked.recv_many(&mut batch, BATCH_MAX);
+        if let Ok(0) = timer::timeout(REFRESH_EVERY, received).await {
+            return;
+        }
+        let Some(shared) = shared.upgrade() else { return };
+        if shared.sessions.is_closed() {
+            return;
+        }
+        let mut names: Vec<TableIdent> = match batch.is_empty() {
+            true => shared.memory.names(BATCH_MAX),
+            false => {
+                batch.iter().filter_map(|question: &Question| question.ident.clone()).collect()
+            }
+        };
+        names.sort_unstable();
+        names.dedup();
+        let outcome = match shared.reach.is_here() {
+            true => check(&shared, &mut session, names).await,
+            false => Ok(None),
+        };
+        answer(batch.drain(..), outcome);
+    }
+}
+
+type Found = (HashMap<TableIdent, Row>, i64);
+
+fn answer(questions: impl Iterator<Item = Question>, outcome: Result<Option<Found>>) {
+    for question in questions {
+        let answer = match &outcome {
+            Ok(Some((found, policy_version))) => {
+                let found = question.ident.and_then(|ident| found.get(&ident).cloned());
+                Ok(Some(Answer { found, policy_version: *policy_version }))
+            }
+            Ok(None) => Ok(None),
+            Err(error) => Err(error.copied()),
+        };
+        // Who has asked may be gone.
+        let _ = question.answer.send(answer);
+    }
+}
+
+/// What `names` stand for; `None` where PostgreSQL is away.
+async fn check(
+    shared: &Arc<Shared>,
+    session: &mut Option<Session>,
+    names: Vec<TableIdent>,
+) -> Result<Option<Found>> {
+    loop {
+        let is_new = session.is_none();
+        let age = shared.memory.age();
+        let work = async {
+            let mut opened = match session.take() {
+                Some(session) => session,
+                None => sessions::open(shared).await?,
+            };
+            let found = query(opened.connection(), shared.name.as_str(), &names).await?;
+            Ok((opened, found))
+        };
+        match within(READ_TIMEOUT, work).await {
+            Ok((opened, (found, policy_version))) => {
+                *session = Some(opened);
+                let known = names.into_iter().map(|ident| {
+                    let row = found.get(&ident);
+                    let relation = row.and_then(|row| relation::of_row(row, &ident).ok());
+                    (ident, relation)
+                });
+                shared.memory.put_relations(known, policy_version, age);
+                return Ok(Some((found, policy_version)));
+            }
+            // A connection that was lost while nobody used it says nothing of PostgreSQL.
+            Err(error) if !is_new => {
+                tracing::debug!(%error, "a connection to the catalog was lost");
+                shared.sessions.forget_idle();
+            }
+            Err(error) if failure::is_lost(&error) => {
+                shared.reach.mark_away(shared, &error);
+                return Ok(None);
+            }
+            Err(error) => return Err(shared.failed(error)),
+        }
+    }
+}
+
+async fn query(
+    connection: &mut PgConnection,
+    catalog: &str,
+    names: &[TableIdent],
+) -> sqlx::Result<Found> {
+    // One more, which no namespace is called, so that there is a row for the version.
+    let last = || [""].into_iter();
+    let namespaces: Vec<&str> =
+        names.iter().map(|ident| ident.namespace.as_str()).chain(last()).collect();
+    let tables: Vec<&str> = names.iter().map(|ident| ident.name.as_str()).chain(last()).collect();
+    let query = sqlx::query(QUERY).bind(catalog).bind(namespaces).bind(tables);
+    let rows = connection.fetch_all(query).await?;
+    let mut found = HashMap::new();
+    let mut policy_version = 0;
+    for row in &rows {
+        let (number, exists): (i64, bool) = (row.try_get(0)?, row.try_get(1)?);
+        policy_version = row.try_get::<Option<i64>, _>(4)?.unwrap_or(0);
+        let ident = usize::try_from(number - 1).ok().and_then(|index| names.get(index));
+        if let (Some(ident), true) = (ident, exists) {
+            let held = Row(vec![Value::Text(row.try_get(2)?), Value::Text(row.try_get(3)?)]);
+            found.insert(ident.clone(), held);
+        }
+    }
+    Ok((found, policy_version))
+}

@@ -1,0 +1,214 @@
+//! Several catalogs of one database at once: what each has checked still holds when it commits.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use stoa_access::{Grant, Grantee, Object, Privilege, Role};
+use stoa_catalog::{Catalog, Swap, TableIdent};
+use stoa_env::task::spawn;
+use uuid::Uuid;
+
+use self::common::Database;
+
+mod common;
+
+over_both!(
+    a_schema_is_not_dropped_while_a_table_is_made_in_it,
+    a_role_is_not_dropped_while_it_is_granted_something,
+    a_pointer_is_not_moved_while_its_table_is_dropped_or_renamed,
+    swaps_of_the_same_tables_in_any_order_wait_for_no_other,
+    a_number_is_given_out_once,
+    a_login_key_is_made_once,
+    what_was_committed_is_seen_by_whoever_asks_then,
+    many_openers_at_once_make_one_catalog,
+);
+
+const ROUNDS: usize = 20;
+
+fn ident(name: &str) -> TableIdent {
+    TableIdent::new("public", name)
+}
+
+async fn two(database: &Database) -> (Catalog, Catalog) {
+    let first = database.open().await;
+    first.create_namespace("public", &BTreeMap::new()).await.unwrap();
+    (first, database.open().await)
+}
+
+async fn a_schema_is_not_dropped_while_a_table_is_made_in_it(database: Database) {
+    let (first, second) = two(&database).await;
+    let t = TableIdent::new("s", "t");
+    for _ in 0..ROUNDS {
+        first.create_namespace("s", &BTreeMap::new()).await.unwrap();
+        let (made, dropped) = tokio::join!(first.create_table(&t, "a"), second.drop_namespace("s"));
+        match (made, dropped) {
+            (Ok(()), Err(error)) => {
+                assert_eq!(error.sqlstate(), "2BP01");
+                second.drop_table(&t).await.unwrap();
+                first.drop_namespace("s").await.unwrap();
+            }
+            (Err(error), Ok(())) => assert_eq!(error.sqlstate(), "3F000"),
+            other => panic!("{other:?}"),
+        }
+        assert!(!second.namespace_exists("s").await.unwrap());
+    }
+}
+
+async fn a_role_is_not_dropped_while_it_is_granted_something(database: Database) {
+    let (first, second) = two(&database).await;
+    let grant = Grant::new(
+        Grantee::Role("ann".to_owned()),
+        Privilege::Select,
+        Object::Table(Uuid::from_u128(1)),
+    );
+    for round in 0..ROUNDS {
+        let version = first.policy_version().await.unwrap();
+        first.create_role(&Role::new("ann")).await.unwrap();
+        let grants = std::slice::from_ref(&grant);
+        let owner = Uuid::from_u128(7);
+        let (granted, dropped) = match round % 2 {
+            0 => tokio::join!(
+                async { first.grant(grants).await.map(|_| ()) },
+                second.drop_role("ann")
+            ),
+            _ => tokio::join!(
+                async { first.set_owner(owner, "ann").await.map(|_| ()) },
+                second.drop_role("ann")
+            ),
+        };
+        match (granted, dropped) {
+            (Ok(()), Err(error)) => {
+                assert_eq!(error.sqlstate(), "2BP01");
+                first.revoke(grants).await.unwrap();
+                first.forget_table(owner).await.unwrap();
+                second.drop_role("ann").await.unwrap();
+                assert_eq!(first.policy_version().await.unwrap(), version + 4);
+            }
+            (Err(error), Ok(())) => assert_eq!(error.sqlstate(), "42704"),
+            other => panic!("{other:?}"),
+        }
+        // What is stored is a policy at every moment.
+        second.policy().await.unwrap();
+    }
+}
+
+async fn a_pointer_is_not_moved_while_its_table_is_dropped_or_renamed(database: Database) {
+    let (first, second) = two(&database).await;
+    let (t, u) = (ident("t"), ident("u"));
+    for round in 0..ROUNDS {
+        first.create_table(&t, "a").await.unwrap();
+        let gone = async {
+            match round % 2 {
+                0 => second.drop_table_at(&t, "a").await,
+                _ => second.rename_table_at(&t, "a", &u).await,
+            }
+        };
+        let (moved, gone) = tokio::join!(first.swap(&t, "a", "b"), gone);
+        match (moved, gone) {
+            (Ok(()), Err(error)) => {
+                assert_eq!(error.sqlstate(), "40001");
+                assert_eq!(first.drop_table(&t).await.unwrap(), "b");
+            }
+            (Err(error), Ok(())) => {
+                assert_eq!(error.sqlstate(), "42P01");
+                if round % 2 == 1 {
+                    assert_eq!(second.drop_table(&u).await.unwrap(), "a");
+                }
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+async fn swaps_of_the_same_tables_in_any_order_wait_for_no_other(database: Database) {
+    let (first, second) = two(&database).await;
+    let (t, u) = (ident("t"), ident("u"));
+    first.create_table(&t, "0").await.unwrap();
+    first.create_table(&u, "0").await.unwrap();
+    for round in 0..ROUNDS {
+        let (old, new) = (round.to_string(), (round + 1).to_string());
+        let swap = |ident| Swap { ident, expected: &old, new: Some(&new) };
+        let check = |ident| Swap { ident, expected: &old, new: None };
+        let (one, other, third) = (
+            [swap(&t), swap(&u)],
+            [swap(&u), swap(&t)],
+            // It holds where nobody has moved yet.
+            [check(&u), check(&t)],
+        );
+        let (one, other, third) =
+            tokio::join!(first.swap_all(&one), second.swap_all(&other), second.swap_all(&third));
+        assert!(one.is_ok() != other.is_ok(), "{one:?} {other:?}");
+        for error in [one.err(), other.err(), third.err()].into_iter().flatten() {
+            assert_eq!(error.sqlstate(), "40001");
+            assert!(error.message().ends_with("was changed by somebody else"), "{error:?}");
+        }
+        for ident in [&t, &u] {
+            assert_eq!(first.pointer(ident).await.unwrap(), new);
+        }
+    }
+}
+
+async fn a_number_is_given_out_once(database: Database) {
+    let (first, second) = two(&database).await;
+    let id = Uuid::from_u128(1);
+    first.create_sequence(id, 1, 1).await.unwrap();
+    let takers = [first.clone(), second, first].map(|catalog| {
+        spawn(async move {
+            let mut taken = Vec::new();
+            for count in 1..=ROUNDS as u32 {
+                let (start, step) = catalog.take_numbers(id, count).await.unwrap();
+                taken.extend((0..i64::from(count)).map(|number| start + number * step));
+            }
+            taken
+        })
+    });
+    let mut all = Vec::new();
+    for taker in takers {
+        all.extend(taker.await.unwrap());
+    }
+    let different: BTreeSet<i64> = all.iter().copied().collect();
+    assert_eq!((different.len(), different.last()), (all.len(), Some(&(all.len() as i64))));
+}
+
+async fn a_login_key_is_made_once(database: Database) {
+    let (first, second) = two(&database).await;
+    let (a, b, c) = tokio::join!(first.login_key(), second.login_key(), first.login_key());
+    let a = a.unwrap();
+    assert_eq!([b.unwrap(), c.unwrap()], [a, a]);
+    assert_eq!(database.open().await.login_key().await.unwrap(), a);
+}
+
+async fn what_was_committed_is_seen_by_whoever_asks_then(database: Database) {
+    let (writer, reader) = two(&database).await;
+    let t = ident("t");
+    writer.create_table(&t, "0").await.unwrap();
+    writer.create_role(&Role::new("ann")).await.unwrap();
+    for round in 0..100 {
+        let (old, new) = (round.to_string(), (round + 1).to_string());
+        let before = reader.policy_version().await.unwrap();
+        writer.swap(&t, &old, &new).await.unwrap();
+        assert!(writer.set_owner(Uuid::from_u128(round), "ann").await.unwrap());
+        let readers: Vec<_> = (0..16)
+            .map(|_| {
+                let (reader, t) = (reader.clone(), t.clone());
+                spawn(async move {
+                    (reader.pointer(&t).await.unwrap(), reader.policy_version().await.unwrap())
+                })
+            })
+            .collect();
+        for reader in readers {
+            assert_eq!(reader.await.unwrap(), (new.clone(), before + 1));
+        }
+    }
+}
+
+async fn many_openers_at_once_make_one_catalog(database: Database) {
+    let catalogs = futures::future::join_all((0..10).map(|_| database.open())).await;
+    let made = futures::future::join_all(catalogs.iter().enumerate().map(
+        |(number, catalog)| async move {
+            catalog.create_namespace(&format!("n{number}"), &BTreeMap::new()).await.unwrap();
+        },
+    ));
+    made.await;
+    assert_eq!(catalogs[3].namespaces().await.unwrap().len(), 10);
+}
