@@ -1,6 +1,7 @@
 //! All groups, one file each: what is taken for a snapshot, and the declarations.
 
 pub(crate) mod cache;
+pub(crate) mod catalog;
 pub(crate) mod executors;
 pub(crate) mod http;
 pub(crate) mod ingest;
@@ -33,6 +34,7 @@ pub fn declarations() -> Vec<Declaration> {
         refusals::REFUSED_CONNECTIONS.declaration(),
         cache::CACHE.declaration(),
         stores::STORES.declaration(),
+        catalog::CATALOG.declaration(),
         log::LOG.declaration(),
         ingest::INGEST.declaration(),
         maintenance::MAINTENANCE.declaration(),

@@ -38,6 +38,7 @@ pub use document::{
 pub use figure::Figure;
 pub use group::Group;
 pub use inventory::cache::{CACHE, Cache};
+pub use inventory::catalog::{CATALOG, CatalogFigures};
 pub use inventory::executors::{EXECUTORS, Executors, Stalls};
 pub use inventory::http::{HTTP, HTTP_REQUESTS, Http, HttpRequests};
 pub use inventory::ingest::{INGEST, IngestTable};

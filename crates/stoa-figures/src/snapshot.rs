@@ -4,6 +4,7 @@ use std::slice;
 
 use crate::group::Group;
 use crate::inventory::cache::{CACHE, Cache};
+use crate::inventory::catalog::{CATALOG, CatalogFigures};
 use crate::inventory::executors::{EXECUTORS, Executors};
 use crate::inventory::http::{HTTP, HTTP_REQUESTS, Http, HttpRequests};
 use crate::inventory::ingest::{INGEST, IngestTable};
@@ -39,6 +40,8 @@ pub struct Snapshot {
     pub cache: Cache,
     /// What stores were asked for.
     pub stores: Vec<Store>,
+    /// The catalog.
+    pub catalog: CatalogFigures,
     /// The commit log; `None` without one.
     pub log: Option<Log>,
     /// Tables with small writes; of `/v1/status`, those that the viewer may see.
@@ -72,6 +75,7 @@ impl Snapshot {
         visitor.visit(&REFUSED_CONNECTIONS, &self.refused_connections);
         visitor.visit(&CACHE, slice::from_ref(&self.cache));
         visitor.visit(&STORES, &self.stores);
+        visitor.visit(&CATALOG, slice::from_ref(&self.catalog));
         visitor.visit(&LOG, self.log.as_slice());
         visitor.visit(&INGEST, &self.ingest);
         visitor.visit(&MAINTENANCE, self.maintenance.as_slice());

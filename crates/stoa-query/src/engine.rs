@@ -31,7 +31,7 @@ use stoa_ingest::{Ingest, Maintenance, MaintenanceStatus};
 use stoa_report::{CacheStatus, DiskOptions};
 use stoa_sql::temporary::is_temporary;
 use stoa_store::S3Options;
-use stoa_table::{TableIdent, Warehouse};
+use stoa_table::{CatalogPlace, TableIdent, Warehouse};
 use url::Url;
 
 use crate::access::{Gate, Rights};
@@ -66,8 +66,8 @@ const MAINTENANCE_GRACE: Duration = Duration::from_secs(10);
 pub struct EngineOptions {
     /// Where the tables are: `file:///…`, `s3://…`.
     pub warehouse: Url,
-    /// The catalog's file; in a local warehouse if `None`.
-    pub catalog: Option<PathBuf>,
+    /// Where the catalog is; in a local warehouse if `None`.
+    pub catalog: Option<CatalogPlace>,
     /// How to reach S3.
     pub s3: S3Options,
     /// Memory that all queries together may use for their state, bytes.

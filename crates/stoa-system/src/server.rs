@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use datafusion::prelude::SessionConfig;
 use stoa_error::Result;
 use stoa_figures::{
-    Cache, Executors, Grant, IngestTable, Log, Maintenance, Pool, Query, QueryShape, Refusals,
-    Role, Store, Table, Totals,
+    Cache, CatalogFigures, Executors, Grant, IngestTable, Log, Maintenance, Pool, Query,
+    QueryShape, Refusals, Role, Store, Table, Totals,
 };
 
 /// The server.
@@ -46,6 +46,9 @@ pub trait Figures: Send + Sync {
     /// # Errors
     /// The catalog's.
     async fn ingest(&self) -> Result<Vec<IngestTable>>;
+
+    /// The catalog.
+    fn catalog(&self) -> CatalogFigures;
 
     /// The commit log; `None` without one.
     fn log(&self) -> Option<Log>;

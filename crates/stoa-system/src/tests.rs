@@ -68,6 +68,10 @@ impl Figures for Fake {
         Some(Maintenance::default())
     }
 
+    fn catalog(&self) -> CatalogFigures {
+        CatalogFigures::default()
+    }
+
     fn pools(&self) -> Vec<Pool> {
         vec![Pool::default()]
     }

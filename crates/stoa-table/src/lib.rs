@@ -81,12 +81,12 @@ pub use scan::{FileFormat, PartitionResult, PartitionValue, ScanFile, ScanPlan};
 pub use schema::FIELD_ID_KEY;
 pub use snapshot::CommitOptions;
 pub use spec::{ColumnPosition, PartitionTerm, SortTerm, TableChange, TableSpec, Transform};
-pub use stoa_catalog::{Listing, Relation, RelationKind, TableIdent};
+pub use stoa_catalog::{CatalogPlace, Listing, Relation, RelationKind, TableIdent};
 pub use table::{SnapshotInfo, Table};
 pub use transform::transform_array;
 pub use travel::{NamedSnapshot, TableVersion};
 pub use view::{
     VIEW_COMMENT, VIEW_DIALECTS, VIEW_SECURITY_INVOKER, View, ViewChange, ViewSpec, ViewSql,
 };
-pub use warehouse::{Warehouse, WarehouseOptions};
+pub use warehouse::{CATALOG_NAME, Warehouse, WarehouseOptions};
 pub use write::{CommitOutcome, TableWriter, WriteOptions, WrittenFiles};

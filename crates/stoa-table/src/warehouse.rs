@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt};
@@ -16,7 +16,7 @@ use iceberg::spec::{
     FormatVersion, NullOrder, Schema, SortDirection, SortField, SortOrder, TableMetadata,
     TableMetadataBuilder, UnboundPartitionSpec,
 };
-use stoa_catalog::{Catalog, Listing, TableIdent};
+use stoa_catalog::{Catalog, CatalogPlace, Listing, TableIdent};
 use stoa_env::Env;
 use stoa_error::{Condition, Error, ErrorKind, Result, is_disk_full};
 use stoa_store::{S3Options, Stores, create_directory, from_object_store, literal_of};
@@ -35,7 +35,7 @@ use crate::writers::Writers;
 use crate::{PartitionTerm, SortTerm, TableSpec, commit, error, property, schema};
 
 /// The name under which Stoa's tables are kept in the catalog database; other engines must use it.
-const CATALOG_NAME: &str = "stoa";
+pub const CATALOG_NAME: &str = "stoa";
 
 /// The namespace that a new warehouse has.
 const DEFAULT_NAMESPACE: &str = "public";
@@ -54,8 +54,8 @@ const LOOKS_MAX: usize = 1000;
 pub struct WarehouseOptions {
     /// Where the tables are: `file:///…` or `s3://bucket/…`.
     pub url: Url,
-    /// The catalog's file on a local disk; `None` is `catalog.db` in a local warehouse.
-    pub catalog: Option<PathBuf>,
+    /// Where the catalog is; `None` is `catalog.db` in a local warehouse.
+    pub catalog: Option<CatalogPlace>,
     /// How to reach S3.
     pub s3: S3Options,
     /// Whether a new catalog may be begun for a store that holds tables.
@@ -66,6 +66,21 @@ impl WarehouseOptions {
     /// The catalog in the warehouse, S3 by its defaults.
     pub fn new(url: Url) -> Self {
         Self { url, catalog: None, s3: S3Options::default(), new_catalog: false }
+    }
+
+    /// Where the catalog is.
+    ///
+    /// # Errors
+    /// `Invalid` where none is named and the warehouse is not on a local disk.
+    pub fn catalog_place(&self) -> Result<CatalogPlace> {
+        if let Some(place) = &self.catalog {
+            return Ok(place.clone());
+        }
+        let directory = self.url.to_file_path().map_err(|()| {
+            Error::invalid(format!("warehouse {} has no place for its catalog", self.url))
+                .with_hint("name a file on a local disk, or a database, with --catalog")
+        })?;
+        Ok(CatalogPlace::File(directory.join("catalog.db")))
     }
 }
 
@@ -118,17 +133,21 @@ impl Warehouse {
         let stores = Stores::with_s3(options.s3.clone());
         let location = literal_of(url)?;
         stores.resolve(&location)?;
-        let catalog = catalog_file(options)?;
+        let catalog = options.catalog_place()?;
         if url.scheme() != "file" {
             stores.probe(url).await?;
         }
-        if is_new(&catalog) {
+        if let Some(file) = catalog.file().filter(|file| is_new(file)) {
             if !options.new_catalog {
-                refuse_forgotten(&stores, &location, &catalog.display().to_string()).await?;
+                refuse_forgotten(&stores, &location, &catalog.to_string()).await?;
             }
-            make_directory_of(&catalog, url)?;
+            make_directory_of(file, url)?;
         }
-        let catalog = Catalog::open(&catalog, CATALOG_NAME).await?;
+        let is_database = catalog.file().is_none();
+        let catalog = catalog.open(CATALOG_NAME).await?;
+        if is_database && !options.new_catalog && catalog.namespaces().await?.is_empty() {
+            refuse_forgotten(&stores, &location, catalog.place()).await?;
+        }
         let files = MetadataFiles::new(stores.clone());
         let views = Cache::new(VIEW_CACHE_BYTES);
         let (pins, writers) = (Arc::default(), Arc::default());
@@ -473,17 +492,6 @@ impl fmt::Debug for Warehouse {
 fn busy(ident: &TableIdent) -> Error {
     Error::conflict(format!("table {ident} changes faster than it can be read"))
         .with_hint("retry later")
-}
-
-fn catalog_file(options: &WarehouseOptions) -> Result<PathBuf> {
-    if let Some(file) = &options.catalog {
-        return Ok(file.clone());
-    }
-    let directory = options.url.to_file_path().map_err(|()| {
-        Error::invalid(format!("warehouse {} has no place for its catalog", options.url))
-            .with_hint("name a file on a local disk with --catalog")
-    })?;
-    Ok(directory.join("catalog.db"))
 }
 
 /// Whether nothing was ever kept in the file.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use stoa_error::{Error, Result};
 use stoa_query::{DiskOptions, Engine, EngineOptions, FileAccess};
-use stoa_table::{Warehouse, WarehouseOptions};
+use stoa_table::{CatalogPlace, Warehouse, WarehouseOptions};
 use tracing_subscriber::EnvFilter;
 use url::Url;
 
@@ -80,10 +80,10 @@ pub fn start_log(resolved: &Resolved, quiet: bool) {
 /// Where the warehouse and its catalog are.
 ///
 /// # Errors
-/// Invalid: not a directory or URL that Stoa opens; a catalog that is not on a local disk.
+/// Invalid: not a directory or URL that Stoa opens; a catalog that is neither on a local disk nor in PostgreSQL.
 pub fn warehouse_options(config: &Config) -> Result<WarehouseOptions> {
     let url = stoa_store::parse_location(&config.warehouse)?;
-    let catalog = catalog_file(config, &url)?;
+    let catalog = catalog_place(config, &url)?;
     Ok(WarehouseOptions { catalog, s3: s3_options(config), ..WarehouseOptions::new(url) })
 }
 
@@ -92,30 +92,50 @@ pub fn warehouse_options(config: &Config) -> Result<WarehouseOptions> {
 /// # Errors
 /// As [`Warehouse::open_with`].
 pub async fn open_warehouse(options: &WarehouseOptions) -> Result<Warehouse> {
-    let is_new = options.catalog.as_ref().filter(|file| !file.exists());
+    let is_new = new_file(options.catalog.as_ref());
     let warehouse = Warehouse::open_with(options).await?;
-    tell_of_new_catalog(&options.url, is_new);
+    tell_of_new_catalog(&options.url, is_new.as_ref());
     Ok(warehouse)
 }
 
-/// The catalog's file; `None` where it is in the warehouse.
-fn catalog_file(config: &Config, warehouse: &Url) -> Result<Option<PathBuf>> {
-    let text = match config.catalog.as_str() {
-        "auto" if warehouse.scheme() == "file" => return Ok(None),
-        "auto" => {
-            // Each warehouse its own, or one would show the tables of the other.
-            let location = stoa_store::literal_of(warehouse)?;
-            let inside = location.split_once("://").map_or("", |(_, inside)| inside);
-            format!("{DATA_DIRECTORY}/_s3/{inside}/catalog.db")
-        }
-        text => text.to_owned(),
-    };
-    let file = stoa_store::parse_location(&text)?;
-    let file = file.to_file_path().map_err(|()| {
+/// Where the catalog is; `None` where it is in the warehouse.
+fn catalog_place(config: &Config, warehouse: &Url) -> Result<Option<CatalogPlace>> {
+    match config.catalog.as_str() {
+        "auto" if warehouse.scheme() == "file" => Ok(None),
+        "auto" => Ok(Some(CatalogPlace::File(own_directory(warehouse)?.join("catalog.db")))),
+        text => named_catalog(text).map(Some),
+    }
+}
+
+/// The catalog that a text names: a file, or a database.
+///
+/// # Errors
+/// Invalid: neither on a local disk nor in PostgreSQL.
+pub fn named_catalog(text: &str) -> Result<CatalogPlace> {
+    match CatalogPlace::postgres(text) {
+        Some(database) => Ok(database),
+        None => local_path(text).map(CatalogPlace::File),
+    }
+}
+
+fn local_path(text: &str) -> Result<PathBuf> {
+    stoa_store::parse_location(text)?.to_file_path().map_err(|()| {
         Error::invalid(format!("catalog {text:?} is not on a local disk"))
-            .with_hint("name a file, such as /var/lib/stoa/catalog.db")
-    })?;
-    Ok(Some(file))
+            .with_hint("name a file, such as /var/lib/stoa/catalog.db, or postgres://HOST/DATABASE")
+    })
+}
+
+/// Where a warehouse that is not on a local disk keeps what has to be there. Each has its own, or one would show the
+/// tables of the other.
+fn own_directory(warehouse: &Url) -> Result<PathBuf> {
+    let location = stoa_store::literal_of(warehouse)?;
+    let inside = location.split_once("://").map_or("", |(_, inside)| inside);
+    local_path(&format!("{DATA_DIRECTORY}/_s3/{inside}"))
+}
+
+/// The file of a catalog that is not there yet.
+fn new_file(catalog: Option<&CatalogPlace>) -> Option<PathBuf> {
+    catalog.and_then(CatalogPlace::file).filter(|file| !file.exists()).map(Path::to_owned)
 }
 
 /// A warehouse as it is written after `--warehouse`: a URL, but what is in S3 as it stands.
@@ -167,7 +187,7 @@ pub async fn open_server_engine(config: &Config) -> Result<Arc<Engine>> {
     options.watch_threads = true;
     options.access_control = config.access_control;
     options.file_access = config.file_access.0.clone().unwrap_or(FileAccess::Off);
-    let beside = beside_catalog(&options)?;
+    let beside = beside_catalog(&options.warehouse, options.catalog.as_ref())?;
     options.hot_list = (!config.no_warm_restart).then(|| beside.join("hot.json"));
     let is_local = options.warehouse.scheme() == "file";
     let folder = match config.disk_cache.as_str() {
@@ -183,25 +203,25 @@ pub async fn open_server_engine(config: &Config) -> Result<Arc<Engine>> {
 
 async fn open(options: EngineOptions) -> Result<Arc<Engine>> {
     let warehouse = options.warehouse.clone();
-    let is_new = options.catalog.clone().filter(|file| !file.exists());
+    let is_new = new_file(options.catalog.as_ref());
     let engine = Engine::open(options).await?;
     tell_of_new_catalog(&warehouse, is_new.as_ref());
     Ok(engine)
 }
 
-/// The local directory of the catalog's file.
-fn beside_catalog(options: &EngineOptions) -> Result<PathBuf> {
-    let directory = match &options.catalog {
-        Some(catalog) => catalog.parent().map(Path::to_owned),
-        None => options.warehouse.to_file_path().ok(),
-    };
-    directory.ok_or_else(|| Error::internal("the catalog is in no directory"))
+/// The local directory of the catalog's file; of a catalog in PostgreSQL, that of the warehouse.
+fn beside_catalog(warehouse: &Url, catalog: Option<&CatalogPlace>) -> Result<PathBuf> {
+    if let Some(file) = catalog.and_then(CatalogPlace::file) {
+        let directory = file.parent().map(Path::to_owned);
+        return directory.ok_or_else(|| Error::internal("the catalog is in no directory"));
+    }
+    warehouse.to_file_path().or_else(|()| own_directory(warehouse))
 }
 
 fn engine_options(config: &Config) -> Result<EngineOptions> {
     let place = warehouse_options(config)?;
     let mut options = EngineOptions::new(place.url);
-    options.logs = logs_url(config, &options.warehouse, place.catalog.as_deref())?;
+    options.logs = logs_url(config, &options.warehouse, place.catalog.as_ref())?;
     options.catalog = place.catalog;
     options.s3 = place.s3;
     options.fresh_bytes_max = usize::try_from(config.fresh_memory.0).unwrap_or(usize::MAX);
@@ -217,7 +237,11 @@ fn engine_options(config: &Config) -> Result<EngineOptions> {
 }
 
 /// Where commit logs are; `None` if there are to be none.
-fn logs_url(config: &Config, warehouse: &Url, catalog: Option<&Path>) -> Result<Option<Url>> {
+fn logs_url(
+    config: &Config,
+    warehouse: &Url,
+    catalog: Option<&CatalogPlace>,
+) -> Result<Option<Url>> {
     let no_url = || Error::internal("the commit log's place is no URL");
     match config.commit_log.as_str() {
         "off" => Ok(None),
@@ -228,7 +252,7 @@ fn logs_url(config: &Config, warehouse: &Url, catalog: Option<&Path>) -> Result<
         }
         "auto" => {
             // A sync of an object store takes tens of milliseconds and costs money.
-            let directory = catalog.and_then(Path::parent).ok_or_else(no_url)?;
+            let directory = beside_catalog(warehouse, catalog)?;
             Url::from_file_path(directory.join(LOG_DIRECTORY)).map(Some).map_err(|()| no_url())
         }
         place => stoa_store::parse_location(place).map(Some),

@@ -60,7 +60,7 @@ impl Bucket {
         let endpoint = Some(self.endpoint.clone());
         EngineOptions {
             warehouse: url::Url::parse("s3://bucket/warehouse").unwrap(),
-            catalog: Some(directory.path().join("catalog.db")),
+            catalog: Some(directory.path().join("catalog.db").into()),
             s3: S3Options { endpoint, credentials, ..S3Options::default() },
             ..options
         }

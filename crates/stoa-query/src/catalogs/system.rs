@@ -15,8 +15,8 @@ use async_trait::async_trait;
 use datafusion::prelude::SessionConfig;
 use stoa_error::{Error, Result};
 use stoa_figures::{
-    Cache, Executors, Grant, IngestTable, Log, Maintenance, Pool, Query, QueryShape, Refusals,
-    Role, Store, Table, Totals,
+    Cache, CatalogFigures, Executors, Grant, IngestTable, Log, Maintenance, Pool, Query,
+    QueryShape, Refusals, Role, Store, Table, Totals,
 };
 use stoa_system::{Figures, Server};
 
@@ -91,6 +91,10 @@ impl Figures for SeenFigures {
 
     fn query_shapes(&self) -> Vec<QueryShape> {
         queries::query_shapes(&self.engine)
+    }
+
+    fn catalog(&self) -> CatalogFigures {
+        snapshot::catalog(&self.engine)
     }
 
     fn refusals(&self) -> Refusals {

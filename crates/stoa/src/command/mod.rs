@@ -4,6 +4,7 @@
 //! too, are declared in `config`.
 
 mod bench;
+mod catalog;
 mod config;
 mod figures;
 mod hql;
@@ -57,6 +58,9 @@ enum Command {
     /// Inspect and maintain tables
     #[command(subcommand)]
     Table(table::TableCommand),
+    /// Move a catalog from a file into PostgreSQL, or back
+    #[command(subcommand)]
+    Catalog(catalog::CatalogCommand),
     /// Inspect ORC files
     #[command(subcommand)]
     Orc(orc::OrcCommand),
@@ -85,6 +89,7 @@ impl Cli {
             Command::Hql(args) => hql::run(args, file),
             Command::Load(args) => load::run(args, file),
             Command::Table(command) => table::run(command, file),
+            Command::Catalog(command) => catalog::run(command, file),
             Command::Orc(command) => orc::run(command),
             Command::Log(command) => log::run(command, file),
             Command::Config(args) => config::run(args, file),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use stoa_error::{Error, Result};
+use stoa_table::CatalogPlace;
 
 use super::file;
 use super::machine::Machine;
@@ -101,6 +102,10 @@ pub fn resolve(sources: &Sources, machine: &Machine) -> Result<Resolved> {
     for (setting, text, _) in &mut values {
         if setting.is_secret && !text.is_empty() {
             HIDDEN.clone_into(text);
+        }
+        // A URL may hold a password.
+        if let Some(database) = CatalogPlace::postgres(text) {
+            *text = database.to_string();
         }
     }
     Ok(Resolved {

@@ -18,8 +18,9 @@ settings! {
     /// `s3://bucket/prefix`.
     warehouse: String = "./stoa-data" for scope::ALL;
 
-    /// The file on a local disk that holds the catalog: the names of the tables and where they are.
-    /// `auto` is `catalog.db` in a warehouse on disk, and
+    /// What holds the catalog: the names of the tables, where they are, roles and grants. It is a file on a
+    /// local disk, or a database of PostgreSQL: `postgres://USER@HOST/DATABASE`, whose password is best in
+    /// `PGPASSWORD` or `~/.pgpass`. `auto` is `catalog.db` in a warehouse on disk, and
     /// `./stoa-data/_s3/BUCKET/PREFIX/catalog.db` for a warehouse in S3.
     catalog: String = "auto" for scope::ALL;
 

@@ -22,7 +22,7 @@ pub(super) struct Announcement {
     /// Whether connections must be encrypted.
     tls: bool,
     warehouse: String,
-    /// The catalog's file.
+    /// The catalog's file, or its database.
     catalog: String,
     pid: u32,
     version: &'static str,

@@ -27,7 +27,10 @@ pub fn warn_of_open_places(options: &EngineOptions) {
 fn places(options: &EngineOptions) -> Vec<PathBuf> {
     let local = |url: &url::Url| url.to_file_path().ok();
     let warehouse = local(&options.warehouse);
-    let catalog = options.catalog.clone().or_else(|| Some(warehouse.as_ref()?.join("catalog.db")));
+    let catalog = match &options.catalog {
+        None => warehouse.as_ref().map(|warehouse| warehouse.join("catalog.db")),
+        Some(place) => place.file().map(Path::to_owned),
+    };
     let mut places: Vec<PathBuf> = warehouse.into_iter().collect();
     if let Some(catalog) = catalog {
         places.extend(beside(&catalog));

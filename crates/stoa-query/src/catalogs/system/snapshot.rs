@@ -2,8 +2,13 @@
 //!
 //! `/v1/status` and `/metrics` show the same; HTTP adds what it alone knows.
 
+use std::time::SystemTime;
+
+use chrono::{DateTime, Utc};
 use stoa_error::Result;
-use stoa_figures::{Cache, Executors, Log, Maintenance, Pool, Refusals, Snapshot, Stalls, Totals};
+use stoa_figures::{
+    Cache, CatalogFigures, Executors, Log, Maintenance, Pool, Refusals, Snapshot, Stalls, Totals,
+};
 use stoa_ingest::{IngestStatus, MaintenanceStatus};
 
 use super::{ingest, stores};
@@ -31,6 +36,7 @@ impl Engine {
             pools: pools(self),
             refusals: refusals(self),
             cache: cache(self),
+            catalog: catalog(self),
             stores: stores::stores(self),
             maintenance: maintenance(self),
             ..Snapshot::default()
@@ -51,6 +57,21 @@ pub(crate) async fn seen_by(engine: &Engine, caller: &Caller) -> Result<Snapshot
         log: status.as_ref().map(log_of),
         ..engine.figures_of_no_table()
     })
+}
+
+/// Whether the catalog answers.
+pub(super) fn catalog(engine: &Engine) -> CatalogFigures {
+    let catalog = engine.warehouse().catalog();
+    let state = catalog.state();
+    let unix_ms = |at: SystemTime| DateTime::<Utc>::from(at).timestamp_millis();
+    CatalogFigures {
+        place: catalog.place().to_owned(),
+        reachable: state.reachable,
+        since_unix_ms: unix_ms(state.since),
+        remembered_until_unix_ms: state.remembered_until.map(unix_ms),
+        reconnections: state.reconnections,
+        last_error: state.last_error,
+    }
 }
 
 /// All statements since the start.
