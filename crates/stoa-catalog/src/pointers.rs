@@ -104,8 +104,9 @@ impl Catalog {
         let mut swaps: Vec<&Swap<'_>> = swaps.iter().collect();
         swaps.sort_by_key(|swap| swap.ident);
         let mut change = match kind {
-            RelationKind::Table => self.begin_rows().await?,
-            RelationKind::View => self.begin().await?,
+            RelationKind::Table => self.begin_moves().await?,
+            // Rare, and a database that remembers reads forgets those of all views.
+            RelationKind::View => self.begin_rows().await?,
         };
         for swap in &swaps {
             self.move_pointer(&mut *change, kind, swap).await?;

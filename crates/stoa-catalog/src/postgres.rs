@@ -145,7 +145,7 @@ impl Shared {
     async fn begin(self: &Arc<Self>, scope: Scope) -> Result<PostgresChange> {
         let deadline = timer::now() + CHANGE_WAIT;
         let alone = match scope {
-            Scope::Rows => None,
+            Scope::Rows | Scope::Pointers => None,
             Scope::Catalog => {
                 let lock = Arc::clone(&self.alone).lock_owned();
                 let lock = timer::timeout(deadline - timer::now(), lock).await;
@@ -167,7 +167,7 @@ impl Shared {
             };
             // Nothing is done yet, so that it may be tried again.
             match lease.begin(key).await {
-                Ok(()) => return Ok(PostgresChange::new(lease, alone)),
+                Ok(()) => return Ok(PostgresChange::new(lease, scope, alone)),
                 Err(error) if failure::is_lost(&error) || failure::is_outdated(&error) => {
                     self.lost(&lease, error);
                 }

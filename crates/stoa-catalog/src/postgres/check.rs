@@ -114,6 +114,8 @@ async fn check(
     names: Vec<TableIdent>,
 ) -> Result<Option<Found>> {
     loop {
+        // What was given up may be connected to a server that another one has taken over from.
+        *session = session.take().filter(|session| shared.sessions.is_current(session));
         let is_new = session.is_none();
         let age = shared.memory.age();
         let work = async {
