@@ -21,6 +21,7 @@ mod ident;
 mod known;
 mod login_key;
 mod logs;
+mod lookup;
 mod namespaces;
 mod pointers;
 mod policy;

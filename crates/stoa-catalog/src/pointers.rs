@@ -3,8 +3,8 @@
 use stoa_error::{Condition, Error, Result};
 
 use crate::database::{Change, Statement};
-use crate::relation::{self, Relation, RelationKind};
-use crate::{Catalog, Swap, TableIdent, error};
+use crate::relation::{Relation, RelationKind};
+use crate::{Catalog, Swap, TableIdent, error, lookup};
 
 impl Catalog {
     /// What `ident` stands for now, and where its metadata is. Asked again, it costs a few
@@ -246,8 +246,8 @@ impl Catalog {
         change: &mut dyn Change,
         ident: &TableIdent,
     ) -> Result<Option<Relation>> {
-        let rows = change.fetch(relation::find(self.name(), ident)).await?;
-        rows.first().map(|row| relation::of_row(row, ident)).transpose()
+        let rows = change.fetch(lookup::find(self.name(), ident)).await?;
+        rows.first().map(|row| lookup::of_row(row, ident)).transpose()
     }
 
     /// What to say about a relation that was not found: the schema may be missing, too.

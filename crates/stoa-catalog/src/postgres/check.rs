@@ -22,7 +22,7 @@ use super::sessions::{self, Session};
 use super::{READ_TIMEOUT, Shared, failure};
 use crate::TableIdent;
 use crate::database::{Row, Value};
-use crate::relation;
+use crate::lookup;
 
 /// Questions that one query answers.
 const BATCH_MAX: usize = 1000;
@@ -131,7 +131,7 @@ async fn check(
                 *session = Some(opened);
                 let known = names.into_iter().map(|ident| {
                     let row = found.get(&ident);
-                    let relation = row.and_then(|row| relation::of_row(row, &ident).ok());
+                    let relation = row.and_then(|row| lookup::of_row(row, &ident).ok());
                     (ident, relation)
                 });
                 shared.memory.put_relations(known, policy_version, age);
