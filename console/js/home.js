@@ -43,7 +43,7 @@ export class Home {
         this.#facts(["entries", "Entries"], ["answered", "Reports on the short path"], ["templates", "Statements known"], ["reused", "Answers given again"])]),
       this.#card("Ingest", "", LOG, [
         this.#figures(["fresh-rows", "fresh rows"], ["rows-per-second", "rows/s"], ["writers", "writers wait"]), meter("Memory for fresh rows in use", this.fresh), this.ingestChart.element,
-        this.#facts(["log", "Commit log"], ["written", "Rows since the start"], ["maintenance", "Maintenance"])]),
+        this.#facts(["log", "Commit log"], ["written", "Rows since the start"], ["maintenance", "Maintenance"], ["catalog", "Catalog"])]),
       this.#card("Fresh rows by table", "", INGEST, [this.freshChart.element, this.#facts(["fresh-tables", "Tables"], ["oldest", "Oldest"], ["flushes", "Trouble"])]),
       this.#card("Shapes that take most time", "wide two", shapesStatement("total_ms", true), [this.shapes]));
   }
@@ -119,7 +119,8 @@ export class Home {
   }
 
   /** @param {Status} status */
-  #showIngest({ log, ingest, maintenance, history, now_unix_ms }) {
+  #showIngest({ log, ingest, maintenance, history, now_unix_ms, catalog }) {
+    this.#set("catalog", catalog.reachable ? "answers" : `has not answered for ${duration(now_unix_ms - catalog.since_unix_ms)}: changes wait`, !catalog.reachable);
     const work = maintenance?.work ? `${maintenance.work} of ${maintenance.table}, ${duration(now_unix_ms - (maintenance.since_unix_ms ?? now_unix_ms))}` : "working";
     this.#set("maintenance", maintenance === null ? "off" : maintenance.working ? work : `idle · ${plural(maintenance.compactions, "compaction")}`);
     if (log === null) {

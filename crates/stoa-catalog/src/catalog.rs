@@ -93,6 +93,11 @@ impl Catalog {
         self.inner.database.begin(Scope::Rows).await
     }
 
+    /// Begins a change that only moves pointers, each from where it must be.
+    pub(crate) async fn begin_moves(&self) -> Result<Box<dyn Change>> {
+        self.inner.database.begin(Scope::Pointers).await
+    }
+
     /// The rows that `query` finds.
     pub(crate) async fn fetch(&self, query: Statement) -> Result<Vec<Row>> {
         let found = self.inner.database.fetch_all(vec![query]).await?;

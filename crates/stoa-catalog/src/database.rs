@@ -72,6 +72,8 @@ pub(crate) enum Scope {
     Catalog,
     /// The rows that it writes.
     Rows,
+    /// The pointers that it moves, which are rows, too. Any number of such changes may commit at once.
+    Pointers,
 }
 
 /// A statement and its values: `$1` is the first.

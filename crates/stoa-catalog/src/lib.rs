@@ -1,15 +1,15 @@
 //! Namespaces, and pointers of tables and views, in the layout of the Iceberg JDBC catalog (schema
-//! version V1), and beside them roles and grants, in tables of Stoa's own.
+//! version V1), and beside them roles and grants, in tables of Stoa's own; in SQLite or PostgreSQL.
 //!
 //! In: names and metadata locations; roles, grants and owners. Out: the location that the name of a
 //! table or view points to now, the compare-and-swap that moves it, and the
 //! [`Policy`](stoa_access::Policy) that holds now; and which commit logs have rows for the tables.
-//! Spark's JDBC catalog and PyIceberg's SQL catalog open the same database file when they use the same
+//! Spark's JDBC catalog and PyIceberg's SQL catalog open the same database when they use the same
 //! catalog name; they know nothing of roles.
 //!
 //! **Invariants:** a name is a table or a view, never both; a pointer moves only from the location that the caller has seen; every change is
 //! one SQL transaction, durable when the call returns; the policy's version counts its changes; any
-//! number of processes may use the file. Not here: what a metadata location holds (`stoa-table`),
+//! number of processes may use the database. Not here: what a metadata location holds (`stoa-table`),
 //! what follows from a policy (`stoa-access`), who may change it (`stoa-query`).
 
 mod catalog;
@@ -21,6 +21,7 @@ mod ident;
 mod known;
 mod login_key;
 mod logs;
+mod lookup;
 mod namespaces;
 mod place;
 mod pointers;

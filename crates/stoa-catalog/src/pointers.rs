@@ -3,8 +3,8 @@
 use stoa_error::{Condition, Error, Result};
 
 use crate::database::{Change, Statement};
-use crate::relation::{self, Relation, RelationKind};
-use crate::{Catalog, Swap, TableIdent, error};
+use crate::relation::{Relation, RelationKind};
+use crate::{Catalog, Swap, TableIdent, error, lookup};
 
 impl Catalog {
     /// What `ident` stands for now, and where its metadata is. Asked again, it costs a few
@@ -104,8 +104,9 @@ impl Catalog {
         let mut swaps: Vec<&Swap<'_>> = swaps.iter().collect();
         swaps.sort_by_key(|swap| swap.ident);
         let mut change = match kind {
-            RelationKind::Table => self.begin_rows().await?,
-            RelationKind::View => self.begin().await?,
+            RelationKind::Table => self.begin_moves().await?,
+            // Rare, and a database that remembers reads forgets those of all views.
+            RelationKind::View => self.begin_rows().await?,
         };
         for swap in &swaps {
             self.move_pointer(&mut *change, kind, swap).await?;
@@ -245,8 +246,8 @@ impl Catalog {
         change: &mut dyn Change,
         ident: &TableIdent,
     ) -> Result<Option<Relation>> {
-        let rows = change.fetch(relation::find(self.name(), ident)).await?;
-        rows.first().map(|row| relation::of_row(row, ident)).transpose()
+        let rows = change.fetch(lookup::find(self.name(), ident)).await?;
+        rows.first().map(|row| lookup::of_row(row, ident)).transpose()
     }
 
     /// What to say about a relation that was not found: the schema may be missing, too.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use stoa_access::{Membership, Policy, PolicyParts};
+use stoa_access::{Policy, PolicyParts};
 use stoa_error::{Error, Result};
 use uuid::Uuid;
 
@@ -26,8 +26,9 @@ impl Catalog {
     /// `Unavailable` where the database does not answer, `Corrupt` where what is stored
     /// contradicts itself.
     pub async fn policy(&self) -> Result<Policy> {
-        let queries = [version_query, roles::query, memberships_query, grants::query, owners_query]
-            .map(|query| query(self.name()));
+        let queries =
+            [version_query, roles::query, roles::memberships_query, grants::query, owners_query]
+                .map(|query| query(self.name()));
         let found = self.database().fetch_all(queries.into()).await?;
         let rows = |index: usize| found.get(index).map_or(&[][..], Vec::as_slice);
         let version = match rows(0).first() {
@@ -71,12 +72,6 @@ impl Catalog {
         u64::try_from(stored).map_err(|_| self.damaged(format!("the policy has version {stored}")))
     }
 
-    pub(crate) fn memberships_of(&self, rows: &[Row]) -> Result<Vec<Membership>> {
-        let membership =
-            |row| Ok(Membership { role: self.value(row, 0)?, member: self.value(row, 1)? });
-        rows.iter().map(membership).collect()
-    }
-
     fn owners_of(&self, rows: &[Row]) -> Result<HashMap<Uuid, String>> {
         let owner = |row| Ok((self.uuid(self.value(row, 0)?)?, self.value(row, 1)?));
         rows.iter().map(owner).collect()
@@ -90,12 +85,6 @@ impl Catalog {
 /// The version of the policy of the catalog `name`, if it was ever changed.
 pub(crate) fn version_query(name: &str) -> Statement {
     Statement::new("SELECT version FROM stoa_policy_version WHERE catalog_name = $1").bind(name)
-}
-
-/// All memberships, for [`Catalog::memberships_of`].
-pub(crate) fn memberships_query(name: &str) -> Statement {
-    Statement::new("SELECT role_name, member_name FROM stoa_role_members WHERE catalog_name = $1")
-        .bind(name)
 }
 
 fn owners_query(name: &str) -> Statement {

@@ -25,6 +25,7 @@ mod reach;
 mod rows;
 mod sessions;
 mod settle;
+mod tables;
 
 use std::fmt;
 use std::sync::Arc;
@@ -41,11 +42,10 @@ use self::change::PostgresChange;
 use self::check::{Answer, Question};
 use self::memory::Memory;
 use self::reach::Reach;
-pub(crate) use self::rows::run;
 use self::sessions::{Lease, Sessions};
 use crate::database::{Change, Database, Row, Scope, Statement};
-use crate::relation::{self, Relation};
-use crate::{CatalogState, TableIdent, schema};
+use crate::relation::Relation;
+use crate::{CatalogState, TableIdent, lookup};
 
 /// How long a change waits for PostgreSQL to come back, or for another change to end.
 const CHANGE_WAIT: Duration = Duration::from_secs(30);
@@ -115,9 +115,7 @@ impl Shared {
                 Err(error) => return Err(self.failed(error)),
             }
         };
-        schema::ensure_in_postgres(session.connection())
-            .await
-            .map_err(|source| self.failed(source))?;
+        tables::ensure(session.connection()).await.map_err(|source| self.failed(source))?;
         self.sessions.put(session);
         Ok(())
     }
@@ -145,7 +143,7 @@ impl Shared {
     async fn begin(self: &Arc<Self>, scope: Scope) -> Result<PostgresChange> {
         let deadline = timer::now() + CHANGE_WAIT;
         let alone = match scope {
-            Scope::Rows => None,
+            Scope::Rows | Scope::Pointers => None,
             Scope::Catalog => {
                 let lock = Arc::clone(&self.alone).lock_owned();
                 let lock = timer::timeout(deadline - timer::now(), lock).await;
@@ -167,7 +165,7 @@ impl Shared {
             };
             // Nothing is done yet, so that it may be tried again.
             match lease.begin(key).await {
-                Ok(()) => return Ok(PostgresChange::new(lease, alone)),
+                Ok(()) => return Ok(PostgresChange::new(lease, scope, alone)),
                 Err(error) if failure::is_lost(&error) || failure::is_outdated(&error) => {
                     self.lost(&lease, error);
                 }
@@ -284,7 +282,7 @@ impl Database for PostgresDatabase {
     async fn relation(&self, ident: &TableIdent) -> Result<Option<Relation>> {
         let remembered = |memory: &Memory| memory.relation(ident).map(Some);
         let answered =
-            |answer: Answer| answer.found.map(|row| relation::of_row(&row, ident)).transpose();
+            |answer: Answer| answer.found.map(|row| lookup::of_row(&row, ident)).transpose();
         self.shared.ask(Some(ident), remembered, answered).await
     }
 

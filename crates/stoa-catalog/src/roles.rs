@@ -4,7 +4,7 @@ use stoa_access::{Grant, Membership, Memberships, Role, ScramSecret, unknown_rol
 use stoa_error::Result;
 
 use crate::database::{Change, Row, Statement};
-use crate::{Catalog, error, grants, policy};
+use crate::{Catalog, error, grants};
 
 /// What is to change about a role; `None` leaves it as it is.
 #[derive(Clone, Debug, Default)]
@@ -108,7 +108,7 @@ impl Catalog {
         self.require_role(&mut *change, role).await?;
         self.require_role(&mut *change, member).await?;
         let mut memberships = Memberships::default();
-        let known = change.fetch(policy::memberships_query(self.name())).await?;
+        let known = change.fetch(memberships_query(self.name())).await?;
         for known in self.memberships_of(&known)? {
             memberships.add(known)?;
         }
@@ -162,6 +162,12 @@ impl Catalog {
         rows.iter().map(|row| self.role_of(row)).collect()
     }
 
+    pub(crate) fn memberships_of(&self, rows: &[Row]) -> Result<Vec<Membership>> {
+        let membership =
+            |row| Ok(Membership { role: self.value(row, 0)?, member: self.value(row, 1)? });
+        rows.iter().map(membership).collect()
+    }
+
     fn role_of(&self, row: &Row) -> Result<Role> {
         let name: String = self.value(row, 0)?;
         let secret: Option<&str> = self.value(row, 3)?;
@@ -197,4 +203,10 @@ pub(crate) fn query(name: &str) -> Statement {
         "SELECT role_name, can_login, is_superuser, secret FROM stoa_roles WHERE catalog_name = $1",
     )
     .bind(name)
+}
+
+/// All memberships, for [`Catalog::memberships_of`].
+pub(crate) fn memberships_query(name: &str) -> Statement {
+    Statement::new("SELECT role_name, member_name FROM stoa_role_members WHERE catalog_name = $1")
+        .bind(name)
 }

@@ -1,11 +1,10 @@
 //! The tables of the JDBC catalog, as Iceberg's Java and PyIceberg create them, and those of roles
 //! and grants, which are Stoa's.
 
-use sqlx::{Executor, PgConnection, Row, SqliteConnection};
+use sqlx::{Row, SqliteConnection};
 
-use crate::postgres::run;
-
-const TABLES: &str = "CREATE TABLE IF NOT EXISTS iceberg_tables (
+/// The tables and views.
+pub(crate) const TABLES: &str = "CREATE TABLE IF NOT EXISTS iceberg_tables (
     catalog_name VARCHAR(255) NOT NULL,
     table_namespace VARCHAR(255) NOT NULL,
     table_name VARCHAR(255) NOT NULL,
@@ -83,23 +82,14 @@ const SEQUENCES: &str = "CREATE TABLE IF NOT EXISTS stoa_sequences (
     step BIGINT NOT NULL,
     PRIMARY KEY (catalog_name, sequence_id))";
 
-/// In PostgreSQL only: the last change that each connection has committed, by which another one learns
-/// what became of it.
-const WRITERS: &str = "CREATE TABLE IF NOT EXISTS stoa_writers (
-    writer VARCHAR(36) NOT NULL PRIMARY KEY,
-    change BIGINT NOT NULL,
-    changed_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp())";
-
 /// All tables but [`TABLES`] that both databases have.
-const OTHERS: [&str; 10] = [
+pub(crate) const OTHERS: [&str; 10] = [
     NAMESPACES, POLICY[0], POLICY[1], POLICY[2], POLICY[3], POLICY[4], SETTLED, LOGS, LOGIN_KEY,
     SEQUENCES,
 ];
 
-/// The lock under which tables are made in PostgreSQL. Any number that nobody else uses.
-const SCHEMA_LOCK: i64 = 0x73746f61_00000001;
-
-const ADD_TYPE: &str = "ALTER TABLE iceberg_tables ADD COLUMN iceberg_type VARCHAR(5)";
+/// Brings [`TABLES`] of schema version V0 to V1.
+pub(crate) const ADD_TYPE: &str = "ALTER TABLE iceberg_tables ADD COLUMN iceberg_type VARCHAR(5)";
 
 /// Creates what is missing; adds the type column to a database of schema version V0.
 pub(crate) async fn ensure_in_sqlite(connection: &mut SqliteConnection) -> sqlx::Result<()> {
@@ -116,44 +106,4 @@ pub(crate) async fn ensure_in_sqlite(connection: &mut SqliteConnection) -> sqlx:
         sqlx::query(ADD_TYPE).execute(connection).await?;
     }
     Ok(())
-}
-
-/// The same in PostgreSQL, where any number of daemons may do so at once. Only what is missing needs the
-/// right to create: `CREATE TABLE IF NOT EXISTS` would need it even if there is nothing to do.
-pub(crate) async fn ensure_in_postgres(connection: &mut PgConnection) -> sqlx::Result<()> {
-    let begin = format!("BEGIN; SELECT pg_advisory_xact_lock({SCHEMA_LOCK})");
-    run(connection, &begin).await?;
-    for table in [TABLES, WRITERS].into_iter().chain(OTHERS) {
-        if !has_table(connection, name_of(table)).await? {
-            // Metadata locations in S3 may be longer than 1,000 characters, which SQLite does not count.
-            let table = table
-                .replace("VARCHAR(1000)", "TEXT")
-                .replace("VARCHAR(2000)", "TEXT")
-                .replace("BLOB", "BYTEA");
-            run(connection, &table).await?;
-        }
-    }
-    let query = sqlx::query(
-        "SELECT EXISTS (SELECT 1 FROM pg_attribute
-                        WHERE attrelid = to_regclass('iceberg_tables')
-                          AND attname = 'iceberg_type' AND NOT attisdropped)",
-    );
-    let typed: bool = connection.fetch_one(query).await?.try_get(0)?;
-    if !typed {
-        run(connection, ADD_TYPE).await?;
-    }
-    // Connections that ended long ago: nobody asks about them any more.
-    run(connection, "DELETE FROM stoa_writers WHERE changed_at < now() - interval '7 days'; COMMIT")
-        .await
-}
-
-/// In the schemas of the search path.
-async fn has_table(connection: &mut PgConnection, name: &str) -> sqlx::Result<bool> {
-    let query = sqlx::query("SELECT to_regclass($1) IS NOT NULL").bind(name);
-    connection.fetch_one(query).await?.try_get(0)
-}
-
-/// The name in a statement that creates a table.
-fn name_of(table: &'static str) -> &'static str {
-    table.split_whitespace().nth(5).unwrap_or_default()
 }

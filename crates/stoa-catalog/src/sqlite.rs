@@ -18,8 +18,8 @@ use stoa_error::{Error, Result};
 
 use crate::database::{Change, Database, Row, Scope, Statement, Value};
 use crate::known::RememberedPointers;
-use crate::relation::{self, Relation};
-use crate::{CatalogState, TableIdent, error, policy, schema};
+use crate::relation::Relation;
+use crate::{CatalogState, TableIdent, error, lookup, policy, schema};
 
 /// How long a change waits for another process that is changing the database.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -201,9 +201,9 @@ impl Database for SqliteDatabase {
             Some(Err(version)) => Some(version),
             None => None,
         };
-        let row = self.first(relation::find(&self.inner.name, ident)).await?;
+        let row = self.first(lookup::find(&self.inner.name, ident)).await?;
         let Some(row) = row else { return Ok(None) };
-        let relation = relation::of_row(&row, ident)?;
+        let relation = lookup::of_row(&row, ident)?;
         if let Some(version) = version {
             self.inner.known.put_relation(ident, &relation, version);
         }

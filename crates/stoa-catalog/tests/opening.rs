@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use sqlx::{Connection, Executor, PgConnection, Row};
 use stoa_access::{Grant, Grantee, Object, Privilege, Role, ScramSecret};
 use stoa_catalog::{Catalog, KnownLog, TableIdent};
-use stoa_testkit::PostgresServer;
+use stoa_testkit::{Authority, PostgresServer, Usage};
 use uuid::Uuid;
 
 use self::common::Database;
@@ -81,6 +81,30 @@ async fn what_cannot_be_opened_says_why() {
         assert_eq!(error.sqlstate(), code, "{error:?}");
         assert!(error.hint().is_some(), "{error:?}");
         assert!(!format!("{error:?} {}", error.message_with_sources()).contains("hunter2"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn tls_is_as_the_url_demands() {
+    let folder = tempfile::tempdir().unwrap();
+    let authority = Authority::new(folder.path(), "ours");
+    let other = Authority::new(folder.path(), "other");
+    let certificate = authority.issue("localhost", Usage::Server);
+    let Some(server) = PostgresServer::start_with_tls(&certificate) else { return };
+    let base = format!("postgres://stoa:hunter2@localhost:{}/postgres", server.port());
+    let root = |authority: &Authority| format!("&sslrootcert={}", authority.cert().display());
+    for (mode, root, is_let_in) in [
+        ("require", String::new(), true),
+        ("verify-full", root(&authority), true),
+        ("verify-full", root(&other), false),
+        ("verify-full", String::new(), false),
+        ("disable", String::new(), false),
+    ] {
+        let opened = Catalog::connect(&format!("{base}?sslmode={mode}{root}"), "stoa").await;
+        assert_eq!(opened.is_ok(), is_let_in, "{mode} {root} {opened:?}");
+        if let Err(error) = opened {
+            assert!(!format!("{error:?}").contains("hunter2"));
+        }
     }
 }
 

@@ -12,6 +12,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::Certificate;
+
 /// Its superuser.
 const ACCOUNT: &str = "stoa";
 
@@ -45,6 +47,36 @@ impl PostgresServer {
     /// # Panics
     /// Where it is installed and does not start.
     pub fn start(settings: &[&str]) -> Option<Self> {
+        let server = Self::create(settings)?;
+        server.begin();
+        Some(server)
+    }
+
+    /// Starts one that takes only connections over TLS, with this certificate.
+    ///
+    /// # Panics
+    /// As [`Self::start`].
+    pub fn start_with_tls(certificate: &Certificate) -> Option<Self> {
+        let mut server = Self::create(&["fsync=off", "ssl=on"])?;
+        for (setting, from) in
+            [("ssl_cert_file", &certificate.cert), ("ssl_key_file", &certificate.key)]
+        {
+            let to = server.home.join(setting);
+            let mut install = Command::new("install");
+            if is_root(&server.home) {
+                install.args(["-o", OWNER]);
+            }
+            let installed = install.args(["-m", "600"]).arg(from).arg(&to).status();
+            assert!(installed.expect("install runs").success());
+            server.settings.push(format!("{setting}={}", to.display()));
+        }
+        let only_tls = "hostssl all all all trust\n";
+        std::fs::write(server.home.join("data/pg_hba.conf"), only_tls).expect("it is ours");
+        server.begin();
+        Some(server)
+    }
+
+    fn create(settings: &[&str]) -> Option<Self> {
         let Some(programs) = programs() else {
             eprintln!("skipped: PostgreSQL is not installed");
             return None;
@@ -55,7 +87,6 @@ impl PostgresServer {
         let (port, databases) = (free_port(), AtomicU32::new(0));
         let server = Self { programs, home, port, settings, databases, guard };
         server.make();
-        server.begin();
         Some(server)
     }
 

@@ -16,7 +16,7 @@ use super::rows::{execute, fetch, run, within};
 use super::sessions::Lease;
 use super::settle::{Outcome, settle};
 use super::{Shared, failure};
-use crate::database::{Change, Row, Statement};
+use crate::database::{Change, Row, Scope, Statement};
 
 /// For a statement or a commit: a little longer than PostgreSQL itself lets one run.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(45);
@@ -27,6 +27,7 @@ const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) struct PostgresChange {
     /// `None` when the connection was lost.
     lease: Option<Lease>,
+    scope: Scope,
     alone: Option<OwnedMutexGuard<()>>,
     /// Whether no statement is under way.
     is_at_rest: bool,
@@ -34,8 +35,8 @@ pub(super) struct PostgresChange {
 }
 
 impl PostgresChange {
-    pub(super) fn new(lease: Lease, alone: Option<OwnedMutexGuard<()>>) -> Self {
-        Self { lease: Some(lease), alone, is_at_rest: true, has_failed: false }
+    pub(super) fn new(lease: Lease, scope: Scope, alone: Option<OwnedMutexGuard<()>>) -> Self {
+        Self { lease: Some(lease), scope, alone, is_at_rest: true, has_failed: false }
     }
 
     fn lease(&mut self) -> Result<&mut Lease> {
@@ -95,7 +96,7 @@ impl Change for PostgresChange {
             }
             Err(error) => look_up(&shared, lease, error).await,
         };
-        if self.alone.is_some() {
+        if self.scope != Scope::Pointers {
             shared.memory.forget_reads();
         }
         outcome

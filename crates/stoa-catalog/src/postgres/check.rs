@@ -22,7 +22,7 @@ use super::sessions::{self, Session};
 use super::{READ_TIMEOUT, Shared, failure};
 use crate::TableIdent;
 use crate::database::{Row, Value};
-use crate::relation;
+use crate::lookup;
 
 /// Questions that one query answers.
 const BATCH_MAX: usize = 1000;
@@ -114,6 +114,8 @@ async fn check(
     names: Vec<TableIdent>,
 ) -> Result<Option<Found>> {
     loop {
+        // What was given up may be connected to a server that another one has taken over from.
+        *session = session.take().filter(|session| shared.sessions.is_current(session));
         let is_new = session.is_none();
         let age = shared.memory.age();
         let work = async {
@@ -129,7 +131,7 @@ async fn check(
                 *session = Some(opened);
                 let known = names.into_iter().map(|ident| {
                     let row = found.get(&ident);
-                    let relation = row.and_then(|row| relation::of_row(row, &ident).ok());
+                    let relation = row.and_then(|row| lookup::of_row(row, &ident).ok());
                     (ident, relation)
                 });
                 shared.memory.put_relations(known, policy_version, age);

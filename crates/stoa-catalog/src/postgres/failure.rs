@@ -1,5 +1,7 @@
 //! Errors of PostgreSQL: which mean that it is away, and what people are told.
 
+use std::io;
+
 use sqlx::Error as SqlxError;
 use stoa_error::{Condition, Error, ErrorKind};
 
@@ -32,7 +34,8 @@ pub(super) fn is_outdated(error: &SqlxError) -> bool {
 /// Whether a daemon that starts may wait for this to pass.
 pub(super) fn may_pass(error: &SqlxError) -> bool {
     match error {
-        SqlxError::Io(_) => true,
+        // A certificate that is refused will be so again.
+        SqlxError::Io(error) => error.kind() != io::ErrorKind::InvalidData,
         SqlxError::Database(_) => TRANSIENT.contains(&code(error).as_str()),
         _ => false,
     }

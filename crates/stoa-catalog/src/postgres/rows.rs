@@ -11,7 +11,7 @@ use stoa_env::timer;
 use crate::database::{Row, Statement, Value};
 
 /// Runs statements without values, all in one message.
-pub(crate) async fn run(connection: &mut PgConnection, text: &str) -> sqlx::Result<()> {
+pub(super) async fn run(connection: &mut PgConnection, text: &str) -> sqlx::Result<()> {
     connection.execute(text).await.map(|_| ())
 }
 

@@ -135,20 +135,38 @@ impl Sessions {
         self.state.lock().idle.clear();
     }
 
-    /// Notes which PostgreSQL answers; an error where it is not the one from before.
+    /// Whether a session is of the time since all connections were last given up.
+    pub(super) fn is_current(&self, session: &Session) -> bool {
+        self.state.lock().era == session.era
+    }
+
+    /// Notes which PostgreSQL answers; gives back whether another server has taken over since.
+    ///
+    /// # Errors
+    /// Where it is not the one from before, or a server that another one has taken over from.
     fn note(&self, cluster: Cluster) -> sqlx::Result<bool> {
         let mut state = self.state.lock();
-        let Some(known) = state.cluster.replace(cluster.clone()) else { return Ok(false) };
-        if known.system == cluster.system {
-            return Ok(known.timeline != cluster.timeline);
+        let Some(known) = &state.cluster else {
+            state.cluster = Some(cluster);
+            return Ok(false);
+        };
+        if known.system != cluster.system {
+            return Err(sqlx::Error::Protocol(format!(
+                "another PostgreSQL answers: its system identifier is {}, and was {} when Stoa \
+                 started; restart Stoa if that is meant",
+                cluster.system, known.system
+            )));
         }
-        let text = format!(
-            "another PostgreSQL answers: its system identifier is {}, and was {} when Stoa started; \
-             restart Stoa if that is meant",
-            cluster.system, known.system
-        );
-        state.cluster = Some(known);
-        Err(sqlx::Error::Protocol(text))
+        if known.timeline > cluster.timeline {
+            return Err(sqlx::Error::Protocol(format!(
+                "a server of PostgreSQL answers from which another one has taken over: its timeline \
+                 is {}, that of the other {}",
+                cluster.timeline, known.timeline
+            )));
+        }
+        let has_changed = known.timeline != cluster.timeline;
+        state.cluster = Some(cluster);
+        Ok(has_changed)
     }
 }
 
@@ -202,6 +220,7 @@ async fn check_cluster(shared: &Arc<Shared>, connection: &mut PgConnection) -> s
     let timeline = cluster.timeline;
     if shared.sessions.note(cluster)? {
         tracing::warn!(timeline, "another server of PostgreSQL has taken over the catalog");
+        shared.sessions.forget_idle();
         shared.memory.forget_all();
     }
     Ok(())
@@ -270,6 +289,9 @@ impl Lease {
 
     /// Begins a transaction, alone under the lock `key` if that is given, and numbers it. All of it in
     /// one message: one round trip.
+    ///
+    /// PostgreSQL must not end a commit that takes long: where it waits for a standby, it would answer
+    /// as if the standby had it. So only this side has a time-out, after which it looks.
     pub(super) async fn begin(&mut self, key: Option<i64>) -> sqlx::Result<()> {
         let session = self.session.as_mut().ok_or(sqlx::Error::WorkerCrashed)?;
         session.writer.change += 1;
@@ -279,7 +301,7 @@ impl Lease {
             None => (String::new(), BEGIN_TIMEOUT),
         };
         let text = format!(
-            "BEGIN ISOLATION LEVEL READ COMMITTED; {lock}
+            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = 0; {lock}
              INSERT INTO stoa_writers (writer, change) VALUES ('{id}', {change})
              ON CONFLICT (writer) DO UPDATE SET change = excluded.change, changed_at = clock_timestamp()"
         );

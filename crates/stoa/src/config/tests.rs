@@ -151,6 +151,15 @@ fn secrets_are_not_shown() {
 }
 
 #[test]
+fn the_password_of_a_catalog_is_not_shown() {
+    let found = resolved(Some("catalog = 'postgres://stoa:hunter2@db/stoa'"), &[], &[]);
+    assert_eq!(found.config.catalog, "postgres://stoa:hunter2@db/stoa");
+    for text in [to_toml(&found), to_json(&found).to_string()] {
+        assert!(!text.contains("hunter2") && text.contains("postgres://stoa:…@db/stoa"), "{text}");
+    }
+}
+
+#[test]
 fn a_file_that_was_named_must_be_there() {
     let sources = Sources { file: Some("/nowhere/stoa.toml".into()), ..Sources::default() };
     let error = resolve(&sources, &MACHINE).unwrap_err();
