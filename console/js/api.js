@@ -160,6 +160,16 @@
  */
 
 /**
+ * @typedef {object} Catalog
+ * @property {string | null} place The file, or the database without its password.
+ * @property {boolean} reachable Whether the catalog answered when it was last asked. While it does not, reports and small writes go on, and other changes wait.
+ * @property {number} since_unix_ms Since when that is so.
+ * @property {number | null} remembered_until_unix_ms Until when reports are answered from what is remembered of the catalog; nothing while it is reachable.
+ * @property {number} reconnections How often the catalog came back after it had not answered.
+ * @property {string | null} last_error The last failure, whether or not it is over.
+ */
+
+/**
  * @typedef {object} Log
  * @property {string} place The directory or URL.
  * @property {boolean} open Whether rows are taken.
@@ -318,6 +328,7 @@
  * @property {RefusedConnections[]} refused_connections Connections refused since the start.
  * @property {Cache} cache What reports keep of data files, in memory and on the local disk, and how often it was there; plans and results that were used again.
  * @property {Store[]} stores Every store that was opened, and what it was asked for since the start.
+ * @property {Catalog} catalog The database that holds the names of the tables, and whether it answers.
  * @property {Log | null} log The commit log and the memory for fresh rows, which are in it and in no file yet; nothing where there is no log.
  * @property {IngestTable[]} ingest Tables that small writes went to since the start, with the rows that are in no file yet.
  * @property {Maintenance | null} maintenance What is done to tables in the background; nothing where that is off.
