@@ -72,9 +72,9 @@ impl Memory {
         self.0.lock().reads.get(queries)?.get()
     }
 
-    /// The names that are remembered, up to `most` of them.
-    pub(super) fn names(&self, most: usize) -> Vec<TableIdent> {
-        self.0.lock().relations.keys().take(most).cloned().collect()
+    /// The names that are remembered.
+    pub(super) fn names(&self) -> Vec<TableIdent> {
+        self.0.lock().relations.keys().cloned().collect()
     }
 
     /// What each name stands for, `None` where it is nothing.
