@@ -224,12 +224,12 @@ impl Shared {
     ) -> Result<T> {
         let deadline = timer::now() + READ_WAIT;
         loop {
-            if !self.reach.is_here() {
-                if let Some(remembered) = remembered(&self.memory) {
-                    return Ok(remembered);
-                }
-                self.wait_until_here(deadline).await?;
+            if !self.reach.is_here()
+                && let Some(remembered) = remembered(&self.memory)
+            {
+                return Ok(remembered);
             }
+            self.wait_until_here(deadline).await?;
             if let Some(answer) = check::ask(&self.questions, ident).await? {
                 return answered(answer);
             }
@@ -255,12 +255,12 @@ impl Database for PostgresDatabase {
         let shared = &self.shared;
         let deadline = timer::now() + READ_WAIT;
         loop {
-            if !shared.reach.is_here() {
-                if let Some(rows) = shared.memory.rows(&queries) {
-                    return Ok(rows);
-                }
-                shared.wait_until_here(deadline).await?;
+            if !shared.reach.is_here()
+                && let Some(rows) = shared.memory.rows(&queries)
+            {
+                return Ok(rows);
             }
+            shared.wait_until_here(deadline).await?;
             let age = shared.memory.age();
             if let Some(rows) = shared.read(&queries).await? {
                 shared.memory.put_rows(queries, &rows, age);

@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use sqlx::{Connection, Executor, PgConnection};
+use sqlx::{Connection, Executor, PgConnection, Row};
 use stoa_access::Role;
 use stoa_catalog::{Catalog, TableIdent};
 use stoa_env::clock;
 use stoa_env::task::spawn;
+use stoa_env::timer;
 use stoa_testkit::{PostgresServer, until};
 
 use self::common::Database;
@@ -129,6 +130,43 @@ async fn memory_has_nothing_that_was_changed_since() {
     assert_eq!(known.unwrap(), "0");
     assert_eq!(moved.unwrap_err().sqlstate(), "57P03");
     assert_eq!(version.unwrap_err().sqlstate(), "57P03");
+}
+
+/// What is remembered is asked for again every ten seconds, whether or not anybody wants it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_is_remembered_is_kept_up_to_date() {
+    let Some((server, url, catalog)) = with_server().await else { return };
+    assert_eq!(catalog.pointer(&ident("t")).await.unwrap(), "0");
+    let mut other = PgConnection::connect(&url).await.unwrap();
+    let change = "UPDATE iceberg_tables SET metadata_location = '1' WHERE table_name = 't'";
+    other.execute(change).await.unwrap();
+    let asked = "SELECT count(*) FROM pg_stat_activity
+         WHERE application_name = 'stoa' AND query LIKE '%WITH ORDINALITY%' AND state = 'idle'
+           AND query_start > $1::text::timestamptz";
+    let now: String = other.fetch_one("SELECT now()::text").await.unwrap().try_get(0).unwrap();
+    let wait = async {
+        loop {
+            let row = other.fetch_one(sqlx::query(asked).bind(&now)).await.unwrap();
+            if row.get::<i64, _>(0) > 0 {
+                return;
+            }
+            timer::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timer::timeout(Duration::from_secs(20), wait).await.unwrap();
+    server.stop();
+    assert_eq!(catalog.pointer(&ident("t")).await.unwrap(), "1");
+    assert!(!catalog.state().reachable);
+}
+
+/// An outage is noted although nobody asks.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_outage_is_noted_although_nobody_asks() {
+    let Some((server, _, catalog)) = with_server().await else { return };
+    server.stop();
+    until("it is noted", || !catalog.state().reachable).await;
+    server.begin();
+    until("it is back", || catalog.state().reachable).await;
 }
 
 /// The longest that a change waits is 30 seconds.

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use sqlx::{Connection, Executor, PgConnection, Row};
 use stoa_access::{Grant, Grantee, Object, Privilege, Role};
 use stoa_catalog::{Catalog, Swap, TableIdent};
 use stoa_env::task::spawn;
@@ -211,4 +212,41 @@ async fn many_openers_at_once_make_one_catalog(database: Database) {
     ));
     made.await;
     assert_eq!(catalogs[3].namespaces().await.unwrap().len(), 10);
+}
+
+/// A change of the catalog that takes long keeps other such changes waiting, but no swap and no read.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn swaps_do_not_wait_for_changes_that_check() {
+    let Some(database) = Database::postgres() else { return };
+    let (first, second) = two(&database).await;
+    first.create_table(&ident("t"), "0").await.unwrap();
+    let mut other = PgConnection::connect(database.url()).await.unwrap();
+    other.execute("BEGIN; LOCK TABLE stoa_roles IN ACCESS EXCLUSIVE MODE").await.unwrap();
+    let slow = spawn({
+        let first = first.clone();
+        async move { first.create_role(&Role::new("ann")).await }
+    });
+    let waits = "SELECT count(*) > 0 FROM pg_locks
+         WHERE NOT granted AND locktype = $1
+           AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+    let mut look = PgConnection::connect(database.url()).await.unwrap();
+    let mut some_wait = async |kind: &str| {
+        while !look.fetch_one(sqlx::query(waits).bind(kind)).await.unwrap().get::<bool, _>(0) {
+            stoa_env::timer::sleep(std::time::Duration::from_millis(2)).await;
+        }
+    };
+    some_wait("relation").await;
+    let next = spawn({
+        let second = second.clone();
+        async move { second.create_namespace("n", &BTreeMap::new()).await }
+    });
+    some_wait("advisory").await;
+    for round in 0..20 {
+        second.swap(&ident("t"), &round.to_string(), &(round + 1).to_string()).await.unwrap();
+        assert_eq!(first.pointer(&ident("t")).await.unwrap(), (round + 1).to_string());
+    }
+    assert!(!slow.is_finished() && !next.is_finished());
+    other.execute("COMMIT").await.unwrap();
+    slow.await.unwrap().unwrap();
+    next.await.unwrap().unwrap();
 }

@@ -5,7 +5,7 @@
 //! which answers all of it. So an answer is of a query that was sent after its question: it shows
 //! every commit that anybody knew of when he asked, and a question waits for two round trips at most.
 //!
-//! When nobody asks for a while, the task asks for all that is remembered by itself: to note that
+//! Every ten seconds the task asks for all that is remembered, beside what others ask: to note that
 //! PostgreSQL is away, and so that what is remembered then is not old.
 
 use std::collections::HashMap;
@@ -24,10 +24,10 @@ use crate::TableIdent;
 use crate::database::{Row, Value};
 use crate::lookup;
 
-/// Questions that one query answers.
+/// Questions that one query answers, and names that it refreshes.
 const BATCH_MAX: usize = 1000;
 
-/// After so long without a question the task asks by itself.
+/// How often everything that is remembered is asked for.
 const REFRESH_EVERY: Duration = Duration::from_secs(10);
 
 const QUERY: &str = "SELECT asked.number, held.table_name IS NOT NULL, held.iceberg_type,
@@ -64,22 +64,25 @@ pub(super) async fn ask(
 /// Answers questions until nobody can ask any more.
 pub(super) async fn serve(shared: Weak<Shared>, mut asked: mpsc::Receiver<Question>) {
     let mut session = None;
-    let mut batch = Vec::new();
+    let mut batch: Vec<Question> = Vec::new();
+    let mut to_refresh: Vec<TableIdent> = Vec::new();
+    let mut refresh_at = timer::now() + REFRESH_EVERY;
     loop {
-        let received = asked.recv_many(&mut batch, BATCH_MAX);
-        if let Ok(0) = timer::timeout(REFRESH_EVERY, received).await {
+        let now = timer::now();
+        let wait = if to_refresh.is_empty() { refresh_at - now } else { Duration::ZERO };
+        if let Ok(0) = timer::timeout(wait, asked.recv_many(&mut batch, BATCH_MAX)).await {
             return;
         }
         let Some(shared) = shared.upgrade() else { return };
         if shared.sessions.is_closed() {
             return;
         }
-        let mut names: Vec<TableIdent> = match batch.is_empty() {
-            true => shared.memory.names(BATCH_MAX),
-            false => {
-                batch.iter().filter_map(|question: &Question| question.ident.clone()).collect()
-            }
-        };
+        if to_refresh.is_empty() && timer::now() >= refresh_at {
+            to_refresh = shared.memory.names();
+            refresh_at = timer::now() + REFRESH_EVERY;
+        }
+        let mut names = to_refresh.split_off(to_refresh.len().saturating_sub(BATCH_MAX));
+        names.extend(batch.iter().filter_map(|question| question.ident.clone()));
         names.sort_unstable();
         names.dedup();
         let outcome = match shared.reach.is_here() {

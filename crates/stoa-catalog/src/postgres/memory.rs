@@ -72,9 +72,9 @@ impl Memory {
         self.0.lock().reads.get(queries)?.get()
     }
 
-    /// The names that are remembered, up to `most` of them.
-    pub(super) fn names(&self, most: usize) -> Vec<TableIdent> {
-        self.0.lock().relations.keys().take(most).cloned().collect()
+    /// The names that are remembered.
+    pub(super) fn names(&self) -> Vec<TableIdent> {
+        self.0.lock().relations.keys().cloned().collect()
     }
 
     /// What each name stands for, `None` where it is nothing.
@@ -109,8 +109,9 @@ impl Memory {
             return;
         }
         if state.reads.len() >= READS_MAX && !state.reads.contains_key(&queries) {
-            let any = state.reads.keys().next().cloned();
-            any.and_then(|any| state.reads.remove(&any));
+            let oldest = state.reads.iter().min_by_key(|(_, read)| read.at);
+            let oldest = oldest.map(|(queries, _)| queries.clone());
+            oldest.and_then(|oldest| state.reads.remove(&oldest));
         }
         state.reads.insert(queries, Remembered { value: found.to_vec(), at: age.at });
     }

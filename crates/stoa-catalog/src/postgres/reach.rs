@@ -54,10 +54,11 @@ impl Reach {
         }
     }
 
-    /// Whether PostgreSQL answers, or does so until `deadline`.
+    /// Whether PostgreSQL answers, or does so until `deadline`; never after it, so that who tries again
+    /// and again comes to an end.
     pub(super) async fn wait_until_here(&self, deadline: Instant) -> bool {
         if self.is_here() {
-            return true;
+            return timer::now() < deadline;
         }
         let mut here = self.here.subscribe();
         let wait = deadline.saturating_duration_since(timer::now());

@@ -287,8 +287,8 @@ impl Lease {
         self.session.as_ref().map(|session| session.writer)
     }
 
-    /// Begins a transaction, alone under the lock `key` if that is given, and numbers it. All of it in
-    /// one message: one round trip.
+    /// Begins a transaction and numbers it, in one message: one round trip. Then, if `key` is given, waits
+    /// for the lock of that number, which the transaction keeps.
     ///
     /// PostgreSQL must not end a commit that takes long: where it waits for a standby, it would answer
     /// as if the standby had it. So only this side has a time-out, after which it looks.
@@ -296,16 +296,16 @@ impl Lease {
         let session = self.session.as_mut().ok_or(sqlx::Error::WorkerCrashed)?;
         session.writer.change += 1;
         let Writer { id, change } = session.writer;
-        let (lock, limit) = match key {
-            Some(key) => (format!("SELECT pg_advisory_xact_lock({key});"), LOCK_TIMEOUT),
-            None => (String::new(), BEGIN_TIMEOUT),
-        };
         let text = format!(
-            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = 0; {lock}
+            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = 0;
              INSERT INTO stoa_writers (writer, change) VALUES ('{id}', {change})
-             ON CONFLICT (writer) DO UPDATE SET change = excluded.change, changed_at = clock_timestamp()"
+             ON CONFLICT (writer)
+             DO UPDATE SET change = excluded.change, changed_at = clock_timestamp()"
         );
-        within(limit, run(&mut session.connection, &text)).await
+        within(BEGIN_TIMEOUT, run(&mut session.connection, &text)).await?;
+        let Some(key) = key else { return Ok(()) };
+        let text = format!("SELECT pg_advisory_xact_lock({key})");
+        within(LOCK_TIMEOUT, run(&mut session.connection, &text)).await
     }
 
     /// The rows that each query finds, all as of one moment.
