@@ -8,8 +8,8 @@ use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use stoa_error::{Error, Result};
 use stoa_figures::{
-    Cache, Executors, Figure, Grant, Group, IngestTable, Log, Maintenance, Pool, Query, QueryShape,
-    Refusals, Role, Shape, Store, Table, Totals, Unit, declarations,
+    Cache, CatalogFigures, Executors, Figure, Grant, Group, IngestTable, Log, Maintenance, Pool,
+    Query, QueryShape, Refusals, Role, Shape, Store, Table, Totals, Unit, declarations,
 };
 use stoa_semantics::errors::from_datafusion;
 
