@@ -12,6 +12,7 @@ const NEW_YEAR_2015: i32 = 16_436;
 async fn with_new_catalog(home: &Home) -> Warehouse {
     let url = home.warehouse.url().clone();
     let catalog = Some(home.directory.path().join("elsewhere/new.db"));
+    let catalog = catalog.map(Into::into);
     let options = WarehouseOptions { catalog, new_catalog: true, ..WarehouseOptions::new(url) };
     Warehouse::open_with(&options).await.unwrap()
 }
