@@ -501,6 +501,7 @@ async fn views_come_back_with_a_new_catalog() {
     home.warehouse.create_table(&ident("t"), report_spec()).await.unwrap();
     let catalog = Some(home.directory.path().join("elsewhere/new.db"));
     let url = home.warehouse.url().clone();
+    let catalog = catalog.map(Into::into);
     let options = WarehouseOptions { catalog, new_catalog: true, ..WarehouseOptions::new(url) };
     let anew = Warehouse::open_with(&options).await.unwrap();
     assert_eq!(anew.recover().await.unwrap(), [ident("t"), ident("v")]);
