@@ -182,7 +182,7 @@ pub(crate) fn items(list: &str) -> Vec<&str> {
     }
     items.push(list.get(begin..).unwrap_or_default().trim());
     match items.as_slice() {
-        [only] if only.is_empty() => Vec::new(),
+        [""] => Vec::new(),
         _ => items,
     }
 }

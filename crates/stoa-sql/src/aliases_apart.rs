@@ -252,10 +252,10 @@ fn rename(table: &mut TableWithJoins, name: &str, new: &Ident) {
             TableFactor::Table { alias: Some(alias), .. }
             | TableFactor::Derived { alias: Some(alias), .. }
             | TableFactor::UNNEST { alias: Some(alias), .. }
-            | TableFactor::NestedJoin { alias: Some(alias), .. } => {
-                if normalise(&alias.name) == name {
-                    alias.name.clone_from(new);
-                }
+            | TableFactor::NestedJoin { alias: Some(alias), .. }
+                if normalise(&alias.name) == name =>
+            {
+                alias.name.clone_from(new);
             }
             TableFactor::Table { name: table, alias: alias @ None, .. } => {
                 let last = table.0.last().and_then(ObjectNamePart::as_ident);
