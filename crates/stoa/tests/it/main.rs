@@ -19,6 +19,7 @@ mod orc;
 mod permissions;
 mod server;
 mod settings;
+mod shared_catalog;
 mod shell;
 mod slt;
 mod tables;
