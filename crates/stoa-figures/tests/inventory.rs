@@ -148,6 +148,7 @@ fn who_may_see_what_is_as_documented() {
         "stores",
         "log",
         "maintenance",
+        "catalog",
         "roles",
     ];
     for (name, seen) in seen {
