@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the checks with other engines need: Java (if missing), a Python environment with
-# Spark, PyIceberg and DuckDB, and Iceberg's Spark runtime with the SQLite driver as jars.
+# Spark, PyIceberg and DuckDB, and Iceberg's Spark runtime with the drivers of SQLite and PostgreSQL as jars.
 # All of it goes to $STOA_TOOLS (default: .tools in the checkout) and is kept between runs.
 #
 #   setup.sh            everything
@@ -18,6 +18,7 @@ jars="$tools/jars"
 # Versions that were seen to work together; see docs/connect-spark.md.
 iceberg_runtime=org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0
 sqlite_driver=org.xerial:sqlite-jdbc:3.47.1.0
+postgresql_driver=org.postgresql:postgresql:42.7.8
 
 cannot() {
   printf 'cannot install the interop tools: %s\n' "$*" >&2
@@ -36,7 +37,7 @@ fi
 have java || apt_install openjdk-17-jre-headless || apt_install default-jre-headless ||
   cannot "no Java runtime found; install Java 17 or 21"
 
-for artifact in "$iceberg_runtime" "$sqlite_driver"; do
+for artifact in "$iceberg_runtime" "$sqlite_driver" "$postgresql_driver"; do
   IFS=: read -r _ name version <<<"$artifact"
   [ -s "$jars/$name-$version.jar" ] && continue
   need_command mvn maven || cannot "Maven (mvn) is needed to fetch $artifact"
