@@ -285,20 +285,19 @@ async fn changes_that_nobody_waits_for_leave_nothing_behind() {
         assert!(task.await.unwrap_err().is_cancelled());
     }
     other.execute("ROLLBACK").await.unwrap();
+    // No commit was sent for any of them.
+    first.swap(&t, "0", "at 0").await.unwrap();
     for round in 0..40 {
-        let (old, new) = (round.to_string(), (round + 1).to_string());
-        first.swap(&t, &old, &new).await.unwrap();
-        assert_eq!(second.pointer(&t).await.unwrap(), new);
-        // Whose callers go at once, or a little later.
-        let swap = first.swap(&t, &new, "lost");
+        let (old, new) = (format!("at {round}"), format!("at {}", round + 1));
+        // The caller goes at once, or a little later. If the commit was sent by then, it may still
+        // be made, at any moment after.
         let micros = std::time::Duration::from_micros(round * 10);
-        if stoa_env::timer::timeout(micros, swap).await.is_ok() {
-            first.swap(&t, "lost", &new).await.unwrap();
+        let _ = stoa_env::timer::timeout(micros, first.swap(&t, &old, "lost")).await;
+        if let Err(error) = second.swap(&t, &old, &new).await {
+            assert_eq!(error.sqlstate(), "40001");
+            second.swap(&t, "lost", &new).await.unwrap();
         }
-        // A commit that was sent may be made.
-        if first.pointer(&t).await.unwrap() == "lost" {
-            first.swap(&t, "lost", &new).await.unwrap();
-        }
+        assert_eq!(first.pointer(&t).await.unwrap(), new);
     }
     first.drop_table(&t).await.unwrap();
 }
