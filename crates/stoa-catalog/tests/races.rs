@@ -250,3 +250,54 @@ async fn swaps_do_not_wait_for_changes_that_check() {
     slow.await.unwrap().unwrap();
     next.await.unwrap().unwrap();
 }
+
+/// Changes whose callers have gone, at whatever point, are not made, and keep nothing from later ones.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn changes_that_nobody_waits_for_leave_nothing_behind() {
+    let Some(database) = Database::postgres() else { return };
+    let (first, second) = two(&database).await;
+    let t = ident("t");
+    first.create_table(&t, "0").await.unwrap();
+    let mut other = PgConnection::connect(database.url()).await.unwrap();
+    other.execute("BEGIN; UPDATE iceberg_tables SET metadata_location = '0'").await.unwrap();
+    let waiting: Vec<_> = (0..20)
+        .map(|number| {
+            let (first, t) = (first.clone(), t.clone());
+            spawn(async move {
+                match number % 2 {
+                    0 => first.swap(&t, "0", "lost").await,
+                    _ => first.drop_table_at(&t, "0").await,
+                }
+            })
+        })
+        .collect();
+    let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'
+         AND datname = current_database()";
+    // Seven swaps and a drop: of drops all but one wait in the process.
+    let mut look = PgConnection::connect(database.url()).await.unwrap();
+    while look.fetch_one(waits).await.unwrap().get::<i64, _>(0) < 7 {
+        stoa_env::timer::sleep(std::time::Duration::from_millis(2)).await;
+    }
+    for task in &waiting {
+        task.abort();
+    }
+    for task in waiting {
+        assert!(task.await.unwrap_err().is_cancelled());
+    }
+    other.execute("ROLLBACK").await.unwrap();
+    // No commit was sent for any of them.
+    first.swap(&t, "0", "at 0").await.unwrap();
+    for round in 0..40 {
+        let (old, new) = (format!("at {round}"), format!("at {}", round + 1));
+        // The caller goes at once, or a little later. If the commit was sent by then, it may still
+        // be made, at any moment after.
+        let micros = std::time::Duration::from_micros(round * 10);
+        let _ = stoa_env::timer::timeout(micros, first.swap(&t, &old, "lost")).await;
+        if let Err(error) = second.swap(&t, &old, &new).await {
+            assert_eq!(error.sqlstate(), "40001");
+            second.swap(&t, "lost", &new).await.unwrap();
+        }
+        assert_eq!(first.pointer(&t).await.unwrap(), new);
+    }
+    first.drop_table(&t).await.unwrap();
+}

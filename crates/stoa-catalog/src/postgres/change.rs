@@ -12,8 +12,8 @@ use async_trait::async_trait;
 use stoa_error::{Error, Result};
 use tokio::sync::OwnedMutexGuard;
 
+use super::lease::Lease;
 use super::rows::{execute, fetch, run, within};
-use super::sessions::Lease;
 use super::settle::{Outcome, settle};
 use super::{Shared, failure};
 use crate::database::{Change, Row, Scope, Statement};

@@ -1,4 +1,4 @@
-//! Connections: opened, lent to one read or change at a time, and used again.
+//! Connections: opened, kept while nobody uses them, and given up. `lease` lends them.
 //!
 //! A connection has a *writer*: a row of `stoa_writers` that each of its changes numbers, by which
 //! another connection learns whether a change was committed (`settle`). Numbers that the database
@@ -12,12 +12,11 @@ use parking_lot::Mutex;
 use sqlx::{ConnectOptions, Executor, PgConnection, Row as _};
 use stoa_env::random;
 use stoa_env::timer::{self, Instant};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-use super::rows::{fetch, run, within};
+use super::rows::{run, within};
 use super::{Shared, failure};
-use crate::database::{Row, Statement};
 
 /// Changes at once; more wait. Several are needed so that PostgreSQL can sync the commits of many in one go.
 const CHANGING_MAX: usize = 8;
@@ -28,16 +27,13 @@ const READING_MAX: usize = 4;
 /// A connection that was idle for longer is not used again: something between may have dropped it.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 
-/// How long the beginning of a change may take, beside its wait for the lock.
-const BEGIN_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// As long as PostgreSQL lets a change wait for the lock, and a little.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(35);
+/// How long closing waits for what is under way.
+const CLOSE_WAIT: Duration = Duration::from_secs(5);
 
 pub(super) struct Sessions {
     state: Mutex<State>,
-    reading: Arc<Semaphore>,
-    changing: Arc<Semaphore>,
+    pub(super) reading: Arc<Semaphore>,
+    pub(super) changing: Arc<Semaphore>,
 }
 
 #[derive(Default)]
@@ -66,7 +62,7 @@ pub(super) struct Writer {
 
 pub(super) struct Session {
     connection: PgConnection,
-    writer: Writer,
+    pub(super) writer: Writer,
     era: u64,
     used: Instant,
 }
@@ -99,7 +95,8 @@ impl Sessions {
         }
     }
 
-    fn take(&self) -> Option<Session> {
+    /// A session that nobody uses, if there is one.
+    pub(super) fn take(&self) -> Option<Session> {
         let mut state = self.state.lock();
         let session = state.idle.pop()?;
         if session.used.elapsed() < IDLE_MAX {
@@ -129,7 +126,7 @@ impl Sessions {
         let all = [(&self.changing, CHANGING_MAX), (&self.reading, READING_MAX)];
         for (permits, most) in all {
             let most = u32::try_from(most).unwrap_or(u32::MAX);
-            let _ = timer::timeout(BEGIN_TIMEOUT, permits.acquire_many(most)).await;
+            let _ = timer::timeout(CLOSE_WAIT, permits.acquire_many(most)).await;
             permits.close();
         }
         self.state.lock().idle.clear();
@@ -224,109 +221,4 @@ async fn check_cluster(shared: &Arc<Shared>, connection: &mut PgConnection) -> s
         shared.memory.forget_all();
     }
     Ok(())
-}
-
-/// A session that is lent. Dropped without being given back, its connection is closed.
-pub(super) struct Lease {
-    shared: Arc<Shared>,
-    session: Option<Session>,
-    is_new: bool,
-    _permit: OwnedSemaphorePermit,
-}
-
-impl Lease {
-    pub(super) async fn reading(
-        shared: &Arc<Shared>,
-        deadline: Instant,
-        may_be_old: bool,
-    ) -> sqlx::Result<Self> {
-        Self::of(shared, &shared.sessions.reading, deadline, may_be_old).await
-    }
-
-    pub(super) async fn changing(
-        shared: &Arc<Shared>,
-        deadline: Instant,
-        may_be_old: bool,
-    ) -> sqlx::Result<Self> {
-        Self::of(shared, &shared.sessions.changing, deadline, may_be_old).await
-    }
-
-    async fn of(
-        shared: &Arc<Shared>,
-        permits: &Arc<Semaphore>,
-        deadline: Instant,
-        may_be_old: bool,
-    ) -> sqlx::Result<Self> {
-        let wait = deadline.saturating_duration_since(timer::now());
-        let permit = timer::timeout(wait, Arc::clone(permits).acquire_owned()).await;
-        let permit = permit.map_err(|_| sqlx::Error::PoolTimedOut)?;
-        let permit = permit.map_err(|_| sqlx::Error::PoolClosed)?;
-        let old = if may_be_old { shared.sessions.take() } else { None };
-        let (session, is_new) = match old {
-            Some(session) => (session, false),
-            None => (open(shared).await?, true),
-        };
-        Ok(Self { shared: Arc::clone(shared), session: Some(session), is_new, _permit: permit })
-    }
-
-    /// Whether the connection was opened for this lease.
-    pub(super) fn is_new(&self) -> bool {
-        self.is_new
-    }
-
-    pub(super) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
-    }
-
-    pub(super) fn connection(&mut self) -> sqlx::Result<&mut PgConnection> {
-        self.session.as_mut().map(Session::connection).ok_or(sqlx::Error::WorkerCrashed)
-    }
-
-    /// The number of the change that was begun last.
-    pub(super) fn writer(&self) -> Option<Writer> {
-        self.session.as_ref().map(|session| session.writer)
-    }
-
-    /// Begins a transaction and numbers it, in one message: one round trip. Then, if `key` is given, waits
-    /// for the lock of that number, which the transaction keeps.
-    ///
-    /// PostgreSQL must not end a commit that takes long: where it waits for a standby, it would answer
-    /// as if the standby had it. So only this side has a time-out, after which it looks.
-    pub(super) async fn begin(&mut self, key: Option<i64>) -> sqlx::Result<()> {
-        let session = self.session.as_mut().ok_or(sqlx::Error::WorkerCrashed)?;
-        session.writer.change += 1;
-        let Writer { id, change } = session.writer;
-        let text = format!(
-            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = 0;
-             INSERT INTO stoa_writers (writer, change) VALUES ('{id}', {change})
-             ON CONFLICT (writer)
-             DO UPDATE SET change = excluded.change, changed_at = clock_timestamp()"
-        );
-        within(BEGIN_TIMEOUT, run(&mut session.connection, &text)).await?;
-        let Some(key) = key else { return Ok(()) };
-        let text = format!("SELECT pg_advisory_xact_lock({key})");
-        within(LOCK_TIMEOUT, run(&mut session.connection, &text)).await
-    }
-
-    /// The rows that each query finds, all as of one moment.
-    pub(super) async fn fetch_all(&mut self, queries: &[Statement]) -> sqlx::Result<Vec<Vec<Row>>> {
-        let connection = self.connection()?;
-        if let [query] = queries {
-            return Ok(vec![fetch(connection, query.clone()).await?]);
-        }
-        run(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
-        let mut found = Vec::with_capacity(queries.len());
-        for query in queries {
-            found.push(fetch(connection, query.clone()).await?);
-        }
-        run(connection, "COMMIT").await?;
-        Ok(found)
-    }
-
-    /// Gives the session back, which is in no transaction.
-    pub(super) fn give_back(mut self) {
-        if let Some(session) = self.session.take() {
-            self.shared.sessions.put(session);
-        }
-    }
 }
