@@ -4,7 +4,7 @@
 //! **Invariants:** what comes out was asked for at most [`STALE_MAX`] ago; nothing that was asked for
 //! before [`Memory::forget_all`] comes out after it, nor what this process has changed since.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -32,6 +32,8 @@ struct State {
     /// Counts the times at which something was forgotten.
     forgotten: u64,
     relations: HashMap<TableIdent, Remembered<Relation>>,
+    /// Names whose pointers this process has moved and nobody has asked for since.
+    moved: HashSet<TableIdent>,
     policy_version: Option<Remembered<i64>>,
     reads: HashMap<Vec<Statement>, Remembered<Vec<Vec<Row>>>>,
 }
@@ -72,9 +74,10 @@ impl Memory {
         self.0.lock().reads.get(queries)?.get()
     }
 
-    /// The names that are remembered.
+    /// The names that are remembered, and those that are to be.
     pub(super) fn names(&self) -> Vec<TableIdent> {
-        self.0.lock().relations.keys().cloned().collect()
+        let state = self.0.lock();
+        state.relations.keys().chain(&state.moved).cloned().collect()
     }
 
     /// What each name stands for, `None` where it is nothing.
@@ -90,6 +93,7 @@ impl Memory {
         }
         state.policy_version = Some(Remembered { value: policy_version, at: age.at });
         for (ident, relation) in found {
+            state.moved.remove(&ident);
             let Some(value) = relation else {
                 state.relations.remove(&ident);
                 continue;
@@ -116,12 +120,15 @@ impl Memory {
         state.reads.insert(queries, Remembered { value: found.to_vec(), at: age.at });
     }
 
-    /// Forgets the pointers of these names.
+    /// Forgets the pointers of these names. They are asked for again when what is remembered is kept up to date.
     pub(super) fn forget_relations(&self, idents: &[&TableIdent]) {
         let mut state = self.0.lock();
         state.forgotten += 1;
         for ident in idents {
             state.relations.remove(*ident);
+            if state.moved.len() < RELATIONS_MAX {
+                state.moved.insert((*ident).clone());
+            }
         }
     }
 
@@ -167,6 +174,11 @@ mod tests {
         memory.put_relations(both(), 7, memory.age());
         memory.forget_relations(&[&t]);
         assert_eq!((memory.relation(&t), memory.relation(&u)), (None, relation("2")));
+        let mut names = memory.names();
+        names.sort_unstable();
+        assert_eq!(names, [t.clone(), u.clone()], "what was moved is asked for again");
+        memory.put_relations([(t.clone(), None)].into_iter(), 7, memory.age());
+        assert_eq!(memory.names(), [u.clone()]);
         memory.put_relations([(u.clone(), None)].into_iter(), 7, memory.age());
         assert_eq!(memory.relation(&u), None);
         memory.forget_all();
