@@ -178,7 +178,7 @@ mod tests {
         names.sort_unstable();
         assert_eq!(names, [t.clone(), u.clone()], "what was moved is asked for again");
         memory.put_relations([(t.clone(), None)].into_iter(), 7, memory.age());
-        assert_eq!(memory.names(), [u.clone()]);
+        assert_eq!(memory.names(), std::slice::from_ref(&u));
         memory.put_relations([(u.clone(), None)].into_iter(), 7, memory.age());
         assert_eq!(memory.relation(&u), None);
         memory.forget_all();
