@@ -91,6 +91,7 @@ mod recursion;
 mod refused;
 mod regexes;
 mod relational;
+mod rounding;
 mod scale;
 mod scope;
 mod series;

@@ -15,6 +15,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 
 use crate::adapt::parsed;
+use crate::from_names::own_name;
 use crate::normalise;
 
 /// Gives such tables names of their own; says whether there are any.
@@ -227,17 +228,7 @@ fn names_of(table: &TableWithJoins, names: &mut Vec<String>) {
             TableFactor::NestedJoin { table_with_joins, alias: None } => {
                 names_of(table_with_joins, names);
             }
-            TableFactor::Table { alias: Some(alias), .. }
-            | TableFactor::Derived { alias: Some(alias), .. }
-            | TableFactor::UNNEST { alias: Some(alias), .. }
-            | TableFactor::NestedJoin { alias: Some(alias), .. } => {
-                names.push(normalise(&alias.name));
-            }
-            TableFactor::Table { name, alias: None, .. } => {
-                let last = name.0.last().and_then(ObjectNamePart::as_ident);
-                names.extend(last.map(normalise));
-            }
-            _ => {}
+            factor => names.extend(own_name(factor).map(normalise)),
         }
     }
 }

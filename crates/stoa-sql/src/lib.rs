@@ -27,6 +27,7 @@ mod distinct_from;
 mod extent;
 pub mod fingerprint;
 mod frames;
+mod from_names;
 mod having;
 pub mod identity;
 mod in_lists;

@@ -21,6 +21,7 @@ use datafusion_sql::sqlparser::parser::Parser;
 use stoa_error::{Error, Result};
 
 use crate::calls::{named, positional};
+use crate::from_names::own_name;
 use crate::normalise;
 use crate::row_functions::{NAMES, is_aggregate};
 
@@ -309,19 +310,11 @@ impl Visitor for Names {
     type Break = ();
 
     fn pre_visit_table_factor(&mut self, table: &TableFactor) -> ControlFlow<()> {
-        match table {
-            TableFactor::Table { alias: Some(alias), .. }
-            | TableFactor::Derived { alias: Some(alias), .. }
-            | TableFactor::Function { alias: Some(alias), .. }
-            | TableFactor::UNNEST { alias: Some(alias), .. }
-            | TableFactor::NestedJoin { alias: Some(alias), .. } => {
-                self.0.push(normalise(&alias.name));
-            }
-            TableFactor::Table { name, .. } | TableFactor::Function { name, .. } => {
-                let parts = name.0.iter().filter_map(ObjectNamePart::as_ident);
-                self.0.extend(parts.map(normalise));
-            }
-            _ => {}
+        self.0.extend(own_name(table).map(normalise));
+        if let TableFactor::Table { name, alias: None, .. } = table {
+            // A column may be named with its schema.
+            let parts = name.0.iter().filter_map(ObjectNamePart::as_ident);
+            self.0.extend(parts.map(normalise));
         }
         ControlFlow::Continue(())
     }

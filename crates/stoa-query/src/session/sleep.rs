@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow::array::{Array, ArrayRef, AsArray, StringArray};
+use arrow::array::{ArrayRef, AsArray, StringArray};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Float64Type};
 use arrow::util::display::FormatOptions;
@@ -71,23 +71,17 @@ impl AsyncScalarUDFImpl for Sleep {
         &self,
         arguments: ScalarFunctionArgs,
     ) -> EngineResult<ColumnarValue> {
-        let arrays = ColumnarValue::values_to_arrays(&arguments.args)?;
-        let Some(seconds) = arrays.first() else {
+        let Some(seconds) = arguments.args.first() else {
             return exec_err!("pg_sleep needs an argument");
         };
-        let seconds = cast_with_options(seconds, &DataType::Float64, &STRICT)?;
+        let seconds = seconds.to_array(arguments.number_rows)?;
+        let seconds = cast_with_options(&seconds, &DataType::Float64, &STRICT)?;
         let seconds = seconds.as_primitive::<Float64Type>();
         for seconds in seconds.iter().flatten() {
             stoa_env::timer::sleep(duration_of(seconds)).await;
         }
         let answers = seconds.iter().map(|seconds| seconds.map(|_| ""));
-        let mut answers: ArrayRef = Arc::new(answers.collect::<StringArray>());
-        if answers.len() == 1 && arguments.number_rows > 1 {
-            answers = ColumnarValue::Scalar(datafusion::common::ScalarValue::try_from_array(
-                &answers, 0,
-            )?)
-            .into_array(arguments.number_rows)?;
-        }
+        let answers: ArrayRef = Arc::new(answers.collect::<StringArray>());
         Ok(ColumnarValue::Array(answers))
     }
 }
