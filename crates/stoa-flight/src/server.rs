@@ -130,7 +130,7 @@ fn incoming(
                 }
             };
             door.room().await;
-            match door.let_in(socket, peer) {
+            match door.let_in(socket, peer).await {
                 Ok(socket) => {
                     let guest = socket.guest().clone();
                     let socket = match &tls {

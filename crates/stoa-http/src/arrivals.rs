@@ -52,7 +52,7 @@ impl Listener for Arrivals {
     async fn accept(&mut self) -> (Socket<Guarded<TcpStream>>, Visitor) {
         loop {
             match self.listener.accept().await {
-                Ok((socket, peer)) => match self.door.let_in(socket, peer) {
+                Ok((socket, peer)) => match self.door.let_in(socket, peer).await {
                     Ok(socket) => {
                         let visitor = Visitor(Some(socket.guest().clone()));
                         let socket = match &self.tls {

@@ -72,6 +72,8 @@ struct Books {
     next: u64,
     refused: u64,
     sent_away: u64,
+    /// How many of those that were sent away have given their descriptors back.
+    gone: u64,
     told: Option<Instant>,
 }
 
@@ -107,11 +109,13 @@ impl Door {
         books.open.len() < self.connections_max || !books.waiting.is_empty()
     }
 
-    /// Lets a connection in that was accepted from `peer`.
+    /// Lets a connection in that was accepted from `peer`. Where no descriptor is left but one waits that
+    /// can be sent away, waits until that one has given its descriptor back, if that is soon. One
+    /// task at a time may ask.
     ///
     /// # Errors
     /// The socket again, and why it is not let in.
-    pub fn let_in(
+    pub async fn let_in(
         self: &Arc<Self>,
         socket: TcpStream,
         peer: SocketAddr,
@@ -121,26 +125,24 @@ impl Door {
         let descriptor = u64::try_from(socket.as_raw_fd()).unwrap_or_default();
         // Answers are small and complete: waiting for more to send only delays them.
         let _ = socket.set_nodelay(true);
-        match self.admit(peer.ip(), descriptor) {
+        match self.admit(peer.ip(), descriptor).await {
             Ok(guest) => Ok(Guarded::new(socket, guest)),
             Err(refusal) => Err((socket, refusal)),
         }
     }
 
-    fn admit(self: &Arc<Self>, address: IpAddr, descriptor: u64) -> Result<Guest, Refusal> {
+    async fn admit(self: &Arc<Self>, address: IpAddr, descriptor: u64) -> Result<Guest, Refusal> {
         let address = counted_address(address);
-        let admitted = self.make_room(address, descriptor).map(|()| self.enter(address));
+        let admitted = self.make_room(address, descriptor).await.map(|()| self.enter(address));
         if let Err(refusal) = admitted {
             self.tell(refusal);
         }
         admitted
     }
 
-    fn make_room(&self, address: IpAddr, descriptor: u64) -> Result<(), Refusal> {
+    async fn make_room(&self, address: IpAddr, descriptor: u64) -> Result<(), Refusal> {
         if !self.limits.may_hold(descriptor) {
-            // Too late for this one; the next may find a lower number.
-            self.send_one_away(None);
-            return Err(Refusal::Descriptors);
+            self.free_descriptor().await?;
         }
         let of_address = self.books.lock().by_address.get(&address).copied().unwrap_or_default();
         if of_address >= self.limits.of_address_max(address) && !self.send_one_away(Some(address)) {
@@ -151,6 +153,23 @@ impl Door {
             return Err(Refusal::Full);
         }
         Ok(())
+    }
+
+    /// Waits until a connection that waits has given its descriptor back. The new one may then keep
+    /// the number that it has: as many descriptors are in use as may be.
+    async fn free_descriptor(&self) -> Result<(), Refusal> {
+        // Some may be on their way already, for others that came before.
+        let before = self.books.lock().gone;
+        if !self.send_one_away(None) {
+            return Err(Refusal::Descriptors);
+        }
+        let one_has_gone = async {
+            while self.books.lock().gone == before {
+                self.changed.notified().await;
+            }
+        };
+        let in_time = stoa_env::timer::timeout(self.limits.leave_timeout, one_has_gone).await;
+        in_time.map_err(|_| Refusal::Descriptors)
     }
 
     fn enter(self: &Arc<Self>, address: IpAddr) -> Guest {
@@ -223,7 +242,12 @@ impl Door {
 
     pub(crate) fn leave(&self, id: u64) {
         // What waited goes outside of the lock, since it may be the last of its guest.
-        let left = self.books.lock().remove(id);
+        let mut books = self.books.lock();
+        if !books.open.contains_key(&id) {
+            books.gone += 1;
+        }
+        let left = books.remove(id);
+        drop(books);
         drop(left);
         self.changed.notify_one();
     }
@@ -275,6 +299,8 @@ pub fn turn_away(socket: TcpStream, words: &[u8]) {
 
 #[cfg(test)]
 mod tests {
+    use std::task::{Context, Poll, Waker};
+
     use super::*;
 
     fn door(connections_max: usize, limits: Limits) -> Arc<Door> {
@@ -283,6 +309,15 @@ mod tests {
 
     fn address(last: u8) -> IpAddr {
         [10, 0, 0, last].into()
+    }
+
+    /// Lets one in whose descriptor has a low number, which waits for nothing.
+    fn admit(door: &Arc<Door>, last: u8) -> Result<Guest, Refusal> {
+        let admitted = std::pin::pin!(door.admit(address(last), 0));
+        match admitted.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(admitted) => admitted,
+            Poll::Pending => panic!("it waits"),
+        }
     }
 
     fn open(door: &Door) -> usize {
@@ -294,79 +329,105 @@ mod tests {
         let door = Door::new("counted", 1, Limits::default());
         let of_it = || refused_connections().into_iter().find(|(name, _)| *name == "counted");
         assert_eq!(of_it(), Some(("counted", 0)));
-        let guest = door.admit(address(1), 0).unwrap();
+        let guest = admit(&door, 1).unwrap();
         guest.known();
-        assert_eq!(door.admit(address(2), 0).unwrap_err(), Refusal::Full);
+        assert_eq!(admit(&door, 2).unwrap_err(), Refusal::Full);
         assert_eq!(of_it(), Some(("counted", 1)));
     }
 
     #[test]
     fn whoever_waits_longest_makes_room() {
         let door = door(2, Limits::default());
-        let first = door.admit(address(1), 0).unwrap();
-        let second = door.admit(address(1), 0).unwrap();
+        let first = admit(&door, 1).unwrap();
+        let second = admit(&door, 1).unwrap();
         first.known();
-        let third = door.admit(address(1), 0).unwrap();
+        let third = admit(&door, 1).unwrap();
         assert!(!first.send_away(), "who has logged in stays");
         assert_eq!(open(&door), 2);
         third.known();
-        assert_eq!(door.admit(address(1), 0).unwrap_err(), Refusal::Full);
+        assert_eq!(admit(&door, 1).unwrap_err(), Refusal::Full);
         // The second is out of the books already.
         second.leave();
         assert_eq!(open(&door), 2);
         first.leave();
-        door.admit(address(1), 0).unwrap();
+        admit(&door, 1).unwrap();
         assert_eq!(open(&door), 2);
     }
 
     #[test]
     fn a_connection_waits_again_between_requests() {
         let door = door(1, Limits::default());
-        let first = door.admit(address(1), 0).unwrap();
+        let first = admit(&door, 1).unwrap();
         let (one, two) = (first.begin(), first.begin());
-        assert_eq!(door.admit(address(2), 0).unwrap_err(), Refusal::Full);
+        assert_eq!(admit(&door, 2).unwrap_err(), Refusal::Full);
         drop(one);
         assert!(!door.has_room(), "another request is under way");
         drop(two);
         assert!(door.has_room());
-        door.admit(address(2), 0).unwrap();
+        admit(&door, 2).unwrap();
         assert_eq!(open(&door), 1);
     }
 
     #[test]
     fn one_address_does_not_shut_others_out() {
         let door = door(4, Limits { per_address_max: 3, ..Limits::default() });
-        let guests: Vec<_> = (0..3).map(|_| door.admit(address(1), 0).unwrap()).collect();
+        let guests: Vec<_> = (0..3).map(|_| admit(&door, 1).unwrap()).collect();
         guests.iter().for_each(Guest::known);
-        assert_eq!(door.admit(address(1), 0).unwrap_err(), Refusal::Address);
-        let other = door.admit(address(2), 0).unwrap();
+        assert_eq!(admit(&door, 1).unwrap_err(), Refusal::Address);
+        let other = admit(&door, 2).unwrap();
         assert_eq!(open(&door), 4);
         // Its own waiting connection makes room, not that of another address.
         guests[0].leave();
-        let waiting = door.admit(address(1), 0).unwrap();
-        let next = door.admit(address(1), 0).unwrap();
+        let waiting = admit(&door, 1).unwrap();
+        let next = admit(&door, 1).unwrap();
         next.known();
         other.known();
-        assert_eq!(door.admit(address(1), 0).unwrap_err(), Refusal::Address);
+        assert_eq!(admit(&door, 1).unwrap_err(), Refusal::Address);
         waiting.leave();
         assert_eq!(open(&door), 4);
     }
 
-    #[test]
-    fn descriptors_for_files_are_not_taken() {
+    #[tokio::test]
+    async fn descriptors_for_files_are_not_taken() {
         let door = door(9, Limits { descriptors_max: Some(50), ..Limits::default() });
-        let guest = door.admit(address(1), 49).unwrap();
-        assert_eq!(door.admit(address(1), 50).unwrap_err(), Refusal::Descriptors);
-        assert_eq!(open(&door), 0, "who waits makes room for the next");
+        let guest = door.admit(address(1), 49).await.unwrap();
+        guest.known();
+        assert_eq!(door.admit(address(1), 50).await.unwrap_err(), Refusal::Descriptors);
+        assert_eq!(open(&door), 1);
         guest.leave();
         assert_eq!(open(&door), 0);
         assert!(door.books.lock().by_address.is_empty());
     }
 
+    /// While a crowd of silent clients comes, whoever is sent away is not gone yet when the next one
+    /// comes: that one must not be refused for it.
+    #[tokio::test]
+    async fn without_descriptors_the_next_has_that_of_one_that_goes() {
+        let door = door(9, Limits { descriptors_max: Some(50), ..Limits::default() });
+        let waiting = door.admit(address(1), 49).await.unwrap();
+        let mut next = std::pin::pin!(door.admit(address(2), 50));
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(next.as_mut().poll(&mut cx).is_pending(), "the descriptor is still in use");
+        assert!(waiting.send_away(), "it has been told to go");
+        assert_eq!(open(&door), 0);
+        waiting.leave();
+        let Poll::Ready(Ok(_next)) = next.as_mut().poll(&mut cx) else { panic!("not let in") };
+        assert_eq!(open(&door), 1);
+    }
+
+    #[tokio::test]
+    async fn whoever_does_not_go_is_not_waited_for_without_end() {
+        let leave_timeout = Duration::ZERO;
+        let limits = Limits { descriptors_max: Some(50), leave_timeout, ..Limits::default() };
+        let door = door(9, limits);
+        let _stuck = door.admit(address(1), 49).await.unwrap();
+        assert_eq!(door.admit(address(1), 50).await.unwrap_err(), Refusal::Descriptors);
+    }
+
     #[tokio::test]
     async fn whoever_asks_for_room_gets_it_when_one_leaves() {
         let door = door(1, Limits::default());
-        let guest = door.admit(address(1), 0).unwrap();
+        let guest = admit(&door, 1).unwrap();
         guest.known();
         let asking = stoa_env::task::spawn({
             let door = Arc::clone(&door);

@@ -15,19 +15,30 @@ use crate::guest::{Guest, Standing};
 #[derive(Debug)]
 pub struct Guarded<S> {
     socket: S,
-    guest: Guest,
+    /// Dropped after the socket, so that whoever gets its place finds a descriptor.
+    place: Place,
     /// Wakes a client that waits for too long.
     alarm: Option<Pin<Box<Sleep>>>,
 }
 
+/// A place at the door, given back when this is dropped.
+#[derive(Debug)]
+struct Place(Guest);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.leave();
+    }
+}
+
 impl<S> Guarded<S> {
     pub(crate) fn new(socket: S, guest: Guest) -> Self {
-        Self { socket, guest, alarm: None }
+        Self { socket, place: Place(guest), alarm: None }
     }
 
     /// What the protocol tells of the client.
     pub fn guest(&self) -> &Guest {
-        &self.guest
+        &self.place.0
     }
 
     /// Whether the time to wait is up.
@@ -41,12 +52,6 @@ impl<S> Guarded<S> {
     }
 }
 
-impl<S> Drop for Guarded<S> {
-    fn drop(&mut self) {
-        self.guest.leave();
-    }
-}
-
 impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -54,7 +59,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        match this.guest.standing(cx.waker()) {
+        match this.guest().standing(cx.waker()) {
             Standing::Free => {
                 this.alarm = None;
                 return Pin::new(&mut this.socket).poll_read(cx, buffer);
@@ -72,7 +77,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
         }
         let before = buffer.filled().len();
         let read = Pin::new(&mut this.socket).poll_read(cx, buffer);
-        this.guest.has_read(buffer.filled().len() - before);
+        this.guest().has_read(buffer.filled().len() - before);
         read
     }
 }
@@ -96,7 +101,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (socket, peer) = listener.accept().await.unwrap();
-        (client, door.let_in(socket, peer).unwrap())
+        (client, door.let_in(socket, peer).await.unwrap())
     }
 
     #[tokio::test]

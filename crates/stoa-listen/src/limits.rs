@@ -14,6 +14,9 @@ pub struct Limits {
     pub login_timeout: Duration,
     /// Time between the end of a request and the end of the next one's head.
     pub idle_timeout: Duration,
+    /// How long a client waits for the descriptor of one that is sent away for it. That one ends at its
+    /// next read, which is woken; only a write to a client that takes nothing holds it up.
+    pub leave_timeout: Duration,
     /// Bytes read of a client that waits; more are read once it is known or has a request under way.
     pub waiting_bytes_max: usize,
     /// Numbers of descriptors from this one on are not taken by connections.
@@ -27,6 +30,7 @@ impl Default for Limits {
             counts_loopback: false,
             login_timeout: Duration::from_secs(30),
             idle_timeout: Duration::from_secs(120),
+            leave_timeout: Duration::from_secs(1),
             waiting_bytes_max: 128 << 10,
             descriptors_max: None,
         }

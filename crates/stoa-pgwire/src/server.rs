@@ -105,7 +105,7 @@ pub async fn serve_with(
             biased;
             () = &mut shutdown => break,
             accepted = listener.accept() => match accepted {
-                Ok((socket, peer)) => match shared.door.let_in(socket, peer) {
+                Ok((socket, peer)) => match shared.door.let_in(socket, peer).await {
                     Ok(socket) => shared.accept(socket, closing.clone()),
                     Err((socket, refusal)) => refuse(socket, &shared.refusal(refusal)),
                 }
