@@ -3,6 +3,8 @@
 use std::sync::atomic::Ordering;
 
 use arrow_array::RecordBatch;
+use bytes::Bytes;
+use stoa_commitlog::Appended;
 use stoa_env::failpoint;
 use stoa_error::Result;
 use stoa_table::Table;
@@ -114,7 +116,7 @@ impl Inner {
         for (table, state) in &tables {
             self.check_exists(state, table).await?;
         }
-        let append = self.log.append(&record, relaxed);
+        let append = self.put(record, relaxed);
         let stores: Vec<&Fresh> = tables.iter().map(|(_, state)| &state.fresh).collect();
         let pushed = match push_all(&stores, new, append, || self.log.durable_end()).await? {
             Ok(pushed) => pushed,
@@ -124,6 +126,7 @@ impl Inner {
         self.budget.give_back(pushed.freed_bytes);
         let mut ticket = pushed.ticket;
         ticket.acknowledged().await?;
+        self.shipped(pushed.position, relaxed).await?;
         for ((_, state), added) in tables.iter().zip(&added) {
             self.wake_flusher(state, &state.fresh.totals(), *added);
         }
@@ -159,12 +162,13 @@ impl Inner {
         let schema_id = table.schema_id();
         let record = encode(&RecordHead { table: table.uuid(), schema_id, tag }, &batch)?;
         let new = NewRows { batch, schema_id, bytes, relaxed };
-        let append = self.log.append(&record, relaxed);
+        let append = self.put(record, relaxed);
         let pushed = state.fresh.push(new, append, || self.log.durable_end()).await?;
         let mut pushed = pushed.ok_or_else(|| dropped(table.ident()))?;
         room.keep();
         self.budget.give_back(pushed.freed_bytes);
         pushed.ticket.acknowledged().await?;
+        self.shipped(pushed.position, relaxed).await?;
         self.wake_flusher(&state, &pushed.totals, rows);
         failpoint::at("append.durable").await.map_err(injected)?;
         // Last of all, so that rows are never acknowledged after their table was dropped.
@@ -172,6 +176,23 @@ impl Inner {
         self.counters.appends.fetch_add(1, Ordering::Relaxed);
         self.counters.rows.fetch_add(rows, Ordering::Relaxed);
         Ok(Ack { rows, position: pushed.position })
+    }
+
+    /// Puts a record into the log, and on its way to others.
+    async fn put(&self, record: Bytes, relaxed: bool) -> Result<(u64, Appended)> {
+        let (position, ticket) = self.log.append(&record, relaxed).await?;
+        // In the poll that gave the position out: nothing may come between.
+        if let Some(outbox) = &self.outbox {
+            outbox.add(position, record);
+        }
+        Ok((position, ticket))
+    }
+
+    /// Waits until all others show the rows at `position`; rows that need not be durable need not be shown.
+    async fn shipped(&self, position: u64, relaxed: bool) -> Result<()> {
+        let Some(outbox) = &self.outbox else { return Ok(()) };
+        outbox.wake();
+        if relaxed { Ok(()) } else { outbox.acknowledged(position).await }
     }
 
     /// Wakes the flusher for the first rows of a table, whose age it must watch, and for as many as

@@ -152,6 +152,9 @@ impl Inner {
         for state in self.tables.all() {
             needed = needed.min(state.fresh.first_position().unwrap_or(u64::MAX));
         }
+        if let Some(outbox) = &self.outbox {
+            outbox.drop_before(needed);
+        }
         if let Err(error) = self.log.release(needed).await {
             tracing::warn!(%error, "the log keeps what it could let go of");
         }

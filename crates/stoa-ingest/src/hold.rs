@@ -1,6 +1,12 @@
 //! Flushing by command, and keeping flushes away from statements that rewrite a table.
+//!
+//! In a cluster, all daemons flush the table and are kept from flushing it again ([`Others`]), each in its turn
+//! by the ids of the daemons, so that two statements never wait for each other.
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
 
 use stoa_error::{Error, Result};
 use stoa_table::{Table, TableIdent};
@@ -9,11 +15,46 @@ use tokio::sync::OwnedMutexGuard;
 use crate::error::dropped;
 use crate::ingest::Ingest;
 use crate::inner::Inner;
+use crate::locate::locate;
 use crate::tables::TableState;
 use crate::view::TableSnapshot;
 
 /// How often a held table is brought to one state with others.
-const TRIES_MAX: usize = 20;
+const TRIES_MAX: usize = 200;
+
+/// The wait before rows of other daemons are looked for again.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// The other daemons, for statements that rewrite a table.
+pub trait Others: Send + Sync {
+    /// Makes those whose turn is before this daemon's, or after it, flush `table` and hold it.
+    ///
+    /// # Errors
+    /// `Unavailable` where one of them does not answer and is not known to be dead.
+    fn hold<'a>(
+        &'a self,
+        table: &'a Table,
+        turn: Turn,
+    ) -> BoxFuture<'a, Result<Vec<Box<dyn OtherHold>>>>;
+}
+
+/// Which of the other daemons.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// Those with lower ids than this one's.
+    Before,
+    /// Those with higher ids.
+    After,
+}
+
+/// A table that another daemon holds for this one, until dropped.
+pub trait OtherHold: Send + Sync {
+    /// Brings the rows into files that came since.
+    ///
+    /// # Errors
+    /// As [`Others::hold`]; `Conflict` where the other daemon has given the hold up.
+    fn flush(&mut self) -> BoxFuture<'_, Result<()>>;
+}
 
 /// Keeps a table's rows from being flushed, for a statement that rewrites its files. The flush of
 /// everything that was acknowledged before is done. Ends when dropped.
@@ -23,6 +64,7 @@ pub struct FlushHold {
     inner: Arc<Inner>,
     /// `None` only while it is dropped.
     holding: Option<OwnedMutexGuard<()>>,
+    others: Vec<Box<dyn OtherHold>>,
 }
 
 impl Ingest {
@@ -42,11 +84,36 @@ impl Ingest {
     /// # Errors
     /// As [`Self::flush_now`].
     pub async fn hold_flush(&self, table: &Table) -> Result<FlushHold> {
+        let cluster = self.inner.others.get();
+        let Some(cluster) = cluster else { return self.hold_own(table).await };
+        let mut others = cluster.hold(table, Turn::Before).await?;
+        let mut hold = self.hold_own(table).await?;
+        others.extend(cluster.hold(table, Turn::After).await?);
+        hold.others = others;
+        // The version that has the rows of all.
+        let inner = &self.inner;
+        let found = locate(&inner.warehouse, table.uuid(), table.ident()).await?;
+        hold.table = found.ok_or_else(|| dropped(table.ident()))?;
+        Ok(hold)
+    }
+
+    /// As [`Self::hold_flush`], but of this daemon's rows only: for another daemon.
+    ///
+    /// # Errors
+    /// As [`Self::flush_now`].
+    pub async fn hold_own(&self, table: &Table) -> Result<FlushHold> {
         let inner = &self.inner;
         let state = inner.state(table)?;
         let holding = state.flushing.clone().lock_owned().await;
         let flushed = inner.flush(&state).await?.ok_or_else(|| dropped(table.ident()))?;
-        Ok(FlushHold { table: flushed, state, inner: inner.clone(), holding: Some(holding) })
+        let (inner, holding) = (inner.clone(), Some(holding));
+        Ok(FlushHold { table: flushed, state, inner, holding, others: Vec::new() })
+    }
+
+    /// From now on, statements that rewrite a table make `others` flush and hold it, too. Only the first call
+    /// counts.
+    pub fn set_others(&self, others: Arc<dyn Others>) {
+        let _ = self.inner.others.set(others);
     }
 
     /// Forgets the fresh rows of a table that was just dropped. (The next flush would do it too.)
@@ -105,6 +172,11 @@ impl FlushHold {
             let held = tables.next().map(|held| held.table);
             let held = held.filter(|held| held.uuid() == self.table.uuid());
             let held = held.ok_or_else(|| dropped(self.table.ident()))?;
+            if cut.copied {
+                // Others have taken in rows since that this statement sees.
+                self.flush_others().await?;
+                continue;
+            }
             if let Some(flushed) = self.inner.flush_to(&self.state, &held, cut.end).await? {
                 self.table = flushed;
                 return Ok(tables.collect());
@@ -112,6 +184,27 @@ impl FlushHold {
         }
         Err(Error::conflict(format!("others commit to table {} all the time", self.table.ident()))
             .with_hint("nothing was changed; run the statement again"))
+    }
+}
+
+impl FlushHold {
+    /// Brings the rows into files that came since, for the daemon for which this one holds.
+    ///
+    /// # Errors
+    /// As [`Ingest::flush_now`].
+    pub async fn flush(&mut self) -> Result<()> {
+        let flushed = self.inner.flush(&self.state).await?;
+        self.table = flushed.ok_or_else(|| dropped(self.table.ident()))?;
+        Ok(())
+    }
+
+    async fn flush_others(&mut self) -> Result<()> {
+        for other in &mut self.others {
+            other.flush().await?;
+        }
+        // Rows of a daemon that has died are brought into files by those that take its log over.
+        self.inner.env().sleep(LOOK_AGAIN).await;
+        Ok(())
     }
 }
 

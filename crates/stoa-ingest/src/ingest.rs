@@ -3,8 +3,8 @@
 //! Not here: what it is made of (`inner`), adding rows (`append`), looking at them (`view`), keeping
 //! flushes away (`hold`).
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use stoa_commitlog::{CommitLog, Recovery};
@@ -14,6 +14,7 @@ use tokio::sync::{Notify, watch};
 use url::Url;
 
 use crate::budget::Budget;
+use crate::copies::Copies;
 use crate::flusher;
 use crate::inner::{Counters, Inner};
 use crate::log::{self, LogWriter};
@@ -79,6 +80,9 @@ impl Ingest {
             log,
             options,
             tables: Tables::default(),
+            copies: Copies::default(),
+            others: OnceLock::new(),
+            outbox: None,
             budget,
             unresolved_from: u64::MAX,
             wake: Notify::new(),
@@ -88,8 +92,11 @@ impl Ingest {
             closing: AtomicBool::new(false),
         };
         let known = inner.note_opened().await?;
-        let (inner, mut report) = recover(inner, known.is_whole(&recovery)).await?;
+        let (mut inner, mut report) = recover(inner, known.is_whole(&recovery)).await?;
         report.logs_gone = known.gone();
+        if inner.options.ships {
+            inner.outbox = Some(inner.new_outbox()?);
+        }
         let inner = Arc::new(inner);
         inner.release().await;
         *inner.flusher.lock() = Some(inner.env().spawn(flusher::run(inner.clone())));

@@ -1,7 +1,7 @@
 //! What the engine is made of, and what is known of tables.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use stoa_env::Env;
@@ -11,8 +11,11 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
 use crate::budget::Budget;
+use crate::copies::Copies;
+use crate::hold::Others;
 use crate::log::LogWriter;
 use crate::options::IngestOptions;
+use crate::shipping::Outbox;
 use crate::tables::{TableState, Tables};
 
 /// What all handles, the flusher and recovery work on.
@@ -21,6 +24,12 @@ pub(crate) struct Inner {
     pub(crate) log: LogWriter,
     pub(crate) options: IngestOptions,
     pub(crate) tables: Tables,
+    /// Fresh rows of other daemons.
+    pub(crate) copies: Copies,
+    /// The other daemons, where there are some.
+    pub(crate) others: OnceLock<Arc<dyn Others>>,
+    /// Where others are to have the records of the log.
+    pub(crate) outbox: Option<Arc<Outbox>>,
     pub(crate) budget: Budget,
     /// The log is needed from here on for tables that could not be read at the start.
     pub(crate) unresolved_from: u64,

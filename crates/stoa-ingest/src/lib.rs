@@ -87,6 +87,7 @@
 mod append;
 mod budget;
 mod conform;
+mod copies;
 mod error;
 mod existence;
 mod flush;
@@ -104,6 +105,7 @@ mod options;
 mod project;
 mod record;
 mod recovery;
+mod shipping;
 mod sorted;
 mod status;
 mod tables;
@@ -111,8 +113,9 @@ mod view;
 
 pub use append::{Ack, TableRows};
 pub use conform::conform;
+pub use copies::LogPart;
 pub use fresh::{FreshBatchId, FreshRows, memory_bytes};
-pub use hold::FlushHold;
+pub use hold::{FlushHold, OtherHold, Others, Turn};
 pub use ingest::Ingest;
 pub use maintenance::{
     Maintenance, MaintenanceKind, MaintenanceOptions, MaintenanceStatus, MaintenanceWork,
@@ -123,6 +126,7 @@ pub use options::{
 };
 pub use record::{Record, RecordHead, encode, encode_group};
 pub use recovery::RecoveryReport;
+pub use shipping::{ShippedTable, Shipping};
 pub use sorted::{FlushOrder, SortedRows};
 pub use status::{IngestStatus, TableIngestStatus};
 pub use view::TableSnapshot;

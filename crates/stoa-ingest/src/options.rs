@@ -38,6 +38,9 @@ pub struct IngestOptions {
     pub flush_memory_bytes: usize,
     /// The longest wait between tries of a flush that fails.
     pub retry_wait_max: Duration,
+    /// Whether other daemons are to have the records of the log: an append is acknowledged only once
+    /// [`crate::Shipping::acknowledge`] allows it. For a log that has no records yet.
+    pub ships: bool,
     /// Sorts the rows of tables that it knows; those of others are sorted by their columns.
     pub order: Option<Arc<dyn FlushOrder>>,
 }
@@ -51,6 +54,7 @@ impl Default for IngestOptions {
             flushes_max: 2,
             flush_memory_bytes: 128 << 20,
             retry_wait_max: Duration::from_secs(60),
+            ships: false,
             order: None,
         }
     }

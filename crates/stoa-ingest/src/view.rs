@@ -5,15 +5,21 @@
 //! of fresh rows are locked together, so that no row is seen without one that was acknowledged
 //! before it came.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use stoa_error::{Error, Result};
 use stoa_table::{Table, TableIdent};
 
-use crate::fresh::{FreshRows, Look, Seen, look_at_all};
+use crate::copies::CopiedTable;
+use crate::fresh::{Fresh, FreshRows, Look, look_at_all};
 use crate::ingest::Ingest;
 use crate::inner::Inner;
 use crate::tables::TableState;
+
+/// Before which positions rows of a table are gone from memory, by the id of the log; this daemon's own
+/// log is `""`.
+type Floors = BTreeMap<String, u64>;
 
 /// How often a state is looked for again because a table was committed to meanwhile.
 const LOOKS_MAX: usize = 1000;
@@ -33,6 +39,8 @@ pub(crate) struct Cut {
     pub(crate) tables: Vec<TableSnapshot>,
     /// The end of the visible fresh rows of the table that was to be marked; all rows before it are visible.
     pub(crate) end: u64,
+    /// Whether that table has rows that are in no file and in another daemon's log.
+    pub(crate) copied: bool,
 }
 
 /// The fresh rows of some tables at one moment.
@@ -42,6 +50,39 @@ struct Looked {
     end: u64,
     /// Whether there are others before.
     hides: bool,
+    /// Whether the marked table has rows of other daemons' logs.
+    copied: bool,
+}
+
+/// The fresh rows of one table in one log.
+struct Store {
+    /// The table's place among those that are looked at.
+    nth: usize,
+    rows: Rows,
+    /// The reader has everything before it.
+    seen: u64,
+}
+
+enum Rows {
+    Own(Arc<TableState>),
+    Copied(CopiedTable),
+}
+
+impl Rows {
+    fn fresh(&self) -> &Fresh {
+        match self {
+            Self::Own(state) => &state.fresh,
+            Self::Copied(copied) => &copied.fresh,
+        }
+    }
+
+    /// This daemon's own log comes first.
+    fn log(&self) -> &str {
+        match self {
+            Self::Own(_) => "",
+            Self::Copied(copied) => copied.log.log(),
+        }
+    }
 }
 
 impl Ingest {
@@ -52,8 +93,7 @@ impl Ingest {
     /// # Errors
     /// `Corrupt` where the table's metadata says nonsense about its position.
     pub fn fresh_for(&self, table: &Table) -> Result<Option<FreshRows>> {
-        let fresh = self.inner.fresh_since(table, self.inner.position(table)?);
-        match fresh {
+        match self.inner.fresh_of(table)? {
             Some(fresh) if fresh.has_schemas_of(table)? => Ok(Some(fresh)),
             _ => Ok(None),
         }
@@ -80,12 +120,10 @@ impl Ingest {
 }
 
 impl Inner {
-    fn fresh_since(&self, table: &Table, seen: u64) -> Option<FreshRows> {
-        let chunks = match self.tables.get(table.uuid()) {
-            Some(state) => state.fresh.since(seen, || self.log.durable_end())?,
-            None => Vec::new(),
-        };
-        Some(FreshRows::new(table.schema(), table.schema_id(), chunks))
+    fn fresh_of(&self, table: &Table) -> Result<Option<FreshRows>> {
+        let (tables, floors) = (std::slice::from_ref(table), [Floors::default()]);
+        let looked = self.look(tables, &floors, None, self.copies.generation())?;
+        Ok(looked.and_then(|looked| looked.fresh.into_iter().next()))
     }
 
     /// One state of all of `idents`; the end of the one at index `mark` is marked.
@@ -97,27 +135,27 @@ impl Inner {
         for _ in 0..LOOKS_MAX {
             // Rows before a floor were committed before it was raised, so a version that is read
             // after the floor has them (unless somebody took them out again).
-            let floors: Vec<u64> = before.iter().map(|table| self.floor(table)).collect();
+            let floors: Vec<Floors> = before.iter().map(|table| self.floors(table)).collect();
+            let generation = self.copies.generation();
             let mut tables = Vec::with_capacity(idents.len());
             for ident in idents {
                 tables.push(self.warehouse.table(ident).await?);
             }
-            let mut seen = Vec::with_capacity(tables.len());
-            for (nth, table) in tables.iter().enumerate() {
+            let floors = tables.iter().enumerate().map(|(nth, table)| {
                 let is_same = before.get(nth).is_some_and(|old| old.uuid() == table.uuid());
-                let floor = if is_same { floors[nth] } else { 0 };
-                seen.push(self.position(table)?.max(floor));
-            }
-            match self.look(&tables, &seen, mark) {
+                if is_same { floors[nth].clone() } else { Floors::default() }
+            });
+            let floors: Vec<Floors> = floors.collect();
+            match self.look(&tables, &floors, mark, generation)? {
                 // They are visible next time, in all tables.
                 Some(looked) if looked.hides => self.log.sync(looked.end).await?,
-                Some(Looked { fresh, end, .. })
+                Some(Looked { fresh, end, copied, .. })
                     if self.may_use(&tables, &fresh, &before)?
-                        && self.is_current(&tables, &fresh).await? =>
+                        && self.is_current(&tables, &fresh, generation).await? =>
                 {
                     let both = tables.into_iter().zip(fresh);
                     let tables = both.map(|(table, fresh)| TableSnapshot { table, fresh });
-                    return Ok(Cut { tables: tables.collect(), end });
+                    return Ok(Cut { tables: tables.collect(), end, copied });
                 }
                 _ => {}
             }
@@ -127,45 +165,103 @@ impl Inner {
             .with_hint("nothing was changed; run it again"))
     }
 
-    fn floor(&self, table: &Table) -> u64 {
-        self.tables.get(table.uuid()).map_or(0, |state| state.fresh.floor())
+    /// Before which positions rows are gone from memory, by log.
+    fn floors(&self, table: &Table) -> Floors {
+        let mut floors = Floors::default();
+        if let Some(state) = self.tables.get(table.uuid()) {
+            floors.insert(String::new(), state.fresh.floor());
+        }
+        let copied = self.copies.of(table.uuid());
+        floors.extend(copied.iter().map(|copy| (copy.log.log().to_owned(), copy.fresh.floor())));
+        floors
     }
 
-    /// The fresh rows of all tables at one moment; `None` where a version is too old.
-    fn look(&self, tables: &[Table], seen: &[u64], mark: Option<usize>) -> Option<Looked> {
-        let states: Vec<Option<Arc<TableState>>> =
-            tables.iter().map(|table| self.tables.get(table.uuid())).collect();
-        // All who look at several stores lock them in the order of their tables' ids.
-        let mut order: Vec<usize> =
-            (0..tables.len()).filter(|nth| states[*nth].is_some()).collect();
-        order.sort_by_key(|nth| tables[*nth].uuid());
-        if order.windows(2).any(|pair| tables[pair[0]].uuid() == tables[pair[1]].uuid()) {
+    /// The fresh rows of all tables at one moment; `None` where a version is too old, or was read before
+    /// `generation` of the copies.
+    fn look(
+        &self,
+        tables: &[Table],
+        floors: &[Floors],
+        mark: Option<usize>,
+        generation: u64,
+    ) -> Result<Option<Looked>> {
+        let stores = self.stores(tables, floors)?;
+        let ids = |pair: &[Store]| {
+            let [one, other] = pair else { return false };
+            one.nth != other.nth && tables[one.nth].uuid() == tables[other.nth].uuid()
+        };
+        if stores.windows(2).any(ids) {
             // One was renamed while they were read.
-            return None;
+            return Ok(None);
         }
-        let looks: Vec<Look<'_>> = order
+        let is_marked = |store: &Store| mark == Some(store.nth) && store.rows.log().is_empty();
+        let looks: Vec<Look<'_>> = stores
             .iter()
-            .filter_map(|nth| {
-                let fresh = &states[*nth].as_ref()?.fresh;
-                Some(Look { fresh, seen: seen[*nth], mark: mark == Some(*nth) })
+            .map(|store| Look {
+                fresh: store.rows.fresh(),
+                seen: store.seen,
+                mark: is_marked(store),
             })
             .collect();
         // A table that was not known and is now has got rows, and others may have got rows after it.
         let still = || {
-            let unknown = tables.iter().zip(&states).filter(|(_, state)| state.is_none());
-            unknown.into_iter().all(|(table, _)| self.tables.get(table.uuid()).is_none())
+            let is_known = |nth| {
+                let of_it = |store: &Store| store.nth == nth && store.rows.log().is_empty();
+                stores.iter().any(of_it)
+            };
+            let unknown = tables.iter().enumerate().filter(|(nth, _)| !is_known(*nth));
+            self.copies.generation() == generation
+                && unknown.into_iter().all(|(_, table)| self.tables.get(table.uuid()).is_none())
         };
-        let found = look_at_all(&looks, || self.log.durable_end(), still)?;
-        let mut all: Vec<Seen> = tables.iter().map(|_| Seen::default()).collect();
-        for (nth, seen) in order.into_iter().zip(found) {
-            all[nth] = seen;
+        let ends = || {
+            let end = |store: &Store| match &store.rows {
+                Rows::Own(_) => self.log.durable_end(),
+                Rows::Copied(copied) => copied.log.end(),
+            };
+            self.copies.ends(|| stores.iter().map(end).collect())
+        };
+        let Some(found) = look_at_all(&looks, ends, still) else { return Ok(None) };
+        let mut looked = Looked { fresh: Vec::new(), end: 0, hides: false, copied: false };
+        let mut chunks: Vec<Vec<_>> = tables.iter().map(|_| Vec::new()).collect();
+        for (store, seen) in stores.iter().zip(found) {
+            if is_marked(store) {
+                (looked.end, looked.hides) = (seen.end, seen.hides);
+            } else if mark == Some(store.nth) {
+                looked.copied |= !seen.chunks.is_empty();
+            }
+            chunks[store.nth].extend(seen.chunks);
         }
-        let (end, hides) = mark.map_or((0, false), |nth| (all[nth].end, all[nth].hides));
-        let rows = tables
-            .iter()
-            .zip(all)
-            .map(|(table, seen)| FreshRows::new(table.schema(), table.schema_id(), seen.chunks));
-        Some(Looked { fresh: rows.collect(), end, hides })
+        let fresh = |(table, chunks): (&Table, Vec<_>)| {
+            FreshRows::new(table.schema(), table.schema_id(), chunks)
+        };
+        looked.fresh = tables.iter().zip(chunks).map(fresh).collect();
+        Ok(Some(looked))
+    }
+
+    /// All stores with rows of `tables`, in the order in which all who look at several lock them: by the
+    /// ids of their tables, then by log.
+    fn stores(&self, tables: &[Table], floors: &[Floors]) -> Result<Vec<Store>> {
+        let mut stores = Vec::new();
+        let is_alone = self.copies.is_empty();
+        for (nth, table) in tables.iter().enumerate() {
+            let own = self.tables.get(table.uuid()).map(Rows::Own);
+            let copied = if is_alone { Vec::new() } else { self.copies.of(table.uuid()) };
+            let rows = own.into_iter().chain(copied.into_iter().map(Rows::Copied));
+            let mut rows = rows.peekable();
+            if rows.peek().is_none() {
+                continue;
+            }
+            let positions = table.log_positions()?;
+            for rows in rows {
+                let log = if rows.log().is_empty() { self.log.id() } else { rows.log() };
+                let position = positions.get(log).copied().unwrap_or(0);
+                let floor = floors[nth].get(rows.log()).copied().unwrap_or(0);
+                stores.push(Store { nth, seen: position.max(floor), rows });
+            }
+        }
+        // Stores of one table are in the order of their logs already.
+        stores.sort_by_key(|store| tables[store.nth].uuid());
+        Ok(stores)
     }
 
     /// Whether the versions know the schemas of all their fresh rows. Where not even the newest one
@@ -183,7 +279,15 @@ impl Inner {
     }
 
     /// Whether all versions were still current when the fresh rows were looked at.
-    async fn is_current(&self, tables: &[Table], fresh: &[FreshRows]) -> Result<bool> {
+    async fn is_current(
+        &self,
+        tables: &[Table],
+        fresh: &[FreshRows],
+        generation: u64,
+    ) -> Result<bool> {
+        if self.copies.generation() != generation {
+            return Ok(false);
+        }
         // Without fresh rows now there were none when the version was read.
         if let ([_], [fresh]) = (tables, fresh)
             && fresh.is_empty()

@@ -135,8 +135,14 @@ impl Fresh {
         self.state.lock().add(rows, position, || u64::MAX);
     }
 
-    /// What a reader adds who has seen everything before `seen`; `None` where later rows are gone
-    /// already, so that the reader must look at a newer version of the table.
+    /// Adds rows of another daemon's log, at `position` there. They are not merged with others: a flush of
+    /// that daemon may end between them.
+    pub(crate) fn copy(&self, rows: NewRows, position: u64) {
+        self.state.lock().add_alone(rows, position);
+    }
+
+    /// [`look_at_all`] for one store.
+    #[cfg(test)]
     pub(crate) fn since(&self, seen: u64, durable: impl Fn() -> u64) -> Option<Vec<Arc<Chunk>>> {
         let state = self.state.lock();
         match state.chunks.is_empty() {
@@ -220,6 +226,7 @@ impl Fresh {
 
 /// What an append to several stores changed.
 pub(crate) struct PushedAll<T> {
+    pub(crate) position: u64,
     /// What the log gave beside the position.
     pub(crate) ticket: T,
     /// Room that merging chunks set free.
@@ -251,7 +258,7 @@ pub(crate) async fn push_all<T>(
         for (state, rows) in states.iter_mut().zip(rows.take().unwrap_or_default()) {
             freed_bytes += state.add(rows, position, &durable);
         }
-        Poll::Ready(Ok(Ok(PushedAll { ticket, freed_bytes })))
+        Poll::Ready(Ok(Ok(PushedAll { position, ticket, freed_bytes })))
     })
     .await
 }
@@ -275,26 +282,29 @@ pub(crate) struct Seen {
     pub(crate) hides: bool,
 }
 
-/// What readers of several stores add, all at one moment: [`Fresh::since`] of each. `None` where it
-/// is `None` for one of them. `still` says, at that moment, whether the look counts.
+/// What readers add of several stores who have seen everything before [`Look::seen`], all at one moment. `None`
+/// where later rows are gone already from one of them, so that the reader must look at a newer version of the
+/// table. `ends` gives the end of what is visible of each, at that moment; `still` says
+/// whether the look counts.
 ///
 /// The stores must be different ones, in an order that all callers keep to.
 pub(crate) fn look_at_all(
     looks: &[Look<'_>],
-    durable: impl Fn() -> u64,
-    still: impl Fn() -> bool,
+    ends: impl FnOnce() -> Vec<u64>,
+    still: impl FnOnce() -> bool,
 ) -> Option<Vec<Seen>> {
     let mut states: Vec<_> = looks.iter().map(|look| look.fresh.state.lock()).collect();
     if !still() {
         return None;
     }
-    let durable = durable();
-    let look = |(state, look): (&mut parking_lot::MutexGuard<'_, State>, &Look<'_>)| {
+    let ends = ends();
+    type Locked<'a> = parking_lot::MutexGuard<'a, State>;
+    let look = |((state, look), durable): ((&mut Locked<'_>, &Look<'_>), u64)| {
         let chunks = state.since(look.seen, durable)?;
         let (end, hides) = if look.mark { state.mark_visible(durable) } else { (0, false) };
         Some(Seen { chunks, end, hides })
     };
-    states.iter_mut().zip(looks).map(look).collect()
+    states.iter_mut().zip(looks).zip(ends).map(look).collect()
 }
 
 fn is_visible(chunk: &Chunk, durable: u64) -> bool {
@@ -330,15 +340,19 @@ impl State {
 
     /// Returns the room that merging small chunks has freed.
     fn add(&mut self, rows: NewRows, position: u64, durable: impl Fn() -> u64) -> usize {
-        let chunk = Chunk::new(rows, position, self.env.monotonic());
-        self.rows += chunk.rows() as u64;
-        self.bytes += chunk.bytes();
+        self.add_alone(rows, position);
         self.unmerged += 1;
-        self.chunks.push_back(Arc::new(chunk));
         match self.unmerged >= merge::FAN_IN {
             true => self.merge(durable()),
             false => 0,
         }
+    }
+
+    fn add_alone(&mut self, rows: NewRows, position: u64) {
+        let chunk = Chunk::new(rows, position, self.env.monotonic());
+        self.rows += chunk.rows() as u64;
+        self.bytes += chunk.bytes();
+        self.chunks.push_back(Arc::new(chunk));
     }
 
     fn remove_first(&mut self) -> usize {
