@@ -46,7 +46,7 @@ pub struct MemberTable {
 }
 
 /// Two suspicions declare a member dead, one where it has only one peer.
-const SUSPICIONS_NEEDED: usize = 2;
+pub const SUSPICIONS_NEEDED: usize = 2;
 
 impl MemberTable {
     /// The table with these rows. `removed` is the highest incarnation of all rows that were removed, 0
