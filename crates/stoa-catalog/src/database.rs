@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use stoa_error::Result;
+use tokio::sync::watch;
 
 use crate::relation::Relation;
 use crate::{CatalogState, TableIdent};
@@ -72,6 +73,10 @@ pub(crate) trait SharedDatabase: fmt::Debug + Send + Sync {
     /// Tells listeners on the channel `stoa_cluster` that something has changed: soon, or never. A hint, sent
     /// in a transaction of its own, because a commit that notifies keeps all other commits waiting.
     fn notify(&self);
+
+    /// Counts what [`Self::notify`] sends, of this process or another, and new connections, before which some
+    /// may have been missed.
+    fn listen(&self) -> watch::Receiver<u64>;
 }
 
 /// What transactions wait for a connection together.

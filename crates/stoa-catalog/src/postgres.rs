@@ -15,7 +15,7 @@
 //! confirmed in the last ten minutes, or that was read before it was last away; a commit whose
 //! connection is lost is looked up before anything is said about it.
 //!
-//! Not here: notifications of changes. They could only save reads that cost little already.
+//! Not here: notifications of changes of the catalog. They could only save reads that cost little already.
 
 mod address;
 mod change;
@@ -24,6 +24,7 @@ mod failure;
 mod lanes;
 mod lease;
 mod memory;
+mod notices;
 mod reach;
 mod rows;
 mod sessions;
@@ -46,6 +47,7 @@ use self::check::{Answer, Question};
 use self::lanes::Lanes;
 use self::lease::Lease;
 use self::memory::Memory;
+use self::notices::Notices;
 use self::reach::Reach;
 use self::sessions::Sessions;
 use crate::database::{Change, Database, Row, Scope, SharedDatabase, Statement};
@@ -80,6 +82,7 @@ struct Shared {
     home: Handle,
     sessions: Sessions,
     lanes: Lanes,
+    notices: Notices,
     reach: Reach,
     memory: Memory,
     /// Of this process's changes of the whole catalog one asks PostgreSQL for the lock, so that the
@@ -98,6 +101,7 @@ impl PostgresDatabase {
             home: Handle::current(),
             sessions: Sessions::default(),
             lanes: Lanes::default(),
+            notices: Notices::default(),
             reach: Reach::default(),
             memory: Memory::default(),
             alone: Arc::default(),
@@ -307,6 +311,7 @@ impl Database for PostgresDatabase {
 
     async fn close(&self) {
         self.shared.lanes.close();
+        self.shared.notices.close();
         self.shared.sessions.close().await;
     }
 }

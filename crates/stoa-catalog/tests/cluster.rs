@@ -298,6 +298,33 @@ async fn changes_are_notified_and_renewals_are_not() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn hints_come_from_other_daemons_and_go_on_after_a_restart() {
+    let Some(server) = PostgresServer::start(&["fsync=off"]) else { return };
+    let url = server.database();
+    let catalog = Catalog::connect(&url, "stoa").await.unwrap();
+    let mut hints = catalog.cluster().unwrap().hints();
+    hints.next().await;
+    let other = Catalog::connect(&url, "stoa").await.unwrap().cluster().unwrap();
+    let stranger = Catalog::connect(&url, "stranger").await.unwrap().cluster().unwrap();
+    let me = join_up(&other, 1).await;
+    hints.next().await;
+    server.stop();
+    server.begin();
+    // Told by the new connection.
+    hints.next().await;
+    // Drains what is still on its way.
+    while stoa_env::timer::timeout(Duration::from_millis(300), hints.next()).await.is_ok() {}
+    join_up(&stranger, 1).await;
+    let next = stoa_env::timer::timeout(Duration::from_millis(300), hints.next()).await;
+    assert!(next.is_err(), "another catalog's changes are no hint");
+    other.acquire("job", "", me, None, TTL).await.unwrap();
+    hints.next().await;
+    catalog.close().await;
+    let next = stoa_env::timer::timeout(Duration::from_millis(300), hints.next()).await;
+    assert!(next.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_change_that_waits_keeps_no_renewal_waiting() {
     let Some(database) = Database::postgres() else { return };
     let cluster = cluster(&database).await;

@@ -21,6 +21,8 @@ const HISTORIES: u64 = 20;
 const STEPS: usize = 400;
 const TTL: Duration = Duration::from_millis(20);
 const WINDOW: Duration = Duration::from_millis(30);
+/// Of the clock, in microseconds. It divides both of the above, so that "until" is often exactly now.
+const TICK: u64 = 2500;
 const DAEMONS: [u64; 5] = [0, 7, 1 << 63, u64::MAX, 42];
 const LEASES: [&str; 3] = ["log", "maintenance '", "ä"];
 
@@ -67,10 +69,10 @@ impl Twins {
     async fn pass_time(&mut self) {
         let now = u64::try_from(self.now.0.as_micros()).unwrap();
         let now = match self.dice.below(20) {
-            0 => now - self.dice.below(30_000),
+            0 => now - TICK * self.dice.below(12),
             1..5 => now,
-            5 => now + 60_000,
-            _ => now + self.dice.below(6_000),
+            5 => now + 24 * TICK,
+            _ => now + TICK * self.dice.below(3),
         };
         self.now = DatabaseTime(Duration::from_micros(now));
         let set = "UPDATE simulated.present

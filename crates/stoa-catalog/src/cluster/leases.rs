@@ -7,7 +7,7 @@ use stoa_cluster::lease::Holder;
 use stoa_error::Result;
 
 use super::Cluster;
-use super::sql::{CLOCK, count, daemon, micros, observed};
+use super::sql::{CLOCK, count, daemon, instant, micros};
 use crate::database::Lane;
 use crate::sql_text::literal;
 
@@ -24,7 +24,7 @@ impl Cluster {
         name: &str,
         about: &str,
         holder: Holder,
-        until: Option<DatabaseTime>,
+        observed: Option<DatabaseTime>,
         ttl: Duration,
     ) -> Result<Option<u64>> {
         let (id, incarnation) = (daemon(holder.daemon), count(holder.incarnation));
@@ -41,7 +41,7 @@ impl Cluster {
             self.catalog,
             literal(name),
             literal(about),
-            observed(until),
+            instant(observed),
             ttl = micros(ttl)
         );
         let rows = self.transact(Lane::Leases, vec![insert]).await?;
@@ -65,7 +65,7 @@ impl Cluster {
         let until = micros(ttl);
         let update =
             format!("UPDATE stoa_leases SET until = {CLOCK} + {until} WHERE {held} RETURNING 1");
-        self.changes(Lane::Leases, vec![update]).await
+        self.gives_row(Lane::Leases, vec![update]).await
     }
 
     /// Gives a lease back; the next one gets it at once. False if it is not `holder`'s under `epoch` any more.
@@ -75,7 +75,7 @@ impl Cluster {
     pub async fn release(&self, name: &str, holder: Holder, epoch: u64) -> Result<bool> {
         let held = self.held(name, holder, epoch);
         let update = format!("UPDATE stoa_leases SET until = 0 WHERE {held} RETURNING 1");
-        self.end_lease(Lane::Leases, update).await
+        self.changes(Lane::Leases, vec![update]).await
     }
 
     /// Removes a lease whose job exists no more. False if it is not `holder`'s under `epoch` any more. Its
@@ -86,15 +86,7 @@ impl Cluster {
     pub async fn forget_lease(&self, name: &str, holder: Holder, epoch: u64) -> Result<bool> {
         let held = self.held(name, holder, epoch);
         let delete = format!("DELETE FROM stoa_leases WHERE {held} RETURNING 1");
-        self.end_lease(Lane::Changes, delete).await
-    }
-
-    async fn end_lease(&self, lane: Lane, statement: String) -> Result<bool> {
-        let has_ended = self.changes(lane, vec![statement]).await?;
-        if has_ended {
-            self.database.notify();
-        }
-        Ok(has_ended)
+        self.changes(Lane::Changes, vec![delete]).await
     }
 
     /// The condition for a lease that is `holder`'s under `epoch`.

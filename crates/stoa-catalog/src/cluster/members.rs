@@ -7,7 +7,7 @@ use stoa_cluster::membership::{MemberState, SUSPICIONS_NEEDED};
 use stoa_cluster::{DaemonId, DatabaseTime, Incarnation};
 use stoa_error::{Condition, Error, Result};
 
-use super::sql::{CLOCK, code, count, daemon, integer, micros, observed};
+use super::sql::{CLOCK, code, count, daemon, instant, integer, micros};
 use super::{Cluster, DaemonInfo, FORMAT};
 use crate::database::Lane;
 use crate::sql_text::{bytes, literal};
@@ -81,7 +81,7 @@ impl Cluster {
             micros(ttl),
             self.living(me)
         );
-        self.changes(Lane::Renewals, vec![update]).await
+        self.gives_row(Lane::Renewals, vec![update]).await
     }
 
     /// Changes a member's own state, forwards only; false if it is dead. [`MemberState::Dead`] means that it
@@ -149,7 +149,7 @@ impl Cluster {
                 daemon(victim.daemon)
             )),
         ];
-        self.change(statements).await
+        self.changes(Lane::Changes, statements).await
     }
 
     /// Declares a member dead whose lease has expired and is still as the caller `observed` it. True if this
@@ -157,14 +157,14 @@ impl Cluster {
     ///
     /// # Errors
     /// As [`Self::join`].
-    pub async fn expire(&self, victim: Holder, until: DatabaseTime) -> Result<bool> {
+    pub async fn expire(&self, victim: Holder, observed: DatabaseTime) -> Result<bool> {
         let change = self.counting(&format!(
             "UPDATE stoa_daemons SET state = {DEAD}, state_since = {CLOCK}
              WHERE {} AND until < {CLOCK} AND until = {} RETURNING daemon",
             self.living(victim),
-            observed(Some(until))
+            instant(Some(observed))
         ));
-        self.change(vec![self.lock(), change]).await
+        self.changes(Lane::Changes, vec![self.lock(), change]).await
     }
 
     /// Removes the row of a dead daemon, for an operator; false if there is none. Should the daemon come
@@ -200,15 +200,6 @@ impl Cluster {
         }
         self.database.notify();
         Ok(true)
-    }
-
-    /// Runs a change of members, and tells the others if it has changed any.
-    async fn change(&self, statements: Vec<String>) -> Result<bool> {
-        let has_changed = self.changes(Lane::Changes, statements).await?;
-        if has_changed {
-            self.database.notify();
-        }
-        Ok(has_changed)
     }
 
     fn newer_format(&self, format: i64) -> Error {

@@ -12,6 +12,7 @@
 //!
 //! Not here: when to renew, suspect or take over (`stoa-cluster`), connections (`postgres`).
 
+mod hints;
 mod info;
 mod leases;
 mod members;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 
 use stoa_error::Result;
 
+pub use self::hints::ClusterHints;
 pub use self::info::{DaemonInfo, DaemonTimes};
 pub use self::state::{ClusterState, Lease};
 use crate::database::{FromValue, Lane, Row, SharedDatabase};
@@ -55,9 +57,18 @@ impl Cluster {
         Ok(rows.pop().unwrap_or_default())
     }
 
-    /// Runs a transaction whose last statement gives rows if it has changed something.
-    async fn changes(&self, lane: Lane, statements: Vec<String>) -> Result<bool> {
+    /// Runs a transaction; whether its last statement gives a row.
+    async fn gives_row(&self, lane: Lane, statements: Vec<String>) -> Result<bool> {
         Ok(!self.transact(lane, statements).await?.is_empty())
+    }
+
+    /// As [`Self::gives_row`], which says that something has changed: others are told.
+    async fn changes(&self, lane: Lane, statements: Vec<String>) -> Result<bool> {
+        let has_changed = self.gives_row(lane, statements).await?;
+        if has_changed {
+            self.database.notify();
+        }
+        Ok(has_changed)
     }
 
     /// The value of a row in the column `index`, counted from 0.

@@ -20,7 +20,7 @@ pub(super) fn micros(duration: Duration) -> i64 {
 }
 
 /// A point in time as it was read; NULL, which is equal to none, where there was no row.
-pub(super) fn observed(at: Option<DatabaseTime>) -> String {
+pub(super) fn instant(at: Option<DatabaseTime>) -> String {
     match at.map(|at| i64::try_from(at.0.as_micros()).unwrap_or(i64::MAX)) {
         Some(micros) => integer(micros),
         None => "NULL".to_owned(),

@@ -6,7 +6,6 @@
 //! Lanes do not share connections: a change that waits for a row keeps no renewal waiting.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -14,15 +13,14 @@ use parking_lot::Mutex;
 use sqlx::PgConnection;
 use stoa_env::timer::{self, Instant};
 use stoa_error::{Error, Result};
-use tokio::sync::{Mutex as AsyncMutex, Semaphore};
+use tokio::sync::{Semaphore, watch};
 
 use super::rows::{run_each, within};
-use super::{PostgresDatabase, Shared, failure, sessions};
+use super::{PostgresDatabase, Shared, failure, notices, sessions};
 use crate::database::{Lane, Row, SharedDatabase};
-use crate::sql_text::literal;
 
 /// How long a transaction may take, with its wait for a connection and all attempts.
-const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(5);
+pub(super) const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long one attempt may take.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -34,18 +32,11 @@ const STATEMENT_TIMEOUT_MS: u32 = 3000;
 /// A connection that was idle for longer is not used again: something between may have dropped it.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 
-/// The channel of notifications; the payload is the catalog's name.
-const CHANNEL: &str = "stoa_cluster";
-
 pub(super) struct Lanes {
     reads: Connections,
     renewals: Connections,
     leases: Connections,
     changes: Connections,
-    notices: Connections,
-    /// One notification is sent at a time, and one more waits for its turn.
-    notice_turn: AsyncMutex<()>,
-    is_notice_due: AtomicBool,
 }
 
 impl Default for Lanes {
@@ -55,9 +46,6 @@ impl Default for Lanes {
             renewals: Connections::of(2),
             leases: Connections::of(4),
             changes: Connections::of(2),
-            notices: Connections::of(1),
-            notice_turn: AsyncMutex::default(),
-            is_notice_due: AtomicBool::new(false),
         }
     }
 }
@@ -74,19 +62,19 @@ impl Lanes {
 
     /// Closes what is idle, and what is under way when it is done.
     pub(super) fn close(&self) {
-        let all = [&self.reads, &self.renewals, &self.leases, &self.changes, &self.notices];
+        let all = [&self.reads, &self.renewals, &self.leases, &self.changes];
         all.into_iter().for_each(Connections::close);
     }
 }
 
 /// The connections of one lane; more transactions than it may have wait.
-struct Connections {
+pub(super) struct Connections {
     idle: Mutex<Vec<(PgConnection, Instant)>>,
     permits: Semaphore,
 }
 
 impl Connections {
-    fn of(most: usize) -> Self {
+    pub(super) fn of(most: usize) -> Self {
         Self { idle: Mutex::default(), permits: Semaphore::new(most) }
     }
 
@@ -112,13 +100,13 @@ impl Connections {
         drop(old);
     }
 
-    fn close(&self) {
+    pub(super) fn close(&self) {
         self.permits.close();
         self.forget_idle();
     }
 
     /// Sends a message; where `may_repeat`, once more if a connection that was idle turns out to be lost.
-    async fn send(
+    pub(super) async fn send(
         &self,
         shared: &Arc<Shared>,
         message: &str,
@@ -174,25 +162,10 @@ impl SharedDatabase for PostgresDatabase {
     }
 
     fn notify(&self) {
-        let shared = Arc::clone(&self.shared);
-        if shared.lanes.is_notice_due.swap(true, Ordering::SeqCst) {
-            return;
-        }
-        self.shared.home.spawn(async move {
-            if let Err(error) = within(TRANSACTION_TIMEOUT, notify(&shared)).await {
-                tracing::debug!(%error, "a notification was not sent");
-            }
-        });
+        notices::send_soon(&self.shared);
     }
-}
 
-async fn notify(shared: &Arc<Shared>) -> sqlx::Result<()> {
-    let _turn = shared.lanes.notice_turn.lock().await;
-    // The next change asks for a notification of its own.
-    shared.lanes.is_notice_due.store(false, Ordering::SeqCst);
-    let message = format!(
-        "BEGIN; SET LOCAL synchronous_commit = off; SELECT pg_notify('{CHANNEL}', {}); COMMIT",
-        literal(&shared.name)
-    );
-    shared.lanes.notices.send(shared, &message, true).await.map(|_| ())
+    fn listen(&self) -> watch::Receiver<u64> {
+        notices::listen(&self.shared)
+    }
 }
