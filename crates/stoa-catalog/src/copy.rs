@@ -31,6 +31,8 @@ macro_rules! table {
     };
 }
 
+/// Not those of the cluster (`stoa_daemons` and others): members and leases are of one database and of the
+/// daemons that run on it now.
 const TABLES: [Table; 10] = [
     table!(
         "iceberg_tables",

@@ -8,9 +8,11 @@
 //! nothing was done, or says that nobody knows (08007); the rows of one read are of one moment.
 
 use std::fmt;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use stoa_error::Result;
+use tokio::sync::watch;
 
 use crate::relation::Relation;
 use crate::{CatalogState, TableIdent};
@@ -44,8 +46,50 @@ pub(crate) trait Database: fmt::Debug + Send + Sync {
     /// used.
     fn forget(&self, _idents: &[&TableIdent]) {}
 
+    /// The same database for what its daemons have to agree on; `None` where several cannot share it.
+    fn shared(&self) -> Option<Arc<dyn SharedDatabase>> {
+        None
+    }
+
     /// Closes all connections. Later calls fail.
     async fn close(&self);
+}
+
+/// A database that several daemons share. Short transactions on connections of their own, so that
+/// nothing that the catalog does keeps them waiting.
+#[async_trait]
+pub(crate) trait SharedDatabase: fmt::Debug + Send + Sync {
+    /// Where it is, for people.
+    fn place(&self) -> &str;
+
+    /// Runs `statements` as one transaction, sent in one message, and commits it. Gives the rows of each.
+    /// No lock is held while this process does something else, or is stopped.
+    ///
+    /// # Errors
+    /// `Unavailable` where the database does not answer within a few seconds. The transaction may have been
+    /// committed, or may be later.
+    async fn transact(&self, lane: Lane, statements: Vec<String>) -> Result<Vec<Vec<Row>>>;
+
+    /// Tells listeners on the channel `stoa_cluster` that something has changed: soon, or never. A hint, sent
+    /// in a transaction of its own, because a commit that notifies keeps all other commits waiting.
+    fn notify(&self);
+
+    /// Counts what [`Self::notify`] sends, of this process or another, and new connections, before which some
+    /// may have been missed.
+    fn listen(&self) -> watch::Receiver<u64>;
+}
+
+/// What transactions wait for a connection together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lane {
+    /// Reads only, as of one moment.
+    Reads,
+    /// Renewals of a membership. May be run again.
+    Renewals,
+    /// Leases. May be run again.
+    Leases,
+    /// Changes that must not be run twice unasked.
+    Changes,
 }
 
 /// A change that has begun. Dropped without a commit, it is taken back.

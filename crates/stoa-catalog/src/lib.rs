@@ -3,7 +3,8 @@
 //!
 //! In: names and metadata locations; roles, grants and owners. Out: the location that the name of a
 //! table or view points to now, the compare-and-swap that moves it, and the
-//! [`Policy`](stoa_access::Policy) that holds now; and which commit logs have rows for the tables.
+//! [`Policy`](stoa_access::Policy) that holds now; which commit logs have rows for the tables; and, in
+//! PostgreSQL, which daemons are members of the cluster and who has which lease.
 //! Spark's JDBC catalog and PyIceberg's SQL catalog open the same database when they use the same
 //! catalog name; they know nothing of roles.
 //!
@@ -13,6 +14,7 @@
 //! what follows from a policy (`stoa-access`), who may change it (`stoa-query`).
 
 mod catalog;
+mod cluster;
 mod copy;
 mod database;
 mod error;
@@ -31,12 +33,14 @@ mod relation;
 mod roles;
 mod schema;
 mod sequences;
+mod sql_text;
 mod sqlite;
 mod state;
 mod tables;
 mod views;
 
 pub use catalog::Catalog;
+pub use cluster::{Cluster, ClusterHints, ClusterState, DaemonInfo, DaemonTimes, Lease};
 pub use copy::Copied;
 pub use ident::TableIdent;
 pub use logs::KnownLog;

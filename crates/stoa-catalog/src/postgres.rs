@@ -3,7 +3,8 @@
 //! ```text
 //! reports ─► check ──── one query in flight for all of them ─┐
 //! listings, policy ──── reading sessions ────────────────────┼─► PostgreSQL
-//! changes ───────────── changing sessions, one transaction ──┘
+//! changes ───────────── changing sessions, one transaction ──┤
+//! cluster ───────────── lanes, one message per transaction ──┘
 //!            memory ◄── what was read; answers while `reach` says that PostgreSQL is away
 //! ```
 //!
@@ -14,14 +15,16 @@
 //! confirmed in the last ten minutes, or that was read before it was last away; a commit whose
 //! connection is lost is looked up before anything is said about it.
 //!
-//! Not here: notifications. They could only save reads that cost little already.
+//! Not here: notifications of changes of the catalog. They could only save reads that cost little already.
 
 mod address;
 mod change;
 mod check;
 mod failure;
+mod lanes;
 mod lease;
 mod memory;
+mod notices;
 mod reach;
 mod rows;
 mod sessions;
@@ -41,11 +44,13 @@ use tokio::sync::{Mutex, mpsc};
 use self::address::Address;
 use self::change::PostgresChange;
 use self::check::{Answer, Question};
+use self::lanes::Lanes;
 use self::lease::Lease;
 use self::memory::Memory;
+use self::notices::Notices;
 use self::reach::Reach;
 use self::sessions::Sessions;
-use crate::database::{Change, Database, Row, Scope, Statement};
+use crate::database::{Change, Database, Row, Scope, SharedDatabase, Statement};
 use crate::relation::Relation;
 use crate::{CatalogState, TableIdent, lookup};
 
@@ -76,6 +81,8 @@ struct Shared {
     /// Where connections are made and tasks run, whatever runtime a caller is on.
     home: Handle,
     sessions: Sessions,
+    lanes: Lanes,
+    notices: Notices,
     reach: Reach,
     memory: Memory,
     /// Of this process's changes of the whole catalog one asks PostgreSQL for the lock, so that the
@@ -93,6 +100,8 @@ impl PostgresDatabase {
             name: name.to_owned(),
             home: Handle::current(),
             sessions: Sessions::default(),
+            lanes: Lanes::default(),
+            notices: Notices::default(),
             reach: Reach::default(),
             memory: Memory::default(),
             alone: Arc::default(),
@@ -296,13 +305,21 @@ impl Database for PostgresDatabase {
         self.shared.memory.forget_relations(idents);
     }
 
+    fn shared(&self) -> Option<Arc<dyn SharedDatabase>> {
+        Some(Arc::new(self.clone()))
+    }
+
     async fn close(&self) {
+        self.shared.lanes.close();
+        self.shared.notices.close();
         self.shared.sessions.close().await;
     }
 }
 
 impl fmt::Debug for PostgresDatabase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PostgresDatabase").field("place", &self.place()).finish_non_exhaustive()
+        f.debug_struct("PostgresDatabase")
+            .field("place", &self.shared.address.place())
+            .finish_non_exhaustive()
     }
 }

@@ -24,7 +24,7 @@
 //! **Invariants:** no clock, no randomness, no I/O, no threads; the same inputs give the same outputs on
 //! every machine; without the database nobody joins, nobody dies, and reports go on.
 //!
-//! Not here: SQL statements against the database, connections between daemons, reading and writing logs
+//! Not here: SQL statements against the database (`stoa-catalog`), connections between daemons, reading and writing logs
 //! and files.
 
 pub mod fresh;

@@ -3,9 +3,10 @@
 use std::io;
 use std::time::Duration;
 
+use futures::StreamExt;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::query::Query;
-use sqlx::{Executor, PgConnection, Postgres, Row as _, TypeInfo, ValueRef};
+use sqlx::{Either, Executor, PgConnection, Postgres, Row as _, TypeInfo, ValueRef};
 use stoa_env::timer;
 
 use crate::database::{Row, Statement, Value};
@@ -28,6 +29,22 @@ pub(super) async fn fetch(
 ) -> sqlx::Result<Vec<Row>> {
     let rows = connection.fetch_all(prepare(statement)).await?;
     rows.iter().map(row_of).collect()
+}
+
+/// Runs statements without values, all in one message; gives the rows of each.
+pub(super) async fn run_each(
+    connection: &mut PgConnection,
+    text: &str,
+) -> sqlx::Result<Vec<Vec<Row>>> {
+    let mut answers = connection.fetch_many(text);
+    let (mut all, mut rows) = (Vec::new(), Vec::new());
+    while let Some(answer) = answers.next().await {
+        match answer? {
+            Either::Right(row) => rows.push(row_of(&row)?),
+            Either::Left(_) => all.push(std::mem::take(&mut rows)),
+        }
+    }
+    Ok(all)
 }
 
 /// What `work` gives; an error of the connection where it takes longer.

@@ -167,17 +167,8 @@ impl Sessions {
     }
 }
 
-/// Opens a connection, on the runtime that has the catalog's I/O.
+/// Opens a connection that is lent to reads and changes.
 pub(super) async fn open(shared: &Arc<Shared>) -> sqlx::Result<Session> {
-    let owned = Arc::clone(shared);
-    let opened = shared.home.spawn(async move {
-        let limit = owned.address.connect_timeout();
-        within(limit, open_here(&owned)).await
-    });
-    opened.await.unwrap_or_else(|error| Err(sqlx::Error::Io(io::Error::other(error))))
-}
-
-async fn open_here(shared: &Arc<Shared>) -> sqlx::Result<Session> {
     let (era, writer) = {
         let mut state = shared.sessions.state.lock();
         if state.closed {
@@ -185,6 +176,22 @@ async fn open_here(shared: &Arc<Shared>) -> sqlx::Result<Session> {
         }
         (state.era, state.writers.pop())
     };
+    let connection = connect(shared).await?;
+    let writer = writer.unwrap_or_else(|| Writer { id: random::uuid(), change: 0 });
+    Ok(Session { connection, writer, era, used: timer::now() })
+}
+
+/// Connects, on the runtime that has the catalog's I/O.
+pub(super) async fn connect(shared: &Arc<Shared>) -> sqlx::Result<PgConnection> {
+    let owned = Arc::clone(shared);
+    let connected = shared.home.spawn(async move {
+        let limit = owned.address.connect_timeout();
+        within(limit, connect_here(&owned)).await
+    });
+    connected.await.unwrap_or_else(|error| Err(sqlx::Error::Io(io::Error::other(error))))
+}
+
+async fn connect_here(shared: &Arc<Shared>) -> sqlx::Result<PgConnection> {
     let mut connection = shared.address.options().connect().await?;
     // What was answered must be durable, whatever the server's default is.
     run(
@@ -194,8 +201,7 @@ async fn open_here(shared: &Arc<Shared>) -> sqlx::Result<Session> {
     )
     .await?;
     check_cluster(shared, &mut connection).await?;
-    let writer = writer.unwrap_or_else(|| Writer { id: random::uuid(), change: 0 });
-    Ok(Session { connection, writer, era, used: timer::now() })
+    Ok(connection)
 }
 
 /// Asks which PostgreSQL it is, where the account may know.

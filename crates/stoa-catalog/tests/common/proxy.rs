@@ -21,6 +21,8 @@ pub enum Cut {
     All = 4,
     /// As after, and everything from then on.
     AfterCommitAndAll = 5,
+    /// Nothing is cut, and nothing gets through any more.
+    Silence = 6,
 }
 
 /// Forwards connections, and cuts the next one that commits if it is told to.
@@ -89,11 +91,17 @@ impl Proxy {
             if self.is(Cut::All) {
                 return Ok(());
             }
+            if self.is(Cut::Silence) {
+                std::future::pending::<()>().await;
+            }
             tokio::select! {
                 read = client.read(&mut asked) => {
                     let read = read?;
                     if read == 0 || self.is(Cut::All) {
                         return Ok(());
+                    }
+                    if self.is(Cut::Silence) {
+                        continue;
                     }
                     let asked = &asked[..read];
                     let commits = asked.windows(7).any(|part| part == b"COMMIT\0");

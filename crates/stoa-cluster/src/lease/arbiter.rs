@@ -30,13 +30,19 @@ impl<N> Default for Arbiter<N> {
 }
 
 impl<N: Ord> Arbiter<N> {
+    /// All rows, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&N, &LeaseRow)> {
+        self.rows.iter()
+    }
+
     /// The row of a lease.
     pub fn row(&self, name: &N) -> Option<&LeaseRow> {
         self.rows.get(name)
     }
 
     /// Grants a lease that nobody has, or that has expired and is still as the caller `observed` it. Returns
-    /// its epoch. Whoever has it gets it again under the same epoch: the first answer may have been lost.
+    /// its epoch. Whoever has it gets it again under the same epoch: the first answer may have been lost. A
+    /// later life of the same daemon gets it at once, under the next epoch: the earlier one has ended.
     pub fn acquire(
         &mut self,
         name: N,
@@ -48,6 +54,7 @@ impl<N: Ord> Arbiter<N> {
         let epoch = match self.rows.get(&name) {
             None => 1,
             Some(row) if row.holder == holder => row.epoch,
+            Some(row) if row.holder.is_earlier_life_of(holder) => row.epoch + 1,
             Some(row) if row.until < now && Some(row.until) == observed => row.epoch + 1,
             Some(_) => return None,
         };
@@ -74,11 +81,21 @@ impl<N: Ord> Arbiter<N> {
         self.rows.get(name).is_some_and(|row| row.holder == holder && row.epoch == epoch)
     }
 
-    /// Gives a lease back; the next one gets it at once.
-    pub fn release(&mut self, name: &N, holder: Holder, epoch: u64) {
-        if let Some(row) = self.held(name, holder, epoch) {
-            row.until = DatabaseTime::default();
+    /// Gives a lease back; the next one gets it at once. False if it is not `holder`'s under `epoch`.
+    pub fn release(&mut self, name: &N, holder: Holder, epoch: u64) -> bool {
+        let Some(row) = self.held(name, holder, epoch) else { return false };
+        row.until = DatabaseTime::default();
+        true
+    }
+
+    /// Removes the row of a lease whose job exists no more. False if it is not `holder`'s under `epoch`. Its
+    /// epochs would begin anew: the name must not come back.
+    pub fn forget(&mut self, name: &N, holder: Holder, epoch: u64) -> bool {
+        let is_held = self.held(name, holder, epoch).is_some();
+        if is_held {
+            self.rows.remove(name);
         }
+        is_held
     }
 
     fn held(&mut self, name: &N, holder: Holder, epoch: u64) -> Option<&mut LeaseRow> {

@@ -12,24 +12,33 @@
 //! do, a model of the statements below; [`Lease`] is the holder's side.
 //!
 //! ```sql
-//! -- acquire; $4 is `until` as it was last read, see `watch`
-//! INSERT INTO stoa_leases (name, holder, epoch, until) VALUES ($1, $2, 1, clock_timestamp() + $3)
+//! -- acquire; $5 is `until` as it was last read, see `watch`
+//! INSERT INTO stoa_leases AS lease (name, daemon, incarnation, epoch, until)
+//! VALUES ($1, $2, $3, 1, clock_timestamp() + $4)
 //! ON CONFLICT (name) DO UPDATE
-//!   SET holder = $2, until = clock_timestamp() + $3,
-//!       epoch = stoa_leases.epoch + CASE WHEN stoa_leases.holder = $2 THEN 0 ELSE 1 END
-//!   WHERE stoa_leases.until < clock_timestamp() AND stoa_leases.until = $4 OR stoa_leases.holder = $2
+//!   SET daemon = $2, incarnation = $3, until = clock_timestamp() + $4,
+//!       epoch = lease.epoch
+//!             + CASE WHEN lease.daemon = $2 AND lease.incarnation = $3 THEN 0 ELSE 1 END
+//!   WHERE lease.daemon = $2 AND lease.incarnation <= $3
+//!      OR lease.until < clock_timestamp() AND lease.until = $5
 //!   RETURNING epoch;
 //! -- renew; no row: lost
-//! UPDATE stoa_leases SET until = clock_timestamp() + $3 WHERE name = $1 AND holder = $2 AND epoch = $4;
+//! UPDATE stoa_leases SET until = clock_timestamp() + $4
+//!   WHERE name = $1 AND daemon = $2 AND incarnation = $3 AND epoch = $5;
 //! -- check, inside the transaction that the lease protects
-//! SELECT 1 FROM stoa_leases WHERE name = $1 AND holder = $2 AND epoch = $3 FOR SHARE;
+//! SELECT 1 FROM stoa_leases
+//!   WHERE name = $1 AND daemon = $2 AND incarnation = $3 AND epoch = $4 FOR SHARE;
 //! -- release; the row stays, so that its epoch never goes back
-//! UPDATE stoa_leases SET until = '-infinity' WHERE name = $1 AND holder = $2 AND epoch = $3;
+//! UPDATE stoa_leases SET until = '-infinity'
+//!   WHERE name = $1 AND daemon = $2 AND incarnation = $3 AND epoch = $4;
 //! ```
 //!
 //! **Invariants:** a holder's deadline counts from before it sent the request that was granted, on its
 //! monotonic clock, minus a margin; the epoch of a name only grows. Two holders never both believe
 //! that they hold a lease, as long as monotonic clocks run equally fast within the margin.
+//!
+//! A later life of a daemon gets the leases of its earlier ones at once. A daemon's id is in a file that
+//! its process locks, so the earlier life has ended.
 //!
 //! A lease only avoids work done twice. What must not happen twice is guarded by the epoch: in the catalog by
 //! the check above, in a log by its claim.
@@ -67,13 +76,20 @@ impl Default for LeaseOptions {
     }
 }
 
-/// One life of a daemon, as holder of leases: a restarted daemon does not inherit them.
+/// One life of a daemon, as holder of leases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Holder {
     /// The daemon.
     pub daemon: DaemonId,
     /// Its life.
     pub incarnation: Incarnation,
+}
+
+impl Holder {
+    /// Whether `other` is the same daemon, started again since.
+    pub fn is_earlier_life_of(self, other: Self) -> bool {
+        self.daemon == other.daemon && self.incarnation < other.incarnation
+    }
 }
 
 /// Until when a holder may believe that it holds something.

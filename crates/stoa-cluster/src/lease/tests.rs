@@ -47,6 +47,26 @@ fn a_released_lease_keeps_its_epoch() {
 }
 
 #[test]
+fn a_later_life_takes_over_at_once_and_an_earlier_one_does_not() {
+    let life = |incarnation| Holder { incarnation, ..holder(1) };
+    let mut rows = Arbiter::default();
+    assert_eq!(rows.acquire("log", life(2), None, TTL, database(0)), Some(1));
+    assert_eq!(rows.acquire("log", life(1), None, TTL, database(1)), None);
+    assert_eq!(rows.acquire("log", life(4), None, TTL, database(1)), Some(2));
+    assert!(!rows.renew(&"log", life(2), 1, TTL, database(2)));
+    assert!(rows.check(&"log", life(4), 2));
+}
+
+#[test]
+fn a_forgotten_lease_begins_anew() {
+    let mut rows = Arbiter::default();
+    rows.acquire("log", holder(1), None, TTL, database(0));
+    assert!(!rows.forget(&"log", holder(2), 1) && !rows.forget(&"log", holder(1), 2));
+    assert!(rows.forget(&"log", holder(1), 1) && rows.row(&"log").is_none());
+    assert_eq!(rows.acquire("log", holder(2), None, TTL, database(1)), Some(1));
+}
+
+#[test]
 fn a_holder_counts_from_before_its_request() {
     let mut lease = Lease::new(LeaseOptions::default());
     let actions = lease.on(LeaseEvent::Acquire { observed: None }, at(0));

@@ -33,7 +33,7 @@ use std::time::Duration;
 pub use event::{MemberAction, MemberEvent};
 pub use peers::PROBED_MAX;
 use peers::{PeerAction, Peers};
-pub use table::{Member, MemberState, MemberTable};
+pub use table::{Member, MemberState, MemberTable, SUSPICIONS_NEEDED};
 
 use crate::lease::{Deadline, Holder, LeaseOptions};
 use crate::placement::Candidate;

@@ -1,7 +1,7 @@
 //! The table of members: what the database decides.
 //!
-//! A model of statements that each run in one transaction. Every change of a state, a join included,
-//! adds one to a single epoch (a row that these statements lock); renewals and suspicions do not.
+//! A model of statements that each run in one transaction. Every change of a state, a join and a removal
+//! included, adds one to a single epoch (a row that these statements lock); renewals and suspicions do not.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -40,13 +40,25 @@ pub struct Member {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemberTable {
     epoch: u64,
+    /// The highest incarnation of all rows that were removed.
+    removed: Incarnation,
     rows: BTreeMap<DaemonId, Member>,
 }
 
 /// Two suspicions declare a member dead, one where it has only one peer.
-const SUSPICIONS_NEEDED: usize = 2;
+pub const SUSPICIONS_NEEDED: usize = 2;
 
 impl MemberTable {
+    /// The table with these rows. `removed` is the highest incarnation of all rows that were removed, 0
+    /// where none was.
+    pub fn from_rows(
+        epoch: u64,
+        removed: Incarnation,
+        rows: impl IntoIterator<Item = (DaemonId, Member)>,
+    ) -> Self {
+        Self { epoch, removed, rows: rows.into_iter().collect() }
+    }
+
     /// Grows with every change of a state.
     pub fn epoch(&self) -> u64 {
         self.epoch
@@ -71,7 +83,8 @@ impl MemberTable {
 
     /// Adds a daemon as joining, under a new incarnation. An earlier life of it is dead from now on.
     pub fn join(&mut self, daemon: DaemonId, ttl: Duration, now: DatabaseTime) -> Incarnation {
-        let incarnation = self.rows.get(&daemon).map_or(1, |row| row.incarnation + 1);
+        let last = self.rows.get(&daemon).map_or(self.removed, |row| row.incarnation);
+        let incarnation = last + 1;
         let member = Member {
             incarnation,
             state: MemberState::Joining,
@@ -138,6 +151,17 @@ impl MemberTable {
         let expired = self.living(victim).filter(|row| row.until < now && row.until == observed);
         let Some(row) = expired else { return false };
         row.state = MemberState::Dead;
+        self.epoch += 1;
+        true
+    }
+
+    /// Removes the row of a dead daemon; false if there is none or it is not dead. No incarnation of it is
+    /// given again, should it come back.
+    pub fn remove(&mut self, daemon: DaemonId) -> bool {
+        let dead = self.rows.get(&daemon).filter(|row| row.state == MemberState::Dead);
+        let Some(incarnation) = dead.map(|row| row.incarnation) else { return false };
+        self.rows.remove(&daemon);
+        self.removed = self.removed.max(incarnation);
         self.epoch += 1;
         true
     }

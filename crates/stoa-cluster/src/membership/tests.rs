@@ -61,6 +61,21 @@ fn two_suspicions_declare_a_member_dead_and_one_of_a_pair() {
 }
 
 #[test]
+fn a_removed_daemon_never_gets_an_incarnation_again() {
+    let (mut table, _) = cluster(2);
+    table.join(daemon(1), TTL, database(0));
+    assert!(!table.remove(daemon(1)), "it is not dead");
+    table.set_state(Holder { daemon: daemon(1), incarnation: 2 }, MemberState::Dead);
+    let epoch = table.epoch();
+    assert!(table.remove(daemon(1)) && !table.remove(daemon(1)));
+    assert_eq!(table.epoch(), epoch + 1);
+    let rows = table.iter().map(|(daemon, row)| (daemon, row.clone()));
+    assert_eq!(MemberTable::from_rows(epoch + 1, 2, rows), table);
+    assert_eq!(table.join(daemon(1), TTL, database(1)), 3);
+    assert_eq!(table.join(daemon(2), TTL, database(1)), 2);
+}
+
+#[test]
 fn the_deadline_counts_from_before_the_request() {
     let (table, mut me) = cluster(2);
     assert!(me.holds(at(4499)), "5 s after the request was sent at 0, minus the margin");
