@@ -1,0 +1,420 @@
+//! Connections from peers: who they are, what they ask, and their answers.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::io;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures::FutureExt;
+use parking_lot::Mutex;
+use stoa_cluster::DaemonId;
+use stoa_cluster::lease::Holder;
+use stoa_env::{clock, task, timer};
+use stoa_error::Result;
+use stoa_listen::{Door, Guarded, Limits};
+use tokio::io::{AsyncRead, AsyncWriteExt, ReadHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, Semaphore, mpsc, watch};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use crate::directory::Handler;
+use crate::frame::{FrameReader, FrameType, Header};
+use crate::hello::{Hello, Verdict};
+use crate::identity::{fingerprint_of, hex};
+use crate::options::PeerOptions;
+use crate::pulse::Pulse;
+use crate::queue::Queue;
+use crate::shared::Shared;
+use crate::slots::{Slot, Slots};
+use crate::{error_text, failure};
+
+/// Questions to the directory at once: strangers must not keep it busy.
+const LOOKUPS_MAX: usize = 16;
+/// How often the log tells of members that are refused.
+const TELL_INTERVAL: Duration = Duration::from_secs(10);
+/// How long a peer gets to read the last answers.
+const PART_TIMEOUT: Duration = Duration::from_secs(1);
+
+type Stream = TlsStream<Guarded<TcpStream>>;
+
+/// How far the server is with its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Phase {
+    Open,
+    /// No new requests.
+    Draining,
+    /// No more answers.
+    Ended,
+}
+
+/// The connections from peers that have proved who they are; one for each daemon.
+#[derive(Default)]
+pub(crate) struct Registry(Mutex<Books>);
+
+#[derive(Default)]
+struct Books {
+    by_daemon: HashMap<DaemonId, Arc<Connection>>,
+    /// Counts how often a daemon was forgotten.
+    forgotten: u64,
+}
+
+impl Registry {
+    /// Ends the connections from a daemon.
+    pub(crate) fn forget(&self, daemon: DaemonId) {
+        let mut books = self.0.lock();
+        books.forgotten += 1;
+        let gone = books.by_daemon.remove(&daemon);
+        drop(books);
+        if let Some(gone) = gone {
+            gone.closing.notify_one();
+        }
+    }
+
+    pub(crate) fn daemons(&self) -> Vec<DaemonId> {
+        self.0.lock().by_daemon.keys().copied().collect()
+    }
+
+    fn forgotten(&self) -> u64 {
+        self.0.lock().forgotten
+    }
+
+    /// Enters a connection in the place of an older one of its daemon, which has given that up; `false` if
+    /// a daemon was forgotten since there were `forgotten`.
+    fn enter(&self, connection: &Arc<Connection>, forgotten: u64) -> bool {
+        let mut books = self.0.lock();
+        if books.forgotten != forgotten {
+            return false;
+        }
+        let older = books.by_daemon.insert(connection.from.daemon, Arc::clone(connection));
+        drop(books);
+        if let Some(older) = older {
+            older.closing.notify_one();
+        }
+        true
+    }
+
+    fn leave(&self, connection: &Arc<Connection>) {
+        let mut books = self.0.lock();
+        let daemon = connection.from.daemon;
+        if books.by_daemon.get(&daemon).is_some_and(|entered| Arc::ptr_eq(entered, connection)) {
+            books.by_daemon.remove(&daemon);
+        }
+    }
+}
+
+/// Serves peers until `shutdown` completes, then lets running requests end within the grace.
+///
+/// # Errors
+/// Internal: TLS cannot be set up. Failures of single connections end those only.
+pub(crate) async fn serve(
+    shared: Arc<Shared>,
+    registry: Arc<Registry>,
+    listener: TcpListener,
+    handler: Arc<dyn Handler>,
+    shutdown: impl Future<Output = ()> + Send,
+) -> Result<()> {
+    let options = &shared.options;
+    let limits = Limits { login_timeout: options.open_timeout, ..options.limits.clone() };
+    let door = Door::new("peers", options.connections_max, limits);
+    let (phase, phases) = watch::channel(Phase::Open);
+    let (alive, mut all_gone) = mpsc::channel(1);
+    let server = Arc::new(Server {
+        acceptor: shared.acceptor()?,
+        shared: Arc::clone(&shared),
+        registry,
+        handler,
+        lookups: Semaphore::new(LOOKUPS_MAX),
+        told: Mutex::default(),
+        phases,
+    });
+    let mut shutdown = std::pin::pin!(shutdown);
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut shutdown => break,
+            accepted = listener.accept() => match accepted {
+                Ok((socket, peer)) => {
+                    // Whoever is not let in is told nothing: it may be anybody.
+                    if let Ok(socket) = door.let_in(socket, peer).await {
+                        let (server, alive) = (Arc::clone(&server), alive.clone());
+                        task::spawn(async move {
+                            server.connection(socket).await;
+                            drop(alive);
+                        });
+                    }
+                }
+                Err(error) => {
+                    // Out of file descriptors, mostly: those in use must end first.
+                    tracing::warn!(%error, "cannot accept a connection from a peer");
+                    timer::sleep(Duration::from_millis(50)).await;
+                }
+            }
+        }
+    }
+    drop((listener, alive));
+    phase.send_replace(Phase::Draining);
+    let _: Result<Option<()>, _> = timer::timeout(options.shutdown_grace, all_gone.recv()).await;
+    phase.send_replace(Phase::Ended);
+    let _: Option<()> = all_gone.recv().await;
+    Ok(())
+}
+
+struct Server {
+    acceptor: TlsAcceptor,
+    shared: Arc<Shared>,
+    registry: Arc<Registry>,
+    handler: Arc<dyn Handler>,
+    lookups: Semaphore,
+    /// When the log told of a refusal.
+    told: Mutex<Option<Instant>>,
+    phases: watch::Receiver<Phase>,
+}
+
+/// A connection from a member.
+struct Connection {
+    from: Holder,
+    queue: Queue,
+    pulse: Pulse,
+    slots: Arc<Slots>,
+    /// Bytes of the largest answer that the peer takes.
+    answer_bytes_max: usize,
+    closing: Notify,
+}
+
+impl Server {
+    async fn connection(&self, socket: Guarded<TcpStream>) {
+        let address = socket.guest().address();
+        let limit = self.shared.options.open_timeout;
+        // Boxed, so that a connection does not hold room for its start all its life.
+        let opening = timer::timeout(limit, Box::pin(self.open(socket)));
+        let opened = tokio::select! {
+            biased;
+            opened = opening => opened,
+            () = reached(self.phases.clone(), Phase::Draining) => return,
+        };
+        match opened {
+            Ok(Ok(Some((connection, stream)))) => {
+                self.run(&connection, stream).await;
+                self.registry.leave(&connection);
+            }
+            Ok(Ok(None)) => {}
+            Ok(Err(error)) => {
+                tracing::debug!(%address, %error, "a connection to the peers' port failed")
+            }
+            Err(_) => tracing::debug!(%address, "a connection to the peers' port took too long"),
+        }
+    }
+
+    /// Finds out who it is; `None` if the client was told why it is refused.
+    async fn open(
+        &self,
+        socket: Guarded<TcpStream>,
+    ) -> io::Result<Option<(Arc<Connection>, Stream)>> {
+        let address = socket.guest().address();
+        let mut stream = self.acceptor.accept(socket).await?;
+        let certificates = stream.get_ref().1.peer_certificates();
+        let certificate = certificates.and_then(|certificates| certificates.first());
+        let fingerprint = certificate.map(fingerprint_of);
+        let fingerprint = fingerprint.ok_or(io::ErrorKind::PermissionDenied)?;
+        let hello = Hello::read(&mut stream).await?;
+        let options = &self.shared.options;
+        loop {
+            let forgotten = self.registry.forgotten();
+            let Some(from) = self.who(fingerprint).await else {
+                let why = format!("certificate {} is of no living member", hex(&fingerprint));
+                self.tell(&format!("{address}: {why}"));
+                return refuse(stream, options, Verdict::Stranger).await;
+            };
+            let own = Hello::of(options, Verdict::Welcome);
+            if let Err(why) = own.common(&hello) {
+                self.tell(&format!("daemon {} at {address}: {why}", from.daemon));
+                return refuse(stream, options, Verdict::Protocol).await;
+            }
+            let taken_by_peer = usize::try_from(hello.frame_bytes_max).unwrap_or(usize::MAX);
+            let connection = Arc::new(Connection {
+                from,
+                queue: Queue::new(options.queued_bytes_max),
+                pulse: Pulse::default(),
+                slots: Slots::new(options.requests_max, options.request_bytes_max),
+                answer_bytes_max: options.frame_bytes_max.min(taken_by_peer),
+                closing: Notify::new(),
+            });
+            if self.registry.enter(&connection, forgotten) {
+                stream.get_ref().0.guest().known();
+                if let Err(error) = own.write(&mut stream).await {
+                    self.registry.leave(&connection);
+                    return Err(error);
+                }
+                return Ok(Some((connection, stream)));
+            }
+        }
+    }
+
+    async fn who(&self, fingerprint: [u8; 32]) -> Option<Holder> {
+        let _one_of_few = self.lookups.acquire().await.ok()?;
+        self.shared.directory.who(fingerprint).await
+    }
+
+    /// Says once in a while that somebody with a key of its own is refused.
+    fn tell(&self, why: &str) {
+        let now = clock::monotonic();
+        let mut told = self.told.lock();
+        if told.is_some_and(|told| now.duration_since(told) < TELL_INTERVAL) {
+            return;
+        }
+        *told = Some(now);
+        drop(told);
+        tracing::warn!(why, "a connection to the peers' port is refused");
+    }
+
+    /// Carries requests and answers until the connection ends.
+    async fn run(&self, connection: &Arc<Connection>, stream: Stream) {
+        let options = &self.shared.options;
+        let (reader, writer) = tokio::io::split(stream);
+        let writing = Arc::clone(connection);
+        let mut writer =
+            task::spawn(async move { writing.queue.write_to(writer, &writing.pulse).await });
+        let drained = async {
+            reached(self.phases.clone(), Phase::Draining).await;
+            connection.slots.idle().await;
+            connection.queue.finish();
+        };
+        let mut drained = std::pin::pin!(drained);
+        let mut reading = std::pin::pin!(self.read(connection, reader));
+        tokio::select! {
+            biased;
+            read = &mut reading => if let Err(error) = read {
+                tracing::debug!(daemon = %connection.from.daemon, %error, "the connection of a peer broke");
+            },
+            () = connection.closing.notified() => {}
+            _ = &mut writer => {}
+            () = connection.pulse.stops(&connection.queue, options) => {
+                tracing::info!(daemon = %connection.from.daemon, "a peer gives no sign of life");
+            }
+            () = &mut drained => {
+                // A socket that is closed before the peer has read may take the last answers with it.
+                let parted = async { tokio::join!(&mut writer, &mut reading) };
+                let _ = timer::timeout(PART_TIMEOUT, parted).await;
+            }
+            () = reached(self.phases.clone(), Phase::Ended) => {}
+        }
+        connection.queue.close();
+        writer.abort();
+    }
+
+    async fn read(&self, connection: &Arc<Connection>, reader: ReadHalf<Stream>) -> io::Result<()> {
+        let options = &self.shared.options;
+        let mut frames = FrameReader::new(reader, options.frame_bytes_max, &connection.pulse);
+        while let Some(header) = frames.header().await? {
+            self.frame(connection, &mut frames, header).await?;
+        }
+        Ok(())
+    }
+
+    async fn frame<R: AsyncRead + Unpin>(
+        &self,
+        connection: &Arc<Connection>,
+        frames: &mut FrameReader<'_, R>,
+        header: Header,
+    ) -> io::Result<()> {
+        match header.frame {
+            FrameType::Request => {
+                let slot = match connection.slots.take_now(header.length) {
+                    Some(slot) => slot,
+                    None => connection.paused(connection.slots.take(header.length)).await,
+                };
+                let body = frames.body(header.length).await?;
+                if *self.phases.borrow() != Phase::Open {
+                    let refused = connection.answer(header.id, Err(failure::shutting_down()));
+                    connection.paused(refused).await;
+                    return Ok(());
+                }
+                let request = Request { connection: Arc::clone(connection), id: header.id, slot };
+                let handler = Arc::clone(&self.handler);
+                task::spawn(request.handle(handler, header.kind, body));
+            }
+            FrameType::Ping => {
+                frames.skip(header.length).await?;
+                connection.queue.pong();
+            }
+            FrameType::Pong | FrameType::Other => frames.skip(header.length).await?,
+            FrameType::Answer | FrameType::Failure => {
+                let text = "the peer sends answers over a connection for requests";
+                return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Connection {
+    /// Waits for something while nothing is read.
+    async fn paused<T>(&self, wait: impl Future<Output = T>) -> T {
+        self.pulse.pause(true);
+        let done = wait.await;
+        self.pulse.pause(false);
+        done
+    }
+
+    async fn answer(&self, id: u64, answer: Result<Bytes>) {
+        let (header, body) = self.answer_frame(id, answer);
+        let room = match self.queue.room_now(header.length) {
+            Some(room) => Some(room),
+            None => self.queue.room(header.length).await,
+        };
+        if let Some(room) = room {
+            self.queue.push(header, body, room);
+        }
+    }
+
+    fn answer_frame(&self, id: u64, answer: Result<Bytes>) -> (Header, Bytes) {
+        let max = self.answer_bytes_max;
+        let (frame, body) = match answer {
+            Ok(body) if body.len() <= max => (FrameType::Answer, body),
+            Ok(body) => {
+                let error = failure::too_large("an answer", body.len(), max);
+                (FrameType::Failure, error_text::encode(&error))
+            }
+            Err(error) => (FrameType::Failure, error_text::encode(&error)),
+        };
+        (Header { frame, kind: 0, id, length: body.len() }, body)
+    }
+}
+
+/// A request that runs.
+struct Request {
+    connection: Arc<Connection>,
+    id: u64,
+    slot: Slot,
+}
+
+impl Request {
+    async fn handle(self, handler: Arc<dyn Handler>, kind: u16, body: Bytes) {
+        let Self { connection, id, slot } = self;
+        let answer = async { handler.handle(connection.from, kind, body).await };
+        // A bug in the handler is the end of this request only; the panic is logged where it happens.
+        let answer = AssertUnwindSafe(answer).catch_unwind().await;
+        let answer = answer.unwrap_or_else(|_| Err(failure::no_answer()));
+        connection.answer(id, answer).await;
+        drop(slot);
+    }
+}
+
+async fn refuse<T>(
+    mut stream: Stream,
+    options: &PeerOptions,
+    verdict: Verdict,
+) -> io::Result<Option<T>> {
+    Hello::of(options, verdict).write(&mut stream).await?;
+    stream.shutdown().await?;
+    Ok(None)
+}
+
+async fn reached(mut phases: watch::Receiver<Phase>, phase: Phase) {
+    // A sender that is gone means the same.
+    let _ = phases.wait_for(|now| *now >= phase).await;
+}
