@@ -215,6 +215,44 @@ async fn a_renewal_and_a_death_are_one_after_the_other() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn whatever_happens_at_once_each_change_counts_once() {
+    let Some(database) = Database::postgres() else { return };
+    let mut tasks = Vec::new();
+    for number in 0..8 {
+        let cluster = cluster(&database).await;
+        tasks.push(task::spawn(async move {
+            let mut changes = 0;
+            for round in 0..60 {
+                let state = cluster.state().await.unwrap();
+                let id = (number + round) % 5;
+                let row = state.members.get(DaemonId::from_bits(id)).cloned();
+                let life = holder(id, row.as_ref().map_or(0, |row| row.incarnation));
+                let by = state.members.iter().find(|(by, _)| by.bits() != id);
+                let by = by
+                    .map_or(life, |(daemon, row)| Holder { daemon, incarnation: row.incarnation });
+                let has_changed = match (number + round * 3) % 7 {
+                    0 | 1 => cluster.join(&info(id), SHORT).await.unwrap() > 0,
+                    2 => cluster.set_state(life, MemberState::Dead).await.unwrap(),
+                    3 | 4 => cluster.suspect(life, by, WINDOW).await.unwrap(),
+                    5 => {
+                        let until = row.map(|row| row.until).unwrap_or_default();
+                        cluster.expire(life, until).await.unwrap()
+                    }
+                    _ => cluster.remove(life.daemon).await.is_ok_and(|removed| removed),
+                };
+                changes += u64::from(has_changed);
+            }
+            changes
+        }));
+    }
+    let mut changes = 0;
+    for task in tasks {
+        changes += task.await.unwrap();
+    }
+    assert_eq!(cluster(&database).await.state().await.unwrap().members.epoch(), changes);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn an_account_that_may_not_create_is_a_member() {
     let Some(database) = Database::postgres() else { return };
     let name = format!("member_{}", stoa_env::random::u64());
