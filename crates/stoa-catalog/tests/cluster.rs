@@ -298,6 +298,33 @@ async fn only_the_dead_are_removed_and_come_back_as_somebody_new() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_copy_of_a_catalog_has_no_members_of_it() {
+    let Some(database) = Database::postgres() else { return };
+    let source = database.open().await;
+    source.create_namespace("public", &BTreeMap::new()).await.unwrap();
+    let target = database.another().open_as("copy").await;
+    let (old, new) = (source.cluster().unwrap(), target.cluster().unwrap());
+    let me = join_up(&old, 1).await;
+    old.acquire("job", "", me, None, TTL).await.unwrap();
+    // A daemon that runs on the empty target does not keep the copy from being made.
+    join_up(&new, 2).await;
+    let before = new.state().await.unwrap();
+    source.copy_to(&target).await.unwrap();
+    let after = new.state().await.unwrap();
+    assert_eq!((after.members, after.leases), (before.members, before.leases));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_catalog_of_an_older_version_gets_the_tables_of_the_cluster() {
+    let Some(database) = Database::postgres() else { return };
+    database.open().await.create_namespace("public", &BTreeMap::new()).await.unwrap();
+    database.run("DROP TABLE stoa_cluster, stoa_daemons, stoa_suspicions, stoa_leases").await;
+    let catalog = database.open().await;
+    join_up(&catalog.cluster().unwrap(), 1).await;
+    assert_eq!(catalog.namespaces().await.unwrap(), ["public"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn nobody_joins_a_cluster_of_a_newer_format() {
     let Some(database) = Database::postgres() else { return };
     let cluster = cluster(&database).await;
