@@ -215,6 +215,44 @@ async fn a_renewal_and_a_death_are_one_after_the_other() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn whatever_happens_at_once_each_change_counts_once() {
+    let Some(database) = Database::postgres() else { return };
+    let mut tasks = Vec::new();
+    for number in 0..8 {
+        let cluster = cluster(&database).await;
+        tasks.push(task::spawn(async move {
+            let mut changes = 0;
+            for round in 0..60 {
+                let state = cluster.state().await.unwrap();
+                let id = (number + round) % 5;
+                let row = state.members.get(DaemonId::from_bits(id)).cloned();
+                let life = holder(id, row.as_ref().map_or(0, |row| row.incarnation));
+                let by = state.members.iter().find(|(by, _)| by.bits() != id);
+                let by = by
+                    .map_or(life, |(daemon, row)| Holder { daemon, incarnation: row.incarnation });
+                let has_changed = match (number + round * 3) % 7 {
+                    0 | 1 => cluster.join(&info(id), SHORT).await.unwrap() > 0,
+                    2 => cluster.set_state(life, MemberState::Dead).await.unwrap(),
+                    3 | 4 => cluster.suspect(life, by, WINDOW).await.unwrap(),
+                    5 => {
+                        let until = row.map(|row| row.until).unwrap_or_default();
+                        cluster.expire(life, until).await.unwrap()
+                    }
+                    _ => cluster.remove(life.daemon).await.is_ok_and(|removed| removed),
+                };
+                changes += u64::from(has_changed);
+            }
+            changes
+        }));
+    }
+    let mut changes = 0;
+    for task in tasks {
+        changes += task.await.unwrap();
+    }
+    assert_eq!(cluster(&database).await.state().await.unwrap().members.epoch(), changes);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn an_account_that_may_not_create_is_a_member() {
     let Some(database) = Database::postgres() else { return };
     let name = format!("member_{}", stoa_env::random::u64());
@@ -257,6 +295,33 @@ async fn only_the_dead_are_removed_and_come_back_as_somebody_new() {
     assert!(
         cluster.state().await.unwrap().members.get(other.daemon).unwrap().suspicions.is_empty()
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_copy_of_a_catalog_has_no_members_of_it() {
+    let Some(database) = Database::postgres() else { return };
+    let source = database.open().await;
+    source.create_namespace("public", &BTreeMap::new()).await.unwrap();
+    let target = database.another().open_as("copy").await;
+    let (old, new) = (source.cluster().unwrap(), target.cluster().unwrap());
+    let me = join_up(&old, 1).await;
+    old.acquire("job", "", me, None, TTL).await.unwrap();
+    // A daemon that runs on the empty target does not keep the copy from being made.
+    join_up(&new, 2).await;
+    let before = new.state().await.unwrap();
+    source.copy_to(&target).await.unwrap();
+    let after = new.state().await.unwrap();
+    assert_eq!((after.members, after.leases), (before.members, before.leases));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_catalog_of_an_older_version_gets_the_tables_of_the_cluster() {
+    let Some(database) = Database::postgres() else { return };
+    database.open().await.create_namespace("public", &BTreeMap::new()).await.unwrap();
+    database.run("DROP TABLE stoa_cluster, stoa_daemons, stoa_suspicions, stoa_leases").await;
+    let catalog = database.open().await;
+    join_up(&catalog.cluster().unwrap(), 1).await;
+    assert_eq!(catalog.namespaces().await.unwrap(), ["public"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -90,6 +90,8 @@ impl Connections {
 
     fn put(&self, connection: PgConnection) {
         let mut idle = self.idle.lock();
+        // Those of a busier time.
+        idle.retain(|(_, used)| used.elapsed() < IDLE_MAX);
         if !self.permits.is_closed() {
             idle.push((connection, timer::now()));
         }
