@@ -20,7 +20,6 @@
 //!
 //! Not here: who sends, and whether this daemon may answer (`stoa-cluster`).
 
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,19 +27,25 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
-use stoa_error::{Error, Result};
-use stoa_table::Table;
+use stoa_env::Env;
+use stoa_table::TableIdent;
 use uuid::Uuid;
 
-use crate::fresh::{Fresh, NewRows, memory_bytes};
-use crate::ingest::Ingest;
-use crate::inner::Inner;
-use crate::locate::locate;
-use crate::record::Record;
-use crate::shipping::ShippedTable;
+use crate::fresh::Fresh;
+
+/// A table with rows of this log, for those who keep copies of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShippedTable {
+    /// Its identity.
+    pub uuid: Uuid,
+    /// Its name, as it was last seen.
+    pub ident: TableIdent,
+    /// All of its rows before this position are in files.
+    pub in_files_before: u64,
+}
 
 /// Part of another daemon's log.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogPart {
     /// The log.
     pub log: String,
@@ -54,6 +59,15 @@ pub struct LogPart {
     pub durable: u64,
     /// The tables that the log has rows of.
     pub tables: Vec<ShippedTable>,
+}
+
+/// How far the copy of a log has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CopyStatus {
+    /// Readers are shown everything up to this sequence, inclusive.
+    pub shown: u64,
+    /// Everything up to this sequence, inclusive, was received or is in files.
+    pub has: u64,
 }
 
 /// Copies of other daemons' logs.
@@ -72,17 +86,18 @@ pub(crate) struct Copy {
     /// The first sequence that is not shown.
     shown: AtomicU64,
     tables: RwLock<HashMap<Uuid, Arc<Fresh>>>,
-    receiving: tokio::sync::Mutex<Receiving>,
+    pub(crate) receiving: tokio::sync::Mutex<Receiving>,
 }
 
+/// What has come of a log.
 #[derive(Default)]
-struct Receiving {
+pub(crate) struct Receiving {
     /// The first sequence that has not come.
-    next: u64,
+    pub(crate) next: u64,
     /// The first that is not durable.
-    durable: u64,
+    pub(crate) durable: u64,
     /// Schemas by table and id; `None` of a table that is gone.
-    schemas: HashMap<(Uuid, i32), Option<SchemaRef>>,
+    pub(crate) schemas: HashMap<(Uuid, i32), Option<SchemaRef>>,
 }
 
 /// A copy's rows of one table.
@@ -118,7 +133,7 @@ impl Copies {
         read()
     }
 
-    fn log(&self, id: &str) -> Arc<Copy> {
+    pub(crate) fn log(&self, id: &str) -> Arc<Copy> {
         if let Some(log) = self.logs.read().get(id) {
             return log.clone();
         }
@@ -134,12 +149,26 @@ impl Copies {
         logs.entry(id.to_owned()).or_insert_with(new).clone()
     }
 
-    fn raise_generation(&self) {
+    pub(crate) fn raise_generation(&self) {
         self.generation.fetch_add(1, Ordering::SeqCst);
     }
 
+    /// Rows and bytes of all copies.
+    pub(crate) fn totals(&self) -> (u64, usize) {
+        let logs: Vec<_> = self.logs.read().values().cloned().collect();
+        let (mut rows, mut bytes) = (0, 0);
+        for log in logs {
+            for fresh in log.tables.read().values() {
+                let totals = fresh.totals();
+                rows += totals.rows;
+                bytes += totals.bytes;
+            }
+        }
+        (rows, bytes)
+    }
+
     /// Forgets a log whose rows are all in files.
-    fn remove(&self, log: &str) {
+    pub(crate) fn remove(&self, log: &str) {
         let removed = self.logs.write().remove(log);
         if removed.is_some() {
             self.raise_generation();
@@ -152,137 +181,39 @@ impl Copy {
         &self.log
     }
 
+    /// Shows everything before `end`.
+    pub(crate) fn show(&self, copies: &Copies, end: u64) {
+        copies.ends(|| self.shown.store(end, Ordering::SeqCst));
+    }
+
+    /// Drops the rows of a table before `position`, which are in files.
+    pub(crate) fn committed(&self, table: Uuid, position: u64) {
+        let fresh = self.tables.read().get(&table).cloned();
+        if let Some(fresh) = fresh {
+            fresh.committed(position);
+        }
+    }
+
     /// The first position that is not shown.
     pub(crate) fn end(&self) -> u64 {
         self.shown.load(Ordering::SeqCst)
     }
 
-    fn table(&self, inner: &Inner, table: Uuid) -> Arc<Fresh> {
+    pub(crate) fn status(&self, receiving: &Receiving) -> CopyStatus {
+        CopyStatus { shown: self.end().saturating_sub(1), has: receiving.next.saturating_sub(1) }
+    }
+
+    /// The copied rows of a table, made if there are none yet.
+    pub(crate) fn table(&self, copies: &Copies, env: &Env, table: Uuid) -> Arc<Fresh> {
         if let Some(fresh) = self.tables.read().get(&table) {
             return fresh.clone();
         }
         let mut tables = self.tables.write();
         let fresh = tables.entry(table).or_insert_with(|| {
             // Who looks for the table's copies now and has not found this one looks again.
-            inner.copies.raise_generation();
-            Arc::new(Fresh::new(inner.env().clone()))
+            copies.raise_generation();
+            Arc::new(Fresh::new(env.clone()))
         });
         fresh.clone()
-    }
-}
-
-impl Ingest {
-    /// Takes in part of another daemon's log. Returns up to where the log is shown to readers, inclusive: less than
-    /// what was sent where a part before it is missing, or where it is not durable yet.
-    ///
-    /// # Errors
-    /// Those of reading a table's metadata, after which the part can be sent again; `Corrupt` or
-    /// `Unsupported` for a record that cannot be decoded.
-    pub async fn receive(&self, part: LogPart) -> Result<u64> {
-        let inner = &self.inner;
-        let copy = inner.copies.log(&part.log);
-        let mut receiving = copy.receiving.lock().await;
-        if part.from > receiving.next {
-            if part.from > part.base + 1 {
-                // A part before it is missing.
-                return Ok(copy.end().saturating_sub(1));
-            }
-            // What is missing is in files: of versions that a reader may have read before.
-            receiving.next = part.from;
-            inner.copies.raise_generation();
-        }
-        for (sequence, record) in (part.from..).zip(&part.records) {
-            if sequence < receiving.next {
-                continue;
-            }
-            inner
-                .copy_record(&copy, &mut receiving, sequence, record, &part.tables)
-                .await
-                .map_err(|error| error.at(format!("log {}, record {sequence}", part.log)))?;
-            receiving.next = sequence + 1;
-        }
-        receiving.durable = receiving.durable.max(part.durable + 1);
-        let end = receiving.next.min(receiving.durable).max(copy.end());
-        inner.copies.ends(|| copy.shown.store(end, Ordering::SeqCst));
-        for table in &part.tables {
-            let fresh = copy.tables.read().get(&table.uuid).cloned();
-            if let Some(fresh) = fresh {
-                fresh.committed(table.in_files_before);
-            }
-        }
-        Ok(end.saturating_sub(1))
-    }
-
-    /// Forgets the copy of a log whose rows are all in files, and which gets no more.
-    pub fn forget_copy(&self, log: &str) {
-        self.inner.copies.remove(log);
-    }
-
-    /// Rows and bytes of the copies of other daemons' logs.
-    pub fn copied(&self) -> (u64, usize) {
-        let logs = self.inner.copies.logs.read();
-        let (mut rows, mut bytes) = (0, 0);
-        for fresh in
-            logs.values().flat_map(|log| log.tables.read().values().cloned().collect::<Vec<_>>())
-        {
-            let totals = fresh.totals();
-            rows += totals.rows;
-            bytes += totals.bytes;
-        }
-        (rows, bytes)
-    }
-
-    /// Whether a copy of `log` shows everything up to `sequence`, inclusive.
-    pub fn shows(&self, log: &str, sequence: u64) -> bool {
-        self.inner.copies.logs.read().get(log).is_some_and(|copy| copy.end() > sequence)
-    }
-}
-
-impl Inner {
-    async fn copy_record(
-        &self,
-        copy: &Copy,
-        receiving: &mut Receiving,
-        sequence: u64,
-        record: &[u8],
-        tables: &[ShippedTable],
-    ) -> Result<()> {
-        for record in Record::parse_all(record)? {
-            let uuid = record.table();
-            let schema = match receiving.schemas.entry((uuid, record.schema_id())) {
-                Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(new) => {
-                    let hint = tables.iter().find(|table| table.uuid == uuid);
-                    new.insert(self.schema_of(uuid, record.schema_id(), hint).await?)
-                }
-            };
-            // Rows of a table that was dropped are of no use.
-            let Some(schema) = schema else { continue };
-            let batch = record.batch(schema)?;
-            let bytes = memory_bytes(&batch);
-            let rows = NewRows { batch, schema_id: record.schema_id(), bytes, relaxed: false };
-            copy.table(self, uuid).copy(rows, sequence);
-        }
-        Ok(())
-    }
-
-    async fn schema_of(
-        &self,
-        uuid: Uuid,
-        id: i32,
-        hint: Option<&ShippedTable>,
-    ) -> Result<Option<SchemaRef>> {
-        let Some(hint) = hint else { return Ok(None) };
-        let Some(table) = locate(&self.warehouse, uuid, &hint.ident).await? else {
-            return Ok(None);
-        };
-        let schema = |table: &Table| table.schema_by_id(id);
-        match schema(&table)? {
-            Some(schema) => Ok(Some(schema)),
-            None => Err(Error::unavailable(format!(
-                "table {} has no schema {id} here yet",
-                table.ident()
-            ))),
-        }
     }
 }

@@ -1,12 +1,10 @@
 //! Flushing by command, and keeping flushes away from statements that rewrite a table.
 //!
-//! In a cluster, all daemons flush the table and are kept from flushing it again ([`Others`]), each in its turn
+//! In a cluster, all daemons flush the table and are kept from flushing it again (`others`), each in its turn
 //! by the ids of the daemons, so that two statements never wait for each other.
 
 use std::sync::Arc;
 use std::time::Duration;
-
-use futures::future::BoxFuture;
 
 use stoa_error::{Error, Result};
 use stoa_table::{Table, TableIdent};
@@ -16,6 +14,7 @@ use crate::error::dropped;
 use crate::ingest::Ingest;
 use crate::inner::Inner;
 use crate::locate::locate;
+use crate::others::{OtherHold, Others, Turn};
 use crate::tables::TableState;
 use crate::view::TableSnapshot;
 
@@ -24,37 +23,6 @@ const TRIES_MAX: usize = 200;
 
 /// The wait before rows of other daemons are looked for again.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-
-/// The other daemons, for statements that rewrite a table.
-pub trait Others: Send + Sync {
-    /// Makes those whose turn is before this daemon's, or after it, flush `table` and hold it.
-    ///
-    /// # Errors
-    /// `Unavailable` where one of them does not answer and is not known to be dead.
-    fn hold<'a>(
-        &'a self,
-        table: &'a Table,
-        turn: Turn,
-    ) -> BoxFuture<'a, Result<Vec<Box<dyn OtherHold>>>>;
-}
-
-/// Which of the other daemons.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
-    /// Those with lower ids than this one's.
-    Before,
-    /// Those with higher ids.
-    After,
-}
-
-/// A table that another daemon holds for this one, until dropped.
-pub trait OtherHold: Send + Sync {
-    /// Brings the rows into files that came since.
-    ///
-    /// # Errors
-    /// As [`Others::hold`]; `Conflict` where the other daemon has given the hold up.
-    fn flush(&mut self) -> BoxFuture<'_, Result<()>>;
-}
 
 /// Keeps a table's rows from being flushed, for a statement that rewrites its files. The flush of
 /// everything that was acknowledged before is done. Ends when dropped.

@@ -12,10 +12,10 @@ use tokio::task::JoinHandle;
 
 use crate::budget::Budget;
 use crate::copies::Copies;
-use crate::hold::Others;
 use crate::log::LogWriter;
 use crate::options::IngestOptions;
-use crate::shipping::Outbox;
+use crate::others::Others;
+use crate::outbox::Outbox;
 use crate::tables::{TableState, Tables};
 
 /// What all handles, the flusher and recovery work on.
@@ -64,6 +64,20 @@ impl Inner {
     pub(crate) fn is_all_in_files(&self) -> bool {
         let is_flushed = |state: &Arc<TableState>| state.fresh.totals().rows == 0;
         self.unresolved_from == u64::MAX && self.tables.all().iter().all(is_flushed)
+    }
+
+    /// Where others are to have the log's records from.
+    ///
+    /// # Errors
+    /// `Unsupported` for a log with rows that are in no file: nobody has been sent them.
+    pub(crate) fn new_outbox(&self) -> Result<Arc<Outbox>> {
+        if !self.is_all_in_files() {
+            return Err(Error::unsupported(
+                "a log with rows of an earlier start cannot be shipped",
+            )
+            .with_hint("bring its rows into files first, and begin a new log"));
+        }
+        Ok(Arc::new(Outbox::new(self.log.durable_end().saturating_sub(1))))
     }
 
     /// What is known of `table`.

@@ -102,7 +102,10 @@ mod log;
 mod maintenance;
 mod missed;
 mod options;
+mod others;
+mod outbox;
 mod project;
+mod receive;
 mod record;
 mod recovery;
 mod shipping;
@@ -113,9 +116,9 @@ mod view;
 
 pub use append::{Ack, TableRows};
 pub use conform::conform;
-pub use copies::LogPart;
+pub use copies::{CopyStatus, LogPart, ShippedTable};
 pub use fresh::{FreshBatchId, FreshRows, memory_bytes};
-pub use hold::{FlushHold, OtherHold, Others, Turn};
+pub use hold::FlushHold;
 pub use ingest::Ingest;
 pub use maintenance::{
     Maintenance, MaintenanceKind, MaintenanceOptions, MaintenanceStatus, MaintenanceWork,
@@ -124,9 +127,10 @@ pub use options::{
     Durability, FLUSH_AGE_MS, FLUSH_BYTES, FLUSH_ROWS, FlushLimits, IngestOptions, LOG_SYNC,
     PROPERTIES, check_properties, check_property,
 };
+pub use others::{OtherHold, Others, Turn};
 pub use record::{Record, RecordHead, encode, encode_group};
 pub use recovery::RecoveryReport;
-pub use shipping::{ShippedTable, Shipping};
+pub use shipping::Shipping;
 pub use sorted::{FlushOrder, SortedRows};
 pub use status::{IngestStatus, TableIngestStatus};
 pub use view::TableSnapshot;

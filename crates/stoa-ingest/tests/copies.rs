@@ -49,7 +49,7 @@ async fn send(from: Ingest, to: Ingest, done: Arc<AtomicBool>) {
         let tables = shipping.tables();
         let log = from.log_id().to_owned();
         let part = LogPart { log, base, from: first, records, durable, tables };
-        let shown = to.receive(part).await.unwrap();
+        let shown = to.receive(part).await.unwrap().shown;
         assert!(shown >= told, "what is shown went back from {told} to {shown}");
         told = shown;
         shipping.acknowledge(told);
@@ -177,9 +177,9 @@ async fn an_append_waits_until_the_others_show_it() {
         durable,
         tables: shipping.tables(),
     };
-    assert_eq!(other.receive(part(0)).await.unwrap(), 0);
+    assert_eq!(other.receive(part(0)).await.unwrap().shown, 0);
     assert_eq!(ids(&other, "t").await, [0_i64; 0], "shown before it is durable");
-    assert_eq!(other.receive(part(1)).await.unwrap(), 1);
+    assert_eq!(other.receive(part(1)).await.unwrap().shown, 1);
     assert!(futures::poll!(&mut append).is_pending());
     assert_eq!(ids(&other, "t").await, [0, 1, 2]);
     shipping.acknowledge(1);
@@ -188,7 +188,7 @@ async fn an_append_waits_until_the_others_show_it() {
     one.flush_now(&table).await.unwrap();
     assert_eq!((shipping.in_files(), shipping.bytes()), (1, 0));
     let late = LogPart { from: 2, records: Vec::new(), ..part(1) };
-    assert_eq!(other.receive(late).await.unwrap(), 1);
+    assert_eq!(other.receive(late).await.unwrap().shown, 1);
     assert_eq!(other.copied(), (0, 0));
     assert_eq!(ids(&other, "t").await, [0, 1, 2]);
     other.forget_copy(one.log_id());
@@ -217,15 +217,15 @@ async fn a_late_copy_begins_where_files_end() {
         durable: shipping.durable(),
         tables: shipping.tables(),
     };
-    assert_eq!(other.receive(part(4)).await.unwrap(), 0, "records 2 and 3 are missing");
+    assert_eq!(other.receive(part(4)).await.unwrap().shown, 0, "records 2 and 3 are missing");
     assert_eq!(ids(&other, "t").await, [0, 1, 2]);
-    assert_eq!(other.receive(part(2)).await.unwrap(), 4);
+    assert_eq!(other.receive(part(2)).await.unwrap().shown, 4);
     assert_eq!(ids(&other, "t").await, [0, 1, 2, 3, 4, 5]);
     // Rows of a table that was dropped show nowhere, and disturb nothing.
     warehouse.drop_table(&common::ident("t"), false).await.unwrap();
     let again = warehouse.create_table(&common::ident("t"), common::spec()).await.unwrap();
     one.append(&again, rows(7..8), Durability::Synced).await.unwrap();
-    assert_eq!(other.receive(part(5)).await.unwrap(), 5);
+    assert_eq!(other.receive(part(5)).await.unwrap().shown, 5);
     assert_eq!(ids(&other, "t").await, [7]);
 }
 

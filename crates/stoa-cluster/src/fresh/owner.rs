@@ -31,6 +31,11 @@ pub enum OwnerEvent {
     Tick,
     /// A client writes a record.
     Append,
+    /// Clients have written records up to and including this sequence, which the caller stores.
+    Appended {
+        /// The sequence.
+        to: u64,
+    },
     /// The log has stored everything up to and including this sequence.
     Durable {
         /// The sequence.
@@ -158,6 +163,10 @@ impl Owner {
             OwnerEvent::Append => {
                 self.last += 1;
                 actions.push(OwnerAction::Put { sequence: self.last });
+                actions.extend(self.push(now, false));
+            }
+            OwnerEvent::Appended { to } => {
+                self.last = self.last.max(to);
                 actions.extend(self.push(now, false));
             }
             OwnerEvent::Durable { to } => {

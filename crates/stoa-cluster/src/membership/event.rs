@@ -30,6 +30,8 @@ pub enum MemberEvent {
         /// All rows.
         table: MemberTable,
     },
+    /// The table may have changed: read it with the next tick.
+    Changed,
     /// A peer answered a probe.
     Answered {
         /// The peer.

@@ -185,6 +185,7 @@ impl Membership {
             MemberEvent::Renewed { request } => drop(self.extend(request)),
             MemberEvent::Refused => return self.end(),
             MemberEvent::Read { request, table } => return self.read(request, table, now),
+            MemberEvent::Changed => self.next_read = now,
             MemberEvent::Answered { peer, probe } => self.peers.answered(peer, probe),
             MemberEvent::Failed { peer } => self.peers.failed(peer),
             MemberEvent::Ready => self.wanted = self.wanted.max(MemberState::Up),

@@ -1,0 +1,73 @@
+//! The members as they were last read: for whoever calls them, and for connections from them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use parking_lot::RwLock;
+use stoa_catalog::{Cluster, ClusterState};
+use stoa_cluster::DaemonId;
+use stoa_cluster::lease::Holder;
+use stoa_peers::{Directory, PeerAddress};
+
+/// What was read last.
+pub(crate) struct Known {
+    cluster: Cluster,
+    state: RwLock<Option<Arc<ClusterState>>>,
+}
+
+impl Known {
+    pub(crate) fn new(cluster: Cluster) -> Self {
+        Self { cluster, state: RwLock::new(None) }
+    }
+
+    pub(crate) fn state(&self) -> Option<Arc<ClusterState>> {
+        self.state.read().clone()
+    }
+
+    pub(crate) fn set(&self, state: Arc<ClusterState>) {
+        *self.state.write() = Some(state);
+    }
+
+    /// Living lives of daemons, by daemon.
+    pub(crate) fn living(&self) -> BTreeMap<DaemonId, Holder> {
+        let Some(state) = self.state() else { return BTreeMap::new() };
+        let lives = state
+            .members
+            .iter()
+            .map(|(daemon, member)| Holder { daemon, incarnation: member.incarnation });
+        let living = lives.filter(|holder| state.members.lives(*holder));
+        living.map(|holder| (holder.daemon, holder)).collect()
+    }
+
+    fn with_certificate(&self, fingerprint: [u8; 32]) -> Option<Holder> {
+        let state = self.state()?;
+        let mut daemons = state.daemons.values();
+        let daemon = daemons.find(|info| info.certificate == fingerprint)?.id;
+        self.living().remove(&daemon)
+    }
+}
+
+impl Directory for Known {
+    fn address(&self, daemon: DaemonId) -> Option<PeerAddress> {
+        let holder = self.living().remove(&daemon)?;
+        let state = self.state()?;
+        let info = state.daemons.get(&daemon)?;
+        let (address, fingerprint) = (info.peer_address.clone(), info.certificate);
+        Some(PeerAddress { address, holder, fingerprint })
+    }
+
+    fn who(&self, fingerprint: [u8; 32]) -> BoxFuture<'_, Option<Holder>> {
+        Box::pin(async move {
+            if let Some(known) = self.with_certificate(fingerprint) {
+                return Some(known);
+            }
+            // It may have joined since.
+            match self.cluster.state().await {
+                Ok(state) => self.set(Arc::new(state)),
+                Err(error) => tracing::debug!(%error, "members cannot be read"),
+            }
+            self.with_certificate(fingerprint)
+        })
+    }
+}

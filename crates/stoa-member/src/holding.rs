@@ -1,0 +1,191 @@
+//! Holding tables for others, and having them held by others: all daemons flush a table, and none flushes it again,
+//! while a statement of one rewrites it.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use stoa_catalog::ClusterState;
+use stoa_cluster::DaemonId;
+use stoa_cluster::lease::Holder;
+use stoa_env::{clock, task, timer};
+use stoa_error::{Error, Result};
+use stoa_ingest::{OtherHold, Others, Turn};
+use stoa_table::{Table, TableIdent};
+use tokio::task::JoinHandle;
+use uuid::Uuid;
+
+use crate::member::Inner;
+use crate::messages::{HoldTable, kind, number, read_number};
+use crate::names::log_of;
+
+/// Time between words that keep a hold.
+const KEEP_EACH: Duration = Duration::from_secs(2);
+
+/// How long another daemon may take to hold a table: a statement of its own may have it.
+const HOLD_WAIT: Duration = Duration::from_secs(600);
+
+/// How long one request about a hold may take.
+const ANSWER_LIMIT: Duration = Duration::from_secs(60);
+
+/// How long a daemon that does not answer, or a log without an owner, is waited for.
+const DEATH_WAIT: Duration = Duration::from_secs(30);
+
+/// The wait before it is looked for again.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+
+impl Inner {
+    /// Holds a table for another daemon.
+    pub(crate) async fn hold_for(&self, by: Holder, uuid: Uuid, ident: &TableIdent) -> Result<u64> {
+        let table = self.warehouse.table(ident).await?;
+        if table.uuid() != uuid {
+            return Err(Error::conflict(format!("table {ident} was replaced"))
+                .with_hint("nothing was changed; run the statement again"));
+        }
+        let hold = self.ingest.hold_own(&table).await?;
+        Ok(self.holds.add(by, hold))
+    }
+
+    async fn hold_everywhere(
+        self: &Arc<Self>,
+        table: &Table,
+        turn: Turn,
+    ) -> Result<Vec<Box<dyn OtherHold>>> {
+        if turn == Turn::Before {
+            self.wait_for_orphans().await?;
+        }
+        let me = self.me.daemon;
+        let is_in_turn = |daemon: &DaemonId| match turn {
+            Turn::Before => *daemon < me,
+            Turn::After => *daemon > me,
+        };
+        let mut holds: Vec<Box<dyn OtherHold>> = Vec::new();
+        let living = self.known.living();
+        for (_, holder) in living.into_iter().filter(|(daemon, _)| is_in_turn(daemon)) {
+            if let Some(hold) = self.hold_at(holder, table).await? {
+                holds.push(Box::new(hold));
+            }
+        }
+        Ok(holds)
+    }
+
+    /// `None` where that life of the daemon is dead: its rows are in files, or will be before the statement reads.
+    async fn hold_at(self: &Arc<Self>, peer: Holder, table: &Table) -> Result<Option<PeerHold>> {
+        let began = clock::monotonic();
+        let message = HoldTable { uuid: table.uuid(), ident: table.ident().clone() }.encode();
+        loop {
+            let held = self.peers.call(peer.daemon, kind::HOLD, message.clone(), HOLD_WAIT).await;
+            match held {
+                Ok(answer) => {
+                    let number = read_number(&answer)?;
+                    return Ok(Some(PeerHold::new(Arc::clone(self), peer, number)));
+                }
+                Err(error) if stoa_peers::is_unreachable(&error) => {
+                    if self.known.living().get(&peer.daemon) != Some(&peer) {
+                        self.wait_for_orphans().await?;
+                        return Ok(None);
+                    }
+                    if began.elapsed() > DEATH_WAIT {
+                        return Err(error);
+                    }
+                    timer::sleep(LOOK_AGAIN).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Waits until no log has an owner that is dead: its rows may be in no file yet.
+    async fn wait_for_orphans(&self) -> Result<()> {
+        let began = clock::monotonic();
+        let logs = |state: &ClusterState| {
+            let mut leases = state.leases.iter();
+            let is_orphan = |name: &str, holder: Holder| {
+                log_of(name).is_some_and(|log| log != self.own.log) && !state.members.lives(holder)
+            };
+            leases.any(|(name, lease)| is_orphan(name, lease.row.holder))
+        };
+        while self.known.state().is_some_and(|state| logs(&state)) {
+            if began.elapsed() > DEATH_WAIT {
+                return Err(Error::unavailable(
+                    "rows of a daemon that has died are not in files yet",
+                )
+                .with_sqlstate("57P03")
+                .with_hint("nothing was changed; run the statement again in a few seconds"));
+            }
+            timer::sleep(LOOK_AGAIN).await;
+        }
+        Ok(())
+    }
+}
+
+/// The other daemons, for statements of this one.
+pub(crate) struct OtherDaemons(pub(crate) Weak<Inner>);
+
+impl Others for OtherDaemons {
+    fn hold<'a>(
+        &'a self,
+        table: &'a Table,
+        turn: Turn,
+    ) -> BoxFuture<'a, Result<Vec<Box<dyn OtherHold>>>> {
+        Box::pin(async move {
+            match self.0.upgrade() {
+                Some(inner) => inner.hold_everywhere(table, turn).await,
+                None => Ok(Vec::new()),
+            }
+        })
+    }
+}
+
+/// A table that a peer holds for us.
+struct PeerHold {
+    inner: Arc<Inner>,
+    peer: Holder,
+    number: u64,
+    keeping: JoinHandle<()>,
+}
+
+impl PeerHold {
+    fn new(inner: Arc<Inner>, peer: Holder, held: u64) -> Self {
+        let keeper = Arc::clone(&inner);
+        let keeping = task::spawn(async move {
+            loop {
+                timer::sleep(KEEP_EACH).await;
+                let kept = keeper.peers.call(peer.daemon, kind::KEEP, number(held), KEEP_EACH);
+                if let Err(error) = kept.await {
+                    tracing::debug!(%error, "a hold was not kept");
+                }
+            }
+        });
+        Self { inner, peer, number: held, keeping }
+    }
+}
+
+impl OtherHold for PeerHold {
+    fn flush(&mut self) -> BoxFuture<'_, Result<()>> {
+        let (peer, number) = (self.peer.daemon, number(self.number));
+        Box::pin(async move {
+            let flushed = self.inner.peers.call(peer, kind::FLUSH, number, ANSWER_LIMIT).await;
+            match flushed {
+                // Its log is taken over: its rows come into files all the same.
+                Err(error) if stoa_peers::is_unreachable(&error) => Ok(()),
+                answer => answer.map(drop),
+            }
+        })
+    }
+}
+
+impl Drop for PeerHold {
+    fn drop(&mut self) {
+        self.keeping.abort();
+        let (inner, peer, number) = (Arc::clone(&self.inner), self.peer, number(self.number));
+        task::spawn(async move {
+            let released: Result<Bytes> =
+                inner.peers.call(peer.daemon, kind::RELEASE, number, ANSWER_LIMIT).await;
+            if let Err(error) = released {
+                tracing::debug!(%error, "a hold was not released; it ends by itself");
+            }
+        });
+    }
+}
