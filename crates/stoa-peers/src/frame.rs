@@ -11,7 +11,7 @@ use std::io;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use crate::pulse::Pulse;
+use crate::traffic::Traffic;
 
 /// Bytes in front of each body.
 pub(crate) const HEADER_BYTES: usize = 16;
@@ -100,12 +100,12 @@ pub(crate) struct FrameReader<'a, R> {
     reader: R,
     buffer: BytesMut,
     frame_bytes_max: usize,
-    pulse: &'a Pulse,
+    traffic: &'a Traffic,
 }
 
 impl<'a, R: AsyncRead + Unpin> FrameReader<'a, R> {
-    pub(crate) fn new(reader: R, frame_bytes_max: usize, pulse: &'a Pulse) -> Self {
-        Self { reader, buffer: BytesMut::new(), frame_bytes_max, pulse }
+    pub(crate) fn new(reader: R, frame_bytes_max: usize, traffic: &'a Traffic) -> Self {
+        Self { reader, buffer: BytesMut::new(), frame_bytes_max, traffic }
     }
 
     /// The next header, whose body must be read or skipped before the next; `None` at the end of the stream.
@@ -165,7 +165,7 @@ impl<'a, R: AsyncRead + Unpin> FrameReader<'a, R> {
             self.buffer.reserve(self.buffer.len().clamp(READ_BYTES, GROWTH_BYTES_MAX));
         }
         let read = self.reader.read_buf(&mut self.buffer).await?;
-        self.pulse.has_read(read);
+        self.traffic.has_read(read);
         Ok(read)
     }
 }
@@ -190,8 +190,8 @@ mod tests {
 
     /// All frames up to the end, or to damage.
     fn read(bytes: &[u8]) -> io::Result<Vec<(Header, Vec<u8>)>> {
-        let pulse = Pulse::default();
-        let mut reader = FrameReader::new(bytes, MAX, &pulse);
+        let traffic = Traffic::default();
+        let mut reader = FrameReader::new(bytes, MAX, &traffic);
         let mut frames = Vec::new();
         block_on(async {
             while let Some(header) = reader.header().await? {

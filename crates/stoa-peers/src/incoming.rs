@@ -26,11 +26,11 @@ use crate::frame::{FrameReader, FrameType, Header};
 use crate::hello::{Hello, Verdict};
 use crate::identity::{fingerprint_of, hex};
 use crate::options::PeerOptions;
-use crate::pulse::Pulse;
 use crate::queue::Queue;
 use crate::shared::Shared;
 use crate::slots::{Slot, Slots};
-use crate::{error_text, failure};
+use crate::traffic::Traffic;
+use crate::{error_text, failure, pulse};
 
 /// Questions to the directory at once: strangers must not keep it busy.
 const LOOKUPS_MAX: usize = 16;
@@ -178,7 +178,7 @@ struct Server {
 struct Connection {
     from: Holder,
     queue: Queue,
-    pulse: Pulse,
+    traffic: Traffic,
     slots: Arc<Slots>,
     /// Bytes of the largest answer that the peer takes.
     answer_bytes_max: usize,
@@ -238,7 +238,7 @@ impl Server {
             let connection = Arc::new(Connection {
                 from,
                 queue: Queue::new(options.queued_bytes_max),
-                pulse: Pulse::default(),
+                traffic: Traffic::default(),
                 slots: Slots::new(options.requests_max, options.request_bytes_max),
                 answer_bytes_max: options.frame_bytes_max.min(taken_by_peer),
                 closing: Notify::new(),
@@ -277,7 +277,7 @@ impl Server {
         let (reader, writer) = tokio::io::split(stream);
         let writing = Arc::clone(connection);
         let mut writer =
-            task::spawn(async move { writing.queue.write_to(writer, &writing.pulse).await });
+            task::spawn(async move { writing.queue.write_to(writer, &writing.traffic).await });
         let drained = async {
             reached(self.phases.clone(), Phase::Draining).await;
             connection.slots.idle().await;
@@ -292,7 +292,7 @@ impl Server {
             },
             () = connection.closing.notified() => {}
             _ = &mut writer => {}
-            () = connection.pulse.stops(&connection.queue, options) => {
+            () = pulse::stops(&connection.traffic, &connection.queue, options) => {
                 tracing::info!(daemon = %connection.from.daemon, "a peer gives no sign of life");
             }
             () = &mut drained => {
@@ -308,7 +308,7 @@ impl Server {
 
     async fn read(&self, connection: &Arc<Connection>, reader: ReadHalf<Stream>) -> io::Result<()> {
         let options = &self.shared.options;
-        let mut frames = FrameReader::new(reader, options.frame_bytes_max, &connection.pulse);
+        let mut frames = FrameReader::new(reader, options.frame_bytes_max, &connection.traffic);
         while let Some(header) = frames.header().await? {
             self.frame(connection, &mut frames, header).await?;
         }
@@ -354,9 +354,9 @@ impl Server {
 impl Connection {
     /// Waits for something while nothing is read.
     async fn paused<T>(&self, wait: impl Future<Output = T>) -> T {
-        self.pulse.pause(true);
+        self.traffic.pause(true);
         let done = wait.await;
-        self.pulse.pause(false);
+        self.traffic.pause(false);
         done
     }
 

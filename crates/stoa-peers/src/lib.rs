@@ -46,6 +46,7 @@ mod shared;
 mod slots;
 mod statistics;
 mod tls;
+mod traffic;
 
 pub use directory::{Directory, Handler, PeerAddress};
 pub use failure::is_unreachable;

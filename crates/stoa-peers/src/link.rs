@@ -164,8 +164,8 @@ impl Link {
 
     fn ended(&self, shared: &Shared, peer: PeerAddress, connection: &Connection, generation: u64) {
         let mut state = self.state.lock();
-        state.bytes_in += connection.pulse.bytes_read();
-        state.bytes_out += connection.pulse.bytes_written();
+        state.bytes_in += connection.traffic.bytes_read();
+        state.bytes_out += connection.traffic.bytes_written();
         if state.generation != generation {
             return;
         }
@@ -202,8 +202,8 @@ impl Link {
             _ => None,
         };
         if let Some(connection) = open {
-            bytes_in += connection.pulse.bytes_read();
-            bytes_out += connection.pulse.bytes_written();
+            bytes_in += connection.traffic.bytes_read();
+            bytes_out += connection.traffic.bytes_written();
         }
         PeerStatistics {
             daemon: self.daemon,

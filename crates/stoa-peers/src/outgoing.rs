@@ -21,10 +21,10 @@ use crate::failure;
 use crate::frame::{FrameReader, FrameType, Header};
 use crate::hello::{Hello, Verdict};
 use crate::options::PeerOptions;
-use crate::pulse::Pulse;
 use crate::queue::Queue;
 use crate::shared::Shared;
-use crate::{error_text, tls};
+use crate::traffic::Traffic;
+use crate::{error_text, pulse, tls};
 
 /// A socket to a peer that is who it should be.
 pub(crate) type Stream = TlsStream<TcpStream>;
@@ -37,7 +37,7 @@ pub(crate) struct Connection {
     /// Bytes of the largest request that the peer takes.
     request_bytes_max: usize,
     queue: Queue,
-    pub(crate) pulse: Pulse,
+    pub(crate) traffic: Traffic,
     calls: Mutex<Calls>,
     closing: Notify,
     /// The peer has answered a request.
@@ -79,7 +79,7 @@ pub(crate) async fn open(shared: &Shared, peer: &PeerAddress) -> Result<(Arc<Con
         build: hello.build,
         request_bytes_max: shared.options.frame_bytes_max.min(taken_by_peer),
         queue: Queue::new(shared.options.queued_bytes_max),
-        pulse: Pulse::default(),
+        traffic: Traffic::default(),
         calls: Mutex::default(),
         closing: Notify::new(),
         answered: AtomicBool::new(false),
@@ -158,7 +158,9 @@ impl Connection {
         let (reader, writer) = tokio::io::split(stream);
         let connection = Arc::clone(self);
         let mut writer =
-            task::spawn(async move { connection.queue.write_to(writer, &connection.pulse).await });
+            task::spawn(
+                async move { connection.queue.write_to(writer, &connection.traffic).await },
+            );
         let why = tokio::select! {
             biased;
             read = self.read(reader, options.frame_bytes_max) => match read {
@@ -170,14 +172,14 @@ impl Connection {
                 Ok(Err(error)) => error.to_string(),
                 _ => "it was closed".to_owned(),
             },
-            () = self.pulse.stops(&self.queue, options) => "the peer gives no sign of life".to_owned(),
+            () = pulse::stops(&self.traffic, &self.queue, options) => "the peer gives no sign of life".to_owned(),
         };
         self.end(&why);
         writer.abort();
     }
 
     async fn read(&self, reader: ReadHalf<Stream>, frame_bytes_max: usize) -> io::Result<()> {
-        let mut frames = FrameReader::new(reader, frame_bytes_max, &self.pulse);
+        let mut frames = FrameReader::new(reader, frame_bytes_max, &self.traffic);
         while let Some(header) = frames.header().await? {
             self.frame(&mut frames, header).await?;
         }

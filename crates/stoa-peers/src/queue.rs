@@ -11,7 +11,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Notify, Semaphore};
 
 use crate::frame::{FrameType, HEADER_BYTES, Header};
-use crate::pulse::Pulse;
+use crate::traffic::Traffic;
 
 /// Bytes written at once; TLS buffers as many.
 const WRITE_BYTES: usize = 64 << 10;
@@ -149,9 +149,9 @@ impl Queue {
     pub(crate) async fn write_to(
         &self,
         writer: impl AsyncWrite + Unpin,
-        pulse: &Pulse,
+        traffic: &Traffic,
     ) -> io::Result<()> {
-        let mut output = Output { writer, buffer: Vec::new(), room: 0, queue: self, pulse };
+        let mut output = Output { writer, buffer: Vec::new(), room: 0, queue: self, traffic };
         let mut frames = Vec::new();
         loop {
             match self.take(&mut frames) {
@@ -215,7 +215,7 @@ struct Output<'a, W> {
     /// Of the frames in the buffer.
     room: u32,
     queue: &'a Queue,
-    pulse: &'a Pulse,
+    traffic: &'a Traffic,
 }
 
 impl<W: AsyncWrite + Unpin> Output<'_, W> {
@@ -228,7 +228,7 @@ impl<W: AsyncWrite + Unpin> Output<'_, W> {
             self.write().await?;
             for part in frame.body.chunks(WRITE_BYTES) {
                 self.writer.write_all(part).await?;
-                self.pulse.has_written(part.len());
+                self.traffic.has_written(part.len());
             }
             self.queue.has_written(frame.room.0);
         }
@@ -243,7 +243,7 @@ impl<W: AsyncWrite + Unpin> Output<'_, W> {
             return Ok(());
         }
         self.writer.write_all(&self.buffer).await?;
-        self.pulse.has_written(self.buffer.len());
+        self.traffic.has_written(self.buffer.len());
         self.buffer.clear();
         self.queue.has_written(std::mem::take(&mut self.room));
         Ok(())
