@@ -1,6 +1,6 @@
 //! Connections from peers: who they are, what they ask, and their answers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::future::Future;
 use std::io;
 use std::panic::AssertUnwindSafe;
@@ -74,7 +74,8 @@ impl Registry {
         }
     }
 
-    pub(crate) fn daemons(&self) -> Vec<DaemonId> {
+    /// Those that are connected.
+    pub(crate) fn daemons(&self) -> HashSet<DaemonId> {
         self.0.lock().by_daemon.keys().copied().collect()
     }
 

@@ -1,6 +1,6 @@
 //! The way to all peers.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -102,16 +102,15 @@ impl Peers {
         self.0.incoming.forget(daemon);
     }
 
-    /// What was exchanged with each peer that was called or has connected, in the order of their ids.
+    /// What was exchanged with each peer that was called or is connected, in the order of their ids.
     pub fn statistics(&self) -> Vec<PeerStatistics> {
         let from = self.0.incoming.daemons();
-        from.iter().for_each(|daemon| drop(self.link(*daemon)));
-        let links: Vec<_> =
-            self.0.links.read().iter().map(|(id, l)| (*id, Arc::clone(l))).collect();
-        let mut statistics: Vec<_> =
-            links.iter().map(|(daemon, link)| link.statistics(from.contains(daemon))).collect();
-        statistics.sort_by_key(|peer| peer.daemon);
-        statistics
+        let mut links: BTreeMap<_, _> =
+            self.0.links.read().iter().map(|(id, link)| (*id, Arc::clone(link))).collect();
+        for daemon in &from {
+            links.entry(*daemon).or_insert_with(|| Arc::new(Link::new(*daemon)));
+        }
+        links.iter().map(|(daemon, link)| link.statistics(from.contains(daemon))).collect()
     }
 
     fn link(&self, daemon: DaemonId) -> Arc<Link> {

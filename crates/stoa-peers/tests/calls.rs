@@ -232,9 +232,9 @@ async fn connections_end_with_the_last_clone() {
     let gate = Gate::default();
     let (_, one, two) = two(PeerOptions::default(), gate.handler()).await;
     one.call(id(2), 0, "").await.unwrap();
-    assert!(two.statistics(id(1)).connected_from);
+    assert!(two.connected_from(id(1)));
     one.stopped().await;
-    until("it is gone", || two.peers.statistics().iter().all(|peer| !peer.connected_from)).await;
+    until("it is gone", || !two.connected_from(id(1))).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

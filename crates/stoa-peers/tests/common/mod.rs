@@ -1,6 +1,8 @@
 //! What the tests share: a membership, daemons, and a proxy that can stand still.
 #![allow(dead_code)]
 
+pub mod raw;
+
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -135,6 +137,10 @@ impl Daemon {
     pub fn statistics(&self, of: DaemonId) -> PeerStatistics {
         let all = self.peers.statistics();
         all.into_iter().find(|peer| peer.daemon == of).expect("a peer that was called")
+    }
+
+    pub fn connected_from(&self, daemon: DaemonId) -> bool {
+        self.peers.statistics().iter().any(|peer| peer.daemon == daemon && peer.connected_from)
     }
 
     pub fn begin_stop(&mut self) {
