@@ -1,6 +1,5 @@
 //! Connections from peers: who they are, what they ask, and their answers.
 
-use std::collections::{HashMap, HashSet};
 use std::future::Future;
 use std::io;
 use std::panic::AssertUnwindSafe;
@@ -10,14 +9,13 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures::FutureExt;
 use parking_lot::Mutex;
-use stoa_cluster::DaemonId;
 use stoa_cluster::lease::Holder;
 use stoa_env::{clock, task, timer};
 use stoa_error::Result;
 use stoa_listen::{Door, Guarded, Limits};
 use tokio::io::{AsyncRead, AsyncWriteExt, ReadHalf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, Semaphore, mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
@@ -27,6 +25,7 @@ use crate::hello::{Hello, Verdict};
 use crate::identity::{fingerprint_of, hex};
 use crate::options::PeerOptions;
 use crate::queue::Queue;
+use crate::registry::{Entry, Registry};
 use crate::shared::Shared;
 use crate::slots::{Slot, Slots};
 use crate::traffic::Traffic;
@@ -49,62 +48,6 @@ enum Phase {
     Draining,
     /// No more answers.
     Ended,
-}
-
-/// The connections from peers that have proved who they are; one for each daemon.
-#[derive(Default)]
-pub(crate) struct Registry(Mutex<Books>);
-
-#[derive(Default)]
-struct Books {
-    by_daemon: HashMap<DaemonId, Arc<Connection>>,
-    /// Counts how often a daemon was forgotten.
-    forgotten: u64,
-}
-
-impl Registry {
-    /// Ends the connections from a daemon.
-    pub(crate) fn forget(&self, daemon: DaemonId) {
-        let mut books = self.0.lock();
-        books.forgotten += 1;
-        let gone = books.by_daemon.remove(&daemon);
-        drop(books);
-        if let Some(gone) = gone {
-            gone.closing.notify_one();
-        }
-    }
-
-    /// Those that are connected.
-    pub(crate) fn daemons(&self) -> HashSet<DaemonId> {
-        self.0.lock().by_daemon.keys().copied().collect()
-    }
-
-    fn forgotten(&self) -> u64 {
-        self.0.lock().forgotten
-    }
-
-    /// Enters a connection in the place of an older one of its daemon, which has given that up; `false` if
-    /// a daemon was forgotten since there were `forgotten`.
-    fn enter(&self, connection: &Arc<Connection>, forgotten: u64) -> bool {
-        let mut books = self.0.lock();
-        if books.forgotten != forgotten {
-            return false;
-        }
-        let older = books.by_daemon.insert(connection.from.daemon, Arc::clone(connection));
-        drop(books);
-        if let Some(older) = older {
-            older.closing.notify_one();
-        }
-        true
-    }
-
-    fn leave(&self, connection: &Arc<Connection>) {
-        let mut books = self.0.lock();
-        let daemon = connection.from.daemon;
-        if books.by_daemon.get(&daemon).is_some_and(|entered| Arc::ptr_eq(entered, connection)) {
-            books.by_daemon.remove(&daemon);
-        }
-    }
 }
 
 /// Serves peers until `shutdown` completes, then lets running requests end within the grace.
@@ -183,7 +126,6 @@ struct Connection {
     slots: Arc<Slots>,
     /// Bytes of the largest answer that the peer takes.
     answer_bytes_max: usize,
-    closing: Notify,
 }
 
 impl Server {
@@ -198,9 +140,8 @@ impl Server {
             () = reached(self.phases.clone(), Phase::Draining) => return,
         };
         match opened {
-            Ok(Ok(Some((connection, stream)))) => {
-                self.run(&connection, stream).await;
-                self.registry.leave(&connection);
+            Ok(Ok(Some((connection, entry, stream)))) => {
+                self.run(&connection, &entry, stream).await
             }
             Ok(Ok(None)) => {}
             Ok(Err(error)) => {
@@ -214,7 +155,7 @@ impl Server {
     async fn open(
         &self,
         socket: Guarded<TcpStream>,
-    ) -> io::Result<Option<(Arc<Connection>, Stream)>> {
+    ) -> io::Result<Option<(Arc<Connection>, Entry, Stream)>> {
         let address = socket.guest().address();
         let mut stream = self.acceptor.accept(socket).await?;
         let certificates = stream.get_ref().1.peer_certificates();
@@ -236,22 +177,18 @@ impl Server {
                 return refuse(stream, options, Verdict::Protocol).await;
             }
             let taken_by_peer = usize::try_from(hello.frame_bytes_max).unwrap_or(usize::MAX);
-            let connection = Arc::new(Connection {
+            // It goes with the connection, also if this is dropped.
+            let Some(entry) = self.registry.enter(from.daemon, forgotten) else { continue };
+            let connection = Connection {
                 from,
                 queue: Queue::new(options.queued_bytes_max),
                 traffic: Traffic::default(),
                 slots: Slots::new(options.requests_max, options.request_bytes_max),
                 answer_bytes_max: options.frame_bytes_max.min(taken_by_peer),
-                closing: Notify::new(),
-            });
-            if self.registry.enter(&connection, forgotten) {
-                stream.get_ref().0.guest().known();
-                if let Err(error) = own.write(&mut stream).await {
-                    self.registry.leave(&connection);
-                    return Err(error);
-                }
-                return Ok(Some((connection, stream)));
-            }
+            };
+            stream.get_ref().0.guest().known();
+            own.write(&mut stream).await?;
+            return Ok(Some((Arc::new(connection), entry, stream)));
         }
     }
 
@@ -273,7 +210,7 @@ impl Server {
     }
 
     /// Carries requests and answers until the connection ends.
-    async fn run(&self, connection: &Arc<Connection>, stream: Stream) {
+    async fn run(&self, connection: &Arc<Connection>, entry: &Entry, stream: Stream) {
         let options = &self.shared.options;
         let (reader, writer) = tokio::io::split(stream);
         let writing = Arc::clone(connection);
@@ -291,7 +228,7 @@ impl Server {
             read = &mut reading => if let Err(error) = read {
                 tracing::debug!(daemon = %connection.from.daemon, %error, "the connection of a peer broke");
             },
-            () = connection.closing.notified() => {}
+            () = entry.ended() => {}
             _ = &mut writer => {}
             () = pulse::stops(&connection.traffic, &connection.queue, options) => {
                 tracing::info!(daemon = %connection.from.daemon, "a peer gives no sign of life");

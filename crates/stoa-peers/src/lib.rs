@@ -42,6 +42,7 @@ mod outgoing;
 mod peers;
 mod pulse;
 mod queue;
+mod registry;
 mod shared;
 mod slots;
 mod statistics;

@@ -17,9 +17,10 @@ use tokio::net::TcpListener;
 use crate::directory::{Directory, Handler};
 use crate::failure;
 use crate::identity::Identity;
-use crate::incoming::{self, Registry};
+use crate::incoming;
 use crate::link::Link;
 use crate::options::PeerOptions;
+use crate::registry::Registry;
 use crate::shared::Shared;
 use crate::statistics::PeerStatistics;
 

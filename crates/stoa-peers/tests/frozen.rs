@@ -17,7 +17,7 @@ fn hasty() -> PeerOptions {
     PeerOptions {
         ping_interval: Duration::from_millis(60),
         ping_timeout: Duration::from_millis(90),
-        open_timeout: Duration::from_millis(200),
+        open_timeout: Duration::from_secs(1),
         retry_min: Duration::from_millis(5),
         retry_max: Duration::from_millis(20),
         ..PeerOptions::default()

@@ -1,5 +1,5 @@
 //! What the tests share: a membership, daemons, and a proxy that can stand still.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
 
 pub mod raw;
 

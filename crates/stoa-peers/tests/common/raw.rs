@@ -1,5 +1,5 @@
 //! One side of a connection between daemons, made by hand, so that a test can say anything over it.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used, clippy::expect_used)]
 
 use std::sync::Arc;
 
