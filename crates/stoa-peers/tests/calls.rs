@@ -1,5 +1,7 @@
 //! Calls and their answers, while nothing is wrong with the network.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::sync::Arc;

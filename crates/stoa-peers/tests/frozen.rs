@@ -1,5 +1,7 @@
 //! Peers that stop answering: frozen, cut off, overloaded.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! Bounds on frames, on requests that run, and on what waits to be sent.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::sync::Arc;

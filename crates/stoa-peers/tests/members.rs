@@ -1,5 +1,7 @@
 //! Who is let in: living members, known by their certificates, and nobody else.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use std::sync::Arc;
