@@ -31,9 +31,9 @@ use crate::slots::{Slot, Slots};
 use crate::traffic::Traffic;
 use crate::{error_text, failure, pulse};
 
-/// Questions to the directory at once: strangers must not keep it busy.
+/// Lookups in the directory at once: strangers must not keep it busy.
 const LOOKUPS_MAX: usize = 16;
-/// How often the log tells of members that are refused.
+/// How often the log reports refused connections, at most.
 const TELL_INTERVAL: Duration = Duration::from_secs(10);
 /// How long a peer gets to read the last answers.
 const PART_TIMEOUT: Duration = Duration::from_secs(1);
@@ -82,7 +82,7 @@ pub(crate) async fn serve(
             () = &mut shutdown => break,
             accepted = listener.accept() => match accepted {
                 Ok((socket, peer)) => {
-                    // Whoever is not let in is told nothing: it may be anybody.
+                    // A refused connection gets no explanation: anyone may have opened it.
                     if let Ok(socket) = door.let_in(socket, peer).await {
                         let (server, alive) = (Arc::clone(&server), alive.clone());
                         task::spawn(async move {
@@ -113,7 +113,7 @@ struct Server {
     registry: Arc<Registry>,
     handler: Arc<dyn Handler>,
     lookups: Semaphore,
-    /// When the log told of a refusal.
+    /// When the log last reported a refusal.
     told: Mutex<Option<Instant>>,
     phases: watch::Receiver<Phase>,
 }
@@ -197,7 +197,7 @@ impl Server {
         self.shared.directory.who(fingerprint).await
     }
 
-    /// Says once in a while that somebody with a key of its own is refused.
+    /// Logs a refusal, unless another was logged a short time ago.
     fn tell(&self, why: &str) {
         let now = clock::monotonic();
         let mut told = self.told.lock();

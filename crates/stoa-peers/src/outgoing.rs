@@ -64,7 +64,7 @@ pub(crate) async fn open(shared: &Shared, peer: &PeerAddress) -> Result<(Arc<Con
     // Many small frames are one write already.
     let _ = socket.set_nodelay(true);
     let stream = connector.connect(tls::server_name()?, socket).await;
-    let mut stream = stream.map_err(|e| failed(&e))?;
+    let mut stream = stream.map_err(|e| failed(&tls::why(&e)))?;
     let own = Hello::of(&shared.options, Verdict::Welcome);
     own.write(&mut stream).await.map_err(|e| failed(&e))?;
     let hello = Hello::read(&mut stream).await.map_err(|e| failed(&e))?;

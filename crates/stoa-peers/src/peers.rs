@@ -24,7 +24,8 @@ use crate::registry::Registry;
 use crate::shared::Shared;
 use crate::statistics::PeerStatistics;
 
-/// Calls to other daemons, and answers to theirs. Clones are the same; with the last one, connections to peers end.
+/// Calls other daemons, and answers their calls. Clones share connections; dropping the last one closes the
+/// connections to peers.
 #[derive(Clone)]
 pub struct Peers(Arc<Inner>);
 
@@ -93,8 +94,9 @@ impl Peers {
         answer
     }
 
-    /// Ends the connections to and from a daemon: this life of it is no member any more. Calls to it that
-    /// wait fail. If it is a member again, the next call connects again.
+    /// Ends the connections to and from a daemon, and fails the calls that wait for it (08006). Call this
+    /// when a member has died or has been replaced by a new incarnation of its daemon, after the directory
+    /// knows about it. If the daemon is a member again, the next call connects again.
     pub fn forget(&self, daemon: DaemonId) {
         let link = self.0.links.read().get(&daemon).map(Arc::clone);
         if let Some(link) = link {

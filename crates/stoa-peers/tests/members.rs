@@ -56,7 +56,7 @@ async fn a_stranger_is_not_asked() {
     // Somebody else is at the address of a member.
     membership.join(holder(2), &two.address, Identity::generate().unwrap().fingerprint());
     let error = one.call(id(2), 0, "").await.unwrap_err();
-    check_refused(&error, "certificate");
+    check_refused(&error, "certificate is not the one in the membership");
     assert_eq!(asked.load(Ordering::SeqCst), 0);
 }
 
