@@ -24,7 +24,7 @@ use crate::frame::{FrameReader, FrameType, Header};
 use crate::hello::{Hello, Verdict};
 use crate::identity::{fingerprint_of, hex};
 use crate::options::PeerOptions;
-use crate::queue::Queue;
+use crate::queue::{Queue, Writing};
 use crate::registry::{Entry, Registry};
 use crate::shared::Shared;
 use crate::slots::{Slot, Slots};
@@ -214,8 +214,8 @@ impl Server {
         let options = &self.shared.options;
         let (reader, writer) = tokio::io::split(stream);
         let writing = Arc::clone(connection);
-        let mut writer =
-            task::spawn(async move { writing.queue.write_to(writer, &writing.traffic).await });
+        let write = async move { writing.queue.write_to(writer, &writing.traffic).await };
+        let mut writing = Writing::begin(write);
         let drained = async {
             reached(self.phases.clone(), Phase::Draining).await;
             connection.slots.idle().await;
@@ -229,19 +229,18 @@ impl Server {
                 tracing::debug!(daemon = %connection.from.daemon, %error, "the connection of a peer broke");
             },
             () = entry.ended() => {}
-            _ = &mut writer => {}
+            _ = writing.ended() => {}
             () = pulse::stops(&connection.traffic, &connection.queue, options) => {
                 tracing::info!(daemon = %connection.from.daemon, "a peer gives no sign of life");
             }
             () = &mut drained => {
                 // A socket that is closed before the peer has read may take the last answers with it.
-                let parted = async { tokio::join!(&mut writer, &mut reading) };
+                let parted = async { tokio::join!(writing.ended(), &mut reading) };
                 let _ = timer::timeout(PART_TIMEOUT, parted).await;
             }
             () = reached(self.phases.clone(), Phase::Ended) => {}
         }
         connection.queue.close();
-        writer.abort();
     }
 
     async fn read(&self, connection: &Arc<Connection>, reader: ReadHalf<Stream>) -> io::Result<()> {

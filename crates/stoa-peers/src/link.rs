@@ -29,8 +29,8 @@ pub(crate) struct Link {
 struct State {
     socket: Socket,
     failure: Option<Failure>,
-    /// Counts how often the peer was forgotten: what was begun before does not count.
-    generation: u64,
+    /// Which attempt to connect counts; none that was begun before the peer was forgotten.
+    attempt: u64,
     /// Of connections that have ended.
     bytes_in: u64,
     bytes_out: u64,
@@ -109,15 +109,17 @@ impl Link {
             return Err(failure.error.copied());
         }
         state.socket = Socket::Opening;
-        let generation = state.generation;
+        state.attempt += 1;
+        let attempt = state.attempt;
         drop(state);
         let (link, shared) = (Arc::clone(self), Arc::clone(shared));
-        task::spawn(async move { link.run(&shared, peer, generation).await });
+        task::spawn(async move { link.run(&shared, peer, attempt).await });
         Ok(true)
     }
 
     /// Opens a connection, and carries it until it ends.
-    async fn run(&self, shared: &Shared, peer: PeerAddress, generation: u64) {
+    async fn run(&self, shared: &Shared, peer: PeerAddress, attempt: u64) {
+        let _reset = Reset { link: self, attempt };
         let limit = shared.options.open_timeout;
         let opened = match timer::timeout(limit, outgoing::open(shared, &peer)).await {
             Ok(opened) => opened,
@@ -130,20 +132,20 @@ impl Link {
             Ok(opened) => opened,
             Err(error) => {
                 tracing::debug!(daemon = %self.daemon, ?error, "cannot connect to a peer");
-                return self.failed(shared, peer, error, generation);
+                return self.failed(shared, peer, error, attempt);
             }
         };
-        if !self.opened(&connection, generation) {
+        if !self.opened(&connection, attempt) {
             return;
         }
         connection.run(stream, &shared.options).await;
-        self.ended(shared, peer, &connection, generation);
+        self.ended(shared, peer, &connection, attempt);
     }
 
     /// `false` if the peer was forgotten meanwhile.
-    fn opened(&self, connection: &Arc<Connection>, generation: u64) -> bool {
+    fn opened(&self, connection: &Arc<Connection>, attempt: u64) -> bool {
         let mut state = self.state.lock();
-        let is_current = state.generation == generation;
+        let is_current = state.attempt == attempt;
         if is_current {
             state.socket = Socket::Open(Arc::clone(connection));
         }
@@ -152,9 +154,9 @@ impl Link {
         is_current
     }
 
-    fn failed(&self, shared: &Shared, peer: PeerAddress, error: Error, generation: u64) {
+    fn failed(&self, shared: &Shared, peer: PeerAddress, error: Error, attempt: u64) {
         let mut state = self.state.lock();
-        if state.generation == generation {
+        if state.attempt == attempt {
             state.socket = Socket::None;
             state.failure = Some(Failure::after(state.failure.take(), shared, peer, error));
         }
@@ -162,11 +164,11 @@ impl Link {
         self.changed.notify_waiters();
     }
 
-    fn ended(&self, shared: &Shared, peer: PeerAddress, connection: &Connection, generation: u64) {
+    fn ended(&self, shared: &Shared, peer: PeerAddress, connection: &Connection, attempt: u64) {
         let mut state = self.state.lock();
         state.bytes_in += connection.traffic.bytes_read();
         state.bytes_out += connection.traffic.bytes_written();
-        if state.generation != generation {
+        if state.attempt != attempt {
             return;
         }
         state.socket = Socket::None;
@@ -184,7 +186,7 @@ impl Link {
     /// Ends the connection and any attempt to open one; the next call begins anew.
     pub(crate) fn forget(&self, why: &str) {
         let mut state = self.state.lock();
-        state.generation += 1;
+        state.attempt += 1;
         state.failure = None;
         let socket = std::mem::take(&mut state.socket);
         drop(state);
@@ -218,6 +220,23 @@ impl Link {
             bytes_out,
             round_trip_us: self.counters.round_trip_us(),
         }
+    }
+}
+
+/// Lets others try when the task of an attempt goes before its end.
+struct Reset<'a> {
+    link: &'a Link,
+    attempt: u64,
+}
+
+impl Drop for Reset<'_> {
+    fn drop(&mut self) {
+        let mut state = self.link.state.lock();
+        if state.attempt == self.attempt && matches!(state.socket, Socket::Opening) {
+            state.socket = Socket::None;
+        }
+        drop(state);
+        self.link.changed.notify_waiters();
     }
 }
 

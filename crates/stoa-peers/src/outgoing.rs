@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use stoa_cluster::DaemonId;
-use stoa_env::task;
 use stoa_error::{Error, Result};
 use tokio::io::{AsyncRead, ReadHalf};
 use tokio::net::TcpStream;
@@ -21,7 +20,7 @@ use crate::failure;
 use crate::frame::{FrameReader, FrameType, Header};
 use crate::hello::{Hello, Verdict};
 use crate::options::PeerOptions;
-use crate::queue::Queue;
+use crate::queue::{Queue, Writing};
 use crate::shared::Shared;
 use crate::traffic::Traffic;
 use crate::{error_text, pulse, tls};
@@ -72,6 +71,9 @@ pub(crate) async fn open(shared: &Shared, peer: &PeerAddress) -> Result<(Arc<Con
         return Err(failed(&hello.verdict));
     }
     let protocol = own.common(&hello).map_err(|e| failed(&e))?;
+    if hello.verdict == Verdict::Protocol {
+        return Err(failed(&hello.verdict));
+    }
     let taken_by_peer = usize::try_from(hello.frame_bytes_max).unwrap_or(usize::MAX);
     let connection = Connection {
         daemon,
@@ -157,10 +159,9 @@ impl Connection {
     pub(crate) async fn run(self: &Arc<Self>, stream: Stream, options: &PeerOptions) {
         let (reader, writer) = tokio::io::split(stream);
         let connection = Arc::clone(self);
-        let mut writer =
-            task::spawn(
-                async move { connection.queue.write_to(writer, &connection.traffic).await },
-            );
+        let write = async move { connection.queue.write_to(writer, &connection.traffic).await };
+        let mut writing = Writing::begin(write);
+        let _end = End(self);
         let why = tokio::select! {
             biased;
             read = self.read(reader, options.frame_bytes_max) => match read {
@@ -168,14 +169,13 @@ impl Connection {
                 Err(error) => error.to_string(),
             },
             () = self.closing.notified() => "it was closed".to_owned(),
-            written = &mut writer => match written {
-                Ok(Err(error)) => error.to_string(),
-                _ => "it was closed".to_owned(),
+            written = writing.ended() => match written {
+                Ok(()) => "it was closed".to_owned(),
+                Err(error) => error.to_string(),
             },
             () = pulse::stops(&self.traffic, &self.queue, options) => "the peer gives no sign of life".to_owned(),
         };
         self.end(&why);
-        writer.abort();
     }
 
     async fn read(&self, reader: ReadHalf<Stream>, frame_bytes_max: usize) -> io::Result<()> {
@@ -223,6 +223,15 @@ impl Connection {
             // Nobody waits for it if the call was dropped just now.
             let _ = waiting.send(answer);
         }
+    }
+}
+
+/// Ends the connection when its task goes, for whatever reason: nobody would answer its calls.
+struct End<'a>(&'a Connection);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.end("this daemon has stopped it");
     }
 }
 

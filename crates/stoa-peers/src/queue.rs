@@ -3,12 +3,15 @@
 //! Whoever has a frame reserves room for it, then appends it; the writer takes all that is there, and
 //! writes it at once.
 
+use std::future::Future;
 use std::io;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+use stoa_env::task;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Notify, Semaphore};
+use tokio::task::JoinHandle;
 
 use crate::frame::{FrameType, HEADER_BYTES, Header};
 use crate::traffic::Traffic;
@@ -55,6 +58,26 @@ struct Frame {
     header: Header,
     body: Bytes,
     room: Room,
+}
+
+/// The task that writes what comes; it ends when this is dropped.
+pub(crate) struct Writing(JoinHandle<io::Result<()>>);
+
+impl Writing {
+    pub(crate) fn begin(write: impl Future<Output = io::Result<()>> + Send + 'static) -> Self {
+        Self(task::spawn(write))
+    }
+
+    /// Waits until it has ended. Not to be asked again then.
+    pub(crate) async fn ended(&mut self) -> io::Result<()> {
+        (&mut self.0).await.unwrap_or_else(|error| Err(io::Error::other(error)))
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// Room in the queue for one frame.

@@ -11,8 +11,9 @@ use bytes::Bytes;
 use common::{Daemon, Gate, LONG, Membership, Proxy, echo, holder, id, two};
 use stoa_env::{clock, task, timer};
 use stoa_error::Result;
-use stoa_peers::{PeerOptions, is_unreachable};
+use stoa_peers::{PeerOptions, PeerStatistics, is_unreachable};
 use stoa_testkit::until;
+use tokio::sync::watch;
 
 /// Dead after 150 ms instead of 5 s.
 fn hasty() -> PeerOptions {
@@ -161,6 +162,70 @@ async fn a_connection_that_breaks_fails_its_calls_at_once() {
     until("the link knows", || !one.statistics(id(2)).connected).await;
     proxy.restore();
     answered_again(&one).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn callers_survive_connections_that_break_again_and_again() {
+    let gate = Gate::default();
+    let (one, two, proxy) = through_proxy(hasty(), &gate).await;
+    let (one, stop) = (Arc::new(one), watch::channel(false).0);
+    let callers: Vec<_> = (0..32_u8)
+        .map(|number| {
+            let (one, stop) = (Arc::clone(&one), stop.subscribe());
+            task::spawn(async move {
+                let mut answered = 0_u64;
+                while !*stop.borrow() {
+                    match one.call(id(2), 0, vec![number; 1000]).await {
+                        Ok(answer) => {
+                            assert_eq!(answer[..], [number; 1000]);
+                            answered += 1;
+                        }
+                        Err(error) => {
+                            assert!(is_unreachable(&error), "{error:?}");
+                            timer::sleep(Duration::from_millis(1)).await;
+                        }
+                    }
+                }
+                answered
+            })
+        })
+        .collect();
+    let answered = |peer: PeerStatistics| peer.calls - peer.failures;
+    one.call(id(2), 0, "").await.unwrap();
+    for _ in 0..20 {
+        let before = answered(one.statistics(id(2)));
+        until("answers", || answered(one.statistics(id(2))) > before + 100).await;
+        let failures = one.statistics(id(2)).failures;
+        proxy.close_all();
+        until("failures", || one.statistics(id(2)).failures > failures).await;
+        proxy.restore();
+    }
+    answered_again(&one).await;
+    stop.send_replace(true);
+    for caller in callers {
+        assert!(caller.await.unwrap() > 0);
+    }
+    assert_eq!(one.statistics(id(2)).in_flight, 0);
+    assert!(two.connected_from(id(1)));
+}
+
+#[test]
+fn a_runtime_that_ends_takes_no_calls_of_others_with_it() {
+    let runtime = || tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let (short, long) = (runtime(), runtime());
+    let gate = Gate::default();
+    let (_membership, one, _two) = long.block_on(two(PeerOptions::default(), gate.handler()));
+    // Its connection lives on the runtime of whoever has called first.
+    short.block_on(one.call(id(2), 0, "")).unwrap();
+    let waits = async {
+        let end = async {
+            until("a call waits", || gate.running() == 1).await;
+            short.shutdown_background();
+        };
+        tokio::join!(one.call(id(2), 1, ""), end).0
+    };
+    assert_eq!(long.block_on(waits).unwrap_err().sqlstate(), "08006");
+    long.block_on(answered_again(&one));
 }
 
 #[tokio::test]
