@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use stoa_cluster::DaemonId;
-use stoa_env::task;
 use stoa_env::timer::{self, Instant};
 use stoa_error::{Error, Result};
 use tokio::sync::Notify;
@@ -112,8 +111,8 @@ impl Link {
         state.attempt += 1;
         let attempt = state.attempt;
         drop(state);
-        let (link, shared) = (Arc::clone(self), Arc::clone(shared));
-        task::spawn(async move { link.run(&shared, peer, attempt).await });
+        let (link, of_task) = (Arc::clone(self), Arc::clone(shared));
+        shared.spawn(async move { link.run(&of_task, peer, attempt).await });
         Ok(true)
     }
 

@@ -36,7 +36,8 @@ struct Inner {
 }
 
 impl Peers {
-    /// Peers of the process with this identity. Nothing is connected before it is needed.
+    /// Peers of the process with this identity. Nothing is connected before it is needed. Connections to
+    /// peers live on the runtime on which this is called, wherever calls come from.
     pub fn new(identity: Identity, directory: Arc<dyn Directory>, options: PeerOptions) -> Self {
         let shared = Arc::new(Shared::new(&identity, directory, options));
         Self(Arc::new(Inner { shared, links: RwLock::default(), incoming: Arc::default() }))

@@ -210,22 +210,36 @@ async fn callers_survive_connections_that_break_again_and_again() {
 }
 
 #[test]
-fn a_runtime_that_ends_takes_no_calls_of_others_with_it() {
+fn connections_do_not_live_where_calls_come_from() {
     let runtime = || tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let (short, long) = (runtime(), runtime());
     let gate = Gate::default();
     let (_membership, one, _two) = long.block_on(two(PeerOptions::default(), gate.handler()));
-    // Its connection lives on the runtime of whoever has called first.
     short.block_on(one.call(id(2), 0, "")).unwrap();
-    let waits = async {
-        let end = async {
-            until("a call waits", || gate.running() == 1).await;
-            short.shutdown_background();
-        };
-        tokio::join!(one.call(id(2), 1, ""), end).0
+    let end = async {
+        until("a call waits", || gate.running() == 1).await;
+        short.shutdown_background();
+        gate.open();
     };
-    assert_eq!(long.block_on(waits).unwrap_err().sqlstate(), "08006");
-    long.block_on(answered_again(&one));
+    let answer = long.block_on(async { tokio::join!(one.call(id(2), 1, "x"), end).0 });
+    assert_eq!(answer.unwrap(), "x");
+}
+
+#[test]
+fn a_runtime_that_ends_leaves_no_call_waiting() {
+    let runtime = || tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let (short, long) = (runtime(), runtime());
+    let gate = Gate::default();
+    let membership = Arc::new(Membership::default());
+    let options = PeerOptions::default();
+    let one = short.block_on(Daemon::start(&membership, holder(1), options.clone(), echo()));
+    let _two = long.block_on(Daemon::start(&membership, holder(2), options, gate.handler()));
+    let end = async {
+        until("a call waits", || gate.running() == 1).await;
+        short.shutdown_background();
+    };
+    let lost = long.block_on(async { tokio::join!(one.call(id(2), 1, ""), end).0 });
+    assert_eq!(lost.unwrap_err().sqlstate(), "08006");
 }
 
 #[tokio::test]
