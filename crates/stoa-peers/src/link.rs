@@ -112,13 +112,22 @@ impl Link {
         let attempt = state.attempt;
         drop(state);
         let (link, of_task) = (Arc::clone(self), Arc::clone(shared));
-        shared.spawn(async move { link.run(&of_task, peer, attempt).await });
+        // Made here: a runtime that has ended does not even begin the task.
+        let reset = Reset {
+            link: Arc::clone(self),
+            shared: Arc::clone(shared),
+            peer: peer.clone(),
+            attempt,
+        };
+        shared.spawn(async move {
+            let _reset = reset;
+            link.run(&of_task, peer, attempt).await;
+        });
         Ok(true)
     }
 
     /// Opens a connection, and carries it until it ends.
     async fn run(&self, shared: &Shared, peer: PeerAddress, attempt: u64) {
-        let _reset = Reset { link: self, attempt };
         let limit = shared.options.open_timeout;
         let opened = match timer::timeout(limit, outgoing::open(shared, &peer)).await {
             Ok(opened) => opened,
@@ -222,20 +231,24 @@ impl Link {
     }
 }
 
-/// Lets others try when the task of an attempt goes before its end.
-struct Reset<'a> {
-    link: &'a Link,
+/// Fails an attempt whose task goes before its end.
+struct Reset {
+    link: Arc<Link>,
+    shared: Arc<Shared>,
+    peer: PeerAddress,
     attempt: u64,
 }
 
-impl Drop for Reset<'_> {
+impl Drop for Reset {
     fn drop(&mut self) {
-        let mut state = self.link.state.lock();
-        if state.attempt == self.attempt && matches!(state.socket, Socket::Opening) {
-            state.socket = Socket::None;
-        }
+        let state = self.link.state.lock();
+        let is_opening = state.attempt == self.attempt && matches!(state.socket, Socket::Opening);
         drop(state);
-        self.link.changed.notify_waiters();
+        if is_opening {
+            let why = "this daemon has stopped the attempt";
+            let error = failure::cannot_connect(self.link.daemon, &self.peer.address, why);
+            self.link.failed(&self.shared, self.peer.clone(), error, self.attempt);
+        }
     }
 }
 

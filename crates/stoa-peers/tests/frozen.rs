@@ -240,6 +240,8 @@ fn a_runtime_that_ends_leaves_no_call_waiting() {
     };
     let lost = long.block_on(async { tokio::join!(one.call(id(2), 1, ""), end).0 });
     assert_eq!(lost.unwrap_err().sqlstate(), "08006");
+    let refused = long.block_on(one.call(id(2), 0, "")).unwrap_err();
+    assert_eq!(refused.sqlstate(), "08001");
 }
 
 #[tokio::test]
