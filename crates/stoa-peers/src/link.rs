@@ -48,6 +48,7 @@ struct Failure {
     error: Error,
     /// Whom it was for; whoever has another address or certificate by now is tried at once.
     peer: PeerAddress,
+    attempt: u64,
     /// Until then calls fail with the same error.
     until: Instant,
     delay: Duration,
@@ -78,8 +79,9 @@ impl Link {
             let mut changed = std::pin::pin!(self.changed.notified());
             // Before the look at the state: no change in between is missed.
             changed.as_mut().enable();
-            if self.begin(shared)? {
+            if let Some(attempt) = self.begin(shared)? {
                 changed.await;
+                self.check(attempt)?;
             }
         }
     }
@@ -91,14 +93,22 @@ impl Link {
         }
     }
 
-    /// Begins an attempt to connect unless one is under way; `false` if there is a connection.
-    fn begin(self: &Arc<Self>, shared: &Arc<Shared>) -> Result<bool> {
+    /// The error of this attempt, if it has failed.
+    fn check(&self, attempt: u64) -> Result<()> {
+        match &self.state.lock().failure {
+            Some(failure) if failure.attempt == attempt => Err(failure.error.copied()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The attempt to connect that is under way, begun if need be; `None` if there is a connection.
+    fn begin(self: &Arc<Self>, shared: &Arc<Shared>) -> Result<Option<u64>> {
         let peer = shared.directory.address(self.daemon);
         let peer = peer.ok_or_else(|| failure::not_a_member(self.daemon))?;
         let mut state = self.state.lock();
         match &state.socket {
-            Socket::Opening => return Ok(true),
-            Socket::Open(connection) if !connection.has_ended() => return Ok(false),
+            Socket::Opening => return Ok(Some(state.attempt)),
+            Socket::Open(connection) if !connection.has_ended() => return Ok(None),
             _ => {}
         }
         let failure = state.failure.as_ref().filter(|failure| failure.peer == peer);
@@ -123,7 +133,7 @@ impl Link {
             let _reset = reset;
             link.run(&of_task, peer, attempt).await;
         });
-        Ok(true)
+        Ok(Some(attempt))
     }
 
     /// Opens a connection, and carries it until it ends.
@@ -166,7 +176,8 @@ impl Link {
         let mut state = self.state.lock();
         if state.attempt == attempt {
             state.socket = Socket::None;
-            state.failure = Some(Failure::after(state.failure.take(), shared, peer, error));
+            let failure = state.failure_after(shared, peer, error);
+            state.failure = Some(failure);
         }
         drop(state);
         self.changed.notify_waiters();
@@ -186,7 +197,7 @@ impl Link {
             false => {
                 let why = "it ended the last connection without an answer";
                 let error = failure::cannot_connect(self.daemon, &peer.address, why);
-                Some(Failure::after(state.failure.take(), shared, peer, error))
+                Some(state.failure_after(shared, peer, error))
             }
         };
     }
@@ -252,15 +263,15 @@ impl Drop for Reset {
     }
 }
 
-impl Failure {
-    /// One more, for longer than the last if that was for the same peer.
-    fn after(last: Option<Self>, shared: &Shared, peer: PeerAddress, error: Error) -> Self {
+impl State {
+    /// One more failure, for longer than the last if that was for the same peer.
+    fn failure_after(&mut self, shared: &Shared, peer: PeerAddress, error: Error) -> Failure {
         let options = &shared.options;
-        let last = last.filter(|last| last.peer == peer);
+        let last = self.failure.take().filter(|last| last.peer == peer);
         let delay = last.map_or(options.retry_min, |last| last.delay.saturating_mul(2));
         let delay = delay.min(options.retry_max);
         let now = timer::now();
         let until = now.checked_add(delay).unwrap_or(now);
-        Self { error, peer, until, delay }
+        Failure { error, peer, attempt: self.attempt, until, delay }
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use common::{Daemon, Gate, LONG, Membership, Proxy, echo, holder, id, two};
+use futures::future::join_all;
 use stoa_env::{clock, task, timer};
 use stoa_error::Result;
 use stoa_peers::{PeerOptions, PeerStatistics, is_unreachable};
@@ -265,6 +266,21 @@ async fn calls_to_nobody_fail_fast_and_do_not_knock_each_time() {
     one.peers.forget(id(2));
     one.call(id(2), 0, "").await.unwrap();
     assert_eq!(proxy.accepted(), 2);
+}
+
+#[tokio::test]
+async fn all_who_wait_for_an_attempt_fail_with_it() {
+    let options = PeerOptions { retry_min: Duration::ZERO, ..PeerOptions::default() };
+    let membership = Arc::new(Membership::default());
+    let one = Daemon::start(&membership, holder(1), options, echo()).await;
+    let two = Daemon::start(&membership, holder(2), PeerOptions::default(), echo()).await;
+    let proxy = Proxy::to(&two.address).await;
+    membership.moved(id(2), &proxy.address);
+    proxy.close_all();
+    for error in join_all((0..100).map(|_| one.call(id(2), 0, ""))).await {
+        assert_eq!(error.unwrap_err().sqlstate(), "08001");
+    }
+    assert_eq!(proxy.accepted(), 1);
 }
 
 #[tokio::test]
