@@ -23,15 +23,16 @@ pub trait Directory: Send + Sync + 'static {
     fn address(&self, daemon: DaemonId) -> Option<PeerAddress>;
 
     /// Which living member has this certificate; asked for each incoming connection. May read the
-    /// membership again, as the daemon may have joined just now. The sender has proved that it has the
-    /// certificate's key. The answer must come within [`PeerOptions::open_timeout`](crate::PeerOptions).
+    /// membership again, because the daemon may have just joined. The other side has proved that it has the
+    /// certificate's key. A lookup is dropped when the time to connect is over
+    /// ([`open_timeout`](crate::PeerOptions::open_timeout)).
     fn who(&self, fingerprint: [u8; 32]) -> BoxFuture<'_, Option<Holder>>;
 }
 
 /// What this daemon answers.
 pub trait Handler: Send + Sync + 'static {
-    /// Answers one request of a member. Each runs in a task of its own on the runtime that serves; it is
-    /// not dropped when its caller gives up. Errors reach the caller with kind, SQLSTATE, message, detail,
-    /// hint and position.
+    /// Answers one request of a member. Each request runs as a task of its own on the runtime of
+    /// [`Peers::serve`](crate::Peers::serve), to its end even if the caller gives up. Errors reach the caller
+    /// with kind, SQLSTATE, message, detail, hint and position.
     fn handle(&self, from: Holder, kind: u16, body: Bytes) -> BoxFuture<'static, Result<Bytes>>;
 }

@@ -11,17 +11,15 @@ use std::io;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use crate::pulse::Pulse;
+use crate::traffic::Traffic;
 
 /// Bytes in front of each body.
 pub(crate) const HEADER_BYTES: usize = 16;
 
-/// Room that a read has at least; TLS gives up to 16 KiB at once.
+/// Room that a read has; TLS gives up to 16 KiB at once.
 const READ_BYTES: usize = 32 << 10;
-/// The most by which the buffer grows at once, after as many bytes have come.
-const GROWTH_BYTES_MAX: usize = 4 << 20;
-/// Bodies up to this size are copied, so that one that is kept does not keep all others of its read.
-const COPIED_BYTES_MAX: usize = 16 << 10;
+/// Bodies up to this size are copied from the buffer; larger ones are read into memory of their own.
+const COPIED_BYTES_MAX: usize = 64 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FrameType {
@@ -100,12 +98,12 @@ pub(crate) struct FrameReader<'a, R> {
     reader: R,
     buffer: BytesMut,
     frame_bytes_max: usize,
-    pulse: &'a Pulse,
+    traffic: &'a Traffic,
 }
 
 impl<'a, R: AsyncRead + Unpin> FrameReader<'a, R> {
-    pub(crate) fn new(reader: R, frame_bytes_max: usize, pulse: &'a Pulse) -> Self {
-        Self { reader, buffer: BytesMut::new(), frame_bytes_max, pulse }
+    pub(crate) fn new(reader: R, frame_bytes_max: usize, traffic: &'a Traffic) -> Self {
+        Self { reader, buffer: BytesMut::new(), frame_bytes_max, traffic }
     }
 
     /// The next header, whose body must be read or skipped before the next; `None` at the end of the stream.
@@ -132,17 +130,31 @@ impl<'a, R: AsyncRead + Unpin> FrameReader<'a, R> {
 
     /// The body that follows the header. Memory is taken as its bytes come, not by what the header says.
     pub(crate) async fn body(&mut self, length: usize) -> io::Result<Bytes> {
+        if length > COPIED_BYTES_MAX {
+            return self.large_body(length).await;
+        }
         while self.buffer.len() < length {
             if self.fill().await? == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
         }
-        if length > COPIED_BYTES_MAX {
-            return Ok(self.buffer.split_to(length).freeze());
-        }
         let body = Bytes::copy_from_slice(&self.buffer[..length]);
         self.buffer.advance(length);
         Ok(body)
+    }
+
+    async fn large_body(&mut self, length: usize) -> io::Result<Bytes> {
+        let mut body = self.buffer.split_to(length.min(self.buffer.len()));
+        while body.len() < length {
+            let missing = length - body.len();
+            body.reserve(missing.min(body.len().max(READ_BYTES)));
+            let mut reader = (&mut self.reader).take(missing as u64);
+            match reader.read_buf(&mut body).await? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                read => self.traffic.has_read(read),
+            }
+        }
+        Ok(body.freeze())
     }
 
     /// Passes over the body that follows the header.
@@ -162,10 +174,10 @@ impl<'a, R: AsyncRead + Unpin> FrameReader<'a, R> {
 
     async fn fill(&mut self) -> io::Result<usize> {
         if self.buffer.capacity() - self.buffer.len() < READ_BYTES / 2 {
-            self.buffer.reserve(self.buffer.len().clamp(READ_BYTES, GROWTH_BYTES_MAX));
+            self.buffer.reserve(READ_BYTES);
         }
         let read = self.reader.read_buf(&mut self.buffer).await?;
-        self.pulse.has_read(read);
+        self.traffic.has_read(read);
         Ok(read)
     }
 }
@@ -190,8 +202,8 @@ mod tests {
 
     /// All frames up to the end, or to damage.
     fn read(bytes: &[u8]) -> io::Result<Vec<(Header, Vec<u8>)>> {
-        let pulse = Pulse::default();
-        let mut reader = FrameReader::new(bytes, MAX, &pulse);
+        let traffic = Traffic::default();
+        let mut reader = FrameReader::new(bytes, MAX, &traffic);
         let mut frames = Vec::new();
         block_on(async {
             while let Some(header) = reader.header().await? {
@@ -205,7 +217,7 @@ mod tests {
     }
 
     fn frames() -> impl Strategy<Value = Vec<(Header, Vec<u8>)>> {
-        let size = prop_oneof![0..300_usize, 10_000..MAX];
+        let size = prop_oneof![0..300_usize, 10_000..MAX, 60_000..70_000_usize];
         let frame = (1..6_u8, any::<u16>(), any::<u64>(), size);
         let frame = frame.prop_map(|(number, kind, id, length)| {
             let header = Header { frame: FrameType::of(number), kind, id, length };

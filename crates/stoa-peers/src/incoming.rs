@@ -1,6 +1,5 @@
 //! Connections from peers: who they are, what they ask, and their answers.
 
-use std::collections::HashMap;
 use std::future::Future;
 use std::io;
 use std::panic::AssertUnwindSafe;
@@ -10,14 +9,13 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures::FutureExt;
 use parking_lot::Mutex;
-use stoa_cluster::DaemonId;
 use stoa_cluster::lease::Holder;
 use stoa_env::{clock, task, timer};
 use stoa_error::Result;
 use stoa_listen::{Door, Guarded, Limits};
 use tokio::io::{AsyncRead, AsyncWriteExt, ReadHalf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, Semaphore, mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
@@ -26,15 +24,16 @@ use crate::frame::{FrameReader, FrameType, Header};
 use crate::hello::{Hello, Verdict};
 use crate::identity::{fingerprint_of, hex};
 use crate::options::PeerOptions;
-use crate::pulse::Pulse;
-use crate::queue::Queue;
+use crate::queue::{Queue, Writing};
+use crate::registry::{Entry, Registry};
 use crate::shared::Shared;
 use crate::slots::{Slot, Slots};
-use crate::{error_text, failure};
+use crate::traffic::Traffic;
+use crate::{error_text, failure, pulse};
 
-/// Questions to the directory at once: strangers must not keep it busy.
+/// Lookups in the directory at once: strangers must not keep it busy.
 const LOOKUPS_MAX: usize = 16;
-/// How often the log tells of members that are refused.
+/// How often the log reports refused connections, at most.
 const TELL_INTERVAL: Duration = Duration::from_secs(10);
 /// How long a peer gets to read the last answers.
 const PART_TIMEOUT: Duration = Duration::from_secs(1);
@@ -49,61 +48,6 @@ enum Phase {
     Draining,
     /// No more answers.
     Ended,
-}
-
-/// The connections from peers that have proved who they are; one for each daemon.
-#[derive(Default)]
-pub(crate) struct Registry(Mutex<Books>);
-
-#[derive(Default)]
-struct Books {
-    by_daemon: HashMap<DaemonId, Arc<Connection>>,
-    /// Counts how often a daemon was forgotten.
-    forgotten: u64,
-}
-
-impl Registry {
-    /// Ends the connections from a daemon.
-    pub(crate) fn forget(&self, daemon: DaemonId) {
-        let mut books = self.0.lock();
-        books.forgotten += 1;
-        let gone = books.by_daemon.remove(&daemon);
-        drop(books);
-        if let Some(gone) = gone {
-            gone.closing.notify_one();
-        }
-    }
-
-    pub(crate) fn daemons(&self) -> Vec<DaemonId> {
-        self.0.lock().by_daemon.keys().copied().collect()
-    }
-
-    fn forgotten(&self) -> u64 {
-        self.0.lock().forgotten
-    }
-
-    /// Enters a connection in the place of an older one of its daemon, which has given that up; `false` if
-    /// a daemon was forgotten since there were `forgotten`.
-    fn enter(&self, connection: &Arc<Connection>, forgotten: u64) -> bool {
-        let mut books = self.0.lock();
-        if books.forgotten != forgotten {
-            return false;
-        }
-        let older = books.by_daemon.insert(connection.from.daemon, Arc::clone(connection));
-        drop(books);
-        if let Some(older) = older {
-            older.closing.notify_one();
-        }
-        true
-    }
-
-    fn leave(&self, connection: &Arc<Connection>) {
-        let mut books = self.0.lock();
-        let daemon = connection.from.daemon;
-        if books.by_daemon.get(&daemon).is_some_and(|entered| Arc::ptr_eq(entered, connection)) {
-            books.by_daemon.remove(&daemon);
-        }
-    }
 }
 
 /// Serves peers until `shutdown` completes, then lets running requests end within the grace.
@@ -138,7 +82,7 @@ pub(crate) async fn serve(
             () = &mut shutdown => break,
             accepted = listener.accept() => match accepted {
                 Ok((socket, peer)) => {
-                    // Whoever is not let in is told nothing: it may be anybody.
+                    // A refused connection gets no explanation: anyone may have opened it.
                     if let Ok(socket) = door.let_in(socket, peer).await {
                         let (server, alive) = (Arc::clone(&server), alive.clone());
                         task::spawn(async move {
@@ -169,7 +113,7 @@ struct Server {
     registry: Arc<Registry>,
     handler: Arc<dyn Handler>,
     lookups: Semaphore,
-    /// When the log told of a refusal.
+    /// When the log last reported a refusal.
     told: Mutex<Option<Instant>>,
     phases: watch::Receiver<Phase>,
 }
@@ -178,11 +122,10 @@ struct Server {
 struct Connection {
     from: Holder,
     queue: Queue,
-    pulse: Pulse,
+    traffic: Traffic,
     slots: Arc<Slots>,
     /// Bytes of the largest answer that the peer takes.
     answer_bytes_max: usize,
-    closing: Notify,
 }
 
 impl Server {
@@ -197,9 +140,8 @@ impl Server {
             () = reached(self.phases.clone(), Phase::Draining) => return,
         };
         match opened {
-            Ok(Ok(Some((connection, stream)))) => {
-                self.run(&connection, stream).await;
-                self.registry.leave(&connection);
+            Ok(Ok(Some((connection, entry, stream)))) => {
+                self.run(&connection, &entry, stream).await
             }
             Ok(Ok(None)) => {}
             Ok(Err(error)) => {
@@ -213,7 +155,7 @@ impl Server {
     async fn open(
         &self,
         socket: Guarded<TcpStream>,
-    ) -> io::Result<Option<(Arc<Connection>, Stream)>> {
+    ) -> io::Result<Option<(Arc<Connection>, Entry, Stream)>> {
         let address = socket.guest().address();
         let mut stream = self.acceptor.accept(socket).await?;
         let certificates = stream.get_ref().1.peer_certificates();
@@ -235,22 +177,18 @@ impl Server {
                 return refuse(stream, options, Verdict::Protocol).await;
             }
             let taken_by_peer = usize::try_from(hello.frame_bytes_max).unwrap_or(usize::MAX);
-            let connection = Arc::new(Connection {
+            // It goes with the connection, also if this is dropped.
+            let Some(entry) = self.registry.enter(from.daemon, forgotten) else { continue };
+            let connection = Connection {
                 from,
                 queue: Queue::new(options.queued_bytes_max),
-                pulse: Pulse::default(),
+                traffic: Traffic::default(),
                 slots: Slots::new(options.requests_max, options.request_bytes_max),
                 answer_bytes_max: options.frame_bytes_max.min(taken_by_peer),
-                closing: Notify::new(),
-            });
-            if self.registry.enter(&connection, forgotten) {
-                stream.get_ref().0.guest().known();
-                if let Err(error) = own.write(&mut stream).await {
-                    self.registry.leave(&connection);
-                    return Err(error);
-                }
-                return Ok(Some((connection, stream)));
-            }
+            };
+            stream.get_ref().0.guest().known();
+            own.write(&mut stream).await?;
+            return Ok(Some((Arc::new(connection), entry, stream)));
         }
     }
 
@@ -259,7 +197,7 @@ impl Server {
         self.shared.directory.who(fingerprint).await
     }
 
-    /// Says once in a while that somebody with a key of its own is refused.
+    /// Logs a refusal, unless another was logged a short time ago.
     fn tell(&self, why: &str) {
         let now = clock::monotonic();
         let mut told = self.told.lock();
@@ -272,12 +210,12 @@ impl Server {
     }
 
     /// Carries requests and answers until the connection ends.
-    async fn run(&self, connection: &Arc<Connection>, stream: Stream) {
+    async fn run(&self, connection: &Arc<Connection>, entry: &Entry, stream: Stream) {
         let options = &self.shared.options;
         let (reader, writer) = tokio::io::split(stream);
         let writing = Arc::clone(connection);
-        let mut writer =
-            task::spawn(async move { writing.queue.write_to(writer, &writing.pulse).await });
+        let write = async move { writing.queue.write_to(writer, &writing.traffic).await };
+        let mut writing = Writing::begin(write);
         let drained = async {
             reached(self.phases.clone(), Phase::Draining).await;
             connection.slots.idle().await;
@@ -290,25 +228,24 @@ impl Server {
             read = &mut reading => if let Err(error) = read {
                 tracing::debug!(daemon = %connection.from.daemon, %error, "the connection of a peer broke");
             },
-            () = connection.closing.notified() => {}
-            _ = &mut writer => {}
-            () = connection.pulse.stops(&connection.queue, options) => {
+            () = entry.ended() => {}
+            _ = writing.ended() => {}
+            () = pulse::stops(&connection.traffic, &connection.queue, options) => {
                 tracing::info!(daemon = %connection.from.daemon, "a peer gives no sign of life");
             }
             () = &mut drained => {
                 // A socket that is closed before the peer has read may take the last answers with it.
-                let parted = async { tokio::join!(&mut writer, &mut reading) };
+                let parted = async { tokio::join!(writing.ended(), &mut reading) };
                 let _ = timer::timeout(PART_TIMEOUT, parted).await;
             }
             () = reached(self.phases.clone(), Phase::Ended) => {}
         }
         connection.queue.close();
-        writer.abort();
     }
 
     async fn read(&self, connection: &Arc<Connection>, reader: ReadHalf<Stream>) -> io::Result<()> {
         let options = &self.shared.options;
-        let mut frames = FrameReader::new(reader, options.frame_bytes_max, &connection.pulse);
+        let mut frames = FrameReader::new(reader, options.frame_bytes_max, &connection.traffic);
         while let Some(header) = frames.header().await? {
             self.frame(connection, &mut frames, header).await?;
         }
@@ -354,9 +291,9 @@ impl Server {
 impl Connection {
     /// Waits for something while nothing is read.
     async fn paused<T>(&self, wait: impl Future<Output = T>) -> T {
-        self.pulse.pause(true);
+        self.traffic.pause(true);
         let done = wait.await;
-        self.pulse.pause(false);
+        self.traffic.pause(false);
         done
     }
 

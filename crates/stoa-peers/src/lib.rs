@@ -42,10 +42,12 @@ mod outgoing;
 mod peers;
 mod pulse;
 mod queue;
+mod registry;
 mod shared;
 mod slots;
 mod statistics;
 mod tls;
+mod traffic;
 
 pub use directory::{Directory, Handler, PeerAddress};
 pub use failure::is_unreachable;

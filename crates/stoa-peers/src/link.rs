@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use stoa_cluster::DaemonId;
-use stoa_env::task;
 use stoa_env::timer::{self, Instant};
 use stoa_error::{Error, Result};
 use tokio::sync::Notify;
@@ -29,8 +28,8 @@ pub(crate) struct Link {
 struct State {
     socket: Socket,
     failure: Option<Failure>,
-    /// Counts how often the peer was forgotten: what was begun before does not count.
-    generation: u64,
+    /// Which attempt to connect counts; none that was begun before the peer was forgotten.
+    attempt: u64,
     /// Of connections that have ended.
     bytes_in: u64,
     bytes_out: u64,
@@ -49,6 +48,7 @@ struct Failure {
     error: Error,
     /// Whom it was for; whoever has another address or certificate by now is tried at once.
     peer: PeerAddress,
+    attempt: u64,
     /// Until then calls fail with the same error.
     until: Instant,
     delay: Duration,
@@ -79,8 +79,9 @@ impl Link {
             let mut changed = std::pin::pin!(self.changed.notified());
             // Before the look at the state: no change in between is missed.
             changed.as_mut().enable();
-            if self.begin(shared)? {
+            if let Some(attempt) = self.begin(shared)? {
                 changed.await;
+                self.check(attempt)?;
             }
         }
     }
@@ -92,14 +93,22 @@ impl Link {
         }
     }
 
-    /// Begins an attempt to connect unless one is under way; `false` if there is a connection.
-    fn begin(self: &Arc<Self>, shared: &Arc<Shared>) -> Result<bool> {
+    /// The error of this attempt, if it has failed.
+    fn check(&self, attempt: u64) -> Result<()> {
+        match &self.state.lock().failure {
+            Some(failure) if failure.attempt == attempt => Err(failure.error.copied()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The attempt to connect that is under way, begun if need be; `None` if there is a connection.
+    fn begin(self: &Arc<Self>, shared: &Arc<Shared>) -> Result<Option<u64>> {
         let peer = shared.directory.address(self.daemon);
         let peer = peer.ok_or_else(|| failure::not_a_member(self.daemon))?;
         let mut state = self.state.lock();
         match &state.socket {
-            Socket::Opening => return Ok(true),
-            Socket::Open(connection) if !connection.has_ended() => return Ok(false),
+            Socket::Opening => return Ok(Some(state.attempt)),
+            Socket::Open(connection) if !connection.has_ended() => return Ok(None),
             _ => {}
         }
         let failure = state.failure.as_ref().filter(|failure| failure.peer == peer);
@@ -109,15 +118,26 @@ impl Link {
             return Err(failure.error.copied());
         }
         state.socket = Socket::Opening;
-        let generation = state.generation;
+        state.attempt += 1;
+        let attempt = state.attempt;
         drop(state);
-        let (link, shared) = (Arc::clone(self), Arc::clone(shared));
-        task::spawn(async move { link.run(&shared, peer, generation).await });
-        Ok(true)
+        let (link, of_task) = (Arc::clone(self), Arc::clone(shared));
+        // Made here: a runtime that has ended does not even begin the task.
+        let reset = Reset {
+            link: Arc::clone(self),
+            shared: Arc::clone(shared),
+            peer: peer.clone(),
+            attempt,
+        };
+        shared.spawn(async move {
+            let _reset = reset;
+            link.run(&of_task, peer, attempt).await;
+        });
+        Ok(Some(attempt))
     }
 
     /// Opens a connection, and carries it until it ends.
-    async fn run(&self, shared: &Shared, peer: PeerAddress, generation: u64) {
+    async fn run(&self, shared: &Shared, peer: PeerAddress, attempt: u64) {
         let limit = shared.options.open_timeout;
         let opened = match timer::timeout(limit, outgoing::open(shared, &peer)).await {
             Ok(opened) => opened,
@@ -130,20 +150,20 @@ impl Link {
             Ok(opened) => opened,
             Err(error) => {
                 tracing::debug!(daemon = %self.daemon, ?error, "cannot connect to a peer");
-                return self.failed(shared, peer, error, generation);
+                return self.failed(shared, peer, error, attempt);
             }
         };
-        if !self.opened(&connection, generation) {
+        if !self.opened(&connection, attempt) {
             return;
         }
         connection.run(stream, &shared.options).await;
-        self.ended(shared, peer, &connection, generation);
+        self.ended(shared, peer, &connection, attempt);
     }
 
     /// `false` if the peer was forgotten meanwhile.
-    fn opened(&self, connection: &Arc<Connection>, generation: u64) -> bool {
+    fn opened(&self, connection: &Arc<Connection>, attempt: u64) -> bool {
         let mut state = self.state.lock();
-        let is_current = state.generation == generation;
+        let is_current = state.attempt == attempt;
         if is_current {
             state.socket = Socket::Open(Arc::clone(connection));
         }
@@ -152,21 +172,22 @@ impl Link {
         is_current
     }
 
-    fn failed(&self, shared: &Shared, peer: PeerAddress, error: Error, generation: u64) {
+    fn failed(&self, shared: &Shared, peer: PeerAddress, error: Error, attempt: u64) {
         let mut state = self.state.lock();
-        if state.generation == generation {
+        if state.attempt == attempt {
             state.socket = Socket::None;
-            state.failure = Some(Failure::after(state.failure.take(), shared, peer, error));
+            let failure = state.failure_after(shared, peer, error);
+            state.failure = Some(failure);
         }
         drop(state);
         self.changed.notify_waiters();
     }
 
-    fn ended(&self, shared: &Shared, peer: PeerAddress, connection: &Connection, generation: u64) {
+    fn ended(&self, shared: &Shared, peer: PeerAddress, connection: &Connection, attempt: u64) {
         let mut state = self.state.lock();
-        state.bytes_in += connection.pulse.bytes_read();
-        state.bytes_out += connection.pulse.bytes_written();
-        if state.generation != generation {
+        state.bytes_in += connection.traffic.bytes_read();
+        state.bytes_out += connection.traffic.bytes_written();
+        if state.attempt != attempt {
             return;
         }
         state.socket = Socket::None;
@@ -176,7 +197,7 @@ impl Link {
             false => {
                 let why = "it ended the last connection without an answer";
                 let error = failure::cannot_connect(self.daemon, &peer.address, why);
-                Some(Failure::after(state.failure.take(), shared, peer, error))
+                Some(state.failure_after(shared, peer, error))
             }
         };
     }
@@ -184,7 +205,7 @@ impl Link {
     /// Ends the connection and any attempt to open one; the next call begins anew.
     pub(crate) fn forget(&self, why: &str) {
         let mut state = self.state.lock();
-        state.generation += 1;
+        state.attempt += 1;
         state.failure = None;
         let socket = std::mem::take(&mut state.socket);
         drop(state);
@@ -202,8 +223,8 @@ impl Link {
             _ => None,
         };
         if let Some(connection) = open {
-            bytes_in += connection.pulse.bytes_read();
-            bytes_out += connection.pulse.bytes_written();
+            bytes_in += connection.traffic.bytes_read();
+            bytes_out += connection.traffic.bytes_written();
         }
         PeerStatistics {
             daemon: self.daemon,
@@ -221,15 +242,36 @@ impl Link {
     }
 }
 
-impl Failure {
-    /// One more, for longer than the last if that was for the same peer.
-    fn after(last: Option<Self>, shared: &Shared, peer: PeerAddress, error: Error) -> Self {
+/// Fails an attempt whose task goes before its end.
+struct Reset {
+    link: Arc<Link>,
+    shared: Arc<Shared>,
+    peer: PeerAddress,
+    attempt: u64,
+}
+
+impl Drop for Reset {
+    fn drop(&mut self) {
+        let state = self.link.state.lock();
+        let is_opening = state.attempt == self.attempt && matches!(state.socket, Socket::Opening);
+        drop(state);
+        if is_opening {
+            let why = "this daemon has stopped the attempt";
+            let error = failure::cannot_connect(self.link.daemon, &self.peer.address, why);
+            self.link.failed(&self.shared, self.peer.clone(), error, self.attempt);
+        }
+    }
+}
+
+impl State {
+    /// One more failure, for longer than the last if that was for the same peer.
+    fn failure_after(&mut self, shared: &Shared, peer: PeerAddress, error: Error) -> Failure {
         let options = &shared.options;
-        let last = last.filter(|last| last.peer == peer);
+        let last = self.failure.take().filter(|last| last.peer == peer);
         let delay = last.map_or(options.retry_min, |last| last.delay.saturating_mul(2));
         let delay = delay.min(options.retry_max);
         let now = timer::now();
         let until = now.checked_add(delay).unwrap_or(now);
-        Self { error, peer, until, delay }
+        Failure { error, peer, attempt: self.attempt, until, delay }
     }
 }

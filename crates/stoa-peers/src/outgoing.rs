@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use stoa_cluster::DaemonId;
-use stoa_env::task;
 use stoa_error::{Error, Result};
 use tokio::io::{AsyncRead, ReadHalf};
 use tokio::net::TcpStream;
@@ -21,10 +20,10 @@ use crate::failure;
 use crate::frame::{FrameReader, FrameType, Header};
 use crate::hello::{Hello, Verdict};
 use crate::options::PeerOptions;
-use crate::pulse::Pulse;
-use crate::queue::Queue;
+use crate::queue::{Queue, Writing};
 use crate::shared::Shared;
-use crate::{error_text, tls};
+use crate::traffic::Traffic;
+use crate::{error_text, pulse, tls};
 
 /// A socket to a peer that is who it should be.
 pub(crate) type Stream = TlsStream<TcpStream>;
@@ -37,7 +36,7 @@ pub(crate) struct Connection {
     /// Bytes of the largest request that the peer takes.
     request_bytes_max: usize,
     queue: Queue,
-    pub(crate) pulse: Pulse,
+    pub(crate) traffic: Traffic,
     calls: Mutex<Calls>,
     closing: Notify,
     /// The peer has answered a request.
@@ -64,7 +63,7 @@ pub(crate) async fn open(shared: &Shared, peer: &PeerAddress) -> Result<(Arc<Con
     // Many small frames are one write already.
     let _ = socket.set_nodelay(true);
     let stream = connector.connect(tls::server_name()?, socket).await;
-    let mut stream = stream.map_err(|e| failed(&e))?;
+    let mut stream = stream.map_err(|e| failed(&tls::why(&e)))?;
     let own = Hello::of(&shared.options, Verdict::Welcome);
     own.write(&mut stream).await.map_err(|e| failed(&e))?;
     let hello = Hello::read(&mut stream).await.map_err(|e| failed(&e))?;
@@ -72,6 +71,9 @@ pub(crate) async fn open(shared: &Shared, peer: &PeerAddress) -> Result<(Arc<Con
         return Err(failed(&hello.verdict));
     }
     let protocol = own.common(&hello).map_err(|e| failed(&e))?;
+    if hello.verdict == Verdict::Protocol {
+        return Err(failed(&hello.verdict));
+    }
     let taken_by_peer = usize::try_from(hello.frame_bytes_max).unwrap_or(usize::MAX);
     let connection = Connection {
         daemon,
@@ -79,7 +81,7 @@ pub(crate) async fn open(shared: &Shared, peer: &PeerAddress) -> Result<(Arc<Con
         build: hello.build,
         request_bytes_max: shared.options.frame_bytes_max.min(taken_by_peer),
         queue: Queue::new(shared.options.queued_bytes_max),
-        pulse: Pulse::default(),
+        traffic: Traffic::default(),
         calls: Mutex::default(),
         closing: Notify::new(),
         answered: AtomicBool::new(false),
@@ -157,8 +159,9 @@ impl Connection {
     pub(crate) async fn run(self: &Arc<Self>, stream: Stream, options: &PeerOptions) {
         let (reader, writer) = tokio::io::split(stream);
         let connection = Arc::clone(self);
-        let mut writer =
-            task::spawn(async move { connection.queue.write_to(writer, &connection.pulse).await });
+        let write = async move { connection.queue.write_to(writer, &connection.traffic).await };
+        let mut writing = Writing::begin(write);
+        let _end = End(self);
         let why = tokio::select! {
             biased;
             read = self.read(reader, options.frame_bytes_max) => match read {
@@ -166,18 +169,17 @@ impl Connection {
                 Err(error) => error.to_string(),
             },
             () = self.closing.notified() => "it was closed".to_owned(),
-            written = &mut writer => match written {
-                Ok(Err(error)) => error.to_string(),
-                _ => "it was closed".to_owned(),
+            written = writing.ended() => match written {
+                Ok(()) => "it was closed".to_owned(),
+                Err(error) => error.to_string(),
             },
-            () = self.pulse.stops(&self.queue, options) => "the peer gives no sign of life".to_owned(),
+            () = pulse::stops(&self.traffic, &self.queue, options) => "the peer gives no sign of life".to_owned(),
         };
         self.end(&why);
-        writer.abort();
     }
 
     async fn read(&self, reader: ReadHalf<Stream>, frame_bytes_max: usize) -> io::Result<()> {
-        let mut frames = FrameReader::new(reader, frame_bytes_max, &self.pulse);
+        let mut frames = FrameReader::new(reader, frame_bytes_max, &self.traffic);
         while let Some(header) = frames.header().await? {
             self.frame(&mut frames, header).await?;
         }
@@ -221,6 +223,15 @@ impl Connection {
             // Nobody waits for it if the call was dropped just now.
             let _ = waiting.send(answer);
         }
+    }
+}
+
+/// Ends the connection when its task goes, for whatever reason: nobody would answer its calls.
+struct End<'a>(&'a Connection);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.end("this daemon has stopped it");
     }
 }
 

@@ -1,6 +1,6 @@
 //! The way to all peers.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -17,13 +17,15 @@ use tokio::net::TcpListener;
 use crate::directory::{Directory, Handler};
 use crate::failure;
 use crate::identity::Identity;
-use crate::incoming::{self, Registry};
+use crate::incoming;
 use crate::link::Link;
 use crate::options::PeerOptions;
+use crate::registry::Registry;
 use crate::shared::Shared;
 use crate::statistics::PeerStatistics;
 
-/// Calls to other daemons, and answers to theirs. Clones are the same; with the last one, connections to peers end.
+/// Calls other daemons, and answers their calls. Clones share connections; dropping the last one closes the
+/// connections to peers.
 #[derive(Clone)]
 pub struct Peers(Arc<Inner>);
 
@@ -34,7 +36,8 @@ struct Inner {
 }
 
 impl Peers {
-    /// Peers of the process with this identity. Nothing is connected before it is needed.
+    /// Peers of the process with this identity. Nothing is connected before it is needed. Connections to
+    /// peers live on the runtime on which this is called, wherever calls come from.
     pub fn new(identity: Identity, directory: Arc<dyn Directory>, options: PeerOptions) -> Self {
         let shared = Arc::new(Shared::new(&identity, directory, options));
         Self(Arc::new(Inner { shared, links: RwLock::default(), incoming: Arc::default() }))
@@ -92,8 +95,9 @@ impl Peers {
         answer
     }
 
-    /// Ends the connections to and from a daemon: this life of it is no member any more. Calls to it that
-    /// wait fail. If it is a member again, the next call connects again.
+    /// Ends the connections to and from a daemon, and fails the calls that wait for it (08006). Call this
+    /// when a member has died or has been replaced by a new incarnation of its daemon, after the directory
+    /// knows about it. If the daemon is a member again, the next call connects again.
     pub fn forget(&self, daemon: DaemonId) {
         let link = self.0.links.read().get(&daemon).map(Arc::clone);
         if let Some(link) = link {
@@ -102,16 +106,15 @@ impl Peers {
         self.0.incoming.forget(daemon);
     }
 
-    /// What was exchanged with each peer that was called or has connected, in the order of their ids.
+    /// What was exchanged with each peer that was called or is connected, in the order of their ids.
     pub fn statistics(&self) -> Vec<PeerStatistics> {
         let from = self.0.incoming.daemons();
-        from.iter().for_each(|daemon| drop(self.link(*daemon)));
-        let links: Vec<_> =
-            self.0.links.read().iter().map(|(id, l)| (*id, Arc::clone(l))).collect();
-        let mut statistics: Vec<_> =
-            links.iter().map(|(daemon, link)| link.statistics(from.contains(daemon))).collect();
-        statistics.sort_by_key(|peer| peer.daemon);
-        statistics
+        let mut links: BTreeMap<_, _> =
+            self.0.links.read().iter().map(|(id, link)| (*id, Arc::clone(link))).collect();
+        for daemon in &from {
+            links.entry(*daemon).or_insert_with(|| Arc::new(Link::new(*daemon)));
+        }
+        links.iter().map(|(daemon, link)| link.statistics(from.contains(daemon))).collect()
     }
 
     fn link(&self, daemon: DaemonId) -> Arc<Link> {

@@ -3,15 +3,18 @@
 //! Whoever has a frame reserves room for it, then appends it; the writer takes all that is there, and
 //! writes it at once.
 
+use std::future::Future;
 use std::io;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+use stoa_env::task;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::{Notify, Semaphore};
+use tokio::task::JoinHandle;
 
 use crate::frame::{FrameType, HEADER_BYTES, Header};
-use crate::pulse::Pulse;
+use crate::traffic::Traffic;
 
 /// Bytes written at once; TLS buffers as many.
 const WRITE_BYTES: usize = 64 << 10;
@@ -55,6 +58,26 @@ struct Frame {
     header: Header,
     body: Bytes,
     room: Room,
+}
+
+/// The task that writes what comes; it ends when this is dropped.
+pub(crate) struct Writing(JoinHandle<io::Result<()>>);
+
+impl Writing {
+    pub(crate) fn begin(write: impl Future<Output = io::Result<()>> + Send + 'static) -> Self {
+        Self(task::spawn(write))
+    }
+
+    /// Waits until it has ended. Not to be asked again then.
+    pub(crate) async fn ended(&mut self) -> io::Result<()> {
+        (&mut self.0).await.unwrap_or_else(|error| Err(io::Error::other(error)))
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// Room in the queue for one frame.
@@ -149,9 +172,9 @@ impl Queue {
     pub(crate) async fn write_to(
         &self,
         writer: impl AsyncWrite + Unpin,
-        pulse: &Pulse,
+        traffic: &Traffic,
     ) -> io::Result<()> {
-        let mut output = Output { writer, buffer: Vec::new(), room: 0, queue: self, pulse };
+        let mut output = Output { writer, buffer: Vec::new(), room: 0, queue: self, traffic };
         let mut frames = Vec::new();
         loop {
             match self.take(&mut frames) {
@@ -215,7 +238,7 @@ struct Output<'a, W> {
     /// Of the frames in the buffer.
     room: u32,
     queue: &'a Queue,
-    pulse: &'a Pulse,
+    traffic: &'a Traffic,
 }
 
 impl<W: AsyncWrite + Unpin> Output<'_, W> {
@@ -228,7 +251,7 @@ impl<W: AsyncWrite + Unpin> Output<'_, W> {
             self.write().await?;
             for part in frame.body.chunks(WRITE_BYTES) {
                 self.writer.write_all(part).await?;
-                self.pulse.has_written(part.len());
+                self.traffic.has_written(part.len());
             }
             self.queue.has_written(frame.room.0);
         }
@@ -243,7 +266,7 @@ impl<W: AsyncWrite + Unpin> Output<'_, W> {
             return Ok(());
         }
         self.writer.write_all(&self.buffer).await?;
-        self.pulse.has_written(self.buffer.len());
+        self.traffic.has_written(self.buffer.len());
         self.buffer.clear();
         self.queue.has_written(std::mem::take(&mut self.room));
         Ok(())

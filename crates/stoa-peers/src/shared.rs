@@ -1,8 +1,11 @@
 //! What all connections of a process share.
 
+use std::future::Future;
 use std::sync::Arc;
 
+use stoa_env::task;
 use stoa_error::Result;
+use tokio::runtime::Handle;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use crate::directory::Directory;
@@ -15,6 +18,8 @@ pub(crate) struct Shared {
     tls: Result<PeerTls>,
     pub(crate) directory: Arc<dyn Directory>,
     pub(crate) options: PeerOptions,
+    /// Where connections live.
+    runtime: Option<Handle>,
 }
 
 impl Shared {
@@ -23,7 +28,8 @@ impl Shared {
         directory: Arc<dyn Directory>,
         options: PeerOptions,
     ) -> Self {
-        Self { tls: PeerTls::new(identity), directory, options }
+        let runtime = Handle::try_current().ok();
+        Self { tls: PeerTls::new(identity), directory, options, runtime }
     }
 
     pub(crate) fn connector(&self, fingerprint: [u8; 32]) -> Result<TlsConnector> {
@@ -32,6 +38,12 @@ impl Shared {
 
     pub(crate) fn acceptor(&self) -> Result<TlsAcceptor> {
         self.tls()?.acceptor()
+    }
+
+    /// Starts the task of a connection to a peer: not on the runtime of whoever happens to call first.
+    pub(crate) fn spawn(&self, connection: impl Future<Output = ()> + Send + 'static) {
+        let _entered = self.runtime.as_ref().map(Handle::enter);
+        task::spawn(connection);
     }
 
     fn tls(&self) -> Result<&PeerTls> {

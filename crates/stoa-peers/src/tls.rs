@@ -5,6 +5,7 @@
 //! exactly one certificate; whoever is connected to accepts any here, and looks its fingerprint up in the
 //! membership as soon as the handshake is done.
 
+use std::io;
 use std::sync::Arc;
 
 use stoa_error::{Error, Result};
@@ -87,6 +88,17 @@ fn cannot_set_up(source: rustls::Error) -> Error {
 pub(crate) fn server_name() -> Result<ServerName<'static>> {
     let invalid = |e| Error::internal("the name of peers is no name of a server").with_source(e);
     ServerName::try_from(NAME).map_err(invalid)
+}
+
+/// Why a handshake failed, as operators read it.
+pub(crate) fn why(error: &io::Error) -> String {
+    let tls = error.get_ref().and_then(|source| source.downcast_ref::<rustls::Error>());
+    match tls {
+        Some(tls) if *tls == refused() => {
+            "its certificate is not the one in the membership; it may have restarted".to_owned()
+        }
+        _ => error.to_string(),
+    }
 }
 
 /// Accepts one certificate, whose fingerprint is known.
