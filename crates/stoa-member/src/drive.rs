@@ -109,7 +109,7 @@ impl Inner {
         for (peer, lease) in &peers {
             match lease {
                 PeerLease::Live => self.send_records_to(*peer),
-                PeerLease::OverAt(_) => self.forget_peer(*peer, &state),
+                PeerLease::OverAt(_) => self.forget_peer(*peer),
             }
         }
         self.owner_event(OwnerEvent::Peers(peers));
@@ -117,10 +117,9 @@ impl Inner {
         self.look_whether_complete();
     }
 
-    fn forget_peer(&self, peer: Holder, state: &ClusterState) {
-        let is_newest =
-            state.members.get(peer.daemon).is_none_or(|row| row.incarnation == peer.incarnation);
-        if is_newest {
+    /// Ends the connections of a life that is over, once.
+    fn forget_peer(&self, peer: Holder) {
+        if self.machines.lock().gone.insert(peer) {
             self.peers.forget(peer.daemon);
         }
     }

@@ -24,6 +24,8 @@ pub(crate) struct Machines {
     pub(crate) awaited: Awaited,
     /// Lives of peers that records are being sent to.
     pub(crate) sending: BTreeSet<Holder>,
+    /// Lives of peers whose connections were ended.
+    pub(crate) gone: BTreeSet<Holder>,
     /// Leases of logs that are being taken over.
     pub(crate) taking: BTreeSet<String>,
     pub(crate) takeovers: u64,
@@ -54,6 +56,7 @@ impl Machines {
             leases: Watch::new(options.read_each * 2),
             awaited: Awaited::default(),
             sending: BTreeSet::new(),
+            gone: BTreeSet::new(),
             taking: BTreeSet::new(),
             takeovers: 0,
             logs: BTreeSet::new(),
