@@ -13,6 +13,7 @@
 //! Not here: protocols (`stoa-pgwire`, `stoa-http`, `stoa-flight`).
 
 mod announce;
+mod cluster;
 mod connections;
 mod listen;
 mod permissions;
@@ -53,6 +54,7 @@ pub async fn run(config: &Config) -> Result<()> {
     let connections = connections::Connections::of(config)?;
     let engine = open_server_engine(config).await?;
     permissions::warn_of_open_places(engine.options());
+    cluster::join(config, &engine, cluster::Ports::of(&http, &pg, &flight)?).await?;
     let announcement = announce::Announcement::new(&http, &pg, &flight, tls.is_some(), &engine)?;
 
     let grace = Duration::from_secs(config.shutdown_grace_s);
@@ -98,6 +100,7 @@ pub async fn run(config: &Config) -> Result<()> {
             tracing::info!(signal, grace_s = config.shutdown_grace_s, "stopping");
             Ok(())
         }
+        () = cluster::ended(&engine) => Err(cluster::declared_dead()),
         result = &mut pg => Err(ended_early("the PostgreSQL protocol", result)),
         result = &mut http => Err(ended_early("HTTP", result)),
         result = &mut flight => Err(ended_early("Flight SQL", result)),
