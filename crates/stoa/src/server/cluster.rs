@@ -68,6 +68,14 @@ pub(super) async fn ended(engine: &Engine) {
     }
 }
 
+/// Returns when an operator wants this daemon to end.
+pub(super) async fn asked_to_drain(engine: &Engine) {
+    match engine.member() {
+        Some(member) => member.asked_to_drain().await,
+        None => std::future::pending().await,
+    }
+}
+
 pub(super) fn declared_dead() -> Error {
     Error::unavailable("the other daemons of the cluster have declared this one dead")
         .with_detail("it did not renew its lease in time, or they could not reach it")

@@ -40,7 +40,7 @@ const CLOSE_LIMIT: Duration = Duration::from_secs(3);
 /// ([`stoa_query::Engine::shutdown`]).
 const END_LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs a server until a signal ends it.
+/// Runs a server until a signal ends it, or an operator who drains it.
 ///
 /// # Errors
 /// A port or the warehouse cannot be had, or a protocol's server ended by itself.
@@ -98,6 +98,10 @@ pub async fn run(config: &Config) -> Result<()> {
     let ended = tokio::select! {
         signal = signals.next() => {
             tracing::info!(signal, grace_s = config.shutdown_grace_s, "stopping");
+            Ok(())
+        }
+        () = cluster::asked_to_drain(&engine) => {
+            tracing::info!(grace_s = config.shutdown_grace_s, "an operator drains this daemon: stopping");
             Ok(())
         }
         () = cluster::ended(&engine) => Err(cluster::declared_dead()),
