@@ -98,6 +98,11 @@ impl Member {
         let _ = ended.wait_for(|ended| *ended).await;
     }
 
+    /// Whether the others have declared this daemon dead, or it has left.
+    pub fn is_ended(&self) -> bool {
+        self.0.exact.is_ended()
+    }
+
     /// Waits until an operator wants this daemon to end in order (`stoa daemons drain`).
     pub async fn asked_to_drain(&self) {
         let mut drained = self.0.drained.subscribe();

@@ -29,6 +29,7 @@ use stoa_cells::CellTables;
 use stoa_env::executors::Executors;
 use stoa_error::{Error, Result};
 use stoa_ingest::{Ingest, Maintenance, MaintenanceStatus};
+use stoa_member::Member;
 use stoa_report::{CacheStatus, DiskOptions};
 use stoa_sql::temporary::is_temporary;
 use stoa_store::S3Options;
@@ -401,18 +402,21 @@ impl Engine {
     /// A member of a cluster says first that it takes no more requests, and leaves at the end.
     pub async fn shutdown(&self, grace: Duration) -> usize {
         self.closing.store(true, Ordering::Release);
-        if let Some(member) = self.member() {
+        if let Some(member) = self.member().filter(|member| !member.is_ended()) {
             member.drain().await;
         }
         let mut cancelled = 0;
         let runner = &self.handles.runner;
+        // What statements of a dead member find is not told to anybody.
+        let is_dead = self.member().is_some_and(Member::is_ended);
+        let grace = if is_dead { Duration::ZERO } else { grace };
         if !runner.wait_until_idle(grace).await {
             cancelled = runner.queries().cancel_all();
             runner.wait_until_idle(Duration::from_secs(2)).await;
         }
         self.end_background_work().await;
         let flushed = self.bring_rows_into_files().await;
-        if let Some(member) = self.member() {
+        if let Some(member) = self.member().filter(|member| !member.is_ended()) {
             member.leave(flushed).await;
         }
         cancelled
@@ -442,6 +446,11 @@ impl Engine {
     async fn bring_rows_into_files(&self) -> bool {
         let Some(ingest) = self.ingest() else { return true };
         const STAY: &str = "fresh rows stay in the log; the next start brings them back";
+        if self.member().is_some_and(Member::is_ended) {
+            // Another daemon has the log, and brings its rows into files.
+            let _ = stoa_env::timer::timeout(LOG_GRACE, ingest.close(false)).await;
+            return false;
+        }
         match stoa_env::timer::timeout(FLUSH_GRACE, ingest.close(true)).await {
             Ok(Ok(())) => return true,
             Ok(Err(error)) => tracing::warn!(%error, "{STAY}"),
