@@ -146,3 +146,14 @@ def test_daemons_on_other_machines_need_a_log_that_all_reach(daemons, monkeypatc
         place.run("daemons", "drain", "0123")
     listed = place.run("daemons", "list")
     assert listed.count("up") == 1 and "dead" in listed
+
+
+def test_make_cluster_starts_one(tmp_path):
+    """What docs/cluster.md promises of `make cluster`."""
+    if real_postgres.programs() is None:
+        pytest.skip("there is no PostgreSQL")
+    script = Path(__file__).resolve().parents[2] / "scripts" / "cluster.sh"
+    environment = {**os.environ, "CLUSTER_EXIT": "1", "CLUSTER_DIR": str(tmp_path / "cluster")}
+    done = subprocess.run([script], env=environment, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "daemon 3 says 42" in done.stdout and done.stdout.count(" up ") == 3, done.stdout
