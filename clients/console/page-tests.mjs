@@ -66,6 +66,8 @@ export const pageTests = {
     assert.deepEqual(await card.locator(".daemons a[href]").evaluateAll((links) => links.map((link) => link.getAttribute("href"))), ["http://two:15002/"]);
     assert.equal(await figure(page, "orphaned").innerText(), "1");
     assert.ok(await figure(page, "orphaned").evaluate((place) => place.classList.contains("bad")));
+    await card.getByRole("button", { name: "Show SQL" }).press("Enter");
+    assert.ok((await post(await card.locator(".sql-panel pre").innerText())).columns.length > 0);
     await page.unroute("**/v1/status*");
     await until("the card goes", async () => !(await card.isVisible()));
   },
@@ -98,14 +100,14 @@ export const pageTests = {
       const main = page.getByRole("main", { name: title, exact: true });
       const closed = main.getByRole("button", { name: "Show SQL" });
       while ((await closed.count()) > 0) await closed.first().press("Enter");
-      for (const panel of await main.locator(".sql-panel").all()) {
+      for (const panel of await main.locator("section:not([hidden]) .sql-panel").all()) {
         const sql = await panel.locator("pre").innerText();
         assert.match(sql, /FROM system\./);
         const { columns } = await post(sql);
         assert.ok(columns.length > 0);
         seen += 1;
       }
-      assert.equal(await main.getByRole("button", { name: "Hide SQL" }).count(), await main.locator(".sql-panel").count());
+      assert.equal(await main.getByRole("button", { name: "Hide SQL" }).count(), await main.locator("section:not([hidden]) .sql-panel").count());
     }
     assert.ok(seen >= 10, `${seen} statements`);
     await go(page, "Tables");

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -148,12 +149,15 @@ def test_daemons_on_other_machines_need_a_log_that_all_reach(daemons, monkeypatc
     assert listed.count("up") == 1 and "dead" in listed
 
 
-def test_make_cluster_starts_one(tmp_path):
+def test_make_cluster_starts_one():
     """What docs/cluster.md promises of `make cluster`."""
     if real_postgres.programs() is None:
         pytest.skip("there is no PostgreSQL")
     script = Path(__file__).resolve().parents[2] / "scripts" / "cluster.sh"
-    environment = {**os.environ, "CLUSTER_EXIT": "1", "CLUSTER_DIR": str(tmp_path / "cluster")}
-    done = subprocess.run([script], env=environment, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
+    # PostgreSQL's own user must reach it, which pytest's folders keep out.
+    with tempfile.TemporaryDirectory(prefix="stoa-cluster-") as home:
+        os.chmod(home, 0o711)
+        environment = {**os.environ, "CLUSTER_EXIT": "1", "CLUSTER_DIR": f"{home}/cluster"}
+        done = subprocess.run([script], env=environment, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "daemon 3 says 42" in done.stdout and done.stdout.count(" up ") == 3, done.stdout
