@@ -121,7 +121,7 @@ pub use fresh::{FreshBatchId, FreshRows, memory_bytes};
 pub use hold::FlushHold;
 pub use ingest::Ingest;
 pub use maintenance::{
-    Maintenance, MaintenanceKind, MaintenanceOptions, MaintenanceStatus, MaintenanceWork,
+    Maintenance, MaintenanceKind, MaintenanceOptions, MaintenanceStatus, MaintenanceWork, Share,
 };
 pub use options::{
     Durability, FLUSH_AGE_MS, FLUSH_BYTES, FLUSH_ROWS, FlushLimits, IngestOptions, LOG_SYNC,

@@ -77,8 +77,11 @@ impl Engine {
         let kept = KeptMemory::new(options.memory_limit_bytes);
         let runner = Runner::start(options.threads, pools, memory, kept)?;
         let reuse = Reuse::new(options.cache_bytes_max as u64 / RESULT_SHARE);
-        let work =
-            MaintenanceOptions { hooks: Some(Arc::new(hooks)), ..MaintenanceOptions::default() };
+        let work = MaintenanceOptions {
+            hooks: Some(Arc::new(hooks)),
+            share: Some(Arc::clone(&data) as _),
+            ..MaintenanceOptions::default()
+        };
         let maintenance = options.maintenance.then(|| Maintenance::start(warehouse, work));
         let handles = Handles {
             data,

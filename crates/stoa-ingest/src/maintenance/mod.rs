@@ -49,6 +49,14 @@ pub struct MaintenanceOptions {
     pub orphan_age: Duration,
     /// Decides about rows while files are merged, such as which versions of a cell stay.
     pub hooks: Option<Arc<dyn MergeHooks>>,
+    /// Whether a table is this process's to look after; all are without it.
+    pub share: Option<Arc<dyn Share>>,
+}
+
+/// Divides tables between processes. Where two think that a table is theirs, who commits first wins.
+pub trait Share: std::fmt::Debug + Send + Sync {
+    /// Whether this process looks after the table now.
+    fn is_mine(&self, table: Uuid) -> bool;
 }
 
 impl Default for MaintenanceOptions {
@@ -62,6 +70,7 @@ impl Default for MaintenanceOptions {
             orphan_interval: Duration::from_secs(24 * 60 * 60),
             orphan_age: Duration::from_secs(3 * 24 * 60 * 60),
             hooks: None,
+            share: None,
         }
     }
 }
@@ -191,6 +200,10 @@ async fn round(shared: &Shared, visits: &mut HashMap<Uuid, Visit>) -> Result<()>
     for (uuid, table) in all.tables {
         if shared.is_ending() {
             break;
+        }
+        if shared.options.share.as_ref().is_some_and(|share| !share.is_mine(uuid)) {
+            visits.remove(&uuid);
+            continue;
         }
         // A table is old enough for expiry and search only after it was here for a while.
         let now = shared.env().monotonic();

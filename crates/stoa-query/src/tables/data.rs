@@ -13,10 +13,11 @@ use parking_lot::RwLock;
 use stoa_catalog::TableIdent;
 use stoa_cells::CellTables;
 use stoa_error::{Condition, Error, ErrorKind, Result};
-use stoa_ingest::{FreshRows, Ingest, TableSnapshot};
+use stoa_ingest::{FreshRows, Ingest, Share, TableSnapshot};
 use stoa_member::Member;
 use stoa_report::Reports;
 use stoa_table::{Table, Warehouse};
+use uuid::Uuid;
 
 use crate::tables::cells::{self, Form};
 use crate::tables::changes::Changes;
@@ -45,6 +46,13 @@ pub(crate) struct Data {
 impl std::fmt::Debug for Data {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Data").field("names", &self.names).finish_non_exhaustive()
+    }
+}
+
+/// In a cluster, each table is looked after by one daemon.
+impl Share for Data {
+    fn is_mine(&self, table: Uuid) -> bool {
+        self.member.get().is_none_or(|member| member.maintains(table))
     }
 }
 

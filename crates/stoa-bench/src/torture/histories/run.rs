@@ -34,8 +34,10 @@ pub struct HistoryOptions {
     pub statements: u64,
     /// Servers to be killed afterwards.
     pub kills: u32,
-    /// Servers at a time, 1 or 2.
+    /// Servers at a time, 1 or 2; more with a catalog that they share.
     pub servers: usize,
+    /// A new database of PostgreSQL, by which the servers are a cluster.
+    pub catalog: Option<String>,
     /// Whether statements read no other rows than they change.
     pub plain: bool,
     /// Equal seeds make equal choices; what the processor makes of them differs.
@@ -167,7 +169,10 @@ impl Runner<'_> {
 
     async fn start(&self, failpoints: &str) -> Result<ServerProcess> {
         let warehouse = self.options.warehouse.display().to_string();
-        let arguments = ["--warehouse", &warehouse, "--log-level", "off"];
+        let mut arguments = vec!["--warehouse", &warehouse, "--log-level", "off"];
+        if let Some(catalog) = &self.options.catalog {
+            arguments.extend(["--catalog", catalog]);
+        }
         let variables = [("STOA_FAILPOINTS", failpoints)];
         ServerProcess::start_with(&self.options.program, &arguments, &variables).await
     }
@@ -187,8 +192,10 @@ impl Runner<'_> {
         let last = round.servers.len() - 1;
         for (server, address) in round.servers.iter().enumerate() {
             for kind in [Rows, Rows, Counters, Counters, Keeper, Family, Banker] {
-                // A child is not to be seen without its parent, which another server's log may hold.
-                if matches!(kind, Family) && server > 0 {
+                // A child is not to be seen without its parent, which another server's log may hold, unless
+                // they show each other's rows.
+                let is_alone = self.options.catalog.is_none();
+                if matches!(kind, Family) && server > 0 && is_alone {
                     continue;
                 }
                 match Link::open(server, address, round.clock).await {

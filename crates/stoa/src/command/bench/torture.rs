@@ -20,6 +20,7 @@ Examples:
   stoa bench torture --kills 1000 --dir /mnt/disk/torture
   stoa bench torture --histories --statements 100000 --kills 0
   stoa bench torture --daemons 3 --catalog postgres://me@localhost/new
+  stoa bench torture --histories --servers 3 --catalog postgres://me@localhost/new
 
 Starts servers on their own warehouse, writes to them over all protocols, and kills them: by a signal
 at random moments, or at fail points in log, flush, commit, compaction and expiry. After each restart,
@@ -59,8 +60,9 @@ pub struct TortureArgs {
     #[arg(long, value_name = "N", requires = "catalog", conflicts_with = "histories", value_parser = clap::value_parser!(u8).range(2..=16))]
     daemons: Option<u8>,
 
-    /// A new database for the catalog of the daemons: postgres://USER@HOST/DATABASE
-    #[arg(long, value_name = "URL", requires = "daemons")]
+    /// A new database for the catalog that makes the daemons, or the servers of --histories, a cluster:
+    /// postgres://USER@HOST/DATABASE
+    #[arg(long, value_name = "URL")]
     catalog: Option<String>,
 
     /// Check the histories of concurrent sessions
@@ -71,8 +73,8 @@ pub struct TortureArgs {
     #[arg(long, value_name = "N", default_value_t = 20_000, requires = "histories")]
     statements: u64,
 
-    /// Servers on the warehouse, with --histories
-    #[arg(long, value_name = "N", default_value_t = 2, requires = "histories", value_parser = clap::value_parser!(u8).range(1..=2))]
+    /// Servers on the warehouse, with --histories; more than 2 need --catalog
+    #[arg(long, value_name = "N", default_value_t = 2, requires = "histories", value_parser = clap::value_parser!(u8).range(1..=8))]
     servers: u8,
 
     /// Only statements that read no rows except those they change, with --histories
@@ -93,6 +95,9 @@ pub async fn torture(args: TortureArgs) -> Result<()> {
     make_empty(&warehouse)?;
     if args.histories {
         return histories(args, program, warehouse, seed).await;
+    }
+    if args.catalog.is_some() && args.daemons.is_none() {
+        return Err(Error::invalid("--catalog is for --daemons and --histories"));
     }
     if let (Some(daemons), Some(catalog)) = (args.daemons, args.catalog.clone()) {
         return cluster(args, program, warehouse, seed, usize::from(daemons), catalog).await;
@@ -129,9 +134,14 @@ async fn histories(
         statements: args.statements,
         kills: args.kills,
         servers: usize::from(args.servers),
+        catalog: args.catalog.clone(),
         plain: args.plain,
         seed,
     };
+    if options.servers > 2 && options.catalog.is_none() {
+        return Err(Error::invalid("more than two servers need a catalog that they share")
+            .with_hint("add --catalog postgres://USER@HOST/DATABASE, a new database"));
+    }
     eprintln!("seed {seed}, warehouse {}", warehouse.display());
     let result = run_histories(&options, &mut |step| eprintln!("{step}"))
         .await
