@@ -206,16 +206,19 @@ async fn serve(
     }
 }
 
-/// Refuses what would make members that cannot reach each other, or not each other's logs.
+/// Refuses what would make members that do not understand each other, or cannot reach each other, or not each
+/// other's logs.
 fn check(state: &ClusterState, info: &DaemonInfo, log: &Url, local_log: bool) -> Result<()> {
     let others = state.daemons.values().filter(|other| {
         let row = state.members.get(other.id);
         let holder = row.map(|row| Holder { daemon: other.id, incarnation: row.incarnation });
-        other.id != info.id
-            && other.name != info.name
-            && holder.is_some_and(|holder| state.members.lives(holder))
+        other.id != info.id && holder.is_some_and(|holder| state.members.lives(holder))
     });
     for other in others {
+        check_protocol(info, other)?;
+        if other.name == info.name {
+            continue;
+        }
         let local = [info, other].into_iter().find(|daemon| is_loopback(&daemon.peer_address));
         if let Some(local) = local {
             return Err(Error::invalid(format!(
@@ -237,6 +240,24 @@ fn check(state: &ClusterState, info: &DaemonInfo, log: &Url, local_log: bool) ->
         }
     }
     Ok(())
+}
+
+fn check_protocol(info: &DaemonInfo, other: &DaemonInfo) -> Result<()> {
+    if info.protocol_min <= other.protocol_max && other.protocol_min <= info.protocol_max {
+        return Ok(());
+    }
+    Err(Error::unsupported(format!(
+        "this daemon ({}) speaks protocols {} to {} with others, and daemon {} ({}) on {} speaks {} to {}",
+        info.build,
+        info.protocol_min,
+        info.protocol_max,
+        other.id,
+        other.build,
+        other.name,
+        other.protocol_min,
+        other.protocol_max
+    ))
+    .with_hint("upgrade the daemons one version at a time"))
 }
 
 fn is_loopback(address: &str) -> bool {

@@ -2,8 +2,14 @@
 //! and one drained.
 
 use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::time::Duration;
 
 use rustix::process::Signal;
+use stoa_env::clock::monotonic;
 use stoa_testkit::PostgresServer;
 
 use crate::harness::{Place, Server, wait_for};
@@ -33,6 +39,96 @@ fn states(server: &Server) -> Vec<String> {
 
 fn log_count(server: &Server) -> String {
     rows(server, "SELECT logs FROM system.cluster").concat()
+}
+
+/// How a request ended.
+enum Sent {
+    Done(String),
+    /// It was not taken: it may be sent elsewhere.
+    NotTaken,
+    /// Nobody knows.
+    Cut(String),
+}
+
+fn send(port: u16, sql: &str) -> Sent {
+    let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) else { return Sent::NotTaken };
+    let request = format!(
+        "POST /v1/sql?format=csv HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\n\
+         Content-Type: text/plain\r\nContent-Length: {}\r\n\r\n{sql}",
+        sql.len()
+    );
+    let mut answer = String::new();
+    let sent =
+        stream.write_all(request.as_bytes()).and_then(|()| stream.read_to_string(&mut answer));
+    match answer.split(' ').nth(1) {
+        Some("200") => Sent::Done(answer),
+        // 57P01 and 57P03: before the statement began.
+        Some("503") if answer.contains("57P0") => Sent::NotTaken,
+        _ => Sent::Cut(format!("{sql}: {sent:?}: {answer}")),
+    }
+}
+
+/// Sends a statement to the first daemon that takes it, as a client behind a balancer does.
+fn send_to_any(ports: &Mutex<Vec<u16>>, turn: usize, sql: &str) -> Result<String, String> {
+    let began = monotonic();
+    for attempt in turn.. {
+        let all = ports.lock().unwrap().clone();
+        match send(all[attempt % all.len()], sql) {
+            Sent::Done(answer) => return Ok(answer),
+            Sent::Cut(why) => return Err(why),
+            Sent::NotTaken if began.elapsed() > Duration::from_secs(60) => break,
+            Sent::NotTaken => std::thread::park_timeout(Duration::from_millis(5)),
+        }
+    }
+    Err(format!("nobody takes {sql}"))
+}
+
+/// An upgrade: each daemon is ended and another one started in its place, while all are read and written.
+#[test]
+fn daemons_are_replaced_one_by_one_without_a_failed_request() {
+    let Some(postgres) = PostgresServer::start(&["fsync=off"]) else { return };
+    let place = Place::new();
+    let url = postgres.database();
+    let start = || Server::start(&place, &["--catalog", &url]);
+    let mut servers: Vec<Server> = (0..3).map(|_| start()).collect();
+    sent(&servers[0], "CREATE TABLE t (id bigint, d text)");
+    let ports = Mutex::new(servers.iter().map(Server::http_port).collect::<Vec<_>>());
+    let (done, next) = (AtomicBool::new(false), AtomicI64::new(0));
+    let acknowledged = Mutex::new(BTreeSet::new());
+    let client = |turn: usize| {
+        let mut requests = 0;
+        while !done.load(Ordering::SeqCst) {
+            let id = next.fetch_add(1, Ordering::SeqCst);
+            send_to_any(&ports, turn, &format!("INSERT INTO t VALUES ({id}, 'x')"))?;
+            acknowledged.lock().unwrap().insert(id);
+            let expected = format!("\n{id}");
+            let seen = send_to_any(&ports, turn + 1, &format!("SELECT id FROM t WHERE id = {id}"))?;
+            if !seen.trim_end().ends_with(&expected) {
+                return Err(format!("{id} was acknowledged and is not shown: {seen}"));
+            }
+            requests += 2;
+        }
+        Ok::<u64, String>(requests)
+    };
+    let requests: u64 = std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..4).map(|turn| scope.spawn(move || client(turn))).collect();
+        for nth in 0..3 {
+            let new = start();
+            let old = std::mem::replace(&mut servers[nth], new);
+            *ports.lock().unwrap() = servers.iter().map(Server::http_port).collect();
+            old.signal(Signal::TERM);
+            let (status, log) = old.wait();
+            assert!(status.success(), "{log}");
+        }
+        done.store(true, Ordering::SeqCst);
+        clients.into_iter().map(|client| client.join().unwrap().unwrap()).sum()
+    });
+    assert!(requests > 20, "{requests}");
+    for server in &servers {
+        assert_eq!(ids(server), *acknowledged.lock().unwrap());
+    }
+    let dead = rows(&servers[0], "SELECT count(*) FROM system.daemons WHERE state = 'dead'");
+    assert!(dead.concat() <= "3".to_owned(), "{dead:?}");
 }
 
 #[test]
