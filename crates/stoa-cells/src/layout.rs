@@ -241,6 +241,12 @@ pub(crate) fn to_cells(batch: &RecordBatch) -> Result<CellBatch> {
     })
 }
 
+/// Whether rows have the columns of cells.
+pub(crate) fn is_cells(rows: &RecordBatch) -> bool {
+    let columns = [ROW, ROW_BYTES, FAMILY, QUALIFIER, TIMESTAMP, VALUE, KIND, REVISION];
+    columns.iter().all(|column| rows.column_by_name(column).is_some())
+}
+
 /// Whether all row keys are text.
 pub(crate) fn all_text(rows: &RecordBatch) -> bool {
     rows.column_by_name(ROW).is_some_and(|rows| rows.null_count() == 0)

@@ -5,14 +5,18 @@
 //! its bounds, one in which all were given (it has nothing but revisions) does not count, and any
 //! other holds none that was handed out after its own commit.
 
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
 use stoa_error::Result;
-use stoa_hql::CellBatch;
-use stoa_ingest::Ingest;
+use stoa_hql::{CellBatch, TimestampSource};
+use stoa_ingest::{CopyWatch, Ingest};
 use stoa_orc::{Literal, Predicate};
 use stoa_table::{ScanFile, Table, Warehouse};
 
 use crate::catalog::cell_tables;
-use crate::layout::{REVISION, to_cells};
+use crate::layout::{REVISION, is_cells, to_cells};
+use crate::revisions::Revisions;
 use crate::table::{CellSnapshot, CellTable};
 use stoa_hql::batch::TIMESTAMP;
 
@@ -21,6 +25,31 @@ use stoa_hql::batch::TIMESTAMP;
 pub(crate) struct Newest {
     pub(crate) timestamp: i64,
     pub(crate) revision: i64,
+}
+
+/// Timestamps and revisions follow those of other daemons, whose clocks may be ahead: what is written or deleted
+/// here after a cell of another daemon was acknowledged is later than that cell.
+#[derive(Debug)]
+pub(crate) struct Following {
+    timestamps: Arc<TimestampSource>,
+    revisions: Arc<Revisions>,
+}
+
+impl Following {
+    pub(crate) fn new(timestamps: Arc<TimestampSource>, revisions: Arc<Revisions>) -> Self {
+        Self { timestamps, revisions }
+    }
+}
+
+impl CopyWatch for Following {
+    fn copied(&self, rows: &RecordBatch) {
+        // Rows of other tables are no cells.
+        let Some(cells) = is_cells(rows).then(|| to_cells(rows).ok()).flatten() else { return };
+        let mut newest = Newest::default();
+        newest.look_at_cells(&cells);
+        self.timestamps.continue_after(newest.timestamp);
+        self.revisions.continue_after(newest.revision);
+    }
 }
 
 /// Looks at all tables of cells.
@@ -94,5 +123,47 @@ impl Newest {
                 if revision == *timestamp { &mut self.timestamp } else { &mut self.revision };
             *newest = (*newest).max(revision);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{ArrayRef, BinaryArray, Int32Array, Int64Array, StringArray};
+
+    use super::*;
+    use crate::layout::ROW_BYTES;
+    use stoa_hql::batch::{FAMILY, KIND, QUALIFIER, ROW, VALUE};
+
+    fn cells(timestamps: [i64; 2], revisions: [Option<i64>; 2]) -> RecordBatch {
+        let bytes = || Arc::new(BinaryArray::from(vec![&b"x"[..], b"y"])) as ArrayRef;
+        let none = BinaryArray::from(vec![None::<&[u8]>; 2]);
+        RecordBatch::try_from_iter([
+            (ROW, Arc::new(StringArray::from(vec!["a", "b"])) as ArrayRef),
+            (ROW_BYTES, Arc::new(none) as ArrayRef),
+            (FAMILY, Arc::new(Int32Array::from(vec![1, 1])) as ArrayRef),
+            (QUALIFIER, bytes()),
+            (TIMESTAMP, Arc::new(Int64Array::from(timestamps.to_vec())) as ArrayRef),
+            (VALUE, bytes()),
+            (KIND, Arc::new(Int32Array::from(vec![0, 0])) as ArrayRef),
+            (REVISION, Arc::new(Int64Array::from(revisions.to_vec())) as ArrayRef),
+        ])
+        .unwrap()
+    }
+
+    #[test]
+    fn timestamps_follow_those_of_other_daemons_but_not_those_given_by_hand() {
+        let timestamps = Arc::new(TimestampSource::manual(100));
+        let following = Following::new(Arc::clone(&timestamps), Arc::default());
+        // Another daemon's clock is ahead.
+        following.copied(&cells([5_000, 7_000], [None, None]));
+        assert_eq!(timestamps.reserve(1), 7_001);
+        // A user gave a timestamp far in the future: only the revision counts.
+        following.copied(&cells([1 << 60, 7_500], [Some(8_000), None]));
+        assert_eq!(timestamps.reserve(1), 7_501);
+        assert_eq!(following.revisions.next(&timestamps), 8_001);
+        // Rows of another table.
+        let column = Arc::new(Int64Array::from(vec![1 << 61])) as ArrayRef;
+        following.copied(&RecordBatch::try_from_iter([(TIMESTAMP, column)]).unwrap());
+        assert_eq!(timestamps.reserve(1), 7_502);
     }
 }

@@ -1,5 +1,6 @@
 //! What all calls of a store share.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use stoa_error::Result;
@@ -17,7 +18,7 @@ pub(crate) struct Inner {
     pub(crate) warehouse: Warehouse,
     pub(crate) ingest: Option<Ingest>,
     pub(crate) options: CellOptions,
-    pub(crate) revisions: Revisions,
+    pub(crate) revisions: Arc<Revisions>,
     pub(crate) footers: Footers,
     readonly: AtomicBool,
 }
@@ -34,8 +35,12 @@ impl Inner {
     ) -> Result<Self> {
         let newest = newest::find(&warehouse, ingest.as_ref()).await?;
         options.timestamps.continue_after(newest.timestamp);
-        let revisions = Revisions::default();
+        let revisions = Arc::new(Revisions::default());
         revisions.continue_after(newest.revision);
+        if let Some(ingest) = &ingest {
+            let timestamps = Arc::clone(&options.timestamps);
+            ingest.watch_copies(Arc::new(newest::Following::new(timestamps, Arc::clone(&revisions))));
+        }
         let footers = Footers::default();
         let readonly = AtomicBool::new(catalog::is_readonly(&warehouse).await?);
         Ok(Self { warehouse, ingest, options, revisions, footers, readonly })
