@@ -20,7 +20,7 @@
 //!
 //! Not here: who sends, and whether this daemon may answer (`stoa-cluster`).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -74,6 +74,8 @@ pub struct CopyStatus {
 #[derive(Default)]
 pub(crate) struct Copies {
     logs: RwLock<BTreeMap<String, Arc<Copy>>>,
+    /// Logs that are forgotten; their ids do not come back. Locked before `logs`.
+    retired: Mutex<HashSet<String>>,
     /// Raised when a reader who began before may miss rows.
     generation: AtomicU64,
     /// Held while an end is moved, or all are read.
@@ -133,9 +135,14 @@ impl Copies {
         read()
     }
 
-    pub(crate) fn log(&self, id: &str) -> Arc<Copy> {
+    /// The copy of a log, begun if there is none; `None` for a log that was forgotten.
+    pub(crate) fn log(&self, id: &str) -> Option<Arc<Copy>> {
         if let Some(log) = self.logs.read().get(id) {
-            return log.clone();
+            return Some(log.clone());
+        }
+        let retired = self.retired.lock();
+        if retired.contains(id) {
+            return None;
         }
         let mut logs = self.logs.write();
         let new = || {
@@ -146,7 +153,7 @@ impl Copies {
                 receiving: tokio::sync::Mutex::default(),
             })
         };
-        logs.entry(id.to_owned()).or_insert_with(new).clone()
+        Some(logs.entry(id.to_owned()).or_insert_with(new).clone())
     }
 
     pub(crate) fn raise_generation(&self) {
@@ -167,8 +174,10 @@ impl Copies {
         (rows, bytes)
     }
 
-    /// Forgets a log whose rows are all in files.
+    /// Forgets a log whose rows are all in files. What is still under way from its owner is refused.
     pub(crate) fn remove(&self, log: &str) {
+        let mut retired = self.retired.lock();
+        retired.insert(log.to_owned());
         let removed = self.logs.write().remove(log);
         if removed.is_some() {
             self.raise_generation();
@@ -186,11 +195,11 @@ impl Copy {
         copies.ends(|| self.shown.store(end, Ordering::SeqCst));
     }
 
-    /// Drops the rows of a table before `position`, which are in files.
-    pub(crate) fn committed(&self, table: Uuid, position: u64) {
-        let fresh = self.tables.read().get(&table).cloned();
-        if let Some(fresh) = fresh {
-            fresh.committed(position);
+    /// Drops the rows of a table before `position`, which are in files. Readers of older versions are sent back,
+    /// also where none of these rows has come here.
+    pub(crate) fn committed(&self, copies: &Copies, env: &Env, table: Uuid, position: u64) {
+        if position > 0 {
+            self.table(copies, env, table).committed(position);
         }
     }
 

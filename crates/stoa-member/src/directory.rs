@@ -31,13 +31,7 @@ impl Known {
 
     /// Living lives of daemons, by daemon.
     pub(crate) fn living(&self) -> BTreeMap<DaemonId, Holder> {
-        let Some(state) = self.state() else { return BTreeMap::new() };
-        let lives = state
-            .members
-            .iter()
-            .map(|(daemon, member)| Holder { daemon, incarnation: member.incarnation });
-        let living = lives.filter(|holder| state.members.lives(*holder));
-        living.map(|holder| (holder.daemon, holder)).collect()
+        self.state().map(|state| living(&state)).unwrap_or_default()
     }
 
     fn with_certificate(&self, fingerprint: [u8; 32]) -> Option<Holder> {
@@ -46,6 +40,16 @@ impl Known {
         let daemon = daemons.find(|info| info.certificate == fingerprint)?.id;
         self.living().remove(&daemon)
     }
+}
+
+/// Living lives of daemons, by daemon.
+pub(crate) fn living(state: &ClusterState) -> BTreeMap<DaemonId, Holder> {
+    let lives = state
+        .members
+        .iter()
+        .map(|(daemon, member)| Holder { daemon, incarnation: member.incarnation });
+    let living = lives.filter(|holder| state.members.lives(*holder));
+    living.map(|holder| (holder.daemon, holder)).collect()
 }
 
 impl Directory for Known {
