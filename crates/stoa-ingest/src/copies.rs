@@ -15,8 +15,8 @@
 //!
 //! **Invariants:** a row is shown only once it is durable; what is shown never becomes less, until it is in files;
 //! all logs' ends are read at one moment ([`Copies::ends`]), so that no row is shown without one that was
-//! acknowledged before it came. Rows of one record are one chunk, and chunks are not merged: where flushes of
-//! the other daemon end is not known here.
+//! acknowledged before it came. Where flushes of the other daemon end is not known here, so chunks that are
+//! merged can be divided between any two records.
 //!
 //! Not here: who sends, and whether this daemon may answer (`stoa-cluster`).
 
@@ -200,6 +200,13 @@ impl Copy {
     pub(crate) fn committed(&self, copies: &Copies, env: &Env, table: Uuid, position: u64) {
         if position > 0 {
             self.table(copies, env, table).committed(position);
+        }
+    }
+
+    /// Merges what is shown of small records.
+    pub(crate) fn merge(&self, end: u64) {
+        for fresh in self.tables.read().values() {
+            fresh.merge_copies(end);
         }
     }
 

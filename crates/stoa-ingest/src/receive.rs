@@ -61,6 +61,7 @@ impl Ingest {
         if knows_files {
             raise_floors();
         }
+        copy.merge(end);
         Ok(copy.status(&receiving))
     }
 

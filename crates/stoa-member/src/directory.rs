@@ -13,12 +13,16 @@ use stoa_peers::{Directory, PeerAddress};
 /// What was read last.
 pub(crate) struct Known {
     cluster: Cluster,
+    route: Route,
     state: RwLock<Option<Arc<ClusterState>>>,
 }
 
+/// The address under which this daemon reaches the one that a peer gives of itself.
+pub type Route = Arc<dyn Fn(&str) -> String + Send + Sync>;
+
 impl Known {
-    pub(crate) fn new(cluster: Cluster) -> Self {
-        Self { cluster, state: RwLock::new(None) }
+    pub(crate) fn new(cluster: Cluster, route: Route) -> Self {
+        Self { cluster, route, state: RwLock::new(None) }
     }
 
     pub(crate) fn state(&self) -> Option<Arc<ClusterState>> {
@@ -57,7 +61,7 @@ impl Directory for Known {
         let holder = self.living().remove(&daemon)?;
         let state = self.state()?;
         let info = state.daemons.get(&daemon)?;
-        let (address, fingerprint) = (info.peer_address.clone(), info.certificate);
+        let (address, fingerprint) = ((self.route)(&info.peer_address), info.certificate);
         Some(PeerAddress { address, holder, fingerprint })
     }
 

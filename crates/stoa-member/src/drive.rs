@@ -243,7 +243,11 @@ impl Inner {
             }
         };
         if let Err(error) = done {
-            tracing::warn!(%error, "the cluster's members cannot be read or changed");
+            // The catalog says itself that its database is away.
+            match self.warehouse.catalog().state().reachable {
+                true => tracing::warn!(%error, "the cluster's members cannot be read or changed"),
+                false => tracing::debug!(%error, "the cluster's members cannot be read or changed"),
+            }
         }
     }
 
