@@ -29,8 +29,13 @@ impl Known {
         self.state.read().clone()
     }
 
+    /// Keeps what was read, unless the members are known as of a later epoch: answers may overtake each other.
     pub(crate) fn set(&self, state: Arc<ClusterState>) {
-        *self.state.write() = Some(state);
+        let mut known = self.state.write();
+        let epoch = state.members.epoch();
+        if known.as_ref().is_none_or(|known| known.members.epoch() <= epoch) {
+            *known = Some(state);
+        }
     }
 
     /// Living lives of daemons, by daemon.
