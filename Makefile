@@ -3,13 +3,16 @@
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-long lint bench torture interop clean
+.PHONY: help demo cluster build test test-long lint bench torture torture-cluster interop clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
 
 demo: ## build Stoa, load data, run reports, open the console (DEMO_EXIT=1: exit at the end)
 	@scripts/demo.sh
+
+cluster: ## start three daemons, a PostgreSQL and an S3 stand-in on this machine (CLUSTER_EXIT=1: exit at the end)
+	@scripts/cluster.sh
 
 build: ## build the release binary and print its path
 	@scripts/build.sh
@@ -28,6 +31,9 @@ bench: ## measure the report workload: reports/hour, latency, CPU and bytes per 
 
 torture: ## kill servers during writes, and check that nothing is lost
 	@scripts/torture.sh
+
+torture-cluster: ## kill, freeze and end daemons of a cluster during writes, and check that nothing is lost
+	@scripts/torture-cluster.sh
 
 interop: ## read and write the same tables with Spark, PyIceberg and DuckDB
 	@scripts/test.sh interop

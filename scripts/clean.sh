@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$STOA_ROOT"
 
 step "Removing demo data and caches in the checkout"
-rm -rf .demo .pytest_cache clients/*/.pytest_cache
+rm -rf .demo .cluster .pytest_cache clients/*/.pytest_cache
 find clients console -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 step "Removing build results in $CARGO_TARGET_DIR"
 [ ! -d "$CARGO_TARGET_DIR" ] || cargo clean

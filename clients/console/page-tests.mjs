@@ -38,6 +38,38 @@ export const pageTests = {
     assert.match(await page.locator(".top-shapes").innerText(), /console_report/);
   },
 
+  async "shows the daemons of a cluster, and which of them need somebody"(page) {
+    const home = page.getByRole("main", { name: "Home" });
+    const card = home.getByRole("region", { name: "Cluster", exact: true });
+    await go(page, "Home");
+    await home.getByText("Queries per second").waitFor();
+    assert.equal(await card.isVisible(), false, "a server alone has no cluster");
+    const daemon = (id, more) => ({
+      daemon: id, host: "one", state: "up", is_this: false, is_reached: true, incarnation: 1, joined_unix_ms: Date.now() - 9000, state_since_unix_ms: Date.now() - 9000,
+      peer_address: "one:1", pg_address: "one:5433", http_address: "one:15002", flight_address: "one:15003", zone: "", build: "stoa 0.1.0",
+      executors: 2, cache_bytes_max: 1, calls: 1, calls_failed: 0, calls_in_flight: 0, round_trip_us: 250, ...more,
+    });
+    await page.route("**/v1/status*", async (route) => {
+      const answer = await route.fetch();
+      const status = await answer.json();
+      status.cluster = { epoch: 7, exact: true, up: 2, logs: 3, logs_orphaned: 1, takeovers: 0, copied_rows: 1234, copied_bytes: 1, shipping_bytes: 1 };
+      status.daemons = [daemon("00000000000000aa", { is_this: true }), daemon("00000000000000bb", { host: "two", http_address: "two:15002" }), daemon("00000000000000cc", { host: "three", state: "dead", is_reached: false })];
+      await route.fulfill({ response: answer, json: status });
+    });
+    await card.waitFor();
+    const lines = await card.locator(".daemons li").allInnerTexts();
+    assert.equal(lines.length, 3);
+    assert.match(lines[0], /one 00000000 \(this one\).*up/s);
+    assert.match(lines[1], /three 00000000.*dead/s);
+    assert.match(lines[2], /two 00000000.*answers in/s);
+    assert.equal(await card.locator(".daemons .state.bad").innerText(), "dead");
+    assert.deepEqual(await card.locator(".daemons a[href]").evaluateAll((links) => links.map((link) => link.getAttribute("href"))), ["http://two:15002/"]);
+    assert.equal(await figure(page, "orphaned").innerText(), "1");
+    assert.ok(await figure(page, "orphaned").evaluate((place) => place.classList.contains("bad")));
+    await page.unroute("**/v1/status*");
+    await until("the card goes", async () => !(await card.isVisible()));
+  },
+
   async "walks from page to page by link, key and history"(page) {
     await go(page, "Queries");
     assert.match(page.url(), /#\/queries$/);

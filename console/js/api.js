@@ -170,6 +170,43 @@
  */
 
 /**
+ * @typedef {object} Cluster
+ * @property {number} epoch Changes of members since the cluster began.
+ * @property {boolean} exact Whether reads here show everything that any daemon has acknowledged. They wait while they do not.
+ * @property {number} up Daemons that take requests.
+ * @property {number} logs Commit logs that are in use.
+ * @property {number} logs_orphaned Those whose daemon is dead, and which another takes over.
+ * @property {number} takeovers Logs that the daemon that was asked has taken over.
+ * @property {number} copied_rows Rows of other daemons that are in no file yet, and in memory here.
+ * @property {number} copied_bytes Memory that they hold.
+ * @property {number} shipping_bytes Memory of records that are in no file yet, kept for daemons that join.
+ */
+
+/**
+ * @typedef {object} Daemon
+ * @property {string} daemon The daemon's id, which it keeps when it starts again.
+ * @property {string} host The name of its machine.
+ * @property {string} state `joining`: it does not have all rows of the others yet. `up`: it takes requests. `draining`: it ends. `dead`: it has left, or did not answer; its log was taken over, or will be.
+ * @property {boolean} is_this Whether it is the daemon that was asked.
+ * @property {boolean} is_reached Whether the daemon that was asked reaches it: it answered the last probes.
+ * @property {number} incarnation Which of its lives it is: one more with each start, counted over all daemons that were removed, too.
+ * @property {number | null} joined_unix_ms When it joined, by the clock of the database.
+ * @property {number | null} state_since_unix_ms Since when it has its state.
+ * @property {string} peer_address Where other daemons reach it.
+ * @property {string} pg_address Where clients of the PostgreSQL protocol reach it.
+ * @property {string} http_address Where HTTP clients reach it.
+ * @property {string} flight_address Where clients of Arrow Flight SQL reach it.
+ * @property {string} zone Its availability zone, as it was set.
+ * @property {string} build The version that it runs.
+ * @property {number} executors Threads that compute.
+ * @property {number} cache_bytes_max Memory for data that reports use again.
+ * @property {number} calls Calls of the daemon that was asked to it.
+ * @property {number} calls_failed Those that had no answer, or not in time.
+ * @property {number} calls_in_flight Those that wait for an answer.
+ * @property {number} round_trip_us How long an answer takes, smoothed; the work that was asked for included.
+ */
+
+/**
  * @typedef {object} Log
  * @property {string} place The directory or URL.
  * @property {boolean} open Whether rows are taken.
@@ -329,6 +366,8 @@
  * @property {Cache} cache What reports keep of data files, in memory and on the local disk, and how often it was there; plans and results that were used again.
  * @property {Store[]} stores Every store that was opened, and what it was asked for since the start.
  * @property {Catalog} catalog The database that holds the names of the tables, and whether it answers.
+ * @property {Cluster | null} cluster What the daemon that is asked has of its cluster; no row where the catalog is not in PostgreSQL.
+ * @property {Daemon[]} daemons The daemons of the cluster, as the one that is asked knows them; no rows where the catalog is not in PostgreSQL.
  * @property {Log | null} log The commit log and the memory for fresh rows, which are in it and in no file yet; nothing where there is no log.
  * @property {IngestTable[]} ingest Tables that small writes went to since the start, with the rows that are in no file yet.
  * @property {Maintenance | null} maintenance What is done to tables in the background; nothing where that is off.

@@ -6,10 +6,11 @@ import { ago, bytes, count, duration, oneLine, percent, plural, rate, short, sho
 import { paint } from "./highlight.js";
 import { points, SPAN_MS } from "./samples.js";
 import { showSql } from "./show-sql.js";
-import { CACHE, EXECUTORS, INGEST, LATENCY, LOG, RATE, shapesStatement } from "./statements.js";
+import { CACHE, DAEMONS, EXECUTORS, INGEST, LATENCY, LOG, RATE, shapesStatement } from "./statements.js";
 
 /** @typedef {import("./api.js").Status} Status */
 /** @typedef {import("./api.js").Shape} Shape */
+/** @typedef {import("./api.js").Daemon} Daemon */
 /** @typedef {import("./samples.js").Samples} Samples */
 /** @typedef {import("./show-sql.js").SqlActions & { openShape: (sql: string) => void }} HomeActions */
 
@@ -30,6 +31,10 @@ export class Home {
     this.fill = h("span", { class: "bar-fill" });
     this.fresh = h("span", { class: "bar-fill" });
     this.shapes = h("ul", { class: "top-shapes" });
+    this.daemons = h("ul", { class: "daemons" });
+    this.cluster = this.#card("Cluster", "wide two", DAEMONS, [
+      this.#figures(["daemons-up", "daemons up"], ["copied-rows", "rows of others in no file"], ["orphaned", "logs without a daemon"], ["exact", ""]), this.daemons]);
+    this.cluster.hidden = true;
     this.element = h("main", { class: "page home", "aria-label": "Home", hidden: true },
       this.#card("Queries per second", "wide", RATE, [
         this.#figures(["rate", "", "large"], ["hour", "per hour"], ["running", "running"], ["finished", "finished"], ["failed", "failed"]), this.rateChart.element]),
@@ -45,6 +50,7 @@ export class Home {
         this.#figures(["fresh-rows", "fresh rows"], ["rows-per-second", "rows/s"], ["writers", "writers wait"]), meter("Memory for fresh rows in use", this.fresh), this.ingestChart.element,
         this.#facts(["log", "Commit log"], ["written", "Rows since the start"], ["maintenance", "Maintenance"], ["catalog", "Catalog"])]),
       this.#card("Fresh rows by table", "", INGEST, [this.freshChart.element, this.#facts(["fresh-tables", "Tables"], ["oldest", "Oldest"], ["flushes", "Trouble"])]),
+      this.cluster,
       this.#card("Shapes that take most time", "wide two", shapesStatement("total_ms", true), [this.shapes]));
   }
 
@@ -57,6 +63,7 @@ export class Home {
     this.#showExecutors(status);
     this.#showCache(status);
     this.#showIngest(status);
+    this.#showCluster(status);
     const now = samples.newest || status.now_unix_ms;
     this.rateChart.update(points(samples, (sample) => [sample.per_second]), now);
     this.latencyChart.update(points(samples, (sample) => [sample.p50_ms, sample.p95_ms, sample.p99_ms]), now);
@@ -143,6 +150,19 @@ export class Home {
     this.#set("flushes", trouble.length === 0 ? "none" : trouble.join("; "), trouble.length > 0);
   }
 
+  /** @param {Status} status */
+  #showCluster({ cluster, daemons, now_unix_ms }) {
+    this.cluster.hidden = cluster === null;
+    if (cluster === null) return;
+    const alive = daemons.filter((daemon) => daemon.state !== "dead");
+    this.#set("daemons-up", `${count(cluster.up)} / ${count(alive.length)}`, cluster.up < alive.length);
+    this.#set("copied-rows", short(cluster.copied_rows));
+    this.#set("orphaned", count(cluster.logs_orphaned), cluster.logs_orphaned > 0);
+    this.#set("exact", cluster.exact ? "reads are exact" : "reads wait", !cluster.exact);
+    const order = [...daemons].sort((a, b) => a.host.localeCompare(b.host) || a.daemon.localeCompare(b.daemon));
+    reconcile(this.daemons, order, ({ daemon }) => daemon, () => daemonLine(), (line, daemon) => showDaemon(line, daemon, now_unix_ms));
+  }
+
   /**
    * @param {string} title
    * @param {string} kind
@@ -205,4 +225,28 @@ function chart(label, series, format, more) {
  */
 function meter(label, fill) {
   return h("span", { class: "bar", role: "img", "aria-label": label }, fill);
+}
+
+function daemonLine() {
+  return h("li", {}, h("a", { class: "name" }), h("span", { class: "state" }), h("span", { class: "what muted" }));
+}
+
+/**
+ * @param {HTMLElement} line
+ * @param {Daemon} daemon
+ * @param {number} now_unix_ms
+ */
+function showDaemon(line, daemon, now_unix_ms) {
+  const [name, state, what] = /** @type {HTMLElement[]} */ ([...line.children]);
+  if (!name || !state || !what) return;
+  setText(name, `${daemon.host} ${daemon.daemon.slice(0, 8)}${daemon.is_this ? " (this one)" : ""}`);
+  // Its own console; a dead one has none.
+  if (daemon.is_this || daemon.state === "dead") name.removeAttribute("href");
+  else name.setAttribute("href", `${location.protocol}//${daemon.http_address}/`);
+  const bad = daemon.state === "dead" || !daemon.is_reached;
+  setText(state, daemon.state === "dead" || daemon.is_reached ? daemon.state : `${daemon.state}, not reached`);
+  state.classList.toggle("bad", bad);
+  const since = daemon.state_since_unix_ms === null ? "" : `since ${duration(Math.max(0, now_unix_ms - daemon.state_since_unix_ms))} · `;
+  const answers = daemon.is_this ? "" : ` · answers in ${shortDuration(daemon.round_trip_us / 1000)}`;
+  setText(what, `${since}${daemon.pg_address}${daemon.zone ? ` · ${daemon.zone}` : ""} · ${daemon.build}${answers}`);
 }

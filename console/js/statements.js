@@ -27,6 +27,12 @@ export const LOG = `SELECT open, stopped, fresh_rows, fresh_bytes, fresh_bytes_m
        appends_waiting, syncs, segments, segment_bytes
 FROM system.log`;
 
+export const DAEMONS = `SELECT daemon, host, state, is_this, is_reached, round_trip_us, calls, calls_failed,
+       pg_address, http_address, flight_address, zone, build
+FROM system.daemons
+ORDER BY host, daemon
+-- system.cluster says what this daemon has of the others.`;
+
 const QUERY_COLUMNS = `SELECT id, state, "user", protocol, started, elapsed_ms, progress, rows, bytes_read,
        requests, hit_ratio, store_gets, store_puts, store_retries, hedges, cost_usd,
        short_path, pool, memory_peak_bytes, sqlstate, error, sql

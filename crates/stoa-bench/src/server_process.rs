@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use rustix::process::Signal;
 use serde::Deserialize;
 use stoa_error::{Error, Result};
 use tokio::io::{AsyncBufReadExt, BufReader};
@@ -146,9 +147,29 @@ impl ServerProcess {
     /// # Errors
     /// Internal if the signal cannot be sent.
     pub fn terminate(&self) -> Result<()> {
+        self.signal(Signal::TERM)
+    }
+
+    /// Stops the server (SIGSTOP): it does nothing until it is thawed.
+    ///
+    /// # Errors
+    /// Internal if the signal cannot be sent.
+    pub fn freeze(&self) -> Result<()> {
+        self.signal(Signal::STOP)
+    }
+
+    /// Lets a frozen server go on (SIGCONT).
+    ///
+    /// # Errors
+    /// Internal if the signal cannot be sent.
+    pub fn thaw(&self) -> Result<()> {
+        self.signal(Signal::CONT)
+    }
+
+    fn signal(&self, signal: Signal) -> Result<()> {
         let pid = rustix::process::Pid::from_raw(self.listening.pid as i32)
             .ok_or_else(|| Error::internal("process id 0"))?;
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM)
+        rustix::process::kill_process(pid, signal)
             .map_err(|e| Error::internal(format!("cannot signal process {pid:?}")).with_source(e))
     }
 

@@ -14,6 +14,7 @@
 //! Not here: what a power cut does, which no signal can show: `stoa-commitlog` simulates disks.
 
 mod check;
+mod cluster;
 mod death;
 mod gardener;
 mod histories;
@@ -22,6 +23,7 @@ mod random;
 mod run;
 mod tables;
 
+pub use cluster::{ClusterTortureOptions, ClusterTortureResult, run_cluster};
 pub use death::Death;
 pub use histories::{HistoryOptions, HistoryResult, run_histories};
 pub use ledger::Ledger;

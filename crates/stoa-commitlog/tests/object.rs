@@ -208,6 +208,36 @@ fn a_put_whose_answer_was_lost_counts() {
 }
 
 #[test]
+fn a_busy_store_is_asked_again() {
+    let runtime = runtime();
+    let flaky = Arc::new(Flaky::default());
+    let store: Arc<dyn ObjectStore> = flaky.clone();
+    let (log, _) = open(&store, runtime.handle());
+    flaky.mode.store(BUSY, Ordering::SeqCst);
+    append(&log, b"kept");
+    assert!(flaky.busy.load(Ordering::SeqCst) > 3);
+    // Another writer is still told from a busy store.
+    let (other, _) = open(&store, runtime.handle());
+    append(&other, b"its");
+    let refused = log.append_blocking(&[b"ours"], Durability::Sync).unwrap().wait();
+    assert_eq!(refused.unwrap_err().sqlstate(), "08007");
+    assert_eq!(payloads(&other, 0), [&b"kept"[..], b"its"]);
+}
+
+#[test]
+fn a_store_that_puts_what_exists_is_refused() {
+    let runtime = runtime();
+    let flaky = Arc::new(Flaky::default());
+    flaky.mode.store(IGNORES_IF_ABSENT, Ordering::SeqCst);
+    let store: Arc<dyn ObjectStore> = flaky.clone();
+    let error = CommitLog::open_blocking(storage(&store, runtime.handle()), options()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.message().contains("ignores If-None-Match"), "{error}");
+    // Nothing of a log was begun there.
+    assert_eq!(storage(&store, runtime.handle()).segments().unwrap(), [0_u64; 0]);
+}
+
+#[test]
 fn a_failed_put_stops_the_log_and_its_outcome_is_settled_by_opening_it() {
     let runtime = runtime();
     for (mode, kept) in [(FAILS_BEFORE, 1), (FAILS_AFTER, 2)] {
@@ -268,6 +298,8 @@ fn a_url_names_the_storage() {
 const FAILS_BEFORE: usize = 1;
 const FAILS_AFTER: usize = 2;
 const LOSES_ANSWER_AND_RETRIES: usize = 3;
+const BUSY: usize = 4;
+const IGNORES_IF_ABSENT: usize = 5;
 
 /// A store in memory whose puts fail as told.
 #[derive(Debug, Default)]
@@ -275,6 +307,7 @@ struct Flaky {
     inner: InMemory,
     mode: AtomicUsize,
     puts: AtomicUsize,
+    busy: AtomicUsize,
 }
 
 impl fmt::Display for Flaky {
@@ -300,6 +333,17 @@ impl ObjectStore for Flaky {
         let mode = self.mode.load(Ordering::SeqCst);
         if mode == FAILS_BEFORE {
             return Err(timed_out());
+        }
+        if mode == BUSY && self.busy.fetch_add(1, Ordering::SeqCst) < 3 {
+            // How object_store tells of S3's 409 (ConditionalRequestConflict).
+            return Err(object_store::Error::AlreadyExists {
+                path: location.to_string(),
+                source: "409 Conflict".into(),
+            });
+        }
+        if mode == IGNORES_IF_ABSENT {
+            let options = PutOptions { mode: PutMode::Overwrite, ..options };
+            return self.inner.put_opts(location, payload, options).await;
         }
         let first = self.inner.put_opts(location, payload.clone(), options.clone()).await;
         match mode {

@@ -2,6 +2,7 @@
 
 pub(crate) mod cache;
 pub(crate) mod catalog;
+pub(crate) mod daemons;
 pub(crate) mod executors;
 pub(crate) mod http;
 pub(crate) mod ingest;
@@ -35,6 +36,8 @@ pub fn declarations() -> Vec<Declaration> {
         cache::CACHE.declaration(),
         stores::STORES.declaration(),
         catalog::CATALOG.declaration(),
+        daemons::CLUSTER.declaration(),
+        daemons::DAEMONS.declaration(),
         log::LOG.declaration(),
         ingest::INGEST.declaration(),
         maintenance::MAINTENANCE.declaration(),

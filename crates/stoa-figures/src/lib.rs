@@ -39,6 +39,7 @@ pub use figure::Figure;
 pub use group::Group;
 pub use inventory::cache::{CACHE, Cache};
 pub use inventory::catalog::{CATALOG, CatalogFigures};
+pub use inventory::daemons::{CLUSTER, ClusterFigures, DAEMONS, Daemon};
 pub use inventory::executors::{EXECUTORS, Executors, Stalls};
 pub use inventory::http::{HTTP, HTTP_REQUESTS, Http, HttpRequests};
 pub use inventory::ingest::{INGEST, IngestTable};

@@ -5,6 +5,7 @@ use std::slice;
 use crate::group::Group;
 use crate::inventory::cache::{CACHE, Cache};
 use crate::inventory::catalog::{CATALOG, CatalogFigures};
+use crate::inventory::daemons::{CLUSTER, ClusterFigures, DAEMONS, Daemon};
 use crate::inventory::executors::{EXECUTORS, Executors};
 use crate::inventory::http::{HTTP, HTTP_REQUESTS, Http, HttpRequests};
 use crate::inventory::ingest::{INGEST, IngestTable};
@@ -42,6 +43,10 @@ pub struct Snapshot {
     pub stores: Vec<Store>,
     /// The catalog.
     pub catalog: CatalogFigures,
+    /// The cluster; `None` where there is none.
+    pub cluster: Option<ClusterFigures>,
+    /// Its daemons.
+    pub daemons: Vec<Daemon>,
     /// The commit log; `None` without one.
     pub log: Option<Log>,
     /// Tables with small writes; of `/v1/status`, those that the viewer may see.
@@ -76,6 +81,8 @@ impl Snapshot {
         visitor.visit(&CACHE, slice::from_ref(&self.cache));
         visitor.visit(&STORES, &self.stores);
         visitor.visit(&CATALOG, slice::from_ref(&self.catalog));
+        visitor.visit(&CLUSTER, self.cluster.as_slice());
+        visitor.visit(&DAEMONS, &self.daemons);
         visitor.visit(&LOG, self.log.as_slice());
         visitor.visit(&INGEST, &self.ingest);
         visitor.visit(&MAINTENANCE, self.maintenance.as_slice());

@@ -57,6 +57,11 @@ impl App {
                 "the commit log has stopped, small writes are refused: {stopped}"
             ));
         }
+        if self.engine.member().is_some_and(|member| !member.may_answer()) {
+            return Some(
+                "the daemon does not know yet all that others of the cluster did".to_owned(),
+            );
+        }
         self.threads_that_do_not_answer()
     }
 

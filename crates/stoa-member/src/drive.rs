@@ -107,6 +107,10 @@ impl Inner {
             let peers: Vec<_> = machines.membership.peer_leases().collect();
             (retired, peers)
         };
+        let own = state.members.get(self.me.daemon);
+        if own.is_some_and(|row| row.state == MemberState::Draining) {
+            self.drained.send_if_modified(|drained| !std::mem::replace(drained, true));
+        }
         for log in retired {
             self.ingest.forget_copy(&log);
         }

@@ -140,6 +140,7 @@ impl Member {
             events,
             moved: watch::Sender::new(()),
             ended,
+            drained: watch::Sender::new(false),
             _identity: identity,
         });
         let _ = serving.0.set(Arc::downgrade(&inner));

@@ -50,6 +50,8 @@ pub(crate) struct Inner {
     pub(crate) moved: watch::Sender<()>,
     /// Set once the membership has ended.
     pub(crate) ended: watch::Sender<bool>,
+    /// Set once an operator wants this daemon to end.
+    pub(crate) drained: watch::Sender<bool>,
     pub(crate) _identity: Identity,
 }
 
@@ -95,6 +97,18 @@ impl Member {
         let mut ended = self.0.ended.subscribe();
         // The sender lives in `self`.
         let _ = ended.wait_for(|ended| *ended).await;
+    }
+
+    /// Whether the others have declared this daemon dead, or it has left.
+    pub fn is_ended(&self) -> bool {
+        self.0.exact.is_ended()
+    }
+
+    /// Waits until an operator wants this daemon to end in order (`stoa daemons drain`).
+    pub async fn asked_to_drain(&self) {
+        let mut drained = self.0.drained.subscribe();
+        // The sender lives in `self`.
+        let _ = drained.wait_for(|drained| *drained).await;
     }
 
     /// Takes no requests of others any more, and is no home: the first step of leaving.

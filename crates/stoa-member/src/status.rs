@@ -47,6 +47,23 @@ pub struct MemberStatus {
     pub exchanged: Option<PeerStatistics>,
 }
 
+impl MemberStatus {
+    /// Whether it takes requests.
+    pub fn is_up(&self) -> bool {
+        self.state == MemberState::Up
+    }
+
+    /// Its state, for people.
+    pub fn state_name(&self) -> &'static str {
+        match self.state {
+            MemberState::Joining => "joining",
+            MemberState::Up => "up",
+            MemberState::Draining => "draining",
+            MemberState::Dead => "dead",
+        }
+    }
+}
+
 /// A log and its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogOwner {

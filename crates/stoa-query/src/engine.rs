@@ -6,6 +6,7 @@
 //!
 //! Not here: how it is put together (`open`), what statements do.
 
+mod cluster;
 pub(crate) mod file_access;
 pub(crate) mod hot_list;
 mod logins;
@@ -28,6 +29,7 @@ use stoa_cells::CellTables;
 use stoa_env::executors::Executors;
 use stoa_error::{Error, Result};
 use stoa_ingest::{Ingest, Maintenance, MaintenanceStatus};
+use stoa_member::Member;
 use stoa_report::{CacheStatus, DiskOptions};
 use stoa_sql::temporary::is_temporary;
 use stoa_store::S3Options;
@@ -35,6 +37,7 @@ use stoa_table::{CatalogPlace, TableIdent, Warehouse};
 use url::Url;
 
 use crate::access::{Gate, Rights};
+pub use crate::engine::cluster::Joining;
 use crate::engine::file_access::FileAccess;
 use crate::engine::watch::{Pulses, StallStatus};
 use crate::reuse::Reuse;
@@ -96,6 +99,9 @@ pub struct EngineOptions {
     /// Where the commit logs are through which small writes go, one per process; each write is a
     /// commit of files if `None`.
     pub logs: Option<Url>,
+    /// Whether the server is to be a member of its catalog's cluster, where the catalog is one that daemons share:
+    /// it sends its log to the others. [`Engine::join`] must follow.
+    pub cluster: bool,
     /// Memory for rows that are in the log and not yet in files, bytes.
     pub fresh_bytes_max: usize,
     /// Memory for what reports keep of data files: decoded columns, bounds, tails; bytes.
@@ -128,6 +134,7 @@ impl EngineOptions {
             workload_rules: Vec::new(),
             batch_rows: 8192,
             logs: None,
+            cluster: false,
             fresh_bytes_max: 256 << 20,
             cache_bytes_max: 512 << 20,
             maintenance: false,
@@ -167,6 +174,8 @@ pub struct Engine {
     drop_temporary: DropTemporary,
     pulses: Pulses,
     maintenance: Mutex<Option<Maintenance>>,
+    /// Where the log is, if it is sent to other daemons.
+    shipped_log: Option<Url>,
     closing: AtomicBool,
 }
 
@@ -177,6 +186,7 @@ impl Engine {
         handles: Handles,
         state: SessionState,
         maintenance: Option<Maintenance>,
+        shipped_log: Option<Url>,
         drop_temporary: DropTemporary,
     ) -> Self {
         // Without a log there is no other server either.
@@ -193,6 +203,7 @@ impl Engine {
             state,
             pulses: Pulses::default(),
             maintenance: Mutex::new(maintenance),
+            shipped_log,
             closing: AtomicBool::new(false),
         }
     }
@@ -387,16 +398,27 @@ impl Engine {
     /// Refuses new statements, waits up to `grace` for running ones, then cancels the rest; brings
     /// fresh rows into files and closes the log. Returns how many statements were cancelled, at most 47
     /// seconds after `grace`: rows that are not in files by then stay in the log.
+    ///
+    /// A member of a cluster says first that it takes no more requests, and leaves at the end.
     pub async fn shutdown(&self, grace: Duration) -> usize {
         self.closing.store(true, Ordering::Release);
+        if let Some(member) = self.member().filter(|member| !member.is_ended()) {
+            member.drain().await;
+        }
         let mut cancelled = 0;
         let runner = &self.handles.runner;
+        // What statements of a dead member find is not told to anybody.
+        let is_dead = self.member().is_some_and(Member::is_ended);
+        let grace = if is_dead { Duration::ZERO } else { grace };
         if !runner.wait_until_idle(grace).await {
             cancelled = runner.queries().cancel_all();
             runner.wait_until_idle(Duration::from_secs(2)).await;
         }
         self.end_background_work().await;
-        self.bring_rows_into_files().await;
+        let flushed = self.bring_rows_into_files().await;
+        if let Some(member) = self.member().filter(|member| !member.is_ended()) {
+            member.leave(flushed).await;
+        }
         cancelled
     }
 
@@ -420,17 +442,24 @@ impl Engine {
         }
     }
 
-    async fn bring_rows_into_files(&self) {
-        let Some(ingest) = self.ingest() else { return };
+    /// Whether all rows are in files.
+    async fn bring_rows_into_files(&self) -> bool {
+        let Some(ingest) = self.ingest() else { return true };
         const STAY: &str = "fresh rows stay in the log; the next start brings them back";
+        if self.member().is_some_and(Member::is_ended) {
+            // Another daemon has the log, and brings its rows into files.
+            let _ = stoa_env::timer::timeout(LOG_GRACE, ingest.close(false)).await;
+            return false;
+        }
         match stoa_env::timer::timeout(FLUSH_GRACE, ingest.close(true)).await {
-            Ok(Ok(())) => {}
+            Ok(Ok(())) => return true,
             Ok(Err(error)) => tracing::warn!(%error, "{STAY}"),
             Err(_) => {
                 tracing::warn!(limit_s = FLUSH_GRACE.as_secs(), "{STAY}");
                 let _ = stoa_env::timer::timeout(LOG_GRACE, ingest.close(false)).await;
             }
         }
+        false
     }
 
     /// A state of its own for one session; functions, catalog, memory and files are shared.

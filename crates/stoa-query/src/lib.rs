@@ -43,7 +43,7 @@ pub use dispatch::prepare::Prepared;
 pub use engine::file_access::FileAccess;
 pub use engine::table_status::TableStatus;
 pub use engine::watch::StallStatus;
-pub use engine::{DATABASE, DEFAULT_NAMESPACE, Engine, EngineOptions};
+pub use engine::{DATABASE, DEFAULT_NAMESPACE, Engine, EngineOptions, Joining};
 pub use plain::{plain_batch, plain_schema};
 pub use run::admission::AdmissionStatus;
 pub use run::kept::Kept;
@@ -72,8 +72,9 @@ pub use stoa_sql::{
 };
 pub use tables::cells::sql_columns;
 
-/// What the engine of small writes is doing.
 pub use stoa_ingest::{IngestStatus, MaintenanceStatus, TableIngestStatus};
+/// What the engine of small writes is doing.
+pub use stoa_member::{Member, MembersStatus};
 
 /// How full the memory of reports is.
 pub use stoa_report::{CacheStatus, DiskOptions};

@@ -59,7 +59,11 @@ impl Engine {
         if let Some(disk) = &options.disk_cache {
             reports = reports.with_disk(disk.clone());
         }
-        let ingest = logs::open(&options, &warehouse).await?;
+        let log = logs::open(&options, &warehouse).await?;
+        let (ingest, shipped) = match log {
+            Some(log) => (Some(log.ingest), log.shipped),
+            None => (None, None),
+        };
         let cell_options = CellOptions::default();
         let hooks = CellMergeHooks::new(Arc::clone(&cell_options.timestamps));
         let cells = CellTables::open(warehouse.clone(), ingest.clone(), cell_options).await?;
@@ -82,8 +86,14 @@ impl Engine {
             runner: Arc::new(runner),
             reuse: Arc::new(reuse),
         };
-        let engine =
-            Arc::new(Self::of(options, handles, state, maintenance, temporary::drop_schema));
+        let engine = Arc::new(Self::of(
+            options,
+            handles,
+            state,
+            maintenance,
+            shipped,
+            temporary::drop_schema,
+        ));
         let _ = system.set(Arc::downgrade(&engine));
         watch::start(&engine)
             .map_err(|e| Error::unavailable("cannot start a thread").with_source(e))?;

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use datafusion::prelude::SessionConfig;
 use stoa_error::Result;
 use stoa_figures::{
-    Cache, CatalogFigures, Executors, Grant, IngestTable, Log, Maintenance, Pool, Query,
-    QueryShape, Refusals, Role, Store, Table, Totals,
+    Cache, CatalogFigures, ClusterFigures, Daemon, Executors, Grant, IngestTable, Log, Maintenance,
+    Pool, Query, QueryShape, Refusals, Role, Store, Table, Totals,
 };
 
 /// The server.
@@ -49,6 +49,12 @@ pub trait Figures: Send + Sync {
 
     /// The catalog.
     fn catalog(&self) -> CatalogFigures;
+
+    /// The cluster; `None` where there is none.
+    fn cluster(&self) -> Option<ClusterFigures>;
+
+    /// Its daemons.
+    fn daemons(&self) -> Vec<Daemon>;
 
     /// The commit log; `None` without one.
     fn log(&self) -> Option<Log>;

@@ -8,8 +8,9 @@ use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use stoa_error::{Error, Result};
 use stoa_figures::{
-    Cache, CatalogFigures, Executors, Figure, Grant, Group, IngestTable, Log, Maintenance, Pool,
-    Query, QueryShape, Refusals, Role, Shape, Store, Table, Totals, Unit, declarations,
+    Cache, CatalogFigures, ClusterFigures, Daemon, Executors, Figure, Grant, Group, IngestTable,
+    Log, Maintenance, Pool, Query, QueryShape, Refusals, Role, Shape, Store, Table, Totals, Unit,
+    declarations,
 };
 use stoa_semantics::errors::from_datafusion;
 
@@ -66,6 +67,14 @@ impl Figures for Fake {
 
     fn maintenance(&self) -> Option<Maintenance> {
         Some(Maintenance::default())
+    }
+
+    fn cluster(&self) -> Option<ClusterFigures> {
+        None
+    }
+
+    fn daemons(&self) -> Vec<Daemon> {
+        Vec::new()
     }
 
     fn catalog(&self) -> CatalogFigures {

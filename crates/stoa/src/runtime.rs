@@ -19,6 +19,9 @@ const DATA_DIRECTORY: &str = "./stoa-data";
 /// Directory of commit logs in a warehouse, or beside its catalog; no namespace begins with `_`.
 const LOG_DIRECTORY: &str = "_log";
 
+/// Directory of what a daemon knows of itself, beside commit logs.
+const DAEMON_DIRECTORY: &str = "_daemon";
+
 /// Runs `work` to its end on a runtime with as many threads as the settings say.
 ///
 /// # Errors
@@ -185,6 +188,7 @@ pub async fn open_server_engine(config: &Config) -> Result<Arc<Engine>> {
     let mut options = engine_options(config)?;
     options.maintenance = !config.no_maintenance;
     options.watch_threads = true;
+    options.cluster = true;
     options.access_control = config.access_control;
     options.file_access = config.file_access.0.clone().unwrap_or(FileAccess::Off);
     let beside = beside_catalog(&options.warehouse, options.catalog.as_ref())?;
@@ -216,6 +220,15 @@ fn beside_catalog(warehouse: &Url, catalog: Option<&CatalogPlace>) -> Result<Pat
         return directory.ok_or_else(|| Error::internal("the catalog is in no directory"));
     }
     warehouse.to_file_path().or_else(|()| own_directory(warehouse))
+}
+
+/// Where the id of the daemon is kept.
+///
+/// # Errors
+/// As [`warehouse_options`].
+pub fn daemon_folder(config: &Config) -> Result<PathBuf> {
+    let place = warehouse_options(config)?;
+    Ok(beside_catalog(&place.url, place.catalog.as_ref())?.join(DAEMON_DIRECTORY))
 }
 
 fn engine_options(config: &Config) -> Result<EngineOptions> {

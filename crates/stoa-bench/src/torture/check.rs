@@ -17,6 +17,15 @@ pub(crate) async fn check(client: &Client, table: &TortureTable) -> Result<Check
     table.ledger.lock().settle(&found).map_err(|error| error.at(format!("table {}", table.name)))
 }
 
+/// Compares what was acknowledged with the rows of a table that nobody writes to, and settles no doubt.
+///
+/// # Errors
+/// As [`check`].
+pub(crate) async fn look(client: &Client, table: &TortureTable) -> Result<()> {
+    let found = read(client, table).await?;
+    table.ledger.lock().look(&found).map_err(|error| error.at(format!("table {}", table.name)))
+}
+
 async fn read(client: &Client, of: &TortureTable) -> Result<Vec<ParcelRows>> {
     let table = &of.name;
     let query = match of.kind {

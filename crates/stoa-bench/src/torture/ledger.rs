@@ -143,6 +143,26 @@ impl Ledger {
         Ok(checked)
     }
 
+    /// Compares what is known for sure: parcels that were acknowledged, or deleted.
+    ///
+    /// # Errors
+    /// As [`Self::settle`].
+    pub(crate) fn look(&self, found: &[ParcelRows]) -> Result<()> {
+        let seen: BTreeMap<i64, &ParcelRows> =
+            found.iter().map(|parcel| (parcel.number, parcel)).collect();
+        for (number, entry) in &self.parcels {
+            if entry.state == State::InDoubt {
+                continue;
+            }
+            let mut entry = *entry;
+            match seen.get(number) {
+                Some(found) => entry.present(*number, found)?,
+                None => entry.absent(*number)?,
+            }
+        }
+        Ok(())
+    }
+
     /// Parcels that are there, and their rows.
     pub(crate) fn kept(&self) -> (u64, u64) {
         let kept = self.parcels.values().filter(|entry| entry.state == State::Kept);

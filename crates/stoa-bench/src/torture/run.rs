@@ -21,7 +21,7 @@ use crate::server_process::{START_LIMIT, ServerProcess};
 use crate::write::{ServerAddress, WritePath, Writer};
 
 /// The variable that arms a server's fail points.
-const FAILPOINTS: &str = "STOA_FAILPOINTS";
+pub(crate) const FAILPOINTS: &str = "STOA_FAILPOINTS";
 
 /// Lives after which new tables are written.
 const LIVES_PER_TABLE: u32 = 25;
@@ -284,7 +284,7 @@ impl Torture<'_> {
 }
 
 /// Adds parcels until the server is gone or `stop` says so.
-async fn write(
+pub(crate) async fn write(
     path: WritePath,
     address: &ServerAddress,
     table: &TortureTable,

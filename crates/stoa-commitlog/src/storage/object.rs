@@ -8,10 +8,15 @@
 //! number next and is refused. The claims of the last openings are kept after everything around
 //! them was released, so that a writer that slept for long is refused too.
 //!
-//! A refused put may have been one's own, whose answer was lost: the object is read and compared.
+//! A refused put may have been one's own, whose answer was lost: the object is read and compared. Where there is no
+//! object, the store was busy with another put of the same name (S3 answers 409), and the put is repeated.
+//!
+//! A store that puts where it should refuse would lose the fence without a word. So an opening first puts
+//! an object twice, and does not use a store that takes it twice.
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::TryStreamExt;
@@ -24,6 +29,15 @@ use super::error::object_error;
 use super::{
     LogStorage, SegmentBytes, SegmentWriter, StorageKind, StorageLock, file_name, number_of,
 };
+
+/// An object that is put twice, to see whether the store refuses.
+const PROOF: &str = "put-if-absent";
+
+/// How often a put is repeated that was refused although there is no object.
+const BUSY_TRIES: u32 = 6;
+
+/// The first wait before that; doubles each time.
+const BUSY_WAIT: Duration = Duration::from_millis(50);
 
 /// A log under `prefix` of an object store that knows put-if-absent.
 ///
@@ -71,19 +85,44 @@ impl Shared {
 
     /// Puts `bytes` unless there is an object of other bytes.
     fn put_once(&self, path: &Path, bytes: Bytes) -> Result<()> {
-        match self.put(path, bytes.clone(), PutMode::Create) {
-            Ok(()) => Ok(()),
-            Err(source @ object_store::Error::AlreadyExists { .. }) => {
-                let there =
-                    self.get(path).map_err(|source| object_error("read", path.as_ref(), source))?;
-                if there == bytes {
-                    return Ok(());
+        let mut wait = BUSY_WAIT;
+        for _ in 0..BUSY_TRIES {
+            let refused = match self.put(path, bytes.clone(), PutMode::Create) {
+                Ok(()) => return Ok(()),
+                Err(source @ object_store::Error::AlreadyExists { .. }) => source,
+                Err(source) => return Err(object_error("put", path.as_ref(), source)),
+            };
+            match self.get(path) {
+                Ok(there) if there == bytes => return Ok(()),
+                Ok(_) => {
+                    return Err(object_error("put", path.as_ref(), refused)
+                        .with_hint("another daemon has taken this log over"));
                 }
-                Err(object_error("put", path.as_ref(), source)
-                    .with_hint("another daemon has taken this log over"))
+                Err(object_store::Error::NotFound { .. }) => {}
+                Err(source) => return Err(object_error("read", path.as_ref(), source)),
             }
-            Err(source) => Err(object_error("put", path.as_ref(), source)),
+            self.runtime.block_on(async { stoa_env::timer::sleep(wait).await });
+            wait *= 2;
         }
+        Err(Error::unavailable(format!("{path} cannot be put: the store is busy with it"))
+            .with_hint("look whether the store answers 409 to each conditional put"))
+    }
+
+    /// Makes sure that the store refuses to put what is there.
+    fn prove_put_if_absent(&self) -> Result<()> {
+        let path = self.path(PROOF);
+        for bytes in [&b"1"[..], b"2"] {
+            match self.put(&path, Bytes::from_static(bytes), PutMode::Create) {
+                Ok(()) => {}
+                Err(object_store::Error::AlreadyExists { .. }) => return Ok(()),
+                Err(source) => return Err(object_error("put", path.as_ref(), source)),
+            }
+        }
+        Err(Error::unsupported(format!(
+            "{} puts objects that exist: it ignores If-None-Match, and could not tell two writers apart",
+            self.store
+        ))
+        .with_hint("keep commit logs on a local disk, or in a store with conditional writes"))
     }
 }
 
@@ -103,6 +142,7 @@ impl LogStorage for ObjectStorage {
     }
 
     fn lock(&self) -> Result<StorageLock> {
+        self.shared.prove_put_if_absent()?;
         Ok(StorageLock::none())
     }
 

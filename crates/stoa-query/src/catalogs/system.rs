@@ -1,5 +1,6 @@
 //! For `stoa-system`: the engine's figures, for a caller.
 
+mod cluster;
 mod ingest;
 mod queries;
 mod rights;
@@ -15,8 +16,8 @@ use async_trait::async_trait;
 use datafusion::prelude::SessionConfig;
 use stoa_error::{Error, Result};
 use stoa_figures::{
-    Cache, CatalogFigures, Executors, Grant, IngestTable, Log, Maintenance, Pool, Query,
-    QueryShape, Refusals, Role, Store, Table, Totals,
+    Cache, CatalogFigures, ClusterFigures, Daemon, Executors, Grant, IngestTable, Log, Maintenance,
+    Pool, Query, QueryShape, Refusals, Role, Store, Table, Totals,
 };
 use stoa_system::{Figures, Server};
 
@@ -91,6 +92,14 @@ impl Figures for SeenFigures {
 
     fn query_shapes(&self) -> Vec<QueryShape> {
         queries::query_shapes(&self.engine)
+    }
+
+    fn cluster(&self) -> Option<ClusterFigures> {
+        cluster::cluster(&self.engine)
+    }
+
+    fn daemons(&self) -> Vec<Daemon> {
+        cluster::daemons(&self.engine)
     }
 
     fn catalog(&self) -> CatalogFigures {

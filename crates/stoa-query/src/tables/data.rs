@@ -6,7 +6,7 @@
 //! Not here: which of them a caller may see (`access`, `seen`), the engine's catalog (`catalog`).
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use datafusion::catalog::TableProvider;
 use parking_lot::RwLock;
@@ -14,6 +14,7 @@ use stoa_catalog::TableIdent;
 use stoa_cells::CellTables;
 use stoa_error::{Condition, Error, ErrorKind, Result};
 use stoa_ingest::{FreshRows, Ingest, TableSnapshot};
+use stoa_member::Member;
 use stoa_report::Reports;
 use stoa_table::{Table, Warehouse};
 
@@ -35,6 +36,8 @@ pub(crate) struct Data {
     files: Arc<FileCache>,
     reports: Arc<Reports>,
     changes: Arc<Changes>,
+    /// The cluster that the server is a member of, if any.
+    member: OnceLock<Member>,
     /// Tables and views by namespace, as [`Data::refresh`] has read them.
     names: RwLock<BTreeMap<String, Vec<String>>>,
 }
@@ -63,6 +66,7 @@ impl Data {
             files: Arc::default(),
             reports: Arc::new(reports),
             changes: Arc::default(),
+            member: OnceLock::new(),
             names: RwLock::default(),
         };
         data.refresh().await?;
@@ -87,6 +91,32 @@ impl Data {
     /// What reports keep of data files.
     pub(crate) fn reports(&self) -> &Arc<Reports> {
         &self.reports
+    }
+
+    /// The cluster that the server is a member of, if any.
+    pub(crate) fn member(&self) -> Option<&Member> {
+        self.member.get()
+    }
+
+    /// From now on, tables are read as a member of a cluster reads them.
+    pub(crate) fn set_member(&self, member: Member) {
+        let _ = self.member.set(member);
+    }
+
+    /// Waits until a read shows everything that any daemon of the cluster has acknowledged.
+    ///
+    /// # Errors
+    /// 57P01 and 57P03 where this daemon cannot tell what others have acknowledged.
+    async fn may_read(&self) -> Result<()> {
+        match self.member.get() {
+            Some(member) if !member.may_answer() => member.wait_until_exact().await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a read that is done showed that: the process may have slept while it read.
+    fn has_read(&self) -> bool {
+        self.member.get().is_none_or(Member::may_answer)
     }
 
     /// What statements change that others read.
@@ -124,7 +154,13 @@ impl Data {
     /// The table as it is now, and the rows that are in no data file yet.
     pub(crate) async fn snapshot(&self, ident: &TableIdent) -> Result<TableSnapshot> {
         match &self.ingest {
-            Some(ingest) => ingest.snapshot(ident).await,
+            Some(ingest) => loop {
+                self.may_read().await?;
+                let snapshot = ingest.snapshot(ident).await?;
+                if self.has_read() {
+                    return Ok(snapshot);
+                }
+            },
             None => {
                 let table = self.warehouse.table(ident).await?;
                 Ok(TableSnapshot { fresh: FreshRows::none(&table), table })
@@ -140,10 +176,14 @@ impl Data {
                 let tables = self.warehouse.tables_at_once(idents).await?;
                 Ok(tables.into_iter().map(|table| self.as_engine_table(table)).collect())
             }
-            Some(ingest) => {
+            Some(ingest) => loop {
+                self.may_read().await?;
                 let snapshots = ingest.snapshots(idents).await?;
-                Ok(snapshots.into_iter().map(|snapshot| self.at(snapshot)).collect())
-            }
+                if !self.has_read() {
+                    continue;
+                }
+                return Ok(snapshots.into_iter().map(|snapshot| self.at(snapshot)).collect());
+            },
         }
     }
 
@@ -170,7 +210,7 @@ impl Data {
     pub(crate) async fn table(&self, ident: &TableIdent) -> Result<StoaTable> {
         match &self.ingest {
             None => Ok(self.as_engine_table(self.warehouse.table(ident).await?)),
-            Some(ingest) => Ok(self.at(ingest.snapshot(ident).await?)),
+            Some(_) => Ok(self.at(self.snapshot(ident).await?)),
         }
     }
 

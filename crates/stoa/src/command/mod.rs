@@ -6,6 +6,7 @@
 mod bench;
 mod catalog;
 mod config;
+mod daemons;
 mod figures;
 mod hql;
 mod load;
@@ -61,6 +62,9 @@ enum Command {
     /// Move a catalog from a file into PostgreSQL, or back
     #[command(subcommand)]
     Catalog(catalog::CatalogCommand),
+    /// List, drain and remove the daemons of a cluster
+    #[command(subcommand)]
+    Daemons(daemons::DaemonsCommand),
     /// Inspect ORC files
     #[command(subcommand)]
     Orc(orc::OrcCommand),
@@ -90,6 +94,7 @@ impl Cli {
             Command::Load(args) => load::run(args, file),
             Command::Table(command) => table::run(command, file),
             Command::Catalog(command) => catalog::run(command, file),
+            Command::Daemons(command) => daemons::run(command, file),
             Command::Orc(command) => orc::run(command),
             Command::Log(command) => log::run(command, file),
             Command::Config(args) => config::run(args, file),

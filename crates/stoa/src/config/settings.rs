@@ -43,6 +43,22 @@ settings! {
     /// Port for Arrow Flight SQL; 0 chooses a free port.
     flight_port: u16 = "15003" for scope::SERVER;
 
+    /// Port on which daemons that share a catalog in PostgreSQL talk to each other (`docs/cluster.md`), encrypted
+    /// and with certificates of their own; 0 chooses a free port, which the others learn from the catalog.
+    peer_port: u16 = "0" for scope::SERVER;
+
+    /// The name or address under which other daemons and clients reach this one. If empty: `listen`, or
+    /// the machine's name if that is `0.0.0.0` or `::`.
+    advertise_host: Option<String> = "" for scope::SERVER;
+
+    /// The availability zone of the machine, for people who look at `system.daemons`.
+    zone: Option<String> = "" for scope::SERVER;
+
+    /// Allows `commit_log` to be on a local disk although other daemons of the cluster are on other
+    /// machines. They cannot take it over: while this machine is down, rows that are in the log and in
+    /// no file yet cannot be read, and statements that change their tables wait.
+    allow_local_log: bool = "false" for scope::SERVER;
+
     /// Maximum number of concurrent sessions of the PostgreSQL protocol; one more is refused with
     /// code 53300. HTTP and Arrow Flight SQL can have the same number of connections each: over
     /// HTTP, one more is refused with status 503; over Flight SQL, one more waits. To make room, a

@@ -13,6 +13,7 @@
 //! Not here: protocols (`stoa-pgwire`, `stoa-http`, `stoa-flight`).
 
 mod announce;
+mod cluster;
 mod connections;
 mod listen;
 mod permissions;
@@ -39,7 +40,7 @@ const CLOSE_LIMIT: Duration = Duration::from_secs(3);
 /// ([`stoa_query::Engine::shutdown`]).
 const END_LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs a server until a signal ends it.
+/// Runs a server until a signal ends it, or an operator who drains it.
 ///
 /// # Errors
 /// A port or the warehouse cannot be had, or a protocol's server ended by itself.
@@ -53,6 +54,7 @@ pub async fn run(config: &Config) -> Result<()> {
     let connections = connections::Connections::of(config)?;
     let engine = open_server_engine(config).await?;
     permissions::warn_of_open_places(engine.options());
+    cluster::join(config, &engine, cluster::Ports::of(&http, &pg, &flight)?).await?;
     let announcement = announce::Announcement::new(&http, &pg, &flight, tls.is_some(), &engine)?;
 
     let grace = Duration::from_secs(config.shutdown_grace_s);
@@ -98,6 +100,11 @@ pub async fn run(config: &Config) -> Result<()> {
             tracing::info!(signal, grace_s = config.shutdown_grace_s, "stopping");
             Ok(())
         }
+        () = cluster::asked_to_drain(&engine) => {
+            tracing::info!(grace_s = config.shutdown_grace_s, "an operator drains this daemon: stopping");
+            Ok(())
+        }
+        () = cluster::ended(&engine) => Err(cluster::declared_dead()),
         result = &mut pg => Err(ended_early("the PostgreSQL protocol", result)),
         result = &mut http => Err(ended_early("HTTP", result)),
         result = &mut flight => Err(ended_early("Flight SQL", result)),

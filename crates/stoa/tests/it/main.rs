@@ -6,6 +6,7 @@
 mod attacks;
 mod bench;
 mod canaries;
+mod cluster;
 mod command_line;
 mod concurrent_loads;
 mod disk_faults;

@@ -1,6 +1,7 @@
 //! Servers that are killed while they are written to.
 
 use serde_json::Value;
+use stoa_testkit::PostgresServer;
 
 use crate::harness::Place;
 
@@ -26,6 +27,38 @@ fn killed_servers_lose_nothing_that_was_acknowledged() {
     assert!(result["killed_serving"].as_u64().unwrap() > 0, "{result}");
     assert!(result["parcels"].as_u64().unwrap() > 20, "{result}");
     assert!(result["checks"].as_u64().unwrap() >= 20, "{result}");
+    assert!(!place.path("warehouse").exists());
+}
+
+/// What one daemon has acknowledged, all show, although one at a time is hurt.
+#[test]
+fn hurt_daemons_lose_nothing_that_was_acknowledged() {
+    let Some(postgres) = PostgresServer::start(&["fsync=off"]) else { return };
+    let place = Place::new();
+    let catalog = postgres.database();
+    let ran = place.run(&[
+        "bench",
+        "torture",
+        "--daemons",
+        "3",
+        "--catalog",
+        &catalog,
+        "--kills",
+        "6",
+        "--seed",
+        "7",
+        "--dir",
+        "warehouse",
+        "--json",
+    ]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let result: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(result["faults"], 6, "{result}");
+    for what in ["killed", "failed", "parcels", "statements"] {
+        assert!(result[what].as_u64().unwrap() > 0, "{what}: {result}");
+    }
+    assert!(result["frozen"][0].as_u64().unwrap() > 0, "{result}");
+    assert!(result["checks"].as_u64().unwrap() > 60, "{result}");
     assert!(!place.path("warehouse").exists());
 }
 

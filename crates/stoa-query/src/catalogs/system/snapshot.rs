@@ -11,7 +11,7 @@ use stoa_figures::{
 };
 use stoa_ingest::{IngestStatus, MaintenanceStatus};
 
-use super::{ingest, stores};
+use super::{cluster, ingest, stores};
 use crate::access::Caller;
 use crate::engine::Engine;
 use crate::engine::watch::StallStatus;
@@ -39,6 +39,8 @@ impl Engine {
             catalog: catalog(self),
             stores: stores::stores(self),
             maintenance: maintenance(self),
+            cluster: cluster::cluster(self),
+            daemons: cluster::daemons(self),
             ..Snapshot::default()
         }
     }

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use stoa_bench::torture::{
-    HistoryOptions, HistoryResult, TortureOptions, TortureResult, run, run_histories,
+    ClusterTortureOptions, ClusterTortureResult, HistoryOptions, HistoryResult, TortureOptions,
+    TortureResult, run, run_cluster, run_histories,
 };
 use stoa_env::clock;
 use stoa_error::{Error, Result};
@@ -18,6 +19,7 @@ Examples:
   stoa bench torture                                   100 servers
   stoa bench torture --kills 1000 --dir /mnt/disk/torture
   stoa bench torture --histories --statements 100000 --kills 0
+  stoa bench torture --daemons 3 --catalog postgres://me@localhost/new
 
 Starts servers on their own warehouse, writes to them over all protocols, and kills them: by a signal
 at random moments, or at fail points in log, flush, commit, compaction and expiry. After each restart,
@@ -26,7 +28,11 @@ if nothing is wrong. This does not test what a power failure does to a disk.
 
 With --histories, sessions on two servers change the same rows with statements of all kinds, and drop,
 create and rename the tables that others write to. What each session saw must be consistent: no row is
-lost or duplicated, no increment is lost, and nothing that was seen disappears.")]
+lost or duplicated, no increment is lost, and nothing that was seen disappears.
+
+With --daemons, that many daemons share a catalog in PostgreSQL, and all are written to while one at a
+time is killed, frozen for up to nine seconds or ended. Whatever one has acknowledged, all others must
+show at once, and after they have taken its log over.")]
 pub struct TortureArgs {
     /// Number of kills
     #[arg(long, value_name = "N", default_value_t = 100)]
@@ -48,6 +54,14 @@ pub struct TortureArgs {
     /// [default: in the directory for temporary files]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
+
+    /// Daemons of a cluster; --kills is how often one of them is hurt
+    #[arg(long, value_name = "N", requires = "catalog", conflicts_with = "histories", value_parser = clap::value_parser!(u8).range(2..=16))]
+    daemons: Option<u8>,
+
+    /// A new database for the catalog of the daemons: postgres://USER@HOST/DATABASE
+    #[arg(long, value_name = "URL", requires = "daemons")]
+    catalog: Option<String>,
 
     /// Check the histories of concurrent sessions
     #[arg(long)]
@@ -79,6 +93,9 @@ pub async fn torture(args: TortureArgs) -> Result<()> {
     make_empty(&warehouse)?;
     if args.histories {
         return histories(args, program, warehouse, seed).await;
+    }
+    if let (Some(daemons), Some(catalog)) = (args.daemons, args.catalog.clone()) {
+        return cluster(args, program, warehouse, seed, usize::from(daemons), catalog).await;
     }
     let options = TortureOptions {
         program,
@@ -125,6 +142,68 @@ async fn histories(
         false => print!("{}", history_text(&result)),
     }
     Ok(())
+}
+
+async fn cluster(
+    args: TortureArgs,
+    program: PathBuf,
+    warehouse: PathBuf,
+    seed: u64,
+    daemons: usize,
+    catalog: String,
+) -> Result<()> {
+    let options = ClusterTortureOptions {
+        program,
+        warehouse: warehouse.clone(),
+        catalog,
+        daemons,
+        faults: args.kills,
+        seed,
+        writers: usize::from(args.writers),
+        rows_max: args.rows,
+    };
+    eprintln!("seed {seed}, warehouse {}", warehouse.display());
+    let result = run_cluster(&options, &mut |step| eprintln!("{step}"))
+        .await
+        .map_err(|error| error.with_hint(format!("what it left is in {}", warehouse.display())))?;
+    let _ = std::fs::remove_dir_all(&warehouse);
+    match args.json {
+        true => println!("{}", json(&result)?),
+        false => print!("{}", cluster_text(&result)),
+    }
+    Ok(())
+}
+
+fn cluster_text(result: &ClusterTortureResult) -> String {
+    format!(
+        "nothing lost, doubled or unseen\n\
+         daemons hurt       {}\n\
+         \x20 killed           {}\n\
+         \x20 at fail points   {}\n\
+         \x20 frozen           {}, of which {} were declared dead\n\
+         \x20 ended in order   {}\n\
+         parcels there      {} with {} rows\n\
+         in flight          {} there, {} not\n\
+         statements         {}\n\
+         comparisons        {}\n\
+         fault to settled   {} ms median, {} ms most\n\
+         took               {:.0} s\n",
+        result.faults,
+        result.killed,
+        result.failed,
+        result.frozen[0],
+        result.frozen[1],
+        result.drained,
+        count(result.parcels),
+        count(result.rows),
+        count(result.in_flight_kept),
+        count(result.in_flight_gone),
+        count(result.statements),
+        count(result.checks),
+        result.settle_ms[0],
+        result.settle_ms[1],
+        result.seconds,
+    )
 }
 
 fn history_text(result: &HistoryResult) -> String {

@@ -1,0 +1,411 @@
+//! Several daemons over one catalog, of which one at a time is hurt while all are written to.
+//!
+//! ```text
+//! all up ─► writers and changes at every daemon ─► kill, freeze or end one ─► stop writing
+//!   ▲         ─► what was acknowledged is shown by every daemon ─► logs are taken over
+//!   └───────  ─► doubts are settled, and every daemon says the same ◄──────────┘
+//! ```
+//! The daemons agree by the catalog's database, which must be a new one in PostgreSQL.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use stoa_env::clock::monotonic;
+use stoa_env::{task, timer};
+use stoa_error::{Error, Result};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_postgres::SimpleQueryMessage;
+
+use super::check::{check, look};
+use super::death::Death;
+use super::gardener::tend;
+use super::random::Random;
+use super::run::{FAILPOINTS, write};
+use super::tables::Tables;
+use crate::server_process::ServerProcess;
+use crate::write::ServerAddress;
+
+/// Faults after which new tables are written.
+const FAULTS_PER_TABLE: u32 = 15;
+
+/// How long the dead may take to be noticed and their logs to be taken over.
+const SETTLE_LIMIT: Duration = Duration::from_secs(90);
+
+/// Time between looks whether they are.
+const LOOK_EACH: Duration = Duration::from_millis(100);
+
+/// How long others go on after the fault.
+const AFTERMATH: Duration = Duration::from_millis(500);
+
+/// What to do.
+#[derive(Clone, Debug)]
+pub struct ClusterTortureOptions {
+    /// The `stoa` binary.
+    pub program: PathBuf,
+    /// An empty directory, or one that does not exist; it is left as it is where something is wrong.
+    pub warehouse: PathBuf,
+    /// A new database of PostgreSQL.
+    pub catalog: String,
+    /// How many daemons there are.
+    pub daemons: usize,
+    /// How often one is hurt.
+    pub faults: u32,
+    /// Equal seeds make equal choices; what the processor makes of them differs.
+    pub seed: u64,
+    /// Connections per protocol, table and daemon.
+    pub writers: usize,
+    /// Most rows of a parcel.
+    pub rows_max: i32,
+}
+
+/// What happened. Nothing was lost, or there would be an error instead.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ClusterTortureResult {
+    /// Daemons that were hurt, all told.
+    pub faults: u32,
+    /// Killed (SIGKILL).
+    pub killed: u32,
+    /// Ended by themselves at a fail point, or hurt by a made-up error and killed.
+    pub failed: u32,
+    /// Stopped for a while (SIGSTOP) and woken; those that had been declared dead meanwhile.
+    pub frozen: [u32; 2],
+    /// Ended in order (SIGTERM).
+    pub drained: u32,
+    /// Parcels that are there in the end.
+    pub parcels: u64,
+    /// Their rows.
+    pub rows: u64,
+    /// Parcels in flight that were there afterwards.
+    pub in_flight_kept: u64,
+    /// Parcels in flight that were not.
+    pub in_flight_gone: u64,
+    /// Statements that were acknowledged and change rows or files.
+    pub statements: u64,
+    /// Times that a table was compared with its ledger, at one daemon.
+    pub checks: u64,
+    /// From a fault until all logs of the dead were in files: median and most, milliseconds.
+    pub settle_ms: [u64; 2],
+    /// How long it all took.
+    pub seconds: f64,
+}
+
+/// What happens to a daemon.
+#[derive(Clone, Debug)]
+enum Hurt {
+    Killed(Duration),
+    Failed(Death),
+    Frozen { after: Duration, frozen: Duration },
+    Drained(Duration),
+}
+
+impl Hurt {
+    fn pick(random: &mut Random) -> Self {
+        let ms = |random: &mut Random, most| Duration::from_millis(random.below(most));
+        match random.below(10) {
+            0..3 => Self::Killed(ms(random, 700)),
+            3..6 => loop {
+                let death = Death::pick(random.next());
+                if !death.failpoints().is_empty() {
+                    break Self::Failed(death);
+                }
+            },
+            6..9 => {
+                let after = ms(random, 500);
+                Self::Frozen { after, frozen: ms(random, 9_000) }
+            }
+            _ => Self::Drained(ms(random, 500)),
+        }
+    }
+}
+
+impl fmt::Display for Hurt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Killed(after) => write!(f, "was killed after {} ms", after.as_millis()),
+            Self::Failed(death) => write!(f, "{death}"),
+            Self::Frozen { after, frozen } => {
+                write!(f, "froze after {} ms for {} ms", after.as_millis(), frozen.as_millis())
+            }
+            Self::Drained(after) => write!(f, "was ended after {} ms", after.as_millis()),
+        }
+    }
+}
+
+/// Runs until so many daemons were hurt as `options` asks for, then checks everything once more.
+///
+/// # Errors
+/// `Corrupt` where rows are lost, doubled or changed; `Unavailable` where a daemon does not start or
+/// answer, or a log is not taken over.
+pub async fn run_cluster(
+    options: &ClusterTortureOptions,
+    progress: &mut dyn FnMut(&str),
+) -> Result<ClusterTortureResult> {
+    let begin = monotonic();
+    let mut torture = Torture {
+        options,
+        random: Random::of(options.seed),
+        daemons: Vec::new(),
+        tables: Tables::default(),
+        result: ClusterTortureResult::default(),
+        settled_ms: Vec::new(),
+    };
+    while torture.result.faults < options.faults {
+        let (fault, hurt) = (torture.result.faults, Hurt::pick(&mut torture.random));
+        torture.round(&hurt).await.map_err(|error| {
+            error.at(format!("fault {fault}, seed {}, whose daemon {hurt}", options.seed))
+        })?;
+        if torture.result.faults.is_multiple_of(20) {
+            let ClusterTortureResult { faults, checks, statements, .. } = torture.result;
+            progress(&format!("{faults} faults, {statements} statements, {checks} comparisons"));
+        }
+    }
+    torture.last_look().await?;
+    torture.settled_ms.sort_unstable();
+    let median = torture.settled_ms.get(torture.settled_ms.len() / 2);
+    let most = torture.settled_ms.last();
+    torture.result.settle_ms = [median, most].map(|ms| ms.copied().unwrap_or(0));
+    torture.result.seconds = begin.elapsed().as_secs_f64();
+    Ok(torture.result)
+}
+
+struct Torture<'a> {
+    options: &'a ClusterTortureOptions,
+    random: Random,
+    daemons: Vec<ServerProcess>,
+    tables: Tables,
+    result: ClusterTortureResult,
+    settled_ms: Vec<u64>,
+}
+
+impl Torture<'_> {
+    async fn round(&mut self, hurt: &Hurt) -> Result<()> {
+        while self.daemons.len() < self.options.daemons.max(1) {
+            let daemon = self.start("").await?;
+            self.daemons.push(daemon);
+        }
+        if let Hurt::Failed(death) = hurt {
+            // Armed in a new one: its fail points are counted from its start.
+            let last = self.daemons.pop().ok_or_else(no_daemon)?;
+            last.stop().await?;
+            match self.start(&death.failpoints()).await {
+                Ok(armed) => self.daemons.push(armed),
+                // It died while it joined.
+                Err(_) => return self.died(monotonic()).await,
+            }
+        }
+        self.make_tables().await?;
+        let stop = watch::Sender::new(false);
+        let clients = self.clients(&stop);
+        // The last one is the armed one, if any is.
+        let nth = match hurt {
+            Hurt::Failed(_) => self.daemons.len() - 1,
+            _ => self.random.below(self.daemons.len() as u64) as usize,
+        };
+        let daemon = self.daemons.remove(nth);
+        let survivor = self.hurt(daemon, hurt).await?;
+        self.daemons.extend(survivor);
+        let began = monotonic();
+        timer::sleep(AFTERMATH).await;
+        stop.send_replace(true);
+        for client in clients {
+            let done = client.await.map_err(|e| Error::internal("a client failed").with_source(e));
+            self.result.statements += done?;
+        }
+        self.died(began).await
+    }
+
+    /// Does it; gives the daemon back if it lives.
+    async fn hurt(
+        &mut self,
+        mut daemon: ServerProcess,
+        hurt: &Hurt,
+    ) -> Result<Option<ServerProcess>> {
+        match hurt {
+            Hurt::Killed(after) => {
+                timer::sleep(*after).await;
+                daemon.kill().await?;
+                self.result.killed += 1;
+                Ok(None)
+            }
+            Hurt::Failed(death) => {
+                if timer::timeout(death.kill_after(), daemon.wait()).await.is_err() {
+                    daemon.kill().await?;
+                }
+                self.result.failed += 1;
+                Ok(None)
+            }
+            Hurt::Frozen { after, frozen } => {
+                timer::sleep(*after).await;
+                daemon.freeze()?;
+                timer::sleep(*frozen).await;
+                daemon.thaw()?;
+                self.result.frozen[0] += 1;
+                let is_dead = has_ended(&mut daemon).await?;
+                self.result.frozen[1] += u32::from(is_dead);
+                Ok((!is_dead).then_some(daemon))
+            }
+            Hurt::Drained(after) => {
+                timer::sleep(*after).await;
+                let status = daemon.stop().await?;
+                self.result.drained += 1;
+                match status.success() {
+                    true => Ok(None),
+                    false => Err(Error::corrupt(format!("a daemon that was ended left {status}"))),
+                }
+            }
+        }
+    }
+
+    /// One daemon was hurt, and nobody writes: all that was acknowledged is there, at once and after the logs of
+    /// the dead were taken over.
+    async fn died(&mut self, began: std::time::Instant) -> Result<()> {
+        self.result.faults += 1;
+        let addresses: Vec<_> = self.daemons.iter().map(ServerProcess::address).collect();
+        for address in &addresses {
+            let client = address.postgres().await?;
+            for table in &self.tables.active {
+                look(&client, table).await?;
+                self.result.checks += 1;
+            }
+        }
+        self.settle(began).await?;
+        for address in &addresses {
+            let client = address.postgres().await?;
+            for table in &self.tables.active {
+                let checked = check(&client, table).await?;
+                self.result.checks += 1;
+                self.result.in_flight_kept += checked.kept;
+                self.result.in_flight_gone += checked.gone;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until no log has an owner that is dead, as every daemon sees it.
+    async fn settle(&mut self, began: std::time::Instant) -> Result<()> {
+        const ORPHANS: &str = "SELECT logs_orphaned, (SELECT count(*) FROM system.daemons \
+                               WHERE state <> 'dead') FROM system.cluster";
+        let alive = self.daemons.len().to_string();
+        for daemon in &self.daemons {
+            let client = daemon.address().postgres().await?;
+            loop {
+                let rows = client.simple_query(ORPHANS).await.map_err(|e| {
+                    Error::unavailable("a daemon does not tell of its cluster").with_source(e)
+                })?;
+                let is_settled = rows.iter().any(|row| match row {
+                    SimpleQueryMessage::Row(row) => {
+                        row.get(0) == Some("0") && row.get(1) == Some(alive.as_str())
+                    }
+                    _ => false,
+                });
+                if is_settled {
+                    break;
+                }
+                if began.elapsed() > SETTLE_LIMIT {
+                    return Err(Error::unavailable("the logs of the dead were not taken over"));
+                }
+                timer::sleep(LOOK_EACH).await;
+            }
+        }
+        self.settled_ms.push(began.elapsed().as_millis() as u64);
+        Ok(())
+    }
+
+    async fn start(&self, failpoints: &str) -> Result<ServerProcess> {
+        let warehouse = self.options.warehouse.display().to_string();
+        let catalog = &self.options.catalog;
+        let arguments = ["--warehouse", &warehouse, "--catalog", catalog, "--log-level", "off"];
+        ServerProcess::start_with(&self.options.program, &arguments, &[(FAILPOINTS, failpoints)])
+            .await
+    }
+
+    async fn make_tables(&mut self) -> Result<()> {
+        let age = self.result.faults - self.tables.made_at;
+        if self.tables.active.is_empty() || age >= FAULTS_PER_TABLE {
+            let first = self.daemons.first().ok_or_else(no_daemon)?;
+            self.tables.renew(&first.address()).await?;
+            self.tables.made_at = self.result.faults;
+        }
+        Ok(())
+    }
+
+    /// Writers on all protocols at every daemon, and at each one who changes what is there.
+    fn clients(&mut self, stop: &watch::Sender<bool>) -> Vec<JoinHandle<u64>> {
+        let mut clients = Vec::new();
+        let addresses: Vec<_> = self.daemons.iter().map(ServerProcess::address).collect();
+        for address in &addresses {
+            for table in &self.tables.active {
+                for path in table.paths().repeat(self.options.writers) {
+                    let (address, table) = (address.clone(), Arc::clone(table));
+                    let (mut random, stop) = (self.random.fork(), stop.subscribe());
+                    let rows_max = self.options.rows_max.max(1) as u64;
+                    clients.push(task::spawn(async move {
+                        let rows = move || (1 + random.next() % rows_max) as i32;
+                        // The daemon is gone: what was not acknowledged is in doubt.
+                        let _ = write(path, &address, &table, rows, stop).await;
+                        0
+                    }));
+                }
+            }
+            clients.push(self.gardener(address.clone(), stop));
+        }
+        clients
+    }
+
+    fn gardener(&mut self, address: ServerAddress, stop: &watch::Sender<bool>) -> JoinHandle<u64> {
+        let mut random = self.random.fork();
+        let gardener =
+            tend(address, self.tables.active.clone(), move || random.next(), stop.subscribe());
+        task::spawn(async move { gardener.await.unwrap_or(0) })
+    }
+
+    /// Looks at all tables, and once more with all rows in files.
+    async fn last_look(&mut self) -> Result<()> {
+        let first = self.daemons.first().ok_or_else(no_daemon)?;
+        let client = first.address().postgres().await?;
+        for table in self.tables.all().cloned().collect::<Vec<_>>() {
+            check(&client, &table).await?;
+            let flushed = client.batch_execute(&format!("FLUSH TABLE {}", table.name)).await;
+            flushed.map_err(|e| {
+                Error::unavailable(format!("table {} cannot be flushed", table.name)).with_source(e)
+            })?;
+            check(&client, &table).await?;
+            self.result.checks += 2;
+            let (parcels, rows) = table.ledger.lock().kept();
+            self.result.parcels += parcels;
+            self.result.rows += rows;
+        }
+        for daemon in self.daemons.drain(..) {
+            daemon.stop().await?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a daemon that was frozen has been declared dead, reads that, and ends; else it goes on.
+async fn has_ended(daemon: &mut ServerProcess) -> Result<bool> {
+    let began = monotonic();
+    while began.elapsed() < SETTLE_LIMIT {
+        if timer::timeout(LOOK_EACH, daemon.wait()).await.is_ok() {
+            return Ok(true);
+        }
+        let Ok(client) = daemon.address().postgres().await else { continue };
+        let exact = client.simple_query("SELECT exact FROM system.cluster").await;
+        let is_exact = |row: &SimpleQueryMessage| match row {
+            SimpleQueryMessage::Row(row) => row.get(0) == Some("t"),
+            _ => false,
+        };
+        if exact.is_ok_and(|rows| rows.iter().any(is_exact)) {
+            return Ok(false);
+        }
+    }
+    Err(Error::unavailable("a daemon that was frozen neither goes on nor ends"))
+}
+
+fn no_daemon() -> Error {
+    Error::internal("there is no daemon")
+}

@@ -1,0 +1,205 @@
+//! The cluster that the server is a member of.
+
+use crate::figure::Figure;
+use crate::group::Group;
+use crate::kind::Unit;
+use crate::seen::Shape;
+
+/// One daemon, as this one knows it.
+#[derive(Clone, Debug, Default)]
+pub struct Daemon {
+    /// Its id.
+    pub daemon: String,
+    /// Its machine.
+    pub host: String,
+    /// What it does.
+    pub state: String,
+    /// Whether it is this one.
+    pub is_this: bool,
+    /// Whether this daemon reaches it.
+    pub is_reached: bool,
+    /// Lives, counted by the database.
+    pub incarnation: u64,
+    /// When it joined, milliseconds since 1970-01-01 UTC by the database's clock.
+    pub joined_unix_ms: Option<i64>,
+    /// Since when it has its state.
+    pub state_since_unix_ms: Option<i64>,
+    /// Where other daemons reach it.
+    pub peer_address: String,
+    /// For clients of the PostgreSQL protocol.
+    pub pg_address: String,
+    /// For HTTP.
+    pub http_address: String,
+    /// For Arrow Flight SQL.
+    pub flight_address: String,
+    /// Its zone.
+    pub zone: String,
+    /// Its build.
+    pub build: String,
+    /// Threads that compute.
+    pub executors: u64,
+    /// Memory for what reports use again.
+    pub cache_bytes_max: u64,
+    /// Calls of this daemon to it.
+    pub calls: u64,
+    /// Those that failed.
+    pub calls_failed: u64,
+    /// Those that wait for an answer.
+    pub calls_in_flight: u64,
+    /// How long an answer takes, smoothed.
+    pub round_trip_us: u64,
+}
+
+/// What this daemon has of the cluster.
+#[derive(Clone, Debug, Default)]
+pub struct ClusterFigures {
+    /// Changes of members.
+    pub epoch: u64,
+    /// Whether reads here are exact.
+    pub exact: bool,
+    /// Daemons that take requests.
+    pub up: u64,
+    /// Logs that are not retired.
+    pub logs: u64,
+    /// Those whose owner is dead.
+    pub logs_orphaned: u64,
+    /// Logs that this daemon took over.
+    pub takeovers: u64,
+    /// Rows of others that are in no file.
+    pub copied_rows: u64,
+    /// What they hold.
+    pub copied_bytes: u64,
+    /// Records of this daemon's log that others may still need.
+    pub shipping_bytes: u64,
+}
+
+type This = Figure<Daemon>;
+
+const CALLS: Unit = Unit::Of("calls");
+
+const FIGURES: &[This] = &[
+    This::key("daemon", "The daemon's id, which it keeps when it starts again.", |s| &s.daemon),
+    This::text("host", "The name of its machine.", |s| &s.host),
+    This::text(
+        "state",
+        "`joining`: it does not have all rows of the others yet. `up`: it takes requests. `draining`: it ends. `dead`: \
+         it has left, or did not answer; its log was taken over, or will be.",
+        |s| &s.state,
+    ),
+    This::flag("is_this", "Whether it is the daemon that was asked.", |s| s.is_this),
+    This::flag(
+        "is_reached",
+        "Whether the daemon that was asked reaches it: it answered the last probes.",
+        |s| s.is_reached,
+    )
+    .metric("stoa_daemon_reached"),
+    This::gauge(
+        "incarnation",
+        Unit::Of("lives"),
+        "Which of its lives it is: one more with each start, counted over all daemons that were removed, too.",
+        |s| s.incarnation,
+    ),
+    This::maybe_time("joined_unix_ms", "When it joined, by the clock of the database.", |s| {
+        s.joined_unix_ms
+    }),
+    This::maybe_time("state_since_unix_ms", "Since when it has its state.", |s| {
+        s.state_since_unix_ms
+    }),
+    This::text("peer_address", "Where other daemons reach it.", |s| &s.peer_address),
+    This::text("pg_address", "Where clients of the PostgreSQL protocol reach it.", |s| {
+        &s.pg_address
+    }),
+    This::text("http_address", "Where HTTP clients reach it.", |s| &s.http_address),
+    This::text("flight_address", "Where clients of Arrow Flight SQL reach it.", |s| {
+        &s.flight_address
+    }),
+    This::text("zone", "Its availability zone, as it was set.", |s| &s.zone),
+    This::text("build", "The version that it runs.", |s| &s.build),
+    This::gauge("executors", Unit::Of("threads"), "Threads that compute.", |s| s.executors),
+    This::gauge("cache_bytes_max", Unit::Bytes, "Memory for data that reports use again.", |s| {
+        s.cache_bytes_max
+    }),
+    This::counter("calls", CALLS, "Calls of the daemon that was asked to it.", |s| s.calls)
+        .metric("stoa_daemon_calls_total"),
+    This::counter("calls_failed", CALLS, "Those that had no answer, or not in time.", |s| {
+        s.calls_failed
+    })
+    .metric("stoa_daemon_calls_failed_total"),
+    This::gauge("calls_in_flight", CALLS, "Those that wait for an answer.", |s| s.calls_in_flight),
+    This::gauge(
+        "round_trip_us",
+        Unit::Of("microseconds"),
+        "How long an answer takes, smoothed; the work that was asked for included.",
+        |s| s.round_trip_us,
+    ),
+];
+
+/// `system.daemons`.
+pub static DAEMONS: Group<Daemon> = Group::new(
+    "daemons",
+    "Daemon",
+    "The daemons of the cluster, as the one that is asked knows them; no rows where the catalog is not in PostgreSQL.",
+    Shape::Many,
+    FIGURES,
+)
+.table()
+.in_status()
+.for_everyone();
+
+type Cluster = Figure<ClusterFigures>;
+
+const CLUSTER_FIGURES: &[Cluster] = &[
+    Cluster::gauge("epoch", Unit::Of("changes"), "Changes of members since the cluster began.", |s| {
+        s.epoch
+    }),
+    Cluster::flag(
+        "exact",
+        "Whether reads here show everything that any daemon has acknowledged. They wait while they do not.",
+        |s| s.exact,
+    )
+    .metric("stoa_cluster_exact"),
+    Cluster::gauge("up", Unit::Of("daemons"), "Daemons that take requests.", |s| s.up)
+        .metric("stoa_cluster_daemons_up"),
+    Cluster::gauge("logs", Unit::Of("logs"), "Commit logs that are in use.", |s| s.logs),
+    Cluster::gauge(
+        "logs_orphaned",
+        Unit::Of("logs"),
+        "Those whose daemon is dead, and which another takes over.",
+        |s| s.logs_orphaned,
+    )
+    .metric("stoa_cluster_logs_orphaned"),
+    Cluster::counter(
+        "takeovers",
+        Unit::Of("logs"),
+        "Logs that the daemon that was asked has taken over.",
+        |s| s.takeovers,
+    )
+    .metric("stoa_cluster_takeovers_total"),
+    Cluster::gauge(
+        "copied_rows",
+        Unit::Of("rows"),
+        "Rows of other daemons that are in no file yet, and in memory here.",
+        |s| s.copied_rows,
+    ),
+    Cluster::gauge("copied_bytes", Unit::Bytes, "Memory that they hold.", |s| s.copied_bytes)
+        .metric("stoa_cluster_copied_bytes"),
+    Cluster::gauge(
+        "shipping_bytes",
+        Unit::Bytes,
+        "Memory of records that are in no file yet, kept for daemons that join.",
+        |s| s.shipping_bytes,
+    )
+    .metric("stoa_cluster_shipping_bytes"),
+];
+
+/// `system.cluster`.
+pub static CLUSTER: Group<ClusterFigures> = Group::new(
+    "cluster",
+    "Cluster",
+    "What the daemon that is asked has of its cluster; no row where the catalog is not in PostgreSQL.",
+    Shape::Maybe,
+    CLUSTER_FIGURES,
+)
+.table()
+.in_status()
+.for_everyone();

@@ -1,0 +1,57 @@
+//! Figures of the cluster.
+
+use stoa_figures::{ClusterFigures, Daemon};
+use stoa_member::{MemberStatus, MembersStatus};
+
+use crate::engine::Engine;
+
+/// What this server has of its cluster; `None` where there is none.
+pub(super) fn cluster(engine: &Engine) -> Option<ClusterFigures> {
+    let status = engine.member()?.status();
+    let up = status.members.iter().filter(|member| member.is_up()).count();
+    Some(ClusterFigures {
+        epoch: status.epoch,
+        exact: status.exact,
+        up: up as u64,
+        logs: status.logs.len() as u64,
+        logs_orphaned: status.logs.iter().filter(|log| !log.alive).count() as u64,
+        takeovers: status.takeovers,
+        copied_rows: status.copied_rows,
+        copied_bytes: status.copied_bytes as u64,
+        shipping_bytes: status.shipping_bytes as u64,
+    })
+}
+
+/// Its daemons.
+pub(super) fn daemons(engine: &Engine) -> Vec<Daemon> {
+    let Some(member) = engine.member() else { return Vec::new() };
+    let status = member.status();
+    status.members.iter().map(|daemon| figures(&status, daemon)).collect()
+}
+
+fn figures(status: &MembersStatus, daemon: &MemberStatus) -> Daemon {
+    let info = daemon.info.clone();
+    let exchanged = daemon.exchanged.as_ref();
+    Daemon {
+        daemon: info.id.to_string(),
+        host: info.name,
+        state: daemon.state_name().to_owned(),
+        is_this: info.id == status.me,
+        is_reached: daemon.routed,
+        incarnation: daemon.incarnation,
+        joined_unix_ms: daemon.times.map(|times| times.joined_at_ms),
+        state_since_unix_ms: daemon.times.map(|times| times.state_since_ms),
+        peer_address: info.peer_address,
+        pg_address: info.pg_address,
+        http_address: info.http_address,
+        flight_address: info.flight_address,
+        zone: info.zone,
+        build: info.build,
+        executors: info.cores.into(),
+        cache_bytes_max: info.cache_bytes,
+        calls: exchanged.map_or(0, |peer| peer.calls),
+        calls_failed: exchanged.map_or(0, |peer| peer.failures),
+        calls_in_flight: exchanged.map_or(0, |peer| peer.in_flight as u64),
+        round_trip_us: exchanged.map_or(0, |peer| peer.round_trip_us),
+    }
+}
