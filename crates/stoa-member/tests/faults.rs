@@ -623,7 +623,7 @@ async fn round(seed: u64) {
     }
     test.is_over.store(true, Ordering::SeqCst);
     for task in tasks {
-        timer::timeout(RECOVERY_LIMIT, task).await.expect("work ends").unwrap();
+        timer::timeout(RECOVERY_LIMIT, task).await.unwrap().unwrap();
     }
     let rows = test.finish(&mut random).await;
     burying.abort();
