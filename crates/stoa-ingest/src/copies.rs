@@ -20,9 +20,10 @@
 //!
 //! Not here: who sends, and whether this daemon may answer (`stoa-cluster`).
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
@@ -32,6 +33,10 @@ use stoa_table::TableIdent;
 use uuid::Uuid;
 
 use crate::fresh::Fresh;
+
+/// How long a forgotten log sends readers of older versions back: longer than the catalog remembers versions while
+/// its database is away.
+const RETIRED_KEPT: Duration = Duration::from_secs(900);
 
 /// A table with rows of this log, for those who keep copies of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,12 +79,21 @@ pub struct CopyStatus {
 #[derive(Default)]
 pub(crate) struct Copies {
     logs: RwLock<BTreeMap<String, Arc<Copy>>>,
-    /// Logs that are forgotten; their ids do not come back. Locked before `logs`.
-    retired: Mutex<HashSet<String>>,
+    /// Locked before `logs`.
+    retired: Mutex<Retired>,
     /// Raised when a reader who began before may miss rows.
     generation: AtomicU64,
     /// Held while an end is moved, or all are read.
     moving: Mutex<()>,
+}
+
+/// Logs that get no more rows and have all of them in files.
+#[derive(Default)]
+struct Retired {
+    /// Their ids do not come back.
+    all: HashSet<String>,
+    /// Those whose copies, without rows, still send readers of older versions back.
+    kept: VecDeque<(Instant, String)>,
 }
 
 /// The copy of one log.
@@ -137,12 +151,12 @@ impl Copies {
 
     /// The copy of a log, begun if there is none; `None` for a log that was forgotten.
     pub(crate) fn log(&self, id: &str) -> Option<Arc<Copy>> {
+        let retired = self.retired.lock();
+        if retired.all.contains(id) {
+            return None;
+        }
         if let Some(log) = self.logs.read().get(id) {
             return Some(log.clone());
-        }
-        let retired = self.retired.lock();
-        if retired.contains(id) {
-            return None;
         }
         let mut logs = self.logs.write();
         let new = || {
@@ -174,14 +188,21 @@ impl Copies {
         (rows, bytes)
     }
 
-    /// Forgets a log whose rows are all in files. What is still under way from its owner is refused.
-    pub(crate) fn remove(&self, log: &str) {
+    /// Forgets a log whose rows are all in files, as of `now`. What is still under way from its owner is refused.
+    pub(crate) fn remove(&self, log: &str, now: Instant) {
         let mut retired = self.retired.lock();
-        retired.insert(log.to_owned());
-        let removed = self.logs.write().remove(log);
-        if removed.is_some() {
-            self.raise_generation();
+        if retired.all.insert(log.to_owned()) {
+            retired.kept.push_back((now, log.to_owned()));
         }
+        let is_old = |(at, _): &mut (Instant, String)| now.duration_since(*at) > RETIRED_KEPT;
+        while let Some((_, old)) = retired.kept.pop_front_if(is_old) {
+            self.logs.write().remove(&old);
+        }
+        if let Some(copy) = self.logs.read().get(log) {
+            let tables = copy.tables.read();
+            tables.values().for_each(|fresh| fresh.retire(copy.end()));
+        }
+        self.raise_generation();
     }
 }
 

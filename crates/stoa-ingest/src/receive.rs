@@ -67,7 +67,7 @@ impl Ingest {
 
     /// Forgets the copy of a log whose rows are all in files, and which gets no more.
     pub fn forget_copy(&self, log: &str) {
-        self.inner.copies.remove(log);
+        self.inner.copies.remove(log, self.inner.env().monotonic());
     }
 
     /// Rows and bytes of the copies of other daemons' logs.

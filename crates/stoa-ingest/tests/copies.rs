@@ -200,6 +200,36 @@ async fn an_append_waits_until_the_others_show_it() {
     assert_eq!(ids(&other, "t").await, [0, 1, 2]);
 }
 
+/// Rows of a log that is forgotten are in files, of which a reader of an older version knows nothing.
+#[tokio::test]
+async fn readers_of_older_versions_are_sent_back_when_a_log_is_forgotten() {
+    let home = tempfile::tempdir().unwrap();
+    let [one, other] = [daemon(home.path(), "log0").await, daemon(home.path(), "log1").await];
+    let warehouse = open_warehouse(home.path()).await;
+    let table = warehouse.create_table(&common::ident("t"), common::spec()).await.unwrap();
+    let shipping = one.shipping().unwrap();
+    shipping.acknowledge(u64::MAX);
+    for id in 0..3 {
+        one.append(&table, rows(id..id + 1), Durability::Synced).await.unwrap();
+    }
+    // The last record is not durable as far as this one knows, and it may not be in the log that is taken over.
+    let part = LogPart {
+        log: one.log_id().to_owned(),
+        base: 0,
+        from: 1,
+        records: shipping.records(1, 3, usize::MAX),
+        durable: 2,
+        tables: shipping.tables(),
+    };
+    assert_eq!(other.receive(part).await.unwrap().shown, 2);
+    assert_eq!(other.fresh_for(&table).unwrap().unwrap().rows(), 2);
+    one.flush_now(&table).await.unwrap();
+    other.forget_copy(one.log_id());
+    assert!(other.fresh_for(&table).unwrap().is_none());
+    assert_eq!(other.copied(), (0, 0));
+    assert_eq!(ids(&other, "t").await, [0, 1, 2]);
+}
+
 /// A record with rows of two tables, of which one cannot be read at first: it comes in as a whole, later.
 #[tokio::test]
 async fn a_record_that_fails_half_way_comes_in_once() {

@@ -207,6 +207,18 @@ impl Fresh {
         freed + state.divide_first(position)
     }
 
+    /// Drops the copies of a log all of whose rows are in files, those before `shown` having been visible. Readers who
+    /// lack any of these are sent back.
+    pub(crate) fn retire(&self, shown: u64) {
+        let mut state = self.state.lock();
+        let last = state.chunks.iter().rev().find(|chunk| chunk.end() <= shown);
+        let end = last.map_or(0, |chunk| chunk.end());
+        state.floor = state.floor.max(end);
+        while !state.chunks.is_empty() {
+            state.remove_first();
+        }
+    }
+
     /// Drops everything and takes nothing any more. Returns the room that the rows had, and how
     /// many there were.
     pub(crate) fn close(&self) -> (usize, u64) {
