@@ -15,14 +15,15 @@
 //!
 //! **Invariants:** a row is shown only once it is durable; what is shown never becomes less, until it is in files;
 //! all logs' ends are read at one moment ([`Copies::ends`]), so that no row is shown without one that was
-//! acknowledged before it came. Rows of one record are one chunk, and chunks are not merged: where flushes of
-//! the other daemon end is not known here.
+//! acknowledged before it came. Where flushes of the other daemon end is not known here, so chunks that are
+//! merged can be divided between any two records.
 //!
 //! Not here: who sends, and whether this daemon may answer (`stoa-cluster`).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
@@ -32,6 +33,10 @@ use stoa_table::TableIdent;
 use uuid::Uuid;
 
 use crate::fresh::Fresh;
+
+/// How long a forgotten log sends readers of older versions back: longer than the catalog remembers versions while
+/// its database is away.
+const RETIRED_KEPT: Duration = Duration::from_secs(900);
 
 /// A table with rows of this log, for those who keep copies of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,10 +79,21 @@ pub struct CopyStatus {
 #[derive(Default)]
 pub(crate) struct Copies {
     logs: RwLock<BTreeMap<String, Arc<Copy>>>,
+    /// Locked before `logs`.
+    retired: Mutex<Retired>,
     /// Raised when a reader who began before may miss rows.
     generation: AtomicU64,
     /// Held while an end is moved, or all are read.
     moving: Mutex<()>,
+}
+
+/// Logs that get no more rows and have all of them in files.
+#[derive(Default)]
+struct Retired {
+    /// Their ids do not come back.
+    all: HashSet<String>,
+    /// Those whose copies, without rows, still send readers of older versions back.
+    kept: VecDeque<(Instant, String)>,
 }
 
 /// The copy of one log.
@@ -133,9 +149,14 @@ impl Copies {
         read()
     }
 
-    pub(crate) fn log(&self, id: &str) -> Arc<Copy> {
+    /// The copy of a log, begun if there is none; `None` for a log that was forgotten.
+    pub(crate) fn log(&self, id: &str) -> Option<Arc<Copy>> {
+        let retired = self.retired.lock();
+        if retired.all.contains(id) {
+            return None;
+        }
         if let Some(log) = self.logs.read().get(id) {
-            return log.clone();
+            return Some(log.clone());
         }
         let mut logs = self.logs.write();
         let new = || {
@@ -146,7 +167,7 @@ impl Copies {
                 receiving: tokio::sync::Mutex::default(),
             })
         };
-        logs.entry(id.to_owned()).or_insert_with(new).clone()
+        Some(logs.entry(id.to_owned()).or_insert_with(new).clone())
     }
 
     pub(crate) fn raise_generation(&self) {
@@ -167,12 +188,21 @@ impl Copies {
         (rows, bytes)
     }
 
-    /// Forgets a log whose rows are all in files.
-    pub(crate) fn remove(&self, log: &str) {
-        let removed = self.logs.write().remove(log);
-        if removed.is_some() {
-            self.raise_generation();
+    /// Forgets a log whose rows are all in files, as of `now`. What is still under way from its owner is refused.
+    pub(crate) fn remove(&self, log: &str, now: Instant) {
+        let mut retired = self.retired.lock();
+        if retired.all.insert(log.to_owned()) {
+            retired.kept.push_back((now, log.to_owned()));
         }
+        let is_old = |(at, _): &mut (Instant, String)| now.duration_since(*at) > RETIRED_KEPT;
+        while let Some((_, old)) = retired.kept.pop_front_if(is_old) {
+            self.logs.write().remove(&old);
+        }
+        if let Some(copy) = self.logs.read().get(log) {
+            let tables = copy.tables.read();
+            tables.values().for_each(|fresh| fresh.retire(copy.end()));
+        }
+        self.raise_generation();
     }
 }
 
@@ -186,11 +216,18 @@ impl Copy {
         copies.ends(|| self.shown.store(end, Ordering::SeqCst));
     }
 
-    /// Drops the rows of a table before `position`, which are in files.
-    pub(crate) fn committed(&self, table: Uuid, position: u64) {
-        let fresh = self.tables.read().get(&table).cloned();
-        if let Some(fresh) = fresh {
-            fresh.committed(position);
+    /// Drops the rows of a table before `position`, which are in files. Readers of older versions are sent back,
+    /// also where none of these rows has come here.
+    pub(crate) fn committed(&self, copies: &Copies, env: &Env, table: Uuid, position: u64) {
+        if position > 0 {
+            self.table(copies, env, table).committed(position);
+        }
+    }
+
+    /// Merges what is shown of small records.
+    pub(crate) fn merge(&self, end: u64) {
+        for fresh in self.tables.read().values() {
+            fresh.merge_copies(end);
         }
     }
 

@@ -127,11 +127,13 @@ impl FlushHold {
     }
 
     /// Reads `others`, which are different tables, and the held one: one state of all of them, at
-    /// one moment after the hold. All that the held table has then is in its files.
+    /// one moment after the hold. All that the held table has then is in its files; read alone, it may lack rows that
+    /// other daemons have acknowledged since this was called, as if they came after the statement.
     ///
     /// # Errors
     /// As [`Ingest::flush_now`] and [`Ingest::snapshots`].
     pub async fn read_with(&mut self, others: &[TableIdent]) -> Result<Vec<TableSnapshot>> {
+        let mut has_asked = false;
         for _ in 0..TRIES_MAX {
             let idents: Vec<TableIdent> =
                 std::iter::once(self.table.ident()).chain(others).cloned().collect();
@@ -140,9 +142,12 @@ impl FlushHold {
             let held = tables.next().map(|held| held.table);
             let held = held.filter(|held| held.uuid() == self.table.uuid());
             let held = held.ok_or_else(|| dropped(self.table.ident()))?;
-            if cut.copied {
+            // With other tables there must be a moment at which all is in files. Alone, this would be waited for in
+            // vain while other daemons take in rows all the time.
+            if cut.copied && !(has_asked && others.is_empty()) {
                 // Others have taken in rows since that this statement sees.
                 self.flush_others().await?;
+                has_asked = true;
                 continue;
             }
             if let Some(flushed) = self.inner.flush_to(&self.state, &held, cut.end).await? {

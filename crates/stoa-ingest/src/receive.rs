@@ -19,17 +19,29 @@ impl Ingest {
     ///
     /// # Errors
     /// Those of reading a table's metadata, after which the part can be sent again; `Corrupt` or
-    /// `Unsupported` for a record that cannot be decoded.
+    /// `Unsupported` for a record that cannot be decoded; `Unavailable` for a log that was forgotten, and where rows
+    /// are in files only of which the catalog does not tell.
     pub async fn receive(&self, part: LogPart) -> Result<CopyStatus> {
         let inner = &self.inner;
-        let copy = inner.copies.log(&part.log);
+        let copy = inner.copies.log(&part.log).ok_or_else(|| retired(&part.log))?;
         let mut receiving = copy.receiving.lock().await;
+        // While the catalog does not answer, readers know older versions only, which lack these rows.
+        let knows_files = inner.warehouse.catalog().state().reachable;
+        let raise_floors = || {
+            for table in &part.tables {
+                copy.committed(&inner.copies, inner.env(), table.uuid, table.in_files_before);
+            }
+        };
         if part.from > receiving.next {
             if part.from > part.base + 1 {
                 // A part before it is missing.
                 return Ok(copy.status(&receiving));
             }
+            if !knows_files {
+                return Err(no_catalog());
+            }
             // What is missing is in files: of versions that a reader may have read before.
+            raise_floors();
             receiving.next = part.from;
             inner.copies.raise_generation();
         }
@@ -46,15 +58,16 @@ impl Ingest {
         receiving.durable = receiving.durable.max(part.durable + 1);
         let end = receiving.next.min(receiving.durable).max(copy.end());
         copy.show(&inner.copies, end);
-        for table in &part.tables {
-            copy.committed(table.uuid, table.in_files_before);
+        if knows_files {
+            raise_floors();
         }
+        copy.merge(end);
         Ok(copy.status(&receiving))
     }
 
     /// Forgets the copy of a log whose rows are all in files, and which gets no more.
     pub fn forget_copy(&self, log: &str) {
-        self.inner.copies.remove(log);
+        self.inner.copies.remove(log, self.inner.env().monotonic());
     }
 
     /// Rows and bytes of the copies of other daemons' logs.
@@ -72,6 +85,8 @@ impl Inner {
         record: &[u8],
         tables: &[ShippedTable],
     ) -> Result<()> {
+        // First all of it: what fails or is dropped half-way comes again as a whole.
+        let mut all = Vec::new();
         for record in Record::parse_all(record)? {
             let uuid = record.table();
             let schema = match receiving.schemas.entry((uuid, record.schema_id())) {
@@ -86,6 +101,9 @@ impl Inner {
             let batch = record.batch(schema)?;
             let bytes = memory_bytes(&batch);
             let rows = NewRows { batch, schema_id: record.schema_id(), bytes, relaxed: false };
+            all.push((uuid, rows));
+        }
+        for (uuid, rows) in all {
             copy.table(&self.copies, self.env(), uuid).copy(rows, sequence);
         }
         Ok(())
@@ -110,4 +128,12 @@ impl Inner {
             ))),
         }
     }
+}
+
+fn retired(log: &str) -> Error {
+    Error::unavailable(format!("the rows of log {log} are in files; it gets no more"))
+}
+
+fn no_catalog() -> Error {
+    Error::unavailable("rows that are missing are in files, and the catalog does not answer")
 }

@@ -137,13 +137,18 @@ impl Inner {
             // after the floor has them (unless somebody took them out again).
             let floors: Vec<Floors> = before.iter().map(|table| self.floors(table)).collect();
             let generation = self.copies.generation();
+            let reach = self.reach();
             let mut tables = Vec::with_capacity(idents.len());
             for ident in idents {
                 tables.push(self.warehouse.table(ident).await?);
             }
+            // Versions of memory may be older than a floor that another daemon has raised.
+            let is_read = reach.is_some() && self.reach() == reach;
             let floors = tables.iter().enumerate().map(|(nth, table)| {
                 let is_same = before.get(nth).is_some_and(|old| old.uuid() == table.uuid());
-                if is_same { floors[nth].clone() } else { Floors::default() }
+                let mut floors = if is_same { floors[nth].clone() } else { Floors::default() };
+                floors.retain(|log, _| is_read || log.is_empty());
+                floors
             });
             let floors: Vec<Floors> = floors.collect();
             match self.look(&tables, &floors, mark, generation)? {
@@ -157,12 +162,22 @@ impl Inner {
                     let tables = both.map(|(table, fresh)| TableSnapshot { table, fresh });
                     return Ok(Cut { tables: tables.collect(), end, copied });
                 }
+                None if !is_read && !before.is_empty() => return Err(no_catalog()),
                 _ => {}
             }
             before = tables;
         }
         Err(Error::conflict("the tables of the statement change all the time")
             .with_hint("nothing was changed; run it again"))
+    }
+
+    /// Which connection to the catalog's database is used; `None` while there is none.
+    fn reach(&self) -> Option<u64> {
+        if self.copies.is_empty() {
+            return Some(0);
+        }
+        let state = self.warehouse.catalog().state();
+        state.reachable.then_some(state.reconnections)
     }
 
     /// Before which positions rows are gone from memory, by log.
@@ -302,4 +317,12 @@ impl Inner {
         }
         Ok(true)
     }
+}
+
+fn no_catalog() -> Error {
+    Error::unavailable(
+        "rows that other daemons took in are in files by now, and the catalog does not answer",
+    )
+    .with_sqlstate("57P03")
+    .with_hint("retry when the catalog's database is back, or connect to another daemon")
 }

@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use common::{by_hand, ids, open_warehouse, rows};
 use futures::future::BoxFuture;
 use stoa_commitlog::{CommitLog, local_storage};
-use stoa_ingest::{Durability, Ingest, IngestOptions, LogPart, OtherHold, Others, Turn};
+use stoa_error::ErrorKind;
+use stoa_ingest::{Durability, Ingest, IngestOptions, LogPart, OtherHold, Others, TableRows, Turn};
 use stoa_table::Table;
 
 const WRITERS: usize = 4;
@@ -191,8 +192,120 @@ async fn an_append_waits_until_the_others_show_it() {
     assert_eq!(other.receive(late).await.unwrap().shown, 1);
     assert_eq!(other.copied(), (0, 0));
     assert_eq!(ids(&other, "t").await, [0, 1, 2]);
+    let under_way = LogPart { base: 0, ..part(1) };
     other.forget_copy(one.log_id());
     assert_eq!(ids(&other, "t").await, [0, 1, 2]);
+    // What its owner still sends begins nothing.
+    assert_eq!(other.receive(under_way).await.unwrap_err().kind(), ErrorKind::Unavailable);
+    assert_eq!(ids(&other, "t").await, [0, 1, 2]);
+}
+
+/// Rows of a log that is forgotten are in files, of which a reader of an older version knows nothing.
+#[tokio::test]
+async fn readers_of_older_versions_are_sent_back_when_a_log_is_forgotten() {
+    let home = tempfile::tempdir().unwrap();
+    let [one, other] = [daemon(home.path(), "log0").await, daemon(home.path(), "log1").await];
+    let warehouse = open_warehouse(home.path()).await;
+    let table = warehouse.create_table(&common::ident("t"), common::spec()).await.unwrap();
+    let shipping = one.shipping().unwrap();
+    shipping.acknowledge(u64::MAX);
+    for id in 0..3 {
+        one.append(&table, rows(id..id + 1), Durability::Synced).await.unwrap();
+    }
+    // The last record is not durable as far as this one knows, and it may not be in the log that is taken over.
+    let part = LogPart {
+        log: one.log_id().to_owned(),
+        base: 0,
+        from: 1,
+        records: shipping.records(1, 3, usize::MAX),
+        durable: 2,
+        tables: shipping.tables(),
+    };
+    assert_eq!(other.receive(part).await.unwrap().shown, 2);
+    assert_eq!(other.fresh_for(&table).unwrap().unwrap().rows(), 2);
+    one.flush_now(&table).await.unwrap();
+    other.forget_copy(one.log_id());
+    assert!(other.fresh_for(&table).unwrap().is_none());
+    assert_eq!(other.copied(), (0, 0));
+    assert_eq!(ids(&other, "t").await, [0, 1, 2]);
+}
+
+/// A record with rows of two tables, of which one cannot be read at first: it comes in as a whole, later.
+#[tokio::test]
+async fn a_record_that_fails_half_way_comes_in_once() {
+    let home = tempfile::tempdir().unwrap();
+    let [one, other] = [daemon(home.path(), "log0").await, daemon(home.path(), "log1").await];
+    let warehouse = open_warehouse(home.path()).await;
+    let mut tables = Vec::new();
+    for name in ["t", "u"] {
+        let ident = common::ident(name);
+        tables.push(warehouse.create_table(&ident, common::spec()).await.unwrap());
+    }
+    let shipping = one.shipping().unwrap();
+    shipping.acknowledge(u64::MAX);
+    let both =
+        tables.iter().map(|table| TableRows { table: table.clone(), batch: rows(0..3) }).collect();
+    one.append_all(both, Durability::Synced).await.unwrap();
+    // Rows of the first table are looked at first.
+    tables.sort_by_key(|table| table.uuid());
+    let metadata = tables[1].metadata_location().parse::<url::Url>().unwrap();
+    let metadata = metadata.to_file_path().unwrap();
+    let away = metadata.with_extension("away");
+    std::fs::rename(&metadata, &away).unwrap();
+    let part = || LogPart {
+        log: one.log_id().to_owned(),
+        base: 0,
+        from: 1,
+        records: shipping.records(1, shipping.last(), usize::MAX),
+        durable: shipping.durable(),
+        tables: shipping.tables(),
+    };
+    other.receive(part()).await.unwrap_err();
+    other.receive(part()).await.unwrap_err();
+    std::fs::rename(&away, &metadata).unwrap();
+    assert_eq!(other.receive(part()).await.unwrap().shown, 1);
+    for name in ["t", "u"] {
+        assert_eq!(ids(&other, name).await, [0, 1, 2]);
+    }
+}
+
+/// A statement on a held table alone does not wait for a moment without rows of others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_held_table_is_read_while_others_write_all_the_time() {
+    let home = tempfile::tempdir().unwrap();
+    let [one, other] = [daemon(home.path(), "log0").await, daemon(home.path(), "log1").await];
+    one.set_others(Arc::new(Neighbour { ingest: other.clone(), turn: Turn::After }));
+    let warehouse = open_warehouse(home.path()).await;
+    let table = warehouse.create_table(&common::ident("t"), common::spec()).await.unwrap();
+    let done = Arc::new(AtomicBool::new(false));
+    let spawn = stoa_env::task::spawn::<BoxFuture<'static, ()>>;
+    let sender = spawn(Box::pin(send(other.clone(), one.clone(), done.clone())));
+    let written = Arc::new(AtomicI64::new(0));
+    let writer = spawn(Box::pin({
+        let (other, table, done, written) =
+            (other.clone(), table.clone(), done.clone(), written.clone());
+        async move {
+            while !done.load(Ordering::SeqCst) {
+                let next = written.load(Ordering::SeqCst);
+                other.append(&table, rows(next..next + 1), Durability::Synced).await.unwrap();
+                written.store(next + 1, Ordering::SeqCst);
+            }
+        }
+    }));
+    while one.copied().0 == 0 {
+        tokio::task::yield_now().await;
+    }
+    for _ in 0..5 {
+        let mut hold = one.hold_flush(&table).await.unwrap();
+        let before = written.load(Ordering::SeqCst);
+        hold.read_with(&[]).await.unwrap();
+        let stored = common::sorted(common::stored_ids(hold.table()).await);
+        assert!(stored.len() as i64 >= before);
+        assert_eq!(stored, (0..stored.len() as i64).collect::<Vec<_>>());
+    }
+    done.store(true, Ordering::SeqCst);
+    writer.await.unwrap();
+    sender.await.unwrap();
 }
 
 /// A daemon that joins late has what is in files from there, and the rest from its owner; a gap shows nothing.

@@ -13,31 +13,34 @@ use stoa_peers::{Directory, PeerAddress};
 /// What was read last.
 pub(crate) struct Known {
     cluster: Cluster,
+    route: Route,
     state: RwLock<Option<Arc<ClusterState>>>,
 }
 
+/// The address under which this daemon reaches the one that a peer gives of itself.
+pub type Route = Arc<dyn Fn(&str) -> String + Send + Sync>;
+
 impl Known {
-    pub(crate) fn new(cluster: Cluster) -> Self {
-        Self { cluster, state: RwLock::new(None) }
+    pub(crate) fn new(cluster: Cluster, route: Route) -> Self {
+        Self { cluster, route, state: RwLock::new(None) }
     }
 
     pub(crate) fn state(&self) -> Option<Arc<ClusterState>> {
         self.state.read().clone()
     }
 
+    /// Keeps what was read, unless the members are known as of a later epoch: answers may overtake each other.
     pub(crate) fn set(&self, state: Arc<ClusterState>) {
-        *self.state.write() = Some(state);
+        let mut known = self.state.write();
+        let epoch = state.members.epoch();
+        if known.as_ref().is_none_or(|known| known.members.epoch() <= epoch) {
+            *known = Some(state);
+        }
     }
 
     /// Living lives of daemons, by daemon.
     pub(crate) fn living(&self) -> BTreeMap<DaemonId, Holder> {
-        let Some(state) = self.state() else { return BTreeMap::new() };
-        let lives = state
-            .members
-            .iter()
-            .map(|(daemon, member)| Holder { daemon, incarnation: member.incarnation });
-        let living = lives.filter(|holder| state.members.lives(*holder));
-        living.map(|holder| (holder.daemon, holder)).collect()
+        self.state().map(|state| living(&state)).unwrap_or_default()
     }
 
     fn with_certificate(&self, fingerprint: [u8; 32]) -> Option<Holder> {
@@ -48,12 +51,22 @@ impl Known {
     }
 }
 
+/// Living lives of daemons, by daemon.
+pub(crate) fn living(state: &ClusterState) -> BTreeMap<DaemonId, Holder> {
+    let lives = state
+        .members
+        .iter()
+        .map(|(daemon, member)| Holder { daemon, incarnation: member.incarnation });
+    let living = lives.filter(|holder| state.members.lives(*holder));
+    living.map(|holder| (holder.daemon, holder)).collect()
+}
+
 impl Directory for Known {
     fn address(&self, daemon: DaemonId) -> Option<PeerAddress> {
         let holder = self.living().remove(&daemon)?;
         let state = self.state()?;
         let info = state.daemons.get(&daemon)?;
-        let (address, fingerprint) = (info.peer_address.clone(), info.certificate);
+        let (address, fingerprint) = ((self.route)(&info.peer_address), info.certificate);
         Some(PeerAddress { address, holder, fingerprint })
     }
 

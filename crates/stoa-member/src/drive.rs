@@ -51,6 +51,7 @@ impl Inner {
         let mut machines = self.machines.lock();
         let now = self.exact.now();
         let actions = machines.membership.on(event, now);
+        machines.asked(&actions);
         self.exact.set_deadline(machines.membership.deadline().until());
         drop(machines);
         self.carry_out(actions);
@@ -94,6 +95,9 @@ impl Inner {
     pub(crate) fn read(self: &Arc<Self>, request: u64, state: ClusterState) {
         let state = Arc::new(state);
         let now = self.exact.now();
+        if !self.machines.lock().is_newer(request) {
+            return self.member_event(MemberEvent::Changed);
+        }
         self.known.set(Arc::clone(&state));
         let table = state.members.clone();
         self.member_event(MemberEvent::Read { request, table });
@@ -110,13 +114,15 @@ impl Inner {
         for log in retired {
             self.ingest.forget_copy(&log);
         }
-        for (peer, lease) in &peers {
+        // Before a peer is sent anything: what it is told first to be durable must cover all that was acknowledged
+        // without it.
+        self.owner_event(OwnerEvent::Peers(peers.clone()));
+        for (peer, lease) in peers {
             match lease {
-                PeerLease::Live => self.send_records_to(*peer),
-                PeerLease::OverAt(_) => self.forget_peer(*peer),
+                PeerLease::Live => self.send_records_to(peer),
+                PeerLease::OverAt(_) => self.forget_peer(peer),
             }
         }
-        self.owner_event(OwnerEvent::Peers(peers));
         self.look_for_orphans(&state, now);
         self.look_whether_complete();
     }
@@ -241,7 +247,11 @@ impl Inner {
             }
         };
         if let Err(error) = done {
-            tracing::warn!(%error, "the cluster's members cannot be read or changed");
+            // The catalog says itself that its database is away.
+            match self.warehouse.catalog().state().reachable {
+                true => tracing::warn!(%error, "the cluster's members cannot be read or changed"),
+                false => tracing::debug!(%error, "the cluster's members cannot be read or changed"),
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! Holding tables for others, and having them held by others: all daemons flush a table, and none flushes it again,
 //! while a statement of one rewrites it.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use stoa_table::{Table, TableIdent};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
+use crate::directory::living;
 use crate::member::Inner;
 use crate::messages::{HoldTable, kind, number, read_number};
 use crate::names::log_of;
@@ -36,8 +38,9 @@ const DEATH_WAIT: Duration = Duration::from_secs(30);
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 impl Inner {
-    /// Holds a table for another daemon.
+    /// Holds a table for another daemon, once the logs that this one takes over are in files.
     pub(crate) async fn hold_for(&self, by: Holder, uuid: Uuid, ident: &TableIdent) -> Result<u64> {
+        self.settled(|log, holder, state| self.is_orphan(log, holder, state)).await?;
         let table = self.warehouse.table(ident).await?;
         if table.uuid() != uuid {
             return Err(Error::conflict(format!("table {ident} was replaced"))
@@ -52,26 +55,30 @@ impl Inner {
         table: &Table,
         turn: Turn,
     ) -> Result<Vec<Box<dyn OtherHold>>> {
-        if turn == Turn::Before {
-            self.wait_for_orphans().await?;
-        }
+        // Read now: who has joined since the last read may have acknowledged rows.
+        let state = self.settled(|log, holder, state| self.is_orphan(log, holder, state)).await?;
         let me = self.me.daemon;
         let is_in_turn = |daemon: &DaemonId| match turn {
             Turn::Before => *daemon < me,
             Turn::After => *daemon > me,
         };
         let mut holds: Vec<Box<dyn OtherHold>> = Vec::new();
-        let living = self.known.living();
+        let living = living(&state);
         for (_, holder) in living.into_iter().filter(|(daemon, _)| is_in_turn(daemon)) {
-            if let Some(hold) = self.hold_at(holder, table).await? {
+            if let Some(hold) = self.hold_at(holder, table, &state).await? {
                 holds.push(Box::new(hold));
             }
         }
         Ok(holds)
     }
 
-    /// `None` where that life of the daemon is dead: its rows are in files, or will be before the statement reads.
-    async fn hold_at(self: &Arc<Self>, peer: Holder, table: &Table) -> Result<Option<PeerHold>> {
+    /// `None` where that life of the daemon is dead: its rows are in files.
+    async fn hold_at(
+        self: &Arc<Self>,
+        peer: Holder,
+        table: &Table,
+        state: &ClusterState,
+    ) -> Result<Option<PeerHold>> {
         let began = clock::monotonic();
         let message = HoldTable { uuid: table.uuid(), ident: table.ident().clone() }.encode();
         loop {
@@ -82,8 +89,10 @@ impl Inner {
                     return Ok(Some(PeerHold::new(Arc::clone(self), peer, number)));
                 }
                 Err(error) if stoa_peers::is_unreachable(&error) => {
-                    if self.known.living().get(&peer.daemon) != Some(&peer) {
-                        self.wait_for_orphans().await?;
+                    if !self.cluster.state().await?.members.lives(peer) {
+                        // Whoever takes its logs over: they are retired once all of their rows are in files.
+                        let logs = logs_of(state, peer);
+                        self.settled(|log, _, _| logs.contains(log)).await?;
                         return Ok(None);
                     }
                     if began.elapsed() > DEATH_WAIT {
@@ -96,17 +105,26 @@ impl Inner {
         }
     }
 
-    /// Waits until no log has an owner that is dead: its rows may be in no file yet.
-    async fn wait_for_orphans(&self) -> Result<()> {
+    /// Whether rows of a log may be in no file and nobody can be asked to bring them there: its owner is dead, or
+    /// this daemon is about to take it over.
+    fn is_orphan(&self, log: &str, holder: Holder, state: &ClusterState) -> bool {
+        log != self.own.log && (holder == self.me || !state.members.lives(holder))
+    }
+
+    /// Waits until the database has no log that is `open`; gives what it has then.
+    async fn settled(
+        &self,
+        is_open: impl Fn(&str, Holder, &ClusterState) -> bool,
+    ) -> Result<ClusterState> {
         let began = clock::monotonic();
-        let logs = |state: &ClusterState| {
-            let mut leases = state.leases.iter();
-            let is_orphan = |name: &str, holder: Holder| {
-                log_of(name).is_some_and(|log| log != self.own.log) && !state.members.lives(holder)
-            };
-            leases.any(|(name, lease)| is_orphan(name, lease.row.holder))
-        };
-        while self.known.state().is_some_and(|state| logs(&state)) {
+        loop {
+            let state = self.cluster.state().await?;
+            let open = state.leases.iter().any(|(name, lease)| {
+                log_of(name).is_some_and(|log| is_open(log, lease.row.holder, &state))
+            });
+            if !open {
+                return Ok(state);
+            }
             if began.elapsed() > DEATH_WAIT {
                 return Err(Error::unavailable(
                     "rows of a daemon that has died are not in files yet",
@@ -116,8 +134,13 @@ impl Inner {
             }
             timer::sleep(LOOK_AGAIN).await;
         }
-        Ok(())
     }
+}
+
+/// The logs that a life of a daemon has.
+fn logs_of(state: &ClusterState, holder: Holder) -> BTreeSet<String> {
+    let leases = state.leases.iter().filter(|(_, lease)| lease.row.holder == holder);
+    leases.filter_map(|(name, _)| log_of(name)).map(str::to_owned).collect()
 }
 
 /// The other daemons, for statements of this one.

@@ -25,7 +25,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use url::Url;
 
-use crate::directory::Known;
+use crate::directory::{Known, Route};
 use crate::drive;
 use crate::exact::Exact;
 use crate::holding::OtherDaemons;
@@ -67,6 +67,20 @@ impl Member {
         ingest: Ingest,
         options: JoinOptions,
     ) -> Result<Option<Self>> {
+        Self::join_by(warehouse, ingest, options, Arc::new(str::to_owned)).await
+    }
+
+    /// As [`Self::join`], for tests that put something between daemons.
+    ///
+    /// # Errors
+    /// As [`Self::join`].
+    #[doc(hidden)]
+    pub async fn join_by(
+        warehouse: Warehouse,
+        ingest: Ingest,
+        options: JoinOptions,
+        route: Route,
+    ) -> Result<Option<Self>> {
         let Some(cluster) = warehouse.catalog().cluster() else { return Ok(None) };
         let shipping = ingest
             .shipping()
@@ -77,7 +91,7 @@ impl Member {
             DaemonInfo { id: identity.daemon, certificate: keys.fingerprint(), ..options.info };
         check(&cluster.state().await?, &info, &options.log, options.local_log)?;
 
-        let known = Arc::new(Known::new(cluster.clone()));
+        let known = Arc::new(Known::new(cluster.clone(), route));
         let peer_options = PeerOptions {
             protocol_min: info.protocol_min,
             protocol_max: info.protocol_max,

@@ -37,6 +37,8 @@ mod serving;
 mod status;
 mod takeover;
 
+#[doc(hidden)]
+pub use directory::Route;
 pub use join::JoinOptions;
 pub use member::Member;
 pub use status::{LogOwner, MemberStatus, MembersStatus};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use stoa_catalog::ClusterState;
 use stoa_cluster::fresh::Owner;
 use stoa_cluster::lease::{Holder, Lease};
-use stoa_cluster::membership::{MemberOptions, Membership};
+use stoa_cluster::membership::{MemberAction, MemberOptions, Membership};
 use stoa_cluster::placement::{KeyHash, rank};
 use stoa_cluster::watch::Watch;
 use stoa_cluster::{DaemonId, DatabaseTime, Monotonic, TableId};
@@ -31,6 +31,11 @@ pub(crate) struct Machines {
     pub(crate) takeovers: u64,
     /// Logs that there were when members were last read.
     logs: BTreeSet<String>,
+    /// Reads that were asked for before the last answer was handled may be older than it: their numbers end here,
+    /// inclusive.
+    read_to: u64,
+    /// The number of the last read that was asked for.
+    asked: u64,
     /// When daemons with logs that we have not heard of were last greeted.
     pub(crate) greeted: Monotonic,
 }
@@ -60,8 +65,29 @@ impl Machines {
             taking: BTreeSet::new(),
             takeovers: 0,
             logs: BTreeSet::new(),
+            read_to: 0,
+            asked: 0,
             greeted: Monotonic::default(),
         }
+    }
+
+    /// Takes note of the reads that are asked for.
+    pub(crate) fn asked(&mut self, actions: &[MemberAction]) {
+        for action in actions {
+            if let MemberAction::Read { request } = action {
+                self.asked = *request;
+            }
+        }
+    }
+
+    /// Whether the answer to this read is newer than those that were handled before, for certain. Of two reads that
+    /// are under way at once nobody knows which is older, and what is in an older one is not gone in the newer.
+    pub(crate) fn is_newer(&mut self, request: u64) -> bool {
+        let is_newer = request > self.read_to;
+        if is_newer {
+            self.read_to = self.asked.max(request);
+        }
+        is_newer
     }
 
     /// Takes note of the logs that there are; gives those that are retired since the last read.
@@ -143,5 +169,30 @@ mod tests {
         // Retired; and a new one is not waited for.
         awaited.see(&names(&["a", "c"]));
         assert!(awaited.is_complete());
+    }
+
+    #[test]
+    fn of_reads_that_are_under_way_at_once_one_counts() {
+        let options = MemberOptions::default();
+        let daemon = DaemonId::from_bits(1);
+        let log = stoa_cluster::LogId::from_bits(1);
+        let mut machines = Machines::new(
+            Membership::new(daemon, options),
+            Owner::new(log, 0, [], stoa_cluster::fresh::OwnerOptions::default()),
+            Lease::new(options.lease),
+            options,
+        );
+        let ask = |machines: &mut Machines, request| {
+            machines.asked(&[MemberAction::Read { request }]);
+        };
+        ask(&mut machines, 3);
+        assert!(machines.is_newer(3));
+        ask(&mut machines, 5);
+        ask(&mut machines, 6);
+        assert!(machines.is_newer(5));
+        assert!(!machines.is_newer(6), "asked for before five was answered");
+        ask(&mut machines, 7);
+        assert!(machines.is_newer(7));
+        assert!(!machines.is_newer(7));
     }
 }

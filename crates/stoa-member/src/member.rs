@@ -69,10 +69,11 @@ impl Member {
         self.0.me.daemon
     }
 
-    /// Whether what was read until now is exact: nothing that was acknowledged before is missing. Costs a few
-    /// nanoseconds; ask after the read.
+    /// Whether what was read until now is exact: nothing that was acknowledged before is missing. Cheap; ask
+    /// after the read.
     pub fn is_exact(&self) -> bool {
-        self.0.exact.holds()
+        // What was read while the database was away came from memory: others may have committed since.
+        self.0.exact.holds() && self.0.warehouse.catalog().state().reachable
     }
 
     /// Whether what was read until now may be answered: it is exact, or the catalog's database is away, so that

@@ -87,7 +87,13 @@ impl Inner {
         match Ingest::open(self.warehouse.clone(), &location, options).await {
             Ok((left, report)) => {
                 tracing::info!(%location, ?report, "opened the log of another daemon");
-                left.close(true).await
+                left.close(true).await?;
+                match report.records_unresolved {
+                    0 => Ok(()),
+                    unresolved => Err(Error::unavailable(format!(
+                        "{unresolved} records may be of a table whose metadata cannot be read"
+                    ))),
+                }
             }
             Err(error) => {
                 if error.is(Condition::ObjectInUse) {

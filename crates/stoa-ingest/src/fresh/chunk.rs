@@ -27,6 +27,15 @@ pub(crate) struct Chunk {
     bytes: usize,
     relaxed: bool,
     since: Instant,
+    /// Where each append begins, if the chunk can be divided between them.
+    starts: Option<Vec<Start>>,
+}
+
+/// Where the rows of one append begin in a chunk.
+#[derive(Clone, Copy, Debug)]
+struct Start {
+    position: u64,
+    row: usize,
 }
 
 impl Chunk {
@@ -34,7 +43,13 @@ impl Chunk {
         let NewRows { batch, schema_id, bytes, relaxed } = rows;
         let bytes = rounded(bytes);
         let (number, end) = (next_number(), position + 1);
-        Self { number, batch, schema_id, first: position, end, bytes, relaxed, since }
+        Self { number, batch, schema_id, first: position, end, bytes, relaxed, since, starts: None }
+    }
+
+    /// As [`Self::new`], and what the chunk becomes part of can be divided again ([`Self::behind`]).
+    pub(super) fn divisible(rows: NewRows, position: u64, since: Instant) -> Self {
+        let starts = Some(vec![Start { position, row: 0 }]);
+        Self { starts, ..Self::new(rows, position, since) }
     }
 
     /// One chunk with the rows of all, which are neighbours of one schema and one kind of
@@ -44,9 +59,11 @@ impl Chunk {
         let batches = chunks.iter().map(|chunk| &chunk.batch);
         let batch = concat_batches(first.batch.schema_ref(), batches).ok()?;
         let before: usize = chunks.iter().map(|chunk| chunk.bytes).sum();
+        let starts = starts_of(chunks);
+        let starts_bytes = starts.as_ref().map_or(0, |starts| starts.len() * size_of::<Start>());
         Some(Self {
             // Room is given back only, never taken, when chunks merge.
-            bytes: rounded(memory_bytes(&batch)).min(before),
+            bytes: rounded(memory_bytes(&batch) + starts_bytes).min(before),
             number: next_number(),
             batch,
             schema_id: first.schema_id,
@@ -54,7 +71,33 @@ impl Chunk {
             end: last.end,
             relaxed: first.relaxed,
             since: first.since,
+            starts,
         })
+    }
+
+    /// The rows at `position` and behind it, of a chunk that can be divided; `None` where there are none.
+    pub(super) fn behind(&self, position: u64) -> Option<Self> {
+        let all = self.starts.as_deref()?;
+        let left = &all[all.partition_point(|start| start.position < position)..];
+        let first = *left.first()?;
+        let batch = self.batch.slice(first.row, self.batch.num_rows() - first.row);
+        let starts = left.iter().map(|start| Start { row: start.row - first.row, ..*start });
+        Some(Self {
+            number: next_number(),
+            bytes: rounded(memory_bytes(&batch)).min(self.bytes),
+            batch,
+            schema_id: self.schema_id,
+            first: first.position,
+            end: self.end,
+            relaxed: self.relaxed,
+            since: self.since,
+            starts: Some(starts.collect()),
+        })
+    }
+
+    /// Whether a bound between two appends may be inside the chunk.
+    pub(super) fn is_divisible(&self) -> bool {
+        self.starts.is_some()
     }
 
     /// Not that of any other chunk.
@@ -94,6 +137,18 @@ impl Chunk {
     pub(crate) fn relaxed(&self) -> bool {
         self.relaxed
     }
+}
+
+/// Those of the chunks together; `None` where one of them cannot be divided.
+fn starts_of(chunks: &[&Chunk]) -> Option<Vec<Start>> {
+    let mut rows_before = 0;
+    let mut all = Vec::new();
+    for chunk in chunks {
+        let starts = chunk.starts.as_ref()?;
+        all.extend(starts.iter().map(|start| Start { row: start.row + rows_before, ..*start }));
+        rows_before += chunk.rows();
+    }
+    Some(all)
 }
 
 fn next_number() -> u64 {

@@ -16,7 +16,8 @@
 //!    holds the lock and reads that the log is durable before W sees every chunk before W.
 //! 2. Chunks before the *floor* are gone; they were in a committed snapshot before they went.
 //! 3. A chunk never spans a position at which a flush may end: chunks merge only behind *sealed*,
-//!    which a flush sets first of all ([`Fresh::mark`]). A chunk is visible as a whole or not at all: those that merge are all durable, or
+//!    which a flush sets first of all ([`Fresh::mark`]). Copies of another daemon's rows know where each append
+//!    begins, and are divided where a flush of that daemon has ended. A chunk is visible as a whole or not at all: those that merge are all durable, or
 //!    all relaxed, which are visible in any case.
 
 mod chunk;
@@ -135,10 +136,21 @@ impl Fresh {
         self.state.lock().add(rows, position, || u64::MAX);
     }
 
-    /// Adds rows of another daemon's log, at `position` there. They are not merged with others: a flush of
-    /// that daemon may end between them.
+    /// Adds rows of another daemon's log, at `position` there, which are not visible yet. All rows of this store must
+    /// come this way.
     pub(crate) fn copy(&self, rows: NewRows, position: u64) {
-        self.state.lock().add_alone(rows, position);
+        let mut state = self.state.lock();
+        let chunk = Chunk::divisible(rows, position, state.env.monotonic());
+        state.push_back(chunk);
+        state.unmerged += 1;
+    }
+
+    /// Merges small copies now and then. Those before `end` are visible.
+    pub(crate) fn merge_copies(&self, end: u64) {
+        let mut state = self.state.lock();
+        if state.unmerged >= merge::FAN_IN {
+            state.merge(end);
+        }
     }
 
     /// [`look_at_all`] for one store.
@@ -192,7 +204,19 @@ impl Fresh {
         while state.chunks.front().is_some_and(|chunk| chunk.end() <= position) {
             freed += state.remove_first();
         }
-        freed
+        freed + state.divide_first(position)
+    }
+
+    /// Drops the copies of a log all of whose rows are in files, those before `shown` having been visible. Readers who
+    /// lack any of these are sent back.
+    pub(crate) fn retire(&self, shown: u64) {
+        let mut state = self.state.lock();
+        let last = state.chunks.iter().rev().find(|chunk| chunk.end() <= shown);
+        let end = last.map_or(0, |chunk| chunk.end());
+        state.floor = state.floor.max(end);
+        while !state.chunks.is_empty() {
+            state.remove_first();
+        }
     }
 
     /// Drops everything and takes nothing any more. Returns the room that the rows had, and how
@@ -318,7 +342,12 @@ impl State {
         }
         let start = self.chunks.partition_point(|chunk| chunk.end() <= seen);
         let visible = self.chunks.range(start..).filter(|chunk| is_visible(chunk, durable));
-        Some(visible.cloned().collect())
+        let unseen =
+            visible.filter_map(|chunk| match chunk.first() < seen && chunk.is_divisible() {
+                true => chunk.behind(seen).map(Arc::new),
+                false => Some(chunk.clone()),
+            });
+        Some(unseen.collect())
     }
 
     /// The end of the visible rows, and whether others are before it.
@@ -350,9 +379,29 @@ impl State {
 
     fn add_alone(&mut self, rows: NewRows, position: u64) {
         let chunk = Chunk::new(rows, position, self.env.monotonic());
+        self.push_back(chunk);
+    }
+
+    fn push_back(&mut self, chunk: Chunk) {
         self.rows += chunk.rows() as u64;
         self.bytes += chunk.bytes();
         self.chunks.push_back(Arc::new(chunk));
+    }
+
+    /// Drops the rows before `position` of a chunk that goes on behind it. Returns the room they had.
+    fn divide_first(&mut self, position: u64) -> usize {
+        let is_inside = |chunk: &&Arc<Chunk>| chunk.first() < position && chunk.is_divisible();
+        let Some(left) = self.chunks.front().filter(is_inside).map(|chunk| chunk.behind(position))
+        else {
+            return 0;
+        };
+        let before = self.remove_first();
+        let Some(left) = left else { return before };
+        self.rows += left.rows() as u64;
+        self.bytes += left.bytes();
+        let freed = before - left.bytes();
+        self.chunks.push_front(Arc::new(left));
+        freed
     }
 
     fn remove_first(&mut self) -> usize {

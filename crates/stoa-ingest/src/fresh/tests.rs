@@ -127,6 +127,29 @@ fn a_closed_store_takes_nothing() {
     assert_eq!(fresh.totals(), Totals::default());
 }
 
+#[test]
+fn a_thousand_copied_records_are_few_batches() {
+    let fresh = Fresh::new(Env::real());
+    for position in 1..=1000 {
+        fresh.copy(rows(position..position + 1, false), position);
+        fresh.merge_copies(position);
+    }
+    let chunks = fresh.since(0, || 1001).unwrap();
+    assert_eq!(values(&chunks), (1..=1000).collect::<Vec<_>>());
+    assert!(chunks.len() < 4 * merge::FAN_IN, "{}", chunks.len());
+    assert_eq!(fresh.totals().bytes, chunks.iter().map(|chunk| chunk.bytes()).sum::<usize>());
+    // A burst of which nothing is shown until all of it has come.
+    let fresh = Fresh::new(Env::real());
+    for position in 1..=1000 {
+        fresh.copy(rows(position..position + 1, false), position);
+    }
+    assert!(fresh.since(0, || 1).unwrap().is_empty());
+    fresh.merge_copies(1001);
+    let chunks = fresh.since(500, || 1001).unwrap();
+    assert_eq!(values(&chunks), (500..=1000).collect::<Vec<_>>());
+    assert!(chunks.len() < 4 * merge::FAN_IN, "{}", chunks.len());
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Push { rows: u64, relaxed: bool, schema_id: i32 },
@@ -195,6 +218,72 @@ proptest! {
             let totals = fresh.totals();
             let left = model.iter().filter(|row| row.1 >= fresh.floor()).count();
             prop_assert_eq!(totals.rows, left as u64);
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum CopyStep {
+    /// A record, after some of other tables.
+    Record { rows: u64, skipped: u64, schema_id: i32 },
+    /// So many of the records that have come are shown, of a thousand.
+    Show(u64),
+    /// The other daemon's files reach so far, of a thousand of what is shown.
+    InFiles(u64),
+}
+
+fn copy_step() -> impl Strategy<Value = CopyStep> {
+    prop_oneof![
+        20 => (1_u64..20, 0_u64..3, prop::bool::weighted(0.02)).prop_map(|(rows, skipped, other)| {
+            CopyStep::Record { rows, skipped, schema_id: i32::from(other) }
+        }),
+        5 => (0..=1000_u64).prop_map(CopyStep::Show),
+        1 => (0..=1000_u64).prop_map(CopyStep::InFiles),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Against a list of all rows: files of the other daemon may end anywhere, and a reader may have read any version
+    /// since those that are gone.
+    #[test]
+    fn copies_can_be_divided_anywhere(
+        steps in prop::collection::vec(copy_step(), 1..400),
+        readers in prop::collection::vec(0_u64..=1000, 4),
+    ) {
+        let fresh = Fresh::new(Env::real());
+        let mut model: Vec<(u64, u64)> = Vec::new();
+        let (mut next, mut shown, mut floor) = (1_u64, 1_u64, 0_u64);
+        for step in steps {
+            match step {
+                CopyStep::Record { rows: count, skipped, schema_id } => {
+                    next += skipped;
+                    let first = model.len() as u64;
+                    fresh.copy(NewRows { schema_id, ..rows(first..first + count, false) }, next);
+                    model.extend((first..first + count).map(|value| (value, next)));
+                    next += 1;
+                }
+                CopyStep::Show(part) => {
+                    shown += (next - shown) * part / 1000;
+                    fresh.merge_copies(shown);
+                }
+                CopyStep::InFiles(part) => {
+                    floor = floor.max(shown * part / 1000);
+                    fresh.committed(floor);
+                }
+            }
+            for part in &readers {
+                let seen = floor + (next - floor) * part / 1000;
+                let found = fresh.since(seen, || shown).unwrap();
+                let expected = model.iter().filter(|row| row.1 >= seen && row.1 < shown);
+                prop_assert_eq!(values(&found), expected.map(|row| row.0).collect::<Vec<_>>());
+            }
+            prop_assert!(floor == 0 || fresh.since(floor - 1, || shown).is_none());
+            let totals = fresh.totals();
+            prop_assert_eq!(totals.rows, model.iter().filter(|row| row.1 >= floor).count() as u64);
+            let all = fresh.since(floor, || u64::MAX).unwrap();
+            prop_assert_eq!(totals.bytes, all.iter().map(|chunk| chunk.bytes()).sum::<usize>());
         }
     }
 }
