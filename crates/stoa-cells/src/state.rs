@@ -39,7 +39,8 @@ impl Inner {
         revisions.continue_after(newest.revision);
         if let Some(ingest) = &ingest {
             let timestamps = Arc::clone(&options.timestamps);
-            ingest.watch_copies(Arc::new(newest::Following::new(timestamps, Arc::clone(&revisions))));
+            ingest
+                .watch_copies(Arc::new(newest::Following::new(timestamps, Arc::clone(&revisions))));
         }
         let footers = Footers::default();
         let readonly = AtomicBool::new(catalog::is_readonly(&warehouse).await?);

@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
@@ -64,6 +65,12 @@ pub struct LogPart {
     pub durable: u64,
     /// The tables that the log has rows of.
     pub tables: Vec<ShippedTable>,
+}
+
+/// Is shown rows of other daemons.
+pub trait CopyWatch: Send + Sync {
+    /// Rows of any table, before readers are shown them.
+    fn copied(&self, rows: &RecordBatch);
 }
 
 /// How far the copy of a log has come.

@@ -81,6 +81,7 @@ impl Ingest {
             options,
             tables: Tables::default(),
             copies: Copies::default(),
+            copy_watch: OnceLock::new(),
             others: OnceLock::new(),
             outbox: None,
             budget,

@@ -11,7 +11,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
 use crate::budget::Budget;
-use crate::copies::Copies;
+use crate::copies::{Copies, CopyWatch};
 use crate::log::LogWriter;
 use crate::options::IngestOptions;
 use crate::others::Others;
@@ -26,6 +26,8 @@ pub(crate) struct Inner {
     pub(crate) tables: Tables,
     /// Fresh rows of other daemons.
     pub(crate) copies: Copies,
+    /// Who is shown rows of other daemons.
+    pub(crate) copy_watch: OnceLock<Arc<dyn CopyWatch>>,
     /// The other daemons, where there are some.
     pub(crate) others: OnceLock<Arc<dyn Others>>,
     /// Where others are to have the records of the log.

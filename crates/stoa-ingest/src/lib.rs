@@ -116,7 +116,7 @@ mod view;
 
 pub use append::{Ack, TableRows};
 pub use conform::conform;
-pub use copies::{CopyStatus, LogPart, ShippedTable};
+pub use copies::{CopyStatus, CopyWatch, LogPart, ShippedTable};
 pub use fresh::{FreshBatchId, FreshRows, memory_bytes};
 pub use hold::FlushHold;
 pub use ingest::Ingest;

@@ -1,13 +1,14 @@
 //! Taking in parts of other daemons' logs.
 
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
 use stoa_error::{Error, Result};
 use stoa_table::Table;
 use uuid::Uuid;
 
-use crate::copies::{Copy, CopyStatus, LogPart, Receiving, ShippedTable};
+use crate::copies::{Copy, CopyStatus, CopyWatch, LogPart, Receiving, ShippedTable};
 use crate::fresh::{NewRows, memory_bytes};
 use crate::ingest::Ingest;
 use crate::inner::Inner;
@@ -65,6 +66,11 @@ impl Ingest {
         Ok(copy.status(&receiving))
     }
 
+    /// From now on, `watch` is shown rows of other daemons, before readers are. Only the first call counts.
+    pub fn watch_copies(&self, watch: Arc<dyn CopyWatch>) {
+        let _ = self.inner.copy_watch.set(watch);
+    }
+
     /// Forgets the copy of a log whose rows are all in files, and which gets no more.
     pub fn forget_copy(&self, log: &str) {
         self.inner.copies.remove(log, self.inner.env().monotonic());
@@ -104,6 +110,9 @@ impl Inner {
             all.push((uuid, rows));
         }
         for (uuid, rows) in all {
+            if let Some(watch) = self.copy_watch.get() {
+                watch.copied(&rows.batch);
+            }
             copy.table(&self.copies, self.env(), uuid).copy(rows, sequence);
         }
         Ok(())
