@@ -60,8 +60,13 @@ impl Inner {
                 continue;
             };
             let (base, durable) = (part.base, part.durable);
+            let (from, has_records) = (part.from, !part.records.is_empty());
             match self.push(peer, part).await {
                 Ok(status) => {
+                    if has_records && status.has < from {
+                        // It misses something before: not at full speed until it says what.
+                        timer::sleep(RETRY_WAIT).await;
+                    }
                     sent = Sent { status, base, durable, answered: true };
                     self.send(Event::Told { peer, to: status.shown });
                 }
