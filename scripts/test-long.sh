@@ -4,7 +4,7 @@
 #   scripts/test-long.sh             all of them
 #   scripts/test-long.sh oracle      only those named
 #
-# `make torture` has the histories of killed servers.
+# `make torture` has the histories of killed servers, `make torture-cluster` daemons of a cluster that are hurt.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -14,6 +14,7 @@ export STOA_SHARED_STATEMENTS=${STOA_SHARED_STATEMENTS:-100000}
 export STOA_CANARY_CASES=${STOA_CANARY_CASES:-500}
 export STOA_DISK_FAULTS=${STOA_DISK_FAULTS:-all}
 export STOA_SIMULATION_SEEDS=${STOA_SIMULATION_SEEDS:-300}
+export STOA_MEMBER_FAULTS=${STOA_MEMBER_FAULTS:-40}
 export STOA_CLUSTER_SEEDS=${STOA_CLUSTER_SEEDS:-20000}
 export STOA_ONE_STATE_ROUNDS=${STOA_ONE_STATE_ROUNDS:-20}
 export STOA_ATTACK_PERCENT=${STOA_ATTACK_PERCENT:-100}

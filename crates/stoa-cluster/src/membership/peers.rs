@@ -17,8 +17,9 @@ pub const PROBED_MAX: usize = 10;
 /// Missed probes after which a peer gets no more requests.
 const MISSED_TO_DROP: u32 = 2;
 
-/// Missed probes after which a peer is suspected.
-const MISSED_TO_SUSPECT: u32 = 3;
+/// Missed probes after which a peer is suspected: as long as its lease would last without a renewal. A busy machine may
+/// not answer for a few seconds.
+const MISSED_TO_SUSPECT: u32 = 5;
 
 /// A suspicion is repeated after at most this many more missed probes, so that it stays in its window.
 const SUSPECT_AGAIN_MAX: u32 = 4;

@@ -140,8 +140,8 @@ fn suspects_are_probed_and_suspected_less_and_less() {
             }
         }
     }
-    assert_eq!(probes[..8], [1, 2, 3, 4, 5, 7, 11, 19]);
-    assert_eq!(suspicions, [4, 11, 99]);
+    assert_eq!(probes[..8], [1, 2, 3, 4, 5, 6, 7, 9]);
+    assert_eq!(suspicions, [6, 21]);
 }
 
 #[test]
