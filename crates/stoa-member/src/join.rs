@@ -239,7 +239,7 @@ fn check(state: &ClusterState, info: &DaemonInfo, log: &Url, local_log: bool) ->
                 "daemons on {} and {} would not reach each other: the address of the one on {} is {}",
                 info.name, other.name, local.name, local.peer_address
             ))
-            .with_hint("set listen and advertise_host to an address that other machines reach"));
+            .with_hint("set listen and advertise to an address that other machines reach"));
         }
         if log.scheme() == "file" && !local_log {
             return Err(Error::invalid(format!(

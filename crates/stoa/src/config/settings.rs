@@ -49,10 +49,10 @@ settings! {
 
     /// The name or address under which other daemons and clients reach this one. If empty: `listen`, or
     /// the machine's name if that is `0.0.0.0` or `::`.
-    advertise_host: Option<String> = "" for scope::SERVER;
+    advertise: Option<String> = "" for scope::SERVER;
 
     /// The availability zone of the machine, for people who look at `system.daemons`.
-    zone: Option<String> = "" for scope::SERVER;
+    availability_zone: Option<String> = "" for scope::SERVER;
 
     /// Allows `commit_log` to be on a local disk although other daemons of the cluster are on other
     /// machines. They cannot take it over: while this machine is down, rows that are in the log and in

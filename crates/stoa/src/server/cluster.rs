@@ -36,7 +36,7 @@ pub(super) async fn join(config: &Config, engine: &Engine, ports: Ports) -> Resu
     }
     let listener = listen::bind(config, "peer_port", config.peer_port).await?;
     let machine = machine_name();
-    let host = match &config.advertise_host {
+    let host = match &config.advertise {
         Some(host) => host.clone(),
         None if config.listen.is_unspecified() => machine.clone(),
         None => config.listen.to_string(),
@@ -53,7 +53,7 @@ pub(super) async fn join(config: &Config, engine: &Engine, ports: Ports) -> Resu
         listener,
         folder: daemon_folder(config)?,
         host: machine,
-        zone: config.zone.clone().unwrap_or_default(),
+        zone: config.availability_zone.clone().unwrap_or_default(),
         local_log: config.allow_local_log,
         lease: LEASE,
     };
