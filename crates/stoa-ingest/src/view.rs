@@ -229,11 +229,15 @@ impl Inner {
                 && unknown.into_iter().all(|(_, table)| self.tables.get(table.uuid()).is_none())
         };
         let ends = || {
-            let end = |store: &Store| match &store.rows {
-                Rows::Own(_) => self.log.durable_end(),
-                Rows::Copied(copied) => copied.log.end(),
-            };
-            self.copies.ends(|| stores.iter().map(end).collect())
+            self.copies.ends(|| {
+                // Once for all tables: the log goes on meanwhile.
+                let own = self.log.durable_end();
+                let end = |store: &Store| match &store.rows {
+                    Rows::Own(_) => own,
+                    Rows::Copied(copied) => copied.log.end(),
+                };
+                stores.iter().map(end).collect()
+            })
         };
         let Some(found) = look_at_all(&looks, ends, still) else { return Ok(None) };
         let mut looked = Looked { fresh: Vec::new(), end: 0, hides: false, copied: false };
