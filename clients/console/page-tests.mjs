@@ -47,7 +47,7 @@ export const pageTests = {
     const daemon = (id, more) => ({
       daemon: id, host: "one", state: "up", is_this: false, is_reached: true, incarnation: 1, joined_unix_ms: Date.now() - 9000, state_since_unix_ms: Date.now() - 9000,
       peer_address: "one:1", pg_address: "one:5433", http_address: "one:15002", flight_address: "one:15003", zone: "", build: "stoa 0.1.0",
-      executors: 2, cache_bytes_max: 1, calls: 1, calls_failed: 0, calls_in_flight: 0, round_trip_us: 250, ...more,
+      executors: 2, cache_bytes: 1, calls: 1, calls_failed: 0, calls_in_flight: 0, round_trip_us: 250, ...more,
     });
     await page.route("**/v1/status*", async (route) => {
       const answer = await route.fetch();

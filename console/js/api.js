@@ -199,7 +199,7 @@
  * @property {string} zone Its availability zone, as it was set.
  * @property {string} build The version that it runs.
  * @property {number} executors Threads that compute.
- * @property {number} cache_bytes_max Memory for data that reports use again.
+ * @property {number} cache_bytes Memory for data that reports use again.
  * @property {number} calls Calls of the daemon that was asked to it.
  * @property {number} calls_failed Those that had no answer, or not in time.
  * @property {number} calls_in_flight Those that wait for an answer.

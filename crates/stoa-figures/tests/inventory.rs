@@ -149,6 +149,8 @@ fn who_may_see_what_is_as_documented() {
         "log",
         "maintenance",
         "catalog",
+        "cluster",
+        "daemons",
         "roles",
     ];
     for (name, seen) in seen {

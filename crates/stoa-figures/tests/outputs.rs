@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use exposition::{Exposition, parse};
 use serde_json::Value;
 use stoa_figures::{
-    Cache, EXECUTORS, Executors, Histogram, HttpRequests, IngestTable, Latency, Log, Maintenance,
-    Pool, QUERIES, Query, RefusedConnections, Sample, Server, Shape, Snapshot, Store, Totals,
-    Viewer, declarations, members, prometheus, status,
+    Cache, ClusterFigures, Daemon, EXECUTORS, Executors, Histogram, HttpRequests, IngestTable,
+    Latency, Log, Maintenance, Pool, QUERIES, Query, RefusedConnections, Sample, Server, Shape,
+    Snapshot, Store, Totals, Viewer, declarations, members, prometheus, status,
 };
 
 const ROOT: Viewer<'_> = Viewer { role: "stoa", is_superuser: true };
@@ -51,6 +51,8 @@ fn snapshot() -> Snapshot {
         }],
         cache: Cache { bytes: 17, chunk_hits: 3, chunk_misses: 1, ..Cache::default() },
         stores: vec![store("file://", 7), store("s3://bucket", 9)],
+        cluster: Some(ClusterFigures { exact: true, takeovers: 2, ..ClusterFigures::default() }),
+        daemons: vec![Daemon { daemon: "00ff".to_owned(), calls: 6, ..Daemon::default() }],
         log: Some(Log { stopped: Some("no room".to_owned()), ..Log::default() }),
         ingest: vec![table("public.a", 2), table("public.b", 3)],
         maintenance: Some(Maintenance {
@@ -105,6 +107,9 @@ fn prometheus_has_the_values() {
         ("stoa_store_requests_total{store=\"s3://bucket\",kind=\"get\"}", 9.0),
         ("stoa_store_wait_seconds_total{store=\"file://\"}", 1.5),
         ("stoa_stalls_total{threads=\"planner\"}", 0.0),
+        ("stoa_cluster_exact", 1.0),
+        ("stoa_cluster_takeovers_total", 2.0),
+        ("stoa_daemon_calls_total{daemon=\"00ff\"}", 6.0),
         ("stoa_log_stopped", 1.0),
         ("stoa_flush_failures{table=\"public.b\"}", 3.0),
         ("stoa_maintenance_working", 1.0),

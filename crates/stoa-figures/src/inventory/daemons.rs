@@ -39,7 +39,7 @@ pub struct Daemon {
     /// Threads that compute.
     pub executors: u64,
     /// Memory for what reports use again.
-    pub cache_bytes_max: u64,
+    pub cache_bytes: u64,
     /// Calls of this daemon to it.
     pub calls: u64,
     /// Those that failed.
@@ -116,8 +116,8 @@ const FIGURES: &[This] = &[
     This::text("zone", "Its availability zone, as it was set.", |s| &s.zone),
     This::text("build", "The version that it runs.", |s| &s.build),
     This::gauge("executors", Unit::Of("threads"), "Threads that compute.", |s| s.executors),
-    This::gauge("cache_bytes_max", Unit::Bytes, "Memory for data that reports use again.", |s| {
-        s.cache_bytes_max
+    This::gauge("cache_bytes", Unit::Bytes, "Memory for data that reports use again.", |s| {
+        s.cache_bytes
     }),
     This::counter("calls", CALLS, "Calls of the daemon that was asked to it.", |s| s.calls)
         .metric("stoa_daemon_calls_total"),
@@ -128,7 +128,7 @@ const FIGURES: &[This] = &[
     This::gauge("calls_in_flight", CALLS, "Those that wait for an answer.", |s| s.calls_in_flight),
     This::gauge(
         "round_trip_us",
-        Unit::Of("microseconds"),
+        Unit::Microseconds,
         "How long an answer takes, smoothed; the work that was asked for included.",
         |s| s.round_trip_us,
     ),

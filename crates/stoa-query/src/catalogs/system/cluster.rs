@@ -48,7 +48,7 @@ fn figures(status: &MembersStatus, daemon: &MemberStatus) -> Daemon {
         zone: info.zone,
         build: info.build,
         executors: info.cores.into(),
-        cache_bytes_max: info.cache_bytes,
+        cache_bytes: info.cache_bytes,
         calls: exchanged.map_or(0, |peer| peer.calls),
         calls_failed: exchanged.map_or(0, |peer| peer.failures),
         calls_in_flight: exchanged.map_or(0, |peer| peer.in_flight as u64),
