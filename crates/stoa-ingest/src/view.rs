@@ -229,7 +229,7 @@ impl Inner {
                 && unknown.into_iter().all(|(_, table)| self.tables.get(table.uuid()).is_none())
         };
         let ends = || {
-            self.copies.ends(|| {
+            let read = || {
                 // Once for all tables: the log goes on meanwhile.
                 let own = self.log.durable_end();
                 let end = |store: &Store| match &store.rows {
@@ -237,7 +237,12 @@ impl Inner {
                     Rows::Copied(copied) => copied.log.end(),
                 };
                 stores.iter().map(end).collect()
-            })
+            };
+            // All readers share the lock: not without need.
+            match stores.iter().any(|store| matches!(store.rows, Rows::Copied(_))) {
+                true => self.copies.ends(read),
+                false => read(),
+            }
         };
         let Some(found) = look_at_all(&looks, ends, still) else { return Ok(None) };
         let mut looked = Looked { fresh: Vec::new(), end: 0, hides: false, copied: false };

@@ -52,16 +52,6 @@ impl MemberStatus {
     pub fn is_up(&self) -> bool {
         self.state == MemberState::Up
     }
-
-    /// Its state, for people.
-    pub fn state_name(&self) -> &'static str {
-        match self.state {
-            MemberState::Joining => "joining",
-            MemberState::Up => "up",
-            MemberState::Draining => "draining",
-            MemberState::Dead => "dead",
-        }
-    }
 }
 
 /// A log and its owner.

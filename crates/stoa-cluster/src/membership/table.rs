@@ -22,6 +22,18 @@ pub enum MemberState {
     Dead,
 }
 
+impl MemberState {
+    /// The state's name, for people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Joining => "joining",
+            Self::Up => "up",
+            Self::Draining => "draining",
+            Self::Dead => "dead",
+        }
+    }
+}
+
 /// A row of the table of members. Address, zone and protocol versions of a daemon are further columns
 /// of the real table; nothing here depends on them.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -89,12 +89,7 @@ fn list(state: &ClusterState) -> String {
     );
     for (id, info) in &state.daemons {
         let member = state.members.get(*id).map(|member| member.state);
-        let state = match member {
-            Some(MemberState::Joining) => "joining",
-            Some(MemberState::Up) => "up",
-            Some(MemberState::Draining) => "draining",
-            Some(MemberState::Dead) | None => "dead",
-        };
+        let state = member.unwrap_or(MemberState::Dead).name();
         let (host, pg, http) = (&info.name, &info.pg_address, &info.http_address);
         let id = id.to_string();
         let _ = writeln!(text, "{id:16}  {state:8}  {host:20}  {pg:24}  {http:24}  {}", info.build);

@@ -35,7 +35,7 @@ fn figures(status: &MembersStatus, daemon: &MemberStatus) -> Daemon {
     Daemon {
         daemon: info.id.to_string(),
         host: info.name,
-        state: daemon.state_name().to_owned(),
+        state: daemon.state.name().to_owned(),
         is_this: info.id == status.me,
         is_reached: daemon.routed,
         incarnation: daemon.incarnation,

@@ -111,15 +111,8 @@ pub async fn torture(args: TortureArgs) -> Result<()> {
         rows_max: args.rows,
     };
     eprintln!("seed {seed}, warehouse {}", warehouse.display());
-    let result = run(&options, &mut |step| eprintln!("{step}"))
-        .await
-        .map_err(|error| error.with_hint(format!("what it left is in {}", warehouse.display())))?;
-    let _ = std::fs::remove_dir_all(&warehouse);
-    match args.json {
-        true => println!("{}", json(&result)?),
-        false => print!("{}", text(&result)),
-    }
-    Ok(())
+    let result = run(&options, &mut |step| eprintln!("{step}")).await;
+    end(&warehouse, args.json, result, text)
 }
 
 async fn histories(
@@ -143,15 +136,8 @@ async fn histories(
             .with_hint("add --catalog postgres://USER@HOST/DATABASE, a new database"));
     }
     eprintln!("seed {seed}, warehouse {}", warehouse.display());
-    let result = run_histories(&options, &mut |step| eprintln!("{step}"))
-        .await
-        .map_err(|error| error.with_hint(format!("what it left is in {}", warehouse.display())))?;
-    let _ = std::fs::remove_dir_all(&warehouse);
-    match args.json {
-        true => println!("{}", json(&result)?),
-        false => print!("{}", history_text(&result)),
-    }
-    Ok(())
+    let result = run_histories(&options, &mut |step| eprintln!("{step}")).await;
+    end(&warehouse, args.json, result, history_text)
 }
 
 async fn cluster(
@@ -173,15 +159,8 @@ async fn cluster(
         rows_max: args.rows,
     };
     eprintln!("seed {seed}, warehouse {}", warehouse.display());
-    let result = run_cluster(&options, &mut |step| eprintln!("{step}"))
-        .await
-        .map_err(|error| error.with_hint(format!("what it left is in {}", warehouse.display())))?;
-    let _ = std::fs::remove_dir_all(&warehouse);
-    match args.json {
-        true => println!("{}", json(&result)?),
-        false => print!("{}", cluster_text(&result)),
-    }
-    Ok(())
+    let result = run_cluster(&options, &mut |step| eprintln!("{step}")).await;
+    end(&warehouse, args.json, result, cluster_text)
 }
 
 fn cluster_text(result: &ClusterTortureResult) -> String {
@@ -214,6 +193,24 @@ fn cluster_text(result: &ClusterTortureResult) -> String {
         result.settle_ms[1],
         result.seconds,
     )
+}
+
+/// Prints what happened and removes the warehouse; where something is wrong, it stays.
+fn end<R: serde::Serialize>(
+    warehouse: &std::path::Path,
+    as_json: bool,
+    result: Result<R>,
+    text: fn(&R) -> String,
+) -> Result<()> {
+    let left =
+        |error: Error| error.with_hint(format!("what it left is in {}", warehouse.display()));
+    let result = result.map_err(left)?;
+    let _ = std::fs::remove_dir_all(warehouse);
+    match as_json {
+        true => println!("{}", json(&result)?),
+        false => print!("{}", text(&result)),
+    }
+    Ok(())
 }
 
 fn history_text(result: &HistoryResult) -> String {
