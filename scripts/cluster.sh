@@ -20,31 +20,14 @@ finish() {
   for pid in "${pids[@]:1}"; do kill "$pid" 2>/dev/null || true; done
   for pid in "${pids[@]:1}"; do wait "$pid" 2>/dev/null || true; done
   [ "${#pids[@]}" = 0 ] || kill "${pids[0]}" 2>/dev/null || true
-  [ ! -f "$home/pg/data/postmaster.pid" ] || as_owner "$bin/pg_ctl" -D "$home/pg/data" -m fast -s stop </dev/null || true
+  end_postgres "$home/pg"
 }
 trap finish EXIT
 trap 'printf "\n"; exit 130' INT TERM
 
-# PostgreSQL does not run as root.
-owner=()
-if [ "$(id -u)" = 0 ]; then
-  id postgres >/dev/null 2>&1 || apt_install postgresql || fail "there is no user postgres to run PostgreSQL as"
-  owner=(setpriv --reuid=postgres "--regid=$(id -g postgres)" --clear-groups)
-fi
-as_owner() { (cd / && "${owner[@]}" env HOME="$home/pg" "$@"); }
-
 [ -n "${STOA_BIN:-}" ] || scripts/build.sh
 stoa=${STOA_BIN:-$CARGO_TARGET_DIR/release/stoa}
-bin=$(postgresql_bin) || { apt_install postgresql && bin=$(postgresql_bin); } || fail "initdb is needed (package postgresql)"
 clients/s3/setup.sh || fail "the S3 stand-in cannot be had"
-
-# free_port: one that nobody uses at the moment.
-free_port() {
-  local port
-  for port in $(shuf -i 20000-32000 -n 50); do
-    (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || { printf '%s\n' "$port"; return; }
-  done
-}
 
 # wait_for_port PORT WHAT: until somebody listens.
 wait_for_port() {
@@ -60,8 +43,9 @@ wait_for_port() {
 export -n STOA_BIN STOA_TOOLS
 
 rm -rf "$home"
-mkdir -p "$home/objects/stoa" "$home/pg"
-[ "${#owner[@]}" = 0 ] || { chown postgres "$home/pg" && chmod 711 "$home"; }
+mkdir -p "$home/objects/stoa"
+# PostgreSQL's own user passes through.
+chmod 711 "$home"
 
 step "An S3 stand-in, with a bucket"
 s3_port=$(free_port)
@@ -73,12 +57,8 @@ wait_for_port "$s3_port" "the S3 stand-in"
 note "http://127.0.0.1:$s3_port, files in $home/objects"
 
 step "A PostgreSQL for the catalog"
-pg_port=$(free_port)
-as_owner "$bin/initdb" -D "$home/pg/data" -U stoa -A trust -E UTF8 --no-sync >"$home/pg.log" </dev/null
-as_owner "$bin/pg_ctl" -D "$home/pg/data" -w -s -l "$home/pg/log" \
-  -o "-p $pg_port -c listen_addresses=127.0.0.1 -c unix_socket_directories=''" start </dev/null
-as_owner "$bin/createdb" -h 127.0.0.1 -p "$pg_port" -U stoa stoa </dev/null
-catalog="postgres://stoa@127.0.0.1:$pg_port/stoa"
+begin_postgres "$home/pg"
+catalog=$POSTGRES_URL
 note "$catalog"
 
 step "Three daemons"

@@ -75,6 +75,43 @@ postgresql_bin() {
   dirname "$initdb"
 }
 
+# free_port: prints a port that nobody uses at the moment.
+free_port() {
+  local port
+  for port in $(shuf -i 20000-32000 -n 50); do
+    (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || { printf '%s\n' "$port"; return; }
+  done
+}
+
+# as_postgres HOME COMMAND…: runs a command as somebody who may run PostgreSQL, which root may not.
+as_postgres() {
+  local home=$1 owner=()
+  shift
+  [ "$(id -u)" != 0 ] || owner=(setpriv --reuid=postgres "--regid=$(id -g postgres)" --clear-groups)
+  (cd / && "${owner[@]}" env HOME="$home" "$@" </dev/null)
+}
+
+# begin_postgres HOME: starts a new PostgreSQL on a free port, with a superuser and a database `stoa`, in HOME, which
+# is made; sets POSTGRES_URL. Others must be able to pass through the folder that HOME is in.
+begin_postgres() {
+  local home=$1 bin port
+  bin=$(postgresql_bin) || { apt_install postgresql && bin=$(postgresql_bin); } || fail "initdb is needed (package postgresql)"
+  port=$(free_port)
+  mkdir -p "$home"
+  [ "$(id -u)" != 0 ] || chown postgres "$home"
+  as_postgres "$home" "$bin/initdb" -D "$home/data" -U stoa -A trust -E UTF8 --no-sync >/dev/null
+  as_postgres "$home" "$bin/pg_ctl" -D "$home/data" -w -s -l "$home/log" \
+    -o "-p $port -c listen_addresses=127.0.0.1 -c unix_socket_directories=''" start
+  as_postgres "$home" "$bin/createdb" -h 127.0.0.1 -p "$port" -U stoa stoa
+  # shellcheck disable=SC2034 # used by the scripts that source this
+  POSTGRES_URL="postgres://stoa@127.0.0.1:$port/stoa"
+}
+
+# end_postgres HOME: ends it, if it runs.
+end_postgres() {
+  [ ! -f "$1/data/postmaster.pid" ] || as_postgres "$1" "$(postgresql_bin)/pg_ctl" -D "$1/data" -m fast -s stop || true
+}
+
 # need_rust: cargo and a C compiler, which everything needs.
 need_rust() {
   have cargo || fail "cargo is not on the PATH; install Rust with rustup (https://rustup.rs) and try again"
