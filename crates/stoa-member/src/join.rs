@@ -278,3 +278,39 @@ fn is_loopback(address: &str) -> bool {
     address.parse::<SocketAddr>().is_ok_and(|address| address.ip().is_loopback())
         || address.starts_with("localhost:")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn info(protocol_min: u16, protocol_max: u16) -> DaemonInfo {
+        let text = String::new;
+        DaemonInfo {
+            id: stoa_cluster::DaemonId::from_bits(u64::from(protocol_min)),
+            name: text(),
+            peer_address: text(),
+            pg_address: text(),
+            http_address: text(),
+            flight_address: text(),
+            zone: text(),
+            build: format!("build {protocol_max}"),
+            protocol_min,
+            protocol_max,
+            cores: 1,
+            cache_bytes: 0,
+            certificate: [0; 32],
+        }
+    }
+
+    #[test]
+    fn daemons_need_a_protocol_in_common() {
+        for (other, fits) in [((1, 2), true), ((3, 4), true), ((1, 1), false), ((4, 5), false)] {
+            let checked = check_protocol(&info(2, 3), &info(other.0, other.1));
+            assert_eq!(checked.is_ok(), fits, "{other:?}");
+            if let Err(error) = checked {
+                let both = ["build 3".to_owned(), format!("build {}", other.1)];
+                assert!(both.iter().all(|build| error.message().contains(build)), "{error}");
+            }
+        }
+    }
+}
