@@ -57,7 +57,7 @@ impl App {
                 "the commit log has stopped, small writes are refused: {stopped}"
             ));
         }
-        if self.engine.member().is_some_and(|member| !member.may_answer()) {
+        if self.engine.member().is_some_and(|member| !member.is_ready()) {
             return Some(
                 "the daemon does not know yet all that others of the cluster did".to_owned(),
             );

@@ -98,6 +98,12 @@ impl Exact {
         }
     }
 
+    /// As [`Self::may_answer`], or [`Self::wait`] need not wait in vain: the lease is late, but its database answers
+    /// only since `here_for`, so it is about to be renewed.
+    pub(crate) fn is_ready(&self, is_away: impl Fn() -> bool, here_for: Duration) -> bool {
+        self.may_answer(is_away) || self.doubt() == Some(Doubt::Late) && here_for < RENEWAL_WAIT
+    }
+
     /// Waits until reads are exact, but not for long. `is_away` says whether the catalog's database does not answer:
     /// then nobody can renew or die, and what is known is answered.
     ///
@@ -135,4 +141,25 @@ fn late() -> Error {
     Error::unavailable("this daemon cannot tell whether the others still wait for it")
         .with_sqlstate("57P03")
         .with_hint("retry, or connect to another daemon")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn late_is_ready_only_while_the_database_is_away_or_has_just_come_back() {
+        let exact = Exact::new();
+        let long = RENEWAL_WAIT + Duration::from_secs(1);
+        assert!(!exact.is_ready(|| true, Duration::ZERO), "has not heard of the others' rows");
+        exact.set_complete();
+        assert!(exact.is_ready(|| true, long));
+        assert!(exact.is_ready(|| false, Duration::from_millis(100)));
+        assert!(!exact.may_answer(|| false), "reads wait meanwhile");
+        assert!(!exact.is_ready(|| false, long));
+        exact.set_deadline(Some(Monotonic(Duration::MAX)));
+        assert!(exact.is_ready(|| false, long));
+        exact.end();
+        assert!(!exact.is_ready(|| true, Duration::ZERO));
+    }
 }

@@ -8,6 +8,7 @@ use stoa_catalog::{Cluster, ClusterState};
 use stoa_cluster::DaemonId;
 use stoa_cluster::lease::Holder;
 use stoa_cluster::membership::{MemberEvent, MemberOptions, MemberState};
+use stoa_env::clock;
 use stoa_error::Result;
 use stoa_ingest::{Ingest, IngestOptions, Shipping};
 use stoa_peers::Peers;
@@ -80,6 +81,15 @@ impl Member {
     /// nobody can say that it is not.
     pub fn may_answer(&self) -> bool {
         self.0.exact.may_answer(|| !self.0.warehouse.catalog().state().reachable)
+    }
+
+    /// Whether this daemon should be sent statements: reads are answered, or will be after a short wait. When the
+    /// catalog's database comes back, all daemons renew their leases at once, and none should be taken out for it.
+    pub fn is_ready(&self) -> bool {
+        let state = self.0.warehouse.catalog().state();
+        // A wall clock that was set back makes this zero: ready, though reads may wait in vain for a moment.
+        let here_for = clock::now().duration_since(state.since).unwrap_or_default();
+        self.0.exact.is_ready(|| !state.reachable, here_for)
     }
 
     /// Waits until reads are exact. While the catalog's database does not answer, nobody can renew a lease, and reads
