@@ -34,6 +34,7 @@ use crate::identity::Identity;
 use crate::machines::Machines;
 use crate::member::{Inner, Member, OwnLog};
 use crate::names::lease_of;
+use crate::service::Services;
 use crate::serving::Serving;
 
 /// With what a daemon joins.
@@ -137,6 +138,7 @@ impl Member {
             own: OwnLog { log, lease, epoch },
             machines: Mutex::new(machines),
             holds: Holds::default(),
+            services: Services::default(),
             events,
             moved: watch::Sender::new(()),
             ended,

@@ -22,6 +22,7 @@ use crate::holds::Holds;
 use crate::identity::Identity;
 use crate::machines::Machines;
 use crate::names::log_of;
+use crate::service::Services;
 use crate::status::{LogOwner, MemberStatus, MembersStatus};
 
 /// How long leaving may take to be written; a daemon that was not heard of is dead after its lease.
@@ -46,6 +47,7 @@ pub(crate) struct Inner {
     pub(crate) own: OwnLog,
     pub(crate) machines: Mutex<Machines>,
     pub(crate) holds: Holds,
+    pub(crate) services: Services,
     pub(crate) events: mpsc::UnboundedSender<Event>,
     /// Changes when there may be more to send.
     pub(crate) moved: watch::Sender<()>,

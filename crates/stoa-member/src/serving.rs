@@ -13,6 +13,7 @@ use crate::event::Event;
 use crate::exact::ended;
 use crate::member::Inner;
 use crate::messages::{HoldTable, Push, encode_status, kind, number, read_number};
+use crate::service::unknown;
 
 /// Answers for a membership, for as long as there is one.
 pub(crate) struct Serving(pub(crate) std::sync::OnceLock<Weak<Inner>>);
@@ -59,10 +60,10 @@ impl Inner {
                 self.holds.release(from, read_number(&body)?);
                 Ok(Bytes::new())
             }
-            other => Err(Error::unsupported(format!(
-                "this daemon does not know requests of kind {other}"
-            ))
-            .with_hint("a newer version of stoa asks; upgrade this daemon")),
+            other => {
+                let service = self.services.find(other).ok_or_else(|| unknown(other))?;
+                service.answer(from.daemon, body).await
+            }
         }
     }
 

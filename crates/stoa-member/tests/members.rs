@@ -12,12 +12,14 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use bytes::Bytes;
+use futures::future::BoxFuture;
 use stoa_catalog::DaemonInfo;
 use stoa_cluster::DaemonId;
 use stoa_cluster::lease::LeaseOptions;
 use stoa_cluster::membership::{MemberOptions, MemberState};
 use stoa_ingest::{Durability, FlushLimits, Ingest, IngestOptions};
-use stoa_member::{JoinOptions, Member};
+use stoa_member::{JoinOptions, Member, Service, ServiceKind};
 use stoa_table::{CatalogPlace, Table, TableIdent, TableSpec, Warehouse, WarehouseOptions};
 use stoa_testkit::PostgresServer;
 use tokio::net::TcpListener;
@@ -289,4 +291,45 @@ async fn a_daemon_that_starts_again_is_the_same_one() {
         // Tasks of the first one may still hold the file.
         assert_eq!(status.members.len(), 2);
     }
+}
+
+struct Echo;
+
+impl Service for Echo {
+    fn answer(&self, from: DaemonId, body: Bytes) -> BoxFuture<'static, stoa_error::Result<Bytes>> {
+        Box::pin(async move {
+            if body.is_empty() {
+                let error =
+                    stoa_error::Error::not_found("nothing was asked").with_sqlstate("02000");
+                return Err(error.with_hint("ask"));
+            }
+            Ok([&from.bits().to_le_bytes()[..], &body].concat().into())
+        })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn daemons_ask_each_other_for_services() {
+    let Some(place) = Place::new() else { return };
+    let (one, two) = (place.daemon("here").await, place.daemon("here").await);
+    let (a, b) = (&one.member, &two.member);
+    let limit = Duration::from_secs(20);
+    let ask = |body| a.ask_others(ServiceKind::Kill, Bytes::from_static(body), limit);
+    let unknown = loop {
+        // The first may not have read yet that there is another.
+        if let Some((_, answer)) = ask(b"x").await.pop() {
+            break answer.unwrap_err();
+        }
+        tokio::task::yield_now().await;
+    };
+    assert_eq!(unknown.sqlstate(), "0A000", "{unknown}");
+    b.serve(ServiceKind::Kill, Arc::new(Echo));
+    let answers = ask(b"x").await;
+    let [(daemon, Ok(answer))] = &answers[..] else { panic!("{answers:?}") };
+    assert_eq!(*daemon, b.id());
+    assert_eq!(answer[..], [&a.id().bits().to_le_bytes()[..], b"x"].concat());
+    let [(_, Err(error))] = &ask(b"").await[..] else { panic!() };
+    assert_eq!((error.sqlstate(), error.hint()), ("02000", Some("ask")));
+    let ended = b.ask(DaemonId::from_bits(1), ServiceKind::Kill, Bytes::new(), limit).await;
+    assert_eq!(ended.unwrap_err().kind(), stoa_error::ErrorKind::Unavailable);
 }
