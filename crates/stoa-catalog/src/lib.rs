@@ -40,7 +40,7 @@ mod tables;
 mod views;
 
 pub use catalog::Catalog;
-pub use cluster::{Cluster, ClusterHints, ClusterState, DaemonInfo, DaemonTimes, Lease};
+pub use cluster::{Cluster, ClusterHints, ClusterState, DaemonInfo, DaemonLife, Lease};
 pub use copy::Copied;
 pub use ident::TableIdent;
 pub use logs::KnownLog;

@@ -86,9 +86,9 @@ async fn what_daemons_say_of_themselves_is_read_back() {
         assert_eq!(state.daemons[&DaemonId::from_bits(id)], expected);
         let row = state.members.get(DaemonId::from_bits(id)).unwrap();
         assert!(row.until.since(state.read_at) <= TTL, "{row:?} at {:?}", state.read_at);
-        let times = state.times[&DaemonId::from_bits(id)];
-        assert!((clock::unix_ms() - times.joined_at_ms).abs() < 60_000, "{times:?}");
-        assert_eq!(times.joined_at_ms, times.state_since_ms);
+        let life = state.lives[&DaemonId::from_bits(id)];
+        assert!((clock::unix_ms() - life.joined_at_ms).abs() < 60_000, "{life:?}");
+        assert_eq!(life.joined_at_ms, life.state_since_ms);
     }
     assert_eq!(state.leases["name '"].about, "about \\");
     // Another catalog of the same database is another cluster.
@@ -99,6 +99,42 @@ async fn what_daemons_say_of_themselves_is_read_back() {
         let error = cluster.acquire(&name, "", holder(0, 1), None, TTL).await.unwrap_err();
         assert_eq!((error.kind(), error.sqlstate()), (ErrorKind::Invalid, code), "{error:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn living_daemons_have_numbers_of_their_own() {
+    let Some(database) = Database::postgres() else { return };
+    let mut joining = Vec::new();
+    for id in 10..22 {
+        let cluster = cluster(&database).await;
+        joining.push(task::spawn(async move { cluster.join(&info(id), TTL).await.unwrap() }));
+    }
+    for joined in joining {
+        joined.await.unwrap();
+    }
+    let cluster = cluster(&database).await;
+    let numbers = async || {
+        let state = cluster.state().await.unwrap();
+        let living = state.lives.iter().filter(|(id, _)| {
+            state.members.get(**id).is_some_and(|row| row.state != MemberState::Dead)
+        });
+        living.map(|(id, life)| (life.number, id.bits())).collect::<BTreeMap<_, _>>()
+    };
+    let all = numbers().await;
+    assert_eq!(all.keys().copied().collect::<Vec<_>>(), (0..12).collect::<Vec<_>>());
+    // Numbers of the dead are free again, the smallest first; a daemon that comes back may get another one.
+    for number in [3, 7] {
+        let leaves = holder(all[&number], 1);
+        assert!(cluster.set_state(leaves, MemberState::Dead).await.unwrap());
+    }
+    cluster.join(&info(99), TTL).await.unwrap();
+    cluster.join(&info(all[&3]), TTL).await.unwrap();
+    cluster.join(&info(all[&7]), TTL).await.unwrap();
+    let after = numbers().await;
+    assert_eq!((after[&3], after[&7], after[&12]), (99, all[&3], all[&7]));
+    // A new life of a living daemon keeps its number.
+    cluster.join(&info(99), TTL).await.unwrap();
+    assert_eq!(numbers().await, after);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

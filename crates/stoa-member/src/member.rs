@@ -186,7 +186,7 @@ impl Inner {
                 info: state.daemons.get(&daemon)?.clone(),
                 incarnation: member.incarnation,
                 state: member.state,
-                times: state.times.get(&daemon).copied(),
+                life: state.lives.get(&daemon).copied(),
                 routed: daemon == self.me.daemon || machines.membership.is_routed(daemon),
                 suspected_by: member.suspicions.iter().map(|(by, _)| *by).collect(),
                 exchanged: exchanged.iter().find(|peer| peer.daemon == daemon).cloned(),

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use futures::future::{BoxFuture, join_all};
 use parking_lot::RwLock;
 use stoa_cluster::DaemonId;
+use stoa_cluster::membership::MemberState;
 use stoa_error::{Error, Result};
 
 use crate::member::{Inner, Member};
@@ -26,6 +27,8 @@ pub enum ServiceKind {
     Ticket = 0x103,
     /// Answer a report.
     Report = 0x104,
+    /// End a session, or what it runs, by its process id.
+    Backend = 0x105,
 }
 
 /// Answers requests of one kind that other daemons send. Called on the runtime of the membership; long work
@@ -78,6 +81,21 @@ impl Member {
             async move { (daemon, self.ask(daemon, kind, body, limit).await) }
         });
         join_all(calls).await
+    }
+
+    /// This daemon's number: no other living daemon has it. Small.
+    pub fn number(&self) -> u32 {
+        let life = self.0.known.state().and_then(|state| state.lives.get(&self.id()).copied());
+        life.map_or(0, |life| life.number)
+    }
+
+    /// The living daemon with this number, which may be this one.
+    pub fn numbered(&self, number: u32) -> Option<DaemonId> {
+        let state = self.0.known.state()?;
+        let lives = state.lives.iter().filter(|(_, life)| life.number == number);
+        lives.map(|(daemon, _)| *daemon).find(|daemon| {
+            state.members.get(*daemon).is_some_and(|row| row.state != MemberState::Dead)
+        })
     }
 
     /// The other living daemons, in the order of their ids.

@@ -1,6 +1,6 @@
 //! What people are shown of a cluster.
 
-use stoa_catalog::{DaemonInfo, DaemonTimes};
+use stoa_catalog::{DaemonInfo, DaemonLife};
 use stoa_cluster::membership::MemberState;
 use stoa_cluster::{DaemonId, Incarnation};
 use stoa_peers::PeerStatistics;
@@ -37,8 +37,8 @@ pub struct MemberStatus {
     pub incarnation: Incarnation,
     /// Its state.
     pub state: MemberState,
-    /// When it joined and changed.
-    pub times: Option<DaemonTimes>,
+    /// Its number, and when it joined and changed.
+    pub life: Option<DaemonLife>,
     /// Whether this daemon sends it requests.
     pub routed: bool,
     /// Daemons that cannot reach it.

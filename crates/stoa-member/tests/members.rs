@@ -327,6 +327,8 @@ async fn daemons_ask_each_other_for_services() {
     let answers = ask(b"x").await;
     let [(daemon, Ok(answer))] = &answers[..] else { panic!("{answers:?}") };
     assert_eq!(*daemon, b.id());
+    assert_eq!((a.number(), b.number()), (0, 1));
+    assert_eq!([0, 1, 2].map(|number| a.numbered(number)), [Some(a.id()), Some(b.id()), None]);
     assert_eq!(answer[..], [&a.id().bits().to_le_bytes()[..], b"x"].concat());
     let [(_, Err(error))] = &ask(b"").await[..] else { panic!() };
     assert_eq!((error.sqlstate(), error.hint()), ("02000", Some("ask")));

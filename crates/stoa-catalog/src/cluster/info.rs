@@ -33,9 +33,11 @@ pub struct DaemonInfo {
     pub certificate: [u8; 32],
 }
 
-/// When a daemon joined and changed, in milliseconds since the Unix epoch on the database's clock.
+/// What the database says of a daemon's newest life. Times are milliseconds since the Unix epoch on its clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DaemonTimes {
+pub struct DaemonLife {
+    /// Its number: no two living daemons have the same, and it is as small as it could be when it joined.
+    pub number: u32,
     /// When its newest life joined.
     pub joined_at_ms: i64,
     /// Since when it has had its state.

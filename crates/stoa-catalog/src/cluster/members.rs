@@ -29,6 +29,13 @@ impl Cluster {
         let catalog = &self.catalog;
         let known = format!("catalog_name = {catalog} AND format <= {FORMAT}");
         let joining = code(MemberState::Joining);
+        // The row of the cluster is locked by the count before, so that no two take the same.
+        let free = format!(
+            "(SELECT min(free) FROM generate_series(0, (SELECT count(*) FROM stoa_daemons)) AS free
+              WHERE free NOT IN (SELECT number FROM stoa_daemons WHERE catalog_name = {catalog}
+                                 AND state <> {DEAD} AND daemon <> {}))",
+            daemon(info.id)
+        );
         let excluded = INFO.split(", ").map(|column| format!("{column} = excluded.{column}"));
         let statements = vec![
             format!(
@@ -44,13 +51,13 @@ impl Cluster {
             format!(
                 "WITH joined AS (
                      INSERT INTO stoa_daemons AS earlier (catalog_name, daemon, incarnation, state,
-                         until, joined_at, state_since, {INFO})
-                     SELECT {catalog}, {}, removed + 1, {joining}, at + {}, at, at, {}
+                         until, joined_at, state_since, number, {INFO})
+                     SELECT {catalog}, {}, removed + 1, {joining}, at + {}, at, at, {free}, {}
                      FROM stoa_cluster, (SELECT {CLOCK} AS at) AS clock WHERE {known}
                      ON CONFLICT (catalog_name, daemon) DO UPDATE
                      SET incarnation = earlier.incarnation + 1, state = excluded.state,
                          until = excluded.until, joined_at = excluded.joined_at,
-                         state_since = excluded.state_since, {}
+                         state_since = excluded.state_since, number = excluded.number, {}
                      RETURNING incarnation)
                  SELECT format, (SELECT incarnation FROM joined) FROM stoa_cluster
                  WHERE catalog_name = {catalog}",

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use stoa_error::Result;
 
 pub use self::hints::ClusterHints;
-pub use self::info::{DaemonInfo, DaemonTimes};
+pub use self::info::{DaemonInfo, DaemonLife};
 pub use self::state::{ClusterState, Lease};
 use crate::database::{FromValue, Lane, Row, SharedDatabase};
 use crate::{Catalog, error, sql_text};

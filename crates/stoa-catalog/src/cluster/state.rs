@@ -9,7 +9,7 @@ use stoa_cluster::{DaemonId, DatabaseTime};
 use stoa_error::Result;
 
 use super::sql::CLOCK;
-use super::{Cluster, DaemonInfo, DaemonTimes, FORMAT, sql};
+use super::{Cluster, DaemonInfo, DaemonLife, FORMAT, sql};
 use crate::database::{Lane, Row};
 use crate::error;
 
@@ -22,8 +22,8 @@ pub struct ClusterState {
     pub members: MemberTable,
     /// What the newest life of each daemon has said of itself.
     pub daemons: BTreeMap<DaemonId, DaemonInfo>,
-    /// When the newest life of each daemon joined and changed.
-    pub times: BTreeMap<DaemonId, DaemonTimes>,
+    /// The newest life of each daemon.
+    pub lives: BTreeMap<DaemonId, DaemonLife>,
     /// The leases, by name.
     pub leases: BTreeMap<String, Lease>,
     /// The format of what daemons share; a daemon that does not know it must not be a member.
@@ -57,7 +57,7 @@ impl Cluster {
             format!(
                 "SELECT daemon, incarnation, state, until, joined_at, state_since, host_name,
                         peer_address, pg_address, http_address, flight_address, zone, build,
-                        protocol_min, protocol_max, cores, cache_bytes, certificate
+                        protocol_min, protocol_max, cores, cache_bytes, certificate, number
                  FROM stoa_daemons {mine}"
             ),
             format!(
@@ -89,7 +89,7 @@ impl Cluster {
             read_at,
             members: MemberTable::from_rows(epoch, removed, members),
             daemons: infos.into_iter().map(|info| (info.id, info)).collect(),
-            times: daemons.iter().map(|row| self.times(row)).collect::<Result<_>>()?,
+            lives: daemons.iter().map(|row| self.life(row)).collect::<Result<_>>()?,
             leases: leases.iter().map(|row| self.lease(row)).collect::<Result<_>>()?,
             format,
         })
@@ -108,12 +108,13 @@ impl Cluster {
         Ok((daemon, member))
     }
 
-    fn times(&self, row: &Row) -> Result<(DaemonId, DaemonTimes)> {
-        let times = DaemonTimes {
+    fn life(&self, row: &Row) -> Result<(DaemonId, DaemonLife)> {
+        let life = DaemonLife {
+            number: self.number(row, 18)?,
             joined_at_ms: self.value::<i64>(row, 4)? / 1000,
             state_since_ms: self.value::<i64>(row, 5)? / 1000,
         };
-        Ok((self.daemon(row, 0)?, times))
+        Ok((self.daemon(row, 0)?, life))
     }
 
     fn info(&self, row: &Row) -> Result<DaemonInfo> {

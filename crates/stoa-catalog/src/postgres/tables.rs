@@ -22,7 +22,8 @@ const CLUSTER: [&str; 4] = [
         epoch BIGINT NOT NULL,
         removed BIGINT NOT NULL,
         format BIGINT NOT NULL)",
-    // state: 0 joining, 1 up, 2 draining, 3 dead. until: when its lease expires; 0 after it has left.
+    // state: 0 joining, 1 up, 2 draining, 3 dead. until: when its lease expires; 0 after it has left. number: that of no
+    // other living daemon, as small as could be.
     "CREATE TABLE IF NOT EXISTS stoa_daemons (
         catalog_name VARCHAR(255) NOT NULL,
         daemon BIGINT NOT NULL,
@@ -31,6 +32,7 @@ const CLUSTER: [&str; 4] = [
         until BIGINT NOT NULL,
         joined_at BIGINT NOT NULL,
         state_since BIGINT NOT NULL,
+        number INTEGER NOT NULL,
         host_name TEXT NOT NULL,
         peer_address TEXT NOT NULL,
         pg_address TEXT NOT NULL,
