@@ -75,7 +75,7 @@ pub(crate) async fn cancel(
     id: Result<Path<u64>, PathRejection>,
 ) -> Result<StatusCode, Problem> {
     let id = checked_path(id)?;
-    if asker.session(&app.engine).kill(id)? {
+    if asker.session(&app.engine).kill(id).await? {
         return Ok(StatusCode::NO_CONTENT);
     }
     Err(Error::not_found(format!("no query {id} runs"))

@@ -98,6 +98,8 @@ pub async fn serve_with(
         door,
         options,
     });
+    let cancels = Arc::clone(&shared.cancels);
+    shared.engine.cancel_for_others(move |process_id, secret| cancels.cancel(process_id, secret));
     let (close, closing) = watch::channel(false);
     let mut shutdown = std::pin::pin!(shutdown);
     loop {
@@ -176,7 +178,9 @@ impl Shared {
         let opening = stoa_env::timer::timeout(self.options.startup_timeout, opening);
         let parameters = match opening.await.map_err(|_| Stop::Gone)?? {
             Opening::Cancel { process_id, secret } => {
-                self.cancels.cancel(process_id, &secret);
+                if !self.cancels.cancel(process_id, &secret) {
+                    self.engine.cancel_elsewhere(process_id, &secret).await;
+                }
                 return Ok(None);
             }
             Opening::Session(parameters) => parameters,

@@ -7,6 +7,7 @@
 //! Not here: how it is put together (`open`), what statements do.
 
 mod cluster;
+pub(crate) mod elsewhere;
 pub(crate) mod file_access;
 pub(crate) mod hot_list;
 mod logins;

@@ -8,6 +8,7 @@
 
 mod backend_functions;
 mod decorated_calls;
+mod ending;
 mod options;
 pub(crate) mod outcome;
 mod own_functions;
@@ -36,7 +37,7 @@ use crate::access::{Caller, Gate};
 use crate::engine::{DATABASE, Engine, EngineOptions, Handles};
 use crate::reuse::{Reuse, results};
 use crate::run::advisory::{LockSpan, SessionLocks};
-use crate::run::backends::{Backend, Backends, Ends, SharedByAll};
+use crate::run::backends::{Backend, Ends, SharedByAll};
 use crate::run::kept::{Kept, KeptBySession};
 use crate::run::memory;
 use crate::run::pools::Pool;
@@ -134,11 +135,6 @@ impl Identity {
         let locks = SessionLocks::new(shared.locks(), backend.id());
         let started_unix_us = shared.started_unix_us();
         Arc::new(Self { backend, locks, ends: CancellationToken::new(), started_unix_us })
-    }
-
-    /// The sessions of the server.
-    fn all(&self) -> &Backends {
-        self.backend.all()
     }
 }
 

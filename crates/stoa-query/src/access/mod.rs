@@ -284,8 +284,7 @@ impl Caller {
         if self.may_everything() {
             return Ok(());
         }
-        let message = format!("permission denied: only a superuser may {what}");
-        Err(forbidden(message).with_hint(format!("the role is \"{}\"", self.role)))
+        Err(only_for_superusers(&self.role, what))
     }
 
     fn access(&self, table: &impl Relation) -> Arc<Access> {
@@ -325,6 +324,12 @@ impl Caller {
     fn grant_hint(&self, privilege: &str, ident: &TableIdent) -> String {
         format!("its owner or a superuser can GRANT {privilege} ON {ident} TO \"{}\"", self.role)
     }
+}
+
+/// 42501: `role` is no superuser, and only those may do `what`.
+pub(crate) fn only_for_superusers(role: &str, what: &str) -> Error {
+    forbidden(format!("permission denied: only a superuser may {what}"))
+        .with_hint(format!("the role is \"{role}\""))
 }
 
 /// The field ids of some columns of a table; of all if `None`.

@@ -120,7 +120,7 @@ impl Session {
         };
         match kind {
             StatementKind::Show(show) => Ok(Ran::Stream(show::run(self, show).await?)),
-            StatementKind::Kill(id) => match self.kill(*id)? {
+            StatementKind::Kill(id) => match self.kill(*id).await? {
                 true => Ok(Ran::Done(Completion::of("KILL"))),
                 false => Err(Error::not_found(format!("no query {id} is running"))
                     .with_sqlstate("42704")
@@ -356,15 +356,6 @@ impl Session {
         let (store, elapsed) = (guard.progress().charge.charged(), started.elapsed());
         let plan = report::explain::analysed(shape, &columns, &answer, &store, elapsed);
         report::explain::row(schema, "Plan with Metrics", plan).map(Some)
-    }
-
-    /// Ends a query, which must be one's own; whether it was running.
-    pub fn kill(&self, id: u64) -> Result<bool> {
-        let queries = self.runner.queries();
-        if queries.user_of(id).is_some_and(|user| user != self.options.user) {
-            self.caller.must_be_superuser("end queries of others")?;
-        }
-        Ok(queries.cancel(id))
     }
 
     /// Brings a table into the memory of reports, as far as there is room.

@@ -87,6 +87,7 @@ impl Engine {
         };
         let joined = Member::join(data.warehouse().clone(), ingest.clone(), join).await?;
         let member = joined.ok_or_else(|| Error::internal("the catalog is not shared"))?;
+        self.end_for_others(&member);
         data.set_member(member);
         Ok(())
     }

@@ -43,6 +43,10 @@ impl SharedByAll {
         self.backends.enter(session)
     }
 
+    pub(crate) fn backends(&self) -> &Arc<Backends> {
+        &self.backends
+    }
+
     pub(crate) fn locks(&self) -> &Arc<AdvisoryLocks> {
         &self.locks
     }
@@ -54,9 +58,10 @@ impl SharedByAll {
 }
 
 /// The open sessions of a server.
-#[derive(Default)]
 pub(crate) struct Backends {
     next_id: AtomicI32,
+    /// The number of the daemon in a cluster; negative where there is none.
+    daemon: AtomicI32,
     sessions: Mutex<HashMap<i32, Weak<dyn Ends>>>,
 }
 
@@ -66,12 +71,39 @@ pub(crate) struct Backend {
     id: i32,
 }
 
+/// The lower bits of a process id, which count; those above are the daemon's number, so that a cluster of up to 1,024
+/// daemons has each id once.
+const COUNTED: i32 = (1 << 21) - 1;
+
+/// The number of the daemon of a cluster that gave the process id.
+pub(crate) fn number_of_session(id: i32) -> u32 {
+    id.cast_unsigned() >> COUNTED.count_ones()
+}
+
+impl Default for Backends {
+    fn default() -> Self {
+        Self { next_id: AtomicI32::new(0), daemon: AtomicI32::new(-1), sessions: Mutex::default() }
+    }
+}
+
 impl Backends {
+    /// Gives ids from now on that tell the number of the daemon.
+    pub(crate) fn begin_at(&self, daemon: u32) {
+        let within = number_of_session(i32::MAX) + 1;
+        self.daemon.store((daemon % within).cast_signed(), Ordering::Relaxed);
+    }
+
     fn enter(self: &Arc<Self>, session: Weak<dyn Ends>) -> Backend {
         let mut sessions = self.sessions.lock();
-        // Ids wrap around after two thousand million sessions; those in use are passed over.
+        // Ids wrap around, after two thousand million sessions, or two million in a cluster; those in use are
+        // passed over.
+        let (high, low) = match self.daemon.load(Ordering::Relaxed) {
+            ..0 => (0, i32::MAX),
+            daemon => (daemon << COUNTED.count_ones(), COUNTED),
+        };
         let id = loop {
-            let id = self.next_id.fetch_add(1, Ordering::Relaxed).wrapping_add(1) & i32::MAX;
+            let count = self.next_id.fetch_add(1, Ordering::Relaxed).wrapping_add(1) & low;
+            let id = high | count;
             if id != 0 && !sessions.contains_key(&id) {
                 break id;
             }
@@ -87,7 +119,7 @@ impl Backends {
 }
 
 impl Backend {
-    pub(crate) fn all(&self) -> &Backends {
+    pub(crate) fn all(&self) -> &Arc<Backends> {
         &self.all
     }
 

@@ -66,7 +66,8 @@ impl QueryState {
 /// One query as it stands at the moment of asking.
 #[derive(Clone, Debug)]
 pub struct QueryInfo {
-    /// Unique within this process, counted from 1.
+    /// Unique within this process and among the daemons of a cluster. Counted from 1, on the nth daemon (from 0)
+    /// from n · 10¹² + 1.
     pub id: u64,
     /// Statement text, cut at [`SQL_TEXT_MAX`] bytes.
     pub sql: String,
@@ -185,7 +186,21 @@ struct Running {
     reason: Mutex<Option<Error>>,
 }
 
+/// Ids that a daemon of a cluster gives to queries before they could be another's. More than it comes to in a
+/// hundred days at a hundred thousand a second; nine thousand daemons have ids that JavaScript reads exactly.
+const IDS_EACH: u64 = 1_000_000_000_000;
+
+/// The number of the daemon that gave the id to a query.
+pub(crate) fn number_of_query(id: u64) -> u32 {
+    u32::try_from(id / IDS_EACH).unwrap_or(u32::MAX)
+}
+
 impl QueryRegistry {
+    /// Gives ids from now on that tell the number of the daemon.
+    pub(crate) fn begin_at(&self, daemon: u32) {
+        self.0.next_id.fetch_max(u64::from(daemon) * IDS_EACH, Ordering::Relaxed);
+    }
+
     /// Queries that run now, oldest first.
     pub fn running(&self) -> Vec<QueryInfo> {
         self.0.running.lock().values().map(|q| q.info(q.state(), None)).collect()

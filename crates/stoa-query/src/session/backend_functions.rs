@@ -1,4 +1,4 @@
-//! Functions about the sessions of a server: their process ids, what ends them, and advisory locks.
+//! Functions about the sessions of a server: their process ids and advisory locks.
 //!
 //! In: rows of arguments, and the session that calls. Out: one answer for each row; NULL for a row with NULL.
 
@@ -23,7 +23,6 @@ use stoa_semantics::errors::to_datafusion;
 
 use super::{Session, sleep};
 use crate::run::advisory::{LOCKS_MAX, LockId, LockMode, LockSpan};
-use crate::run::backends::Ends;
 
 /// Gives `state` the functions of a session.
 pub(super) fn install(state: &mut SessionState, session: &Weak<Session>) {
@@ -42,8 +41,6 @@ static SLEEP: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(sleep::functi
 enum Does {
     TellId,
     TellStart,
-    Cancel,
-    Terminate,
     /// Fails where the lock cannot be had at once.
     Lock(LockMode, LockSpan),
     TryLock(LockMode, LockSpan),
@@ -55,12 +52,10 @@ use Does::{Lock, TryLock, Unlock};
 use LockMode::{Exclusive, Shared};
 use LockSpan::{Session as ForSession, Transaction};
 
-const FUNCTIONS: [(&str, Does); 16] = [
+const FUNCTIONS: [(&str, Does); 14] = [
     ("pg_backend_pid", Does::TellId),
     ("pg_postmaster_start_time", Does::TellStart),
     ("pg_conf_load_time", Does::TellStart),
-    ("pg_cancel_backend", Does::Cancel),
-    ("pg_terminate_backend", Does::Terminate),
     ("pg_advisory_lock", Lock(Exclusive, ForSession)),
     ("pg_advisory_lock_shared", Lock(Shared, ForSession)),
     ("pg_advisory_xact_lock", Lock(Exclusive, Transaction)),
@@ -84,7 +79,6 @@ struct BackendFunction {
 /// `bigint` before a statement is analysed.
 struct Signatures {
     none: Signature,
-    one: Signature,
     one_or_two: Signature,
 }
 
@@ -93,11 +87,7 @@ static SIGNATURES: LazyLock<Signatures> = LazyLock::new(|| {
         let operands = counts.iter().map(|count| TypeSignature::Any(*count)).collect();
         Signature::one_of(operands, Volatility::Volatile)
     };
-    Signatures {
-        none: Signature::nullary(Volatility::Volatile),
-        one: any(&[1]),
-        one_or_two: any(&[1, 2]),
-    }
+    Signatures { none: Signature::nullary(Volatility::Volatile), one_or_two: any(&[1, 2]) }
 });
 
 impl BackendFunction {
@@ -109,7 +99,7 @@ impl BackendFunction {
         self.session.upgrade().ok_or_else(|| Error::internal("a session ended while it was asked"))
     }
 
-    /// What each row asks for: a process id, or a lock.
+    /// Which lock each row asks for.
     ///
     /// # Errors
     /// A text that is no number (22P02), one of two numbers that is no `integer` (22003).
@@ -131,7 +121,6 @@ impl BackendFunction {
         let is_null = |row: usize| numbers.iter().any(|numbers| numbers.is_null(row));
         let id = |row: usize| match numbers.as_slice() {
             _ if is_null(row) => Ok(None),
-            [one, ..] if self.does == Does::Terminate => Ok(Some(LockId::One(one.value(row)))),
             [one] => Ok(Some(LockId::One(one.value(row)))),
             [one, other] => Ok(Some(LockId::Two(small(one.value(row))?, small(other.value(row))?))),
             _ => Ok(None),
@@ -142,8 +131,6 @@ impl BackendFunction {
     /// What a row comes to; `None` is the answer of functions that have none.
     fn run(&self, session: &Session, id: LockId) -> Result<Option<bool>> {
         Ok(match self.does {
-            Does::Cancel => Some(session.end_other(id, |other| other.cancel())?),
-            Does::Terminate => Some(session.end_other(id, |other| other.terminate())?),
             Lock(mode, span) => match session.lock(id, mode, span)? {
                 true => None,
                 false => return Err(held_by_another()),
@@ -153,6 +140,16 @@ impl BackendFunction {
             Does::TellId | Does::TellStart | Does::UnlockAll => None,
         })
     }
+}
+
+/// # Errors
+/// 42883: an operand of the function `name` is neither an integer nor a literal.
+pub(super) fn must_be_integers(name: &str, types: &[DataType]) -> EngineResult<()> {
+    let takes = |of: &DataType| of.is_integer() || of.is_null() || of.is_string();
+    let Some(other) = types.iter().find(|of| !takes(of)) else { return Ok(()) };
+    let of = if other.is_decimal() { "numeric".to_owned() } else { other.to_string() };
+    let message = format!("function {name}({}) does not exist", of.to_lowercase());
+    Err(to_datafusion(Error::invalid(message).with_sqlstate("42883")))
 }
 
 /// Texts that are no numbers are errors.
@@ -181,21 +178,6 @@ impl Session {
             self.own.locks.give_up_all(Transaction);
         }
         Ok(taken)
-    }
-
-    /// Ends a session or what it runs, which must be of the same user; whether there is such a session.
-    ///
-    /// # Errors
-    /// 42501.
-    fn end_other(&self, id: LockId, end: fn(&dyn Ends)) -> Result<bool> {
-        let LockId::One(id) = id else { return Ok(false) };
-        let found = i32::try_from(id).ok().and_then(|id| self.own.all().find(id));
-        let Some(other) = found else { return Ok(false) };
-        if other.user() != self.options.user {
-            self.caller.must_be_superuser("end queries of others")?;
-        }
-        end(other.as_ref());
-        Ok(true)
     }
 }
 
@@ -227,24 +209,17 @@ impl ScalarUDFImpl for BackendFunction {
     fn signature(&self) -> &Signature {
         match self.does {
             Does::TellId | Does::TellStart | Does::UnlockAll => &SIGNATURES.none,
-            Does::Cancel => &SIGNATURES.one,
-            // Of a session that is to end also the milliseconds to wait for it, which nobody does.
-            Does::Terminate | Lock(..) | TryLock(..) | Unlock(_) => &SIGNATURES.one_or_two,
+            Lock(..) | TryLock(..) | Unlock(_) => &SIGNATURES.one_or_two,
         }
     }
 
     fn return_type(&self, types: &[DataType]) -> EngineResult<DataType> {
-        let takes = |of: &DataType| of.is_integer() || of.is_null() || of.is_string();
-        if let Some(other) = types.iter().find(|of| !takes(of)) {
-            let of = if other.is_decimal() { "numeric".to_owned() } else { other.to_string() };
-            let message = format!("function {}({}) does not exist", self.name, of.to_lowercase());
-            return Err(to_datafusion(Error::invalid(message).with_sqlstate("42883")));
-        }
+        must_be_integers(self.name, types)?;
         Ok(match self.does {
             Does::TellId => DataType::Int32,
             Does::TellStart => DataType::Timestamp(TimeUnit::Microsecond, Some("+00:00".into())),
             Lock(..) | Does::UnlockAll => DataType::Utf8,
-            Does::Cancel | Does::Terminate | TryLock(..) | Unlock(_) => DataType::Boolean,
+            TryLock(..) | Unlock(_) => DataType::Boolean,
         })
     }
 

@@ -23,6 +23,7 @@ pub(super) fn install(
     // None of them fails: the state takes functions.
     let _ = stoa_pg_catalog::set_settings(state, &settings);
     super::backend_functions::install(state, session);
+    super::ending::install(state, session);
     let _ = stoa_pg_catalog::set_user(state, &options.user);
     let _ = stoa_pg_catalog::set_tables(state, tables);
     if caller.is_asked() {

@@ -131,6 +131,52 @@ fn daemons_are_replaced_one_by_one_without_a_failed_request() {
     assert!(dead.concat().parse::<u32>().unwrap() <= 3, "{dead:?}");
 }
 
+/// What runs on a daemon is ended at another one, as behind a balancer; nothing else is.
+#[test]
+fn what_runs_on_one_daemon_is_ended_at_another() {
+    let Some(postgres) = PostgresServer::start(&["fsync=off"]) else { return };
+    let place = Place::new();
+    let url = postgres.database();
+    let start = || Server::start(&place, &["--catalog", &url]);
+    let (one, two) = (start(), start());
+    let daemons = |server| rows(server, "SELECT count(*) FROM system.daemons").concat() == "2";
+    wait_for("both to know of two", || (daemons(&one) && daemons(&two)).then_some(()));
+    let sleeping = "SELECT id FROM system.queries WHERE sql LIKE '%pg_sleep%' AND state = 'running'
+                    AND sql NOT LIKE '%system.queries%'";
+    std::thread::scope(|scope| {
+        for (runs_on, asked) in [(&one, &two), (&two, &one)] {
+            let [sleeps, bystander] = [runs_on, asked].map(|server| {
+                let port = server.http_port();
+                scope.spawn(move || match send(port, "SELECT pg_sleep(300)") {
+                    Sent::Cut(why) => why,
+                    Sent::Done(_) | Sent::NotTaken => panic!("it did not run until it was ended"),
+                })
+            });
+            let id_at = |server| wait_for("a query to run", || rows(server, sleeping).pop());
+            let (id, other) = (id_at(runs_on), id_at(asked));
+            assert_ne!(id, other, "ids of queries are those of one daemon");
+            sent(asked, &format!("KILL QUERY {id}"));
+            let ended = sleeps.join().unwrap();
+            assert!(ended.contains("57014"), "{ended}");
+            assert_eq!(rows(asked, sleeping), [other.as_str()], "another one was ended");
+            let (status, body) = asked.post_sql(&format!("KILL QUERY {id}")).unwrap();
+            assert!(status == 404 && body.contains("42704"), "{status}: {body}");
+            sent(runs_on, &format!("KILL QUERY {other}"));
+            let ended = bystander.join().unwrap();
+            assert!(ended.contains("57014"), "{ended}");
+        }
+    });
+    for unknown in ["KILL QUERY 17000000000017", "KILL QUERY 18446744073709551615"] {
+        let (status, body) = one.post_sql(unknown).unwrap();
+        assert!(status == 404 && body.contains("42704"), "{unknown}: {status}: {body}");
+    }
+    let process = |server| rows(server, "SELECT pg_backend_pid()").concat().parse::<u32>().unwrap();
+    assert_eq!((process(&one) >> 21, process(&two) >> 21), (0, 1));
+    // Of sessions that are gone, or were never there.
+    let gone = "SELECT pg_cancel_backend(2097152), pg_terminate_backend(77000000), pg_cancel_backend(NULL)";
+    assert_eq!(rows(&one, gone), ["false,false,"]);
+}
+
 #[test]
 fn three_daemons_are_one_server() {
     let Some(postgres) = PostgresServer::start(&["fsync=off"]) else { return };
