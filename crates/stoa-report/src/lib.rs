@@ -39,8 +39,10 @@ mod locks;
 mod memory;
 mod missing;
 mod order;
+mod outcome;
 mod output;
 mod portion;
+mod position;
 mod report;
 mod reports;
 mod rows;
@@ -48,6 +50,7 @@ mod run;
 mod select;
 mod view;
 mod warm;
+mod wire;
 mod work;
 mod zones;
 
@@ -59,10 +62,11 @@ pub use decimal::{Decimal, NUMERIC_SCALE, quotient, quotient_scale};
 pub use disk::DiskOptions;
 pub use hot::{HotFile, HotList, HotPart, RewarmOptions, Rewarmed};
 pub use memory::{Memory, Uncounted};
+pub use outcome::{Answer, Missing, Outcome};
+pub use position::PARTS;
 pub use report::{
     Aggregate, Column, Condition, Function, Item, Order, Report, Test, ValueKind, kind_of,
 };
 pub use reports::{ReportOptions, Reports};
-pub use run::Answer;
 pub use warm::Warmed;
 pub use work::ReportWork;

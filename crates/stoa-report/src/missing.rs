@@ -17,6 +17,7 @@ use crate::chunk::Chunk;
 use crate::disk::{DiskKey, DiskTier};
 use crate::files::{Chunks, FileTail, GroupPlace, projected, read_chunks, read_zones};
 use crate::memory::Taken;
+use crate::outcome::{Missing, Outcome};
 use crate::portion::FileWork;
 use crate::report::{Column, Report};
 use crate::reports::Reports;
@@ -38,16 +39,21 @@ type GroupChunks = Vec<Arc<Chunk>>;
 pub(crate) type Sources = Vec<(GroupPlace, GroupChunks)>;
 
 impl Reports {
-    /// Tails of `files` and the bounds of `columns` in each, in the order of `files`.
+    /// Tails of `files` and the bounds of `columns` in each, in the order of `files`. `None` where some are not in
+    /// memory and are not to be read.
     pub(crate) async fn zones(
         &self,
         files: &[&ViewFile],
         table: &Table,
         columns: &[&Column],
         metrics: &Arc<ReadMetrics>,
-    ) -> Result<Vec<KnownFile>> {
+        missing: Missing,
+    ) -> Result<Option<Vec<KnownFile>>> {
         let mut known: Vec<Option<KnownFile>> =
             files.iter().map(|file| self.known_zones(file.number, columns)).collect();
+        if missing == Missing::Leave && known.iter().any(Option::is_none) {
+            return Ok(None);
+        }
         let missing = known.iter().zip(files).enumerate().filter(|(_, (known, _))| known.is_none());
         // The futures are made before they are streamed, which would else keep this one from
         // being `Send`.
@@ -64,10 +70,10 @@ impl Reports {
         }
         drop(reads);
         let whole = known.into_iter().zip(files);
-        whole.map(|(known, file)| known.ok_or_else(|| lost("bounds", file))).collect()
+        whole.map(|(known, file)| known.ok_or_else(|| lost("bounds", file)).map(Some)).collect()
     }
 
-    fn known_zones(&self, file: u32, columns: &[&Column]) -> Option<KnownFile> {
+    pub(crate) fn known_zones(&self, file: u32, columns: &[&Column]) -> Option<KnownFile> {
         let tail = self.cache.tail(file)?;
         let zones = columns.iter().map(|column| self.cache.zones(zones_key(file, column)));
         Some((tail, zones.collect::<Option<_>>()?))
@@ -116,7 +122,7 @@ impl Reports {
     }
 
     /// The report's columns of all row groups of `files`, in their order, and how many bytes those may
-    /// take that were not in memory, about. `None` where `taken` may not become so much on top of
+    /// take that were not in memory, about. Beyond a bound where `taken` may not become so much on top of
     /// `before`.
     pub(crate) async fn chunks(
         &self,
@@ -127,13 +133,17 @@ impl Reports {
         counts: &mut ReportWork,
         taken: &mut Taken<'_>,
         before: usize,
-    ) -> Result<Option<(Sources, usize)>> {
+        missing: Missing,
+    ) -> Result<Outcome<(Sources, usize)>> {
         let columns: Vec<&Column> = report.columns.iter().collect();
         let columns = columns.as_slice();
         let mut found: Vec<Vec<Option<GroupChunks>>> = Vec::with_capacity(files.len());
         for work in files {
             let known = |group: &u32| self.known_chunks(work.file.number, *group, columns);
             found.push(work.groups.iter().map(known).collect());
+        }
+        if missing == Missing::Leave && found.iter().flatten().any(Option::is_none) {
+            return Ok(Outcome::Cold);
         }
         let hits = found.iter().flatten().flatten().count() as u64;
         counts.chunk_hits += columns.len() as u64 * hits;
@@ -143,7 +153,7 @@ impl Reports {
         });
         let bytes: usize = of_file.fold(0, usize::saturating_add);
         if bytes > 0 && !taken.resize(before.saturating_add(bytes)) {
-            return Ok(None);
+            return Ok(Outcome::Beyond);
         }
         let missing = found.iter().zip(files).enumerate().filter_map(|(index, (found, work))| {
             let groups = work.groups.iter().zip(found).filter(|(_, found)| found.is_none());
@@ -177,7 +187,7 @@ impl Reports {
                 sources.push((place, chunks.ok_or_else(|| lost("columns", work.file))?));
             }
         }
-        Ok(Some((sources, bytes)))
+        Ok(Outcome::Done((sources, bytes)))
     }
 
     fn known_chunks(&self, file: u32, group: u32, columns: &[&Column]) -> Option<GroupChunks> {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
 use stoa_error::Result;
 use stoa_ingest::FreshRows;
 use stoa_rangeio::ReadMetrics;
@@ -10,6 +9,7 @@ use stoa_table::Table;
 
 use crate::aggregate::Groups;
 use crate::memory::{Memory, Taken, Uncounted};
+use crate::outcome::{Answer, Missing, Outcome};
 use crate::output::answer;
 use crate::portion::{FileWork, next_portion};
 use crate::report::{Column, Report};
@@ -29,15 +29,6 @@ const SELECTED_COST: usize = 16;
 
 /// Rows of a row group that are looked at without a pause; files with larger ones are the planner's.
 const GROUP_ROWS_MAX: u32 = 1 << 18;
-
-/// The answer to a report.
-#[derive(Clone, Debug)]
-pub struct Answer {
-    /// All rows, in order.
-    pub batch: RecordBatch,
-    /// What it took.
-    pub work: ReportWork,
-}
 
 impl Reports {
     /// Answers `report` on one version of a table and the `fresh` rows that it lacks. `None` where it
@@ -68,15 +59,34 @@ impl Reports {
         report: &Report,
         memory: &dyn Memory,
     ) -> Result<Option<Answer>> {
+        match self.run_reading(table, fresh, report, memory, Missing::Read).await? {
+            Outcome::Done(answer) => Ok(Some(answer)),
+            Outcome::Beyond | Outcome::Cold => Ok(None),
+        }
+    }
+
+    /// The same, which tells why there is no answer, and reads no data files where `missing` says so. (The list of a
+    /// version's files is read anyway.)
+    ///
+    /// # Errors
+    /// As [`Reports::run`].
+    pub async fn run_reading(
+        &self,
+        table: &Table,
+        fresh: &FreshRows,
+        report: &Report,
+        memory: &dyn Memory,
+        missing: Missing,
+    ) -> Result<Outcome> {
         report.check()?;
         if report.rows_kept().is_some_and(|rows| rows > self.options.answer_rows_max) {
-            return Ok(None);
+            return Ok(Outcome::Beyond);
         }
         let view = self.view(table).await?;
-        let answer = self.run_on(&view, table, fresh, report, memory).await;
-        match answer.is_err().then(|| self.renewed(table, &view)).flatten() {
-            Some(view) => self.run_on(&view, table, fresh, report, memory).await,
-            None => answer,
+        let outcome = self.run_on(&view, table, fresh, report, memory, missing).await;
+        match outcome.is_err().then(|| self.renewed(table, &view)).flatten() {
+            Some(view) => self.run_on(&view, table, fresh, report, memory, missing).await,
+            None => outcome,
         }
     }
 
@@ -87,19 +97,23 @@ impl Reports {
         fresh: &FreshRows,
         report: &Report,
         memory: &dyn Memory,
-    ) -> Result<Option<Answer>> {
+        missing: Missing,
+    ) -> Result<Outcome> {
         let metrics = Arc::new(ReadMetrics::default());
         let mut work = ReportWork { files_total: view.files.len() as u64, ..ReportWork::default() };
         let Some(pieces) = self.plan_fresh(fresh, report, &mut work).await? else {
-            return Ok(None);
+            return Ok(Outcome::Beyond);
         };
         let files = view.surviving(report);
         if !files.iter().all(|file| file.file.is_plain()) {
-            return Ok(None);
+            return Ok(Outcome::Beyond);
         }
         work.files_read = files.len() as u64;
-        let Some(mut files) = self.plan(files, table, report, &metrics, &mut work).await? else {
-            return Ok(None);
+        let planned = self.plan(files, table, report, &metrics, &mut work, missing).await?;
+        let mut files = match planned {
+            Outcome::Done(files) => files,
+            Outcome::Beyond => return Ok(Outcome::Beyond),
+            Outcome::Cold => return Ok(Outcome::Cold),
         };
         let mut taken = Taken::new(memory, self.options.bytes_max);
         let mut groups = Groups::new(report, self.options.answer_rows_max);
@@ -110,9 +124,13 @@ impl Reports {
         {
             let before = groups.memory_bytes();
             let sources = self
-                .chunks(&portion, table, report, &metrics, &mut work, &mut taken, before)
+                .chunks(&portion, table, report, &metrics, &mut work, &mut taken, before, missing)
                 .await?;
-            let Some((sources, on_their_way)) = sources else { return Ok(None) };
+            let (sources, on_their_way) = match sources {
+                Outcome::Done(sources) => sources,
+                Outcome::Beyond => return Ok(Outcome::Beyond),
+                Outcome::Cold => return Ok(Outcome::Cold),
+            };
             for (place, chunks) in sources {
                 let rows = place.rows as usize;
                 turn.pass(rows).await;
@@ -123,7 +141,7 @@ impl Reports {
                 if !groups.add(chunks, &selected)
                     || !taken.resize(groups.memory_bytes() + on_their_way)
                 {
-                    return Ok(None);
+                    return Ok(Outcome::Beyond);
                 }
             }
         }
@@ -138,21 +156,23 @@ impl Reports {
             work.rows_selected += selected.len() as u64;
             turn.add(selected.len());
             if !groups.add(chunks, &selected) || !taken.resize(groups.memory_bytes()) {
-                return Ok(None);
+                return Ok(Outcome::Beyond);
             }
         }
         let counts = metrics.counts();
         (work.requests, work.bytes_read) = (counts.requests, counts.bytes_read);
         work.hedges = counts.hedges;
         self.cache.count(work.chunk_hits, work.chunk_misses);
-        let Some(batch) = answer(report, &groups, &mut taken).await? else { return Ok(None) };
+        let Some(batch) = answer(report, &groups, &mut taken).await? else {
+            return Ok(Outcome::Beyond);
+        };
         drop(groups);
         // Less than before: there is that much.
         taken.resize(batch.get_array_memory_size());
-        Ok(Some(Answer { batch, work }))
+        Ok(Outcome::Done(Answer { batch, work }))
     }
 
-    /// Chooses row groups; `None` where they have too many rows.
+    /// Chooses row groups; beyond a bound where they have too many rows.
     async fn plan<'a>(
         &self,
         files: Vec<&'a ViewFile>,
@@ -160,16 +180,18 @@ impl Reports {
         report: &Report,
         metrics: &Arc<ReadMetrics>,
         work: &mut ReportWork,
-    ) -> Result<Option<Vec<FileWork<'a>>>> {
+        missing: Missing,
+    ) -> Result<Outcome<Vec<FileWork<'a>>>> {
         let judged: Vec<&Column> =
             report.conditions.iter().map(|condition| &report.columns[condition.column]).collect();
         if judged.is_empty() {
             let rows: u64 = files.iter().map(|file| file.file.rows).sum();
             if rows > self.options.rows_max {
-                return Ok(None);
+                return Ok(Outcome::Beyond);
             }
         }
-        let known = self.zones(&files, table, &judged, metrics).await?;
+        let known = self.zones(&files, table, &judged, metrics, missing).await?;
+        let Some(known) = known else { return Ok(Outcome::Cold) };
         let mut planned = Vec::with_capacity(files.len());
         for (file, (tail, zones)) in files.into_iter().zip(known) {
             let groups = groups_that_may_match(report, &zones, tail.groups.len());
@@ -177,17 +199,17 @@ impl Reports {
             work.row_groups_read += groups.len() as u64;
             let rows_of = |group: &u32| tail.groups[*group as usize].rows;
             if groups.iter().any(|group| rows_of(group) > GROUP_ROWS_MAX) {
-                return Ok(None);
+                return Ok(Outcome::Beyond);
             }
             // All of them are in the tail: they were counted by it.
             let rows = groups.iter().map(|group| u64::from(rows_of(group)));
             work.rows_read += rows.sum::<u64>();
             if work.rows_read > self.options.rows_max {
-                return Ok(None);
+                return Ok(Outcome::Beyond);
             }
             planned.push(FileWork { file, tail, groups });
         }
-        Ok(Some(planned))
+        Ok(Outcome::Done(planned))
     }
 }
 

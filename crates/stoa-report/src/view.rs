@@ -63,6 +63,11 @@ impl TableView {
         Self { ident: table.ident().clone(), files, zones: RwLock::default() }
     }
 
+    /// Bytes of all files.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.file.file_bytes).sum()
+    }
+
     /// The files that may hold rows of a report.
     pub(crate) fn surviving(&self, report: &Report) -> Vec<&ViewFile> {
         let judged: Vec<_> = report

@@ -117,6 +117,11 @@ impl Zones {
         Self { ascend, zones }
     }
 
+    /// Whether both ends of the bounds ascend.
+    pub(crate) fn ascend(&self) -> bool {
+        self.ascend
+    }
+
     /// Whether rows of a row group may meet a test; true for row groups of which nothing is known.
     pub(crate) fn may_match(&self, group: usize, test: &Test) -> bool {
         self.zones.get(group).is_none_or(|zone| zone.may_match(test))

@@ -4,6 +4,7 @@
 mod bounds;
 mod cold;
 mod disk;
+mod elsewhere;
 mod fresh;
 mod hot;
 mod whole;
@@ -25,9 +26,9 @@ use stoa_table::{
     WriteOptions,
 };
 
+use crate::outcome::Answer;
 use crate::report::{Aggregate, Condition, Function, Item, Order, Report, Test};
 use crate::reports::{ReportOptions, Reports};
-use crate::run::Answer;
 use crate::view::TableView;
 use crate::warm::columns_of;
 
