@@ -180,6 +180,9 @@
  * @property {number} copied_rows Rows of other daemons that are in no file yet, and in memory here.
  * @property {number} copied_bytes Memory that they hold.
  * @property {number} shipping_bytes Memory of records that are in no file yet, kept for daemons that join.
+ * @property {number} reports_forwarded Reports that other daemons answered for this one, since their part of the table is in their memory.
+ * @property {number} reports_hedged Reports that this daemon began to answer itself, since another one did not, or not soon.
+ * @property {number} reports_for_others Reports that this daemon answered for others.
  */
 
 /**

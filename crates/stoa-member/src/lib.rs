@@ -26,6 +26,7 @@ mod event;
 mod exact;
 mod holding;
 mod holds;
+mod homes;
 mod identity;
 mod join;
 mod machines;
@@ -40,6 +41,7 @@ mod takeover;
 
 #[doc(hidden)]
 pub use directory::Route;
+pub use homes::HomeCandidates;
 pub use join::JoinOptions;
 pub use member::Member;
 pub use service::{Service, ServiceKind};

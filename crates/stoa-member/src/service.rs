@@ -19,7 +19,7 @@ use crate::member::{Inner, Member};
 pub enum ServiceKind {
     /// A key of the PostgreSQL protocol that cancels what its connection runs.
     Cancel = 0x100,
-    /// End a query by its id.
+    /// End a query, a session, or what a session runs, by its id.
     Kill = 0x101,
     /// What the daemon would show of itself.
     Figures = 0x102,
@@ -27,8 +27,6 @@ pub enum ServiceKind {
     Ticket = 0x103,
     /// Answer a report.
     Report = 0x104,
-    /// End a session, or what it runs, by its process id.
-    Backend = 0x105,
 }
 
 /// Answers requests of one kind that other daemons send. Called on the runtime of the membership; long work

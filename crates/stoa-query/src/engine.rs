@@ -13,6 +13,7 @@ pub(crate) mod hot_list;
 mod logins;
 pub(crate) mod logs;
 pub(crate) mod no_stores;
+mod reports_for_others;
 pub(crate) mod table_status;
 pub(crate) mod watch;
 
@@ -103,6 +104,9 @@ pub struct EngineOptions {
     /// Whether the server is to be a member of its catalog's cluster, where the catalog is one that daemons share:
     /// it sends its log to the others. [`Engine::join`] must follow.
     pub cluster: bool,
+    /// Reports on tables of at least so many bytes are answered by the daemon of the cluster that has their part of the
+    /// table in memory; smaller tables are in everybody's.
+    pub home_bytes_min: u64,
     /// Memory for rows that are in the log and not yet in files, bytes.
     pub fresh_bytes_max: usize,
     /// Memory for what reports keep of data files: decoded columns, bounds, tails; bytes.
@@ -136,6 +140,7 @@ impl EngineOptions {
             batch_rows: 8192,
             logs: None,
             cluster: false,
+            home_bytes_min: 64 << 20,
             fresh_bytes_max: 256 << 20,
             cache_bytes_max: 512 << 20,
             maintenance: false,

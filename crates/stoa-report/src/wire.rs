@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
 use arrow_ipc::reader::read_record_batch;
 use arrow_ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteContext, IpcWriteOptions};
 use arrow_ipc::{MessageHeader, MetadataVersion, root_as_message};
@@ -62,11 +61,11 @@ impl Report {
 }
 
 impl Answer {
-    /// The answer as bytes.
+    /// Writes the answer as bytes.
     ///
     /// # Errors
     /// `Internal`: Arrow cannot write it.
-    pub fn encode(&self) -> Result<Bytes> {
+    pub fn encode(&self, out: &mut BytesMut) -> Result<()> {
         let generator = IpcDataGenerator::default();
         let mut dictionaries = DictionaryTracker::new(false);
         let mut compression = IpcWriteContext::default();
@@ -74,15 +73,14 @@ impl Answer {
         let (_, encoded) = generator
             .encode(&self.batch, &mut dictionaries, &options, &mut compression)
             .map_err(|e| Error::internal("an answer cannot be sent").with_source(e))?;
-        let mut out =
-            BytesMut::with_capacity(128 + encoded.ipc_message.len() + encoded.arrow_data.len());
+        out.reserve(128 + encoded.ipc_message.len() + encoded.arrow_data.len());
         for count in counts(&self.work) {
             out.put_u64_le(count);
         }
-        put_index(&mut out, encoded.ipc_message.len());
+        put_index(out, encoded.ipc_message.len());
         out.put_slice(&encoded.ipc_message);
         out.put_slice(&encoded.arrow_data);
-        Ok(out.freeze())
+        Ok(())
     }
 
     /// Reads what [`Answer::encode`] wrote; `schema` is that of the answer.
@@ -405,7 +403,7 @@ fn unreadable(what: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::{ArrayRef, Decimal128Array, Int64Array, StringArray};
+    use arrow_array::{ArrayRef, Decimal128Array, Int64Array, RecordBatch, StringArray};
 
     use super::*;
 
@@ -503,7 +501,9 @@ mod tests {
             let batch = RecordBatch::try_new(Arc::new(schema()), columns).unwrap();
             let work = ReportWork { hedges: 9, files_total: 4, ..ReportWork::default() };
             let answer = Answer { batch, work };
-            let bytes = answer.encode().unwrap();
+            let mut bytes = BytesMut::new();
+            answer.encode(&mut bytes).unwrap();
+            let bytes = bytes.freeze();
             let read = Answer::decode(bytes.clone(), &answer.batch.schema()).unwrap();
             assert_eq!((read.batch, read.work), (answer.batch.clone(), work));
             for length in 0..bytes.len() {

@@ -183,6 +183,14 @@ impl Table {
         fields.filter(|field| ids.contains(&field.id)).map(|field| field.name.clone()).collect()
     }
 
+    /// The field id of the column by whose values rows inside a file are ordered first; `None` where they are not, or
+    /// by something computed from it.
+    pub fn first_sort_column(&self) -> Option<i32> {
+        let first = self.metadata().default_sort_order().fields.first()?;
+        let transform = Transform::from_iceberg(first.transform)?;
+        (transform == Transform::Identity).then_some(first.source_id)
+    }
+
     /// How rows inside a file are ordered.
     pub fn sort_terms(&self) -> Vec<SortTerm> {
         let schema = self.metadata().current_schema();

@@ -71,6 +71,12 @@ pub struct ClusterFigures {
     pub copied_bytes: u64,
     /// Records of this daemon's log that others may still need.
     pub shipping_bytes: u64,
+    /// Reports that others answered for this daemon.
+    pub reports_forwarded: u64,
+    /// Reports that were answered here, since another daemon did not, or not soon.
+    pub reports_hedged: u64,
+    /// Reports that were answered for others.
+    pub reports_for_others: u64,
 }
 
 type This = Figure<Daemon>;
@@ -190,6 +196,27 @@ const CLUSTER_FIGURES: &[Cluster] = &[
         |s| s.shipping_bytes,
     )
     .metric("stoa_cluster_shipping_bytes"),
+    Cluster::counter(
+        "reports_forwarded",
+        Unit::Of("reports"),
+        "Reports that other daemons answered for this one, since their part of the table is in their memory.",
+        |s| s.reports_forwarded,
+    )
+    .metric("stoa_cluster_reports_forwarded_total"),
+    Cluster::counter(
+        "reports_hedged",
+        Unit::Of("reports"),
+        "Reports that this daemon began to answer itself, since another one did not, or not soon.",
+        |s| s.reports_hedged,
+    )
+    .metric("stoa_cluster_reports_hedged_total"),
+    Cluster::counter(
+        "reports_for_others",
+        Unit::Of("reports"),
+        "Reports that this daemon answered for others.",
+        |s| s.reports_for_others,
+    )
+    .metric("stoa_cluster_reports_for_others_total"),
 ];
 
 /// `system.cluster`.

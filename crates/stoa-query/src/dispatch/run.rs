@@ -296,7 +296,7 @@ impl Session {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             snapshot => snapshot?,
         };
-        let (table, fresh) = (&snapshot.table, &snapshot.fresh);
+        let table = &snapshot.table;
         if table.uuid() != shape.table.uuid || table.schema_id() != shape.table.schema_id {
             return Ok(None);
         }
@@ -307,7 +307,7 @@ impl Session {
         progress.set_execution(Execution::ShortPath(Arc::new(shown.clone())));
         let started = clock::monotonic();
         let memory = ReportMemory::of_statement(self.runner.memory(), guard.pool(), progress);
-        let answer = self.data.reports().run_within(table, fresh, &bound, &memory).await?;
+        let answer = self.data.report(&snapshot, &bound, &memory).await?;
         let Some(answer) = answer else { return Ok(None) };
         let (work, rows) = (answer.work, answer.batch.num_rows() as u64);
         let store = progress.charge.charged();

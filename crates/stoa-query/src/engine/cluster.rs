@@ -10,10 +10,14 @@ use stoa_cluster::DaemonId;
 use stoa_cluster::membership::MemberOptions;
 use stoa_error::{Error, Result};
 use stoa_ingest::IngestOptions;
-use stoa_member::{JoinOptions, Member};
+use stoa_member::{JoinOptions, Member, ServiceKind};
 use tokio::net::TcpListener;
 
 use crate::engine::Engine;
+use crate::engine::reports_for_others::ReportsForOthers;
+
+/// What rules of workloads see of reports that other daemons ask for.
+const PROTOCOL_OF_OTHERS: &str = "peer";
 
 /// The protocol between daemons that this build speaks.
 const PROTOCOL: u16 = 1;
@@ -88,7 +92,13 @@ impl Engine {
         let joined = Member::join(data.warehouse().clone(), ingest.clone(), join).await?;
         let member = joined.ok_or_else(|| Error::internal("the catalog is not shared"))?;
         self.end_for_others(&member);
-        data.set_member(member);
+        let reports = ReportsForOthers {
+            data: Arc::downgrade(data),
+            memory: Arc::clone(self.handles().runner.memory()),
+            pool: self.handles().runner.pools().find("", "", PROTOCOL_OF_OTHERS),
+        };
+        member.serve(ServiceKind::Report, Arc::new(reports));
+        data.set_member(member, options.home_bytes_min);
         Ok(())
     }
 

@@ -15,13 +15,14 @@ use stoa_cells::CellTables;
 use stoa_error::{Condition, Error, ErrorKind, Result};
 use stoa_ingest::{FreshRows, Ingest, Share, TableSnapshot};
 use stoa_member::Member;
-use stoa_report::Reports;
+use stoa_report::{Answer, Memory, Report, Reports};
 use stoa_table::{Table, Warehouse};
 use uuid::Uuid;
 
 use crate::tables::cells::{self, Form};
 use crate::tables::changes::Changes;
 use crate::tables::file_cache::FileCache;
+use crate::tables::homes::Homes;
 use crate::tables::table::StoaTable;
 use crate::tables::versions::{self, EarlierTable, TableFacts};
 use crate::tables::view::StoredView;
@@ -39,6 +40,8 @@ pub(crate) struct Data {
     changes: Arc<Changes>,
     /// The cluster that the server is a member of, if any.
     member: OnceLock<Member>,
+    /// Which of its daemons has what in memory.
+    homes: OnceLock<Homes>,
     /// Tables and views by namespace, as [`Data::refresh`] has read them.
     names: RwLock<BTreeMap<String, Vec<String>>>,
 }
@@ -75,6 +78,7 @@ impl Data {
             reports: Arc::new(reports),
             changes: Arc::default(),
             member: OnceLock::new(),
+            homes: OnceLock::new(),
             names: RwLock::default(),
         };
         data.refresh().await?;
@@ -106,9 +110,33 @@ impl Data {
         self.member.get()
     }
 
-    /// From now on, tables are read as a member of a cluster reads them.
-    pub(crate) fn set_member(&self, member: Member) {
+    /// From now on, tables are read as a member of a cluster reads them; reports on those of at least
+    /// `home_bytes_min` are for their homes.
+    pub(crate) fn set_member(&self, member: Member, home_bytes_min: u64) {
+        let _ = self.homes.set(Homes::new(member.clone(), home_bytes_min));
         let _ = self.member.set(member);
+    }
+
+    /// Which daemons of the cluster have what in memory.
+    pub(crate) fn homes(&self) -> Option<&Homes> {
+        self.homes.get()
+    }
+
+    /// Answers a report, here or at its home; `None` where the planner must.
+    ///
+    /// # Errors
+    /// Those of [`Reports::run`].
+    pub(crate) async fn report(
+        &self,
+        snapshot: &TableSnapshot,
+        report: &Report,
+        memory: &dyn Memory,
+    ) -> Result<Option<Answer>> {
+        let reports = &self.reports;
+        match self.homes.get() {
+            Some(homes) => homes.answer(reports, snapshot, report, memory).await,
+            None => reports.run_within(&snapshot.table, &snapshot.fresh, report, memory).await,
+        }
     }
 
     /// Waits until a read shows everything that any daemon of the cluster has acknowledged.

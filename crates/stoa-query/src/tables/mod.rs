@@ -11,6 +11,7 @@ pub(crate) mod data;
 pub(crate) mod file_cache;
 pub(crate) mod filter;
 pub(crate) mod fresh;
+pub(crate) mod homes;
 pub(crate) mod nested;
 pub(crate) mod properties;
 pub(crate) mod scan;

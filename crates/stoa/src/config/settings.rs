@@ -10,7 +10,7 @@ use super::file_access::NamedFiles;
 use super::pools::{PoolList, RuleList};
 use super::setting::{Setting, SettingValue, scope, settings, toml_text};
 use super::value::{
-    ByteSize, Count, FilePath, LogFormat, LogLevel, PathStyle, Price, Slots, Threads,
+    ByteSize, ByteThreshold, Count, FilePath, LogFormat, LogLevel, PathStyle, Price, Slots, Threads,
 };
 
 settings! {
@@ -107,6 +107,10 @@ settings! {
     /// Memory for data that reports reuse: decoded columns, bounds of row groups, tails of files.
     /// With more, reports on more rows need no I/O. It is not part of `memory_limit`.
     cache_memory: ByteSize = "25%" for scope::ALL;
+
+    /// In a cluster, how large a table's files are together from which on daemons share the table: reports on it are
+    /// answered by the daemon that has their part of it in memory. Smaller tables are in the memory of each.
+    shared_table_size: ByteThreshold = "3%" for scope::SERVER;
 
     /// A folder on a fast local disk for parts of files in S3, so that they are fetched only once
     /// even if they do not stay in memory. `auto` is `_cache` beside the catalog; `off` disables

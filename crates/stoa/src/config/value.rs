@@ -102,9 +102,13 @@ impl SettingValue for IpAddr {
     }
 }
 
-/// A number of bytes: `2GiB`, `512 MB`, `1073741824`, or a share of the machine's memory: `50%`.
+/// Room for a number of bytes: `2GiB`, `512 MB`, `1073741824`, or a share of the machine's memory: `50%`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByteSize(pub u64);
+
+/// A number of bytes from which on something is large, written as a [`ByteSize`]; may be 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByteThreshold(pub u64);
 
 const UNITS: [(&str, u64); 11] = [
     ("", 1),
@@ -124,23 +128,34 @@ impl SettingValue for ByteSize {
     const KIND: &'static str = "size";
 
     fn parse(text: &str, machine: &Machine) -> Result<Self, String> {
-        let wrong = || "must be a size such as 2GiB, 512MB or 50% (of the memory)".to_owned();
-        let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
-        let (number, unit) = text.split_at(split);
-        let number: f64 = number.parse().map_err(|_| wrong())?;
-        let unit = unit.trim().to_lowercase();
-        let (_, factor) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?;
-        let bytes = match unit.as_str() {
-            "%" if number > 100.0 => return Err("must be at most 100%".into()),
-            "%" => number / 100.0 * machine.memory_bytes as f64,
-            _ => number * *factor as f64,
-        };
-        let least = 16u64 << 20;
-        if bytes < least as f64 {
+        let bytes = bytes_of(text, machine)?;
+        if bytes < 16 << 20 {
             return Err("must be at least 16MiB".into());
         }
-        Ok(Self(bytes as u64))
+        Ok(Self(bytes))
     }
+}
+
+impl SettingValue for ByteThreshold {
+    const KIND: &'static str = "size";
+
+    fn parse(text: &str, machine: &Machine) -> Result<Self, String> {
+        bytes_of(text, machine).map(Self)
+    }
+}
+
+fn bytes_of(text: &str, machine: &Machine) -> Result<u64, String> {
+    let wrong = || "must be a size such as 2GiB, 512MB or 50% (of the memory)".to_owned();
+    let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let number: f64 = number.parse().map_err(|_| wrong())?;
+    let unit = unit.trim().to_lowercase();
+    let (_, factor) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?;
+    Ok(match unit.as_str() {
+        "%" if number > 100.0 => return Err("must be at most 100%".into()),
+        "%" => number / 100.0 * machine.memory_bytes as f64,
+        _ => number * *factor as f64,
+    } as u64)
 }
 
 /// A number of threads; `auto` is one per processor.

@@ -177,6 +177,85 @@ fn what_runs_on_one_daemon_is_ended_at_another() {
     assert_eq!(rows(&one, gone), ["false,false,"]);
 }
 
+/// Each part of a table is in one daemon's memory, and reports on it are answered there; whoever is asked, and whoever is
+/// frozen or killed, the answers are those that the rows were made for.
+#[test]
+fn reports_are_answered_by_who_has_their_part_in_memory() {
+    const ACCOUNTS: i64 = 1000;
+    const EACH: i64 = 200;
+    let Some(postgres) = PostgresServer::start(&["fsync=off"]) else { return };
+    let place = Place::new();
+    let url = postgres.database();
+    let start = || Server::start(&place, &["--catalog", &url, "--shared-table-size", "0"]);
+    let (one, two, three) = (start(), start(), start());
+    let all = [&one, &two, &three];
+    for server in all {
+        wait_for("all are up", || (states(server) == ["up"; 3]).then_some(()));
+    }
+    sent(
+        &one,
+        "CREATE TABLE ads (account bigint, clicks bigint) ORDER BY (account)
+         WITH ('stoa.orc.row-index-stride' = '1000')",
+    );
+    let made = ACCOUNTS * EACH;
+    sent(
+        &one,
+        &format!(
+            "INSERT INTO ads SELECT i / {EACH}, i FROM generate_series(0, {made} - 1) AS s(i)"
+        ),
+    );
+    sent(&one, "FLUSH TABLE ads");
+    let mut more = 0;
+    let sum = |account: i64| EACH * EACH * account + EACH * (EACH - 1) / 2;
+    let ask = |server: &Server, account: i64, more: i64| {
+        let sql = format!("SELECT sum(clicks), count(*) FROM ads WHERE account = {account}");
+        let expected = format!("{},{}", sum(account) + more, EACH + i64::from(more > 0));
+        assert_eq!(rows(server, &sql), [expected], "account {account}");
+    };
+    let figure = |server: &Server, name: &str| {
+        let found = rows(server, &format!("SELECT {name} FROM system.cluster")).concat();
+        found.parse::<u64>().unwrap()
+    };
+    let misses = |server: &Server| {
+        let metrics = server.get("/metrics").unwrap().1;
+        let line = metrics.lines().find_map(|l| l.strip_prefix("stoa_cache_chunk_misses_total "));
+        line.unwrap().parse::<u64>().unwrap()
+    };
+    let accounts = || (0..ACCOUNTS).step_by(7);
+    for server in all {
+        accounts().for_each(|account| ask(server, account, 0));
+    }
+    let forwarded = all.map(|server| figure(server, "reports_forwarded"));
+    let for_others = all.map(|server| figure(server, "reports_for_others"));
+    let asked = 3 * accounts().count() as u64;
+    let (sent_on, taken): (u64, u64) = (forwarded.iter().sum(), for_others.iter().sum());
+    assert!(taken >= sent_on && sent_on > asked / 3, "{forwarded:?}, {for_others:?} of {asked}");
+    assert!(for_others.iter().all(|count| *count > 0), "each has some: {for_others:?}");
+    // Who has once read its part reads nothing any more, and nobody reads another's.
+    let read = all.map(misses);
+    for server in all {
+        accounts().for_each(|account| ask(server, account, 0));
+    }
+    assert_eq!(all.map(misses), read, "everything was in somebody's memory");
+
+    // A row that is in no file yet shows wherever the report is answered.
+    sent(&two, "INSERT INTO ads VALUES (7, 5)");
+    more += 5;
+    all.iter().for_each(|server| ask(server, 7, more));
+
+    two.signal(Signal::STOP);
+    for server in [&one, &three] {
+        accounts().for_each(|account| ask(server, account, if account == 7 { more } else { 0 }));
+    }
+    let hedged = figure(&one, "reports_hedged") + figure(&three, "reports_hedged");
+    assert!(hedged > 0, "the frozen one was asked");
+    two.signal(Signal::KILL);
+    two.wait();
+    for server in [&one, &three] {
+        accounts().for_each(|account| ask(server, account, if account == 7 { more } else { 0 }));
+    }
+}
+
 #[test]
 fn three_daemons_are_one_server() {
     let Some(postgres) = PostgresServer::start(&["fsync=off"]) else { return };

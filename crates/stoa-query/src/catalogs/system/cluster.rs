@@ -4,10 +4,12 @@ use stoa_figures::{ClusterFigures, Daemon};
 use stoa_member::{MemberStatus, MembersStatus};
 
 use crate::engine::Engine;
+use crate::tables::homes::Homes;
 
 /// What this server has of its cluster; `None` where there is none.
 pub(super) fn cluster(engine: &Engine) -> Option<ClusterFigures> {
     let status = engine.member()?.status();
+    let homes = engine.handles().data.homes().map(Homes::counts).unwrap_or_default();
     let up = status.members.iter().filter(|member| member.is_up()).count();
     Some(ClusterFigures {
         epoch: status.epoch,
@@ -19,6 +21,9 @@ pub(super) fn cluster(engine: &Engine) -> Option<ClusterFigures> {
         copied_rows: status.copied_rows,
         copied_bytes: status.copied_bytes as u64,
         shipping_bytes: status.shipping_bytes as u64,
+        reports_forwarded: homes.forwarded,
+        reports_hedged: homes.hedged,
+        reports_for_others: homes.for_others,
     })
 }
 
