@@ -20,6 +20,7 @@
 //!
 //! Not here: SQL, what a server does when its membership ends.
 
+mod asking;
 mod directory;
 mod drive;
 mod event;
