@@ -318,7 +318,8 @@ impl Torture<'_> {
     async fn start(&self, failpoints: &str) -> Result<ServerProcess> {
         let warehouse = self.options.warehouse.display().to_string();
         let catalog = &self.options.catalog;
-        let arguments = ["--warehouse", &warehouse, "--catalog", catalog, "--log-level", "off"];
+        let place = ["--warehouse", &warehouse, "--catalog", catalog, "--shared-table-size", "0"];
+        let arguments = [&place[..], &["--log-level", "off"]].concat();
         ServerProcess::start_with(&self.options.program, &arguments, &[(FAILPOINTS, failpoints)])
             .await
     }

@@ -142,8 +142,10 @@ impl Round {
         let busy = "TBLPROPERTIES ('stoa.flush-rows' = '100', 'stoa.flush-age-ms' = '50')";
         let [s, p, k, c, b] = ["s", "p", "k", "c", "b"].map(|kind| self.table(kind));
         for table in [&s, &p, &k, &c, &b] {
-            link.must(&format!("CREATE TABLE {table} (k BIGINT NOT NULL, v BIGINT) {busy}"))
-                .await?;
+            link.must(&format!(
+                "CREATE TABLE {table} (k BIGINT NOT NULL, v BIGINT) ORDER BY (k) {busy}"
+            ))
+            .await?;
         }
         let values = |count: i64, value: i64| {
             (0..count).map(|k| format!("({k}, {value})")).collect::<Vec<_>>().join(", ")

@@ -61,6 +61,8 @@ pub struct HistoryResult {
     pub rows_named: u64,
     /// Statements whose outcome was not known.
     pub unknown: u64,
+    /// Reports that other daemons of the cluster answered, of servers that were not killed.
+    pub forwarded: u64,
     /// How long it all took.
     pub seconds: f64,
 }
@@ -94,10 +96,21 @@ pub async fn run_histories(
         }
     }
     for server in servers {
+        if options.catalog.is_some() {
+            let client = server.address().postgres().await?;
+            runner.result.forwarded += forwarded_by(&client).await?;
+        }
         ServerProcess::stop(server).await?;
     }
     runner.result.seconds = begin.elapsed().as_secs_f64();
     Ok(runner.result)
+}
+
+/// Reports that other daemons answered for this one.
+async fn forwarded_by(client: &tokio_postgres::Client) -> Result<u64> {
+    let asked = client.query_one("SELECT reports_forwarded FROM system.cluster", &[]).await;
+    let row = asked.map_err(|e| Error::unavailable("a daemon does not count").with_source(e))?;
+    Ok(u64::try_from(row.get::<_, i64>(0)).unwrap_or_default())
 }
 
 struct Runner<'a> {
@@ -171,7 +184,7 @@ impl Runner<'_> {
         let warehouse = self.options.warehouse.display().to_string();
         let mut arguments = vec!["--warehouse", &warehouse, "--log-level", "off"];
         if let Some(catalog) = &self.options.catalog {
-            arguments.extend(["--catalog", catalog]);
+            arguments.extend(["--catalog", catalog, "--shared-table-size", "0"]);
         }
         let variables = [("STOA_FAILPOINTS", failpoints)];
         ServerProcess::start_with(&self.options.program, &arguments, &variables).await

@@ -223,6 +223,7 @@ fn history_text(result: &HistoryResult) -> String {
          increments         {}\n\
          rows under names   {}\n\
          outcome unknown    {}\n\
+         forwarded reports  {}\n\
          took               {:.0} s\n",
         count(result.rounds),
         count(result.statements),
@@ -231,6 +232,7 @@ fn history_text(result: &HistoryResult) -> String {
         count(result.increments),
         count(result.rows_named),
         count(result.unknown),
+        count(result.forwarded),
         result.seconds,
     )
 }
