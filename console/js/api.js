@@ -210,6 +210,35 @@
  */
 
 /**
+ * @typedef {object} ThisDaemon
+ * @property {string} daemon Its id.
+ * @property {string} host The name of its machine.
+ * @property {string} zone Its availability zone, as it was set.
+ * @property {string} build The version that it runs.
+ * @property {boolean} is_member Whether it is a member: not once the others have declared it dead.
+ */
+
+/**
+ * @typedef {object} ClusterEvent
+ * @property {number} at_unix_ms When, by the clock of the database.
+ * @property {string} event `joined`, `up`, `suspected` (a daemon does not reach it), `draining`, `left` (in order), `died`, `took over` (`by` has brought its log into files), `alert`, `resolved`.
+ * @property {string | null} daemon The daemon it is about.
+ * @property {number | null} incarnation Which of its lives.
+ * @property {string | null} host The name of its machine.
+ * @property {string | null} by The daemon that did or saw it, where that matters.
+ * @property {string | null} detail More about it.
+ */
+
+/**
+ * @typedef {object} Alert
+ * @property {string} alert The rule.
+ * @property {string} about The daemon it is about; empty for the one that is asked.
+ * @property {number} since_unix_ms Since when.
+ * @property {string} summary What is wrong.
+ * @property {boolean} is_on Whether it is on: resolved ones are not listed.
+ */
+
+/**
  * @typedef {object} Log
  * @property {string} place The directory or URL.
  * @property {boolean} open Whether rows are taken.
@@ -371,6 +400,8 @@
  * @property {Catalog} catalog The database that holds the names of the tables, and whether it answers.
  * @property {Cluster | null} cluster What the daemon that is asked has of its cluster; no row where the catalog is not in PostgreSQL.
  * @property {Daemon[]} daemons The daemons of the cluster, as the one that is asked knows them; no rows where the catalog is not in PostgreSQL.
+ * @property {ThisDaemon | null} this_daemon The daemon that is asked, as a member of its cluster; nothing where the catalog is not in PostgreSQL.
+ * @property {Alert[]} alerts Alerts that are on, as the daemon that is asked sees them. `alert_webhook` sends them to people.
  * @property {Log | null} log The commit log and the memory for fresh rows, which are in it and in no file yet; nothing where there is no log.
  * @property {IngestTable[]} ingest Tables that small writes went to since the start, with the rows that are in no file yet.
  * @property {Maintenance | null} maintenance What is done to tables in the background; nothing where that is off.

@@ -46,6 +46,8 @@ pub struct Column {
     pub is_nullable: bool,
     /// Who may see it.
     pub seen: Seen,
+    /// Whether daemons of a cluster have it together, so that their sum says something.
+    pub is_summed: bool,
     /// Under which name Prometheus has it.
     pub metric: Option<MetricName>,
 }
@@ -76,6 +78,7 @@ impl Column {
             r#type: figure.r#type(),
             is_nullable: figure.is_nullable(),
             seen: figure.seen.unwrap_or(group),
+            is_summed: figure.is_summed(),
             metric,
         }
     }

@@ -14,6 +14,8 @@ pub struct Figure<S: 'static> {
     /// Where fewer see it than see its group.
     pub(crate) seen: Option<Seen>,
     pub(crate) metric: Option<Metric>,
+    /// Where the kind and the unit do not say whether daemons of a cluster have it together.
+    pub(crate) summed: Option<bool>,
     pub(crate) get: Get<S>,
 }
 
@@ -57,7 +59,7 @@ impl<S: 'static> Figure<S> {
         help: &'static str,
         get: Get<S>,
     ) -> Self {
-        Self { name, kind, unit, help, seen: None, metric: None, get }
+        Self { name, kind, unit, help, seen: None, metric: None, summed: None, get }
     }
 
     /// A sum since the start.
@@ -206,6 +208,33 @@ impl<S: 'static> Figure<S> {
     pub const fn for_superusers(mut self) -> Self {
         self.seen = Some(Seen::Superusers);
         self
+    }
+
+    /// Daemons of a cluster have it together although it is a time: it is added up.
+    #[must_use]
+    pub(crate) const fn summed(mut self) -> Self {
+        self.summed = Some(true);
+        self
+    }
+
+    /// Daemons of a cluster do not have it together: each says the same, or it only names something.
+    #[must_use]
+    pub(crate) const fn not_summed(mut self) -> Self {
+        self.summed = Some(false);
+        self
+    }
+
+    /// Whether the sum over daemons says something: of all counters, and of gauges that count things or bytes. Of
+    /// times, shares, and yes or no, only the least and the greatest do.
+    pub(crate) fn is_summed(&self) -> bool {
+        let is_amount = match (self.kind, self.unit) {
+            (Kind::Counter, _) => true,
+            (Kind::Gauge, Unit::Bytes | Unit::Dollars | Unit::Of(_)) => {
+                !matches!(self.get, Get::MaybeId(_))
+            }
+            _ => false,
+        };
+        self.summed.unwrap_or(is_amount)
     }
 
     /// Its value in SQL and JSON.

@@ -1,5 +1,6 @@
 //! All groups, one file each: what is taken for a snapshot, and the declarations.
 
+pub(crate) mod alerts;
 pub(crate) mod cache;
 pub(crate) mod catalog;
 pub(crate) mod daemons;
@@ -38,6 +39,9 @@ pub fn declarations() -> Vec<Declaration> {
         catalog::CATALOG.declaration(),
         daemons::CLUSTER.declaration(),
         daemons::DAEMONS.declaration(),
+        daemons::THIS_DAEMON.declaration(),
+        daemons::CLUSTER_EVENTS.declaration(),
+        alerts::ALERTS.declaration(),
         log::LOG.declaration(),
         ingest::INGEST.declaration(),
         maintenance::MAINTENANCE.declaration(),

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!  Snapshot ─► declarations ─┬─► `/metrics`            prometheus
-//!  (whoever knows fills it)  ├─► `/v1/status`          status
+//!  (whoever knows fills it)  ├─► `/v1/status`          status ─► of all daemons: together
 //!                            ├─► `system.*`            Group::columns, Group::seen_rows
 //!                            └─► openapi.yaml, api.js, docs/figures.md     document
 //! ```
@@ -29,6 +29,7 @@ mod prometheus;
 mod seen;
 mod snapshot;
 mod status;
+mod together;
 mod value;
 
 pub use declaration::{Column, Declaration, MetricName};
@@ -37,9 +38,12 @@ pub use document::{
 };
 pub use figure::Figure;
 pub use group::Group;
+pub use inventory::alerts::{ALERTS, Alert};
 pub use inventory::cache::{CACHE, Cache};
 pub use inventory::catalog::{CATALOG, CatalogFigures};
-pub use inventory::daemons::{CLUSTER, ClusterFigures, DAEMONS, Daemon};
+pub use inventory::daemons::{
+    CLUSTER, CLUSTER_EVENTS, ClusterEvent, ClusterFigures, DAEMONS, Daemon, THIS_DAEMON, ThisDaemon,
+};
 pub use inventory::executors::{EXECUTORS, Executors, Stalls};
 pub use inventory::http::{HTTP, HTTP_REQUESTS, Http, HttpRequests};
 pub use inventory::ingest::{INGEST, IngestTable};
@@ -62,4 +66,5 @@ pub use prometheus::prometheus;
 pub use seen::{Seen, Shape, Viewer};
 pub use snapshot::Snapshot;
 pub use status::{members, status};
+pub use together::{Together, for_everyone, together};
 pub use value::{Histogram, Value};

@@ -3,9 +3,12 @@
 use std::slice;
 
 use crate::group::Group;
+use crate::inventory::alerts::{ALERTS, Alert};
 use crate::inventory::cache::{CACHE, Cache};
 use crate::inventory::catalog::{CATALOG, CatalogFigures};
-use crate::inventory::daemons::{CLUSTER, ClusterFigures, DAEMONS, Daemon};
+use crate::inventory::daemons::{
+    CLUSTER, ClusterFigures, DAEMONS, Daemon, THIS_DAEMON, ThisDaemon,
+};
 use crate::inventory::executors::{EXECUTORS, Executors};
 use crate::inventory::http::{HTTP, HTTP_REQUESTS, Http, HttpRequests};
 use crate::inventory::ingest::{INGEST, IngestTable};
@@ -47,6 +50,10 @@ pub struct Snapshot {
     pub cluster: Option<ClusterFigures>,
     /// Its daemons.
     pub daemons: Vec<Daemon>,
+    /// Which of them this one is; `None` where there is no cluster.
+    pub this_daemon: Option<ThisDaemon>,
+    /// What is wrong.
+    pub alerts: Vec<Alert>,
     /// The commit log; `None` without one.
     pub log: Option<Log>,
     /// Tables with small writes; of `/v1/status`, those that the viewer may see.
@@ -83,6 +90,8 @@ impl Snapshot {
         visitor.visit(&CATALOG, slice::from_ref(&self.catalog));
         visitor.visit(&CLUSTER, self.cluster.as_slice());
         visitor.visit(&DAEMONS, &self.daemons);
+        visitor.visit(&THIS_DAEMON, self.this_daemon.as_slice());
+        visitor.visit(&ALERTS, &self.alerts);
         visitor.visit(&LOG, self.log.as_slice());
         visitor.visit(&INGEST, &self.ingest);
         visitor.visit(&MAINTENANCE, self.maintenance.as_slice());

@@ -151,6 +151,7 @@ fn who_may_see_what_is_as_documented() {
         "catalog",
         "cluster",
         "daemons",
+        "cluster_events",
         "roles",
     ];
     for (name, seen) in seen {

@@ -8,9 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use exposition::{Exposition, parse};
 use serde_json::Value;
 use stoa_figures::{
-    Cache, ClusterFigures, Daemon, EXECUTORS, Executors, Histogram, HttpRequests, IngestTable,
-    Latency, Log, Maintenance, Pool, QUERIES, Query, RefusedConnections, Sample, Server, Shape,
-    Snapshot, Store, Totals, Viewer, declarations, members, prometheus, status,
+    Alert, Cache, ClusterFigures, Daemon, EXECUTORS, Executors, Histogram, HttpRequests,
+    IngestTable, Latency, Log, Maintenance, Pool, QUERIES, Query, RefusedConnections, Sample,
+    Server, Shape, Snapshot, Store, ThisDaemon, Totals, Viewer, declarations, for_everyone,
+    members, prometheus, status, together,
 };
 
 const ROOT: Viewer<'_> = Viewer { role: "stoa", is_superuser: true };
@@ -53,6 +54,14 @@ fn snapshot() -> Snapshot {
         stores: vec![store("file://", 7), store("s3://bucket", 9)],
         cluster: Some(ClusterFigures { exact: true, takeovers: 2, ..ClusterFigures::default() }),
         daemons: vec![Daemon { daemon: "00ff".to_owned(), calls: 6, ..Daemon::default() }],
+        this_daemon: Some(ThisDaemon {
+            daemon: "00aa".to_owned(),
+            host: "one".to_owned(),
+            zone: "z".to_owned(),
+            build: "stoa 0.1.0".to_owned(),
+            is_member: true,
+        }),
+        alerts: vec![Alert { alert: "log_stopped".to_owned(), ..Alert::default() }],
         log: Some(Log { stopped: Some("no room".to_owned()), ..Log::default() }),
         ingest: vec![table("public.a", 2), table("public.b", 3)],
         maintenance: Some(Maintenance {
@@ -109,6 +118,8 @@ fn prometheus_has_the_values() {
         ("stoa_stalls_total{threads=\"planner\"}", 0.0),
         ("stoa_cluster_exact", 1.0),
         ("stoa_cluster_takeovers_total", 2.0),
+        ("stoa_daemon_info{daemon=\"00aa\",host=\"one\",zone=\"z\",build=\"stoa 0.1.0\"}", 1.0),
+        ("stoa_alert_on{alert=\"log_stopped\",about=\"\"}", 1.0),
         ("stoa_daemon_calls_total{daemon=\"00ff\"}", 6.0),
         ("stoa_log_stopped", 1.0),
         ("stoa_flush_failures{table=\"public.b\"}", 3.0),
@@ -227,4 +238,84 @@ fn columns_and_members_have_the_same_values() {
     }
     assert_eq!(object["overdue"], i64::MAX, "what does not fit ends there");
     assert_eq!(EXECUTORS.values(99, &seen, ANN), [stoa_figures::Value::Null]);
+}
+
+/// What three daemons say, one of which runs a build that has other figures.
+#[test]
+fn figures_of_daemons_come_together_by_what_is_declared() {
+    let one = status(&snapshot(), ROOT);
+    let mut two = status(
+        &Snapshot {
+            totals: Totals { finished: 10, ..Totals::default() },
+            server: Server {
+                uptime_ms: 500,
+                not_ready: Some("starts".to_owned()),
+                ..Server::default()
+            },
+            ..Snapshot::default()
+        },
+        ROOT,
+    );
+    two["totals"].as_object_mut().unwrap().remove("failed");
+    two["totals"]["of_another_build"] = 7.into();
+    let three = serde_json::json!({ "totals": { "finished": "many" }, "pools": 3 });
+    let all = together(&[&one, &two, &three]);
+    let find = |group: &str, key: Option<&str>, name: &str| {
+        let found = all.iter().find(|figure| {
+            (figure.group, figure.key.as_deref(), figure.column.name) == (group, key, name)
+        });
+        found.map(|figure| {
+            (figure.sum.clone(), figure.min.clone(), figure.max.clone(), figure.of.clone())
+        })
+    };
+    let null = Value::Null;
+    let finished = find("totals", None, "finished").unwrap();
+    let of = vec![3.into(), 10.into(), null.clone()];
+    assert_eq!(finished, (Some(13.into()), 3.into(), 10.into(), of));
+    // Of one daemon only; by another one left out.
+    assert_eq!(find("totals", None, "failed").unwrap().0, Some(1.into()));
+    assert_eq!(find("totals", None, "of_another_build"), None);
+    // Times and yes or no are not added up.
+    let uptime = find("server", None, "uptime_ms").unwrap();
+    assert_eq!((uptime.0, uptime.1, uptime.2), (None, 500.into(), 1500.into()));
+    let ready = find("server", None, "ready").unwrap();
+    assert_eq!((ready.0, ready.1, ready.2), (None, false.into(), true.into()));
+    // What each daemon says of the whole cluster is not added up either.
+    assert_eq!(find("cluster", None, "up").unwrap().0, None);
+    assert_eq!(find("cluster", None, "takeovers").unwrap().0, Some(2.into()));
+    // Rows by their keys, and no samples.
+    assert_eq!(find("pools", Some("default"), "slots").unwrap().0, Some(4.into()));
+    assert_eq!(find("stores", Some("s3://bucket"), "gets").unwrap().0, Some(9.into()));
+    assert_eq!(find("stores", Some("s3://bucket"), "wait_ms").unwrap().0, Some(1500.0.into()));
+    assert!(all.iter().all(|figure| figure.group != "history" && figure.group != "ingest"));
+    assert!(all.len() > 100, "{}", all.len());
+}
+
+#[test]
+fn sums_are_of_amounts_only() {
+    use stoa_figures::{Kind, Unit};
+    for group in declarations() {
+        for column in &group.columns {
+            let place = format!("{}.{}", group.name, column.name);
+            match (column.kind, column.unit) {
+                (Kind::Counter, _) => assert!(column.is_summed, "{place}"),
+                (Kind::Gauge, Unit::Ratio | Unit::YesNo) => assert!(!column.is_summed, "{place}"),
+                (Kind::Gauge, Unit::Bytes | Unit::Of(_) | Unit::Dollars) => {}
+                // Times that are sums themselves.
+                _ if column.is_summed => assert_eq!(place, "query_shapes.total_ms"),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn what_everyone_may_see_of_another_daemon_is_what_status_shows_everyone() {
+    let mut document = status(&snapshot(), ROOT);
+    document["secrets_of_another_build"] = 1.into();
+    let seen = for_everyone(&document);
+    assert!(!seen.to_string().contains("secret"), "{seen}");
+    let mut anns = status(&Snapshot { ingest: Vec::new(), ..snapshot() }, ANN);
+    anns.as_object_mut().unwrap().remove("ingest");
+    assert_eq!(seen, anns);
 }

@@ -99,6 +99,7 @@ impl Inner {
             return self.member_event(MemberEvent::Changed);
         }
         self.known.set(Arc::clone(&state));
+        self.happened.see(&state);
         let table = state.members.clone();
         self.member_event(MemberEvent::Read { request, table });
         let (retired, peers) = {

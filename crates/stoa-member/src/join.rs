@@ -28,6 +28,7 @@ use url::Url;
 use crate::directory::{Known, Route};
 use crate::drive;
 use crate::exact::Exact;
+use crate::happened::Happened;
 use crate::holding::OtherDaemons;
 use crate::holds::Holds;
 use crate::identity::Identity;
@@ -138,6 +139,7 @@ impl Member {
             own: OwnLog { log, lease, epoch },
             machines: Mutex::new(machines),
             holds: Holds::default(),
+            happened: Happened::default(),
             services: Services::default(),
             events,
             moved: watch::Sender::new(()),

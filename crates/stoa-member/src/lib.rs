@@ -25,6 +25,7 @@ mod directory;
 mod drive;
 mod event;
 mod exact;
+mod happened;
 mod holding;
 mod holds;
 mod homes;
@@ -42,6 +43,8 @@ mod takeover;
 
 #[doc(hidden)]
 pub use directory::Route;
+
+pub use happened::{MemberEventKind, MemberHappened};
 pub use homes::HomeCandidates;
 pub use join::JoinOptions;
 pub use member::Member;

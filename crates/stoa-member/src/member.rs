@@ -18,6 +18,7 @@ use tokio::sync::{mpsc, watch};
 use crate::directory::Known;
 use crate::event::Event;
 use crate::exact::Exact;
+use crate::happened::{Happened, MemberHappened, has_left};
 use crate::holds::Holds;
 use crate::identity::Identity;
 use crate::machines::Machines;
@@ -47,6 +48,7 @@ pub(crate) struct Inner {
     pub(crate) own: OwnLog,
     pub(crate) machines: Mutex<Machines>,
     pub(crate) holds: Holds,
+    pub(crate) happened: Happened,
     pub(crate) services: Services,
     pub(crate) events: mpsc::UnboundedSender<Event>,
     /// Changes when there may be more to send.
@@ -157,6 +159,17 @@ impl Member {
         self.0.machines.lock().maintains(self.0.me.daemon, table)
     }
 
+    /// What happened to the cluster since this daemon joined, and how its members came to be what they are; the last 500
+    /// events, the oldest first.
+    pub fn happened(&self) -> Vec<MemberHappened> {
+        self.0.happened.all()
+    }
+
+    /// Has an event remembered that is not about members.
+    pub fn remember(&self, event: MemberHappened) {
+        self.0.happened.add(event);
+    }
+
     /// What people are shown.
     pub fn status(&self) -> MembersStatus {
         let inner = &self.0;
@@ -187,6 +200,7 @@ impl Inner {
                 incarnation: member.incarnation,
                 state: member.state,
                 life: state.lives.get(&daemon).copied(),
+                has_left: has_left(member),
                 routed: daemon == self.me.daemon || machines.membership.is_routed(daemon),
                 suspected_by: member.suspicions.iter().map(|(by, _)| *by).collect(),
                 exchanged: exchanged.iter().find(|peer| peer.daemon == daemon).cloned(),

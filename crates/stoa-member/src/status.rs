@@ -39,6 +39,8 @@ pub struct MemberStatus {
     pub state: MemberState,
     /// Its number, and when it joined and changed.
     pub life: Option<DaemonLife>,
+    /// Whether it is dead because it ended in order.
+    pub has_left: bool,
     /// Whether this daemon sends it requests.
     pub routed: bool,
     /// Daemons that cannot reach it.

@@ -13,12 +13,13 @@ use std::time::Duration;
 use stoa_catalog::{ClusterState, Lease};
 use stoa_cluster::takeover::is_due;
 use stoa_cluster::{LogId, Monotonic};
-use stoa_env::{task, timer};
+use stoa_env::{clock, task, timer};
 use stoa_error::{Condition, Error, Result};
 use stoa_ingest::{Ingest, IngestOptions};
 use url::Url;
 
 use crate::event::Event;
+use crate::happened::{MemberEventKind, MemberHappened};
 use crate::member::Inner;
 use crate::names::log_of;
 
@@ -76,6 +77,17 @@ impl Inner {
         self.warehouse.catalog().forget_log(log).await?;
         self.ingest.forget_copy(log);
         tracing::info!(log, "took a log over; its rows are in files");
+        self.happened.add(MemberHappened {
+            at_ms: clock::unix_ms(),
+            kind: MemberEventKind::TookOver,
+            daemon: Some(lease.row.holder.daemon),
+            incarnation: Some(lease.row.holder.incarnation),
+            host: self.known.state().and_then(|state| {
+                state.daemons.get(&lease.row.holder.daemon).map(|info| info.name.clone())
+            }),
+            by: Some(self.me.daemon),
+            detail: Some(format!("log {log}")),
+        });
         Ok(true)
     }
 

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use datafusion::prelude::SessionConfig;
 use stoa_error::Result;
 use stoa_figures::{
-    Cache, CatalogFigures, ClusterFigures, Daemon, Executors, Grant, IngestTable, Log, Maintenance,
-    Pool, Query, QueryShape, Refusals, Role, Store, Table, Totals,
+    Cache, CatalogFigures, ClusterEvent, ClusterFigures, Daemon, Executors, Grant, IngestTable,
+    Log, Maintenance, Pool, Query, QueryShape, Refusals, Role, Store, Table, Totals,
 };
 
 /// The server.
@@ -55,6 +55,9 @@ pub trait Figures: Send + Sync {
 
     /// Its daemons.
     fn daemons(&self) -> Vec<Daemon>;
+
+    /// What happened to it, the oldest first.
+    fn cluster_events(&self) -> Vec<ClusterEvent>;
 
     /// The commit log; `None` without one.
     fn log(&self) -> Option<Log>;

@@ -29,6 +29,7 @@ pub(crate) fn all() -> Vec<SystemTable> {
         SystemTable::of(&stoa_figures::CACHE, |figures| vec![figures.cache()]),
         SystemTable::of(&stoa_figures::CATALOG, |figures| vec![figures.catalog()]),
         SystemTable::of(&stoa_figures::CLUSTER, |figures| figures.cluster().into_iter().collect()),
+        SystemTable::of(&stoa_figures::CLUSTER_EVENTS, |figures| figures.cluster_events()),
         SystemTable::of(&stoa_figures::DAEMONS, |figures| figures.daemons()),
         SystemTable::of(&stoa_figures::EXECUTORS, |figures| vec![figures.executors()]),
         SystemTable::loaded(&stoa_figures::GRANTS, |figures| figures.grants()),

@@ -8,9 +8,9 @@ use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use stoa_error::{Error, Result};
 use stoa_figures::{
-    Cache, CatalogFigures, ClusterFigures, Daemon, Executors, Figure, Grant, Group, IngestTable,
-    Log, Maintenance, Pool, Query, QueryShape, Refusals, Role, Shape, Store, Table, Totals, Unit,
-    declarations,
+    Cache, CatalogFigures, ClusterEvent, ClusterFigures, Daemon, Executors, Figure, Grant, Group,
+    IngestTable, Log, Maintenance, Pool, Query, QueryShape, Refusals, Role, Shape, Store, Table,
+    Totals, Unit, declarations,
 };
 use stoa_semantics::errors::from_datafusion;
 
@@ -71,6 +71,10 @@ impl Figures for Fake {
 
     fn cluster(&self) -> Option<ClusterFigures> {
         None
+    }
+
+    fn cluster_events(&self) -> Vec<ClusterEvent> {
+        Vec::new()
     }
 
     fn daemons(&self) -> Vec<Daemon> {

@@ -22,6 +22,8 @@ finds those with a metric in `GET /metrics`.
 - Prometheus counts in seconds what others count in `ms` or `µs`.
 - Who may see a group matters where clients must log in ([access.md](access.md)). Where nothing is declared, only
   superusers may; others get 42501 from a table, and null in JSON.
+- `GET /v1/cluster` shows each figure of all daemons that everyone may see, with the least and the greatest. It adds up
+  counters, and gauges that count things or bytes, unless every daemon of the cluster says the same (*same everywhere*).
 - `/metrics` asks nobody who he is. Of rows that not everyone may see it shows the sum where clients must log in.
 ";
 
@@ -74,10 +76,13 @@ fn line(column: &Column, group: &Declaration) -> String {
         true => String::new(),
         false => format!(" Seen by: {}.", column.seen.name()),
     };
+    let is_amount = matches!(column.unit, Unit::Bytes | Unit::Dollars | Unit::Of(_));
+    let is_same = group.is_in_status && *kind == Kind::Gauge && is_amount && !column.is_summed;
+    let same = if is_same { " *Same everywhere.*" } else { "" };
     let name = match kind {
         Kind::Histogram => "–".to_owned(),
         _ if group.is_table => format!("`{}`", column.sql_name()),
         _ => format!("`{}`", column.name),
     };
-    format!("| {name} | {} | {unit} | {help}{seen} | {metric} |\n", kind.name())
+    format!("| {name} | {} | {unit} | {help}{same}{seen} | {metric} |\n", kind.name())
 }

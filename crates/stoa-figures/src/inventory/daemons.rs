@@ -79,6 +79,40 @@ pub struct ClusterFigures {
     pub reports_for_others: u64,
 }
 
+/// This daemon, as it joined.
+#[derive(Clone, Debug, Default)]
+pub struct ThisDaemon {
+    /// Its id.
+    pub daemon: String,
+    /// Its machine.
+    pub host: String,
+    /// Its zone.
+    pub zone: String,
+    /// Its build.
+    pub build: String,
+    /// Whether it is a member; not once the others have declared it dead.
+    pub is_member: bool,
+}
+
+/// Something that happened to the cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClusterEvent {
+    /// When, milliseconds since 1970-01-01 UTC.
+    pub at_unix_ms: i64,
+    /// What.
+    pub event: String,
+    /// The daemon it is about.
+    pub daemon: Option<String>,
+    /// Its life.
+    pub incarnation: Option<u64>,
+    /// The name of its machine.
+    pub host: Option<String>,
+    /// The daemon that did it or saw it, where that matters.
+    pub by: Option<String>,
+    /// More about it.
+    pub detail: Option<String>,
+}
+
 type This = Figure<Daemon>;
 
 const CALLS: Unit = Unit::Of("calls");
@@ -104,7 +138,8 @@ const FIGURES: &[This] = &[
         Unit::Of("lives"),
         "Which of its lives it is: one more with each start, counted over all daemons that were removed, too.",
         |s| s.incarnation,
-    ),
+    )
+    .not_summed(),
     This::maybe_time("joined_unix_ms", "When it joined, by the clock of the database.", |s| {
         s.joined_unix_ms
     }),
@@ -121,10 +156,12 @@ const FIGURES: &[This] = &[
     }),
     This::text("zone", "Its availability zone, as it was set.", |s| &s.zone),
     This::text("build", "The version that it runs.", |s| &s.build),
-    This::gauge("executors", Unit::Of("threads"), "Threads that compute.", |s| s.executors),
+    This::gauge("executors", Unit::Of("threads"), "Threads that compute.", |s| s.executors)
+        .not_summed(),
     This::gauge("cache_bytes", Unit::Bytes, "Memory for data that reports use again.", |s| {
         s.cache_bytes
-    }),
+    })
+    .not_summed(),
     This::counter("calls", CALLS, "Calls of the daemon that was asked to it.", |s| s.calls)
         .metric("stoa_daemon_calls_total"),
     This::counter("calls_failed", CALLS, "Those that had no answer, or not in time.", |s| {
@@ -157,7 +194,8 @@ type Cluster = Figure<ClusterFigures>;
 const CLUSTER_FIGURES: &[Cluster] = &[
     Cluster::gauge("epoch", Unit::Of("changes"), "Changes of members since the cluster began.", |s| {
         s.epoch
-    }),
+    })
+    .not_summed(),
     Cluster::flag(
         "exact",
         "Whether reads here show everything that any daemon has acknowledged. They wait while they do not.",
@@ -165,15 +203,18 @@ const CLUSTER_FIGURES: &[Cluster] = &[
     )
     .metric("stoa_cluster_exact"),
     Cluster::gauge("up", Unit::Of("daemons"), "Daemons that take requests.", |s| s.up)
-        .metric("stoa_cluster_daemons_up"),
-    Cluster::gauge("logs", Unit::Of("logs"), "Commit logs that are in use.", |s| s.logs),
+        .metric("stoa_cluster_daemons_up")
+        .not_summed(),
+    Cluster::gauge("logs", Unit::Of("logs"), "Commit logs that are in use.", |s| s.logs)
+        .not_summed(),
     Cluster::gauge(
         "logs_orphaned",
         Unit::Of("logs"),
         "Those whose daemon is dead, and which another takes over.",
         |s| s.logs_orphaned,
     )
-    .metric("stoa_cluster_logs_orphaned"),
+    .metric("stoa_cluster_logs_orphaned")
+    .not_summed(),
     Cluster::counter(
         "takeovers",
         Unit::Of("logs"),
@@ -229,4 +270,64 @@ pub static CLUSTER: Group<ClusterFigures> = Group::new(
 )
 .table()
 .in_status()
+.for_everyone();
+
+type Own = Figure<ThisDaemon>;
+
+const OWN_FIGURES: &[Own] = &[
+    Own::key("daemon", "Its id.", |s| &s.daemon),
+    Own::key("host", "The name of its machine.", |s| &s.host),
+    Own::key("zone", "Its availability zone, as it was set.", |s| &s.zone),
+    Own::key("build", "The version that it runs.", |s| &s.build),
+    Own::flag(
+        "is_member",
+        "Whether it is a member: not once the others have declared it dead.",
+        |s| s.is_member,
+    )
+    .metric("stoa_daemon_info"),
+];
+
+/// Who this daemon is: in Prometheus, what names the daemon of an instance.
+pub static THIS_DAEMON: Group<ThisDaemon> = Group::new(
+    "this_daemon",
+    "ThisDaemon",
+    "The daemon that is asked, as a member of its cluster; nothing where the catalog is not in PostgreSQL.",
+    Shape::Maybe,
+    OWN_FIGURES,
+)
+.in_status()
+.for_everyone();
+
+type Happened = Figure<ClusterEvent>;
+
+const EVENT_FIGURES: &[Happened] = &[
+    Happened::time("at_unix_ms", "When, by the clock of the database.", |s| s.at_unix_ms),
+    Happened::text(
+        "event",
+        "`joined`, `up`, `suspected` (a daemon does not reach it), `draining`, `left` (in order), `died`, `took over` \
+         (`by` has brought its log into files), `alert`, `resolved`.",
+        |s| &s.event,
+    ),
+    Happened::maybe_text("daemon", "The daemon it is about.", |s| s.daemon.as_deref()),
+    Happened::maybe_gauge("incarnation", Unit::Of("lives"), "Which of its lives.", |s| {
+        s.incarnation
+    }),
+    Happened::maybe_text("host", "The name of its machine.", |s| s.host.as_deref()),
+    Happened::maybe_text("by", "The daemon that did or saw it, where that matters.", |s| {
+        s.by.as_deref()
+    }),
+    Happened::maybe_text("detail", "More about it.", |s| s.detail.as_deref()),
+];
+
+/// `system.cluster_events`.
+pub static CLUSTER_EVENTS: Group<ClusterEvent> = Group::new(
+    "cluster_events",
+    "ClusterEvent",
+    "What happened to the cluster, as the daemon that is asked saw it, oldest first; it remembers the last 500 until it \
+     ends. `GET /v1/cluster` merges what all daemons saw.",
+    Shape::Many,
+    EVENT_FIGURES,
+)
+.table()
+.in_json()
 .for_everyone();

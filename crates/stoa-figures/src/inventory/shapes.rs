@@ -55,7 +55,7 @@ const FIGURES: &[This] = with_spent!(
         This::gauge("short_path", STATEMENTS, "Those answered without the planner.", |s| {
             s.short_path
         }),
-        This::float("total_ms", GAUGE, MILLIS, "Time of all together.", |s| s.total_ms),
+        This::float("total_ms", GAUGE, MILLIS, "Time of all together.", |s| s.total_ms).summed(),
         This::maybe_float(
             "p50_ms",
             GAUGE,

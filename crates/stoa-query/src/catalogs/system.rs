@@ -16,8 +16,8 @@ use async_trait::async_trait;
 use datafusion::prelude::SessionConfig;
 use stoa_error::{Error, Result};
 use stoa_figures::{
-    Cache, CatalogFigures, ClusterFigures, Daemon, Executors, Grant, IngestTable, Log, Maintenance,
-    Pool, Query, QueryShape, Refusals, Role, Store, Table, Totals,
+    Cache, CatalogFigures, ClusterEvent, ClusterFigures, Daemon, Executors, Grant, IngestTable,
+    Log, Maintenance, Pool, Query, QueryShape, Refusals, Role, Store, Table, Totals,
 };
 use stoa_system::{Figures, Server};
 
@@ -100,6 +100,10 @@ impl Figures for SeenFigures {
 
     fn daemons(&self) -> Vec<Daemon> {
         cluster::daemons(&self.engine)
+    }
+
+    fn cluster_events(&self) -> Vec<ClusterEvent> {
+        cluster::events(&self.engine)
     }
 
     fn catalog(&self) -> CatalogFigures {

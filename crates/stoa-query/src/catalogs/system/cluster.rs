@@ -1,7 +1,7 @@
 //! Figures of the cluster.
 
-use stoa_figures::{ClusterFigures, Daemon};
-use stoa_member::{MemberStatus, MembersStatus};
+use stoa_figures::{ClusterEvent, ClusterFigures, Daemon, ThisDaemon};
+use stoa_member::{Member, MemberHappened, MemberStatus, MembersStatus};
 
 use crate::engine::Engine;
 use crate::tables::homes::Homes;
@@ -59,4 +59,37 @@ fn figures(status: &MembersStatus, daemon: &MemberStatus) -> Daemon {
         calls_in_flight: exchanged.map_or(0, |peer| peer.in_flight as u64),
         round_trip_us: exchanged.map_or(0, |peer| peer.round_trip_us),
     }
+}
+
+/// Who this one is; `None` where there is no cluster.
+pub(super) fn this_daemon(engine: &Engine) -> Option<ThisDaemon> {
+    let member = engine.member()?;
+    let status = member.status();
+    let own = status.members.into_iter().find(|daemon| daemon.info.id == status.me);
+    let named = own.map(|own| ThisDaemon {
+        host: own.info.name,
+        zone: own.info.zone,
+        build: own.info.build,
+        ..ThisDaemon::default()
+    });
+    Some(ThisDaemon {
+        daemon: status.me.to_string(),
+        is_member: !member.is_ended(),
+        ..named.unwrap_or_default()
+    })
+}
+
+/// What happened, the oldest first.
+pub(super) fn events(engine: &Engine) -> Vec<ClusterEvent> {
+    let happened = engine.member().map(Member::happened).unwrap_or_default();
+    let event = |event: MemberHappened| ClusterEvent {
+        at_unix_ms: event.at_ms,
+        event: event.kind.name().to_owned(),
+        daemon: event.daemon.map(|daemon| daemon.to_string()),
+        incarnation: event.incarnation,
+        host: event.host,
+        by: event.by.map(|daemon| daemon.to_string()),
+        detail: event.detail,
+    };
+    happened.into_iter().map(event).collect()
 }

@@ -7,7 +7,8 @@ use std::time::SystemTime;
 use chrono::{DateTime, Utc};
 use stoa_error::Result;
 use stoa_figures::{
-    Cache, CatalogFigures, Executors, Log, Maintenance, Pool, Refusals, Snapshot, Stalls, Totals,
+    Cache, CatalogFigures, ClusterEvent, Executors, Log, Maintenance, Pool, Refusals, Snapshot,
+    Stalls, Totals,
 };
 use stoa_ingest::{IngestStatus, MaintenanceStatus};
 
@@ -29,6 +30,11 @@ impl Engine {
         }
     }
 
+    /// What happened to the cluster, as this daemon saw it, the oldest first.
+    pub fn cluster_events(&self) -> Vec<ClusterEvent> {
+        cluster::events(self)
+    }
+
     fn figures_of_no_table(&self) -> Snapshot {
         Snapshot {
             totals: totals(self),
@@ -41,6 +47,7 @@ impl Engine {
             maintenance: maintenance(self),
             cluster: cluster::cluster(self),
             daemons: cluster::daemons(self),
+            this_daemon: cluster::this_daemon(self),
             ..Snapshot::default()
         }
     }
