@@ -11,6 +11,7 @@ use stoa_error::{Error, Result};
 use stoa_query::Engine;
 use tokio::sync::{mpsc, watch};
 
+use crate::alerts::Alerts;
 use crate::guard::Guard;
 use crate::options::{HttpOptions, Readiness};
 use crate::sampler::Sampler;
@@ -23,6 +24,7 @@ pub(crate) struct App {
     pub(crate) engine: Arc<Engine>,
     pub(crate) guard: Guard,
     pub(crate) sampler: Arc<Sampler>,
+    pub(crate) alerts: Arc<Alerts>,
     pub(crate) flights: Flights,
     pub(crate) requests: Requests,
     pub(crate) started_unix_ms: i64,
@@ -34,6 +36,7 @@ impl App {
     pub(crate) fn new(engine: Arc<Engine>, guard: Guard, options: &HttpOptions) -> Self {
         Self {
             sampler: Arc::new(Sampler::new(Arc::clone(&engine))),
+            alerts: Arc::new(Alerts::new(Arc::clone(&engine), options.alerts.clone())),
             engine,
             guard,
             flights: Flights::new(),

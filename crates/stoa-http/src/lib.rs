@@ -8,7 +8,9 @@
 //!  request ─► guard ─► routes ─┬─► sql ──► engine ──► format ──► body (streamed, bounded)
 //!                              ├─► hql, rows (written), tables, files, queries, shapes
 //!                              ├─► status, probes, prometheus
+//!                              ├─► cluster ──► other daemons' figures, merged
 //!                              └─► assets (the console)
+//!  once a second ─► sampler, alerts ──► webhook
 //! ```
 //!
 //! **Invariants:** a response needs the memory of one batch, however long it is. A result that
@@ -19,11 +21,13 @@
 //! Not here: SQL, passwords and what a role may do (`stoa-query`), certificates (`stoa-tls`), connection
 //! limits (`stoa-listen`), ports and addresses (the binary).
 
+mod alerts;
 mod app;
 mod arrivals;
 mod asker;
 mod assets;
 mod body;
+mod cluster;
 mod compress;
 mod files;
 mod format;
@@ -48,5 +52,6 @@ mod sql;
 mod status;
 mod tables;
 
+pub use alerts::AlertOptions;
 pub use options::{HttpOptions, Readiness};
 pub use server::{serve, serve_with};

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use stoa_listen::Limits;
 use stoa_tls::Tls;
 
+use crate::alerts::AlertOptions;
+
 /// How a server behaves.
 #[derive(Clone, Debug)]
 pub struct HttpOptions {
@@ -23,6 +25,8 @@ pub struct HttpOptions {
     pub readiness: Readiness,
     /// How long a shutdown waits for requests under way before it closes their connections, ms.
     pub drain_ms_max: u64,
+    /// When somebody is told that something is wrong, and who.
+    pub alerts: AlertOptions,
     /// What connections are encrypted with; those that are not are refused then.
     pub tls: Option<Tls>,
 }
@@ -36,6 +40,7 @@ impl Default for HttpOptions {
             allowed_hosts: Vec::new(),
             readiness: Readiness::default(),
             drain_ms_max: 60_000,
+            alerts: AlertOptions::default(),
             tls: None,
         }
     }

@@ -119,6 +119,12 @@ impl Sampler {
         if seconds > 0.0 { finished as f64 / seconds } else { 0.0 }
     }
 
+    /// Counts of latencies as [`LatencyHistogram::snapshot`] gives them, over the last [`RECENT`] seconds.
+    pub(crate) fn recent_latencies(&self) -> Vec<u64> {
+        let now = Mark::now(&self.engine);
+        self.inner.lock().marks.front().map_or_else(Vec::new, |from| now.latencies_since(from))
+    }
+
     /// Percentiles over the last [`RECENT`] seconds, including what ended since the last tick.
     pub(crate) fn recent_percentiles(&self) -> Percentiles {
         let now = Mark::now(&self.engine);
@@ -127,6 +133,11 @@ impl Sampler {
 }
 
 impl Mark {
+    fn latencies_since(&self, from: &Self) -> Vec<u64> {
+        let counts = self.latencies.iter().zip(&from.latencies);
+        counts.map(|(after, before)| after.saturating_sub(*before)).collect()
+    }
+
     fn now(engine: &Engine) -> Self {
         let registry = engine.queries();
         Self {
@@ -161,12 +172,7 @@ fn hit_ratio(from: &Mark, to: &Mark) -> Option<f64> {
 }
 
 fn percentiles(from: &Mark, to: &Mark) -> Percentiles {
-    let counts: Vec<u64> = to
-        .latencies
-        .iter()
-        .zip(&from.latencies)
-        .map(|(after, before)| after.saturating_sub(*before))
-        .collect();
+    let counts = to.latencies_since(from);
     [0.50, 0.95, 0.99]
         .map(|share| LatencyHistogram::percentile_us(&counts, share).map(|us| us / 1000.0))
 }

@@ -27,7 +27,8 @@ use crate::guard::Guard;
 use crate::options::HttpOptions;
 use crate::problem::Problem;
 use crate::{
-    assets, compress, files, hql, probes, prometheus, queries, rows, shapes, sql, status, tables,
+    assets, cluster, compress, files, hql, probes, prometheus, queries, rows, shapes, sql, status,
+    tables,
 };
 
 /// Answers requests on `listener` until `shutdown` completes, with default options.
@@ -58,6 +59,8 @@ pub async fn serve_with(
     let guard = Guard::new(address.ip(), &options.allowed_hosts);
     let app = Arc::new(App::new(engine, guard, &options));
     let sampling = stoa_env::task::spawn(Arc::clone(&app.sampler).run());
+    let watching = stoa_env::task::spawn(Arc::clone(&app.alerts).run());
+    cluster::serve(&app);
     let door = Door::new("HTTP", options.max_connections, options.limits.clone());
     let listener = Arrivals::new(listener, door, options.tls.clone());
     let (closing, mut closed) = tokio::sync::watch::channel(false);
@@ -80,6 +83,7 @@ pub async fn serve_with(
         () = overdue(&app, &mut closed, drain_ms_max) => Ok(()),
     };
     sampling.abort();
+    watching.abort();
     result
 }
 
@@ -105,6 +109,8 @@ fn router(app: Arc<App>, body_bytes_max: usize) -> Router {
         .route("/v1/queries/{id}/plan", get(queries::plan))
         .route("/v1/shapes", get(shapes::list))
         .route("/v1/status", get(status::status))
+        .route("/v1/cluster", get(cluster::overview))
+        .route("/v1/cluster/{daemon}", get(cluster::daemon))
         .route("/health", get(probes::health))
         .route("/ready", get(probes::ready))
         .route("/metrics", get(prometheus::metrics))
@@ -180,13 +186,14 @@ impl Drop for Counted {
 }
 
 fn route_name(path: &str) -> &'static str {
-    const ROUTES: [&str; 9] = [
+    const ROUTES: [&str; 10] = [
         "/v1/sql",
         "/v1/hql",
         "/v1/tables",
         "/v1/queries",
         "/v1/shapes",
         "/v1/status",
+        "/v1/cluster",
         "/health",
         "/ready",
         "/metrics",

@@ -20,6 +20,7 @@ pub(crate) fn complete(app: &App, engine: Snapshot) -> Snapshot {
         http: Http { requests_running: app.requests.running() as u64 },
         http_requests: http_requests(app),
         refused_connections: refused_connections(),
+        alerts: app.alerts.on(),
         ..engine
     }
 }

@@ -143,10 +143,10 @@ impl Seen {
             detail: None,
         };
         let mut new = Vec::new();
-        let times = state.times.get(&daemon);
+        let life = state.lives.get(&daemon);
         if self.incarnation != member.incarnation {
             *self = Self { incarnation: member.incarnation, ..Self::default() };
-            new.extend(times.map(|times| event(MemberEventKind::Joined, times.joined_at_ms)));
+            new.extend(life.map(|life| event(MemberEventKind::Joined, life.joined_at_ms)));
         }
         for (by, at) in &member.suspicions {
             if self.suspicions.insert((*by, *at)) {
@@ -163,7 +163,7 @@ impl Seen {
                 MemberState::Dead if has_left(member) => Some(MemberEventKind::Left),
                 MemberState::Dead => Some(MemberEventKind::Died),
             };
-            new.extend(kind.zip(times).map(|(kind, times)| event(kind, times.state_since_ms)));
+            new.extend(kind.zip(life).map(|(kind, life)| event(kind, life.state_since_ms)));
         }
         new
     }
@@ -180,7 +180,7 @@ fn milliseconds(time: Duration) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use stoa_catalog::DaemonTimes;
+    use stoa_catalog::DaemonLife;
     use stoa_cluster::membership::MemberTable;
 
     use super::*;
@@ -193,16 +193,16 @@ mod tests {
             let (incarnation, state, until) = (*incarnation, *state, at(*until));
             (id(*daemon), Member { incarnation, state, until, suspicions })
         });
-        let times = rows.iter().map(|(daemon, incarnation, state, _, _)| {
+        let lives = rows.iter().map(|(daemon, incarnation, state, _, _)| {
             let joined_at_ms = *incarnation as i64 * 1000;
             let state_since_ms = joined_at_ms + *state as i64 * 10;
-            (id(*daemon), DaemonTimes { joined_at_ms, state_since_ms })
+            (id(*daemon), DaemonLife { number: 0, joined_at_ms, state_since_ms })
         });
         ClusterState {
             read_at: at(0),
             members: MemberTable::from_rows(0, 0, members),
             daemons: BTreeMap::new(),
-            times: times.collect(),
+            lives: lives.collect(),
             leases: BTreeMap::new(),
             format: 1,
         }

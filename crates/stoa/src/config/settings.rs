@@ -10,7 +10,8 @@ use super::file_access::NamedFiles;
 use super::pools::{PoolList, RuleList};
 use super::setting::{Setting, SettingValue, scope, settings, toml_text};
 use super::value::{
-    ByteSize, ByteThreshold, Count, FilePath, LogFormat, LogLevel, PathStyle, Price, Slots, Threads,
+    ByteSize, ByteThreshold, Count, FilePath, LogFormat, LogLevel, PathStyle, Percent, Price, Slots,
+    Threads, Webhook,
 };
 
 settings! {
@@ -204,6 +205,22 @@ settings! {
     /// Seconds that running queries can continue after a signal to stop; then they are cancelled.
     /// The process ends at most 60 s later.
     shutdown_grace_s: u64 = "10" for scope::SERVER;
+
+    /// URL to which alerts are posted as JSON, such as `https://hooks.example.com/…`
+    /// (`docs/operations.md`). It is never shown, as it may contain a secret. If empty, alerts are only
+    /// in the log, in the console and in `/metrics`. Use the same value for all daemons of a cluster.
+    alert_webhook: Option<Webhook> = "" for scope::FILE_ONLY;
+
+    /// Seconds that something must be wrong before an alert goes on, if it may pass by itself. Also the
+    /// time in which `alert_refused_statements` counts.
+    alert_after_s: u32 = "60" for scope::SERVER;
+
+    /// Percentage of the disk of a local commit log that may be in use before an alert goes on.
+    alert_disk_percent: Percent = "90" for scope::SERVER;
+
+    /// Statements that may be refused within `alert_after_s` before an alert goes on: too many waited, or
+    /// memory or another limit was too small. Missing rights do not count.
+    alert_refused_statements: u64 = "100" for scope::SERVER;
 
     /// What to log: `error`, `warn`, `info`, `debug`, `trace`, or filters such as
     /// `info,stoa_query=debug`. Logs go to stderr.

@@ -236,6 +236,41 @@ impl SettingValue for Price {
     }
 }
 
+/// A share of something, 1 to 100.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Percent(pub u8);
+
+impl SettingValue for Percent {
+    const KIND: &'static str = "percentage";
+    const IS_BARE: bool = true;
+
+    fn parse(text: &str, _machine: &Machine) -> Result<Self, String> {
+        let percent = text.parse().ok().filter(|percent| (1..=100).contains(percent));
+        percent.map(Self).ok_or("must be a whole number, 1 to 100".into())
+    }
+}
+
+/// Where alerts are posted; it may hold a secret.
+#[derive(Clone, Debug)]
+pub struct Webhook(pub Secret);
+
+impl SettingValue for Option<Webhook> {
+    const KIND: &'static str = "URL";
+    const IS_SECRET: bool = true;
+
+    fn parse(text: &str, _machine: &Machine) -> Result<Self, String> {
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let wrong = || "must be a URL that begins with http:// or https://".to_owned();
+        let url = url::Url::parse(text).map_err(|_| wrong())?;
+        match url.scheme() {
+            "http" | "https" => Ok(Some(Webhook(Secret::new(text)))),
+            _ => Err(wrong()),
+        }
+    }
+}
+
 /// How log lines look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {

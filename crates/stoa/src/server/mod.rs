@@ -76,6 +76,7 @@ pub async fn run(config: &Config) -> Result<()> {
         limits: connections.limits.clone(),
         drain_ms_max: (grace + CLOSE_LIMIT / 2).as_millis() as u64,
         tls: tls.clone(),
+        alerts: alert_options(config),
         ..stoa_http::HttpOptions::default()
     };
     let until_stopped = stop_future(stopped.clone());
@@ -125,6 +126,15 @@ pub async fn run(config: &Config) -> Result<()> {
     }
     tracing::info!("stopped");
     ended
+}
+
+fn alert_options(config: &Config) -> stoa_http::AlertOptions {
+    stoa_http::AlertOptions {
+        webhook: config.alert_webhook.as_ref().map(|webhook| webhook.0.expose().to_owned()),
+        after: Duration::from_secs(config.alert_after_s.into()),
+        disk_used_max: f64::from(config.alert_disk_percent.0) / 100.0,
+        refused_max: config.alert_refused_statements,
+    }
 }
 
 /// Messages of Flight SQL that are on their way in may take a quarter of the memory of queries.

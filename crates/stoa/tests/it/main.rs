@@ -7,6 +7,7 @@ mod attacks;
 mod bench;
 mod canaries;
 mod cluster;
+mod cluster_console;
 mod command_line;
 mod concurrent_loads;
 mod disk_faults;
