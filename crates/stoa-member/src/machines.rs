@@ -45,6 +45,9 @@ pub(crate) struct Machines {
 pub(crate) struct Awaited {
     /// `None` before they were read for the first time. Of each: what was durable when its owner first sent.
     logs: Option<BTreeMap<String, Option<u64>>>,
+    /// Logs that we have heard of before we have read which there are: what was durable when its owner first sent,
+    /// and what is shown. Owners send once and then only what is new, so their first word must not be lost.
+    early: BTreeMap<String, (u64, u64)>,
 }
 
 impl Machines {
@@ -126,13 +129,22 @@ impl Awaited {
         match &mut self.logs {
             // A log that appears later is one whose owner knows us.
             Some(awaited) => awaited.retain(|log, _| logs.contains(log)),
-            None => self.logs = Some(logs.iter().map(|log| (log.clone(), None)).collect()),
+            None => {
+                let early = std::mem::take(&mut self.early);
+                self.logs = Some(logs.iter().map(|log| (log.clone(), None)).collect());
+                for (log, (durable, shown)) in early {
+                    self.heard(&log, durable, shown);
+                }
+            }
         }
     }
 
     /// Takes note that the owner of a log has sent us something: what was durable then is to be shown.
     pub(crate) fn heard(&mut self, log: &str, durable: u64, shown: u64) {
-        let Some(awaited) = &mut self.logs else { return };
+        let Some(awaited) = &mut self.logs else {
+            self.early.entry(log.to_owned()).or_insert((durable, shown)).1 = shown;
+            return;
+        };
         let Some(from) = awaited.get_mut(log) else { return };
         if shown >= *from.get_or_insert(durable) {
             awaited.remove(log);
@@ -157,7 +169,6 @@ mod tests {
     #[test]
     fn what_was_durable_at_the_first_word_of_each_log_is_awaited() {
         let mut awaited = Awaited::default();
-        awaited.heard("a", 5, 5);
         assert!(!awaited.is_complete(), "the logs have not been read");
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         awaited.see(&names(&["a", "b"]));
@@ -168,6 +179,21 @@ mod tests {
         assert_eq!(awaited.logs(), ["b"]);
         // Retired; and a new one is not waited for.
         awaited.see(&names(&["a", "c"]));
+        assert!(awaited.is_complete());
+    }
+
+    /// A daemon that has just joined is sent to at once, before it has read who there is.
+    #[test]
+    fn the_first_word_may_come_before_the_logs_are_read() {
+        let mut awaited = Awaited::default();
+        awaited.heard("a", 5, 5);
+        awaited.heard("b", 7, 3);
+        awaited.heard("b", 9, 4);
+        awaited.heard("retired", 1, 1);
+        awaited.see(&["a", "b", "c"].map(str::to_owned).into());
+        assert_eq!(awaited.logs(), ["b", "c"]);
+        awaited.heard("b", 9, 7);
+        awaited.heard("c", 0, 0);
         assert!(awaited.is_complete());
     }
 
