@@ -44,6 +44,7 @@ export const pageTests = {
     await go(page, "Home");
     await home.getByText("Queries per second").waitFor();
     assert.equal(await card.isVisible(), false, "a server alone has no cluster");
+    assert.equal(await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Cluster" }).isVisible(), false);
     const daemon = (id, more) => ({
       daemon: id, host: "one", state: "up", is_this: false, is_reached: true, incarnation: 1, joined_unix_ms: Date.now() - 9000, state_since_unix_ms: Date.now() - 9000,
       peer_address: "one:1", pg_address: "one:5433", http_address: "one:15002", flight_address: "one:15003", zone: "", build: "stoa 0.1.0",

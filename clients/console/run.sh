@@ -37,5 +37,42 @@ if ! cmp -s "$here/package-lock.json" "$modules/package-lock.json"; then
   }
 fi
 
-PLAYWRIGHT="$modules/node_modules/playwright-core/index.mjs" CHROMIUM="$chromium" \
-  node "$here/test.mjs" "http://127.0.0.1:$STOA_HTTP_PORT/" "$@"
+export PLAYWRIGHT="$modules/node_modules/playwright-core/index.mjs" CHROMIUM="$chromium"
+status=0
+node "$here/test.mjs" "http://127.0.0.1:$STOA_HTTP_PORT/" "$@" || status=1
+[ $# = 0 ] || exit "$status"
+
+# The page of a cluster, on three daemons.
+if ! postgresql_bin >/dev/null; then
+  echo "0 passed, 0 failed, 1 skipped"
+  note "no PostgreSQL server here: the page Cluster is not tested"
+  exit "$status"
+fi
+# Not in the suite's folder: PostgreSQL runs as somebody else, who has to get there.
+home=$(mktemp -d "${TMPDIR:-/tmp}/stoa-console.XXXXXX")
+chmod 711 "$home"
+pids=()
+finish() {
+  [ "${#pids[@]}" = 0 ] || kill "${pids[@]}" 2>/dev/null || true
+  wait
+  end_postgres "$home/pg"
+  rm -rf "$home"
+}
+trap finish EXIT
+begin_postgres "$home/pg"
+urls=()
+for number in 1 2 3; do
+  (cd "$home" && unset PLAYWRIGHT CHROMIUM && exec env -u STOA_BIN -u STOA_TOOLS -u STOA_HTTP_PORT -u STOA_PG_PORT \
+    -u STOA_FLIGHT_PORT -u STOA_WAREHOUSE -u STOA_SCRATCH "$STOA_BIN" server --warehouse warehouse \
+    --catalog "$POSTGRES_URL" --http-port 0 --pg-port 0 --flight-port 0 >"listening$number.json" 2>"server$number.log" </dev/null) &
+  pids+=($!)
+  for _ in $(seq 600); do
+    [ ! -s "$home/listening$number.json" ] || break
+    read -rt 0.1 <> <(:) || :
+  done
+  [ -s "$home/listening$number.json" ] || { cat "$home/server$number.log" && fail "daemon $number does not listen"; }
+  port=$(sed -E 's/.*"http_port":([0-9]+).*/\1/' "$home/listening$number.json")
+  urls+=("http://127.0.0.1:$port/")
+done
+STOA_DAEMONS="${urls[*]}" STOA_DAEMON_PIDS="${pids[*]}" node "$here/test.mjs" "${urls[0]}" --cluster || status=1
+exit "$status"

@@ -1,4 +1,5 @@
 // The console in a real browser: node test.mjs URL [--screenshot FILE] [--pictures DIR]
+//                                node test.mjs URL --cluster
 //
 // Environment: as harness.mjs says; for pictures that are kept, also STOA_BIN, STOA_WAREHOUSE and
 // STOA_PG_PORT of the server, which `stoa bench` then asks for reports.
@@ -8,6 +9,7 @@ import assert from "node:assert/strict";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { clusterTests } from "./cluster-tests.mjs";
 import { browser, open, post, prepare, url } from "./harness.mjs";
 import { pageTests } from "./page-tests.mjs";
 import { takePagePictures, takePicture } from "./picture.mjs";
@@ -32,7 +34,22 @@ async function test(name, body) {
   }
 }
 
-try {
+async function testAll(tests) {
+  for (const [name, body] of Object.entries(tests)) {
+    await test(name, async () => {
+      const page = await open();
+      page.setDefaultTimeout(20_000);
+      try {
+        await body(page);
+        assert.deepEqual(page.offences, []);
+      } finally {
+        await page.context().close();
+      }
+    });
+  }
+}
+
+async function testServer() {
   // First, while the server has seen nothing else.
   await test("makes a picture", async () => {
     const page = await open({}, "#/home");
@@ -47,18 +64,11 @@ try {
     });
   }
   await prepare();
-  for (const [name, body] of Object.entries({ ...pageTests, ...sqlTests })) {
-    await test(name, async () => {
-      const page = await open();
-      page.setDefaultTimeout(20_000);
-      try {
-        await body(page);
-        assert.deepEqual(page.offences, []);
-      } finally {
-        await page.context().close();
-      }
-    });
-  }
+  await testAll({ ...pageTests, ...sqlTests });
+}
+
+try {
+  await (process.argv[3] === "--cluster" ? testAll(clusterTests) : testServer());
 } catch (error) {
   failed += 1;
   console.log(`FAILED  preparation\n${error.stack ?? error}`);

@@ -43,6 +43,16 @@
  *   metrics: PlanMetric[], inputs: PlanNode[] }} PlanNode
  *
  * @typedef {Query} QueryInfo
+ *
+ * @typedef {Daemon & { answered: boolean, trouble: string | null }} ClusterDaemon
+ *
+ * @typedef {{ group: string, key: string | null, name: string, kind: string, unit: string, help: string,
+ *   sum: number | null, min: number | boolean, max: number | boolean,
+ *   of: Record<string, number | boolean> }} ClusterFigure
+ *
+ * @typedef {{ now_unix_ms: number, daemons: ClusterDaemon[], figures: ClusterFigure[],
+ *   latency: { p50_ms: number | null, p95_ms: number | null, p99_ms: number | null, window_s: number },
+ *   shapes: Shape[] | null, alerts: Alert[], events: ClusterEvent[] }} AllDaemons
  */
 
 // figures: begin. Written from crates/stoa-figures: `stoa figures --types` prints it.
@@ -563,6 +573,27 @@ export async function queryPlan(id, signal) {
  */
 export async function shapes(most) {
   return (await request(`/v1/shapes?most=${most}`)).json();
+}
+
+/**
+ * All daemons of the cluster.
+ *
+ * @param {number} most shapes
+ * @returns {Promise<AllDaemons>}
+ */
+export async function cluster(most) {
+  return (await request(`/v1/cluster?shapes=${most}`)).json();
+}
+
+/**
+ * The state of one daemon of the cluster.
+ *
+ * @param {string} daemon
+ * @param {number} since only samples taken after this time (ms since 1970)
+ * @returns {Promise<Status>}
+ */
+export async function clusterDaemon(daemon, since) {
+  return (await request(`/v1/cluster/${encodeURIComponent(daemon)}?since=${since}`)).json();
 }
 
 /** @param {number} id */

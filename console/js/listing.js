@@ -23,6 +23,8 @@ import { h, reconcile, setText } from "./dom.js";
 export class Listing {
   /** @type {T[]} */
   #rows = [];
+  /** @type {T | undefined} */
+  #last;
   /** @type {Map<string, T>} */
   #byKey = new Map();
   #open = "";
@@ -45,9 +47,13 @@ export class Listing {
     this.#markSorted();
   }
 
-  /** @param {T[]} rows in the order in which they are shown where no column is sorted by */
-  show(rows) {
+  /**
+   * @param {T[]} rows in the order in which they are shown where no column is sorted by
+   * @param {T} [last] of all together: stays below the others
+   */
+  show(rows, last) {
     this.#rows = rows;
+    this.#last = last;
     this.#draw();
   }
 
@@ -63,7 +69,7 @@ export class Listing {
 
   #draw() {
     const { columns, key, state } = this.options;
-    const rows = this.#sorted();
+    const rows = this.#last === undefined ? this.#sorted() : [...this.#sorted(), this.#last];
     this.#byKey = new Map(rows.map((row) => [key(row), row]));
     this.empty.hidden = rows.length > 0;
     reconcile(this.body, rows, key, () => h("tr", { tabindex: "-1" }, ...columns.map((column) => h("td", { class: kind(column) }))), (element, row) => {

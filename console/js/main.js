@@ -1,6 +1,7 @@
 // Puts the page together and runs what the editor asks for.
 
-import { ApiError, queries, runSql, shapes, status, tables as listTables } from "./api.js";
+import { ApiError, cluster, clusterDaemon, queries, runSql, shapes, status, tables as listTables } from "./api.js";
+import { ClusterPage } from "./cluster-page.js";
 import { h } from "./dom.js";
 import { Editor } from "./editor.js";
 import { remember } from "./history.js";
@@ -29,6 +30,7 @@ const RECENT_IN_LIVE = 60;
 const RECENT_MAX = 256;
 const SHAPES_ON_HOME = 20;
 const SHAPES_MAX = 200;
+const SHAPES_OF_CLUSTER = 50;
 /** How long the second key after `g` may take. */
 const SECOND_KEY_MS = 1500;
 
@@ -83,6 +85,11 @@ const tablesPage = new TablesPage({
     pages.go("sql");
   },
 });
+const clusterPage = new ClusterPage({
+  openSql, notify,
+  open: (daemon) => pages.go("cluster", ...(daemon === clusterPage.open ? [] : [daemon])),
+  close: () => pages.go("cluster"),
+});
 const workbench = h("div", { class: "app", hidden: true });
 const pages = new Pages([
   { name: "home", title: "Home", key: "h", element: home.element, shown: shownPage },
@@ -90,6 +97,7 @@ const pages = new Pages([
   { name: "tables", title: "Tables", key: "t", element: tablesPage.element, shown: (place) => { tablesPage.show(place); tablesReadAt = -Infinity; shownPage(); } },
   { name: "queries", title: "Queries", key: "q", element: queriesPage.element, shown: shownPage },
   { name: "shapes", title: "Shapes", key: "p", element: shapesPage.element, shown: shownPage },
+  { name: "cluster", title: "Cluster", key: "c", element: clusterPage.element, shown: (place) => { clusterPage.show(place); shownPage(); } },
 ]);
 
 /**
@@ -211,6 +219,7 @@ async function refreshStatus() {
     const now = await status(samples.newest);
     top_.show(now);
     samples.add(now);
+    pages.offer("cluster", now.cluster !== null);
     if (pages.active?.name === "home") home.showStatus(now, samples);
     if (pages.active?.name === "sql") live.showStatus(now, samples);
   } catch {
@@ -238,6 +247,16 @@ const READ = {
   async queries() {
     const { running, recent } = await queries(RECENT_MAX);
     queriesPage.showQueries(running, recent);
+  },
+  async cluster() {
+    const daemon = clusterPage.open;
+    const [all, one] = await Promise.all([
+      cluster(SHAPES_OF_CLUSTER),
+      // One that does not answer is marked so in the list.
+      daemon === "" ? null : clusterDaemon(daemon, clusterPage.newest).catch(() => null),
+    ]);
+    clusterPage.showCluster(all);
+    if (one) clusterPage.showDaemon(daemon, one);
   },
   async shapes() {
     const [counted, { running, recent }] = await Promise.all([shapes(SHAPES_MAX), queries(RECENT_MAX)]);
@@ -366,5 +385,6 @@ tabs.addEventListener("change", showActive);
 addEventListener("hashchange", openLinked);
 openLinked();
 showActive();
+pages.offer("cluster", false);
 pages.start();
 poll();

@@ -23,6 +23,17 @@ export class Pages {
     addEventListener("hashchange", () => this.#follow());
   }
 
+  /**
+   * Whether a page is among the links, and has a key.
+   *
+   * @param {string} name
+   * @param {boolean} is
+   */
+  offer(name, is) {
+    const link = this.links[this.all.findIndex((page) => page.name === name)];
+    if (link) link.hidden = !is;
+  }
+
   /** Shows the page of the address. */
   start() {
     this.#follow();
@@ -44,7 +55,7 @@ export class Pages {
    * @returns {boolean} whether there is one
    */
   goByKey(key) {
-    const page = this.all.find((candidate) => candidate.key === key);
+    const page = this.all.find((candidate, index) => candidate.key === key && !this.links[index]?.hidden);
     if (page) this.go(page.name);
     return page !== undefined;
   }

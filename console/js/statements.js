@@ -33,6 +33,11 @@ FROM system.daemons
 ORDER BY host, daemon
 -- system.cluster says what this daemon has of the others.`;
 
+export const CLUSTER_EVENTS = `-- As this daemon saw it; the page merges what all daemons saw.
+SELECT at, event, daemon, incarnation, host, "by", detail
+FROM system.cluster_events
+ORDER BY at DESC`;
+
 const QUERY_COLUMNS = `SELECT id, state, "user", protocol, started, elapsed_ms, progress, rows, bytes_read,
        requests, hit_ratio, store_gets, store_puts, store_retries, hedges, cost_usd,
        short_path, pool, memory_peak_bytes, sqlstate, error, sql

@@ -62,7 +62,7 @@ function changeTheme() {
 }
 
 const KEYS = /** @type {const} */ ([
-  ["g, then h s t q p", "Go to Home, SQL, Tables, Queries, Shapes"],
+  ["g, then h s t q p c", "Go to Home, SQL, Tables, Queries, Shapes, Cluster"],
   ["Ctrl Enter", "Run the statement, or what is selected"],
   ["Ctrl Shift Enter", "Run with EXPLAIN ANALYZE"],
   ["Ctrl Space", "Complete the word; Tab takes what is marked, arrows choose, Esc closes"],

@@ -36,6 +36,7 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
         "/css/results.css",
         "/js/api.js",
         "/js/charts.js",
+        "/js/cluster-page.js",
         "/js/completion.js",
         "/js/details.js",
         "/js/dom.js",

@@ -1,4 +1,4 @@
-//! The dashboard for Grafana names only what `/metrics` has.
+//! The dashboards for Grafana name only what `/metrics` has.
 
 use std::collections::BTreeSet;
 
@@ -9,6 +9,7 @@ use stoa_query::EngineOptions;
 use crate::support::Server;
 
 const DASHBOARD: &str = include_str!("../../../../docs/grafana-dashboard.json");
+const CLUSTER: &str = include_str!("../../../../docs/grafana-cluster.json");
 
 /// Families and their series, as a server with all its parts exposes them.
 async fn exposed() -> BTreeSet<String> {
@@ -80,9 +81,40 @@ async fn every_metric_of_the_dashboard_is_exposed() {
     }
 }
 
+/// A server that is alone does not expose what a cluster has: names and labels are those that are declared.
+#[test]
+fn every_metric_of_the_clusters_dashboard_is_declared() {
+    let dashboard: Value = serde_json::from_str(CLUSTER).unwrap();
+    let mut all = Vec::new();
+    expressions(&dashboard, &mut all);
+    let declared: BTreeSet<&str> = stoa_figures::declarations()
+        .iter()
+        .flat_map(|group| &group.metrics)
+        .filter_map(|column| column.metric.map(|metric| metric.name))
+        .collect();
+    let named: BTreeSet<&str> = all.iter().flat_map(|text| metrics_of(text)).collect();
+    let is_declared = |name: &&str| declared.contains(name.trim_end_matches("_bucket"));
+    let missing: Vec<&&str> = named.iter().filter(|name| !is_declared(name)).collect();
+    assert!(missing.is_empty(), "{missing:?} are not among {declared:?}");
+    for part in ["alert", "cache", "cluster", "daemon", "fresh", "log", "process", "query", "store"]
+    {
+        let prefix = format!("stoa_{part}_");
+        assert!(named.iter().any(|name| name.starts_with(&prefix)), "nothing of {prefix}");
+    }
+    // Each daemon by its name, and all together.
+    let count = |part: &str| all.iter().filter(|text| text.contains(part)).count();
+    assert!(count("group_left (host, daemon) stoa_daemon_info") > 10);
+    assert!(all.iter().filter(|text| text.starts_with("sum(sum by (instance)")).count() > 8);
+}
+
 #[test]
 fn every_panel_asks_the_data_source_that_the_viewer_chose() {
-    let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
+    for dashboard in [DASHBOARD, CLUSTER] {
+        asks_the_data_source(&serde_json::from_str(dashboard).unwrap());
+    }
+}
+
+fn asks_the_data_source(dashboard: &Value) {
     let variable = &dashboard["templating"]["list"][0];
     assert_eq!((&variable["name"], &variable["type"]), (&"source".into(), &"datasource".into()));
     let panels = dashboard["panels"].as_array().unwrap();
@@ -96,7 +128,12 @@ fn every_panel_asks_the_data_source_that_the_viewer_chose() {
 
 #[test]
 fn no_panel_lies_on_another() {
-    let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
+    for dashboard in [DASHBOARD, CLUSTER] {
+        lies_beside(&serde_json::from_str(dashboard).unwrap());
+    }
+}
+
+fn lies_beside(dashboard: &Value) {
     let mut taken = BTreeSet::new();
     for panel in dashboard["panels"].as_array().unwrap() {
         let place = |name: &str| panel["gridPos"][name].as_u64().unwrap();

@@ -10,6 +10,7 @@ mod cluster;
 mod cluster_console;
 mod command_line;
 mod concurrent_loads;
+mod deploy;
 mod disk_faults;
 mod file_access;
 mod harness;

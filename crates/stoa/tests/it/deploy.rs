@@ -1,0 +1,95 @@
+//! The files in `deploy/` name only flags and settings that there are. They are not run: that needs systemd, containers.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::harness::Place;
+
+const UNIT: &str = include_str!("../../../../deploy/stoa.service");
+const COMPOSE: &str = include_str!("../../../../deploy/compose.yaml");
+
+/// All flags of `stoa server`, with their dashes.
+fn flags(place: &Place) -> BTreeSet<String> {
+    let help = place.ok(&["server", "--help"]);
+    let words = help.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+    words.filter(|word| word.starts_with("--")).map(str::to_owned).collect()
+}
+
+/// The flags that a command has, from its lines or its words.
+fn named<'a>(words: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let flags = words.filter_map(|word| {
+        let word = word.trim().trim_start_matches("- ");
+        word.starts_with("--").then(|| word.split('=').next().unwrap_or(word))
+    });
+    flags.collect()
+}
+
+#[test]
+fn every_flag_is_one_that_the_server_has() {
+    let place = Place::new();
+    let known = flags(&place);
+    assert!(known.contains("--peer-port"), "{known:?}");
+    let command = UNIT.lines().find(|line| line.starts_with("ExecStart=")).unwrap();
+    // The lines between the command of the daemons and what follows.
+    let (_, daemons) = COMPOSE.split_once("- server\n").unwrap();
+    let (daemons, _) = daemons.split_once("healthcheck:").unwrap();
+    for (file, flags) in [
+        ("stoa.service", named(command.split_whitespace())),
+        ("compose.yaml", named(daemons.lines())),
+    ] {
+        assert!(!flags.is_empty(), "{file}");
+        for flag in flags {
+            assert!(known.contains(flag), "{file} has {flag}, which is not in {known:?}");
+        }
+    }
+}
+
+#[test]
+fn the_daemons_of_the_compose_file_have_valid_settings() {
+    let place = Place::new();
+    let (_, daemons) = COMPOSE.split_once("- server\n").unwrap();
+    let (daemons, _) = daemons.split_once("healthcheck:").unwrap();
+    let arguments = daemons.lines().filter_map(|line| line.trim().strip_prefix("- "));
+    // `stoa config` takes the flags of the server, and checks their values.
+    let mut all = vec!["config", "--json"];
+    all.extend(arguments);
+    let json: Value = serde_json::from_str(&place.ok(&all)).unwrap();
+    let value = |name: &str| {
+        let settings = json["settings"].as_array().unwrap();
+        settings.iter().find(|setting| setting["name"] == name).unwrap()["value"].clone()
+    };
+    assert_eq!(value("commit_log"), "s3://stoa/logs");
+    assert_eq!(value("peer_port").to_string().trim_matches('"'), "15004");
+}
+
+#[test]
+fn settings_that_the_files_name_are_there() {
+    let place = Place::new();
+    let json: Value = serde_json::from_str(&place.ok(&["config", "--json"])).unwrap();
+    let settings = json["settings"].as_array().unwrap();
+    let variables: BTreeSet<&str> =
+        settings.iter().map(|setting| setting["environment"].as_str().unwrap()).collect();
+    for word in UNIT.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
+        assert!(!word.starts_with("STOA_") || variables.contains(word), "{word}");
+    }
+}
+
+/// What systemd says of the unit, where it is installed.
+#[test]
+fn systemd_understands_the_unit() {
+    let place = Place::new();
+    let program = env!("CARGO_BIN_EXE_stoa");
+    let unit = UNIT.replace("/usr/local/bin/stoa ", &format!("{program} "));
+    assert_ne!(unit, UNIT);
+    let file = place.write("stoa.service", unit);
+    let Ok(verified) = Command::new("systemd-analyze").arg("verify").arg(&file).output() else {
+        println!("skipped: no systemd-analyze");
+        return;
+    };
+    let said = String::from_utf8_lossy(&verified.stderr).into_owned();
+    // Units of the machine itself may have their own faults.
+    let about: Vec<&str> = said.lines().filter(|line| line.contains("stoa.service")).collect();
+    assert!(about.is_empty(), "{said}");
+}
