@@ -53,8 +53,9 @@ home=$(mktemp -d "${TMPDIR:-/tmp}/stoa-console.XXXXXX")
 chmod 711 "$home"
 pids=()
 finish() {
+  # A test has killed one of them.
   [ "${#pids[@]}" = 0 ] || kill "${pids[@]}" 2>/dev/null || true
-  wait
+  wait 2>/dev/null || true
   end_postgres "$home/pg"
   rm -rf "$home"
 }

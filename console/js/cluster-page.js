@@ -205,7 +205,8 @@ export class ClusterPage {
       ["PostgreSQL", daemon.pg_address], ["Flight SQL", daemon.flight_address], ["Daemons", daemon.peer_address],
     ];
     this.facts.replaceChildren(...facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
-    const own = this.#cluster.figures.filter(({ of }) => of[daemon.daemon] !== undefined);
+    // What it says of others is at the others.
+    const own = this.#cluster.figures.filter(({ group, of }) => group !== "daemons" && of[daemon.daemon] !== undefined);
     reconcile(this.own, own.flatMap((figure) => [{ figure, is: "dt" }, { figure, is: "dd" }]), ({ figure, is }) => `${is} ${figureName(figure)}`,
       ({ figure, is }) => (is === "dt" ? h("dt", { title: figure.help }, figureName(figure)) : h("dd", {})),
       (element, { figure, is }) => is === "dd" && setText(element, formatted(figure, figure.of[daemon.daemon])));
