@@ -35,7 +35,7 @@ export class ClusterPage {
     this.known = h("span", { class: "muted tabular", "data-figure": "cluster-summary" });
     this.alerts = h("ul", { class: "alerts", "aria-label": "Alerts" });
     this.daemons = new Listing({
-      label: "Daemons", key: (/** @type {Line} */ line) => line.daemon?.daemon ?? "", empty: "No daemon is known.",
+      label: "Daemons", key: (/** @type {Line} */ line) => line.daemon?.daemon ?? "all", empty: "No daemon is known.",
       columns: this.#columns(), open: ({ daemon }) => daemon && this.actions.open(daemon.daemon),
       state: ({ daemon }) => (daemon === null || daemon.answered ? "" : "failed"),
     });

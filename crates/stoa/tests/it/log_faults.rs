@@ -5,7 +5,7 @@ use std::path::Path;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Place, Server};
+use crate::harness::{Place, Server, wait_for};
 
 fn insert(server: &Server, id: i64) -> (u16, String) {
     server.post_sql(&format!("INSERT INTO t VALUES ({id}, repeat('x', 2000))")).unwrap()
@@ -67,6 +67,10 @@ fn a_failed_sync_stops_writes_but_not_reports() {
     assert!(reason.contains("the commit log has stopped"), "{reason}");
     let status = server.get("/v1/status").unwrap().1;
     assert!(status.contains("\"ready\":false") && status.contains("log has stopped"), "{status}");
+    wait_for("the alert is on", || {
+        let metrics = server.get("/metrics").unwrap().1;
+        metrics.contains("stoa_alert_on{alert=\"log_stopped\",about=\"\"} 1").then_some(())
+    });
 
     let server = restarted(&place, server);
     let after = count(&server);
