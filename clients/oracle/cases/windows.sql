@@ -13,3 +13,8 @@ SELECT id, count(*) OVER (W ORDER BY id) FROM facts WINDOW w AS (PARTITION BY j)
 SELECT j, max(count(*)) OVER (w ORDER BY j) FROM facts GROUP BY j WINDOW w AS ()
 SELECT id, sum(id) OVER (ORDER BY d RANGE BETWEEN '1 year'::interval PRECEDING AND CURRENT ROW) FROM (VALUES (1, date '2020-01-01'), (2, '2020-06-01'), (3, '2021-03-01')) AS v (id, d);
 SELECT id, sum(id) OVER (ORDER BY d RANGE BETWEEN CURRENT ROW AND '1 mon' :: interval FOLLOWING) FROM (VALUES (1, date '2020-01-01'), (2, '2020-01-31'), (3, '2020-02-01')) AS v (id, d);
+SELECT id, ntile(NULL) OVER (ORDER BY id) FROM facts ORDER BY id;
+SELECT nth_value(id, 0) OVER (ORDER BY id) FROM facts;
+SELECT ntile(0) OVER (ORDER BY id) FROM facts;
+SELECT ntile(-1) OVER (ORDER BY id) FROM facts;
+SELECT id, nth_value(id, NULL) OVER (ORDER BY id) FROM facts ORDER BY id;

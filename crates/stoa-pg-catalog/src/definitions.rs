@@ -16,9 +16,10 @@ use datafusion::prelude::SessionContext;
 use stoa_error::Result;
 use stoa_semantics::errors::to_datafusion;
 
+use crate::functions::must_exist;
 use crate::keys::{constraint_definition, index_definition};
 use crate::known_tables::KnownTables;
-use crate::relations::{RelationInfo, Relations, well_known_oid};
+use crate::relations::{RelationInfo, Relations, name_parts, well_known_oid};
 
 /// Adds the functions to a context, without tables: sessions know some ([`set_tables`]).
 pub(super) fn register(ctx: &SessionContext) {
@@ -47,8 +48,12 @@ pub(super) enum About {
     View,
     Comment,
     ColumnComment,
-    /// The OID of a name.
+    /// The OID of a name; NULL where there is none.
     Oid,
+    /// The OID of a name, which must exist.
+    ExistingOid,
+    /// The name of an OID, with its schema unless that is the session's.
+    Name,
     RelationSize,
     TableSize,
     TotalRelationSize,
@@ -57,13 +62,15 @@ pub(super) enum About {
     DatabaseSize,
 }
 
-pub(super) const ALL: [About; 11] = [
+pub(super) const ALL: [About; 13] = [
     About::Constraint,
     About::Index,
     About::View,
     About::Comment,
     About::ColumnComment,
     About::Oid,
+    About::ExistingOid,
+    About::Name,
     About::RelationSize,
     About::TableSize,
     About::TotalRelationSize,
@@ -80,6 +87,8 @@ impl About {
             Self::Comment => "obj_description",
             Self::ColumnComment => "col_description",
             Self::Oid => "to_regclass",
+            Self::ExistingOid => "regclassin",
+            Self::Name => "regclassout",
             Self::RelationSize => "pg_relation_size",
             Self::TableSize => "pg_table_size",
             Self::TotalRelationSize => "pg_total_relation_size",
@@ -90,10 +99,13 @@ impl About {
 
     fn gives(self) -> DataType {
         match self {
-            Self::Oid => DataType::Int32,
-            Self::Constraint | Self::Index | Self::View | Self::Comment | Self::ColumnComment => {
-                DataType::Utf8
-            }
+            Self::Oid | Self::ExistingOid => DataType::Int32,
+            Self::Name
+            | Self::Constraint
+            | Self::Index
+            | Self::View
+            | Self::Comment
+            | Self::ColumnComment => DataType::Utf8,
             _ => DataType::Int64,
         }
     }
@@ -115,7 +127,7 @@ impl About {
                 let comment = field().and_then(|field| field.metadata().get("comment"));
                 ScalarValue::Utf8(comment.cloned())
             }
-            (Self::Oid, _) => ScalarValue::Int32(Some(relation.oid)),
+            (Self::Oid | Self::ExistingOid, _) => ScalarValue::Int32(Some(relation.oid)),
             (Self::IndexesSize, _) => ScalarValue::Int64(Some(0)),
             _ => ScalarValue::Int64(Some(relation.bytes.unwrap_or(0))),
         }
@@ -166,14 +178,23 @@ impl Tells {
             Ok(ScalarValue::Int64(number)) => number,
             _ => None,
         };
-        if self.about == About::Oid {
+        if self.about == About::Name {
+            let found = asked.first().and_then(number).and_then(|oid| relations.with_oid(oid));
+            return Ok(ScalarValue::Utf8(found.map(|found| shown_name(found, namespace))));
+        }
+        if matches!(self.about, About::Oid | About::ExistingOid) {
             let name = asked.first().and_then(|name| name.try_as_str().flatten());
             let known = name.and_then(|name| {
                 let bare = name.strip_prefix("pg_catalog.").unwrap_or(name);
                 let user = || relations.named(name, namespace).ok().map(|found| found.oid);
                 well_known_oid(bare).or_else(user)
             });
-            return Ok(ScalarValue::Int32(known));
+            return match (known, name) {
+                (None, Some(name)) if self.about == About::ExistingOid => {
+                    Err(must_exist("regclass", &name_parts(name).join(".")))
+                }
+                _ => Ok(ScalarValue::Int32(known)),
+            };
         }
         let found = match asked.first() {
             Some(name) if name.data_type().is_string() => match name.try_as_str().flatten() {
@@ -191,6 +212,24 @@ impl Tells {
             _ => None,
         };
         Ok(found.map_or_else(null, |relation| self.about.of(relation, column)))
+    }
+}
+
+/// The name of a relation as a session of this namespace writes it.
+fn shown_name(relation: &RelationInfo, namespace: &str) -> String {
+    let quoted = |name: &str| {
+        let is_plain =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+        match name.bytes().all(is_plain)
+            && !name.starts_with(|letter: char| letter.is_ascii_digit())
+        {
+            true => name.to_owned(),
+            false => format!("\"{}\"", name.replace('"', "\"\"")),
+        }
+    };
+    match relation.namespace == namespace {
+        true => quoted(&relation.name),
+        false => format!("{}.{}", quoted(&relation.namespace), quoted(&relation.name)),
     }
 }
 

@@ -19,6 +19,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 use datafusion::prelude::SessionContext;
+use stoa_error::{Error, Subject};
 use stoa_semantics::errors::to_datafusion;
 
 use crate::server::{Server, SessionSettings};
@@ -33,6 +34,7 @@ pub(super) fn register(ctx: &SessionContext, database: &str, server: &Arc<dyn Se
     ctx.register_udf(ScalarUDF::new_from_impl(CurrentSchemas::new()));
     ctx.register_udf(ScalarUDF::new_from_impl(ToRegtype::new()));
     ctx.register_udf(ScalarUDF::new_from_impl(ExpressionText::new()));
+    ctx.register_udf(ScalarUDF::new_from_impl(MustExist::new()));
 }
 
 /// Tells a session who its user is.
@@ -201,6 +203,67 @@ impl ScalarUDFImpl for ExpressionText {
         match args.args.first() {
             Some(text) => text.cast_to(&DataType::Utf8, None),
             None => exec_err!("pg_get_expr takes an expression"),
+        }
+    }
+}
+
+/// The error about a name that is none of `kind`.
+pub(super) fn must_exist(kind: &str, name: &str) -> Error {
+    let (what, sqlstate) = match kind {
+        "regtype" => ("type", "42704"),
+        "regnamespace" => ("schema", "3F000"),
+        "regrole" => ("role", "42704"),
+        "regproc" => ("function", "42883"),
+        _ => ("relation", "42P01"),
+    };
+    Error::not_found(format!("{what} \"{name}\" does not exist"))
+        .with_sqlstate(sqlstate)
+        .about(Subject::Literal(name.to_owned()))
+}
+
+/// `name_must_exist(found, kind, name)`: what was found, which must not be NULL.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct MustExist {
+    signature: Signature,
+}
+
+impl MustExist {
+    fn new() -> Self {
+        Self { signature: Signature::any(3, Volatility::Stable) }
+    }
+}
+
+impl ScalarUDFImpl for MustExist {
+    fn name(&self) -> &str {
+        "name_must_exist"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        Ok(types.first().cloned().unwrap_or(DataType::Null))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let [found, kind, name] = args.args.as_slice() else {
+            return exec_err!("name_must_exist takes three arguments");
+        };
+        let text = |value: &ColumnarValue| match value {
+            ColumnarValue::Scalar(text) => text.try_as_str().flatten().map(str::to_owned),
+            ColumnarValue::Array(_) => None,
+        };
+        let is_missing = match found {
+            ColumnarValue::Scalar(value) => value.is_null(),
+            ColumnarValue::Array(values) => values.logical_null_count() > 0,
+        };
+        match is_missing {
+            true => {
+                let (kind, name) = (text(kind).unwrap_or_default(), text(name).unwrap_or_default());
+                Err(to_datafusion(must_exist(&kind, &name)))
+            }
+            false => Ok(found.clone()),
         }
     }
 }

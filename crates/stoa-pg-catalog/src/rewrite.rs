@@ -1,7 +1,7 @@
 //! Statements of clients that read the system catalog, rewritten to what the engine can plan.
 //!
 //! ```text
-//!  text ─► names (casts and functions that look names up) ─► empty (what has no rows here) ─► keys ─► kinds (domains)
+//!  text ─► literals ('t'::regclass) ─► names (casts and functions that look names up) ─► empty (what has no rows here) ─► keys ─► kinds (domains)
 //!       ─► subqueries (ARRAY(…), scalar ones) ─► columns (names twice) ─► rules shared with
 //!          others who run PostgreSQL's clients on this engine
 //! ```
@@ -12,6 +12,7 @@ mod columns;
 mod empty;
 mod keys;
 mod kinds;
+mod literals;
 mod names;
 mod signs;
 mod subqueries;
@@ -61,7 +62,7 @@ static WHOLE_TEXTS: LazyLock<PostgresCompatibilityParser> =
 /// take the plain way. Cheap for those: it stands before every report.
 ///
 /// # Errors
-/// None at present; a syntax error is left to the plain way, which tells its place.
+/// Literals that name a type that does not exist (42704). A syntax error is left to the plain way, which tells its place.
 pub fn parse(text: &str) -> Result<Option<Statement>> {
     if !signs::may_be_in(text) {
         return Ok(None);
@@ -78,7 +79,7 @@ pub fn parse(text: &str) -> Result<Option<Statement>> {
         let whole = WHOLE_TEXTS.parse(text).ok().and_then(|mut parsed| parsed.pop());
         return Ok(Some(whole.unwrap_or(statement)));
     }
-    Ok(signs::are_in(&statement).then(|| rewrite(statement)))
+    signs::are_in(&statement).then(|| rewrite(statement)).transpose()
 }
 
 /// Whether a statement reads the lists of names, which must be up to date then.
@@ -90,15 +91,16 @@ pub fn lists_names(statement: &EngineStatement) -> bool {
     }
 }
 
-fn rewrite(mut statement: Statement) -> Statement {
+fn rewrite(mut statement: Statement) -> Result<Statement> {
     stoa_sql::column_names::name_columns(&mut statement);
+    literals::look_up(&mut statement)?;
     let _ = statement.visit(&mut names::Names);
     let _ = statement.visit(&mut empty::Empty);
     let _ = statement.visit(&mut keys::Keys);
     let _ = statement.visit(&mut kinds::Kinds);
     let _ = statement.visit(&mut subqueries::Subqueries);
     let _ = statement.visit(&mut columns::Columns);
-    RULES.iter().fold(statement, |statement, rule| rule.rewrite(statement))
+    Ok(RULES.iter().fold(statement, |statement, rule| rule.rewrite(statement)))
 }
 
 /// An expression from its text; `None` where it does not parse.

@@ -141,7 +141,7 @@ fn array_oid(element: i32) -> Option<i32> {
 }
 
 /// Names of scalar types: OID, the name in `pg_type`, SQL's name.
-const NAMES: [(i32, &str, &str); 20] = [
+const NAMES: [(i32, &str, &str); 26] = [
     (16, "bool", "boolean"),
     (17, "bytea", "bytea"),
     (18, "char", "\"char\""),
@@ -154,6 +154,7 @@ const NAMES: [(i32, &str, &str); 20] = [
     (JSON, "json", "json"),
     (700, "float4", "real"),
     (701, "float8", "double precision"),
+    (1042, "bpchar", "character"),
     (1043, "varchar", "character varying"),
     (1082, "date", "date"),
     (1083, "time", "time without time zone"),
@@ -161,24 +162,56 @@ const NAMES: [(i32, &str, &str); 20] = [
     (1184, "timestamptz", "timestamp with time zone"),
     (1186, "interval", "interval"),
     (1700, "numeric", "numeric"),
+    (2205, "regclass", "regclass"),
+    (2206, "regtype", "regtype"),
     (2950, "uuid", "uuid"),
+    (3802, "jsonb", "jsonb"),
+    (4089, "regnamespace", "regnamespace"),
+    (4096, "regrole", "regrole"),
 ];
 
-/// The OID of the type with this name, which may be quoted, qualified, or end with `[]`.
+/// The OID of the type with this name, which may be quoted, qualified, have a length, or end with `[]`.
 pub(super) fn type_named(name: &str) -> Option<i32> {
-    let name = name.trim().to_ascii_lowercase();
+    let name = without_modifier(&name.trim().to_ascii_lowercase());
     let name = name.strip_prefix("pg_catalog.").unwrap_or(&name);
     if let Some(element) = name.strip_suffix("[]") {
         return array_oid(type_named(element)?);
     }
-    let bare = name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name);
-    let name = match bare {
-        "int" => "int4",
-        "float" => "float8",
-        "decimal" => "numeric",
-        other => other,
+    let quoted = name.strip_prefix('"').and_then(|name| name.strip_suffix('"'));
+    let name = match (quoted, name) {
+        (Some(name), _) => name,
+        (None, "int") => "int4",
+        (None, "float") => "float8",
+        (None, "decimal" | "dec") => "numeric",
+        (None, "char") => "bpchar",
+        (None, "time without time zone") => "time",
+        (None, "timestamp without time zone") => "timestamp",
+        (None, other) => other,
     };
-    NAMES.iter().find(|(_, short, sql)| [*short, *sql].contains(&name)).map(|(oid, _, _)| *oid)
+    let is_it = |short: &str, sql: &str| name == short || quoted.is_none() && name == sql;
+    NAMES.iter().find(|(_, short, sql)| is_it(short, sql)).map(|(oid, _, _)| *oid)
+}
+
+/// `timestamp(3) with time zone` without its `(3)`.
+fn without_modifier(name: &str) -> String {
+    match (name.find('('), name.find(')')) {
+        (Some(begin), Some(end)) if begin < end => {
+            let (before, after) = (name[..begin].trim_end(), &name[end + 1..]);
+            format!("{before}{after}")
+        }
+        _ => name.to_owned(),
+    }
+}
+
+/// SQL's name of a type that [`type_named`] knows.
+pub(super) fn type_shown(oid: i32) -> String {
+    let named = |oid: i32| NAMES.iter().find(|(known, _, _)| *known == oid);
+    if let Some((oid, _, sql)) = named(oid) {
+        // The other one is `character`.
+        return if *oid == 18 { "\"char\"".to_owned() } else { (*sql).to_owned() };
+    }
+    let element = NAMES.iter().find(|(element, _, _)| array_oid(*element) == Some(oid));
+    element.map_or_else(|| oid.to_string(), |(_, _, sql)| format!("{sql}[]"))
 }
 
 #[cfg(test)]
@@ -192,6 +225,10 @@ mod tests {
         assert_eq!(type_named("Double Precision"), Some(701));
         assert_eq!(type_named("text[]"), Some(1009));
         assert_eq!(type_named("hstore"), None);
+        assert_eq!(type_named("varchar(3)"), Some(1043));
+        assert_eq!(type_named("timestamp(3) with time zone"), Some(1184));
+        assert_eq!((type_named("char"), type_named("\"char\"")), (Some(1042), Some(18)));
+        assert_eq!((type_shown(1007).as_str(), type_shown(23).as_str()), ("integer[]", "integer"));
     }
 
     #[test]

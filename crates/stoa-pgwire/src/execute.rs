@@ -162,7 +162,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                     let message = format!("statement \"{name}\" cannot be run by EXECUTE");
                     return Err(Error::unsupported(message).into());
                 };
-                let parameters = self.evaluate(name, arguments, &statement.parameter_types).await?;
+                let parameters =
+                    self.evaluate(name, arguments, text, &statement.parameter_types).await?;
                 self.execute_prepared(prepared, parameters).await
             }
             Command::Deallocate { name } => match name {
@@ -203,9 +204,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         &mut self,
         name: &str,
         arguments: &str,
+        text: &str,
         types: &[PgType],
     ) -> Result<Vec<ScalarValue>, Stop> {
-        let arguments = items(arguments);
+        let list = arguments;
+        let arguments = items(list);
         if arguments.len() != types.len() {
             let message = format!("wrong number of parameters for prepared statement \"{name}\"");
             let detail =
@@ -221,9 +224,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             of => format!("({argument}\n)::{}", of.name()),
         };
         let values: Vec<_> = arguments.iter().zip(types).map(cast).collect();
-        let Outcome::Rows(mut rows) =
-            self.session.sql(&format!("SELECT {}", values.join(", "))).await?
-        else {
+        let query = format!("{SELECT}{}", values.join(", "));
+        let evaluated = self.session.sql(&query).await;
+        let evaluated =
+            evaluated.map_err(|error| in_arguments(error, &query, text, list, &arguments))?;
+        let Outcome::Rows(mut rows) = evaluated else {
             return Err(Error::internal("an argument list gave no row").into());
         };
         let mut values = Vec::new();
@@ -324,4 +329,31 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
 pub(crate) fn duplicate_statement(name: &str) -> Error {
     Error::already_exists(format!("prepared statement \"{name}\" already exists"))
         .with_sqlstate("42P05")
+}
+
+/// What evaluates a list of arguments begins with it.
+const SELECT: &str = "SELECT ";
+
+/// An error that points into the `query` that evaluates `arguments`, pointing into the statement that has their `list`.
+///
+/// In the query, each argument stands alone on a line behind a parenthesis.
+fn in_arguments(error: Error, query: &str, text: &str, list: &str, arguments: &[&str]) -> Error {
+    let Some(position) = error.position() else { return error };
+    let Some(before_list) = text.rfind(list) else { return error };
+    let mut begin = SELECT.len();
+    for argument in arguments {
+        // Behind the comma and the parenthesis.
+        let Some(found) = query.get(begin..).and_then(|rest| rest.find(argument)) else {
+            return error;
+        };
+        let (start, end) = (begin + found, begin + found + argument.len());
+        let before = query.get(..start).map_or(0, |before| before.chars().count());
+        let offset = argument.as_ptr() as usize - list.as_ptr() as usize;
+        let there = text.get(..before_list + offset).map_or(0, |there| there.chars().count());
+        if position > before && position <= before + argument.chars().count() {
+            return error.with_position(there + position - before);
+        }
+        begin = end;
+    }
+    error
 }

@@ -289,6 +289,11 @@ impl Session {
         queries.start(text, fingerprint, self.asker(), pool)
     }
 
+    /// The text of the statement of this session that began last, without passwords.
+    pub(crate) fn running_text(&self) -> Option<String> {
+        self.runner.queries().newest_of(self.backend_id())
+    }
+
     /// Shows a statement that is being parsed or planned.
     pub(crate) fn start_planning(&self, text: &str) -> PlanningGuard {
         let (queries, pool) = (self.runner.queries(), Arc::clone(&self.pool.lock()));

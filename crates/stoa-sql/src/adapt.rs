@@ -9,10 +9,10 @@ use datafusion_sql::sqlparser::ast::{
 };
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
-use stoa_error::Result;
+use stoa_error::{Error, Result, Subject};
 
 use crate::array_queries::aggregate_items;
-use crate::calls::write_as_others;
+use crate::calls::{named, write_as_others};
 use crate::distinct_from::mend_distinct_from;
 use crate::not_exists::mend_not_exists;
 use crate::operators::{refuse_repeated_assignments, write_operator_as_call};
@@ -26,7 +26,7 @@ use crate::using_joins::write_out_shared;
 use crate::volatile_with;
 use crate::whole_tables;
 use crate::windows::write_out_named_windows;
-use crate::{changing_with, having};
+use crate::{changing_with, having, hypothetical_sets};
 
 /// Numbers with an exponent are doubles: `1e300`. All others with a point are decimals.
 pub(super) fn exponents_are_doubles(statement: &mut EngineStatement, text: &str) {
@@ -202,7 +202,13 @@ pub(super) fn as_postgresql(statement: &mut EngineStatement) -> Result<()> {
         if let Err(error) = slices::write_as_call(expr) {
             return ControlFlow::Break(error);
         }
+        if let Err(error) = hypothetical_sets::write_as_counts(expr) {
+            return ControlFlow::Break(error);
+        }
         if let Expr::Function(call) = expr {
+            if let Err(error) = refuse_seeds(call) {
+                return ControlFlow::Break(error);
+            }
             name_as_the_engine_does(call);
         }
         write_operator_as_call(expr);
@@ -251,6 +257,17 @@ fn cast_date_part(expr: &mut Expr) {
             array: false,
             format: None,
         };
+    }
+}
+
+/// Rows are computed on several threads: a seed would not make `random()` give the same numbers again.
+fn refuse_seeds(call: &ast::Function) -> Result<()> {
+    match named(&call.name).as_deref() {
+        Some("setseed") => Err(Error::unsupported("setseed is not supported")
+            .with_detail("rows are computed on several threads, in no certain order")
+            .with_hint("derive the numbers from a column, for instance by hashing it")
+            .about(Subject::OnlyCall("setseed".to_owned()))),
+        _ => Ok(()),
     }
 }
 

@@ -29,6 +29,7 @@ pub mod fingerprint;
 mod frames;
 mod from_names;
 mod having;
+mod hypothetical_sets;
 pub mod identity;
 mod in_lists;
 mod insert;
@@ -51,6 +52,7 @@ pub mod returning;
 mod roles;
 mod row_functions;
 mod row_values;
+mod rows_from;
 mod rows_in_queries;
 pub mod secrets;
 mod series;
@@ -230,15 +232,20 @@ fn parse_query(text: &str) -> Result<EngineStatement> {
         .with_dialect(&dialect)
         .build()
         .map_err(|e| from_parser(&e, text))?;
-    if (table_queries::may_be_in(text) || frames::may_be_in(text))
+    let has_rows_from = rows_from::may_be_in(text);
+    if (has_rows_from || table_queries::may_be_in(text) || frames::may_be_in(text))
         && let Ok(tokens) = Tokenizer::new(&dialect, text).tokenize_with_location()
     {
         let tokens = frames::with_intervals(table_queries::written_out(tokens));
+        let tokens = if has_rows_from { rows_from::written_out(tokens) } else { tokens };
         parser.parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
     }
     let mut statement = parser.parse_statement().map_err(|e| from_parser(&e, text))?;
     expect_end(&mut parser.parser, text)?;
     chains::flatten(&mut statement)?;
+    if has_rows_from {
+        rows_from::write_as_unnest(&mut statement)?;
+    }
     ordinality::write_as_list(&mut statement, text)?;
     join_conditions::refuse_without_condition(&statement, text)?;
     Ok(statement)

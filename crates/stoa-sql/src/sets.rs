@@ -176,6 +176,23 @@ fn column_of(column: &Column, args: Vec<Expr>) -> Expr {
     }
 }
 
+/// The name of a function that returns rows of one column, and the lists of its values; of `unnest`, as many as it has
+/// arrays.
+pub(super) fn list_of(function: &Function) -> Option<(String, Vec<Expr>)> {
+    let name = named(&function.name)?;
+    let args = positional(&function.args)?;
+    let lists = match name.as_str() {
+        "unnest" => args,
+        "generate_series" => vec![Expr::Function(function.clone())],
+        _ => match rows_of(&function.name)?.columns {
+            [Column { list: PLACES, .. }] => return None,
+            [Column { list, of: None, .. }] => vec![call(list, args)],
+            _ => return None,
+        },
+    };
+    Some((name, lists))
+}
+
 fn is_distinct(function: &Function) -> bool {
     matches!(
         &function.args,

@@ -215,6 +215,10 @@ fn reg_name(expr: &Expr) -> Option<Expr> {
     if literal(operand).is_some() || is_parameter(operand) {
         return None;
     }
+    // It gives a name here.
+    if kind == "regtype" && is_call_of(operand, "pg_typeof") {
+        return Some(operand.clone());
+    }
     match kind.as_str() {
         "regtype" => expression(&format!("format_type({operand}, NULL)")),
         "regclass" if is_simple(operand) => lookup("pg_class", "relname", operand),
@@ -223,6 +227,12 @@ fn reg_name(expr: &Expr) -> Option<Expr> {
         "regrole" => expression(&format!("pg_get_userbyid({operand})")),
         _ => None,
     }
+}
+
+fn is_call_of(expr: &Expr, name: &str) -> bool {
+    let Expr::Function(function) = expr else { return false };
+    let called = function.name.0.last().and_then(|part| part.as_ident());
+    called.is_some_and(|called| called.value.eq_ignore_ascii_case(name))
 }
 
 fn lookup(table: &str, name: &str, oid: &Expr) -> Option<Expr> {
@@ -241,12 +251,12 @@ fn reg_cast(expr: &Expr) -> Option<(&Expr, String)> {
     Some((&**operand, name))
 }
 
-fn type_name(data_type: &DataType) -> String {
+pub(super) fn type_name(data_type: &DataType) -> String {
     let name = data_type.to_string().to_ascii_lowercase();
     name.strip_prefix("pg_catalog.").unwrap_or(&name).to_owned()
 }
 
-fn is_text(data_type: &DataType) -> bool {
+pub(super) fn is_text(data_type: &DataType) -> bool {
     ["text", "varchar", "character varying", "name"].contains(&type_name(data_type).as_str())
 }
 
@@ -265,6 +275,6 @@ fn is_parameter(expr: &Expr) -> bool {
 }
 
 /// The OID of a system table by its name, which may be qualified.
-fn well_known(name: &str) -> Option<i32> {
+pub(super) fn well_known(name: &str) -> Option<i32> {
     well_known_oid(name.strip_prefix("pg_catalog.").unwrap_or(name))
 }

@@ -206,6 +206,13 @@ impl QueryRegistry {
         self.0.running.lock().values().map(|q| q.info(q.state(), None)).collect()
     }
 
+    /// The text of the newest query of a session.
+    pub(crate) fn newest_of(&self, backend_id: i32) -> Option<String> {
+        let running = self.0.running.lock();
+        let own = running.values().filter(|q| q.backend_id == backend_id);
+        own.max_by_key(|q| q.id).map(|q| q.sql.clone())
+    }
+
     /// Queries that ended lately, newest first, at most [`RECENT_MAX`].
     pub fn recent(&self) -> Vec<QueryInfo> {
         self.0.recent.lock().iter().rev().map(|ended| ended.info.clone()).collect()

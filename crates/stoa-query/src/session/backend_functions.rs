@@ -41,6 +41,8 @@ static SLEEP: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(sleep::functi
 enum Does {
     TellId,
     TellStart,
+    /// The text of the statement that runs.
+    TellQuery,
     /// Fails where the lock cannot be had at once.
     Lock(LockMode, LockSpan),
     TryLock(LockMode, LockSpan),
@@ -52,10 +54,11 @@ use Does::{Lock, TryLock, Unlock};
 use LockMode::{Exclusive, Shared};
 use LockSpan::{Session as ForSession, Transaction};
 
-const FUNCTIONS: [(&str, Does); 14] = [
+const FUNCTIONS: [(&str, Does); 15] = [
     ("pg_backend_pid", Does::TellId),
     ("pg_postmaster_start_time", Does::TellStart),
     ("pg_conf_load_time", Does::TellStart),
+    ("current_query", Does::TellQuery),
     ("pg_advisory_lock", Lock(Exclusive, ForSession)),
     ("pg_advisory_lock_shared", Lock(Shared, ForSession)),
     ("pg_advisory_xact_lock", Lock(Exclusive, Transaction)),
@@ -137,7 +140,7 @@ impl BackendFunction {
             },
             TryLock(mode, span) => Some(session.lock(id, mode, span)?),
             Unlock(mode) => Some(session.own.locks.give_up(id, mode)),
-            Does::TellId | Does::TellStart | Does::UnlockAll => None,
+            Does::TellId | Does::TellStart | Does::TellQuery | Does::UnlockAll => None,
         })
     }
 }
@@ -208,7 +211,7 @@ impl ScalarUDFImpl for BackendFunction {
 
     fn signature(&self) -> &Signature {
         match self.does {
-            Does::TellId | Does::TellStart | Does::UnlockAll => &SIGNATURES.none,
+            Does::TellId | Does::TellStart | Does::TellQuery | Does::UnlockAll => &SIGNATURES.none,
             Lock(..) | TryLock(..) | Unlock(_) => &SIGNATURES.one_or_two,
         }
     }
@@ -218,7 +221,7 @@ impl ScalarUDFImpl for BackendFunction {
         Ok(match self.does {
             Does::TellId => DataType::Int32,
             Does::TellStart => DataType::Timestamp(TimeUnit::Microsecond, Some("+00:00".into())),
-            Lock(..) | Does::UnlockAll => DataType::Utf8,
+            Lock(..) | Does::TellQuery | Does::UnlockAll => DataType::Utf8,
             TryLock(..) | Unlock(_) => DataType::Boolean,
         })
     }
@@ -232,6 +235,7 @@ impl ScalarUDFImpl for BackendFunction {
                 let at_us = Some(session.own.started_unix_us);
                 Some(ScalarValue::TimestampMicrosecond(at_us, Some("+00:00".into())))
             }
+            Does::TellQuery => Some(ScalarValue::Utf8(session.running_text())),
             Does::UnlockAll => {
                 session.own.locks.give_up_all(ForSession);
                 Some(ScalarValue::Utf8(Some(String::new())))

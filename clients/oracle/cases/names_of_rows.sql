@@ -1,0 +1,18 @@
+SELECT 'nosuch'::regclass;
+SELECT count(*) FROM pg_class WHERE oid = 'nosuch'::regclass;
+SELECT relname FROM pg_class WHERE oid = 'facts'::regclass;
+SELECT 'facts'::regclass::text, 'public.facts'::regclass::text, 'pg_class'::regclass::text, 'pg_catalog.pg_class'::regclass::text;
+SELECT ''::regclass;
+SELECT 'nosuch'::regtype;
+SELECT 'int4'::regtype::text, 'integer'::regtype::text, 'varchar(3)'::regtype::text, 'int[]'::regtype::text, 'timestamp with time zone'::regtype::text, 'char'::regtype::text, '"char"'::regtype::text;
+SELECT 'int4'::regtype = 'integer'::regtype;
+SELECT pg_typeof(1) = 'integer'::regtype, pg_typeof('a'::text) = 'text'::regtype;
+SELECT pg_typeof(1)::regtype::text;
+SELECT 'nosuch'::regrole;
+SELECT 'nosuch'::regproc;
+SELECT 'now'::regproc::text;
+SELECT 'nosuch'::regnamespace;
+SELECT 'public'::regnamespace::text, 'pg_catalog'::regnamespace::text;
+SELECT to_regclass('nosuch') IS NULL, to_regclass('facts') IS NULL, to_regtype('nosuch') IS NULL;
+SELECT current_query();
+SELECT interval(0) '1.5 seconds', interval(2) '1.567 seconds', '1.567 s'::interval(1);
