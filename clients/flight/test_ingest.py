@@ -162,3 +162,21 @@ def test_tables_of_cells_take_no_rows(conn, cursor, name):
             cursor.adbc_ingest(name, rows(0, 1), mode=mode)
     cursor.execute(f"SELECT count(*) FROM {name}")
     assert cursor.fetchone() == (1,)
+
+
+def test_rows_beyond_the_declared_types_are_refused(cursor, name):
+    cursor.execute(f"CREATE TABLE {name} (v varchar(3), s smallint)")
+    for mode in ["append", "replace", "create_append"]:
+        for bad, what in [
+            (pa.table({"v": ["abc", "abcd"], "s": pa.array([1, 2], pa.int32())}), "character varying"),
+            (pa.table({"v": ["abc"], "s": pa.array([40000], pa.int32())}), "smallint"),
+        ]:
+            with pytest.raises(adbc_driver_manager.Error, match=what):
+                cursor.adbc_ingest(name, bad, mode=mode)
+    good = pa.table({"v": ["abc"], "s": pa.array([1], pa.int32())})
+    assert cursor.adbc_ingest(name, good, mode="append") == 1
+    assert cursor.adbc_ingest(name, good, mode="replace") == 1
+    with pytest.raises(adbc_driver_manager.Error, match="character varying"):
+        cursor.execute(f"INSERT INTO {name} VALUES ('abcd', 1)")
+    cursor.execute(f"SELECT v, s FROM {name}")
+    assert cursor.fetchall() == [("abc", 1)]

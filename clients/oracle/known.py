@@ -36,12 +36,6 @@ KNOWN = [
         example="SELECT sum(v) FROM (VALUES (1e15::double precision), (0.3), (-1e15), (0.3), (0.1)) AS x(v)",
     ),
     Known(
-        how=r"error 42809",
-        statement=r"rank\(3\) WITHIN GROUP",
-        docs="Some features are refused with a code other than `0A000`",
-        example="SELECT rank(3) WITHIN GROUP (ORDER BY i) FROM facts",
-    ),
-    Known(
         how=r"error 22023",
         statement=r"extract\(timezone",
         docs="Some features are refused with a code other than `0A000`",

@@ -39,3 +39,9 @@ SELECT v.a, z.n FROM (VALUES ('x,y'), ('z'), ('')) AS v (a), regexp_split_to_tab
 SELECT n FROM json_array_elements('[5, 6]') WITH ORDINALITY AS z (e, n) WHERE e::text = '6';
 SELECT pg_sleep(0)::text, pg_sleep('0')::text, pg_sleep(-1)::text, pg_sleep(NULL)::text;
 SELECT a FROM (VALUES (1), (2)) AS v (a) WHERE pg_sleep(0) IS NOT NULL;
+SELECT * FROM json_populate_record(NULL::few, '{"i": 1, "s": "x", "nosuch": 2}');
+SELECT i, s FROM jsonb_populate_recordset(NULL::few, '[{"i": 1, "s": "x"}, {"i": 2}, {}]') AS r ORDER BY i;
+SELECT r.* FROM (VALUES ('{"i": 7}'::json)) AS v (x), json_populate_record(NULL::few, v.x) AS r;
+SELECT * FROM json_populate_record(NULL::few, '{"i": "x"}');
+SELECT * FROM json_populate_record(NULL::nosuch, '{"i": 1}');
+SELECT n.a FROM json_populate_record(NULL::few, '{"i": 5}') AS n (a);

@@ -9,15 +9,15 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::Field;
 use stoa_error::{Error, Result};
-use stoa_table::Table;
+use stoa_table::{Limits, Table};
 
 use crate::keys;
 
 /// The rows of `batch` (the table's columns in the table's order) in the table's exact types.
 ///
 /// # Errors
-/// `Invalid` for the wrong number of columns (42601), values that do not fit (22003), NULL in a
-/// NOT NULL column (23502), values that have no partition value.
+/// `Invalid` for the wrong number of columns (42601), values that do not fit (22003) or are too long
+/// (22001), NULL in a NOT NULL column (23502), values that have no partition value.
 pub fn conform(table: &Table, batch: RecordBatch) -> Result<RecordBatch> {
     let schema = table.schema();
     let conformed = match Arc::ptr_eq(batch.schema_ref(), &schema) {
@@ -34,6 +34,7 @@ pub fn conform(table: &Table, batch: RecordBatch) -> Result<RecordBatch> {
             })?
         }
     };
+    let conformed = Limits::of(conformed.schema_ref()).apply(table.ident(), conformed)?;
     keys::check(table, &conformed)?;
     Ok(conformed)
 }

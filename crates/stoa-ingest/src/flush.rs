@@ -108,6 +108,7 @@ impl Inner {
         let options = WriteOptions {
             memory_max_bytes: self.options.flush_memory_bytes,
             log: vec![advance],
+            within_limits: true,
             sorted: !table.sort_terms().is_empty(),
             ..WriteOptions::default()
         };

@@ -215,9 +215,11 @@ impl World {
                 from: other.name().clone(),
                 to: format!("r{}", model.changes),
             },
-            _ if other.data_type() == &DataType::Int32 => {
-                TableChange::ChangeType { column: other.name().clone(), data_type: DataType::Int64 }
-            }
+            _ if other.data_type() == &DataType::Int32 => TableChange::ChangeType {
+                column: other.name().clone(),
+                data_type: DataType::Int64,
+                declared: None,
+            },
             _ => TableChange::SetNullable(other.name().clone()),
         };
         model.table = model.table.alter(vec![change]).await.unwrap();

@@ -154,7 +154,11 @@ async fn rows_of_older_schemas_fit_the_current_one() {
         field: Field::new("note", DataType::Utf8, true),
         position: ColumnPosition::First,
     };
-    let widen = TableChange::ChangeType { column: "n".to_owned(), data_type: DataType::Int64 };
+    let widen = TableChange::ChangeType {
+        column: "n".to_owned(),
+        data_type: DataType::Int64,
+        declared: None,
+    };
     let rename = TableChange::RenameColumn { from: "n".to_owned(), to: "m".to_owned() };
     let newer = table.alter(vec![note, widen, rename]).await.unwrap();
     let batch = RecordBatch::try_new(
@@ -196,7 +200,11 @@ async fn a_version_older_than_the_schema_of_a_row_is_too_old() {
     let (ingest, _) = home.open(by_hand()).await;
     let old = home.table("t").await;
     ingest.append(&old, rows(0..3), Durability::Synced).await.unwrap();
-    let widen = TableChange::ChangeType { column: "n".to_owned(), data_type: DataType::Int64 };
+    let widen = TableChange::ChangeType {
+        column: "n".to_owned(),
+        data_type: DataType::Int64,
+        declared: None,
+    };
     let new = old.alter(vec![widen]).await.unwrap();
     assert_eq!(ingest.fresh_for(&old).unwrap().unwrap().rows(), 3);
     let wide = RecordBatch::try_new(

@@ -12,6 +12,7 @@ use datafusion::catalog::CatalogProvider;
 use datafusion::error::Result;
 use stoa_semantics::errors::to_datafusion;
 
+use stoa_sql::DeclaredType;
 use stoa_sql::identity::Identity;
 
 use crate::server::{self, Asker};
@@ -136,6 +137,7 @@ impl Rows {
             if NUMBERS.contains(name) {
                 self.numbers[at].append_option(match *name {
                     "ordinal_position" => Some(position),
+                    "character_maximum_length" => told.characters,
                     "character_octet_length" => told.octets,
                     "numeric_precision" => told.precision,
                     "numeric_precision_radix" => told.radix,
@@ -188,10 +190,15 @@ struct Told {
     /// Digits of the fraction of a second.
     second_digits: Option<i32>,
     octets: Option<i32>,
+    /// Characters that a text may have at most.
+    characters: Option<i32>,
 }
 
 /// The most bytes that PostgreSQL says a text may have.
 const TEXT_OCTETS: i32 = 1 << 30;
+
+/// The most bytes of a character.
+const UTF8_OCTETS: i32 = 4;
 
 impl Told {
     fn of(field: &Field) -> Self {
@@ -207,7 +214,24 @@ impl Told {
         }
         match metadata.contains_key("pg.char") {
             true => Self::named("\"char\"", "char"),
-            false => Self::of_type(field.data_type()),
+            false => match DeclaredType::of(field) {
+                Some(declared) => Self::declared(declared),
+                None => Self::of_type(field.data_type()),
+            },
+        }
+    }
+
+    fn declared(of: DeclaredType) -> Self {
+        let text = |data_type, udt_name, length: Option<u32>| {
+            let characters = length.and_then(|length| i32::try_from(length).ok());
+            let octets =
+                characters.map_or(TEXT_OCTETS, |length| length.saturating_mul(UTF8_OCTETS));
+            Self { characters, octets: Some(octets), ..Self::named(data_type, udt_name) }
+        };
+        match of {
+            DeclaredType::SmallInt => Self::number("smallint", "int2", 16, Some(0)),
+            DeclaredType::Varchar(length) => text("character varying", "varchar", length),
+            DeclaredType::Char(length) => text("character", "bpchar", Some(length)),
         }
     }
 

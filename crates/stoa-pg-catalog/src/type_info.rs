@@ -1,6 +1,7 @@
 //! PostgreSQL's type of a column, as `pg_attribute` tells it.
 
 use arrow::datatypes::{DataType, Field};
+use stoa_sql::DeclaredType;
 
 /// What `pg_attribute` says about a column's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +12,7 @@ pub(super) struct TypeInfo {
     pub(super) by_value: bool,
     pub(super) align: &'static str,
     pub(super) storage: &'static str,
-    /// Precision and scale of decimals; -1 where there is none.
+    /// Precision and scale of decimals, length of texts; -1 where there is none.
     pub(super) modifier: i32,
     /// 100 (the default) for text, else 0.
     pub(super) collation: i32,
@@ -22,7 +23,7 @@ pub(super) struct TypeInfo {
 const TEXT: i32 = 25;
 const JSON: i32 = 114;
 
-/// The type of a column. Agrees with what `stoa-pgwire` says in row descriptions; a test there
+/// The type of a column: the declared one, else what `stoa-pgwire` says in row descriptions; a test there
 /// compares the two.
 pub(super) fn type_info(field: &Field) -> TypeInfo {
     if let Some(kind) = field.metadata().get("pg.oid_alias") {
@@ -31,7 +32,14 @@ pub(super) fn type_info(field: &Field) -> TypeInfo {
     if field.metadata().contains_key("pg.char") {
         return fixed(18, 1, "c");
     }
-    of(field.data_type())
+    match DeclaredType::of(field) {
+        Some(DeclaredType::SmallInt) => fixed(21, 2, "s"),
+        Some(declared @ (DeclaredType::Varchar(_) | DeclaredType::Char(_))) => {
+            let oid = if matches!(declared, DeclaredType::Char(_)) { 1042 } else { 1043 };
+            TypeInfo { collation: 100, modifier: declared.modifier(), ..varying(oid) }
+        }
+        None => of(field.data_type()),
+    }
 }
 
 fn of(data_type: &DataType) -> TypeInfo {

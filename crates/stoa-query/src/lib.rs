@@ -70,6 +70,7 @@ pub use stoa_sql::{
     CopyStatement, CreateTableStatement, Isolation, TransactionControl, TransactionModes,
     number_parameters, split_statements,
 };
+pub use stoa_table::DeclaredType;
 pub use tables::cells::sql_columns;
 
 pub use stoa_ingest::{IngestStatus, MaintenanceStatus, TableIngestStatus};

@@ -103,7 +103,7 @@ impl Operand {
 }
 
 #[derive(Clone, Debug)]
-struct Function<O> {
+pub(super) struct Function<O> {
     operation: O,
     signature: Signature,
 }
@@ -112,6 +112,11 @@ impl<O: Operation> Function<O> {
     fn new(operation: O) -> Self {
         let operands = vec![TypeSignature::Nullary, TypeSignature::VariadicAny];
         Self { operation, signature: Signature::one_of(operands, Volatility::Immutable) }
+    }
+
+    /// What it computes.
+    pub(super) fn operation(&self) -> &O {
+        &self.operation
     }
 }
 

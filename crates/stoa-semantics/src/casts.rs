@@ -24,7 +24,7 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
 use datafusion::logical_expr::{Cast, ColumnarValue, Expr, ExprSchemable};
 
-use super::call::{Operation, call, column, failure, unsupported};
+use super::call::{Function, Operation, call, column, failure, unsupported};
 use super::cast_text::FromText;
 use super::json_casts;
 use super::json_kind::JsonKind;
@@ -351,6 +351,13 @@ impl Operation for ToReal {
 /// `varchar(n)`: no more than so many characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Cut(usize);
+
+/// Characters that a cast to `varchar(n)` leaves; `None` for other expressions.
+pub fn length_cut_to(expr: &Expr) -> Option<usize> {
+    let Expr::ScalarFunction(call) = expr else { return None };
+    let cut: &Function<Cut> = call.func.inner().downcast_ref()?;
+    Some(cut.operation().0)
+}
 
 impl Operation for Cut {
     fn name(&self) -> &str {

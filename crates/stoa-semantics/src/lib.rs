@@ -122,6 +122,7 @@ mod whole_literals;
 pub mod windows;
 mod zero_products;
 
+pub use casts::length_cut_to;
 pub use numeric::{NUMERIC, numeric_text};
 pub use time_text::time_text;
 

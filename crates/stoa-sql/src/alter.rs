@@ -5,9 +5,9 @@ use datafusion_sql::sqlparser::ast::ObjectName;
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::Parser;
 use datafusion_sql::sqlparser::tokenizer::Token;
-use stoa_table::SortTerm;
+use stoa_table::{DeclaredType, SortTerm};
 
-use crate::create_table::{parse_column, parse_sort_terms, parse_type};
+use crate::create_table::{parse_column, parse_declared_type, parse_sort_terms};
 use crate::statement::StatementKind;
 use crate::{Parsed, defaults, literal, normalise, parse_word};
 
@@ -35,7 +35,7 @@ pub enum AlterAction {
     /// `DROP COLUMN [IF EXISTS] name`
     DropColumn { name: String, if_exists: bool },
     /// `ALTER COLUMN name TYPE data_type`
-    ChangeType { name: String, data_type: DataType },
+    ChangeType { name: String, data_type: DataType, declared: Option<DeclaredType> },
     /// `ALTER COLUMN name DROP NOT NULL`
     DropNotNull { name: String },
     /// `ALTER COLUMN name SET DEFAULT default`, or `DROP DEFAULT`
@@ -168,7 +168,8 @@ fn parse_alter_column(parser: &mut Parser<'_>) -> Parsed<AlterAction> {
     }
     let _ = parser.parse_keywords(&[Keyword::SET, Keyword::DATA]);
     parser.expect_keyword(Keyword::TYPE)?;
-    Ok(AlterAction::ChangeType { name, data_type: parse_type(parser)? })
+    let (data_type, declared) = parse_declared_type(parser)?;
+    Ok(AlterAction::ChangeType { name, data_type, declared })
 }
 
 fn parse_add(parser: &mut Parser<'_>) -> Parsed<Vec<AlterAction>> {

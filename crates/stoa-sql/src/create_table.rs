@@ -15,10 +15,11 @@ use datafusion_sql::sqlparser::ast::{ObjectName, SetExpr, Statement};
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::{Parser, ParserError};
 use datafusion_sql::sqlparser::tokenizer::Token;
-use stoa_table::{DEFAULT_KEY, PartitionTerm, SortTerm, Transform};
+use stoa_table::{DEFAULT_KEY, DeclaredType, PartitionTerm, SortTerm, Transform};
 
 use crate::defining::DefiningQuery;
 use crate::identity::{self, IDENTITY_KEY, Identity};
+use crate::types::declared_type;
 use crate::{Parsed, arrow_type, defaults, literal, normalise, parse_word};
 
 /// A parsed `CREATE TABLE`.
@@ -222,11 +223,11 @@ fn parse_column_or_key(parser: &mut Parser<'_>) -> Parsed<(Field, bool)> {
     }
     let mut is_key = false;
     let serial = parse_serial(parser);
-    let data_type = match &serial {
-        Some(data_type) => data_type.clone(),
-        None => parse_type(parser)?,
+    let (data_type, declared) = match serial.clone() {
+        Some(typed) => typed,
+        None => parse_declared_type(parser)?,
     };
-    let mut field = Field::new(name, data_type, true);
+    let mut field = declared_field(name, data_type, declared);
     if serial.is_some() {
         make_identity(&mut field, Identity::SERIAL)?;
     }
@@ -264,11 +265,12 @@ fn parse_column_or_key(parser: &mut Parser<'_>) -> Parsed<(Field, bool)> {
 }
 
 /// `serial` and its like: the type of the column.
-fn parse_serial(parser: &mut Parser<'_>) -> Option<DataType> {
+fn parse_serial(parser: &mut Parser<'_>) -> Option<(DataType, Option<DeclaredType>)> {
     let Token::Word(word) = &parser.peek_token_ref().token else { return None };
     let data_type = match word.value.to_ascii_lowercase().as_str() {
-        "smallserial" | "serial2" | "serial" | "serial4" => DataType::Int32,
-        "bigserial" | "serial8" => DataType::Int64,
+        "smallserial" | "serial2" => (DataType::Int32, Some(DeclaredType::SmallInt)),
+        "serial" | "serial4" => (DataType::Int32, None),
+        "bigserial" | "serial8" => (DataType::Int64, None),
         _ => return None,
     };
     parser.next_token();
@@ -305,10 +307,21 @@ fn unsupported_constraint(word: &str) -> ParserError {
     ))
 }
 
-/// A column type as Arrow's.
-pub(super) fn parse_type(parser: &mut Parser<'_>) -> Parsed<DataType> {
+/// A column type as Arrow's, and what is declared beyond it.
+pub(super) fn parse_declared_type(
+    parser: &mut Parser<'_>,
+) -> Parsed<(DataType, Option<DeclaredType>)> {
     let sql_type = parser.parse_data_type()?;
-    arrow_type(&sql_type).map_err(|error| ParserError::ParserError(error.to_string()))
+    let explain = |error: stoa_error::Error| ParserError::ParserError(error.to_string());
+    Ok((arrow_type(&sql_type).map_err(explain)?, declared_type(&sql_type).map_err(explain)?))
+}
+
+fn declared_field(name: String, data_type: DataType, declared: Option<DeclaredType>) -> Field {
+    let field = Field::new(name, data_type, true);
+    match declared {
+        Some(declared) => declared.declare(field),
+        None => field,
+    }
 }
 
 /// Partition terms in a text of their own, as `stoa load --partition-by` takes them.
@@ -324,8 +337,8 @@ fn parse_partition_clause(parser: &mut Parser<'_>) -> Parsed<(Vec<PartitionTerm>
         let term = parse_partition_term(parser)?;
         let ends = matches!(parser.peek_token_ref().token, Token::Comma | Token::RParen);
         if !ends && term.transform == Transform::Identity {
-            let data_type = parse_type(parser)?;
-            columns.push(Field::new(term.column.clone(), data_type, true));
+            let (data_type, declared) = parse_declared_type(parser)?;
+            columns.push(declared_field(term.column.clone(), data_type, declared));
         }
         terms.push(term);
         if !parser.consume_token(&Token::Comma) {

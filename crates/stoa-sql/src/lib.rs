@@ -43,6 +43,7 @@ mod operators;
 pub mod ordered_rows;
 mod ordinality;
 pub mod pointing;
+pub mod populated;
 mod reads;
 mod records;
 pub mod recursive_terms;
@@ -104,6 +105,7 @@ pub use session::{Isolation, TransactionControl, TransactionModes, path_of};
 pub use show::ShowStatement;
 pub use split::{first_word, last_parameter, number_parameters, split_statements};
 pub use statement::{Statement, StatementKind};
+pub use stoa_table::DeclaredType;
 pub use types::arrow_type;
 pub use view::{AlterViewAction, AlterViewStatement, CreateViewStatement, ViewHead};
 

@@ -1,15 +1,16 @@
 //! Column types: SQL's names to Arrow, and so to Iceberg.
 //!
-//! Iceberg has no 8- and 16-bit integers: TINYINT and SMALLINT become INT. CHAR and VARCHAR lose
-//! their length. TIMESTAMP is microseconds without a zone, TIMESTAMPTZ microseconds in UTC.
+//! Iceberg has no 8- and 16-bit integers: TINYINT and SMALLINT become INT. CHAR and VARCHAR are STRING. What is declared
+//! of a column beyond that is a [`DeclaredType`]; within arrays and structs it is lost. TIMESTAMP is microseconds without a zone, TIMESTAMPTZ microseconds in UTC.
 
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
 use datafusion_sql::sqlparser::ast::{
-    ArrayElemTypeDef, DataType as SqlType, ExactNumberInfo, TimezoneInfo,
+    ArrayElemTypeDef, CharacterLength, DataType as SqlType, ExactNumberInfo, TimezoneInfo,
 };
 use stoa_error::{Error, Result, Subject};
+use stoa_table::DeclaredType;
 
 /// The Arrow type of an SQL type.
 ///
@@ -85,6 +86,43 @@ pub fn arrow_type(sql: &SqlType) -> Result<DataType> {
         }
     })
 }
+
+/// What is declared of a column of this type beyond what is stored.
+///
+/// # Errors
+/// A length that PostgreSQL does not take (22023).
+pub(super) fn declared_type(sql: &SqlType) -> Result<Option<DeclaredType>> {
+    let length = |name: &str, length: &Option<CharacterLength>| match length {
+        Some(CharacterLength::IntegerLength { length, .. }) => {
+            let known = u32::try_from(*length).ok().filter(|length| *length <= LENGTH_MAX);
+            match known {
+                Some(0) => Err(format!("length for type {name} must be at least 1")),
+                Some(length) => Ok(Some(length)),
+                None => Err(format!("length for type {name} cannot exceed {LENGTH_MAX}")),
+            }
+        }
+        _ => Ok(None),
+    };
+    let declared = match sql {
+        SqlType::SmallInt(_) | SqlType::Int2(_) | SqlType::Int16 => {
+            Ok(Some(DeclaredType::SmallInt))
+        }
+        SqlType::Varchar(of)
+        | SqlType::CharVarying(of)
+        | SqlType::CharacterVarying(of)
+        | SqlType::Nvarchar(of) => {
+            length("varchar", of).map(|length| Some(DeclaredType::Varchar(length)))
+        }
+        SqlType::Char(of) | SqlType::Character(of) => {
+            length("char", of).map(|length| Some(DeclaredType::Char(length.unwrap_or(1))))
+        }
+        _ => Ok(None),
+    };
+    declared.map_err(|said| Error::invalid(said).with_sqlstate("22023"))
+}
+
+/// The longest texts that can be declared, as in PostgreSQL.
+const LENGTH_MAX: u32 = 10_485_760;
 
 fn decimal(info: &ExactNumberInfo) -> Result<DataType> {
     let (precision, scale) = match info {

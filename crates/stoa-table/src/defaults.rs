@@ -10,6 +10,7 @@ use arrow_schema::Schema;
 use iceberg::spec::Schema as IcebergSchema;
 
 use crate::Table;
+use crate::declared::is_declared_type;
 
 /// What such properties begin with; the field id follows.
 const PREFIX: &str = "stoa.default.";
@@ -30,8 +31,12 @@ impl Table {
     }
 }
 
-/// Whether a property is one of these, which `ALTER COLUMN` alone may set.
-pub(crate) fn is_default(key: &str) -> bool {
+/// Whether a property is that of a column, which `ALTER COLUMN` alone may set.
+pub(crate) fn is_of_column(key: &str) -> bool {
+    is_default(key) || is_declared_type(key)
+}
+
+fn is_default(key: &str) -> bool {
     key.starts_with(PREFIX)
 }
 

@@ -13,11 +13,12 @@ use iceberg::spec::{
 use stoa_error::{Condition, Error, ErrorKind, Result};
 
 use crate::commit::{self, Attempt, Change, Ended, Step};
-use crate::defaults::{is_default, key_of};
+use crate::declared::{self, DeclaredType};
+use crate::defaults::{is_of_column, key_of};
 use crate::error::{duplicate_column, from_iceberg, invalid_request, undefined_column};
 use crate::files::LoadedMetadata;
 use crate::positions::{is_position, reserved};
-use crate::schema::{FieldIds, field_to_iceberg, primitive_to_iceberg, to_arrow};
+use crate::schema::{FieldIds, field_to_iceberg, of_metadata, primitive_to_iceberg};
 use crate::table::Table;
 use crate::warehouse::{partition_spec, sort_order};
 use crate::{ColumnPosition, TableChange, TableVersion, property, write};
@@ -106,9 +107,33 @@ fn changed(base: &Table, changes: &[TableChange]) -> Result<Attempt> {
                 .map_err(|e| invalid_request(base.ident(), e))?
             }
             TableChange::DropColumn(name) => {
-                let key = key_of(schema.id_of(name)?);
+                let id = schema.id_of(name)?;
+                let keys = [key_of(id), declared::key_of(id)];
                 schema.apply(change)?;
-                builder.remove_properties(&[key]).map_err(|e| invalid_request(base.ident(), e))?
+                builder.remove_properties(&keys).map_err(|e| invalid_request(base.ident(), e))?
+            }
+            TableChange::AddColumn { field, .. } => {
+                schema.apply(change)?;
+                let key = declared::key_of(schema.id_of(field.name())?);
+                match DeclaredType::of(field) {
+                    None => builder,
+                    Some(declared) => builder
+                        .set_properties(HashMap::from([(key, declared.to_string())]))
+                        .map_err(|e| invalid_request(base.ident(), e))?,
+                }
+            }
+            TableChange::ChangeType { column, declared, .. } => {
+                let key = declared::key_of(schema.id_of(column)?);
+                let before = base.property(&key).and_then(DeclaredType::from_text);
+                schema.apply(change)?;
+                check_widens(base, column, before, *declared)?;
+                match declared {
+                    None => builder.remove_properties(&[key]),
+                    Some(declared) => {
+                        builder.set_properties(HashMap::from([(key, declared.to_string())]))
+                    }
+                }
+                .map_err(|e| invalid_request(base.ident(), e))?
             }
             column_change => {
                 schema.apply(column_change)?;
@@ -122,6 +147,27 @@ fn changed(base: &Table, changes: &[TableChange]) -> Result<Attempt> {
         check_can_be_written(base, &attempt)?;
     }
     Ok(attempt)
+}
+
+/// Refuses a declared type of which rows that are there may be none.
+fn check_widens(
+    base: &Table,
+    column: &str,
+    before: Option<DeclaredType>,
+    declared: Option<DeclaredType>,
+) -> Result<()> {
+    match (declared, declared::holds_all(declared, before)) {
+        (Some(declared), false) => {
+            let before = before.map_or_else(|| "a wider type".to_owned(), |of| of.to_string());
+            Err(Error::unsupported(format!(
+                "table {}: column {column:?} of {before} cannot become {declared}",
+                base.ident()
+            ))
+            .with_detail("types widen only: rows that are there may not fit")
+            .with_hint("create a table as it should be, and copy the rows into it"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn new_tag(base: &Table, name: &str, snapshot_id: Option<i64>) -> Result<SnapshotReference> {
@@ -167,7 +213,7 @@ fn may_keep_from_writing(change: &TableChange) -> bool {
 /// Refuses a version of the table of which no data file could be written.
 fn check_can_be_written(base: &Table, attempt: &Attempt) -> Result<()> {
     let metadata = Arc::new(attempt.metadata.clone());
-    let schema = to_arrow(metadata.current_schema())?;
+    let schema = of_metadata(&metadata)?;
     let loaded = LoadedMetadata { metadata, schema, bytes: 0 };
     let ident = base.ident().clone();
     write::check_properties(&Table::new(base.warehouse().clone(), ident, Arc::new(loaded), None))
@@ -192,7 +238,7 @@ fn check_properties<'a>(base: &Table, keys: impl Iterator<Item = &'a String>) ->
             ))
             .with_hint("Stoa's tables are Iceberg v2 with ORC files"));
         }
-        if is_position(key) || is_default(key) {
+        if is_position(key) || is_of_column(key) {
             return Err(reserved(base.ident(), key));
         }
     }
@@ -228,7 +274,7 @@ impl<'a> Evolution<'a> {
             TableChange::AddColumn { field, position } => self.add(field, position)?,
             TableChange::DropColumn(name) => self.drop(name)?,
             TableChange::RenameColumn { from, to } => self.rename(from, to)?,
-            TableChange::ChangeType { column, data_type } => {
+            TableChange::ChangeType { column, data_type, .. } => {
                 let index = self.find(column)?;
                 let field = &self.fields[index];
                 let wanted = primitive_to_iceberg(data_type);

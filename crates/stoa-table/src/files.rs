@@ -315,7 +315,7 @@ async fn scratch_bytes(memory: &FileIO) -> iceberg::Result<Bytes> {
 }
 
 fn loaded(metadata: TableMetadata, bytes: usize) -> Result<LoadedMetadata> {
-    let schema = schema::to_arrow(metadata.current_schema())?;
+    let schema = schema::of_metadata(&metadata)?;
     Ok(LoadedMetadata { metadata: Arc::new(metadata), schema, bytes })
 }
 

@@ -34,6 +34,7 @@ mod check;
 mod commit;
 mod compact;
 mod data;
+mod declared;
 mod defaults;
 mod deletes;
 mod error;
@@ -70,6 +71,7 @@ pub use compact::{
     CompactionProgress, CompactionWork, MergeHook, MergeHooks, Throttle,
 };
 pub use data::{RowOptions, RowReader};
+pub use declared::{DECLARED_TYPE_KEY, DeclaredType, Limits};
 pub use defaults::DEFAULT_KEY;
 pub use deletes::{DeleteFile, DeleteKind};
 pub use expire::{ExpireOptions, ExpireOutcome};

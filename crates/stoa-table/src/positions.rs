@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use stoa_error::{Error, Result};
 
-use crate::defaults::is_default;
+use crate::defaults::is_of_column;
 use crate::{Table, TableIdent};
 
 /// What table properties of positions begin with.
@@ -121,8 +121,8 @@ pub(crate) fn is_position(key: &str) -> bool {
 
 /// Such a property in a statement of a user.
 pub(crate) fn reserved(table: &TableIdent, key: &str) -> Error {
-    let hint = match is_default(key) {
-        true => "ALTER TABLE … ALTER COLUMN … SET DEFAULT changes it",
+    let hint = match is_of_column(key) {
+        true => "ALTER TABLE … ALTER COLUMN … SET DEFAULT or TYPE changes it",
         false => "it says which acknowledged rows are in the table's files",
     };
     Error::unsupported(format!("table {table}: property {key} cannot be changed")).with_hint(hint)

@@ -7,6 +7,8 @@ use std::str::FromStr;
 use arrow_schema::{DataType, Field, SchemaRef};
 use stoa_error::{Error, Result};
 
+use crate::DeclaredType;
+
 /// A partition or sort transform of Iceberg's specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Transform {
@@ -219,6 +221,8 @@ pub enum TableChange {
         column: String,
         /// The wider type.
         data_type: DataType,
+        /// What is declared of it beyond that; it must hold all that was declared before.
+        declared: Option<DeclaredType>,
     },
     /// Allows NULL in a column.
     SetNullable(String),

@@ -12,7 +12,7 @@ use iceberg::spec::{NullOrder, PartitionSpec, SortDirection, TableMetadata};
 use stoa_catalog::TableIdent;
 use stoa_error::{Error, Result};
 
-use crate::defaults::is_default;
+use crate::defaults::is_of_column;
 use crate::files::LoadedMetadata;
 use crate::pins::Pin;
 use crate::positions::is_position;
@@ -145,10 +145,10 @@ impl Table {
         self.inner.metadata_location.is_none()
     }
 
-    /// Table properties, without those that keep [`Self::log_positions`] and [`Self::defaults`].
+    /// Table properties, without those that keep [`Self::log_positions`], [`Self::defaults`] and declared types.
     pub fn properties(&self) -> BTreeMap<String, String> {
         let all = self.metadata().properties().iter();
-        let set = all.filter(|(key, _)| !is_position(key) && !is_default(key));
+        let set = all.filter(|(key, _)| !is_position(key) && !is_of_column(key));
         set.map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 

@@ -23,7 +23,8 @@ use stoa_store::{S3Options, Stores, create_directory, from_object_store, literal
 use url::Url;
 
 use crate::cache::Cache;
-use crate::defaults::{self, is_default};
+use crate::declared;
+use crate::defaults::{self, is_of_column};
 use crate::files::{LoadedMetadata, MetadataFiles};
 use crate::name::check_name;
 use crate::pins::Pins;
@@ -335,7 +336,7 @@ impl Warehouse {
     async fn stage(&self, ident: &TableIdent, spec: TableSpec) -> Result<Table> {
         let location = self.free_location(ident).await?;
         let metadata = new_metadata(ident, &spec, location)?;
-        let schema = schema::to_arrow(metadata.current_schema())?;
+        let schema = schema::of_metadata(&metadata)?;
         let loaded = LoadedMetadata { metadata: Arc::new(metadata), schema, bytes: 0 };
         let table = Table::new(self.clone(), ident.clone(), Arc::new(loaded), None);
         // A property that no writer could follow is refused now rather than at the first INSERT.
@@ -523,13 +524,14 @@ fn new_metadata(ident: &TableIdent, spec: &TableSpec, location: String) -> Resul
     let partitioning = partition_spec(ident, &schema, &spec.partition_by)?;
     let order = sort_order(ident, &schema, &spec.sort_by)?;
     property::check(ident, &spec.properties)?;
-    if let Some(key) = spec.properties.keys().find(|key| is_position(key) || is_default(key)) {
+    if let Some(key) = spec.properties.keys().find(|key| is_position(key) || is_of_column(key)) {
         return Err(reserved(ident, key));
     }
     let mut properties: HashMap<String, String> =
         HashMap::from([("write.format.default".to_owned(), "orc".to_owned())]);
     properties.extend(spec.properties.clone());
     properties.extend(defaults::of_columns(&spec.schema, &schema));
+    properties.extend(declared::of_columns(&spec.schema, &schema));
     if let Some(comment) = &spec.comment {
         properties.insert("comment".to_owned(), comment.clone());
     }

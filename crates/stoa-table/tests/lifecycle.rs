@@ -113,7 +113,11 @@ async fn columns_change_by_field_id() {
                 position: ColumnPosition::First,
             },
             TableChange::RenameColumn { from: "b".into(), to: "text".into() },
-            TableChange::ChangeType { column: "a".into(), data_type: DataType::Int64 },
+            TableChange::ChangeType {
+                column: "a".into(),
+                data_type: DataType::Int64,
+                declared: None,
+            },
             TableChange::SetNullable("a".into()),
             TableChange::SetColumnComment { column: "a".into(), comment: Some("number".into()) },
             TableChange::SetSortOrder(vec![SortTerm::ascending("a")]),
@@ -150,7 +154,8 @@ async fn columns_change_by_field_id() {
     assert_eq!(code(TableChange::DropColumn("a".into())).await, "2BP01");
     let rename = TableChange::RenameColumn { from: "a".into(), to: "c".into() };
     assert_eq!(code(rename).await, "42701");
-    let narrow = TableChange::ChangeType { column: "a".into(), data_type: DataType::Int32 };
+    let narrow =
+        TableChange::ChangeType { column: "a".into(), data_type: DataType::Int32, declared: None };
     assert_eq!(code(narrow).await, "42804");
 }
 

@@ -150,3 +150,29 @@ async fn rows_are_added_in_many_formats() {
     assert_eq!(add("image/png", "x").await.unwrap().status(), 400);
     assert_eq!(server.sql("SELECT count(*) FROM t").await["rows"], json!([[3]]));
 }
+
+#[tokio::test]
+async fn rows_beyond_the_declared_types_are_refused() {
+    let server = Server::start().await;
+    server.sql("CREATE TABLE t (v varchar(3), s smallint)").await;
+    let add = |content_type: &'static str, body: &'static str| {
+        server
+            .request(Method::POST, "/v1/tables/public/t/rows")
+            .header("content-type", content_type)
+            .body(body)
+            .send()
+    };
+    for (content_type, body, code) in [
+        ("application/x-ndjson", "{\"v\": \"abc\"}\n{\"v\": \"abcd\"}\n", "22001"),
+        ("application/x-ndjson", "{\"s\": 40000}\n", "22003"),
+        ("text/csv", "v,s\nabcd,1\n", "22001"),
+        ("text/csv", "v,s\nabc,-40000\n", "22003"),
+    ] {
+        let refused = add(content_type, body).await.unwrap();
+        assert_eq!(refused.status(), 400);
+        let document: Value = refused.json().await.unwrap();
+        assert_eq!(document["error"]["code"], code, "{document}");
+    }
+    assert_eq!(add("text/csv", "v,s\nabc,1\n").await.unwrap().status(), 200);
+    assert_eq!(server.sql("SELECT v, s FROM t").await["rows"], json!([["abc", 1]]));
+}

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
-use stoa_query::NUMERIC;
+use stoa_query::{DeclaredType, NUMERIC};
 
 use super::PgType;
 
@@ -34,7 +34,12 @@ pub(crate) fn field_type(field: &Field) -> PgType {
     match field.metadata().get(EXTENSION_KEY).map(String::as_str) {
         Some("arrow.json") if field.metadata().contains_key(JSONB_KEY) => PgType::Jsonb,
         Some("arrow.json") => PgType::Json,
-        _ => data_type(field.data_type()),
+        _ => match DeclaredType::of(field) {
+            Some(DeclaredType::Varchar(_)) => PgType::Varchar,
+            Some(DeclaredType::Char(_)) => PgType::Bpchar,
+            // Sent as it is stored: what is computed of it may be any integer.
+            Some(DeclaredType::SmallInt) | None => data_type(field.data_type()),
+        },
     }
 }
 
@@ -103,8 +108,15 @@ fn array_type(item: &Field) -> PgType {
     }
 }
 
-/// The type modifier of a column: precision and scale of a decimal; -1 where there is none.
-pub(crate) fn type_modifier(data_type: &DataType) -> i32 {
+/// The type modifier of a column: precision and scale of a decimal, length of a text; -1 where there is none.
+pub(crate) fn type_modifier(field: &Field) -> i32 {
+    match DeclaredType::of(field) {
+        Some(declared) => declared.modifier(),
+        None => modifier_of(field.data_type()),
+    }
+}
+
+fn modifier_of(data_type: &DataType) -> i32 {
     match data_type {
         of if *of == NUMERIC => -1,
         DataType::Decimal32(precision, scale)
@@ -114,7 +126,7 @@ pub(crate) fn type_modifier(data_type: &DataType) -> i32 {
             let scale = i32::from(*scale).max(0);
             ((i32::from(*precision) << 16) | scale) + 4
         }
-        DataType::Dictionary(_, values) => type_modifier(values),
+        DataType::Dictionary(_, values) => modifier_of(values),
         _ => -1,
     }
 }
@@ -175,8 +187,10 @@ mod tests {
 
     #[test]
     fn decimals_carry_their_modifier() {
-        assert_eq!(type_modifier(&DataType::Decimal128(10, 2)), ((10 << 16) | 2) + 4);
-        assert_eq!(type_modifier(&DataType::Int32), -1);
+        assert_eq!(modifier_of(&DataType::Decimal128(10, 2)), ((10 << 16) | 2) + 4);
+        assert_eq!(modifier_of(&DataType::Int32), -1);
+        let text = DeclaredType::Varchar(Some(3)).declare(Field::new("v", DataType::Utf8, true));
+        assert_eq!((field_type(&text), type_modifier(&text)), (PgType::Varchar, 7));
     }
 
     #[test]

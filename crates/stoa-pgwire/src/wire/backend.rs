@@ -181,7 +181,7 @@ impl Output {
                 body.extend_from_slice(&[0; 6]); // no table, no column of it
                 body.extend_from_slice(&of.oid().to_be_bytes());
                 body.extend_from_slice(&of.length().to_be_bytes());
-                body.extend_from_slice(&type_modifier(field.data_type()).to_be_bytes());
+                body.extend_from_slice(&type_modifier(field).to_be_bytes());
                 body.extend_from_slice(&format.code().to_be_bytes());
             }
         });

@@ -23,7 +23,7 @@ use crate::session::Session;
 use crate::session::outcome::shown;
 use crate::session::statement::{Statement, StatementForm};
 use crate::session::views::{Expanded, ViewUse};
-use crate::statements::{allowed, defaults, dml, insert_values, show};
+use crate::statements::{allowed, columns, defaults, dml, insert_values, show};
 use stoa_semantics::parameters;
 
 /// Parameters of a statement: the protocol counts them in 16 bits.
@@ -239,6 +239,11 @@ impl Session {
                 let form = StatementForm::Parsed(StatementKind::Plan(Box::new(named)));
                 let named = Statement { form, ..statement };
                 return Box::pin(self.plan_now(named, parameter_types)).await;
+            }
+            if let Some(populated) = columns::populated(self, parsed, &statement.text).await? {
+                let form = StatementForm::Parsed(StatementKind::Plan(Box::new(populated)));
+                let populated = Statement { form, ..statement };
+                return Box::pin(self.plan_now(populated, parameter_types)).await;
             }
             if let Some(filled) = defaults::filled(self, parsed).await? {
                 let form = StatementForm::Parsed(StatementKind::Plan(Box::new(filled)));
@@ -469,6 +474,6 @@ fn same_columns(one: &SchemaRef, other: &SchemaRef) -> bool {
 }
 
 fn columns_of(plan: &LogicalPlan) -> SchemaRef {
-    let columns = SchemaRef::new(plan.schema().as_arrow().clone());
+    let columns = columns::with_declared_types(plan.schema().as_arrow(), plan);
     shown(&columns).unwrap_or(columns)
 }

@@ -17,7 +17,7 @@ use crate::run::registry::QueryGuard;
 use crate::session::Session;
 use crate::session::outcome::Completion;
 use crate::statements::allowed::check as check_plan;
-use crate::statements::columns::{cast_to, named, storable_schema};
+use crate::statements::columns::{cast_to, named, storable_schema, with_declared_types};
 use crate::statements::comment;
 use crate::statements::defaults;
 use crate::statements::maintain;
@@ -191,6 +191,7 @@ async fn create_table(
     check_plan(&expanded.plan)?;
     let plan = stoa_semantics::analyzed(&state, &expanded.plan).map_err(from_datafusion)?;
     let schema = storable_schema(&named(plan.schema().as_arrow(), &table.column_names)?)?;
+    let schema = with_declared_types(&schema, &plan);
     let plan = cast_to(plan, &schema)?;
     let staged = session.data.warehouse().stage_table(&ident, spec_of(table, schema)).await?;
     let uuid = staged.uuid();
@@ -390,8 +391,8 @@ fn change_of(action: &AlterAction, table: &Table, columns: &[String]) -> Result<
         }
         AlterAction::DropColumn { name, .. } => TableChange::DropColumn(name),
         AlterAction::RenameColumn { from, to } => TableChange::RenameColumn { from, to },
-        AlterAction::ChangeType { name, data_type } => {
-            TableChange::ChangeType { column: name, data_type }
+        AlterAction::ChangeType { name, data_type, declared } => {
+            TableChange::ChangeType { column: name, data_type, declared }
         }
         AlterAction::DropNotNull { name } => TableChange::SetNullable(name),
         AlterAction::SetDefault { name, default } => {

@@ -11,7 +11,7 @@ use stoa_catalog::TableIdent;
 use stoa_error::{Error, Result};
 use stoa_orc::Predicate;
 use stoa_sql::identity::Identity;
-use stoa_table::Table;
+use stoa_table::{DeclaredType, Table};
 
 use crate::session::Session;
 use crate::settings::shown_name;
@@ -227,7 +227,7 @@ fn column_rows(session: &Session, table: &Table) -> Vec<Vec<Cell>> {
         let comment = field.metadata().get(stoa_sql::COMMENT_KEY);
         vec![
             field.name().as_str().into(),
-            sql_type(field.data_type()).into(),
+            column_type(field).into(),
             if field.is_nullable() { "YES" } else { "NO" }.into(),
             comment.map_or(Cell::Null, |text| text.as_str().into()),
         ]
@@ -317,11 +317,7 @@ fn create_statement(table: &Table) -> String {
         let comment = field.metadata().get(stoa_sql::COMMENT_KEY);
         let comment = comment
             .map_or_else(String::new, |text| format!(" COMMENT '{}'", text.replace('\'', "''")));
-        format!(
-            "  {} {}{not_null}{default}{comment}",
-            quoted(field.name()),
-            sql_type(field.data_type())
-        )
+        format!("  {} {}{not_null}{default}{comment}", quoted(field.name()), column_type(field))
     };
     let mut columns: Vec<String> = table.schema().fields().iter().map(column).collect();
     let key: Vec<String> = table.identifiers().iter().map(|name| quoted(name)).collect();
@@ -359,6 +355,17 @@ fn is_plain_name(name: &str) -> bool {
 
 fn joined(terms: &[impl ToString]) -> String {
     terms.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// The type of a column as it was declared.
+fn column_type(field: &Field) -> String {
+    match DeclaredType::of(field) {
+        Some(DeclaredType::Varchar(None)) => "varchar".to_owned(),
+        Some(DeclaredType::Varchar(Some(length))) => format!("varchar({length})"),
+        Some(DeclaredType::Char(length)) => format!("char({length})"),
+        Some(DeclaredType::SmallInt) => "smallint".to_owned(),
+        None => sql_type(field.data_type()),
+    }
 }
 
 /// The SQL name of a column's type, as `CREATE TABLE` takes it.

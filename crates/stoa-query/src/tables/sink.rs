@@ -50,11 +50,20 @@ pub(crate) enum WriteMode {
     /// They stay. A few rows become fresh rows, where there is a log for them.
     Append(Option<Ingest>),
     /// Those of these files go, in the same commit.
-    Replace(Arc<[Arc<ScanFile>]>, Isolation),
+    Replace(Arc<[Arc<ScanFile>]>, Isolation, Rows),
     /// All of this version go, in the same commit.
     ReplaceAll,
     /// Those of this version in the table partitions into which rows come go, in the same commit.
     ReplacePartitions,
+}
+
+/// What the rows are that are written in the place of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rows {
+    /// Rows of the table that stay.
+    Same,
+    /// Also new ones.
+    Changed,
 }
 
 /// When and whether a commit is made.
@@ -314,8 +323,10 @@ impl TableWrite {
         others: Vec<Table>,
         staging: Option<Staging>,
     ) -> Result<Self> {
-        let rewrite = |isolation| {
-            table.rewrite(RewriteOptions { isolation, reads: others, ..RewriteOptions::default() })
+        let rewrite = |isolation, rows| {
+            let within_limits = rows == Rows::Same;
+            let write = WriteOptions { within_limits, ..WriteOptions::default() };
+            table.rewrite(RewriteOptions { isolation, reads: others, write })
         };
         Ok(match mode {
             WriteMode::Append(ingest) => {
@@ -325,18 +336,18 @@ impl TableWrite {
                     None => Self::Append(table.writer(WriteOptions::default())?),
                 }
             }
-            WriteMode::Replace(files, isolation) => {
-                let mut rewrite = rewrite(isolation.clone())?;
+            WriteMode::Replace(files, isolation, rows) => {
+                let mut rewrite = rewrite(isolation.clone(), *rows)?;
                 rewrite.remove(files.iter())?;
                 Self::Rewrite(rewrite)
             }
             WriteMode::ReplaceAll => {
-                let mut rewrite = rewrite(Isolation::Snapshot)?;
+                let mut rewrite = rewrite(Isolation::Snapshot, Rows::Changed)?;
                 rewrite.truncate()?;
                 Self::Rewrite(rewrite)
             }
             WriteMode::ReplacePartitions => {
-                let mut rewrite = rewrite(Isolation::Snapshot)?;
+                let mut rewrite = rewrite(Isolation::Snapshot, Rows::Changed)?;
                 rewrite.replace_written_partitions()?;
                 Self::Rewrite(rewrite)
             }

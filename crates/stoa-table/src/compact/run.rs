@@ -46,6 +46,7 @@ pub(super) async fn run(
         memory_max_bytes: work.memory_max_bytes / 2,
         stripe_bytes_max: Some(work.memory_max_bytes / 4),
         target_file_bytes,
+        within_limits: true,
         ..WriteOptions::default()
     };
     let mut rewrite = table.rewrite(RewriteOptions { write, ..RewriteOptions::default() })?;

@@ -1,4 +1,4 @@
-//! Incoming batches as batches of the table's exact Arrow types.
+//! Incoming batches as batches of the table's exact Arrow types, within the limits of its declared types.
 
 use std::sync::Arc;
 
@@ -8,23 +8,37 @@ use arrow_schema::{Field, SchemaRef};
 use stoa_catalog::TableIdent;
 use stoa_error::{Error, Result};
 
+use crate::Limits;
+
 /// Casts batches to a table's schema, and checks NOT NULL.
 pub(super) struct Converter {
     table: TableIdent,
     schema: SchemaRef,
+    /// `None` where rows keep to them.
+    limits: Option<Limits>,
 }
 
 impl Converter {
-    pub(super) fn new(table: TableIdent, schema: SchemaRef) -> Self {
-        Self { table, schema }
+    /// `within_limits` says that the rows are those of the table, or were checked before.
+    pub(super) fn new(table: TableIdent, schema: SchemaRef, within_limits: bool) -> Self {
+        let limits = (!within_limits).then(|| Limits::of(&schema));
+        Self { table, schema, limits }
     }
 
     pub(super) fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// The rows of `batch` in the table's types.
+    /// The rows of `batch` in the table's types, within the limits that are declared for them.
     pub(super) fn convert(&self, batch: RecordBatch) -> Result<RecordBatch> {
+        let batch = self.cast(batch)?;
+        match &self.limits {
+            Some(limits) => limits.apply(&self.table, batch),
+            None => Ok(batch),
+        }
+    }
+
+    fn cast(&self, batch: RecordBatch) -> Result<RecordBatch> {
         if Arc::ptr_eq(batch.schema_ref(), &self.schema) {
             return Ok(batch);
         }

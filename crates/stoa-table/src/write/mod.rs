@@ -54,6 +54,8 @@ pub struct WriteOptions {
     pub stripe_bytes_max: Option<usize>,
     /// The rows come in the table's order: it is not checked, and files are marked as sorted.
     pub sorted: bool,
+    /// The rows are those of the table, or were checked before: the limits of declared types are not applied to them.
+    pub within_limits: bool,
     /// Added to the snapshot's summary, such as who wrote it.
     pub summary: BTreeMap<String, String>,
     /// Positions of commit logs that the rows bring the table to; see [`CommitOptions::log`].
@@ -68,6 +70,7 @@ impl Default for WriteOptions {
             target_file_bytes: None,
             stripe_bytes_max: None,
             sorted: false,
+            within_limits: false,
             summary: BTreeMap::new(),
             log: Vec::new(),
         }
@@ -121,7 +124,8 @@ impl TableWriter {
         check_format(&table)?;
         let properties = FileProperties::of(&table, &options)?;
         let partition = partition_fields(&table)?;
-        let converter = Converter::new(table.ident().clone(), table.schema());
+        let converter =
+            Converter::new(table.ident().clone(), table.schema(), options.within_limits);
         let uuid = table.warehouse().env().uuid();
         let at_work = vec![table.warehouse().writers().begin(uuid)];
         Ok(Self {
@@ -156,7 +160,7 @@ impl TableWriter {
     /// no value is lost.
     ///
     /// # Errors
-    /// `Invalid` for wrong columns, values that do not fit (22003), NULL in a NOT NULL column
+    /// `Invalid` for wrong columns, values that do not fit (22003) or are too long (22001), NULL in a NOT NULL column
     /// (23502); `Unavailable` where the store fails. The writer must not be used after an error.
     pub async fn write(&mut self, batch: RecordBatch) -> Result<()> {
         if batch.num_rows() == 0 {

@@ -54,7 +54,7 @@ use crate::tables::cells;
 use crate::tables::changes::{Reading, Turn};
 use crate::tables::filter::predicate_of_all;
 use crate::tables::nested::engine_schema;
-use crate::tables::sink::WriteMode;
+use crate::tables::sink::{Rows, WriteMode};
 use crate::tables::table::{StoaTable, pin, stoa_table, tables_of};
 use crate::tables::versions;
 use stoa_semantics::errors::from_datafusion;
@@ -430,7 +430,8 @@ async fn apply(
             content = plan(both.and_then(LogicalPlanBuilder::build))?;
         }
         let name = &dml.table_name;
-        let mode = WriteMode::Replace(touched, isolation(table, &dml.op, change)?);
+        let rows = if dml.op == WriteOp::Delete { Rows::Same } else { Rows::Changed };
+        let mode = WriteMode::Replace(touched, isolation(table, &dml.op, change)?, rows);
         applied.rows_written = write(session, held, name, mode, content, guard).await?;
     }
     Ok(Completion::rows(command(&dml.op), change.affected(&applied)))
