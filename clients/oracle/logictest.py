@@ -1,8 +1,8 @@
 """Files in the format of sqllogictest, such as sqlite's and DataFusion's own: each record on both servers.
 
 A record is *the file's* if Stoa answers as the file says, *PostgreSQL's* if both servers answer the same and the file
-something else, *both refuse* if the file wants an answer and neither gives one, *refused* if only Stoa gives an error,
-and else it *differs*. Tables of CSV files, and `CREATE TABLE t (a INT) AS query`, are made by statements that both servers know. Plans (EXPLAIN) are not compared. What a statement makes
+something else, *both refuse* if the file wants an answer and neither gives one, *refused* if only Stoa gives an error, *differs*
+if PostgreSQL answers otherwise, and *alone* if Stoa answers otherwise than the file and PostgreSQL gives an error. Tables of CSV files, and `CREATE TABLE t (a INT) AS query`, are made by statements that both servers know. Plans (EXPLAIN) are not compared. What a statement makes
 that is refused is set aside, with all records that name it.
 """
 
@@ -273,7 +273,7 @@ class LogicTests:
                 self.refused["(PostgreSQL, too) " + actual.sqlstate + " " + actual.message[:50]].append((name, record))
             elif verdict == "refused":
                 self.refused[actual.sqlstate + " " + actual.message[:70]].append((name, record))
-            elif verdict == "differs":
+            elif verdict in ("differs", "alone"):
                 self.findings.append((name, record, expected, actual))
 
     @staticmethod
@@ -302,9 +302,11 @@ class LogicTests:
                 rows = [sorted(map(str, of)) for of in rows]
             if rows[0] == rows[1] or [list(map(plain_row, of)) for of in rows][0] == list(map(plain_row, rows[1])):
                 return "PostgreSQL's"
-        return "differs"
+        return "alone" if isinstance(expected, Refusal) else "differs"
 
     def report(self, examples):
+        # What PostgreSQL answers comes first: there Stoa may be wrong.
+        self.findings.sort(key=lambda finding: isinstance(finding[2], Refusal))
         for name, record, expected, actual in self.findings[:examples]:
             sql = " ".join(record.sql.split())[:300]
             print(f"\nDIFFERS {name}:{record.number}\n  {sql}\n  file: {record.expected[:4]}\n  Stoa: {shown(actual)}\n  PostgreSQL: {shown(expected)}")
@@ -317,6 +319,20 @@ class LogicTests:
             print(f"{name:40} {dict(sorted(counts.items()))}")
             total.update(counts)
         print(f"{'all':40} {dict(sorted(total.items()))}")
+        alone = collections.Counter(why_alone(*finding) for finding in self.findings if isinstance(finding[2], Refusal))
+        print("\nanswered by Stoa alone, and otherwise than by the file:")
+        for why, count in alone.most_common():
+            print(f"  {count:5} {why}")
+
+
+def why_alone(_, record, expected, __):
+    """Why PostgreSQL has no answer: functions and types that are the engine's own, syntax that PostgreSQL does not read, ..."""
+    if record.wants_error:
+        return "the file wants an error"
+    named = re.search(r"function (\w+)\(", expected.message)
+    if expected.sqlstate == "42883" and named:
+        return f"42883 function {named[1]}"
+    return expected.sqlstate + " " + re.sub(r"\"[^\"]*\"", "\"…\"", expected.message.splitlines()[0])[:60]
 
 
 def made_by(sql):

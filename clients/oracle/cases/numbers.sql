@@ -32,3 +32,4 @@ SELECT to_char(2000000000, '9V9');
 SELECT to_char(3000000000, 'RN');
 SELECT to_char(1e300::double precision, '999'), to_char(5, ''), to_char(NULL::int, '9'), to_char(5, NULL);
 SELECT to_number('-34,338,492', '99G999G999'), to_number('<564646.654564>', '999999.999999PR'), to_number('0.00001-', '9.999999S'), to_number('5.01-', 'FM9.999999MI'), to_number('2nd', '9th'), to_number('123', '99V9');
+SELECT gcd(-15::numeric, 3), gcd(15.5, 3.1), lcm(1.5, 2.5), lcm(2::numeric, 3::numeric), gcd(0.0, 5), lcm(0::numeric, 7), gcd(NULL::numeric, 1);

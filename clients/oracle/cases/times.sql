@@ -30,3 +30,5 @@ SELECT id, avg(make_interval(0, 0, 0, j)) OVER (ORDER BY id ROWS BETWEEN 2 PRECE
 SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x) FROM (VALUES (INTERVAL '1 day'), (INTERVAL '2 hours')) v(x);
 SELECT percentile_cont(0.3) WITHIN GROUP (ORDER BY x), percentile_disc(0.5) WITHIN GROUP (ORDER BY x), mode() WITHIN GROUP (ORDER BY x), percentile_cont(ARRAY[0.1, 0.9]) WITHIN GROUP (ORDER BY x DESC)  FROM (VALUES (INTERVAL '31 days'), (INTERVAL '1 month'), (INTERVAL '2 hours'), (INTERVAL '30 days'), (INTERVAL '1 year -5 days 03:00')) v(x);
 SELECT to_char(time '13:14:15.5', 'HH24:MI:SS.MS HH12 AM'), to_char(time '00:00', 'HH12'), to_char(NULL::time, 'HH24');
+SELECT TIMESTAMPTZ '2022-01-01 01:10:00 Australia/Sydney', '2022-07-01 01:10:00 America/Los_Angeles'::timestamptz, '2022-01-01 01:10:00 America/Sao_Paulo'::timestamptz;
+SELECT TIMESTAMPTZ '2022-01-01 01:10:00 AM', '2022-01-01 01:10 pm'::timestamptz, '2022-01-01 01:10PM'::timestamp, TIME '01:10 PM';

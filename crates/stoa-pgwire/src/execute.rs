@@ -207,6 +207,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         text: &str,
         types: &[PgType],
     ) -> Result<Vec<ScalarValue>, Stop> {
+        // As in PostgreSQL: nobody asks for them.
+        if types.is_empty() {
+            return Ok(Vec::new());
+        }
         let list = arguments;
         let arguments = items(list);
         if arguments.len() != types.len() {
@@ -214,9 +218,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             let detail =
                 format!("Expected {} parameters but got {}.", types.len(), arguments.len());
             return Err(Error::invalid(message).with_sqlstate("42601").with_detail(detail).into());
-        }
-        if arguments.is_empty() {
-            return Ok(Vec::new());
         }
         // The end of a line ends a comment.
         let cast = |(argument, of): (&&str, &PgType)| match of {

@@ -427,7 +427,10 @@ fn parse_time(text: &str) -> Option<(i64, &str)> {
 fn parse_time_and_zone(text: &str) -> Option<(i64, Option<String>)> {
     let (micros, rest) = parse_time(text)?;
     let rest = rest.trim();
-    let (micros, rest) = match rest.get(..2).map(str::to_ascii_uppercase).as_deref() {
+    // `America/…` is a zone.
+    let ends = !rest.get(2..).is_some_and(|rest| rest.starts_with(|c: char| c.is_alphabetic()));
+    let half = rest.get(..2).filter(|_| ends).map(str::to_ascii_uppercase);
+    let (micros, rest) = match half.as_deref() {
         Some("AM") if micros < 13 * 3_600_000_000 => (micros % 43_200_000_000, rest[2..].trim()),
         Some("PM") if micros < 13 * 3_600_000_000 => {
             (micros % 43_200_000_000 + 43_200_000_000, rest[2..].trim())

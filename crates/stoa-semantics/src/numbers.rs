@@ -24,6 +24,17 @@ pub(super) const FUNCTIONS: &[Declared] = &[
     declared("lcm", &[Bigint, Bigint], Bigint, |row| {
         row.each::<i64, Int64Array>(|at| of_integers(row, at, least_multiple))
     }),
+    declared("gcd", &[Numeric, Numeric], Numeric, |row| {
+        row.each_numeric(|at| {
+            Ok(row.numeric(0, at).zip(row.numeric(1, at)).map(|(a, b)| greatest_common(a, b)))
+        })
+    }),
+    declared("lcm", &[Numeric, Numeric], Numeric, |row| {
+        row.each_numeric(|at| {
+            let operands = row.numeric(0, at).zip(row.numeric(1, at));
+            operands.map(|(a, b)| least_common(a, b).ok_or_else(out_of_range)).transpose()
+        })
+    }),
     declared("div", &[Numeric, Numeric], Numeric, quotient),
     declared("min_scale", &[Numeric], Integer, |row| {
         row.each::<i32, Int32Array>(|at| Ok(row.numeric(0, at).map(decimals)))
@@ -91,6 +102,24 @@ fn least_multiple(a: i128, b: i128) -> i128 {
         (0, _) | (_, 0) => 0,
         _ => (a / greatest_divisor(a, b) * b).abs(),
     }
+}
+
+/// Of numbers of one scale; the result has the same.
+fn greatest_common(a: i256, b: i256) -> i256 {
+    let (mut a, mut b) = (a.wrapping_abs(), b.wrapping_abs());
+    while b != i256::ZERO {
+        (a, b) = (b, a.wrapping_rem(b));
+    }
+    a
+}
+
+fn least_common(a: i256, b: i256) -> Option<i256> {
+    if a == i256::ZERO || b == i256::ZERO {
+        return Some(i256::ZERO);
+    }
+    let multiple = a.checked_div(greatest_common(a, b))?.checked_mul(b)?.wrapping_abs();
+    // As wide as numbers are.
+    Decimal { digits: multiple, scale: SCALE as i32 }.as_numeric()
 }
 
 /// The whole part of a quotient.

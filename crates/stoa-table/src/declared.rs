@@ -14,11 +14,11 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use iceberg::spec::Schema as IcebergSchema;
+use iceberg::spec::{Schema as IcebergSchema, TableMetadata};
 use stoa_catalog::TableIdent;
 use stoa_error::{Error, Result};
 
-use crate::schema::FIELD_ID_KEY;
+use crate::schema::{FIELD_ID_KEY, to_arrow};
 
 /// What such properties begin with; the field id follows.
 const PREFIX: &str = "stoa.declared-type.";
@@ -126,8 +126,13 @@ pub(crate) fn of_columns(columns: &Schema, made: &IcebergSchema) -> HashMap<Stri
     columns.fields().iter().filter_map(declared).collect()
 }
 
+/// The Arrow schema of a version of a table: field ids, comments, and declared types.
+pub(crate) fn schema_of(metadata: &TableMetadata) -> Result<SchemaRef> {
+    Ok(declared(to_arrow(metadata.current_schema())?, metadata.properties()))
+}
+
 /// `schema` with the types that the properties declare of its columns.
-pub(crate) fn declared(schema: SchemaRef, properties: &HashMap<String, String>) -> SchemaRef {
+fn declared(schema: SchemaRef, properties: &HashMap<String, String>) -> SchemaRef {
     if !properties.keys().any(|key| is_declared_type(key)) {
         return schema;
     }

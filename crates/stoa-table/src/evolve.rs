@@ -18,7 +18,7 @@ use crate::defaults::{is_of_column, key_of};
 use crate::error::{duplicate_column, from_iceberg, invalid_request, undefined_column};
 use crate::files::LoadedMetadata;
 use crate::positions::{is_position, reserved};
-use crate::schema::{FieldIds, field_to_iceberg, of_metadata, primitive_to_iceberg};
+use crate::schema::{FieldIds, field_to_iceberg, primitive_to_iceberg};
 use crate::table::Table;
 use crate::warehouse::{partition_spec, sort_order};
 use crate::{ColumnPosition, TableChange, TableVersion, property, write};
@@ -213,7 +213,7 @@ fn may_keep_from_writing(change: &TableChange) -> bool {
 /// Refuses a version of the table of which no data file could be written.
 fn check_can_be_written(base: &Table, attempt: &Attempt) -> Result<()> {
     let metadata = Arc::new(attempt.metadata.clone());
-    let schema = of_metadata(&metadata)?;
+    let schema = declared::schema_of(&metadata)?;
     let loaded = LoadedMetadata { metadata, schema, bytes: 0 };
     let ident = base.ident().clone();
     write::check_properties(&Table::new(base.warehouse().clone(), ident, Arc::new(loaded), None))

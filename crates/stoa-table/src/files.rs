@@ -18,11 +18,11 @@ use stoa_error::{Error, ErrorKind, Place, Result};
 use stoa_store::{Stores, from_object_store};
 
 use crate::cache::Cache;
+use crate::declared;
 use crate::deletes::{DeleteCache, DeleteFile};
 use crate::error::from_iceberg;
 use crate::lineage::Lineage;
 use crate::scan::{ScanFile, file_entry};
-use crate::schema;
 
 /// A parsed table metadata file.
 #[derive(Debug)]
@@ -315,7 +315,7 @@ async fn scratch_bytes(memory: &FileIO) -> iceberg::Result<Bytes> {
 }
 
 fn loaded(metadata: TableMetadata, bytes: usize) -> Result<LoadedMetadata> {
-    let schema = schema::of_metadata(&metadata)?;
+    let schema = declared::schema_of(&metadata)?;
     Ok(LoadedMetadata { metadata: Arc::new(metadata), schema, bytes })
 }
 

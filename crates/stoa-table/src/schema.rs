@@ -9,13 +9,11 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields, SchemaRef, TimeUnit};
 use iceberg::spec::{
-    ListType, MapType, NestedField, NestedFieldRef, PrimitiveType, Schema, StructType,
-    TableMetadata, Type,
+    ListType, MapType, NestedField, NestedFieldRef, PrimitiveType, Schema, StructType, Type,
 };
 use stoa_catalog::TableIdent;
 use stoa_error::{Error, Result};
 
-use crate::declared::declared;
 use crate::error::{self, undefined_column};
 
 /// Metadata key of an Arrow field for its Iceberg field id.
@@ -198,11 +196,6 @@ pub(crate) fn primitive_to_iceberg(data_type: &DataType) -> Option<PrimitiveType
         DataType::Dictionary(_, values) => return primitive_to_iceberg(values),
         _ => return None,
     })
-}
-
-/// The Arrow schema of a version of a table: field ids, comments, and declared types.
-pub(crate) fn of_metadata(metadata: &TableMetadata) -> Result<SchemaRef> {
-    Ok(declared(to_arrow(metadata.current_schema())?, metadata.properties()))
 }
 
 /// The Arrow schema of an Iceberg one, with field ids and comments.

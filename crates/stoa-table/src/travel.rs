@@ -73,7 +73,7 @@ impl Table {
             Error::internal(format!("table {} cannot be read as of {id}", self.ident()))
                 .with_source(source)
         })?;
-        let schema = crate::schema::of_metadata(&built.metadata)?;
+        let schema = crate::declared::schema_of(&built.metadata)?;
         let (metadata, bytes) = (Arc::new(built.metadata), self.metadata_bytes());
         let loaded = Arc::new(LoadedMetadata { metadata, schema, bytes });
         let location = Some(self.metadata_location().to_owned());

@@ -336,7 +336,7 @@ impl Warehouse {
     async fn stage(&self, ident: &TableIdent, spec: TableSpec) -> Result<Table> {
         let location = self.free_location(ident).await?;
         let metadata = new_metadata(ident, &spec, location)?;
-        let schema = schema::of_metadata(&metadata)?;
+        let schema = declared::schema_of(&metadata)?;
         let loaded = LoadedMetadata { metadata: Arc::new(metadata), schema, bytes: 0 };
         let table = Table::new(self.clone(), ident.clone(), Arc::new(loaded), None);
         // A property that no writer could follow is refused now rather than at the first INSERT.
