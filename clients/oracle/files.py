@@ -116,7 +116,13 @@ class Files:
             return
         if copied := re.fullmatch(r"copy\s+(\S+)\s+from\s+'(.*)'(.*)", text.strip(), re.I | re.S):
             text = f"COPY {copied[1]} FROM STDIN{copied[3]}"
-            rows = pathlib.Path(copied[2]).read_text()
+            path = pathlib.Path(copied[2])
+            # What an earlier statement would have written is not there.
+            if not path.is_file():
+                self.counts[file]["aside"] += 1
+                self.put_aside(text)
+                return
+            rows = path.read_text()
         expected, actual = (ask(side, text, rows) for side in (self.oracle.postgres, self.oracle.stoa))
         if words & self.aside:
             self.counts[file]["aside"] += 1

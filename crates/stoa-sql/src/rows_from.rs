@@ -148,8 +148,8 @@ fn side_by_side(
         columns: Vec::new(),
         at: None,
     });
-    for place in alias.columns.len()..names.len() {
-        let name = &names[place];
+    let given = alias.columns.len();
+    for (place, name) in names.iter().enumerate().skip(given) {
         let name = match names[..place].contains(name) {
             true => Ident::with_quote('"', column_names::marked(name, place)),
             false => Ident::new(name),

@@ -32,6 +32,10 @@ pub fn from_sql_parser(error: &ParserError, text: &str) -> Error {
             .with_hint("docs/sql.md lists the column types")
             .about(Subject::Type(name.to_owned()));
     }
+    if let Some(rest) = message.strip_prefix("length for type ") {
+        let name = rest.split(' ').next().unwrap_or_default().to_owned();
+        return Error::invalid(message).with_sqlstate("22023").about(Subject::Type(name));
+    }
     let (expected, found) = match message.split_once(", found: ") {
         Some((expected, found)) => (expected, Some(found)),
         None => (message, None),

@@ -156,6 +156,8 @@ fn oid(kind: &str, name: &str) -> Result<Expr> {
     match kind {
         "regclass" => match well_known(name) {
             Some(oid) => made(&oid.to_string()),
+            // Clients compare with catalogs of PostgreSQL's that are not here.
+            None if is_catalogs(name) => made(&format!("to_regclass({})", quoted(name))),
             None => made(&format!("regclassin({})", quoted(&checked(name)?))),
         },
         "regtype" => match type_named(name) {
@@ -173,6 +175,7 @@ fn shown(kind: &str, name: &str) -> Result<Expr> {
             let bare = name.strip_prefix("pg_catalog.").unwrap_or(name);
             match well_known(name) {
                 Some(_) => made(&quoted(bare)),
+                None if is_catalogs(name) => made(&quoted(bare)),
                 None => made(&format!("regclassout({})", oid(kind, name)?)),
             }
         }
@@ -198,6 +201,11 @@ fn row_of(kind: &str, name: &str, is_shown: bool) -> Result<Expr> {
         quoted(&wanted),
         quoted(name),
     ))
+}
+
+/// Whether a name is that of a table of PostgreSQL's catalog.
+fn is_catalogs(name: &str) -> bool {
+    name.strip_prefix("pg_catalog.").unwrap_or(name).starts_with("pg_")
 }
 
 fn checked(name: &str) -> Result<String> {
