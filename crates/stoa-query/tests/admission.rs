@@ -332,7 +332,7 @@ async fn a_statement_is_shown_while_it_is_planned_and_can_be_ended() {
     let shown = engine.queries().running();
     let shown = shown.iter().find(|query| query.sql == sql).unwrap();
     assert_eq!(shown.state.name(), "planning");
-    assert!(engine.session(SessionOptions::default()).kill(shown.id).unwrap());
+    assert!(engine.session(SessionOptions::default()).kill(shown.id).await.unwrap());
     assert_eq!(planning.await.err().unwrap().sqlstate(), "57014");
     assert_eq!(engine.queries().running_count(), 0);
     // One statement has failed, as ever when planning fails; the attempt to plan is none of its own.

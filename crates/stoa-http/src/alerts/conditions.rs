@@ -62,7 +62,7 @@ impl DaemonFacts {
             is_up: member.is_up(),
             has_died: is_dead && !member.has_left,
             is_reached: is_dead || member.routed,
-            state_since_unix_ms: member.times.map_or(0, |times| times.state_since_ms),
+            state_since_unix_ms: member.life.map_or(0, |life| life.state_since_ms),
         }
     }
 }
