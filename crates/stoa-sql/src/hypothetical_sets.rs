@@ -198,7 +198,7 @@ mod tests {
     fn rows_before_it_are_counted() {
         assert_eq!(
             written("rank(3) WITHIN GROUP (ORDER BY y)").unwrap(),
-            "(1 + count(*) FILTER (WHERE (coalesce((y) < (3), false) OR ((3) IS NULL AND (y) IS NOT NULL))))"
+            "(1 + count(*) FILTER (WHERE (coalesce(((y)) < ((3)), false) OR ((3) IS NULL AND (y) IS NOT NULL))))"
         );
         assert_eq!(written("rank() OVER (ORDER BY y)").unwrap(), "rank() OVER (ORDER BY y)");
     }
