@@ -197,8 +197,27 @@ pub(super) fn type_named(name: &str) -> Option<i32> {
         (None, other) => other,
     };
     let is_it = |short: &str, sql: &str| name == short || quoted.is_none() && name == sql;
-    NAMES.iter().find(|(_, short, sql)| is_it(short, sql)).map(|(oid, _, _)| *oid)
+    let found = NAMES.iter().find(|(_, short, sql)| is_it(short, sql)).map(|(oid, _, _)| *oid);
+    found.or_else(|| PSEUDO.iter().find(|(_, pseudo)| *pseudo == name).map(|(oid, _)| *oid))
 }
+
+/// PostgreSQL's pseudo-types, which functions have and no column: clients ask for them, to leave them out.
+const PSEUDO: [(i32, &str); 14] = [
+    (705, "unknown"),
+    (2249, "record"),
+    (2275, "cstring"),
+    (2276, "any"),
+    (2277, "anyarray"),
+    (2278, "void"),
+    (2279, "trigger"),
+    (2280, "language_handler"),
+    (2281, "internal"),
+    (2283, "anyelement"),
+    (2776, "anynonarray"),
+    (3115, "fdw_handler"),
+    (3500, "anyenum"),
+    (3838, "event_trigger"),
+];
 
 /// `timestamp(3) with time zone` without its `(3)`.
 fn without_modifier(name: &str) -> String {
@@ -217,6 +236,9 @@ pub(super) fn type_shown(oid: i32) -> String {
     if let Some((oid, _, sql)) = named(oid) {
         // The other one is `character`.
         return if *oid == 18 { "\"char\"".to_owned() } else { (*sql).to_owned() };
+    }
+    if let Some((_, name)) = PSEUDO.iter().find(|(known, _)| *known == oid) {
+        return (*name).to_owned();
     }
     let element = NAMES.iter().find(|(element, _, _)| array_oid(*element) == Some(oid));
     element.map_or_else(|| oid.to_string(), |(_, _, sql)| format!("{sql}[]"))
