@@ -16,6 +16,6 @@ SELECT 'public'::regnamespace::text, 'pg_catalog'::regnamespace::text;
 SELECT to_regclass('nosuch') IS NULL, to_regclass('facts') IS NULL, to_regtype('nosuch') IS NULL;
 SELECT current_query();
 SELECT interval(0) '1.5 seconds', interval(2) '1.567 seconds', '1.567 s'::interval(1);
-SELECT 'trigger'::regtype, 'pg_catalog.void'::regtype::oid, 'event_trigger'::regtype::text, 'record'::regtype;
+SELECT 'trigger'::regtype::text, 'pg_catalog.void'::regtype::oid::bigint, 'event_trigger'::regtype::text, 'record'::regtype::text;
 SELECT count(*) > 0 FROM pg_proc AS p WHERE p.prorettype <> 'pg_catalog.trigger'::pg_catalog.regtype;
 SELECT typname FROM pg_type WHERE typinput = 'boolin'::regproc AND typname = 'bool';
