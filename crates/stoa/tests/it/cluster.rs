@@ -229,14 +229,21 @@ fn reports_are_answered_by_who_has_their_part_in_memory() {
     let for_others = all.map(|server| figure(server, "reports_for_others"));
     let asked = 3 * accounts().count() as u64;
     let (sent_on, taken): (u64, u64) = (forwarded.iter().sum(), for_others.iter().sum());
-    assert!(taken >= sent_on && sent_on > asked / 3, "{forwarded:?}, {for_others:?} of {asked}");
+    // On a busy machine some homes are not soon enough, and whoever was asked answers as well.
+    let hedged = || all.iter().map(|server| figure(server, "reports_hedged")).sum::<u64>();
+    let late = hedged();
+    assert!(taken >= sent_on, "{forwarded:?}, {for_others:?}");
+    assert!(sent_on + late > asked / 3, "{forwarded:?} and {late} of {asked}");
     assert!(for_others.iter().all(|count| *count > 0), "each has some: {for_others:?}");
     // Who has once read its part reads nothing any more, and nobody reads another's.
     let read = all.map(misses);
     for server in all {
         accounts().for_each(|account| ask(server, account, 0));
     }
-    assert_eq!(all.map(misses), read, "everything was in somebody's memory");
+    let again: u64 = all.map(misses).iter().sum::<u64>() - read.iter().sum::<u64>();
+    // Two columns in two row groups at most, of each that was late again.
+    let late = 4 * (hedged() - late);
+    assert!(again <= late, "{again} chunks were not in the home's memory, {late} may have been");
 
     // A row that is in no file yet shows wherever the report is answered.
     sent(&two, "INSERT INTO ads VALUES (7, 5)");
@@ -247,8 +254,8 @@ fn reports_are_answered_by_who_has_their_part_in_memory() {
     for server in [&one, &three] {
         accounts().for_each(|account| ask(server, account, if account == 7 { more } else { 0 }));
     }
-    let hedged = figure(&one, "reports_hedged") + figure(&three, "reports_hedged");
-    assert!(hedged > 0, "the frozen one was asked");
+    let helped = figure(&one, "reports_hedged") + figure(&three, "reports_hedged");
+    assert!(helped > 0, "the frozen one was asked");
     two.signal(Signal::KILL);
     two.wait();
     for server in [&one, &three] {
