@@ -35,6 +35,15 @@ impl Member {
         HomeCandidates { epoch: state.members.epoch(), daemons: candidates(&state) }
     }
 
+    /// Whether no other daemon lives. Asked by each report that is not in memory, so it makes no list of them.
+    pub fn is_alone(&self) -> bool {
+        let me = self.id();
+        self.0.known.state().is_none_or(|state| {
+            let mut others = state.members.iter().filter(|(daemon, _)| *daemon != me);
+            others.all(|(_, row)| row.state == MemberState::Dead)
+        })
+    }
+
     /// The number of changes of the members that this daemon knows of.
     pub fn epoch(&self) -> u64 {
         self.0.known.state().map_or(0, |state| state.members.epoch())

@@ -7,9 +7,8 @@ use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock, Weak};
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StringArray};
-use arrow::compute::{CastOptions, cast_with_options};
+use arrow::compute::cast_with_options;
 use arrow::datatypes::{DataType, Int64Type, TimeUnit};
-use arrow::util::display::FormatOptions;
 use datafusion::common::{ScalarValue, exec_err};
 use datafusion::error::Result as EngineResult;
 use datafusion::execution::FunctionRegistry;
@@ -21,6 +20,7 @@ use datafusion::logical_expr::{
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_semantics::errors::to_datafusion;
 
+use super::sleep::STRICT;
 use super::{Session, sleep};
 use crate::run::advisory::{LOCKS_MAX, LockId, LockMode, LockSpan};
 
@@ -154,9 +154,6 @@ pub(super) fn must_be_integers(name: &str, types: &[DataType]) -> EngineResult<(
     let message = format!("function {name}({}) does not exist", of.to_lowercase());
     Err(to_datafusion(Error::invalid(message).with_sqlstate("42883")))
 }
-
-/// Texts that are no numbers are errors.
-const STRICT: CastOptions<'_> = CastOptions { safe: false, format_options: FormatOptions::new() };
 
 fn held_by_another() -> Error {
     Error::new(ErrorKind::Conflict, "another session holds the advisory lock")

@@ -7,9 +7,8 @@ use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Weak};
 
 use arrow::array::{ArrayRef, AsArray, BooleanArray};
-use arrow::compute::{CastOptions, cast_with_options};
+use arrow::compute::cast_with_options;
 use arrow::datatypes::{DataType, Int64Type};
-use arrow::util::display::FormatOptions;
 use async_trait::async_trait;
 use datafusion::common::exec_err;
 use datafusion::error::Result as EngineResult;
@@ -23,10 +22,8 @@ use stoa_error::{Error, Result};
 use stoa_semantics::errors::to_datafusion;
 
 use super::Session;
+use super::sleep::STRICT;
 use crate::engine::elsewhere::{EndRequest, Ending, Target};
-
-/// Texts that are no numbers are errors.
-const STRICT: CastOptions<'_> = CastOptions { safe: false, format_options: FormatOptions::new() };
 
 /// Gives `state` the functions that end sessions, or what they run.
 pub(super) fn install(state: &mut SessionState, session: &Weak<Session>) {

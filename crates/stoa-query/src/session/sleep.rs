@@ -19,8 +19,9 @@ use datafusion::logical_expr::{
 use stoa_error::Error;
 use stoa_semantics::errors::to_datafusion;
 
-/// Texts that are no numbers are errors.
-const STRICT: CastOptions<'_> = CastOptions { safe: false, format_options: FormatOptions::new() };
+/// How operands of a session's functions become numbers: texts that are none are errors.
+pub(super) const STRICT: CastOptions<'_> =
+    CastOptions { safe: false, format_options: FormatOptions::new() };
 
 /// Nobody waits for longer.
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);

@@ -167,7 +167,7 @@ impl Homes {
         table: &Table,
         report: &Report,
     ) -> Result<Option<DaemonId>> {
-        if self.member.others().is_empty() || reports.table_bytes(table).await? < self.bytes_min {
+        if self.member.is_alone() || reports.table_bytes(table).await? < self.bytes_min {
             return Ok(None);
         }
         let Some(first_sort_column) = table.first_sort_column() else { return Ok(None) };
