@@ -116,17 +116,25 @@ async fn a_table_that_is_not_there_is_404() {
     assert_eq!(server.get("/v1/tables/no%20where/nothing").await.status(), 404);
 }
 
+/// Posts rows for the table `t`.
+async fn add_rows(
+    server: &Server,
+    content_type: &'static str,
+    body: &'static str,
+) -> reqwest::Result<reqwest::Response> {
+    server
+        .request(Method::POST, "/v1/tables/public/t/rows")
+        .header("content-type", content_type)
+        .body(body)
+        .send()
+        .await
+}
+
 #[tokio::test]
 async fn rows_are_added_in_many_formats() {
     let server = Server::start().await;
     server.sql("CREATE TABLE t (id bigint NOT NULL, name varchar)").await;
-    let add = |content_type: &'static str, body: &'static str| {
-        server
-            .request(Method::POST, "/v1/tables/public/t/rows")
-            .header("content-type", content_type)
-            .body(body)
-            .send()
-    };
+    let add = |content_type, body| add_rows(&server, content_type, body);
     let added: Value = add("application/x-ndjson", "{\"id\": 1, \"name\": \"a\"}\n{\"id\": 2}\n")
         .await
         .unwrap()
@@ -155,13 +163,7 @@ async fn rows_are_added_in_many_formats() {
 async fn rows_beyond_the_declared_types_are_refused() {
     let server = Server::start().await;
     server.sql("CREATE TABLE t (v varchar(3), s smallint)").await;
-    let add = |content_type: &'static str, body: &'static str| {
-        server
-            .request(Method::POST, "/v1/tables/public/t/rows")
-            .header("content-type", content_type)
-            .body(body)
-            .send()
-    };
+    let add = |content_type, body| add_rows(&server, content_type, body);
     for (content_type, body, code) in [
         ("application/x-ndjson", "{\"v\": \"abc\"}\n{\"v\": \"abcd\"}\n", "22001"),
         ("application/x-ndjson", "{\"s\": 40000}\n", "22003"),
