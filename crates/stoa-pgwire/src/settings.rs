@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use stoa_query::{Session, reported_settings};
+use stoa_sql::intervals::IntervalStyle;
 
 use crate::encode::Style;
 use crate::types::zone::Zone;
@@ -31,7 +32,10 @@ impl Settings {
             }
         }
         let zone = Zone::parse(&session.engine_zone());
-        self.style = Style { zone: zone.unwrap_or_default() };
+        let intervals = session.setting("intervalstyle").ok();
+        let intervals = intervals.and_then(|name| IntervalStyle::named(&name));
+        self.style =
+            Style { zone: zone.unwrap_or_default(), intervals: intervals.unwrap_or_default() };
         self.statement_timeout = session.statement_timeout();
     }
 }

@@ -31,6 +31,7 @@ use crate::statements::temporary;
 use crate::tables::catalog::StoaCatalog;
 use crate::tables::data::Data;
 use crate::tables::sequences::NextValue;
+use stoa_semantics::TextStyle;
 use stoa_semantics::errors::from_datafusion;
 
 /// Answers are kept in addition, in up to one part of so many of the memory for reports.
@@ -141,6 +142,7 @@ fn build_state(
     engine.sql_parser.enable_subquery_sort_elimination = false;
     engine.sql_parser.default_null_ordering = "nulls_max".to_owned();
     engine.execution.time_zone = Some("UTC".to_owned());
+    engine.extensions.insert(TextStyle::default());
     // Plan partitions that come from small files cost more to shuffle than to read.
     engine.optimizer.prefer_existing_union = true;
     engine.optimizer.enable_round_robin_repartition = false;

@@ -66,6 +66,10 @@ pub(super) fn rewrite(binary: BinaryExpr, scope: &Scope<'_>) -> Result<Transform
             floats(left, a, op, right, b)
         }
         (a, b) if is_number(a) && is_number(b) => return decimals(left, a, op, right, b),
+        // The engine would give it a type of 76 digits behind the point, to which nothing can be added.
+        (a, DataType::Null) | (DataType::Null, a) if a.is_decimal() => {
+            Expr::Literal(ScalarValue::try_new_null(&NUMERIC)?, None)
+        }
         (DataType::Date32, DataType::Interval(_)) if matches!(op, Plus | Minus) => {
             engine(to_type(left, &types.0, &TIMESTAMP), op, right)
         }

@@ -15,10 +15,10 @@ use arrow::array::{
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::{CastOptions, cast, cast_with_options};
 use arrow::datatypes::{DataType, FieldRef, IntervalUnit, TimeUnit, i256};
-use chrono::NaiveDate;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::ColumnarValue;
 use stoa_error::{Error, Subject};
+use stoa_sql::dates::{self, Wrong, ZoneText};
 
 use super::call::{Operation, column, failure, unsupported};
 use super::interval_text;
@@ -117,11 +117,7 @@ pub(super) fn read(texts: &StringArray, to: &DataType, zone: &str) -> Result<Arr
         }
         DataType::Date32 => Arc::new(Date32Array::from(each(texts, date)?)),
         DataType::Time64(_) => {
-            let micros = |text: &str| {
-                let read = parse_time_and_zone(text.trim());
-                read.map(|(micros, _)| micros).ok_or_else(|| wrong_time(text, to))
-            };
-            Arc::new(Time64MicrosecondArray::from(each(texts, micros)?))
+            Arc::new(Time64MicrosecondArray::from(each(texts, |text| time(text, to))?))
         }
         DataType::Timestamp(_, of) => {
             let zone = of.as_ref().map(|_| Zone::named(zone)).transpose()?;
@@ -159,7 +155,14 @@ fn wrong(text: &str, to: &DataType) -> DataFusionError {
 }
 
 fn wrong_time(text: &str, to: &DataType) -> DataFusionError {
-    const WORDS: [&str; 6] = ["now", "today", "tomorrow", "yesterday", "allballs", "epoch"];
+    const WORDS: [&str; 4] = ["now", "today", "tomorrow", "yesterday"];
+    let word = text.trim().trim_start_matches(['+', '-']);
+    if word.eq_ignore_ascii_case("infinity") {
+        return unsupported(
+            format!("'{}' as {} is not supported", text.trim(), name(to)),
+            "use a date that no row reaches, such as '9999-12-31', or NULL",
+        );
+    }
     if WORDS.iter().any(|word| text.trim().eq_ignore_ascii_case(word)) {
         return unsupported(
             format!("'{}' as {} is not supported", text.trim(), name(to)),
@@ -290,199 +293,74 @@ pub(super) fn decimal_type(text: &str) -> Option<DataType> {
 
 fn date(text: &str) -> Result<i32> {
     let to = &DataType::Date32;
-    let (days, rest) = parse_date(text.trim()).ok_or_else(|| wrong_time(text, to))?;
-    // A time of day behind it does not count.
-    let rest = rest.strip_prefix(['T', 't']).unwrap_or(rest).trim_start();
-    if !rest.is_empty() && parse_time_and_zone(rest).is_none() {
-        return Err(wrong_time(text, to));
-    }
-    days.ok_or_else(|| out_of_field(text))
-}
-
-fn out_of_field(text: &str) -> DataFusionError {
-    misread("22008", text, format!("date/time field value out of range: \"{text}\""))
-}
-
-/// Days, `None` where there is no such day, and what is left of the text.
-fn parse_date(text: &str) -> Option<(Option<i32>, &str)> {
-    numeric_date(text).or_else(|| worded_date(text))
-}
-
-/// Names of months, in small letters; three of them are enough.
-pub(super) const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-];
-
-/// `Jan 2 2024`, `2 January 2024`, `2024-Jan-02`, `1/2/2024`: a year has four digits, and of numbers the month is first.
-fn worded_date(text: &str) -> Option<(Option<i32>, &str)> {
-    let month_of = |word: &str| {
-        let word = word.to_ascii_lowercase();
-        let is_month = |month: &&str| {
-            *month == word || month[..3] == word || *month == "september" && word == "sept"
-        };
-        MONTHS.iter().position(is_month)
+    let days = match constant_time(text) {
+        Some(_) => 0,
+        None => dates::read_date(text).map_err(|why| wrong_moment(why, text, to))?,
     };
-    let mut rest = text;
-    let (mut month, mut numbers, mut ends_with_month) = (None, Vec::new(), false);
-    while numbers.len() + usize::from(month.is_some()) < 3 {
-        rest = rest.trim_start_matches([' ', ',', '-', '/', '.']);
-        let is_word = rest.starts_with(|c: char| c.is_ascii_alphabetic());
-        let is_same = |c: char| if is_word { c.is_ascii_alphabetic() } else { c.is_ascii_digit() };
-        let end = rest.find(|c: char| !is_same(c)).unwrap_or(rest.len());
-        let (part, behind) = rest.split_at(end);
-        match is_word {
-            true if month.is_none() => {
-                ends_with_month = numbers.len() == 2;
-                month = Some(i32::try_from(month_of(part)?).ok()? + 1);
-            }
-            true => return None,
-            false => numbers.push((part.len(), part.parse::<i32>().ok()?)),
+    zone_named(dates::read(text).ok().and_then(|moment| moment.zone), text, to)?;
+    Ok(days)
+}
+
+/// Words for moments that are always the same, as microseconds since 1970-01-01.
+fn constant_time(text: &str) -> Option<i64> {
+    text.trim().eq_ignore_ascii_case("epoch").then_some(0)
+}
+
+fn time(text: &str, to: &DataType) -> Result<i64> {
+    if text.trim().eq_ignore_ascii_case("allballs") {
+        return Ok(0);
+    }
+    dates::read_time(text).map_err(|why| wrong_moment(why, text, to))
+}
+
+/// Why a text is no date or time, as an error.
+fn wrong_moment(why: Wrong, text: &str, to: &DataType) -> DataFusionError {
+    match why {
+        Wrong::Form => wrong_time(text, to),
+        Wrong::Range => {
+            misread("22008", text, format!("date/time field value out of range: \"{text}\""))
         }
-        rest = behind;
-    }
-    let (year, month, day) = match (month, numbers.as_slice()) {
-        (Some(month), [(1..=2, day), (4, year)]) => (*year, month, *day),
-        // `2024-Jan-02`, but not `2024-02-Jan`.
-        (Some(month), [(4, year), (1..=2, day)]) if !ends_with_month => (*year, month, *day),
-        (None, [(1..=2, month), (1..=2, day), (4, year)]) if text.contains('/') => {
-            (*year, *month, *day)
+        Wrong::Offset => {
+            misread("22009", text, format!("time zone displacement out of range: \"{text}\""))
         }
-        _ => return None,
-    };
-    let date = NaiveDate::from_ymd_opt(year, u32::try_from(month).ok()?, u32::try_from(day).ok()?);
-    let days = date
-        .filter(|_| year > 0)
-        .map(|date| date.signed_duration_since(NaiveDate::default()).num_days() as i32);
-    Some((days, rest))
-}
-
-fn numeric_date(text: &str) -> Option<(Option<i32>, &str)> {
-    let (sign_year, rest) = split_digits(text)?;
-    let (year, month, day, rest) = match sign_year.len() {
-        8 => (&sign_year[..4], &sign_year[4..6], &sign_year[6..], rest),
-        4..=6 => {
-            let separator = rest.chars().next().filter(|c| matches!(c, '-' | '/'))?;
-            let (month, rest) = split_digits(rest.strip_prefix(separator)?)?;
-            let (day, rest) = split_digits(rest.strip_prefix(separator)?)?;
-            (sign_year, month, day, rest)
-        }
-        _ => return None,
-    };
-    if month.len() > 2 || day.len() > 2 {
-        return None;
     }
-    let year: i32 = year.parse().ok()?;
-    let date = NaiveDate::from_ymd_opt(year, month.parse().ok()?, day.parse().ok()?);
-    let days = date
-        .filter(|_| year > 0)
-        .map(|date| date.signed_duration_since(NaiveDate::default()).num_days() as i32);
-    Some((days, rest))
 }
 
-fn split_digits(text: &str) -> Option<(&str, &str)> {
-    let end = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
-    (end > 0).then(|| text.split_at(end))
+/// The zone that a text names.
+enum OwnZone {
+    /// Seconds to the east of UTC.
+    Offset(i32),
+    Named(Zone),
 }
 
-/// `HH:MM[:SS[.ffffff]]`, and what is left.
-fn parse_time(text: &str) -> Option<(i64, &str)> {
-    let (hour, rest) = split_digits(text)?;
-    let (minute, rest) = split_digits(rest.strip_prefix(':')?)?;
-    let (second, rest) = match rest.strip_prefix(':') {
-        Some(rest) => split_digits(rest)?,
-        None => ("0", rest),
+fn zone_named(zone: Option<ZoneText>, text: &str, to: &DataType) -> Result<Option<OwnZone>> {
+    let name = match zone {
+        None => return Ok(None),
+        Some(ZoneText::Offset(east)) => return Ok(Some(OwnZone::Offset(east))),
+        Some(ZoneText::Named(name)) => name,
     };
-    if hour.len() > 2 || minute.len() > 2 || second.len() > 2 {
-        return None;
+    if let Some(east) = dates::abbreviation(&name) {
+        return Ok(Some(OwnZone::Offset(east)));
     }
-    let (micros, rest) = match rest.strip_prefix('.') {
-        Some(rest) => match split_digits(rest) {
-            Some((digits, rest)) => {
-                let fraction: f64 = format!("0.{digits}").parse().ok()?;
-                ((fraction * 1e6).round_ties_even() as i64, rest)
-            }
-            None => (0, rest),
-        },
-        None => (0, rest),
-    };
-    let (hour, minute, second): (i64, i64, i64) =
-        (hour.parse().ok()?, minute.parse().ok()?, second.parse().ok()?);
-    let micros = ((hour * 60 + minute) * 60 + second) * 1_000_000 + micros;
-    let fits = hour <= 24 && minute < 60 && second <= 60 && micros <= 86_400_000_000;
-    fits.then_some((micros, rest))
-}
-
-/// A time of day and its zone: an offset, or a name.
-fn parse_time_and_zone(text: &str) -> Option<(i64, Option<String>)> {
-    let (micros, rest) = parse_time(text)?;
-    let rest = rest.trim();
-    // `America/…` is a zone.
-    let ends = !rest.get(2..).is_some_and(|rest| rest.starts_with(|c: char| c.is_alphabetic()));
-    let half = rest.get(..2).filter(|_| ends).map(str::to_ascii_uppercase);
-    let (micros, rest) = match half.as_deref() {
-        Some("AM") if micros < 13 * 3_600_000_000 => (micros % 43_200_000_000, rest[2..].trim()),
-        Some("PM") if micros < 13 * 3_600_000_000 => {
-            (micros % 43_200_000_000 + 43_200_000_000, rest[2..].trim())
-        }
-        _ => (micros, rest),
-    };
-    if rest.is_empty() {
-        return Some((micros, None));
+    match Zone::named(&name) {
+        Ok(zone) => Ok(Some(OwnZone::Named(zone))),
+        // `2026-01-01 Europe/Berlim`: PostgreSQL says which zone there is not.
+        Err(error) if name.contains('/') => Err(error),
+        Err(_) => Err(wrong_time(text, to)),
     }
-    Some((micros, Some(zone_name(rest)?)))
 }
 
-/// A zone as `Zone` takes it: `+2` becomes `+02:00`.
-fn zone_name(text: &str) -> Option<String> {
-    let Some(sign) = text.chars().next().filter(|c| matches!(c, '+' | '-')) else {
-        return Some(text.to_owned());
-    };
-    let digits: String = text[1..].chars().filter(|c| *c != ':').collect();
-    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
+/// Microseconds of a timestamp; an instant if `session`, the session's zone, is given.
+fn timestamp(text: &str, session: Option<&Zone>, to: &DataType) -> Result<i64> {
+    if let Some(micros) = constant_time(text) {
+        return Ok(micros);
     }
-    let (hours, minutes) = match digits.len() {
-        1 | 2 => (digits.as_str(), "00"),
-        3 | 4 => digits.split_at(digits.len() - 2),
-        _ => return None,
-    };
-    Some(format!("{sign}{hours:0>2}:{minutes}"))
-}
-
-/// Microseconds of a timestamp; an instant if `zone`, the session's, is given.
-fn timestamp(text: &str, zone: Option<&Zone>, to: &DataType) -> Result<i64> {
-    let syntax = || wrong_time(text, to);
-    let (days, rest) = parse_date(text.trim()).ok_or_else(syntax)?;
-    let rest = rest.strip_prefix(['T', 't']).unwrap_or(rest).trim();
-    let (micros, own_zone) = match rest {
-        "" => (0, None),
-        // A date in a zone.
-        rest if rest.starts_with(['+', '-']) && Zone::named(rest).is_ok() => {
-            (0, Some(rest.to_owned()))
-        }
-        rest => parse_time_and_zone(rest).ok_or_else(|| match rest.contains(':') {
-            true => out_of_field(text),
-            false => syntax(),
-        })?,
-    };
-    let days = i64::from(days.ok_or_else(|| out_of_field(text))?);
-    let local = days * 86_400_000_000 + micros;
-    let own_zone = own_zone.map(|name| Zone::named(&name)).transpose();
-    match (zone, own_zone.map_err(|_| syntax())?) {
+    let (local, zone) = dates::read_timestamp(text).map_err(|why| wrong_moment(why, text, to))?;
+    match (session, zone_named(zone, text, to)?) {
         // A timestamp without a zone has none, whatever is written.
         (None, _) => Ok(local),
-        (Some(_), Some(own)) => own.instant(local),
+        (Some(_), Some(OwnZone::Offset(east))) => Ok(local - i64::from(east) * 1_000_000),
+        (Some(_), Some(OwnZone::Named(own))) => own.instant(local),
         (Some(session), None) => session.instant(local),
     }
 }

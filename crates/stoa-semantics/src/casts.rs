@@ -33,6 +33,7 @@ use super::operators::name;
 use super::refused;
 use super::span;
 use super::text_of::{self, TextOf};
+use super::text_style::TextStyle;
 use super::time_zone;
 use super::types::{length_of, precision_of};
 use crate::scope::Scope;
@@ -133,7 +134,7 @@ fn converted(
                         arrow::datatypes::TimeUnit::Microsecond,
                         Some(zone.into()),
                     );
-                    call(TextOf, vec![engine(own(), &shown)])
+                    call(TextOf::default(), vec![engine(own(), &shown)])
                 }
                 _ => return Ok(None),
             }
@@ -143,7 +144,9 @@ fn converted(
         {
             time_zone::instant_of(own(), time_zone::name_of_session(options))
         }
-        (from, DataType::Utf8) if text_of::is_ours(from) => call(TextOf, vec![own()]),
+        (from, DataType::Utf8) if text_of::is_ours(from) => {
+            call(TextOf(TextStyle::of(options).intervals), vec![own()])
+        }
         _ => return Ok(None),
     }))
 }
@@ -207,7 +210,11 @@ fn from_text(expr: &Expr, to: &DataType, options: &ConfigOptions) -> Result<Expr
 
 /// `x AT TIME ZONE 'z'`, which the engine plans as a cast to nanoseconds in that zone.
 fn at_time_zone(expr: Expr, from: &DataType, zone: &str, scope: &Scope<'_>) -> Result<Expr> {
-    let zone = &*time_zone::for_engine(zone);
+    // As in PostgreSQL, an abbreviation comes before a zone of that name: CET is no summer time.
+    let zone = &*match stoa_sql::dates::abbreviation(zone) {
+        Some(east) => time_zone::engine_offset(east),
+        None => time_zone::for_engine(zone),
+    };
     time_zone::Zone::named(zone)?;
     Ok(match from {
         DataType::Timestamp(_, Some(_)) => time_zone::local(expr, zone),

@@ -8,9 +8,9 @@
 
 use arrow::array::{ArrayRef, Date32Array, TimestampMicrosecondArray};
 use datafusion::error::{DataFusionError, Result};
+use stoa_sql::dates::MONTHS;
 
 use super::call::{failure, unsupported};
-use super::cast_text::MONTHS;
 use super::declared::{Declared, Row, Type};
 use super::times::days_at;
 use Type::{Date, Text, Timestamp};

@@ -97,7 +97,9 @@ impl Sum {
             "year" | "years" | "yr" | "yrs" | "y" => self.add_years(number, 1.0),
             "decade" | "decades" | "dec" | "decs" => self.add_years(number, 10.0),
             "century" | "centuries" | "cent" | "c" => self.add_years(number, 100.0),
-            "millennium" | "millennia" | "mil" | "mils" => self.add_years(number, 1000.0),
+            "millennium" | "millenniums" | "millennia" | "mil" | "mils" => {
+                self.add_years(number, 1000.0)
+            }
             _ => None,
         }
     }

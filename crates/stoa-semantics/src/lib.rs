@@ -104,6 +104,7 @@ mod sum;
 mod sums;
 mod terms;
 mod text_of;
+mod text_style;
 mod time_text;
 mod time_zone;
 mod times;
@@ -124,6 +125,7 @@ mod zero_products;
 
 pub use casts::length_cut_to;
 pub use numeric::{NUMERIC, numeric_text};
+pub use text_style::{INTERVAL_STYLE_KEY, TextStyle};
 pub use time_text::time_text;
 
 use std::sync::Arc;

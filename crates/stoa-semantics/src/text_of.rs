@@ -7,24 +7,22 @@ use arrow::array::{Array, ArrayRef, AsArray, StringBuilder};
 use arrow::compute::cast;
 use arrow::datatypes::{
     DataType, Date32Type, Decimal256Type, Float32Type, Float64Type, Int64Type,
-    IntervalMonthDayNano, IntervalMonthDayNanoType, IntervalUnit, TimeUnit,
-    TimestampMicrosecondType,
+    IntervalMonthDayNanoType, IntervalUnit, TimeUnit, TimestampMicrosecondType,
 };
-use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, Timelike};
 use datafusion::error::Result;
 use datafusion::logical_expr::ColumnarValue;
+use stoa_sql::dates::DAY_US;
+use stoa_sql::dates::civil::civil_from_days;
+use stoa_sql::intervals::IntervalStyle;
 
-use super::call::{Operation, column, failure};
+use super::call::{Operation, column};
 use super::numeric::NUMERIC;
 use super::span;
 use super::uuids;
 
-/// Microseconds of a day.
-const DAY_US: i64 = 86_400_000_000;
-
-/// A cast to text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct TextOf;
+/// A cast to text, with intervals in a style.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct TextOf(pub(super) IntervalStyle);
 
 impl Operation for TextOf {
     fn name(&self) -> &str {
@@ -38,7 +36,7 @@ impl Operation for TextOf {
     fn compute(&self, operands: &[ColumnarValue], rows: usize) -> Result<ArrayRef> {
         let column = &column(operands, rows)?;
         let mut texts = StringBuilder::with_capacity(rows, rows * 16);
-        let writer = Writer::of(column)?;
+        let writer = Writer::of(column, self.0)?;
         let mut text = String::new();
         for row in 0..column.len() {
             if column.is_null(row) {
@@ -82,7 +80,7 @@ enum Writer {
     Timestamp(ArrayRef, Option<super::time_zone::Zone>),
     Date(ArrayRef),
     Time(ArrayRef),
-    Interval(ArrayRef),
+    Interval(ArrayRef, IntervalStyle),
     Bytes(ArrayRef),
     Uuid(ArrayRef),
     List(ArrayRef, Box<Writer>),
@@ -92,7 +90,7 @@ enum Writer {
 }
 
 impl Writer {
-    fn of(array: &ArrayRef) -> Result<Self> {
+    fn of(array: &ArrayRef, intervals: IntervalStyle) -> Result<Self> {
         let array = Arc::clone(array);
         Ok(match array.data_type() {
             DataType::Float16 | DataType::Float64 => Self::Float(cast(&array, &DataType::Float64)?),
@@ -108,9 +106,10 @@ impl Writer {
                 let micros = cast(&array, &DataType::Time64(TimeUnit::Microsecond))?;
                 Self::Time(cast(&micros, &DataType::Int64)?)
             }
-            DataType::Duration(_) => Self::Interval(span::days_and_time(&array)?),
+            DataType::Duration(_) => Self::Interval(span::days_and_time(&array)?, intervals),
             DataType::Interval(_) => {
-                Self::Interval(cast(&array, &DataType::Interval(IntervalUnit::MonthDayNano))?)
+                let wide = cast(&array, &DataType::Interval(IntervalUnit::MonthDayNano))?;
+                Self::Interval(wide, intervals)
             }
             DataType::Binary => Self::Bytes(array),
             DataType::FixedSizeBinary(uuids::BYTES) => Self::Uuid(array),
@@ -118,7 +117,7 @@ impl Writer {
                 let items = Arc::clone(array.as_list::<i32>().values());
                 let items = match items.data_type() {
                     DataType::Boolean => Self::Flag(items),
-                    _ => Self::of(&items)?,
+                    _ => Self::of(&items, intervals)?,
                 };
                 Self::List(array, Box::new(items))
             }
@@ -138,24 +137,25 @@ impl Writer {
             Self::Timestamp(array, zone) => {
                 let micros = array.as_primitive::<TimestampMicrosecondType>().value(row);
                 let local = match zone {
-                    None => at(micros)?,
-                    Some(zone) => at(zone.local(micros)?)?,
+                    None => micros,
+                    Some(zone) => zone.local(micros)?,
                 };
-                timestamp(local, out);
+                let is_bc = date(local.div_euclid(DAY_US), out);
+                out.push(' ');
+                time(local.rem_euclid(DAY_US), out);
                 if let Some(zone) = zone {
                     offset(zone.offset_seconds(micros)?, out);
                 }
-                era(local.year(), out);
+                era(is_bc, out);
             }
             Self::Date(array) => {
-                let days = i64::from(array.as_primitive::<Date32Type>().value(row));
-                let day = at(days * DAY_US)?.date();
-                date(day, out);
-                era(day.year(), out);
+                let is_bc = date(array.as_primitive::<Date32Type>().value(row).into(), out);
+                era(is_bc, out);
             }
             Self::Time(array) => time(array.as_primitive::<Int64Type>().value(row), out),
-            Self::Interval(array) => {
-                interval(array.as_primitive::<IntervalMonthDayNanoType>().value(row), out);
+            Self::Interval(array, style) => {
+                let of = array.as_primitive::<IntervalMonthDayNanoType>().value(row);
+                style.write((of.months, of.days, of.nanoseconds / 1000), out);
             }
             Self::Bytes(array) => {
                 out.push_str("\\x");
@@ -220,31 +220,16 @@ fn needs_quotes(item: &str) -> bool {
         || item.contains(|c: char| c.is_whitespace() || matches!(c, '{' | '}' | ',' | '"' | '\\'))
 }
 
-fn at(micros: i64) -> Result<NaiveDateTime> {
-    DateTime::from_timestamp_micros(micros)
-        .map(|time| time.naive_utc())
-        .ok_or_else(|| failure("22008", "timestamp out of range"))
-}
-
-/// Without the era, which comes last.
-fn timestamp(of: NaiveDateTime, out: &mut String) {
-    date(of.date(), out);
-    out.push(' ');
-    time(
-        i64::from(of.num_seconds_from_midnight()) * 1_000_000 + i64::from(of.nanosecond() / 1000),
-        out,
-    );
-}
-
-/// Without the era.
-fn date(of: NaiveDate, out: &mut String) {
-    let year = of.year();
+/// A day since 1970-01-01 without its era, which comes last. Returns whether it is before Christ.
+fn date(days: i64, out: &mut String) -> bool {
+    let (year, month, day) = civil_from_days(days);
     let shown = if year <= 0 { 1 - year } else { year };
-    let _ = write!(out, "{shown:04}-{:02}-{:02}", of.month(), of.day());
+    let _ = write!(out, "{shown:04}-{month:02}-{day:02}");
+    year <= 0
 }
 
-fn era(year: i32, out: &mut String) {
-    if year <= 0 {
+fn era(is_bc: bool, out: &mut String) {
+    if is_bc {
         out.push_str(" BC");
     }
 }
@@ -272,34 +257,6 @@ fn offset(seconds: i32, out: &mut String) {
     }
     if seconds % 60 != 0 {
         let _ = write!(out, ":{:02}", seconds % 60);
-    }
-}
-
-fn interval(of: IntervalMonthDayNano, out: &mut String) {
-    let (years, months) = (of.months / 12, of.months % 12);
-    let mut is_negative = false;
-    for (count, unit) in [(years, "year"), (months, "mon"), (of.days, "day")] {
-        if count != 0 {
-            if !out.is_empty() {
-                out.push(' ');
-            }
-            let sign = if is_negative && count > 0 { "+" } else { "" };
-            let plural = if count == 1 { "" } else { "s" };
-            let _ = write!(out, "{sign}{count} {unit}{plural}");
-            is_negative = count < 0;
-        }
-    }
-    let micros = of.nanoseconds / 1000;
-    if micros != 0 || out.is_empty() {
-        if !out.is_empty() {
-            out.push(' ');
-        }
-        match (micros < 0, is_negative) {
-            (true, _) => out.push('-'),
-            (false, true) => out.push('+'),
-            _ => {}
-        }
-        time(micros.saturating_abs(), out);
     }
 }
 

@@ -47,13 +47,13 @@ impl Zone {
 
     /// How far the clocks are before UTC at an instant.
     pub(super) fn offset_seconds(&self, instant: i64) -> Result<i32> {
-        let at = DateTime::from_timestamp_micros(instant).ok_or_else(out_of_range)?.naive_utc();
+        let at = at(instant).ok_or_else(out_of_range)?;
         Ok(self.0.offset_from_utc_datetime(&at).fix().local_minus_utc())
     }
 
     /// The instant of a local time, microseconds.
     pub(super) fn instant(&self, local: i64) -> Result<i64> {
-        let at = DateTime::from_timestamp_micros(local).ok_or_else(out_of_range)?.naive_utc();
+        let at = at(local).ok_or_else(out_of_range)?;
         let seconds = i64::from(self.offset_of_local(&at));
         local.checked_sub(seconds * 1_000_000).ok_or_else(out_of_range)
     }
@@ -71,6 +71,13 @@ impl Zone {
             }
         }
     }
+}
+
+/// The time of day and date of microseconds since 1970. Years beyond those of the calendar used have the rules of its last.
+fn at(micros: i64) -> Option<NaiveDateTime> {
+    // 262,000 years in either direction.
+    const MOST: i64 = 8_267_936_000_000_000_000;
+    DateTime::from_timestamp_micros(micros.clamp(-MOST, MOST)).map(|time| time.naive_utc())
 }
 
 /// The name of a zone as it is called; what is none, such as an offset, as it is written.
@@ -130,7 +137,7 @@ fn called_of_offset(east: i32) -> String {
 }
 
 /// The offset as the engine writes it, which counts to the east: `+02:00`.
-fn engine_offset(east: i32) -> String {
+pub(super) fn engine_offset(east: i32) -> String {
     let (sign, minutes) = (if east < 0 { '-' } else { '+' }, east.abs() / 60);
     format!("{sign}{:02}:{:02}", minutes / 60, minutes % 60)
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! CREATE [TEMP[ORARY]] TABLE [IF NOT EXISTS] name [(column type [NOT NULL] [PRIMARY KEY] [COMMENT 'text'], …
-//!   [, PRIMARY KEY (column, …)]) | (column, …)]
+//!   [, LIKE table [INCLUDING what | EXCLUDING what …]] [, PRIMARY KEY (column, …)]) | (column, …) | LIKE table]
 //!   [USING iceberg] [STORED AS ORC]
 //!   [PARTITIONED BY (term, …)] [ORDER BY (term, …)] [ON COMMIT PRESERVE ROWS | DROP]
 //!   [COMMENT 'text'] [TBLPROPERTIES ('key' = 'value', …)] [AS query]
@@ -35,6 +35,8 @@ pub struct CreateTableStatement {
     pub if_not_exists: bool,
     /// Its columns; none where the query gives them.
     pub columns: Vec<Field>,
+    /// The tables whose columns it has, too.
+    pub likes: Vec<Like>,
     /// The names of the query's columns, if they are given.
     pub column_names: Vec<String>,
     /// The columns of the `PRIMARY KEY`; none where there is none.
@@ -60,6 +62,7 @@ impl CreateTableStatement {
             drops_at_end: false,
             if_not_exists: false,
             columns: Vec::new(),
+            likes: Vec::new(),
             column_names: Vec::new(),
             primary_key: Vec::new(),
             partition_by: Vec::new(),
@@ -68,6 +71,52 @@ impl CreateTableStatement {
             properties: Vec::new(),
             query: None,
         }
+    }
+}
+
+/// `LIKE table`, in PostgreSQL's spelling (among the columns) or in Hive's (instead of them).
+#[derive(Clone, Debug)]
+pub struct Like {
+    /// The table whose columns are copied, with their types and NOT NULL.
+    pub table: ObjectName,
+    /// How many of the statement's own columns stand before it.
+    pub at: usize,
+    /// What of the table is copied besides.
+    pub including: Including,
+}
+
+/// What a table takes over from the one that it is like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Including {
+    /// Defaults of columns.
+    pub defaults: bool,
+    /// Identity columns; the numbers begin anew.
+    pub identity: bool,
+    /// The `PRIMARY KEY`.
+    pub key: bool,
+    /// Comments of columns.
+    pub comments: bool,
+    /// Partitions, order and properties, as Hive's spelling does.
+    pub layout: bool,
+}
+
+impl Including {
+    /// All that PostgreSQL's `INCLUDING ALL` names.
+    const ALL: Self =
+        Self { defaults: true, identity: true, key: true, comments: true, layout: false };
+
+    fn set(&mut self, what: &str, is_included: bool) -> bool {
+        match what {
+            "ALL" => *self = if is_included { Self::ALL } else { Self::default() },
+            "DEFAULTS" => self.defaults = is_included,
+            "IDENTITY" => self.identity = is_included,
+            "INDEXES" => self.key = is_included,
+            "COMMENTS" => self.comments = is_included,
+            // Tables have none of these.
+            "COMPRESSION" | "CONSTRAINTS" | "GENERATED" | "STATISTICS" | "STORAGE" => {}
+            _ => return false,
+        }
+        true
     }
 }
 
@@ -97,13 +146,17 @@ pub(super) fn parse(
             None => parse_columns(parser, &mut table)?,
         }
     }
+    if parser.parse_keyword(Keyword::LIKE) {
+        let including = Including { layout: true, ..Including::ALL };
+        table.likes.push(Like { table: parser.parse_object_name(false)?, at: 0, including });
+    }
     while parse_clause(parser, &mut table)? {}
     let has_query = parser.parse_keyword(Keyword::AS);
-    if table.columns.is_empty() && !has_query {
+    if table.columns.is_empty() && table.likes.is_empty() && !has_query {
         let found = parser.peek_token();
         return parser.expected("columns in parentheses, or AS and a query", found);
     }
-    if !table.columns.is_empty() && has_query {
+    if (!table.columns.is_empty() || !table.likes.is_empty()) && has_query {
         return Err(ParserError::ParserError(
             "CREATE TABLE AS takes the types of its columns from the query; give names only".into(),
         ));
@@ -167,6 +220,11 @@ fn expect_one_of(parser: &mut Parser<'_>, words: &[&str]) -> Parsed<()> {
 fn parse_columns(parser: &mut Parser<'_>, table: &mut CreateTableStatement) -> Parsed<()> {
     parser.expect_token(&Token::LParen)?;
     parser.parse_comma_separated(|parser| {
+        if parser.parse_keyword(Keyword::LIKE) {
+            let like = parse_like(parser, table.columns.len())?;
+            table.likes.push(like);
+            return Ok(());
+        }
         let key = match parse_key(parser)? {
             Some(key) => key,
             None => {
@@ -190,6 +248,26 @@ fn parse_columns(parser: &mut Parser<'_>, table: &mut CreateTableStatement) -> P
         }
     }
     Ok(())
+}
+
+/// What follows `LIKE` among the columns: `table [INCLUDING what | EXCLUDING what …]`.
+fn parse_like(parser: &mut Parser<'_>, at: usize) -> Parsed<Like> {
+    let table = parser.parse_object_name(false)?;
+    let mut including = Including::default();
+    loop {
+        let is_included = match () {
+            () if parse_word(parser, "INCLUDING") => true,
+            () if parse_word(parser, "EXCLUDING") => false,
+            () => return Ok(Like { table, at, including }),
+        };
+        let what = parser.parse_identifier()?.value.to_ascii_uppercase();
+        if !including.set(&what, is_included) {
+            return Err(ParserError::ParserError(format!(
+                "LIKE … INCLUDING {what}: expected ALL, COMMENTS, COMPRESSION, CONSTRAINTS, DEFAULTS, GENERATED, IDENTITY, \
+                 INDEXES, STATISTICS or STORAGE"
+            )));
+        }
+    }
 }
 
 /// `[CONSTRAINT name] PRIMARY KEY (column, …)`; `None` where a column stands.

@@ -27,6 +27,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use stoa_error::{Error, Result};
 
+use stoa_sql::intervals::IntervalStyle;
+
 use crate::format::Format;
 use crate::types::zone::Zone;
 use crate::types::{PgType, field_type};
@@ -41,6 +43,8 @@ pub(crate) use copy_text::{CopyOutFormat, CopyTextEncoder};
 pub(crate) struct Style {
     /// The zone that instants are written in.
     pub(crate) zone: Zone,
+    /// How intervals are written.
+    pub(crate) intervals: IntervalStyle,
 }
 
 /// Writes the rows of one result.

@@ -93,7 +93,7 @@ fn scalars_are_written_as_text() {
 fn instants_are_written_in_the_sessions_zone() {
     let instant = TimestampNanosecondArray::from(vec![-1]).with_timezone("UTC");
     assert_eq!(text(instant.clone()), some(&["1969-12-31 23:59:59.999999+00"]));
-    let style = Style { zone: Zone::parse("Asia/Tokyo").unwrap() };
+    let style = Style { zone: Zone::parse("Asia/Tokyo").unwrap(), ..Style::default() };
     let values = encode(Arc::new(instant), Format::Text, style);
     assert_eq!(values[0].as_deref(), Some(&b"1970-01-01 08:59:59.999999+09"[..]));
     assert_eq!(text(TimestampSecondArray::from(vec![0])), some(&["1970-01-01 00:00:00"]));

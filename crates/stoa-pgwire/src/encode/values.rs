@@ -11,11 +11,12 @@ use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
 use datafusion::arrow::compute::cast;
 use stoa_error::{Error, Result};
 use stoa_query::NUMERIC;
+use stoa_sql::intervals::IntervalStyle;
 
 use super::Style;
 use super::json::{MapValues, StructValues, UnionValues};
 use super::list::{DictionaryValues, ListValues};
-use crate::types::calendar::{DAY_US, PG_EPOCH_DAYS, put_date, put_fraction, put_time};
+use crate::types::calendar::{DAY_US, PG_EPOCH_DAYS, put_date, put_time};
 use crate::types::numeric::{Decimal, put_f32, put_f64, put_i64, put_u64};
 use crate::types::zone::{Zone, put_offset};
 use crate::types::{PgType, calendar, field_type, is_oid_field};
@@ -51,10 +52,7 @@ pub(crate) enum Values {
     Time(ScalarBuffer<i64>),
     Timestamp(Micros),
     Timestamptz(Micros, Zone),
-    Duration(Micros),
-    YearMonth(ScalarBuffer<i32>),
-    DayTime(PrimitiveArray<IntervalDayTimeType>),
-    MonthDayNano(PrimitiveArray<IntervalMonthDayNanoType>),
+    Interval(Intervals, IntervalStyle),
     Dictionary(Box<DictionaryValues>),
     List(Box<ListValues>),
     Struct(Box<StructValues>),
@@ -152,15 +150,21 @@ impl Values {
                     Some(_) => Self::Timestamptz(micros, style.zone),
                 }
             }
-            DataType::Duration(unit) => Self::Duration(Micros::new(durations(array, *unit), *unit)),
-            DataType::Interval(IntervalUnit::YearMonth) => {
-                Self::YearMonth(buffer::<IntervalYearMonthType>(array))
+            DataType::Duration(unit) => {
+                let durations = Micros::new(durations(array, *unit), *unit);
+                Self::Interval(Intervals::Duration(durations), style.intervals)
             }
-            DataType::Interval(IntervalUnit::DayTime) => {
-                Self::DayTime(array.as_primitive().clone())
-            }
-            DataType::Interval(IntervalUnit::MonthDayNano) => {
-                Self::MonthDayNano(array.as_primitive().clone())
+            DataType::Interval(unit) => {
+                let intervals = match unit {
+                    IntervalUnit::YearMonth => {
+                        Intervals::YearMonth(buffer::<IntervalYearMonthType>(array))
+                    }
+                    IntervalUnit::DayTime => Intervals::DayTime(array.as_primitive().clone()),
+                    IntervalUnit::MonthDayNano => {
+                        Intervals::MonthDayNano(array.as_primitive().clone())
+                    }
+                };
+                Self::Interval(intervals, style.intervals)
             }
             DataType::Dictionary(..) => {
                 Self::Dictionary(Box::new(DictionaryValues::new(field, array, style)?))
@@ -243,8 +247,10 @@ impl Values {
             Self::Dictionary(d) => d.put_text(row, out),
             Self::List(list) => list.put_text(row, out),
             Self::Struct(_) | Self::Map(_) | Self::Union(_) => self.put_json(row, out),
-            Self::Duration(_) | Self::YearMonth(_) | Self::DayTime(_) | Self::MonthDayNano(_) => {
-                put_interval_text(out, self.interval(row));
+            Self::Interval(intervals, style) => {
+                let mut text = String::new();
+                style.write(intervals.get(row), &mut text);
+                out.extend_from_slice(text.as_bytes());
             }
         }
     }
@@ -282,8 +288,8 @@ impl Values {
             }
             Self::Dictionary(d) => d.put_binary(row, out),
             Self::List(list) => list.put_binary(row, out),
-            Self::Duration(_) | Self::YearMonth(_) | Self::DayTime(_) | Self::MonthDayNano(_) => {
-                let (months, days, micros) = self.interval(row);
+            Self::Interval(intervals, _) => {
+                let (months, days, micros) = intervals.get(row);
                 out.extend_from_slice(&micros.to_be_bytes());
                 out.extend_from_slice(&days.to_be_bytes());
                 out.extend_from_slice(&months.to_be_bytes());
@@ -298,9 +304,20 @@ impl Values {
             | Self::Union(_) => self.put_text(row, out),
         }
     }
+}
 
-    /// Months, days and microseconds of an interval.
-    fn interval(&self, row: usize) -> (i32, i32, i64) {
+/// Intervals of the engine's types.
+#[derive(Debug)]
+pub(crate) enum Intervals {
+    Duration(Micros),
+    YearMonth(ScalarBuffer<i32>),
+    DayTime(PrimitiveArray<IntervalDayTimeType>),
+    MonthDayNano(PrimitiveArray<IntervalMonthDayNanoType>),
+}
+
+impl Intervals {
+    /// Months, days and microseconds.
+    fn get(&self, row: usize) -> (i32, i32, i64) {
         match self {
             // As PostgreSQL writes the difference of two timestamps.
             Self::Duration(a) => (0, (a.get(row) / DAY_US) as i32, a.get(row) % DAY_US),
@@ -313,7 +330,6 @@ impl Values {
                 let value = a.value(row);
                 (value.months, value.days, value.nanoseconds.div_euclid(1000))
             }
-            _ => (0, 0, 0),
         }
     }
 }
@@ -402,54 +418,4 @@ fn put_uuid_text(out: &mut Vec<u8>, bytes: &[u8]) {
         }
         put_hex_digits(out, std::slice::from_ref(byte));
     }
-}
-
-/// IntervalStyle `postgres`: `1 year 2 mons -3 days 04:05:06.7`.
-fn put_interval_text(out: &mut Vec<u8>, (months, days, micros): (i32, i32, i64)) {
-    let start = out.len();
-    // Each part after a negative one carries its sign, so that it reads back the same.
-    let mut after_negative = false;
-    let parts = [(months / 12, "year"), (months % 12, "mon"), (days, "day")];
-    for (count, unit) in parts.into_iter().filter(|(count, _)| *count != 0) {
-        if out.len() > start {
-            out.push(b' ');
-        }
-        if after_negative && count > 0 {
-            out.push(b'+');
-        }
-        after_negative = count < 0;
-        put_i64(out, count.into());
-        out.push(b' ');
-        out.extend_from_slice(unit.as_bytes());
-        if count != 1 {
-            out.push(b's');
-        }
-    }
-    if micros == 0 && out.len() > start {
-        return;
-    }
-    if out.len() > start {
-        out.push(b' ');
-    }
-    if micros < 0 {
-        out.push(b'-');
-    } else if after_negative {
-        out.push(b'+');
-    }
-    put_clock(out, micros.unsigned_abs());
-}
-
-/// Hours may go beyond 24 here, unlike in a time of day.
-fn put_clock(out: &mut Vec<u8>, micros: u64) {
-    let seconds = micros / 1_000_000;
-    let hours = seconds / 3600;
-    if hours < 10 {
-        out.push(b'0');
-    }
-    put_u64(out, hours);
-    out.push(b':');
-    calendar::put_2(out, (seconds / 60 % 60) as u32);
-    out.push(b':');
-    calendar::put_2(out, (seconds % 60) as u32);
-    put_fraction(out, (micros % 1_000_000) as u32);
 }

@@ -5,13 +5,15 @@
 //! **Invariant:** whatever the bytes, the result is a value or an error with SQLSTATE 22P02 (text)
 //! or 22P03 (binary).
 
+use arrow_array::StringArray;
 use arrow_array::types::IntervalMonthDayNano;
 use arrow_schema::DataType;
 use datafusion::arrow::datatypes::i256;
 use datafusion::common::ScalarValue;
 use stoa_error::{Error, Result};
+use stoa_sql::dates::{self, ZoneText};
 
-use super::calendar::{self, DAY_US, PG_EPOCH_DAYS, ParsedTimestamp};
+use super::calendar::{DAY_US, PG_EPOCH_DAYS};
 use super::numeric::Decimal;
 use super::zone::Zone;
 use super::{PgType, to_arrow};
@@ -72,24 +74,21 @@ fn from_text(of: PgType, text: &str, zone: Zone) -> Option<ScalarValue> {
         PgType::Float4 => ScalarValue::Float32(Some(parse_float(number)? as f32)),
         PgType::Float8 => ScalarValue::Float64(Some(parse_float(number)?)),
         PgType::Numeric => numeric(&Decimal::parse(number)?)?,
-        PgType::Date => ScalarValue::Date32(Some(calendar::parse_date(text)?.try_into().ok()?)),
+        PgType::Date => ScalarValue::Date32(Some(date_of(text)?)),
         PgType::Time | PgType::Timetz => {
-            ScalarValue::Time64Microsecond(Some(calendar::parse_time(text)?))
+            ScalarValue::Time64Microsecond(Some(dates::read_time(text).ok()?))
         }
-        PgType::Timestamp => {
-            let ParsedTimestamp { micros, .. } = calendar::parse_timestamp(text)?;
-            ScalarValue::TimestampMicrosecond(Some(micros), None)
-        }
+        PgType::Timestamp => ScalarValue::TimestampMicrosecond(Some(moment_of(text)?.0), None),
         PgType::Timestamptz => {
-            let parsed = calendar::parse_timestamp(text)?;
-            let offset =
-                parsed.offset_seconds.unwrap_or_else(|| zone.offset_at_local(parsed.micros));
-            let micros = parsed.micros.checked_sub(i64::from(offset) * 1_000_000)?;
+            let (local, own) = moment_of(text)?;
+            let offset = own.unwrap_or(zone).offset_at_local(local);
+            let micros = local.checked_sub(i64::from(offset) * 1_000_000)?;
             ScalarValue::TimestampMicrosecond(Some(micros), Some("+00:00".into()))
         }
         PgType::Interval => {
-            let text = ScalarValue::Utf8(Some(interval_words(text)?));
-            text.cast_to(&DataType::Interval(arrow_schema::IntervalUnit::MonthDayNano)).ok()?
+            let of = DataType::Interval(arrow_schema::IntervalUnit::MonthDayNano);
+            let read = stoa_semantics::read_local(&StringArray::from(vec![text]), &of).ok()?;
+            ScalarValue::try_from_array(&read, 0).ok()?
         }
         PgType::Bytea => ScalarValue::Binary(Some(parse_bytea(text)?)),
         PgType::Uuid => ScalarValue::FixedSizeBinary(16, Some(parse_uuid(number)?)),
@@ -251,30 +250,28 @@ fn parse_uuid(text: &str) -> Option<Vec<u8>> {
     parse_hex(&digits).filter(|bytes| bytes.len() == 16)
 }
 
-/// Rewrites `1 day 04:05:06.7` so that each part has a unit.
-fn interval_words(text: &str) -> Option<String> {
-    let mut parts = Vec::new();
-    for word in text.split_whitespace() {
-        if !word.contains(':') {
-            parts.push(word.replace("mon", "month").replace("monthth", "month"));
-            continue;
-        }
-        let (sign, clock) = match word.strip_prefix('-') {
-            Some(rest) => ("-", rest),
-            None => ("", word.strip_prefix('+').unwrap_or(word)),
-        };
-        let mut fields = clock.split(':');
-        let (hours, minutes) = (fields.next()?, fields.next()?);
-        let seconds = fields.next().unwrap_or("0");
-        let numeric = |field: &str| {
-            !field.is_empty() && field.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
-        };
-        if fields.next().is_some() || ![hours, minutes, seconds].into_iter().all(numeric) {
-            return None;
-        }
-        parts.push(format!("{sign}{hours} hours {sign}{minutes} minutes {sign}{seconds} seconds"));
-    }
-    (!parts.is_empty()).then(|| parts.join(" "))
+/// A date as text; its zone, too, must be one.
+fn date_of(text: &str) -> Option<i32> {
+    zone_of(dates::read(text).ok()?.zone)?;
+    dates::read_date(text).ok()
+}
+
+/// Local microseconds since 1970-01-01, and the zone that the text names.
+fn moment_of(text: &str) -> Option<(i64, Option<Zone>)> {
+    let (local, zone) = dates::read_timestamp(text).ok()?;
+    Some((local, zone_of(zone)?))
+}
+
+/// The zone of a text, if it names one; `None` where there is no such zone.
+fn zone_of(text: Option<ZoneText>) -> Option<Option<Zone>> {
+    Some(Some(match text {
+        None => return Some(None),
+        Some(ZoneText::Offset(east)) => Zone::Fixed(east),
+        Some(ZoneText::Named(name)) => match dates::abbreviation(&name) {
+            Some(east) => Zone::Fixed(east),
+            None => Zone::parse(&name)?,
+        },
+    }))
 }
 
 fn list(element: PgType, values: Vec<ScalarValue>) -> Option<ScalarValue> {

@@ -50,8 +50,8 @@ impl Zone {
         }
     }
 
-    /// Seconds that local time is ahead of UTC at a local time. Where clocks are set back the
-    /// earlier instant is taken, where they are set forward the offset from before.
+    /// Seconds that local time is ahead of UTC at a local time. As in PostgreSQL, the later instant is taken where clocks are
+    /// set back, and the offset from before where they are set forward.
     pub(crate) fn offset_at_local(self, local_micros: i64) -> i32 {
         let zone = match self {
             Self::Fixed(offset) => return offset,
@@ -62,8 +62,9 @@ impl Zone {
             return 0;
         };
         match zone.offset_from_local_datetime(&local) {
-            LocalResult::Single(offset) | LocalResult::Ambiguous(offset, _) => {
-                offset.fix().local_minus_utc()
+            LocalResult::Single(offset) => offset.fix().local_minus_utc(),
+            LocalResult::Ambiguous(one, other) => {
+                one.fix().local_minus_utc().min(other.fix().local_minus_utc())
             }
             LocalResult::None => before_gap(zone, local),
         }

@@ -6,12 +6,13 @@ use std::sync::atomic::Ordering;
 use datafusion::common::config::ConfigOptions;
 use datafusion::error::DataFusionError;
 use stoa_error::{Error, ErrorKind, Result};
+use stoa_sql::intervals::IntervalStyle;
 
 use super::{Planner, Session};
 use crate::engine::DEFAULT_NAMESPACE;
 use crate::settings::{self, Settings, as_boolean};
-use stoa_semantics::engine_zone;
 use stoa_semantics::errors::from_datafusion;
+use stoa_semantics::{INTERVAL_STYLE_KEY, TextStyle, engine_zone};
 
 /// What the settings will be after a transaction that has changed some.
 #[derive(Debug)]
@@ -129,6 +130,8 @@ impl Session {
         let mut options = self.engine.base_options().clone();
         options.catalog.default_schema = first_namespace(&settings.get("search_path")?);
         options.execution.time_zone = Some(engine_zone(&settings.get("timezone")?));
+        let intervals = IntervalStyle::named(&settings.get("intervalstyle")?).unwrap_or_default();
+        options.extensions.insert(TextStyle { intervals });
         for (name, value) in settings.of_engine() {
             let set = options.set(name, value);
             set.map_err(|error| wrong_option(&options, name, value, error))?;
@@ -203,7 +206,7 @@ fn same_options(one: &ConfigOptions, other: &ConfigOptions) -> bool {
 }
 
 /// The options of the engine that differ from those it was started with, written so that no two lists
-/// of them are written alike; whether there are none but namespace and time zone.
+/// of them are written alike; whether there are none but namespace, time zone and interval style.
 pub(super) fn difference(base: &ConfigOptions, options: &ConfigOptions) -> (String, bool) {
     let (mut text, mut is_plain) = (String::new(), true);
     let by_key = |options: &ConfigOptions| {
@@ -217,7 +220,9 @@ pub(super) fn difference(base: &ConfigOptions, options: &ConfigOptions) -> (Stri
         }
         is_plain &= matches!(
             key.as_str(),
-            "datafusion.catalog.default_schema" | "datafusion.execution.time_zone"
+            "datafusion.catalog.default_schema"
+                | "datafusion.execution.time_zone"
+                | INTERVAL_STYLE_KEY
         );
         let length = value.as_ref().map(String::len);
         let value = value.as_deref().unwrap_or_default();

@@ -21,6 +21,7 @@ use datafusion::sql::parser::Statement as EngineStatement;
 use futures::future::BoxFuture;
 use stoa_catalog::TableIdent;
 use stoa_error::{Error, Result, Subject};
+use stoa_semantics::TextStyle;
 use stoa_semantics::errors::{from_datafusion, missing_name, repeats_names, to_datafusion};
 use stoa_sql::{StatementKind, whole_rows};
 
@@ -277,7 +278,11 @@ impl Session {
         let reader = reader.unwrap_or(&self.caller);
         let config = state.config_mut();
         let options = config.options_mut();
-        options.execution.time_zone.clone_from(&session.config_options().execution.time_zone);
+        let asked = session.config_options();
+        options.execution.time_zone.clone_from(&asked.execution.time_zone);
+        if let Some(style) = asked.extensions.get::<TextStyle>() {
+            options.extensions.insert(*style);
+        }
         options.catalog.default_schema = view.view.default_namespace();
         config.set_extension(Arc::clone(reader));
         config.set_extension(Arc::clone(&self.block));

@@ -162,8 +162,8 @@ pub(crate) static SESSION_SETTINGS: &[SessionSetting] = &[
         "IntervalStyle",
         Kind::Choice(&["postgres", "postgres_verbose", "sql_standard", "iso_8601"]),
         "postgres",
-        Ignored,
-        "Intervals are always written in the style postgres",
+        Works,
+        "How intervals are written",
     )
     .reported(),
     setting("lock_timeout", Kind::Milliseconds, "0", Ignored, "Readers and writers take no locks"),

@@ -20,6 +20,7 @@ use crate::statements::allowed::check as check_plan;
 use crate::statements::columns::{cast_to, named, storable_schema, with_declared_types};
 use crate::statements::comment;
 use crate::statements::defaults;
+use crate::statements::like;
 use crate::statements::maintain;
 use crate::statements::outcome::count_written;
 use crate::statements::view;
@@ -156,6 +157,7 @@ async fn create_table(
     if !session.is_own_temporary(&ident.namespace) {
         session.caller.must_be_superuser("create tables")?;
     }
+    let table = &like::with_columns(session, table).await?;
     properties::check(texts(&table.properties))?;
     defaults::check_all(session, &table.columns, guard).await?;
     let Some(query) = &table.query else {

@@ -192,7 +192,7 @@ async fn known_tables(session: &Session, idents: Vec<TableIdent>) -> Vec<TableId
 }
 
 /// A table whose columns are told, as far as they may be known.
-async fn find_known(
+pub(super) async fn find_known(
     session: &Session,
     name: &datafusion::sql::sqlparser::ast::ObjectName,
 ) -> Result<Table> {

@@ -277,9 +277,8 @@ fn json_texts(column: &ArrayRef, is_json: bool, zone: &str) -> Result<StringArra
         }
         of if of.is_numeric() => {
             let texts = match text_of::is_ours(of) {
-                true => {
-                    TextOf.compute(&[ColumnarValue::Array(Arc::clone(column))], column.len())?
-                }
+                true => TextOf::default()
+                    .compute(&[ColumnarValue::Array(Arc::clone(column))], column.len())?,
                 false => cast(column, &DataType::Utf8)?,
             };
             match of.is_floating() {
@@ -295,7 +294,7 @@ fn json_texts(column: &ArrayRef, is_json: bool, zone: &str) -> Result<StringArra
         }
         of if text_of::is_ours(of) => {
             let operand = [ColumnarValue::Array(Arc::clone(column))];
-            in_quotes(&TextOf.compute(&operand, column.len())?)?
+            in_quotes(&TextOf::default().compute(&operand, column.len())?)?
         }
         _ => in_quotes(&cast(column, &DataType::Utf8)?)?,
     })
@@ -335,7 +334,7 @@ fn iso(column: &ArrayRef, zone: &str) -> Result<StringArray> {
         _ => Arc::clone(column),
     };
     let has_zone = matches!(shown.data_type(), DataType::Timestamp(_, Some(_)));
-    let texts = TextOf.compute(&[ColumnarValue::Array(shown)], column.len())?;
+    let texts = TextOf::default().compute(&[ColumnarValue::Array(shown)], column.len())?;
     let text = |text: &str| {
         let mut out = text.replacen(' ', "T", 1);
         // An offset in whole hours is written without minutes.

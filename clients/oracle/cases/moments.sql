@@ -1,0 +1,106 @@
+-- Texts as dates and times: orders, names of months, days of the year, Julian days, eras, zones. Drawn from a seed, and kept.
+SELECT '1999 01 08 AD'::date, 'J1043914.5'::date, '8, 13, 2024'::date, '08, 1, 32'::date, '2024/08/01 101112 Z'::date, 'Tuesday, january 30 69T10:11-08:00'::date, 'J1173593 101112 Europe/Berlin'::date, '5 january 366'::date;
+SELECT '1999 01 08 AD'::timestamp, 'J1043914.5'::timestamp, '8, 13, 2024'::timestamp, '08, 1, 32'::timestamp, '2024/08/01 101112 Z'::timestamp, 'Tuesday, january 30 69T10:11-08:00'::timestamp, 'J1173593 101112 Europe/Berlin'::timestamp, '5 january 366'::timestamp;
+SELECT 'J1795539'::date, 'Dec/5-0 24:00 Europe/Berlin'::date, '0099 january 30 AD'::date, 'J1228855.5+0530'::date, '0044, Feb, 08 24:00UTC BC'::date, 'Tuesday, J833432'::date, 'Tuesday, 08, Dec 366 1011EST'::date, '5 13 32+0530 BC'::date;
+SELECT 'J1795539'::timestamp, 'Dec/5-0 24:00 Europe/Berlin'::timestamp, '0099 january 30 AD'::timestamp, 'J1228855.5+0530'::timestamp, '0044, Feb, 08 24:00UTC BC'::timestamp, 'Tuesday, J833432'::timestamp, 'Tuesday, 08, Dec 366 1011EST'::timestamp, '5 13 32+0530 BC'::timestamp;
+SELECT '1999, Jan, 8 AD'::date, '8-Feb-5'::date, '12/31/08'::date, '08sept31 10:11:12.1234567UTC AD'::date, 'Mon 0044, 1, 08 1011  bc'::date, '5 30 1'::date, '700130'::date, 'Tuesday, 08, 12, 366T10:11 AD'::date;
+SELECT '1999, Jan, 8 AD'::timestamp, '8-Feb-5'::timestamp, '12/31/08'::timestamp, '08sept31 10:11:12.1234567UTC AD'::timestamp, 'Mon 0044, 1, 08 1011  bc'::timestamp, '5 30 1'::timestamp, '700130'::timestamp, 'Tuesday, 08, 12, 366T10:11 AD'::timestamp;
+SELECT '8-01-200 10:11:12.1234567 +05:30:15'::date, '5 sept 366 1011EST BC'::date, '20240-sept-8 1011PST8PDT'::date, 'J2036621 BC'::date, 'Tuesday, 200, Feb, 08 11:12.5 UTC'::date, '08-13-08 AD'::date, '12/08/69'::date, 'J198717.5 EST'::date;
+SELECT '8-01-200 10:11:12.1234567 +05:30:15'::timestamp, '5 sept 366 1011EST BC'::timestamp, '20240-sept-8 1011PST8PDT'::timestamp, 'J2036621 BC'::timestamp, 'Tuesday, 200, Feb, 08 11:12.5 UTC'::timestamp, '08-13-08 AD'::timestamp, '12/08/69'::timestamp, 'J198717.5 EST'::timestamp;
+SELECT '08-13-8'::date, 'Tuesday, 202400130'::date, '5/Feb/0'::date, '20240, sept, 8 10:11 PM +05:30:15'::date, 'Mon 10:11:12 1, 30, 99 '::date, '0044, Jan, 29 10:11 PM UTC'::date, 'J366998 24:00UTC'::date, 'Mon 5Jan31 bc'::date;
+SELECT '08-13-8'::timestamp, 'Tuesday, 202400130'::timestamp, '5/Feb/0'::timestamp, '20240, sept, 8 10:11 PM +05:30:15'::timestamp, 'Mon 10:11:12 1, 30, 99 '::timestamp, '0044, Jan, 29 10:11 PM UTC'::timestamp, 'J366998 24:00UTC'::timestamp, 'Mon 5Jan31 bc'::timestamp;
+SELECT '0099 january 08 BC'::date, '08.1.69 24:00 UTC'::date, 'Mon 2024, Dec, 29'::date, 'Feb/8/0044'::date, '0044/1/08 bc'::date, '200, Feb, 08 bc'::date, 'Mon 690131'::date, '0044-january-30'::date;
+SELECT '0099 january 08 BC'::timestamp, '08.1.69 24:00 UTC'::timestamp, 'Mon 2024, Dec, 29'::timestamp, 'Feb/8/0044'::timestamp, '0044/1/08 bc'::timestamp, '200, Feb, 08 bc'::timestamp, 'Mon 690131'::timestamp, '0044-january-30'::timestamp;
+SELECT 'Tuesday, 0044 january 30Europe/Berlin'::date, 'Tuesday, 2024, Dec, 30'::date, '1999.1.31'::date, '5 Jan 31 AD'::date, 'J1073739 10:11:12.1234567+0530'::date, 'Mon 00441230  America/New_York'::date, 'Tuesday, 5 Dec 29 10:11:12.5 America/New_York'::date, '20240, Dec, 29 24:00 America/New_York'::date;
+SELECT 'Tuesday, 0044 january 30Europe/Berlin'::timestamp, 'Tuesday, 2024, Dec, 30'::timestamp, '1999.1.31'::timestamp, '5 Jan 31 AD'::timestamp, 'J1073739 10:11:12.1234567+0530'::timestamp, 'Mon 00441230  America/New_York'::timestamp, 'Tuesday, 5 Dec 29 10:11:12.5 America/New_York'::timestamp, '20240, Dec, 29 24:00 America/New_York'::timestamp;
+SELECT 'Jan/5/08'::date, 'Mon Feb, 8, 69T10:11 Z AD'::date, '294000-Dec-8'::date, '20240-366'::date, 'Mon 08 01 8'::date, 'Mon J191394T101112 +2'::date, 'Dec.0044.08'::date, '294000/Jan/31 AD'::date;
+SELECT 'Jan/5/08'::timestamp, 'Mon Feb, 8, 69T10:11 Z AD'::timestamp, '294000-Dec-8'::timestamp, '20240-366'::timestamp, 'Mon 08 01 8'::timestamp, 'Mon J191394T101112 +2'::timestamp, 'Dec.0044.08'::timestamp, '294000/Jan/31 AD'::timestamp;
+SELECT '08, Dec, 08 1011 +05:30:15'::date, 'Tuesday, J2184873'::date, '2024.Jan.29 AD'::date, '0099.january.8 bc'::date, '0044.12.8 1011UTC'::date, '08, Feb, 0'::date, '5-12-30 10:11 PM  America/New_York AD'::date, '10:11:12 0099, january, 31EST AD'::date;
+SELECT '08, Dec, 08 1011 +05:30:15'::timestamp, 'Tuesday, J2184873'::timestamp, '2024.Jan.29 AD'::timestamp, '0099.january.8 bc'::timestamp, '0044.12.8 1011UTC'::timestamp, '08, Feb, 0'::timestamp, '5-12-30 10:11 PM  America/New_York AD'::timestamp, '10:11:12 0099, january, 31EST AD'::timestamp;
+SELECT '1999, 12, 8+2'::date, 'J392907.5'::date, '294000.366 Z'::date, 'Mon 5sept8  bc'::date, 'J1843610.5'::date, 'Tuesday, 19991230 0:0:60 UTC BC'::date, 'Tuesday, J774606 BC'::date, '20241208'::date;
+SELECT '1999, 12, 8+2'::timestamp, 'J392907.5'::timestamp, '294000.366 Z'::timestamp, 'Mon 5sept8  bc'::timestamp, 'J1843610.5'::timestamp, 'Tuesday, 19991230 0:0:60 UTC BC'::timestamp, 'Tuesday, J774606 BC'::timestamp, '20241208'::timestamp;
+SELECT '5.12.0 24:00'::date, 'Tuesday, 08 12 2024 12:30 am'::date, '20240, 01-30 10:11:12 Z'::date, 'Dec-29.5'::date, '2024, 1, 8 -08:00'::date, '5Feb0 10:11 PM '::date, 'Feb-29-0044'::date, '20240/Feb/8'::date;
+SELECT '5.12.0 24:00'::timestamp, 'Tuesday, 08 12 2024 12:30 am'::timestamp, '20240, 01-30 10:11:12 Z'::timestamp, 'Dec-29.5'::timestamp, '2024, 1, 8 -08:00'::timestamp, '5Feb0 10:11 PM '::timestamp, 'Feb-29-0044'::timestamp, '20240/Feb/8'::timestamp;
+SELECT 'Feb-2024-08 101112 Europe/Berlin AD'::date, 'january, 08, 0044'::date, '2000131'::date, 'J6636'::date, '0044-Jan-30 '::date, 'Tuesday, 1999Jan30+0530'::date, '1999/12/08 +2'::date, 'sept 8, 1999 0:0:60 Europe/Berlin'::date;
+SELECT 'Feb-2024-08 101112 Europe/Berlin AD'::timestamp, 'january, 08, 0044'::timestamp, '2000131'::timestamp, 'J6636'::timestamp, '0044-Jan-30 '::timestamp, 'Tuesday, 1999Jan30+0530'::timestamp, '1999/12/08 +2'::timestamp, 'sept 8, 1999 0:0:60 Europe/Berlin'::timestamp;
+SELECT 'Tuesday, Jan 8 200 10:11:12PST8PDT'::date, 'J879005.5'::date, '08.Dec.8'::date, 'J984425.5'::date, '200/01/31 BC'::date, '701229 24:00EST BC'::date, 'Dec-1999-30 10:11 PM bc'::date, 'Dec, 29/294000'::date;
+SELECT 'Tuesday, Jan 8 200 10:11:12PST8PDT'::timestamp, 'J879005.5'::timestamp, '08.Dec.8'::timestamp, 'J984425.5'::timestamp, '200/01/31 BC'::timestamp, '701229 24:00EST BC'::timestamp, 'Dec-1999-30 10:11 PM bc'::timestamp, 'Dec, 29/294000'::timestamp;
+SELECT '0099Dec30'::date, 'Jan/30/0044'::date, 'J2364968 24:00 -08:00'::date, '101112PST8PDT'::date, 'J1977075'::date, 'Tuesday, 01, 30 99 1011 EST bc'::date, 'Tuesday, sept, 30, 70 +05:30:15'::date, '1999-january-08 +05:30:15'::date;
+SELECT '0099Dec30'::timestamp, 'Jan/30/0044'::timestamp, 'J2364968 24:00 -08:00'::timestamp, '101112PST8PDT'::timestamp, 'J1977075'::timestamp, 'Tuesday, 01, 30 99 1011 EST bc'::timestamp, 'Tuesday, sept, 30, 70 +05:30:15'::timestamp, '1999-january-08 +05:30:15'::timestamp;
+SELECT '19991230'::date, '08 Jan 31 BC'::date, '0099 january 08'::date, '5, 12/31 Z AD'::date, 'january, 29, 20240 AD'::date, '5, 13/31 EST'::date, '0099-Jan-08 10:11:12+0530'::date, '2024 01/30'::date;
+SELECT '19991230'::timestamp, '08 Jan 31 BC'::timestamp, '0099 january 08'::timestamp, '5, 12/31 Z AD'::timestamp, 'january, 29, 20240 AD'::timestamp, '5, 13/31 EST'::timestamp, '0099-Jan-08 10:11:12+0530'::timestamp, '2024 01/30'::timestamp;
+SELECT 'Mon J1886312'::date, '0099 january 8 America/New_York BC'::date, '20240/sept/08 10:11:12.1234567EST'::date, 'january, 08, 200'::date, '0044, january, 30 1011 UTC AD'::date, '200 1 31 bc'::date, 'Tuesday, J1702703 Z'::date, 'Mon 30, sept, 99UTC bc'::date;
+SELECT 'Mon J1886312'::timestamp, '0099 january 8 America/New_York BC'::timestamp, '20240/sept/08 10:11:12.1234567EST'::timestamp, 'january, 08, 200'::timestamp, '0044, january, 30 1011 UTC AD'::timestamp, '200 1 31 bc'::timestamp, 'Tuesday, J1702703 Z'::timestamp, 'Mon 30, sept, 99UTC bc'::timestamp;
+SELECT '20240131'::date, '08 13 8'::date, '0044/Dec/31 10:11Z BC'::date, 'J1216029'::date, 'J1508175.5Europe/Berlin'::date, 'Mon 20240 8 Feb 0:0:60 '::date, '0044/Jan/08 24:00 Europe/Berlin bc'::date, '20240 01/30 10:11:12 +0530'::date;
+SELECT '20240131'::timestamp, '08 13 8'::timestamp, '0044/Dec/31 10:11Z BC'::timestamp, 'J1216029'::timestamp, 'J1508175.5Europe/Berlin'::timestamp, 'Mon 20240 8 Feb 0:0:60 '::timestamp, '0044/Jan/08 24:00 Europe/Berlin bc'::timestamp, '20240 01/30 10:11:12 +0530'::timestamp;
+SELECT 'Mon 0044, Dec, 30 0:0:60 Z'::date, 'Feb-8-0099 bc'::date, '200/Jan/29 10:11 PM '::date, 'january/08/0099 101112 UTC'::date, '1999/1/30'::date, '5.1.32 bc'::date, '12:30 am 01, 8, 08+0530 AD'::date, 'Tuesday, 5, 29, 01'::date;
+SELECT 'Mon 0044, Dec, 30 0:0:60 Z'::timestamp, 'Feb-8-0099 bc'::timestamp, '200/Jan/29 10:11 PM '::timestamp, 'january/08/0099 101112 UTC'::timestamp, '1999/1/30'::timestamp, '5.1.32 bc'::timestamp, '12:30 am 01, 8, 08+0530 AD'::timestamp, 'Tuesday, 5, 29, 01'::timestamp;
+SELECT '200-01-29 24:00+05:30:15'::date, '0044 sept 30 AD'::date, '0099, Dec, 31 10:11:12.5UTC'::date, '01-29-99 0:0:60 '::date, 'J1121972 10:11:12.1234567 '::date, '5Feb8'::date, '0044.008 12:30 am '::date, '1-30-0099'::date;
+SELECT '200-01-29 24:00+05:30:15'::timestamp, '0044 sept 30 AD'::timestamp, '0099, Dec, 31 10:11:12.5UTC'::timestamp, '01-29-99 0:0:60 '::timestamp, 'J1121972 10:11:12.1234567 '::timestamp, '5Feb8'::timestamp, '0044.008 12:30 am '::timestamp, '1-30-0099'::timestamp;
+SELECT 'Tuesday, 2024 january 8 bc'::date, '200 01 08EST bc'::date, 'J1403077.5'::date, '1999-Dec-29 AD'::date, '08-Dec-8'::date, 'J755602'::date, 'Tuesday, J77547.5'::date, '2001229 AD'::date;
+SELECT 'Tuesday, 2024 january 8 bc'::timestamp, '200 01 08EST bc'::timestamp, 'J1403077.5'::timestamp, '1999-Dec-29 AD'::timestamp, '08-Dec-8'::timestamp, 'J755602'::timestamp, 'Tuesday, J77547.5'::timestamp, '2001229 AD'::timestamp;
+SELECT 'J325563.5T101112-08:00 AD'::date;
+SELECT 'Mon 10:11:12.1234567 13/366/0000 +16'::date;
+SELECT '2024, 0, january AD'::date;
+SELECT 'Mon 2024, Feb.366 0:0:60 '::date;
+SELECT 'Mon 2024 01-366 10:11:12.1234567UTC AD'::date;
+SELECT 'Mon Jan/69/0 UTC'::date;
+SELECT 'Tuesday, 12.69.08EST'::date;
+SELECT 'Mon 20240/30/Feb'::date;
+SELECT 'Tuesday, 69, january, 32 0:0:60 Europe/Berlin'::date;
+SELECT 'Tuesday, 294000-01-08'::date;
+SELECT '12 294000 30 10:11 bc'::date;
+SELECT 'Tuesday, Dec.0.294000T101112 UTC'::date;
+SELECT 'Tuesday, 08.00.29 24:00 Europe/Berlin'::date;
+SELECT '70-366 101112PST8PDT BC'::date;
+SELECT 'Mon 69.31.00 11:12.5 BC'::date;
+SELECT 'Tuesday, sept-8-5 10:11:12 AD'::date;
+SELECT '5874897.1'::date;
+SELECT '99Feb32 101112 BC'::date;
+SELECT 'Mon 70-366-Dec 101112  bc'::date;
+SELECT '69/13'::date;
+SELECT 'Tuesday, 13 30-0099'::date;
+SELECT '99sept32T10:11  BC'::date;
+SELECT 'Tuesday, 20240.000 10:11:12.5+05:30:15'::date;
+SELECT 'Mon 0044.Dec.0 24:00:01  bc'::date;
+SELECT '0000-1 AD'::date;
+SELECT 'Mon 5874897 01 32 12:30 amEST'::date;
+SELECT 'Tuesday, 5 13-32'::date;
+SELECT 'J649734.5 10:11:12.1234567 AD'::date;
+SELECT '0044 0 Jan 10:11:12.5 +2 bc'::date;
+SELECT 'Mon 200/sept/32 10:60 +16'::date;
+SELECT 'Tuesday, 99.Feb-32 10:11  BC'::date;
+SELECT 'Tuesday, 5874897.0.12 11:12.5  America/New_York AD'::date;
+SELECT 'Tuesday, january 69.0 bc'::date;
+SELECT '200.DecT101112  bc'::date;
+SELECT '08/99/Jan BC'::date;
+SELECT 'Tuesday, january.30.5874897 BC'::date;
+SELECT 'Tuesday, Jan.5.08'::date;
+SELECT 'Mon 0000/01/366 1011+2 BC'::date;
+SELECT 'Mon sept-69-0 10:11 AD'::date;
+SELECT 'Mon 08.Feb.200T101112+0530'::date;
+
+-- Years before Christ and beyond four digits, in tables, functions and comparisons.
+SELECT DATE '0044-03-15 BC', '0044-03-15 BC'::date::text, TIMESTAMP '0044-03-15 12:00:00 BC', TIMESTAMPTZ '0044-03-15 12:00:00+00 BC', DATE '5874897-12-31', TIMESTAMP '294247-01-09 23:59:59', DATE '4713-11-24 BC', TIMESTAMP '4713-11-24 BC';
+SELECT DATE '5874898-01-01';
+SELECT TIMESTAMP '294277-01-01';
+SELECT extract(year FROM DATE '0044-03-15 BC'), extract(year FROM TIMESTAMP '200000-01-01'), date_trunc('month', TIMESTAMP '0044-03-15 BC'), TIMESTAMP '0044-03-15 BC' + INTERVAL '1 day', DATE '0044-03-15 BC' + 1;
+SELECT DATE '0044-03-15 BC' < DATE '2020-01-01', DATE '5000000-01-01' > DATE '2020-01-01', DATE '10000-01-01' - DATE '0044-03-15 BC', TIMESTAMP '200000-01-01' > TIMESTAMP '2020-01-01';
+SELECT to_char(TIMESTAMP '0044-03-15 BC', 'YYYY BC MM'), age(TIMESTAMP '2000-01-01', TIMESTAMP '0044-03-15 BC');
+SELECT id FROM facts WHERE day > '0044-03-15 BC' AND day < '5874897-12-31' ORDER BY id;
+SELECT x::date, x::timestamp FROM (VALUES ('epoch'), ('08-Jan-99'), ('J2451187'), ('1999.008')) AS t(x);
+
+-- Zones: abbreviations are offsets, also where a zone of that name has a summer time.
+SELECT '2020-07-01 10:00 CET'::timestamptz, '2020-07-01 10:00 PDT'::timestamptz, '2020-01-01 10:00 Europe/Berlin'::timestamptz, '2020-07-01 10:00 EST5EDT'::timestamptz, '2020-01-01 10:00+05:30:15'::timestamptz, '2020-01-01 10:00z'::timestamptz;
+SELECT TIMESTAMP '2020-07-01 10:00' AT TIME ZONE 'CET', TIMESTAMPTZ '2020-01-01 00:00+00' AT TIME ZONE 'pdt', TIMESTAMPTZ '2020-07-01 00:00+00' AT TIME ZONE 'Europe/Berlin';
+SELECT '2020-01-01 10:00+16'::timestamptz;
+SELECT '2020-01-01 10:00 nowhere'::timestamptz;
+SELECT '2020-01-01 10:00 nowhere'::timestamp;
+
+-- Times of the day.
+SELECT '10:00 am'::time, '2020-01-01 10:00'::time, 'allballs'::time, '040506'::time, '04:05:06.789'::time, '12:05 am'::time;
+SELECT '25:00'::time;
+SELECT '2020-01-01'::time;
+
+-- NULL beside exact numbers, which stay numbers.
+SELECT NULL * avg(id) + sum(id), avg(id) * NULL + 1, avg(id) / NULL - sum(id), 1.5 * NULL + sum(id) FROM facts;
