@@ -98,11 +98,11 @@ function files() {
     sort: { columns: ["account_id", "day"], compared: 40, overlapping: 7, depth_max: 3, depth_mean: 1.25 }, partitions_total: partitions.length, partitions, files: all };
 }
 
-const PLAN = `SortPreservingMergeExec: [day@0 ASC NULLS LAST], metrics=[output_rows=31, elapsed_compute=42.1µs]
-  SortExec: expr=[day@0 ASC NULLS LAST], preserve_partitioning=[true], metrics=[output_rows=31, elapsed_compute=88.4µs, spill_count=0]
-    AggregateExec: mode=FinalPartitioned, gby=[day@0 as day], aggr=[sum(impressions), sum(clicks)], metrics=[output_rows=31, elapsed_compute=312.7µs]
-      RepartitionExec: partitioning=Hash([day@0], 2), input_partitions=2, metrics=[fetch_time=2.1ms, repartition_time=21.3µs, send_time=3.1µs]
-        AggregateExec: mode=Partial, gby=[day@0 as day], aggr=[sum(impressions), sum(clicks)], metrics=[output_rows=31, elapsed_compute=1.12ms]
+const PLAN = `SortPreservingMergeExec: [day ASC NULLS LAST], metrics=[output_rows=31, elapsed_compute=42.1µs]
+  SortExec: expr=[day ASC NULLS LAST], preserve_partitioning=[true], metrics=[output_rows=31, elapsed_compute=88.4µs, spill_count=0]
+    AggregateExec: mode=FinalPartitioned, gby=[day as day], aggr=[sum(impressions), sum(clicks)], metrics=[output_rows=31, elapsed_compute=312.7µs]
+      RepartitionExec: partitioning=Hash([day], 2), input_partitions=2, metrics=[fetch_time=2.1ms, repartition_time=21.3µs, send_time=3.1µs]
+        AggregateExec: mode=Partial, gby=[day as day], aggr=[sum(impressions), sum(clicks)], metrics=[output_rows=31, elapsed_compute=1.12ms]
           OrcScanExec: table=public.ad_report, projection=[day, impressions, clicks], predicate=account_id = 17 AND day >= 2025-12-01, metrics=[output_rows=2417, elapsed_compute=4.81ms, files_total=396, files_pruned=365, stripes_total=31, stripes_pruned=0, row_groups_total=93, row_groups_pruned=62, bytes_read=1.2MiB, requests=62]`;
 
 function run(sql) {
@@ -114,7 +114,7 @@ function run(sql) {
     const rows = Array.from({ length: 60 }, (_, i) => [new Date(Date.UTC(2025, 9, 1 + i)).toISOString().slice(0, 10), Math.round(9000 + 2000 * Math.sin(i / 4) + (i * 7919) % 900), Math.round(500 + 90 * Math.cos(i / 5))]);
     return { columns: [["day", "date"], ["impressions", "bigint"], ["clicks", "bigint"]].map(([name, type]) => ({ name, type, nullable: true })), rows };
   }
-  if (/^explain/i.test(sql.trim())) return { columns: [{ name: "plan_type", type: "Utf8", nullable: false }, { name: "plan", type: "Utf8", nullable: false }], rows: [["Plan with Metrics", PLAN]] };
+  if (/^explain/i.test(sql.trim())) return { columns: [{ name: "QUERY PLAN", type: "Utf8", nullable: false }], rows: PLAN.split("\n").map((line) => [line]) };
   const names = [["day", "date"], ["account_id", "bigint"], ["region", "text"], ["device", "text"], ["impressions", "bigint"], ["clicks", "bigint"], ["ctr", "double"], ["cost", "decimal(18,4)"]];
   const rows = Array.from({ length: 10_000 }, (_, i) => {
     const impressions = 9000 + ((i * 7919) % 51_000);
@@ -151,7 +151,7 @@ function plan(id, send) {
   const ms = Date.now() - query.started_unix_ms;
   const scan = { name: "OrcScanExec", detail: "table=public.ad_report, columns=[day, clicks]", rows: ms * 900, compute_ms: ms * 0.7, inputs: [],
     metrics: [{ name: "files_total", value: 396, unit: "count" }, { name: "files_pruned", value: 365, unit: "count" }, { name: "bytes_read", value: ms * 4000, unit: "bytes" }, { name: "cost_nanodollars", value: ms * 4, unit: "count" }] };
-  send(200, { query, plan: { name: "AggregateExec", detail: "mode=Single, gby=[day@0 as day]", rows: 31, compute_ms: ms * 0.2, metrics: [], inputs: [scan] } });
+  send(200, { query, plan: { name: "AggregateExec", detail: "mode=Single, gby=[day as day]", rows: 31, compute_ms: ms * 0.2, metrics: [], inputs: [scan] } });
 }
 
 async function sql(request, response, send) {

@@ -26,7 +26,7 @@ KNOWN = [
     Known(
         how=r"type (integer|text)\[\] json",
         statement=r"'\{\{|array_fill\(.*,.*,",
-        docs="Arrays of arrays are sent as `json`",
+        docs="Arrays of arrays and of rows are sent as `json`",
         example="SELECT '{{1,2},{3,4}}'::int[]",
     ),
     Known(

@@ -11,26 +11,23 @@ const LINE = /^(\s*)([A-Z][A-Za-z0-9]*)(?::\s?|,\s?|$)(.*)$/;
 const SKIPPED = new Set(["output_rows", "elapsed_compute", "output_bytes", "output_batches", "start_timestamp", "end_timestamp"]);
 
 /**
- * The physical plan, if the result is one of EXPLAIN.
+ * The plan, if the result is one of EXPLAIN.
  *
  * @param {SqlResult} result
  */
 export function planText(result) {
-  const [type, plan] = result.columns;
-  if (result.columns.length !== 2 || type?.name !== "plan_type" || plan?.name !== "plan") return null;
-  const rows = result.rows.map((row) => row.map(String));
-  const best = rows.find(([kind]) => kind === "Plan with Metrics" || kind === "physical_plan") ?? rows[0];
-  return rows.length === 1 || best?.[0] === "Plan with Metrics" ? (best?.[1] ?? null) : rows.map((row) => row.join("\n")).join("\n\n");
+  if (result.columns.length !== 1 || result.columns[0]?.name !== "QUERY PLAN") return null;
+  return result.rows.map((row) => String(row[0])).join("\n");
 }
 
 /**
- * The operators of a plan, whatever else EXPLAIN says; `null` where it is none that is known here.
+ * The operators of a plan, if the result is one of EXPLAIN; `null` where it is none that is known here.
  *
  * @param {SqlResult} result
  */
 export function operatorsOf(result) {
-  const best = result.rows.find(([kind]) => kind === "Plan with Metrics" || kind === "physical_plan");
-  return best ? parsePlan(String(best[1])) : null;
+  const text = planText(result);
+  return text === null ? null : parsePlan(text);
 }
 
 /**

@@ -16,7 +16,7 @@ use stoa_error::{Error, ErrorKind, Subject, is_disk_full};
 use stoa_sql::syntax_error::{from_sql_parser, lower_first, strip_prefixes};
 
 pub(crate) use names::missing_operator;
-use words::in_sql_words;
+pub use words::in_sql_words;
 
 /// How the engine says that a function does not take these arguments, after much else.
 const NO_MATCH: &str = "o function matches";

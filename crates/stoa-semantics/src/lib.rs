@@ -131,7 +131,7 @@ pub use time_text::time_text;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, StringArray};
-use arrow::datatypes::{DataType, TimeUnit, TimestampMicrosecondType};
+use arrow::datatypes::{DataType, Field, TimeUnit, TimestampMicrosecondType};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::memory_pool::MemoryPool;
@@ -200,6 +200,7 @@ pub fn install(builder: SessionStateBuilder, memory: &Arc<dyn MemoryPool>) -> Se
     let planners = builder.expr_planners().get_or_insert_default();
     planners.insert(0, Arc::new(json::JsonSubscripts));
     planners.push(Arc::new(typed_operands::TypedOperands));
+    planners.insert(0, Arc::new(typed_operands::TypedItems));
     planners.push(Arc::new(json::JsonOperators));
     builder
 }
@@ -295,6 +296,11 @@ pub fn read_time(text: &str, zone: &str) -> Result<i64> {
     micros.map(|micros| micros.value(0)).ok_or_else(|| {
         DataFusionError::Internal("a text was read as something else than a time".to_owned())
     })
+}
+
+/// A column of texts as one of the type `json`.
+pub fn as_json(field: Field) -> Field {
+    field.with_metadata(json_kind::JsonKind::Json.metadata())
 }
 
 /// Texts as values of a type that knows no zone.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | a `uuid`, boolean, array or interval compared with a quoted literal | the literal is of this type |
 //! | an interval `+` or `-` a quoted literal | the literal is an interval |
+//! | a quoted literal beside one of these, or a date or time, in ARRAY[…] | the literal is of this type |
 //! | date `-` date | the days between, an integer |
 //! | moment `-` moment | an interval |
 //! | date `+` or `-` interval, date `+` time of the day | a timestamp |
@@ -57,6 +58,27 @@ impl ExprPlanner for TypedOperands {
             Some(planned) => PlannerResult::Planned(planned),
             None => PlannerResult::Original(raw),
         })
+    }
+}
+
+/// Gives quoted literals in `ARRAY[…]` their types, before the engine plans it.
+#[derive(Debug)]
+pub(super) struct TypedItems;
+
+impl ExprPlanner for TypedItems {
+    fn plan_array_literal(
+        &self,
+        mut items: Vec<Expr>,
+        schema: &DFSchema,
+    ) -> Result<PlannerResult<Vec<Expr>>> {
+        let known = items.iter().filter(|item| !is_unknown(item));
+        let of = known.map(|item| item.get_type(schema)).next().transpose()?;
+        if let Some(of) = of.filter(|of| has_own_literals(of) || of.is_temporal()) {
+            for item in items.iter_mut().filter(|item| is_unknown(item)) {
+                *item = cast(std::mem::take(item), of.clone());
+            }
+        }
+        Ok(PlannerResult::Original(items))
     }
 }
 

@@ -216,6 +216,8 @@ pub(super) fn as_postgresql(statement: &mut EngineStatement) -> Result<()> {
             *expr = written;
         }
         write_as_others(expr);
+        values_as_query(expr);
+        member_of_row(expr);
         compare_with_only_item(expr);
         cast_date_part(expr);
         ControlFlow::Continue(())
@@ -224,6 +226,29 @@ pub(super) fn as_postgresql(statement: &mut EngineStatement) -> Result<()> {
         return Err(error);
     }
     write_out_named_windows(statement)
+}
+
+/// `(VALUES (1))`, which the parser takes for a call of `VALUES`, is a query.
+fn values_as_query(expr: &mut Expr) {
+    let Expr::Nested(inner) = expr else { return };
+    let Expr::Function(call) = inner.as_ref() else { return };
+    if named(&call.name).as_deref() != Some("values") {
+        return;
+    }
+    let text = format!("SELECT * FROM ({inner})");
+    let parsed = Parser::new(&PostgreSqlDialect {}).try_with_sql(&text);
+    if let Ok(query) = parsed.and_then(|mut parser| parser.parse_query()) {
+        *expr = Expr::Subquery(query);
+    }
+}
+
+/// `(t).a` is `t.a`.
+fn member_of_row(expr: &mut Expr) {
+    let Expr::CompoundFieldAccess { root, access_chain } = expr else { return };
+    let Expr::Nested(inner) = root.as_ref() else { return };
+    let Expr::Identifier(table) = inner.as_ref() else { return };
+    let [ast::AccessExpr::Dot(Expr::Identifier(member))] = access_chain.as_slice() else { return };
+    *expr = Expr::CompoundIdentifier(vec![table.clone(), member.clone()]);
 }
 
 /// `x IN (y)` is `x = y`, also in how their types come together.

@@ -8,6 +8,7 @@ use datafusion_sql::sqlparser::tokenizer::Token;
 use stoa_table::{DeclaredType, SortTerm};
 
 use crate::create_table::{parse_column, parse_declared_type, parse_sort_terms};
+use crate::session::skip_rest;
 use crate::statement::StatementKind;
 use crate::{Parsed, defaults, literal, normalise, parse_word};
 
@@ -56,6 +57,25 @@ pub enum AlterAction {
     Unsupported(&'static str),
 }
 
+/// The clause, where a constraint follows `ADD` and no column.
+fn constraint(parser: &Parser<'_>) -> Option<&'static str> {
+    let word = |at: usize| match parser.peek_nth_token(at).token {
+        Token::Word(word) if word.quote_style.is_none() => word.keyword,
+        _ => Keyword::NoKeyword,
+    };
+    match (word(0), word(1)) {
+        (Keyword::CONSTRAINT, _) => Some("ADD CONSTRAINT"),
+        (Keyword::PRIMARY, Keyword::KEY) => Some("ADD PRIMARY KEY"),
+        (Keyword::FOREIGN, Keyword::KEY) => Some("ADD FOREIGN KEY"),
+        (Keyword::UNIQUE | Keyword::CHECK, _)
+            if parser.peek_nth_token(1).token == Token::LParen =>
+        {
+            Some("ADD UNIQUE or CHECK")
+        }
+        _ => None,
+    }
+}
+
 pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
     parser.expect_keyword(Keyword::TABLE)?;
     let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
@@ -77,7 +97,13 @@ fn parse_actions(parser: &mut Parser<'_>) -> Parsed<Vec<AlterAction>> {
         return Ok(vec![AlterAction::RenameColumn { from, to }]);
     }
     if parser.parse_keyword(Keyword::ADD) {
-        return parse_add(parser);
+        return match constraint(parser) {
+            Some(clause) => {
+                skip_rest(parser);
+                Ok(vec![AlterAction::Unsupported(clause)])
+            }
+            None => parse_add(parser),
+        };
     }
     if parser.parse_keyword(Keyword::CREATE) {
         return Ok(vec![parse_create_tag(parser)?]);

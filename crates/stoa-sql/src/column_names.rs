@@ -234,6 +234,13 @@ fn strong(text: impl Into<String>) -> Option<Name> {
     Some(Name { text: text.into(), is_weak: false })
 }
 
+/// Whether the parser took VALUES for a call.
+fn is_values(expr: &Expr) -> bool {
+    let Expr::Function(call) = expr else { return false };
+    let [ast::ObjectNamePart::Identifier(name)] = call.name.0.as_slice() else { return false };
+    name.quote_style.is_none() && name.value.eq_ignore_ascii_case("values")
+}
+
 fn figure(expr: &Expr) -> Option<Name> {
     match expr {
         Expr::Identifier(name) => strong(normalise(name)),
@@ -245,6 +252,8 @@ fn figure(expr: &Expr) -> Option<Name> {
             });
             field.or_else(|| figure(root))
         }
+        // `(VALUES (1))`
+        Expr::Nested(inner) if is_values(inner) => strong("column1".to_owned()),
         Expr::Nested(inner) => figure(inner),
         Expr::Collate { expr, .. } => figure(expr),
         Expr::Cast { expr, data_type, .. } => of_cast(figure(expr), data_type),

@@ -61,6 +61,11 @@ impl Token<'_> {
         self.kind == TokenKind::Sign && self.text.starts_with(sign)
     }
 
+    /// Where it begins in `text`, of which it is a token: characters from 1, as PostgreSQL counts.
+    pub fn position_in(&self, text: &str) -> usize {
+        text.get(..self.at).unwrap_or(text).chars().count() + 1
+    }
+
     /// Where it ends, bytes from the start of the whole.
     pub fn end(&self) -> usize {
         self.at + self.text.len()

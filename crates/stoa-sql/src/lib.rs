@@ -6,6 +6,7 @@
 //!
 //! Not here: names are not resolved, types not checked against tables (`stoa-query`).
 
+mod absent;
 pub mod adapt;
 mod aliases_apart;
 mod alter;
@@ -25,6 +26,7 @@ pub mod dates;
 pub mod defaults;
 mod defining;
 mod distinct_from;
+pub mod explain;
 mod extent;
 pub mod fingerprint;
 mod frames;
@@ -38,6 +40,7 @@ pub mod intervals;
 mod join_conditions;
 pub mod lexer;
 mod literal;
+mod literals;
 mod maintain;
 mod nested_with;
 mod not_exists;
@@ -57,6 +60,7 @@ mod row_functions;
 mod row_values;
 mod rows_from;
 mod rows_in_queries;
+mod samples;
 pub mod secrets;
 mod series;
 mod session;
@@ -80,6 +84,8 @@ pub mod whole_rows;
 mod whole_tables;
 mod windows;
 mod worded_calls;
+
+use std::borrow::Cow;
 
 use datafusion_sql::parser::{DFParserBuilder, Statement as EngineStatement};
 use datafusion_sql::sqlparser::ast::{self, ObjectName};
@@ -142,14 +148,15 @@ pub fn parse(sql: &str, others: Rewrite) -> Result<Vec<Statement>> {
 }
 
 fn parse_kind(text: &str, others: Rewrite) -> Result<StatementKind> {
+    let text = &*literals::written_out(text)?;
     let word = first_word(text).to_ascii_uppercase();
+    absent::refuse(text)?;
     match word.as_str() {
         "CREATE" | "DROP" | "ALTER" | "COPY" | "SHOW" | "DESCRIBE" | "DESC" | "SET" | "RESET"
         | "USE" | "BEGIN" | "START" | "COMMIT" | "END" | "ROLLBACK" | "ABORT" | "SAVEPOINT"
         | "RELEASE" | "DISCARD" | "DEALLOCATE" | "UNLISTEN" | "FLUSH" | "COMPACT" | "EXPIRE"
-        | "APPLY" | "KILL" | "CACHE" | "PURGE" | "GRANT" | "REVOKE" | "COMMENT" => {
-            parse_own(text, &word, others)
-        }
+        | "APPLY" | "KILL" | "CACHE" | "PURGE" | "GRANT" | "REVOKE" | "COMMENT" | "VACUUM"
+        | "ANALYZE" | "ANALYSE" => parse_own(text, &word, others),
         "INSERT" => match insert::parse_partitioned(text) {
             Ok(Some(statement)) => {
                 let mut statement = EngineStatement::Statement(Box::new(statement));
@@ -164,6 +171,10 @@ fn parse_kind(text: &str, others: Rewrite) -> Result<StatementKind> {
 }
 
 fn parse_plan(text: &str, others: Rewrite) -> Result<StatementKind> {
+    let text = &*match explain::read(text)? {
+        Some(explain) => Cow::Owned(explain.for_engine(text)),
+        None => Cow::Borrowed(text),
+    };
     let text = &*time_travel::written_as_names(text);
     let mut statement = match others(text)? {
         Some(statement) => {
@@ -188,6 +199,8 @@ fn parse_plan(text: &str, others: Rewrite) -> Result<StatementKind> {
     let mut restarts = false;
     references::check(&statement, text)?;
     if !is_plain && let Some(statement) = adapt::parsed(&mut statement) {
+        literals::refuse_as_names(statement, text)?;
+        samples::write_as_queries(statement, text)?;
         calls::write_null_tests(statement);
         column_names::name_columns(statement);
     }

@@ -125,8 +125,16 @@ pub(super) fn parse(parser: &mut Parser<'_>, word: &str) -> Parsed<StatementKind
             };
             Ok(StatementKind::Accepted { tag })
         }
+        // Tables are looked after without being asked, and statistics are part of their files.
+        "VACUUM" => accepted(parser, "VACUUM"),
+        "ANALYZE" | "ANALYSE" => accepted(parser, "ANALYZE"),
         _ => Ok(StatementKind::Transaction(parse_transaction(parser, word)?)),
     }
+}
+
+fn accepted(parser: &mut Parser<'_>, tag: &'static str) -> Parsed<StatementKind> {
+    skip_rest(parser);
+    Ok(StatementKind::Accepted { tag })
 }
 
 fn parse_transaction(parser: &mut Parser<'_>, word: &str) -> Parsed<TransactionControl> {
@@ -265,7 +273,7 @@ fn parse_reset(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
     Ok(StatementKind::Set { name: Some(name), value: None, is_local: false })
 }
 
-fn skip_rest(parser: &mut Parser<'_>) {
+pub(super) fn skip_rest(parser: &mut Parser<'_>) {
     while parser.peek_token_ref().token != Token::EOF {
         parser.next_token();
     }

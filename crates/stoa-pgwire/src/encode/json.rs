@@ -15,11 +15,15 @@ use super::column::Column;
 use super::list::ListValues;
 use super::values::Values;
 use super::{Format, Style};
+use crate::types::{PgType, field_type, is_record};
 
 /// A column of structs.
 #[derive(Debug)]
 pub(crate) struct StructValues {
-    fields: Vec<(String, Column)>,
+    /// Names, types and values of the members.
+    fields: Vec<(String, PgType, Column)>,
+    /// Whether they are values of `ROW(…)`, written as PostgreSQL writes records.
+    is_record: bool,
 }
 
 impl StructValues {
@@ -31,11 +35,77 @@ impl StructValues {
             .zip(values.columns())
             .map(|(field, column)| {
                 let column = Column::new(field, column, Format::Text, style)?;
-                Ok((field.name().clone(), column))
+                Ok((field.name().clone(), field_type(field), column))
             })
             .collect::<Result<_>>()?;
-        Ok(Self { fields })
+        Ok(Self { fields, is_record: is_record(values.fields()) })
     }
+}
+
+impl StructValues {
+    /// Appends a row as text: a record as `(1,"a b",)`, any other struct as JSON.
+    pub(super) fn put_text(&self, row: usize, out: &mut Vec<u8>) {
+        if !self.is_record {
+            return self.put_json(row, out);
+        }
+        out.push(b'(');
+        let mut text = Vec::new();
+        for (index, (_, _, column)) in self.fields.iter().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            if column.is_null(row) {
+                continue;
+            }
+            text.clear();
+            column.values().put_text(row, &mut text);
+            put_member(&text, out);
+        }
+        out.push(b')');
+    }
+
+    /// Appends a row in PostgreSQL's binary form; a struct that is no record is JSON, which is text.
+    pub(super) fn put_binary(&self, row: usize, out: &mut Vec<u8>) {
+        if !self.is_record {
+            return self.put_json(row, out);
+        }
+        out.extend_from_slice(&(self.fields.len() as u32).to_be_bytes());
+        let mut value = Vec::new();
+        for (_, of, column) in &self.fields {
+            out.extend_from_slice(&of.oid().to_be_bytes());
+            if column.is_null(row) {
+                out.extend_from_slice(&(-1_i32).to_be_bytes());
+                continue;
+            }
+            value.clear();
+            column.values().put_binary(row, &mut value);
+            out.extend_from_slice(&(value.len() as u32).to_be_bytes());
+            out.extend_from_slice(&value);
+        }
+    }
+
+    fn put_json(&self, row: usize, out: &mut Vec<u8>) {
+        let members = self.fields.iter().map(|(name, _, column)| (name.as_bytes(), column, row));
+        put_object(members, out);
+    }
+}
+
+/// Appends a member of a record, in quotes where it needs them.
+fn put_member(text: &[u8], out: &mut Vec<u8>) {
+    let is_special =
+        |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\\' | b'(' | b')' | b',');
+    if !text.is_empty() && !text.iter().any(is_special) {
+        out.extend_from_slice(text);
+        return;
+    }
+    out.push(b'"');
+    for byte in text {
+        if matches!(byte, b'"' | b'\\') {
+            out.push(*byte);
+        }
+        out.push(*byte);
+    }
+    out.push(b'"');
 }
 
 /// A column of maps.
@@ -129,10 +199,7 @@ impl Values {
             Self::Float64(a) if a[row].is_finite() => self.put_text(row, out),
             Self::Dictionary(dictionary) => dictionary.put_json(row, out),
             Self::List(list) => put_list(list, row, out),
-            Self::Struct(value) => put_object(
-                value.fields.iter().map(|(name, column)| (name.as_bytes(), column, row)),
-                out,
-            ),
+            Self::Struct(value) => value.put_json(row, out),
             Self::Map(map) => put_map(map, row, out),
             Self::Union(union) => match union.member(row) {
                 Some((column, row)) => column.put_json(row, out),

@@ -246,7 +246,8 @@ impl Values {
             Self::Timestamptz(a, zone) => put_instant(out, a.get(row), *zone),
             Self::Dictionary(d) => d.put_text(row, out),
             Self::List(list) => list.put_text(row, out),
-            Self::Struct(_) | Self::Map(_) | Self::Union(_) => self.put_json(row, out),
+            Self::Struct(value) => value.put_text(row, out),
+            Self::Map(_) | Self::Union(_) => self.put_json(row, out),
             Self::Interval(intervals, style) => {
                 let mut text = String::new();
                 style.write(intervals.get(row), &mut text);
@@ -299,9 +300,9 @@ impl Values {
             | Self::Text(_)
             | Self::LargeText(_)
             | Self::TextView(_)
-            | Self::Struct(_)
             | Self::Map(_)
             | Self::Union(_) => self.put_text(row, out),
+            Self::Struct(value) => value.put_binary(row, out),
         }
     }
 }

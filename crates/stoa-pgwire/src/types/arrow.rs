@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
+use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
 use stoa_query::{DeclaredType, NUMERIC};
 
 use super::PgType;
@@ -91,6 +91,7 @@ fn data_type(data_type: &DataType) -> PgType {
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
             array_type(item)
         }
+        DataType::Struct(members) if is_record(members) => PgType::Record,
         DataType::ListView(_)
         | DataType::LargeListView(_)
         | DataType::Struct(_)
@@ -99,10 +100,17 @@ fn data_type(data_type: &DataType) -> PgType {
     }
 }
 
+/// Whether a struct is the value of `ROW(…)`, whose members have no names of their own.
+pub(crate) fn is_record(members: &Fields) -> bool {
+    let mut all = members.iter().enumerate();
+    !members.is_empty() && all.all(|(at, member)| *member.name() == format!("c{at}"))
+}
+
 /// Arrays of scalars are arrays; lists of lists and of structs are JSON, as they need not be
 /// rectangular.
 fn array_type(item: &Field) -> PgType {
     match field_type(item) {
+        _ if item.data_type().is_nested() => PgType::Json,
         PgType::Json => PgType::Json,
         element => element.array().unwrap_or(PgType::Json),
     }
@@ -163,6 +171,7 @@ pub(crate) fn to_arrow(of: PgType) -> Option<DataType> {
         PgType::Numeric
         | PgType::Unknown
         | PgType::Timetz
+        | PgType::Record
         | PgType::Int2vector
         | PgType::Oidvector => return None,
         PgType::Uuid => DataType::FixedSizeBinary(16),

@@ -101,7 +101,7 @@ fn from_text(of: PgType, text: &str, zone: Zone) -> Option<ScalarValue> {
         | PgType::Json
         | PgType::Jsonb => ScalarValue::Utf8(Some(text.to_owned())),
         PgType::Array(_) => array_from_text(of.element()?, text, zone)?,
-        PgType::Int2vector | PgType::Oidvector => return None,
+        PgType::Int2vector | PgType::Oidvector | PgType::Record => return None,
     })
 }
 
@@ -168,7 +168,7 @@ fn from_binary(of: PgType, bytes: &[u8]) -> Option<ScalarValue> {
         | PgType::Unknown
         | PgType::Json => ScalarValue::Utf8(Some(String::from_utf8(bytes.to_vec()).ok()?)),
         PgType::Array(_) => array_from_binary(of.element()?, bytes)?,
-        PgType::Int2vector | PgType::Oidvector => return None,
+        PgType::Int2vector | PgType::Oidvector | PgType::Record => return None,
     })
 }
 

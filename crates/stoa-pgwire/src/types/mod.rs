@@ -13,5 +13,5 @@ pub(crate) mod numeric;
 mod pg_type;
 pub(crate) mod zone;
 
-pub(crate) use arrow::{field_type, is_oid_field, to_arrow, type_modifier};
+pub(crate) use arrow::{field_type, is_oid_field, is_record, to_arrow, type_modifier};
 pub(crate) use pg_type::PgType;

@@ -37,6 +37,8 @@ pub(crate) enum PgType {
     Int2vector,
     /// OIDs whose places are counted from 0, of system catalogs.
     Oidvector,
+    /// A row without a type of its own: `ROW(1, 'a')`.
+    Record,
     /// An array of the scalar type named.
     Array(Element),
 }
@@ -58,7 +60,7 @@ const fn row(of: PgType, name: &'static str, oid: u32, array_oid: u32, length: i
     Row { of, name, oid, array_oid, length }
 }
 
-const TYPES: [Row; 31] = [
+const TYPES: [Row; 32] = [
     row(PgType::Bool, "boolean", 16, 1000, 1),
     row(PgType::Bytea, "bytea", 17, 1001, -1),
     row(PgType::Char, "\"char\"", 18, 1002, 1),
@@ -84,6 +86,7 @@ const TYPES: [Row; 31] = [
     row(PgType::Interval, "interval", 1186, 1187, 16),
     row(PgType::Timetz, "time with time zone", 1266, 1270, 12),
     row(PgType::Numeric, "numeric", 1700, 1231, -1),
+    row(PgType::Record, "record", 2249, 2287, -1),
     row(PgType::Regclass, "regclass", 2205, 2210, 4),
     row(PgType::Regtype, "regtype", 2206, 2211, 4),
     row(PgType::Uuid, "uuid", 2950, 2951, 16),

@@ -19,6 +19,7 @@ use super::renew::Renewed;
 use crate::catalogs::pg;
 use crate::reuse::report::ReportStatement;
 use crate::reuse::template::{LiftedStatement, PlanTemplate, TableForm};
+use crate::run::explained;
 use crate::session::Session;
 use crate::session::outcome::shown;
 use crate::session::statement::{Statement, StatementForm};
@@ -53,6 +54,19 @@ pub(super) enum Way {
     Plan(PlannedStatement),
     /// An EXPLAIN of what goes the short path.
     Explain(ExplainedReport, PlannedStatement),
+}
+
+impl Way {
+    /// Whether what it gives is a plan of the engine, as text.
+    pub(super) fn is_explain(&self) -> bool {
+        match self {
+            Self::Explain(..) => true,
+            Self::Plan(planned) => {
+                matches!(&*planned.plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_))
+            }
+            Self::Own | Self::Report(..) | Self::Lifted(..) => false,
+        }
+    }
 }
 
 /// The plan of a statement that was recognised: made when the other way cannot answer.
@@ -360,7 +374,9 @@ impl Session {
         }
         let schema = match &plan {
             LogicalPlan::Dml(_) => None,
-            plan @ (LogicalPlan::Explain(_) | LogicalPlan::Analyze(_)) => Some(columns_of(plan)),
+            LogicalPlan::Explain(_) | LogicalPlan::Analyze(_) => {
+                Some(explained::columns(explained::format_of(&statement.text)?))
+            }
             plan => {
                 Some(columns_of(&stoa_semantics::analyzed(state, plan).map_err(from_datafusion)?))
             }

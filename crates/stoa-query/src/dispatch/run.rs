@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
 use datafusion::common::ScalarValue;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::logical_expr::LogicalPlan;
@@ -21,6 +20,7 @@ use crate::reuse::results::{self, Asked, Found};
 use crate::reuse::template::{LiftedStatement, PlanTemplate};
 use crate::run::admission::Ticket;
 use crate::run::execution::Work;
+use crate::run::explained;
 use crate::run::live_plan::Execution;
 use crate::run::memory::{self, ReportMemory};
 use crate::run::registry::QueryGuard;
@@ -40,7 +40,14 @@ impl Session {
     ) -> Result<Ran> {
         self.check_allowed(prepared)?;
         self.take_snapshot(prepared).await?;
-        self.run_on_its_way(prepared, parameters, guard).await
+        let ran = self.run_on_its_way(prepared, parameters, guard).await?;
+        match ran {
+            Ran::Stream(answer) if prepared.way.is_explain() => {
+                let format = explained::format_of(prepared.statement.text())?;
+                explained::query_plan(answer, format).await.map(Ran::Stream)
+            }
+            ran => Ok(ran),
+        }
     }
 
     async fn run_on_its_way(
@@ -73,12 +80,11 @@ impl Session {
             Way::Explain(explained, planned) => {
                 if means_the_same
                     && !self.block.reads_its_own()
-                    && let Some(schema) = &prepared.schema
-                    && let Some(batch) =
-                        self.explain_report(explained, &parameters, schema, guard).await?
+                    && let Some(batch) = self.explain_report(explained, &parameters, guard).await?
                 {
+                    let schema = batch.schema();
                     let rows = futures::stream::iter(std::iter::once(Ok(batch)));
-                    let rows = RecordBatchStreamAdapter::new(Arc::clone(schema), rows);
+                    let rows = RecordBatchStreamAdapter::new(schema, rows);
                     return Ok(Ran::Stream(Box::pin(rows)));
                 }
                 self.run_planned(prepared, planned, parameters, guard).await
@@ -330,7 +336,6 @@ impl Session {
         &self,
         explained: &ExplainedReport,
         parameters: &[ScalarValue],
-        schema: &SchemaRef,
         guard: &QueryGuard,
     ) -> Result<Option<RecordBatch>> {
         let (report, shape) = (&explained.report, &explained.report.shape);
@@ -344,7 +349,7 @@ impl Session {
         let columns = snapshot.table.schema();
         if !explained.analyses {
             let plan = report::explain::operator(shape, &columns);
-            return report::explain::row(schema, "physical_plan", plan).map(Some);
+            return report::explain::row("physical_plan", plan).map(Some);
         }
         let started = clock::monotonic();
         let memory =
@@ -355,7 +360,7 @@ impl Session {
         guard.progress().add_work(&answer.work);
         let (store, elapsed) = (guard.progress().charge.charged(), started.elapsed());
         let plan = report::explain::analysed(shape, &columns, &answer, &store, elapsed);
-        report::explain::row(schema, "Plan with Metrics", plan).map(Some)
+        report::explain::row("Plan with Metrics", plan).map(Some)
     }
 
     /// Brings a table into the memory of reports, as far as there is room.

@@ -1,7 +1,7 @@
 //! The engine's names of types and values in SQL's words: `Utf8` is `text`, `Int64(1)` is `1`.
 
 /// `text` with types and literals as SQL has them, up to where it shows the engine's insides; all else stays.
-pub(super) fn in_sql_words(text: &str) -> String {
+pub fn in_sql_words(text: &str) -> String {
     let text = without_insides(text);
     let mut said = String::with_capacity(text.len());
     let mut rest = text;

@@ -30,7 +30,7 @@ macro_rules! slt_tests {
     ($run:path) => {
         $crate::slt_tests! { $run;
             bytea casts changes changes_from copy ddl declared_types defaults floats functions functions_declared functions_numbers
-            functions_others functions_texts functions_times grouping joins json laterals looking_after maintenance overwrite
+            functions_others functions_texts functions_times grouping interval_styles joins json laterals like literals looking_after maintenance overwrite
             postgres prune queries refused relational returning roles rows select series set_operations settings
             shapes show tables time_travel transactions type_of types upsert values views windows
         }

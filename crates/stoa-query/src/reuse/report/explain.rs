@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow::array::{RecordBatch, StringArray};
+use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use arrow::datatypes::{Schema, SchemaRef};
 use stoa_error::{Error, Result};
 use stoa_report::{Answer, Item as ReportItem, ReportWork};
@@ -22,27 +22,21 @@ use crate::run::live_plan::{
 /// Name of the operator.
 pub(crate) const OPERATOR: &str = "ReportExec";
 
-/// The part of a statement that EXPLAIN explains, and whether it is executed for that; `None` for other
-/// statements and for EXPLAIN with options.
+/// The query that EXPLAIN explains, and whether it is executed for that; `None` for other statements.
 pub(crate) fn explained(sql: &str) -> Option<(&str, bool)> {
-    let mut tokens = Lexer::new(sql).filter(Token::is_significant);
-    tokens.next().filter(|token| token.is_word("explain"))?;
-    let mut first = tokens.next()?;
-    let analyses = first.is_word("analyze");
-    if analyses {
-        first = tokens.next()?;
-    }
-    first.is_word("select").then(|| (&sql[first.at..], analyses))
+    let explain = stoa_sql::explain::read(sql).ok()??;
+    let first = Lexer::new(explain.statement).find(Token::is_significant)?;
+    first.is_word("select").then_some((explain.statement, explain.analyzes))
 }
 
 /// One row of EXPLAIN, in the columns of the engine's.
 ///
 /// # Errors
 /// `Internal` where these are not two texts.
-pub(crate) fn row(schema: &SchemaRef, plan_type: &str, plan: String) -> Result<RecordBatch> {
-    let columns = [plan_type.to_owned(), plan].map(|text| Arc::new(StringArray::from(vec![text])));
-    let columns = columns.map(|column| column as _).to_vec();
-    RecordBatch::try_new(Arc::clone(schema), columns)
+pub(crate) fn row(plan_type: &str, plan: String) -> Result<RecordBatch> {
+    let text = |text: String| -> ArrayRef { Arc::new(StringArray::from(vec![text])) };
+    let columns = [("plan_type", text(plan_type.to_owned())), ("plan", text(plan))];
+    RecordBatch::try_from_iter(columns)
         .map_err(|e| Error::internal("EXPLAIN has other columns").with_source(e))
 }
 
@@ -155,9 +149,8 @@ mod tests {
     fn the_statement_behind_explain_is_found() {
         assert_eq!(explained("EXPLAIN SELECT 1"), Some(("SELECT 1", false)));
         assert_eq!(explained(" explain\n analyze select 1"), Some(("select 1", true)));
-        for other in
-            ["EXPLAIN VERBOSE SELECT 1", "EXPLAIN (ANALYZE) SELECT 1", "SELECT 1", "EXPLAIN"]
-        {
+        assert_eq!(explained("EXPLAIN (ANALYZE) SELECT 1"), Some(("SELECT 1", true)));
+        for other in ["EXPLAIN VALUES (1)", "EXPLAIN (SELECT 1)", "SELECT 1", "EXPLAIN"] {
             assert_eq!(explained(other), None, "{other}");
         }
     }
