@@ -5,8 +5,8 @@ import pytest
 
 ROWS = [
     "row(1, 2)",
-    "(1, 'a b')",
-    "row(NULL, '', 'q\"\\(,')",
+    "(1, 'a b'::text)",
+    "row(NULL, ''::text, 'q\"\\(,'::text)",
     "row(row(1, 2.5), true, DATE '2020-01-01')",
     "row(TIMESTAMP '2020-01-01 10:00', 1::bigint, 1.5::double precision, uuid '00000000-0000-0000-0000-000000000001')",
 ]
