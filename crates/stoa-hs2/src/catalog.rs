@@ -112,9 +112,10 @@ impl Relation {
     }
 }
 
-/// A pattern of a call: what is left out stands for everything.
+/// A pattern of a call: what is left out stands for everything; impyla writes `.*`, as Hive takes it.
 fn is_wanted(pattern: Option<&str>, name: &str) -> bool {
-    pattern.is_none_or(|pattern| pattern.is_empty() || pattern == "*" || matches(pattern, name))
+    let is_all = |pattern: &str| matches!(pattern, "" | "*" | ".*");
+    pattern.is_none_or(|pattern| is_all(pattern) || matches(pattern, name))
 }
 
 /// Names of the databases that match a pattern of Hive; the default one first.
@@ -168,7 +169,9 @@ pub(crate) async fn tables(
     kinds: Option<&[String]>,
 ) -> Result<RecordBatch> {
     let is_kind = |kind: &str| {
-        kinds.is_none_or(|kinds| kinds.is_empty() || kinds.iter().any(|one| one.eq_ignore_ascii_case(kind)))
+        kinds.is_none_or(|kinds| {
+            kinds.is_empty() || kinds.iter().any(|one| one.eq_ignore_ascii_case(kind))
+        })
     };
     let found = matching(engine, session, schema, table).await?;
     let rows: Vec<_> = found
@@ -328,7 +331,11 @@ fn is_in_terms(terms: &str, column: &str) -> bool {
 }
 
 /// What Stoa's own DESCRIBE says besides columns: how a table is partitioned, ordered and stored. A view has none.
-async fn layout(session: &Session, relation: &Relation, is_detailed: bool) -> Result<Vec<(String, String)>> {
+async fn layout(
+    session: &Session,
+    relation: &Relation,
+    is_detailed: bool,
+) -> Result<Vec<(String, String)>> {
     let extended = if is_detailed { "EXTENDED " } else { "" };
     let sql = format!("DESCRIBE {extended}{}", relation.full_name());
     let rows = match texts(session, &sql).await {
@@ -353,7 +360,8 @@ async fn matching(
 ) -> Result<Vec<Relation>> {
     let namespaces = engine.namespaces().await?;
     // Most clients ask for one database, or one table.
-    let one = schema.filter(|pattern| !pattern.is_empty() && !pattern.contains(['%', '_', '*', '\\']));
+    let one =
+        schema.filter(|pattern| !pattern.is_empty() && !pattern.contains(['%', '_', '*', '\\']));
     let mut found = relations(session, one.map(namespace_of)).await?;
     found.retain(|relation| {
         namespaces.contains(&relation.namespace)
@@ -370,7 +378,9 @@ async fn relations(session: &Session, namespace: Option<&str>) -> Result<Vec<Rel
         only.unwrap_or_default()
     );
     let rows = texts(session, &sql).await?.into_iter().filter_map(|row| {
-        let [Some(namespace), Some(name), kind] = <[_; 3]>::try_from(row).ok()? else { return None };
+        let [Some(namespace), Some(name), kind] = <[_; 3]>::try_from(row).ok()? else {
+            return None;
+        };
         let is_view = kind.is_some_and(|kind| kind.contains(VIEW));
         Some(Relation { namespace, name, is_view })
     });

@@ -166,7 +166,9 @@ pub(crate) fn comment(field: &Field) -> Option<&str> {
 pub(crate) fn type_name(field: &Field) -> String {
     let of = ColumnType::of(field);
     match (of.id, of.size, field.data_type()) {
-        (TypeId::Decimal, Some(size), _) => format!("decimal({size},{})", of.scale.unwrap_or_default()),
+        (TypeId::Decimal, Some(size), _) => {
+            format!("decimal({size},{})", of.scale.unwrap_or_default())
+        }
         (TypeId::Varchar, Some(length), _) => format!("varchar({length})"),
         (TypeId::Char, Some(length), _) => format!("char({length})"),
         (

@@ -104,7 +104,9 @@ fn like(tokens: &[Token]) -> Option<Option<String>> {
     match tokens {
         [] => Some(None),
         [pattern] if pattern.is_literal() => Some(Some(pattern.text.clone())),
-        [word, pattern] if word.is("like") && pattern.is_literal() => Some(Some(pattern.text.clone())),
+        [word, pattern] if word.is("like") && pattern.is_literal() => {
+            Some(Some(pattern.text.clone()))
+        }
         _ => None,
     }
 }
@@ -112,7 +114,9 @@ fn like(tokens: &[Token]) -> Option<Option<String>> {
 fn describe(tokens: &[Token]) -> Option<Command> {
     let (is_detailed, tokens) = match tokens {
         // A table may have such a name.
-        [word, rest @ ..] if !rest.is_empty() && (word.is("extended") || word.is("formatted")) => (true, rest),
+        [word, rest @ ..] if !rest.is_empty() && (word.is("extended") || word.is("formatted")) => {
+            (true, rest)
+        }
         tokens => (false, tokens),
     };
     let (database, table) = match tokens {
@@ -209,7 +213,8 @@ mod tests {
         check("set hiveconf:x = a = b", Some(set));
         check("-- c\n SHOW DATABASES", Some(Command::Databases(None)));
         check("show schemas like 'a*'", Some(Command::Databases(some("a*"))));
-        let tables = |database, like, only_views| Some(Command::Tables { database, like, only_views });
+        let tables =
+            |database, like, only_views| Some(Command::Tables { database, like, only_views });
         check("SHOW TABLES", tables(None, None, false));
         check("SHOW TABLES IN `x y` 'a|b'", tables(some("x y"), some("a|b"), false));
         check("SHOW VIEWS FROM x", tables(some("x"), None, true));
@@ -225,9 +230,21 @@ mod tests {
     #[test]
     fn all_else_is_the_engines() {
         for text in [
-            "", "SELECT 1", "SET TIME ZONE 'UTC'", "SET ROLE x", "set x to y", "settle", "SHOW CREATE TABLE t",
-            "SHOW TABLES; DROP TABLE t", "USE a.b", "DESCRIBE t column", "useless", "SHOW search_path",
-            "DESCRIBE `a``b`", "/* SHOW TABLES", "select current_database() from t",
+            "",
+            "SELECT 1",
+            "SET TIME ZONE 'UTC'",
+            "SET ROLE x",
+            "set x to y",
+            "settle",
+            "SHOW CREATE TABLE t",
+            "SHOW TABLES; DROP TABLE t",
+            "USE a.b",
+            "DESCRIBE t column",
+            "useless",
+            "SHOW search_path",
+            "DESCRIBE `a``b`",
+            "/* SHOW TABLES",
+            "select current_database() from t",
         ] {
             check(text, None);
         }

@@ -92,7 +92,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
 
     /// Takes a frame out of what was read, if there is a whole one.
     fn next_frame(&mut self) -> Result<bool> {
-        let Some(head) = self.raw.first_chunk::<{ sasl::FRAME_HEAD_BYTES }>() else { return Ok(false) };
+        let Some(head) = self.raw.first_chunk::<{ sasl::FRAME_HEAD_BYTES }>() else {
+            return Ok(false);
+        };
         let length = sasl::length_of(*head, self.message_bytes_max)?;
         if self.raw.len() < sasl::FRAME_HEAD_BYTES + length {
             return Ok(false);

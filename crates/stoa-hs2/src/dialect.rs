@@ -181,7 +181,13 @@ fn unescaped(chars: &mut std::str::Chars<'_>) -> char {
 }
 
 /// The character whose number is written in so many digits behind a prefix, and how many characters that takes.
-fn code(text: &str, before: usize, digits: usize, radix: u32, prefix: &str) -> Option<(char, usize)> {
+fn code(
+    text: &str,
+    before: usize,
+    digits: usize,
+    radix: u32,
+    prefix: &str,
+) -> Option<(char, usize)> {
     let digits = text.strip_prefix(prefix)?.get(..digits)?;
     if !digits.chars().all(|char| char.is_digit(radix)) {
         return None;
@@ -259,7 +265,10 @@ mod tests {
         check("SELECT * FROM default.t", "SELECT * FROM \"public\".t");
         check("SELECT * FROM `default`.`t`", "SELECT * FROM \"public\".\"t\"");
         check("SELECT * FROM `DEFAULT` . t", "SELECT * FROM \"public\" . t");
-        check("INSERT INTO t VALUES (DEFAULT, 'default.')", "INSERT INTO t VALUES (DEFAULT, 'default.')");
+        check(
+            "INSERT INTO t VALUES (DEFAULT, 'default.')",
+            "INSERT INTO t VALUES (DEFAULT, 'default.')",
+        );
     }
 
     /// Literals as Hive's JDBC driver and PyHive write them.

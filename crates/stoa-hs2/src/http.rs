@@ -11,13 +11,16 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, ORIGIN, WWW_AUTHENTICATE};
+use hyper::header::{
+    AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, ORIGIN, WWW_AUTHENTICATE,
+};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use stoa_error::{Error, ErrorKind};
 use stoa_listen::Guest;
+use stoa_thrift::{Header, exception};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
@@ -61,7 +64,11 @@ fn told(ended: hyper::Result<()>) {
     }
 }
 
-async fn answer(request: Request<Incoming>, service: &Service, guest: &Guest) -> Response<Full<Bytes>> {
+async fn answer(
+    request: Request<Incoming>,
+    service: &Service,
+    guest: &Guest,
+) -> Response<Full<Bytes>> {
     if let Err((status, text)) = check(&request) {
         return refusal(status, text);
     }
@@ -93,7 +100,10 @@ fn check<B>(request: &Request<B>) -> Result<(), (StatusCode, &'static str)> {
         return Err((StatusCode::FORBIDDEN, "requests of browsers are refused"));
     }
     if request.uri().path().trim_end_matches('/') != PATH {
-        return Err((StatusCode::NOT_FOUND, "HiveServer2 answers at /cliservice (httpPath=cliservice)"));
+        return Err((
+            StatusCode::NOT_FOUND,
+            "HiveServer2 answers at /cliservice (httpPath=cliservice)",
+        ));
     }
     if request.method() != Method::POST {
         return Err((StatusCode::METHOD_NOT_ALLOWED, "calls of HiveServer2 are posted"));
@@ -118,19 +128,25 @@ async fn log_in(headers: &HeaderMap, service: &Service, peer: &mut Peer) -> Resu
 fn credentials(headers: &HeaderMap) -> Option<(String, String)> {
     let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
     let (scheme, value) = value.trim().split_once(' ')?;
-    let decoded = STANDARD.decode(value.trim()).ok().filter(|_| scheme.eq_ignore_ascii_case("basic"));
+    let decoded =
+        STANDARD.decode(value.trim()).ok().filter(|_| scheme.eq_ignore_ascii_case("basic"));
     let text = String::from_utf8(decoded?).ok()?;
     let (user, password) = text.split_once(':')?;
     Some((user.to_owned(), password.to_owned()))
 }
 
+/// The answer to whoever is not let in. Java's clients look at the status; PyHive does not, and takes the body for the
+/// answer to its first call.
 fn refused_login(error: &Error) -> Response<Full<Bytes>> {
     let status = match error.kind() {
         ErrorKind::Exhausted => StatusCode::TOO_MANY_REQUESTS,
         ErrorKind::Forbidden => StatusCode::UNAUTHORIZED,
         _ => StatusCode::SERVICE_UNAVAILABLE,
     };
-    let mut response = refusal(status, error.message());
+    let first_call = Header { name: "OpenSession".to_owned(), sequence: 0 };
+    let mut response = Response::new(Full::from(exception(&first_call, error.message())));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(THRIFT));
     let challenge = HeaderValue::from_static("Basic realm=\"stoa\", charset=\"UTF-8\"");
     response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
     response
@@ -139,7 +155,9 @@ fn refused_login(error: &Error) -> Response<Full<Bytes>> {
 fn refusal(status: StatusCode, text: &str) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::from(format!("{text}\n")));
     *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     response
 }
 

@@ -117,8 +117,8 @@ mod tests {
     use std::sync::Arc;
 
     use arrow_array::builder::{Int64Builder, MapBuilder, StringBuilder};
-    use arrow_array::{ArrayRef, Float64Array, ListArray, StringArray, StructArray};
     use arrow_array::types::Int32Type;
+    use arrow_array::{ArrayRef, Float64Array, ListArray, StringArray, StructArray};
     use arrow_schema::Field;
 
     use super::*;
@@ -140,7 +140,8 @@ mod tests {
         let field = |name: &str, array: &ArrayRef| {
             Arc::new(Field::new(name, array.data_type().clone(), true))
         };
-        let parts = vec![(field("a", &names), names.clone()), (field("b", &numbers), numbers.clone())];
+        let parts =
+            vec![(field("a", &names), names.clone()), (field("b", &numbers), numbers.clone())];
         check(&StructArray::from(parts), 0, "{\"a\":\"it\\\"s\\n\",\"b\":\"NaN\"}");
         let mut maps = MapBuilder::new(None, StringBuilder::new(), Int64Builder::new());
         maps.keys().append_value("k");

@@ -22,7 +22,8 @@ use stoa_env::clock;
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_query::{Outcome, Prepared, QueryInfo, QueryRegistry, Session, without_secrets};
 use stoa_thrift::{
-    Column, Failure, Handle, OperationKind, OperationState, OperationStatus, Orientation, Progress, RowSet,
+    Column, Failure, Handle, OperationKind, OperationState, OperationStatus, Orientation, Progress,
+    RowSet,
 };
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -155,7 +156,9 @@ impl Operation {
         let seconds = self.started.elapsed().as_secs_f64();
         let (state, failure, changed) = match ended {
             Ok(changed) => {
-                let text = format!("Completed executing command(queryId={id}); Time taken: {seconds:.3} seconds");
+                let text = format!(
+                    "Completed executing command(queryId={id}); Time taken: {seconds:.3} seconds"
+                );
                 self.tell(format!("INFO  : {text}"));
                 (OperationState::Finished, None, changed)
             }
@@ -204,8 +207,10 @@ impl Operation {
                 *self.rows.lock().await = rows;
                 Ok(None)
             }
-            Outcome::CopyIn(_) => Err(Error::unsupported("COPY … FROM STDIN is not possible over HiveServer2")
-                .with_hint("use COPY … FROM 'file', `stoa load`, or the PostgreSQL protocol")),
+            Outcome::CopyIn(_) => {
+                Err(Error::unsupported("COPY … FROM STDIN is not possible over HiveServer2")
+                    .with_hint("use COPY … FROM 'file', `stoa load`, or the PostgreSQL protocol"))
+            }
         }
     }
 
@@ -216,7 +221,8 @@ impl Operation {
             0 => {
                 let text = without_secrets(text);
                 let backend = self.session.backend_id();
-                let is_own = |query: &QueryInfo| query.backend_id == backend && text.starts_with(&query.sql);
+                let is_own =
+                    |query: &QueryInfo| query.backend_id == backend && text.starts_with(&query.sql);
                 let running = queries.running().into_iter().filter(is_own);
                 for query in running {
                     queries.cancel(query.id);
@@ -254,7 +260,11 @@ impl Operation {
     }
 
     /// How far it is; waits a while if it runs.
-    pub(crate) async fn status(&self, wants_progress: bool, queries: &QueryRegistry) -> OperationStatus {
+    pub(crate) async fn status(
+        &self,
+        wants_progress: bool,
+        queries: &QueryRegistry,
+    ) -> OperationStatus {
         let steps = u32::try_from(self.started.elapsed().as_secs() / 10 + 1).unwrap_or(u32::MAX);
         let patience = POLL_STEP.saturating_mul(steps).min(POLL_MAX);
         let _ = stoa_env::timer::timeout(patience, self.ended()).await;
@@ -278,7 +288,8 @@ impl Operation {
         let share = match is_complete {
             true => 1.0,
             false => {
-                let running = queries.running().into_iter().filter(|query| query.backend_id == backend);
+                let running =
+                    queries.running().into_iter().filter(|query| query.backend_id == backend);
                 running.filter_map(|query| query.progress).fold(0.0, f64::max)
             }
         };
@@ -286,7 +297,15 @@ impl Operation {
         let state = if is_complete { "SUCCEEDED" } else { "RUNNING" };
         let row = ["Query", "stoa", state, "100", &percent, "1", "0", "0", "0"];
         let header = [
-            "VERTICES", "MODE", "STATUS", "TOTAL", "COMPLETED", "RUNNING", "PENDING", "FAILED", "KILLED",
+            "VERTICES",
+            "MODE",
+            "STATUS",
+            "TOTAL",
+            "COMPLETED",
+            "RUNNING",
+            "PENDING",
+            "FAILED",
+            "KILLED",
         ];
         Progress {
             header: header.map(str::to_owned).to_vec(),
@@ -302,7 +321,11 @@ impl Operation {
     ///
     /// # Errors
     /// Why the statement failed; HY106 for an orientation that is not possible.
-    pub(crate) async fn page(&self, orientation: Orientation, rows_max: i64) -> Result<RowSet, Failure> {
+    pub(crate) async fn page(
+        &self,
+        orientation: Orientation,
+        rows_max: i64,
+    ) -> Result<RowSet, Failure> {
         self.ended().await;
         if let Some(failure) = self.failure() {
             return Err(failure);
@@ -384,5 +407,6 @@ fn timed_out(limit: Duration) -> Error {
 }
 
 fn no_orientation() -> Error {
-    Error::unsupported("rows are fetched in their order, or from the first one again").with_sqlstate("HY106")
+    Error::unsupported("rows are fetched in their order, or from the first one again")
+        .with_sqlstate("HY106")
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowPrimitiveType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    UInt8Type, UInt16Type, UInt32Type,
+    ArrowPrimitiveType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, UInt8Type, UInt16Type, UInt32Type,
 };
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::cast;
@@ -192,7 +192,9 @@ fn put_texts(array: &ArrayRef, out: &mut Writer) {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::{Decimal128Array, Float32Array, Int32Array, StringArray, TimestampMicrosecondArray};
+    use arrow_array::{
+        Decimal128Array, Float32Array, Int32Array, StringArray, TimestampMicrosecondArray,
+    };
     use arrow_schema::Field;
 
     use super::*;

@@ -95,7 +95,11 @@ async fn tidy(service: Arc<Service>) {
     }
 }
 
-async fn serve_one(socket: Guarded<TcpStream>, service: &Arc<Service>, closing: watch::Receiver<bool>) {
+async fn serve_one(
+    socket: Guarded<TcpStream>,
+    service: &Arc<Service>,
+    closing: watch::Receiver<bool>,
+) {
     let guest = socket.guest().clone();
     // Clients that negotiate a protocol (ALPN) at all are those over HTTP.
     let mut socket = match &service.options.tls {

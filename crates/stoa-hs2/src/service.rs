@@ -8,7 +8,8 @@ use stoa_env::task;
 use stoa_error::{Condition, Error, ErrorKind, Result};
 use stoa_query::{Engine, SessionOptions};
 use stoa_thrift::{
-    Answer, Failure, FetchKind, Handle, Header, OperationKind, Orientation, Reader, Request, read_header,
+    Answer, Failure, FetchKind, Handle, Header, OperationKind, Orientation, Reader, Request,
+    read_header,
 };
 
 use crate::operation::Operation;
@@ -36,7 +37,6 @@ pub(crate) struct Service {
     pub(crate) options: HiveOptions,
     sessions: Sessions,
 }
-
 
 impl Service {
     pub(crate) fn new(engine: Arc<Engine>, options: HiveOptions) -> Self {
@@ -75,9 +75,8 @@ impl Service {
     /// Completes when somebody terminates one of the sessions.
     pub(crate) async fn terminated(&self, opened: &[Handle]) {
         let sessions = opened.iter().filter_map(|handle| self.sessions.session(Some(*handle)).ok());
-        let waits: Vec<_> = sessions
-            .map(|own| Box::pin(async move { own.session.terminated().await }))
-            .collect();
+        let waits: Vec<_> =
+            sessions.map(|own| Box::pin(async move { own.session.terminated().await })).collect();
         match waits.is_empty() {
             true => std::future::pending().await,
             false => drop(futures::future::select_all(waits).await),
@@ -213,9 +212,11 @@ impl Service {
                 .with_hint("connect again later"));
         }
         if protocol < V6 {
-            return Err(Error::unsupported("the client's version of the protocol is older than V6")
-                .with_sqlstate("08P01")
-                .with_hint("use a client of Hive 0.13 or newer"));
+            return Err(Error::unsupported(
+                "the client's version of the protocol is older than V6",
+            )
+            .with_sqlstate("08P01")
+            .with_hint("use a client of Hive 0.13 or newer"));
         }
         self.let_in(user, password, peer).await?;
         let user = peer.user.clone().unwrap_or_else(|| ANONYMOUS.to_owned());
@@ -248,16 +249,27 @@ impl Service {
         }
         self.sessions.insert(own, self.options.max_sessions)?;
         peer.opened.push(handle);
-        Ok(Answer::Opened { protocol: protocol.min(V11), session: handle, configuration: Vec::new() })
+        Ok(Answer::Opened {
+            protocol: protocol.min(V11),
+            session: handle,
+            configuration: Vec::new(),
+        })
     }
 
     /// Checks who begins a session, unless the transport has done so.
-    async fn let_in(&self, user: Option<String>, password: Option<String>, peer: &mut Peer) -> Result<()> {
+    async fn let_in(
+        &self,
+        user: Option<String>,
+        password: Option<String>,
+        peer: &mut Peer,
+    ) -> Result<()> {
         if self.engine.asks_for_login() && !peer.is_known {
             let Some((user, password)) = user.zip(password) else {
                 return Err(Error::new(ErrorKind::Forbidden, "no user and password were given")
                     .with_condition(Condition::InvalidAuthorization)
-                    .with_hint("connect with user and password: the server has access_control on"));
+                    .with_hint(
+                        "connect with user and password: the server has access_control on",
+                    ));
             };
             self.engine.log_in_from(&user, &password, Some(peer.address)).await?;
             peer.user = Some(user);
@@ -301,7 +313,8 @@ impl Service {
     }
 
     fn is_of(&self, own: &HiveSession, peer: &Peer) -> bool {
-        !self.engine.asks_for_login() || (peer.is_known && peer.user.as_deref() == Some(own.user.as_str()))
+        !self.engine.asks_for_login()
+            || (peer.is_known && peer.user.as_deref() == Some(own.user.as_str()))
     }
 
     fn begin(&self, own: &Arc<HiveSession>, operation: Operation) -> Result<Arc<Operation>> {
@@ -319,7 +332,8 @@ impl Service {
         let of_statement = |error: Error| failure::of_statement(&error);
         let timeout = u64::try_from(timeout_s).ok().filter(|seconds| *seconds > 0);
         let timeout = timeout.map(Duration::from_secs);
-        let begun = statement::begin(&self.engine, own, text, timeout).await.map_err(of_statement)?;
+        let begun =
+            statement::begin(&self.engine, own, text, timeout).await.map_err(of_statement)?;
         let (operation, prepared) = match begun {
             Begun::Done(operation) => {
                 let operation = self.begin(own, operation).map_err(of_statement)?;
@@ -391,6 +405,7 @@ fn no_tokens() -> Error {
 /// The answer to a message that is too long to be read.
 pub(crate) fn too_long(beginning: &[u8], max: usize) -> Option<Vec<u8>> {
     let header: Header = read_header(&mut Reader::new(beginning)).ok()?;
-    let text = format!("the message is longer than {max} bytes; load rows with `stoa load` or COPY");
+    let text =
+        format!("the message is longer than {max} bytes; load rows with `stoa load` or COPY");
     Some(stoa_thrift::exception(&header, &text))
 }

@@ -131,7 +131,11 @@ impl Sessions {
     ///
     /// # Errors
     /// 53400: the session has as many as it may have.
-    pub(crate) fn begin(&self, session: &Arc<HiveSession>, operation: Operation) -> Result<Arc<Operation>> {
+    pub(crate) fn begin(
+        &self,
+        session: &Arc<HiveSession>,
+        operation: Operation,
+    ) -> Result<Arc<Operation>> {
         let mut own = session.operations.lock();
         if own.len() >= OPERATIONS_MAX {
             let text = format!("this session has {OPERATIONS_MAX} open operations");
@@ -172,7 +176,12 @@ impl Sessions {
     }
 
     /// Forgets what nobody used for long, and sessions that somebody has terminated.
-    pub(crate) fn forget_idle(&self, session_max: Duration, operation_max: Duration, queries: &QueryRegistry) {
+    pub(crate) fn forget_idle(
+        &self,
+        session_max: Duration,
+        operation_max: Duration,
+        queries: &QueryRegistry,
+    ) {
         let idle = |(handle, (_, operation)): (&Handle, &(_, Arc<Operation>))| {
             operation.is_idle(operation_max).then_some(*handle)
         };
@@ -196,9 +205,11 @@ impl Sessions {
 
 /// Texts as Hive's, which clients look for.
 fn no_session() -> Error {
-    Error::not_found("Invalid SessionHandle: the session was closed, has expired, or is another role's")
-        .with_sqlstate("08003")
-        .with_hint("connect again")
+    Error::not_found(
+        "Invalid SessionHandle: the session was closed, has expired, or is another role's",
+    )
+    .with_sqlstate("08003")
+    .with_hint("connect again")
 }
 
 fn no_operation() -> Error {

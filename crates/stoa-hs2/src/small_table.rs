@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    ArrayRef, BooleanArray, Int8Array, Int16Array, Int32Array, RecordBatch, RecordBatchOptions, StringArray,
+    ArrayRef, BooleanArray, Int8Array, Int16Array, Int32Array, RecordBatch, RecordBatchOptions,
+    StringArray,
 };
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use stoa_error::{Error, Result};
@@ -115,8 +116,12 @@ fn array<'a>(of: Of, cells: impl Iterator<Item = &'a Cell>) -> ArrayRef {
     match of {
         Of::Text => Arc::new(cells.map(Cell::text).collect::<StringArray>()),
         Of::Int => Arc::new(cells.map(Cell::number).collect::<Int32Array>()),
-        Of::SmallInt => Arc::new(cells.map(|cell| cell.number().and_then(small)).collect::<Int16Array>()),
-        Of::TinyInt => Arc::new(cells.map(|cell| cell.number().and_then(tiny)).collect::<Int8Array>()),
+        Of::SmallInt => {
+            Arc::new(cells.map(|cell| cell.number().and_then(small)).collect::<Int16Array>())
+        }
+        Of::TinyInt => {
+            Arc::new(cells.map(|cell| cell.number().and_then(tiny)).collect::<Int8Array>())
+        }
         Of::Bool => Arc::new(cells.map(Cell::bool).collect::<BooleanArray>()),
     }
 }

@@ -68,7 +68,11 @@ async fn plan(session: &Session, text: &str) -> Result<Prepared> {
 }
 
 /// The rows of a command, if it has any; the outer `None` leaves it to the engine.
-async fn answer(engine: &Engine, own: &HiveSession, command: Command) -> Result<Option<Option<RecordBatch>>> {
+async fn answer(
+    engine: &Engine,
+    own: &HiveSession,
+    command: Command,
+) -> Result<Option<Option<RecordBatch>>> {
     let session = &own.session;
     let rows = match command {
         Command::Use(database) => {
@@ -90,11 +94,13 @@ async fn answer(engine: &Engine, own: &HiveSession, command: Command) -> Result<
                 check_database(engine, database).await?;
             }
             let namespace = namespace(session, database);
-            let names = catalog::table_names(session, &namespace, like.as_deref(), only_views).await?;
+            let names =
+                catalog::table_names(session, &namespace, like.as_deref(), only_views).await?;
             Some(column("tab_name", names)?)
         }
         Command::Describe { database, table, is_detailed } => {
-            let said = database.iter().chain([&table]).map(String::as_str).collect::<Vec<_>>().join(".");
+            let said =
+                database.iter().chain([&table]).map(String::as_str).collect::<Vec<_>>().join(".");
             let namespace = namespace(session, database);
             let rows = catalog::describe(session, &namespace, &table, is_detailed).await?;
             Some(rows.ok_or_else(|| no_table(&said))?)
@@ -123,14 +129,20 @@ fn no_table(name: &str) -> Error {
 ///
 /// # Errors
 /// 3F000: there is none of this name.
-pub(crate) async fn use_database(engine: &Engine, session: &Arc<Session>, database: &str) -> Result<()> {
+pub(crate) async fn use_database(
+    engine: &Engine,
+    session: &Arc<Session>,
+    database: &str,
+) -> Result<()> {
     check_database(engine, database).await?;
     session.set("search_path", Some(&path_of(namespace_of(database))))
 }
 
 async fn check_database(engine: &Engine, database: &str) -> Result<()> {
     let namespace = namespace_of(database);
-    if HIDDEN_SCHEMAS.contains(&namespace) || engine.namespaces().await?.iter().any(|one| one == namespace) {
+    if HIDDEN_SCHEMAS.contains(&namespace)
+        || engine.namespaces().await?.iter().any(|one| one == namespace)
+    {
         return Ok(());
     }
     Err(Error::not_found(format!("Database does not exist: {database}"))

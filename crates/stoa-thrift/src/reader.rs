@@ -98,8 +98,10 @@ impl<'a> Reader<'a> {
 
     /// Counts values to be walked over.
     fn spend(&mut self, values: usize) -> Result<(), Stop> {
-        self.values_left =
-            self.values_left.checked_sub(values).ok_or(Stop::Malformed("it has too many values"))?;
+        self.values_left = self
+            .values_left
+            .checked_sub(values)
+            .ok_or(Stop::Malformed("it has too many values"))?;
         Ok(())
     }
 
@@ -223,7 +225,9 @@ impl<'a> Reader<'a> {
     pub(crate) fn message_begin(&mut self) -> Result<(&'a str, i32), Stop> {
         let [high, low, _, kind]: [u8; 4] = self.array()?;
         if [high, low] != VERSION {
-            return Err(Stop::Malformed("it does not begin with the version of the binary protocol"));
+            return Err(Stop::Malformed(
+                "it does not begin with the version of the binary protocol",
+            ));
         }
         let length = self.size()?;
         if length > NAME_BYTES_MAX {

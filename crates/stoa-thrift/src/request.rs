@@ -194,10 +194,19 @@ impl<'a> Call<'a> {
             "OpenSession" => Shape::OpenSession,
             "GetInfo" => Shape::GetInfo,
             "ExecuteStatement" => Shape::Execute,
-            "CloseSession" | "GetTypeInfo" | "GetCatalogs" | "GetTableTypes" | "GetPrimaryKeys"
-            | "GetCrossReference" | "CancelOperation" | "CloseOperation"
-            | "GetResultSetMetadata" | "GetQueryId" | "GetDelegationToken"
-            | "CancelDelegationToken" | "RenewDelegationToken" => Shape::Handle,
+            "CloseSession"
+            | "GetTypeInfo"
+            | "GetCatalogs"
+            | "GetTableTypes"
+            | "GetPrimaryKeys"
+            | "GetCrossReference"
+            | "CancelOperation"
+            | "CloseOperation"
+            | "GetResultSetMetadata"
+            | "GetQueryId"
+            | "GetDelegationToken"
+            | "CancelDelegationToken"
+            | "RenewDelegationToken" => Shape::Handle,
             "GetSchemas" | "GetTables" | "GetColumns" | "GetFunctions" => Shape::Patterns,
             "GetOperationStatus" => Shape::Status,
             "FetchResults" => Shape::Fetch,
@@ -282,9 +291,7 @@ impl<'a> Call<'a> {
             "GetFunctions" => Request::GetFunctions { session, function: third },
             "GetPrimaryKeys" => Request::GetPrimaryKeys(session),
             "GetCrossReference" => Request::GetCrossReference(session),
-            "GetOperationStatus" => {
-                Request::GetOperationStatus { operation, progress: self.flag }
-            }
+            "GetOperationStatus" => Request::GetOperationStatus { operation, progress: self.flag },
             "CancelOperation" => Request::CancelOperation(operation),
             "CloseOperation" => Request::CloseOperation(operation),
             "GetResultSetMetadata" => Request::GetResultSetMetadata(operation),

@@ -150,7 +150,9 @@ fn bytes_that_no_client_sends_are_refused() {
     refused(&call("a", &[&b"\x0f\x00\x01\x0b"[..], &count].concat()));
     // Two thousand million numbers are only waited for.
     let numbers = call("a", b"\x0f\x00\x01\x0a\x7f\xff\xff\xff");
-    assert!(matches!(extent(&numbers).unwrap(), Extent::Partial { at_least } if at_least > 1 << 33));
+    assert!(
+        matches!(extent(&numbers).unwrap(), Extent::Partial { at_least } if at_least > 1 << 33)
+    );
 }
 
 #[test]

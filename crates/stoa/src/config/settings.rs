@@ -10,8 +10,8 @@ use super::file_access::NamedFiles;
 use super::pools::{PoolList, RuleList};
 use super::setting::{Setting, SettingValue, scope, settings, toml_text};
 use super::value::{
-    ByteSize, ByteThreshold, Count, FilePath, HivePort, LogFormat, LogLevel, PathStyle, Percent, Price,
-    Slots, Threads, Webhook,
+    ByteSize, ByteThreshold, Count, FilePath, HivePort, LogFormat, LogLevel, PathStyle, Percent,
+    Price, Slots, Threads, Webhook,
 };
 
 settings! {

@@ -93,7 +93,9 @@ impl SettingValue for HivePort {
         match text {
             "auto" => Ok(Self::Auto),
             "none" => Ok(Self::Off),
-            _ => u16::parse(text, machine).map(Self::Port).map_err(|why| format!("{why}, auto or none")),
+            _ => u16::parse(text, machine)
+                .map(Self::Port)
+                .map_err(|why| format!("{why}, auto or none")),
         }
     }
 }

@@ -122,7 +122,10 @@ mod tests {
     #[test]
     fn with_few_descriptors_each_port_has_a_share() {
         let few = divided("", 256);
-        assert_eq!((few.sessions, few.pg_sockets, few.http, few.flight, few.hive), (24, 32, 32, 32, 32));
+        assert_eq!(
+            (few.sessions, few.pg_sockets, few.http, few.flight, few.hive),
+            (24, 32, 32, 32, 32)
+        );
         assert_eq!(few.limits.descriptors_max, Some(192));
         let reserved = divided("reserved_descriptors = 100\nmax_connections_per_address = 5", 256);
         assert_eq!(reserved.limits.descriptors_max, Some(156));

@@ -58,7 +58,8 @@ pub async fn run(config: &Config) -> Result<()> {
     let engine = open_server_engine(config).await?;
     permissions::warn_of_open_places(engine.options());
     cluster::join(config, &engine, cluster::Ports::of(&http, &pg, &flight)?).await?;
-    let announcement = announce::Announcement::new(&http, &pg, &flight, hive.as_ref(), tls.is_some(), &engine)?;
+    let announcement =
+        announce::Announcement::new(&http, &pg, &flight, hive.as_ref(), tls.is_some(), &engine)?;
 
     let grace = Duration::from_secs(config.shutdown_grace_s);
     let (stop, stopped) = watch::channel(false);
