@@ -11,6 +11,7 @@ from pyhive import hive
 
 sys.path.append(str(pathlib.Path(__file__).parents[1]))
 from access_server import PASSWORD, SUPERUSER, guarded  # noqa: F401
+from tls_server import encrypted  # noqa: F401
 
 PORT = int(os.environ["STOA_HIVE_PORT"])
 

@@ -157,6 +157,28 @@ def test_queries_are_listed_with_their_protocol_and_user(cursor):
     ]
 
 
+def test_kill_ends_a_query_of_another_session(cursor):
+    other = connect()
+    running = other.cursor()
+    running.execute(
+        "SELECT count(*) FROM generate_series(1, 1000000000002) AS t(n) WHERE n % 7 = 8", async_=True
+    )
+    found, deadline = [], time.monotonic() + 60
+    while not found:
+        assert time.monotonic() < deadline
+        found = rows(
+            cursor,
+            "SELECT id FROM system.queries WHERE state = 'running' AND sql LIKE '%1000000000002%'"
+            " AND sql NOT LIKE '%system.queries%'",
+        )
+    cursor.execute(f"KILL QUERY {found[0][0]}")
+    status = running.poll()
+    while status.operationState == TOperationState.RUNNING_STATE and time.monotonic() < deadline:
+        status = running.poll()
+    assert status.operationState == TOperationState.CANCELED_STATE
+    other.close()
+
+
 def test_a_terminated_session_ends(cursor):
     other = connect()
     pid = rows(other.cursor(), "SELECT pg_backend_pid()")[0][0]

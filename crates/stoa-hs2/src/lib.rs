@@ -18,8 +18,9 @@
 //! - Whatever bytes a client sends, the answer is a message or the end of its connection.
 //! - A handle has a secret part, and works only for the role that it was given to.
 //! - If clients must log in, no session begins without a role and its password.
-//! - An operation keeps about [`PREFETCH_BYTES`](operation::PREFETCH_BYTES) of its rows, whose memory counts as the
-//!   session's; a slow client slows its query down, and one that goes away cancels it.
+//! - An operation keeps a small result, whose memory counts as the session's, or about
+//!   [`PREFETCH_BYTES`](operation::PREFETCH_BYTES) of a larger one; a slow client slows its query down, and one that goes
+//!   away cancels it.
 //!
 //! Not here: Thrift and the structs of calls (`stoa-thrift`), SQL, passwords and what a role may do (`stoa-query`),
 //! certificates (`stoa-tls`), connection limits before a login (`stoa-listen`).

@@ -40,6 +40,8 @@ pub(crate) const PREFETCH_BYTES: usize = 1 << 20;
 /// Hive (`CLIService.getOperationStatus`): it asks again at once.
 const POLL_STEP: Duration = Duration::from_millis(500);
 const POLL_MAX: Duration = Duration::from_secs(5);
+/// Characters of a statement in the log of its operation.
+const LOGGED_CHARS_MAX: usize = 2000;
 /// How long a statement that was cancelled has to notice it, before it is let go of.
 const CANCEL_LIMIT: Duration = Duration::from_secs(2);
 
@@ -126,6 +128,8 @@ impl Operation {
         this.timeout = [timeout, session.statement_timeout()].into_iter().flatten().min();
         let id = this.handle.name();
         let text = without_secrets(prepared.statement().text());
+        let end = text.char_indices().nth(LOGGED_CHARS_MAX).map_or(text.len(), |(end, _)| end);
+        let text = &text[..end];
         this.tell(format!("INFO  : Executing command(queryId={id}): {text}"));
         this
     }
@@ -202,8 +206,9 @@ impl Operation {
             Outcome::Rows(stream) => {
                 self.query_id.store(stream.query_id(), Ordering::Release);
                 let mut rows = Rows::of_stream(stream);
-                let bytes = rows.read_ahead(PREFETCH_BYTES).await?;
-                rows.keep(self.session.keep(bytes)?);
+                if let Some(bytes) = rows.read_ahead(PREFETCH_BYTES).await? {
+                    rows.keep(self.session.keep(bytes)?);
+                }
                 *self.rows.lock().await = rows;
                 Ok(None)
             }

@@ -12,8 +12,8 @@ const PAGE_BYTES: usize = 4 << 20;
 /// Rows of a page.
 const PAGE_ROWS_MAX: usize = 1 << 20;
 
-/// Rows that were not fetched yet. What is read ahead of the client is bounded by who calls [`Rows::read_ahead`]; all
-/// rows of a small result stay, so that it can be fetched again from its begin.
+/// Rows that were not fetched yet: what [`Rows::read_ahead`] has read, or a page and a batch. All rows of a small result
+/// stay, so that it can be fetched again from its begin.
 #[derive(Default)]
 pub(crate) struct Rows {
     stream: Option<RowStream>,
@@ -25,7 +25,7 @@ pub(crate) struct Rows {
     given: i64,
     /// Whether nothing was let go.
     is_whole: bool,
-    kept: Option<Kept>,
+    _kept: Option<Kept>,
 }
 
 /// Rows to be sent.
@@ -47,24 +47,25 @@ impl Rows {
         Self { batches: VecDeque::from([batch]), is_whole: true, ..Self::default() }
     }
 
-    /// Reads until there are about `bytes` bytes, or no more rows; tells how many there are. A query that has ended
-    /// gives back what it holds.
+    /// Reads until there are about `bytes` bytes, or no more rows. A query that has ended gives back what it holds; its
+    /// rows are kept until the end if they are small, and then it is told how many bytes they are.
     ///
     /// # Errors
     /// Those of the query.
-    pub(crate) async fn read_ahead(&mut self, bytes: usize) -> Result<usize> {
+    pub(crate) async fn read_ahead(&mut self, bytes: usize) -> Result<Option<usize>> {
         let mut read = 0;
         while read < bytes {
             let Some(batch) = self.next_batch().await? else { break };
             read += batch.get_array_memory_size();
             self.batches.push_back(batch);
         }
-        Ok(read)
+        self.is_whole = self.stream.is_none() && read <= bytes;
+        Ok(self.is_whole.then_some(read))
     }
 
-    /// Notes what the rows that are here count for.
+    /// Notes what the rows that are kept count for.
     pub(crate) fn keep(&mut self, kept: Kept) {
-        self.kept = Some(kept);
+        self._kept = Some(kept);
     }
 
     async fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
@@ -143,7 +144,7 @@ impl Rows {
     /// Forgets batches that were given, unless the whole result is small.
     fn let_go(&mut self) {
         let goes_on = self.stream.is_some() || !self.is_whole;
-        if goes_on && self.batch > 0 {
+        if goes_on {
             self.batches.drain(..self.batch);
             (self.batch, self.is_whole) = (0, false);
         }

@@ -22,7 +22,7 @@ use crate::http;
 use crate::options::HiveOptions;
 use crate::service::Service;
 
-/// How often idle sessions and operations are looked for.
+/// How often idle sessions and operations are looked for, at least.
 const IDLE_CHECK: Duration = Duration::from_secs(15);
 
 /// Serves clients on `listener` until `shutdown` completes, with default options.
@@ -89,8 +89,10 @@ pub async fn serve_with(
 }
 
 async fn tidy(service: Arc<Service>) {
+    let HiveOptions { session_idle_max, operation_idle_max, .. } = service.options;
+    let interval = IDLE_CHECK.min(session_idle_max).min(operation_idle_max);
     loop {
-        stoa_env::timer::sleep(IDLE_CHECK).await;
+        stoa_env::timer::sleep(interval).await;
         service.forget_idle();
     }
 }
