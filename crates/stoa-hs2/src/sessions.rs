@@ -26,7 +26,8 @@ pub(crate) struct HiveSession {
     pub(crate) session: Arc<Session>,
     pub(crate) user: String,
     variables: Mutex<BTreeMap<String, Variable>>,
-    operations: Mutex<Vec<Handle>>,
+    /// `None` once it is closed.
+    operations: Mutex<Option<Vec<Handle>>>,
     used: Mutex<Instant>,
 }
 
@@ -42,7 +43,7 @@ impl HiveSession {
             session,
             user,
             variables: Mutex::default(),
-            operations: Mutex::default(),
+            operations: Mutex::new(Some(Vec::new())),
             used: Mutex::new(clock::monotonic()),
         }
     }
@@ -77,11 +78,14 @@ impl HiveSession {
     }
 }
 
+/// An operation with its session.
+type OwnOperation = (Arc<HiveSession>, Arc<Operation>);
+
 /// All sessions of a server.
 #[derive(Default)]
 pub(crate) struct Sessions {
     sessions: Mutex<HashMap<Handle, Arc<HiveSession>>>,
-    operations: Mutex<HashMap<Handle, (Arc<HiveSession>, Arc<Operation>)>>,
+    operations: Mutex<HashMap<Handle, OwnOperation>>,
 }
 
 impl Sessions {
@@ -130,13 +134,14 @@ impl Sessions {
     /// Enters an operation.
     ///
     /// # Errors
-    /// 53400: the session has as many as it may have.
+    /// 53400: the session has as many as it may have. Not found: it was closed meanwhile.
     pub(crate) fn begin(
         &self,
         session: &Arc<HiveSession>,
         operation: Operation,
     ) -> Result<Arc<Operation>> {
         let mut own = session.operations.lock();
+        let own = own.as_mut().ok_or_else(no_session)?;
         if own.len() >= OPERATIONS_MAX {
             let text = format!("this session has {OPERATIONS_MAX} open operations");
             return Err(Error::new(ErrorKind::Exhausted, text)
@@ -154,7 +159,9 @@ impl Sessions {
     pub(crate) fn end(&self, handle: Handle, queries: &QueryRegistry) {
         let removed = self.operations.lock().remove(&handle);
         if let Some((session, operation)) = removed {
-            session.operations.lock().retain(|own| *own != handle);
+            if let Some(own) = session.operations.lock().as_mut() {
+                own.retain(|one| *one != handle);
+            }
             operation.cancel(queries);
         }
     }
@@ -163,8 +170,8 @@ impl Sessions {
     pub(crate) fn close(&self, handle: Handle, queries: &QueryRegistry) {
         let removed = self.sessions.lock().remove(&handle);
         if let Some(session) = removed {
-            let own = std::mem::take(&mut *session.operations.lock());
-            own.into_iter().for_each(|operation| self.end(operation, queries));
+            let own = session.operations.lock().take();
+            own.into_iter().flatten().for_each(|operation| self.end(operation, queries));
             session.session.cancel();
         }
     }
@@ -197,7 +204,7 @@ impl Sessions {
     }
 
     fn is_busy(&self, session: &HiveSession) -> bool {
-        let own = session.operations.lock().clone();
+        let own = session.operations.lock().clone().unwrap_or_default();
         let operations = self.operations.lock();
         own.iter().any(|handle| operations.get(handle).is_some_and(|(_, one)| one.is_running()))
     }
