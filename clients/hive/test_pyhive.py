@@ -67,6 +67,14 @@ def test_errors_say_what_and_the_connection_goes_on(each):
         each.fetchall()
 
 
+def test_times_with_a_zone_are_those_of_the_session(each):
+    each.execute("SET TIME ZONE 'Asia/Tokyo'")
+    moment = "SELECT '2024-07-01 12:00:00.25+00'::timestamp with time zone"
+    assert rows(each, moment) == [(datetime.datetime(2024, 7, 1, 21, 0, 0, 250000),)]
+    each.execute("SET TIME ZONE 'America/New_York'")
+    assert rows(each, moment) == [(datetime.datetime(2024, 7, 1, 8, 0, 0, 250000),)]
+
+
 def test_databases_and_tables(each, name):
     database = f"db_{name}"
     each.execute(f"CREATE SCHEMA {database}")

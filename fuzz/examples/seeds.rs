@@ -20,7 +20,7 @@ use stoa_orc::{
     ArrowOptions, Compression, CompressionKind, DictionaryChoice, FileMetadata, Writer,
     WriterOptions,
 };
-use stoa_thrift::{Kind, Writer};
+use stoa_thrift::{Kind, Writer as MessageWriter};
 
 /// Larger files are cut by the fuzzer, which makes them worthless.
 const FILE_BYTES_MAX: u64 = 8 << 10;
@@ -60,7 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn messages() -> Vec<Vec<u8>> {
     let names = ["OpenSession", "ExecuteStatement", "GetTables", "FetchResults", "GetLog"];
     let message = |name: &&str| {
-        let mut out = Writer::new();
+        let mut out = MessageWriter::new();
         out.raw(&[0x80, 1, 0, 1]);
         out.bytes(name.as_bytes());
         out.i32(1);

@@ -6,13 +6,16 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
+use arrow_array::temporal_conversions::as_datetime_with_timezone;
+use arrow_array::timezone::Tz;
 use arrow_array::types::{
-    ArrowPrimitiveType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, UInt8Type, UInt16Type, UInt32Type,
+    ArrowPrimitiveType, ArrowTimestampType, Float16Type, Float32Type, Float64Type, Int8Type,
+    Int16Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type,
 };
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::cast;
-use arrow_schema::{DataType, Schema};
+use arrow_schema::{DataType, Schema, TimeUnit};
 use stoa_error::{Error, Result};
 use stoa_thrift::{Kind, RowSet, TypeId, Writer};
 
@@ -49,11 +52,32 @@ fn plain(array: &ArrayRef, zone: &str) -> Result<ArrayRef> {
         DataType::Dictionary(_, values) => plain(&to(array, values)?, zone),
         DataType::RunEndEncoded(_, values) => plain(&to(array, values.data_type())?, zone),
         DataType::Timestamp(unit, Some(_)) => {
-            let there = to(array, &DataType::Timestamp(*unit, Some(zone.into())))?;
-            to(&there, &DataType::Timestamp(*unit, None))
+            let zone = zone.parse().map_err(|e| {
+                Error::internal(format!("time zone {zone} is not known")).with_source(e)
+            })?;
+            Ok(match unit {
+                TimeUnit::Second => there::<TimestampSecondType>(array, zone, 1),
+                TimeUnit::Millisecond => there::<TimestampMillisecondType>(array, zone, 1000),
+                TimeUnit::Microsecond => there::<TimestampMicrosecondType>(array, zone, 1_000_000),
+                TimeUnit::Nanosecond => {
+                    there::<TimestampNanosecondType>(array, zone, 1_000_000_000)
+                }
+            })
         }
         _ => Ok(Arc::clone(array)),
     }
+}
+
+/// Times as clocks of the zone show them; those that no calendar has stay as they are.
+fn there<T: ArrowTimestampType>(array: &ArrayRef, zone: Tz, per_second: i64) -> ArrayRef {
+    let shifted = |value: i64| match as_datetime_with_timezone::<T>(value, zone) {
+        Some(time) => {
+            let offset_s = time.naive_local().and_utc().timestamp() - time.timestamp();
+            value.saturating_add(offset_s.saturating_mul(per_second))
+        }
+        None => value,
+    };
+    Arc::new(array.as_primitive::<T>().unary::<_, T>(shifted))
 }
 
 /// Writes a `TColumn`: a union, so a struct of one field.

@@ -14,7 +14,7 @@ use stoa_query::{NUMERIC, numeric_text, time_text};
 
 const DAY_S: i64 = 86_400;
 
-/// Appends the value of a row, which is not NULL. Timestamps with a time zone are to be cast before.
+/// Appends the value of a row, which is not NULL. Timestamps are shown as if they had no time zone.
 pub(crate) fn put(array: &dyn Array, row: usize, out: &mut String) {
     match array.data_type() {
         DataType::Utf8 => out.push_str(array.as_string::<i32>().value(row)),

@@ -29,7 +29,8 @@ async fn what_is_no_message_ends_the_connection() {
     ends(&server, b"\x01\x7f\xff\xff\xff", "longer than").await;
     ends(&server, b"\x01\x00\x00\x00\x05PLAIN\x05\x00\x00\x00\x02ab", "malformed SASL").await;
     // A frame after the login that is too long.
-    ends(&server, b"\x01\x00\x00\x00\x05PLAIN\x02\x00\x00\x00\x04\0a\0b\x7f\xff\xff\xff", "\x05").await;
+    ends(&server, b"\x01\x00\x00\x00\x05PLAIN\x02\x00\x00\x00\x04\0a\0b\x7f\xff\xff\xff", "\x05")
+        .await;
     // Thrift: a length beyond the limit, one that is negative, a type that there is not.
     let long = call("OpenSession", b"\x0c\x00\x01\x0b\x00\x02\x7f\xff\xff\xff");
     ends(&server, &long, "the message is longer than 1048576 bytes").await;
