@@ -42,6 +42,7 @@ for suite in "$@"; do
       for driver in "$tools"/hive-jdbc-*-standalone.jar; do
         note "$(basename "$driver")"
         java -cp "$driver" "$here/HiveJdbc.java" 127.0.0.1 "$port" 2> >(grep -v SLF4J >&2) || failed=1
+        "$here/jdbc_page.sh" 127.0.0.1 "$port" "$driver" || failed=1
       done
       ;;
     beeline) "$here/beeline.sh" 127.0.0.1 "$port" ;;
