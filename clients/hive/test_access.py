@@ -68,3 +68,44 @@ def test_a_handle_is_of_its_role(guarded, role):
     with pytest.raises(OperationalError, match="Invalid SessionHandle"):
         other.cursor().execute("SELECT 1")
     own.close()
+
+
+def test_no_value_of_a_hidden_column_is_in_any_answer(guarded, admin, role):
+    vault = f"v_{uuid.uuid4().hex[:12]}"
+    admin.execute(f"CREATE TABLE {vault} (open_a text, open_b text, hidden_c text) PARTITIONED BY (hidden_c)")
+    admin.execute(f"INSERT INTO {vault} VALUES ('canary_a1', 'canary_b1', 'canary_c1')")
+    statements = [
+        "SELECT * FROM {}",
+        "SELECT `open_a` FROM `default`.`{}`",
+        "SELECT open_b, open_a FROM {} ORDER BY open_b",
+        "SELECT max(hidden_c) FROM {}",
+        "SELECT open_a FROM {} WHERE hidden_c IS NOT NULL",
+        "SELECT 1 / (length(hidden_c) - 9), hidden_c::bigint FROM {}",
+        "DESCRIBE {}",
+        "DESCRIBE FORMATTED {}",
+        "SHOW PARTITIONS FROM {}",
+        "SHOW FILES FROM {}",
+        "SELECT * FROM system.queries",
+    ]
+    connection = connect(guarded.hive_port, "ldap", username=role, password="pencil")
+    cursor = connection.cursor()
+
+    def told(sql):
+        try:
+            said = str(rows(cursor, sql))
+        except Exception as error:
+            said = repr(error)
+        return said + str(cursor.fetch_logs() if cursor._operationHandle else "")
+
+    for granted in range(8):
+        columns = [column for bit, column in enumerate(("open_a", "open_b", "hidden_c")) if granted >> bit & 1]
+        admin.execute(f"REVOKE ALL ON {vault} FROM {role}")
+        if columns:
+            admin.execute(f"GRANT SELECT ({', '.join(columns)}) ON {vault} TO {role}")
+        for sql in statements:
+            for _ in range(2):
+                said = told(sql.format(vault))
+                for column in ("open_a", "open_b", "hidden_c"):
+                    assert column in columns or f"canary_{column[-1]}" not in said, (columns, sql, said)
+    connection.close()
+    admin.execute(f"DROP TABLE {vault}")

@@ -347,9 +347,9 @@ impl Service {
         if run_async {
             return Ok(answer_of(&operation));
         }
-        let waiting = Waiting { service: self, operation: &operation };
+        let mut waiting = Waiting { service: self, operation: Some(operation.handle) };
         operation.ended().await;
-        std::mem::forget(waiting);
+        waiting.operation = None;
         match operation.failure() {
             Some(failure) => {
                 self.sessions.end(operation.handle, self.engine.queries());
@@ -363,12 +363,15 @@ impl Service {
 /// Ends an operation whose client goes away while it waits for it.
 struct Waiting<'a> {
     service: &'a Service,
-    operation: &'a Operation,
+    /// `None` once it has ended.
+    operation: Option<Handle>,
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.service.sessions.end(self.operation.handle, self.service.engine.queries());
+        if let Some(operation) = self.operation {
+            self.service.sessions.end(operation, self.service.engine.queries());
+        }
     }
 }
 
