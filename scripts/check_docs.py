@@ -27,7 +27,7 @@ FOR_OTHER_ENGINES = {
 }
 
 # Flags of other programs that the pages name by themselves.
-FLAGS_OF_OTHERS = {"add-opens", "cacert", "cert", "key", "packages"}
+FLAGS_OF_OTHERS = {"add-opens", "cacert", "cert", "hiveconf", "key", "packages"}
 
 # What the table of limits in docs/sql.md says, and the constants that it says it of.
 LIMITS = {
