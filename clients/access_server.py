@@ -23,7 +23,7 @@ class Server:
         self.warehouse = str(directory / "warehouse")
         password = PASSWORD.replace("'", "''")
         self.alone(f"CREATE ROLE {SUPERUSER} LOGIN SUPERUSER PASSWORD '{password}'")
-        ports = ["--http-port", "0", "--pg-port", "0", "--flight-port", "0"]
+        ports = ["--http-port", "0", "--pg-port", "0", "--flight-port", "0", "--hive-port", "0"]
         command = [self.stoa, "server", "--warehouse", self.warehouse, "--access-control", *ports]
         command += flags
         self.log = open(directory / "server.log", "wb")
@@ -31,8 +31,8 @@ class Server:
         line = self.process.stdout.readline()
         assert line, (directory / "server.log").read_text()
         said = json.loads(line)
-        self.pg_port, self.http_port, self.flight_port = (
-            said[f"{name}_port"] for name in ("pg", "http", "flight")
+        self.pg_port, self.http_port, self.flight_port, self.hive_port = (
+            said[f"{name}_port"] for name in ("pg", "http", "flight", "hive")
         )
 
     def alone(self, sql):

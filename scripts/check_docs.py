@@ -27,7 +27,7 @@ FOR_OTHER_ENGINES = {
 }
 
 # Flags of other programs that the pages name by themselves.
-FLAGS_OF_OTHERS = {"add-opens", "cacert", "cert", "key", "packages"}
+FLAGS_OF_OTHERS = {"add-opens", "cacert", "cert", "hiveconf", "key", "packages"}
 
 # What the table of limits in docs/sql.md says, and the constants that it says it of.
 LIMITS = {
@@ -168,7 +168,7 @@ def layers():
         said |= dict.fromkeys(quoted(crates), layer)
     crates = {path.name for path in (ROOT / "crates").iterdir()}
     yield from differ("ARCHITECTURE.md, layers", said, crates)
-    described = re.findall(r"^### (stoa[a-z-]*)$", architecture, re.M)
+    described = re.findall(r"^### (stoa[a-z0-9-]*)$", architecture, re.M)
     yield from differ("ARCHITECTURE.md, sections", described, crates)
 
 
@@ -193,7 +193,7 @@ def configuration():
                         yield f"{here}: setting {name} does not exist"
         ports = {real[name] for name in ("http_port", "pg_port", "flight_port")}
         for port in re.findall(r"(?:127\.0\.0\.1:|-p |port=|port )(\d{4,5})\b", text(path)):
-            if port not in ports | {"9000", "9001"}:
+            if port not in ports | {"9000", "9001", "10000"}:
                 yield f"{here}: port {port} is none of {', '.join(sorted(ports))}"
 
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Fuzzes the ORC reader and writer with cargo-fuzz.
+# Fuzzes the ORC reader and writer, and the reader of HiveServer2's messages, with cargo-fuzz.
 #
 #   scripts/fuzz.sh TARGET [SECONDS] [LIBFUZZER OPTIONS…]
 #
-# TARGET: tail, file, streams, index, round_trip. SECONDS: 60 unless told otherwise,
+# TARGET: tail, file, streams, index, round_trip, thrift. SECONDS: 60 unless told otherwise,
 # 0 = until something is found or Ctrl-C. Needs a nightly toolchain (`rustup toolchain install
 # nightly`); cargo-fuzz is built once and kept with the other tools. The corpus is kept in
 # fuzz/corpus/TARGET, what was found in fuzz/artifacts/TARGET; both are ignored by git.
-# A finding becomes a test in crates/stoa-orc/tests/findings.rs.
+# A finding becomes a test in crates/stoa-orc/tests/findings.rs, or crates/stoa-thrift/src/tests.rs.
 #
 # STOA_FUZZ_SANITIZER=address watches memory as well (half as fast).
 set -euo pipefail
@@ -17,7 +17,7 @@ cd "$STOA_ROOT"
 need_rust
 
 cargo_fuzz_version=0.13.1
-targets="tail file streams index round_trip"
+targets="tail file streams index round_trip thrift"
 
 target=${1:-}
 seconds=${2:-60}

@@ -22,7 +22,7 @@ WORDS = {
     "tables": ["iceberg", "stoa-table"],
     "SQL": ["datafusion", "sqlparser", "stoa-sql"],
     "the engine": ["datafusion", "tokio", "stoa-query"],
-    "protocols": ["axum", "pgwire", "tonic", "stoa-pgwire", "stoa-http", "stoa-flight"],
+    "protocols": ["axum", "pgwire", "tonic", "stoa-pgwire", "stoa-http", "stoa-flight", "stoa-hs2", "stoa-thrift"],
     "other protocols": [],
 }
 
@@ -37,6 +37,7 @@ OTHER_PROTOCOLS = {
     "stoa-pgwire": ["axum", "tonic"],
     "stoa-http": ["pgwire", "tonic"],
     "stoa-flight": ["axum", "pgwire"],
+    "stoa-hs2": ["axum", "pgwire", "tonic"],
 }
 
 # Circles of modules that are one concept, with the reason.

@@ -155,13 +155,13 @@ port_or_zero() {
 }
 
 # start_server STOA_BINARY WAREHOUSE LOG [HTTP_PORT PG_PORT FLIGHT_PORT]: starts a server, on free ports unless
-# told otherwise, and waits until it listens. Sets SERVER_PID, SERVER_HTTP_PORT, SERVER_PG_PORT and
-# SERVER_FLIGHT_PORT;
+# told otherwise, and waits until it listens. Sets SERVER_PID, SERVER_HTTP_PORT, SERVER_PG_PORT,
+# SERVER_FLIGHT_PORT and SERVER_HIVE_PORT;
 # returns 1 if it does not come up.
 start_server() {
   local stoa=$1 warehouse=$2 log=$3 http_port=${4:-0} pg_port=${5:-0} flight_port=${6:-0} line='' tries=0
   "$stoa" server --warehouse "$warehouse" --http-port "$http_port" --pg-port "$pg_port" \
-    --flight-port "$flight_port" >"$log.out" 2>"$log" </dev/null &
+    --flight-port "$flight_port" --hive-port 0 >"$log.out" 2>"$log" </dev/null &
   SERVER_PID=$!
   while [ $tries -lt 300 ]; do
     line=$(grep -m1 '^{' "$log.out" 2>/dev/null) && [ -n "$line" ] && break
@@ -176,7 +176,9 @@ start_server() {
   SERVER_HTTP_PORT=$(printf '%s' "$line" | json_field http_port)
   SERVER_PG_PORT=$(printf '%s' "$line" | json_field pg_port)
   SERVER_FLIGHT_PORT=$(printf '%s' "$line" | json_field flight_port)
-  [ -n "$SERVER_HTTP_PORT" ] && [ -n "$SERVER_PG_PORT" ] && [ -n "$SERVER_FLIGHT_PORT" ]
+  SERVER_HIVE_PORT=$(printf '%s' "$line" | json_field hive_port)
+  [ -n "$SERVER_HTTP_PORT" ] && [ -n "$SERVER_PG_PORT" ] && [ -n "$SERVER_FLIGHT_PORT" ] &&
+    [ -n "$SERVER_HIVE_PORT" ]
 }
 
 # stop_server: asks the server started by start_server to finish, and waits for it.

@@ -97,9 +97,9 @@ client_suite() {
   fi
   [ -n "${SERVER_PID:-}" ] &&
     note "server: PostgreSQL on port $SERVER_PG_PORT, HTTP on port $SERVER_HTTP_PORT," \
-      "Flight SQL on port $SERVER_FLIGHT_PORT"
+      "Flight SQL on port $SERVER_FLIGHT_PORT, HiveServer2 on port $SERVER_HIVE_PORT"
   STOA_BIN=${STOA_BIN:-} STOA_PG_PORT=${SERVER_PG_PORT:-} STOA_HTTP_PORT=${SERVER_HTTP_PORT:-} \
-    STOA_FLIGHT_PORT=${SERVER_FLIGHT_PORT:-} \
+    STOA_FLIGHT_PORT=${SERVER_FLIGHT_PORT:-} STOA_HIVE_PORT=${SERVER_HIVE_PORT:-} \
     STOA_WAREHOUSE="$scratch/$name/warehouse" STOA_SCRATCH="$scratch/$name" \
     "clients/$name/run.sh" </dev/null 2>&1 | tee "$log"
   status=${PIPESTATUS[0]}

@@ -32,7 +32,7 @@ class Server:
 def serve(options, warehouse):
     """A server on free ports, until the block ends."""
     command = [options.stoa, "server", "--warehouse", str(warehouse), "--log-level", "warn"]
-    command += ["--http-port", "0", "--pg-port", "0", "--flight-port", "0"]
+    command += ["--http-port", "0", "--pg-port", "0", "--flight-port", "0", "--hive-port", "none"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         line = process.stdout.readline()

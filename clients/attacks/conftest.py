@@ -42,7 +42,7 @@ class Victim:
         self.log = open(self.log_file, "wb")
         limits = ["--memory-limit", str(MEMORY_LIMIT), "--cache-memory", "64MiB", "--fresh-memory", "64MiB"]
         limits += ["--shutdown-grace-s", "1"]
-        ports = ["--http-port", "0", "--pg-port", "0", "--flight-port", "0", "--num-executors", "2"]
+        ports = ["--http-port", "0", "--pg-port", "0", "--flight-port", "0", "--hive-port", "none", "--num-executors", "2"]
         command = [self.stoa, "server", "--warehouse", self.warehouse, *ports, *limits, *flags]
         few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))  # noqa: E731
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, preexec_fn=few)

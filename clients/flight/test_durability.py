@@ -19,7 +19,7 @@ ROUNDS = 3
 
 class Server:
     def __init__(self, warehouse):
-        ports = ["--http-port", "0", "--pg-port", "0", "--flight-port", "0"]
+        ports = ["--http-port", "0", "--pg-port", "0", "--flight-port", "0", "--hive-port", "none"]
         command = [os.environ["STOA_BIN"], "server", "--warehouse", warehouse, *ports]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.uri = f"grpc://127.0.0.1:{json.loads(self.process.stdout.readline())['flight_port']}"

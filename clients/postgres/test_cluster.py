@@ -27,7 +27,7 @@ HERE = pathlib.Path(__file__).parent
 class Daemon:
     def __init__(self, directory, catalog, name):
         command = [os.environ["STOA_BIN"], "server", "--warehouse", str(directory / "w"), "--catalog", catalog]
-        command += ["--access-control", "--http-port", "0", "--pg-port", "0", "--flight-port", "0"]
+        command += ["--access-control", "--http-port", "0", "--pg-port", "0", "--flight-port", "0", "--hive-port", "none"]
         self.log = open(directory / f"{name}.log", "wb")
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log)
         line = self.process.stdout.readline()

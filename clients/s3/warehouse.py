@@ -73,7 +73,7 @@ class Server:
     """A server on a warehouse."""
 
     def __init__(self, warehouse, *flags):
-        ports = ["--http-port", "0", "--pg-port", "0", "--flight-port", "0"]
+        ports = ["--http-port", "0", "--pg-port", "0", "--flight-port", "0", "--hive-port", "none"]
         place = ["--warehouse", warehouse.url, "--catalog", str(warehouse.catalog)]
         self.log = open(warehouse.directory / "server.log", "ab")
         self.process = subprocess.Popen(

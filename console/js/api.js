@@ -329,7 +329,7 @@
  * @property {number} id Unique in this process, counted from 1.
  * @property {string} state queued, running, finished, failed or cancelled.
  * @property {string} user Who asked.
- * @property {string} protocol postgresql, http, flight, hql or shell.
+ * @property {string} protocol postgresql, http, flight, hive, hql or shell.
  * @property {number} started_unix_ms When it was started.
  * @property {number} elapsed_ms Time from start to now or to the end.
  * @property {boolean} short_path Whether it was answered without the planner.

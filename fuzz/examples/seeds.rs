@@ -1,5 +1,5 @@
 //! Writes seeds for the fuzz targets: small files of our writer and of a corpus, streams of all
-//! types in all codecs.
+//! types in all codecs, messages of HiveServer2.
 //!
 //! `cargo run --example seeds -- DIRECTORY [CORPUS]` makes `DIRECTORY/TARGET/…`; `CORPUS` is a
 //! folder with ORC files. Scripts call it: `scripts/fuzz.sh`.
@@ -20,6 +20,7 @@ use stoa_orc::{
     ArrowOptions, Compression, CompressionKind, DictionaryChoice, FileMetadata, Writer,
     WriterOptions,
 };
+use stoa_thrift::{Kind, Writer as MessageWriter};
 
 /// Larger files are cut by the fuzzer, which makes them worthless.
 const FILE_BYTES_MAX: u64 = 8 << 10;
@@ -48,8 +49,42 @@ fn main() -> Result<(), Box<dyn Error>> {
         save(directory, "round_trip", number, &bytes)?;
         save(directory, "index", number, &bytes)?;
     }
+    for (number, message) in messages().iter().enumerate() {
+        save(directory, "thrift", number, message)?;
+    }
     println!("{} files and {number} streams as seeds", files.len());
     Ok(())
+}
+
+/// Calls of HiveServer2 as its clients send them: a struct of a handle, a text, a map and numbers.
+fn messages() -> Vec<Vec<u8>> {
+    let names = ["OpenSession", "ExecuteStatement", "GetTables", "FetchResults", "GetLog"];
+    let message = |name: &&str| {
+        let mut out = MessageWriter::new();
+        out.raw(&[0x80, 1, 0, 1]);
+        out.bytes(name.as_bytes());
+        out.i32(1);
+        out.structure(1, |out| {
+            out.structure(1, |out| {
+                out.structure(1, |out| {
+                    out.bytes_field(1, &[1; 16]);
+                    out.bytes_field(2, &[2; 16]);
+                });
+            });
+            out.text_field(2, "SELECT 1");
+            out.map_field(4, Kind::Bytes, 1);
+            out.bytes(b"use:database");
+            out.bytes(b"default");
+            out.i64_field(3, 1000);
+            out.texts_field(5, &["TABLE", "VIEW"]);
+        });
+        out.stop();
+        out.into_bytes()
+    };
+    let mut messages: Vec<_> = names.iter().map(message).collect();
+    messages.push(b"\x01\x00\x00\x00\x05PLAIN".to_vec());
+    messages.push(b"\x05\x00\x00\x00\x0a\0me\0secret".to_vec());
+    messages
 }
 
 fn save(directory: &Path, target: &str, number: usize, bytes: &[u8]) -> Result<(), Box<dyn Error>> {

@@ -68,7 +68,16 @@ impl ServerProcess {
         let mut child = Command::new(program)
             .envs(variables.iter().copied())
             .arg("server")
-            .args(["--http-port", "0", "--pg-port", "0", "--flight-port", "0"])
+            .args([
+                "--http-port",
+                "0",
+                "--pg-port",
+                "0",
+                "--flight-port",
+                "0",
+                "--hive-port",
+                "none",
+            ])
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -57,7 +57,7 @@ use stoa_sql::{name_parts, path_of};
 pub struct SessionOptions {
     /// Name of the user, as the client gave it.
     pub user: String,
-    /// `postgresql`, `http`, `flight`, `shell`.
+    /// `postgresql`, `http`, `flight`, `hive`, `shell`.
     pub protocol: &'static str,
     /// Name of the client program.
     pub application: String,

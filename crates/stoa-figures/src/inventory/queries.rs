@@ -54,7 +54,7 @@ const FIGURES: &[This] = with_spent!(
         This::number("id", "number", "Unique in this process, counted from 1.", |s| s.id),
         This::text("state", "queued, running, finished, failed or cancelled.", |s| s.state),
         This::text("user", "Who asked.", |s| &s.user),
-        This::text("protocol", "postgresql, http, flight, hql or shell.", |s| s.protocol),
+        This::text("protocol", "postgresql, http, flight, hive, hql or shell.", |s| s.protocol),
         This::time("started_unix_ms", "When it was started.", |s| s.started_unix_ms),
         This::float(
             "elapsed_ms",

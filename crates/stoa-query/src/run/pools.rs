@@ -39,7 +39,7 @@ pub struct WorkloadRule {
     pub user: Option<String>,
     /// Name of the client program (`application_name`).
     pub application: Option<String>,
-    /// `postgresql`, `http`, `flight`, `shell`.
+    /// `postgresql`, `http`, `flight`, `hive`, `shell`.
     pub protocol: Option<String>,
     /// The pool.
     pub pool: String,

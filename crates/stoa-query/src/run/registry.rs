@@ -73,7 +73,7 @@ pub struct QueryInfo {
     pub sql: String,
     /// Who asked.
     pub user: String,
-    /// Over which protocol: `postgresql`, `http`, `flight`, `shell`.
+    /// Over which protocol: `postgresql`, `http`, `flight`, `hive`, `shell`.
     pub protocol: &'static str,
     /// The process id of its session; 0 for work of the server itself.
     pub backend_id: i32,

@@ -35,4 +35,4 @@ pub use resolve::{Resolved, Sources, resolve};
 pub use setting::scope;
 pub use settings::Config;
 pub use show::{to_json, to_markdown, to_toml};
-pub use value::LogFormat;
+pub use value::{HivePort, LogFormat};

@@ -10,8 +10,8 @@ use super::file_access::NamedFiles;
 use super::pools::{PoolList, RuleList};
 use super::setting::{Setting, SettingValue, scope, settings, toml_text};
 use super::value::{
-    ByteSize, ByteThreshold, Count, FilePath, LogFormat, LogLevel, PathStyle, Percent, Price,
-    Slots, Threads, Webhook,
+    ByteSize, ByteThreshold, Count, FilePath, HivePort, LogFormat, LogLevel, PathStyle, Percent,
+    Price, Slots, Threads, Webhook,
 };
 
 settings! {
@@ -44,6 +44,10 @@ settings! {
     /// Port for Arrow Flight SQL; 0 chooses a free port.
     flight_port: u16 = "15003" for scope::SERVER;
 
+    /// Port for HiveServer2's protocol (beeline, Hive's JDBC driver, PyHive); 0 chooses a free port, `none` turns it
+    /// off. `auto` is 10000, and if another program uses that port, the server warns and starts without it.
+    hive_port: HivePort = "auto" for scope::SERVER;
+
     /// Port on which daemons that share a catalog in PostgreSQL talk to each other (`docs/cluster.md`), encrypted
     /// and with certificates of their own; 0 chooses a free port, which the others learn from the catalog.
     peer_port: u16 = "0" for scope::SERVER;
@@ -61,8 +65,8 @@ settings! {
     allow_local_log: bool = "false" for scope::SERVER;
 
     /// Maximum number of concurrent sessions of the PostgreSQL protocol; one more is refused with
-    /// code 53300. HTTP and Arrow Flight SQL can have the same number of connections each: over
-    /// HTTP, one more is refused with status 503; over Flight SQL, one more waits. To make room, a
+    /// code 53300. HTTP, HiveServer2 and Arrow Flight SQL can have the same number of connections each: over
+    /// HTTP, one more is refused with status 503, over HiveServer2 it is closed; over Flight SQL, one more waits. To make room, a
     /// connection whose client has not logged in, or sends no request, is closed first.
     max_connections: u32 = "256" for scope::SERVER;
 

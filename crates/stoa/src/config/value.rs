@@ -75,6 +75,31 @@ impl SettingValue for u16 {
     }
 }
 
+/// The port of HiveServer2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HivePort {
+    /// Hive's own, if it is free.
+    Auto,
+    /// None.
+    Off,
+    /// This one; 0 is a free one.
+    Port(u16),
+}
+
+impl SettingValue for HivePort {
+    const KIND: &'static str = "port, auto or none";
+
+    fn parse(text: &str, machine: &Machine) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "none" => Ok(Self::Off),
+            _ => u16::parse(text, machine)
+                .map(Self::Port)
+                .map_err(|why| format!("{why}, auto or none")),
+        }
+    }
+}
+
 impl SettingValue for u32 {
     const KIND: &'static str = "number";
     const IS_BARE: bool = true;

@@ -19,6 +19,8 @@ pub(super) struct Announcement {
     http_port: u16,
     pg_port: u16,
     flight_port: u16,
+    /// That of HiveServer2, if it has one.
+    hive_port: Option<u16>,
     /// Whether connections must be encrypted.
     tls: bool,
     warehouse: String,
@@ -33,6 +35,7 @@ impl Announcement {
         http: &TcpListener,
         pg: &TcpListener,
         flight: &TcpListener,
+        hive: Option<&TcpListener>,
         tls: bool,
         engine: &Engine,
     ) -> Result<Self> {
@@ -43,6 +46,7 @@ impl Announcement {
             http_port: http.port(),
             pg_port: pg.port(),
             flight_port: flight.port(),
+            hive_port: hive.map(address).transpose()?.map(|hive| hive.port()),
             tls,
             warehouse: shown(&engine.options().warehouse),
             catalog: engine.warehouse().catalog().place().to_owned(),
@@ -64,6 +68,7 @@ impl Announcement {
             http_port = self.http_port,
             pg_port = self.pg_port,
             flight_port = self.flight_port,
+            hive_port = self.hive_port,
             tls = self.tls,
             warehouse = self.warehouse,
             catalog = self.catalog,
@@ -76,6 +81,11 @@ impl Announcement {
     fn banner(&self) -> String {
         let Self { listen, http_port, pg_port, flight_port, warehouse, catalog, version, .. } =
             self;
+        let hive = self.hive_port.map(|port| {
+            let ssl = if self.tls { "/default;ssl=true" } else { "" };
+            format!("beeline  beeline -u jdbc:hive2://{listen}:{port}{ssl}\n    ")
+        });
+        let hive = hive.unwrap_or_default();
         let host = if listen.contains(':') { format!("[{listen}]") } else { listen.clone() };
         let (http, grpc, verify) = match self.tls {
             true => ("https", "grpc+tls", " sslmode=verify-full"),
@@ -86,7 +96,7 @@ impl Announcement {
              console  {http}://{host}:{http_port}/\n    \
              psql     psql \"host={listen} port={pg_port} dbname=stoa{verify}\"\n    \
              Flight   {grpc}://{host}:{flight_port}\n    \
-             shell    stoa sql --url {http}://{host}:{http_port}\n    \
+             {hive}shell    stoa sql --url {http}://{host}:{http_port}\n    \
              catalog  {catalog}\n\n  \
              Ctrl-C stops it.\n\n"
         )

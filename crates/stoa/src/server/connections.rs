@@ -17,7 +17,7 @@ const OWN_DESCRIPTORS: u64 = 64;
 /// Most descriptors that are left for files unless the settings say more.
 const RESERVED_MAX: u64 = 4096;
 /// Ports that share what is not reserved.
-const PORTS: u64 = 3;
+const PORTS: u64 = 4;
 /// Fewer connections to a port are not worth a start.
 const LEAST: u64 = 8;
 
@@ -30,6 +30,7 @@ pub(super) struct Connections {
     pub(super) pg_sockets: usize,
     pub(super) http: usize,
     pub(super) flight: usize,
+    pub(super) hive: usize,
     pub(super) limits: Limits,
 }
 
@@ -77,6 +78,7 @@ impl Connections {
             pg_sockets,
             http: asked.min(share),
             flight: asked.min(share),
+            hive: asked.min(share),
             limits: Limits {
                 per_address_max: per_address.map_or((asked - asked / 4).max(1), |max| max as usize),
                 counts_loopback: per_address.is_some(),
@@ -120,12 +122,15 @@ mod tests {
     #[test]
     fn with_few_descriptors_each_port_has_a_share() {
         let few = divided("", 256);
-        assert_eq!((few.sessions, few.pg_sockets, few.http, few.flight), (32, 42, 42, 42));
+        assert_eq!(
+            (few.sessions, few.pg_sockets, few.http, few.flight, few.hive),
+            (24, 32, 32, 32, 32)
+        );
         assert_eq!(few.limits.descriptors_max, Some(192));
         let reserved = divided("reserved_descriptors = 100\nmax_connections_per_address = 5", 256);
         assert_eq!(reserved.limits.descriptors_max, Some(156));
         assert_eq!((reserved.limits.per_address_max, reserved.limits.counts_loopback), (5, true));
-        assert_eq!(reserved.http, 30);
+        assert_eq!(reserved.http, 23);
     }
 
     #[test]

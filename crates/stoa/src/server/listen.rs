@@ -5,7 +5,10 @@ use std::net::SocketAddr;
 use stoa_error::{Error, ErrorKind, Result};
 use tokio::net::TcpListener;
 
-use crate::config::Config;
+use crate::config::{Config, HivePort};
+
+/// Where Hive's clients look for HiveServer2.
+const HIVE_PORT: u16 = 10_000;
 
 /// Refuses addresses that other machines reach, unless connections are encrypted and clients log in, or
 /// the user insists.
@@ -37,6 +40,27 @@ pub fn check_listen(config: &Config) -> Result<()> {
             "set {}, listen on 127.0.0.1, or add --insecure-listen if only trusted machines reach it",
             settings.join(" and ")
         )))
+}
+
+/// Takes the port of HiveServer2; `None` where there is to be none, or nobody has chosen one and Hive's own is in use.
+///
+/// # Errors
+/// As [`bind`], for a port that somebody has chosen.
+pub(super) async fn bind_hive(config: &Config) -> Result<Option<TcpListener>> {
+    match config.hive_port {
+        HivePort::Off => Ok(None),
+        HivePort::Port(port) => bind(config, "hive_port", port).await.map(Some),
+        HivePort::Auto => match bind(config, "hive_port", HIVE_PORT).await {
+            Ok(listener) => Ok(Some(listener)),
+            Err(error) => {
+                tracing::warn!(
+                    %error,
+                    "starting without HiveServer2; choose a port with --hive-port, or none"
+                );
+                Ok(None)
+            }
+        },
+    }
 }
 
 /// Takes a port; `setting` names it in errors.

@@ -1,7 +1,7 @@
 //! The server process: binds, opens the warehouse, serves, and ends in order.
 //!
 //! ```text
-//! read the certificate ─► bind ports ─► open engine ─► serve pgwire, HTTP, Flight SQL ─► say so on stdout ─► wait for a signal
+//! read the certificate ─► bind ports ─► open engine ─► serve pgwire, HTTP, Flight SQL, HiveServer2 ─► say so on stdout ─► wait for a signal
 //!     ─► stop taking work ─► running queries finish or are cancelled ─► connections end ─► exit 0
 //! ```
 //!
@@ -10,7 +10,7 @@
 //! with exit code 0 within the grace time plus about 50 seconds (`Engine::shutdown`, then [`CLOSE_LIMIT`]),
 //! otherwise with exit code 1. After the second signal it ends at once.
 //!
-//! Not here: protocols (`stoa-pgwire`, `stoa-http`, `stoa-flight`).
+//! Not here: protocols (`stoa-pgwire`, `stoa-http`, `stoa-flight`, `stoa-hs2`).
 
 mod announce;
 mod cluster;
@@ -25,6 +25,8 @@ use std::time::Duration;
 
 use stoa_env::task;
 use stoa_error::{Error, Result};
+use stoa_query::Engine;
+use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::config::Config;
@@ -50,12 +52,14 @@ pub async fn run(config: &Config) -> Result<()> {
     let http = listen::bind(config, "http_port", config.http_port).await?;
     let pg = listen::bind(config, "pg_port", config.pg_port).await?;
     let flight = listen::bind(config, "flight_port", config.flight_port).await?;
+    let hive = listen::bind_hive(config).await?;
     // Before anything is opened that stays open.
     let connections = connections::Connections::of(config)?;
     let engine = open_server_engine(config).await?;
     permissions::warn_of_open_places(engine.options());
     cluster::join(config, &engine, cluster::Ports::of(&http, &pg, &flight)?).await?;
-    let announcement = announce::Announcement::new(&http, &pg, &flight, tls.is_some(), &engine)?;
+    let announcement =
+        announce::Announcement::new(&http, &pg, &flight, hive.as_ref(), tls.is_some(), &engine)?;
 
     let grace = Duration::from_secs(config.shutdown_grace_s);
     let (stop, stopped) = watch::channel(false);
@@ -84,16 +88,26 @@ pub async fn run(config: &Config) -> Result<()> {
         task::spawn(stoa_http::serve_with(http, Arc::clone(&engine), http_options, until_stopped));
     let flight_options = stoa_flight::FlightOptions {
         max_connections: connections.flight,
-        limits: connections.limits,
+        limits: connections.limits.clone(),
         incoming_bytes_max: incoming_bytes_max(config),
         drain_max: grace + CLOSE_LIMIT / 2,
-        tls,
+        tls: tls.clone(),
         ..stoa_flight::FlightOptions::default()
     };
-    let until_stopped = stop_future(stopped);
+    let until_stopped = stop_future(stopped.clone());
     let flying =
         stoa_flight::serve_with(flight, Arc::clone(&engine), flight_options, until_stopped);
     let mut flight = task::spawn(flying);
+    let hive_options = stoa_hs2::HiveOptions {
+        max_connections: connections.hive,
+        limits: connections.limits,
+        drain_max: grace + CLOSE_LIMIT / 2,
+        tls,
+        ..stoa_hs2::HiveOptions::default()
+    };
+    let until_stopped = stop_future(stopped);
+    let serving = serve_hive(hive, Arc::clone(&engine), hive_options, until_stopped);
+    let mut hive = task::spawn(serving);
 
     announcement.print()?;
     let ended = tokio::select! {
@@ -109,6 +123,7 @@ pub async fn run(config: &Config) -> Result<()> {
         result = &mut pg => Err(ended_early("the PostgreSQL protocol", result)),
         result = &mut http => Err(ended_early("HTTP", result)),
         result = &mut flight => Err(ended_early("Flight SQL", result)),
+        result = &mut hive => Err(ended_early("HiveServer2", result)),
     };
     signals.exit_at_next();
     end_at_the_latest(grace + END_LIMIT);
@@ -119,13 +134,29 @@ pub async fn run(config: &Config) -> Result<()> {
         tracing::warn!(queries = cancelled, "cancelled queries that ran beyond the grace time");
     }
     if ended.is_ok() {
-        let closing = async { tokio::join!(pg, http, flight) };
+        let closing = async { tokio::join!(pg, http, flight, hive) };
         if stoa_env::timer::timeout(CLOSE_LIMIT, closing).await.is_err() {
             tracing::warn!("left connections that did not end");
         }
     }
     tracing::info!("stopped");
     ended
+}
+
+/// Serves HiveServer2, or only waits for the end where it has no port.
+async fn serve_hive(
+    listener: Option<TcpListener>,
+    engine: Arc<Engine>,
+    options: stoa_hs2::HiveOptions,
+    until_stopped: impl Future<Output = ()> + Send,
+) -> Result<()> {
+    match listener {
+        Some(listener) => stoa_hs2::serve_with(listener, engine, options, until_stopped).await,
+        None => {
+            until_stopped.await;
+            Ok(())
+        }
+    }
 }
 
 fn alert_options(config: &Config) -> stoa_http::AlertOptions {

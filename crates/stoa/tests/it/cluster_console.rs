@@ -215,7 +215,16 @@ fn a_death_is_seen_by_all_and_told_once() {
     let (url, taken) = receiver();
     let start = || {
         let mut command = place.command(&["server", "--warehouse", "w", "--catalog", &catalog]);
-        command.args(["--http-port", "0", "--pg-port", "0", "--flight-port", "0"]);
+        command.args([
+            "--http-port",
+            "0",
+            "--pg-port",
+            "0",
+            "--flight-port",
+            "0",
+            "--hive-port",
+            "none",
+        ]);
         command.env("STOA_ALERT_WEBHOOK", &url).env("NO_PROXY", "127.0.0.1");
         Server::run(command)
     };

@@ -162,7 +162,16 @@ fn cases() -> Vec<Case> {
 
 fn start(place: &Place, disk: &FaultyDisk) -> Server {
     let mut command = place.command(&["server", "--warehouse", "w"]);
-    command.args(["--http-port", "0", "--pg-port", "0", "--flight-port", "0"]);
+    command.args([
+        "--http-port",
+        "0",
+        "--pg-port",
+        "0",
+        "--flight-port",
+        "0",
+        "--hive-port",
+        "none",
+    ]);
     disk.below(&mut command);
     Server::run(command)
 }

@@ -46,7 +46,7 @@ fn a_server_reads_files_of_named_folders_only() {
 #[test]
 fn a_folder_that_is_not_there_is_told_at_the_start() {
     let place = Place::new();
-    let ports = ["--http-port", "0", "--pg-port", "0", "--flight-port", "0"];
+    let ports = ["--http-port", "0", "--pg-port", "0", "--flight-port", "0", "--hive-port", "none"];
     let mut arguments = vec!["server", "--warehouse", "w", "--file-access", "missing"];
     arguments.extend(ports);
     let ran = place.run(&arguments);

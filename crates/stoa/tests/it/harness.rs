@@ -136,7 +136,8 @@ pub struct Server {
 impl Server {
     /// Starts `stoa server --warehouse w` on free ports and waits for its line.
     pub fn start(place: &Place, arguments: &[&str]) -> Self {
-        let free_ports = ["--http-port", "0", "--pg-port", "0", "--flight-port", "0"];
+        let free_ports =
+            ["--http-port", "0", "--pg-port", "0", "--flight-port", "0", "--hive-port", "0"];
         let mut all = vec!["server", "--warehouse", "w"];
         all.extend(free_ports);
         all.extend(arguments);

@@ -90,7 +90,16 @@ fn a_disk_that_takes_no_more_loses_nothing() {
     let mut command = place.command_of(Path::new("sh"));
     command.args(["-c", "trap '' XFSZ; ulimit -f 256; exec \"$@\"", "sh"]);
     command.args([env!("CARGO_BIN_EXE_stoa"), "server", "--warehouse", "w"]);
-    command.args(["--http-port", "0", "--pg-port", "0", "--flight-port", "0"]);
+    command.args([
+        "--http-port",
+        "0",
+        "--pg-port",
+        "0",
+        "--flight-port",
+        "0",
+        "--hive-port",
+        "none",
+    ]);
     let server = Server::run(command);
     let mut acknowledged = 0;
     let refused = loop {

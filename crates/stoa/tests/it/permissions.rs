@@ -20,7 +20,8 @@ fn run(place: &Place, arguments: &[&str]) {
 }
 
 fn server_command(place: &Place, arguments: &[&str]) -> Command {
-    let free_ports = ["--http-port", "0", "--pg-port", "0", "--flight-port", "0"];
+    let free_ports =
+        ["--http-port", "0", "--pg-port", "0", "--flight-port", "0", "--hive-port", "none"];
     let mut all = vec!["server", "--warehouse", "w"];
     all.extend(free_ports);
     all.extend(arguments);

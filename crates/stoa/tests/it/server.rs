@@ -129,6 +129,28 @@ fn a_port_in_use_is_named() {
 }
 
 #[test]
+fn hive_has_a_port_if_one_is_free_or_chosen() {
+    const FREE_PORTS: [&str; 9] =
+        ["server", "--warehouse", "w", "--http-port", "0", "--pg-port", "0", "--flight-port", "0"];
+    let place = Place::new();
+    let arguments = |hive: &[&'static str]| [&FREE_PORTS[..], hive].concat();
+    let none = Server::run(place.command(&arguments(&["--hive-port", "none"])));
+    assert!(none.listening["hive_port"].is_null());
+    // Somebody has Hive's own port: this test, or another program.
+    let _taken = std::net::TcpListener::bind("127.0.0.1:10000");
+    let without = Server::run(place.command(&arguments(&[])));
+    assert!(without.listening["hive_port"].is_null());
+    without.signal(Signal::TERM);
+    let (status, log) = without.wait();
+    assert!(status.success() && log.contains("starting without HiveServer2"), "{log}");
+    let ran = place.run(&arguments(&["--hive-port", "10000"]));
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("cannot listen on 127.0.0.1:10000 (hive_port)"), "{}", ran.stderr);
+    let chosen = Server::run(place.command(&arguments(&["--hive-port", "0"])));
+    assert!(chosen.listening["hive_port"].as_u64().is_some_and(|port| port > 0));
+}
+
+#[test]
 fn two_servers_may_share_a_warehouse() {
     let place = Place::new();
     let (one, two) = (Server::start(&place, &[]), Server::start(&place, &[]));

@@ -130,7 +130,16 @@ fn an_address_that_others_reach_needs_tls_and_logins() {
     let tls = ["--tls-cert", cert, "--tls-key", key];
     let refused = |more: &[&str], detail: &str, hint: &str| {
         let mut arguments = vec!["server", "--warehouse", "w", "--listen", "0.0.0.0"];
-        arguments.extend(["--http-port", "0", "--pg-port", "0", "--flight-port", "0"]);
+        arguments.extend([
+            "--http-port",
+            "0",
+            "--pg-port",
+            "0",
+            "--flight-port",
+            "0",
+            "--hive-port",
+            "none",
+        ]);
         arguments.extend(more);
         let ran = secured.place.run(&arguments);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
@@ -162,7 +171,7 @@ fn settings_that_need_each_other_and_files_that_cannot_be_used() {
     let (cert, key) = (text(&secured.own.cert), text(&secured.own.key));
     let said = |arguments: &[&str]| {
         let mut all = vec!["server", "--warehouse", "w", "--http-port", "0", "--pg-port", "0"];
-        all.extend(["--flight-port", "0"]);
+        all.extend(["--flight-port", "0", "--hive-port", "none"]);
         all.extend(arguments);
         let ran = secured.place.run(&all);
         (ran.code, ran.stderr.lines().next().unwrap_or_default().to_owned())

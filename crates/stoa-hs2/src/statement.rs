@@ -1,0 +1,177 @@
+//! From a statement's text to its operation.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow_array::RecordBatch;
+use stoa_error::{Condition, Error, Result};
+use stoa_query::{Engine, Prepared, Session};
+use stoa_sql::path_of;
+
+use crate::catalog;
+use crate::command::Command;
+use crate::dialect::{database_of, namespace_of, translate};
+use crate::operation::Operation;
+use crate::sessions::HiveSession;
+use crate::small_table::{Cell, Of, small_table};
+use stoa_thrift::OperationKind;
+
+/// Schemas that are there and that no list of databases shows.
+const HIDDEN_SCHEMAS: [&str; 3] = ["system", "pg_catalog", "information_schema"];
+/// What the names of variables may begin with; they are all the same variables here.
+const VARIABLE_PREFIXES: [&str; 5] = ["hiveconf:", "hivevar:", "metaconf:", "system:", "env:"];
+
+/// What a statement has become.
+pub(crate) enum Begun {
+    /// It has been answered.
+    Done(Operation),
+    /// It is planned, and is to be run.
+    Planned(Operation, Prepared),
+}
+
+/// Answers or plans a statement.
+///
+/// # Errors
+/// Those of the statement's text and of its plan; transactions, and several statements at once.
+pub(crate) async fn begin(
+    engine: &Engine,
+    own: &HiveSession,
+    text: &str,
+    timeout: Option<Duration>,
+) -> Result<Begun> {
+    let session = &own.session;
+    let text = text.trim().trim_end_matches(';');
+    if let Some(command) = Command::of(text)
+        && let Some(rows) = answer(engine, own, command).await?
+    {
+        let operation = Operation::done(session, OperationKind::Statement, rows);
+        return Ok(Begun::Done(operation));
+    }
+    let prepared = plan(session, text).await?;
+    let operation = Operation::statement(session, &prepared, timeout);
+    Ok(Begun::Planned(operation, prepared))
+}
+
+async fn plan(session: &Session, text: &str) -> Result<Prepared> {
+    let mut statements = session.parse(&translate(text)).await?;
+    let statement = statements.pop().filter(|statement| !statement.is_empty());
+    let Some(statement) = statement.filter(|_| statements.is_empty()) else {
+        return Err(Error::invalid("one statement is needed: there are several, or there is none")
+            .with_sqlstate("42601")
+            .with_hint("send statements one by one"));
+    };
+    if statement.transaction().is_some() {
+        return Err(Error::unsupported("transactions over HiveServer2 are not supported")
+            .with_hint("each statement commits by itself"));
+    }
+    session.prepare(statement, Vec::new()).await
+}
+
+/// The rows of a command, if it has any; the outer `None` leaves it to the engine.
+async fn answer(
+    engine: &Engine,
+    own: &HiveSession,
+    command: Command,
+) -> Result<Option<Option<RecordBatch>>> {
+    let session = &own.session;
+    let rows = match command {
+        Command::Use(database) => {
+            use_database(engine, session, &database).await?;
+            None
+        }
+        Command::Set(name, value) => return set(own, &name, &value),
+        Command::SetAll => Some(column("set", own.variables())?),
+        Command::Get(name) => Some(column("set", vec![get(own, &name)])?),
+        Command::CurrentDatabase => {
+            let database = database_of(&session.namespace()).to_owned();
+            Some(column("_c0", vec![database])?)
+        }
+        Command::Databases(like) => {
+            Some(column("database_name", catalog::databases(engine, like.as_deref()).await?)?)
+        }
+        Command::Tables { database, like, only_views } => {
+            if let Some(database) = &database {
+                check_database(engine, database).await?;
+            }
+            let namespace = namespace(session, database);
+            let names =
+                catalog::table_names(session, &namespace, like.as_deref(), only_views).await?;
+            Some(column("tab_name", names)?)
+        }
+        Command::Describe { database, table, is_detailed } => {
+            let said =
+                database.iter().chain([&table]).map(String::as_str).collect::<Vec<_>>().join(".");
+            let namespace = namespace(session, database);
+            let rows = catalog::describe(session, &namespace, &table, is_detailed).await?;
+            Some(rows.ok_or_else(|| no_table(&said))?)
+        }
+    };
+    Ok(Some(rows))
+}
+
+fn column(name: &str, texts: Vec<String>) -> Result<RecordBatch> {
+    let rows: Vec<_> = texts.into_iter().map(|text| vec![Cell::Text(text)]).collect();
+    small_table(&[(name, Of::Text)], &rows)
+}
+
+fn namespace(session: &Session, database: Option<String>) -> String {
+    database.map_or_else(|| session.namespace(), |name| namespace_of(&name).to_owned())
+}
+
+/// PyHive's dialect of SQLAlchemy looks for these words and the name as it has written it.
+fn no_table(name: &str) -> Error {
+    Error::not_found(format!("Table not found {name}"))
+        .with_condition(Condition::UndefinedTable)
+        .with_hint("SHOW TABLES lists the tables of the current database")
+}
+
+/// Makes a database the one of names without one.
+///
+/// # Errors
+/// 3F000: there is none of this name.
+pub(crate) async fn use_database(
+    engine: &Engine,
+    session: &Arc<Session>,
+    database: &str,
+) -> Result<()> {
+    check_database(engine, database).await?;
+    session.set("search_path", Some(&path_of(namespace_of(database))))
+}
+
+async fn check_database(engine: &Engine, database: &str) -> Result<()> {
+    let namespace = namespace_of(database);
+    if HIDDEN_SCHEMAS.contains(&namespace)
+        || engine.namespaces().await?.iter().any(|one| one == namespace)
+    {
+        return Ok(());
+    }
+    Err(Error::not_found(format!("Database does not exist: {database}"))
+        .with_condition(Condition::UndefinedSchema)
+        .with_hint("SHOW DATABASES lists them"))
+}
+
+/// Sets one of Stoa's settings, or remembers a variable.
+fn set(own: &HiveSession, name: &str, value: &str) -> Result<Option<Option<RecordBatch>>> {
+    let variable = without_prefix(name);
+    if variable.len() == name.len() && own.session.setting(name).is_ok() {
+        // The engine's own statement, with its own rules for values.
+        return Ok(None);
+    }
+    own.set_variable(variable, value)?;
+    Ok(Some(None))
+}
+
+fn get(own: &HiveSession, name: &str) -> String {
+    let variable = without_prefix(name);
+    let value = own.variable(variable).or_else(|| own.session.setting(variable).ok());
+    match value {
+        Some(value) => format!("{name}={value}"),
+        None => format!("{name} is undefined"),
+    }
+}
+
+/// The name of a variable, without what says whose it is.
+pub(crate) fn without_prefix(name: &str) -> &str {
+    let found = VARIABLE_PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix));
+    found.unwrap_or(name)
+}
