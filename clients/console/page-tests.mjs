@@ -53,7 +53,7 @@ export const pageTests = {
     await page.route("**/v1/status*", async (route) => {
       const answer = await route.fetch();
       const status = await answer.json();
-      status.cluster = { epoch: 7, exact: true, up: 2, logs: 3, logs_orphaned: 1, takeovers: 0, copied_rows: 1234, copied_bytes: 1, shipping_bytes: 1, reports_forwarded: 1, reports_hedged: 0, reports_for_others: 1 };
+      status.cluster = { epoch: 7, exact: true, up: 2, logs: 3, logs_orphaned: 1, takeovers: 0, copied_rows: 1234, copied_bytes: 1, shipping_bytes: 1, reports_forwarded: 1, reports_hedged: 0, reports_for_others: 1, statements_distributed: 0, statements_distributed_failed: 0, statements_for_others: 0 };
       status.daemons = [daemon("00000000000000aa", { is_this: true }), daemon("00000000000000bb", { host: "two", http_address: "two:15002" }), daemon("00000000000000cc", { host: "three", state: "dead", is_reached: false })];
       await route.fulfill({ response: answer, json: status });
     });

@@ -8,6 +8,7 @@ use futures::future::join_all;
 use stoa_cluster::DaemonId;
 use stoa_cluster::membership::MemberState;
 use stoa_error::Result;
+use stoa_peers::Peers;
 
 use crate::member::{Inner, Member};
 use crate::service::{Service, ServiceKind};
@@ -30,6 +31,11 @@ impl Member {
         limit: Duration,
     ) -> Result<Bytes> {
         self.0.peers.call(daemon, kind as u16, body, limit).await
+    }
+
+    /// The way to other daemons, for connections of a protocol of the caller's.
+    pub fn peers(&self) -> &Peers {
+        &self.0.peers
     }
 
     /// Asks all other living daemons at once, and waits for all of them, `limit` at most. In the order of their ids.

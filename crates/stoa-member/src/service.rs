@@ -23,6 +23,10 @@ pub enum ServiceKind {
     Ticket = 0x103,
     /// Answer a report.
     Report = 0x104,
+    /// Compute parts of a large statement.
+    Enlist = 0x105,
+    /// Such a statement has ended.
+    Release = 0x106,
 }
 
 /// Answers requests of one kind that other daemons send. Called on the runtime of the membership; long work

@@ -38,7 +38,8 @@ const SQLSTATES_MAX: usize = 1000;
 /// Stands for a text that is not there.
 const NONE: u32 = u32::MAX;
 
-pub(crate) fn encode(error: &Error) -> Bytes {
+/// An error as bytes, for [`decode`] in another daemon.
+pub fn encode(error: &Error) -> Bytes {
     let mut bytes = BytesMut::with_capacity(128);
     let kind = KINDS.iter().position(|kind| *kind == error.kind());
     bytes.put_u8(kind.and_then(|kind| u8::try_from(kind).ok()).unwrap_or(u8::MAX));
@@ -60,7 +61,7 @@ fn put_text(bytes: &mut BytesMut, text: Option<&str>) {
 }
 
 /// The error again; `None` if the bytes are damaged.
-pub(crate) fn decode(mut bytes: &[u8]) -> Option<Error> {
+pub fn decode(mut bytes: &[u8]) -> Option<Error> {
     let (kind, retryable) = (bytes.try_get_u8().ok()?, bytes.try_get_u8().ok()?);
     // A kind of a later version is one of two for its caller.
     let unknown = if retryable != 0 { ErrorKind::Unavailable } else { ErrorKind::Internal };

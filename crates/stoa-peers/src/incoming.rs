@@ -28,6 +28,7 @@ use crate::queue::{Queue, Writing};
 use crate::registry::{Entry, Registry};
 use crate::shared::Shared;
 use crate::slots::{Slot, Slots};
+use crate::tls::Use;
 use crate::traffic::Traffic;
 use crate::{error_text, failure, pulse};
 
@@ -67,7 +68,7 @@ pub(crate) async fn serve(
     let (phase, phases) = watch::channel(Phase::Open);
     let (alive, mut all_gone) = mpsc::channel(1);
     let server = Arc::new(Server {
-        acceptor: shared.acceptor()?,
+        acceptor: shared.acceptor(Use::Calls)?,
         shared: Arc::clone(&shared),
         registry,
         handler,

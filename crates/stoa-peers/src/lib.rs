@@ -42,6 +42,7 @@ mod outgoing;
 mod peers;
 mod pulse;
 mod queue;
+mod raw;
 mod registry;
 mod shared;
 mod slots;
@@ -50,8 +51,10 @@ mod tls;
 mod traffic;
 
 pub use directory::{Directory, Handler, PeerAddress};
+pub use error_text::{decode as decode_error, encode as encode_error};
 pub use failure::is_unreachable;
 pub use identity::Identity;
 pub use options::PeerOptions;
 pub use peers::Peers;
+pub use raw::{RawClient, RawServer};
 pub use statistics::PeerStatistics;

@@ -58,7 +58,7 @@ struct Calls {
 pub(crate) async fn open(shared: &Shared, peer: &PeerAddress) -> Result<(Arc<Connection>, Stream)> {
     let daemon = peer.holder.daemon;
     let failed = |why: &dyn fmt::Display| failure::cannot_connect(daemon, &peer.address, why);
-    let connector = shared.connector(peer.fingerprint)?;
+    let connector = shared.connector(peer.fingerprint, tls::Use::Calls)?;
     let socket = TcpStream::connect(&peer.address).await.map_err(|e| failed(&e))?;
     // Many small frames are one write already.
     let _ = socket.set_nodelay(true);

@@ -117,6 +117,10 @@ impl Peers {
         links.iter().map(|(daemon, link)| link.statistics(from.contains(daemon))).collect()
     }
 
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.0.shared
+    }
+
     fn link(&self, daemon: DaemonId) -> Arc<Link> {
         if let Some(link) = self.0.links.read().get(&daemon) {
             return Arc::clone(link);

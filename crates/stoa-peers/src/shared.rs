@@ -11,7 +11,7 @@ use tokio_rustls::{TlsAcceptor, TlsConnector};
 use crate::directory::Directory;
 use crate::identity::Identity;
 use crate::options::PeerOptions;
-use crate::tls::PeerTls;
+use crate::tls::{PeerTls, Use};
 
 pub(crate) struct Shared {
     /// A process that cannot set TLS up says so at its first connection.
@@ -32,12 +32,12 @@ impl Shared {
         Self { tls: PeerTls::new(identity), directory, options, runtime }
     }
 
-    pub(crate) fn connector(&self, fingerprint: [u8; 32]) -> Result<TlsConnector> {
-        self.tls()?.connector(fingerprint)
+    pub(crate) fn connector(&self, fingerprint: [u8; 32], to: Use) -> Result<TlsConnector> {
+        self.tls()?.connector(fingerprint, to)
     }
 
-    pub(crate) fn acceptor(&self) -> Result<TlsAcceptor> {
-        self.tls()?.acceptor()
+    pub(crate) fn acceptor(&self, of: Use) -> Result<TlsAcceptor> {
+        self.tls()?.acceptor(of)
     }
 
     /// Starts the task of a connection to a peer: not on the runtime of whoever happens to call first.

@@ -27,8 +27,23 @@ use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use crate::identity::{Identity, NAME, fingerprint_of};
 
-/// So that nobody can lead a client of another protocol here, or a daemon elsewhere.
-const ALPN: &[u8] = b"stoa-peer";
+/// For what a connection is, so that nobody can lead a client of another protocol here, or a daemon elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// Calls of this crate.
+    Calls,
+    /// A protocol of the caller.
+    Raw,
+}
+
+impl Use {
+    fn alpn(self) -> Vec<u8> {
+        match self {
+            Self::Calls => b"stoa-peer".to_vec(),
+            Self::Raw => b"stoa-tasks".to_vec(),
+        }
+    }
+}
 
 /// Bytes of the largest certificate taken; those of [`Identity`] have about 400.
 const CERTIFICATE_BYTES_MAX: usize = 4 << 10;
@@ -49,7 +64,7 @@ impl PeerTls {
     }
 
     /// For a connection to the peer with this certificate.
-    pub(crate) fn connector(&self, fingerprint: [u8; 32]) -> Result<TlsConnector> {
+    pub(crate) fn connector(&self, fingerprint: [u8; 32], to: Use) -> Result<TlsConnector> {
         let provider = Arc::clone(&self.provider);
         let verifier = PinnedServer { fingerprint, provider: Arc::clone(&provider) };
         let mut config = ClientConfig::builder_with_provider(provider)
@@ -58,14 +73,14 @@ impl PeerTls {
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(verifier))
             .with_client_cert_resolver(Arc::clone(&self.own) as _);
-        config.alpn_protocols = vec![ALPN.to_vec()];
+        config.alpn_protocols = vec![to.alpn()];
         config.enable_sni = false;
         config.resumption = Resumption::disabled();
         Ok(TlsConnector::from(Arc::new(config)))
     }
 
     /// For connections from peers.
-    pub(crate) fn acceptor(&self) -> Result<TlsAcceptor> {
+    pub(crate) fn acceptor(&self, of: Use) -> Result<TlsAcceptor> {
         let provider = Arc::clone(&self.provider);
         let verifier = KeyHolder { provider: Arc::clone(&provider) };
         let mut config = ServerConfig::builder_with_provider(provider)
@@ -73,7 +88,7 @@ impl PeerTls {
             .map_err(cannot_set_up)?
             .with_client_cert_verifier(Arc::new(verifier))
             .with_cert_resolver(Arc::clone(&self.own) as _);
-        config.alpn_protocols = vec![ALPN.to_vec()];
+        config.alpn_protocols = vec![of.alpn()];
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
         Ok(TlsAcceptor::from(Arc::new(config)))

@@ -14,6 +14,7 @@ mod logins;
 pub(crate) mod logs;
 pub(crate) mod no_stores;
 mod reports_for_others;
+mod spread;
 pub(crate) mod table_status;
 pub(crate) mod watch;
 
@@ -107,6 +108,8 @@ pub struct EngineOptions {
     /// Reports on tables of at least so many bytes are answered by the daemon of the cluster that has their part of the
     /// table in memory; smaller tables are in everybody's.
     pub home_bytes_min: u64,
+    /// In a cluster, bytes of the files that a statement reads from which on other daemons compute parts of it.
+    pub spread_bytes_min: u64,
     /// Memory for rows that are in the log and not yet in files, bytes.
     pub fresh_bytes_max: usize,
     /// Memory for what reports keep of data files: decoded columns, bounds, tails; bytes.
@@ -141,6 +144,7 @@ impl EngineOptions {
             logs: None,
             cluster: false,
             home_bytes_min: 64 << 20,
+            spread_bytes_min: 1 << 30,
             fresh_bytes_max: 256 << 20,
             cache_bytes_max: 512 << 20,
             maintenance: false,

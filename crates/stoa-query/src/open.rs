@@ -30,6 +30,7 @@ use crate::session::{Session, SessionOptions};
 use crate::statements::temporary;
 use crate::tables::catalog::StoaCatalog;
 use crate::tables::data::Data;
+use crate::tables::scan::PartitionBytesMin;
 use crate::tables::sequences::NextValue;
 use stoa_semantics::TextStyle;
 use stoa_semantics::errors::from_datafusion;
@@ -132,7 +133,8 @@ fn build_state(
         // It has one of its own, which knows who asks.
         .with_information_schema(false)
         .with_target_partitions(options.threads.max(1))
-        .with_batch_size(options.batch_rows.max(1));
+        .with_batch_size(options.batch_rows.max(1))
+        .with_extension(Arc::new(PartitionBytesMin(options.spread_bytes_min)));
     let engine = config.options_mut();
     engine.sql_parser.dialect = datafusion::config::Dialect::PostgreSQL;
     engine.sql_parser.map_string_types_to_utf8view = false;

@@ -556,6 +556,11 @@ impl Letters {
     }
 }
 
+/// `upper` and `initcap`.
+pub(super) fn capitals() -> [datafusion::logical_expr::ScalarUDF; 2] {
+    [false, true].map(|each_word| super::call::function(Letters { each_word }))
+}
+
 fn single(mut letters: impl Iterator<Item = char>) -> Option<char> {
     let first = letters.next();
     first.filter(|_| letters.next().is_none())

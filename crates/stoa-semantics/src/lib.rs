@@ -39,6 +39,7 @@ mod array_slices;
 mod average;
 mod bounded;
 mod buckets;
+mod by_name;
 mod byte_texts;
 mod bytes;
 mod call;
@@ -123,6 +124,7 @@ mod whole_literals;
 pub mod windows;
 mod zero_products;
 
+pub use by_name::with_functions_of_plans;
 pub use casts::length_cut_to;
 pub use numeric::{NUMERIC, numeric_text};
 pub use text_style::{INTERVAL_STYLE_KEY, TextStyle};

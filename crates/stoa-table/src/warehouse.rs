@@ -272,6 +272,15 @@ impl Warehouse {
         }
     }
 
+    /// Opens a table at the version that a metadata file describes, whether or not it is the current one.
+    ///
+    /// # Errors
+    /// `NotFound` where the file is gone; `Corrupt` where it cannot be read.
+    pub async fn table_at(&self, ident: &TableIdent, location: &str) -> Result<Table> {
+        let loaded = self.files().table_metadata(location).await?;
+        Ok(Table::new(self.clone(), ident.clone(), loaded, Some(location.to_owned())))
+    }
+
     /// Opens tables at their versions of one moment, in the order of `idents`.
     ///
     /// # Errors

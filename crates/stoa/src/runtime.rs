@@ -190,6 +190,7 @@ pub async fn open_server_engine(config: &Config) -> Result<Arc<Engine>> {
     options.watch_threads = true;
     options.cluster = true;
     options.home_bytes_min = config.shared_table_size.0;
+    options.spread_bytes_min = config.distributed_scan_size.0;
     options.access_control = config.access_control;
     options.file_access = config.file_access.0.clone().unwrap_or(FileAccess::Off);
     let beside = beside_catalog(&options.warehouse, options.catalog.as_ref())?;

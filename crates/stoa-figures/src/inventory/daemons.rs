@@ -77,6 +77,12 @@ pub struct ClusterFigures {
     pub reports_hedged: u64,
     /// Reports that were answered for others.
     pub reports_for_others: u64,
+    /// Statements that were computed with other daemons.
+    pub statements_distributed: u64,
+    /// Statements of which a part failed before the first row, so that this daemon computed them alone.
+    pub statements_distributed_failed: u64,
+    /// Statements of others of which this daemon computed parts.
+    pub statements_for_others: u64,
 }
 
 /// This daemon, as it joined.
@@ -258,6 +264,27 @@ const CLUSTER_FIGURES: &[Cluster] = &[
         |s| s.reports_for_others,
     )
     .metric("stoa_cluster_reports_for_others_total"),
+    Cluster::counter(
+        "statements_distributed",
+        Unit::Of("statements"),
+        "Large statements of this daemon that all daemons computed.",
+        |s| s.statements_distributed,
+    )
+    .metric("stoa_cluster_statements_distributed_total"),
+    Cluster::counter(
+        "statements_distributed_failed",
+        Unit::Of("statements"),
+        "Of those, statements of which a part failed before the first row, so that this daemon computed them alone.",
+        |s| s.statements_distributed_failed,
+    )
+    .metric("stoa_cluster_statements_distributed_failed_total"),
+    Cluster::counter(
+        "statements_for_others",
+        Unit::Of("statements"),
+        "Large statements of other daemons of which this one computed parts.",
+        |s| s.statements_for_others,
+    )
+    .metric("stoa_cluster_statements_for_others_total"),
 ];
 
 /// `system.cluster`.

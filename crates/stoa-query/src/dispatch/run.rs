@@ -474,11 +474,14 @@ impl Session {
             true => Arc::clone(&planner.state),
             false => planner.state_for(plan.plan()),
         };
-        let (plan, progress) = (plan.plan().clone(), Arc::clone(guard.progress()));
+        let (plan, progress) = (Arc::new(plan.plan().clone()), Arc::clone(guard.progress()));
         let pool = Arc::clone(guard.pool());
         let tasks = memory::counted(&planner.tasks, &pool, &progress);
         let note_scans = scan::note_scans;
-        let work = Work { plan, is_optimised, state, tasks, progress, pool, ticket, note_scans };
+        // Only a query that was let in by itself is spread, not one that is part of a change.
+        let spread = ticket.as_ref().and_then(|_| self.runner.spread()).map(Arc::clone);
+        let work =
+            Work { plan, is_optimised, state, tasks, progress, pool, ticket, note_scans, spread };
         self.runner.run(work).await
     }
 }

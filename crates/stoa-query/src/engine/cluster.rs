@@ -8,13 +8,15 @@ use stoa_catalog::DaemonInfo;
 use stoa_cells::CellFlushOrder;
 use stoa_cluster::DaemonId;
 use stoa_cluster::membership::MemberOptions;
+use stoa_distributed::Members;
 use stoa_error::{Error, Result};
 use stoa_ingest::IngestOptions;
 use stoa_member::{JoinOptions, Member, ServiceKind};
 use tokio::net::TcpListener;
 
-use crate::engine::Engine;
 use crate::engine::reports_for_others::ReportsForOthers;
+use crate::engine::spread::{Spreading, Taking};
+use crate::engine::{Engine, Handles};
 
 /// What rules of workloads see of reports that other daemons ask for.
 const PROTOCOL_OF_OTHERS: &str = "peer";
@@ -27,6 +29,8 @@ const PROTOCOL: u16 = 1;
 pub struct Joining {
     /// Where other daemons connect to.
     pub listener: TcpListener,
+    /// Where other daemons have parts of their statements computed.
+    pub task_listener: TcpListener,
     /// The folder in which the daemon's id is kept.
     pub folder: PathBuf,
     /// The name of the machine: two daemons on one reach each other's disks.
@@ -98,8 +102,26 @@ impl Engine {
             pool: self.handles().runner.pools().find("", "", PROTOCOL_OF_OTHERS),
         };
         member.serve(ServiceKind::Report, Arc::new(reports));
+        let spreading = self.spread_with(&member, joining.task_listener)?;
+        for (kind, service) in spreading.services() {
+            member.serve(kind, service);
+        }
         data.set_member(member, options.home_bytes_min);
         Ok(())
+    }
+
+    /// From now on, large plans are computed with the other daemons.
+    fn spread_with(&self, member: &Member, listener: TcpListener) -> Result<Arc<Spreading>> {
+        let Handles { data, runner, .. } = self.handles();
+        let taking = Taking {
+            daemons: Arc::new(member.clone()),
+            network: Arc::new(Members(member.clone())),
+            listener,
+            bytes_min: self.options().spread_bytes_min,
+            base: self.new_state(),
+            data: Arc::downgrade(data),
+        };
+        Spreading::start(runner, taking)
     }
 
     /// This server as a member of its cluster; `None` where there is none.

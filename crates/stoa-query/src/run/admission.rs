@@ -124,6 +124,17 @@ impl Admission {
         Arc::clone(&self.0).wait(bytes, 0).await
     }
 
+    /// A slot if one is free; nothing waits for one.
+    pub(crate) fn try_enter(&self) -> Option<Slot> {
+        let mut state = self.0.state.lock();
+        if state.running >= self.0.slots {
+            return None;
+        }
+        state.running += 1;
+        drop(state);
+        Some(Slot(Arc::clone(&self.0)))
+    }
+
     /// How busy the executors are.
     pub(crate) fn status(&self) -> AdmissionStatus {
         let shared = &self.0;

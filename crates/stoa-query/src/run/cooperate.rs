@@ -68,17 +68,41 @@ pub(crate) fn make_cooperative(
     plan: Arc<dyn ExecutionPlan>,
     stop: &Arc<Stop>,
 ) -> EngineResult<Arc<dyn ExecutionPlan>> {
-    let wrapped = plan.transform_up(|node| {
-        // A watched key is no column any more: what is known of the rows is what was known before.
-        let properties = Arc::clone(node.properties());
-        let node = watched_operator(node, stop)?;
-        if !gives_batches(node.as_ref()) {
-            return Ok(Transformed::no(node));
-        }
-        let wrapped = GiveWayExec::with_properties(node, &properties, Arc::clone(stop));
-        Ok(Transformed::yes(Arc::new(wrapped) as Arc<dyn ExecutionPlan>))
-    })?;
+    make_part_cooperative(plan, stop, |_| false)
+}
+
+/// As [`make_cooperative`], for the part of `plan` above the operators at which it `ends`; they and what is below
+/// them stay as they are.
+pub(crate) fn make_part_cooperative(
+    plan: Arc<dyn ExecutionPlan>,
+    stop: &Arc<Stop>,
+    ends: fn(&dyn ExecutionPlan) -> bool,
+) -> EngineResult<Arc<dyn ExecutionPlan>> {
+    let wrapped = plan.transform_down_up(
+        |node| match ends(node.as_ref()) {
+            true => Ok(Transformed::new(node, false, TreeNodeRecursion::Jump)),
+            false => Ok(Transformed::no(node)),
+        },
+        |node| match ends(node.as_ref()) {
+            true => Ok(Transformed::no(node)),
+            false => cooperative_operator(node, stop),
+        },
+    )?;
     Ok(wrapped.data)
+}
+
+fn cooperative_operator(
+    node: Arc<dyn ExecutionPlan>,
+    stop: &Arc<Stop>,
+) -> EngineResult<Transformed<Arc<dyn ExecutionPlan>>> {
+    // A watched key is no column any more: what is known of the rows is what was known before.
+    let properties = Arc::clone(node.properties());
+    let node = watched_operator(node, stop)?;
+    if !gives_batches(node.as_ref()) {
+        return Ok(Transformed::no(node));
+    }
+    let wrapped = GiveWayExec::with_properties(node, &properties, Arc::clone(stop));
+    Ok(Transformed::yes(Arc::new(wrapped) as Arc<dyn ExecutionPlan>))
 }
 
 /// Whether an operator can give many batches without asking another one for each.

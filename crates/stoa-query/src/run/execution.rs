@@ -15,9 +15,10 @@ use arrow::datatypes::SchemaRef;
 use datafusion::error::Result as EngineResult;
 use datafusion::execution::session_state::SessionState;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::{Explain, LogicalPlan, PlanType};
+use datafusion::physical_plan::explain::ExplainExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
 use futures::{FutureExt, StreamExt, stream};
 use stoa_env::executors::Executors;
 use stoa_env::timer::timeout;
@@ -31,6 +32,7 @@ use crate::run::live_plan::{Execution, Watched};
 use crate::run::pools::Pool;
 use crate::run::progress::Progress;
 use crate::run::runner::Runner;
+use crate::run::spread::{Ask, Spread, SpreadPlan, rows_or_here};
 use crate::run::stop::{Stop, Waiting};
 use stoa_semantics::errors::{from_datafusion, from_planned, to_datafusion};
 
@@ -42,7 +44,7 @@ const AHEAD_MAX: usize = 1;
 
 /// A plan and what it runs with.
 pub(crate) struct Work {
-    pub(crate) plan: LogicalPlan,
+    pub(crate) plan: Arc<LogicalPlan>,
     /// Whether the plan is optimised already.
     pub(crate) is_optimised: bool,
     pub(crate) state: Arc<SessionState>,
@@ -53,7 +55,20 @@ pub(crate) struct Work {
     /// Its place among those who want to compute; parts of other statements need none.
     pub(crate) ticket: Option<Ticket>,
     /// Tells the scans of a plan for whom they read; bytes of the files that they read, whole.
-    pub(crate) note_scans: fn(&Arc<dyn ExecutionPlan>, &Arc<Progress>) -> u64,
+    pub(crate) note_scans: NoteScans,
+    /// What has other daemons compute parts of it; nothing where it changes what there is.
+    pub(crate) spread: Option<Arc<dyn Spread>>,
+}
+
+/// As [`Work::note_scans`].
+pub(crate) type NoteScans = fn(&Arc<dyn ExecutionPlan>, &Arc<Progress>) -> u64;
+
+/// How a plan is made that is to run.
+#[derive(Clone)]
+struct Planned {
+    plan: Arc<LogicalPlan>,
+    is_optimised: bool,
+    state: Arc<SessionState>,
 }
 
 /// As [`Runner::run`].
@@ -106,16 +121,17 @@ impl Work {
         mut begun: oneshot::Sender<Result<Begun>>,
     ) {
         // Whoever is cancelled while it plans goes away at once.
+        let planned = self.planned();
         let planned = tokio::select! {
             biased;
             () = begun.closed() => return,
-            planned = self.physical_plan(&stop) => planned,
+            planned = planned.physical_plan() => planned,
         };
         match planned {
             Ok(physical) => {
                 let charge = Arc::clone(&self.progress.charge);
                 // The handle is dropped: the task goes on.
-                drop(executors.spawn(stoa_store::charged(charge, self.run(physical, begun))));
+                drop(executors.spawn(stoa_store::charged(charge, self.run(physical, stop, begun))));
             }
             Err(error) => drop(begun.send(Err(error))),
         }
@@ -124,12 +140,13 @@ impl Work {
     async fn run(
         mut self,
         physical: Arc<dyn ExecutionPlan>,
+        stop: Arc<Stop>,
         mut begun: oneshot::Sender<Result<Begun>>,
     ) {
         let started = tokio::select! {
             biased;
             () = begun.closed() => return,
-            started = self.begin(physical) => started,
+            started = self.begin(physical, &stop) => started,
         };
         let mut running = match started {
             Ok(running) => running,
@@ -151,21 +168,16 @@ impl Work {
         }
     }
 
-    async fn physical_plan(&self, stop: &Arc<Stop>) -> Result<Arc<dyn ExecutionPlan>> {
-        let physical = match self.is_optimised {
-            true => {
-                self.state
-                    .query_planner()
-                    .create_physical_plan(&self.plan, self.state.as_ref())
-                    .await
-            }
-            false => self.state.create_physical_plan(&self.plan).await,
-        };
-        let physical = physical.map_err(from_planned)?;
-        make_cooperative(physical, stop).map_err(from_datafusion)
+    fn planned(&self) -> Planned {
+        let state = Arc::clone(&self.state);
+        Planned { plan: Arc::clone(&self.plan), is_optimised: self.is_optimised, state }
     }
 
-    async fn begin(&mut self, physical: Arc<dyn ExecutionPlan>) -> Result<Running> {
+    async fn begin(
+        &mut self,
+        physical: Arc<dyn ExecutionPlan>,
+        stop: &Arc<Stop>,
+    ) -> Result<Running> {
         let bytes = (self.note_scans)(&physical, &self.progress);
         self.progress.set_execution(Execution::Plan(Arc::downgrade(&physical)));
         let slot = match self.ticket.take() {
@@ -177,10 +189,110 @@ impl Work {
             }
             _ => None,
         };
-        let stream = execute_stream(Arc::clone(&physical), Arc::clone(&self.tasks));
-        let stream = stream.map_err(from_datafusion)?;
-        let stream = Watched::stream(stream, physical, Arc::clone(&self.progress));
+        let physical = match physical.downcast_ref::<ExplainExec>() {
+            Some(explain) => self.explained(explain, stop).await?.unwrap_or(physical),
+            None => physical,
+        };
+        let stream = match self.spread_plan(&physical, stop, bytes).await {
+            Some((spread, plan)) => self.begin_in_parts(spread, plan, stop)?,
+            None => {
+                let physical = make_cooperative(physical, stop).map_err(from_datafusion)?;
+                begin_here(physical, &self.tasks, &self.progress).map_err(from_datafusion)?
+            }
+        };
         Ok(Running { stream, slot, bytes })
+    }
+
+    /// What EXPLAIN tells of a plan that would run in parts.
+    async fn explained(
+        &self,
+        explain: &ExplainExec,
+        stop: &Arc<Stop>,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let LogicalPlan::Explain(Explain { plan, .. }) = self.plan.as_ref() else {
+            return Ok(None);
+        };
+        if self.spread.is_none() {
+            return Ok(None);
+        }
+        let state = Arc::clone(&self.state);
+        let planned = Planned { plan: Arc::clone(plan), is_optimised: false, state };
+        let physical = planned.physical_plan().await?;
+        let bytes = (self.note_scans)(&physical, &Arc::default());
+        let Some((_, parts)) = self.spread_plan(&physical, stop, bytes).await else {
+            return Ok(None);
+        };
+        let mut told = explain.stringified_plans().to_vec();
+        let text = displayable(parts.plan.as_ref()).indent(explain.verbose()).to_string();
+        for plan in &mut told {
+            if plan.plan_type == PlanType::FinalPhysicalPlan {
+                plan.plan = Arc::new(text.clone());
+            }
+        }
+        let explain = ExplainExec::new(explain.schema(), told, explain.verbose());
+        Ok(Some(Arc::new(explain)))
+    }
+
+    /// The plan in parts, if it is to run so.
+    async fn spread_plan(
+        &self,
+        plan: &Arc<dyn ExecutionPlan>,
+        stop: &Arc<Stop>,
+        bytes: u64,
+    ) -> Option<(Arc<dyn Spread>, SpreadPlan)> {
+        let spread = self.spread.as_ref().filter(|spread| bytes > 0 && spread.is_worth(bytes))?;
+        let (state, tasks) = (&self.state, &self.tasks);
+        let parts = spread.spread(Ask { plan, state, tasks, stop, bytes }).await?;
+        Some((Arc::clone(spread), parts))
+    }
+
+    fn begin_in_parts(
+        &self,
+        spread: Arc<dyn Spread>,
+        parts: SpreadPlan,
+        stop: &Arc<Stop>,
+    ) -> Result<SendableRecordBatchStream> {
+        let SpreadPlan { plan, tasks, rows_here, held } = parts;
+        spread.count_begun();
+        self.progress.forget_planned_rows();
+        self.progress.plan_rows(rows_here);
+        let rows = begin_here(plan, &tasks, &self.progress).map_err(from_datafusion)?;
+        let (planned, note_scans) = (self.planned(), self.note_scans);
+        let (tasks, progress) = (Arc::clone(&self.tasks), Arc::clone(&self.progress));
+        let stop_here = Arc::clone(stop);
+        let here = async move {
+            let physical = planned.physical_plan().await.map_err(to_datafusion)?;
+            progress.forget_planned_rows();
+            note_scans(&physical, &progress);
+            begin_here(make_cooperative(physical, &stop_here)?, &tasks, &progress)
+        };
+        Ok(rows_or_here(spread, rows, held, Arc::clone(stop), here))
+    }
+}
+
+/// Begins a plan on this daemon.
+fn begin_here(
+    physical: Arc<dyn ExecutionPlan>,
+    tasks: &Arc<TaskContext>,
+    progress: &Arc<Progress>,
+) -> EngineResult<SendableRecordBatchStream> {
+    progress.set_execution(Execution::Plan(Arc::downgrade(&physical)));
+    let stream = execute_stream(Arc::clone(&physical), Arc::clone(tasks))?;
+    Ok(Watched::stream(stream, physical, Arc::clone(progress)))
+}
+
+impl Planned {
+    async fn physical_plan(&self) -> Result<Arc<dyn ExecutionPlan>> {
+        let physical = match self.is_optimised {
+            true => {
+                self.state
+                    .query_planner()
+                    .create_physical_plan(&self.plan, self.state.as_ref())
+                    .await
+            }
+            false => self.state.create_physical_plan(&self.plan).await,
+        };
+        physical.map_err(from_planned)
     }
 }
 

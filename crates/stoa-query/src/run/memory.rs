@@ -43,10 +43,30 @@ pub(crate) fn counted(
     progress: &Arc<Progress>,
 ) -> Arc<TaskContext> {
     let runtime = tasks.runtime_env();
-    let memory = QueryMemory::new(&runtime.memory_pool, pool, progress);
-    let runtime = RuntimeEnv { memory_pool: Arc::new(memory), ..runtime.as_ref().clone() };
-    let (task, session) = (tasks.task_id(), tasks.session_id());
-    Arc::new(without_functions(task, session, tasks.session_config().clone(), Arc::new(runtime)))
+    drawing_on(tasks, &of_query(&runtime.memory_pool, pool, progress))
+}
+
+/// The part of `shared` that a query takes, counted for it and for its pool.
+pub(crate) fn of_query(
+    shared: &Arc<dyn MemoryPool>,
+    pool: &Arc<Pool>,
+    progress: &Arc<Progress>,
+) -> Arc<dyn MemoryPool> {
+    Arc::new(QueryMemory::new(shared, pool, progress))
+}
+
+/// `tasks` that take their memory from `memory`.
+pub(crate) fn drawing_on(tasks: &TaskContext, memory: &Arc<dyn MemoryPool>) -> Arc<TaskContext> {
+    let runtime = tasks.runtime_env();
+    let runtime = RuntimeEnv { memory_pool: Arc::clone(memory), ..runtime.as_ref().clone() };
+    let config = tasks.session_config().clone();
+    Arc::new(without_functions(tasks.task_id(), tasks.session_id(), config, Arc::new(runtime)))
+}
+
+/// `tasks` with another configuration.
+pub(crate) fn configured(tasks: &TaskContext, config: SessionConfig) -> Arc<TaskContext> {
+    let runtime = tasks.runtime_env();
+    Arc::new(without_functions(tasks.task_id(), tasks.session_id(), config, runtime))
 }
 
 fn without_functions(

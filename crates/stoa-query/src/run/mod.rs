@@ -21,4 +21,5 @@ pub(crate) mod registry;
 pub(crate) mod runner;
 pub(crate) mod shapes;
 pub(crate) mod spent;
+pub(crate) mod spread;
 pub(crate) mod stop;

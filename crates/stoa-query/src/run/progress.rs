@@ -43,6 +43,11 @@ impl Progress {
         self.rows_planned.fetch_add(rows, Ordering::Relaxed);
     }
 
+    /// Counts no rows any more that will be scanned: the statement is planned anew.
+    pub(crate) fn forget_planned_rows(&self) {
+        self.rows_planned.store(0, Ordering::Relaxed);
+    }
+
     /// Counts rows of files that were scanned or left out.
     pub(crate) fn scan_rows(&self, rows: u64) {
         self.rows_scanned.fetch_add(rows, Ordering::Relaxed);

@@ -1,6 +1,6 @@
 //! What all statements of an engine run with: threads, slots, memory, and the registry of those that run.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use datafusion::execution::SendableRecordBatchStream;
@@ -14,6 +14,7 @@ use crate::run::kept::KeptMemory;
 use crate::run::planners::Planners;
 use crate::run::pools::Pools;
 use crate::run::registry::{Asker, QueryGuard, QueryRegistry};
+use crate::run::spread::Spread;
 use crate::run::stop::Stops;
 
 /// Work that was asked to stop and is there so much later does not answer.
@@ -23,11 +24,13 @@ const OVERDUE_AFTER: Duration = Duration::from_secs(1);
 pub(crate) struct Runner {
     pub(super) executors: Executors,
     pub(super) planners: Planners,
-    pub(super) stops: Arc<Stops>,
+    pub(crate) stops: Arc<Stops>,
     pools: Pools,
     queries: QueryRegistry,
     memory: Arc<dyn MemoryPool>,
     kept: Arc<KeptMemory>,
+    /// What has other daemons compute parts of large plans, if any.
+    spread: OnceLock<Arc<dyn Spread>>,
 }
 
 impl Runner {
@@ -48,7 +51,8 @@ impl Runner {
         let planners = Planners::start(threads, Arc::clone(&stops))
             .map_err(|e| Error::unavailable("cannot start planners").with_source(e))?;
         let (queries, kept) = (QueryRegistry::default(), Arc::new(kept));
-        Ok(Self { executors, planners, stops, pools, queries, memory, kept })
+        let spread = OnceLock::new();
+        Ok(Self { executors, planners, stops, pools, queries, memory, kept, spread })
     }
 
     /// The threads that compute.
@@ -79,6 +83,16 @@ impl Runner {
     /// What clients keep from call to call.
     pub(crate) fn kept(&self) -> &Arc<KeptMemory> {
         &self.kept
+    }
+
+    /// From now on, other daemons compute parts of large plans.
+    pub(crate) fn set_spread(&self, spread: Arc<dyn Spread>) {
+        let _ = self.spread.set(spread);
+    }
+
+    /// What has other daemons compute parts of large plans, if any.
+    pub(crate) fn spread(&self) -> Option<&Arc<dyn Spread>> {
+        self.spread.get()
     }
 
     /// Registers a statement of no session.

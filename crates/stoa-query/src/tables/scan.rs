@@ -18,6 +18,7 @@
 mod metrics;
 mod read;
 mod selected;
+mod travel;
 
 use std::any::Any;
 use std::fmt;
@@ -29,6 +30,7 @@ use datafusion::common::Statistics;
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result as EngineResult;
+use datafusion::execution::config::SessionConfig;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
@@ -53,9 +55,21 @@ use crate::tables::table::StoaTable;
 use metrics::ScanMetrics;
 use read::SplitReader;
 use stoa_semantics::errors::from_datafusion;
+pub(crate) use travel::SentScanExec;
 
 /// Bytes of data files from which a further plan partition is worth its cost.
 const PARTITION_BYTES_MIN: u64 = 8 << 20;
+
+/// A smaller [`PARTITION_BYTES_MIN`], where plans of little are to be spread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PartitionBytesMin(pub(crate) u64);
+
+impl PartitionBytesMin {
+    fn of(config: &SessionConfig) -> u64 {
+        let smaller = config.get_extension::<Self>().map_or(PARTITION_BYTES_MIN, |min| min.0);
+        smaller.clamp(1, PARTITION_BYTES_MIN)
+    }
+}
 
 /// A part of a file: the stripes whose number modulo `parts` is `part`.
 #[derive(Clone, Debug)]
@@ -66,9 +80,10 @@ pub(crate) struct Split {
 }
 
 /// Reads the files of one snapshot.
-#[derive(Debug)]
 pub(crate) struct OrcScanExec {
     table: StoaTable,
+    /// The columns, by their places in the table's schema.
+    columns: Vec<usize>,
     schema: SchemaRef,
     /// The same columns with field ids at every level.
     stored: SchemaRef,
@@ -92,37 +107,44 @@ impl OrcScanExec {
         let full = table.table.schema();
         let predicate = predicate_of_all(filters, &full);
         let plan = Arc::new(table.plan_scan(&predicate).await?);
-        let stored = match projection {
-            Some(columns) => {
-                Arc::new(full.project(columns).map_err(|e| from_datafusion(e.into()))?)
-            }
-            None => full,
-        };
-        let schema = engine_schema(&stored);
+        let columns = projection.cloned().unwrap_or_else(|| (0..full.fields().len()).collect());
         let threads = state.config().target_partitions();
-        let partitions = deal(&plan.files, partition_count(table, &predicate, &plan, threads));
-        let properties = PlanProperties::new(
-            EquivalenceProperties::new(Arc::clone(&schema)),
-            Partitioning::UnknownPartitioning(partitions.len()),
-            EmissionType::Incremental,
-            Boundedness::Bounded,
-        );
+        let bytes_min = PartitionBytesMin::of(state.config());
+        let count = partition_count(table, &predicate, &plan, threads, bytes_min);
+        let partitions = deal(cut(&plan.files, count, bytes_min), count);
+        let batch_rows = state.config().batch_size();
+        Self::of_parts(table.clone(), columns, predicate, plan, partitions, batch_rows)
+    }
+
+    /// A scan of files that were chosen.
+    fn of_parts(
+        table: StoaTable,
+        columns: Vec<usize>,
+        predicate: Predicate,
+        plan: Arc<ScanPlan>,
+        partitions: Vec<Vec<Split>>,
+        batch_rows: usize,
+    ) -> Result<Self> {
+        let projected = table.table.schema().project(&columns);
+        let stored = Arc::new(projected.map_err(|e| from_datafusion(e.into()))?);
+        let schema = engine_schema(&stored);
+        let properties = properties_of(&schema, partitions.len());
+        let (metrics, progress) = (ExecutionPlanMetricsSet::new(), Arc::default());
         Ok(Self {
-            table: table.clone(),
+            table,
+            columns,
             schema,
             stored,
             predicate,
             plan,
             partitions,
-            batch_rows: state.config().batch_size(),
-            properties: Arc::new(properties),
-            metrics: ExecutionPlanMetricsSet::new(),
-            progress: Arc::default(),
+            batch_rows,
+            properties,
+            metrics,
+            progress,
         })
     }
-}
 
-impl OrcScanExec {
     /// The rows wanted as a report, if that may be the shorter way.
     fn selected(&self) -> Option<Report> {
         if self.partitions.len() > 1 || !self.table.scans_all() {
@@ -162,11 +184,12 @@ fn partition_count(
     predicate: &Predicate,
     plan: &ScanPlan,
     threads: usize,
+    bytes_min: u64,
 ) -> usize {
     if picks_sort_key(table, predicate) {
         return 1;
     }
-    let worth = usize::try_from(plan.bytes() / PARTITION_BYTES_MIN).unwrap_or(usize::MAX);
+    let worth = usize::try_from(plan.bytes() / bytes_min).unwrap_or(usize::MAX);
     worth.saturating_add(1).min(threads.max(1))
 }
 
@@ -190,12 +213,12 @@ fn picks_sort_key(table: &StoaTable, predicate: &Predicate) -> bool {
     }
 }
 
-/// Deals files to `count` plan partitions, largest first to the emptiest; a file larger than its
-/// share is cut by stripes.
-fn deal(files: &[Arc<ScanFile>], count: usize) -> Vec<Vec<Split>> {
+/// The parts of files of which `count` plan partitions can be made, and their bytes: a file larger than its share is
+/// cut by stripes.
+fn cut(files: &[Arc<ScanFile>], count: usize, bytes_min: u64) -> Vec<(u64, Split)> {
     let total: u64 = files.iter().map(|file| file.file_bytes).sum();
-    let share = (total / count.max(1) as u64).max(PARTITION_BYTES_MIN);
-    let mut splits: Vec<(u64, Split)> = Vec::with_capacity(files.len());
+    let share = (total / count.max(1) as u64).max(bytes_min);
+    let mut splits = Vec::with_capacity(files.len());
     for file in files {
         let wanted = usize::try_from(file.file_bytes.div_ceil(share)).unwrap_or(1);
         let parts = wanted.clamp(1, count.max(1));
@@ -203,6 +226,11 @@ fn deal(files: &[Arc<ScanFile>], count: usize) -> Vec<Vec<Split>> {
         splits
             .extend((0..parts).map(|part| (bytes, Split { file: Arc::clone(file), part, parts })));
     }
+    splits
+}
+
+/// Deals parts of files to `count` plan partitions, largest first to the emptiest.
+fn deal(mut splits: Vec<(u64, Split)>, count: usize) -> Vec<Vec<Split>> {
     if count <= 1 {
         return vec![splits.into_iter().map(|(_, split)| split).collect()];
     }
@@ -215,6 +243,15 @@ fn deal(files: &[Arc<ScanFile>], count: usize) -> Vec<Vec<Split>> {
         }
     }
     partitions.into_iter().map(|(_, splits)| splits).collect()
+}
+
+fn properties_of(schema: &SchemaRef, partitions: usize) -> Arc<PlanProperties> {
+    Arc::new(PlanProperties::new(
+        EquivalenceProperties::new(Arc::clone(schema)),
+        Partitioning::UnknownPartitioning(partitions),
+        EmissionType::Incremental,
+        Boundedness::Bounded,
+    ))
 }
 
 impl DisplayAs for OrcScanExec {

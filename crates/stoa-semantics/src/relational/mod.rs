@@ -39,6 +39,7 @@ mod rows;
 mod sort_keys;
 
 pub(crate) use floats::{add_other_zeros, compares};
+pub(crate) use sort_keys::positive_zero;
 
 use std::sync::Arc;
 

@@ -15,11 +15,11 @@ use datafusion::error::Result;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    ColumnarValue, Distinct, DistinctOn, Expr, ExprSchemable, LogicalPlan, Sort,
+    ColumnarValue, Distinct, DistinctOn, Expr, ExprSchemable, LogicalPlan, ScalarUDF, Sort,
 };
 use datafusion::optimizer::AnalyzerRule;
 
-use crate::call::{Operation, call, column, failure};
+use crate::call::{Operation, call, column, failure, function};
 use crate::span;
 
 /// Orders by floats and intervals as PostgreSQL does. It comes when expressions have their types.
@@ -135,6 +135,11 @@ fn unite(key: &mut Expr, schema: &DFSchema) -> bool {
 /// The same number, but 0.0 for -0.0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct PositiveZero;
+
+/// [`PositiveZero`] as a function.
+pub(crate) fn positive_zero() -> ScalarUDF {
+    function(PositiveZero)
+}
 
 impl Operation for PositiveZero {
     fn name(&self) -> &str {

@@ -52,6 +52,10 @@ settings! {
     /// and with certificates of their own; 0 chooses a free port, which the others learn from the catalog.
     peer_port: u16 = "0" for scope::SERVER;
 
+    /// Port on which daemons of a cluster compute parts of each other's large statements (`docs/cluster.md`), encrypted
+    /// as on `peer_port`; 0 chooses a free port, which the others learn when they need it.
+    task_port: u16 = "0" for scope::SERVER;
+
     /// The name or address under which other daemons and clients reach this one. If empty: `listen`, or
     /// the machine's name if that is `0.0.0.0` or `::`.
     advertise: Option<String> = "" for scope::SERVER;
@@ -116,6 +120,10 @@ settings! {
     /// In a cluster, how large a table's files are together from which on daemons share the table: reports on it are
     /// answered by the daemon that has their part of it in memory. Smaller tables are in the memory of each.
     shared_table_size: ByteThreshold = "3%" for scope::SERVER;
+
+    /// In a cluster, how large the files are together that a statement reads, without those that its conditions rule
+    /// out, from which on all daemons compute it. Smaller statements run on the daemon that is asked.
+    distributed_scan_size: ByteThreshold = "1GiB" for scope::SERVER;
 
     /// A folder on a fast local disk for parts of files in S3, so that they are fetched only once
     /// even if they do not stay in memory. `auto` is `_cache` beside the catalog; `off` disables

@@ -35,6 +35,7 @@ pub(super) async fn join(config: &Config, engine: &Engine, ports: Ports) -> Resu
         return Ok(());
     }
     let listener = listen::bind(config, "peer_port", config.peer_port).await?;
+    let task_listener = listen::bind(config, "task_port", config.task_port).await?;
     let machine = machine_name();
     let host = match &config.advertise {
         Some(host) => host.clone(),
@@ -51,6 +52,7 @@ pub(super) async fn join(config: &Config, engine: &Engine, ports: Ports) -> Resu
         http_address: at(ports.http),
         flight_address: at(ports.flight),
         listener,
+        task_listener,
         folder: daemon_folder(config)?,
         host: machine,
         zone: config.availability_zone.clone().unwrap_or_default(),

@@ -12,6 +12,7 @@ mod command_line;
 mod concurrent_loads;
 mod deploy;
 mod disk_faults;
+mod distributed;
 mod file_access;
 mod harness;
 mod hql;

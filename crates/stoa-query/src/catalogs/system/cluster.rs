@@ -10,6 +10,8 @@ use crate::tables::homes::Homes;
 pub(super) fn cluster(engine: &Engine) -> Option<ClusterFigures> {
     let status = engine.member()?.status();
     let homes = engine.handles().data.homes().map(Homes::counts).unwrap_or_default();
+    let spread = engine.handles().runner.spread().map(|spread| spread.counts());
+    let spread = spread.unwrap_or_default();
     let up = status.members.iter().filter(|member| member.is_up()).count();
     Some(ClusterFigures {
         epoch: status.epoch,
@@ -24,6 +26,9 @@ pub(super) fn cluster(engine: &Engine) -> Option<ClusterFigures> {
         reports_forwarded: homes.forwarded,
         reports_hedged: homes.hedged,
         reports_for_others: homes.for_others,
+        statements_distributed: spread.spread,
+        statements_distributed_failed: spread.failed,
+        statements_for_others: spread.for_others,
     })
 }
 

@@ -32,7 +32,7 @@ fn file(bytes: u64) -> Arc<ScanFile> {
 
 fn check(files: &[u64], count: usize) {
     let files: Vec<Arc<ScanFile>> = files.iter().map(|bytes| file(*bytes)).collect();
-    let partitions = deal(&files, count);
+    let partitions = deal(cut(&files, count, PARTITION_BYTES_MIN), count);
     assert_eq!(partitions.len(), count.max(1));
     let mut parts = 0;
     for split in partitions.iter().flatten() {
@@ -52,7 +52,7 @@ fn files_are_dealt_to_all_partitions() {
 
 #[test]
 fn a_large_file_is_cut_by_stripes() {
-    let partitions = deal(&[file(64 << 20)], 2);
+    let partitions = deal(cut(&[file(64 << 20)], 2, PARTITION_BYTES_MIN), 2);
     assert_eq!(partitions.iter().map(Vec::len).collect::<Vec<_>>(), [1, 1]);
     assert_eq!(partitions[0][0].parts, 2);
 }
