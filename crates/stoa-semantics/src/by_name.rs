@@ -41,7 +41,7 @@ fn all() -> impl Iterator<Item = ScalarUDF> {
         function(WideProduct),
         function(ExclusiveOr),
         function(Joined),
-        function(TextOf),
+        function(TextOf::default()),
         relational::positive_zero(),
     ];
     checked.into_iter().chain(others).chain(functions::capitals())
