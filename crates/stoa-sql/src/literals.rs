@@ -57,11 +57,13 @@ pub(super) fn written_out(text: &str) -> Result<Cow<'_, str>> {
 
 /// Whether a look at each token may find something: a quick look at bytes, which finds too much.
 fn may_be_in(bytes: &[u8]) -> bool {
-    bytes.windows(2).any(|pair| match pair {
-        [b'0', b'x' | b'X' | b'o' | b'O' | b'b' | b'B'] => true,
-        [b'x' | b'X' | b'b' | b'B', b'\''] => true,
-        [b'\'', b'\n' | b'\r' | b' ' | b'\t'] => true,
-        _ => false,
+    bytes.windows(2).any(|pair| {
+        matches!(
+            pair,
+            [b'0', b'x' | b'X' | b'o' | b'O' | b'b' | b'B']
+                | [b'x' | b'X' | b'b' | b'B', b'\'']
+                | [b'\'', b'\n' | b'\r' | b' ' | b'\t']
+        )
     })
 }
 
