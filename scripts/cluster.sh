@@ -69,7 +69,7 @@ for number in 1 2 3; do
   mkdir -p "$home/daemon$number"
   # Each has a folder of its own, as on a machine of its own.
   (cd "$home/daemon$number" && exec "$stoa" server "${place[@]}" --commit-log s3://stoa/logs \
-    --http-port 0 --pg-port 0 --flight-port 0 >listening.json 2>server.log </dev/null) &
+    --http-port 0 --pg-port 0 --flight-port 0 --hive-port 0 >listening.json 2>server.log </dev/null) &
   pids+=($!)
 done
 for number in 1 2 3; do

@@ -65,7 +65,7 @@ urls=()
 for number in 1 2 3; do
   (cd "$home" && unset PLAYWRIGHT CHROMIUM && exec env -u STOA_BIN -u STOA_TOOLS -u STOA_HTTP_PORT -u STOA_PG_PORT \
     -u STOA_FLIGHT_PORT -u STOA_WAREHOUSE -u STOA_SCRATCH "$STOA_BIN" server --warehouse warehouse \
-    --catalog "$POSTGRES_URL" --http-port 0 --pg-port 0 --flight-port 0 >"listening$number.json" 2>"server$number.log" </dev/null) &
+    --catalog "$POSTGRES_URL" --http-port 0 --pg-port 0 --flight-port 0 --hive-port 0 >"listening$number.json" 2>"server$number.log" </dev/null) &
   pids+=($!)
   for _ in $(seq 600); do
     [ ! -s "$home/listening$number.json" ] || break

@@ -68,6 +68,18 @@ def test_the_style_of_the_start():
         assert connection.info.parameter_status("IntervalStyle") == "iso_8601"
 
 
+def test_a_prepared_statement_has_the_style_that_is_set(conn, oracle):
+    answers = []
+    for connection in (conn, oracle):
+        connection.execute("PREPARE day AS SELECT (interval '1 day 2 hours')::text")
+        ran = [connection.execute("EXECUTE day").fetchone()]
+        connection.execute("SET intervalstyle = iso_8601")
+        ran.append(connection.execute("EXECUTE day").fetchone())
+        connection.execute("RESET intervalstyle; DEALLOCATE day")
+        answers.append(ran)
+    assert answers[0] == answers[1]
+
+
 @pytest.mark.parametrize("of, text", PARAMETERS)
 def test_parameters(conn, oracle, of, text):
     oid = psycopg.adapters.types[of].oid

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `'a'`, a line break, `'b'` | `'ab'` | the column `b` |
 //! | `0x1F`, `0o17`, `0b101` | integers | bytes, and columns `o17` and `b101` |
-//! | `x'1F'`, `b'101'` | bit strings, which Stoa does not have | bytes |
+//! | `b'101'` | a bit string, which Stoa does not have | bytes |
 //! | `SELECT 1 'b'` | a syntax error | the column `b` |
 
 use std::borrow::Cow;
@@ -37,11 +37,11 @@ pub(super) fn written_out(text: &str) -> Result<Cow<'_, str>> {
                 Some(decimal) => out.push_str(&decimal),
                 None => out.push_str(token.text),
             },
-            TokenKind::Word if token.is_word("x") || token.is_word("b") => {
+            TokenKind::Word if token.is_word("b") => {
                 if tokens.peek().is_some_and(|next| matches!(next.kind, TokenKind::Text { .. })) {
                     return Err(Error::unsupported("bit strings are not supported")
                         .with_position(token.position_in(text))
-                        .with_hint("write bytes as '\\x1f'::bytea, and integers as 0x1F"));
+                        .with_hint("write integers as 0b101, and bytes as '\\x1f'::bytea"));
                 }
                 out.push_str(token.text);
             }
@@ -61,7 +61,7 @@ fn may_be_in(bytes: &[u8]) -> bool {
         matches!(
             pair,
             [b'0', b'x' | b'X' | b'o' | b'O' | b'b' | b'B']
-                | [b'x' | b'X' | b'b' | b'B', b'\'']
+                | [b'b' | b'B', b'\'']
                 | [b'\'', b'\n' | b'\r' | b' ' | b'\t']
         )
     })
@@ -208,12 +208,9 @@ mod tests {
             let written = written_out(text).unwrap();
             assert_eq!(written.trim_end(), out.trim_end(), "{text}");
         }
-        for (text, sqlstate) in [
-            ("SELECT x'1F'", "0A000"),
-            ("SELECT b'01'", "0A000"),
-            ("SELECT 0xZ", "42601"),
-            ("SELECT 0b12", "42601"),
-        ] {
+        for (text, sqlstate) in
+            [("SELECT b'01'", "0A000"), ("SELECT 0xZ", "42601"), ("SELECT 0b12", "42601")]
+        {
             assert_eq!(written_out(text).unwrap_err().sqlstate(), sqlstate, "{text}");
         }
     }

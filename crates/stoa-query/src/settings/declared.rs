@@ -165,7 +165,8 @@ pub(crate) static SESSION_SETTINGS: &[SessionSetting] = &[
         Works,
         "How intervals are written",
     )
-    .reported(),
+    .reported()
+    .changes_meaning(),
     setting("lock_timeout", Kind::Milliseconds, "0", Ignored, "Readers and writers take no locks"),
     setting(
         "max_identifier_length",
@@ -299,7 +300,7 @@ pub fn session_settings_markdown() -> String {
         "\nPlans and results are shared only among sessions with the same {}, and the same settings\n\
          of the engine (`datafusion.…`).\n\n\
          Clients of the PostgreSQL protocol are told these at start and after each change:\n{}.\n",
-        shared.join(" and "),
+        listed(&shared),
         reported.join(",\n"),
     );
     text
@@ -346,3 +347,11 @@ that set them, and change nothing.
 | setting | values | default | effect | meaning |
 |---|---|---|---|---|
 ";
+
+/// `a, b and c`.
+fn listed(names: &[String]) -> String {
+    match names {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        names => names.join(", "),
+    }
+}
