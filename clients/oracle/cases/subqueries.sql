@@ -106,3 +106,10 @@ SELECT id FROM facts WHERE (i, j, 1) IN (SELECT i, j, 1 FROM others);
 SELECT id FROM facts WHERE (i::text, j) IN (SELECT i::text, j::bigint FROM others);
 SELECT (i, j) IN (SELECT i FROM others) FROM facts;
 SELECT (i, j) IN (SELECT i, j, 1 FROM others) FROM facts;
+
+-- Aggregates of columns of the query around are that query's.
+SELECT (SELECT max(0) FILTER (WHERE b)) FROM facts;
+SELECT (SELECT max(facts.id)) FROM facts;
+SELECT (SELECT max(facts.id) FROM others) FROM facts;
+SELECT id, (SELECT max(o.id + facts.id) FROM others o) FROM facts ORDER BY id;
+SELECT id, (SELECT sum(o.id) FILTER (WHERE o.id > facts.id) FROM others o) FROM facts ORDER BY id;

@@ -1,4 +1,5 @@
-//! Subqueries that name a column of a query more than one level around them, which the engine cannot join.
+//! Subqueries that name a column of a query more than one level around them, which the engine cannot join, and those with an
+//! aggregate that belongs to the query around them.
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema};
@@ -28,8 +29,10 @@ fn within(plan: &LogicalPlan, around: &mut Vec<DFSchema>) -> Result<()> {
         is_first = false;
         node.apply_expressions(|expr| {
             expr.apply(|part| {
-                if let Expr::OuterReferenceColumn(_, column) = part {
-                    is_near(column, around)?;
+                match part {
+                    Expr::OuterReferenceColumn(_, column) => is_near(column, around)?,
+                    Expr::AggregateFunction(_) if !around.is_empty() => is_own(part)?,
+                    _ => {}
                 }
                 Ok(TreeNodeRecursion::Continue)
             })
@@ -54,6 +57,29 @@ fn is_near(column: &Column, around: &[DFSchema]) -> Result<()> {
         column.flat_name()
     );
     let hint = "let the subquery in between read that table, too, or join instead of nesting";
+    Err(to_datafusion(Error::unsupported(message).with_hint(hint)))
+}
+
+/// As SQL has it, an aggregate whose columns are all of the query around is computed there, over the rows of that query. The
+/// engine would compute it over those of the subquery.
+fn is_own(aggregate: &Expr) -> Result<()> {
+    let (mut names_own, mut names_outer) = (false, false);
+    aggregate.apply(|part| {
+        match part {
+            Expr::Column(_) => names_own = true,
+            Expr::OuterReferenceColumn(..) => names_outer = true,
+            _ => {}
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    // `ARRAY(SELECT t.a FROM u)` is written with one, which is meant to be the subquery's.
+    let is_array =
+        matches!(aggregate, Expr::AggregateFunction(call) if call.func.name() == "array_agg");
+    if names_own || !names_outer || is_array {
+        return Ok(());
+    }
+    let message = "an aggregate of columns of the query around a subquery is not supported";
+    let hint = "compute the aggregate in that query, and name its result in the subquery";
     Err(to_datafusion(Error::unsupported(message).with_hint(hint)))
 }
 

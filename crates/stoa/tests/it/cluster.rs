@@ -235,15 +235,23 @@ fn reports_are_answered_by_who_has_their_part_in_memory() {
     assert!(taken >= sent_on, "{forwarded:?}, {for_others:?}");
     assert!(sent_on + late > asked / 3, "{forwarded:?} and {late} of {asked}");
     assert!(for_others.iter().all(|count| *count > 0), "each has some: {for_others:?}");
-    // Who has once read its part reads nothing any more, and nobody reads another's.
-    let read = all.map(misses);
-    for server in all {
-        accounts().for_each(|account| ask(server, account, 0));
+    // Who has once read its part reads nothing any more, and nobody reads another's. A part that was asked for by many at a
+    // time has up to three homes, each of which reads it once.
+    let mut passes = 0;
+    loop {
+        let (read, late) = (all.map(misses), hedged());
+        for server in all {
+            accounts().for_each(|account| ask(server, account, 0));
+        }
+        let again: u64 = all.map(misses).iter().sum::<u64>() - read.iter().sum::<u64>();
+        // Two columns in two row groups at most, of each that was late again.
+        let late = 4 * (hedged() - late);
+        passes += 1;
+        if again <= late {
+            break;
+        }
+        assert!(passes < 5, "{again} chunks were not in the home's memory, {late} may have been");
     }
-    let again: u64 = all.map(misses).iter().sum::<u64>() - read.iter().sum::<u64>();
-    // Two columns in two row groups at most, of each that was late again.
-    let late = 4 * (hedged() - late);
-    assert!(again <= late, "{again} chunks were not in the home's memory, {late} may have been");
 
     // A row that is in no file yet shows wherever the report is answered.
     sent(&two, "INSERT INTO ads VALUES (7, 5)");

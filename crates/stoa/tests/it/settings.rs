@@ -27,7 +27,7 @@ fn the_printed_configuration_is_a_valid_file() {
     let printed = place.ok(&["config", "--memory-limit", "1GiB", "--spill-dir", "spill here"]);
     place.write("other.toml", &printed);
     let again = place.ok(&["config", "--config", "other.toml"]);
-    assert_eq!(value_of(&again, "memory_limit"), "\"1GiB\"  # other.toml:17");
+    assert_eq!(value_of(&again, "memory_limit"), "\"1GiB\"  # other.toml:18");
     assert!(value_of(&again, "spill_dir").starts_with("\"spill here\"  # other.toml"));
 }
 
