@@ -57,13 +57,10 @@ pub(super) fn written_out(text: &str) -> Result<Cow<'_, str>> {
 
 /// Whether a look at each token may find something: a quick look at bytes, which finds too much.
 fn may_be_in(bytes: &[u8]) -> bool {
+    let has_lines = bytes.contains(&b'\n');
     bytes.windows(2).any(|pair| {
-        matches!(
-            pair,
-            [b'0', b'x' | b'X' | b'o' | b'O' | b'b' | b'B']
-                | [b'b' | b'B', b'\'']
-                | [b'\'', b'\n' | b'\r' | b' ' | b'\t']
-        )
+        matches!(pair, [b'0', b'x' | b'X' | b'o' | b'O' | b'b' | b'B'] | [b'b' | b'B', b'\''])
+            || has_lines && matches!(pair, [b'\'', b'\n' | b'\r' | b' ' | b'\t'])
     })
 }
 

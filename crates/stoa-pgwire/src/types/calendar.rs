@@ -70,37 +70,6 @@ pub(crate) fn put_2(out: &mut Vec<u8>, value: u32) {
     out.push(b'0' + (value % 10) as u8);
 }
 
-fn scan_number(text: &str, digits_min: usize, digits_max: usize) -> Option<(u32, &str)> {
-    let digits = text.bytes().take(digits_max).take_while(u8::is_ascii_digit).count();
-    if digits < digits_min {
-        return None;
-    }
-    let (number, rest) = text.split_at(digits);
-    Some((number.parse().ok()?, rest))
-}
-
-/// Reads `Z`, `UTC`, `+HH`, `+HHMM`, `+HH:MM` or `+HH:MM:SS` as seconds east of UTC.
-pub(crate) fn parse_offset(text: &str) -> Option<i32> {
-    let text = text.trim();
-    if text.eq_ignore_ascii_case("z") || text.eq_ignore_ascii_case("utc") {
-        return Some(0);
-    }
-    let (sign, digits) = match text.as_bytes().first()? {
-        b'+' => (1, &text[1..]),
-        b'-' => (-1, &text[1..]),
-        _ => return None,
-    };
-    let (hours, rest) = scan_number(digits, 1, 2)?;
-    let rest = rest.strip_prefix(':').unwrap_or(rest);
-    let (minutes, rest) = if rest.is_empty() { (0, rest) } else { scan_number(rest, 2, 2)? };
-    let rest = rest.strip_prefix(':').unwrap_or(rest);
-    let (seconds, rest) = if rest.is_empty() { (0, rest) } else { scan_number(rest, 2, 2)? };
-    if !rest.is_empty() || hours > 15 || minutes > 59 || seconds > 59 {
-        return None;
-    }
-    Some(sign * i32::try_from(hours * 3600 + minutes * 60 + seconds).ok()?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,9 @@
 use chrono::{DateTime, LocalResult, NaiveDateTime, Offset, TimeZone};
 use chrono_tz::Tz;
 
-use super::calendar::{parse_offset, put_2};
+use stoa_sql::dates;
+
+use super::calendar::put_2;
 
 /// A named zone, or a fixed offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,10 +27,10 @@ impl Zone {
     /// matter. `None` where there is no such zone.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
-        if text.eq_ignore_ascii_case("utc") || text.eq_ignore_ascii_case("gmt") {
+        if ["utc", "gmt", "z"].iter().any(|utc| text.eq_ignore_ascii_case(utc)) {
             return Some(Self::Fixed(0));
         }
-        if let Some(offset) = parse_offset(text) {
+        if let Ok(offset) = dates::offset(text) {
             return Some(Self::Fixed(offset));
         }
         if let Ok(hours) = text.parse::<f64>()
