@@ -113,3 +113,48 @@ SELECT (SELECT max(facts.id)) FROM facts;
 SELECT (SELECT max(facts.id) FROM others) FROM facts;
 SELECT id, (SELECT max(o.id + facts.id) FROM others o) FROM facts ORDER BY id;
 SELECT id, (SELECT sum(o.id) FILTER (WHERE o.id > facts.id) FROM others o) FROM facts ORDER BY id;
+SELECT (SELECT array_agg(facts.id) FROM others) FROM facts;
+SELECT (SELECT json_agg(facts.id) FROM others) FROM facts;
+SELECT (SELECT string_agg(facts.s, ',' ORDER BY facts.s) FROM others) FROM facts;
+SELECT id, ARRAY(SELECT facts.id FROM others o WHERE o.id < 3) FROM facts ORDER BY id;
+SELECT id, ARRAY(SELECT facts.id + o.id FROM others o WHERE o.id < 3 ORDER BY 1) FROM facts ORDER BY id;
+SELECT i, (SELECT grouping(facts.i)) FROM facts GROUP BY ROLLUP (i);
+SELECT i, (SELECT grouping(facts.i) FROM others LIMIT 1) FROM facts GROUP BY ROLLUP (i);
+SELECT i, (SELECT grouping(o.i) FROM others o GROUP BY o.i LIMIT 1) FROM facts GROUP BY i ORDER BY 1;
+
+-- Columns of the result that are one expression are two keys.
+SELECT i AS x, i AS y FROM facts GROUP BY x, ROLLUP (y);
+SELECT i AS x, facts.i AS y, count(*) FROM facts GROUP BY GROUPING SETS ((x), (y), (1, 2));
+SELECT i, i, count(*) FROM facts GROUP BY i, ROLLUP (i) ORDER BY 1;
+SELECT f.i AS x, o.i AS y, count(*) FROM facts f JOIN others o USING (id) GROUP BY x, ROLLUP (y) ORDER BY 1, 2, 3;
+
+-- A row beside a query of one row.
+SELECT (1, 2) = (SELECT 1, 2), (1, 2) < (SELECT 1, 3), (1, 2) <> (SELECT 1, NULL::int);
+SELECT (SELECT 1, 2) >= (1, 1);
+SELECT id, (i, j) = (SELECT i, j FROM others WHERE id = 3) FROM facts ORDER BY id;
+SELECT id FROM facts WHERE (i, j) = (SELECT max(i), min(j) FROM others) ORDER BY id;
+SELECT id FROM facts WHERE (i, j) <= (SELECT max(i), min(j) FROM others) ORDER BY id;
+SELECT id FROM facts WHERE row(i, s) > (SELECT i, s FROM others WHERE id = 3) ORDER BY id;
+SELECT (1, 2) = (SELECT 1, 2 WHERE false), (1, 2) = (SELECT NULL::int, 3);
+SELECT (1, 2) = (SELECT id, i FROM others);
+SELECT (1, 2) = (SELECT 1);
+SELECT (1, 2) = (SELECT 1, 2, 3);
+SELECT (1, 2) = (VALUES (1, 2));
+SELECT id, (i, j) = (SELECT o.i, o.j FROM others o WHERE o.id = facts.id) FROM facts ORDER BY id;
+UPDATE facts SET i = i WHERE (i, j) = (SELECT 1, 2) AND false;
+
+-- A query as a value is NULL where it has no row, also of columns that are never NULL.
+SELECT (SELECT 1 WHERE false), coalesce((SELECT 1 WHERE false), 7), (SELECT 1 WHERE false) IS NULL, (SELECT 'x' WHERE false) || 'y';
+SELECT (SELECT id FROM facts WHERE id = -5), (SELECT id FROM facts WHERE id = -5) IS NULL, (SELECT 5 FROM facts WHERE id < 0);
+SELECT id, (SELECT 5 FROM others WHERE id < 0) IS NULL, coalesce((SELECT 5 FROM others WHERE id < 0), id) FROM facts ORDER BY id;
+SELECT id FROM facts WHERE (SELECT 5 FROM others WHERE id < 0) IS NULL ORDER BY id;
+SELECT id FROM facts WHERE id = (SELECT 5 FROM others WHERE id < 0) OR id = 1;
+SELECT (SELECT count(*) FROM facts WHERE id < 0 HAVING count(*) > 3), (SELECT count(*) FROM facts WHERE id < 0 GROUP BY i);
+SELECT (SELECT count(*) FROM facts WHERE id < 0), (SELECT 3), (SELECT x FROM (VALUES (1)) AS t (x));
+SELECT (SELECT 1 FROM facts WHERE id < 0 UNION ALL SELECT 2), (SELECT 1 UNION ALL SELECT 2 OFFSET 2), (SELECT 1 LIMIT 0);
+SELECT id, (SELECT 1 FROM others o WHERE o.id = facts.id + 100) IS NULL, coalesce((SELECT 1 FROM others o WHERE o.id = facts.id + 100), 0) FROM facts ORDER BY id;
+SELECT (SELECT '{"a": 1}'::jsonb WHERE false), (SELECT DATE '2020-01-01' WHERE false), (SELECT 1.50 WHERE false), (SELECT ARRAY[1] WHERE false);
+SELECT ((SELECT (SELECT 1 WHERE false)) IS NULL), (SELECT coalesce((SELECT 1 WHERE false), 3) WHERE true);
+SELECT sum((SELECT 1 WHERE false)), count((SELECT 1 WHERE false)) FROM facts;
+WITH x AS (SELECT (SELECT 1 WHERE false) AS a) SELECT a, a IS NULL FROM x;
+SELECT x IS NULL FROM (VALUES ((SELECT 1 WHERE false)), (2)) AS t (x) ORDER BY 1;

@@ -26,7 +26,7 @@ use crate::using_joins::write_out_shared;
 use crate::volatile_with;
 use crate::whole_tables;
 use crate::windows::write_out_named_windows;
-use crate::{changing_with, having, hypothetical_sets};
+use crate::{changing_with, grouping_sets, having, hypothetical_sets};
 
 /// Numbers with an exponent are doubles: `1e300`. All others with a point are decimals.
 pub(super) fn exponents_are_doubles(statement: &mut EngineStatement, text: &str) {
@@ -194,6 +194,7 @@ pub(super) fn as_postgresql(statement: &mut EngineStatement) -> Result<()> {
     recursive_terms::mark(statement)?;
     volatile_with::check(statement)?;
     changing_with::refuse(statement)?;
+    grouping_sets::refuse_equal_keys(statement)?;
     having::make_one_group(statement);
     let _ = statement.visit(&mut FetchAsLimit);
     let _ = statement.visit(&mut PlacesOfDistinctOn);

@@ -17,8 +17,8 @@ use crate::{normalise, reread};
 /// The function that has an empty array for NULL.
 pub const ARRAY_OR_EMPTY: &str = "array_or_empty";
 
-/// The rows of a query that is put into another; no table is called so.
-const ROWS: &str = "\u{2063}items";
+/// The rows of a query that is put into another, and the aggregate that is put into a query; no table or column is called so.
+pub const ROWS: &str = "\u{2063}items";
 
 /// Functions that make one value of many rows, or many rows of one value.
 const OF_ROWS: &[&str] = &[
@@ -177,7 +177,9 @@ fn in_place(query: &mut Query) -> Result<Query> {
             key.expr = expr.clone();
         }
     }
-    select.projection.push(SelectItem::UnnamedExpr(array_agg(expr, keys)?));
+    // The name tells an array of the query's rows from an aggregate that somebody wrote.
+    let alias = Ident::with_quote('"', ROWS);
+    select.projection.push(SelectItem::ExprWithAlias { expr: array_agg(expr, keys)?, alias });
     Ok(query)
 }
 
@@ -295,7 +297,7 @@ mod tests {
         };
         check(
             "ARRAY(SELECT a + 1 AS b FROM t WHERE t.x = u.x ORDER BY b DESC, c)",
-            "array_or_empty((SELECT array_agg(a + 1 ORDER BY a + 1 DESC, c) FROM t WHERE t.x = u.x))",
+            "array_or_empty((SELECT array_agg(a + 1 ORDER BY a + 1 DESC, c) AS \"items\" FROM t WHERE t.x = u.x))",
         );
         check(
             "ARRAY(SELECT a FROM t ORDER BY b LIMIT 3)",

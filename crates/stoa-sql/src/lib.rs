@@ -31,6 +31,7 @@ mod extent;
 pub mod fingerprint;
 mod frames;
 mod from_names;
+mod grouping_sets;
 mod having;
 mod hypothetical_sets;
 pub mod identity;

@@ -6,9 +6,16 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Expr, Statement, UnaryOperator, VisitMut, VisitorMut,
+    BinaryOperator, Expr, Ident, Query, SelectItem, SetExpr, Statement, UnaryOperator, VisitMut,
+    VisitorMut,
 };
 use stoa_error::{Error, Result};
+
+use crate::calls::{named, positional};
+use crate::reread;
+
+/// The row of a query that a row is compared with; no table is called so.
+const ROW: &str = "\u{2063}row";
 
 /// Writes out the comparisons of rows.
 ///
@@ -30,6 +37,9 @@ impl VisitorMut for RowValues {
         let written = match expr {
             Expr::BinaryOp { left, op, right } => match (&**left, &**right) {
                 (Expr::Tuple(left), Expr::Tuple(right)) => compared(left, op, right),
+                (left, Expr::Subquery(query)) if row_of(left).is_some() => {
+                    row_of(left).map_or(Ok(None), |row| compared_with_row(&row, op, query))
+                }
                 _ => return ControlFlow::Continue(()),
             },
             Expr::InList { expr, list, negated } => match in_list(expr, list) {
@@ -67,6 +77,42 @@ fn in_list(expr: &Expr, list: &[Expr]) -> Option<Result<Expr>> {
         });
     }
     found.map(Ok)
+}
+
+/// The values of `(a, b)` or `row(a, b)`.
+fn row_of(expr: &Expr) -> Option<Vec<Expr>> {
+    match expr {
+        Expr::Tuple(row) => Some(row.clone()),
+        Expr::Function(call) if named(&call.name).is_some_and(|name| name == "row") => {
+            positional(&call.args)
+        }
+        _ => None,
+    }
+}
+
+/// `(a, b) = (SELECT x, y …)` as `(SELECT a = c0 AND b = c1 FROM (SELECT x, y …) (c0, c1))`: as in PostgreSQL, NULL where the
+/// query has no row, and an error where it has several.
+fn compared_with_row(row: &[Expr], op: &BinaryOperator, query: &Query) -> Result<Option<Expr>> {
+    if let SetExpr::Select(select) = query.body.as_ref() {
+        let of_one = |item: &SelectItem| {
+            matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. })
+        };
+        let width = select.projection.len();
+        if select.projection.iter().all(of_one) && width != row.len() {
+            let many = if width > row.len() { "many" } else { "few" };
+            return Err(Error::invalid(format!("subquery has too {many} columns"))
+                .with_detail(format!("it has {width}, the row beside it {}", row.len()))
+                .with_sqlstate("42601"));
+        }
+    }
+    let name = |place: usize| Ident::with_quote('"', format!("{ROW} {place}"));
+    let columns: Vec<Expr> = (0..row.len()).map(|place| Expr::Identifier(name(place))).collect();
+    let Some(written) = compared(row, op, &columns)? else { return Ok(None) };
+    let names: Vec<String> = (0..row.len()).map(|place| name(place).to_string()).collect();
+    let text = format!("SELECT {written} FROM ({query}) AS \"{ROW}\" ({})", names.join(", "));
+    let query = reread::query(&text)
+        .map_err(|_| Error::unsupported("a comparison of this row and query is not supported"))?;
+    Ok(Some(Expr::Subquery(Box::new(query))))
 }
 
 /// The comparison value by value; `None` where the operator does not compare.

@@ -29,6 +29,7 @@ use tokio::sync::watch;
 use crate::access::CallerKey;
 use crate::tables::table::stoa_table;
 use stoa_semantics::errors::from_datafusion;
+use stoa_semantics::volatility;
 
 /// Larger answers are not kept, bytes.
 const ANSWER_BYTES_MAX: usize = 256 << 10;
@@ -261,7 +262,7 @@ pub(crate) fn reads_clock(plan: &LogicalPlan) -> bool {
         node.apply_expressions(|expr| {
             expr.apply(|expr| {
                 if let Expr::ScalarFunction(call) = expr {
-                    reads |= call.func.signature().volatility == Volatility::Stable;
+                    reads |= volatility(call) == Volatility::Stable;
                 }
                 Ok(TreeNodeRecursion::Continue)
             })
@@ -288,9 +289,7 @@ pub(crate) fn is_repeatable(plan: &LogicalPlan) -> bool {
         node.apply_expressions(|expr| {
             expr.apply(|expr| {
                 repeatable &= match expr {
-                    Expr::ScalarFunction(call) => {
-                        call.func.signature().volatility == Volatility::Immutable
-                    }
+                    Expr::ScalarFunction(call) => volatility(call) == Volatility::Immutable,
                     Expr::ScalarVariable(..) => false,
                     _ => true,
                 };

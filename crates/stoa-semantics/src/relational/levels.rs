@@ -7,6 +7,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use stoa_error::Error;
+use stoa_sql::array_queries::ROWS;
 
 use crate::errors::to_datafusion;
 
@@ -18,9 +19,11 @@ pub(super) fn check(plan: &LogicalPlan) -> Result<()> {
     within(plan, &mut Vec::new())
 }
 
-/// `around`: what the queries around this one read, the nearest last.
+/// `around`: what the queries around this one read, the nearest last. The array of `ARRAY(SELECT t.a FROM u)` is the
+/// subquery's, as nobody has written the aggregate that makes it.
 fn within(plan: &LogicalPlan, around: &mut Vec<DFSchema>) -> Result<()> {
     let mut is_first = true;
+    let mut arrays = Vec::new();
     plan.apply(|node| {
         // What stands in FROM as LATERAL reads what is beside it: the engine judges that.
         if matches!(node, LogicalPlan::Subquery(_)) && !is_first {
@@ -28,10 +31,19 @@ fn within(plan: &LogicalPlan, around: &mut Vec<DFSchema>) -> Result<()> {
         }
         is_first = false;
         node.apply_expressions(|expr| {
+            if let Expr::Alias(alias) = expr
+                && alias.name == ROWS
+            {
+                arrays.push(alias.expr.schema_name().to_string());
+            }
             expr.apply(|part| {
                 match part {
                     Expr::OuterReferenceColumn(_, column) => is_near(column, around)?,
-                    Expr::AggregateFunction(_) if !around.is_empty() => is_own(part)?,
+                    Expr::AggregateFunction(_) if !around.is_empty() => {
+                        if !arrays.contains(&part.schema_name().to_string()) {
+                            is_own(part)?;
+                        }
+                    }
                     _ => {}
                 }
                 Ok(TreeNodeRecursion::Continue)
@@ -72,10 +84,7 @@ fn is_own(aggregate: &Expr) -> Result<()> {
         }
         Ok(TreeNodeRecursion::Continue)
     })?;
-    // `ARRAY(SELECT t.a FROM u)` is written with one, which is meant to be the subquery's.
-    let is_array =
-        matches!(aggregate, Expr::AggregateFunction(call) if call.func.name() == "array_agg");
-    if names_own || !names_outer || is_array {
+    if names_own || !names_outer {
         return Ok(());
     }
     let message = "an aggregate of columns of the query around a subquery is not supported";

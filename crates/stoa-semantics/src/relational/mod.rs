@@ -13,6 +13,7 @@
 //!       ─► multiplicity EXCEPT ALL, INTERSECT ALL ─► rows numbered among equal ones
 //!       ─► rows         ORDER BY ROW(a, b) ─► ORDER BY a, b
 //!       ─► offsets      OFFSET without LIMIT in a subquery ─► rows by their numbers
+//!       ─► no_row       queries as values are NULL where they have no row
 //!       ─► (types of expressions: `analyze`)
 //!       ─► floats       a decimal beside a double is a double
 //!       ─► guards       branches of a boolean CASE stay in their order
@@ -31,12 +32,15 @@ mod lengths;
 mod levels;
 mod marks;
 mod multiplicity;
+mod no_row;
 mod offsets;
 mod one_row;
 mod per_row;
 mod predicates;
 mod rows;
 mod sort_keys;
+
+pub use no_row::volatility;
 
 pub(crate) use floats::{add_other_zeros, compares};
 pub(crate) use sort_keys::positive_zero;
@@ -109,6 +113,7 @@ impl AnalyzerRule for Relational {
             Ok(Transformed::new_transformed(node.data, is_changed))
         })
         .and_then(|plan: Transformed<LogicalPlan>| offsets::rows_by_number(plan.data))
+        .and_then(no_row::made_nullable)
     }
 
     fn name(&self) -> &str {

@@ -26,6 +26,7 @@ use futures::TryStreamExt;
 use parking_lot::Mutex;
 use stoa_error::{Error, Result};
 use stoa_semantics::errors::{from_datafusion, to_datafusion};
+use stoa_semantics::volatility;
 use stoa_table::Table;
 
 use crate::access::fields_at;
@@ -191,7 +192,7 @@ fn is_volatile(plan: &LogicalPlan) -> Result<bool> {
         node.apply_expressions(|expr| {
             expr.apply(|expr| {
                 if let Expr::ScalarFunction(call) = expr {
-                    is_volatile |= call.func.signature().volatility == Volatility::Volatile;
+                    is_volatile |= volatility(call) == Volatility::Volatile;
                 }
                 Ok(TreeNodeRecursion::Continue)
             })
