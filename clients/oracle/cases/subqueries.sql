@@ -158,3 +158,33 @@ SELECT ((SELECT (SELECT 1 WHERE false)) IS NULL), (SELECT coalesce((SELECT 1 WHE
 SELECT sum((SELECT 1 WHERE false)), count((SELECT 1 WHERE false)) FROM facts;
 WITH x AS (SELECT (SELECT 1 WHERE false) AS a) SELECT a, a IS NULL FROM x;
 SELECT x IS NULL FROM (VALUES ((SELECT 1 WHERE false)), (2)) AS t (x) ORDER BY 1;
+
+-- What is made of columns that are never NULL can be NULL.
+SELECT count(*) FROM facts WHERE nullif(id, 1) NOT IN (SELECT o.id + 100 FROM others o);
+SELECT count(*) FROM facts WHERE (id + NULL::int) NOT IN (SELECT o.id FROM others o);
+SELECT count(*) FROM facts WHERE (id % NULL::int) NOT IN (SELECT o.id FROM others o WHERE false);
+SELECT count(*) FROM facts WHERE id + 1 NOT IN (SELECT o.id FROM others o);
+SELECT count(*) FROM facts WHERE id::bigint NOT IN (SELECT o.id FROM others o);
+SELECT count(*) FROM facts WHERE id NOT IN (SELECT nullif(o.id, 3) FROM others o);
+SELECT count(*) FROM facts f LEFT JOIN others o ON o.id = f.id WHERE nullif(o.id, 2) NOT IN (SELECT 9) AND o.id > 0;
+
+-- An aggregate without GROUP BY has a row also of no rows; conditions without columns are about that row.
+SELECT * FROM (SELECT count(*) AS c FROM facts) AS q WHERE (SELECT false);
+SELECT * FROM (SELECT count(*) AS c FROM facts) AS q WHERE (SELECT i FROM facts WHERE id = -1) = 1;
+SELECT * FROM (SELECT count(*) AS c FROM facts) AS q WHERE c NOT IN (7, NULL);
+SELECT count(*) FROM facts HAVING (SELECT false);
+SELECT count(*) FROM facts HAVING (SELECT true);
+SELECT * FROM (SELECT i, count(*) AS c FROM facts GROUP BY ROLLUP (i)) AS q WHERE (SELECT false);
+SELECT * FROM (SELECT i, count(*) AS c FROM facts GROUP BY GROUPING SETS ((i), ())) AS q WHERE (SELECT true) AND c > 3 ORDER BY 1, 2;
+SELECT * FROM (SELECT i, count(*) AS c FROM facts GROUP BY i) AS q WHERE (SELECT false);
+SELECT f.id, q.c FROM facts f CROSS JOIN (SELECT count(*) AS c FROM others) AS q WHERE (SELECT false);
+SELECT f.id, q.c FROM facts f LEFT JOIN (SELECT count(*) AS c FROM others) AS q ON (SELECT false) ORDER BY 1 LIMIT 3;
+
+-- What determines what within LATERAL does so for one row beside it.
+SELECT x.rn, count(*) FROM facts f, LATERAL (SELECT o.id AS oid, row_number() OVER (ORDER BY o.id) AS rn FROM others o WHERE o.id >= f.id) AS x GROUP BY x.rn ORDER BY 1;
+SELECT x.i, count(*) FROM facts f, LATERAL (SELECT o.i, count(*) AS c FROM others o WHERE o.id >= f.id GROUP BY o.i) AS x GROUP BY x.i ORDER BY 1;
+SELECT x.i, x.j, count(*) FROM facts f, LATERAL (SELECT DISTINCT o.i, o.j FROM others o WHERE o.id >= f.id) AS x GROUP BY x.i, x.j ORDER BY 1, 2;
+SELECT count(*) FROM facts f, LATERAL (SELECT o.id AS oid, row_number() OVER (ORDER BY o.id) AS rn FROM others o WHERE o.id >= f.id) AS x GROUP BY x.rn, x.oid ORDER BY 1;
+SELECT DISTINCT x.rn FROM facts f, LATERAL (SELECT o.id AS oid, row_number() OVER (ORDER BY o.id) AS rn FROM others o WHERE o.id >= f.id) AS x ORDER BY 1;
+SELECT x.rn, count(*) FROM facts f LEFT JOIN LATERAL (SELECT o.i, row_number() OVER (ORDER BY o.id) AS rn FROM others o WHERE o.id = f.id) AS x ON true GROUP BY x.rn ORDER BY 1;
+SELECT x.rn, count(*) FROM (SELECT id, i, row_number() OVER (ORDER BY id) AS rn FROM facts) AS x JOIN others o ON o.id <= x.id GROUP BY x.rn ORDER BY 1 LIMIT 5;

@@ -70,6 +70,7 @@ mod json_casts;
 mod json_kind;
 mod json_path;
 mod json_text;
+mod lateral_keys;
 mod like_arrays;
 mod lists;
 mod made_texts;
@@ -81,6 +82,7 @@ mod null_keys;
 mod numbers;
 mod numeric;
 mod once;
+mod one_group;
 mod operand_text;
 mod operators;
 mod ordered;
@@ -160,7 +162,10 @@ pub fn install(builder: SessionStateBuilder, memory: &Arc<dyn MemoryPool>) -> Se
     // With all names of the engine's own, which is not to come back by one of them.
     let to_char = call::function(to_char::ToChar { zone: "UTC".into() });
     let to_char = to_char.with_aliases(["date_format"]);
-    let builder = builder.with_relation_planners(vec![Arc::new(values::ValuesPlanner)]);
+    let builder = builder.with_relation_planners(vec![
+        Arc::new(values::ValuesPlanner),
+        Arc::new(lateral_keys::LateralPlanner),
+    ]);
     let builder = builder.with_analyzer_rules(rules);
     let builder = builder.with_physical_optimizer_rules(physical_rules());
     let mut builder = builder.with_optimizer_rules(bounded::folding::rules(logical_rules()));
@@ -208,13 +213,15 @@ pub fn install(builder: SessionStateBuilder, memory: &Arc<dyn MemoryPool>) -> Se
     builder
 }
 
-/// The engine's rules for plans, three of them under [`lists`], [`zero_products`] and [`null_keys`], and [`ordered`].
+/// The engine's rules for plans, some of them under [`lists`], [`zero_products`], [`one_group`] and [`null_keys`], and
+/// [`ordered`].
 fn logical_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
     let apart = |rule: Arc<dyn OptimizerRule + Send + Sync>| match rule.name() {
         lists::SIMPLIFYING_RULE => {
             let typed = Arc::new(zero_products::TypedProducts(rule));
             Arc::new(lists::ListsApart(typed)) as _
         }
+        one_group::MOVING_RULE => Arc::new(one_group::AboveOneGroup(rule)) as _,
         null_keys::EXTRACTING_RULE => Arc::new(null_keys::NullsApart::extracting(rule)) as _,
         null_keys::ORDERING_RULE => Arc::new(null_keys::NullsApart::ordering(rule)) as _,
         _ => rule,

@@ -20,11 +20,14 @@ use datafusion::common::{
     Column, DFSchema, ExprSchema, ScalarValue, Spans, not_impl_err, plan_err,
 };
 use datafusion::error::Result;
-use datafusion::logical_expr::expr::{Case, Exists, InSubquery, SetComparison, SetQuantifier};
+use datafusion::logical_expr::expr::{
+    Alias, Case, Cast, Exists, InSubquery, SetComparison, SetQuantifier,
+};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    BinaryExpr, Expr, Filter, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, lit,
+    BinaryExpr, Expr, ExprSchemable, Filter, LogicalPlan, LogicalPlanBuilder, Operator, Subquery,
+    lit,
 };
 
 /// Names for what is made here.
@@ -84,7 +87,11 @@ fn condition(
         }
         // The engine's own joins know these.
         Expr::InSubquery(InSubquery { expr, subquery, negated })
-            if !negated || is_whole && !is_correlated(&subquery) && !may_be_constant(&expr) =>
+            if !negated
+                || is_whole
+                    && !is_correlated(&subquery)
+                    && !may_be_constant(&expr)
+                    && tells_nulls(&expr, schema) =>
         {
             let expr = value(*expr, schema, names)?;
             let list = InSubquery::new(Box::new(expr.data), subquery, negated);
@@ -116,6 +123,18 @@ fn may_be_constant(expr: &Expr) -> bool {
     // The walks themselves cannot fail.
     !expr.exists(|part| Ok(is_column(part))).unwrap_or(false)
         || expr.exists(|part| Ok(chooses(part))).unwrap_or(true)
+}
+
+/// Whether the engine sees if an expression can be NULL: for NOT IN it asks the columns only, not what is made of them, as in
+/// `nullif(a, 1) NOT IN (SELECT …)` of columns that are NOT NULL.
+fn tells_nulls(expr: &Expr, schema: &DFSchema) -> bool {
+    match expr {
+        Expr::Column(_) => true,
+        Expr::Alias(Alias { expr, .. }) | Expr::Cast(Cast { expr, .. }) => {
+            tells_nulls(expr, schema)
+        }
+        other => !other.nullable(schema).unwrap_or(true),
+    }
 }
 
 fn is_correlated(subquery: &Subquery) -> bool {
