@@ -110,3 +110,26 @@ impl Catalog {
             .with_hint("copy into a new file or database, or into another schema (currentSchema)")
     }
 }
+
+impl Catalog {
+    /// Points all tables and views below the literal location `from` below `to` instead, and forgets all commit logs.
+    /// For a copy of a catalog in a file of its own, whose files are to be elsewhere.
+    ///
+    /// # Errors
+    /// Those of every change; nothing is changed then, unless it is 08007.
+    pub async fn relocate(&self, from: &str, to: &str) -> Result<()> {
+        let mut change = self.begin().await?;
+        for moved in [
+            "UPDATE iceberg_tables SET metadata_location = $2 || substr(metadata_location, length($3) + 1)
+             WHERE catalog_name = $1 AND substr(metadata_location, 1, length($3) + 1) = $3 || '/'",
+            "UPDATE iceberg_tables
+             SET previous_metadata_location = $2 || substr(previous_metadata_location, length($3) + 1)
+             WHERE catalog_name = $1 AND substr(previous_metadata_location, 1, length($3) + 1) = $3 || '/'",
+        ] {
+            change.execute(Statement::new(moved).bind(self.name()).bind(to).bind(from)).await?;
+        }
+        let forget = Statement::new("DELETE FROM stoa_logs WHERE catalog_name = $1");
+        change.execute(forget.bind(self.name())).await?;
+        change.commit().await
+    }
+}

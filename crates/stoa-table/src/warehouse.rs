@@ -171,7 +171,7 @@ impl Warehouse {
     }
 
     /// The literal location, without a trailing slash.
-    pub(crate) fn location(&self) -> &str {
+    pub fn location(&self) -> &str {
         &self.inner.location
     }
 

@@ -3,6 +3,7 @@
 //! In: arguments. Out: work done, or a [`Failure`]. Help texts live here; settings, which are flags
 //! too, are declared in `config`.
 
+mod backup;
 mod bench;
 mod catalog;
 mod config;
@@ -59,6 +60,10 @@ enum Command {
     /// Inspect and maintain tables
     #[command(subcommand)]
     Table(table::TableCommand),
+    /// Back up a warehouse, while it is read and written
+    Backup(backup::BackupArgs),
+    /// Restore a backup into an empty warehouse
+    Restore(backup::RestoreArgs),
     /// Move a catalog from a file into PostgreSQL, or back
     #[command(subcommand)]
     Catalog(catalog::CatalogCommand),
@@ -93,6 +98,8 @@ impl Cli {
             Command::Hql(args) => hql::run(args, file),
             Command::Load(args) => load::run(args, file),
             Command::Table(command) => table::run(command, file),
+            Command::Backup(args) => backup::run_backup(args, file),
+            Command::Restore(args) => backup::run_restore(args, file),
             Command::Catalog(command) => catalog::run(command, file),
             Command::Daemons(command) => daemons::run(command, file),
             Command::Orc(command) => orc::run(command),

@@ -43,6 +43,17 @@ impl RemoteBackend {
         &self.url
     }
 
+    /// Runs a statement that has no rows, or whose rows do not matter.
+    ///
+    /// # Errors
+    /// Those of the statement; unavailable: nobody answers.
+    pub async fn execute(&self, statement: &str) -> Result<()> {
+        if let Reply::Rows { mut batches, .. } = self.run(statement).await? {
+            while batches.next().await.transpose()?.is_some() {}
+        }
+        Ok(())
+    }
+
     pub(super) async fn run(&self, statement: &str) -> Result<Reply> {
         let response = self
             .client
