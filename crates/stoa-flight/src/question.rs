@@ -1,7 +1,7 @@
 //! What daemons ask each other about tickets and prepared statements, as bytes.
 //!
-//! Messages are Protocol Buffers; values and columns are Arrow's IPC format. A daemon believes another one about who
-//! asks: that one has checked the password.
+//! Messages are Protocol Buffers; values and columns are Arrow's IPC format, whose reader trusts its writer: they come
+//! from daemons only. A daemon believes another one about who asks: that one has checked the password.
 
 use std::io::Cursor;
 
@@ -197,14 +197,13 @@ mod tests {
         };
         let bytes = Bytes::from(question.encode_to_vec());
         assert_eq!(read::<Question>(bytes.clone()).unwrap(), question);
-        for length in 0..bytes.len() {
-            let _ = read::<Question>(bytes.slice(..length));
-        }
-        for at in 0..values.len() {
-            let mut damaged = values.to_vec();
+        for at in 0..bytes.len() {
+            let _ = read::<Question>(bytes.slice(..at));
+            let mut damaged = bytes.to_vec();
             damaged[at] ^= 0xff;
-            let _ = read_batches(&damaged.into());
-            let _ = read_batches(&values.slice(..at));
+            let _ = read::<Question>(damaged.into());
         }
+        let error = read_batches(&Bytes::from_static(b"no batches")).unwrap_err();
+        assert_eq!(error.sqlstate(), "08P01");
     }
 }
