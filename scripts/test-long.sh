@@ -10,6 +10,7 @@ cd "$(dirname "$0")/.." || exit 1
 
 export STOA_ORACLE_EXPRESSIONS=${STOA_ORACLE_EXPRESSIONS:-100000}
 export STOA_DUCKDB_STATEMENTS=${STOA_DUCKDB_STATEMENTS:-1000000}
+export STOA_TPCH_SCALE=${STOA_TPCH_SCALE:-1}
 export STOA_SHARED_STATEMENTS=${STOA_SHARED_STATEMENTS:-100000}
 export STOA_CANARY_CASES=${STOA_CANARY_CASES:-500}
 export STOA_DISK_FAULTS=${STOA_DISK_FAULTS:-all}
@@ -28,5 +29,5 @@ export STOA_ATTACK_TIMEOUT_MS=${STOA_ATTACK_TIMEOUT_MS:-1000}
 export STOA_ATTACK_DEPTH=${STOA_ATTACK_DEPTH:-1000}
 
 suites=("$@")
-[ ${#suites[@]} = 0 ] && suites=(rust oracle duckdb attacks)
+[ ${#suites[@]} = 0 ] && suites=(rust oracle duckdb tpch attacks)
 exec scripts/test.sh "${suites[@]}"

@@ -8,7 +8,7 @@ import pyarrow
 import pytest
 from engines import rows_of
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "postgres"))
+sys.path.append(str(Path(__file__).resolve().parents[1]))
 import real_postgres  # noqa: E402
 
 

@@ -6,9 +6,9 @@ import uuid
 
 import psycopg
 import pytest
-import real_postgres
 
 sys.path.append(str(pathlib.Path(__file__).parents[1]))
+import real_postgres
 from access_server import PASSWORD, SUPERUSER, guarded  # noqa: F401
 from tls_server import encrypted  # noqa: F401
 

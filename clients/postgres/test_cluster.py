@@ -5,11 +5,9 @@ connection of its own, reaches the other daemon.
 """
 
 import itertools
-import json
 import multiprocessing
 import os
 import pathlib
-import signal
 import socket
 import subprocess
 import threading
@@ -18,27 +16,9 @@ import time
 import psycopg
 import pytest
 import real_postgres
+from daemons import LIMIT, PASSWORD, cluster
 
-LIMIT = 60
-PASSWORD = "pencil"
 HERE = pathlib.Path(__file__).parent
-
-
-class Daemon:
-    def __init__(self, directory, catalog, name):
-        command = [os.environ["STOA_BIN"], "server", "--warehouse", str(directory / "w"), "--catalog", catalog]
-        command += ["--access-control", "--http-port", "0", "--pg-port", "0", "--flight-port", "0", "--hive-port", "none"]
-        self.log = open(directory / f"{name}.log", "wb")
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log)
-        line = self.process.stdout.readline()
-        assert line, (directory / f"{name}.log").read_text()
-        self.port = json.loads(line)["pg_port"]
-
-    def end(self):
-        self.process.send_signal(signal.SIGTERM)
-        self.process.wait(LIMIT)
-        self.process.stdout.close()
-        self.log.close()
 
 
 class Balancer:
@@ -78,16 +58,8 @@ class Balancer:
 def daemons(tmp_path_factory):
     if real_postgres.programs() is None:
         pytest.skip("no PostgreSQL server is installed (package postgresql)")
-    directory = tmp_path_factory.mktemp("cluster")
-    with real_postgres.running() as port:
-        catalog = f"postgres://stoa@127.0.0.1:{port}/stoa"
-        sql = [os.environ["STOA_BIN"], "sql", "--warehouse", str(directory / "w"), "--catalog", catalog]
-        role = f"CREATE ROLE boss LOGIN SUPERUSER PASSWORD '{PASSWORD}'"
-        subprocess.run([*sql, "--stop-on-error", "-c", role], check=True, stdin=subprocess.DEVNULL, capture_output=True)
-        all_of_them = [Daemon(directory, catalog, name) for name in ("one", "two")]
-        yield all_of_them
-        for daemon in all_of_them:
-            daemon.end()
+    with cluster(tmp_path_factory.mktemp("cluster"), 2) as daemons:
+        yield daemons
 
 
 @pytest.fixture

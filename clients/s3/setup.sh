@@ -29,6 +29,9 @@ ln -sf "versitygw-$version" "$tools/versitygw"
 make_venv "$tools/venv" "$here/requirements.txt" ||
   cannot "no Python 3.10 or newer with venv, or pip could not fetch the packages"
 
+# Without it, the test that cuts daemons off is skipped.
+need_command ip iproute2 || note "ip is not installed (package iproute2)"
+
 # For the cluster, whose catalog is in PostgreSQL.
 postgresql_bin >/dev/null || { apt_install postgresql && postgresql_bin >/dev/null; } ||
   cannot "initdb is needed (package postgresql)"

@@ -18,15 +18,15 @@ def free_port():
 
 
 class Gateway:
-    """versitygw: objects are files in a directory."""
+    """versitygw: objects are files in a directory. `on` comes before the command, for a machine with that address."""
 
-    def __init__(self, program, directory):
+    def __init__(self, program, directory, on=(), address="127.0.0.1"):
         port = free_port()
-        self.url = f"http://127.0.0.1:{port}"
+        self.address, self.url = address, f"http://{address}:{port}"
         environment = {**os.environ, "ROOT_ACCESS_KEY": ACCESS_KEY, "ROOT_SECRET_KEY": SECRET_KEY}
         self.log = open(directory.parent / "gateway.log", "wb")
         self.process = subprocess.Popen(
-            [program, "--quiet", "--port", f"127.0.0.1:{port}", "posix", str(directory)],
+            [*on, program, "--quiet", "--port", f"{address}:{port}", "posix", str(directory)],
             env=environment,
             stdout=self.log,
             stderr=self.log,
@@ -37,7 +37,7 @@ class Gateway:
         for _ in range(1000):
             assert self.process.poll() is None, "the S3 server ended"
             try:
-                socket.create_connection(("127.0.0.1", port), timeout=10).close()
+                socket.create_connection((self.address, port), timeout=10).close()
                 return
             except ConnectionRefusedError:
                 # Waits for 10 ms or the end of the process, whichever comes first.

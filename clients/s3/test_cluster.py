@@ -16,7 +16,7 @@ import pytest
 
 from warehouse import StoaError, Warehouse
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "postgres"))
+sys.path.append(str(Path(__file__).resolve().parents[1]))
 import real_postgres  # noqa: E402
 
 LIMIT = 60

@@ -8,17 +8,15 @@ use arrow_flight::sql::{
     ProstMessageExt,
 };
 use arrow_flight::{
-    Action, CancelFlightInfoRequest, CancelFlightInfoResult, CancelStatus, FlightInfo, IpcMessage,
-    SchemaAsIpc,
+    Action, CancelFlightInfoRequest, CancelFlightInfoResult, CancelStatus, FlightInfo,
 };
-use arrow_ipc::writer::IpcWriteOptions;
-use arrow_schema::Schema;
 use bytes::Bytes;
 use prost::Message;
 use stoa_error::{Error, Result};
 use tonic::Request;
 
 use crate::client::Client;
+use crate::columns::encode;
 use crate::handles::Handle;
 use crate::ingest::check_no_transaction;
 use crate::prepared::PreparedStatement;
@@ -51,12 +49,13 @@ pub(crate) async fn run(
         "CreatePreparedStatement" => prepare(service, client, unpack(body)?).await.map(Some),
         "ClosePreparedStatement" => {
             let request: ActionClosePreparedStatementRequest = unpack(body)?;
-            service.close_statement(&request.prepared_statement_handle, &client);
+            let handle = request.prepared_statement_handle;
+            service.close_statement(&handle, &client).await;
             Ok(None)
         }
         "CancelFlightInfo" => {
             let request = CancelFlightInfoRequest::decode(body).map_err(unreadable)?;
-            let status = match cancel(service, &client, request.info)? {
+            let status = match cancel(service, &client, request.info).await? {
                 Cancelled::Done => CancelStatus::Cancelled,
                 Cancelled::Begun => CancelStatus::Cancelling,
             };
@@ -66,7 +65,7 @@ pub(crate) async fn run(
             let request: ActionCancelQueryRequest = unpack(body)?;
             let info = FlightInfo::decode(request.info).map_err(unreadable)?;
             // The numbers are those of `CancelStatus`.
-            let result = match cancel(service, &client, Some(info))? {
+            let result = match cancel(service, &client, Some(info)).await? {
                 Cancelled::Done => CancelStatus::Cancelled as i32,
                 Cancelled::Begun => CancelStatus::Cancelling as i32,
             };
@@ -106,24 +105,19 @@ async fn prepare(
     }))
 }
 
-/// A schema as an encapsulated IPC message.
-pub(crate) fn encode(schema: &Schema) -> Result<Bytes> {
-    let options = IpcWriteOptions::default();
-    let message: Result<IpcMessage, _> = SchemaAsIpc::new(schema, &options).try_into();
-    let IpcMessage(bytes) =
-        message.map_err(|e| Error::internal("a schema cannot be encoded").with_source(e))?;
-    Ok(bytes)
-}
-
 /// Cancels the queries of all tickets in `info`.
-fn cancel(service: &FlightSql, client: &Client, info: Option<FlightInfo>) -> Result<Cancelled> {
+async fn cancel(
+    service: &FlightSql,
+    client: &Client,
+    info: Option<FlightInfo>,
+) -> Result<Cancelled> {
     let mut ended = Cancelled::Done;
     let mut found = false;
     for endpoint in info.map(|info| info.endpoint).unwrap_or_default() {
         let ticket = endpoint.ticket.unwrap_or_default().ticket;
         if let Ok(Command::TicketStatementQuery(ticket)) = command(&ticket)
             && let Some(handle) = Handle::read(&ticket.statement_handle)
-            && let Some(cancelled) = service.cancel_query(handle, client)
+            && let Some(cancelled) = service.cancel_query(handle, client).await?
         {
             found = true;
             if cancelled == Cancelled::Begun {

@@ -90,7 +90,8 @@ impl Clients {
             Credentials::Token(token) => return self.known(&token).map(|_| token),
             other => self.checked(other, peer).await?,
         };
-        Ok(self.by_token.insert(self.client(user, sender.application)).text())
+        let daemon = self.engine.daemon_number();
+        Ok(self.by_token.insert(daemon, self.client(user, sender.application)).text())
     }
 
     /// The session of a call.
@@ -164,6 +165,11 @@ impl Clients {
                         HINT: connect again\nSQLSTATE: 28000";
             Status::new(Code::Unauthenticated, text)
         })
+    }
+
+    /// A client of the same role, with a session of its own.
+    pub(crate) fn like(&self, client: &Client) -> Client {
+        self.client(client.user.clone(), String::new())
     }
 
     fn client(&self, user: String, application: String) -> Client {

@@ -1,5 +1,9 @@
 //! What the server keeps for clients under random names: sessions, statements, queries.
 //!
+//! ```text
+//! handle = number of the daemon that gave it, 4 bytes │ random, 16 bytes       (big-endian)
+//! ```
+//!
 //! **Invariant:** bounded. When full, the one that was not used for longest goes; what nobody used
 //! for [`Handles::idle_max`] goes, too. Not a cache of `quick_cache`: that may drop what was used just
 //! now for something else, and a client cannot get it back.
@@ -12,39 +16,53 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use stoa_env::{clock, random};
 
-/// Bytes of a handle.
-const HANDLE_BYTES: usize = 16;
+/// Digits of the daemon's number in a handle's text; the others are the secret's.
+const DAEMON_DIGITS: usize = 8;
+const SECRET_DIGITS: usize = 32;
 
 /// A name that nobody can guess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Handle([u8; HANDLE_BYTES]);
+pub(crate) struct Handle {
+    daemon: u32,
+    secret: u128,
+}
 
 impl Handle {
-    fn new() -> Self {
-        let number = u128::from(random::u64()) << 64 | u128::from(random::u64());
-        Self(number.to_be_bytes())
+    fn new(daemon: u32) -> Self {
+        let secret = u128::from(random::u64()) << 64 | u128::from(random::u64());
+        Self { daemon, secret }
+    }
+
+    /// The number of the daemon that gave it, if its sender speaks the truth.
+    pub(crate) fn daemon(self) -> u32 {
+        self.daemon
     }
 
     pub(crate) fn bytes(self) -> Bytes {
-        Bytes::copy_from_slice(&self.0)
+        [self.daemon.to_be_bytes().as_slice(), &self.secret.to_be_bytes()].concat().into()
     }
 
     /// As a token: hexadecimal digits.
     pub(crate) fn text(self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        format!("{:08x}{:032x}", self.daemon, self.secret)
     }
 
     /// `None` for what no handle looks like.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
-        bytes.try_into().ok().map(Self)
+        let (daemon, secret) = bytes.split_first_chunk()?;
+        let secret = u128::from_be_bytes(secret.try_into().ok()?);
+        Some(Self { daemon: u32::from_be_bytes(*daemon), secret })
     }
 
     /// As [`Self::read`], for [`Self::text`].
     pub(crate) fn read_text(text: &str) -> Option<Self> {
-        if text.len() != 2 * HANDLE_BYTES || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
+        let is_text = text.bytes().all(|b| b.is_ascii_hexdigit());
+        if text.len() != DAEMON_DIGITS + SECRET_DIGITS || !is_text {
             return None;
         }
-        u128::from_str_radix(text, 16).ok().map(|number| Self(number.to_be_bytes()))
+        let (daemon, secret) = text.split_at(DAEMON_DIGITS);
+        let daemon = u32::from_str_radix(daemon, 16).ok()?;
+        u128::from_str_radix(secret, 16).ok().map(|secret| Self { daemon, secret })
     }
 }
 
@@ -65,8 +83,15 @@ impl<T> Handles<T> {
         Self { things: Mutex::default(), count_max: count_max.max(1), idle_max }
     }
 
-    pub(crate) fn insert(&self, thing: T) -> Handle {
-        let handle = Handle::new();
+    /// Keeps a thing under a new handle of the daemon with a number, which is this one.
+    pub(crate) fn insert(&self, daemon: u32, thing: T) -> Handle {
+        let handle = Handle::new(daemon);
+        self.insert_as(handle, thing);
+        handle
+    }
+
+    /// Keeps a thing under a handle that another daemon gave.
+    pub(crate) fn insert_as(&self, handle: Handle, thing: T) {
         let mut things = self.things.lock();
         if things.len() >= self.count_max
             && let Some(oldest) = things.iter().min_by_key(|(_, kept)| kept.used)
@@ -75,7 +100,6 @@ impl<T> Handles<T> {
             things.remove(&oldest);
         }
         things.insert(handle, Kept { thing: Arc::new(thing), used: clock::monotonic() });
-        handle
     }
 
     /// What is kept under a handle, which counts as used now.
@@ -114,10 +138,11 @@ mod tests {
 
     #[test]
     fn a_handle_is_read_as_it_was_written() {
-        let handle = Handle::new();
+        let handle = Handle::new(u32::MAX - 1);
         assert_eq!(Handle::read(&handle.bytes()), Some(handle));
+        assert_eq!((handle.bytes().len(), handle.daemon()), (20, u32::MAX - 1));
         assert_eq!(Handle::read_text(&handle.text()), Some(handle));
-        for wrong in ["", "0", "+0000000000000000000000000000000", "zz"] {
+        for wrong in ["", "0", "+000000000000000000000000000000000000000", "zz"] {
             assert_eq!(Handle::read_text(wrong), None, "{wrong}");
             assert_eq!(Handle::read(wrong.as_bytes()), None, "{wrong}");
         }
@@ -126,10 +151,10 @@ mod tests {
     #[test]
     fn the_longest_unused_goes_first() {
         let handles = Handles::new(2, Duration::from_secs(60));
-        let first = handles.insert("first");
-        let second = handles.insert("second");
+        let first = handles.insert(0, "first");
+        let second = handles.insert(0, "second");
         assert!(handles.get(first).is_some());
-        let third = handles.insert("third");
+        let third = handles.insert(0, "third");
         assert_eq!(handles.get(second), None);
         assert_eq!(handles.get(first).as_deref(), Some(&"first"));
         assert_eq!(handles.remove(third).as_deref(), Some(&"third"));
@@ -139,8 +164,8 @@ mod tests {
     #[test]
     fn the_oldest_of_a_kind_goes_when_asked() {
         let handles = Handles::new(10, Duration::from_secs(60));
-        let (odd, even) = (handles.insert(1), handles.insert(2));
-        let later = handles.insert(4);
+        let (odd, even) = (handles.insert(0, 1), handles.insert(0, 2));
+        let later = handles.insert(0, 4);
         assert!(handles.remove_oldest(|number| number % 2 == 0));
         assert_eq!(handles.get(even), None);
         assert!(handles.remove_oldest(|number| number % 2 == 0));
@@ -151,7 +176,7 @@ mod tests {
     #[test]
     fn what_is_in_use_is_not_forgotten() {
         let handles = Handles::new(10, Duration::ZERO);
-        let (used, idle) = (handles.insert(1), handles.insert(2));
+        let (used, idle) = (handles.insert(0, 1), handles.insert(0, 2));
         let held = handles.get(used);
         handles.forget_idle();
         assert_eq!(held, handles.get(used));

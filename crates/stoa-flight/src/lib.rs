@@ -13,8 +13,8 @@
 //! ```
 //!
 //! **Invariants:**
-//! - A ticket or handle is a random number that names something this server keeps; it says nothing
-//!   else, and works for the user only to whom it was given.
+//! - A ticket or handle is a random number that names something a daemon keeps, and the number of that daemon; it says
+//!   nothing else, and works for the user only to whom it was given, on each daemon of the cluster (`elsewhere`).
 //! - Rows of an ingest are durable and visible when its answer comes, all of them or none.
 //! - A result needs the memory of one batch; a slow client slows its query down, and one that goes
 //!   away cancels it.
@@ -29,7 +29,9 @@ mod actions;
 mod bound;
 mod client;
 mod clients;
+mod columns;
 mod connection;
+mod elsewhere;
 mod handles;
 mod ingest;
 mod let_in;
@@ -39,6 +41,7 @@ mod not_built;
 mod options;
 mod prepared;
 mod query;
+mod question;
 mod rows_in;
 mod server;
 mod service;

@@ -17,7 +17,7 @@ use crate::metadata::described;
 use crate::query::{self, Query};
 
 /// Bytes of the values that are bound at once.
-const BOUND_BYTES_MAX: usize = 64 << 20;
+pub(crate) const BOUND_BYTES_MAX: usize = 64 << 20;
 
 /// A statement that a client prepared.
 pub(crate) struct PreparedStatement {
@@ -68,8 +68,14 @@ impl PreparedStatement {
         &self.client
     }
 
-    pub(crate) fn belongs_to(&self, client: &Client) -> bool {
-        self.client.user == client.user
+    /// Its text.
+    pub(crate) fn sql(&self) -> &str {
+        self.prepared.statement().text()
+    }
+
+    /// Values for the next execution.
+    pub(crate) fn bound(&self) -> Arc<Bound> {
+        Arc::clone(&self.bound.lock())
     }
 
     /// Columns of its rows; none for a statement without rows.
@@ -104,7 +110,7 @@ impl PreparedStatement {
     /// The query that runs with the values bound, which stay bound.
     pub(crate) fn query(&self) -> Option<Query> {
         let schema = self.schema.clone()?;
-        let bound = Arc::clone(&self.bound.lock());
+        let bound = self.bound();
         Some(Query::new(Arc::clone(&self.client), self.prepared.clone(), bound, schema))
     }
 
@@ -143,10 +149,7 @@ impl PreparedStatement {
         while let Some(batch) = batches.try_next().await? {
             bytes += batch.get_array_memory_size();
             if bytes > BOUND_BYTES_MAX {
-                let message = format!("more than {BOUND_BYTES_MAX} bytes of values are bound");
-                return Err(Error::invalid(message)
-                    .with_sqlstate("54000")
-                    .with_hint("to bring many rows in, use an ingest, as adbc_ingest does"));
+                return Err(too_many_values());
             }
             if given > 0 {
                 values_of(&batch, &mut rows)?;
@@ -154,6 +157,12 @@ impl PreparedStatement {
         }
         Ok(rows)
     }
+}
+
+pub(crate) fn too_many_values() -> Error {
+    Error::invalid(format!("more than {BOUND_BYTES_MAX} bytes of values are bound"))
+        .with_sqlstate("54000")
+        .with_hint("to bring many rows in, use an ingest, as adbc_ingest does")
 }
 
 fn in_milliseconds(data_type: &DataType) -> DataType {

@@ -41,6 +41,13 @@ pub(crate) struct Query {
     _kept: Option<Kept>,
 }
 
+/// A query whose rows another daemon gives.
+pub(crate) struct Moved {
+    pub(crate) user: String,
+    /// The number of that daemon.
+    pub(crate) daemon: u32,
+}
+
 /// What came of cancelling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cancelled {
@@ -90,8 +97,30 @@ impl Query {
         Arc::clone(&self.schema)
     }
 
+    /// The text of its statement.
+    pub(crate) fn sql(&self) -> &str {
+        self.prepared.statement().text()
+    }
+
+    /// The values with which it runs, a row for each run.
+    pub(crate) fn values(&self) -> &[Vec<ScalarValue>] {
+        &self.bindings.rows
+    }
+
     pub(crate) fn belongs_to(&self, client: &Client) -> bool {
         self.client.user == client.user
+    }
+
+    /// Notes that its ticket is used up.
+    ///
+    /// # Errors
+    /// It was before; the query was cancelled.
+    pub(crate) fn take(&self) -> Result<()> {
+        match self.redeemed.swap(true, Ordering::SeqCst) {
+            true => Err(unknown_ticket()),
+            false if self.cancelled.load(Ordering::SeqCst) => Err(cancelled()),
+            false => Ok(()),
+        }
     }
 
     /// Stops it, or keeps it from running.
@@ -138,9 +167,7 @@ pub(crate) async fn redeem(
     let handle = handle.ok_or_else(unknown_ticket)?;
     let query = queries.get(handle).filter(|query| query.belongs_to(client));
     let query = query.ok_or_else(unknown_ticket)?;
-    if query.redeemed.swap(true, Ordering::SeqCst) {
-        return Err(unknown_ticket());
-    }
+    query.take()?;
     let ended = Ended { queries: Arc::clone(queries), handle };
     let session = Arc::clone(&query.client.session);
     let timeout = session.statement_timeout();
@@ -279,7 +306,7 @@ fn cancelled() -> Error {
     Error::new(ErrorKind::Cancelled, "canceling statement due to user request")
 }
 
-fn unknown_ticket() -> Error {
+pub(crate) fn unknown_ticket() -> Error {
     Error::not_found("the ticket is not known, was used before, or has expired")
         .with_sqlstate("26000")
         .with_hint("ask for the query again (GetFlightInfo), and fetch its rows once")

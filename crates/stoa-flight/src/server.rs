@@ -62,6 +62,7 @@ pub async fn serve_with(
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<()> {
     let service = FlightSql::new(engine, &options);
+    service.answer_others();
     let tidying = stoa_env::task::spawn({
         let service = service.clone();
         async move {

@@ -22,11 +22,11 @@ use prost::Message;
 use stoa_error::{Error, Result};
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::actions::{self, ACTIONS, command, encode};
+use crate::actions::{self, ACTIONS, command};
 use crate::client::Client;
 use crate::clients::Sender;
+use crate::columns::encode;
 use crate::connection::ConnectionState;
-use crate::handles::Handle;
 use crate::ingest::{self, check_no_transaction, table_at};
 use crate::query::{self, Planned, Query};
 use crate::state::FlightSql;
@@ -61,7 +61,7 @@ impl FlightSql {
             }
             Command::CommandPreparedStatementQuery(query) => {
                 let handle = query.prepared_statement_handle;
-                let statement = self.statement(&handle, &client)?;
+                let statement = self.statement(&handle, &client).await?;
                 match statement.query() {
                     Some(query) => self.rows_info(query, descriptor),
                     None => {
@@ -114,7 +114,8 @@ impl FlightSql {
                 Ok(schema.unwrap_or_else(none))
             }
             Command::CommandPreparedStatementQuery(query) => {
-                Ok(self.statement(&query.prepared_statement_handle, client)?.schema())
+                let handle = query.prepared_statement_handle;
+                Ok(self.statement(&handle, client).await?.schema())
             }
             other => Err(unknown_command(&other)),
         }
@@ -123,7 +124,7 @@ impl FlightSql {
     async fn get(&self, client: &Client, ticket: &Ticket) -> Result<Stream<FlightData>> {
         match command(&ticket.ticket)? {
             Command::TicketStatementQuery(ticket) => {
-                let handle = Handle::read(&ticket.statement_handle);
+                let handle = self.ticket_here(&ticket.statement_handle, client).await?;
                 let (schema, rows) = query::redeem(self.queries(), handle, client).await?;
                 Ok(encoded(schema, rows))
             }
@@ -172,16 +173,16 @@ impl FlightSql {
                 }
             }
             Command::CommandPreparedStatementUpdate(update) => {
-                let statement = self.statement(&update.prepared_statement_handle, &client)?;
+                let handle = update.prepared_statement_handle;
+                let statement = self.statement(&handle, &client).await?;
                 let (schema, batches) = rows_in::read(messages).await?;
                 statement.run(&schema, batches).await.map(changed)
             }
             Command::CommandPreparedStatementQuery(CommandPreparedStatementQuery {
                 prepared_statement_handle: handle,
             }) => {
-                let statement = self.statement(&handle, &client)?;
                 let (schema, batches) = rows_in::read(messages).await?;
-                statement.bind(&schema, batches).await?;
+                self.bind(&handle, &client, &schema, batches).await?;
                 let result =
                     DoPutPreparedStatementResult { prepared_statement_handle: Some(handle) };
                 Ok(put_result(&result))

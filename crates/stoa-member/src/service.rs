@@ -27,6 +27,8 @@ pub enum ServiceKind {
     Enlist = 0x105,
     /// Such a statement has ended.
     Release = 0x106,
+    /// What was done of it so far.
+    Done = 0x107,
 }
 
 /// Answers requests of one kind that other daemons send. Called on the runtime of the membership; long work

@@ -16,6 +16,7 @@ pub(crate) mod no_stores;
 mod reports_for_others;
 mod spread;
 pub(crate) mod table_status;
+mod tickets;
 pub(crate) mod watch;
 
 use std::path::PathBuf;

@@ -113,6 +113,13 @@ impl Settings {
         all.map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
+    /// All that were set, as they are kept.
+    pub(crate) fn changed(&self) -> Vec<(String, String)> {
+        let mut changed = self.began.clone();
+        changed.extend(self.values.clone());
+        changed.into_iter().collect()
+    }
+
     fn value(&self, name: &str) -> Option<&str> {
         self.values.get(name).or_else(|| self.began.get(name)).map(String::as_str)
     }

@@ -14,8 +14,9 @@ use super::date_and_days::{DateAndDays, DaysBetween};
 use super::date_and_time::{DateAndTime, TimesBetween};
 use super::numeric::{Quotient, WideProduct};
 use super::operators::{Checked, ExclusiveOr, Joined};
+use super::rounding::{RoundEven, RoundFloat};
 use super::text_of::TextOf;
-use super::{functions, relational};
+use super::{date_part, functions, relational};
 
 /// A state that finds functions of plans by their names, instead of the engine's own of these names. For plans that
 /// are decoded, not for statements.
@@ -42,9 +43,12 @@ fn all() -> impl Iterator<Item = ScalarUDF> {
         function(ExclusiveOr),
         function(Joined),
         function(TextOf::default()),
+        function(RoundEven),
+        function(RoundFloat),
         relational::positive_zero(),
     ];
-    checked.into_iter().chain(others).chain(functions::capitals())
+    let parts = date_part::all().map(function);
+    checked.into_iter().chain(others).chain(parts).chain(functions::capitals())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Seconds and what is counted in them have a fraction; all other fields are whole. All are `numeric`, so that
 //! `extract(month FROM day) / 2` has a fraction, too; what `date_part` gives is cast to a double elsewhere.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arrow::array::{Array, ArrayRef, AsArray, Decimal128Builder};
 use arrow::compute::cast;
@@ -57,6 +57,43 @@ enum Source {
 pub(super) struct DatePart {
     field: Field,
     source: Source,
+}
+
+const FIELDS: [Field; 18] = [
+    Field::Century,
+    Field::Day,
+    Field::Decade,
+    Field::Dow,
+    Field::Doy,
+    Field::Epoch,
+    Field::Hour,
+    Field::IsoDow,
+    Field::IsoYear,
+    Field::Microseconds,
+    Field::Millennium,
+    Field::Milliseconds,
+    Field::Minute,
+    Field::Month,
+    Field::Quarter,
+    Field::Second,
+    Field::Week,
+    Field::Year,
+];
+
+/// All that there are, each with a name of its own, by which plans of other daemons find it.
+static NAMES: LazyLock<Vec<(DatePart, String)>> = LazyLock::new(|| {
+    let sources = [Source::Time, Source::TimeOfDay, Source::Interval, Source::Duration];
+    let all = sources.into_iter().flat_map(|source| FIELDS.map(|field| DatePart { field, source }));
+    let named = |part: DatePart| {
+        let DatePart { field, source } = part;
+        (part, format!("extract_{field:?}_of_{source:?}").to_ascii_lowercase())
+    };
+    all.map(named).collect()
+});
+
+/// The fields of all kinds of times.
+pub(super) fn all() -> impl Iterator<Item = DatePart> {
+    NAMES.iter().map(|(part, _)| *part)
 }
 
 impl DatePart {
@@ -214,7 +251,7 @@ fn date_of(days: i64) -> Result<chrono::NaiveDate> {
 
 impl Operation for DatePart {
     fn name(&self) -> &str {
-        "extract"
+        NAMES.iter().find(|(part, _)| part == self).map_or("extract", |(_, name)| name)
     }
 
     fn result(&self, _: &[DataType]) -> Result<DataType> {

@@ -20,7 +20,11 @@ pub(super) struct RoundEven;
 
 impl Operation for RoundEven {
     fn name(&self) -> &str {
-        "round"
+        "round_even"
+    }
+
+    fn shown(&self, operands: &[String]) -> String {
+        format!("round({})", operands.join(","))
     }
 
     fn result(&self, _: &[DataType]) -> Result<DataType> {
@@ -45,7 +49,11 @@ pub(super) struct RoundFloat;
 
 impl Operation for RoundFloat {
     fn name(&self) -> &str {
-        "round"
+        "round_float"
+    }
+
+    fn shown(&self, operands: &[String]) -> String {
+        format!("round({})", operands.join(","))
     }
 
     fn result(&self, _: &[DataType]) -> Result<DataType> {

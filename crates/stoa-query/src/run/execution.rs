@@ -12,10 +12,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow::datatypes::SchemaRef;
+use datafusion::common::ScalarValue;
 use datafusion::error::Result as EngineResult;
 use datafusion::execution::session_state::SessionState;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{Explain, LogicalPlan, PlanType};
+use datafusion::physical_plan::analyze::AnalyzeExec;
+use datafusion::physical_plan::execution_plan::reset_plan_states;
 use datafusion::physical_plan::explain::ExplainExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
@@ -27,12 +30,14 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::run::admission::{Admission, Slot, Ticket};
+use crate::run::analyzed::Analyzed;
 use crate::run::cooperate::make_cooperative;
 use crate::run::live_plan::{Execution, Watched};
 use crate::run::pools::Pool;
 use crate::run::progress::Progress;
 use crate::run::runner::Runner;
-use crate::run::spread::{Ask, Spread, SpreadPlan, rows_or_here};
+use crate::run::scalars;
+use crate::run::spread::{Ask, Spread, SpreadPlan, follow, rows_or_here};
 use crate::run::stop::{Stop, Waiting};
 use stoa_semantics::errors::{from_datafusion, from_planned, to_datafusion};
 
@@ -193,7 +198,12 @@ impl Work {
             Some(explain) => self.explained(explain, stop).await?.unwrap_or(physical),
             None => physical,
         };
-        let stream = match self.spread_plan(&physical, stop, bytes).await {
+        if let Some(analyze) = physical.downcast_ref::<AnalyzeExec>()
+            && let Some(stream) = self.analyzed(analyze, stop, bytes).await
+        {
+            return Ok(Running { stream, slot, bytes });
+        }
+        let stream = match self.spread_plan(&physical, stop, bytes, false).await {
             Some((spread, plan)) => self.begin_in_parts(spread, plan, stop)?,
             None => {
                 let physical = make_cooperative(physical, stop).map_err(from_datafusion)?;
@@ -219,7 +229,9 @@ impl Work {
         let planned = Planned { plan: Arc::clone(plan), is_optimised: false, state };
         let physical = planned.physical_plan().await?;
         let bytes = (self.note_scans)(&physical, &Arc::default());
-        let Some((_, parts)) = self.spread_plan(&physical, stop, bytes).await else {
+        // Its subqueries are not computed for this.
+        let Ok(physical) = scalars::with_unknown_values(&physical) else { return Ok(None) };
+        let Some((_, parts)) = self.spread_plan(&physical, stop, bytes, false).await else {
             return Ok(None);
         };
         let mut told = explain.stringified_plans().to_vec();
@@ -233,17 +245,75 @@ impl Work {
         Ok(Some(Arc::new(explain)))
     }
 
-    /// The plan in parts, if it is to run so.
+    /// The plan in parts, if it is to run so. Subqueries of one value are computed first.
     async fn spread_plan(
         &self,
         plan: &Arc<dyn ExecutionPlan>,
         stop: &Arc<Stop>,
         bytes: u64,
+        is_analyzed: bool,
     ) -> Option<(Arc<dyn Spread>, SpreadPlan)> {
         let spread = self.spread.as_ref().filter(|spread| bytes > 0 && spread.is_worth(bytes))?;
-        let (state, tasks) = (&self.state, &self.tasks);
-        let parts = spread.spread(Ask { plan, state, tasks, stop, bytes }).await?;
-        Some((Arc::clone(spread), parts))
+        let (state, tasks, progress) = (&self.state, &self.tasks, &self.progress);
+        let ask = Ask { plan, state, tasks, stop, bytes, progress, is_analyzed };
+        let subqueries = scalars::subqueries(plan);
+        if subqueries.is_empty() {
+            return Some((Arc::clone(spread), spread.spread(ask).await?));
+        }
+        let unknown = scalars::with_unknown_values(plan).ok()?;
+        if !spread.could(Ask { plan: &unknown, ..ask }) {
+            return None;
+        }
+        let mut values = Vec::new();
+        for subquery in &subqueries {
+            // An error is that of the plan on one daemon.
+            values.push(self.value_of(subquery, stop, bytes).await.ok()??);
+        }
+        let plan = scalars::with_values(plan, values).ok()?;
+        Some((Arc::clone(spread), spread.spread(Ask { plan: &plan, ..ask }).await?))
+    }
+
+    /// The value of a subquery, which may be computed by several daemons, too.
+    async fn value_of(
+        &self,
+        subquery: &Arc<dyn ExecutionPlan>,
+        stop: &Arc<Stop>,
+        bytes: u64,
+    ) -> EngineResult<Option<ScalarValue>> {
+        let here = |plan| begin_here(make_cooperative(plan, stop)?, &self.tasks, &self.progress);
+        let in_parts = Box::pin(self.spread_plan(subquery, stop, bytes, false)).await;
+        let Some((_, SpreadPlan { plan, tasks, held, .. })) = in_parts else {
+            return scalars::value_of(here(reset_plan_states(Arc::clone(subquery))?)?).await;
+        };
+        follow(&held, &self.progress);
+        scalars::value_of(begin_here(plan, &tasks, &self.progress)?).await
+    }
+
+    /// What EXPLAIN ANALYZE tells of a plan that ran in parts; `None` where it is to run here.
+    async fn analyzed(
+        &self,
+        analyze: &AnalyzeExec,
+        stop: &Arc<Stop>,
+        bytes: u64,
+    ) -> Option<SendableRecordBatchStream> {
+        let (spread, parts) = self.spread_plan(analyze.input(), stop, bytes, true).await?;
+        spread.count_begun();
+        let analyzed = Analyzed {
+            parts,
+            spread,
+            stop: Arc::clone(stop),
+            progress: Arc::clone(&self.progress),
+            schema: analyze.schema(),
+        };
+        match analyzed.rows().await {
+            Ok(rows) => Some(rows),
+            Err(_) => {
+                // An error is that of the plan on one daemon.
+                self.progress.forget_planned_rows();
+                (self.note_scans)(analyze.input(), &self.progress);
+                None
+            }
+        }
     }
 
     fn begin_in_parts(
@@ -252,10 +322,11 @@ impl Work {
         parts: SpreadPlan,
         stop: &Arc<Stop>,
     ) -> Result<SendableRecordBatchStream> {
-        let SpreadPlan { plan, tasks, rows_here, held } = parts;
+        let SpreadPlan { plan, tasks, rows, held } = parts;
         spread.count_begun();
         self.progress.forget_planned_rows();
-        self.progress.plan_rows(rows_here);
+        self.progress.plan_rows(rows);
+        follow(&held, &self.progress);
         let rows = begin_here(plan, &tasks, &self.progress).map_err(from_datafusion)?;
         let (planned, note_scans) = (self.planned(), self.note_scans);
         let (tasks, progress) = (Arc::clone(&self.tasks), Arc::clone(&self.progress));
@@ -266,7 +337,8 @@ impl Work {
             note_scans(&physical, &progress);
             begin_here(make_cooperative(physical, &stop_here)?, &tasks, &progress)
         };
-        Ok(rows_or_here(spread, rows, held, Arc::clone(stop), here))
+        let progress = Arc::clone(&self.progress);
+        Ok(rows_or_here(spread, rows, held, progress, Arc::clone(stop), here))
     }
 }
 

@@ -5,6 +5,7 @@
 
 pub(crate) mod admission;
 pub(crate) mod advisory;
+pub(crate) mod analyzed;
 pub(crate) mod backends;
 pub(crate) mod cooperate;
 pub(crate) mod execution;
@@ -19,6 +20,7 @@ pub(crate) mod progress;
 pub(crate) mod refusals;
 pub(crate) mod registry;
 pub(crate) mod runner;
+mod scalars;
 pub(crate) mod shapes;
 pub(crate) mod spent;
 pub(crate) mod spread;

@@ -156,6 +156,27 @@ impl Pool {
         Err(error.with_sqlstate("57014"))
     }
 
+    /// Whether a statement must end now because of the memory that it uses on other daemons; counts it.
+    ///
+    /// # Errors
+    /// 53200: together with what the pool uses here, that is more than it may use.
+    pub(crate) fn check_elsewhere(&self, memory_elsewhere: u64) -> Result<()> {
+        let Some(max) = self.options.memory_bytes_max.filter(|_| memory_elsewhere > 0) else {
+            return Ok(());
+        };
+        let here = self.memory_bytes.load(Ordering::Relaxed);
+        if here as u64 + memory_elsewhere <= max as u64 {
+            return Ok(());
+        }
+        self.ended.fetch_add(1, Ordering::Relaxed);
+        let name = &self.options.name;
+        Err(Error::new(ErrorKind::Exhausted, format!("the memory of pool {name} is used up"))
+            .with_sqlstate("53200")
+            .with_detail(format!(
+                "{here} bytes are in use here, {memory_elsewhere} by the statement on other daemons; {max} are allowed"
+            )))
+    }
+
     /// Takes memory for a query.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ use stoa_store::Charge;
 
 use crate::run::live_plan::Execution;
 use crate::run::spent::Spent;
+use crate::run::spread::DoneByDaemon;
 
 /// Counters of one query.
 #[derive(Debug, Default)]
@@ -30,6 +31,17 @@ pub(crate) struct Progress {
     /// What it asks of object stores.
     pub(crate) charge: Arc<Charge>,
     execution: Mutex<Execution>,
+    elsewhere: Elsewhere,
+}
+
+/// What other daemons have done of the query, as they last told.
+#[derive(Debug, Default)]
+struct Elsewhere {
+    rows_scanned: AtomicU64,
+    bytes_read: AtomicU64,
+    requests: AtomicU64,
+    memory_bytes: AtomicU64,
+    memory_peak_bytes: AtomicU64,
 }
 
 impl Progress {
@@ -48,6 +60,55 @@ impl Progress {
         self.rows_planned.store(0, Ordering::Relaxed);
     }
 
+    /// Notes what other daemons have done of the query by now, all of them together.
+    pub(crate) fn note_elsewhere<'a>(&self, others: impl Iterator<Item = &'a DoneByDaemon>) {
+        let mut sum = DoneByDaemon::default();
+        for other in others {
+            sum.add(other);
+        }
+        let Elsewhere { rows_scanned, bytes_read, requests, memory_bytes, memory_peak_bytes } =
+            &self.elsewhere;
+        // One that did not answer this time has still done what it told before.
+        rows_scanned.fetch_max(sum.rows_scanned, Ordering::Relaxed);
+        bytes_read.fetch_max(sum.bytes_read, Ordering::Relaxed);
+        requests.fetch_max(sum.requests, Ordering::Relaxed);
+        memory_bytes.store(sum.memory_bytes, Ordering::Relaxed);
+        memory_peak_bytes.fetch_max(sum.memory_peak_bytes, Ordering::Relaxed);
+    }
+
+    /// What this daemon has done of the query.
+    pub(crate) fn done_here(&self) -> DoneByDaemon {
+        let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        DoneByDaemon {
+            rows_scanned: load(&self.rows_scanned),
+            bytes_read: load(&self.bytes_read),
+            requests: load(&self.requests),
+            memory_bytes: load(&self.memory_bytes),
+            memory_peak_bytes: load(&self.memory_peak_bytes),
+            ..DoneByDaemon::default()
+        }
+    }
+
+    /// What all daemons together have done of the query. The peak is the sum of each one's.
+    pub(crate) fn done(&self) -> DoneByDaemon {
+        let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let mut done = self.done_here();
+        done.add(&DoneByDaemon {
+            rows_scanned: load(&self.elsewhere.rows_scanned),
+            bytes_read: load(&self.elsewhere.bytes_read),
+            requests: load(&self.elsewhere.requests),
+            memory_bytes: load(&self.elsewhere.memory_bytes),
+            memory_peak_bytes: load(&self.elsewhere.memory_peak_bytes),
+            ..DoneByDaemon::default()
+        });
+        done
+    }
+
+    /// Bytes of memory that other daemons use for the query.
+    pub(crate) fn memory_elsewhere(&self) -> u64 {
+        self.elsewhere.memory_bytes.load(Ordering::Relaxed)
+    }
+
     /// Counts rows of files that were scanned or left out.
     pub(crate) fn scan_rows(&self, rows: u64) {
         self.rows_scanned.fetch_add(rows, Ordering::Relaxed);
@@ -56,7 +117,7 @@ impl Progress {
     /// The share of its rows that were scanned, 0 to 1; `None` if it scans no files.
     pub(crate) fn share(&self) -> Option<f64> {
         let planned = self.rows_planned.load(Ordering::Relaxed);
-        let scanned = self.rows_scanned.load(Ordering::Relaxed);
+        let scanned = self.done().rows_scanned;
         (planned > 0).then(|| (scanned as f64 / planned as f64).min(1.0))
     }
 
@@ -140,6 +201,31 @@ mod tests {
         }
         assert_eq!(progress.memory_bytes.load(Ordering::Relaxed), 0);
         assert_eq!(progress.memory_peak_bytes.load(Ordering::Relaxed), 100);
+    }
+
+    #[test]
+    fn what_others_do_counts_once_however_often_they_tell() {
+        let progress = Progress::default();
+        progress.plan_rows(100);
+        progress.scan_rows(10);
+        progress.bytes_read.fetch_add(1, Ordering::Relaxed);
+        let other = |rows_scanned, memory_bytes| DoneByDaemon {
+            rows_scanned,
+            memory_bytes,
+            bytes_read: 2 * rows_scanned,
+            memory_peak_bytes: memory_bytes,
+            ..DoneByDaemon::default()
+        };
+        for (one, two) in [((10, 7), (20, 3)), ((20, 5), (30, 2))] {
+            progress.note_elsewhere([other(one.0, one.1), other(two.0, two.1)].iter());
+        }
+        assert_eq!(progress.share(), Some(0.6));
+        // One does not answer.
+        progress.note_elsewhere([other(20, 5)].iter());
+        let done = progress.done();
+        assert_eq!((done.rows_scanned, done.bytes_read), (60, 101));
+        assert_eq!((done.memory_bytes, done.memory_peak_bytes), (5, 10));
+        assert_eq!((progress.memory_elsewhere(), progress.done_here().rows_scanned), (5, 10));
     }
 
     #[test]

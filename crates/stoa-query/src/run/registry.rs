@@ -269,8 +269,10 @@ impl QueryRegistry {
     pub(crate) fn end_what_is_not_allowed(&self) {
         let running: Vec<Arc<Running>> = self.0.running.lock().values().cloned().collect();
         for query in running.iter().filter(|query| !query.cancel.is_cancelled()) {
-            let read = query.progress.bytes_read.load(Ordering::Relaxed);
-            if let Err(error) = query.pool.check(query.started.elapsed(), read) {
+            let (progress, elapsed) = (&query.progress, query.started.elapsed());
+            let elsewhere = progress.memory_elsewhere();
+            let checked = query.pool.check(elapsed, progress.done().bytes_read);
+            if let Err(error) = checked.and_then(|()| query.pool.check_elsewhere(elsewhere)) {
                 *query.reason.lock() = Some(error);
                 query.cancel.cancel();
             }
@@ -437,6 +439,7 @@ impl Running {
     }
 
     fn info(&self, state: QueryState, error: Option<&Error>) -> QueryInfo {
+        let done = self.progress.done();
         QueryInfo {
             id: self.id,
             sql: self.sql.clone(),
@@ -447,13 +450,13 @@ impl Running {
             started_unix_ms: self.started_unix_ms,
             elapsed_us: u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX),
             rows: self.progress.rows.load(Ordering::Relaxed),
-            bytes_read: self.progress.bytes_read.load(Ordering::Relaxed),
-            requests: self.progress.requests.load(Ordering::Relaxed),
+            bytes_read: done.bytes_read,
+            requests: done.requests,
             spent: self.progress.spent(),
             short_path: self.progress.short_path.load(Ordering::Relaxed),
             pool: self.pool.options.name.clone(),
-            memory_bytes: self.progress.memory_bytes.load(Ordering::Relaxed),
-            memory_peak_bytes: self.progress.memory_peak_bytes.load(Ordering::Relaxed),
+            memory_bytes: done.memory_bytes,
+            memory_peak_bytes: done.memory_peak_bytes,
             progress: self.progress.share(),
             error: error.map(|error| match self.has_secret {
                 true => "… (the statement has a password)".to_owned(),

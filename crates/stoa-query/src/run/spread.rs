@@ -7,8 +7,8 @@
 //!
 //! Not here: which plans are spread, and to whom (`engine::spread`).
 
-use std::any::Any;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use datafusion::error::{DataFusionError, Result as EngineResult};
@@ -18,13 +18,21 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::future::BoxFuture;
 use futures::{StreamExt, TryStreamExt, stream};
+use stoa_env::{task, timer};
 
+use crate::run::progress::Progress;
 use crate::run::stop::Stop;
+
+/// How often other daemons are asked what they have done: limits of pools are checked as often.
+const FOLLOW_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Has other daemons compute parts of plans.
 pub(crate) trait Spread: Send + Sync {
     /// Whether a plan that reads so many bytes is to be spread, if it can be.
     fn is_worth(&self, bytes: u64) -> bool;
+
+    /// Whether the plan could be spread, if other daemons take part.
+    fn could(&self, ask: Ask<'_>) -> bool;
 
     /// The plan in parts; `None` where it is to run here.
     fn spread<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Option<SpreadPlan>>;
@@ -63,23 +71,75 @@ pub(crate) struct Ask<'a> {
     pub(crate) stop: &'a Arc<Stop>,
     /// Bytes of the files that it reads.
     pub(crate) bytes: u64,
+    /// What the statement counts.
+    pub(crate) progress: &'a Arc<Progress>,
+    /// Whether what each daemon computes is wanted in the end, with its figures.
+    pub(crate) is_analyzed: bool,
 }
 
 /// A plan in parts.
 pub(crate) struct SpreadPlan {
     pub(crate) plan: Arc<dyn ExecutionPlan>,
     pub(crate) tasks: Arc<TaskContext>,
-    /// Rows of files that this daemon reads itself.
-    pub(crate) rows_here: u64,
-    /// What the other daemons keep for it, until this is dropped.
-    pub(crate) held: Box<dyn Any + Send>,
+    /// Rows of the files that all daemons read.
+    pub(crate) rows: u64,
+    /// What the daemons keep for it, until nobody has this any more.
+    pub(crate) held: Arc<dyn Held>,
+}
+
+/// What daemons keep for a plan in parts.
+pub(crate) trait Held: Send + Sync {
+    /// What each daemon has done so far, the one of the statement first; those that do not answer soon are left out.
+    /// `with_plans`: with the text of what they computed, if the plan was made for that ([`Ask::is_analyzed`]).
+    fn done(&self, with_plans: bool) -> BoxFuture<'static, Vec<DoneByDaemon>>;
+}
+
+/// What one daemon has done of a statement.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DoneByDaemon {
+    /// Its id.
+    pub(crate) daemon: String,
+    /// Rows of files that were scanned or left out.
+    pub(crate) rows_scanned: u64,
+    pub(crate) bytes_read: u64,
+    /// Requests for these bytes.
+    pub(crate) requests: u64,
+    pub(crate) memory_bytes: u64,
+    pub(crate) memory_peak_bytes: u64,
+    /// The plans of its tasks with their figures, as EXPLAIN ANALYZE writes them.
+    pub(crate) plans: Vec<String>,
+}
+
+impl DoneByDaemon {
+    /// Adds up figures.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.rows_scanned += other.rows_scanned;
+        self.bytes_read += other.bytes_read;
+        self.requests += other.requests;
+        self.memory_bytes += other.memory_bytes;
+        self.memory_peak_bytes += other.memory_peak_bytes;
+    }
+}
+
+/// Counts what other daemons do of a statement for it, as long as anybody has `held`.
+pub(super) fn follow(held: &Arc<dyn Held>, progress: &Arc<Progress>) {
+    let (held, progress) = (Arc::downgrade(held), Arc::clone(progress));
+    task::spawn(async move {
+        loop {
+            timer::sleep(FOLLOW_INTERVAL).await;
+            // Nobody keeps anything for longer because of this.
+            let Some(done) = held.upgrade().map(|held| held.done(false)) else { return };
+            progress.note_elsewhere(done.await.iter().skip(1));
+        }
+    });
 }
 
 /// The rows of a plan that runs in parts, or those of the plan here if it fails before the first of them.
 pub(super) fn rows_or_here(
     spread: Arc<dyn Spread>,
     parts: SendableRecordBatchStream,
-    held: Box<dyn Any + Send>,
+    held: Arc<dyn Held>,
+    progress: Arc<Progress>,
     stop: Arc<Stop>,
     here: impl Future<Output = EngineResult<SendableRecordBatchStream>> + Send + 'static,
 ) -> SendableRecordBatchStream {
@@ -88,11 +148,11 @@ pub(super) fn rows_or_here(
         match first_rows(parts).await {
             Ok(parts) => {
                 let received = parts.map_err(move |error| spread.received(error));
-                // The others keep what they have for it as long as rows come.
-                let kept = received.inspect(move |_| {
-                    let _held = &held;
+                // The others keep what they have for it as long as rows come, and tell in the end what they have done.
+                let counted = stream::once(async move {
+                    progress.note_elsewhere(held.done(false).await.iter().skip(1));
                 });
-                Ok(kept.boxed())
+                Ok(received.chain(counted.filter_map(async |()| None)).boxed())
             }
             Err(error) if stop.is_asked() => Err(error),
             Err(error) => {

@@ -54,6 +54,20 @@ impl Session {
         self.change(name, false, |settings| settings.begin(name, value))
     }
 
+    /// Settings with which another session, of whatever daemon, means the same by a statement as this one.
+    ///
+    /// # Errors
+    /// 0A000: temporary tables and an open transaction are of this session only.
+    pub fn settings_for_another(&self) -> Result<Vec<(String, String)>> {
+        let own = match (self.temporary.is_empty(), self.block.is_open()) {
+            (true, false) => return Ok(self.settings.lock().changed()),
+            (false, _) => "has temporary tables",
+            (true, true) => "is in a transaction",
+        };
+        Err(Error::unsupported(format!("the session of the statement {own}"))
+            .with_hint("use its tickets and prepared statements on the daemon that gave them"))
+    }
+
     /// Resets all settings to what the session began with.
     ///
     /// # Errors

@@ -55,7 +55,7 @@ use crate::tables::table::StoaTable;
 use metrics::ScanMetrics;
 use read::SplitReader;
 use stoa_semantics::errors::from_datafusion;
-pub(crate) use travel::SentScanExec;
+pub(crate) use travel::{SentScanExec, count_sent_scans};
 
 /// Bytes of data files from which a further plan partition is worth its cost.
 const PARTITION_BYTES_MIN: u64 = 8 << 20;

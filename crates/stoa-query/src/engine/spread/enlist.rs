@@ -1,8 +1,8 @@
 //! How a daemon gets others to compute parts of a statement.
 //!
 //! ```text
-//! Enlist   part u128 | build u64 | bytes u64 | options: n × (text, text or none)     ─► port u16
-//! Release  part u128                                                                  ─► nothing
+//! Enlist   part u128 | build u64 | bytes u64 | is_analyzed u8 | options: n × (text, text or none)   ─► port u16
+//! Release  part u128                                                                                ─► nothing
 //! ```
 //!
 //! A daemon takes part if it is of the same build and has a free slot; it never waits for one, since two that wait for
@@ -23,9 +23,11 @@ use stoa_member::{Member, Service, ServiceKind};
 use tokio::runtime::Handle;
 
 use super::Spreading;
-use super::parts::{Options, Part, PartId, Taken};
+use super::done;
+use super::parts::{Options, Part, PartId, PartOptions, Taken};
 use crate::run::memory;
 use crate::run::progress::Progress;
+use crate::run::spread::DoneByDaemon;
 
 /// How long a daemon has to say whether it takes part.
 const ENLIST_LIMIT: Duration = Duration::from_millis(500);
@@ -87,6 +89,8 @@ pub(super) struct Enlist {
     pub(super) build: u64,
     /// Bytes of the files that the whole statement reads.
     pub(super) bytes: u64,
+    /// Whether the plans of tasks are wanted in the end.
+    pub(super) is_analyzed: bool,
     /// In which its session differs from new ones.
     pub(super) options: Options,
 }
@@ -97,6 +101,7 @@ impl Enlist {
         out.put_u128_le(self.part.0);
         out.put_u64_le(self.build);
         out.put_u64_le(self.bytes);
+        out.put_u8(u8::from(self.is_analyzed));
         for (key, value) in &self.options {
             put_text(&mut out, key);
             out.put_u8(u8::from(value.is_some()));
@@ -108,6 +113,7 @@ impl Enlist {
     fn decode(mut body: Bytes) -> Option<Self> {
         let part = PartId(body.try_get_u128_le().ok()?);
         let (build, bytes) = (body.try_get_u64_le().ok()?, body.try_get_u64_le().ok()?);
+        let is_analyzed = body.try_get_u8().ok()? != 0;
         let mut options = Vec::new();
         while body.has_remaining() {
             let key = take_text(&mut body)?;
@@ -115,16 +121,16 @@ impl Enlist {
             let value = take_text(&mut body)?;
             options.push((key, is_set.then_some(value)));
         }
-        Some(Self { part, build, bytes, options })
+        Some(Self { part, build, bytes, is_analyzed, options })
     }
 }
 
-fn put_text(out: &mut BytesMut, text: &str) {
+pub(super) fn put_text(out: &mut BytesMut, text: &str) {
     out.put_u32_le(u32::try_from(text.len()).unwrap_or(u32::MAX));
     out.put_slice(text.as_bytes());
 }
 
-fn take_text(body: &mut Bytes) -> Option<String> {
+pub(super) fn take_text(body: &mut Bytes) -> Option<String> {
     let length = body.try_get_u32_le().ok()? as usize;
     let text = (length <= body.len()).then(|| body.split_to(length))?;
     String::from_utf8(text.to_vec()).ok()
@@ -159,6 +165,12 @@ impl Enlisted {
         let helpers = join_all(calls).await.into_iter().flatten().collect();
         let runtime = Handle::try_current().ok();
         Self { daemons: Arc::clone(daemons), part: enlist.part, runtime, helpers }
+    }
+
+    /// What the helpers have done so far; those that do not answer soon are left out.
+    pub(super) fn done(&self, with_plans: bool) -> BoxFuture<'static, Vec<DoneByDaemon>> {
+        let helpers = self.helpers.iter().map(|(daemon, _)| *daemon).collect();
+        done::ask(&self.daemons, helpers, self.part, with_plans)
     }
 }
 
@@ -219,7 +231,8 @@ fn take_part(spreading: &Spreading, from: DaemonId, body: Bytes) -> Result<Bytes
     let (stop, waiting) = runner.stops.begin();
     let progress = Arc::<Progress>::default();
     let memory = memory::of_query(runner.memory(), &pool, &progress);
-    let part = Part::new(stop, memory, enlist.options);
+    let (options, is_analyzed) = (enlist.options, enlist.is_analyzed);
+    let part = Part::new(PartOptions { stop, memory, progress, options, is_analyzed });
     let taken = Taken { _waiting: waiting, _slot: slot };
     spreading.parts.begin(enlist.part, part, Some(taken));
     spreading.counted.for_others.fetch_add(1, Ordering::Relaxed);
@@ -252,7 +265,8 @@ mod tests {
             ("datafusion.execution.time_zone".to_owned(), Some("Asia/Tokyo".to_owned())),
             ("a".to_owned(), None),
         ];
-        let enlist = Enlist { part: PartId(u128::MAX - 1), build: 7, bytes: u64::MAX, options };
+        let (part, bytes) = (PartId(u128::MAX - 1), u64::MAX);
+        let enlist = Enlist { part, build: 7, bytes, is_analyzed: true, options };
         let bytes = enlist.encode();
         assert_eq!(Enlist::decode(bytes.clone()), Some(enlist));
         for length in 0..bytes.len() {

@@ -12,9 +12,13 @@
 //! A snapshot is exact as on one daemon: versions of tables are those of the plan, and rows that are in no file yet are
 //! read from the memory of the daemon that has the statement. Rights were checked when the plan was made.
 //!
+//! While it runs, the daemon of the statement asks the others what they have done (`done`), so that its progress, and the
+//! limits of its pool, are those of all parts together.
+//!
 //! **Invariant:** where anything is in doubt, the plan runs here ([`crate::run::spread`]).
 
 mod codec;
+mod done;
 mod enlist;
 mod leaves;
 mod parts;
@@ -23,7 +27,6 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -35,6 +38,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion_distributed::{DistributedExec, NetworkBoundaryExt, Worker, WorkerQueryContext};
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use stoa_cluster::DaemonId;
 use stoa_distributed::{Channels, Network, build, received, serve, url_of};
 use stoa_env::{random, task};
 use stoa_error::{Error, Result};
@@ -43,15 +47,17 @@ use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::codec::{LeafCodec, travels};
+use self::done::DoneService;
 pub(super) use self::enlist::Daemons;
 use self::enlist::{Enlist, EnlistService, Enlisted, ReleaseService};
 use self::leaves::with_leaves_marked;
-use self::parts::{Options, Part, PartId, Parts, headers_of, there};
-use self::plan::{InParts, in_parts, is_cut_anywhere, rows_here};
+use self::parts::{Options, Part, PartId, PartOptions, Parts, headers_of, there};
+use self::plan::{InParts, in_parts, is_cut_anywhere, rows_of};
+use self::tasks::first_task;
 use crate::run::cooperate::make_part_cooperative;
 use crate::run::memory;
 use crate::run::runner::Runner;
-use crate::run::spread::{Ask, Spread, SpreadCounts, SpreadPlan};
+use crate::run::spread::{Ask, DoneByDaemon, Held, Spread, SpreadCounts, SpreadPlan};
 use crate::tables::data::Data;
 
 /// Has other daemons compute parts of plans, and computes parts of theirs.
@@ -136,11 +142,12 @@ impl Spreading {
     }
 
     /// What answers other daemons that ask this one to take part.
-    pub(super) fn services(self: &Arc<Self>) -> [(ServiceKind, Arc<dyn stoa_member::Service>); 2] {
+    pub(super) fn services(self: &Arc<Self>) -> [(ServiceKind, Arc<dyn stoa_member::Service>); 3] {
         let weak = Arc::downgrade(self);
         [
             (ServiceKind::Enlist, Arc::new(EnlistService(Weak::clone(&weak))) as _),
-            (ServiceKind::Release, Arc::new(ReleaseService(weak))),
+            (ServiceKind::Release, Arc::new(ReleaseService(Weak::clone(&weak)))),
+            (ServiceKind::Done, Arc::new(DoneService(weak))),
         ]
     }
 
@@ -149,8 +156,8 @@ impl Spreading {
         self.build.get().copied().flatten()
     }
 
-    async fn try_spread(&self, ask: Ask<'_>) -> Result<Option<SpreadPlan>> {
-        let Some(build) = self.build() else { return Ok(None) };
+    /// The plan with its leaves marked, and the options of its session; `None` where nobody could help.
+    fn checked(&self, ask: Ask<'_>) -> Result<Option<(Arc<dyn ExecutionPlan>, Options)>> {
         let options = difference(self.parts.base().config_options(), ask.state.config_options());
         let marked = with_leaves_marked(ask.plan).map_err(from_engine)?;
         if !is_cut_anywhere(&marked) || self.daemons.others().is_empty() {
@@ -158,14 +165,21 @@ impl Spreading {
         }
         let there = there(self.parts.base(), &options).map_err(from_engine)?;
         travels(&marked, &there, self.parts.codec())?;
+        Ok(Some((marked, options)))
+    }
+
+    async fn try_spread(&self, ask: Ask<'_>) -> Result<Option<SpreadPlan>> {
+        let Some(build) = self.build() else { return Ok(None) };
+        let Some((marked, options)) = self.checked(ask)? else { return Ok(None) };
         let part = PartId(u128::from(random::u64()) << 64 | u128::from(random::u64()));
-        let enlist = Enlist { part, build, bytes: ask.bytes, options };
+        let is_analyzed = ask.is_analyzed;
+        let enlist = Enlist { part, build, bytes: ask.bytes, is_analyzed, options };
         let enlisted = Enlisted::ask(&self.daemons, &enlist).await;
         if enlisted.helpers.is_empty() {
             return Ok(None);
         }
-        let own = OwnPart::begin(&self.parts, part, ask, enlist.options);
-        self.plan(marked, ask, part, Held { enlisted, _own: own }).await
+        let own = OwnPart::begin(self, part, ask, enlist.options);
+        self.plan(marked, ask, part, HeldParts { enlisted, own }).await
     }
 
     /// The plan in parts; `None` where it has none that others could compute.
@@ -174,7 +188,7 @@ impl Spreading {
         marked: Arc<dyn ExecutionPlan>,
         ask: Ask<'_>,
         part: PartId,
-        held: Held,
+        held: HeldParts,
     ) -> Result<Option<SpreadPlan>> {
         let me = self.daemons.me();
         let mut daemons = vec![(me, self.port)];
@@ -192,18 +206,26 @@ impl Spreading {
         if !plan.is::<DistributedExec>() {
             return Ok(None);
         }
-        let rows_here = rows_here(&plan);
+        let rows = rows_of(&plan);
         // The tasks see to themselves.
         let ends = |node: &dyn ExecutionPlan| node.is_network_boundary();
         let plan = make_part_cooperative(plan, ask.stop, ends).map_err(from_engine)?;
+        let plan = match held.own.part().filter(|_| ask.is_analyzed) {
+            Some(part) => first_task(plan, &part).map_err(from_engine)?,
+            None => plan,
+        };
         let tasks = memory::configured(ask.tasks, config);
-        Ok(Some(SpreadPlan { plan, tasks, rows_here, held: Box::new(held) as Box<dyn Any + Send> }))
+        Ok(Some(SpreadPlan { plan, tasks, rows, held: Arc::new(held) }))
     }
 }
 
 impl Spread for Spreading {
     fn is_worth(&self, bytes: u64) -> bool {
         bytes >= self.bytes_min
+    }
+
+    fn could(&self, ask: Ask<'_>) -> bool {
+        self.build().is_some() && self.checked(ask).is_ok_and(|checked| checked.is_some())
     }
 
     fn spread<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Option<SpreadPlan>> {
@@ -239,23 +261,51 @@ impl Spread for Spreading {
 }
 
 /// What a statement keeps while it runs in parts.
-struct Held {
+struct HeldParts {
     enlisted: Enlisted,
-    _own: OwnPart,
+    own: OwnPart,
+}
+
+impl Held for HeldParts {
+    fn done(&self, with_plans: bool) -> BoxFuture<'static, Vec<DoneByDaemon>> {
+        let (here, there) = (self.own.done(with_plans), self.enlisted.done(with_plans));
+        async move {
+            let mut all = vec![here];
+            all.extend(there.await);
+            all
+        }
+        .boxed()
+    }
 }
 
 /// This daemon's own part of a statement; it ends when this is dropped.
 struct OwnPart {
     parts: Arc<Parts>,
     id: PartId,
+    me: DaemonId,
 }
 
 impl OwnPart {
-    fn begin(parts: &Arc<Parts>, id: PartId, ask: Ask<'_>, options: Options) -> Self {
-        let (stop, memory) = (Arc::clone(ask.stop), Arc::clone(ask.tasks.memory_pool()));
+    fn begin(spreading: &Spreading, id: PartId, ask: Ask<'_>, options: Options) -> Self {
+        let with = PartOptions {
+            stop: Arc::clone(ask.stop),
+            memory: Arc::clone(ask.tasks.memory_pool()),
+            progress: Arc::clone(ask.progress),
+            options,
+            is_analyzed: ask.is_analyzed,
+        };
         // Its slot is the statement's.
-        parts.begin(id, Part::new(stop, memory, options), None);
-        Self { parts: Arc::clone(parts), id }
+        spreading.parts.begin(id, Part::new(with), None);
+        Self { parts: Arc::clone(&spreading.parts), id, me: spreading.daemons.me() }
+    }
+
+    fn part(&self) -> Option<Arc<Part>> {
+        self.parts.find(self.id)
+    }
+
+    fn done(&self, with_plans: bool) -> DoneByDaemon {
+        let done = self.parts.done(self.id, with_plans).unwrap_or_default();
+        DoneByDaemon { daemon: self.me.to_string(), ..done }
     }
 }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use datafusion::error::{DataFusionError, Result as EngineResult};
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::execution::session_state::SessionState;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion_distributed::{
     DistributedExt, WorkerPlanRewriteEvent, WorkerPlanRewriteEventResponse, WorkerQueryContext,
 };
@@ -23,6 +24,9 @@ use stoa_semantics::with_functions_of_plans;
 use super::codec::LeafCodec;
 use super::tasks::prepared;
 use crate::run::admission::Slot;
+use crate::run::analyzed::with_figures;
+use crate::run::progress::Progress;
+use crate::run::spread::DoneByDaemon;
 use crate::run::stop::{Stop, Waiting};
 
 /// The header that names the part of a task.
@@ -40,12 +44,50 @@ pub(super) struct Part {
     stop: Arc<Stop>,
     memory: Arc<dyn MemoryPool>,
     options: Options,
+    progress: Arc<Progress>,
+    /// The plans of its tasks, where they are wanted: they may keep whole tables in memory.
+    plans: Option<Mutex<Vec<Arc<dyn ExecutionPlan>>>>,
+}
+
+/// With what a part runs.
+pub(super) struct PartOptions {
+    /// It runs until this is asked for.
+    pub(super) stop: Arc<Stop>,
+    /// From where it takes memory.
+    pub(super) memory: Arc<dyn MemoryPool>,
+    /// What it counts.
+    pub(super) progress: Arc<Progress>,
+    pub(super) options: Options,
+    /// Whether the plans of its tasks are wanted in the end.
+    pub(super) is_analyzed: bool,
 }
 
 impl Part {
-    /// A part that runs until `stop` is asked for.
-    pub(super) fn new(stop: Arc<Stop>, memory: Arc<dyn MemoryPool>, options: Options) -> Self {
-        Self { stop, memory, options }
+    pub(super) fn new(with: PartOptions) -> Self {
+        let PartOptions { stop, memory, progress, options, is_analyzed } = with;
+        let plans = is_analyzed.then(Mutex::default);
+        Self { stop, memory, options, progress, plans }
+    }
+
+    /// What it counts.
+    pub(super) fn progress(&self) -> &Arc<Progress> {
+        &self.progress
+    }
+
+    /// Notes the plan of a task that begins.
+    pub(super) fn note_plan(&self, plan: &Arc<dyn ExecutionPlan>) {
+        let Some(plans) = &self.plans else { return };
+        let mut plans = plans.lock();
+        if !plans.iter().any(|known| Arc::ptr_eq(known, plan)) {
+            plans.push(Arc::clone(plan));
+        }
+    }
+
+    /// What this daemon has done of it.
+    pub(super) fn done(&self, with_plans: bool) -> DoneByDaemon {
+        let plans = self.plans.iter().filter(|_| with_plans).flat_map(|plans| plans.lock().clone());
+        let plans = plans.map(|plan| with_figures(plan.as_ref())).collect();
+        DoneByDaemon { plans, ..self.progress.done_here() }
     }
 
     /// Whether it is to stop.
@@ -111,6 +153,16 @@ impl Parts {
     pub(super) fn end(&self, id: PartId) {
         let ended = self.all.lock().remove(&id);
         drop(ended);
+    }
+
+    /// What this daemon has done of a part; `None` if there is no such part.
+    pub(super) fn done(&self, id: PartId, with_plans: bool) -> Option<DoneByDaemon> {
+        self.find(id).map(|part| part.done(with_plans))
+    }
+
+    /// A part that has not ended.
+    pub(super) fn find(&self, id: PartId) -> Option<Arc<Part>> {
+        self.all.lock().get(&id).map(|begun| Arc::clone(&begun.part))
     }
 
     /// Whether a part has not ended.

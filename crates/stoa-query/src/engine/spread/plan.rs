@@ -133,13 +133,17 @@ pub(super) fn is_cut_anywhere(plan: &Arc<dyn ExecutionPlan>) -> bool {
     is_cut(plan) || plan.children().into_iter().any(is_cut_anywhere)
 }
 
-/// Rows of files that this daemon reads of a plan in parts.
-pub(super) fn rows_here(plan: &Arc<dyn ExecutionPlan>) -> u64 {
+/// Rows of files that the daemons read of a plan in parts, all together.
+pub(super) fn rows_of(plan: &Arc<dyn ExecutionPlan>) -> u64 {
     let mut rows = 0;
+    let rows_of_leaf = |leaf: &Arc<dyn ExecutionPlan>| {
+        leaf.downcast_ref::<OrcScanExec>().map_or(0, OrcScanExec::rows)
+    };
     let walked = plan.apply(|node| {
-        let cut = node.downcast_ref::<DistributedLeafExec>();
-        let own = cut.and_then(|cut| cut.variants().first()).unwrap_or(node);
-        rows += own.downcast_ref::<OrcScanExec>().map_or(0, OrcScanExec::rows);
+        rows += match node.downcast_ref::<DistributedLeafExec>() {
+            Some(cut) => cut.variants().iter().map(rows_of_leaf).sum(),
+            None => rows_of_leaf(node),
+        };
         Ok(TreeNodeRecursion::Continue)
     });
     walked.map_or(0, |_| rows)

@@ -20,6 +20,7 @@ use stoa_distributed::sent;
 use super::parts::Part;
 use crate::run::cooperate::make_cooperative;
 use crate::run::memory;
+use crate::tables::scan::count_sent_scans;
 
 /// The plan of a task as it runs: it gives way to others, sees when nobody waits for it any more, and takes its
 /// memory where the part of the statement takes it.
@@ -31,6 +32,7 @@ pub(super) fn prepared(
     part: &Arc<Part>,
 ) -> EngineResult<Arc<dyn ExecutionPlan>> {
     let plan = make_cooperative(plan, part.stop())?;
+    count_sent_scans(&plan, part.progress());
     // The library puts another one in the place of an operator that sends rows out.
     let sends = plan.is::<RepartitionExec>() || plan.is::<BroadcastExec>();
     let input = plan.children().first().map(|input| Arc::clone(input));
@@ -42,6 +44,17 @@ pub(super) fn prepared(
         }
         None => Ok(Arc::new(TaskExec::new(plan, part))),
     }
+}
+
+/// A plan as the first task of its statement, on the daemon that has it.
+pub(super) fn first_task(
+    plan: Arc<dyn ExecutionPlan>,
+    part: &Arc<Part>,
+) -> EngineResult<Arc<dyn ExecutionPlan>> {
+    let children = plan.children().into_iter();
+    let children = children.map(|input| Arc::new(TaskExec::new(Arc::clone(input), part)) as _);
+    let children = children.collect();
+    plan.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
 }
 
 /// A task of a part of a statement.
@@ -114,6 +127,7 @@ impl ExecutionPlan for TaskExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> EngineResult<SendableRecordBatchStream> {
+        self.part.note_plan(&self.input);
         let context = memory::drawing_on(&context, self.part.memory());
         let rows = self.input.execute(partition, context).map_err(sent)?;
         // What the part has taken is given back after the last row.

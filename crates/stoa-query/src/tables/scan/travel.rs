@@ -7,13 +7,14 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result as EngineResult;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::metrics::MetricsSet;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
@@ -33,6 +34,7 @@ use twox_hash::XxHash3_64;
 use uuid::Uuid;
 
 use super::{OrcScanExec, Split, cut, deal, properties_of};
+use crate::run::progress::Progress;
 use crate::tables::data::Data;
 
 /// A scan as it is sent.
@@ -380,6 +382,18 @@ pub(crate) struct SentScanExec {
     schema: SchemaRef,
     properties: Arc<PlanProperties>,
     opened: Arc<OnceCell<Arc<OrcScanExec>>>,
+    /// Where it counts.
+    progress: Arc<OnceLock<Arc<Progress>>>,
+}
+
+/// Makes the scans of a plan that another daemon sent count into `progress`.
+pub(crate) fn count_sent_scans(plan: &Arc<dyn ExecutionPlan>, progress: &Arc<Progress>) {
+    if let Some(scan) = plan.downcast_ref::<SentScanExec>() {
+        let _ = scan.progress.set(Arc::clone(progress));
+    }
+    for input in plan.children() {
+        count_sent_scans(input, progress);
+    }
 }
 
 impl SentScanExec {
@@ -393,8 +407,8 @@ impl SentScanExec {
         let schema: Schema = schema.try_into().map_err(|_| unreadable())?;
         let schema = Arc::new(schema);
         let properties = properties_of(&schema, message.partitions.len());
-        let (message, opened) = (Arc::new(message), Arc::default());
-        Ok(Self { data, message, schema, properties, opened })
+        let (message, opened, progress) = (Arc::new(message), Arc::default(), Arc::default());
+        Ok(Self { data, message, schema, properties, opened, progress })
     }
 }
 
@@ -403,9 +417,13 @@ async fn opened(
     message: Arc<ScanMessage>,
     schema: SchemaRef,
     cell: Arc<OnceCell<Arc<OrcScanExec>>>,
+    progress: Arc<OnceLock<Arc<Progress>>>,
 ) -> Result<Arc<OrcScanExec>> {
     let open = || async {
         let scan = OrcScanExec::open(&data, &message).await?;
+        if let Some(progress) = progress.get() {
+            *scan.progress.write() = Arc::clone(progress);
+        }
         match scan.schema == schema {
             true => Ok(Arc::new(scan)),
             false => Err(Error::conflict(format!("{} has other columns here", message.name))),
@@ -461,6 +479,10 @@ impl ExecutionPlan for SentScanExec {
         Ok(self)
     }
 
+    fn metrics(&self) -> Option<MetricsSet> {
+        self.opened.get().and_then(|scan| scan.metrics())
+    }
+
     fn execute(
         &self,
         partition: usize,
@@ -468,8 +490,10 @@ impl ExecutionPlan for SentScanExec {
     ) -> EngineResult<SendableRecordBatchStream> {
         let (data, message) = (Arc::clone(&self.data), Arc::clone(&self.message));
         let (schema, cell) = (Arc::clone(&self.schema), Arc::clone(&self.opened));
+        let progress = Arc::clone(&self.progress);
         let batches = stream::once(async move {
-            let scan = opened(data, message, schema, cell).await.map_err(to_datafusion)?;
+            let scan = opened(data, message, schema, cell, progress).await;
+            let scan = scan.map_err(to_datafusion)?;
             scan.execute(partition, context)
         });
         let schema = Arc::clone(&self.schema);

@@ -23,24 +23,29 @@ def unprivileged():
 
 
 @contextlib.contextmanager
-def running():
-    """Starts a server with a superuser `stoa` and a database `stoa`; gives its port."""
+def running(on=(), address="127.0.0.1"):
+    """Starts a server with a superuser `stoa` and a database `stoa`; gives its port.
+
+    `on` comes before each command, for a server on a machine of its own with that address."""
     home = pathlib.Path(tempfile.mkdtemp(prefix="stoa-postgres-"))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     run = lambda *command: subprocess.run(
-        [*unprivileged(), *map(str, command)], check=True, capture_output=True, text=True, cwd=home
+        [*on, *unprivileged(), *map(str, command)], check=True, capture_output=True, text=True, cwd=home
     )
     try:
         if unprivileged():
             shutil.chown(home, "postgres", "postgres")
         data, bin = home / "data", programs()
         run(bin / "initdb", "-D", data, "-U", "stoa", "-A", "trust", "-E", "UTF8", "--no-sync")
-        options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={home} -c fsync=off"
+        if on:
+            with open(data / "pg_hba.conf", "a") as rules:
+                rules.write("host all all all trust\n")
+        options = f"-p {port} -c listen_addresses={address} -c unix_socket_directories={home} -c fsync=off"
         run(bin / "pg_ctl", "-D", data, "-w", "-l", home / "log", "-o", options, "start")
         try:
-            run(bin / "createdb", "-h", "127.0.0.1", "-p", port, "-U", "stoa", "stoa")
+            run(bin / "createdb", "-h", address, "-p", port, "-U", "stoa", "stoa")
             yield port
         finally:
             run(bin / "pg_ctl", "-D", data, "-w", "-m", "immediate", "stop")
