@@ -135,13 +135,13 @@ fn read(text: &str) -> Option<(i128, i8)> {
     if all.is_empty() || !all.chars().all(|c| c.is_ascii_digit()) {
         return None;
     }
-    let scale = i32::try_from(fraction.len()).ok()? - exponent;
+    let scale = i32::try_from(fraction.len()).ok()?.checked_sub(exponent)?;
     let all = all.trim_start_matches('0');
     let value: i128 =
         if all.is_empty() { 0 } else { all.get(..all.len().min(38))?.parse().ok()? };
     let cut = i32::try_from(all.len().saturating_sub(38)).ok()?;
     let value = if whole.starts_with('-') { -value } else { value };
-    let scale = scale - cut;
+    let scale = scale.checked_sub(cut)?;
     match scale {
         0..=120 => Some((value, i8::try_from(scale).ok()?)),
         -38..=-1 => {

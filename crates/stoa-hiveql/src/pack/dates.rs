@@ -26,7 +26,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     strict("hive_date_sub", (2, 2), days_type, |v| add_days(v, -1)),
     strict("hive_datediff", (2, 2), makes_int, |v| {
         Ok(match (v[0].date(), v[1].date()) {
-            (Some(a), Some(b)) => Value::Int(a - b),
+            (Some(a), Some(b)) => Value::Int(a.wrapping_sub(b)),
             _ => Value::Null,
         })
     }),
@@ -101,7 +101,8 @@ fn days_type(types: &[Type]) -> Result<Type> {
 
 fn add_days(v: &[Value], sign: i64) -> Result<Value> {
     let (Some(days), Some(more)) = (v[0].date(), whole(v, 1)?) else { return Ok(Value::Null) };
-    let sum = i64::from(days) + sign * more;
+    let sum = sign.checked_mul(more).and_then(|more| more.checked_add(i64::from(days)));
+    let sum = sum.ok_or_else(out_of_range)?;
     let days = i32::try_from(sum).map_err(|_| out_of_range())?;
     date_of(days)?;
     Ok(Value::Date(days))
@@ -124,7 +125,7 @@ fn next_day(v: &[Value]) -> Result<Value> {
     with_date(v, |date| {
         let own = date.weekday().num_days_from_monday() as usize;
         let ahead = (wanted + 6 - own) % 7 + 1;
-        shown(date + chrono::Days::new(ahead as u64))
+        date.checked_add_days(chrono::Days::new(ahead as u64)).map_or(Value::Null, shown)
     })
 }
 
@@ -145,7 +146,7 @@ fn add_months(v: &[Value]) -> Result<Value> {
         return Ok(shown(moved));
     }
     let time = v[0].timestamp().unwrap_or_default().rem_euclid(DAY_US);
-    let micros = i64::from(days_of(moved)) * DAY_US + time;
+    let micros = i64::from(days_of(moved)).saturating_mul(DAY_US).saturating_add(time);
     java_pattern::format(time_of(micros)?, &text(v, 2)?).map(Value::Text)
 }
 

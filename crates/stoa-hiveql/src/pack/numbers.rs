@@ -219,8 +219,8 @@ fn round_whole(x: i128, places: i32, to_even: bool) -> i128 {
     }
     let Some(power) = 10_i128.checked_pow(places.unsigned_abs()) else { return 0 };
     let (whole, rest) = (x / power, (x % power).abs());
-    let is_half = rest * 2 == power;
-    let is_up = rest * 2 > power || (is_half && (!to_even || whole % 2 != 0));
+    let is_half = rest == power - rest;
+    let is_up = rest > power - rest || (is_half && (!to_even || whole % 2 != 0));
     (if is_up { whole + x.signum() } else { whole }) * power
 }
 
@@ -329,8 +329,8 @@ fn width_bucket(v: &[Value]) -> Result<Value> {
     let share = (x - low) / (high - low);
     let bucket = match share {
         share if share < 0.0 => 0,
-        share if share >= 1.0 => count + 1,
-        share => (share * count as f64).floor() as i64 + 1,
+        share if share >= 1.0 => count.saturating_add(1),
+        share => ((share * count as f64).floor() as i64).saturating_add(1),
     };
     Ok(i32::try_from(bucket).map_or(Value::Null, Value::Int))
 }

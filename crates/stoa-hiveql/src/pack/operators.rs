@@ -266,7 +266,7 @@ fn remainder(v: &[Value], is_positive: bool) -> Result<Value> {
         Pair::Doubles(_, b) if b == 0.0 => Value::Null,
         Pair::Doubles(a, b) => Value::Double(if is_positive { (a % b + b) % b } else { a % b }),
         Pair::Decimals(a, b, scale) => {
-            Value::Decimal(if is_positive { (a % b + b) % b } else { a % b }, scale)
+            Value::Decimal(if is_positive { (a % b).wrapping_add(b) % b } else { a % b }, scale)
         }
     })
 }

@@ -166,7 +166,7 @@ fn substr(v: &[Value]) -> Result<Value> {
     let length = if v.len() > 2 { length.unwrap_or_default() } else { i64::from(i32::MAX) };
     let range = |count: usize| -> (usize, usize) {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
-        if from.abs() > count || length <= 0 {
+        if from.unsigned_abs() > count.unsigned_abs() || length <= 0 {
             return (0, 0);
         }
         let begin = if from > 0 {

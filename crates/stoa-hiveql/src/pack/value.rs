@@ -252,7 +252,7 @@ impl Value {
     pub fn timestamp(&self) -> Option<i64> {
         match self {
             Self::Timestamp(micros) => Some(*micros),
-            Self::Date(days) => Some(i64::from(*days) * DAY_US),
+            Self::Date(days) => i64::from(*days).checked_mul(DAY_US),
             Self::Text(text) => timestamp_in(text),
             _ => None,
         }
@@ -324,7 +324,7 @@ fn date_in(text: &str) -> Option<i32> {
 fn timestamp_in(text: &str) -> Option<i64> {
     let text = text.trim();
     let Some(end) = text.find([' ', 'T']) else {
-        return date_in(text).map(|days| i64::from(days) * DAY_US);
+        return date_in(text).and_then(|days| i64::from(days).checked_mul(DAY_US));
     };
     let days = date_in(&text[..end])?;
     let time = text[end + 1..].trim_start();
