@@ -13,6 +13,9 @@ use crate::calls;
 use crate::made::{call, cast, number, string};
 use crate::types::{cast_to, column_type};
 
+/// Operands of a call that stands for a chain of operators.
+const OPERANDS_MAX: usize = 250;
+
 /// Rewrites one expression.
 ///
 /// # Errors
@@ -141,6 +144,9 @@ fn binary(left: &mut Expr, op: &BinaryOperator, right: &mut Expr) -> Result<Opti
     {
         return Ok(Some(shift));
     }
+    if let Some(longer) = chained(left, op, right) {
+        return Ok(Some(longer));
+    }
     let name = match op {
         BinaryOperator::Plus => "hive_add",
         BinaryOperator::Minus => "hive_subtract",
@@ -192,6 +198,31 @@ fn binary(left: &mut Expr, op: &BinaryOperator, right: &mut Expr) -> Result<Opti
         sides.extend(digits_of(&sides[1]));
     }
     Ok(Some(call(name, sides)))
+}
+
+/// `a + b + c` is one call, not calls within calls: how deep these may be is limited.
+fn chained(left: &mut Expr, op: &BinaryOperator, right: &mut Expr) -> Option<Expr> {
+    let Expr::Function(function) = &*left else { return None };
+    let name = calls::name_of(function)?;
+    let mut args = calls::operands(function);
+    if args.len() >= OPERANDS_MAX {
+        return None;
+    }
+    let negative = |of: Expr| call("hive_negative", vec![of]);
+    let name = match (name, op) {
+        ("hive_multiply", BinaryOperator::Multiply) => "hive_multiply",
+        ("hive_concat", BinaryOperator::StringConcat) => "hive_concat",
+        ("hive_add", BinaryOperator::Plus | BinaryOperator::Minus) => "hive_add",
+        ("hive_subtract", BinaryOperator::Plus | BinaryOperator::Minus) => {
+            let subtracted = args.pop()?;
+            args.push(negative(subtracted));
+            "hive_add"
+        }
+        _ => return None,
+    };
+    let next = taken(right);
+    args.push(if *op == BinaryOperator::Minus { negative(next) } else { next });
+    Some(call(name, args))
 }
 
 /// A decimal of as many digits as a whole literal is written with.

@@ -201,3 +201,26 @@ pub(crate) fn plain(tokens: &[TokenWithSpan]) -> String {
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(hive: &str, stoa: &str) {
+        assert_eq!(translate(hive, Options::default()).unwrap(), stoa, "{hive}");
+    }
+
+    #[test]
+    fn chains_are_one_call() {
+        check(
+            "SELECT a + b - c + d AS x FROM t",
+            "SELECT hive_add(a, b, hive_negative(c), d) AS x FROM t",
+        );
+        check(
+            "SELECT a - b - c AS x, a - (b - c) AS y FROM t",
+            "SELECT hive_add(a, hive_negative(b), hive_negative(c)) AS x, hive_subtract(a, (hive_subtract(b, c))) AS y FROM t",
+        );
+        check("SELECT a || b || c AS x FROM t", "SELECT hive_concat(a, b, c) AS x FROM t");
+        check("SELECT a * b * 2 AS x FROM t", "SELECT hive_multiply(a, b, 2) AS x FROM t");
+    }
+}

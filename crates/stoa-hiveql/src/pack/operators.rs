@@ -12,9 +12,9 @@ use super::{
 };
 
 pub(super) static FUNCTIONS: &[Function] = &[
-    strict("hive_add", (2, 2), |t| sum_type("+", t), |v| arithmetic('+', v)),
+    strict("hive_add", (2, 255), |t| chain_type(t, |pair| sum_type("+", pair)), |v| chain('+', v)),
     strict("hive_subtract", (2, 2), |t| sum_type("-", t), |v| arithmetic('-', v)),
-    strict("hive_multiply", (2, 2), product_type, |v| arithmetic('*', v)),
+    strict("hive_multiply", (2, 255), |t| chain_type(t, product_type), |v| chain('*', v)),
     strict("hive_divide", (2, 3), quotient_type, divide),
     strict("hive_div", (2, 2), div_type, div),
     strict("hive_mod", (2, 2), mod_type, |v| remainder(v, false)),
@@ -176,6 +176,24 @@ fn pair(v: &[Value]) -> Result<Option<Pair>> {
             both.map(|(a, b)| Pair::Decimals(a, b, scale))
         }
     })
+}
+
+/// The type of a chain of one operator, from the left.
+fn chain_type(types: &[Type], of: fn(&[Type]) -> Result<Type>) -> Result<Type> {
+    let mut all = types[0].clone();
+    for next in &types[1..] {
+        all = of(&[all, next.clone()])?;
+    }
+    Ok(all)
+}
+
+/// A chain of one operator, from the left.
+fn chain(op: char, v: &[Value]) -> Result<Value> {
+    let mut all = v[0].clone();
+    for next in &v[1..] {
+        all = arithmetic(op, &[all, next.clone()])?;
+    }
+    Ok(all)
 }
 
 /// Whole numbers wrap around, as Java's do; decimals that do not fit are NULL.
