@@ -42,6 +42,7 @@ public final class HiveJdbc {
                 + " day date, at timestamp, list bigint[]) PARTITIONED BY (day)");
         }
         check("all transports", HiveJdbc::transports);
+        check("HiveQL", HiveJdbc::hiveql);
         check("databases", HiveJdbc::databases);
         check("metadata: the product", HiveJdbc::product);
         check("metadata: schemas, tables, types of tables", HiveJdbc::tables);
@@ -64,8 +65,13 @@ public final class HiveJdbc {
         System.exit(failed == 0 ? 0 : 1);
     }
 
+    /** A connection in Stoa's SQL, which most checks are written in. */
     private static Connection connect(String rest) throws SQLException {
-        return DriverManager.getConnection(url + rest, "me", "any");
+        String dialect = "?stoa.dialect=postgres";
+        int at = rest.indexOf('?') >= 0 ? rest.indexOf('?') : rest.indexOf('#');
+        String behind = at < 0 ? "" : rest.substring(at).replace('?', ';');
+        String before = at < 0 ? rest : rest.substring(0, at);
+        return DriverManager.getConnection(url + before + dialect + behind, "me", "any");
     }
 
     private static void check(String name, Check check) {
@@ -126,7 +132,31 @@ public final class HiveJdbc {
             }
         }
         try (Connection c = DriverManager.getConnection(url)) {
-            same(1, one(c, "SELECT 1::integer"));
+            same(1, one(c, "SELECT 1"));
+        }
+    }
+
+    private static void hiveql(Connection ignored) throws SQLException {
+        try (Connection c = DriverManager.getConnection(url + "default", "me", "any")) {
+            update(c, "CREATE TABLE IF NOT EXISTS hiveql_jdbc (id INT, name STRING, price DECIMAL(9,2)) STORED AS ORC");
+            update(c, "INSERT OVERWRITE TABLE hiveql_jdbc VALUES (1, 'it\\'s', 1.50), (2, \"b\", NULL)");
+            String sql = "SELECT name, id / 2, price FROM hiveql_jdbc WHERE name = ?";
+            try (PreparedStatement s = c.prepareStatement(sql)) {
+                s.setString(1, "it's");
+                try (ResultSet r = s.executeQuery()) {
+                    holds(r.next(), "a row");
+                    same("it's", r.getString(1));
+                    same(0.5, r.getDouble(2));
+                    same("_c1", r.getMetaData().getColumnName(2));
+                    same("double", r.getMetaData().getColumnTypeName(2));
+                }
+            }
+            try (ResultSet r = c.createStatement().executeQuery("SHOW COLUMNS IN hiveql_jdbc")) {
+                same("field", r.getMetaData().getColumnName(1));
+            }
+            update(c, "SET hivevar:x=id");
+            same(3L, one(c, "SELECT sum(${x}) FROM hiveql_jdbc"));
+            update(c, "DROP TABLE hiveql_jdbc");
         }
     }
 

@@ -33,7 +33,7 @@ check() {
 page="$here/../../docs/connect-hive.md"
 url=$(sed -nE 's/^beeline -u (\S+) .*/\1/p' "$page" | head -n 1)
 url=${url/127.0.0.1:10000/$host:$port}
-said=$(beeline -u "$url" -n me -e "DROP TABLE IF EXISTS beeline_t" -e "CREATE TABLE beeline_t (a bigint, b text)" \
+said=$(beeline -u "$url" -n me -e "DROP TABLE IF EXISTS beeline_t" -e "CREATE TABLE beeline_t (a bigint, b string)" \
   -e "INSERT INTO beeline_t VALUES (1, 'it\\'s'), (2, NULL)" -e "SELECT * FROM \`beeline_t\` ORDER BY a" \
   -e "SHOW TABLES" -e "DESCRIBE beeline_t" -e '!tables' -e '!columns beeline_t' -e "DROP TABLE beeline_t")
 check "connects" "Connected to: Apache Hive (version 4.0.1-stoa" "$said"

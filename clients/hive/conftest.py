@@ -24,8 +24,10 @@ TRANSPORTS = {
 }
 
 
-def connect(port=PORT, transport="none", **more):
-    return hive.connect("127.0.0.1", port, **{**TRANSPORTS[transport], **more})
+def connect(port=PORT, transport="none", dialect="postgres", **more):
+    """A connection in Stoa's SQL, which most tests here are written in; `test_hiveql.py` has HiveQL."""
+    configuration = {"stoa.dialect": dialect, **more.pop("configuration", {})}
+    return hive.connect("127.0.0.1", port, configuration=configuration, **{**TRANSPORTS[transport], **more})
 
 
 def rows(cursor, sql, parameters=None):

@@ -11,7 +11,9 @@ from impala.error import HiveServer2Error
 @pytest.fixture(params=["NOSASL", "PLAIN"])
 def cursor(request):
     connection = connect("127.0.0.1", PORT, auth_mechanism=request.param, user="me", password="any")
-    yield connection.cursor()
+    cursor = connection.cursor()
+    cursor.execute("SET stoa.dialect=postgres")
+    yield cursor
     connection.close()
 
 

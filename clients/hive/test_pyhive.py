@@ -196,7 +196,7 @@ def test_a_terminated_session_ends(cursor):
 
 
 def test_more_operations_than_a_session_may_have(cursor):
-    connection = hive.connect("127.0.0.1", PORT, auth="NOSASL")
+    connection = connect(transport="nosasl")
     cursors = []
     with pytest.raises(OperationalError, match="open operations"):
         for _ in range(1000):

@@ -13,8 +13,8 @@ def engine():
     with engine.connect() as connection:
         for sql in [
             "DROP TABLE IF EXISTS alchemy",
-            "CREATE TABLE alchemy (day date, account bigint, clicks bigint, word text) PARTITIONED BY (day)",
-            "INSERT INTO alchemy VALUES ('2025-12-01', 17, 3, 'it''s'), ('2025-12-02', 17, 4, NULL)",
+            "CREATE TABLE alchemy (account bigint, clicks bigint, word string) PARTITIONED BY (day date)",
+            "INSERT INTO alchemy VALUES (17, 3, 'it\\'s', '2025-12-01'), (17, 4, NULL, '2025-12-02')",
         ]:
             connection.execute(sqlalchemy.text(sql))
     yield engine
@@ -29,7 +29,7 @@ def test_reflection(engine):
     assert "alchemy" in found.get_table_names() and "alchemy" in found.get_table_names("default")
     assert found.has_table("alchemy") and not found.has_table("nowhere")
     columns = [(column["name"], str(column["type"])) for column in found.get_columns("alchemy", "default")]
-    assert columns == [("day", "DATE"), ("account", "BIGINT"), ("clicks", "BIGINT"), ("word", "VARCHAR")]
+    assert columns == [("account", "BIGINT"), ("clicks", "BIGINT"), ("word", "VARCHAR"), ("day", "DATE")]
     indexes = found.get_indexes("alchemy")
     assert [index["column_names"] for index in indexes] == [["day"]]
     with pytest.raises(NoSuchTableError):

@@ -401,7 +401,7 @@ async fn known_columns(session: &Session, relation: &Relation) -> Result<Option<
         return Ok(None);
     }
     let sql = format!("SELECT {} FROM {}", names.join(", "), relation.full_name());
-    let Some(statement) = session.parse(&sql).await?.pop() else { return Ok(None) };
+    let Some(statement) = session.parse_sql(&sql).await?.pop() else { return Ok(None) };
     match session.prepare(statement, Vec::new()).await {
         Ok(prepared) => Ok(prepared.schema()),
         // Dropped meanwhile, or a view of what is not there any more: it must not hide the others.
@@ -409,9 +409,9 @@ async fn known_columns(session: &Session, relation: &Relation) -> Result<Option<
     }
 }
 
-/// All rows of a query, as texts.
-async fn texts(session: &Session, sql: &str) -> Result<Vec<Vec<Option<String>>>> {
-    let Outcome::Rows(rows) = session.sql(sql).await? else { return Ok(Vec::new()) };
+/// All rows of a statement of Stoa's SQL, as texts.
+pub(crate) async fn texts(session: &Session, sql: &str) -> Result<Vec<Vec<Option<String>>>> {
+    let Outcome::Rows(rows) = session.stoa_sql(sql).await? else { return Ok(Vec::new()) };
     let mut texts = Vec::new();
     for batch in rows.collect().await? {
         let as_text = |column: &arrow_array::ArrayRef| cast(column, &DataType::Utf8);

@@ -20,6 +20,10 @@ pub(crate) enum Command {
     Tables { database: Option<String>, like: Option<String>, only_views: bool },
     /// `DESCRIBE [EXTENDED|FORMATTED] [db.]table`.
     Describe { database: Option<String>, table: String, is_detailed: bool },
+    /// `SHOW PARTITIONS [db.]table`.
+    Partitions { database: Option<String>, table: String },
+    /// `SHOW CREATE TABLE [db.]table`.
+    CreateTable { database: Option<String>, table: String },
     /// `SELECT current_database()`.
     CurrentDatabase,
 }
@@ -86,6 +90,15 @@ fn show(tokens: &[Token]) -> Option<Command> {
     if what.is("databases") || what.is("schemas") {
         return like(rest).map(Command::Databases);
     }
+    if what.is("partitions") {
+        return table(rest).map(|(database, table)| Command::Partitions { database, table });
+    }
+    if what.is("create")
+        && let [word, rest @ ..] = rest
+        && word.is("table")
+    {
+        return table(rest).map(|(database, table)| Command::CreateTable { database, table });
+    }
     let only_views = what.is("views");
     if !what.is("tables") && !only_views {
         return None;
@@ -119,6 +132,11 @@ fn describe(tokens: &[Token]) -> Option<Command> {
         }
         tokens => (false, tokens),
     };
+    table(tokens).map(|(database, table)| Command::Describe { database, table, is_detailed })
+}
+
+/// `[db.]table`
+fn table(tokens: &[Token]) -> Option<(Option<String>, String)> {
     let (database, table) = match tokens {
         [table] => (None, table),
         [database, dot, table] if dot.kind == TokenKind::Dot => (Some(database), table),
@@ -127,8 +145,7 @@ fn describe(tokens: &[Token]) -> Option<Command> {
     if !table.is_name() || database.is_some_and(|name| !name.is_name()) {
         return None;
     }
-    let database = database.map(|name| name.text.clone());
-    Some(Command::Describe { database, table: table.text.clone(), is_detailed })
+    Some((database.map(|name| name.text.clone()), table.text.clone()))
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -224,6 +241,10 @@ mod tests {
         check("DESCRIBE default.t", describe(some("default"), "t", false));
         check("desc formatted `T`", describe(None, "T", true));
         check("DESCRIBE extended", describe(None, "extended", false));
+        let part = Command::Partitions { database: some("d"), table: "t".to_owned() };
+        check("SHOW PARTITIONS d.t", Some(part));
+        let made = Command::CreateTable { database: None, table: "t".to_owned() };
+        check("show create table t", Some(made));
         check("select current_database ( )", Some(Command::CurrentDatabase));
     }
 
@@ -236,7 +257,7 @@ mod tests {
             "SET ROLE x",
             "set x to y",
             "settle",
-            "SHOW CREATE TABLE t",
+            "SHOW CREATE VIEW t",
             "SHOW TABLES; DROP TABLE t",
             "USE a.b",
             "DESCRIBE t column",

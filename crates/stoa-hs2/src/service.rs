@@ -6,6 +6,7 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use stoa_env::task;
 use stoa_error::{Condition, Error, ErrorKind, Result};
+use stoa_hiveql::without_prefix;
 use stoa_query::{Engine, SessionOptions};
 use stoa_thrift::{
     Answer, Failure, FetchKind, Handle, Header, OperationKind, Orientation, Reader, Request,
@@ -16,7 +17,7 @@ use crate::operation::Operation;
 use crate::options::HiveOptions;
 use crate::peer::{Peer, new_handle};
 use crate::sessions::{HiveSession, Sessions};
-use crate::statement::{self, Begun, without_prefix};
+use crate::statement::{self, Begun};
 use crate::{catalog, failure, info, type_info};
 
 /// Name of the sessions' protocol in lists of queries.
@@ -238,6 +239,8 @@ impl Service {
             application,
             ..SessionOptions::default()
         });
+        // What its client may change: `SET stoa.dialect=postgres`.
+        session.begin_with("dialect", "hive")?;
         if let Some(database) = value("use:database").filter(|name| !name.is_empty()) {
             statement::use_database(&self.engine, &session, &database).await?;
         }
@@ -245,7 +248,12 @@ impl Service {
         let own = HiveSession::new(handle, session, user);
         let variables = configuration.iter().filter(|(name, _)| name != "use:database");
         for (name, value) in variables {
-            own.set_variable(plain_key(name), value)?;
+            match plain_key(name) {
+                key if key.starts_with(statement::SETTING_PREFIX) => {
+                    statement::set(&own, key, value)?;
+                }
+                key => own.set_variable(key, value)?,
+            }
         }
         self.sessions.insert(own, self.options.max_sessions)?;
         peer.opened.push(handle);

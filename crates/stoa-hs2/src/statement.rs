@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use stoa_error::{Condition, Error, Result};
-use stoa_query::{Engine, Prepared, Session};
+use stoa_hiveql::{substituted, without_prefix};
+use stoa_query::{Engine, HiveOptions, Prepared, Session};
 use stoa_sql::path_of;
 
 use crate::catalog;
 use crate::command::Command;
-use crate::dialect::{database_of, namespace_of, translate};
+use crate::dialect::{database_of, namespace_of, quoted, translate};
 use crate::operation::Operation;
 use crate::sessions::HiveSession;
 use crate::small_table::{Cell, Of, small_table};
@@ -18,8 +19,10 @@ use stoa_thrift::OperationKind;
 
 /// Schemas that are there and that no list of databases shows.
 const HIDDEN_SCHEMAS: [&str; 3] = ["system", "pg_catalog", "information_schema"];
-/// What the names of variables may begin with; they are all the same variables here.
-const VARIABLE_PREFIXES: [&str; 5] = ["hiveconf:", "hivevar:", "metaconf:", "system:", "env:"];
+/// The variable that says where NULLs come in ascending order.
+const NULLS_LAST: &str = "hive.default.nulls.last";
+/// What the names of Stoa's settings may begin with.
+pub(crate) const SETTING_PREFIX: &str = "stoa.";
 
 /// What a statement has become.
 pub(crate) enum Begun {
@@ -41,19 +44,31 @@ pub(crate) async fn begin(
 ) -> Result<Begun> {
     let session = &own.session;
     let text = text.trim().trim_end_matches(';');
+    let substituted = match session.speaks_hive() {
+        true => substituted(text, &|name| own.variable(name))?,
+        false => text.to_owned(),
+    };
+    let text = substituted.as_str();
     if let Some(command) = Command::of(text)
         && let Some(rows) = answer(engine, own, command).await?
     {
         let operation = Operation::done(session, OperationKind::Statement, rows);
         return Ok(Begun::Done(operation));
     }
-    let prepared = plan(session, text).await?;
+    let prepared = plan(own, text).await?;
     let operation = Operation::statement(session, &prepared, timeout);
     Ok(Begun::Planned(operation, prepared))
 }
 
-async fn plan(session: &Session, text: &str) -> Result<Prepared> {
-    let mut statements = session.parse(&translate(text)).await?;
+async fn plan(own: &HiveSession, text: &str) -> Result<Prepared> {
+    let session = &own.session;
+    let mut statements = match session.speaks_hive() {
+        true => {
+            let nulls_last = own.variable(NULLS_LAST).is_some_and(|value| value == "true");
+            session.parse_hiveql(text, HiveOptions { nulls_last }).await?
+        }
+        false => session.parse_sql(&translate(text)).await?,
+    };
     let statement = statements.pop().filter(|statement| !statement.is_empty());
     let Some(statement) = statement.filter(|_| statements.is_empty()) else {
         return Err(Error::invalid("one statement is needed: there are several, or there is none")
@@ -98,7 +113,21 @@ async fn answer(
                 catalog::table_names(session, &namespace, like.as_deref(), only_views).await?;
             Some(column("tab_name", names)?)
         }
+        Command::Partitions { database, table } => {
+            let name = table_name(session, database, &table);
+            let rows = catalog::texts(session, &format!("SHOW PARTITIONS {name}")).await?;
+            let names = rows.into_iter().filter_map(|row| row.into_iter().next().flatten());
+            Some(column("partition", names.filter(|name| !name.is_empty()).collect())?)
+        }
+        Command::CreateTable { database, table } => {
+            let name = table_name(session, database, &table);
+            let rows = catalog::texts(session, &format!("SHOW CREATE TABLE {name}")).await?;
+            let text = rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).next();
+            let lines = text.unwrap_or_default().lines().map(str::to_owned).collect();
+            Some(column("createtab_stmt", lines)?)
+        }
         Command::Describe { database, table, is_detailed } => {
+            let table = if session.speaks_hive() { table.to_lowercase() } else { table };
             let said =
                 database.iter().chain([&table]).map(String::as_str).collect::<Vec<_>>().join(".");
             let namespace = namespace(session, database);
@@ -116,6 +145,12 @@ fn column(name: &str, texts: Vec<String>) -> Result<RecordBatch> {
 
 fn namespace(session: &Session, database: Option<String>) -> String {
     database.map_or_else(|| session.namespace(), |name| namespace_of(&name).to_owned())
+}
+
+/// A table as Stoa's SQL names it.
+fn table_name(session: &Session, database: Option<String>, table: &str) -> String {
+    let table = if session.speaks_hive() { table.to_lowercase() } else { table.to_owned() };
+    format!("{}.{}", quoted(&namespace(session, database)), quoted(&table))
 }
 
 /// PyHive's dialect of SQLAlchemy looks for these words and the name as it has written it.
@@ -151,8 +186,18 @@ async fn check_database(engine: &Engine, database: &str) -> Result<()> {
 }
 
 /// Sets one of Stoa's settings, or remembers a variable.
-fn set(own: &HiveSession, name: &str, value: &str) -> Result<Option<Option<RecordBatch>>> {
+pub(crate) fn set(
+    own: &HiveSession,
+    name: &str,
+    value: &str,
+) -> Result<Option<Option<RecordBatch>>> {
     let variable = without_prefix(name);
+    if let Some(setting) = name.strip_prefix(SETTING_PREFIX)
+        && own.session.setting(setting).is_ok()
+    {
+        own.session.set(setting, Some(value.trim_matches('\'')))?;
+        return Ok(Some(None));
+    }
     if variable.len() == name.len() && own.session.setting(name).is_ok() {
         // The engine's own statement, with its own rules for values.
         return Ok(None);
@@ -163,15 +208,10 @@ fn set(own: &HiveSession, name: &str, value: &str) -> Result<Option<Option<Recor
 
 fn get(own: &HiveSession, name: &str) -> String {
     let variable = without_prefix(name);
-    let value = own.variable(variable).or_else(|| own.session.setting(variable).ok());
+    let setting = variable.strip_prefix(SETTING_PREFIX).unwrap_or(variable);
+    let value = own.variable(variable).or_else(|| own.session.setting(setting).ok());
     match value {
         Some(value) => format!("{name}={value}"),
         None => format!("{name} is undefined"),
     }
-}
-
-/// The name of a variable, without what says whose it is.
-pub(crate) fn without_prefix(name: &str) -> &str {
-    let found = VARIABLE_PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix));
-    found.unwrap_or(name)
 }

@@ -39,6 +39,7 @@ mod statements;
 mod tables;
 
 pub use access::login_error;
+pub use dispatch::hiveql::HiveOptions;
 pub use dispatch::prepare::Prepared;
 pub use engine::file_access::FileAccess;
 pub use engine::table_status::TableStatus;

@@ -117,6 +117,8 @@ pub struct Session {
     pub(crate) short_path: AtomicBool,
     /// Whether plans are used again with other values.
     pub(crate) plan_templates: AtomicBool,
+    /// Whether its statements are HiveQL.
+    speaks_hive: AtomicBool,
 }
 
 /// What a server knows a session by, and sessions within its transactions.
@@ -218,6 +220,7 @@ impl Session {
                 read_only: AtomicBool::new(false),
                 short_path: AtomicBool::new(true),
                 plan_templates: AtomicBool::new(true),
+                speaks_hive: AtomicBool::new(false),
             }
         })
     }
@@ -433,6 +436,11 @@ impl Session {
     /// Whether reports that are recognised skip the planner: not under options that it does not know.
     pub(crate) fn takes_short_path(&self) -> bool {
         self.short_path.load(Ordering::Relaxed) && self.planner.lock().is_plain
+    }
+
+    /// Whether its statements are HiveQL (`SET dialect = hive`).
+    pub fn speaks_hive(&self) -> bool {
+        self.speaks_hive.load(Ordering::Relaxed)
     }
 
     pub(crate) fn remember(&self, token: CancellationToken) {

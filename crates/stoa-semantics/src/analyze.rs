@@ -16,8 +16,8 @@ use datafusion::optimizer::AnalyzerRule;
 
 use crate::scope::Scope;
 use crate::{
-    arithmetic, bounded, casts, compare, concatenation, conditions, filtered, functions, refused,
-    relational, unify, values, windows,
+    arithmetic, bounded, casts, compare, concatenation, conditions, filtered, functions, hive,
+    refused, relational, unify, values, windows,
 };
 
 /// Gives operators, casts and CASE the meaning that they have in PostgreSQL.
@@ -123,7 +123,10 @@ impl Scope<'_> {
                 Ok(Transformed::yes(Expr::SetComparison(comparison)))
             }
             Expr::BinaryExpr(binary) if relational::compares(binary.op) => {
-                compare::binary(binary, self)
+                match hive::binary(&binary, self)? {
+                    Some(same_kind) => Ok(Transformed::yes(same_kind)),
+                    None => compare::binary(binary, self),
+                }
             }
             Expr::BinaryExpr(BinaryExpr { op: Operator::And | Operator::Or, .. })
             | Expr::Not(_)
@@ -152,8 +155,14 @@ impl Scope<'_> {
                 Ok(functions::like(like))
             }
             Expr::SimilarTo(like) => functions::similar(like, self),
-            Expr::Between(between) => compare::between(between, self),
-            Expr::InList(list) => compare::in_list(list, self),
+            Expr::Between(between) => match hive::between(&between, self)? {
+                Some(same_kind) => Ok(Transformed::yes(same_kind)),
+                None => compare::between(between, self),
+            },
+            Expr::InList(list) => match hive::in_list(&list, self)? {
+                Some(same_kind) => Ok(Transformed::yes(same_kind)),
+                None => compare::in_list(list, self),
+            },
             Expr::AggregateFunction(aggregate) => {
                 refused::aggregate(&aggregate, self)?;
                 Ok(filtered::aggregate(aggregate))

@@ -62,6 +62,7 @@ pub mod errors;
 mod filtered;
 mod from_format;
 mod functions;
+mod hive;
 mod interval_averages;
 mod interval_text;
 mod joined_elements;
@@ -128,6 +129,7 @@ mod zero_products;
 
 pub use by_name::with_functions_of_plans;
 pub use casts::length_cut_to;
+pub use hive::{HIVE_COMPARISONS_KEY, HiveComparisons};
 pub use numeric::{NUMERIC, numeric_text};
 pub use relational::volatility;
 pub use text_style::{INTERVAL_STYLE_KEY, TextStyle};
@@ -205,6 +207,7 @@ pub fn install(builder: SessionStateBuilder, memory: &Arc<dyn MemoryPool>) -> Se
     scalar.extend(also::functions(&series::ALSO).map(Arc::new));
     scalar.extend(declared::functions().map(Arc::new));
     scalar.extend(json::functions().map(Arc::new));
+    scalar.extend(hive::functions().map(Arc::new));
     let planners = builder.expr_planners().get_or_insert_default();
     planners.insert(0, Arc::new(json::JsonSubscripts));
     planners.push(Arc::new(typed_operands::TypedOperands));

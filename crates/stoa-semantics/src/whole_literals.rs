@@ -44,6 +44,9 @@ const OF_THEIR_OPERANDS: &[&str] = &[
     SUM,
 ];
 
+/// What the names of Hive's functions begin with.
+const HIVE_PREFIX: &str = "hive_";
+
 /// Functions whose result depends on the type of their first operand only.
 const OF_THEIR_FIRST: &[&str] =
     &["array_element", ARRAY_SLICE, "array_fill", "to_char", "trim_array"];
@@ -214,6 +217,10 @@ pub(super) fn to_integers(expr: &mut Expr) -> bool {
             any_of(call.args.first_mut())
         }
         Expr::ScalarFunction(call) if OF_THEIR_OPERANDS.contains(&call.name()) => {
+            any_of(&mut call.args)
+        }
+        // Hive's, whose whole literals are `int`, too.
+        Expr::ScalarFunction(call) if call.name().starts_with(HIVE_PREFIX) => {
             any_of(&mut call.args)
         }
         Expr::AggregateFunction(call) if OF_THEIR_ROWS.contains(&call.func.name()) => {

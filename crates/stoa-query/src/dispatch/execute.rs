@@ -78,8 +78,20 @@ impl Session {
     /// # Errors
     /// The first error; statements before it have taken effect.
     pub async fn sql(&self, sql: &str) -> Result<Outcome> {
+        self.run_all(self.parse(sql).await?).await
+    }
+
+    /// As [`Session::sql`], for a text of Stoa's SQL, whatever the session speaks.
+    ///
+    /// # Errors
+    /// As [`Session::sql`].
+    pub async fn stoa_sql(&self, sql: &str) -> Result<Outcome> {
+        self.run_all(self.parse_sql(sql).await?).await
+    }
+
+    async fn run_all(&self, statements: Vec<Statement>) -> Result<Outcome> {
         let mut last = Outcome::Done(Completion::of(""));
-        for statement in self.parse(sql).await? {
+        for statement in statements {
             if let Outcome::Rows(mut rows) = last {
                 while let Some(batch) = rows.next().await {
                     batch?;

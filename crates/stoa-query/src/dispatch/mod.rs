@@ -8,6 +8,7 @@
 mod bytes;
 mod effects;
 mod execute;
+pub(crate) mod hiveql;
 mod hql;
 mod learn;
 pub(crate) mod parse;

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use stoa_error::Result;
 use stoa_sql::fingerprint::{Fingerprint, SharedFingerprint};
 
+use super::hiveql::{self, HiveOptions};
 use crate::reuse::forms::{FormKinds, KnownStatement};
 use crate::run::memory;
 use crate::session::Session;
@@ -45,12 +46,40 @@ pub(crate) fn statements_of(
 
 impl Session {
     /// Parses a text of any number of statements; an empty text gives one empty statement. Long ones are
-    /// parsed on the threads that plan.
+    /// parsed on the threads that plan. If the session speaks HiveQL, they are translated before.
     ///
     /// # Errors
     /// Syntax errors (42601), with their place; texts that are too long (54000) or too complex (54001);
     /// 53200 where a long text takes more memory than there is; 57014 as for [`Session::prepare`].
     pub async fn parse(&self, sql: &str) -> Result<Vec<Statement>> {
+        match self.speaks_hive() {
+            true => self.parse_hiveql(sql, HiveOptions::default()).await,
+            false => self.parse_sql(sql).await,
+        }
+    }
+
+    /// Parses a text of any number of statements of HiveQL.
+    ///
+    /// # Errors
+    /// As [`Session::parse`]; 0A000 for what Hive has and Stoa has not.
+    pub async fn parse_hiveql(&self, sql: &str, options: HiveOptions) -> Result<Vec<Statement>> {
+        let translated = match sql.len() <= SHORT_TEXT {
+            true => hiveql::translated(sql, options),
+            false => {
+                let _memory = memory::of_text(self.runner.memory(), sql)?;
+                let text = sql.to_owned();
+                self.shown_planning(sql, async move { hiveql::translated(&text, options) }).await
+            }
+        };
+        let translated = translated.inspect_err(|error| self.record_failure(sql, None, error))?;
+        self.parse_sql(&translated).await
+    }
+
+    /// Parses a text of any number of statements of Stoa's SQL, whatever the session speaks.
+    ///
+    /// # Errors
+    /// As [`Session::parse`].
+    pub async fn parse_sql(&self, sql: &str) -> Result<Vec<Statement>> {
         let context = self.options_context();
         let kinds = FormKinds {
             reports: self.takes_short_path(),

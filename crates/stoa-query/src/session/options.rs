@@ -12,7 +12,12 @@ use super::{Planner, Session};
 use crate::engine::DEFAULT_NAMESPACE;
 use crate::settings::{self, Settings, as_boolean};
 use stoa_semantics::errors::from_datafusion;
-use stoa_semantics::{INTERVAL_STYLE_KEY, TextStyle, engine_zone};
+use stoa_semantics::{
+    HIVE_COMPARISONS_KEY, HiveComparisons, INTERVAL_STYLE_KEY, TextStyle, engine_zone,
+};
+
+/// The value of `dialect` with which statements are HiveQL.
+const HIVE: &str = "hive";
 
 /// What the settings will be after a transaction that has changed some.
 #[derive(Debug)]
@@ -146,6 +151,11 @@ impl Session {
         options.execution.time_zone = Some(engine_zone(&settings.get("timezone")?));
         let intervals = IntervalStyle::named(&settings.get("intervalstyle")?).unwrap_or_default();
         options.extensions.insert(TextStyle { intervals });
+        let speaks_hive = settings.get("dialect")? == HIVE;
+        if speaks_hive {
+            options.extensions.insert(HiveComparisons);
+        }
+        self.speaks_hive.store(speaks_hive, Ordering::Relaxed);
         for (name, value) in settings.of_engine() {
             let set = options.set(name, value);
             set.map_err(|error| wrong_option(&options, name, value, error))?;
@@ -220,7 +230,8 @@ fn same_options(one: &ConfigOptions, other: &ConfigOptions) -> bool {
 }
 
 /// The options of the engine that differ from those it was started with, written so that no two lists
-/// of them are written alike; whether there are none but namespace, time zone and interval style.
+/// of them are written alike; whether there are none but namespace, time zone, interval style and dialect: reports that
+/// are recognised compare values of one kind only.
 pub(super) fn difference(base: &ConfigOptions, options: &ConfigOptions) -> (String, bool) {
     let (mut text, mut is_plain) = (String::new(), true);
     let by_key = |options: &ConfigOptions| {
@@ -237,6 +248,7 @@ pub(super) fn difference(base: &ConfigOptions, options: &ConfigOptions) -> (Stri
             "datafusion.catalog.default_schema"
                 | "datafusion.execution.time_zone"
                 | INTERVAL_STYLE_KEY
+                | HIVE_COMPARISONS_KEY
         );
         let length = value.as_ref().map(String::len);
         let value = value.as_deref().unwrap_or_default();

@@ -144,6 +144,14 @@ pub(crate) static SESSION_SETTINGS: &[SessionSetting] = &[
     )
     .reported(),
     setting(
+        "dialect",
+        Kind::Choice(&["hive", "postgres"]),
+        "postgres",
+        Works,
+        "Language of statements: HiveQL, or Stoa's SQL; sessions of HiveServer2 begin with `hive`",
+    )
+    .changes_meaning(),
+    setting(
         "extra_float_digits",
         Kind::Integer(-15, 3),
         "1",

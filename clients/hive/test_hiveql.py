@@ -1,0 +1,75 @@
+"""HiveQL over PyHive: what a session speaks unless it asks for Stoa's SQL."""
+
+import decimal
+
+import pytest
+from conftest import connect, rows
+from pyhive.exc import OperationalError
+
+
+@pytest.fixture
+def hive(name):
+    connection = connect(dialect="hive")
+    cursor = connection.cursor()
+    cursor.execute(
+        f"CREATE TABLE {name} (id INT COMMENT 'a number', word STRING, tags STRING, cost DECIMAL(9,2))"
+        " PARTITIONED BY (day STRING) STORED AS ORC"
+    )
+    cursor.execute(
+        f"INSERT INTO {name} PARTITION (day='2024-05-01') VALUES (1, 'it\\'s', 'a,b', 1.50), (2, \"x\", 'b', NULL)"
+    )
+    yield cursor
+    connection.close()
+
+
+def test_statements_of_hiveql(hive, name):
+    assert rows(hive, f"SELECT word, id / 2, cost FROM {name} WHERE id = '1'") == [
+        ("it's", 0.5, decimal.Decimal("1.50"))
+    ]
+    counted = f"SELECT tag, count(*) FROM {name} LATERAL VIEW explode(split(tags, ',')) t AS tag GROUP BY tag ORDER BY tag"
+    assert rows(hive, counted) == [("a", 1), ("b", 2)]
+    assert rows(hive, f"SELECT id FROM {name} WHERE word = %s", ("it's",)) == [(1,)]
+    assert rows(hive, f"FROM {name} SELECT count(*) WHERE `DAY` RLIKE '^2024'") == [(2,)]
+    assert [column[0] for column in hive.description] == ["_c0"]
+
+
+def test_lists_have_the_columns_of_hive(hive, name):
+    # Partitions are those of files.
+    hive.execute("SET stoa.dialect=postgres")
+    hive.execute(f"FLUSH TABLE {name}")
+    hive.execute("SET stoa.dialect=hive")
+    assert rows(hive, f"SHOW PARTITIONS {name}") == [("day=2024-05-01",)]
+    assert [column[0] for column in hive.description] == ["partition"]
+    assert rows(hive, f"SHOW COLUMNS IN {name}") == [("id",), ("word",), ("tags",), ("cost",), ("day",)]
+    assert [column[0] for column in hive.description] == ["field"]
+    assert ("explode",) in rows(hive, "SHOW FUNCTIONS")
+    assert [column[0] for column in hive.description] == ["tab_name"]
+    assert "CREATE TABLE" in rows(hive, f"SHOW CREATE TABLE {name}")[0][0]
+    assert [column[0] for column in hive.description] == ["createtab_stmt"]
+
+
+def test_variables(hive, name):
+    hive.execute("SET hivevar:lowest=2")
+    assert rows(hive, f"SELECT id FROM {name} WHERE id >= ${{hivevar:lowest}}") == [(2,)]
+    hive.execute("SET hive.default.nulls.last=true")
+    assert rows(hive, f"SELECT cost FROM {name} ORDER BY cost") == [(decimal.Decimal("1.50"),), (None,)]
+    hive.execute("SET hive.default.nulls.last=false")
+    assert rows(hive, f"SELECT cost FROM {name} ORDER BY cost") == [(None,), (decimal.Decimal("1.50"),)]
+
+
+def test_what_superset_asks_for(hive, name):
+    grain = f"SELECT date_format(day, 'yyyy-MM-01'), count(*) FROM {name} GROUP BY date_format(day, 'yyyy-MM-01')"
+    assert rows(hive, grain) == [("2024-05-01", 2)]
+    grain = f"SELECT from_unixtime(unix_timestamp(day, 'yyyy-MM-dd'), 'yyyy-MM-dd 00:00:00') AS g FROM {name} LIMIT 1"
+    assert rows(hive, grain) == [("2024-05-01 00:00:00",)]
+
+
+def test_what_is_refused_and_the_other_dialect(hive):
+    with pytest.raises(OperationalError, match="TRANSFORM"):
+        hive.execute("SELECT TRANSFORM (1) USING 'cat'")
+    with pytest.raises(OperationalError, match="EXTERNAL"):
+        hive.execute("CREATE EXTERNAL TABLE t (a INT) LOCATION '/x'")
+    hive.execute("SET stoa.dialect=postgres")
+    assert rows(hive, "SELECT 7 / 2") == [(3,)]
+    hive.execute("SET stoa.dialect=hive")
+    assert rows(hive, "SELECT 7 / 2") == [(3.5,)]

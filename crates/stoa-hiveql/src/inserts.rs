@@ -1,0 +1,162 @@
+//! `INSERT INTO|OVERWRITE`, also behind `WITH` and `FROM`.
+//!
+//! ```text
+//! INSERT INTO|OVERWRITE [TABLE] name [PARTITION (column [= value], …)] [IF NOT EXISTS] [(column, …)] query | VALUES …
+//! WITH name AS (…) INSERT …
+//! FROM tables INSERT … SELECT … [WHERE …]
+//! ```
+
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+use stoa_error::{Error, Result};
+
+use crate::cursor::{Cursor, expr_of, is_word, quoted};
+use crate::options::Options;
+use crate::{expressions, queries};
+
+/// The statement, if it is an INSERT.
+///
+/// # Errors
+/// As [`crate::translate`]; 0A000 for several INSERTs at once.
+pub(crate) fn translate(tokens: &[TokenWithSpan], options: Options) -> Result<Option<String>> {
+    let inserts = outer_inserts(tokens);
+    let Some(&begin) = inserts.first() else { return Ok(None) };
+    if inserts.len() > 1 {
+        return Err(Error::unsupported("several INSERTs in one statement are not supported")
+            .with_hint("write one INSERT … SELECT for each table"));
+    }
+    let (before, insert) = tokens.split_at(begin);
+    let mut cursor = Cursor::new(insert);
+    let head = head(&mut cursor, options)?;
+    let body = cursor.rest();
+    let body = match before.first().map(|token| &token.token) {
+        None => body.to_vec(),
+        Some(first) if is_word(first, "with") => {
+            let from = before.iter().position(|token| is_word(&token.token, "from"));
+            let outer_from = outer_word(before, "from").filter(|_| from.is_some());
+            match outer_from {
+                Some(from) => {
+                    let mut all = before[..from].to_vec();
+                    all.extend(from_inside(&before[from..], body));
+                    all
+                }
+                None => [before, body].concat(),
+            }
+        }
+        Some(_) => from_inside(before, body),
+    };
+    Ok(Some(format!("{head} {}", queries::translated(&body, options)?)))
+}
+
+/// The places of INSERT outside of parentheses.
+fn outer_inserts(tokens: &[TokenWithSpan]) -> Vec<usize> {
+    let mut depth = 0_usize;
+    let mut found = Vec::new();
+    for (at, token) in tokens.iter().enumerate() {
+        match &token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth = depth.saturating_sub(1),
+            token if depth == 0 && is_word(token, "insert") => found.push(at),
+            _ => {}
+        }
+    }
+    found
+}
+
+fn outer_word(tokens: &[TokenWithSpan], word: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    tokens.iter().position(|token| {
+        match &token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth = depth.saturating_sub(1),
+            token => return depth == 0 && is_word(token, word),
+        }
+        false
+    })
+}
+
+/// `FROM tables` `SELECT items WHERE …` as `SELECT items FROM tables WHERE …`.
+fn from_inside(from: &[TokenWithSpan], select: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
+    const BEHIND: [&str; 10] = [
+        "where",
+        "group",
+        "having",
+        "order",
+        "sort",
+        "distribute",
+        "cluster",
+        "limit",
+        "union",
+        "window",
+    ];
+    let mut depth = 0_usize;
+    let is_end = |token: &TokenWithSpan| {
+        match &token.token {
+            Token::LParen | Token::LBracket => depth += 1,
+            Token::RParen | Token::RBracket => depth = depth.saturating_sub(1),
+            token => return depth == 0 && BEHIND.iter().any(|word| is_word(token, word)),
+        }
+        false
+    };
+    let end = select.iter().position(is_end).unwrap_or(select.len());
+    [&select[..end], from, &select[end..]].concat()
+}
+
+/// `INSERT … (column, …)`, up to the rows.
+fn head(cursor: &mut Cursor<'_>, options: Options) -> Result<String> {
+    cursor.expect(&["insert"])?;
+    let overwrites = match () {
+        () if cursor.take(&["into"]) => false,
+        () if cursor.take(&["overwrite"]) => true,
+        () => return Err(cursor.wrong("INTO or OVERWRITE")),
+    };
+    let has_word = cursor.take(&["table"]);
+    let mut all = match overwrites {
+        true => "INSERT OVERWRITE TABLE ".to_owned(),
+        false => "INSERT INTO ".to_owned(),
+    };
+    if !has_word && overwrites && cursor.looking_at(&["into"]) {
+        return Err(cursor.wrong("TABLE"));
+    }
+    all.push_str(&cursor.table()?);
+    if cursor.take(&["partition"]) {
+        let mut terms = Cursor::new(cursor.parenthesised()?);
+        let mut written = Vec::new();
+        for term in terms.items() {
+            written.push(partition(term, options)?);
+        }
+        all.push_str(&format!(" PARTITION ({})", written.join(", ")));
+    }
+    if cursor.take(&["if", "not", "exists"]) {
+        return Err(Error::unsupported("INSERT … IF NOT EXISTS is not supported").with_hint(
+            "INSERT OVERWRITE replaces the partition; check with SHOW PARTITIONS before",
+        ));
+    }
+    let is_columns = *cursor.peek() == Token::LParen
+        && !["select", "with", "values", "from"].iter().any(|word| is_word(cursor.nth(1), word))
+        && *cursor.nth(1) != Token::LParen;
+    if is_columns {
+        let mut names = Cursor::new(cursor.parenthesised()?);
+        let mut columns = Vec::new();
+        for name in names.items() {
+            let mut name = Cursor::new(name);
+            columns.push(quoted(&name.name()?));
+            name.expect_end()?;
+        }
+        all.push_str(&format!(" ({})", columns.join(", ")));
+    }
+    Ok(all)
+}
+
+/// `column` or `column = value`.
+fn partition(term: &[TokenWithSpan], options: Options) -> Result<String> {
+    let mut cursor = Cursor::new(term);
+    let column = quoted(&cursor.name()?);
+    if cursor.is_end() {
+        return Ok(column);
+    }
+    cursor.expect_token(&Token::Eq)?;
+    let mut value = expr_of(cursor.rest())?;
+    queries::rewrite(&mut value, options.nulls_last)?;
+    expressions::rewrite(&mut value)?;
+    Ok(format!("{column} = {value}"))
+}

@@ -1,0 +1,142 @@
+//! Statements and clauses of Hive's that Stoa has not, by name, with what to use instead.
+
+use sqlparser::tokenizer::{Token, TokenWithSpan};
+use stoa_error::{Error, Result};
+
+use crate::cursor::Cursor;
+
+/// First words of statements, what they are called, and what to use instead.
+const STATEMENTS: &[(&[&str], &str)] = &[
+    (&["load", "data"], "use `stoa load`, or INSERT"),
+    (
+        &["export", "table"],
+        "copy the rows with INSERT OVERWRITE, or read the Iceberg table with another engine",
+    ),
+    (&["import"], "use `stoa load`"),
+    (&["msck"], "partitions come with the rows; there is nothing to repair"),
+    (&["create", "external"], "use CREATE TABLE, and `stoa load` for the files"),
+    (
+        &["create", "temporary", "external"],
+        "use CREATE TEMPORARY TABLE, and `stoa load` for the files",
+    ),
+    (&["create", "function"], "use the functions of docs/hiveql.md"),
+    (&["create", "temporary", "function"], "use the functions of docs/hiveql.md"),
+    (&["create", "temporary", "macro"], "write the expression out, or use a view"),
+    (&["create", "materialized"], "use CREATE VIEW; Stoa reuses results until the data changes"),
+    (&["create", "index"], "sort the table with SORTED BY"),
+    (&["create", "scheduled"], "use a scheduler such as cron"),
+    (&["create", "resource"], "pools are set in stoa.toml: see docs/operations.md"),
+    (&["create", "pool"], "pools are set in stoa.toml: see docs/operations.md"),
+    (&["create", "trigger"], "limits of pools are set in stoa.toml"),
+    (&["create", "user", "mapping"], "pools are set in stoa.toml"),
+    (&["create", "connector"], "use `stoa load`"),
+    (&["create", "remote"], "use `stoa load`"),
+    (&["alter", "materialized"], "use CREATE VIEW"),
+    (&["alter", "resource"], "pools are set in stoa.toml"),
+    (&["alter", "pool"], "pools are set in stoa.toml"),
+    (&["alter", "trigger"], "limits of pools are set in stoa.toml"),
+    (&["alter", "user", "mapping"], "pools are set in stoa.toml"),
+    (&["alter", "index"], "sort the table with SORTED BY"),
+    (&["alter", "database"], "databases have a name only"),
+    (&["alter", "schema"], "databases have a name only"),
+    (&["alter", "scheduled"], "use a scheduler such as cron"),
+    (&["drop", "function"], "there are no functions of users"),
+    (&["drop", "temporary"], "there are no functions of users"),
+    (&["drop", "materialized"], "use DROP VIEW"),
+    (&["drop", "index"], "there are no indexes"),
+    (&["drop", "resource"], "pools are set in stoa.toml"),
+    (&["drop", "pool"], "pools are set in stoa.toml"),
+    (&["drop", "trigger"], "limits of pools are set in stoa.toml"),
+    (&["drop", "scheduled"], "use a scheduler such as cron"),
+    (&["reload"], "there are no functions of users"),
+    (&["add"], "there are no jars and files of sessions"),
+    (&["delete", "jar"], "there are no jars and files of sessions"),
+    (&["delete", "file"], "there are no jars and files of sessions"),
+    (&["list", "jar"], "there are no jars and files of sessions"),
+    (&["list", "file"], "there are no jars and files of sessions"),
+    (&["dfs"], "use a client of the store"),
+    (&["compile"], "use the functions of docs/hiveql.md"),
+    (&["lock"], "readers and writers do not wait for each other"),
+    (&["unlock"], "readers and writers do not wait for each other"),
+    (&["abort"], "cancel the statement in its client, or with `KILL` in Stoa's SQL"),
+    (&["kill"], "cancel the statement in its client, or with `KILL` in Stoa's SQL"),
+    (&["repl"], "back up the catalog and the store: see docs/operations.md"),
+    (&["prepare"], "drivers fill in parameters themselves"),
+    (&["execute"], "drivers fill in parameters themselves"),
+    (&["enable"], "pools are set in stoa.toml"),
+    (&["disable"], "pools are set in stoa.toml"),
+    (&["llap"], "the console shows the caches; PURGE CACHE empties them"),
+    (&["map"], "TRANSFORM scripts are not run: use the functions of docs/hiveql.md"),
+    (&["reduce"], "TRANSFORM scripts are not run: use the functions of docs/hiveql.md"),
+    (&["show", "locks"], "readers and writers do not wait for each other"),
+    (&["show", "transactions"], "read system.queries"),
+    (&["show", "compactions"], "the console shows the maintenance of tables"),
+    (&["show", "conf"], "SET name shows a setting"),
+    (&["show", "resource"], "pools are set in stoa.toml"),
+    (&["show", "indexes"], "there are no indexes"),
+    (&["show", "index"], "there are no indexes"),
+    (&["show", "materialized"], "there are no materialized views"),
+    (&["show", "table", "extended"], "use DESCRIBE FORMATTED"),
+    (&["show", "grant"], "SET stoa.dialect=postgres, and SHOW GRANTS"),
+    (&["show", "roles"], "SET stoa.dialect=postgres, and read pg_roles"),
+    (&["show", "role"], "SET stoa.dialect=postgres, and SHOW GRANTS"),
+    (&["show", "current", "roles"], "the role is the user who is logged in"),
+    (&["show", "principals"], "SET stoa.dialect=postgres, and SHOW GRANTS"),
+    (&["show", "connectors"], "there are no connectors"),
+    (
+        &["insert", "overwrite", "directory"],
+        "fetch the rows with a client, or COPY … TO in Stoa's SQL",
+    ),
+    (
+        &["insert", "overwrite", "local", "directory"],
+        "fetch the rows with a client, or COPY … TO in Stoa's SQL",
+    ),
+];
+
+/// Refuses a statement that begins so, or runs a script.
+///
+/// # Errors
+/// 0A000, with what to use instead.
+pub(crate) fn check(tokens: &[TokenWithSpan]) -> Result<()> {
+    let cursor = Cursor::new(tokens);
+    let found = STATEMENTS.iter().find(|(words, _)| cursor.looking_at(words));
+    if let Some((words, hint)) = found {
+        let name = words.join(" ").to_uppercase();
+        return Err(Error::unsupported(format!("{name} is not supported")).with_hint(*hint));
+    }
+    for at in 0..tokens.len() {
+        let here = Cursor { tokens, at };
+        if here.looking_at(&["for", "system_time"]) || here.looking_at(&["for", "system_version"]) {
+            return Err(Error::unsupported(
+                "FOR SYSTEM_TIME and FOR SYSTEM_VERSION are not supported",
+            )
+            .with_hint("SET stoa.dialect=postgres, and read docs/sql.md on time travel"));
+        }
+        let is_script = ["transform", "map", "reduce"].iter().any(|word| here.looking_at(&[word]));
+        let is_begin = at == 0
+            || Cursor { tokens, at: at - 1 }.looking_at(&["select"])
+            || !here.looking_at(&["transform"]);
+        if is_script && is_begin && runs_script(here) {
+            return Err(Error::unsupported("TRANSFORM, MAP and REDUCE are not supported")
+                .with_hint(
+                    "use the functions of docs/hiveql.md, or a client that reads and writes rows",
+                ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether `(…) [AS …] USING 'script'` follows, or `… USING 'script'`.
+fn runs_script(mut cursor: Cursor<'_>) -> bool {
+    let is_transform = cursor.looking_at(&["transform"]);
+    cursor.at += 1;
+    if is_transform && *cursor.peek() != Token::LParen {
+        return false;
+    }
+    cursor.until(|cursor| {
+        cursor.looking_at(&["using"])
+            || cursor.looking_at(&["from"])
+            || cursor.looking_at(&["where"])
+    });
+    cursor.take(&["using"]) && matches!(cursor.peek(), Token::SingleQuotedString(_))
+}
