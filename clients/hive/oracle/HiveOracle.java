@@ -1,0 +1,75 @@
+import java.io.FileOutputStream;
+import java.io.PrintStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.hadoop.hive.conf.HiveConf;
+import org.apache.hadoop.hive.ql.DriverFactory;
+import org.apache.hadoop.hive.ql.IDriver;
+import org.apache.hadoop.hive.ql.session.SessionState;
+
+/**
+ * Runs the statements of a corpus in a real Hive, within this process: lines that begin with {@code Q}. Writes each with
+ * its rows ({@code R}) or the first line of its error ({@code E}), as the corpus has them.
+ *
+ * <p>Arguments: the corpus, the file to write, a folder for Hive's own files.
+ */
+public class HiveOracle {
+  public static void main(String[] args) throws Exception {
+    Path home = Path.of(args[2]).toAbsolutePath();
+    HiveConf conf = new HiveConf(SessionState.class);
+    String[] settings = {
+      "javax.jdo.option.ConnectionURL", "jdbc:derby:memory:oracle;create=true",
+      "javax.jdo.option.ConnectionDriverName", "org.apache.derby.iapi.jdbc.AutoloadedDriver",
+      "datanucleus.schema.autoCreateAll", "true",
+      "hive.metastore.schema.verification", "false",
+      "hive.metastore.warehouse.dir", home.resolve("warehouse").toUri().toString(),
+      "hive.exec.scratchdir", home.resolve("scratch").toString(),
+      "hive.exec.local.scratchdir", home.resolve("local").toString(),
+      "hive.execution.engine", "mr",
+      "hive.exec.mode.local.auto", "true",
+      "mapreduce.framework.name", "local",
+      "fs.defaultFS", "file:///",
+      "hive.exec.dynamic.partition.mode", "nonstrict",
+      "hive.default.nulls.last", "false",
+      "hive.resultset.use.unique.column.names", "false",
+      "hive.strict.checks.cartesian.product", "false",
+      "hive.create.as.external.legacy", "false",
+      "hive.support.concurrency", "false",
+      "hive.stats.autogather", "false",
+      "hive.notification.event.poll.interval", "0",
+      "hive.txn.manager", "org.apache.hadoop.hive.ql.lockmgr.DummyTxnManager",
+      "hive.fetch.task.conversion", "more",
+      // Joins in memory would start another process.
+      "hive.auto.convert.join", "false",
+    };
+    for (int i = 0; i < settings.length; i += 2) {
+      conf.set(settings[i], settings[i + 1]);
+    }
+    SessionState.start(conf);
+    IDriver driver = DriverFactory.newDriver(conf);
+    try (PrintStream out = new PrintStream(new FileOutputStream(args[1]), true, "UTF-8")) {
+      for (String line : Files.readAllLines(Path.of(args[0]))) {
+        if (line.startsWith("Q ")) {
+          run(driver, line.substring(2), out);
+        }
+      }
+    }
+    System.exit(0);
+  }
+
+  private static void run(IDriver driver, String statement, PrintStream out) {
+    out.println("Q " + statement);
+    try {
+      driver.run(statement);
+      List<String> rows = new ArrayList<>();
+      while (driver.getResults(rows)) {
+        rows.forEach(row -> out.println("R " + row));
+        rows.clear();
+      }
+    } catch (Exception failure) {
+      out.println("E " + String.valueOf(failure.getMessage()).split("\n")[0]);
+    }
+  }
+}
