@@ -35,6 +35,7 @@ public class HiveOracle {
       "hive.default.nulls.last", "false",
       "hive.resultset.use.unique.column.names", "false",
       "hive.strict.checks.cartesian.product", "false",
+      "hive.strict.checks.type.safety", "false",
       "hive.create.as.external.legacy", "false",
       "hive.support.concurrency", "false",
       "hive.stats.autogather", "false",

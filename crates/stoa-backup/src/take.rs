@@ -4,11 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
 use bytes::Bytes;
-use chrono::Utc;
 use futures::StreamExt;
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_table::{CATALOG_NAME, CatalogPlace, TableIdent, Warehouse};
-use uuid::Uuid;
 
 use crate::copy::{AT_ONCE, Content, Progress, content_of, copy, size_of, write};
 use crate::layout::{Backup, BackupFile, FORMAT, backups, file_in, list_in, open};
@@ -48,8 +46,8 @@ pub async fn take(
         let message = format!("the backup {to} and the warehouse {} overlap", warehouse.location());
         return Err(Error::invalid(message).with_hint("take the backup to another place"));
     }
-    let begun = Utc::now();
-    let unique = Uuid::new_v4().simple().to_string();
+    let begun = warehouse.env().now_utc();
+    let unique = warehouse.env().uuid().simple().to_string();
     let id = format!("{}-{}", begun.format("%Y%m%dT%H%M%S%3fZ"), &unique[..8]);
     let known = known_files(warehouse, to).await?;
     // The catalog first: what it names is copied after it.
@@ -90,7 +88,7 @@ async fn whole_database(file: PathBuf) -> Result<Vec<u8>> {
         database.execute("VACUUM INTO ?1", [name.as_ref()]).map_err(uncopied)?;
         std::fs::read(&whole).map_err(uncopied)
     };
-    tokio::task::spawn_blocking(read).await.map_err(uncopied)?
+    stoa_env::task::spawn_blocking(read).await.map_err(uncopied)?
 }
 
 fn uncopied(source: impl std::error::Error + Send + Sync + 'static) -> Error {

@@ -195,7 +195,7 @@ fn rows(view: LateralView) -> Result<(TableFactor, bool)> {
 }
 
 fn values(rows: Vec<Vec<Expr>>, alias: TableAlias) -> TableFactor {
-    let rows = rows.into_iter().map(|row| Parens::with_empty_span(row)).collect();
+    let rows = rows.into_iter().map(Parens::with_empty_span).collect();
     let values = Values { explicit_row: false, value_keyword: false, rows };
     let query = Query {
         with: None,

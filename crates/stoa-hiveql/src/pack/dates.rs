@@ -121,7 +121,7 @@ fn next_day(v: &[Value]) -> Result<Value> {
     let name = text(v, 1)?.to_ascii_uppercase();
     let days = ["MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY"];
     let is_called = |day: &&str| *day == name || day[..3] == name || day[..2] == name;
-    let Some(wanted) = days.iter().position(|day| is_called(&day)) else { return Ok(Value::Null) };
+    let Some(wanted) = days.iter().position(is_called) else { return Ok(Value::Null) };
     with_date(v, |date| {
         let own = date.weekday().num_days_from_monday() as usize;
         let ahead = (wanted + 6 - own) % 7 + 1;

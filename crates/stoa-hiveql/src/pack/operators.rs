@@ -238,7 +238,7 @@ fn divide(v: &[Value]) -> Result<Value> {
     Ok(match pair {
         Pair::Whole(_, 0, _) => Value::Null,
         Pair::Whole(a, b, _) => Value::Double(a as f64 / b as f64),
-        Pair::Doubles(_, b) if b == 0.0 => Value::Null,
+        Pair::Doubles(_, 0.0) => Value::Null,
         Pair::Doubles(a, b) => Value::Double(a / b),
         Pair::Decimals(_, 0, _) => Value::Null,
         Pair::Decimals(a, b, _) => return quotient(a, b),
@@ -281,7 +281,7 @@ fn remainder(v: &[Value], is_positive: bool) -> Result<Value> {
             }
             if is_int { Value::Int(value as i32) } else { Value::Bigint(value) }
         }
-        Pair::Doubles(_, b) if b == 0.0 => Value::Null,
+        Pair::Doubles(_, 0.0) => Value::Null,
         Pair::Doubles(a, b) => Value::Double(if is_positive { (a % b + b) % b } else { a % b }),
         Pair::Decimals(a, b, scale) => {
             Value::Decimal(if is_positive { (a % b).wrapping_add(b) % b } else { a % b }, scale)

@@ -112,8 +112,7 @@ impl Operation for HiveCall {
             .map(|array| columns::type_of(array.data_type()))
             .collect::<Result<Vec<_>>>()?;
         let made = self.0.result(&types).map_err(to_datafusion)?;
-        let operands =
-            arrays.iter().map(|array| columns::values(array)).collect::<Result<Vec<_>>>()?;
+        let operands = arrays.iter().map(columns::values).collect::<Result<Vec<_>>>()?;
         let mut row = vec![Value::Null; operands.len()];
         let mut found = Vec::with_capacity(rows);
         for at in 0..rows {

@@ -39,10 +39,11 @@ fn within(plan: &LogicalPlan, around: &mut Vec<DFSchema>) -> Result<()> {
             expr.apply(|part| {
                 match part {
                     Expr::OuterReferenceColumn(_, column) => is_near(column, around)?,
-                    Expr::AggregateFunction(_) if !around.is_empty() => {
-                        if !arrays.contains(&part.schema_name().to_string()) {
-                            is_own(part)?;
-                        }
+                    Expr::AggregateFunction(_)
+                        if !around.is_empty()
+                            && !arrays.contains(&part.schema_name().to_string()) =>
+                    {
+                        is_own(part)?;
                     }
                     _ => {}
                 }

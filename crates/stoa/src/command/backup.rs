@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde_json::json;
 use stoa_backup::{Backup, Progress, backups, restore, take, verify};
+use stoa_env::clock::monotonic;
 use stoa_error::{Error, Result};
 use stoa_store::{Stores, literal_of, parse_location};
 use stoa_table::{TableIdent, Warehouse};
@@ -253,7 +254,7 @@ impl Meter {
     const PAUSE: Duration = Duration::from_millis(200);
 
     fn new(what: &'static str) -> Self {
-        let shown = std::io::stderr().is_terminal().then(|| Mutex::new(Instant::now()));
+        let shown = std::io::stderr().is_terminal().then(|| Mutex::new(monotonic()));
         Self { what, shown }
     }
 
@@ -263,7 +264,7 @@ impl Meter {
         if last.elapsed() < Self::PAUSE {
             return;
         }
-        *last = Instant::now();
+        *last = monotonic();
         let bytes = units::bytes(done.bytes);
         eprint!("\r\x1b[K{} of {} files, {bytes} {}", done.files, done.files_total, self.what);
     }

@@ -183,11 +183,7 @@ impl Server {
 
     /// Status and body (CSV) of a statement.
     pub fn post_sql(&self, sql: &str) -> Option<(u16, String)> {
-        self.request(&format!(
-            "POST /v1/sql?format=csv HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\n\
-             Content-Type: text/plain\r\nContent-Length: {}\r\n\r\n{sql}",
-            sql.len()
-        ))
+        post_sql(self.http_port(), sql)
     }
 
     fn request(&self, text: &str) -> Option<(u16, String)> {
@@ -211,6 +207,18 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Status and body (CSV) of a statement on the server that has the port.
+pub fn post_sql(port: u16, sql: &str) -> Option<(u16, String)> {
+    request(
+        port,
+        &format!(
+            "POST /v1/sql?format=csv HTTP/1.0\r\nHost: localhost\r\nConnection: close\r\n\
+             Content-Type: text/plain\r\nContent-Length: {}\r\n\r\n{sql}",
+            sql.len()
+        ),
+    )
 }
 
 /// Sends a request to a port of this machine; status and body, None if nobody answers.

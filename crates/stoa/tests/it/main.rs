@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may end in a panic.
 
 mod attacks;
+mod backup;
 mod bench;
 mod canaries;
 mod cluster;
