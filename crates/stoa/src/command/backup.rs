@@ -165,7 +165,7 @@ async fn backup(to: &str, args: &BackupArgs, resolved: &Resolved) -> Result<()> 
         return print(&format!("{value:#}\n"));
     }
     print(&format!(
-        "backup {} of {} tables and views: {} in {} files, of which {} in {} files were copied now\n",
+        "backup {}: {} tables and views, {} in {} files; copied now: {} in {} files\n",
         backup.id,
         backup.relations.len(),
         units::bytes(backup.bytes()),

@@ -36,7 +36,8 @@ fn a_wrong_command_line_exits_2_and_says_what_is_right() {
         assert!(ran.stderr.contains(expected), "{arguments:?}: {}", ran.stderr);
         assert_eq!(ran.stdout, "");
     };
-    check(&["serve"], "a similar subcommand exists: 'server'");
+    check(&["serve"], "'server'");
+    check(&["catalgo"], "a similar subcommand exists: 'catalog'");
     check(&["server", "--htp-port", "1"], "a similar argument exists: '--http-port'");
     check(&["load", "a.csv"], "--into");
     check(&["server", "--pg-port", "x"], "flag --pg-port: pg_port = \"x\" must be a port");
