@@ -7,12 +7,9 @@ use super::texts::bytes;
 use super::value::{Type, Value};
 use super::{Function, lenient, makes_bigint, makes_int, makes_text, strict, whole};
 
-mod md5;
-mod sha1;
-
 pub(super) static FUNCTIONS: &[Function] = &[
-    strict("hive_md5", (1, 1), makes_text, |v| Ok(shown(&md5::digest(&bytes(v, 0)?)))),
-    strict("hive_sha", (1, 1), makes_text, |v| Ok(shown(&sha1::digest(&bytes(v, 0)?)))),
+    strict("hive_md5", (1, 1), makes_text, |v| Ok(shown(&md5::Md5::digest(&bytes(v, 0)?)))),
+    strict("hive_sha", (1, 1), makes_text, |v| Ok(shown(&sha1::Sha1::digest(&bytes(v, 0)?)))),
     strict("hive_sha2", (2, 2), makes_text, |v| {
         let of = bytes(v, 0)?;
         Ok(match whole(v, 1)? {
