@@ -10,7 +10,7 @@
 //!
 //! **Invariants:** a backup is there if its list is, and then so is every file of it; what a catalog names is copied after
 //! the catalog; nothing is ever deleted or replaced in a backup. Not here: rows that are only in a commit log, which the
-//! caller brings into files before (`FLUSH TABLE`); the short path from a statement or a command to here.
+//! caller brings into files before (`FLUSH TABLE`); the command line.
 
 mod copy;
 mod layout;

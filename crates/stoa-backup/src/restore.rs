@@ -30,8 +30,8 @@ pub struct Restored {
 ///
 /// # Errors
 /// `AlreadyExists` where the warehouse or its catalog holds anything; `Corrupt` where a file of the backup is not as it
-/// was; `Unsupported` where tables cannot be moved; `NotFound` where there is no such backup. The catalog is written last:
-/// after an error there is no warehouse, but files, which have to be removed before the next try.
+/// was; `Unsupported` where tables cannot be moved; `NotFound` where there is no such backup. The catalog is written after
+/// all files: if one of them cannot be restored there is none, but files, which have to be removed before the next try.
 pub async fn restore(
     backup: &str,
     id: Option<&str>,

@@ -4,6 +4,8 @@
 //! if all of its columns are keys of groups, and so also one that has no columns: the aggregate would then count the
 //! rows of an empty table, and its one row be the answer. Below such aggregates no condition can be moved at all.
 
+use std::sync::Arc;
+
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::GroupingSet;
@@ -11,7 +13,6 @@ use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Aggregate, Expr, Filter, LogicalPlan};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
-use std::sync::Arc;
 
 /// The rule that moves conditions.
 pub(super) const MOVING_RULE: &str = "push_down_filter";

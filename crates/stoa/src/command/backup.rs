@@ -1,6 +1,6 @@
 //! `stoa backup` and `stoa restore`: copies of a warehouse, taken while it is read and written.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -13,12 +13,12 @@ use stoa_error::{Error, Result};
 use stoa_store::{Stores, literal_of, parse_location};
 use stoa_table::{TableIdent, Warehouse};
 
-use super::settle;
+use super::{print, settle};
 use crate::client::ClientTls;
 use crate::config::{Resolved, SettingFlags, scope};
 use crate::failure::Failure;
 use crate::runtime::{block_on, open_warehouse, start_log, warehouse_options};
-use crate::shell::{RemoteBackend, output_error};
+use crate::shell::RemoteBackend;
 use crate::units;
 
 /// Arguments of `stoa backup`.
@@ -236,11 +236,6 @@ async fn check(to: &str, args: &BackupArgs, resolved: &Resolved) -> Result<(), F
         print(&format!("backup {} is damaged:\n{}\n", backup.id, problems.join("\n")))?;
     }
     if problems.is_empty() { Ok(()) } else { Err(Failure::Reported) }
-}
-
-fn print(text: &str) -> Result<()> {
-    let mut out = std::io::stdout();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(output_error)
 }
 
 /// Shows on a terminal how far something is.

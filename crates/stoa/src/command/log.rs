@@ -15,7 +15,7 @@ use stoa_commitlog::{
 use stoa_error::{Error, Result};
 use stoa_table::Warehouse;
 
-use super::settle;
+use super::{print, settle};
 use crate::config::{SettingFlags, scope};
 use crate::failure::Failure;
 use crate::runtime::{block_on, open_warehouse, start_log, warehouse_options};
@@ -108,11 +108,6 @@ fn logs_in(place: &LogDirectory) -> Result<Vec<Arc<dyn LogStorage>>> {
         true => Ok(vec![local_storage(directory)?]),
         false => numbered.iter().map(|(_, path)| local_storage(path)).collect(),
     }
-}
-
-fn print(text: &str) -> Result<()> {
-    let mut out = std::io::stdout();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(output_error)
 }
 
 fn verify_all(place: &LogDirectory) -> Result<(), Failure> {

@@ -17,12 +17,14 @@ mod server;
 mod sql;
 mod table;
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
 use crate::config::{Machine, Resolved, SettingFlags, Sources, resolve};
 use crate::failure::Failure;
+use crate::shell::output_error;
 
 /// Stoa, a report server: loads data into Apache Iceberg tables of ORC files and answers SQL over
 /// the PostgreSQL protocol, HTTP and Arrow Flight SQL.
@@ -109,6 +111,12 @@ impl Cli {
             Command::Bench(command) => bench::run(command, file),
         }
     }
+}
+
+/// Prints a whole text.
+fn print(text: &str) -> stoa_error::Result<()> {
+    let mut out = std::io::stdout();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(output_error)
 }
 
 /// Settles the settings for a command; what is wrong with them is a matter of usage.

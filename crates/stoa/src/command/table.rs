@@ -1,7 +1,6 @@
 //! `stoa table`: look at tables and look after them, without SQL.
 
 use std::fmt::Write as _;
-use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,11 +10,10 @@ use serde_json::{Value, json};
 use stoa_error::{Error, Result};
 use stoa_table::{CheckReport, Orphan, RemovedOrphans, Table, TableIdent, Warehouse};
 
-use super::settle;
+use super::{print, settle};
 use crate::config::{SettingFlags, scope};
 use crate::failure::Failure;
 use crate::runtime::{block_on, open_warehouse, start_log, warehouse_options};
-use crate::shell::output_error;
 use crate::units;
 
 /// What to do with tables.
@@ -167,11 +165,6 @@ async fn named_tables(warehouse: &Warehouse, names: &[String]) -> Result<Vec<Tab
         true => warehouse.all_tables().await,
         false => names.iter().map(|name| parse_ident(name)).collect(),
     }
-}
-
-fn print(text: &str) -> Result<()> {
-    let mut out = std::io::stdout();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(output_error)
 }
 
 fn print_json(value: &Value) -> Result<()> {
