@@ -50,10 +50,10 @@ def handle_in(any_message):
 class Client:
     """A role's connection to one daemon."""
 
-    def __init__(self, daemon, user=SUPERUSER, password=PASSWORD):
+    def __init__(self, daemon, user=SUPERUSER, password=PASSWORD, token=None):
         self.flight = flight.connect(f"grpc+tcp://127.0.0.1:{daemon.flight_port}")
-        token = self.flight.authenticate_basic_token(user, password)
-        self.options = flight.FlightCallOptions(headers=[token], timeout=LIMIT)
+        self.token = token or self.flight.authenticate_basic_token(user, password)
+        self.options = flight.FlightCallOptions(headers=[self.token], timeout=LIMIT)
 
     def info(self, command):
         return self.flight.get_flight_info(flight.FlightDescriptor.for_command(command), self.options)
@@ -337,6 +337,45 @@ def test_a_query_that_did_not_run_is_cancelled_from_anywhere(clients):
     refused(lambda: three.cancel(info))
 
 
+def test_a_token_is_good_on_every_daemon(daemons, clients, table):
+    clients[0].run("CREATE USER visitor PASSWORD 'pencil'")
+    visitor = Client(daemons[0], "visitor", "pencil")
+    visitor.run("SET timezone = 'Asia/Tokyo'")
+    everywhere = [Client(daemon, token=visitor.token) for daemon in daemons]
+    for client in everywhere:
+        assert client.run("SELECT current_user, current_setting('timezone')") == [("visitor", "Asia/Tokyo")]
+        with pytest.raises(flight.FlightUnauthorizedError):
+            client.run(f"SELECT * FROM {table}")
+    # Each has a session of its own from there on.
+    everywhere[1].run("SET timezone = 'UTC'")
+    assert [client.run("SHOW timezone") for client in everywhere] == [[("Asia/Tokyo",)], [("UTC",)], [("Asia/Tokyo",)]]
+    everywhere[2].act("CloseSession", b"")
+    for client in everywhere:
+        refused(lambda: client.run("SELECT 1"), flight.FlightUnauthenticatedError, "28000")
+        client.flight.close()
+    visitor.flight.close()
+    clients[0].run("DROP USER visitor")
+
+
+def test_altered_tokens_are_unknown(daemons, clients):
+    name, token = clients[0].token
+    digits = token.split(b" ")[1].decode()
+    others = [f"{number:08x}{digits[8:]}" for number in (0, 1, 2, 3, 2**32 - 1) if number != int(digits[:8], 16)]
+    for altered in [*others, digits[:-1] + ("0" if digits[-1] != "0" else "1"), digits[:-1], digits + "0", "x" * len(digits), ""]:
+        for daemon in daemons:
+            client = Client(daemon, token=(name, b"Bearer " + altered.encode()))
+            refused(lambda: client.run("SELECT 1"), flight.FlightUnauthenticatedError, "28000")
+            client.flight.close()
+
+
+def test_a_token_of_a_session_with_temporary_tables_stays_where_it_is(daemons, clients):
+    clients[0].run("CREATE TEMPORARY TABLE of_here (n int)")
+    there = Client(daemons[1], token=clients[0].token)
+    refused(lambda: there.run("SELECT 1"), NotImplementedError, "0A000")
+    there.flight.close()
+    assert clients[0].run("SELECT count(*) FROM of_here") == [(0,)]
+
+
 def test_adbc_reads_a_partition_of_another_daemon(daemons, table):
     log_in = {"username": SUPERUSER, "password": PASSWORD}
     uris = [f"grpc://127.0.0.1:{daemon.flight_port}" for daemon in daemons]
@@ -354,6 +393,9 @@ def test_tickets_of_a_daemon_that_is_gone_are_unknown(tmp_path):
     with cluster(tmp_path, 2) as pair:
         one, two = (Client(daemon) for daemon in pair)
         ticket, handle = one.ticket("SELECT 1"), one.prepare("SELECT 1")
+        known = Client(pair[1], token=one.token)
+        unknown = Client(pair[1], token=Client(pair[0]).token)
+        assert known.run("SELECT 1") == [(1,)]
         pair[0].end()
         until = time.monotonic() + LIMIT
         for run in (lambda: two.fetch(ticket), lambda: two.execute(handle)):
@@ -361,9 +403,10 @@ def test_tickets_of_a_daemon_that_is_gone_are_unknown(tmp_path):
             while True:
                 with pytest.raises((KeyError, flight.FlightUnavailableError)) as caught:
                     run()
-                unknown = issubclass(caught.type, KeyError)
-                assert f"SQLSTATE: {'26000' if unknown else '57P03'}" in str(caught.value)
-                if unknown:
+                is_gone = issubclass(caught.type, KeyError)
+                assert f"SQLSTATE: {'26000' if is_gone else '57P03'}" in str(caught.value)
+                if is_gone:
                     break
                 assert time.monotonic() < until
-        assert two.run("SELECT 1") == [(1,)]
+        assert two.run("SELECT 1") == known.run("SELECT 1") == [(1,)]
+        refused(lambda: unknown.run("SELECT 1"), flight.FlightUnauthenticatedError, "28000")

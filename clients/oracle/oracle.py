@@ -19,6 +19,7 @@ import manual
 import pairs
 import parameters
 import tables
+import within
 from compare import compare
 from queries import Queries
 from sides import Refusal, Side
@@ -188,6 +189,18 @@ def run_pairs(oracle, seed, only, expressions):
             oracle.check(statement)
 
 
+def run_within(oracle, seed, only, expressions):
+    """The fixed statements inside others; at the full size all of them, else about one of eight."""
+    if only in ("", "within"):
+        rng, part = random.Random(seed), min(1, max(0.02, expressions / 100_000))
+        fixed = sorted({sql for _, sql in cases() if within.is_query(sql)})
+        for sql in rng.sample(fixed, int(len(fixed) * min(1, part * 4))):
+            for around in within.statements(oracle.postgres, sql, rng, part * 2):
+                # What PostgreSQL refuses says nothing: the types may have no such operator.
+                if not isinstance(oracle.postgres.ask(around), Refusal):
+                    oracle.check(around)
+
+
 def run_parameters(oracle, only):
     if only in ("", "parameters"):
         for statement, values in parameters.statements():
@@ -252,7 +265,7 @@ def main():
     parser.add_argument("--seed", default=os.environ.get("STOA_ORACLE_SEED", "1"))
     size = os.environ.get("STOA_ORACLE_EXPRESSIONS", EXPRESSIONS)
     parser.add_argument("--expressions", type=int, default=int(size))
-    parser.add_argument("--only", default="", help="cases, the name of a file of cases, pairs, parameters, manual, drawn, form:NAME")
+    parser.add_argument("--only", default="", help="cases, the name of a file of cases, pairs, within, parameters, manual, drawn, form:NAME")
     parser.add_argument("--files", nargs="*", type=pathlib.Path, help="files of statements to compare instead")
     parser.add_argument("--logictests", nargs="*", type=pathlib.Path, help="files or folders of sqllogictest to compare instead")
     options = parser.parse_args()
@@ -266,6 +279,7 @@ def main():
     complaints = list(known_examples(oracle)) if not options.only else []
     run_cases(oracle, options.only)
     run_pairs(oracle, options.seed, options.only, options.expressions)
+    run_within(oracle, options.seed, options.only, options.expressions)
     run_parameters(oracle, options.only)
     if options.only in ("", "manual"):
         page = manual.page(manual.run(oracle))

@@ -73,7 +73,7 @@ pub(crate) async fn run(
         }
         "SetSessionOptions" => session_options::set(&client.session, body).map(Some),
         "GetSessionOptions" => Ok(Some(session_options::get(&client.session))),
-        "CloseSession" => Ok(Some(session_options::closed(service.clients().close(request)))),
+        "CloseSession" => Ok(Some(session_options::closed(service.clients().close(request).await))),
         "BeginTransaction" | "EndTransaction" | "BeginSavepoint" | "EndSavepoint" => {
             check_no_transaction(Some(b"?")).map(|()| None)
         }

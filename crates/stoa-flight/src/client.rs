@@ -8,4 +8,6 @@ use stoa_query::Session;
 pub(crate) struct Client {
     pub(crate) session: Arc<Session>,
     pub(crate) user: String,
+    /// What the client calls itself.
+    pub(crate) application: String,
 }

@@ -4,6 +4,9 @@
 //! run in it. Calls without one run in the session of their connection. Where clients must log in
 //! (`access_control`), user and password come with the handshake or with each call (Basic); otherwise any
 //! password is accepted, as over the PostgreSQL protocol.
+//!
+//! A token is good on every daemon of the cluster: one that does not know it asks the daemon that gave it, and makes
+//! a session of its own that begins with the settings of the one there.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,11 +18,13 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use stoa_error::{Condition, Error, ErrorKind, Result};
 use stoa_query::{Engine, SessionOptions};
 use tonic::metadata::MetadataMap;
-use tonic::{Code, Request, Status};
+use tonic::{Request, Status};
 
 use crate::client::Client;
 use crate::connection::ConnectionState;
 use crate::handles::{Handle, Handles};
+use crate::logins::{self, Login};
+use crate::question::Setting;
 use crate::status::status;
 
 /// Name of the session's protocol in lists of queries.
@@ -87,7 +92,7 @@ impl Clients {
         let peer = sender.peer();
         let user = match sender.credentials {
             // A client that logs in again with a token it has goes on with that.
-            Credentials::Token(token) => return self.known(&token).map(|_| token),
+            Credentials::Token(token) => return self.known(&token).await.map(|_| token),
             other => self.checked(other, peer).await?,
         };
         let daemon = self.engine.daemon_number();
@@ -105,7 +110,7 @@ impl Clients {
             return Ok(client);
         }
         let user = match sender.credentials {
-            Credentials::Token(token) => return self.known(&token),
+            Credentials::Token(token) => return self.known(&token).await,
             other => self.checked(other, peer).await?,
         };
         let Some(connection) = sender.connection else {
@@ -139,15 +144,29 @@ impl Clients {
         }
     }
 
-    /// Ends the session of a call's token; `false` for a call without one.
-    pub(crate) fn close<T>(&self, request: &Request<T>) -> bool {
-        match credentials(request.metadata()) {
-            Ok(Credentials::Token(token)) => {
-                let handle = Handle::read_text(&token);
-                handle.and_then(|handle| self.by_token.remove(handle)).is_some()
-            }
-            _ => false,
+    /// Ends the sessions of a call's token, on all daemons; `false` for a call without one.
+    pub(crate) async fn close<T>(&self, request: &Request<T>) -> bool {
+        let Ok(Credentials::Token(token)) = credentials(request.metadata()) else { return false };
+        let Some(handle) = Handle::read_text(&token) else { return false };
+        let was_here = self.by_token.remove(handle).is_some();
+        if was_here {
+            logins::close_elsewhere(&self.engine, handle).await;
         }
+        was_here
+    }
+
+    /// Ends the session of a token, which was closed on another daemon.
+    pub(crate) fn close_here(&self, handle: Handle) {
+        self.by_token.remove(handle);
+    }
+
+    /// Whose session the token of another daemon's client is, and how it is set.
+    ///
+    /// # Errors
+    /// 28000: the token is not known. 0A000: a statement of it would mean something else elsewhere.
+    pub(crate) fn login_for_another(&self, handle: Handle) -> Result<Login> {
+        let client = self.by_token.get(handle).ok_or_else(unknown_token)?;
+        Login::of(&client)
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {
@@ -158,13 +177,22 @@ impl Clients {
         self.by_token.forget_idle();
     }
 
-    fn known(&self, token: &str) -> Result<Arc<Client>, Status> {
-        let handle = Handle::read_text(token);
-        handle.and_then(|handle| self.by_token.get(handle)).ok_or_else(|| {
-            let text = "the token is not known, or was not used for too long\n\
-                        HINT: connect again\nSQLSTATE: 28000";
-            Status::new(Code::Unauthenticated, text)
-        })
+    /// The session of a token, which another daemon may have given.
+    async fn known(&self, token: &str) -> Result<Arc<Client>, Status> {
+        let handle = Handle::read_text(token).ok_or_else(|| status(&unknown_token()))?;
+        if let Some(client) = self.by_token.get(handle) {
+            return Ok(client);
+        }
+        self.from_elsewhere(handle).await.map_err(|error| status(&error))
+    }
+
+    async fn from_elsewhere(&self, handle: Handle) -> Result<Arc<Client>> {
+        let login = logins::ask(&self.engine, handle).await?.ok_or_else(unknown_token)?;
+        let client = self.client(login.user, login.application);
+        for Setting { name, value } in &login.settings {
+            client.session.begin_with(name, value)?;
+        }
+        Ok(self.by_token.get_or_insert(handle, client))
     }
 
     /// A client of the same role, with a session of its own.
@@ -176,10 +204,10 @@ impl Clients {
         let session = self.engine.session(SessionOptions {
             user: user.clone(),
             protocol: PROTOCOL,
-            application,
+            application: application.clone(),
             ..SessionOptions::default()
         });
-        Client { session, user }
+        Client { session, user, application }
     }
 }
 
@@ -206,6 +234,12 @@ fn credentials(metadata: &MetadataMap) -> Result<Credentials> {
             Ok(Credentials::User { name: name.to_owned(), password: password.to_owned() })
         }
     }
+}
+
+fn unknown_token() -> Error {
+    Error::new(ErrorKind::Forbidden, "the token is not known, or was not used for too long")
+        .with_condition(Condition::InvalidAuthorization)
+        .with_hint("connect again")
 }
 
 fn refused(message: &str) -> Error {

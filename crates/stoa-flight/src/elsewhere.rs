@@ -198,6 +198,14 @@ impl FlightSql {
                 }
                 Ok(Bytes::new())
             }
+            (What::Login, Some(handle)) => self.clients().login_for_another(handle).map(encoded),
+            (What::Login, None) => Err(unknown_ticket()),
+            (What::Logout, _) => {
+                Handle::read(&question.handle)
+                    .into_iter()
+                    .for_each(|handle| self.clients().close_here(handle));
+                Ok(Bytes::new())
+            }
             (What::Cancel, _) => self.cancel_for(&question).await.map(encoded),
             (What::Nothing, _) => {
                 Err(Error::unsupported("this daemon does not know such a question about a ticket"))

@@ -93,13 +93,29 @@ impl<T> Handles<T> {
     /// Keeps a thing under a handle that another daemon gave.
     pub(crate) fn insert_as(&self, handle: Handle, thing: T) {
         let mut things = self.things.lock();
+        self.make_room(&mut things);
+        things.insert(handle, Kept { thing: Arc::new(thing), used: clock::monotonic() });
+    }
+
+    fn make_room(&self, things: &mut HashMap<Handle, Kept<T>>) {
         if things.len() >= self.count_max
             && let Some(oldest) = things.iter().min_by_key(|(_, kept)| kept.used)
         {
             let oldest = *oldest.0;
             things.remove(&oldest);
         }
-        things.insert(handle, Kept { thing: Arc::new(thing), used: clock::monotonic() });
+    }
+
+    /// What is kept under a handle that another daemon gave: `thing`, unless somebody was sooner.
+    pub(crate) fn get_or_insert(&self, handle: Handle, thing: T) -> Arc<T> {
+        let mut things = self.things.lock();
+        if let Some(kept) = things.get(&handle) {
+            return Arc::clone(&kept.thing);
+        }
+        self.make_room(&mut things);
+        let thing = Arc::new(thing);
+        things.insert(handle, Kept { thing: Arc::clone(&thing), used: clock::monotonic() });
+        thing
     }
 
     /// What is kept under a handle, which counts as used now.
@@ -146,6 +162,15 @@ mod tests {
             assert_eq!(Handle::read_text(wrong), None, "{wrong}");
             assert_eq!(Handle::read(wrong.as_bytes()), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn the_first_thing_under_a_handle_stays() {
+        let handles = Handles::new(2, Duration::from_secs(60));
+        let elsewhere = Handle::new(7);
+        assert_eq!(*handles.get_or_insert(elsewhere, "first"), "first");
+        assert_eq!(*handles.get_or_insert(elsewhere, "second"), "first");
+        assert_eq!(handles.get(elsewhere).as_deref(), Some(&"first"));
     }
 
     #[test]

@@ -35,6 +35,7 @@ mod elsewhere;
 mod handles;
 mod ingest;
 mod let_in;
+mod logins;
 mod message_bytes;
 mod metadata;
 mod not_built;

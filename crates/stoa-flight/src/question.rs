@@ -1,4 +1,4 @@
-//! What daemons ask each other about tickets and prepared statements, as bytes.
+//! What daemons ask each other about tickets, prepared statements and logins, as bytes.
 //!
 //! Messages are Protocol Buffers; values and columns are Arrow's IPC format, whose reader trusts its writer: they come
 //! from daemons only. A daemon believes another one about who asks: that one has checked the password.
@@ -30,6 +30,10 @@ pub(crate) enum What {
     Close = 4,
     /// Cancel the query of a ticket. Answer: [`CancelAnswer`].
     Cancel = 5,
+    /// Whose the token of a login is, which the handle is. Answer: [`Login`](crate::logins::Login).
+    Login = 6,
+    /// End the session of a token. No answer.
+    Logout = 7,
 }
 
 /// A question about a handle.
@@ -39,7 +43,7 @@ pub(crate) struct Question {
     pub(crate) what: i32,
     #[prost(bytes = "bytes", tag = "2")]
     pub(crate) handle: Bytes,
-    /// The role whose client has it.
+    /// The role whose client has it; empty where that is the question.
     #[prost(string, tag = "3")]
     pub(crate) user: String,
     /// The number of the daemon that asks.

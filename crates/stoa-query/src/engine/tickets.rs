@@ -1,4 +1,4 @@
-//! Requests about what another daemon keeps for a client: tickets and prepared statements of Flight SQL.
+//! Requests about what another daemon keeps for a client: tickets, prepared statements and logins of Flight SQL.
 //!
 //! What is asked and answered is the protocol's; here is the way to the daemon that keeps it.
 
@@ -62,5 +62,16 @@ impl Engine {
             }
             _ => error,
         })
+    }
+
+    /// Tells all other daemons something about a ticket, and waits until they have heard it. One that does not
+    /// answer is told no more.
+    pub async fn tell_others_about_ticket(&self, news: Bytes) {
+        let Some(member) = self.member() else { return };
+        for (daemon, answer) in member.ask_others(ServiceKind::Ticket, news, LIMIT).await {
+            if let Err(error) = answer {
+                tracing::debug!(%daemon, %error, "a daemon was not told about a ticket");
+            }
+        }
     }
 }

@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use serde_json::Value;
 
+use stoa_testkit::PostgresServer;
+
 use crate::harness::{Place, Server, post_sql};
 
 fn counted(server: &Server, sql: &str) -> u64 {
@@ -86,4 +88,39 @@ fn a_backup_under_load_holds_what_was_acknowledged_before() {
     }
     let again = place.run(&["restore", "backup", "--warehouse", &format!("restored-{}", ids[0])]);
     assert!(again.code == Some(1) && again.stderr.contains("empty place"), "{}", again.stderr);
+}
+
+#[test]
+fn a_backup_of_a_cluster_holds_the_rows_of_all_daemons() {
+    let Some(postgres) = PostgresServer::start(&["fsync=off"]) else { return };
+    let place = Place::new();
+    let catalog = postgres.database();
+    let daemon = |_| Server::start(&place, &["--catalog", &catalog, "--access-control", "on"]);
+    let create = ["sql", "--warehouse", "w", "--catalog", &catalog, "-c"];
+    let sql = |sql: &str| place.ok(&[&create[..], &[sql]].concat());
+    sql("CREATE ROLE keeper LOGIN SUPERUSER PASSWORD 'sec:ret'");
+    sql("CREATE USER visitor PASSWORD 'pencil'");
+    sql("CREATE TABLE t (a int)");
+    let daemons = [1, 2, 3].map(daemon);
+    let url = |daemon: usize, who: &str| {
+        format!("http://{who}@127.0.0.1:{}", daemons[daemon].http_port())
+    };
+    for daemon in 0..daemons.len() {
+        let insert =
+            format!("INSERT INTO t SELECT n FROM generate_series(1, {}) AS g(n)", 10 + daemon);
+        place.ok(&["sql", "--url", &url(daemon, "keeper:sec%3Aret"), "-c", &insert]);
+    }
+    let backup = |who: &str| {
+        let url = url(1, who);
+        place.run(&["backup", "b", "--warehouse", "w", "--catalog", &catalog, "--url", &url])
+    };
+    let refused = backup("visitor:pencil");
+    assert!(refused.code == Some(1) && refused.stderr.contains("42501"), "{}", refused.stderr);
+    let taken = backup("keeper:sec%3Aret");
+    assert_eq!(taken.code, Some(0), "{}", taken.stderr);
+    drop(daemons);
+    place.ok(&["restore", "b", "--warehouse", "restored"]);
+    let count = ["sql", "--warehouse", "restored", "-c", "SELECT count(*) AS n FROM t"];
+    let count = place.ok(&count);
+    assert!(count.contains("33"), "{count}");
 }
