@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Kills, freezes and ends release daemons of a cluster while all are written to, and looks whether anything is lost.
+# Kills, freezes and ends release daemons of a cluster while all are written to, cuts them off from PostgreSQL and from each
+# other, and looks whether anything is lost.
 #
 #   TORTURE_FAULTS=N   how often (default 1000)
 #   TORTURE_DAEMONS=N  how many daemons (default 3)

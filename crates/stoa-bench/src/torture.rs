@@ -15,13 +15,16 @@
 
 mod check;
 mod cluster;
+mod daemon;
 mod death;
 mod gardener;
 mod histories;
+mod hurt;
 mod ledger;
 mod random;
 mod run;
 mod tables;
+mod wire;
 
 pub use cluster::{ClusterTortureOptions, ClusterTortureResult, run_cluster};
 pub use death::Death;

@@ -27,9 +27,8 @@ use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
 use datafusion_pg_catalog::sql::rules::{
     AliasDuplicatedProjectionRewrite, CurrentUserVariableToSessionUserFunctionCall,
     FixArrayLiteral, FixVersionColumnName, PrependUnqualifiedPgTableName,
-    RemoveSubqueryFromProjection, ResolveUnqualifiedIdentifier, RewriteArrayAnyAllOperation,
-    RewritePgCatalogOperator, RewriteRegCastToSubquery, SqlStatementRewriteRule,
-    StripCallableQualifier, StripCollate,
+    ResolveUnqualifiedIdentifier, RewriteArrayAnyAllOperation, RewritePgCatalogOperator,
+    RewriteRegCastToSubquery, SqlStatementRewriteRule, StripCallableQualifier, StripCollate,
 };
 use stoa_error::Result;
 
@@ -50,7 +49,6 @@ fn shared_rules() -> Vec<Box<dyn SqlStatementRewriteRule>> {
         Box::new(StripCollate),
         Box::new(RewritePgCatalogOperator),
         Box::new(RewriteRegCastToSubquery::new()),
-        Box::new(RemoveSubqueryFromProjection),
         Box::new(FixVersionColumnName),
     ]
 }

@@ -33,6 +33,7 @@ mod arithmetic;
 mod array_length;
 mod array_like;
 mod array_or_empty;
+mod array_order;
 mod array_parts;
 mod array_remove;
 mod array_slices;
@@ -71,6 +72,7 @@ mod json_casts;
 mod json_kind;
 mod json_path;
 mod json_text;
+mod known_aggregates;
 mod lateral_keys;
 mod like_arrays;
 mod lists;
@@ -248,7 +250,10 @@ fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
         if rule.name() == whole_filters::PUSHING_RULE {
             rules.push(Arc::new(whole_filters::WholeFilters));
         }
-        rules.push(rule);
+        rules.push(match rule.name() {
+            known_aggregates::KNOWING_RULE => Arc::new(known_aggregates::KnownAggregates(rule)),
+            _ => rule,
+        });
     }
     rules.push(Arc::new(top_groups::FewTopGroups));
     rules.push(Arc::new(nested_keys::ComparableKeys));

@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 use datafusion_sql::parser::Statement as EngineStatement;
 use datafusion_sql::sqlparser::ast::{
     self, AccessExpr, DataType, Distinct, Expr, Function, FunctionArguments, Ident, ObjectName,
-    OrderByKind, Query, Select, SelectItem, SetExpr, Subscript, TrimWhereField, VisitMut,
+    OrderByKind, Query, Select, SelectItem, SetExpr, Subscript, TrimWhereField, Value, VisitMut,
     VisitorMut,
 };
 
@@ -189,7 +189,7 @@ fn order_by_marked(query: &mut Query, ordered_within: &HashSet<String>) {
     }
 }
 
-/// `SELECT DISTINCT f(a) … ORDER BY f(a)` orders by a column of the result, which the engine knows by its name only.
+/// `SELECT DISTINCT f(a) … ORDER BY f(a)` orders by a column of the result, which the engine knows by its name or number only.
 fn order_distinct_by_names(query: &mut Query) {
     let (SetExpr::Select(select), Some(order)) = (query.body.as_ref(), &mut query.order_by) else {
         return;
@@ -200,14 +200,21 @@ fn order_distinct_by_names(query: &mut Query) {
         return;
     };
     for key in keys.iter_mut().filter(|key| !matches!(key.expr, Expr::Identifier(_))) {
-        let of_result = select.projection.iter().find_map(|item| match item {
-            SelectItem::ExprWithAlias { expr, alias } if *expr == key.expr => Some(alias),
+        let of_result = select.projection.iter().enumerate().find_map(|(at, item)| match item {
+            SelectItem::ExprWithAlias { expr, alias } if *expr == key.expr => {
+                Some(Expr::Identifier(alias.clone()))
+            }
+            SelectItem::UnnamedExpr(expr) if *expr == key.expr => Some(number(at + 1)),
             _ => None,
         });
-        if let Some(alias) = of_result {
-            key.expr = Expr::Identifier(alias.clone());
+        if let Some(of_result) = of_result {
+            key.expr = of_result;
         }
     }
+}
+
+fn number(number: usize) -> Expr {
+    Expr::Value(Value::Number(number.to_string(), false).with_empty_span())
 }
 
 /// The name of a column; `None` for `*` and the like.

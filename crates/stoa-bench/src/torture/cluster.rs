@@ -1,13 +1,12 @@
 //! Several daemons over one catalog, of which one at a time is hurt while all are written to.
 //!
 //! ```text
-//! all up ─► writers and changes at every daemon ─► kill, freeze or end one ─► stop writing
+//! all up ─► writers and changes at every daemon ─► kill, freeze, end or cut off one ─► stop writing
 //!   ▲         ─► what was acknowledged is shown by every daemon ─► logs are taken over
 //!   └───────  ─► doubts are settled, and every daemon says the same ◄──────────┘
 //! ```
 //! The daemons agree by the catalog's database, which must be a new one in PostgreSQL.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,11 +20,13 @@ use tokio::task::JoinHandle;
 use tokio_postgres::SimpleQueryMessage;
 
 use super::check::{check, look};
-use super::death::Death;
+use super::daemon::{Daemon, Place};
 use super::gardener::tend;
+use super::hurt::{From, Hurt};
 use super::random::Random;
-use super::run::{FAILPOINTS, write};
+use super::run::write;
 use super::tables::Tables;
+use super::wire::State;
 use crate::server_process::ServerProcess;
 use crate::write::ServerAddress;
 
@@ -75,6 +76,8 @@ pub struct ClusterTortureResult {
     pub frozen: [u32; 2],
     /// Ended in order (SIGTERM).
     pub drained: u32,
+    /// Times that daemons were cut off from the catalog or from each other; daemons that had been declared dead meanwhile.
+    pub cut: [u32; 2],
     /// Parcels that are there in the end.
     pub parcels: u64,
     /// Their rows.
@@ -91,48 +94,6 @@ pub struct ClusterTortureResult {
     pub settle_ms: [u64; 2],
     /// How long it all took.
     pub seconds: f64,
-}
-
-/// What happens to a daemon.
-#[derive(Clone, Debug)]
-enum Hurt {
-    Killed(Duration),
-    Failed(Death),
-    Frozen { after: Duration, frozen: Duration },
-    Drained(Duration),
-}
-
-impl Hurt {
-    fn pick(random: &mut Random) -> Self {
-        let ms = |random: &mut Random, most| Duration::from_millis(random.below(most));
-        match random.below(10) {
-            0..3 => Self::Killed(ms(random, 700)),
-            3..6 => loop {
-                let death = Death::pick(random.next());
-                if !death.failpoints().is_empty() {
-                    break Self::Failed(death);
-                }
-            },
-            6..9 => {
-                let after = ms(random, 500);
-                Self::Frozen { after, frozen: ms(random, 9_000) }
-            }
-            _ => Self::Drained(ms(random, 500)),
-        }
-    }
-}
-
-impl fmt::Display for Hurt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Killed(after) => write!(f, "was killed after {} ms", after.as_millis()),
-            Self::Failed(death) => write!(f, "{death}"),
-            Self::Frozen { after, frozen } => {
-                write!(f, "froze after {} ms for {} ms", after.as_millis(), frozen.as_millis())
-            }
-            Self::Drained(after) => write!(f, "was ended after {} ms", after.as_millis()),
-        }
-    }
 }
 
 /// Runs until so many daemons were hurt as `options` asks for, then checks everything once more.
@@ -175,7 +136,7 @@ pub async fn run_cluster(
 struct Torture<'a> {
     options: &'a ClusterTortureOptions,
     random: Random,
-    daemons: Vec<ServerProcess>,
+    daemons: Vec<Daemon>,
     tables: Tables,
     result: ClusterTortureResult,
     settled_ms: Vec<u64>,
@@ -190,7 +151,7 @@ impl Torture<'_> {
         if let Hurt::Failed(death) = hurt {
             // Armed in a new one: its fail points are counted from its start.
             let last = self.daemons.pop().ok_or_else(no_daemon)?;
-            last.stop().await?;
+            last.process.stop().await?;
             match self.start(&death.failpoints()).await {
                 Ok(armed) => self.daemons.push(armed),
                 // It died while it joined.
@@ -205,9 +166,17 @@ impl Torture<'_> {
             Hurt::Failed(_) => self.daemons.len() - 1,
             _ => self.random.below(self.daemons.len() as u64) as usize,
         };
-        let daemon = self.daemons.remove(nth);
-        let survivor = self.hurt(daemon, hurt).await?;
-        self.daemons.extend(survivor);
+        if let Hurt::Cut { from, state, after, lasting } = hurt {
+            timer::sleep(*after).await;
+            self.cut(nth, *from, *state);
+            timer::sleep(*lasting).await;
+            self.cut(nth, *from, State::Whole);
+            self.without_the_dead().await?;
+        } else {
+            let daemon = self.daemons.remove(nth);
+            let survivor = self.hurt(daemon, hurt).await?;
+            self.daemons.extend(survivor);
+        }
         let began = monotonic();
         timer::sleep(AFTERMATH).await;
         stop.send_replace(true);
@@ -218,39 +187,62 @@ impl Torture<'_> {
         self.died(began).await
     }
 
+    /// Cuts what is between daemons and others, or mends it.
+    fn cut(&self, nth: usize, from: From, state: State) {
+        let is_meant = |(number, daemon)| {
+            let all = matches!(from, From::CatalogOfAll | From::PeersOfAll);
+            (all || number == nth).then_some(daemon)
+        };
+        for daemon in self.daemons.iter().enumerate().filter_map(is_meant) {
+            match from {
+                From::Catalog | From::CatalogOfAll => daemon.set_catalog(state),
+                From::Peers | From::PeersOfAll => daemon.set_from_peers(state),
+            }
+        }
+    }
+
+    /// Waits until each daemon goes on after a cut, or has ended since it was declared dead.
+    async fn without_the_dead(&mut self) -> Result<()> {
+        self.result.cut[0] += 1;
+        for mut daemon in std::mem::take(&mut self.daemons) {
+            match has_ended(&mut daemon.process).await? {
+                true => self.result.cut[1] += 1,
+                false => self.daemons.push(daemon),
+            }
+        }
+        Ok(())
+    }
+
     /// Does it; gives the daemon back if it lives.
-    async fn hurt(
-        &mut self,
-        mut daemon: ServerProcess,
-        hurt: &Hurt,
-    ) -> Result<Option<ServerProcess>> {
+    async fn hurt(&mut self, mut daemon: Daemon, hurt: &Hurt) -> Result<Option<Daemon>> {
         match hurt {
             Hurt::Killed(after) => {
                 timer::sleep(*after).await;
-                daemon.kill().await?;
+                daemon.process.kill().await?;
                 self.result.killed += 1;
                 Ok(None)
             }
             Hurt::Failed(death) => {
-                if timer::timeout(death.kill_after(), daemon.wait()).await.is_err() {
-                    daemon.kill().await?;
+                if timer::timeout(death.kill_after(), daemon.process.wait()).await.is_err() {
+                    daemon.process.kill().await?;
                 }
                 self.result.failed += 1;
                 Ok(None)
             }
             Hurt::Frozen { after, frozen } => {
                 timer::sleep(*after).await;
-                daemon.freeze()?;
+                daemon.process.freeze()?;
                 timer::sleep(*frozen).await;
-                daemon.thaw()?;
+                daemon.process.thaw()?;
                 self.result.frozen[0] += 1;
-                let is_dead = has_ended(&mut daemon).await?;
+                let is_dead = has_ended(&mut daemon.process).await?;
                 self.result.frozen[1] += u32::from(is_dead);
                 Ok((!is_dead).then_some(daemon))
             }
+            Hurt::Cut { .. } => Ok(Some(daemon)),
             Hurt::Drained(after) => {
                 timer::sleep(*after).await;
-                let status = daemon.stop().await?;
+                let status = daemon.process.stop().await?;
                 self.result.drained += 1;
                 match status.success() {
                     true => Ok(None),
@@ -264,7 +256,8 @@ impl Torture<'_> {
     /// the dead were taken over.
     async fn died(&mut self, began: std::time::Instant) -> Result<()> {
         self.result.faults += 1;
-        let addresses: Vec<_> = self.daemons.iter().map(ServerProcess::address).collect();
+        let addresses: Vec<_> =
+            self.daemons.iter().map(|daemon| daemon.process.address()).collect();
         for address in &addresses {
             let client = address.postgres().await?;
             for table in &self.tables.active {
@@ -291,7 +284,7 @@ impl Torture<'_> {
                                WHERE state <> 'dead') FROM system.cluster";
         let alive = self.daemons.len().to_string();
         for daemon in &self.daemons {
-            let client = daemon.address().postgres().await?;
+            let client = daemon.process.address().postgres().await?;
             loop {
                 let rows = client.simple_query(ORPHANS).await.map_err(|e| {
                     Error::unavailable("a daemon does not tell of its cluster").with_source(e)
@@ -315,20 +308,16 @@ impl Torture<'_> {
         Ok(())
     }
 
-    async fn start(&self, failpoints: &str) -> Result<ServerProcess> {
-        let warehouse = self.options.warehouse.display().to_string();
-        let catalog = &self.options.catalog;
-        let place = ["--warehouse", &warehouse, "--catalog", catalog, "--shared-table-size", "0"];
-        let arguments = [&place[..], &["--log-level", "off"]].concat();
-        ServerProcess::start_with(&self.options.program, &arguments, &[(FAILPOINTS, failpoints)])
-            .await
+    async fn start(&self, failpoints: &str) -> Result<Daemon> {
+        let ClusterTortureOptions { program, warehouse, catalog, .. } = self.options;
+        Daemon::start(Place { program, warehouse, catalog }, failpoints).await
     }
 
     async fn make_tables(&mut self) -> Result<()> {
         let age = self.result.faults - self.tables.made_at;
         if self.tables.active.is_empty() || age >= FAULTS_PER_TABLE {
             let first = self.daemons.first().ok_or_else(no_daemon)?;
-            self.tables.renew(&first.address()).await?;
+            self.tables.renew(&first.process.address()).await?;
             self.tables.made_at = self.result.faults;
         }
         Ok(())
@@ -337,7 +326,8 @@ impl Torture<'_> {
     /// Writers on all protocols at every daemon, and at each one who changes what is there.
     fn clients(&mut self, stop: &watch::Sender<bool>) -> Vec<JoinHandle<u64>> {
         let mut clients = Vec::new();
-        let addresses: Vec<_> = self.daemons.iter().map(ServerProcess::address).collect();
+        let addresses: Vec<_> =
+            self.daemons.iter().map(|daemon| daemon.process.address()).collect();
         for address in &addresses {
             for table in &self.tables.active {
                 for path in table.paths().repeat(self.options.writers) {
@@ -367,7 +357,7 @@ impl Torture<'_> {
     /// Looks at all tables, and once more with all rows in files.
     async fn last_look(&mut self) -> Result<()> {
         let first = self.daemons.first().ok_or_else(no_daemon)?;
-        let client = first.address().postgres().await?;
+        let client = first.process.address().postgres().await?;
         for table in self.tables.all().cloned().collect::<Vec<_>>() {
             check(&client, &table).await?;
             let flushed = client.batch_execute(&format!("FLUSH TABLE {}", table.name)).await;
@@ -381,13 +371,13 @@ impl Torture<'_> {
             self.result.rows += rows;
         }
         for daemon in self.daemons.drain(..) {
-            daemon.stop().await?;
+            daemon.process.stop().await?;
         }
         Ok(())
     }
 }
 
-/// Whether a daemon that was frozen has been declared dead, reads that, and ends; else it goes on.
+/// Whether a daemon that was frozen or cut off has been declared dead, reads that, and ends; else it goes on.
 async fn has_ended(daemon: &mut ServerProcess) -> Result<bool> {
     let began = monotonic();
     while began.elapsed() < SETTLE_LIMIT {
@@ -404,7 +394,7 @@ async fn has_ended(daemon: &mut ServerProcess) -> Result<bool> {
             return Ok(false);
         }
     }
-    Err(Error::unavailable("a daemon that was frozen neither goes on nor ends"))
+    Err(Error::unavailable("a daemon that was hurt neither goes on nor ends"))
 }
 
 fn no_daemon() -> Error {

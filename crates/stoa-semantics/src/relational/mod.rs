@@ -18,11 +18,13 @@
 //!       ─► floats       a decimal beside a double is a double
 //!       ─► guards       branches of a boolean CASE stay in their order
 //!       ─► lengths      intervals are equal where they are equally long
+//!       ─► arrays       arrays are compared element by element, where NULL is larger than all values
 //!       ─► sort_keys    0.0 and -0.0 are one value for ORDER BY, intervals are ordered by their length
 //! ```
 //! In: a plan as it was made of the statement. Out: a plan with the same columns that the engine
 //! answers as PostgreSQL does. **Invariant:** the rules change nothing the second time.
 
+mod arrays;
 mod by_keys;
 mod floats;
 mod guards;
@@ -59,11 +61,12 @@ pub(crate) fn first() -> Arc<dyn AnalyzerRule + Send + Sync> {
 }
 
 /// The rules that come when expressions have their types.
-pub(crate) fn last() -> [Arc<dyn AnalyzerRule + Send + Sync>; 4] {
+pub(crate) fn last() -> [Arc<dyn AnalyzerRule + Send + Sync>; 5] {
     [
         Arc::new(floats::FloatComparisons),
         Arc::new(guards::Guards),
         Arc::new(lengths::EqualLengths),
+        Arc::new(arrays::ArraysInOrder),
         Arc::new(sort_keys::SortKeys),
     ]
 }

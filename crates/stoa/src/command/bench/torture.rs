@@ -32,7 +32,8 @@ create and rename the tables that others write to. What each session saw must be
 lost or duplicated, no increment is lost, and nothing that was seen disappears.
 
 With --daemons, that many daemons share a catalog in PostgreSQL, and all are written to while one at a
-time is killed, frozen for up to nine seconds or ended. Whatever one has acknowledged, all others must
+time is killed, frozen for up to nine seconds, ended, or cut off from PostgreSQL or from the others; or
+all are. Whatever one has acknowledged, all others must
 show at once, and after they have taken its log over.")]
 pub struct TortureArgs {
     /// Number of kills
@@ -171,6 +172,7 @@ fn cluster_text(result: &ClusterTortureResult) -> String {
          \x20 at fail points   {}\n\
          \x20 frozen           {}, of which {} were declared dead\n\
          \x20 ended in order   {}\n\
+         \x20 cut off          {}, {} daemons were declared dead\n\
          parcels there      {} with {} rows\n\
          in flight          {} there, {} not\n\
          statements         {}\n\
@@ -183,6 +185,8 @@ fn cluster_text(result: &ClusterTortureResult) -> String {
         result.frozen[0],
         result.frozen[1],
         result.drained,
+        result.cut[0],
+        result.cut[1],
         count(result.parcels),
         count(result.rows),
         count(result.in_flight_kept),

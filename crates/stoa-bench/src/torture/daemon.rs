@@ -1,0 +1,97 @@
+//! A daemon whose ways to the catalog and from its peers can be cut.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use stoa_error::{Error, Result};
+use tokio::net::TcpListener;
+use url::Url;
+
+use super::run::FAILPOINTS;
+use super::wire::{State, Wire};
+use crate::server_process::ServerProcess;
+
+/// A daemon of a cluster, and the network around it.
+pub(crate) struct Daemon {
+    pub(crate) process: ServerProcess,
+    catalog: Wire,
+    /// What others send to it: requests, and parts of statements.
+    from_peers: [Wire; 2],
+}
+
+/// Where its daemons' files and catalog are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    pub(crate) program: &'a Path,
+    pub(crate) warehouse: &'a Path,
+    /// A database, `postgres://user@host:port/name`.
+    pub(crate) catalog: &'a str,
+}
+
+impl Daemon {
+    /// Starts one; its fail points are armed.
+    ///
+    /// # Errors
+    /// Invalid: the catalog is no such address. Unavailable: it does not start, or ended at a fail point.
+    pub(crate) async fn start(place: Place<'_>, failpoints: &str) -> Result<Self> {
+        let (catalog, url) = catalog_wire(place.catalog).await?;
+        // Each has an address of its own, where the wires listen at the ports at which it listens at another one.
+        let (address, peer_port) = free_port().await?;
+        let (_, task_port) = free_port().await?;
+        let wire = |port: u16| Wire::open(address, port, format!("{}:{port}", Ipv4Addr::LOCALHOST));
+        let from_peers = [wire(peer_port).await?, wire(task_port).await?];
+        let warehouse = place.warehouse.display().to_string();
+        let (address, peer_port, task_port) =
+            (address.to_string(), peer_port.to_string(), task_port.to_string());
+        let arguments = [
+            ["--warehouse", &warehouse],
+            ["--catalog", &url],
+            ["--shared-table-size", "0"],
+            ["--advertise", &address],
+            ["--peer-port", &peer_port],
+            ["--task-port", &task_port],
+            ["--log-level", "off"],
+        ];
+        let variables = [(FAILPOINTS, failpoints)];
+        let process =
+            ServerProcess::start_with(place.program, arguments.as_flattened(), &variables).await?;
+        Ok(Self { process, catalog, from_peers })
+    }
+
+    /// What becomes of its connections to the catalog.
+    pub(crate) fn set_catalog(&self, state: State) {
+        self.catalog.set(state);
+    }
+
+    /// What becomes of connections of other daemons to this one.
+    pub(crate) fn set_from_peers(&self, state: State) {
+        self.from_peers.iter().for_each(|wire| wire.set(state));
+    }
+}
+
+/// A way to the catalog, and its address.
+async fn catalog_wire(catalog: &str) -> Result<(Wire, String)> {
+    let unusable = || {
+        Error::invalid(format!("{catalog:?} is no address of a database"))
+            .with_hint("postgres://USER@HOST/DATABASE")
+    };
+    let mut url = Url::parse(catalog).map_err(|_| unusable())?;
+    let upstream =
+        format!("{}:{}", url.host_str().ok_or_else(unusable)?, url.port().unwrap_or(5432));
+    let wire = Wire::open(Ipv4Addr::LOCALHOST.into(), 0, upstream).await?;
+    url.set_ip_host(Ipv4Addr::LOCALHOST.into()).map_err(|()| unusable())?;
+    url.set_port(Some(wire.port())).map_err(|()| unusable())?;
+    Ok((wire, url.into()))
+}
+
+/// A loopback address, and a port that is free at it and at 127.0.0.1.
+async fn free_port() -> Result<(IpAddr, u16)> {
+    static NEXT: AtomicU8 = AtomicU8::new(0);
+    let last = 2 + NEXT.fetch_add(1, Ordering::Relaxed) % 250;
+    let address = Ipv4Addr::new(127, 0, 0, last);
+    let failed = |e| Error::unavailable("no port is free").with_source(e);
+    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).await.map_err(failed)?;
+    let port = listener.local_addr().map_err(failed)?.port();
+    Ok((address.into(), port))
+}
