@@ -14,7 +14,7 @@
 //! In records behind `control substitution on`, `$DIR` is a folder for files that statements read.
 //!
 //! **Invariant:** each file is run on an empty warehouse, and depends on no other file. Not here: the
-//! clients; they are where their libraries are (`stoa-query/tests/slt.rs`, `stoa/tests/it/slt`).
+//! clients; they are where their libraries are (`stoa-query/tests/query/slt.rs`, `stoa/tests/it/slt`).
 
 mod cell;
 mod files;
