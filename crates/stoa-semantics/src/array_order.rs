@@ -7,10 +7,10 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, Int32Array, new_null_array};
+use arrow::array::{Array, ArrayRef, DynComparator, Int32Array, make_comparator, new_null_array};
 use arrow::compute::{SortOptions, cast, interleave};
 use arrow::datatypes::DataType;
-use arrow::ord::ord::{DynComparator, make_comparator};
+
 use datafusion::error::Result;
 use datafusion::logical_expr::type_coercion::binary::comparison_coercion;
 use datafusion::logical_expr::{ColumnarValue, Expr};

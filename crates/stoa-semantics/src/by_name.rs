@@ -16,7 +16,7 @@ use super::numeric::{Quotient, WideProduct};
 use super::operators::{Checked, ExclusiveOr, Joined};
 use super::rounding::{RoundEven, RoundFloat};
 use super::text_of::TextOf;
-use super::{date_part, functions, relational};
+use super::{byte_texts, date_part, date_trunc, functions, relational, series};
 
 /// A state that finds functions of plans by their names, instead of the engine's own of these names. For plans that
 /// are decoded, not for statements.
@@ -29,6 +29,16 @@ pub fn with_functions_of_plans(mut state: SessionState) -> SessionState {
 }
 
 fn all() -> impl Iterator<Item = ScalarUDF> {
+    ours().chain(engines())
+}
+
+/// The engine's functions that statements find in an extended form, of which plans have what it stands for.
+fn engines() -> impl Iterator<Item = ScalarUDF> {
+    let also = byte_texts::ALSO.iter().chain(&date_trunc::ALSO).chain(&series::ALSO);
+    also.map(|also| Arc::unwrap_or_clone((also.engine)()))
+}
+
+fn ours() -> impl Iterator<Item = ScalarUDF> {
     let operators =
         [Operator::Plus, Operator::Minus, Operator::Multiply, Operator::Divide, Operator::Modulo];
     let checked = operators.map(|operator| function(Checked(operator)));
