@@ -183,10 +183,10 @@ impl Clients {
         if let Some(client) = self.by_token.get(handle) {
             return Ok(client);
         }
-        self.from_elsewhere(handle).await.map_err(|error| status(&error))
+        self.known_elsewhere(handle).await.map_err(|error| status(&error))
     }
 
-    async fn from_elsewhere(&self, handle: Handle) -> Result<Arc<Client>> {
+    async fn known_elsewhere(&self, handle: Handle) -> Result<Arc<Client>> {
         let login = logins::ask(&self.engine, handle).await?.ok_or_else(unknown_token)?;
         let client = self.client(login.user, login.application);
         for Setting { name, value } in &login.settings {
