@@ -151,11 +151,13 @@ mod tests {
         assert_eq!(said(&mut client, 1).await, Some(1));
         wire.set(State::Silent);
         let mut other = connect().await.unwrap();
-        let both = async { (said(&mut client, 2).await, said(&mut other, 3).await) };
-        let mut both = std::pin::pin!(both);
-        assert!(timer::timeout(Duration::from_millis(50), &mut both).await.is_err());
-        wire.set(State::Whole);
-        assert_eq!(both.await, (Some(2), Some(3)));
+        {
+            let both = async { (said(&mut client, 2).await, said(&mut other, 3).await) };
+            let mut both = std::pin::pin!(both);
+            assert!(timer::timeout(Duration::from_millis(50), &mut both).await.is_err());
+            wire.set(State::Whole);
+            assert_eq!(both.await, (Some(2), Some(3)));
+        }
         wire.set(State::Broken);
         assert_eq!(said(&mut client, 4).await, None);
         let mut late = connect().await.unwrap();
