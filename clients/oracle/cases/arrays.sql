@@ -93,7 +93,7 @@ SELECT id, ARRAY[i,j] < '{NULL,1}'::int[], ARRAY[i, j] <= '{NULL,1}', ARRAY[i,j]
 SELECT id FROM facts WHERE ARRAY[i,j] BETWEEN ARRAY[1,NULL] AND ARRAY[3,1];
 SELECT id FROM facts WHERE ARRAY[i,j] NOT BETWEEN ARRAY[1,1] AND ARRAY[NULL,1];
 SELECT least(ARRAY[1,NULL],ARRAY[1,2]), greatest(ARRAY[1,NULL],ARRAY[1,2],NULL), greatest(ARRAY['b'], ARRAY['a', NULL]);
-SELECT id, greatest(ARRAY[i,j], ARRAY[j,i]), least(ARRAY[i,j], ARRAY[j,i], '{}') FROM facts;
+SELECT id, greatest(ARRAY[i,j], ARRAY[j,i]), least(ARRAY[i,j], ARRAY[j,i], '{}'::int[]) FROM facts;
 SELECT count(*) FROM facts a JOIN facts b ON ARRAY[a.i, a.j] < ARRAY[b.i, b.j];
-SELECT ARRAY[1,2]::bigint[] < ARRAY[1,3]::int[], ARRAY[1.5, NULL] > ARRAY[1, 100], ARRAY['a',NULL] > ARRAY['a','z'];
+SELECT ARRAY[1,2]::bigint[] < ARRAY[1,3]::bigint[], ARRAY[1.5, NULL] > ARRAY[1, 100], ARRAY['a',NULL] > ARRAY['a','z'];
 SELECT max(ARRAY[i,j]), min(ARRAY[i,j]) FROM facts;

@@ -189,15 +189,18 @@ SELECT DISTINCT x.rn FROM facts f, LATERAL (SELECT o.id AS oid, row_number() OVE
 SELECT x.rn, count(*) FROM facts f LEFT JOIN LATERAL (SELECT o.i, row_number() OVER (ORDER BY o.id) AS rn FROM others o WHERE o.id = f.id) AS x ON true GROUP BY x.rn ORDER BY 1;
 SELECT x.rn, count(*) FROM (SELECT id, i, row_number() OVER (ORDER BY id) AS rn FROM facts) AS x JOIN others o ON o.id <= x.id GROUP BY x.rn ORDER BY 1 LIMIT 5;
 -- Aggregates with a FILTER over an aggregate whose answer is known at once.
-SELECT sum(n) FILTER (WHERE n > 1) FROM (SELECT count(*) AS n FROM facts) q;
-SELECT sum(n) FILTER (WHERE n > 1), count(n) FROM (SELECT count(*) AS n FROM facts) q;
+SELECT avg(n) FILTER (WHERE n > 1) FROM (SELECT count(*) AS n FROM facts) q;
+SELECT avg(n) FILTER (WHERE n > 1), count(n) FROM (SELECT count(*) AS n FROM facts) q;
 SELECT max(n) FILTER (WHERE n < 0), count(*) FROM (SELECT count(*) AS n FROM facts) q WHERE n >= 0;
 SELECT count(*) FILTER (WHERE n > 1) FROM (SELECT count(*) AS n FROM facts) q;
 SELECT count(*), count(c0), count(*) FILTER (WHERE c0 IS NULL), sum(1) FILTER (WHERE false) FROM (SELECT 1 FROM facts WHERE false HAVING true) AS q(c0);
-SELECT sum(n) FILTER (WHERE n > 1) FROM (SELECT count(*) AS n FROM facts UNION ALL SELECT count(*) FROM others) q;
+SELECT avg(n) FILTER (WHERE n > 1) FROM (SELECT count(*) AS n FROM facts UNION ALL SELECT count(*) FROM others) q;
 -- DISTINCT and ORDER BY within others.
 SELECT count(*) FROM (SELECT DISTINCT i::text FROM facts ORDER BY i::text) AS q(c0);
 SELECT * FROM (SELECT DISTINCT i::text, lower(s) FROM facts ORDER BY lower(s), i::text LIMIT 5) AS q;
+SELECT DISTINCT i, 1 FROM facts ORDER BY 1;
+SELECT DISTINCT 2, i, 1 FROM facts ORDER BY 2 DESC NULLS LAST;
+SELECT DISTINCT *, abs(i) FROM (SELECT i, j FROM facts) q ORDER BY abs(i), j;
 SELECT count(*) FROM (SELECT DISTINCT i + 1, abs(j) FROM facts ORDER BY abs(j) DESC NULLS LAST, i + 1) AS q;
 -- Subqueries as values in statements that read the catalog.
 SELECT (SELECT 'public'::regnamespace::text);

@@ -87,6 +87,7 @@ impl VisitorMut for Naming {
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
         let is_outermost = std::mem::take(&mut self.is_outermost);
         if !self.within_expressions.remove(&place(query)) {
+            order_distinct_by_numbers(query);
             let ordered_within = ordered_within(query);
             name_body(&mut query.body, &ordered_within, is_outermost);
             if is_outermost && !ordered_within.is_empty() {
@@ -189,8 +190,41 @@ fn order_by_marked(query: &mut Query, ordered_within: &HashSet<String>) {
     }
 }
 
-/// `SELECT DISTINCT f(a) … ORDER BY f(a)` orders by a column of the result, which the engine knows by its name or number only.
+/// `SELECT DISTINCT f(a) … ORDER BY f(a)` orders by a column of the result, which the engine knows by its number or name
+/// only.
+fn order_distinct_by_numbers(query: &mut Query) {
+    replace_distinct_keys(query, |items, key| {
+        let is_known = |item: &SelectItem| {
+            matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. })
+        };
+        let place = items.iter().all(is_known).then(|| {
+            items.iter().position(|item| match item {
+                SelectItem::ExprWithAlias { expr, .. } | SelectItem::UnnamedExpr(expr) => {
+                    expr == key
+                }
+                _ => false,
+            })
+        });
+        place.flatten().map(|place| number(place + 1))
+    });
+}
+
+/// Where there are columns without a number, behind `*`.
 fn order_distinct_by_names(query: &mut Query) {
+    replace_distinct_keys(query, |items, key| {
+        items.iter().find_map(|item| match item {
+            SelectItem::ExprWithAlias { expr, alias } if expr == key => {
+                Some(Expr::Identifier(alias.clone()))
+            }
+            _ => None,
+        })
+    });
+}
+
+fn replace_distinct_keys(
+    query: &mut Query,
+    of_result: impl Fn(&[SelectItem], &Expr) -> Option<Expr>,
+) {
     let (SetExpr::Select(select), Some(order)) = (query.body.as_ref(), &mut query.order_by) else {
         return;
     };
@@ -199,15 +233,10 @@ fn order_distinct_by_names(query: &mut Query) {
     else {
         return;
     };
-    for key in keys.iter_mut().filter(|key| !matches!(key.expr, Expr::Identifier(_))) {
-        let of_result = select.projection.iter().enumerate().find_map(|(at, item)| match item {
-            SelectItem::ExprWithAlias { expr, alias } if *expr == key.expr => {
-                Some(Expr::Identifier(alias.clone()))
-            }
-            SelectItem::UnnamedExpr(expr) if *expr == key.expr => Some(number(at + 1)),
-            _ => None,
-        });
-        if let Some(of_result) = of_result {
+    // Those are names and numbers of columns already.
+    let is_computed = |key: &Expr| !matches!(key, Expr::Identifier(_) | Expr::Value(_));
+    for key in keys.iter_mut().filter(|key| is_computed(&key.expr)) {
+        if let Some(of_result) = of_result(&select.projection, &key.expr) {
             key.expr = of_result;
         }
     }
