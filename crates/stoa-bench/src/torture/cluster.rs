@@ -201,16 +201,27 @@ impl Torture<'_> {
         }
     }
 
-    /// Waits until each daemon goes on after a cut, or has ended since it was declared dead.
+    /// Waits until each daemon goes on after a cut, or has ended since it was declared dead, and all agree who lives:
+    /// one may be declared dead by those that did not reach it when it is reached again.
     async fn without_the_dead(&mut self) -> Result<()> {
         self.result.cut[0] += 1;
-        for mut daemon in std::mem::take(&mut self.daemons) {
-            match has_ended(&mut daemon.process).await? {
-                true => self.result.cut[1] += 1,
-                false => self.daemons.push(daemon),
+        let began = monotonic();
+        loop {
+            for mut daemon in std::mem::take(&mut self.daemons) {
+                match has_ended(&mut daemon.process).await? {
+                    true => self.result.cut[1] += 1,
+                    false => self.daemons.push(daemon),
+                }
             }
+            // One that does not answer is ending.
+            if self.is_settled().await.unwrap_or(false) {
+                return Ok(());
+            }
+            if began.elapsed() > SETTLE_LIMIT {
+                return Err(Error::unavailable("the daemons do not agree which of them live"));
+            }
+            timer::sleep(LOOK_EACH).await;
         }
-        Ok(())
     }
 
     /// Does it; gives the daemon back if it lives.
@@ -280,32 +291,37 @@ impl Torture<'_> {
 
     /// Waits until no log has an owner that is dead, as every daemon sees it.
     async fn settle(&mut self, began: std::time::Instant) -> Result<()> {
+        while !self.is_settled().await? {
+            if began.elapsed() > SETTLE_LIMIT {
+                return Err(Error::unavailable("the logs of the dead were not taken over"));
+            }
+            timer::sleep(LOOK_EACH).await;
+        }
+        self.settled_ms.push(began.elapsed().as_millis() as u64);
+        Ok(())
+    }
+
+    /// Whether every daemon sees no log of a dead owner, and all daemons that there are.
+    async fn is_settled(&self) -> Result<bool> {
         const ORPHANS: &str = "SELECT logs_orphaned, (SELECT count(*) FROM system.daemons \
                                WHERE state <> 'dead') FROM system.cluster";
         let alive = self.daemons.len().to_string();
         for daemon in &self.daemons {
             let client = daemon.process.address().postgres().await?;
-            loop {
-                let rows = client.simple_query(ORPHANS).await.map_err(|e| {
-                    Error::unavailable("a daemon does not tell of its cluster").with_source(e)
-                })?;
-                let is_settled = rows.iter().any(|row| match row {
-                    SimpleQueryMessage::Row(row) => {
-                        row.get(0) == Some("0") && row.get(1) == Some(alive.as_str())
-                    }
-                    _ => false,
-                });
-                if is_settled {
-                    break;
+            let rows = client.simple_query(ORPHANS).await.map_err(|e| {
+                Error::unavailable("a daemon does not tell of its cluster").with_source(e)
+            })?;
+            let is_settled = rows.iter().any(|row| match row {
+                SimpleQueryMessage::Row(row) => {
+                    row.get(0) == Some("0") && row.get(1) == Some(alive.as_str())
                 }
-                if began.elapsed() > SETTLE_LIMIT {
-                    return Err(Error::unavailable("the logs of the dead were not taken over"));
-                }
-                timer::sleep(LOOK_EACH).await;
+                _ => false,
+            });
+            if !is_settled {
+                return Ok(false);
             }
         }
-        self.settled_ms.push(began.elapsed().as_millis() as u64);
-        Ok(())
+        Ok(true)
     }
 
     async fn start(&self, failpoints: &str) -> Result<Daemon> {
