@@ -20,7 +20,7 @@ mod subqueries;
 use std::sync::LazyLock;
 
 use datafusion::sql::parser::Statement as EngineStatement;
-use datafusion::sql::sqlparser::ast::{Expr, Statement, VisitMut};
+use datafusion::sql::sqlparser::ast::{Expr, Statement};
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion_pg_catalog::sql::PostgresCompatibilityParser;
@@ -33,6 +33,7 @@ use datafusion_pg_catalog::sql::rules::{
 use stoa_error::Result;
 
 use stoa_sql::Bounded;
+use stoa_sql::walk::WalkMut;
 
 /// The shared rules, in the order their crate applies them.
 static RULES: LazyLock<Vec<Box<dyn SqlStatementRewriteRule>>> = LazyLock::new(shared_rules);
@@ -92,12 +93,12 @@ pub fn lists_names(statement: &EngineStatement) -> bool {
 fn rewrite(mut statement: Statement) -> Result<Statement> {
     stoa_sql::column_names::name_columns(&mut statement);
     literals::look_up(&mut statement)?;
-    let _ = statement.visit(&mut names::Names);
-    let _ = statement.visit(&mut empty::Empty);
-    let _ = statement.visit(&mut keys::Keys);
-    let _ = statement.visit(&mut kinds::Kinds);
-    let _ = statement.visit(&mut subqueries::Subqueries);
-    let _ = statement.visit(&mut columns::Columns);
+    let _ = statement.walk_mut(&mut names::Names);
+    let _ = statement.walk_mut(&mut empty::Empty);
+    let _ = statement.walk_mut(&mut keys::Keys);
+    let _ = statement.walk_mut(&mut kinds::Kinds);
+    let _ = statement.walk_mut(&mut subqueries::Subqueries);
+    let _ = statement.walk_mut(&mut columns::Columns);
     Ok(RULES.iter().fold(statement, |statement, rule| rule.rewrite(statement)))
 }
 

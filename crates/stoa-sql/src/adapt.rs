@@ -4,8 +4,7 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::parser::Statement as EngineStatement;
 use datafusion_sql::sqlparser::ast::{
-    self, Expr, Ident, ObjectName, Query, SelectItem, SetExpr, TableFactor, Value, VisitMut,
-    VisitorMut,
+    self, Expr, Ident, ObjectName, Query, SelectItem, SetExpr, TableFactor, Value, VisitorMut,
 };
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
@@ -24,6 +23,7 @@ use crate::slices;
 use crate::special_times;
 use crate::using_joins::write_out_shared;
 use crate::volatile_with;
+use crate::walk::{WalkMut, walk_expressions_mut};
 use crate::whole_tables;
 use crate::windows::write_out_named_windows;
 use crate::{changing_with, grouping_sets, having, hypothetical_sets};
@@ -34,7 +34,7 @@ pub(super) fn exponents_are_doubles(statement: &mut EngineStatement, text: &str)
         matches!(pair[1], b'e' | b'E') && (pair[0].is_ascii_digit() || pair[0] == b'.')
     });
     if has_exponent && let Some(statement) = parsed(statement) {
-        let _ = ast::visit_expressions_mut(statement, |expr| {
+        let _ = walk_expressions_mut(statement, |expr| {
             if let Expr::Value(value) = expr
                 && let Value::Number(digits, _) = &value.value
                 && digits.contains(['e', 'E'])
@@ -85,9 +85,9 @@ pub(super) fn values_as_relations(statement: &mut EngineStatement, text: &str) {
         Some(ast::Statement::Insert(insert)) => {
             let Some(source) = &mut insert.source else { return };
             values.is_kept = matches!(*source.body, SetExpr::Values(_));
-            source.visit(&mut values)
+            source.walk_mut(&mut values)
         }
-        Some(other) => other.visit(&mut values),
+        Some(other) => other.walk_mut(&mut values),
         None => return,
     };
 }
@@ -196,10 +196,10 @@ pub(super) fn as_postgresql(statement: &mut EngineStatement) -> Result<()> {
     changing_with::refuse(statement)?;
     grouping_sets::refuse_equal_keys(statement)?;
     having::make_one_group(statement);
-    let _ = statement.visit(&mut FetchAsLimit);
-    let _ = statement.visit(&mut PlacesOfDistinctOn);
+    let _ = statement.walk_mut(&mut FetchAsLimit);
+    let _ = statement.walk_mut(&mut PlacesOfDistinctOn);
     refuse_repeated_assignments(statement)?;
-    let written = ast::visit_expressions_mut(statement, |expr| {
+    let written = walk_expressions_mut(statement, |expr| {
         if let Err(error) = slices::write_as_call(expr) {
             return ControlFlow::Break(error);
         }

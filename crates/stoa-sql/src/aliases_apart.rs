@@ -10,20 +10,21 @@ use std::ops::ControlFlow;
 use datafusion_sql::parser::Statement as EngineStatement;
 use datafusion_sql::sqlparser::ast::{
     Expr, Ident, ObjectName, ObjectNamePart, Query, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor, TableWithJoins, Visit,
-    VisitMut, Visitor, VisitorMut,
+    SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor, TableWithJoins, Visitor,
+    VisitorMut,
 };
 
 use crate::adapt::parsed;
 use crate::from_names::own_name;
 use crate::normalise;
+use crate::walk::{Walk, WalkMut};
 
 /// Gives such tables names of their own; says whether there are any.
 pub fn tell_aliases_apart(statement: &mut EngineStatement) -> bool {
     let taken = statement.to_string();
     let Some(statement) = parsed(statement) else { return false };
     let mut renaming = Renaming { taken, given: Vec::new() };
-    let _ = statement.visit(&mut renaming);
+    let _ = statement.walk_mut(&mut renaming);
     !renaming.given.is_empty()
 }
 
@@ -32,7 +33,7 @@ pub fn column_of_no_table(statement: &EngineStatement) -> Option<(String, String
     let mut statement = statement.clone();
     let statement = parsed(&mut statement)?;
     let mut free = Free { selects: Vec::new(), found: None };
-    let _ = Visit::visit(&*statement, &mut free);
+    let _ = Walk::walk(&*statement, &mut free);
     free.found
 }
 
@@ -77,7 +78,7 @@ struct Renaming {
 
 impl Renaming {
     /// The names of a FROM that queries within read, each with a new one.
-    fn renamed(&mut self, from: &[TableWithJoins], part: &impl Visit) -> Vec<(String, Ident)> {
+    fn renamed(&mut self, from: &[TableWithJoins], part: &impl Walk) -> Vec<(String, Ident)> {
         let mut names = Vec::new();
         from.iter().for_each(|table| names_of(table, &mut names));
         names.retain(|name| !self.given.contains(name) && is_read_within(part, name));
@@ -103,7 +104,7 @@ impl VisitorMut for Renaming {
         let renamed = self.renamed(&select.from, query);
         for (name, new) in renamed {
             // ORDER BY, too, names the tables.
-            let _ = query.visit(&mut Written { name: &name, new: &new, within: vec![false] });
+            let _ = query.walk_mut(&mut Written { name: &name, new: &new, within: vec![false] });
             if let SetExpr::Select(select) = query.body.as_mut() {
                 select.from.iter_mut().for_each(|table| rename(table, &name, &new));
             }
@@ -114,7 +115,7 @@ impl VisitorMut for Renaming {
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
         let renamed = self.renamed(&select.from, select);
         for (name, new) in renamed {
-            let _ = select.visit(&mut Written { name: &name, new: &new, within: Vec::new() });
+            let _ = select.walk_mut(&mut Written { name: &name, new: &new, within: Vec::new() });
             select.from.iter_mut().for_each(|table| rename(table, &name, &new));
         }
         ControlFlow::Continue(())
@@ -122,8 +123,8 @@ impl VisitorMut for Renaming {
 }
 
 /// Whether a query within `part` names a column of the table `name` around it.
-fn is_read_within(part: &impl Visit, name: &str) -> bool {
-    part.visit(&mut Reads { name, own: Vec::new() }).is_break()
+fn is_read_within(part: &impl Walk, name: &str) -> bool {
+    part.walk(&mut Reads { name, own: Vec::new() }).is_break()
 }
 
 /// Looks for `name.column` in the queries within.

@@ -8,10 +8,11 @@ use std::ops::ControlFlow;
 use datafusion_sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
     GroupByExpr, Ident, ObjectNamePart, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr,
-    Statement, TableFactor, Value, Visit, VisitMut, Visitor, VisitorMut,
+    Statement, TableFactor, Value, Visitor, VisitorMut,
 };
 use stoa_error::{Error, Result};
 
+use crate::walk::{Walk, WalkMut};
 use crate::{normalise, reread};
 
 /// The function that has an empty array for NULL.
@@ -50,7 +51,7 @@ const OF_ROWS: &[&str] = &[
 /// # Errors
 /// 42601 for a query of several columns.
 pub(super) fn aggregate_items(statement: &mut Statement) -> Result<()> {
-    match statement.visit(&mut Arrays) {
+    match statement.walk_mut(&mut Arrays) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(()),
     }
@@ -112,7 +113,7 @@ fn selects_only(query: &Query) -> bool {
         && select.qualify.is_none()
         && select.named_window.is_empty()
         && !select.from.is_empty()
-        && item.visit(&mut OfRows).is_continue()
+        && item.walk(&mut OfRows).is_continue()
 }
 
 /// Finds calls that are no functions of one row.

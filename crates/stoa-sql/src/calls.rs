@@ -10,18 +10,19 @@ use datafusion_sql::sqlparser::ast::{
     Array, ArrayElemTypeDef, BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function,
     FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, Interval,
     ObjectName, ObjectNamePart, Select, SelectItem, Statement, TimezoneInfo, UnaryOperator, Value,
-    VisitMut, VisitorMut,
+    VisitorMut,
 };
 
 use crate::normalise;
 use crate::reads::reads_columns;
+use crate::walk::WalkMut;
 
 /// Parameters of `make_interval`, which are mostly given by their names.
 const INTERVAL_PARTS: [&str; 7] = ["years", "months", "weeks", "days", "hours", "mins", "secs"];
 
 /// `SELECT x ISNULL, y NOTNULL`, which the parser takes for names of columns.
 pub(super) fn write_null_tests(statement: &mut Statement) {
-    let _ = statement.visit(&mut NullTests);
+    let _ = statement.walk_mut(&mut NullTests);
 }
 
 struct NullTests;

@@ -13,16 +13,16 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::parser::Statement as EngineStatement;
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, CaseWhen, Expr, Value, VisitMut, VisitorMut,
-    helpers::attached_token::AttachedToken,
+    BinaryOperator, CaseWhen, Expr, Value, VisitorMut, helpers::attached_token::AttachedToken,
 };
 
 use crate::adapt::parsed;
+use crate::walk::WalkMut;
 
 /// Tells the casts of a statement apart.
 pub fn tell_casts_apart(statement: &mut EngineStatement) {
     if let Some(statement) = parsed(statement) {
-        let _ = statement.visit(&mut CastsApart::default());
+        let _ = statement.walk_mut(&mut CastsApart::default());
     }
 }
 

@@ -18,12 +18,13 @@ use std::ops::ControlFlow;
 use datafusion_sql::parser::Statement as EngineStatement;
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, ObjectName, Value, VisitMut, VisitorMut,
+    FunctionArguments, Ident, ObjectName, Value, VisitorMut,
 };
 use stoa_error::Result;
 
 use crate::extent::too_complex;
 use crate::nested_with;
+use crate::walk::WalkMut;
 
 /// The function that computes a chain of `+` and `-`, or of `*`, `/` and `%`; its first operand is a text of
 /// these signs.
@@ -52,7 +53,7 @@ pub(super) fn flatten(statement: &mut EngineStatement) -> Result<()> {
     let walked = match statement {
         EngineStatement::Statement(inner) => {
             nested_with::check(inner)?;
-            inner.visit(&mut flattening)
+            inner.walk_mut(&mut flattening)
         }
         EngineStatement::Explain(explain) => {
             return flatten(&mut explain.statement);
@@ -347,7 +348,7 @@ mod tests {
         }
         let EngineStatement::Statement(statement) = statement else { return 0 };
         let mut depth = Depth(0, 0);
-        let _ = statement.visit(&mut depth);
+        let _ = statement.walk_mut(&mut depth);
         depth.1
     }
 

@@ -2,15 +2,17 @@
 
 use std::ops::ControlFlow;
 
-use datafusion_sql::sqlparser::ast::{Query, SetExpr, Statement, Visit, Visitor};
+use datafusion_sql::sqlparser::ast::{Query, SetExpr, Statement, Visitor};
 use stoa_error::{Error, Result};
+
+use crate::walk::Walk;
 
 /// Refuses such statements.
 ///
 /// # Errors
 /// 0A000.
 pub(super) fn refuse(statement: &Statement) -> Result<()> {
-    match statement.visit(&mut InQueries) {
+    match statement.walk(&mut InQueries) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(word) => Err(Error::unsupported(format!("{word} in WITH is not supported"))
             .with_hint(

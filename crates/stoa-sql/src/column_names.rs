@@ -16,12 +16,12 @@ use std::ops::ControlFlow;
 use datafusion_sql::parser::Statement as EngineStatement;
 use datafusion_sql::sqlparser::ast::{
     self, AccessExpr, DataType, Distinct, Expr, Function, FunctionArguments, Ident, ObjectName,
-    OrderByKind, Query, Select, SelectItem, SetExpr, Subscript, TrimWhereField, Value, VisitMut,
-    VisitorMut,
+    OrderByKind, Query, Select, SelectItem, SetExpr, Subscript, TrimWhereField, Value, VisitorMut,
 };
 
 use crate::adapt::parsed;
 use crate::chains::SUM;
+use crate::walk::{WalkMut, walk_expressions};
 use crate::worded_calls::SIMILAR_SUBSTRING;
 use crate::{normalise, returning};
 
@@ -54,13 +54,14 @@ pub fn name_columns(statement: &mut ast::Statement) {
     if let Some(columns) = returning::columns_of(statement) {
         name_items(columns, &HashSet::new(), true);
     }
-    let _ = statement.visit(&mut Naming { within_expressions: HashSet::new(), is_outermost: true });
+    let _ =
+        statement.walk_mut(&mut Naming { within_expressions: HashSet::new(), is_outermost: true });
 }
 
 /// Gives each column of a result a name of its own, where the engine refused the query because it has none.
 pub fn mark_repeated(statement: &mut EngineStatement) {
     if let Some(statement) = parsed(statement) {
-        let _ = statement.visit(&mut Marking);
+        let _ = statement.walk_mut(&mut Marking);
     }
 }
 
@@ -113,7 +114,7 @@ fn ordered_within(query: &Query) -> HashSet<String> {
     };
     let OrderByKind::Expressions(keys) = &order.kind else { return names };
     for key in keys.iter().filter(|key| !matches!(key.expr, Expr::Identifier(_))) {
-        let _ = ast::visit_expressions(&key.expr, |part| {
+        let _ = walk_expressions(&key.expr, |part| {
             if let Expr::Identifier(name) = part {
                 names.insert(normalise(name));
             }

@@ -6,12 +6,14 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Expr, Statement, UnaryOperator, Value, VisitMut, VisitorMut,
+    BinaryOperator, Expr, Statement, UnaryOperator, Value, VisitorMut,
 };
+
+use crate::walk::WalkMut;
 
 /// Gives back to AND and OR what belongs to them.
 pub(super) fn mend_distinct_from(statement: &mut Statement) {
-    let _ = statement.visit(&mut Mend);
+    let _ = statement.walk_mut(&mut Mend);
 }
 
 struct Mend;
@@ -94,7 +96,7 @@ mod tests {
         let mut mended = parse(condition);
         mend_distinct_from(&mut mended);
         let mut wanted = parse(with_parentheses);
-        let _ = wanted.visit(&mut WithoutParentheses);
+        let _ = wanted.walk_mut(&mut WithoutParentheses);
         assert_eq!(mended, wanted, "{condition}");
     }
 

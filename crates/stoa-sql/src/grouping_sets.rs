@@ -6,17 +6,17 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Expr, GroupByExpr, Ident, Select, SelectItem, Statement, Value, VisitMut, VisitorMut,
-    visit_expressions_mut,
+    Expr, GroupByExpr, Ident, Select, SelectItem, Statement, Value, VisitorMut,
 };
 use stoa_error::{Error, Result};
 
 use crate::normalise;
+use crate::walk::{WalkMut, walk_expressions_mut};
 
 /// # Errors
 /// `Unsupported` (0A000), naming the columns.
 pub(super) fn refuse_equal_keys(statement: &mut Statement) -> Result<()> {
-    match statement.visit(&mut InSelects) {
+    match statement.walk_mut(&mut InSelects) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(()),
     }
@@ -97,7 +97,7 @@ struct Written {
 impl Written {
     fn of(expr: &Expr) -> Self {
         let (mut expr, mut columns) = (expr.clone(), Vec::new());
-        let _ = visit_expressions_mut(&mut expr, |part| {
+        let _ = walk_expressions_mut(&mut expr, |part| {
             let names = match part {
                 Expr::Identifier(name) => vec![name.clone()],
                 Expr::CompoundIdentifier(names) => names.clone(),

@@ -8,15 +8,16 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr,
-    Select, Statement, Value, VisitMut, VisitorMut, visit_expressions,
+    Select, Statement, Value, VisitorMut,
 };
 
 use crate::calls::call;
 use crate::row_functions::is_aggregate;
+use crate::walk::{WalkMut, walk_expressions};
 
 /// Gives such conditions an aggregate, by which the engine knows that there is one group.
 pub(super) fn make_one_group(statement: &mut Statement) {
-    let _ = statement.visit(&mut InSelects);
+    let _ = statement.walk_mut(&mut InSelects);
 }
 
 struct InSelects;
@@ -58,8 +59,8 @@ fn has_aggregate(select: &Select) -> bool {
         Expr::Function(function) if is_aggregate(function) => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     };
-    visit_expressions(&select.having, is_one).is_break()
-        || visit_expressions(&select.projection, is_one).is_break()
+    walk_expressions(&select.having, is_one).is_break()
+        || walk_expressions(&select.projection, is_one).is_break()
 }
 
 #[cfg(test)]

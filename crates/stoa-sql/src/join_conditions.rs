@@ -4,9 +4,11 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::parser::Statement as EngineStatement;
 use datafusion_sql::sqlparser::ast::{
-    JoinConstraint, JoinOperator, Select, TableFactor, TableWithJoins, Visit, Visitor,
+    JoinConstraint, JoinOperator, Select, TableFactor, TableWithJoins, Visitor,
 };
 use stoa_error::{Error, Result};
+
+use crate::walk::Walk;
 
 /// Refuses joins for which it is not said which rows belong together, as PostgreSQL does.
 ///
@@ -18,7 +20,7 @@ pub(super) fn refuse_without_condition(statement: &EngineStatement, text: &str) 
         return Ok(());
     }
     let visited = match statement {
-        EngineStatement::Statement(statement) => statement.visit(&mut Joins),
+        EngineStatement::Statement(statement) => statement.walk(&mut Joins),
         EngineStatement::Explain(explain) => {
             return refuse_without_condition(&explain.statement, text);
         }

@@ -81,6 +81,7 @@ mod using_joins;
 pub mod uuid_texts;
 mod view;
 mod volatile_with;
+pub mod walk;
 pub mod whole_rows;
 mod whole_tables;
 mod windows;

@@ -10,10 +10,11 @@
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
-use datafusion_sql::sqlparser::ast::{Query, SelectItem, SetExpr, Statement, Visit, Visitor};
+use datafusion_sql::sqlparser::ast::{Query, SelectItem, SetExpr, Statement, Visitor};
 use stoa_error::{Error, Result};
 
 use crate::lexer::{Lexer, Token, TokenKind};
+use crate::walk::Walk;
 
 /// The text with such literals written out. Lines stay lines, and what is behind a literal mostly stays where it is.
 ///
@@ -141,7 +142,7 @@ pub(super) fn refuse_as_names(statement: &Statement, text: &str) -> Result<()> {
     if !text.contains('\'') {
         return Ok(());
     }
-    match statement.visit(&mut TextsAsNames) {
+    match statement.walk(&mut TextsAsNames) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(name) => {
             let written = format!("'{}'", name.replace('\'', "''"));

@@ -4,8 +4,10 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-use datafusion_sql::sqlparser::ast::{Query, Statement, VisitMut, VisitorMut};
+use datafusion_sql::sqlparser::ast::{Query, Statement, VisitorMut};
 use stoa_error::{Error, Result};
+
+use crate::walk::WalkMut;
 
 /// Queries of WITH within each other.
 const DEPTH_MAX: usize = 10;
@@ -15,7 +17,7 @@ const DEPTH_MAX: usize = 10;
 /// # Errors
 /// 54001.
 pub(super) fn check(statement: &mut Statement) -> Result<()> {
-    match statement.visit(&mut Depths::default()) {
+    match statement.walk_mut(&mut Depths::default()) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => {
             Err(Error::invalid(format!("more than {DEPTH_MAX} WITH clauses within each other"))

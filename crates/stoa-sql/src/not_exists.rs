@@ -6,12 +6,14 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, CastKind, Expr, Statement, UnaryOperator, Value, VisitMut, VisitorMut,
+    BinaryOperator, CastKind, Expr, Statement, UnaryOperator, Value, VisitorMut,
 };
+
+use crate::walk::WalkMut;
 
 /// Applies each NOT before EXISTS last.
 pub(super) fn mend_not_exists(statement: &mut Statement) {
-    let _ = statement.visit(&mut Mend);
+    let _ = statement.walk_mut(&mut Mend);
 }
 
 struct Mend;
@@ -83,7 +85,7 @@ mod tests {
         let sql = format!("SELECT {condition}");
         let mut statement = Parser::parse_sql(&PostgreSqlDialect {}, &sql).unwrap().swap_remove(0);
         mend_not_exists(&mut statement);
-        let _ = statement.visit(&mut WithParentheses);
+        let _ = statement.walk_mut(&mut WithParentheses);
         statement.to_string()
     }
 

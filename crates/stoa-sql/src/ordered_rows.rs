@@ -9,10 +9,11 @@ use std::ops::ControlFlow;
 use datafusion_sql::sqlparser::ast::{
     DuplicateTreatment, Expr, FunctionArgumentClause, FunctionArguments, Ident, OrderByExpr,
     OrderByKind, Query, Select, SelectItem, SetExpr, Statement, TableAlias, TableFactor, Value,
-    VisitMut, VisitorMut,
+    VisitorMut,
 };
 
 use crate::normalise;
+use crate::walk::WalkMut;
 
 /// Aggregates whose answers depend on the order of rows.
 const ORDERED: [&str; 5] = ["array_agg", "json_agg", "jsonb_agg", "json_object_agg", "string_agg"];
@@ -27,7 +28,7 @@ pub fn is_hidden(name: &str) -> bool {
 
 /// Gives aggregates over an ordered subquery its order.
 pub(super) fn keep_order(statement: &mut Statement) {
-    let _ = statement.visit(&mut Selects);
+    let _ = statement.walk_mut(&mut Selects);
 }
 
 struct Selects;
@@ -43,8 +44,8 @@ impl VisitorMut for Selects {
 
 fn ordered(select: &mut Select) -> Option<()> {
     let mut calls = Aggregates { depth: 0, order: &[], found: false };
-    let _ = select.projection.visit(&mut calls);
-    let _ = select.having.visit(&mut calls);
+    let _ = select.projection.walk_mut(&mut calls);
+    let _ = select.having.walk_mut(&mut calls);
     let has_star = select
         .projection
         .iter()
@@ -60,8 +61,8 @@ fn ordered(select: &mut Select) -> Option<()> {
     }
     let keys = keys_of(subquery, alias)?;
     let mut calls = Aggregates { depth: 0, order: &keys, found: false };
-    let _ = select.projection.visit(&mut calls);
-    let _ = select.having.visit(&mut calls);
+    let _ = select.projection.walk_mut(&mut calls);
+    let _ = select.having.walk_mut(&mut calls);
     Some(())
 }
 

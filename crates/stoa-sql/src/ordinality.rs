@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use datafusion_sql::parser::Statement as EngineStatement;
 use datafusion_sql::sqlparser::ast::{
     CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, Ident, SetExpr, TableAlias,
-    TableAliasColumnDef, TableFactor, Value, VisitMut, VisitorMut,
+    TableAliasColumnDef, TableFactor, Value, VisitorMut,
 };
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
@@ -22,6 +22,7 @@ use crate::calls::{call, named};
 use crate::reads::reads_columns;
 use crate::row_functions::NAMES;
 use crate::sets::write_as_unnest;
+use crate::walk::WalkMut;
 
 /// Bytes of the arrays, which are written twice.
 const ARRAYS_BYTES_MAX: usize = 64 << 10;
@@ -36,7 +37,7 @@ pub(super) fn write_as_list(statement: &mut EngineStatement, text: &str) -> Resu
         return Ok(());
     }
     let Some(statement) = parsed(statement) else { return Ok(()) };
-    match statement.visit(&mut Ordinality) {
+    match statement.walk_mut(&mut Ordinality) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => {
             let message = "WITH ORDINALITY is not supported for this function";

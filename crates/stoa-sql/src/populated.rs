@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use datafusion_sql::parser::Statement as EngineStatement;
 use datafusion_sql::sqlparser::ast::{
     DataType, Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, TableAlias,
-    TableAliasColumnDef, TableFactor, Value, VisitMut, VisitorMut,
+    TableAliasColumnDef, TableFactor, Value, VisitorMut,
 };
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
@@ -20,6 +20,7 @@ use stoa_error::{Error, Result, Subject};
 
 use crate::calls::named;
 use crate::records;
+use crate::walk::WalkMut;
 
 /// The functions, and those of records whose columns are defined in the query.
 const FUNCTIONS: [(&str, &str); 4] = [
@@ -99,7 +100,7 @@ type Replace<'a> = &'a mut dyn FnMut(Call<'_>) -> Result<Option<TableFactor>>;
 
 fn walk(statement: &mut EngineStatement, replace: Replace<'_>) -> Result<()> {
     let Some(statement) = crate::adapt::parsed(statement) else { return Ok(()) };
-    match statement.visit(&mut Calls { replace }) {
+    match statement.walk_mut(&mut Calls { replace }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }

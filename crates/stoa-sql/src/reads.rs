@@ -4,9 +4,11 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{self, Expr};
 
+use crate::walk::walk_expressions;
+
 /// Whether an expression may read a column of a table next to it.
 pub(super) fn reads_columns(expr: &Expr) -> bool {
-    let found = ast::visit_expressions(expr, |part| match part {
+    let found = walk_expressions(expr, |part| match part {
         Expr::Identifier(_) | Expr::CompoundIdentifier(_) => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     });

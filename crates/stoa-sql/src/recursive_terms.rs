@@ -12,12 +12,12 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Expr, ObjectNamePart, Query, SelectItem, SetExpr, Statement, Value, VisitMut, VisitorMut,
-    visit_relations,
+    Expr, ObjectNamePart, Query, SelectItem, SetExpr, Statement, Value, VisitorMut,
 };
 use stoa_error::{Error, Result};
 
 use crate::reread;
+use crate::walk::{WalkMut, walk_relations};
 
 /// Name of the call.
 pub const ROW_OF_RECURSION: &str = "row_of_recursion";
@@ -27,7 +27,7 @@ pub const ROW_OF_RECURSION: &str = "row_of_recursion";
 /// # Errors
 /// ORDER BY, LIMIT or OFFSET behind the second part (0A000).
 pub(super) fn mark(statement: &mut Statement) -> Result<()> {
-    match statement.visit(&mut Marking) {
+    match statement.walk_mut(&mut Marking) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
@@ -46,7 +46,7 @@ impl VisitorMut for Marking {
             let part = part_of_whole(&table.query);
             let SetExpr::SetOperation { right, .. } = table.query.body.as_mut() else { continue };
             let name = &table.alias.name;
-            let reads_itself = visit_relations(right.as_ref(), |relation| {
+            let reads_itself = walk_relations(right.as_ref(), |relation| {
                 let is_own = matches!(
                     relation.0.as_slice(),
                     [ObjectNamePart::Identifier(own)] if own.value.eq_ignore_ascii_case(&name.value)

@@ -10,10 +10,11 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use datafusion_sql::parser::Statement as EngineStatement;
-use datafusion_sql::sqlparser::ast::{ObjectName, Query, Statement, Visit, Visitor};
+use datafusion_sql::sqlparser::ast::{ObjectName, Query, Statement, Visitor};
 use stoa_error::{Error, ErrorKind, Result};
 
 use crate::normalise;
+use crate::walk::Walk;
 
 /// Tables and queries that a statement may come to.
 const REFERENCES_MAX: u64 = 4096;
@@ -28,7 +29,7 @@ pub(super) fn check(statement: &EngineStatement, text: &str) -> Result<()> {
         return Ok(());
     }
     let Some(statement) = inner(statement) else { return Ok(()) };
-    match statement.visit(&mut References::default()) {
+    match statement.walk(&mut References::default()) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(Error::new(
             ErrorKind::Exhausted,

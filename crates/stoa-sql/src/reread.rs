@@ -4,19 +4,19 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Query, Statement, UnaryOperator, Value,
-    VisitMut, visit_expressions_mut,
 };
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::{Parser, ParserError};
 
 use crate::Bounded;
+use crate::walk::walk_expressions_mut;
 
 /// Levels of a text: more than a statement may have, since it stands within others here.
 const LEVELS_MAX: usize = 100;
 
 /// Puts brackets where what is written would be read as something else: `- -1` is written `--1`, a comment.
-pub(super) fn bracket_signs(statement: &mut impl VisitMut) {
-    let _ = visit_expressions_mut(statement, |expr| {
+pub(super) fn bracket_signs(statement: &mut impl WalkMut) {
+    let _ = walk_expressions_mut(statement, |expr| {
         let Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr: inner } = expr
         else {
             return ControlFlow::<()>::Continue(());

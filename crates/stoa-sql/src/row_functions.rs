@@ -8,11 +8,12 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     Expr, Function, FunctionArguments, GroupByExpr, OrderBy, OrderByKind, Query, Select,
-    SelectItem, SetExpr, Statement, Value, VisitMut, VisitorMut,
+    SelectItem, SetExpr, Statement, Value, VisitorMut,
 };
 use stoa_error::{Error, Result};
 
 use crate::calls::{call, named};
+use crate::walk::WalkMut;
 
 /// The functions.
 pub(super) const NAMES: &[&str] = &[
@@ -40,7 +41,7 @@ pub(super) const NAMES: &[&str] = &[
 /// # Errors
 /// 0A000 where no rows can be.
 pub(super) fn settle(statement: &mut Statement) -> Result<()> {
-    match statement.visit(&mut Clauses) {
+    match statement.walk_mut(&mut Clauses) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
@@ -69,7 +70,7 @@ impl VisitorMut for Clauses {
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         for item in &mut select.projection {
             if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
-                expr.visit(&mut InItem::new(None))?;
+                expr.walk_mut(&mut InItem::new(None))?;
             }
         }
         if let Some(condition) = &mut select.selection {
@@ -89,7 +90,7 @@ impl VisitorMut for Clauses {
 
 /// Refuses functions that return rows, but for those in queries within.
 fn refuse(expr: &mut Expr, place: &'static str) -> ControlFlow<Error> {
-    expr.visit(&mut InItem::new(Some((Construct::Clause(place), 0))))
+    expr.walk_mut(&mut InItem::new(Some((Construct::Clause(place), 0))))
 }
 
 #[derive(Clone, Copy)]

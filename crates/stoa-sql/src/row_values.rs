@@ -6,13 +6,13 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Expr, Ident, Query, SelectItem, SetExpr, Statement, UnaryOperator, VisitMut,
-    VisitorMut,
+    BinaryOperator, Expr, Ident, Query, SelectItem, SetExpr, Statement, UnaryOperator, VisitorMut,
 };
 use stoa_error::{Error, Result};
 
 use crate::calls::{named, positional};
 use crate::reread;
+use crate::walk::WalkMut;
 
 /// The row of a query that a row is compared with; no table is called so.
 const ROW: &str = "\u{2063}row";
@@ -22,7 +22,7 @@ const ROW: &str = "\u{2063}row";
 /// # Errors
 /// Rows of different lengths (42601).
 pub(super) fn compare_row_values(statement: &mut Statement) -> Result<()> {
-    match statement.visit(&mut RowValues) {
+    match statement.walk_mut(&mut RowValues) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }

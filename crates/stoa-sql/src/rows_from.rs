@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use datafusion_sql::parser::Statement as EngineStatement;
 use datafusion_sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, Ident, TableAlias, TableAliasColumnDef, TableFactor,
-    VisitMut, VisitorMut,
+    VisitorMut,
 };
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -20,6 +20,7 @@ use stoa_error::{Error, Result};
 
 use crate::adapt::parsed;
 use crate::calls::{named, positional};
+use crate::walk::WalkMut;
 use crate::{column_names, sets};
 
 /// What stands for `ROWS FROM` in between.
@@ -68,7 +69,7 @@ pub(super) fn written_out(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
 /// 0A000 for functions that return no rows, or rows of several columns.
 pub(super) fn write_as_unnest(statement: &mut EngineStatement) -> Result<()> {
     let Some(statement) = parsed(statement) else { return Ok(()) };
-    match statement.visit(&mut RowsFrom) {
+    match statement.walk_mut(&mut RowsFrom) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }

@@ -13,8 +13,7 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Expr, GroupByExpr, Ident, ObjectNamePart, Query, Select, SelectItem, SetExpr,
-    Statement, TableAlias, TableAliasColumnDef, TableFactor, UnaryOperator, Visit, VisitMut,
-    Visitor, VisitorMut, visit_expressions, visit_expressions_mut,
+    Statement, TableAlias, TableAliasColumnDef, TableFactor, UnaryOperator, Visitor, VisitorMut,
 };
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
@@ -24,6 +23,7 @@ use crate::calls::{named, positional};
 use crate::from_names::own_name;
 use crate::normalise;
 use crate::row_functions::{NAMES, is_aggregate};
+use crate::walk::{Walk, WalkMut, walk_expressions, walk_expressions_mut};
 
 /// Writes out which rows are looked for in queries.
 ///
@@ -38,7 +38,7 @@ pub(super) fn look_for_rows(statement: &mut Statement) -> Result<()> {
     if let Some(condition) = condition {
         look_in_condition(condition)?;
     }
-    match statement.visit(&mut RowsInQueries) {
+    match statement.walk_mut(&mut RowsInQueries) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }
@@ -144,7 +144,7 @@ fn next_to_its_own(row: &[Expr], query: &Query) -> Option<Expr> {
         },
         _ => ControlFlow::Continue(()),
     };
-    if row.iter().any(|value| visit_expressions(value, is_free).is_break()) {
+    if row.iter().any(|value| walk_expressions(value, is_free).is_break()) {
         return None;
     }
     let mut items = Vec::new();
@@ -172,7 +172,7 @@ fn next_to_its_own(row: &[Expr], query: &Query) -> Option<Expr> {
 
 /// Aggregates, windows and functions that return rows.
 fn is_computed_of_many(expr: &Expr) -> bool {
-    visit_expressions(expr, |part| match part {
+    walk_expressions(expr, |part| match part {
         Expr::Function(call)
             if call.over.is_some()
                 || is_aggregate(call)
@@ -214,7 +214,7 @@ fn written(sql: &str, row: &[Expr], query: &Query) -> Result<Expr> {
     let (Some(same), Ok(mut expr)) = (same, parsed) else {
         return Err(Error::internal("a row was not found in a query"));
     };
-    let _ = visit_expressions_mut(&mut expr, |part| {
+    let _ = walk_expressions_mut(&mut expr, |part| {
         if matches!(part, Expr::Identifier(name) if name.value == "m") {
             *part = Expr::Nested(Box::new(same.clone()));
         }
@@ -233,7 +233,7 @@ fn written(sql: &str, row: &[Expr], query: &Query) -> Result<Expr> {
         alias: Some(alias),
         sample: None,
     };
-    let _ = VisitMut::visit(&mut expr, &mut Table(Some(rows)));
+    let _ = WalkMut::walk_mut(&mut expr, &mut Table(Some(rows)));
     Ok(expr)
 }
 
@@ -287,7 +287,7 @@ fn columns_of(query: &Query) -> Option<usize> {
 /// Whether a query names a table that it does not read.
 fn is_about_row(query: &Query) -> bool {
     let known = names_in(query);
-    visit_expressions(query, |expr| match expr {
+    walk_expressions(query, |expr| match expr {
         Expr::CompoundIdentifier(parts) => match parts.first().map(normalise) {
             Some(table) if !known.contains(&table) => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
@@ -298,9 +298,9 @@ fn is_about_row(query: &Query) -> bool {
 }
 
 /// The names of all tables that a part of a statement reads, schemas among them.
-fn names_in(part: &impl Visit) -> Vec<String> {
+fn names_in(part: &impl Walk) -> Vec<String> {
     let mut names = Names(Vec::new());
-    let _ = part.visit(&mut names);
+    let _ = part.walk(&mut names);
     names.0
 }
 

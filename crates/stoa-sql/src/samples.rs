@@ -7,11 +7,13 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     Expr, Statement, TableAlias, TableFactor, TableSample, TableSampleKind, TableSampleUnit,
-    VisitMut, VisitorMut,
+    VisitorMut,
 };
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 use stoa_error::{Error, Result};
+
+use crate::walk::WalkMut;
 
 /// Writes samples as subqueries.
 ///
@@ -22,7 +24,7 @@ pub(super) fn write_as_queries(statement: &mut Statement, text: &str) -> Result<
     if !text.as_bytes().windows(6).any(is_sample) {
         return Ok(());
     }
-    match statement.visit(&mut Samples) {
+    match statement.walk_mut(&mut Samples) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }

@@ -15,12 +15,13 @@ use datafusion_sql::parser::Statement as EngineStatement;
 use datafusion_sql::sqlparser::ast::{
     self, CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query,
     SelectItem, SetExpr, TableAlias, TableAliasColumnDef, TableFactor, TimezoneInfo, UnaryOperator,
-    Value, VisitMut, VisitorMut,
+    Value, VisitorMut,
 };
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 
 use crate::reads::reads_columns;
+use crate::walk::WalkMut;
 
 const NAME: &str = "generate_series";
 
@@ -31,7 +32,7 @@ pub(super) fn write_as_queries(statement: &mut EngineStatement, text: &str) {
         return;
     }
     if let Some(statement) = crate::adapt::parsed(statement) {
-        let _ = statement.visit(&mut SeriesAsQueries);
+        let _ = statement.walk_mut(&mut SeriesAsQueries);
     }
 }
 

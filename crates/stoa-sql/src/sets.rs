@@ -19,7 +19,7 @@ use datafusion_sql::sqlparser::ast::{
     self, DataType, DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
     OrderByExpr, OrderByOptions, SelectItem, TableAlias, TableAliasColumnDef, TableFactor,
-    VisitMut, VisitorMut,
+    VisitorMut,
 };
 use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::Parser;
@@ -29,6 +29,7 @@ use crate::adapt::parsed;
 use crate::calls::{call, cast, named, positional};
 use crate::column_names;
 use crate::reads::reads_columns;
+use crate::walk::{WalkMut, walk_expressions_mut};
 use crate::{records, row_functions};
 
 /// A function that returns rows: lists, one for each column.
@@ -108,10 +109,10 @@ pub(super) fn write_as_lists(statement: &mut EngineStatement, text: &str) -> Res
     let Some(statement) = parsed(statement) else { return Ok(()) };
     let mut error = None;
     row_functions::settle(statement)?;
-    if let ControlFlow::Break(refusal) = statement.visit(&mut RowsInFrom) {
+    if let ControlFlow::Break(refusal) = statement.walk_mut(&mut RowsInFrom) {
         return Err(refusal);
     }
-    let _ = ast::visit_expressions_mut(statement, |expr| {
+    let _ = walk_expressions_mut(statement, |expr| {
         if let Some(Err(refusal)) = written(expr) {
             error = Some(refusal);
             return ControlFlow::Break(());

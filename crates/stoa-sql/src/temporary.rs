@@ -7,11 +7,10 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use datafusion_sql::parser::Statement as EngineStatement;
-use datafusion_sql::sqlparser::ast::{
-    Ident, ObjectName, ObjectNamePart, Query, VisitMut, VisitorMut,
-};
+use datafusion_sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart, Query, VisitorMut};
 
 use crate::adapt::parsed;
+use crate::walk::WalkMut;
 use crate::{normalise, whole_tables};
 
 /// What the schemas of temporary tables begin with.
@@ -42,10 +41,10 @@ pub fn qualify(
 ) -> Qualified {
     let Some(statement) = parsed(statement) else { return Qualified::default() };
     let mut names = With::default();
-    let _ = statement.visit(&mut names);
+    let _ = statement.walk_mut(&mut names);
     let found = Qualified::default();
     let mut qualifying = Qualifying { schema, is_one, with: names.0, found };
-    let _ = statement.visit(&mut qualifying);
+    let _ = statement.walk_mut(&mut qualifying);
     let found = qualifying.found;
     if found.any {
         whole_tables::write_schemas(statement);

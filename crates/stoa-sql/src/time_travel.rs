@@ -9,11 +9,12 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::parser::Statement as EngineStatement;
 use datafusion_sql::sqlparser::ast::{
-    Ident, ObjectName, ObjectNamePart, TableAlias, TableFactor, VisitMut, VisitorMut,
+    Ident, ObjectName, ObjectNamePart, TableAlias, TableFactor, VisitorMut,
 };
 
 use crate::adapt::parsed;
 use crate::lexer::{Lexer, Token, TokenKind};
+use crate::walk::WalkMut;
 
 /// What stands between the name of a table and its version.
 const SIGN: char = '@';
@@ -155,7 +156,7 @@ fn unquoted(text: &str, quote: char) -> String {
 /// Has tables with a version be called by their own names, unless the statement gives them others.
 pub(super) fn name_tables(statement: &mut EngineStatement) {
     if let Some(statement) = parsed(statement) {
-        let _ = statement.visit(&mut Naming);
+        let _ = statement.walk_mut(&mut Naming);
     }
 }
 
@@ -186,7 +187,7 @@ pub fn replace_times<E>(
 ) -> Result<bool, E> {
     let Some(statement) = parsed(statement) else { return Ok(false) };
     let mut replacing = Replacing { read, any: false };
-    match statement.visit(&mut replacing) {
+    match statement.walk_mut(&mut replacing) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(replacing.any),
     }

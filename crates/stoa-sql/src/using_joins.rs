@@ -19,19 +19,19 @@ use datafusion_sql::sqlparser::ast::{
     BinaryOperator, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArgumentList, FunctionArguments, GroupByExpr, Ident, JoinConstraint, JoinOperator,
     ObjectName, OrderBy, OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
-    SetExpr, Statement, TableFactor, TableWithJoins, VisitMut, VisitorMut,
-    WildcardAdditionalOptions,
+    SetExpr, Statement, TableFactor, TableWithJoins, VisitorMut, WildcardAdditionalOptions,
 };
 use stoa_error::{Error, Result};
 
 use crate::normalise;
+use crate::walk::WalkMut;
 
 /// Writes out the columns that joins share.
 ///
 /// # Errors
 /// 0A000 for joins whose shared columns cannot be told without the tables: `NATURAL FULL JOIN`, and some within others.
 pub(super) fn write_out_shared(statement: &mut Statement) -> Result<()> {
-    match statement.visit(&mut Joins) {
+    match statement.walk_mut(&mut Joins) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }
@@ -106,20 +106,20 @@ fn rewritten(select: &mut Select, order: Option<&mut OrderBy>) -> Result<()> {
                 projection.push(SelectItem::ExprWithAlias { expr, alias: name });
             }
             mut item => {
-                let _ = item.visit(&mut values);
+                let _ = item.walk_mut(&mut values);
                 projection.push(item);
             }
         }
     }
     select.projection = projection;
-    let _ = select.distinct.visit(&mut values);
-    let _ = select.selection.visit(&mut values);
+    let _ = select.distinct.walk_mut(&mut values);
+    let _ = select.selection.walk_mut(&mut values);
     if let GroupByExpr::Expressions(keys, _) = &mut select.group_by {
-        let _ = keys.visit(&mut values);
+        let _ = keys.walk_mut(&mut values);
     }
-    let _ = select.having.visit(&mut values);
-    let _ = select.qualify.visit(&mut values);
-    let _ = select.named_window.visit(&mut values);
+    let _ = select.having.walk_mut(&mut values);
+    let _ = select.qualify.walk_mut(&mut values);
+    let _ = select.named_window.walk_mut(&mut values);
     if let Some(OrderBy { kind: OrderByKind::Expressions(keys), .. }) = order {
         // A name that the result has means its column.
         let named = |item: &SelectItem| match item {
@@ -131,7 +131,7 @@ fn rewritten(select: &mut Select, order: Option<&mut OrderBy>) -> Result<()> {
             let is_named =
                 matches!(&key.expr, Expr::Identifier(name) if names.contains(&normalise(name)));
             if !is_named {
-                let _ = key.visit(&mut values);
+                let _ = key.walk_mut(&mut values);
             }
         }
     }

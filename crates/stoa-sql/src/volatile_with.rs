@@ -5,13 +5,12 @@
 
 use std::ops::ControlFlow;
 
-use datafusion_sql::sqlparser::ast::{
-    Expr, ObjectNamePart, Query, Statement, Visit, Visitor, visit_expressions, visit_relations,
-};
+use datafusion_sql::sqlparser::ast::{Expr, ObjectNamePart, Query, Statement, Visitor};
 use stoa_error::{Error, Result};
 
 use crate::calls::named;
 use crate::normalise;
+use crate::walk::{Walk, walk_expressions, walk_relations};
 
 /// Functions that give another value each time.
 const VOLATILE: &[&str] = &[
@@ -29,7 +28,7 @@ const VOLATILE: &[&str] = &[
 /// # Errors
 /// 0A000 for one that is read more than once.
 pub(super) fn check(statement: &Statement) -> Result<()> {
-    match statement.visit(&mut Checking) {
+    match statement.walk(&mut Checking) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
@@ -57,7 +56,7 @@ impl Visitor for Checking {
 }
 
 fn is_volatile(query: &Query) -> bool {
-    visit_expressions(query, |expr| {
+    walk_expressions(query, |expr| {
         let name = match expr {
             Expr::Function(function) => named(&function.name),
             _ => None,
@@ -73,7 +72,7 @@ fn is_volatile(query: &Query) -> bool {
 /// How often a name stands in FROM.
 fn readers(query: &Query, name: &str) -> usize {
     let mut count = 0;
-    let _ = visit_relations(query, |relation| {
+    let _ = walk_relations(query, |relation| {
         if let [ObjectNamePart::Identifier(own)] = relation.0.as_slice() {
             count += usize::from(normalise(own) == name);
         }

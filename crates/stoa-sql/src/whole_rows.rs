@@ -9,10 +9,11 @@ use std::ops::ControlFlow;
 use datafusion_sql::parser::Statement as EngineStatement;
 use datafusion_sql::sqlparser::ast::{
     self, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectName, ObjectNamePart,
-    TableFactor, Visit, Visitor, visit_expressions_mut,
+    TableFactor, Visitor,
 };
 
 use crate::adapt::parsed;
+use crate::walk::{Walk, walk_expressions_mut};
 use crate::whole_tables;
 
 /// Functions that are given records.
@@ -21,14 +22,14 @@ const OF_RECORDS: &[&str] = &["json_element_of", "row_to_json", "to_json", "to_j
 /// Whether `name` is that of a table in some FROM of the statement.
 pub fn is_table(statement: &mut EngineStatement, name: &str) -> bool {
     let Some(statement) = parsed(statement) else { return false };
-    statement.visit(&mut Tables { name }).is_break()
+    statement.walk(&mut Tables { name }).is_break()
 }
 
 /// Writes `name.*` where `name` is given to a function of records; says whether there is such a place.
 pub fn give_rows(statement: &mut EngineStatement, name: &str) -> bool {
     let Some(statement) = parsed(statement) else { return false };
     let mut any = false;
-    let _ = visit_expressions_mut(statement, |expr| {
+    let _ = walk_expressions_mut(statement, |expr| {
         if let Expr::Function(call) = expr {
             any |= give_row(call, name);
         }

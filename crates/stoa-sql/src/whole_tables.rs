@@ -7,14 +7,15 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName, Query, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, Statement, TableFactor, TableWithJoins, VisitMut, VisitorMut,
+    SelectItemQualifiedWildcardKind, Statement, TableFactor, TableWithJoins, VisitorMut,
 };
 
 use crate::normalise;
+use crate::walk::WalkMut;
 
 /// Writes the schemas before the names of tables whose columns are all meant.
 pub(super) fn write_schemas(statement: &mut Statement) {
-    let _ = statement.visit(&mut InSelects);
+    let _ = statement.walk_mut(&mut InSelects);
 }
 
 struct InSelects;
@@ -37,7 +38,7 @@ impl VisitorMut for InSelects {
                 write_schema(name, &names);
             }
         }
-        let _ = select.visit(&mut InCalls { names: &names, depth: 0 });
+        let _ = select.walk_mut(&mut InCalls { names: &names, depth: 0 });
         ControlFlow::Continue(())
     }
 }

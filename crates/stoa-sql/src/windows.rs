@@ -7,19 +7,19 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Expr, Ident, NamedWindowExpr, Query, Select, Statement, VisitMut, VisitorMut, WindowSpec,
-    WindowType,
+    Expr, Ident, NamedWindowExpr, Query, Select, Statement, VisitorMut, WindowSpec, WindowType,
 };
 use stoa_error::{Error, Result, Subject};
 
 use crate::normalise;
+use crate::walk::WalkMut;
 
 /// Puts into each window the one that it names.
 ///
 /// # Errors
 /// No such window (42704), and what a window may not take from another (42P20).
 pub(super) fn write_out_named_windows(statement: &mut Statement) -> Result<()> {
-    match statement.visit(&mut NamedWindows::default()) {
+    match statement.walk_mut(&mut NamedWindows::default()) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }

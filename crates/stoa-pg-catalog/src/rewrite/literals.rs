@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, Ident, Query, SelectItem, SetExpr, Statement, TypedString,
-    Value, VisitMut, VisitorMut,
+    Value, VisitorMut,
 };
 use stoa_error::{Error, Result, Subject};
 
@@ -21,6 +21,7 @@ use super::names::{is_text, type_name, well_known};
 use crate::functions::must_exist;
 use crate::relations::name_parts;
 use crate::type_info::{type_named, type_shown};
+use stoa_sql::walk::WalkMut;
 
 /// Writes them as look-ups.
 ///
@@ -30,7 +31,7 @@ pub(super) fn look_up(statement: &mut Statement) -> Result<()> {
     if let Statement::Query(query) = statement {
         show_items(&mut query.body)?;
     }
-    match statement.visit(&mut Literals) {
+    match statement.walk_mut(&mut Literals) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }

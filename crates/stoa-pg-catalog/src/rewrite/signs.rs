@@ -8,13 +8,14 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     ArrayElemTypeDef, BinaryOperator, DataType, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArguments, Ident, ObjectName, TableFactor, TypedString, Visit, Visitor,
+    FunctionArguments, Ident, ObjectName, TableFactor, TypedString, Visitor,
 };
 use datafusion_pg_catalog::pg_catalog::PG_CATALOG_TABLES;
 
 use super::empty::EMPTY;
 use crate::system_tables::TABLES;
 use crate::{INFORMATION_SCHEMA, PG_CATALOG};
+use stoa_sql::walk::Walk;
 
 /// Variables that are written like columns, and like functions.
 const VARIABLES: [&str; 4] = ["current_user", "current_schema", "current_catalog", "session_user"];
@@ -47,14 +48,14 @@ pub(super) fn may_be_in(text: &str) -> bool {
 }
 
 /// Whether a statement, or a part of it, reads the catalog.
-pub(super) fn are_in(statement: &impl Visit) -> bool {
-    statement.visit(&mut Signs).is_break()
+pub(super) fn are_in(statement: &impl Walk) -> bool {
+    statement.walk(&mut Signs).is_break()
 }
 
 /// Whether a statement takes the search path apart, which is how Grafana lists tables; the shared crate
 /// knows its text as a whole.
-pub(super) fn splits_search_path(statement: &impl Visit) -> bool {
-    statement.visit(&mut SplitSearchPath).is_break()
+pub(super) fn splits_search_path(statement: &impl Walk) -> bool {
+    statement.walk(&mut SplitSearchPath).is_break()
 }
 
 struct Signs;

@@ -8,10 +8,11 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr,
-    Query, Select, SelectItem, SetExpr, TableFactor, Value, Visit, Visitor, VisitorMut,
+    Query, Select, SelectItem, SetExpr, TableFactor, Value, Visitor, VisitorMut,
 };
 
 use stoa_sql::array_queries::ARRAY_OR_EMPTY;
+use stoa_sql::walk::Walk;
 
 use super::expression;
 
@@ -56,7 +57,7 @@ fn take_outer_conditions(query: &mut Query) -> Option<Expr> {
     conjuncts(select.selection.as_ref()?, &mut conditions);
     let is_outer = |condition: &&Expr| {
         let mut finder = OwnNames { own: &own, found: false };
-        let _ = condition.visit(&mut finder);
+        let _ = condition.walk(&mut finder);
         !finder.found && names_outer(condition, &own)
     };
     let all = |conditions: Vec<&Expr>| {
@@ -241,7 +242,7 @@ fn own_names(select: &Select) -> HashSet<String> {
 
 fn names_outer(expr: &Expr, own: &HashSet<String>) -> bool {
     let mut finder = OuterNames { own, found: false };
-    let _ = expr.visit(&mut finder);
+    let _ = expr.walk(&mut finder);
     finder.found
 }
 

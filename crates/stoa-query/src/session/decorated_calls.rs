@@ -8,9 +8,11 @@ use datafusion::execution::session_state::SessionState;
 use datafusion::sql::parser::Statement as EngineStatement;
 use datafusion::sql::sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArgumentList, FunctionArguments, visit_expressions,
+    FunctionArgumentList, FunctionArguments,
 };
 use stoa_error::{Error, Result, Subject};
+
+use stoa_sql::walk::walk_expressions;
 
 /// Refuses calls whose words would have no effect.
 ///
@@ -23,7 +25,7 @@ pub(super) fn refuse(statement: &EngineStatement, state: &SessionState) -> Resul
         EngineStatement::Explain(explain) => return refuse(&explain.statement, state),
         _ => return Ok(()),
     };
-    let visited = visit_expressions(statement, |expr| match expr {
+    let visited = walk_expressions(statement, |expr| match expr {
         Expr::Function(call) => match check(call, state) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => ControlFlow::Break(Box::new(error)),

@@ -7,10 +7,11 @@ use std::fmt::Write;
 use std::ops::ControlFlow;
 
 use datafusion::common::ScalarValue;
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Select, Value, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Select, Value, Visitor};
 
 use crate::reuse::report::{days, parse_places};
 use stoa_sql::fingerprint::{Fingerprint, Literal, LiteralKind, literal_of_place, place_of};
+use stoa_sql::walk::Walk;
 
 /// A statement without its values.
 pub(crate) struct Lift {
@@ -27,7 +28,7 @@ impl Lift {
     pub(crate) fn of(fingerprint: &Fingerprint<'_>) -> Option<Self> {
         let statement = parse_places(fingerprint)?;
         let mut compared = Compared::default();
-        let _ = statement.visit(&mut compared);
+        let _ = statement.walk(&mut compared);
         if compared.has_parameters || compared.numbers.is_empty() {
             return None;
         }
