@@ -230,13 +230,13 @@ function entryColumns() {
   return [
     { name: "name", label: "Table", value: keyOf },
     { name: "rows", label: "Rows", numeric: true, value: (entry) => entry.rows ?? -1, text: (entry) => number(entry.rows, count) },
-    { name: "fresh_rows", label: "Fresh", title: "Rows in the commit log and not yet in files", numeric: true, value: (entry) => entry.fresh_rows ?? 0, text: (entry) => (entry.fresh_rows ? count(entry.fresh_rows) : "–") },
+    { spare: true, name: "fresh_rows", label: "Fresh", title: "Rows in the commit log and not yet in files", numeric: true, value: (entry) => entry.fresh_rows ?? 0, text: (entry) => (entry.fresh_rows ? count(entry.fresh_rows) : "–") },
     { name: "bytes", label: "Size", numeric: true, value: (entry) => entry.bytes ?? -1, text: (entry) => number(entry.bytes, bytes) },
     { name: "files", label: "Files", numeric: true, value: (entry) => entry.files ?? -1, text: (entry) => number(entry.files, count) },
-    { name: "average", label: "File size", title: "Size of a file on average", numeric: true, value: average, text: (entry) => (entry.files ? bytes(average(entry)) : "–") },
-    { name: "partitioned_by", label: "Partitioned by", value: (entry) => entry.partitioned_by.join(", ") || "–" },
-    { name: "sorted_by", label: "Sorted by", value: (entry) => sortOrder(entry.sorted_by) || "–" },
-    { name: "committed", label: "Last commit", numeric: true, value: (entry) => entry.committed_unix_ms ?? 0, text: (entry) => (entry.committed_unix_ms === null ? "–" : ago(Date.now() - entry.committed_unix_ms)) },
+    { spare: true, name: "average", label: "File size", title: "Size of a file on average", numeric: true, value: average, text: (entry) => (entry.files ? bytes(average(entry)) : "–") },
+    { spare: true, name: "partitioned_by", label: "Partitioned by", value: (entry) => entry.partitioned_by.join(", ") || "–" },
+    { spare: true, name: "sorted_by", label: "Sorted by", value: (entry) => sortOrder(entry.sorted_by) || "–" },
+    { spare: true, name: "committed", label: "Last commit", numeric: true, value: (entry) => entry.committed_unix_ms ?? 0, text: (entry) => (entry.committed_unix_ms === null ? "–" : ago(Date.now() - entry.committed_unix_ms)) },
   ];
 }
 
