@@ -46,7 +46,7 @@ export const accessTests = {
       for (const place of PAGES) {
         await shown(page, place);
         assert.deepEqual(await page.evaluate(overflow), { page: 0, beyond: [] }, `${place} at ${width}`);
-        assert.ok(await page.getByText("ready", { exact: true }).isVisible(), "the state is to be seen");
+        await page.getByText("ready", { exact: true }).waitFor();
       }
     }
   },
@@ -232,5 +232,49 @@ export const accessTests = {
     await row.first().click();
     await page.getByRole("complementary", { name: "Query" }).getByRole("button", { name: "Its shape" }).click();
     assert.match(await page.getByRole("complementary", { name: "Shape" }).locator("pre").innerText(), new RegExp(mark));
+  },
+
+  async "tables can be filtered, and looked at as they were"(page) {
+    await post("DROP TABLE IF EXISTS console_versions");
+    await post("CREATE TABLE console_versions (n bigint)");
+    for (const n of [1, 2]) await post(`INSERT INTO console_versions VALUES (${n}); FLUSH TABLE console_versions`);
+    await go(page, "Tables");
+    const rows = page.getByRole("grid", { name: "Tables" }).locator("tbody tr");
+    await page.getByLabel("Filter of the list").fill("VERSIONS");
+    await until("one is left", async () => (await rows.count()) === 1);
+    await rows.first().click();
+    const details = page.getByRole("complementary", { name: "Table" });
+    await details.getByRole("group", { name: "What of the table" }).getByRole("button", { name: "Snapshots" }).click();
+    await details.getByRole("button", { name: "Look at it" }).last().click();
+    await page.locator("#sql").waitFor();
+    await page.locator("#sql").focus();
+    await page.keyboard.press("Control+Enter");
+    await cell(page, 0, 0).waitFor();
+    assert.equal(await page.locator(".grid .row").count(), 1);
+    assert.equal(await cell(page, 0, 0).innerText(), "1");
+  },
+
+  async "an open page costs little, under load too"() {
+    const stop = new AbortController();
+    const load = async () => {
+      for (let n = 0; !stop.signal.aborted; n += 1) await fetch(new URL("v1/sql", url), { method: "POST", body: `SELECT ${n} AS load, '${"x".repeat(n % 300)}' AS words` });
+    };
+    const loads = [load(), load(), load()];
+    const page = await open({}, "#/queries");
+    try {
+      await page.getByRole("grid", { name: "Ended queries" }).locator("tbody tr").nth(50).waitFor();
+      const received = page.evaluate(() => new Promise((resolve) => {
+        let bytes = 0;
+        new PerformanceObserver((list) => list.getEntries().forEach((entry) => { bytes += entry.transferSize; })).observe({ type: "resource" });
+        setTimeout(() => resolve(bytes), 15_000);
+      }));
+      const perSecond = (await received) / 15;
+      console.log(`        Queries under load: ${(perSecond / 1000).toFixed(1)} KB/s`);
+      assert.ok(perSecond <= 12_000, `${perSecond} bytes per second`);
+    } finally {
+      stop.abort();
+      await Promise.all(loads);
+      await page.context().close();
+    }
   },
 };

@@ -67,7 +67,8 @@ async fn failed_queries_outlive_the_registry_and_the_server() {
 async fn roles_see_their_own_queries_and_can_sign_out() {
     let guard = |options| EngineOptions { access_control: true, ..options };
     let server = Server::start_engine(HttpOptions::default(), guard).await;
-    for sql in ["CREATE USER ann PASSWORD 'pencil'", "CREATE USER bob SUPERUSER PASSWORD 'pencil'"] {
+    for sql in ["CREATE USER ann PASSWORD 'pencil'", "CREATE USER bob SUPERUSER PASSWORD 'pencil'"]
+    {
         server.trusted(sql).await;
     }
     let ask = async |role: &str, method: Method, path: &str| {
