@@ -1,7 +1,7 @@
 // The SQL editor: tables beside it, statements, results, tabs and links.
 
 import assert from "node:assert/strict";
-import { stat } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 
 import { cell, recent, run, text, url, write } from "./harness.mjs";
 
@@ -139,6 +139,27 @@ export const sqlTests = {
     await run(page, "SELECT 'only' AS words");
     await cell(page, 0, 0).waitFor();
     assert.equal(await choices.count(), 0);
+  },
+
+  async "draws a series for each value of a column, on a logarithmic axis, and saves a picture"(page) {
+    await run(page, "SELECT day, device, impressions FROM console_report WHERE day < DATE '2024-01-10' ORDER BY day");
+    await cell(page, 0, 0).waitFor();
+    await page.getByRole("group", { name: "Show as" }).getByRole("button", { name: "Chart" }).click();
+    await page.getByLabel("A series for each").selectOption("1");
+    const chart = page.locator(".result-chart");
+    await chart.locator(".series-2").first().waitFor();
+    assert.deepEqual((await page.locator(".legend li").allInnerTexts()).toSorted(), ["desktop", "phone", "tablet"]);
+    assert.match(await chart.getAttribute("aria-label"), /by day, 9 points/);
+    // Each day has one device: all values stand alone, and are to be seen.
+    assert.equal(await chart.locator("circle").count(), 9);
+    await page.getByRole("checkbox", { name: "logarithmic" }).check();
+    const ticks = await chart.locator(".chart-grid text[text-anchor=end]").allTextContents();
+    assert.deepEqual(ticks, ["1000", "10.0 K"]);
+    const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save picture" }).click()]);
+    assert.match(file.suggestedFilename(), /\.png$/);
+    const picture = await readFile(await file.path());
+    assert.equal(picture.subarray(1, 4).toString(), "PNG");
+    assert.ok(picture.length > 4000, `${picture.length} bytes`);
   },
 
   async "runs a query and shows its rows"(page) {
