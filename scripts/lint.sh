@@ -49,6 +49,7 @@ if have npm && [ -f console/package.json ]; then
     "$typescript/node_modules/.bin/tsc" -p console/tsconfig.json
   }
   check "console types" console_types
+  check "console editor" node console/editor/build.mjs --check --modules "$typescript"
 else
   step "lint: console types skipped (no npm here)"
 fi

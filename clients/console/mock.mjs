@@ -136,6 +136,8 @@ async function answer(request, response) {
   if (url.pathname.endsWith("/plan")) return plan(Number(url.pathname.split("/")[3]), send);
   if (url.pathname.startsWith("/v1/queries/")) return running.get(Number(url.pathname.split("/")[3]))?.cancel(), response.writeHead(204).end();
   if (url.pathname === "/v1/sql") return sql(request, response, send);
+  if (url.pathname.startsWith("/v1/sessions")) return request.method === "POST" ? send(201, { session: "mock" }) : response.writeHead(204).end();
+  if (url.pathname.startsWith("/v1/results/")) return kept(url, request, response, send);
   const path = normalize(url.pathname === "/" ? "/index.html" : url.pathname);
   try {
     const content = await readFile(join(CONSOLE, path));
@@ -143,6 +145,13 @@ async function answer(request, response) {
   } catch {
     send(404, { error: { code: "42704", kind: "not_found", message: `nothing at ${path}`, detail: null, hint: null, position: null, retryable: false } });
   }
+}
+
+/** Of 10,000 rows, all are shown; there is nothing more. */
+function kept(url, request, response, send) {
+  if (request.method === "DELETE") return response.writeHead(204).end();
+  if (!url.pathname.endsWith("/rows")) return send(200, { id: "mock", rows: 10_000, bytes: 1, state: "complete", reason: null });
+  response.writeHead(200, { "content-type": "text/csv", "content-disposition": "attachment" }).end("day\n2026-01-01\n");
 }
 
 function plan(id, send) {
@@ -174,7 +183,7 @@ async function sql(request, response, send) {
   const timer = setTimeout(() => {
     const result = run(text);
     end("finished", { rows: result.rows.length, bytes_read: 1_253_376 });
-    send(200, { truncated: false, row_count: result.rows.length, elapsed_ms: 12.417, bytes_read: 1_253_376, query_id: id, ...result });
+    send(200, { truncated: false, result: { id: "mock", rows: result.rows.length, bytes: 1, state: "complete", reason: null }, row_count: result.rows.length, elapsed_ms: 12.417, bytes_read: 1_253_376, query_id: id, ...result });
   }, wait);
   running.set(id, { info, cancel: () => { clearTimeout(timer); fail(499, { code: "57014", kind: "cancelled", message: "canceling statement due to user request" }); } });
   response.on("close", () => { clearTimeout(timer); if (running.has(id)) end("cancelled", {}); });

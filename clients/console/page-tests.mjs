@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 
 import { lowestContrast } from "./contrast.mjs";
-import { cell, crowd, figure, go, json, killAll, post, until, url } from "./harness.mjs";
+import { cell, crowd, figure, go, json, killAll, post, text, until, url, write } from "./harness.mjs";
 
 export const pageTests = {
   async "opens, and asks nobody but the server"(page) {
-    assert.equal(await page.title(), "Stoa");
+    assert.equal(await page.title(), "SQL · Stoa");
     await page.locator("#live").getByText("Queries per second").waitFor();
     await page.goto("about:blank");
     await page.goto(url);
@@ -89,9 +89,9 @@ export const pageTests = {
     await page.keyboard.press("g");
     await page.keyboard.press("s");
     await page.locator("#sql:focus").waitFor();
-    await page.fill("#sql", "");
+    await write(page, "");
     await page.keyboard.type("gh");
-    assert.equal(await page.inputValue("#sql"), "gh", "typing goes nowhere");
+    assert.equal(await text(page), "gh", "typing goes nowhere");
   },
 
   async "shows the SQL behind its numbers, which runs"(page) {
@@ -125,7 +125,7 @@ export const pageTests = {
     assert.ok((await post(await page.locator(".page-main .sql-panel:visible pre").innerText())).rows.some((row) => row[1] === "console_report"));
     await go(page, "Shapes");
     await page.getByRole("main", { name: "Shapes" }).getByRole("button", { name: "Open in SQL editor" }).click();
-    assert.match(await page.inputValue("#sql"), /FROM system\.query_shapes/);
+    assert.match(await text(page), /FROM system\.query_shapes/);
     assert.equal(await page.locator(".tab.active").innerText(), "Shapes");
     await page.press("#sql", "Control+Enter");
     await cell(page, 0, 0).waitFor();
@@ -165,7 +165,7 @@ export const pageTests = {
     await page.getByRole("button", { name: "Show SQL" }).and(page.locator(":visible")).click();
     assert.match(await page.locator(".sql-panel:visible").innerText(), /ORDER BY queries DESC/);
     await examples.first().getByRole("button").click();
-    assert.match(await page.inputValue("#sql"), /DATE '2024-06-01'/);
+    assert.match(await text(page), /DATE '2024-06-01'/);
   },
 
   async "finds the statements of a shape as the server counts them"(page) {
@@ -239,7 +239,7 @@ export const pageTests = {
     await failure.first().focus();
     await page.keyboard.press("Enter");
     await details.getByRole("button", { name: "Open in SQL editor" }).press("Enter");
-    assert.equal(await page.inputValue("#sql"), "SELECT 7 / 0 AS console_failure");
+    assert.equal(await text(page), "SELECT 7 / 0 AS console_failure");
   },
 
   async "shows a table with its files, bounds and sort quality"(page) {
@@ -288,7 +288,7 @@ export const pageTests = {
     assert.match(await files.innerText(), /2024-03-01 – 2024-03-31/);
     await details.getByRole("button", { name: "First rows" }).click();
     await cell(page, 0, 0).waitFor();
-    assert.match(await page.inputValue("#sql"), /FROM console_report/);
+    assert.match(await text(page), /FROM console_report/);
   },
 
   async "shows how fast a query reads, and the plan of one that ended"(page) {
@@ -396,7 +396,7 @@ export const pageTests = {
       for (const title of ["Home", "Tables", "Queries", "Shapes"]) {
         await go(page, title);
         const texts = title === "Home" ? ".home h2, .home .figure, .card-facts dt" : `main:not([hidden]) h2, main:not([hidden]) tbody td, main:not([hidden]) th .sort`;
-        await page.locator(texts).first().waitFor();
+        await page.locator(texts).locator("visible=true").first().waitFor();
         const worst = await page.locator(texts).evaluateAll(lowestContrast);
         assert.ok(worst.ratio >= 4.5, `${title} in ${colorScheme}: ${worst.ratio.toFixed(2)} for ${worst.text}`);
       }

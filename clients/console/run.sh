@@ -42,6 +42,26 @@ status=0
 node "$here/test.mjs" "http://127.0.0.1:$STOA_HTTP_PORT/" "$@" || status=1
 [ $# = 0 ] || exit "$status"
 
+# A server that asks for passwords.
+guarded="$STOA_SCRATCH/guarded"
+mkdir -p "$guarded"
+own_server() {
+  (cd "$guarded" && unset PLAYWRIGHT CHROMIUM && exec env -u STOA_BIN -u STOA_TOOLS -u STOA_HTTP_PORT -u STOA_PG_PORT \
+    -u STOA_FLIGHT_PORT -u STOA_HIVE_PORT -u STOA_WAREHOUSE -u STOA_SCRATCH "$STOA_BIN" "$@")
+}
+own_server sql --warehouse warehouse -c "CREATE USER ann PASSWORD 'pencil'" -c "CREATE USER bob SUPERUSER PASSWORD 'pencil'" >/dev/null
+own_server server --warehouse warehouse --access-control --http-port 0 --pg-port 0 --flight-port 0 --hive-port 0 \
+  >"$guarded/listening.json" 2>"$guarded/server.log" </dev/null &
+guarded_pid=$!
+for _ in $(seq 600); do
+  [ ! -s "$guarded/listening.json" ] || break
+  read -rt 0.1 <> <(:) || :
+done
+[ -s "$guarded/listening.json" ] || { cat "$guarded/server.log" && fail "the server with passwords does not listen"; }
+port=$(sed -E 's/.*"http_port":([0-9]+).*/\1/' "$guarded/listening.json")
+STOA_ROLES="ann:pencil bob:pencil" node "$here/test.mjs" "http://127.0.0.1:$port/" --login || status=1
+kill "$guarded_pid" && wait "$guarded_pid" || true
+
 # The page of a cluster, on three daemons.
 if ! postgresql_bin >/dev/null; then
   echo "0 passed, 0 failed, 1 skipped"

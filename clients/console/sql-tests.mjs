@@ -1,9 +1,9 @@
 // The SQL editor: tables beside it, statements, results, tabs and links.
 
 import assert from "node:assert/strict";
-import { stat } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 
-import { cell, recent, run, url } from "./harness.mjs";
+import { cell, recent, run, text, url, write } from "./harness.mjs";
 
 const ENDLESS = "SELECT count(*) FROM generate_series(1, 1000000000000) AS t(n) WHERE n % 7 = 8";
 
@@ -23,51 +23,55 @@ export const sqlTests = {
   },
 
   async "completes tables, columns and keywords"(page) {
-    await page.fill("#sql", "");
-    await page.focus("#sql");
+    await write(page, "");
     const list = page.getByRole("listbox", { name: "Completions" });
     const typed = async (text) => page.keyboard.type(text);
+    const labels = list.locator("li .cm-completionLabel");
     await typed("se");
     await list.getByRole("option").first().waitFor();
     await page.keyboard.press("Tab");
-    assert.equal(await page.inputValue("#sql"), "select");
-    await page.fill("#sql", "SELECT  FROM console_report AS r WHERE r.");
-    await page.keyboard.press("Control+End");
+    assert.equal(await text(page), "select");
+    await write(page, "SELECT  FROM console_report AS r WHERE r.");
     await page.keyboard.press("Control+Space");
     await list.getByRole("option").first().waitFor();
-    assert.deepEqual((await list.locator("li code").allInnerTexts()).slice(0, 3), ["day", "account_id", "device"]);
+    assert.deepEqual((await labels.allInnerTexts()).slice(0, 3), ["day", "account_id", "device"]);
     await page.keyboard.press("ArrowDown");
-    assert.equal(await page.getAttribute("#sql", "aria-activedescendant"), "suggest-1");
+    const chosen = await list.locator("li[aria-selected]").getAttribute("id");
+    assert.equal(await page.getAttribute("#sql", "aria-activedescendant"), chosen);
     await page.keyboard.press("Enter");
-    assert.equal(await page.inputValue("#sql"), "SELECT  FROM console_report AS r WHERE r.account_id");
+    assert.equal(await text(page), "SELECT  FROM console_report AS r WHERE r.account_id");
     // Columns of the tables that are named further on come first.
-    await page.evaluate(() => document.querySelector("#sql").setSelectionRange(7, 7));
+    await page.keyboard.press("Control+Home");
+    for (let n = 0; n < 7; n += 1) await page.keyboard.press("ArrowRight");
     await typed("imp");
-    await list.locator('li[aria-selected="true"]', { hasText: "impressions" }).waitFor();
-    await list.locator("li", { hasText: "impressions" }).click();
-    assert.match(await page.inputValue("#sql"), /^SELECT impressions FROM/);
-    await page.fill("#sql", "SELECT count(*) FROM ");
-    await page.keyboard.press("Control+End");
+    await list.locator("li[aria-selected]", { hasText: "impressions" }).waitFor();
+    await list.locator("li", { hasText: "impressions" }).first().click();
+    assert.match(await text(page), /^SELECT impressions FROM/);
+    // Without a FROM, columns of all tables are proposed.
+    await write(page, "SELECT ");
+    await typed("impr");
+    await list.locator("li.column", { hasText: "column of console_report" }).waitFor();
+    await page.keyboard.press("Escape");
+    await write(page, "SELECT count(*) FROM ");
     await typed("console_la");
     await list.locator("li", { hasText: "console_layers" }).waitFor();
     await page.keyboard.press("Escape");
-    await list.waitFor({ state: "hidden" });
+    await list.waitFor({ state: "detached" });
     // Enter takes nothing that was not chosen.
     await typed("y");
     await list.locator("li", { hasText: "console_layers" }).waitFor();
     await page.keyboard.press("Enter");
-    assert.equal(await page.inputValue("#sql"), "SELECT count(*) FROM console_lay\n");
-    await page.fill("#sql", "SELECT 'sel");
+    assert.equal(await text(page), "SELECT count(*) FROM console_lay\n");
+    await write(page, "SELECT 'sel");
     await page.keyboard.press("Control+Space");
     assert.equal(await list.isVisible(), false, "nothing within a string");
-    await page.fill("#sql", "SELECT * FROM system.");
-    await page.keyboard.press("Control+End");
+    await write(page, "SELECT * FROM system.");
     await page.keyboard.press("Control+Space");
     await list.locator("li", { hasText: "query_shapes" }).waitFor();
   },
 
   async "asks for parameters"(page) {
-    await page.fill("#sql", "SELECT count(*) AS found, $2 AS note, '$9' AS text FROM console_report WHERE account_id = $1 -- $7");
+    await write(page, "SELECT count(*) AS found, $2 AS note, '$9' AS text FROM console_report WHERE account_id = $1 -- $7");
     const fields = page.getByRole("group", { name: "Parameters" }).getByRole("textbox");
     assert.equal(await fields.count(), 2);
     await page.getByLabel("Parameter $1").fill("3");
@@ -92,7 +96,7 @@ export const sqlTests = {
 
   async "gives a link with statement and parameters, which opens elsewhere"(page) {
     const sql = "SELECT $1 AS \"a & b\", 'ü#%'\nFROM console_fresh";
-    await page.fill("#sql", sql);
+    await write(page, sql);
     await page.getByLabel("Parameter $1").fill("17 & 4");
     await page.getByRole("button", { name: "Copy a link" }).click();
     await page.locator(".toast.shown").waitFor();
@@ -102,7 +106,7 @@ export const sqlTests = {
     await page.goto("about:blank");
     await page.goto(link);
     await page.getByText("ready", { exact: true }).waitFor();
-    assert.equal(await page.inputValue("#sql"), sql);
+    assert.equal(await text(page), sql);
     assert.equal(await page.getByLabel("Parameter $1").inputValue(), "17 & 4");
   },
 
@@ -137,6 +141,27 @@ export const sqlTests = {
     assert.equal(await choices.count(), 0);
   },
 
+  async "draws a series for each value of a column, on a logarithmic axis, and saves a picture"(page) {
+    await run(page, "SELECT day, device, impressions FROM console_report WHERE day < DATE '2024-01-10' ORDER BY day");
+    await cell(page, 0, 0).waitFor();
+    await page.getByRole("group", { name: "Show as" }).getByRole("button", { name: "Chart" }).click();
+    await page.getByLabel("A series for each").selectOption("1");
+    const chart = page.locator(".result-chart");
+    await chart.locator(".series-2").first().waitFor();
+    assert.deepEqual((await page.locator(".legend li").allInnerTexts()).toSorted(), ["desktop", "phone", "tablet"]);
+    assert.match(await chart.getAttribute("aria-label"), /by day, 9 points/);
+    // Each day has one device: all values stand alone, and are to be seen.
+    assert.equal(await chart.locator("circle").count(), 9);
+    await page.getByRole("checkbox", { name: "logarithmic" }).check();
+    const ticks = await chart.locator(".chart-grid text[text-anchor=end]").allTextContents();
+    assert.deepEqual(ticks, ["1000", "10.0 K"]);
+    const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "Save picture" }).click()]);
+    assert.match(file.suggestedFilename(), /\.png$/);
+    const picture = await readFile(await file.path());
+    assert.equal(picture.subarray(1, 4).toString(), "PNG");
+    assert.ok(picture.length > 4000, `${picture.length} bytes`);
+  },
+
   async "runs a query and shows its rows"(page) {
     await run(page, "SELECT day, impressions, note FROM console_report ORDER BY day LIMIT 3");
     await cell(page, 0, 0).waitFor();
@@ -151,7 +176,7 @@ export const sqlTests = {
   async "lists it among recent queries, which open in a tab"(page) {
     await run(page, "SELECT 'find me again' AS words");
     await recent(page, "find me again").click();
-    assert.equal(await page.inputValue("#sql"), "SELECT 'find me again' AS words");
+    assert.equal(await text(page), "SELECT 'find me again' AS words");
     assert.equal(await page.locator(".tab").count(), 2);
   },
 
@@ -187,7 +212,7 @@ export const sqlTests = {
   },
 
   async "draws the plan of EXPLAIN ANALYZE"(page) {
-    await page.fill("#sql", "SELECT sum(impressions + 1) FROM console_report WHERE day >= DATE '2024-12-01';");
+    await write(page, "SELECT sum(impressions + 1) FROM console_report WHERE day >= DATE '2024-12-01';");
     await page.click("#explain");
     await page.locator(".plan .operator-name", { hasText: "AggregateExec" }).first().waitFor();
     assert.match(await page.locator(".plan").innerText(), /files 1 of 12/);
@@ -231,12 +256,12 @@ export const sqlTests = {
     await run(page, "SELECT 'in history' AS words");
     await cell(page, 0, 0).waitFor();
     await page.getByRole("button", { name: "New tab" }).click();
-    await page.fill("#sql", "SELECT 'second tab'");
+    await write(page, "SELECT 'second tab'");
     await page.reload();
-    assert.equal(await page.inputValue("#sql"), "SELECT 'second tab'");
+    assert.equal(await text(page), "SELECT 'second tab'");
     await page.getByRole("button", { name: /^History/ }).click();
     await page.locator(".history-list li", { hasText: "in history" }).getByRole("button").click();
-    assert.equal(await page.inputValue("#sql"), "SELECT 'in history' AS words");
+    assert.equal(await text(page), "SELECT 'in history' AS words");
   },
 
   async "shows what a link carries, without running it"(page) {
@@ -244,7 +269,7 @@ export const sqlTests = {
     await page.goto("about:blank");
     await page.goto(`${url}#sql=${encodeURIComponent("DROP TABLE console_report")}`);
     await page.getByText("ready", { exact: true }).waitFor();
-    assert.equal(await page.inputValue("#sql"), "DROP TABLE console_report");
+    assert.equal(await text(page), "DROP TABLE console_report");
     const after = (await (await fetch(new URL("v1/status", url))).json()).totals.started;
     assert.equal(after, before);
   },

@@ -1,5 +1,5 @@
 // The console in a real browser: node test.mjs URL [--screenshot FILE] [--pictures DIR]
-//                                node test.mjs URL --cluster
+//                                node test.mjs URL --cluster | --login
 //
 // Environment: as harness.mjs says; for pictures that are kept, also STOA_BIN, STOA_WAREHOUSE and
 // STOA_PG_PORT of the server, which `stoa bench` then asks for reports.
@@ -9,10 +9,14 @@ import assert from "node:assert/strict";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { accessTests } from "./access-tests.mjs";
 import { clusterTests } from "./cluster-tests.mjs";
-import { browser, open, post, prepare, url } from "./harness.mjs";
+import { editorTests } from "./editor-tests.mjs";
+import { browser, open, openPage, post, prepare, url } from "./harness.mjs";
+import { loginTests } from "./login-tests.mjs";
 import { pageTests } from "./page-tests.mjs";
 import { takePagePictures, takePicture } from "./picture.mjs";
+import { safetyTests } from "./safety-tests.mjs";
 import { sqlTests } from "./sql-tests.mjs";
 
 const argument = (name) => (process.argv[3] === name ? process.argv[4] : undefined);
@@ -34,10 +38,10 @@ async function test(name, body) {
   }
 }
 
-async function testAll(tests) {
+async function testAll(tests, opened = open) {
   for (const [name, body] of Object.entries(tests)) {
     await test(name, async () => {
-      const page = await open();
+      const page = await opened();
       page.setDefaultTimeout(20_000);
       try {
         await body(page);
@@ -64,11 +68,13 @@ async function testServer() {
     });
   }
   await prepare();
-  await testAll({ ...pageTests, ...sqlTests });
+  await testAll({ ...pageTests, ...sqlTests, ...safetyTests, ...editorTests, ...accessTests });
 }
 
 try {
-  await (process.argv[3] === "--cluster" ? testAll(clusterTests) : testServer());
+  if (process.argv[3] === "--cluster") await testAll(clusterTests);
+  else if (process.argv[3] === "--login") await testAll(loginTests, openPage);
+  else await testServer();
 } catch (error) {
   failed += 1;
   console.log(`FAILED  preparation\n${error.stack ?? error}`);

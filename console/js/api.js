@@ -8,7 +8,12 @@
  *
  * @typedef {{ columns: ResultColumn[], rows: unknown[][], row_count: number, truncated: boolean,
  *   command?: string, rows_affected?: number, notices?: string[], elapsed_ms: number,
- *   bytes_read: number, query_id: number | null }} SqlResult
+ *   bytes_read: number, query_id: number | null, result?: KeptResult }} SqlResult
+ *
+ * A result that the server keeps: rows so far, and whether these are all.
+ *
+ * @typedef {{ id: string, rows: number, bytes: number, state: "running" | "complete" | "cut" | "failed",
+ *   reason: string | null }} KeptResult
  *
  * @typedef {{ name: string, comment: string | null, rows: number | null, fresh_rows: number,
  *   bytes: number | null, files: number | null, partitioned_by: string[], sorted_by: string[],
@@ -480,14 +485,28 @@ async function problemOf(response) {
 }
 
 /**
- * Runs statements and gives the last one's result.
+ * Runs statements and gives the last one's result. With `keep`, it stays on the server for pages and downloads.
  *
  * @param {Statement} statement
- * @param {{ maxRows: number, signal?: AbortSignal }} options
+ * @param {{ maxRows: number, signal?: AbortSignal, session?: string, keep?: boolean }} options
  * @returns {Promise<SqlResult>}
  */
-export async function runSql(statement, { maxRows, signal }) {
-  const response = await postSql(statement, `format=json&max_rows=${maxRows}`, signal);
+export async function runSql(statement, { maxRows, signal, session, keep = false }) {
+  const { type, body } = bodyOf(statement);
+  const more = `${keep ? "&keep=true" : ""}${session === undefined ? "" : `&session=${session}`}`;
+  return resultOf(await request(`/v1/sql?application=console&format=json&max_rows=${maxRows}${more}`, {
+    method: "POST",
+    headers: { "content-type": type },
+    body,
+    ...(signal ? { signal } : {}),
+  }));
+}
+
+/**
+ * @param {Response} response
+ * @returns {Promise<SqlResult>}
+ */
+async function resultOf(response) {
   /** @type {SqlResult & { error?: ApiErrorBody }} */
   let result;
   try {
@@ -501,20 +520,47 @@ export async function runSql(statement, { maxRows, signal }) {
 }
 
 /**
- * Runs statements and gives the response of the last one, for downloads.
+ * More rows of a result that the server keeps.
  *
- * @param {Statement} statement
- * @param {string} query
- * @param {AbortSignal} [signal]
+ * @param {string} id
+ * @param {number} from number of the first row, from 0
+ * @param {number} maxRows
+ * @returns {Promise<SqlResult>}
  */
-export function postSql(statement, query, signal) {
-  const { type, body } = bodyOf(statement);
-  return request(`/v1/sql?application=console&${query}`, {
-    method: "POST",
-    headers: { "content-type": type },
-    body,
-    ...(signal ? { signal } : {}),
-  });
+export async function resultRows(id, from, maxRows) {
+  return resultOf(await request(`/v1/results/${id}/rows?format=json&partial=true&from=${from}&max_rows=${maxRows}`));
+}
+
+/**
+ * @param {string} id
+ * @returns {Promise<KeptResult>}
+ */
+export async function keptResult(id) {
+  return (await request(`/v1/results/${id}`)).json();
+}
+
+/**
+ * Lets the server forget a result, also while the page is left.
+ *
+ * @param {string} id
+ */
+export function forgetResult(id) {
+  fetch(`/v1/results/${id}`, { method: "DELETE", keepalive: true }).catch(() => {});
+}
+
+/** @returns {Promise<string>} a new session */
+export async function openSession() {
+  return (await (await request("/v1/sessions?application=console", { method: "POST" })).json()).session;
+}
+
+/**
+ * Ends a session, also while the page is left.
+ *
+ * @param {string} id
+ * @param {number} graceS seconds for which it waits for somebody who comes back
+ */
+export function endSession(id, graceS) {
+  fetch(`/v1/sessions/${id}?grace_s=${graceS}`, { method: "DELETE", keepalive: true }).catch(() => {});
 }
 
 /**
@@ -597,6 +643,33 @@ export async function cluster(most) {
  */
 export async function clusterDaemon(daemon, since) {
   return (await request(`/v1/cluster/${encodeURIComponent(daemon)}?since=${since}`)).json();
+}
+
+/**
+ * An ended query in the log.
+ *
+ * @typedef {QueryInfo & { ended_unix_ms: number }} LoggedQuery
+ */
+
+/**
+ * Ended queries of the last days, newest first: all that failed or took long, some of the others.
+ *
+ * @param {Record<string, string | number>} filter as docs/openapi.yaml lists it
+ * @returns {Promise<LoggedQuery[]>}
+ */
+export async function queryLog(filter) {
+  const parameters = new URLSearchParams(Object.entries(filter).map(([name, value]) => [name, String(value)]));
+  return (await (await request(`/v1/query-log?${parameters}`)).json()).queries;
+}
+
+/**
+ * Who asks; `signs_in` where the server asks for passwords.
+ *
+ * @typedef {{ role: string, superuser: boolean, signs_in: boolean }} Me
+ * @returns {Promise<Me>}
+ */
+export async function me() {
+  return (await request("/v1/me")).json();
 }
 
 /** @param {number} id */

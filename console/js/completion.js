@@ -2,6 +2,7 @@
 // what it does not understand, it completes with everything.
 
 import { KEYWORDS, tokenize } from "./highlight.js";
+import { statementAt } from "./sql-tokens.js";
 import { quoted } from "./tables.js";
 
 /** @typedef {import("./names.js").NamedTable} NamedTable */
@@ -33,10 +34,12 @@ export function complete(sql, cursor, tables) {
   const [, qualifier, word = ""] = WORD.exec(before) ?? [];
   const start = cursor - word.length;
   const known = unquoted(word).toLowerCase();
-  const mentioned = mentionedTables(statementAround(sql, cursor), tables);
+  const mentioned = mentionedTables(statementAt(sql, cursor)?.text ?? "", tables);
+  // Before there is a FROM, columns of all tables may be meant.
+  const columns = mentioned.length > 0 || word === "" ? mentioned.flatMap(({ table }) => columnsOf(table)) : tables.filter(isOwn).flatMap(columnsOf);
   const candidates = qualifier !== undefined ? behind(unquoted(qualifier), mentioned, tables)
     : TABLE_FOLLOWS.test(before.slice(0, start)) ? tableNames(tables)
-    : [...mentioned.flatMap(({ table }) => columnsOf(table)), ...FUNCTIONS.map(ofFunction), ...tableNames(tables), ...keywords(word)];
+    : [...columns, ...FUNCTIONS.map(ofFunction), ...tableNames(tables), ...keywords(word)];
   const all = fitting(candidates, known);
   return all.length === 0 || (all.length === 1 && all[0]?.text === word) ? null : { start, end: cursor, all };
 }
@@ -130,14 +133,12 @@ function isInText(before) {
 }
 
 /**
- * The statement that a place is in, roughly: between two semicolons.
+ * Not one of the server's.
  *
- * @param {string} sql
- * @param {number} cursor
+ * @param {NamedTable} table
  */
-function statementAround(sql, cursor) {
-  const end = sql.indexOf(";", cursor);
-  return sql.slice(sql.lastIndexOf(";", cursor - 1) + 1, end < 0 ? undefined : end);
+function isOwn(table) {
+  return table.namespace !== "system";
 }
 
 /** @param {string} name */

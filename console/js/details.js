@@ -39,14 +39,23 @@ export function columns(table) {
     [column.id === null ? "" : String(column.id), column.name, column.type, column.nullable ? "" : "NOT NULL", column.comment ?? ""]));
 }
 
-/** @param {Snapshot[]} all */
-export function snapshots(all) {
+/**
+ * @param {Snapshot[]} all
+ * @param {(id: string) => void} look shows the table as it was then
+ */
+export function snapshots(all, look) {
   if (all.length === 0) return h("p", { class: "muted" }, "Nothing was written yet.");
   const number = (/** @type {string | undefined} */ value) => (value === undefined ? "" : count(Number(value)));
-  return listing(["Committed", "Operation", "Rows added", "Rows deleted", "Files added", "Rows in all", "Snapshot"], all.map(({ id, committed_unix_ms, operation, current, summary }) => [
+  const heads = ["Committed", "Operation", "Rows added", "Rows deleted", "Files added", "Rows in all", "Snapshot"];
+  const frame = listing([...heads, "Version"], all.map(({ id, committed_unix_ms, operation, current, summary }) => [
     dateTime(committed_unix_ms), operation, number(summary["added-records"]), number(summary["deleted-records"]),
-    number(summary["added-data-files"]), number(summary["total-records"]), current ? `${id} (current)` : id,
+    number(summary["added-data-files"]), number(summary["total-records"]), current ? `${id} (current)` : id, "",
   ]), [2, 3, 4, 5]);
+  for (const [index, row] of [...frame.querySelectorAll("tbody tr")].entries()) {
+    const id = all[index]?.id ?? "";
+    row.lastElementChild?.append(h("button", { type: "button", class: "link", title: `SELECT … FOR VERSION AS OF ${id}`, onclick: () => look(id) }, "Look at it"));
+  }
+  return frame;
 }
 
 /** @param {Record<string, string>} all */

@@ -1,33 +1,23 @@
-// Results as files: asked for again in the wanted format, so that nothing is cut.
+// Results as files: the server keeps the rows, so no statement runs again.
 
-import { bodyOf, postSql } from "./api.js";
+import { bodyOf } from "./api.js";
 
 /** @typedef {import("./api.js").Statement} Statement */
 
 /**
- * Runs the statement again and saves its result. Where the browser can, bytes go straight to disk;
- * elsewhere they are gathered in memory first.
+ * Lets the browser save a result that the server keeps; bytes go straight to disk.
  *
- * @param {Statement} statement
+ * @param {string} id
  * @param {"csv" | "arrow" | "ndjson"} format
  * @param {string} name
+ * @param {boolean} partial whether the first rows will do, of a result that was cut
  */
-export async function download(statement, format, name) {
+export function download(id, format, name, partial) {
   const file = `${name.replace(/[^\w.-]+/g, "-") || "result"}.${format === "arrow" ? "arrows" : format}`;
-  const picker = /** @type {{ showSaveFilePicker?: (options: object) => Promise<{ createWritable(): Promise<WritableStream> }> }} */ (
-    /** @type {unknown} */ (window)).showSaveFilePicker;
-  if (picker) {
-    const handle = await picker.call(window, { suggestedName: file });
-    const response = await postSql(statement, `format=${format}`);
-    if (response.body) await response.body.pipeTo(await handle.createWritable());
-    return;
-  }
-  const response = await postSql(statement, `format=${format}`);
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(await response.blob());
+  link.href = `/v1/results/${id}/rows?format=${format}&partial=${partial}&file=${encodeURIComponent(file)}`;
   link.download = file;
   link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
 /**

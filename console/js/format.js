@@ -150,3 +150,22 @@ export function sortOrder(terms) {
 export function oneLine(sql) {
   return sql.replace(/\s+/g, " ").trim();
 }
+
+/**
+ * Hours, minutes and seconds of a time.
+ *
+ * @param {number} unixMs
+ */
+export function timeOfDay(unixMs) {
+  return new Date(unixMs).toLocaleTimeString("en-GB");
+}
+
+/**
+ * A message as a sentence: errors of the server begin small and have no full stop.
+ *
+ * @param {string} message
+ */
+export function sentence(message) {
+  const text = /^[a-z][a-z]*(\s|$)/.test(message) ? message.charAt(0).toUpperCase() + message.slice(1) : message;
+  return /[.!?…:]$/.test(text) ? text : `${text}.`;
+}

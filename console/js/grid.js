@@ -1,9 +1,11 @@
 // A table of any size: only the cells in view exist. Cells can be walked and selected by keyboard or
-// pointer, and copied.
+// pointer, and copied; rows sorted by a column, columns made wider.
 
 import { h } from "./dom.js";
+import { sortedBy } from "./row-order.js";
 
 /** @typedef {import("./api.js").ResultColumn} ResultColumn */
+/** @typedef {import("./row-order.js").Sort} Sort */
 /** @typedef {{ row: number, column: number }} Cell */
 
 const ROW_PX = 26;
@@ -12,13 +14,17 @@ const MARGIN_ROWS = 6;
 const SAMPLE_ROWS = 120;
 const WIDTH_MIN = 56;
 const WIDTH_MAX = 420;
-const NUMERIC = /^(integer|bigint|real|double|decimal|U?Int|Float|Decimal)/;
+const NUMERIC = /^(smallint|integer|bigint|real|double|decimal|numeric|U?Int|Float|Decimal)/;
 
 export class Grid {
   /** @type {ResultColumn[]} */
   #columns = [];
-  /** @type {unknown[][]} */
+  /** In the order in which they came. @type {unknown[][]} */
   #rows = [];
+  /** @type {Sort | null} */
+  #sort = null;
+  /** Which row is at each place, if they are sorted. @type {Uint32Array | null} */
+  #order = null;
   /** Left edge of each column, and the right edge of the last. @type {number[]} */
   #edges = [0];
   /** @type {Cell | null} */
@@ -41,26 +47,35 @@ export class Grid {
       oncopy: (/** @type {ClipboardEvent} */ event) => this.#copy(event),
     }, this.canvas);
     this.value = h("div", { class: "cell-value", hidden: true });
-    this.element = h("div", { class: "grid-frame" }, this.scroller, this.value);
+    this.said = h("span", { class: "visually-hidden", role: "status" });
+    this.head.addEventListener("click", (event) => this.#headClicked(event));
+    this.head.addEventListener("pointerdown", (event) => this.#beginResize(event));
+    this.head.addEventListener("dblclick", (event) => this.#fitColumn(event));
+    this.element = h("div", { class: "grid-frame" }, this.scroller, this.value, this.said);
     new ResizeObserver(() => this.#later()).observe(this.scroller);
   }
 
   /**
    * @param {ResultColumn[]} columns
    * @param {unknown[][]} rows
+   * @param {boolean} [stays] whether the place stays: there are more rows of the same
    */
-  show(columns, rows) {
+  show(columns, rows, stays = false) {
     this.#columns = columns;
     this.#rows = rows;
-    this.#active = this.#anchor = null;
+    if (!stays) this.#active = this.#anchor = null;
     this.#gutter = 20 + 8 * String(rows.length).length;
-    this.#edges = edges(columns, rows, this.#gutter);
+    if (!stays) {
+      this.#sort = null;
+      this.#edges = edges(columns, rows, this.#gutter);
+    }
+    this.#order = this.#sort && sortedBy(rows, columns, this.#sort);
     this.canvas.style.width = `${this.#edges.at(-1)}px`;
     this.canvas.style.height = `${HEAD_PX + rows.length * ROW_PX}px`;
     this.scroller.setAttribute("aria-rowcount", String(rows.length + 1));
     this.scroller.setAttribute("aria-colcount", String(columns.length));
-    this.scroller.scrollTo(0, 0);
-    this.value.hidden = true;
+    if (!stays) this.scroller.scrollTo(0, 0);
+    if (!stays) this.value.hidden = true;
     this.#draw();
   }
 
@@ -108,8 +123,13 @@ export class Grid {
   /** @param {number} index */
   #headCell(index) {
     const column = this.#columns[index];
-    const cell = h("div", { class: numeric(column) ? "head numeric" : "head", role: "columnheader", "aria-colindex": index + 1, title: `${column?.name}  ${column?.type}` },
-      h("span", { class: "name" }, column?.name), h("span", { class: "type" }, column?.type));
+    const sort = this.#sort?.column === index ? this.#sort : null;
+    const cell = h("div", {
+      class: numeric(column) ? "head numeric" : "head", role: "columnheader", "aria-colindex": index + 1, title: `${column?.name}  ${column?.type}: click sorts the rows shown`,
+      "aria-sort": sort && (sort.down ? "descending" : "ascending"), "data-column": index,
+    },
+      h("span", { class: "name" }, column?.name, sort && h("span", { class: "arrow", "aria-hidden": "true" }, sort.down ? " ↓" : " ↑")),
+      h("span", { class: "type" }, column?.type), h("span", { class: "resize", "aria-hidden": "true" }));
     this.#place(cell, index);
     return cell;
   }
@@ -120,8 +140,9 @@ export class Grid {
    * @param {number} scrollLeft
    */
   #row(index, columns, scrollLeft) {
-    const values = this.#rows[index] ?? [];
-    const number = h("div", { class: "gutter", "aria-hidden": "true" }, index + 1);
+    const place = this.#order?.[index] ?? index;
+    const values = this.#rows[place] ?? [];
+    const number = h("div", { class: "gutter", "aria-hidden": "true" }, place + 1);
     number.style.width = `${this.#gutter}px`;
     number.style.left = `${scrollLeft}px`;
     const row = h("div", { class: index % 2 === 1 ? "row odd" : "row", role: "row", "aria-rowindex": index + 2 }, number,
@@ -197,12 +218,95 @@ export class Grid {
       event.preventDefault();
       return;
     }
+    if (this.#active && !modified && this.#columnKey(event, this.#active.column)) {
+      event.preventDefault();
+      return;
+    }
     const page = Math.max(1, Math.floor(this.scroller.clientHeight / ROW_PX) - 2);
     const from = this.#active ?? { row: 0, column: 0 };
     const to = step(event.key, modified, from, last, page);
     if (!to) return;
     event.preventDefault();
     this.#activate(this.#active ? to : from, !event.shiftKey, true);
+  }
+
+  /** @param {number} index */
+  #rowAt(index) {
+    return this.#rows[this.#order?.[index] ?? index] ?? [];
+  }
+
+  /**
+   * Keys that are for a column.
+   *
+   * @param {KeyboardEvent} event
+   * @param {number} column
+   * @returns {boolean} whether it was one
+   */
+  #columnKey(event, column) {
+    if (event.key === "s" && !event.altKey) this.#sortBy(column);
+    else if (event.altKey && event.key === "ArrowLeft") this.#widen(column, -24);
+    else if (event.altKey && event.key === "ArrowRight") this.#widen(column, 24);
+    else return false;
+    return true;
+  }
+
+  /** @param {Event} event */
+  #headClicked(event) {
+    const target = /** @type {Element} */ (event.target);
+    const column = columnOf(target);
+    if (column !== null && !target.closest(".resize")) this.#sortBy(column);
+  }
+
+  /**
+   * Up, then down, then as the rows came.
+   *
+   * @param {number} column
+   */
+  #sortBy(column) {
+    const before = this.#sort?.column === column ? this.#sort : null;
+    this.#sort = before?.down ? null : { column, down: before !== null };
+    this.#order = this.#sort && sortedBy(this.#rows, this.#columns, this.#sort);
+    this.said.textContent = this.#sort === null ? "Rows as they came" : `Rows sorted by ${this.#columns[column]?.name}, ${this.#sort.down ? "descending" : "ascending"}`;
+    this.#draw();
+    if (this.#active) this.#activate(this.#active, true, false);
+  }
+
+  /** @param {PointerEvent} event */
+  #beginResize(event) {
+    const target = /** @type {Element} */ (event.target);
+    const column = target.closest(".resize") ? columnOf(target) : null;
+    if (column === null) return;
+    event.preventDefault();
+    this.head.setPointerCapture(event.pointerId);
+    let from = event.clientX;
+    const move = (/** @type {PointerEvent} */ moved) => {
+      this.#widen(column, moved.clientX - from);
+      from = moved.clientX;
+    };
+    this.head.addEventListener("pointermove", move);
+    this.head.addEventListener("lostpointercapture", () => this.head.removeEventListener("pointermove", move), { once: true });
+  }
+
+  /** @param {Event} event */
+  #fitColumn(event) {
+    const target = /** @type {Element} */ (event.target);
+    const column = target.closest(".resize") ? columnOf(target) : null;
+    const described = column === null ? undefined : this.#columns[column];
+    if (column === null || !described) return;
+    const [left = 0, right = 0] = edges([described], this.#rows.map((row) => [row[column]]), 0, Infinity);
+    this.#widen(column, right - left - ((this.#edges[column + 1] ?? 0) - (this.#edges[column] ?? 0)));
+  }
+
+  /**
+   * @param {number} column
+   * @param {number} px more, or less
+   */
+  #widen(column, px) {
+    const width = (this.#edges[column + 1] ?? 0) - (this.#edges[column] ?? 0);
+    const by = Math.max(width + px, WIDTH_MIN) - width;
+    this.#edges = this.#edges.map((edge, index) => (index > column ? edge + by : edge));
+    this.canvas.style.width = `${this.#edges.at(-1)}px`;
+    this.#draw();
   }
 
   /**
@@ -216,7 +320,7 @@ export class Grid {
     if (reveal) this.#reveal(cell);
     this.#draw();
     const column = this.#columns[cell.column];
-    const value = this.#rows[cell.row]?.[cell.column];
+    const value = this.#rowAt(cell.row)[cell.column];
     this.value.hidden = false;
     this.value.replaceChildren(
       h("span", { class: "name" }, column?.name), h("span", { class: "type" }, column?.type),
@@ -240,7 +344,8 @@ export class Grid {
   #copy(event) {
     const box = this.#selection();
     if (!box || !event.clipboardData) return;
-    const lines = this.#rows.slice(box.top, box.bottom + 1).map((row) =>
+    const rows = Array.from({ length: box.bottom - box.top + 1 }, (_, index) => this.#rowAt(box.top + index));
+    const lines = rows.map((row) =>
       row.slice(box.left, box.right + 1).map((value) => (value === null ? "" : text(value).replace(/[\t\r\n]+/g, " "))).join("\t"));
     event.clipboardData.setData("text/plain", lines.join("\n"));
     event.preventDefault();
@@ -279,8 +384,9 @@ function step(key, far, { row, column }, last, page) {
  * @param {ResultColumn[]} columns
  * @param {unknown[][]} rows
  * @param {number} start
+ * @param {number} [most] widest column
  */
-function edges(columns, rows, start) {
+function edges(columns, rows, start, most = WIDTH_MAX) {
   const pen = document.createElement("canvas").getContext("2d");
   const font = getComputedStyle(document.body).fontFamily;
   /** @type {(value: string, font: string) => number} */
@@ -296,9 +402,19 @@ function edges(columns, rows, start) {
     for (const row of rows.slice(0, SAMPLE_ROWS)) {
       width = Math.max(width, measure(shown(row[index]).slice(0, 80), "400 12.5px"));
     }
-    result.push((result.at(-1) ?? 0) + Math.ceil(Math.min(Math.max(width + 24, WIDTH_MIN), WIDTH_MAX)));
+    result.push((result.at(-1) ?? 0) + Math.ceil(Math.min(Math.max(width + 24, WIDTH_MIN), most)));
   });
   return result;
+}
+
+/**
+ * The column that a part of the head belongs to.
+ *
+ * @param {Element} part
+ */
+function columnOf(part) {
+  const head = /** @type {HTMLElement | null} */ (part.closest(".head"));
+  return head ? Number(head.dataset["column"]) : null;
 }
 
 /** @param {ResultColumn | undefined} column */

@@ -35,7 +35,10 @@ export class Home {
     this.cluster = this.#card("Cluster", "wide two", DAEMONS, [
       this.#figures(["daemons-up", "daemons up"], ["copied-rows", "rows of others in no file"], ["orphaned", "logs without a daemon"], ["exact", ""]), this.daemons]);
     this.cluster.hidden = true;
+    this.note = h("p", { class: "card wide two role-note", hidden: true });
+    this.first = firstSteps(actions);
     this.element = h("main", { class: "page home", "aria-label": "Home", hidden: true },
+      this.note, this.first,
       this.#card("Queries per second", "wide", RATE, [
         this.#figures(["rate", "", "large"], ["hour", "per hour"], ["running", "running"], ["finished", "finished"], ["failed", "failed"]), this.rateChart.element]),
       this.#card("Latency", "wide", LATENCY, [
@@ -45,13 +48,32 @@ export class Home {
         this.#facts(["executors", "Threads"], ["waiting-limit", "Queue"], ["query-memory", "Memory of queries"])]),
       this.#card("Cache", "", CACHE, [
         this.#figures(["hit-ratio", "hits"], ["cache-bytes", ""]), meter("Cache in use", this.fill), this.hitChart.element,
-        this.#facts(["entries", "Entries"], ["answered", "Reports on the short path"], ["templates", "Statements known"], ["reused", "Answers given again"])]),
+        this.#facts(["entries", "Entries"], ["answered", "Reports on the short path"], ["templates", "Statements known"], ["reused", "Results reused"])]),
       this.#card("Ingest", "", LOG, [
         this.#figures(["fresh-rows", "fresh rows"], ["rows-per-second", "rows/s"], ["writers", "writers wait"]), meter("Memory for fresh rows in use", this.fresh), this.ingestChart.element,
         this.#facts(["log", "Commit log"], ["written", "Rows since the start"], ["maintenance", "Maintenance"], ["catalog", "Catalog"])]),
       this.#card("Fresh rows by table", "", INGEST, [this.freshChart.element, this.#facts(["fresh-tables", "Tables"], ["oldest", "Oldest"], ["flushes", "Trouble"])]),
       this.cluster,
       this.#card("Shapes that take most time", "wide two", shapesStatement("total_ms", true), [this.shapes]));
+  }
+
+  /**
+   * Says what a role that is no superuser does not see.
+   *
+   * @param {import("./api.js").Me} me
+   */
+  showRole({ role, superuser }) {
+    this.note.hidden = superuser;
+    setText(this.note, `You are signed in as ${role}: you see your own statements and the tables that you may read. Statements of others, shapes, and some figures of the server are for superusers.`);
+  }
+
+  /**
+   * Shows what to do first, on a server without tables.
+   *
+   * @param {boolean} isEmpty
+   */
+  showEmpty(isEmpty) {
+    this.first.hidden = !isEmpty;
   }
 
   /**
@@ -207,6 +229,32 @@ export class Home {
     setText(place, text);
     place.classList.toggle("bad", bad);
   }
+}
+
+const SAMPLE = `CREATE TABLE first_report (day date, account_id bigint, impressions bigint, clicks bigint)
+PARTITIONED BY (month(day)) ORDER BY (account_id, day);
+
+INSERT INTO first_report
+SELECT DATE '2025-12-31' + value, value % 12, value * 1000, value * 21
+FROM generate_series(1, 366) AS s(value);
+
+SELECT account_id, sum(impressions) AS impressions, sum(clicks) AS clicks
+FROM first_report
+WHERE day >= DATE '2026-06-01'
+GROUP BY account_id
+ORDER BY account_id;
+`;
+
+/** @param {HomeActions} actions */
+function firstSteps(actions) {
+  const host = location.hostname;
+  return h("section", { class: "card wide two first-steps", "aria-label": "First steps", hidden: true },
+    h("h2", {}, "First steps"),
+    h("p", {}, "This server has no tables yet."),
+    h("ol", {},
+      h("li", {}, "Make a small table, fill it and run a report: ", h("button", { type: "button", onclick: () => actions.openSql(SAMPLE, "First report") }, "Open in SQL editor"), " then choose ", h("b", {}, "Run all"), "."),
+      h("li", {}, "Load a file of your own, CSV, TSV, JSON or ORC: ", h("code", {}, "stoa load data.csv --into my_table --create")),
+      h("li", {}, "Connect with PostgreSQL's clients, by default on port 5433: ", h("code", {}, `psql -h ${host} -p 5433`))));
 }
 
 /**

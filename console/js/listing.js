@@ -3,11 +3,11 @@
 import { h, reconcile, setText } from "./dom.js";
 
 /**
- * A column. `value` is what is sorted by, `text` what is shown; `paint` fills cells that are more than
+ * A column; a `spare` one is left out where there is little room. `value` is what is sorted by, `text` what is shown; `paint` fills cells that are more than
  * text.
  *
  * @template T
- * @typedef {{ name: string, label: string, title?: string, numeric?: boolean, wide?: boolean,
+ * @typedef {{ name: string, label: string, title?: string, numeric?: boolean, wide?: boolean, spare?: boolean,
  *   value: (row: T) => number | string, text?: (row: T) => string,
  *   paint?: (cell: HTMLElement, row: T) => void }} Column
  */
@@ -173,5 +173,5 @@ export class Listing {
  * @param {Column<T>} column
  */
 function kind(column) {
-  return [column.numeric && "numeric", column.wide && "wide"].filter(Boolean).join(" ") || false;
+  return [column.numeric && "numeric", column.wide && "wide", column.spare && "spare"].filter(Boolean).join(" ") || false;
 }

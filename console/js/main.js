@@ -1,7 +1,8 @@
 // Puts the page together and runs what the editor asks for.
 
-import { ApiError, cluster, clusterDaemon, queries, runSql, shapes, status, tables as listTables } from "./api.js";
+import { ApiError, cluster, clusterDaemon, forgetResult, me, queries, queryLog, runSql, shapes, status, tables as listTables } from "./api.js";
 import { ClusterPage } from "./cluster-page.js";
+import { confirmed } from "./confirm.js";
 import { h } from "./dom.js";
 import { Editor } from "./editor.js";
 import { remember } from "./history.js";
@@ -15,6 +16,7 @@ import { Samples } from "./samples.js";
 import { ShapesPage } from "./shapes-page.js";
 import { TablesPage } from "./tables-page.js";
 import { qualified, Tables } from "./tables.js";
+import { TabSessions } from "./tab-sessions.js";
 import { Tabs } from "./tabs.js";
 import { openHelp, Top } from "./top.js";
 
@@ -28,9 +30,15 @@ const TABLES_EVERY_MS = 15_000;
 const TABLES_SHOWN_EVERY_MS = 3000;
 const RECENT_IN_LIVE = 60;
 const RECENT_MAX = 256;
+/** The log on disk is looked at less often. */
+const LOG_EVERY_MS = 3000;
 const SHAPES_ON_HOME = 20;
 const SHAPES_MAX = 200;
 const SHAPES_OF_CLUSTER = 50;
+/** What an open page may ask for, on average. */
+const BYTES_PER_S = 10_000;
+const WAIT_MS_MAX = 8000;
+const POLLED = /^\/v1\/(status|queries|query-log|shapes|tables|cluster)/;
 /** How long the second key after `g` may take. */
 const SECOND_KEY_MS = 1500;
 
@@ -40,17 +48,18 @@ const waiting = /** @type {Map<string, AbortController>} */ (new Map());
 
 const toast = h("div", { class: "toast", role: "status", "aria-live": "polite" });
 const tabs = new Tabs();
+const sessions = new TabSessions();
 const names = new Names();
 const top_ = new Top();
 const results = new Results({
-  more: (statement, rows) => run(statement, 0, rows),
   goTo: (index) => editor.goTo(index),
-  notify,
+  notify, confirm: confirmed,
 });
 const editor = new Editor(tabs, {
-  run: (statement, offset) => run(statement, offset, FIRST_ROWS),
-  explain: ({ sql, parameters }, offset) => run({ sql: EXPLAIN + withoutEnd(sql), parameters }, offset - EXPLAIN.length, FIRST_ROWS),
+  run: (statement, offset) => run(statement, offset),
+  explain: ({ sql, parameters }, offset) => run({ sql: EXPLAIN + withoutEnd(sql), parameters }, offset - EXPLAIN.length),
   cancel: () => waiting.get(tabs.active.id)?.abort(),
+  close: closeTab,
   notify, names,
 });
 const tables = new Tables({
@@ -58,6 +67,7 @@ const tables = new Tables({
   insert: (text) => editor.insert(text),
   details: (namespace, name) => pages.go("tables", namespace, name),
   changed: () => names.forget(),
+  empty: (isEmpty) => home.showEmpty(isEmpty),
 });
 const live = new Live({
   open: (sql) => {
@@ -74,7 +84,18 @@ const home = new Home({
     pages.go("shapes");
   },
 });
-const queriesPage = new QueriesPage({ openSql, notify, refresh: () => refreshPage() });
+const queriesPage = new QueriesPage({
+  openSql, notify,
+  refresh: () => {
+    logReadAt = -Infinity;
+    refreshPage();
+  },
+  open: (...place) => pages.go("queries", ...place),
+  openShape: (sql) => {
+    shapesPage.open(sql);
+    pages.go("shapes");
+  },
+});
 const shapesPage = new ShapesPage({ openSql, notify, refresh: () => refreshPage() });
 const tablesPage = new TablesPage({
   openSql, notify,
@@ -93,9 +114,9 @@ const clusterPage = new ClusterPage({
 const workbench = h("div", { class: "app", hidden: true });
 const pages = new Pages([
   { name: "home", title: "Home", key: "h", element: home.element, shown: shownPage },
-  { name: "sql", title: "SQL", key: "s", element: workbench, shown: () => { shownPage(); editor.focus(); } },
+  { name: "sql", title: "SQL", key: "s", element: workbench, shown: () => { shownPage(); editor.load().catch(() => notify("The editor could not be loaded: reload the page")); editor.focus(); } },
   { name: "tables", title: "Tables", key: "t", element: tablesPage.element, shown: (place) => { tablesPage.show(place); tablesReadAt = -Infinity; shownPage(); } },
-  { name: "queries", title: "Queries", key: "q", element: queriesPage.element, shown: shownPage },
+  { name: "queries", title: "Queries", key: "q", element: queriesPage.element, shown: (place) => { queriesPage.show(place); logReadAt = -Infinity; shownPage(); } },
   { name: "shapes", title: "Shapes", key: "p", element: shapesPage.element, shown: shownPage },
   { name: "cluster", title: "Cluster", key: "c", element: clusterPage.element, shown: (place) => { clusterPage.show(place); shownPage(); } },
 ]);
@@ -109,7 +130,7 @@ const pages = new Pages([
 function preview(namespace, name) {
   const sql = `SELECT *\nFROM ${qualified(namespace, name)}\nLIMIT 100`;
   tabs.open(sql, name);
-  run({ sql, parameters: [] }, 0, FIRST_ROWS);
+  run({ sql, parameters: [] }, 0);
 }
 
 /**
@@ -117,9 +138,10 @@ function preview(namespace, name) {
  *
  * @param {string} sql
  * @param {string} title
+ * @param {(string | null)[]} [parameters]
  */
-function openSql(sql, title) {
-  tabs.open(sql, title);
+function openSql(sql, title, parameters) {
+  tabs.open(sql, title, parameters);
   pages.go("sql");
 }
 
@@ -128,9 +150,8 @@ function openSql(sql, title) {
  *
  * @param {Statement} statement
  * @param {number} offset where it begins in the editor
- * @param {number} maxRows
  */
-async function run(statement, offset, maxRows) {
+async function run(statement, offset) {
   const { sql } = statement;
   const tab = tabs.active;
   waiting.get(tab.id)?.abort();
@@ -142,7 +163,7 @@ async function run(statement, offset, maxRows) {
   /** @type {View} */
   let view;
   try {
-    const result = await runSql(statement, { maxRows, signal: controller.signal });
+    const result = await runInSession(tab.id, statement, controller.signal);
     view = { kind: "result", statement, result, title: tab.title };
     keep(sql, result.elapsed_ms, result.row_count, null);
     if (result.command !== undefined) tables.refresh();
@@ -155,9 +176,51 @@ async function run(statement, offset, maxRows) {
   waiting.delete(tab.id);
   show(tab.id, view);
   if (view.kind === "error" && view.error.position !== null && tab === tabs.active) {
-    editor.markError(offset + codeUnits(sql, view.error.position));
+    editor.markError(offset + codeUnits(sql, view.error.position), view.error.message);
   }
   refreshPage();
+}
+
+/**
+ * @param {string} tab
+ * @param {Statement} statement
+ * @param {AbortSignal} signal
+ */
+async function runInSession(tab, statement, signal) {
+  const options = { maxRows: FIRST_ROWS, signal, keep: true };
+  try {
+    return await runSql(statement, { ...options, session: await sessions.of(tab) });
+  } catch (error) {
+    // A session that is gone has run nothing.
+    if (!(error instanceof ApiError && error.body.code === "08003")) throw error;
+    sessions.forget(tab);
+    notify("A new session: settings and temporary tables of the old one are gone");
+    return runSql(statement, { ...options, session: await sessions.of(tab) });
+  }
+}
+
+/**
+ * What a tab holds on the server goes with it; its text is kept.
+ *
+ * @param {string} id
+ */
+function closeTab(id) {
+  const closed = tabs.close(id);
+  if (!closed) return;
+  waiting.get(id)?.abort();
+  waiting.delete(id);
+  forgetView(id);
+  sessions.end(id);
+  editor.forget(id);
+  if (closed.sql.trim() !== "") notify(`“${closed.title}” closed`, { label: "Undo", act: () => openSql(closed.sql, closed.title, closed.parameters) });
+}
+
+/** @param {string} tab whose rows are not shown any more */
+function forgetView(tab) {
+  const view = views.get(tab);
+  const kept = view?.kind === "result" ? view.result.result : undefined;
+  if (kept) forgetResult(kept.id);
+  views.delete(tab);
 }
 
 /**
@@ -179,6 +242,7 @@ function viewOfError(error, sql, offset, ms) {
  * @param {View} view
  */
 function show(tab, view) {
+  forgetView(tab);
   views.set(tab, view);
   if (tab === tabs.active.id) showActive();
 }
@@ -206,29 +270,55 @@ function withoutEnd(sql) {
 
 let toastTimer = 0;
 
-/** @param {string} text */
-function notify(text) {
-  toast.textContent = text;
+/**
+ * @param {string} text
+ * @param {{ label: string, act: () => void }} [action] a button beside it
+ */
+function notify(text, action) {
+  const close = () => toast.classList.remove("shown");
+  toast.replaceChildren(text, ...(action ? [h("button", { type: "button", class: "link", onclick: () => { close(); action.act(); } }, action.label)] : []));
   toast.classList.add("shown");
   clearTimeout(toastTimer);
-  toastTimer = setTimeout(() => toast.classList.remove("shown"), 2600);
+  toastTimer = setTimeout(close, action ? 8000 : 2600);
 }
+
+/** When the server last answered, ms since 1970. @type {number | null} */
+let lastAnswer = null;
 
 async function refreshStatus() {
   try {
     const now = await status(samples.newest);
+    if (lastAnswer === null || document.body.classList.contains("lost")) showRole();
+    lastAnswer = Date.now();
+    document.body.classList.remove("lost");
     top_.show(now);
     samples.add(now);
     pages.offer("cluster", now.cluster !== null);
     if (pages.active?.name === "home") home.showStatus(now, samples);
     if (pages.active?.name === "sql") live.showStatus(now, samples);
-  } catch {
-    top_.showLost();
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    document.body.classList.add("lost");
+    top_.showLost(lastAnswer);
+  }
+}
+
+/** Who asks; asked for anew after the connection was lost, as another one may have signed in. */
+async function showRole() {
+  try {
+    const who = await me();
+    top_.showRole(who);
+    home.showRole(who);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
   }
 }
 
 /** When the tables page read its list. */
 let tablesReadAt = -Infinity;
+
+/** When the log of queries was read. */
+let logReadAt = -Infinity;
 
 /** What each page asks for besides the status. @type {Record<string, () => Promise<void>>} */
 const READ = {
@@ -245,8 +335,13 @@ const READ = {
     tablesPage.showTables((await listTables()).namespaces);
   },
   async queries() {
+    if (queriesPage.isPaused) return;
     const { running, recent } = await queries(RECENT_MAX);
     queriesPage.showQueries(running, recent);
+    const filter = queriesPage.logFilter();
+    if (filter === null || performance.now() - logReadAt < LOG_EVERY_MS) return;
+    logReadAt = performance.now();
+    queriesPage.showLog(await queryLog(filter));
   },
   async cluster() {
     const daemon = clusterPage.open;
@@ -279,9 +374,15 @@ function shownPage() {
   refreshPage();
 }
 
-/** Asks once a second while the page is in view. */
+/** Asks once a second while the page is in view, and less often where answers are long. */
 function poll() {
   let tablesAt = 0;
+  let received = 0;
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) {
+      if (POLLED.test(new URL(entry.name).pathname)) received += /** @type {PerformanceResourceTiming} */ (entry).transferSize;
+    }
+  }).observe({ type: "resource" });
   const tick = async () => {
     if (document.visibilityState === "visible") {
       await Promise.all([refreshStatus(), refreshPage()]);
@@ -290,7 +391,10 @@ function poll() {
         tables.refresh();
       }
     }
-    setTimeout(tick, 1000);
+    const wait = Math.min(Math.max(1000, (received / BYTES_PER_S) * 1000), WAIT_MS_MAX);
+    received = 0;
+    performance.clearResourceTimings();
+    setTimeout(tick, wait);
   };
   tick();
   document.addEventListener("visibilitychange", () => {
@@ -302,7 +406,7 @@ function poll() {
 function nextPlace() {
   const places = [
     /** @type {HTMLElement | null} */ (tables.tree.querySelector("[tabindex='0']")),
-    editor.area,
+    /** @type {HTMLElement | null} */ (editor.area),
     results.grid.scroller.isConnected ? results.grid.scroller : null,
   ].filter((place) => place !== null);
   const current = places.findIndex((place) => place.contains(document.activeElement) || place.parentElement?.contains(document.activeElement));
@@ -314,7 +418,7 @@ let goAt = -Infinity;
 
 document.addEventListener("keydown", (event) => {
   const plain = !event.ctrlKey && !event.metaKey && !event.altKey;
-  const typing = event.target instanceof HTMLInputElement || event.target instanceof HTMLTextAreaElement;
+  const typing = event.target instanceof HTMLInputElement || (event.target instanceof HTMLElement && event.target.isContentEditable);
   const follows = event.timeStamp - goAt < SECOND_KEY_MS;
   goAt = event.key === "g" && plain && !typing ? event.timeStamp : -Infinity;
   if (follows && plain && !typing && pages.goByKey(event.key)) goAt = -Infinity;
@@ -355,9 +459,11 @@ function linkedParameters(text) {
 
 /** The bar between editor and results can be moved. */
 function splitter() {
-  const bar = h("div", { class: "splitter", role: "separator", tabindex: "0", "aria-orientation": "horizontal", "aria-label": "Height of the editor" });
+  const bar = h("div", { class: "splitter", role: "separator", tabindex: "0", "aria-orientation": "horizontal", "aria-label": "Height of the editor", "aria-valuemin": "120", "aria-valuenow": "300" });
   const set = (/** @type {number} */ px) => {
-    editor.element.style.height = `${Math.min(Math.max(px, 120), innerHeight - 200)}px`;
+    const height = Math.min(Math.max(px, 120), Math.max(120, innerHeight - 200));
+    editor.element.style.height = `${height}px`;
+    bar.setAttribute("aria-valuenow", String(Math.round(height)));
   };
   bar.addEventListener("pointerdown", (event) => {
     bar.setPointerCapture(event.pointerId);
@@ -380,8 +486,12 @@ workbench.append(
   h("nav", { class: "side", id: "side", "aria-label": "Tables" }, ...tables.parts),
   h("main", { class: "work", id: "work", "aria-label": "Queries and results" }, editor.element, splitter(), results.element),
   h("aside", { class: "live", id: "live", "aria-label": "Activity" }, ...live.parts));
-document.body.append(...pages.all.map((page) => page.element), toast);
+document.body.append(...pages.all.map((page) => page.element), pages.unknown, toast);
 tabs.addEventListener("change", showActive);
+tabs.addEventListener("unsaved", () => notify("This browser does not keep the text: its storage is full or switched off"));
+addEventListener("pagehide", (event) => {
+  if (!event.persisted) for (const tab of [...views.keys()]) forgetView(tab);
+});
 addEventListener("hashchange", openLinked);
 openLinked();
 showActive();

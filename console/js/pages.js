@@ -20,6 +20,7 @@ export class Pages {
     this.links = all.map((page) => h("a", { href: `#/${page.name}`, title: `${page.title} (g, then ${page.key})` }, page.title));
     this.nav = h("nav", { class: "pages-nav", "aria-label": "Pages" }, ...this.links);
     this.active = all[0];
+    this.unknown = h("main", { class: "page unknown", "aria-label": "Unknown address", hidden: true });
     addEventListener("hashchange", () => this.#follow());
   }
 
@@ -62,8 +63,38 @@ export class Pages {
 
   #follow() {
     const [name = "", ...place] = location.hash.replace(/^#\//, "").split("/").map(decoded);
-    const known = this.all.some((page) => page.name === name);
-    this.#show(known ? name : (this.active?.name ?? ""), known ? place : []);
+    if (this.all.some((page) => page.name === name)) this.#show(name, place);
+    else if (name === "" && location.pathname === "/") this.#show(this.active?.name ?? "", []);
+    else this.#showUnknown();
+  }
+
+  #showUnknown() {
+    const address = location.pathname === "/" ? location.hash : location.pathname;
+    this.#hide();
+    this.#place = "";
+    this.unknown.replaceChildren(h("h2", {}, "There is no such page"),
+      h("p", {}, "The console has nothing at ", h("code", {}, address), "."),
+      h("ul", {}, ...this.all.flatMap((page, index) => (this.links[index]?.hidden ? [] : [h("li", {}, h("a", { href: `/#/${page.name}` }, page.title))]))));
+    this.unknown.hidden = false;
+    document.title = "No such page · Stoa";
+  }
+
+  #hide() {
+    this.unknown.hidden = true;
+    for (const [index, page] of this.all.entries()) {
+      page.element.hidden = true;
+      this.links[index]?.removeAttribute("aria-current");
+    }
+  }
+
+  /**
+   * What the window is called.
+   *
+   * @param {string} [what] on the page
+   */
+  title(what = "") {
+    const page = this.active?.title ?? "";
+    document.title = `${what === "" ? "" : `${what} · `}${page} · Stoa`;
   }
 
   /**
@@ -74,14 +105,15 @@ export class Pages {
     const text = place.join("/");
     if (this.active?.name === name && !this.active.element.hidden && this.#place === text) return;
     this.#place = text;
-    for (const [index, page] of this.all.entries()) {
-      const here = page.name === name;
-      page.element.hidden = !here;
-      if (here) this.links[index]?.setAttribute("aria-current", "page");
-      else this.links[index]?.removeAttribute("aria-current");
-      if (here) this.active = page;
-    }
-    this.active?.shown(place);
+    this.#hide();
+    const index = this.all.findIndex((page) => page.name === name);
+    const page = this.all[index];
+    if (!page) return;
+    page.element.hidden = false;
+    this.links[index]?.setAttribute("aria-current", "page");
+    this.active = page;
+    this.title(place.join("."));
+    page.shown(place);
   }
 }
 

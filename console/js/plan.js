@@ -111,7 +111,7 @@ export function planView(operators) {
   return h("div", { class: "plan", role: "table", "aria-label": "Plan", tabindex: "0" },
     h("div", { class: "plan-row plan-head", role: "row" },
       h("span", { role: "columnheader" }, "Operator"), h("span", { role: "columnheader", class: "numeric" }, "Rows"),
-      h("span", { role: "columnheader", class: "numeric" }, "CPU time"), h("span", { role: "columnheader" })),
+      h("span", { role: "columnheader", class: "numeric" }, "CPU time"), h("span", { role: "columnheader" }, h("span", { class: "visually-hidden" }, "Share of the time"))),
     ...operators.map((operator) => operatorRow(operator, slowest)));
 }
 

@@ -1,13 +1,16 @@
-// Queries: what runs and waits now, and what took long, ended last or failed; with a way to stop it.
+// Queries: what runs and waits now, and what took long, ended last or failed; with a way to stop it. Failed ones and
+// those of the log are kept by the server for days.
 
-import { ApiError, cancelQuery } from "./api.js";
+import { ApiError, cancelQuery, queryLog, shapes } from "./api.js";
 import { h, icon, setText } from "./dom.js";
-import { ago, bytes, count, dateTime, dollars, duration, oneLine, percent, short } from "./format.js";
+import { ago, bytes, count, dateTime, dollars, duration, oneLine, percent, sentence, short, timeOfDay } from "./format.js";
 import { paint } from "./highlight.js";
 import { Listing } from "./listing.js";
 import { isActive } from "./live.js";
+import { LogFilter } from "./log-filter.js";
 import { Progress } from "./progress.js";
 import { QueryPlan } from "./query-plan.js";
+import { matcherOf } from "./shape-text.js";
 import { showSql } from "./show-sql.js";
 import { ENDED, RUNNING } from "./statements.js";
 
@@ -15,22 +18,31 @@ import { ENDED, RUNNING } from "./statements.js";
 /** @typedef {import("./statements.js").Ended} Ended */
 /** @typedef {import("./show-sql.js").SqlActions} SqlActions */
 
-const CHOICES = /** @type {const} */ ([["slow", "Slowest"], ["latest", "Latest"], ["failed", "Failed"]]);
+const CHOICES = /** @type {const} */ ([["slow", "Slowest"], ["latest", "Latest"], ["failed", "Failed"], ["log", "Log"]]);
+const FAILED = { state: "failed,cancelled", most: 200 };
+const SHAPES_MAX = 1000;
+const ROWS_MAX = 200;
 
 export class QueriesPage {
   /** @type {QueryInfo[]} */
   #all = [];
+  /** Entries of the log, as its filter left them. @type {QueryInfo[]} */
+  #logged = [];
   /** @type {Ended} */
   #choice = "slow";
-  #open = 0;
+  /** @type {string} */
+  #open = "";
+  /** The query that was looked for in the log. */
+  #sought = "";
+  isPaused = false;
 
-  /** @param {SqlActions & { refresh: () => void }} actions */
+  /** @param {SqlActions & { refresh: () => void, open: (...place: string[]) => void, openShape: (sql: string) => void }} actions */
   constructor(actions) {
     this.actions = actions;
     this.progress = new Progress();
     this.plan = new QueryPlan();
-    const open = (/** @type {QueryInfo} */ query) => this.#show(query.id);
-    const key = (/** @type {QueryInfo} */ query) => String(query.id);
+    const open = (/** @type {QueryInfo} */ query) => this.#go(keyOf(query));
+    const key = keyOf;
     const state = (/** @type {QueryInfo} */ query) => query.state;
     this.active = new Listing({
       label: "Running and queued queries", key, open, state, empty: "Nothing runs, nothing waits.",
@@ -38,17 +50,19 @@ export class QueriesPage {
     });
     this.ended = new Listing({ label: "Ended queries", key, open, state, empty: "None.", columns: common() });
     this.counts = h("span", { class: "muted tabular" });
+    this.filter = new LogFilter(() => actions.refresh());
+    this.pause = h("button", { type: "button", class: "quiet", "aria-pressed": "false", title: "Stop the lists, to read them", onclick: () => this.#pause() }, "Pause");
     this.choices = CHOICES.map(([name, label]) => h("button", { type: "button", class: "quiet", "aria-pressed": String(name === this.#choice), onclick: () => this.#choose(name) }, label));
     this.details = h("aside", { class: "page-details", "aria-label": "Query", hidden: true });
     const now = showSql("Running and queued", () => RUNNING, actions);
     this.endedSql = showSql("Ended queries", () => ENDED[this.#choice], actions);
     this.element = h("main", {
       class: "page split", "aria-label": "Queries", hidden: true,
-      onkeydown: (/** @type {KeyboardEvent} */ event) => event.key === "Escape" && this.#show(0),
+      onkeydown: (/** @type {KeyboardEvent} */ event) => event.key === "Escape" && this.#open !== "" && this.#go(""),
     },
       h("div", { class: "page-main" },
-        h("section", { "aria-label": "Now" }, h("h2", {}, "Running and queued", this.counts, h("span", { class: "spring" }), now.button), now.panel, this.active.element),
-        h("section", { "aria-label": "Ended" }, h("h2", {}, "Ended lately", h("span", { class: "segments", role: "group", "aria-label": "Which" }, ...this.choices), h("span", { class: "spring" }), this.endedSql.button), this.endedSql.panel, this.ended.element)),
+        h("section", { "aria-label": "Now" }, h("h2", {}, "Running and queued", this.counts, h("span", { class: "spring" }), this.pause, now.button), now.panel, this.active.element),
+        h("section", { "aria-label": "Ended" }, h("h2", {}, "Finished recently", h("span", { class: "segments", role: "group", "aria-label": "Which" }, ...this.choices), h("span", { class: "spring" }), this.endedSql.button), this.endedSql.panel, this.filter.element, this.ended.element)),
       this.details);
   }
 
@@ -62,15 +76,54 @@ export class QueriesPage {
     const queued = running.filter((query) => query.state === "queued").length;
     setText(this.counts, `${count(running.length - queued)} running · ${count(queued)} queued`);
     this.active.show(running);
-    this.ended.show(this.#chosen(recent).slice(0, 100));
+    this.ended.show(this.#chosen(recent).slice(0, ROWS_MAX));
     this.#update();
+  }
+
+  /**
+   * What is asked of the log; `null` where the list shows other queries.
+   *
+   * @returns {Record<string, string | number> | null}
+   */
+  logFilter() {
+    return this.#choice === "failed" ? FAILED : this.#choice === "log" ? this.filter.value : null;
+  }
+
+  /** @param {QueryInfo[]} logged entries of the log that its filter left */
+  showLog(logged) {
+    this.#logged = logged;
+    this.ended.show(this.#chosen(this.#all.filter((query) => !isActive(query))).slice(0, ROWS_MAX));
+    this.#update();
+  }
+
+  /**
+   * Shows the query of the address.
+   *
+   * @param {string[]} place
+   */
+  show([key = ""]) {
+    if (key === this.#open) return;
+    this.#open = key;
+    this.details.replaceChildren();
+    this.plan.clear();
+    this.#update();
+  }
+
+  #pause() {
+    this.isPaused = !this.isPaused;
+    this.pause.setAttribute("aria-pressed", String(this.isPaused));
+    setText(this.pause, this.isPaused ? `Paused at ${timeOfDay(Date.now())}: go on` : "Pause");
+    if (!this.isPaused) this.actions.refresh();
   }
 
   /** @param {QueryInfo[]} recent */
   #chosen(recent) {
     if (this.#choice === "slow") return recent.toSorted((a, b) => b.elapsed_ms - a.elapsed_ms);
-    const wanted = this.#choice === "latest" ? recent : recent.filter((query) => query.state !== "finished");
-    return wanted.toSorted((a, b) => b.id - a.id);
+    if (this.#choice === "latest") return recent.toSorted((a, b) => b.id - a.id);
+    if (this.#choice === "log") return this.#logged;
+    // What ended just now may not be in the log yet.
+    const failed = new Map([...this.#logged, ...recent].filter(({ state }) => state !== "finished").map((query) => [logKey(query), query]));
+    return [...failed.values()].toSorted((a, b) => b.started_unix_ms - a.started_unix_ms || b.id - a.id);
   }
 
   /** @param {Ended} choice */
@@ -78,8 +131,11 @@ export class QueriesPage {
     this.#choice = choice;
     for (const [index, [name]] of CHOICES.entries()) this.choices[index]?.setAttribute("aria-pressed", String(name === choice));
     this.ended.sort = null;
-    this.ended.show(this.#chosen(this.#all.filter((query) => !isActive(query))).slice(0, 100));
+    this.filter.element.hidden = choice !== "log";
+    this.#logged = [];
+    this.ended.show(this.#chosen(this.#all.filter((query) => !isActive(query))).slice(0, ROWS_MAX));
     this.endedSql.update();
+    this.actions.refresh();
   }
 
   /**
@@ -102,27 +158,69 @@ export class QueriesPage {
     this.actions.refresh();
   }
 
+  /** Looks in the log for the query of the address. */
+  async #seek() {
+    const key = this.#open;
+    if (this.#sought === key) return;
+    this.#sought = key;
+    const [id = "", started] = key.split(".");
+    const found = /^\d+$/.test(id) ? await queryLog({ id: Number(id), most: 20 }).catch(() => []) : [];
+    const query = started === undefined ? found[0] : found.find((entry) => logKey(entry) === key);
+    if (this.#open !== key) return;
+    if (query) this.#logged = [...this.#logged, query];
+    if (query && started === undefined) this.#open = keyOf(query);
+    if (query) return this.#update();
+    this.details.replaceChildren(h("header", {}, h("h2", {}, `Query ${id}`), h("span", { class: "spring" }),
+      h("button", { type: "button", class: "icon-button", "aria-label": "Close", onclick: () => this.#go("") }, icon("close"))),
+      h("p", { class: "muted" }, "The server does not know this query any more. Quick ones are only sampled; failed and slow ones are kept for a week at most."));
+  }
+
+  /** @param {QueryInfo} query */
+  async #copyLink(query) {
+    const link = new URL(location.href);
+    link.hash = `#/queries/${logKey(query)}`;
+    try {
+      await navigator.clipboard.writeText(link.href);
+      this.actions.notify("Link copied");
+    } catch {
+      this.actions.notify("The browser did not allow copying");
+    }
+  }
+
+  /** @param {QueryInfo} query */
+  async #showShape(query) {
+    try {
+      const all = (await shapes(SHAPES_MAX)).shapes;
+      const shape = all.find(({ sql }) => matcherOf(sql)(query.sql));
+      if (shape) this.actions.openShape(shape.sql);
+      else this.actions.notify("Its shape has not been counted since the start");
+    } catch (error) {
+      this.actions.notify(error instanceof ApiError ? error.message : String(error));
+    }
+  }
+
   /** @returns {import("./listing.js").Column<QueryInfo>} */
   #rate() {
     const of = (/** @type {QueryInfo} */ query) => this.progress.of(query.id)?.bytes ?? 0;
-    return { name: "rate", label: "Read/s", title: "Bytes read per second", numeric: true, value: of, text: (query) => (of(query) === 0 ? "–" : bytes(of(query))) };
+    return { spare: true, name: "rate", label: "Read/s", title: "Bytes read per second", numeric: true, value: of, text: (query) => (of(query) === 0 ? "–" : bytes(of(query))) };
   }
 
-  /** @param {number} id `0` closes */
-  #show(id) {
-    this.#open = this.#open === id ? 0 : id;
-    this.details.replaceChildren();
-    this.plan.clear();
-    this.#update();
+  /** @param {string} key `""` closes */
+  #go(key) {
+    this.actions.open(...(key === "" || key === this.#open ? [] : [key]));
   }
 
   /** Brings the details up to date; a query that is forgotten stays as it was last seen. */
   #update() {
-    this.active.mark(String(this.#open));
-    this.ended.mark(String(this.#open));
-    this.details.hidden = this.#open === 0;
-    const query = this.#all.find((candidate) => candidate.id === this.#open);
-    if (!query) return;
+    this.active.mark(this.#open);
+    this.ended.mark(this.#open);
+    this.details.hidden = this.#open === "";
+    const is = (/** @type {QueryInfo} */ query) => keyOf(query) === this.#open || logKey(query) === this.#open;
+    const query = this.#all.find(is) ?? this.#logged.find(is);
+    if (!query) {
+      if (this.#open !== "" && !this.details.firstChild) this.#seek();
+      return;
+    }
     this.progress.draw(query.id);
     const text = `${query.id} ${query.state} ${query.elapsed_ms}`;
     if (this.details.dataset["shown"] === text && this.details.firstChild) return;
@@ -134,16 +232,32 @@ export class QueriesPage {
     this.details.replaceChildren(...queryDetails(query, facts, {
       open: () => this.actions.openSql(query.sql, `Query ${query.id}`),
       kill: () => this.#kill(query.id),
-      close: () => this.#show(0),
+      close: () => this.#go(""),
+      link: () => this.#copyLink(query),
+      shape: () => this.#showShape(query),
     }), ...(isActive(query) ? [this.progress.element] : []), this.plan.of(query));
     this.details.querySelector("pre")?.scrollTo(0, scrolled);
     if (focused) /** @type {HTMLElement | null} */ (this.details.querySelector(`[data-action="${focused}"]`))?.focus();
   }
 }
 
+/**
+ * What a row is known by: the id, and for queries of an earlier start of the server when they began.
+ *
+ * @param {QueryInfo} query
+ */
+function keyOf(query) {
+  return "ended_unix_ms" in query ? logKey(query) : String(query.id);
+}
+
+/** @param {QueryInfo} query */
+function logKey({ id, started_unix_ms }) {
+  return `${id}.${started_unix_ms}`;
+}
+
 /** @returns {import("./listing.js").Column<QueryInfo>} */
 function done() {
-  return { name: "progress", label: "Done", title: "Share of the rows of its files that were scanned", numeric: true, value: (query) => query.progress ?? 0, text: (query) => (query.progress === null ? "–" : percent(query.progress)) };
+  return { spare: true, name: "progress", label: "Done", title: "Share of the rows of its files that were scanned", numeric: true, value: (query) => query.progress ?? 0, text: (query) => (query.progress === null ? "–" : percent(query.progress)) };
 }
 
 /**
@@ -152,15 +266,15 @@ function done() {
  */
 function common(more = []) {
   return [
-    { name: "id", label: "Id", numeric: true, value: (query) => query.id },
+    { spare: true, name: "id", label: "Id", numeric: true, value: (query) => query.id },
     { name: "state", label: "State", value: (query) => query.state },
     { name: "elapsed_ms", label: "Time", numeric: true, value: (query) => query.elapsed_ms, text: (query) => duration(query.elapsed_ms) },
-    { name: "rows", label: "Rows", numeric: true, value: (query) => query.rows, text: (query) => count(query.rows) },
-    { name: "bytes_read", label: "Read", title: "Bytes read from storage", numeric: true, value: (query) => query.bytes_read, text: (query) => (query.bytes_read === 0 ? "–" : bytes(query.bytes_read)) },
+    { spare: true, name: "rows", label: "Rows", numeric: true, value: (query) => query.rows, text: (query) => count(query.rows) },
+    { spare: true, name: "bytes_read", label: "Read", title: "Bytes read from storage", numeric: true, value: (query) => query.bytes_read, text: (query) => (query.bytes_read === 0 ? "–" : bytes(query.bytes_read)) },
     ...more,
-    { name: "requests", label: "Requests", title: "Read requests to storage", numeric: true, value: (query) => query.requests, text: (query) => count(query.requests) },
-    { name: "path", label: "Path", title: "Short: answered without the planner", value: (query) => (query.short_path ? "short" : "full") },
-    { name: "user", label: "User", value: (query) => `${query.user} ${query.protocol}`, text: (query) => `${query.user} · ${query.protocol}` },
+    { spare: true, name: "requests", label: "Requests", title: "Read requests to storage", numeric: true, value: (query) => query.requests, text: (query) => count(query.requests) },
+    { spare: true, name: "path", label: "Path", title: "Short: answered without the planner", value: (query) => (query.short_path ? "short" : "full") },
+    { spare: true, name: "user", label: "User", value: (query) => `${query.user} ${query.protocol}`, text: (query) => `${query.user} · ${query.protocol}` },
     { name: "sql", label: "Statement", wide: true, value: (query) => query.sql, paint: paintStatement },
   ];
 }
@@ -179,7 +293,7 @@ export function paintStatement(cell, row) {
 /**
  * @param {QueryInfo} query
  * @param {[string, string][]} more facts
- * @param {{ open: () => void, kill: () => void, close: () => void }} actions
+ * @param {{ open: () => void, kill: () => void, close: () => void, link: () => void, shape: () => void }} actions
  */
 function queryDetails(query, more, actions) {
   const code = h("code", {});
@@ -201,9 +315,11 @@ function queryDetails(query, more, actions) {
       h("button", { type: "button", class: "icon-button", "aria-label": "Close", title: "Close (Esc)", "data-action": "close", onclick: actions.close }, icon("close"))),
     isActive(query) && query.progress !== null && progressBar(query.progress),
     h("dl", { class: "facts-list" }, ...facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
-    query.error !== null && h("p", { class: "error-message bad" }, h("code", { class: "badge bad" }, query.sqlstate), " ", query.error),
+    query.error !== null && h("p", { class: "error-message bad" }, h("code", { class: "badge bad" }, query.sqlstate), " ", sentence(query.error)),
     h("div", { class: "page-actions" },
       h("button", { type: "button", "data-action": "open", onclick: actions.open }, "Open in SQL editor"),
+      h("button", { type: "button", class: "quiet", "data-action": "shape", onclick: actions.shape }, "Its shape"),
+      h("button", { type: "button", class: "quiet", "data-action": "link", onclick: actions.link }, icon("link"), "Copy link"),
       isActive(query) && h("button", { type: "button", class: "danger", "data-action": "kill", onclick: actions.kill }, icon("stop"), "Kill")),
     h("pre", { class: "statement", tabindex: "0", "data-action": "text", "aria-label": "Statement" }, code),
   ].filter((part) => part instanceof Node);

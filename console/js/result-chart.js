@@ -2,12 +2,14 @@
 
 import { niceStep } from "./charts.js";
 import { h, s, setText } from "./dom.js";
-import { count, short } from "./format.js";
+import { count, plural, short } from "./format.js";
+import { savePicture } from "./picture.js";
+import { drawnOf } from "./series.js";
 
 /** @typedef {import("./api.js").SqlResult} SqlResult */
 /** @typedef {import("./api.js").ResultColumn} ResultColumn */
 
-/** What is drawn: `x` and `y` are numbers of columns. @typedef {{ kind: "line" | "bar", x: number, y: number[] }} ChartChoice */
+/** What is drawn: `x`, `y` and `by` are numbers of columns; `by` makes a series of each of its values. @typedef {{ kind: "line" | "bar", x: number, y: number[], by?: number, log?: boolean }} ChartChoice */
 
 /** @typedef {{ left: number, right: number, top: number, bottom: number, y: (value: number) => number, x: (place: number) => number, step: number }} Scale */
 
@@ -52,6 +54,8 @@ export class ResultChart {
   #width = 600;
   #height = 300;
   #cursor = -1;
+  /** @type {import("./series.js").Drawn} */
+  #drawn;
 
   /**
    * @param {SqlResult} result
@@ -60,6 +64,7 @@ export class ResultChart {
   constructor(result, choice) {
     this.result = result;
     this.choice = choice;
+    this.#drawn = drawnOf(result, choice, SERIES_MAX);
     this.svg = s("svg", { class: "result-chart", role: "img" });
     this.tip = h("div", { class: "chart-tip", hidden: true, "aria-live": "polite" });
     this.note = h("p", { class: "muted" });
@@ -91,8 +96,14 @@ export class ResultChart {
       const box = h("input", { type: "checkbox", checked: this.choice.y.includes(index), onchange: () => this.#toggle(index, box) });
       return [h("label", {}, box, column.name)];
     });
-    return h("div", { class: "chart-controls" }, kind, h("span", { class: "muted" }, "by"), x,
-      h("span", { class: "series", role: "group", "aria-label": "Values" }, ...series));
+    const by = h("select", { "aria-label": "A series for each", onchange: () => this.#choose({ by: Number(by.value) }) },
+      h("option", { value: "-1", selected: (this.choice.by ?? -1) < 0 }, "one series per value column"),
+      ...columns.map((column, index) => h("option", { value: String(index), selected: index === this.choice.by }, `a series for each ${column.name}`)));
+    const log = h("input", { type: "checkbox", checked: this.choice.log ?? false, onchange: () => this.#choose({ log: log.checked }) });
+    return h("div", { class: "chart-controls" }, kind, h("span", { class: "muted" }, "by"), x, by,
+      h("span", { class: "series", role: "group", "aria-label": "Values" }, ...series),
+      h("label", { title: "Zero and negative values are not drawn" }, log, "logarithmic"),
+      h("button", { type: "button", class: "quiet", onclick: () => savePicture(this.svg, `${this.#xName()} chart`) }, "Save picture"));
   }
 
   /** @param {Partial<ChartChoice>} change */
@@ -112,12 +123,13 @@ export class ResultChart {
   }
 
   get #rows() {
-    return this.result.rows.slice(0, POINTS_MAX[this.choice.kind]);
+    return this.#drawn.rows.slice(0, POINTS_MAX[this.choice.kind]);
   }
 
   draw() {
-    const { columns } = this.result;
-    const { kind, y } = this.choice;
+    const { kind } = this.choice;
+    this.#drawn = drawnOf(this.result, this.choice, SERIES_MAX);
+    const { columns, y } = this.#drawn;
     const rows = this.#rows;
     const scale = this.#scale(rows);
     this.svg.setAttribute("viewBox", `0 0 ${this.#width} ${this.#height}`);
@@ -128,14 +140,17 @@ export class ResultChart {
     const marks = y.flatMap((column, place) => (kind === "line" ? lines(rows, column, place, scale) : bars(rows, column, place, y.length, scale)));
     this.svg.replaceChildren(this.#axes(rows, scale), s("g", {}, ...marks), cursor);
     this.legend.replaceChildren(...y.map((column, place) => h("li", {}, h("span", { class: `swatch series-${place}` }), columns[column]?.name ?? "")));
-    const left = this.result.rows.length - rows.length;
-    const cut = this.result.truncated ? " Rows that were not fetched are not drawn." : "";
-    setText(this.note, left > 0 ? `The first ${count(rows.length)} rows are drawn.${cut}` : cut.trim());
+    const notes = [
+      this.#drawn.rows.length > rows.length ? `The first ${count(rows.length)} points are drawn.` : "",
+      this.#drawn.left > 0 ? `The ${SERIES_MAX} largest series are drawn; ${plural(this.#drawn.left, "other")} have no room.` : "",
+      this.result.truncated ? "Rows that were not fetched are not drawn." : "",
+    ];
+    setText(this.note, notes.filter((note) => note !== "").join(" "));
     this.#point(-1);
   }
 
   #xName() {
-    return this.choice.x < 0 ? "row number" : (this.result.columns[this.choice.x]?.name ?? "");
+    return this.choice.x < 0 ? "row number" : (this.#drawn.columns[this.#drawn.x]?.name ?? "");
   }
 
   /**
@@ -143,16 +158,11 @@ export class ResultChart {
    * @returns {Scale & { ticks: number[] }}
    */
   #scale(rows) {
-    const values = rows.flatMap((row) => this.choice.y.map((column) => number(row[column]))).filter((value) => value !== null);
-    const low = Math.min(0, ...values);
-    const high = Math.max(0, ...values, low === 0 && values.every((value) => value === 0) ? 1 : -Infinity);
-    const every = niceStep((high - low) / 5);
-    const [from, to] = [Math.floor(low / every), Math.ceil(high / every)];
-    const ticks = Array.from({ length: to - from + 1 }, (_, index) => (from + index) * every);
+    const values = rows.flatMap((row) => this.#drawn.y.map((column) => number(row[column]))).filter((value) => value !== null);
+    const { ticks, share } = this.choice.log ? logarithmic(values) : linear(values);
     const [left, right, top, bottom] = [LEFT, this.#width - RIGHT, TOP, this.#height - BOTTOM];
     const bar = this.choice.kind === "bar";
     const step = (right - left) / Math.max(1, rows.length - (bar ? 0 : 1));
-    const share = (/** @type {number} */ value) => (value - from * every) / ((to - from) * every);
     return {
       ticks, left, right, top, bottom, step,
       y: (value) => bottom - (bottom - top) * share(value),
@@ -180,7 +190,7 @@ export class ResultChart {
    */
   #label(row, place) {
     if (this.choice.x < 0) return String(place + 1);
-    const value = row[this.choice.x];
+    const value = row[this.#drawn.x];
     return value === null || value === undefined ? "NULL" : String(value);
   }
 
@@ -212,10 +222,37 @@ export class ResultChart {
     const x = this.#scale(this.#rows).x(place);
     cursor?.setAttribute("x1", String(x));
     cursor?.setAttribute("x2", String(x));
-    const values = this.choice.y.map((column) => `${this.result.columns[column]?.name} ${row[column] ?? "NULL"}`);
+    const values = this.#drawn.y.map((column) => `${this.#drawn.columns[column]?.name} ${row[column] ?? "NULL"}`);
     setText(this.tip, [this.#label(row, place), ...values].join("  ·  "));
     this.tip.style.left = `${Math.min(Math.max(x - this.tip.offsetWidth / 2, 0), this.#width - this.tip.offsetWidth)}px`;
   }
+}
+
+/**
+ * An axis from zero, or through it.
+ *
+ * @param {number[]} values
+ */
+function linear(values) {
+  const low = Math.min(0, ...values);
+  const high = Math.max(0, ...values, low === 0 && values.every((value) => value === 0) ? 1 : -Infinity);
+  const every = niceStep((high - low) / 5);
+  const [from, to] = [Math.floor(low / every), Math.ceil(high / every)];
+  const ticks = Array.from({ length: to - from + 1 }, (_, index) => (from + index) * every);
+  return { ticks, share: (/** @type {number} */ value) => (value - from * every) / ((to - from) * every) };
+}
+
+/**
+ * An axis of powers of ten; what is not above zero has no place on it.
+ *
+ * @param {number[]} values
+ */
+function logarithmic(values) {
+  const positive = values.filter((value) => value > 0).map(Math.log10);
+  const from = Math.floor(Math.min(...positive, positive.length === 0 ? 0 : Infinity));
+  const to = Math.max(from + 1, Math.ceil(Math.max(...positive, -Infinity)));
+  const ticks = Array.from({ length: to - from + 1 }, (_, index) => 10 ** (from + index));
+  return { ticks, share: (/** @type {number} */ value) => (value > 0 ? (Math.log10(value) - from) / (to - from) : NaN) };
 }
 
 /**
@@ -231,7 +268,7 @@ function lines(rows, column, series, scale) {
   const runs = [[]];
   for (const [place, row] of rows.entries()) {
     const value = number(row[column]);
-    if (value === null) runs.push([]);
+    if (value === null || !Number.isFinite(scale.y(value))) runs.push([]);
     else runs.at(-1)?.push(`${scale.x(place).toFixed(1)},${scale.y(value).toFixed(1)}`);
   }
   return runs.filter((run) => run.length > 0).map((run) => {
@@ -249,10 +286,10 @@ function lines(rows, column, series, scale) {
  */
 function bars(rows, column, series, all, scale) {
   const width = Math.max(1, (scale.step * 0.8) / all);
-  const zero = scale.y(0);
+  const zero = Number.isFinite(scale.y(0)) ? scale.y(0) : scale.bottom;
   return rows.flatMap((row, place) => {
     const value = number(row[column]);
-    if (value === null) return [];
+    if (value === null || !Number.isFinite(scale.y(value))) return [];
     const y = scale.y(value);
     const x = scale.x(place) - (width * all) / 2 + series * width;
     return [s("rect", { class: `mark series-${series}`, x: x.toFixed(1), width: Math.max(1, width - 1).toFixed(1), y: Math.min(y, zero).toFixed(1), height: Math.max(Math.abs(zero - y), 0.5).toFixed(1) })];

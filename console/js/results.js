@@ -1,11 +1,12 @@
 // What came back: rows, a plan, a completion, an error, or the wait for one of them.
 
 import { h, icon, iconButton } from "./dom.js";
-import { bytes, count, duration, plural } from "./format.js";
+import { bytes, count, duration, plural, sentence } from "./format.js";
 import { Grid } from "./grid.js";
 import { parsePlan, planText, planView } from "./plan.js";
 import { firstChoice, ResultChart } from "./result-chart.js";
 import { asCurl, download, toCsv } from "./download.js";
+import { ApiError, keptResult, resultRows } from "./api.js";
 
 /** @typedef {import("./api.js").SqlResult} SqlResult */
 /** @typedef {import("./api.js").ApiErrorBody} ApiErrorBody */
@@ -23,8 +24,8 @@ import { asCurl, download, toCsv } from "./download.js";
  */
 
 /**
- * @typedef {{ more: (statement: Statement, rows: number) => void, goTo: (index: number) => void,
- *   notify: (text: string) => void }} ResultActions
+ * @typedef {{ goTo: (index: number) => void, notify: (text: string) => void,
+ *   confirm: (question: string, yes: string) => Promise<boolean> }} ResultActions
  */
 
 export class Results {
@@ -68,7 +69,7 @@ export class Results {
   #nothing() {
     this.body.replaceChildren(h("div", { class: "blank" },
       h("p", {}, "Results appear here."),
-      h("p", { class: "muted" }, h("kbd", {}, "Ctrl ↵"), " runs, ", h("kbd", {}, "Ctrl ⇧ ↵"), " runs with EXPLAIN ANALYZE.")));
+      h("p", { class: "muted" }, h("kbd", {}, "Ctrl ↵"), " runs the statement at the caret, ", h("kbd", {}, "Ctrl ⇧ ↵"), " runs it with EXPLAIN ANALYZE.")));
   }
 
   /** @param {number} since */
@@ -80,8 +81,11 @@ export class Results {
     this.bar.replaceChildren(h("span", { class: "spinner", "aria-hidden": "true" }), h("b", {}, "Running"), clock);
   }
 
-  /** @param {View & { kind: "result" }} view */
-  #result(view) {
+  /**
+   * @param {View & { kind: "result" }} view
+   * @param {boolean} [stays] whether the place in the rows stays
+   */
+  #result(view, stays = false) {
     const { result } = view;
     const plan = planText(result);
     const operators = plan === null ? null : parsePlan(plan);
@@ -99,8 +103,8 @@ export class Results {
     } else if (view.chart && view.charted) {
       this.body.replaceChildren(new ResultChart(result, view.chart).element);
     } else {
-      this.body.replaceChildren(this.grid.element, ...(result.truncated ? [this.#more(view.statement, result)] : []));
-      this.grid.show(result.columns, result.rows);
+      this.body.replaceChildren(this.grid.element, ...this.#more(view));
+      this.grid.show(result.columns, result.rows, stays);
     }
   }
 
@@ -123,12 +127,15 @@ export class Results {
 
   /** @param {View & { kind: "result" }} view */
   #exports({ statement, result, title }) {
+    const kept = result.result?.id;
     const names = result.columns.map((column) => column.name);
     return [
       this.#exportButton("copy", "Copy CSV", "Copy the rows shown as CSV", () => this.#copy(toCsv(names, result.rows), `${plural(result.rows.length, "row")} copied`)),
-      this.#exportButton("download", "CSV", "Download all rows as CSV", () => this.#download(statement, "csv", title)),
-      this.#exportButton("download", "Arrow", "Download all rows as an Arrow IPC stream", () => this.#download(statement, "arrow", title)),
-      iconButton("link", "Copy as curl", () => this.#copy(asCurl(statement), "curl command copied")),
+      ...(kept === undefined ? [] : [
+        this.#exportButton("download", "CSV", "Download all rows as CSV; the statement does not run again", () => this.#download(kept, "csv", title)),
+        this.#exportButton("download", "Arrow", "Download all rows as an Arrow IPC stream; the statement does not run again", () => this.#download(kept, "arrow", title)),
+      ]),
+      iconButton("link", "Copy as curl, to run the statement in a shell", () => this.#copy(asCurl(statement), "curl command copied")),
     ];
   }
 
@@ -156,29 +163,56 @@ export class Results {
   }
 
   /**
-   * @param {Statement} statement
+   * @param {string} id
    * @param {"csv" | "arrow"} format
    * @param {string} title
    */
-  async #download(statement, format, title) {
+  async #download(id, format, title) {
     try {
-      await download(statement, format, title);
+      const { state, rows, reason } = await keptResult(id);
+      const isPart = state === "cut";
+      if (isPart && !(await this.actions.confirm(`The server kept the first ${plural(rows, "row")} of this result: ${reason}.`, "Download these rows"))) return;
+      download(id, format, title, isPart);
     } catch (error) {
-      if (error instanceof DOMException && error.name === "AbortError") return;
-      this.actions.notify(`Download failed: ${error instanceof Error ? error.message : error}`);
+      this.actions.notify(`Download failed: ${messageOf(error)}`);
     }
   }
 
   /**
-   * @param {Statement} statement
-   * @param {SqlResult} result
+   * What is below the rows if these are not all.
+   *
+   * @param {View & { kind: "result" }} view
    */
-  #more(statement, result) {
-    const next = result.rows.length * 10;
-    return h("div", { class: "more" },
-      h("span", {}, `The first ${count(result.rows.length)} rows are shown.`),
-      h("button", { type: "button", class: "quiet", onclick: () => this.actions.more(statement, next) }, `Show up to ${count(next)}`),
-      h("span", { class: "muted" }, "Downloads hold all rows."));
+  #more(view) {
+    const { result } = view;
+    const kept = result.result;
+    const shown = result.rows.length;
+    if (kept?.state === "cut" && !result.truncated) return [h("div", { class: "more" }, h("span", {}, `These are the first ${plural(shown, "row")}: ${kept.reason}.`))];
+    if (!result.truncated) return [];
+    const next = shown * 10;
+    return [h("div", { class: "more" },
+      h("span", {}, `The first ${count(shown)} rows are shown.`),
+      kept !== undefined && h("button", { type: "button", class: "quiet", onclick: () => this.#showMore(view, kept.id, next) }, `Show up to ${count(next)}`),
+      h("span", { class: "muted" }, "Downloads contain all rows."))];
+  }
+
+  /**
+   * @param {View & { kind: "result" }} view
+   * @param {string} id
+   * @param {number} rows
+   */
+  async #showMore(view, id, rows) {
+    const { result } = view;
+    try {
+      const shown = result.rows.length;
+      const page = await resultRows(id, shown, rows - shown);
+      const all = [...result.rows, ...page.rows];
+      const { result: kept = result.result } = page;
+      view.result = { ...result, rows: all, row_count: all.length, truncated: page.truncated, ...(kept ? { result: kept } : {}) };
+      if (this.#view === view) this.#result(view, true);
+    } catch (error) {
+      this.actions.notify(messageOf(error));
+    }
   }
 
   /** @param {View & { kind: "error" }} view */
@@ -187,10 +221,10 @@ export class Results {
     const position = error.position;
     this.body.replaceChildren(h("div", { class: "error", role: "alert" },
       h("div", { class: "error-head" }, h("code", { class: "badge bad" }, error.code), h("span", { class: "muted" }, error.kind.replaceAll("_", " "))),
-      h("p", { class: "error-message" }, error.message),
+      h("p", { class: "error-message" }, sentence(error.message)),
       position !== null && codeFrame(sql, position, () => this.actions.goTo(offset + codeUnits(sql, position))),
-      error.detail !== null && h("p", { class: "error-detail" }, error.detail),
-      error.hint !== null && h("p", { class: "error-hint" }, h("b", {}, "Hint"), " ", error.hint),
+      error.detail !== null && h("p", { class: "error-detail" }, sentence(error.detail)),
+      error.hint !== null && h("p", { class: "error-hint" }, h("b", {}, "Hint"), " ", sentence(error.hint)),
       error.retryable && h("p", { class: "muted" }, "The same statement may succeed later.")));
   }
 
@@ -199,6 +233,12 @@ export class Results {
     this.bar.replaceChildren(h("span", { class: "dot", "aria-hidden": "true" }), h("b", {}, "Cancelled"), h("span", { class: "tabular muted" }, `after ${duration(ms)}`));
     this.body.replaceChildren(h("div", { class: "blank" }, h("p", {}, "The query was cancelled.")));
   }
+}
+
+/** @param {unknown} error */
+function messageOf(error) {
+  if (error instanceof ApiError) return error.body.hint === null ? error.message : `${error.message}: ${error.body.hint}`;
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** @param {SqlResult} result */

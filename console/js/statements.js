@@ -48,7 +48,7 @@ WHERE state IN ('planning', 'queued', 'running')
 ORDER BY started
 -- KILL QUERY id stops one of them.`;
 
-/** @typedef {"slow" | "latest" | "failed"} Ended */
+/** @typedef {"slow" | "latest" | "failed" | "log"} Ended */
 
 /** @type {Record<Ended, string>} */
 export const ENDED = {
@@ -60,6 +60,11 @@ WHERE state NOT IN ('planning', 'queued', 'running')
 ORDER BY id DESC`,
   failed: `${QUERY_COLUMNS}
 WHERE state IN ('failed', 'cancelled')
+ORDER BY id DESC
+-- Those that ended last; GET /v1/query-log has those of a week.`,
+  log: `-- The log of a week is at GET /v1/query-log; system.queries has what ended last.
+${QUERY_COLUMNS}
+WHERE state NOT IN ('planning', 'queued', 'running')
 ORDER BY id DESC`,
 };
 

@@ -1,14 +1,26 @@
 // What this browser remembers. Storage may be full or switched off: then nothing is remembered.
 
+const PREFIX = "stoa.";
+
+/** @returns {Storage | null} */
+function ofBrowser() {
+  try {
+    return localStorage;
+  } catch {
+    return null;
+  }
+}
+
 /**
  * @template T
  * @param {string} name
  * @param {T} otherwise
+ * @param {Storage | null} [storage]
  * @returns {T}
  */
-export function load(name, otherwise) {
+export function load(name, otherwise, storage = ofBrowser()) {
   try {
-    const text = localStorage.getItem(`stoa.${name}`);
+    const text = storage?.getItem(PREFIX + name) ?? null;
     return text === null ? otherwise : JSON.parse(text);
   } catch {
     return otherwise;
@@ -18,11 +30,30 @@ export function load(name, otherwise) {
 /**
  * @param {string} name
  * @param {unknown} value
+ * @param {Storage | null} [storage]
+ * @returns {boolean} whether it is remembered
  */
-export function save(name, value) {
+export function save(name, value, storage = ofBrowser()) {
   try {
-    localStorage.setItem(`stoa.${name}`, JSON.stringify(value));
+    storage?.setItem(PREFIX + name, JSON.stringify(value));
+    return storage !== null;
   } catch {
-    // Not remembered.
+    return false;
   }
+}
+
+/** @param {string} name */
+export function remove(name) {
+  ofBrowser()?.removeItem(PREFIX + name);
+}
+
+/**
+ * The names of what is remembered that begin so.
+ *
+ * @param {string} start
+ */
+export function storedNames(start) {
+  const storage = ofBrowser();
+  const all = Array.from({ length: storage?.length ?? 0 }, (_, index) => storage?.key(index) ?? "");
+  return all.filter((name) => name.startsWith(PREFIX + start)).map((name) => name.slice(PREFIX.length));
 }

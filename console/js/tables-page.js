@@ -46,6 +46,7 @@ export class TablesPage {
       open: (entry) => (keyOf(entry) === this.#open ? actions.close() : actions.open(entry.namespace, entry.name)),
     });
     this.counts = h("span", { class: "muted tabular" });
+    this.filter = h("input", { type: "search", placeholder: "Filter tables", "aria-label": "Filter of the list", oninput: () => this.#list() });
     this.details = h("aside", { class: "page-details roomy", "aria-label": "Table", hidden: true });
     const sql = showSql("Tables", () => TABLES, actions);
     this.element = h("main", {
@@ -53,17 +54,25 @@ export class TablesPage {
       onkeydown: (/** @type {KeyboardEvent} */ event) => event.key === "Escape" && this.#open !== "" && actions.close(),
     },
       h("div", { class: "page-main" },
-        h("section", { "aria-label": "All tables" }, h("h2", {}, "Tables", this.counts, h("span", { class: "spring" }), sql.button), sql.panel, this.listing.element)),
+        h("section", { "aria-label": "All tables" }, h("h2", {}, "Tables", this.filter, this.counts, h("span", { class: "spring" }), sql.button), sql.panel, this.listing.element)),
       this.details);
   }
 
   /** @param {Namespace[]} namespaces */
   showTables(namespaces) {
     this.#all = namespaces.flatMap(({ name, tables }) => tables.map((table) => ({ ...table, namespace: name })));
-    const total = this.#all.reduce((sum, entry) => sum + (entry.bytes ?? 0), 0);
-    setText(this.counts, `${plural(this.#all.length, "table")}, ${bytes(total)}`);
-    this.listing.show(this.#all);
+    this.#list();
     this.#readAgain();
+  }
+
+  /** Those that the filter leaves. */
+  #list() {
+    const words = this.filter.value.trim().toLowerCase();
+    const found = this.#all.filter((entry) => keyOf(entry).toLowerCase().includes(words));
+    const total = found.reduce((sum, entry) => sum + (entry.bytes ?? 0), 0);
+    const of = found.length === this.#all.length ? "" : ` of ${count(this.#all.length)}`;
+    setText(this.counts, `${count(found.length)}${of} ${found.length === 1 && of === "" ? "table" : "tables"}, ${bytes(total)}`);
+    this.listing.show(found);
   }
 
   /**
@@ -126,7 +135,7 @@ export class TablesPage {
     this.details.replaceChildren(
       this.#header(details.namespace, details.name),
       h("div", { class: "page-actions" }, h("span", { class: "segments", role: "group", "aria-label": "What of the table" }, ...choices), h("span", { class: "spring" }), sql.button),
-      sql.panel, ...sectionOf(this.#section, details, files));
+      sql.panel, ...sectionOf(this.#section, details, files, this.actions));
     this.details.scrollTop = scrolled;
     if (focused) /** @type {HTMLElement | null} */ (this.details.querySelector(`[data-action="${focused}"]`))?.focus();
   }
@@ -157,10 +166,14 @@ function messageOf(error) {
  * @param {Section} section
  * @param {TableDetails} details
  * @param {TableFiles | string} files
+ * @param {TablesPageActions} actions
  * @returns {HTMLElement[]}
  */
-function sectionOf(section, details, files) {
-  if (section === "snapshots") return [snapshots(details.snapshots)];
+function sectionOf(section, details, files, actions) {
+  if (section === "snapshots") {
+    const table = qualified(details.namespace, details.name);
+    return [snapshots(details.snapshots, (id) => actions.openSql(`SELECT *\nFROM ${table} FOR VERSION AS OF ${id}\nLIMIT 100`, `${details.name} at ${id}`))];
+  }
   if (section === "files") return typeof files === "string" ? [h("p", { class: "bad" }, files)] : filesSection(files, details);
   const comment = details.comment === null ? [] : [h("p", { class: "comment" }, details.comment)];
   return [...comment, facts(details), h("h3", {}, "Columns"), columns(details), h("h3", {}, "Properties"), properties(details.properties)];
@@ -230,13 +243,13 @@ function entryColumns() {
   return [
     { name: "name", label: "Table", value: keyOf },
     { name: "rows", label: "Rows", numeric: true, value: (entry) => entry.rows ?? -1, text: (entry) => number(entry.rows, count) },
-    { name: "fresh_rows", label: "Fresh", title: "Rows in the commit log and not yet in files", numeric: true, value: (entry) => entry.fresh_rows ?? 0, text: (entry) => (entry.fresh_rows ? count(entry.fresh_rows) : "–") },
+    { spare: true, name: "fresh_rows", label: "Fresh", title: "Rows in the commit log and not yet in files", numeric: true, value: (entry) => entry.fresh_rows ?? 0, text: (entry) => (entry.fresh_rows ? count(entry.fresh_rows) : "–") },
     { name: "bytes", label: "Size", numeric: true, value: (entry) => entry.bytes ?? -1, text: (entry) => number(entry.bytes, bytes) },
     { name: "files", label: "Files", numeric: true, value: (entry) => entry.files ?? -1, text: (entry) => number(entry.files, count) },
-    { name: "average", label: "File size", title: "Size of a file on average", numeric: true, value: average, text: (entry) => (entry.files ? bytes(average(entry)) : "–") },
-    { name: "partitioned_by", label: "Partitioned by", value: (entry) => entry.partitioned_by.join(", ") || "–" },
-    { name: "sorted_by", label: "Sorted by", value: (entry) => sortOrder(entry.sorted_by) || "–" },
-    { name: "committed", label: "Last commit", numeric: true, value: (entry) => entry.committed_unix_ms ?? 0, text: (entry) => (entry.committed_unix_ms === null ? "–" : ago(Date.now() - entry.committed_unix_ms)) },
+    { spare: true, name: "average", label: "File size", title: "Size of a file on average", numeric: true, value: average, text: (entry) => (entry.files ? bytes(average(entry)) : "–") },
+    { spare: true, name: "partitioned_by", label: "Partitioned by", value: (entry) => entry.partitioned_by.join(", ") || "–" },
+    { spare: true, name: "sorted_by", label: "Sorted by", value: (entry) => sortOrder(entry.sorted_by) || "–" },
+    { spare: true, name: "committed", label: "Last commit", numeric: true, value: (entry) => entry.committed_unix_ms ?? 0, text: (entry) => (entry.committed_unix_ms === null ? "–" : ago(Date.now() - entry.committed_unix_ms)) },
   ];
 }
 

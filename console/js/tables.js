@@ -10,7 +10,7 @@ import { bytes, count, plural, short, sortOrder } from "./format.js";
 
 /**
  * @typedef {{ preview: (namespace: string, table: string) => void, insert: (text: string) => void,
- *   details: (namespace: string, table: string) => void, changed: () => void }} TableActions
+ *   details: (namespace: string, table: string) => void, changed: () => void, empty: (isEmpty: boolean) => void }} TableActions
  */
 
 export class Tables {
@@ -48,7 +48,9 @@ export class Tables {
       this.#namespaces = namespaces;
       this.#details.clear();
       this.actions.changed();
-      this.note.textContent = namespaces.some((namespace) => namespace.tables.length > 0) ? "" : "No tables yet. Load a file with: stoa load FILE --into TABLE --create";
+      const isEmpty = namespaces.every((namespace) => namespace.tables.length === 0);
+      this.actions.empty(isEmpty);
+      this.note.textContent = !isEmpty ? "" : "No tables yet. Load a file with: stoa load FILE --into TABLE --create";
       this.#draw();
       for (const key of this.#open) this.#read(key);
     } catch (error) {

@@ -1,7 +1,7 @@
 // The top line: where we are connected, how it is, theme and help.
 
 import { h, icon, iconButton, s, setText } from "./dom.js";
-import { bytes, duration } from "./format.js";
+import { bytes, duration, timeOfDay } from "./format.js";
 
 /** @typedef {import("./api.js").Status} Status */
 
@@ -13,13 +13,14 @@ export class Top {
     this.version = h("span", { class: "muted tabular" });
     this.uptime = h("span", { class: "muted tabular", title: "Since start" });
     this.memory = h("span", { class: "muted tabular", title: "Resident memory of the server" });
+    this.role = h("span", { class: "role", hidden: true });
   }
 
   /** @param {HTMLElement} nav */
   parts(nav) {
     return [
       logo(), h("h1", {}, "Stoa"), nav, this.place, h("span", { class: "spring" }),
-      h("span", { class: "state-box" }, this.dot, this.state), this.version, this.uptime, this.memory,
+      h("span", { class: "state-box" }, this.dot, this.state), this.role, this.version, this.uptime, this.memory,
       iconButton("keyboard", "Keys", openHelp), iconButton("theme", "Light, dark, or as the system", changeTheme),
     ];
   }
@@ -35,9 +36,28 @@ export class Top {
     setText(this.memory, status.resident_bytes === null ? "" : bytes(status.resident_bytes));
   }
 
-  showLost() {
+  /**
+   * The server does not answer: what the page shows is as old as its last answer.
+   *
+   * @param {number | null} lastAnswer ms since 1970
+   */
+  showLost(lastAnswer) {
     this.dot.className = "dot bad";
-    setText(this.state, "no connection");
+    setText(this.state, lastAnswer === null ? "no connection" : `no connection · last answer ${timeOfDay(lastAnswer)}`);
+    this.state.title = "The server does not answer. See whether it still runs; the console goes on by itself.";
+  }
+
+  /**
+   * Who asks, where the server asks for passwords.
+   *
+   * @param {import("./api.js").Me} me
+   */
+  showRole({ role, superuser, signs_in }) {
+    this.role.hidden = !signs_in;
+    const what = superuser ? "A superuser: may see and do everything" : "Sees tables that the role may read, and the role's own statements; figures of the server are for superusers";
+    this.role.replaceChildren(
+      h("span", { title: what }, h("b", {}, role), superuser ? " · superuser" : ""),
+      h("a", { href: `/v1/sign-out?role=${encodeURIComponent(role)}`, title: "The browser forgets the password" }, "Sign out"));
   }
 }
 
@@ -63,16 +83,20 @@ function changeTheme() {
 
 const KEYS = /** @type {const} */ ([
   ["g, then h s t q p c", "Go to Home, SQL, Tables, Queries, Shapes, Cluster"],
-  ["Ctrl Enter", "Run the statement, or what is selected"],
-  ["Ctrl Shift Enter", "Run with EXPLAIN ANALYZE"],
+  ["Ctrl Enter", "Run the statement at the caret, or what is selected"],
+  ["Ctrl Alt Enter", "Run all statements of the tab"],
+  ["Ctrl Shift Enter", "Run the statement with EXPLAIN ANALYZE"],
+  ["Alt Shift F", "Format the text, or what is selected"],
+  ["Ctrl F", "Find and replace in the text"],
   ["Ctrl Space", "Complete the word; Tab takes what is marked, arrows choose, Esc closes"],
   ["Esc", "Cancel the query that runs here"],
   ["Esc, then Tab", "Leave the editor by keyboard"],
-  ["Alt ↑  Alt ↓", "Step through history"],
+  ["Alt ↑  Alt ↓", "Step through history, and back to your text"],
   ["Ctrl /", "Comment lines in or out"],
   ["/", "Filter tables"],
   ["F6", "Walk through tables, editor and rows"],
   ["← → ↑ ↓", "Walk through tables or cells; Shift selects cells, Ctrl C copies them"],
+  ["s  Alt ←  Alt →", "On a cell: sort the rows by its column, make the column narrower or wider"],
   ["↑ ↓  Enter  Esc", "In lists: walk, open, close"],
   ["Enter", "On a table: its first rows; on a column: insert its name"],
 ]);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use stoa_env::clock;
@@ -13,11 +13,15 @@ use tokio::sync::{mpsc, watch};
 
 use crate::alerts::Alerts;
 use crate::guard::Guard;
+use crate::kept::{Results, Sessions};
 use crate::options::{HttpOptions, Readiness};
+use crate::query_log::QueryLog;
 use crate::sampler::Sampler;
 
 /// Threads that have not taken up work for so many microseconds do not answer.
 const UNANSWERED_US: u64 = 3_000_000;
+
+const TIDY_EVERY: Duration = Duration::from_secs(1);
 
 /// State of one server.
 pub(crate) struct App {
@@ -27,6 +31,9 @@ pub(crate) struct App {
     pub(crate) alerts: Arc<Alerts>,
     pub(crate) flights: Flights,
     pub(crate) requests: Requests,
+    pub(crate) query_log: Arc<QueryLog>,
+    pub(crate) results: Arc<Results>,
+    pub(crate) sessions: Sessions,
     pub(crate) started_unix_ms: i64,
     pub(crate) started: Instant,
     readiness: Readiness,
@@ -34,7 +41,16 @@ pub(crate) struct App {
 
 impl App {
     pub(crate) fn new(engine: Arc<Engine>, guard: Guard, options: &HttpOptions) -> Self {
+        let kept = &options.kept;
+        // Where queries spill, large results go, too.
+        let directory = engine.options().spill_dir.clone().unwrap_or_else(std::env::temp_dir);
         Self {
+            query_log: Arc::new(QueryLog::new(Arc::clone(&engine), options.query_log.clone())),
+            results: Arc::new(Results::new(kept.clone(), directory)),
+            sessions: Sessions::new(
+                Duration::from_millis(kept.session_idle_ms_max),
+                kept.sessions_per_role_max,
+            ),
             sampler: Arc::new(Sampler::new(Arc::clone(&engine))),
             alerts: Arc::new(Alerts::new(Arc::clone(&engine), options.alerts.clone())),
             engine,
@@ -66,6 +82,16 @@ impl App {
             );
         }
         self.threads_that_do_not_answer()
+    }
+
+    /// Lets go, from time to time, of what was kept for clients that did not come back.
+    pub(crate) async fn tidy(self: Arc<Self>) {
+        let mut ticks = stoa_env::timer::interval(TIDY_EVERY);
+        loop {
+            ticks.tick().await;
+            self.results.tidy();
+            self.sessions.tidy();
+        }
     }
 
     /// Which threads have not taken up work for a while, where there are any.

@@ -20,6 +20,9 @@ use crate::problem::Problem;
 /// Paths that say nothing about data, for whoever watches over the server.
 const OPEN_TO_ALL: [&str; 3] = ["/health", "/ready", "/metrics"];
 
+/// What browsers ask for a password by.
+pub(crate) const CHALLENGE: &str = "Basic realm=\"stoa\", charset=\"UTF-8\"";
+
 /// The user of a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Asker(Arc<str>);
@@ -96,7 +99,7 @@ pub(crate) fn refused(error: Error) -> Response {
         return Problem::from(error).into_response();
     }
     let mut response = Problem::with_status(error, StatusCode::UNAUTHORIZED).into_response();
-    let challenge = HeaderValue::from_static("Basic realm=\"stoa\", charset=\"UTF-8\"");
+    let challenge = HeaderValue::from_static(CHALLENGE);
     response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
     response
 }

@@ -1,6 +1,6 @@
 //! A result as a response body: encoded batch by batch, as fast as the client takes it.
 //!
-//! In: a row stream and an encoder. Out: bytes in chunks of about [`CHUNK_BYTES`]. A result that
+//! In: a row stream, of a query or of a result that is kept, and an encoder. Out: bytes in chunks of about [`CHUNK_BYTES`]. A result that
 //! fits in the first chunk is sent whole, with its length; and an error before the first chunk is
 //! complete becomes an error response with its own status. Later errors end the body as the format
 //! says (`format::Ending`).
@@ -22,6 +22,7 @@ use stoa_query::{Completion, RowStream};
 
 use crate::app::Flight;
 use crate::format::{Ending, ResultEncoder, Summary};
+use crate::kept::Page;
 use crate::problem;
 
 /// A chunk is sent when it has grown to this size.
@@ -51,10 +52,49 @@ pub(crate) fn completed(completed: Completed, mut encoder: Box<dyn ResultEncoder
     Ok(Body::from(out))
 }
 
+/// Where rows come from.
+pub(crate) enum Rows {
+    /// A query whose rows are gone once they are sent.
+    Live(RowStream),
+    /// A result that the server keeps.
+    Kept(Page),
+}
+
+impl Rows {
+    fn schema(&self) -> SchemaRef {
+        match self {
+            Self::Live(rows) => rows.schema(),
+            Self::Kept(page) => page.schema(),
+        }
+    }
+
+    /// The query's number in the registry.
+    pub(crate) fn query_id(&self) -> u64 {
+        match self {
+            Self::Live(rows) => rows.query_id(),
+            Self::Kept(page) => page.query_id(),
+        }
+    }
+
+    fn bytes_read(&self) -> u64 {
+        match self {
+            Self::Live(rows) => rows.bytes_read(),
+            Self::Kept(page) => page.bytes_read(),
+        }
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<RecordBatch>>> {
+        match self {
+            Self::Live(rows) => rows.poll_next_unpin(cx),
+            Self::Kept(page) => page.poll_next_unpin(cx),
+        }
+    }
+}
+
 /// The rows of a query on their way out.
 pub(crate) struct ResultBody {
     /// `None` once all that is wanted was taken.
-    rows: Option<RowStream>,
+    rows: Option<Rows>,
     encoder: Box<dyn ResultEncoder>,
     /// What is left to encode of the current batch.
     pending: Option<RecordBatch>,
@@ -80,7 +120,7 @@ enum State {
 
 impl ResultBody {
     pub(crate) fn new(
-        rows: RowStream,
+        rows: Rows,
         encoder: Box<dyn ResultEncoder>,
         max_rows: u64,
         began: Instant,
@@ -132,7 +172,7 @@ impl ResultBody {
                 self.finish()?;
                 continue;
             };
-            match rows.poll_next_unpin(cx) {
+            match rows.poll_next(cx) {
                 Poll::Ready(Some(batch)) => self.take_batch(batch?),
                 Poll::Ready(None) => self.end_rows(),
                 // What is there goes out at once, but not a beginning without rows: the query may
@@ -162,8 +202,11 @@ impl ResultBody {
     }
 
     fn end_rows(&mut self) {
-        if let Some(rows) = self.rows.take() {
+        if let Some(mut rows) = self.rows.take() {
             self.summary.bytes_read = rows.bytes_read();
+            if let Rows::Kept(page) = &mut rows {
+                self.summary.result = Some(page.finish());
+            }
         }
     }
 

@@ -6,6 +6,7 @@
 //!
 //! ```text
 //!  request ─► guard ─► routes ─┬─► sql ──► engine ──► format ──► body (streamed, bounded)
+//!                              │          └─► kept ──► results (pages, downloads)
 //!                              ├─► hql, rows (written), tables, files, queries, shapes
 //!                              ├─► status, probes, prometheus
 //!                              ├─► cluster ──► other daemons' figures, merged
@@ -33,7 +34,9 @@ mod files;
 mod format;
 mod guard;
 mod hql;
+mod kept;
 mod layout;
+mod me;
 mod options;
 mod parameters;
 mod probes;
@@ -41,11 +44,14 @@ mod problem;
 mod process;
 mod prometheus;
 mod queries;
+mod query_log;
 mod request;
+mod results;
 mod rows;
 mod sampler;
 mod scalar;
 mod server;
+mod sessions;
 mod shapes;
 mod snapshot;
 mod sql;
@@ -53,5 +59,5 @@ mod status;
 mod tables;
 
 pub use alerts::AlertOptions;
-pub use options::{HttpOptions, Readiness};
+pub use options::{HttpOptions, KeptOptions, Readiness};
 pub use server::{serve, serve_with};

@@ -1,5 +1,6 @@
 //! How a server behaves, and the switch that says when it is ready.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -29,6 +30,46 @@ pub struct HttpOptions {
     pub alerts: AlertOptions,
     /// What connections are encrypted with; those that are not are refused then.
     pub tls: Option<Tls>,
+    /// The directory in which ended queries are kept for days; in memory only, the newest, if `None`.
+    pub query_log: Option<PathBuf>,
+    /// What is kept for clients between requests.
+    pub kept: KeptOptions,
+}
+
+/// What is kept for clients between requests: results, and sessions.
+#[derive(Clone, Debug)]
+pub struct KeptOptions {
+    /// Results at the same time; beyond them, the one that was not read for longest goes.
+    pub results_max: usize,
+    /// Bytes of one result; what is longer is cut.
+    pub result_bytes_max: u64,
+    /// Bytes of all results together.
+    pub bytes_max: u64,
+    /// Bytes of a result that are read before anybody asks for them.
+    pub ahead_bytes: u64,
+    /// How long a query whose next rows nobody asks for goes on, ms.
+    pub unwanted_ms_max: u64,
+    /// How long a result is kept after it was last read, ms.
+    pub unread_ms_max: u64,
+    /// Sessions of one role.
+    pub sessions_per_role_max: usize,
+    /// How long a session is kept after it was last used, ms.
+    pub session_idle_ms_max: u64,
+}
+
+impl Default for KeptOptions {
+    fn default() -> Self {
+        Self {
+            results_max: 128,
+            result_bytes_max: 1 << 30,
+            bytes_max: 4 << 30,
+            ahead_bytes: 16 << 20,
+            unwanted_ms_max: 60_000,
+            unread_ms_max: 3_600_000,
+            sessions_per_role_max: 100,
+            session_idle_ms_max: 3_600_000,
+        }
+    }
 }
 
 impl Default for HttpOptions {
@@ -42,6 +83,8 @@ impl Default for HttpOptions {
             drain_ms_max: 60_000,
             alerts: AlertOptions::default(),
             tls: None,
+            query_log: None,
+            kept: KeptOptions::default(),
         }
     }
 }

@@ -1,5 +1,5 @@
 //! `GET /v1/queries`, `GET /v1/queries/{id}/plan` and `DELETE /v1/queries/{id}`: what runs, what ran, how
-//! far its operators are, and stopping it.
+//! far its operators are, and stopping it. `GET /v1/query-log`: what ran in the last days.
 
 use std::sync::Arc;
 
@@ -17,6 +17,10 @@ use crate::app::App;
 use crate::asker::Asker;
 use crate::parameters::{checked, checked_path};
 use crate::problem::Problem;
+use crate::query_log::{Entry, Filter};
+
+/// Most entries of the log in one answer.
+const LOG_MAX: usize = 1000;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -66,6 +70,22 @@ fn node(plan: &PlanNode) -> Value {
         "metrics": plan.metrics.iter().map(metric).collect::<Vec<_>>(),
         "inputs": plan.inputs.iter().map(node).collect::<Vec<_>>(),
     })
+}
+
+/// Ended queries that the filter leaves, newest first; for roles that are no superusers, their own.
+pub(crate) async fn log(
+    State(app): State<Arc<App>>,
+    asker: Asker,
+    filter: Result<Query<Filter>, QueryRejection>,
+) -> Result<Json<Value>, Problem> {
+    let mut filter = checked(filter)?;
+    filter.most = filter.most.min(LOG_MAX);
+    let session = asker.session(&app.engine);
+    let is_superuser = session.may_everything().await?;
+    let user = asker.user().to_owned();
+    let is_seen = move |entry: &Entry| is_superuser || entry.text("user") == user;
+    let found = app.query_log.search(filter, is_seen).await?;
+    Ok(Json(json!({ "queries": found.iter().map(|entry| entry.as_ref()).collect::<Vec<_>>() })))
 }
 
 /// Asks a query to stop; 204 says that it was asked.

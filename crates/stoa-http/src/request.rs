@@ -24,6 +24,11 @@ pub(crate) struct SqlParameters {
     namespace: Option<String>,
     /// Who asks, for lists of queries; the `User-Agent` if not given.
     application: Option<String>,
+    /// Whether the result stays on the server, for pages and downloads.
+    #[serde(default)]
+    keep: bool,
+    /// The session in which the statements run; without it, one that ends with the request.
+    session: Option<String>,
 }
 
 /// A checked request.
@@ -35,6 +40,8 @@ pub(crate) struct SqlRequest {
     pub(crate) application: String,
     pub(crate) format: Format,
     pub(crate) max_rows: u64,
+    pub(crate) keep: bool,
+    pub(crate) session: Option<String>,
 }
 
 /// One of the statements of a request.
@@ -89,14 +96,22 @@ impl SqlRequest {
                 .with_detail(format!("the request holds {} statements", statements.len()))
                 .into());
         }
+        let namespace = parameters.namespace.or(body.namespace);
+        if parameters.session.is_some() && namespace.is_some() {
+            return Err(Error::invalid("a namespace does not go with a session")
+                .with_hint("run SET search_path in the session")
+                .into());
+        }
         let application = parameters.application.as_deref().or(text(header::USER_AGENT));
         Ok(Self {
             statements,
             parameters: body.parameters,
-            namespace: parameters.namespace.or(body.namespace),
+            namespace,
             application: application.unwrap_or_default().chars().take(256).collect(),
             format,
             max_rows: parameters.max_rows.unwrap_or(u64::MAX),
+            keep: parameters.keep,
+            session: parameters.session,
         })
     }
 }

@@ -27,8 +27,8 @@ use crate::guard::Guard;
 use crate::options::HttpOptions;
 use crate::problem::Problem;
 use crate::{
-    assets, cluster, compress, files, hql, probes, prometheus, queries, rows, shapes, sql, status,
-    tables,
+    assets, cluster, compress, files, hql, me, probes, prometheus, queries, results, rows,
+    sessions, shapes, sql, status, tables,
 };
 
 /// Answers requests on `listener` until `shutdown` completes, with default options.
@@ -60,6 +60,8 @@ pub async fn serve_with(
     let app = Arc::new(App::new(engine, guard, &options));
     let sampling = stoa_env::task::spawn(Arc::clone(&app.sampler).run());
     let watching = stoa_env::task::spawn(Arc::clone(&app.alerts).run());
+    let logging = stoa_env::task::spawn(Arc::clone(&app.query_log).run());
+    let tidying = stoa_env::task::spawn(Arc::clone(&app).tidy());
     cluster::serve(&app);
     let door = Door::new("HTTP", options.max_connections, options.limits.clone());
     let listener = Arrivals::new(listener, door, options.tls.clone());
@@ -84,6 +86,8 @@ pub async fn serve_with(
     };
     sampling.abort();
     watching.abort();
+    tidying.abort();
+    logging.abort();
     result
 }
 
@@ -99,6 +103,10 @@ async fn overdue(app: &App, closed: &mut tokio::sync::watch::Receiver<bool>, lim
 fn router(app: Arc<App>, body_bytes_max: usize) -> Router {
     Router::new()
         .route("/v1/sql", post(sql::run))
+        .route("/v1/sessions", post(sessions::open))
+        .route("/v1/sessions/{id}", delete(sessions::end))
+        .route("/v1/results/{id}", get(results::describe).delete(results::remove))
+        .route("/v1/results/{id}/rows", get(results::rows))
         .route("/v1/hql", post(hql::run))
         .route("/v1/tables", get(tables::list))
         .route("/v1/tables/{namespace}/{table}", get(tables::describe))
@@ -107,6 +115,9 @@ fn router(app: Arc<App>, body_bytes_max: usize) -> Router {
         .route("/v1/queries", get(queries::list))
         .route("/v1/queries/{id}", delete(queries::cancel))
         .route("/v1/queries/{id}/plan", get(queries::plan))
+        .route("/v1/query-log", get(queries::log))
+        .route("/v1/me", get(me::me))
+        .route("/v1/sign-out", get(me::sign_out))
         .route("/v1/shapes", get(shapes::list))
         .route("/v1/status", get(status::status))
         .route("/v1/cluster", get(cluster::overview))
@@ -186,8 +197,13 @@ impl Drop for Counted {
 }
 
 fn route_name(path: &str) -> &'static str {
-    const ROUTES: [&str; 10] = [
+    const ROUTES: [&str; 15] = [
+        "/v1/me",
+        "/v1/sign-out",
+        "/v1/query-log",
         "/v1/sql",
+        "/v1/sessions",
+        "/v1/results",
         "/v1/hql",
         "/v1/tables",
         "/v1/queries",

@@ -2,7 +2,8 @@
 //!
 //! All statements are parsed before the first one runs. Each is run to its end before the next;
 //! the first error ends the request, and what earlier statements changed stays. When the client
-//! goes away, the query is dropped, which cancels it.
+//! goes away, the query is dropped, which cancels it. With `session`, the statements run in a session that was
+//! opened before (`sessions`); with `keep`, the rows stay here for pages and downloads (`kept`).
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,7 +20,7 @@ use stoa_query::{Outcome, RowStream, Session, SessionOptions};
 
 use crate::app::{App, Flight};
 use crate::asker::Asker;
-use crate::body::{Completed, ResultBody};
+use crate::body::{Completed, ResultBody, Rows};
 use crate::parameters::checked;
 use crate::problem::Problem;
 use crate::request::{SqlParameters, SqlRequest, StatementText};
@@ -36,13 +37,25 @@ pub(crate) async fn run(
     let body = body.map_err(|rejection| unreadable(&rejection))?;
     let request = SqlRequest::read(checked(parameters)?, &headers, &body)?;
     let flight = app.flights.start()?;
-    let session = app.engine.session(SessionOptions {
-        application: request.application.clone(),
-        namespace: request.namespace.clone(),
-        ..asker.options()
-    });
-    let outcome = outcome_of_last(&session, &request).await?;
-    answer(outcome, &request, began, flight).await
+    let outcome = match &request.session {
+        Some(id) => {
+            let turn = app.sessions.turn(id, asker.user()).await?;
+            outcome_of_last(&turn.session, &request).await?
+        }
+        None => {
+            let session = app.engine.session(SessionOptions {
+                application: request.application.clone(),
+                namespace: request.namespace.clone(),
+                ..asker.options()
+            });
+            outcome_of_last(&session, &request).await?
+        }
+    };
+    let answer_with = |rows| match request.keep {
+        true => Rows::Kept(app.results.keep(asker.user(), rows)),
+        false => Rows::Live(rows),
+    };
+    answer(outcome, answer_with, &request, began, flight).await
 }
 
 fn unreadable(rejection: &BytesRejection) -> Problem {
@@ -96,6 +109,7 @@ async fn finish(mut rows: RowStream) -> Result<()> {
 
 async fn answer(
     outcome: Outcome,
+    answer_with: impl FnOnce(RowStream) -> Rows,
     request: &SqlRequest,
     began: Instant,
     flight: Flight,
@@ -103,6 +117,7 @@ async fn answer(
     let encoder = format::encoder(request.format);
     let mut response = match outcome {
         Outcome::Rows(rows) => {
+            let rows = answer_with(rows);
             let id = rows.query_id();
             let body = ResultBody::new(rows, encoder, request.max_rows, began, flight);
             let mut response = body.into_body().await?.into_response();

@@ -101,6 +101,9 @@ fn summary_members(summary: &Summary) -> Map<String, Value> {
     members.insert("elapsed_ms".into(), json!(summary.elapsed_ms));
     members.insert("bytes_read".into(), summary.bytes_read.into());
     members.insert("query_id".into(), json!(summary.query_id));
+    if let Some(result) = &summary.result {
+        members.insert("result".into(), result.clone());
+    }
     members
 }
 

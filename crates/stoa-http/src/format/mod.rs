@@ -19,6 +19,7 @@ mod value;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use serde_json::Value;
 use stoa_error::{Error, Result};
 
 pub(crate) use negotiate::Format;
@@ -42,6 +43,8 @@ pub(crate) struct Summary {
     pub(crate) rows_affected: Option<u64>,
     /// What the user should know although it went well.
     pub(crate) notices: Vec<String>,
+    /// The result that the server keeps, if it does.
+    pub(crate) result: Option<Value>,
 }
 
 /// How the bytes of a failed response end.

@@ -3,7 +3,7 @@
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
 use stoa_http::HttpOptions;
-use stoa_query::{EngineOptions, Outcome, SessionOptions};
+use stoa_query::EngineOptions;
 use stoa_testkit::vault::{self, Granted};
 
 use crate::support::Server;
@@ -19,18 +19,9 @@ async fn guarded() -> Server {
     ];
     let broken = ["CREATE TABLE vault.broken (n int)"];
     for sql in users.into_iter().chain(vault::SETUP).chain(broken) {
-        run(&server, sql).await;
+        server.trusted(sql).await;
     }
     server
-}
-
-/// Runs a statement as somebody who may do everything.
-async fn run(server: &Server, sql: &str) {
-    let trusted = SessionOptions { is_trusted: true, ..SessionOptions::default() };
-    let session = server.engine.session(trusted);
-    if let Outcome::Rows(rows) = session.sql(sql).await.unwrap() {
-        rows.collect().await.unwrap();
-    }
 }
 
 async fn ask(server: &Server, role: &str, method: Method, path: &str, body: &str) -> (u16, String) {
@@ -91,7 +82,7 @@ async fn hql_is_run_as_who_asks() {
 #[tokio::test]
 async fn tables_that_cannot_be_read_are_listed_to_superusers() {
     let server = guarded().await;
-    run(&server, "GRANT SELECT ON SCHEMA vault TO ann").await;
+    server.trusted("GRANT SELECT ON SCHEMA vault TO ann").await;
     let table = stoa_table::TableIdent::new("vault", "broken");
     let table = server.engine.warehouse().table(&table).await.unwrap();
     let file = url::Url::parse(table.metadata_location()).unwrap().to_file_path().unwrap();
@@ -144,7 +135,7 @@ async fn no_canary_is_in_any_answer() {
     ];
     for granted in Granted::all() {
         for sql in granted.statements() {
-            run(&server, &sql).await;
+            server.trusted(&sql).await;
         }
         for format in ["", "?format=csv", "?format=ndjson", "?format=arrow"] {
             for sql in vault::QUERIES.into_iter().chain(listings) {

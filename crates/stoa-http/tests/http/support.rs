@@ -6,7 +6,7 @@ use std::time::Duration;
 use reqwest::{Client, Method, RequestBuilder, Response};
 use serde_json::Value;
 use stoa_http::{HttpOptions, serve_with};
-use stoa_query::{Engine, EngineOptions};
+use stoa_query::{Engine, EngineOptions, Outcome, SessionOptions};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -78,6 +78,14 @@ impl Server {
         let document: Value = response.json().await.unwrap();
         assert_eq!(status, 200, "{sql}: {document}");
         document
+    }
+
+    /// Runs a statement as somebody who may do everything.
+    pub async fn trusted(&self, sql: &str) {
+        let trusted = SessionOptions { is_trusted: true, ..SessionOptions::default() };
+        if let Outcome::Rows(rows) = self.engine.session(trusted).sql(sql).await.unwrap() {
+            rows.collect().await.unwrap();
+        }
     }
 
     /// Tells the server to stop.

@@ -10,6 +10,7 @@ pub(crate) mod backends;
 pub(crate) mod cooperate;
 pub(crate) mod execution;
 pub(crate) mod explained;
+pub(crate) mod journal;
 pub(crate) mod kept;
 pub(crate) mod latency;
 pub(crate) mod live_plan;

@@ -15,8 +15,10 @@ use parking_lot::Mutex;
 use stoa_env::clock;
 use stoa_error::{Error, ErrorKind};
 use stoa_store::Charge;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::run::journal::{self, Journal};
 use crate::run::latency::LatencyHistogram;
 use crate::run::live_plan::{Execution, PlanNode};
 use crate::run::pools::Pool;
@@ -156,6 +158,7 @@ struct Shared {
     latency: LatencyHistogram,
     shapes: QueryShapes,
     refused: Statements,
+    journal: Journal<QueryInfo>,
 }
 
 /// A query that ended.
@@ -236,6 +239,12 @@ impl QueryRegistry {
         };
         let plan = execution.describe().ok_or_else(|| no_plan(&info))?;
         Ok((info, plan))
+    }
+
+    /// Ended queries from now on, for one reader: all that failed, were cancelled or took `slow_us` or longer, and some
+    /// of the others. `None` if somebody reads them already.
+    pub fn journal(&self, slow_us: u64) -> Option<mpsc::Receiver<QueryInfo>> {
+        self.0.journal.read(slow_us)
     }
 
     fn recent_execution(&self, id: u64) -> Option<(QueryInfo, Execution)> {
@@ -390,6 +399,12 @@ impl QueryRegistry {
                 elapsed_us: info.elapsed_us,
             },
         );
+        let ended = journal::Ended {
+            failed: state != QueryState::Finished,
+            elapsed_us: info.elapsed_us,
+            at_unix_ms: info.started_unix_ms.unsigned_abs() + info.elapsed_us / 1000,
+        };
+        shared.journal.offer(ended, || info.clone());
         let execution = query.progress.execution().ended(query.started.elapsed());
         let mut recent = shared.recent.lock();
         if recent.len() == RECENT_MAX {

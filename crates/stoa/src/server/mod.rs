@@ -20,6 +20,7 @@ mod permissions;
 mod signals;
 mod tls;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -81,6 +82,7 @@ pub async fn run(config: &Config) -> Result<()> {
         drain_ms_max: (grace + CLOSE_LIMIT / 2).as_millis() as u64,
         tls: tls.clone(),
         alerts: alert_options(config),
+        query_log: query_log(&engine),
         ..stoa_http::HttpOptions::default()
     };
     let until_stopped = stop_future(stopped.clone());
@@ -157,6 +159,11 @@ async fn serve_hive(
             Ok(())
         }
     }
+}
+
+/// Where ended queries are kept for days: beside the catalog, as the hot list is.
+fn query_log(engine: &Engine) -> Option<PathBuf> {
+    Some(engine.options().hot_list.as_ref()?.parent()?.join("query-log"))
 }
 
 fn alert_options(config: &Config) -> stoa_http::AlertOptions {
