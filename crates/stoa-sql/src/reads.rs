@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion_sql::sqlparser::ast::{self, Expr};
+use datafusion_sql::sqlparser::ast::Expr;
 
 use crate::walk::walk_expressions;
 

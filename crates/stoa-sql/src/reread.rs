@@ -9,7 +9,7 @@ use datafusion_sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion_sql::sqlparser::parser::{Parser, ParserError};
 
 use crate::Bounded;
-use crate::walk::walk_expressions_mut;
+use crate::walk::{WalkMut, walk_expressions_mut};
 
 /// Levels of a text: more than a statement may have, since it stands within others here.
 const LEVELS_MAX: usize = 100;
