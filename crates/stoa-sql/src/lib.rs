@@ -37,6 +37,7 @@ mod hypothetical_sets;
 pub mod identity;
 mod in_lists;
 mod insert;
+mod insert_all;
 pub mod intervals;
 mod join_conditions;
 pub mod lexer;
@@ -48,6 +49,7 @@ mod not_exists;
 mod operators;
 pub mod ordered_rows;
 mod ordinality;
+mod partitions;
 pub mod pointing;
 pub mod populated;
 mod reads;
@@ -107,6 +109,9 @@ pub use create_table::{CreateTableStatement, Including, Like};
 pub use defining::DefiningQuery;
 pub use extent::measure;
 pub use maintain::{Maintenance, MaintenanceWork};
+pub use partitions::{
+    Comparison, NULL_PARTITION, PartitionSpec, PartitionStatement, PartitionTerm, PartitionWork,
+};
 pub use roles::{
     ColumnPrivilege, GrantObjects, GrantStatement, Password, RoleOptions, RoleStatement,
 };
@@ -158,6 +163,7 @@ fn parse_kind(text: &str, others: Rewrite) -> Result<StatementKind> {
         | "RELEASE" | "DISCARD" | "DEALLOCATE" | "UNLISTEN" | "FLUSH" | "COMPACT" | "EXPIRE"
         | "APPLY" | "KILL" | "CACHE" | "PURGE" | "GRANT" | "REVOKE" | "COMMENT" | "VACUUM"
         | "ANALYZE" | "ANALYSE" => parse_own(text, &word, others),
+        "INSERT" if insert_all::is_in(text) => insert_all::parse(text, others),
         "INSERT" => match insert::parse_partitioned(text) {
             Ok(Some(statement)) => {
                 let mut statement = EngineStatement::Statement(Box::new(statement));

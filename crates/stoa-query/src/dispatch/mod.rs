@@ -10,6 +10,7 @@ mod effects;
 mod execute;
 pub(crate) mod hiveql;
 mod hql;
+mod insert_all;
 mod learn;
 pub(crate) mod parse;
 pub(crate) mod prepare;

@@ -13,6 +13,7 @@ mod like;
 pub(crate) mod load;
 pub(crate) mod maintain;
 pub(crate) mod outcome;
+pub(crate) mod partitions;
 pub(crate) mod roles;
 pub(crate) mod show;
 pub(crate) mod temporary;

@@ -12,6 +12,7 @@ mod conversions;
 mod files;
 mod guarded;
 mod hiveql;
+mod insert_all;
 mod long_sums;
 mod model;
 mod names;
