@@ -7,7 +7,6 @@ use crate::cursor::Cursor;
 
 /// First words of statements, what they are called, and what to use instead.
 const STATEMENTS: &[(&[&str], &str)] = &[
-    (&["load", "data"], "use `stoa load`, or INSERT"),
     (
         &["export", "table"],
         "copy the rows with INSERT OVERWRITE, or read the Iceberg table with another engine",

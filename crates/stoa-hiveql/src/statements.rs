@@ -4,9 +4,9 @@ use sqlparser::ast::Statement;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use stoa_error::{Error, Result};
 
-use crate::cursor::{Cursor, quoted, statement_of};
+use crate::cursor::{Cursor, literal, quoted, statement_of};
 use crate::options::Options;
-use crate::{definitions, inserts, lexer, queries, refused, rights, shows};
+use crate::{definitions, inserts, lexer, partitions, queries, refused, rights, shows};
 
 /// Operators of a statement.
 const CHAIN_MAX: usize = 2000;
@@ -106,6 +106,7 @@ fn statement(tokens: &[TokenWithSpan], options: Options) -> Result<String> {
                 definitions::translate(tokens, options)
             }
             "show" | "describe" | "desc" => shows::translate(tokens),
+            "load" => load_data(&mut cursor),
             "grant" | "revoke" => rights::grant(tokens),
             "set" | "reset" => session(tokens),
             "begin" | "start" | "commit" | "rollback" => Ok(plain(tokens)),
@@ -137,7 +138,18 @@ fn explain(cursor: &mut Cursor<'_>, options: Options) -> Result<String> {
             .with_hint("use EXPLAIN, or EXPLAIN ANALYZE"));
         }
     }
-    Ok(format!("{prefix} {}", statement(cursor.rest(), options)?))
+    let explained = statement(cursor.rest(), options)?;
+    for (begin, what, hint) in [
+        ("INSERT ALL", "several INSERTs", "explain them one by one"),
+        ("LOAD DATA", "LOAD DATA", "it reads the files and writes them, and has no plan"),
+    ] {
+        if explained.starts_with(begin) {
+            return Err(
+                Error::unsupported(format!("EXPLAIN of {what} is not supported")).with_hint(hint)
+            );
+        }
+    }
+    Ok(format!("{prefix} {explained}"))
 }
 
 /// UPDATE, DELETE and MERGE.
@@ -149,6 +161,27 @@ fn change(tokens: &[TokenWithSpan], options: Options) -> Result<String> {
     }
     queries::rewrite(&mut statement, options.nulls_last)?;
     Ok(statement.to_string())
+}
+
+/// `LOAD DATA [LOCAL] INPATH 'path' [OVERWRITE] INTO TABLE name [PARTITION (…)]`.
+fn load_data(cursor: &mut Cursor<'_>) -> Result<String> {
+    cursor.expect(&["load", "data"])?;
+    let _ = cursor.take(&["local"]);
+    cursor.expect(&["inpath"])?;
+    let path = literal(&cursor.string()?);
+    let overwrite = if cursor.take(&["overwrite"]) { "OVERWRITE " } else { "" };
+    cursor.expect(&["into", "table"])?;
+    let table = cursor.table()?;
+    let partition = match cursor.looking_at(&["partition"]) {
+        true => format!(" {}", partitions::spec(cursor)?),
+        false => String::new(),
+    };
+    if cursor.looking_at(&["inputformat"]) {
+        return Err(Error::unsupported("INPUTFORMAT of LOAD DATA is not supported")
+            .with_hint("formats are told by the names or first bytes of files; leave it out"));
+    }
+    cursor.expect_end()?;
+    Ok(format!("LOAD DATA INPATH {path} {overwrite}INTO TABLE {table}{partition}"))
 }
 
 /// Settings of Stoa's: `SET [stoa.]name = value`.

@@ -5,8 +5,8 @@ use datafusion_sql::sqlparser::ast;
 
 use crate::{
     AlterTableStatement, AlterViewStatement, CommentStatement, CopyStatement, CreateTableStatement,
-    CreateViewStatement, Maintenance, PartitionStatement, RoleStatement, ShowStatement,
-    TransactionControl, TransactionModes,
+    CreateViewStatement, LoadDataStatement, Maintenance, PartitionStatement, RoleStatement,
+    ShowStatement, TransactionControl, TransactionModes,
 };
 
 /// A statement that was parsed.
@@ -78,6 +78,8 @@ pub enum StatementKind {
     AlterTable(AlterTableStatement),
     /// `ALTER TABLE name DROP PARTITION (…)` and the like
     Partitions(PartitionStatement),
+    /// `LOAD DATA INPATH 'path' INTO TABLE name`
+    LoadData(LoadDataStatement),
     /// `COPY …`
     Copy(CopyStatement),
     /// Roles and grants.

@@ -12,6 +12,7 @@ pub(crate) mod hiveql;
 mod hql;
 mod insert_all;
 mod learn;
+mod load_data;
 pub(crate) mod parse;
 pub(crate) mod prepare;
 mod renew;

@@ -147,6 +147,7 @@ impl Session {
             StatementKind::InsertAll(inserts) => {
                 self.insert_all(inserts, guard).await.map(Ran::Done)
             }
+            StatementKind::LoadData(load) => self.load_data(load, guard).await.map(Ran::Done),
             StatementKind::Partitions(statement) => {
                 self.change_partitions(statement, guard).await.map(Ran::Done)
             }
@@ -186,20 +187,26 @@ impl Session {
         statement: &PartitionStatement,
         guard: &QueryGuard,
     ) -> Result<Completion> {
-        let (delete, tag) = match partitions::change(self, statement).await? {
-            partitions::Change::Done(done) => return Ok(done),
-            partitions::Change::Delete(delete, tag) => (delete, tag),
-        };
+        match partitions::change(self, statement).await? {
+            partitions::Change::Done(done) => Ok(done),
+            partitions::Change::Delete(delete, tag) => {
+                let rows = self.delete_rows(&delete, guard).await?;
+                Ok(Completion { rows, ..Completion::of(tag) })
+            }
+        }
+    }
+
+    /// Runs a DELETE that a statement comes to; says how many rows are gone.
+    pub(super) async fn delete_rows(&self, delete: &str, guard: &QueryGuard) -> Result<u64> {
         let session = self.shared()?;
-        let statement = parse::statements(&delete)?.swap_remove(0);
+        let statement = parse::statements(delete)?.swap_remove(0);
         let plan = async move { session.plan(statement, Vec::new()).await };
         let prepared = self.on_planners(Box::pin(plan)).await?;
         let Some(planned) = prepared.planned() else {
             return Err(Error::internal("a DELETE has no plan"));
         };
         let plan = planned.plan.as_ref().clone();
-        let done = dml::run(self, plan, None, None, guard).await?;
-        Ok(Completion { rows: done.rows, ..Completion::of(tag) })
+        Ok(dml::run(self, plan, None, None, guard).await?.rows)
     }
 
     /// Runs a statement that has a plan, for the tables that have its names now.

@@ -45,6 +45,22 @@ pub(crate) async fn run(
     Ok(Completion { rows, ..Completion::of("LOAD DATA") })
 }
 
+/// The DELETE of the rows that go; `None` where none do.
+///
+/// # Errors
+/// As [`run`], of the table and its partition.
+pub(crate) async fn overwritten(
+    session: &Session,
+    load: &LoadDataStatement,
+) -> Result<Option<String>> {
+    if !load.overwrites {
+        return Ok(None);
+    }
+    session.caller.must_be_superuser("read files of the server")?;
+    let table = session.data.warehouse().table(&session.table_ident(&load.table)?).await?;
+    partitions::delete(&table, &load.partition).map(Some)
+}
+
 /// The files, in the order of their names.
 fn inputs(session: &Session, path: &str) -> Result<Vec<Input>> {
     let path = path.strip_prefix("file://").unwrap_or(path);
@@ -87,7 +103,8 @@ fn with_values(
         });
         value.transpose().map_err(stoa_semantics::errors::from_datafusion)
     };
-    let values: Vec<Option<ScalarValue>> = schema.fields().iter().map(value).collect::<Result<_>>()?;
+    let values: Vec<Option<ScalarValue>> =
+        schema.fields().iter().map(value).collect::<Result<_>>()?;
     Ok(Box::pin(batches.map(move |batch| {
         let batch = batch?;
         let mut read = batch.columns().iter();

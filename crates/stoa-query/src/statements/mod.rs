@@ -11,6 +11,7 @@ pub(crate) mod dml;
 pub(crate) mod insert_values;
 mod like;
 pub(crate) mod load;
+pub(crate) mod load_data;
 pub(crate) mod maintain;
 pub(crate) mod outcome;
 pub(crate) mod partitions;

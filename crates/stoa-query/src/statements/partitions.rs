@@ -134,6 +134,30 @@ pub(super) async fn must_exist(
     }
 }
 
+/// The conditions of a partition, all of whose columns they name; none for the whole table.
+///
+/// # Errors
+/// As [`change`].
+pub(super) fn whole(table: &Table, spec: &PartitionSpec) -> Result<PartitionSpec> {
+    if spec.is_empty() {
+        return Ok(Vec::new());
+    }
+    let columns = Columns::of(table);
+    columns.must_be_some(table)?;
+    let spec = columns.checked(spec)?;
+    columns.must_be_whole(&spec)?;
+    Ok(spec)
+}
+
+/// The DELETE of a partition's rows, or of all rows of the table.
+///
+/// # Errors
+/// As [`change`].
+pub(super) fn delete(table: &Table, spec: &PartitionSpec) -> Result<String> {
+    let spec = whole(table, spec)?;
+    Ok(Columns::of(table).delete(table.ident(), &[spec]))
+}
+
 fn not_found(spec: &PartitionSpec) -> Error {
     Error::not_found(format!("partition {} does not exist", shown(spec)))
         .with_sqlstate("42704")
@@ -327,8 +351,11 @@ impl Columns {
         let spec = |spec: &PartitionSpec| {
             format!("({})", spec.iter().map(term).collect::<Vec<_>>().join(" AND "))
         };
-        let conditions: Vec<String> = specs.iter().map(spec).collect();
         let name = format!("{}.{}", quoted(&ident.namespace), quoted(&ident.name));
+        if specs.iter().any(Vec::is_empty) {
+            return format!("DELETE FROM {name}");
+        }
+        let conditions: Vec<String> = specs.iter().map(spec).collect();
         format!("DELETE FROM {name} WHERE {}", conditions.join(" OR "))
     }
 }

@@ -13,6 +13,7 @@ mod files;
 mod guarded;
 mod hiveql;
 mod insert_all;
+mod load_data;
 mod long_sums;
 mod model;
 mod names;
