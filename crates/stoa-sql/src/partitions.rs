@@ -16,7 +16,7 @@ use datafusion_sql::sqlparser::parser::Parser;
 use datafusion_sql::sqlparser::tokenizer::Token;
 
 use crate::statement::StatementKind;
-use crate::{Parsed, normalise, parse_word};
+use crate::{Parsed, normalise};
 
 /// The text that means NULL, as Hive writes it.
 pub const NULL_PARTITION: &str = "__HIVE_DEFAULT_PARTITION__";
@@ -93,31 +93,13 @@ pub(super) fn parse_alter(
     parser: &mut Parser<'_>,
     table: &ObjectName,
 ) -> Parsed<Option<StatementKind>> {
-    let begin = parser.index();
-    let work = if parse_word(parser, "RECOVER") {
-        if parse_word(parser, "PARTITIONS") {
-            return Ok(Some(statement(table, PartitionWork::Recover, Vec::new())));
-        }
-        None
-    } else if parser.parse_keyword(Keyword::TRUNCATE) {
-        Some(PartitionWork::Truncate)
-    } else if parser.parse_keyword(Keyword::DROP) {
-        let _ = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
-        Some(PartitionWork::Drop)
-    } else if parser.parse_keyword(Keyword::ADD) {
-        let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
-        Some(PartitionWork::Add { if_not_exists })
-    } else {
-        None
-    };
-    let is_spec = [Token::LParen] == [parser.peek_nth_token(1).token]
-        && is_partition(&parser.peek_token_ref().token);
-    let Some(work) = work.filter(|_| is_spec) else {
-        while parser.index() > begin {
-            parser.prev_token();
-        }
-        return Ok(None);
-    };
+    let Some((work, words)) = work_ahead(parser) else { return Ok(None) };
+    for _ in 0..words {
+        parser.next_token();
+    }
+    if work == PartitionWork::Recover {
+        return Ok(Some(statement(table, work, Vec::new())));
+    }
     let mut specs = Vec::new();
     while is_partition(&parser.peek_token_ref().token) {
         parser.next_token();
@@ -126,6 +108,38 @@ pub(super) fn parse_alter(
     }
     let _ = parser.parse_keyword(Keyword::PURGE);
     Ok(Some(statement(table, work, specs)))
+}
+
+/// What is to be done, and how many words say so before the first `PARTITION (`. Nothing is taken: columns may be called
+/// as these words are.
+fn work_ahead(parser: &Parser<'_>) -> Option<(PartitionWork, usize)> {
+    let (add, if_not_exists) = (PartitionWork::Add { if_not_exists: false }, true);
+    let forms: [(&[&str], PartitionWork); 6] = [
+        (&["RECOVER", "PARTITIONS"], PartitionWork::Recover),
+        (&["TRUNCATE"], PartitionWork::Truncate),
+        (&["DROP"], PartitionWork::Drop),
+        (&["DROP", "IF", "EXISTS"], PartitionWork::Drop),
+        (&["ADD"], add),
+        (&["ADD", "IF", "NOT", "EXISTS"], PartitionWork::Add { if_not_exists }),
+    ];
+    let is_ahead = |(words, work): &(&[&str], PartitionWork)| {
+        let count = words.len();
+        let are_next = words.iter().enumerate().all(|(at, word)| is_word_at(parser, at, word));
+        let behind = &parser.peek_nth_token(count).token;
+        let is_whole = match work {
+            PartitionWork::Recover => matches!(behind, Token::EOF | Token::SemiColon),
+            _ => is_partition(behind) && parser.peek_nth_token(count + 1).token == Token::LParen,
+        };
+        are_next && is_whole
+    };
+    forms.iter().find(|form| is_ahead(form)).map(|(words, work)| (*work, words.len()))
+}
+
+fn is_word_at(parser: &Parser<'_>, at: usize, word: &str) -> bool {
+    match &parser.peek_nth_token(at).token {
+        Token::Word(found) => found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word),
+        _ => false,
+    }
 }
 
 fn statement(table: &ObjectName, work: PartitionWork, specs: Vec<PartitionSpec>) -> StatementKind {
@@ -223,6 +237,10 @@ mod tests {
         assert!(is_alter("ALTER TABLE t DROP partition"));
         assert!(is_alter("ALTER TABLE t DROP COLUMN IF EXISTS partition, ADD recover int"));
         assert!(is_alter("ALTER TABLE t ADD IF NOT EXISTS a int"));
+        assert!(is_alter("ALTER TABLE t ADD COLUMN m int"));
+        assert!(is_alter("ALTER TABLE t ADD m int, DROP COLUMN n"));
+        assert!(is_alter("ALTER TABLE t DROP COLUMN IF EXISTS n"));
+        assert!(is_alter("ALTER TABLE t OWNER TO ann"));
     }
 
     #[test]
