@@ -55,6 +55,37 @@ def test_rights_hold_column_by_column(guarded, admin, role, visits):
     connection.close()
 
 
+def test_roles_in_the_spelling_of_hive(guarded, admin, role, visits):
+    group = f"g_{uuid.uuid4().hex[:12]}"
+    admin.execute("SET stoa.dialect=hive")
+    admin.execute(f"CREATE ROLE {group}")
+    admin.execute(f"GRANT SELECT ON TABLE {visits} TO ROLE {group}")
+    admin.execute(f"GRANT ROLE {group} TO USER {role}")
+    connection = connect(guarded.hive_port, "ldap", dialect="hive", username=role, password="pencil")
+    cursor = connection.cursor()
+    assert rows(cursor, f"SELECT count(*) FROM {visits}") == [(2,)]
+    assert rows(cursor, "SHOW CURRENT ROLES") == [(group,), ("public",)]
+    cursor.execute(f"SET ROLE {group}")
+    with pytest.raises(OperationalError, match="doesn't belong to role admin"):
+        cursor.execute("SET ROLE admin")
+    granted = ("default", visits, "", "", group, "ROLE", "SELECT", False, None, None)
+    assert rows(cursor, f"SHOW GRANT ON TABLE {visits}") == [granted]
+    assert [column[0] for column in cursor.description] == [
+        "database", "table", "partition", "column", "principal_name", "principal_type",
+        "privilege", "grant_option", "grant_time", "grantor",
+    ]  # fmt: skip
+    assert rows(admin, f"SHOW ROLE GRANT USER {role}") == [(group, False, None, None), ("public", False, None, None)]
+    assert rows(admin, f"SHOW PRINCIPALS {group}") == [(role, "USER", False, None, None, None)]
+    assert (group,) in rows(admin, "SHOW ROLES")
+    admin.execute(f"REVOKE ROLE {group} FROM USER {role}")
+    with pytest.raises(OperationalError, match="does not exist|permission denied"):
+        cursor.execute(f"SELECT count(*) FROM {visits}")
+    connection.close()
+    admin.execute(f"REVOKE SELECT ON TABLE {visits} FROM ROLE {group}")
+    admin.execute(f"DROP ROLE {group}")
+    admin.execute("SET stoa.dialect=postgres")
+
+
 def test_nobody_acts_as_somebody_else(guarded, role):
     with pytest.raises(OperationalError, match="cannot act as"):
         configuration = {"hive.server2.proxy.user": SUPERUSER}

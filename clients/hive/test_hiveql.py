@@ -34,10 +34,6 @@ def test_statements_of_hiveql(hive, name):
 
 
 def test_lists_have_the_columns_of_hive(hive, name):
-    # Partitions are those of files.
-    hive.execute("SET stoa.dialect=postgres")
-    hive.execute(f"FLUSH TABLE {name}")
-    hive.execute("SET stoa.dialect=hive")
     assert rows(hive, f"SHOW PARTITIONS {name}") == [("day=2024-05-01",)]
     assert [column[0] for column in hive.description] == ["partition"]
     assert rows(hive, f"SHOW COLUMNS IN {name}") == [("id",), ("word",), ("tags",), ("cost",), ("day",)]
@@ -46,6 +42,37 @@ def test_lists_have_the_columns_of_hive(hive, name):
     assert [column[0] for column in hive.description] == ["tab_name"]
     assert "CREATE TABLE" in rows(hive, f"SHOW CREATE TABLE {name}")[0][0]
     assert [column[0] for column in hive.description] == ["createtab_stmt"]
+
+
+def test_several_inserts_of_one_source(hive, cursor, name):
+    for column in ("word STRING", "tag STRING"):
+        hive.execute(f"CREATE TABLE {name}_{column[0]} ({column}, n BIGINT)")
+    try:
+        hive.execute(
+            f"FROM {name} INSERT INTO TABLE {name}_w SELECT word, id WHERE id > 1"
+            f" INSERT OVERWRITE TABLE {name}_t SELECT day, count(*) GROUP BY day"
+        )
+        assert rows(hive, f"SELECT * FROM {name}_w") == [("x", 2)]
+        assert rows(hive, f"SELECT * FROM {name}_t") == [("2024-05-01", 2)]
+        with pytest.raises(OperationalError, match="does not exist"):
+            hive.execute(f"FROM {name} INSERT INTO {name}_w SELECT word, id INSERT INTO {name}_no SELECT id")
+        assert rows(hive, f"SELECT count(*) FROM {name}_w") == [(1,)]
+    finally:
+        for table in ("w", "t"):
+            cursor.execute(f"DROP TABLE {name}_{table}")
+
+
+def test_partitions_by_name(hive, name):
+    hive.execute(f"INSERT INTO {name} PARTITION (day='2024-05-02') VALUES (3, 'y', 'c', 1)")
+    assert rows(hive, f"SHOW PARTITIONS {name}") == [("day=2024-05-01",), ("day=2024-05-02",)]
+    assert rows(hive, f"SHOW PARTITIONS {name} PARTITION (day='2024-05-02')") == [("day=2024-05-02",)]
+    assert [column[0] for column in hive.description] == ["partition"]
+    hive.execute(f"ALTER TABLE {name} DROP IF EXISTS PARTITION (day<'2024-05-02')")
+    assert rows(hive, f"SELECT id FROM {name}") == [(3,)]
+    hive.execute(f"TRUNCATE TABLE {name} PARTITION (day='2024-05-02')")
+    assert rows(hive, f"SHOW PARTITIONS {name}") == []
+    with pytest.raises(OperationalError, match="no partition column"):
+        hive.execute(f"ALTER TABLE {name} DROP PARTITION (id=1)")
 
 
 def test_variables(hive, name):

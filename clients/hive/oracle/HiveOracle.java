@@ -16,6 +16,9 @@ import org.apache.hadoop.hive.ql.session.SessionState;
  * <p>Arguments: the corpus, the file to write, a folder for Hive's own files.
  */
 public class HiveOracle {
+  /** The line of a corpus whose statements are run by a user who is asked for rights. */
+  private static final String RIGHTS = "# hive.security.authorization.enabled=true";
+
   public static void main(String[] args) throws Exception {
     Path home = Path.of(args[2]).toAbsolutePath();
     HiveConf conf = new HiveConf(SessionState.class);
@@ -48,10 +51,22 @@ public class HiveOracle {
     for (int i = 0; i < settings.length; i += 2) {
       conf.set(settings[i], settings[i + 1]);
     }
-    SessionState.start(conf);
+    List<String> lines = Files.readAllLines(Path.of(args[0]));
+    boolean asksForRights = lines.contains(RIGHTS);
+    if (asksForRights) {
+      // Rights are those of HiveServer2; outside of it, Hive does not ask for them.
+      String hive = "org.apache.hadoop.hive.ql.security.";
+      conf.set("hive.security.authorization.enabled", "true");
+      conf.set("hive.security.authorization.manager", hive + "authorization.plugin.sqlstd.SQLStdHiveAuthorizerFactory");
+      conf.set("hive.security.authenticator.manager", hive + "SessionStateUserAuthenticator");
+      conf.set("hive.users.in.admin.role", "hive");
+    }
+    SessionState session = new SessionState(conf, "hive");
+    session.setIsHiveServerQuery(asksForRights);
+    SessionState.start(session);
     IDriver driver = DriverFactory.newDriver(conf);
     try (PrintStream out = new PrintStream(new FileOutputStream(args[1]), true, "UTF-8")) {
-      for (String line : Files.readAllLines(Path.of(args[0]))) {
+      for (String line : lines) {
         if (line.startsWith("Q ")) {
           run(driver, line.substring(2), out);
         }

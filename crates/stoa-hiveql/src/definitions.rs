@@ -7,8 +7,8 @@ use stoa_error::{Error, Result};
 
 use crate::cursor::{Cursor, expr_of, literal, quoted};
 use crate::options::Options;
-use crate::queries;
 use crate::types::column_type;
+use crate::{partitions, queries};
 
 /// The statement of Stoa's that does the same.
 ///
@@ -31,6 +31,16 @@ pub(crate) fn translate(tokens: &[TokenWithSpan], options: Options) -> Result<St
             // Statistics are kept with the files; what is asked for is there.
             Ok(format!("ANALYZE {name}"))
         }
+        () if cursor.take(&["msck"]) => {
+            let _ = cursor.take(&["repair"]);
+            cursor.expect(&["table"])?;
+            let name = cursor.table()?;
+            for action in ["add", "drop", "sync"] {
+                let _ = cursor.take(&[action, "partitions"]);
+            }
+            cursor.expect_end()?;
+            Ok(format!("ALTER TABLE {name} RECOVER PARTITIONS"))
+        }
         () if cursor.take(&["truncate"]) => truncate(&mut cursor),
         () if cursor.take(&["drop"]) => drop(&mut cursor),
         () if cursor.take(&["create"]) => create(&mut cursor, options),
@@ -47,7 +57,9 @@ fn truncate(cursor: &mut Cursor<'_>) -> Result<String> {
     let _ = cursor.take(&["table"]);
     let name = cursor.table()?;
     if cursor.looking_at(&["partition"]) {
-        return Err(refused("TRUNCATE … PARTITION", "use DELETE FROM … WHERE"));
+        let spec = partitions::spec(cursor)?;
+        cursor.expect_end()?;
+        return Ok(format!("ALTER TABLE {name} TRUNCATE {spec}"));
     }
     let _ = cursor.take(&["force"]);
     cursor.expect_end()?;
@@ -89,7 +101,12 @@ fn create(cursor: &mut Cursor<'_>, options: Options) -> Result<String> {
         return create_database(cursor);
     }
     if cursor.take(&["role"]) {
-        return Ok(format!("CREATE ROLE {}", quoted(&cursor.name()?)));
+        if ["none", "all", "default"].iter().any(|word| cursor.looking_at(&[word])) {
+            return Err(cursor.wrong("a name that is no word of SET ROLE"));
+        }
+        let name = quoted(&cursor.name()?);
+        cursor.expect_end()?;
+        return Ok(format!("CREATE ROLE {name}"));
     }
     let is_temporary = cursor.take(&["temporary"]);
     let _ = cursor.take(&["transactional"]) || cursor.take(&["managed"]);
@@ -360,8 +377,9 @@ fn alter(cursor: &mut Cursor<'_>, options: Options) -> Result<String> {
     }
     cursor.expect(&["table"])?;
     let name = cursor.table()?;
-    if cursor.looking_at(&["partition"]) {
-        return Err(refused("ALTER TABLE … PARTITION", "partitions come with the rows"));
+    if let Some(change) = partitions::change(cursor)? {
+        cursor.expect_end()?;
+        return Ok(format!("ALTER TABLE {name} {change}"));
     }
     let actions = match () {
         () if cursor.take(&["rename", "to"]) => format!("RENAME TO {}", cursor.table()?),
@@ -404,12 +422,7 @@ fn alter(cursor: &mut Cursor<'_>, options: Options) -> Result<String> {
 fn refused_change(cursor: &Cursor<'_>) -> Error {
     for (words, hint) in [
         (&["replace", "columns"][..], "use ADD COLUMNS, CHANGE COLUMN and DROP COLUMN"),
-        (&["add", "if"], "partitions come with the rows: INSERT … PARTITION"),
-        (&["add", "partition"], "partitions come with the rows: INSERT … PARTITION"),
-        (&["drop", "if"], "use DELETE FROM … WHERE"),
-        (&["drop", "partition"], "use DELETE FROM … WHERE"),
         (&["exchange", "partition"], "use INSERT OVERWRITE … SELECT"),
-        (&["recover", "partitions"], "there is nothing to repair"),
         (&["set", "location"], "tables are below the warehouse"),
         (&["set", "fileformat"], "tables are stored as ORC"),
         (&["set", "serde"], "tables are stored as ORC"),

@@ -3,7 +3,7 @@
 //! ```text
 //! INSERT INTO|OVERWRITE [TABLE] name [PARTITION (column [= value], …)] [IF NOT EXISTS] [(column, …)] query | VALUES …
 //! WITH name AS (…) INSERT …
-//! FROM tables INSERT … SELECT … [WHERE …]
+//! FROM tables INSERT … SELECT … [WHERE …] [INSERT … SELECT …]…
 //! ```
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -13,38 +13,52 @@ use crate::cursor::{Cursor, expr_of, is_word, quoted};
 use crate::options::Options;
 use crate::{expressions, queries};
 
+/// INSERTs of one statement.
+const INSERTS_MAX: usize = 100;
+
 /// The statement, if it is an INSERT.
 ///
 /// # Errors
-/// As [`crate::translate`]; 0A000 for several INSERTs at once.
+/// As [`crate::translate`]; 54001 for too many INSERTs at once.
 pub(crate) fn translate(tokens: &[TokenWithSpan], options: Options) -> Result<Option<String>> {
-    let inserts = outer_inserts(tokens);
-    let Some(&begin) = inserts.first() else { return Ok(None) };
-    if inserts.len() > 1 {
-        return Err(Error::unsupported("several INSERTs in one statement are not supported")
-            .with_hint("write one INSERT … SELECT for each table"));
+    let begins = outer_inserts(tokens);
+    let Some(&first) = begins.first() else { return Ok(None) };
+    let (before, _) = tokens.split_at(first);
+    let ends = begins.iter().skip(1).copied().chain([tokens.len()]);
+    let all = begins.iter().zip(ends).map(|(begin, end)| &tokens[*begin..end]);
+    if let [_] = begins.as_slice() {
+        return one(before, &tokens[first..], options).map(Some);
     }
-    let (before, insert) = tokens.split_at(begin);
+    if begins.len() > INSERTS_MAX {
+        return Err(Error::invalid(format!("the statement has more than {INSERTS_MAX} INSERTs"))
+            .with_sqlstate("54001")
+            .with_hint("write several statements"));
+    }
+    if outer_word(before, "from").is_none() {
+        return Err(Cursor { tokens, at: begins[1] }.wrong("the end of the statement"));
+    }
+    let all = all.map(|insert| Ok(format!("({})", one(before, insert, options)?)));
+    Ok(Some(format!("INSERT ALL {}", all.collect::<Result<Vec<_>>>()?.join(" "))))
+}
+
+/// One INSERT with what stands before it.
+fn one(before: &[TokenWithSpan], insert: &[TokenWithSpan], options: Options) -> Result<String> {
     let mut cursor = Cursor::new(insert);
     let head = head(&mut cursor, options)?;
     let body = cursor.rest();
     let body = match before.first().map(|token| &token.token) {
         None => body.to_vec(),
-        Some(first) if is_word(first, "with") => {
-            let from = before.iter().position(|token| is_word(&token.token, "from"));
-            let outer_from = outer_word(before, "from").filter(|_| from.is_some());
-            match outer_from {
-                Some(from) => {
-                    let mut all = before[..from].to_vec();
-                    all.extend(from_inside(&before[from..], body));
-                    all
-                }
-                None => [before, body].concat(),
+        Some(first) if is_word(first, "with") => match outer_word(before, "from") {
+            Some(from) => {
+                let mut all = before[..from].to_vec();
+                all.extend(from_inside(&before[from..], body));
+                all
             }
-        }
+            None => [before, body].concat(),
+        },
         Some(_) => from_inside(before, body),
     };
-    Ok(Some(format!("{head} {}", queries::translated(&body, options)?)))
+    Ok(format!("{head} {}", queries::translated(&body, options)?))
 }
 
 /// The places of INSERT outside of parentheses.

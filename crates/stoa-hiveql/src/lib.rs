@@ -3,7 +3,7 @@
 //! ```text
 //! text ─► variables ─► lexer ─► statement by its first words ─┬► queries ─► expressions ─► calls
 //!                                                             ├► inserts
-//!                                                             ├► definitions
+//!                                                             ├► definitions, shows, rights
 //!                                                             └► refused by name (0A000)
 //! ```
 //! In: the text of one statement. Out: a text that `stoa-sql` reads, and that means in Stoa what the first one means in
@@ -28,8 +28,10 @@ mod made;
 mod nulls;
 mod options;
 pub mod pack;
+mod partitions;
 mod queries;
 mod refused;
+mod rights;
 mod shows;
 mod statements;
 mod types;

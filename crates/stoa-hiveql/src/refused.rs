@@ -7,13 +7,11 @@ use crate::cursor::Cursor;
 
 /// First words of statements, what they are called, and what to use instead.
 const STATEMENTS: &[(&[&str], &str)] = &[
-    (&["load", "data"], "use `stoa load`, or INSERT"),
     (
         &["export", "table"],
         "copy the rows with INSERT OVERWRITE, or read the Iceberg table with another engine",
     ),
     (&["import"], "use `stoa load`"),
-    (&["msck"], "partitions come with the rows; there is nothing to repair"),
     (&["create", "external"], "use CREATE TABLE, and `stoa load` for the files"),
     (
         &["create", "temporary", "external"],
@@ -77,11 +75,6 @@ const STATEMENTS: &[(&[&str], &str)] = &[
     (&["show", "index"], "there are no indexes"),
     (&["show", "materialized"], "there are no materialized views"),
     (&["show", "table", "extended"], "use DESCRIBE FORMATTED"),
-    (&["show", "grant"], "SET stoa.dialect=postgres, and SHOW GRANTS"),
-    (&["show", "roles"], "SET stoa.dialect=postgres, and read pg_roles"),
-    (&["show", "role"], "SET stoa.dialect=postgres, and SHOW GRANTS"),
-    (&["show", "current", "roles"], "the role is the user who is logged in"),
-    (&["show", "principals"], "SET stoa.dialect=postgres, and SHOW GRANTS"),
     (&["show", "connectors"], "there are no connectors"),
     (
         &["insert", "overwrite", "directory"],

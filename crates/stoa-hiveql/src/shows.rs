@@ -6,6 +6,7 @@ use stoa_error::{Error, Result};
 use crate::calls::function_names;
 use crate::cursor::{Cursor, literal};
 use crate::lexer::{DEFAULT_DATABASE, DEFAULT_NAMESPACE};
+use crate::{partitions, rights};
 
 /// The query whose rows are the answer.
 ///
@@ -17,6 +18,9 @@ pub(crate) fn translate(tokens: &[TokenWithSpan]) -> Result<String> {
         return describe(&mut cursor);
     }
     cursor.expect(&["show"])?;
+    if let Some(list) = rights::show(&mut cursor)? {
+        return Ok(list);
+    }
     match () {
         () if cursor.take(&["databases"]) || cursor.take(&["schemas"]) => {
             let condition = like(&mut cursor, &shown_database("schema_name"))?;
@@ -32,13 +36,17 @@ pub(crate) fn translate(tokens: &[TokenWithSpan]) -> Result<String> {
         () if cursor.take(&["functions"]) => functions(&mut cursor),
         () if cursor.take(&["partitions"]) => {
             let name = cursor.table()?;
+            let only = match cursor.looking_at(&["partition"]) {
+                true => format!(" {}", partitions::spec(&mut cursor)?),
+                false => String::new(),
+            };
             if !cursor.is_end() {
                 return Err(Error::unsupported(
-                    "SHOW PARTITIONS of some partitions is not supported",
+                    "WHERE, ORDER BY and LIMIT of SHOW PARTITIONS are not supported",
                 )
-                .with_hint("SHOW PARTITIONS name lists all"));
+                .with_hint("SHOW PARTITIONS name PARTITION (column = value) lists some of them"));
             }
-            Ok(format!("SHOW PARTITIONS {name}"))
+            Ok(format!("SHOW PARTITION NAMES FROM {name}{only}"))
         }
         () if cursor.take(&["create", "table"]) => {
             let name = cursor.table()?;
@@ -152,11 +160,15 @@ fn describe(cursor: &mut Cursor<'_>) -> Result<String> {
     if cursor.is_end() {
         return Ok(format!("DESCRIBE {name}"));
     }
-    if cursor.looking_at(&["partition"]) || is_detailed {
-        return Err(Error::unsupported(
-            "DESCRIBE of a partition or a column's statistics is not supported",
-        )
-        .with_hint("DESCRIBE name shows the columns, SHOW PARTITIONS the partitions"));
+    if cursor.looking_at(&["partition"]) {
+        let spec = partitions::spec(cursor)?;
+        cursor.expect_end()?;
+        let detailed = if is_detailed { "EXTENDED " } else { "" };
+        return Ok(format!("DESCRIBE {detailed}{name} {spec}"));
+    }
+    if is_detailed {
+        return Err(Error::unsupported("DESCRIBE of a column's statistics is not supported")
+            .with_hint("DESCRIBE name column shows its type"));
     }
     let column = cursor.name()?;
     cursor.expect_end()?;

@@ -4,9 +4,9 @@ use sqlparser::ast::Statement;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use stoa_error::{Error, Result};
 
-use crate::cursor::{Cursor, is_word, quoted, statement_of};
+use crate::cursor::{Cursor, literal, quoted, statement_of};
 use crate::options::Options;
-use crate::{definitions, inserts, lexer, queries, refused, shows};
+use crate::{definitions, inserts, lexer, partitions, queries, refused, rights, shows};
 
 /// Operators of a statement.
 const CHAIN_MAX: usize = 2000;
@@ -102,11 +102,12 @@ fn statement(tokens: &[TokenWithSpan], options: Options) -> Result<String> {
                 None => queries::translated(tokens, options),
             },
             "update" | "delete" | "merge" => change(tokens, options),
-            "create" | "alter" | "drop" | "truncate" | "use" | "analyze" => {
+            "create" | "alter" | "drop" | "truncate" | "use" | "analyze" | "msck" => {
                 definitions::translate(tokens, options)
             }
             "show" | "describe" | "desc" => shows::translate(tokens),
-            "grant" | "revoke" => grant(tokens),
+            "load" => load_data(&mut cursor),
+            "grant" | "revoke" => rights::grant(tokens),
             "set" | "reset" => session(tokens),
             "begin" | "start" | "commit" | "rollback" => Ok(plain(tokens)),
             _ => Err(cursor.wrong("a statement of HiveQL")),
@@ -137,7 +138,18 @@ fn explain(cursor: &mut Cursor<'_>, options: Options) -> Result<String> {
             .with_hint("use EXPLAIN, or EXPLAIN ANALYZE"));
         }
     }
-    Ok(format!("{prefix} {}", statement(cursor.rest(), options)?))
+    let explained = statement(cursor.rest(), options)?;
+    for (begin, what, hint) in [
+        ("INSERT ALL", "several INSERTs", "explain them one by one"),
+        ("LOAD DATA", "LOAD DATA", "it reads the files and writes them, and has no plan"),
+    ] {
+        if explained.starts_with(begin) {
+            return Err(
+                Error::unsupported(format!("EXPLAIN of {what} is not supported")).with_hint(hint)
+            );
+        }
+    }
+    Ok(format!("{prefix} {explained}"))
 }
 
 /// UPDATE, DELETE and MERGE.
@@ -151,24 +163,25 @@ fn change(tokens: &[TokenWithSpan], options: Options) -> Result<String> {
     Ok(statement.to_string())
 }
 
-/// `GRANT … ON [TABLE] t TO USER|ROLE name`: roles are users in Stoa.
-fn grant(tokens: &[TokenWithSpan]) -> Result<String> {
-    let is_who = |at: usize| {
-        let before = at.checked_sub(1).and_then(|at| tokens.get(at)).map(|token| &token.token);
-        let is_after_to =
-            before.is_some_and(|token| is_word(token, "to") || is_word(token, "from"));
-        let is_word_of_kind = ["user", "role"].iter().any(|word| is_word(&tokens[at].token, word));
-        let is_followed =
-            matches!(tokens.get(at + 1).map(|token| &token.token), Some(Token::Word(_)));
-        is_after_to && is_word_of_kind && is_followed
+/// `LOAD DATA [LOCAL] INPATH 'path' [OVERWRITE] INTO TABLE name [PARTITION (…)]`.
+fn load_data(cursor: &mut Cursor<'_>) -> Result<String> {
+    cursor.expect(&["load", "data"])?;
+    let _ = cursor.take(&["local"]);
+    cursor.expect(&["inpath"])?;
+    let path = literal(&cursor.string()?);
+    let overwrite = if cursor.take(&["overwrite"]) { "OVERWRITE " } else { "" };
+    cursor.expect(&["into", "table"])?;
+    let table = cursor.table()?;
+    let partition = match cursor.looking_at(&["partition"]) {
+        true => format!(" {}", partitions::spec(cursor)?),
+        false => String::new(),
     };
-    if tokens.iter().any(|token| is_word(&token.token, "admin") || is_word(&token.token, "group")) {
-        return Err(Error::unsupported("ADMIN OPTION and groups are not supported")
-            .with_hint("superusers grant roles; docs/access.md describes rights"));
+    if cursor.looking_at(&["inputformat"]) {
+        return Err(Error::unsupported("INPUTFORMAT of LOAD DATA is not supported")
+            .with_hint("formats are told by the names or first bytes of files; leave it out"));
     }
-    let kept =
-        tokens.iter().enumerate().filter(|(at, _)| !is_who(*at)).map(|(_, token)| token.clone());
-    Ok(plain(&kept.collect::<Vec<_>>()))
+    cursor.expect_end()?;
+    Ok(format!("LOAD DATA INPATH {path} {overwrite}INTO TABLE {table}{partition}"))
 }
 
 /// Settings of Stoa's: `SET [stoa.]name = value`.
@@ -179,7 +192,7 @@ fn session(tokens: &[TokenWithSpan]) -> Result<String> {
         return Ok(format!("SET {}", plain(cursor.rest())));
     }
     if cursor.looking_at(&["set", "role"]) {
-        return Err(Error::unsupported("SET ROLE is not supported").with_hint("log in as the role"));
+        return rights::set_role(&mut cursor);
     }
     Ok(plain(tokens))
 }

@@ -115,9 +115,10 @@ async fn answer(
         }
         Command::Partitions { database, table } => {
             let name = table_name(session, database, &table);
-            let rows = catalog::texts(session, &format!("SHOW PARTITIONS {name}")).await?;
+            let rows =
+                catalog::texts(session, &format!("SHOW PARTITION NAMES FROM {name}")).await?;
             let names = rows.into_iter().filter_map(|row| row.into_iter().next().flatten());
-            Some(column("partition", names.filter(|name| !name.is_empty()).collect())?)
+            Some(column("partition", names.collect())?)
         }
         Command::CreateTable { database, table } => {
             let name = table_name(session, database, &table);

@@ -1,6 +1,7 @@
 //! Batches of a file that has a schema of its own (Parquet, ORC, Arrow) to the target schema.
 //!
-//! Columns match by name, exactly or else whatever the case. Values are cast only where nothing
+//! Columns match by name, exactly or else whatever the case; by place in files of Hive's whose columns have no names
+//! (`_col0`, `_col1`, …). Values are cast only where nothing
 //! can be lost in silence: a cast that would cut, round to whole numbers or overflow is refused,
 //! for the type or for the value.
 
@@ -47,8 +48,11 @@ impl Adapter {
         target: SchemaRef,
         options: &LoadOptions,
     ) -> Result<Self> {
-        let sources: Vec<Option<usize>> =
-            target.fields().iter().map(|field| position(file, field.name())).collect();
+        let source = |(at, field): (usize, &Arc<arrow_schema::Field>)| match has_no_names(file) {
+            true => Some(at).filter(|at| *at < file.fields().len()),
+            false => position(file, field.name()),
+        };
+        let sources: Vec<Option<usize>> = target.fields().iter().enumerate().map(source).collect();
         check_columns(name, file, &target, &sources, options)?;
         for (field, source) in target.fields().iter().zip(&sources) {
             let Some(source) = source.and_then(|at| file.fields().get(at)) else {
@@ -253,6 +257,12 @@ fn shown(array: &ArrayRef, row: usize) -> String {
     ArrayFormatter::try_new(array.as_ref(), &FormatOptions::default())
         .map(|formatter| formatter.value(row).to_string())
         .unwrap_or_default()
+}
+
+/// Whether the columns are called by their places, as Hive calls those of queries.
+fn has_no_names(file: &Schema) -> bool {
+    let mut columns = file.fields().iter().enumerate();
+    columns.all(|(at, field)| *field.name() == format!("_col{at}"))
 }
 
 fn position(schema: &Schema, name: &str) -> Option<usize> {

@@ -10,7 +10,7 @@ use stoa_table::{DeclaredType, SortTerm};
 use crate::create_table::{parse_column, parse_declared_type, parse_sort_terms};
 use crate::session::skip_rest;
 use crate::statement::StatementKind;
-use crate::{Parsed, defaults, literal, normalise, parse_word};
+use crate::{Parsed, defaults, literal, normalise, parse_word, partitions};
 
 /// A parsed `ALTER TABLE`.
 #[derive(Clone, Debug)]
@@ -81,6 +81,9 @@ pub(super) fn parse(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
     let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
     let _ = parser.parse_keyword(Keyword::ONLY);
     let name = parser.parse_object_name(false)?;
+    if let Some(statement) = partitions::parse_alter(parser, &name)? {
+        return Ok(statement);
+    }
     let actions = parser.parse_comma_separated(parse_actions)?.into_iter().flatten().collect();
     Ok(StatementKind::AlterTable(AlterTableStatement { name, if_exists, actions }))
 }

@@ -37,17 +37,20 @@ mod hypothetical_sets;
 pub mod identity;
 mod in_lists;
 mod insert;
+mod insert_all;
 pub mod intervals;
 mod join_conditions;
 pub mod lexer;
 mod literal;
 mod literals;
+mod load_data;
 mod maintain;
 mod nested_with;
 mod not_exists;
 mod operators;
 pub mod ordered_rows;
 mod ordinality;
+mod partitions;
 pub mod pointing;
 pub mod populated;
 mod reads;
@@ -107,7 +110,11 @@ pub use create_table::{COMMENT_KEY, parse_partition_terms, parse_sort_terms};
 pub use create_table::{CreateTableStatement, Including, Like};
 pub use defining::DefiningQuery;
 pub use extent::measure;
+pub use load_data::LoadDataStatement;
 pub use maintain::{Maintenance, MaintenanceWork};
+pub use partitions::{
+    Comparison, NULL_PARTITION, PartitionSpec, PartitionStatement, PartitionTerm, PartitionWork,
+};
 pub use roles::{
     ColumnPrivilege, GrantObjects, GrantStatement, Password, RoleOptions, RoleStatement,
 };
@@ -159,6 +166,8 @@ fn parse_kind(text: &str, others: Rewrite) -> Result<StatementKind> {
         | "RELEASE" | "DISCARD" | "DEALLOCATE" | "UNLISTEN" | "FLUSH" | "COMPACT" | "EXPIRE"
         | "APPLY" | "KILL" | "CACHE" | "PURGE" | "GRANT" | "REVOKE" | "COMMENT" | "VACUUM"
         | "ANALYZE" | "ANALYSE" => parse_own(text, &word, others),
+        "LOAD" => parse_own(text, &word, others),
+        "INSERT" if insert_all::is_in(text) => insert_all::parse(text, others),
         "INSERT" => match insert::parse_partitioned(text) {
             Ok(Some(statement)) => {
                 let mut statement = EngineStatement::Statement(Box::new(statement));
@@ -293,6 +302,7 @@ fn parse_own(text: &str, word: &str, others: Rewrite) -> Result<StatementKind> {
         "SHOW" => show::parse_show(&mut parser),
         "DESCRIBE" | "DESC" => show::parse_describe(&mut parser),
         "KILL" => parse_kill(&mut parser),
+        "LOAD" => load_data::parse(&mut parser),
         "CACHE" => parse_cache(&mut parser),
         "PURGE" => parse_purge(&mut parser),
         "FLUSH" | "COMPACT" | "EXPIRE" | "APPLY" => maintain::parse(&mut parser, word),

@@ -27,6 +27,8 @@ pub enum RoleStatement {
     GrantRole { roles: Vec<String>, members: Vec<String> },
     /// `REVOKE roles FROM members`
     RevokeRole { roles: Vec<String>, members: Vec<String> },
+    /// `SET ACTIVE ROLE role`, or `ALL`: Hive's `SET ROLE`. All roles of a user are always active.
+    Activate(Option<String>),
 }
 
 /// What a role is to be; `None` leaves it as it is.
@@ -95,6 +97,7 @@ impl RoleStatement {
             Self::Revoke(_) => "REVOKE",
             Self::GrantRole { .. } => "GRANT ROLE",
             Self::RevokeRole { .. } => "REVOKE ROLE",
+            Self::Activate(_) => "SET",
         }
     }
 
@@ -114,6 +117,22 @@ impl RoleStatement {
 /// Takes `ROLE` or `USER`; whether it is `USER`, which may log in unless something else is said.
 pub(super) fn parse_role_word(parser: &mut Parser<'_>) -> Option<bool> {
     parser.parse_one_of_keywords(&[Keyword::ROLE, Keyword::USER]).map(|word| word == Keyword::USER)
+}
+
+/// Parses `ACTIVE ROLE name | ALL` behind `SET`; `None` where something else follows.
+pub(super) fn parse_activate(parser: &mut Parser<'_>) -> Parsed<Option<StatementKind>> {
+    let [active, role] = parser.peek_tokens();
+    let is = |token: &Token, word: &str| matches!(token, Token::Word(found) if found.value.eq_ignore_ascii_case(word));
+    if !(is(&active, "active") && is(&role, "role")) {
+        return Ok(None);
+    }
+    parser.next_token();
+    parser.next_token();
+    let role = match parser.parse_keyword(Keyword::ALL) {
+        true => None,
+        false => Some(normalise(&parser.parse_identifier()?)),
+    };
+    Ok(Some(StatementKind::Role(RoleStatement::Activate(role))))
 }
 
 pub(super) fn parse_create(parser: &mut Parser<'_>, is_user: bool) -> Parsed<StatementKind> {

@@ -6,7 +6,7 @@ use datafusion_sql::sqlparser::tokenizer::Token;
 use stoa_error::{Error, Result};
 
 use crate::statement::StatementKind;
-use crate::{Parsed, literal, normalise, parse_word};
+use crate::{Parsed, literal, normalise, parse_word, roles};
 
 /// Transaction control.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -214,6 +214,9 @@ fn parse_modes(parser: &mut Parser<'_>) -> Parsed<TransactionModes> {
 /// `SET [SESSION | LOCAL] name {= | TO} value [, …]`, `SET TIME ZONE value`,
 /// `SET [SESSION CHARACTERISTICS AS] TRANSACTION …`, `SET NAMES value`.
 fn parse_set(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
+    if let Some(activate) = roles::parse_activate(parser)? {
+        return Ok(activate);
+    }
     let is_local = parser.parse_keyword(Keyword::LOCAL);
     if !is_local && parser.parse_keyword(Keyword::SESSION) && parse_word(parser, "CHARACTERISTICS")
     {

@@ -5,6 +5,7 @@ use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::Parser;
 use datafusion_sql::sqlparser::tokenizer::Token;
 
+use crate::partitions::{self, PartitionSpec};
 use crate::statement::StatementKind;
 use crate::{Parsed, literal, parse_word};
 
@@ -18,14 +19,16 @@ pub enum ShowStatement {
     Schemas { like: Option<String> },
     /// `SHOW COLUMNS FROM table`
     Columns { table: ObjectName },
-    /// `DESCRIBE [EXTENDED] table`
-    Describe { table: ObjectName, extended: bool },
+    /// `DESCRIBE [EXTENDED] table [PARTITION (…)]`
+    Describe { table: ObjectName, extended: bool, partition: PartitionSpec },
     /// `SHOW CREATE TABLE table`
     CreateTable { table: ObjectName },
     /// `SHOW FILES FROM table`
     Files { table: ObjectName },
     /// `SHOW PARTITIONS table`
     Partitions { table: ObjectName },
+    /// `SHOW PARTITION NAMES FROM table [PARTITION (…)]`
+    PartitionNames { table: ObjectName, only: PartitionSpec },
     /// `SHOW SNAPSHOTS FROM table`
     Snapshots { table: ObjectName },
     /// A session setting; `all` for every one.
@@ -52,6 +55,13 @@ pub(super) fn parse_show(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
         ShowStatement::Files { table: parse_of(parser)? }
     } else if parse_word(parser, "PARTITIONS") {
         ShowStatement::Partitions { table: parse_of(parser)? }
+    } else if parser.parse_keyword(Keyword::PARTITION) {
+        if !parse_word(parser, "NAMES") {
+            let found = parser.peek_token();
+            return parser.expected("NAMES after PARTITION", found);
+        }
+        let table = parse_of(parser)?;
+        ShowStatement::PartitionNames { table, only: partitions::parse_optional(parser)? }
     } else if parse_word(parser, "SNAPSHOTS") {
         ShowStatement::Snapshots { table: parse_of(parser)? }
     } else {
@@ -65,7 +75,8 @@ pub(super) fn parse_describe(parser: &mut Parser<'_>) -> Parsed<StatementKind> {
         parser.parse_keyword(Keyword::EXTENDED) || parser.parse_keyword(Keyword::FORMATTED);
     let _ = parser.parse_keyword(Keyword::TABLE);
     let table = parser.parse_object_name(false)?;
-    Ok(StatementKind::Show(ShowStatement::Describe { table, extended }))
+    let partition = partitions::parse_optional(parser)?;
+    Ok(StatementKind::Show(ShowStatement::Describe { table, extended, partition }))
 }
 
 fn parse_of(parser: &mut Parser<'_>) -> Parsed<ObjectName> {

@@ -5,8 +5,8 @@ use datafusion_sql::sqlparser::ast;
 
 use crate::{
     AlterTableStatement, AlterViewStatement, CommentStatement, CopyStatement, CreateTableStatement,
-    CreateViewStatement, Maintenance, RoleStatement, ShowStatement, TransactionControl,
-    TransactionModes,
+    CreateViewStatement, LoadDataStatement, Maintenance, PartitionStatement, RoleStatement,
+    ShowStatement, TransactionControl, TransactionModes,
 };
 
 /// A statement that was parsed.
@@ -25,6 +25,8 @@ pub enum StatementKind {
     Empty,
     /// SELECT, VALUES, WITH, EXPLAIN, INSERT: planned by DataFusion.
     Plan(Box<EngineStatement>),
+    /// `INSERT ALL (INSERT …) (INSERT …)`: rows of one source into several tables, at once.
+    InsertAll(Vec<Statement>),
     /// `CREATE TABLE`
     CreateTable(Box<CreateTableStatement>),
     /// `CREATE VIEW`
@@ -74,6 +76,10 @@ pub enum StatementKind {
     },
     /// `ALTER TABLE name …`
     AlterTable(AlterTableStatement),
+    /// `ALTER TABLE name DROP PARTITION (…)` and the like
+    Partitions(PartitionStatement),
+    /// `LOAD DATA INPATH 'path' INTO TABLE name`
+    LoadData(LoadDataStatement),
     /// `COPY …`
     Copy(CopyStatement),
     /// Roles and grants.

@@ -6,7 +6,7 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::logical_expr::LogicalPlan;
 use stoa_error::Result;
 use stoa_semantics::errors::from_datafusion;
-use stoa_sql::{CopySource, StatementKind, TransactionModes};
+use stoa_sql::{CopySource, RoleStatement, StatementKind, TransactionModes};
 
 use super::prepare::Prepared;
 use crate::session::Session;
@@ -122,6 +122,9 @@ fn effect_of(prepared: &Prepared) -> Result<Effect> {
                 Effect::Nothing
             }
         },
+        StatementKind::InsertAll(_) => Effect::Rows("INSERT".to_owned()),
+        StatementKind::LoadData(_) => Effect::Rows("LOAD DATA".to_owned()),
+        StatementKind::Partitions(_) => Effect::Rows("ALTER TABLE … PARTITION".to_owned()),
         StatementKind::Truncate { .. } => Effect::Rows("TRUNCATE".to_owned()),
         StatementKind::CreateTable(_) => Effect::Lasting("CREATE TABLE"),
         StatementKind::CreateSchema { .. } => Effect::Lasting("CREATE SCHEMA"),
@@ -132,6 +135,7 @@ fn effect_of(prepared: &Prepared) -> Result<Effect> {
         StatementKind::CreateView(_) => Effect::Lasting("CREATE VIEW"),
         StatementKind::AlterView(_) => Effect::Lasting("ALTER VIEW"),
         StatementKind::DropView { .. } => Effect::Lasting("DROP VIEW"),
+        StatementKind::Role(RoleStatement::Activate(_)) => Effect::Nothing,
         StatementKind::Role(_) => Effect::Lasting("a change of roles or rights"),
         StatementKind::Maintain(_) => Effect::Maintenance("maintenance of a table"),
         _ => Effect::Nothing,

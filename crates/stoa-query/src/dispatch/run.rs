@@ -10,8 +10,9 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::sql::sqlparser::ast::ObjectName;
 use stoa_env::clock;
 use stoa_error::{Error, ErrorKind, Result};
-use stoa_sql::StatementKind;
+use stoa_sql::{PartitionStatement, StatementKind};
 
+use super::parse;
 use super::prepare::{ExplainedReport, LongWay, PlannedStatement, Prepared, Way};
 use super::renew::{RENEWALS_MAX, may_be_outdated};
 use crate::reuse::report::explain::{Answered, ReportRun};
@@ -27,7 +28,7 @@ use crate::run::registry::QueryGuard;
 use crate::session::outcome::Completion;
 use crate::session::{Planner, Session};
 use crate::statements::outcome::{Ran, count_written};
-use crate::statements::{copy, ddl, dml, maintain, roles, show, truncate};
+use crate::statements::{copy, ddl, dml, maintain, partitions, roles, show, truncate};
 use crate::tables::{cells, scan, table};
 use stoa_semantics::parameters;
 
@@ -143,6 +144,13 @@ impl Session {
                 self.reuse.results().clear();
                 Ok(Ran::Done(Completion::of("PURGE CACHE")))
             }
+            StatementKind::InsertAll(inserts) => {
+                self.insert_all(inserts, guard).await.map(Ran::Done)
+            }
+            StatementKind::LoadData(load) => self.load_data(load, guard).await.map(Ran::Done),
+            StatementKind::Partitions(statement) => {
+                self.change_partitions(statement, guard).await.map(Ran::Done)
+            }
             StatementKind::Maintain(maintenance) => {
                 maintain::run(self, maintenance).await.map(Ran::Done)
             }
@@ -171,6 +179,34 @@ impl Session {
                 Ok(Ran::Done(self.note_lasting(prepared, done)))
             }
         }
+    }
+
+    /// Runs a statement about partitions.
+    async fn change_partitions(
+        &self,
+        statement: &PartitionStatement,
+        guard: &QueryGuard,
+    ) -> Result<Completion> {
+        match partitions::change(self, statement).await? {
+            partitions::Change::Done(done) => Ok(done),
+            partitions::Change::Delete(delete, tag) => {
+                let rows = self.delete_rows(&delete, guard).await?;
+                Ok(Completion { rows, ..Completion::of(tag) })
+            }
+        }
+    }
+
+    /// Runs a DELETE that a statement comes to; says how many rows are gone.
+    pub(super) async fn delete_rows(&self, delete: &str, guard: &QueryGuard) -> Result<u64> {
+        let session = self.shared()?;
+        let statement = parse::statements(delete)?.swap_remove(0);
+        let plan = async move { session.plan(statement, Vec::new()).await };
+        let prepared = self.on_planners(Box::pin(plan)).await?;
+        let Some(planned) = prepared.planned() else {
+            return Err(Error::internal("a DELETE has no plan"));
+        };
+        let plan = planned.plan.as_ref().clone();
+        Ok(dml::run(self, plan, None, None, guard).await?.rows)
     }
 
     /// Runs a statement that has a plan, for the tables that have its names now.

@@ -63,6 +63,42 @@ impl FileAccess {
         }
     }
 
+    /// The paths under which a file, or the files of a folder, are to be read, in the order of their names. Those whose
+    /// names begin with `_` or `.` are left out, as Hive does.
+    ///
+    /// # Errors
+    /// As [`Self::to_read`]; 0A000 for a folder within the folder.
+    pub(crate) fn files_of(&self, path: &str) -> Result<Vec<PathBuf>> {
+        let folder = match self {
+            Self::Off => return Err(is_off()),
+            Self::Everything => PathBuf::from(path),
+            Self::Folders(folders) => match Path::new(path).canonicalize() {
+                Ok(real) if is_within(folders, &real) => real,
+                // It says whether that may be told.
+                _ => return self.to_read(path).map(|file| vec![file]),
+            },
+        };
+        if !folder.is_dir() {
+            return self.to_read(path).map(|file| vec![file]);
+        }
+        let cannot = |e| Error::unavailable(format!("cannot list {path}")).with_source(e);
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(&folder).map_err(cannot)? {
+            let file = entry.map_err(cannot)?.path();
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            if name.starts_with(['_', '.']) {
+                continue;
+            }
+            if file.is_dir() {
+                return Err(Error::unsupported(format!("{path} has a folder, {name}"))
+                    .with_hint("load the files of each folder by themselves"));
+            }
+            files.push(self.to_read(&file.to_string_lossy())?);
+        }
+        files.sort();
+        Ok(files)
+    }
+
     /// The path under which `file` is to be made.
     ///
     /// # Errors
@@ -193,6 +229,35 @@ mod tests {
         check("data/in", "42809");
         assert_eq!(said(place.access.to_read("")), "42501");
         assert_eq!(said(place.access.to_read("a\0b")), "42501");
+    }
+
+    #[test]
+    fn folders_are_their_files() {
+        let place = place();
+        let root = place.directory.path();
+        for file in ["data/in/_hidden", "data/in/.hidden", "data/in/a.csv"] {
+            std::fs::write(root.join(file), "1\n").unwrap();
+        }
+        let files = |path: &str| place.access.files_of(root.join(path).to_str().unwrap());
+        let names = |path: &str| {
+            let files = files(path).unwrap().into_iter();
+            files.map(|file| file.file_name().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(names("data/in"), ["a.csv", "b.csv"]);
+        assert_eq!(names("leads_in"), ["a.csv", "b.csv"]);
+        assert_eq!(names("data/a.csv"), ["a.csv"]);
+        assert_eq!(said(files("data")), "0A000");
+        for outside in
+            ["database", "data/leads_out", "data/leads_out.csv", "missing", "data/../c.csv"]
+        {
+            assert_eq!(said(files(outside)), "42501", "{outside}");
+        }
+        assert_eq!(said(files("data/missing")), "58P01");
+        assert_eq!(said(FileAccess::Off.files_of("/")), "42501");
+        // A link in a folder leads elsewhere.
+        let link = root.join("data/in/z.csv");
+        std::os::unix::fs::symlink(root.join("c.csv"), link).unwrap();
+        assert_eq!(said(files("data/in")), "42501");
     }
 
     #[test]

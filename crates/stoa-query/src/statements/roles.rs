@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use stoa_access::{Grant, Grantee, Object, Privilege, Role, ScramSecret};
+use stoa_access::{Grant, Grantee, Object, Privilege, Role, ScramSecret, unknown_role};
 use stoa_catalog::RoleChange;
 use stoa_env::random;
 use stoa_error::{Condition, Error, ErrorKind, Result};
@@ -65,6 +65,12 @@ pub(crate) async fn run(session: &Session, statement: &RoleStatement) -> Result<
                 catalog.revoke_role(role, member).await?;
             }
         }
+        RoleStatement::Activate(role) => {
+            if let Some(role) = role {
+                must_have(caller, role).await?;
+            }
+            return Ok(completion);
+        }
         RoleStatement::Grant(grant) => {
             let grants = grants_of(session, grant).await?;
             catalog.grant(&grants).await?;
@@ -78,6 +84,26 @@ pub(crate) async fn run(session: &Session, statement: &RoleStatement) -> Result<
     }
     rights.refresh().await?;
     Ok(completion)
+}
+
+/// Whether the caller is a member of a role; `admin` is what superusers are.
+async fn must_have(caller: &Caller, role: &str) -> Result<()> {
+    const ADMIN: &str = "admin";
+    const PUBLIC: &str = "public";
+    let policy = caller.policy_now().await?;
+    let has_all = caller.may_everything();
+    if policy.role(role).is_none() && ![ADMIN, PUBLIC].contains(&role) {
+        return Err(unknown_role(role, policy.roles().map(|known| known.name.as_str())));
+    }
+    if has_all || role == PUBLIC || policy.memberships().roles_of(caller.role()).contains(role) {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Forbidden,
+        format!("{} doesn't belong to role {role}", caller.role()),
+    )
+    .with_sqlstate("42501")
+    .with_hint("SHOW CURRENT ROLES lists the roles of the user"))
 }
 
 fn pairs<'a>(

@@ -15,6 +15,7 @@ use stoa_table::{DeclaredType, Table};
 
 use crate::session::Session;
 use crate::settings::shown_name;
+use crate::statements::partitions;
 use stoa_sql::StatementKind;
 use stoa_sql::temporary::is_temporary;
 use stoa_sql::{ShowStatement, name_parts};
@@ -40,6 +41,7 @@ fn columns(show: &ShowStatement) -> Vec<Column> {
         ShowStatement::Columns { .. } | ShowStatement::Describe { .. } => {
             vec![("column_name", TEXT), ("data_type", TEXT), ("nullable", TEXT), ("comment", TEXT)]
         }
+        ShowStatement::PartitionNames { .. } => vec![("partition", TEXT)],
         ShowStatement::CreateTable { .. } => vec![("create_statement", TEXT)],
         ShowStatement::Files { .. } => vec![
             ("file_path", TEXT),
@@ -126,8 +128,15 @@ pub(crate) async fn run(
         ShowStatement::Columns { table } => {
             column_rows(session, &find_known(session, table).await?)
         }
-        ShowStatement::Describe { table, extended } => {
+        ShowStatement::PartitionNames { table, only } => {
+            let names = partitions::names(session, table, only).await?;
+            names.into_iter().map(|name| vec![name.into()]).collect()
+        }
+        ShowStatement::Describe { table, extended, partition } => {
             let table = find_known(session, table).await?;
+            if !partition.is_empty() {
+                partitions::must_exist(session, &table, partition).await?;
+            }
             let mut rows = column_rows(session, &table);
             let has_layout = !table.partition_terms().is_empty() || !table.sort_terms().is_empty();
             if *extended || has_layout || !table.identifiers().is_empty() {

@@ -93,6 +93,15 @@ impl StoaTable {
         Self { reader, ..self }
     }
 
+    /// Whether both are read with the same rights.
+    pub(crate) fn has_reader_of(&self, other: &Self) -> bool {
+        match (&self.reader, &other.reader) {
+            (None, None) => true,
+            (Some(one), Some(other)) => one.key() == other.key() && one.role() == other.role(),
+            _ => false,
+        }
+    }
+
     /// The same table, to be written to by a statement that has read others.
     pub(crate) fn written_by(self, reading: Arc<Reading>) -> Self {
         Self { reading: Some(reading), ..self }
@@ -153,6 +162,11 @@ impl StoaTable {
             columns.iter().copied().chain(judged).collect()
         });
         caller.may_select(&self.table, fields_at(&self.table, read.as_ref()).into_iter())
+    }
+
+    /// The rows that are in no data file yet.
+    pub(crate) fn fresh_batches(&self) -> impl Iterator<Item = Result<RecordBatch>> + '_ {
+        self.fresh.iter().flat_map(FreshRows::batches)
     }
 
     /// How many fresh rows there are, and the position after the last of them.

@@ -116,8 +116,14 @@ fn plain(row: &str) -> String {
 }
 
 async fn check(file: &str, fewest: usize) {
+    check_after("", file, fewest).await;
+}
+
+/// As [`check`], after statements of Stoa's SQL.
+async fn check_after(setup: &str, file: &str, fewest: usize) {
     let home = Home::new().await;
     let session = home.engine.session(SessionOptions::default());
+    session.sql(setup).await.unwrap();
     session.set("dialect", Some("hive")).unwrap();
     let text = std::fs::read_to_string(format!("tests/hiveql/{file}")).unwrap();
     let (mut wrong, mut count) = (String::new(), 0);
@@ -164,6 +170,21 @@ async fn expressions_have_the_values_of_hive() {
 #[tokio::test]
 async fn queries_have_the_rows_of_hive() {
     check("queries.txt", 100).await;
+}
+
+#[tokio::test]
+async fn inserts_have_the_effects_of_hive() {
+    check("inserts.txt", 40).await;
+}
+
+#[tokio::test]
+async fn partitions_are_those_of_hive() {
+    check("partitions.txt", 60).await;
+}
+
+#[tokio::test]
+async fn roles_and_rights_are_those_of_hive() {
+    check_after("CREATE USER ann; CREATE USER ben", "rights.txt", 40).await;
 }
 
 #[tokio::test]

@@ -12,6 +12,8 @@ mod conversions;
 mod files;
 mod guarded;
 mod hiveql;
+mod insert_all;
+mod load_data;
 mod long_sums;
 mod model;
 mod names;

@@ -181,8 +181,8 @@ pub struct PartitionValue {
 }
 
 impl PartitionValue {
-    /// As paths have it; `None` for NULL.
-    fn text(&self) -> Option<String> {
+    /// As paths have it, without escapes; `None` for NULL.
+    pub fn text(&self) -> Option<String> {
         match &self.value {
             PartitionResult::Null => None,
             PartitionResult::Value(value) => Some(value_text(self.transform, value)),

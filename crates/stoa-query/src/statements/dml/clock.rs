@@ -25,11 +25,19 @@ pub(crate) fn at_one_time(plan: LogicalPlan, state: &SessionState) -> Result<Log
 /// # Errors
 /// Those of the engine.
 pub(crate) fn both_at_one_time<const N: usize>(
-    plans: [LogicalPlan; N],
+    mut plans: [LogicalPlan; N],
     state: &SessionState,
 ) -> Result<[LogicalPlan; N]> {
+    all_at_one_time(&mut plans, state).map(|()| plans)
+}
+
+/// As [`both_at_one_time`], in place.
+///
+/// # Errors
+/// Those of the engine; the plans are not to be used then.
+pub(crate) fn all_at_one_time(plans: &mut [LogicalPlan], state: &SessionState) -> Result<()> {
     if !plans.iter().any(reads_clock) {
-        return Ok(plans);
+        return Ok(());
     }
     let now = SimplifyContext::builder()
         .with_config_options(Arc::clone(state.config_options()))
@@ -47,8 +55,7 @@ pub(crate) fn both_at_one_time<const N: usize>(
             ExprSimplifyResult::Original(_) => Ok(Transformed::no(expr)),
         }
     };
-    let mut settled = plans;
-    for plan in &mut settled {
+    for plan in plans {
         let taken = std::mem::take(plan);
         let done = taken.transform_up_with_subqueries(|node| {
             let names = NamePreserver::new(&node);
@@ -59,5 +66,5 @@ pub(crate) fn both_at_one_time<const N: usize>(
         });
         *plan = done.map_err(from_datafusion)?.data;
     }
-    Ok(settled)
+    Ok(())
 }

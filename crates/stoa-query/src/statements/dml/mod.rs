@@ -22,14 +22,16 @@ mod overwrite;
 mod plans;
 mod returning;
 mod rows;
+mod shared_source;
 mod target;
 mod upsert;
 
 pub(crate) use alias::plan_aliased_delete;
-pub(crate) use clock::{at_one_time, both_at_one_time};
+pub(crate) use clock::{all_at_one_time, at_one_time, both_at_one_time};
 pub(crate) use insert::insert;
 pub(crate) use overwrite::resolve_partition;
 pub(crate) use returning::{Returning, check_returning};
+pub(crate) use shared_source::{InsertPlan, read_once, together};
 pub(crate) use upsert::upsert;
 
 use std::sync::Arc;
