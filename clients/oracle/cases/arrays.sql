@@ -95,5 +95,5 @@ SELECT id FROM facts WHERE ARRAY[i,j] NOT BETWEEN ARRAY[1,1] AND ARRAY[NULL,1];
 SELECT least(ARRAY[1,NULL],ARRAY[1,2]), greatest(ARRAY[1,NULL],ARRAY[1,2],NULL), greatest(ARRAY['b'], ARRAY['a', NULL]);
 SELECT id, greatest(ARRAY[i,j], ARRAY[j,i]), least(ARRAY[i,j], ARRAY[j,i], '{}'::int[]) FROM facts;
 SELECT count(*) FROM facts a JOIN facts b ON ARRAY[a.i, a.j] < ARRAY[b.i, b.j];
-SELECT ARRAY[1,2]::bigint[] < ARRAY[1,3]::bigint[], ARRAY[1.5, NULL] > ARRAY[1, 100], ARRAY['a',NULL] > ARRAY['a','z'];
+SELECT ARRAY[1,2]::bigint[] < ARRAY[1,3]::bigint[], ARRAY[1.5, NULL] > ARRAY[1, 100.0], ARRAY['a',NULL] > ARRAY['a','z'];
 SELECT max(ARRAY[i,j]), min(ARRAY[i,j]) FROM facts;
