@@ -16,8 +16,10 @@ async function signIn(page, credentials) {
 }
 
 export const loginTests = {
-  async "says who is signed in, and signs out"(page) {
+  async "says who is signed in, and signs out"(first) {
     for (const [credentials, text] of [[plain, "ann"], [boss, "bob · superuser"]]) {
+      // The browser's page about the refused password would come between.
+      const page = await first.context().newPage();
       await signIn(page, credentials);
       const role = page.locator(".role");
       await role.getByText("Sign out").waitFor();

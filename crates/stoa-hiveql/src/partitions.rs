@@ -38,6 +38,11 @@ fn term(cursor: &mut Cursor<'_>) -> Result<String> {
 fn value(cursor: &mut Cursor<'_>) -> Result<String> {
     let _ = cursor.take(&["date"]) || cursor.take(&["timestamp"]);
     let sign = if cursor.take_token(&Token::Minus) { "-" } else { "" };
+    // Which `1L` has become by now; the column's type is what counts.
+    if cursor.take(&["cast"]) {
+        let number = value(&mut Cursor::new(cursor.parenthesised()?))?;
+        return Ok(format!("{sign}{number}"));
+    }
     let text = match cursor.peek() {
         Token::SingleQuotedString(text) if sign.is_empty() => literal(text),
         Token::Number(number, _) => {

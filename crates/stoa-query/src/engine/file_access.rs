@@ -82,9 +82,12 @@ impl FileAccess {
             return self.to_read(path).map(|file| vec![file]);
         }
         let cannot = |e| Error::unavailable(format!("cannot list {path}")).with_source(e);
+        let entries = std::fs::read_dir(&folder).map_err(cannot)?;
+        let entries = entries.map(|entry| entry.map(|entry| entry.path()).map_err(cannot));
+        let mut entries = entries.collect::<Result<Vec<_>>>()?;
+        entries.sort();
         let mut files = Vec::new();
-        for entry in std::fs::read_dir(&folder).map_err(cannot)? {
-            let file = entry.map_err(cannot)?.path();
+        for file in entries {
             let name = file.file_name().unwrap_or_default().to_string_lossy();
             if name.starts_with(['_', '.']) {
                 continue;
@@ -95,7 +98,6 @@ impl FileAccess {
             }
             files.push(self.to_read(&file.to_string_lossy())?);
         }
-        files.sort();
         Ok(files)
     }
 
