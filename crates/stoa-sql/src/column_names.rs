@@ -482,7 +482,7 @@ mod tests {
         );
         assert_eq!(
             named("SELECT DISTINCT upper(s), a FROM t ORDER BY upper(s), a"),
-            "SELECT DISTINCT upper(s) AS \"upper\", a FROM t ORDER BY \"upper\", a"
+            "SELECT DISTINCT upper(s) AS \"upper\", a FROM t ORDER BY 1, a"
         );
         assert_eq!(
             named("SELECT a AS a FROM t ORDER BY a + 1, a"),
