@@ -95,7 +95,7 @@ fn a_backup_of_a_cluster_holds_the_rows_of_all_daemons() {
     let Some(postgres) = PostgresServer::start(&["fsync=off"]) else { return };
     let place = Place::new();
     let catalog = postgres.database();
-    let daemon = |_| Server::start(&place, &["--catalog", &catalog, "--access-control", "on"]);
+    let daemon = |_| Server::start(&place, &["--catalog", &catalog, "--access-control"]);
     let create = ["sql", "--warehouse", "w", "--catalog", &catalog, "-c"];
     let sql = |sql: &str| place.ok(&[&create[..], &[sql]].concat());
     sql("CREATE ROLE keeper LOGIN SUPERUSER PASSWORD 'sec:ret'");
