@@ -54,8 +54,14 @@ impl Hurt {
                     _ => From::PeersOfAll,
                 };
                 let state = [State::Silent, State::Broken][random.below(2) as usize];
+                // Peers that miss each other for longer declare each other dead, also when they are reached again: which
+                // of them will end, and when, is not known then.
+                let most = match from {
+                    From::Catalog | From::CatalogOfAll => 9_000,
+                    From::Peers | From::PeersOfAll => 800,
+                };
                 let after = ms(random, 500);
-                Self::Cut { from, state, after, lasting: ms(random, 9_000) }
+                Self::Cut { from, state, after, lasting: ms(random, most) }
             }
         }
     }
