@@ -6,7 +6,8 @@
 //! **Invariant:** nothing of it is there before all of it is.
 
 use datafusion::logical_expr::{LogicalPlan, WriteOp};
-use stoa_error::{Error, ErrorKind, Result};
+use futures::FutureExt;
+use stoa_error::{Error, Result};
 
 use super::prepare::Prepared;
 use crate::run::registry::QueryGuard;
@@ -15,9 +16,6 @@ use crate::session::outcome::Completion;
 use crate::session::statement::Statement;
 use crate::statements::dml::{self, InsertPlan};
 use stoa_semantics::parameters;
-
-/// How often the statement starts again because somebody else changed a table.
-const ATTEMPTS_MAX: usize = 10;
 
 impl Session {
     /// Runs several INSERTs: all of them, or none.
@@ -29,24 +27,7 @@ impl Session {
         inserts: &[stoa_sql::Statement],
         guard: &QueryGuard,
     ) -> Result<Completion> {
-        if self.block.is_open() {
-            return self.insert_each(inserts, guard).await;
-        }
-        for number in 1..=ATTEMPTS_MAX {
-            let own = self.begin_own_block().await?;
-            let done = match self.insert_each(inserts, guard).await {
-                Ok(done) => own.commit().await.map(|()| done),
-                Err(error) => {
-                    own.roll_back().await;
-                    Err(error)
-                }
-            };
-            match done {
-                Err(error) if error.kind() == ErrorKind::Conflict && number < ATTEMPTS_MAX => {}
-                ended => return ended,
-            }
-        }
-        Err(Error::internal("an INSERT was not tried"))
+        self.in_one_block(|| self.insert_each(inserts, guard).boxed()).await
     }
 
     async fn insert_each(

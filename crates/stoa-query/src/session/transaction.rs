@@ -3,8 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use datafusion::logical_expr::LogicalPlan;
+use futures::future::BoxFuture;
 use stoa_catalog::TableIdent;
-use stoa_error::{Error, Result};
+use stoa_error::{Error, ErrorKind, Result};
 use stoa_sql::{Isolation, TransactionControl, TransactionModes};
 
 use super::Session;
@@ -12,6 +13,9 @@ use super::outcome::Completion;
 use crate::run::advisory::LockSpan;
 use crate::settings::as_boolean;
 use crate::tables::table::{StoaTable, pin, tables_of};
+
+/// How often a statement with a transaction of its own starts again because somebody else changed a table.
+const ATTEMPTS_MAX: usize = 10;
 
 /// The settings of the transaction itself, which are not the session's.
 const ISOLATION: &str = "transaction_isolation";
@@ -115,6 +119,35 @@ impl Session {
         let guard = self.start_query("COMMIT", None);
         let done = guard.run_to_its_end(Box::pin(self.control(control))).await;
         guard.ended(done)
+    }
+
+    /// Does all that one statement writes in one transaction: the session's, or one that begins and ends here and is
+    /// tried again where others have changed the same tables.
+    ///
+    /// # Errors
+    /// Those of `work`, which has changed nothing then; `Conflict` where others change the tables all the time.
+    pub(crate) async fn in_one_block<'a, T>(
+        &'a self,
+        work: impl Fn() -> BoxFuture<'a, Result<T>> + Send + Sync,
+    ) -> Result<T> {
+        if self.block.is_open() {
+            return work().await;
+        }
+        for number in 1..=ATTEMPTS_MAX {
+            let own = self.begin_own_block().await?;
+            let done = match work().await {
+                Ok(done) => own.commit().await.map(|()| done),
+                Err(error) => {
+                    own.roll_back().await;
+                    Err(error)
+                }
+            };
+            match done {
+                Err(error) if error.kind() == ErrorKind::Conflict && number < ATTEMPTS_MAX => {}
+                ended => return ended,
+            }
+        }
+        Err(Error::internal("a statement was not tried"))
     }
 
     /// Begins a transaction block for what one statement writes, in which nothing is refused that a statement of its

@@ -9,17 +9,15 @@ use datafusion::common::{DFSchema, TableReference};
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{DmlStatement, EmptyRelation, LogicalPlan, WriteOp};
 use datafusion::sql::sqlparser::ast::ObjectName;
+use futures::FutureExt;
 use stoa_catalog::TableIdent;
-use stoa_error::{Error, ErrorKind, Result};
+use stoa_error::{Error, Result};
 use stoa_sql::identity::Identity;
 
 use crate::run::registry::QueryGuard;
 use crate::session::Session;
 use crate::session::outcome::Completion;
 use crate::statements::dml;
-
-/// How often the statement starts again because somebody else changed a table.
-const ATTEMPTS_MAX: usize = 10;
 
 /// Empties the tables.
 ///
@@ -42,24 +40,7 @@ pub(crate) async fn run(
     if restarts {
         refuse_identities(session, &tables).await?;
     }
-    if session.block.is_open() {
-        return empty(session, &tables, guard).await;
-    }
-    for number in 1..=ATTEMPTS_MAX {
-        let own = session.begin_own_block().await?;
-        let done = match empty(session, &tables, guard).await {
-            Ok(done) => own.commit().await.map(|()| done),
-            Err(error) => {
-                own.roll_back().await;
-                Err(error)
-            }
-        };
-        match done {
-            Err(error) if error.kind() == ErrorKind::Conflict && number < ATTEMPTS_MAX => {}
-            ended => return ended,
-        }
-    }
-    Err(Error::internal("a statement was not tried"))
+    session.in_one_block(|| empty(session, &tables, guard).boxed()).await
 }
 
 /// Numbers of identity columns may be with several servers, each of which gives out its own.
