@@ -3,7 +3,6 @@
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
 use stoa_http::{HttpOptions, KeptOptions};
-use stoa_query::EngineOptions;
 use stoa_testkit::{ENDLESS, until};
 
 use crate::support::Server;
@@ -173,12 +172,7 @@ async fn errors_are_those_of_the_statement() {
 
 #[tokio::test]
 async fn a_result_is_for_the_role_that_ran_the_statement() {
-    let guard = |options| EngineOptions { access_control: true, ..options };
-    let server = Server::start_engine(HttpOptions::default(), guard).await;
-    for sql in ["CREATE USER ann PASSWORD 'pencil'", "CREATE USER bob SUPERUSER PASSWORD 'pencil'"]
-    {
-        server.trusted(sql).await;
-    }
+    let server = Server::guarded().await;
     let ask = async |role: &str, method: Method, path: &str| {
         let request = server.request(method, path).basic_auth(role, Some("pencil"));
         request.body("SELECT 1 AS n").send().await.unwrap()

@@ -3,7 +3,6 @@
 use reqwest::Method;
 use serde_json::Value;
 use stoa_http::HttpOptions;
-use stoa_query::EngineOptions;
 
 use crate::support::Server;
 
@@ -65,12 +64,7 @@ async fn failed_queries_outlive_the_registry_and_the_server() {
 
 #[tokio::test]
 async fn roles_see_their_own_queries_and_can_sign_out() {
-    let guard = |options| EngineOptions { access_control: true, ..options };
-    let server = Server::start_engine(HttpOptions::default(), guard).await;
-    for sql in ["CREATE USER ann PASSWORD 'pencil'", "CREATE USER bob SUPERUSER PASSWORD 'pencil'"]
-    {
-        server.trusted(sql).await;
-    }
+    let server = Server::guarded().await;
     let ask = async |role: &str, method: Method, path: &str| {
         let request = server.request(method, path).basic_auth(role, Some("pencil"));
         request.body(format!("SELECT 1 / 0 AS of_{role}")).send().await.unwrap()

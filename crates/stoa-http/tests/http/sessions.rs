@@ -3,7 +3,6 @@
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
 use stoa_http::{HttpOptions, KeptOptions};
-use stoa_query::EngineOptions;
 
 use crate::support::Server;
 
@@ -79,12 +78,7 @@ async fn sessions_end_when_they_are_told_or_left_alone() {
 
 #[tokio::test]
 async fn a_session_is_for_the_role_that_opened_it() {
-    let guard = |options| EngineOptions { access_control: true, ..options };
-    let server = Server::start_engine(HttpOptions::default(), guard).await;
-    for sql in ["CREATE USER ann PASSWORD 'pencil'", "CREATE USER bob SUPERUSER PASSWORD 'pencil'"]
-    {
-        server.trusted(sql).await;
-    }
+    let server = Server::guarded().await;
     let ask = async |role: &str, method: Method, path: &str| {
         let request = server.request(method, path).basic_auth(role, Some("pencil"));
         request.body("SELECT current_user").send().await.unwrap()

@@ -51,6 +51,15 @@ impl Server {
         Self { engine, url, client, stop: Some(stop), running, _warehouse: warehouse }
     }
 
+    /// One that asks for logins, with a plain role `ann` and a superuser `bob`, both with the password `pencil`.
+    pub async fn guarded() -> Self {
+        let guard = |options| EngineOptions { access_control: true, ..options };
+        let server = Self::start_engine(HttpOptions::default(), guard).await;
+        server.trusted("CREATE USER ann PASSWORD 'pencil'").await;
+        server.trusted("CREATE USER bob SUPERUSER PASSWORD 'pencil'").await;
+        server
+    }
+
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
         self.client.request(method, format!("{}{path}", self.url))
     }

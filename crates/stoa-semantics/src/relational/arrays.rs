@@ -2,15 +2,14 @@
 
 use datafusion::common::DFSchema;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
     Between, BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, lit, not,
 };
 use datafusion::optimizer::AnalyzerRule;
 
+use super::with_typed_expressions;
 use crate::array_order::{extreme, is_array, order};
 
 /// Orders arrays. It comes when expressions have their types.
@@ -20,13 +19,7 @@ pub(super) struct ArraysInOrder;
 impl AnalyzerRule for ArraysInOrder {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         plan.transform_up_with_subqueries(|node| {
-            let schema = merge_schema(&node.inputs());
-            let saver = NamePreserver::new(&node);
-            let node = node.map_expressions(|expr| {
-                let name = saver.save(&expr);
-                let changed = expr.transform_up(|expr| in_order(expr, &schema))?;
-                Ok(changed.update_data(|expr| name.restore(expr)))
-            })?;
+            let node = with_typed_expressions(node, in_order)?;
             node.map_data(|node| node.recompute_schema())
         })
         .map(|plan| plan.data)

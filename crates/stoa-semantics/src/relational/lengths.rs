@@ -17,18 +17,17 @@ use std::sync::Arc;
 
 use arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, DFSchema, ScalarValue};
 use datafusion::error::Result;
 use datafusion::functions_aggregate::expr_fn::first_value;
 use datafusion::logical_expr::expr::{AggregateFunction, Case, InSubquery, ScalarFunction};
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
     Aggregate, Distinct, Expr, ExprSchemable, Join, LogicalPlan, LogicalPlanBuilder, Projection,
 };
 use datafusion::optimizer::AnalyzerRule;
 
+use super::with_typed_expressions;
 use crate::call::unsupported;
 use crate::span::{self, is_interval};
 
@@ -39,13 +38,7 @@ pub(super) struct EqualLengths;
 impl AnalyzerRule for EqualLengths {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         plan.transform_up_with_subqueries(|node| {
-            let schema = merge_schema(&node.inputs());
-            let saver = NamePreserver::new(&node);
-            let node = node.map_expressions(|expr| {
-                let name = saver.save(&expr);
-                let changed = expr.transform_up(|expr| by_length(expr, &schema))?;
-                Ok(changed.update_data(|expr| name.restore(expr)))
-            })?;
+            let node = with_typed_expressions(node, by_length)?;
             node.transform_data(|node| match node {
                 LogicalPlan::Distinct(Distinct::All(input)) if any_interval(input.schema()) => {
                     let columns = input.schema().columns().into_iter().map(Expr::Column);

@@ -49,10 +49,13 @@ pub(crate) use sort_keys::positive_zero;
 
 use std::sync::Arc;
 
+use datafusion::common::DFSchema;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::Transformed;
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::Result;
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::AnalyzerRule;
 
 /// The rule for subqueries and set operations, which comes before all others.
@@ -85,6 +88,20 @@ fn with_inner(
     columns.input = Arc::new(inner.data);
     let node = rule(LogicalPlan::Projection(columns))?;
     Ok(Transformed::new_transformed(node.data, inner.transformed || node.transformed))
+}
+
+/// Rewrites the expressions of a node, from the innermost on; the columns that they make keep their names.
+fn with_typed_expressions(
+    node: LogicalPlan,
+    rule: impl Fn(Expr, &DFSchema) -> Result<Transformed<Expr>>,
+) -> Result<Transformed<LogicalPlan>> {
+    let schema = merge_schema(&node.inputs());
+    let names = NamePreserver::new(&node);
+    node.map_expressions(|expr| {
+        let name = names.save(&expr);
+        let changed = expr.transform_up(|expr| rule(expr, &schema))?;
+        Ok(changed.update_data(|expr| name.restore(expr)))
+    })
 }
 
 /// Subqueries and set operations.
