@@ -350,7 +350,7 @@ impl Tally {
 }
 
 /// A connection in one of the modes.
-struct Connection {
+pub(crate) struct Connection {
     client: Client,
     mode: Mode,
     table: String,
@@ -360,7 +360,7 @@ struct Connection {
 }
 
 impl Connection {
-    async fn open(options: &RunOptions) -> Result<Self> {
+    pub(crate) async fn open(options: &RunOptions) -> Result<Self> {
         let client = connect(&options.host, options.pg_port).await?;
         apply(&client, &options.settings).await?;
         let sql = Report::sql(&options.table);
@@ -374,11 +374,11 @@ impl Connection {
         Ok(Self { client, mode: options.mode, table: options.table.clone(), sql, prepared })
     }
 
-    fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.client.is_closed()
     }
 
-    async fn ask(&self, report: &Report) -> Result<Vec<DailySums>> {
+    pub(crate) async fn ask(&self, report: &Report) -> Result<Vec<DailySums>> {
         let id: &(dyn ToSql + Sync) = &report.account_id;
         let (first, last): (&(dyn ToSql + Sync), &(dyn ToSql + Sync)) =
             (&report.first_day, &report.last_day);

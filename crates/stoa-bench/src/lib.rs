@@ -18,6 +18,7 @@ mod batches;
 mod calendar;
 pub mod cells;
 mod check;
+pub mod cluster;
 mod driver;
 pub mod ingest;
 mod measure;

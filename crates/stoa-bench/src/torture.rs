@@ -27,6 +27,7 @@ mod tables;
 mod wire;
 
 pub use cluster::{ClusterTortureOptions, ClusterTortureResult, run_cluster};
+pub use daemon::Warehouse;
 pub use death::Death;
 pub use histories::{HistoryOptions, HistoryResult, run_histories};
 pub use ledger::Ledger;

@@ -114,7 +114,7 @@ impl Twins {
         self.pass_time().await;
         let cluster = self.cluster.clone();
         let (now, ttl, life) = (self.now, TTL, self.life());
-        match self.dice.below(24) {
+        match self.dice.below(26) {
             0..3 => {
                 let id = life.daemon;
                 let joined = cluster.join(&info(id), ttl).await.unwrap();
@@ -146,7 +146,27 @@ impl Twins {
                 let expected = self.members.expire(life, until, now);
                 self.note("expire", dead, format!("{expected:?}"));
             }
-            14 => {
+            14..16 => {
+                let (mut life, mut by) = (life, self.life());
+                let mut several = vec![];
+                if self.dice.below(4) == 0 {
+                    // Among several that are up, one suspicion waits for another one.
+                    for number in 0..3 {
+                        several.push(self.set_up(DaemonId::from_bits(number)).await);
+                    }
+                    (life, by) = (several[0], several[1]);
+                    let dead = cluster.suspect(life, by, WINDOW).await.unwrap();
+                    let expected = self.members.suspect(life, by, WINDOW, now);
+                    self.note("suspect", dead, format!("{expected:?}"));
+                }
+                let done = cluster.trust(life, by).await.unwrap();
+                let expected = self.members.trust(life, by);
+                self.note("trust", done, format!("{expected:?}"));
+                for life in several {
+                    self.set_state(life, MemberState::Dead).await;
+                }
+            }
+            16 => {
                 let removed = cluster.remove(life.daemon).await.is_ok_and(|removed| removed);
                 let expected = self.members.remove(life.daemon);
                 self.note("remove", removed, format!("{expected:?}"));
@@ -154,6 +174,20 @@ impl Twins {
             _ => self.step_of_lease(life).await,
         }
         self.compare().await;
+    }
+
+    /// A new life, which is up.
+    async fn set_up(&mut self, daemon: DaemonId) -> Holder {
+        let incarnation = self.cluster.join(&info(daemon), TTL).await.unwrap();
+        assert_eq!(incarnation, self.members.join(daemon, TTL, self.now));
+        let life = Holder { daemon, incarnation };
+        self.set_state(life, MemberState::Up).await;
+        life
+    }
+
+    async fn set_state(&mut self, life: Holder, state: MemberState) {
+        let set = self.cluster.set_state(life, state).await.unwrap();
+        assert_eq!(set, self.members.set_state(life, state));
     }
 
     async fn step_of_lease(&mut self, life: Holder) {
@@ -262,6 +296,6 @@ async fn statements_answer_as_the_model_does() {
     }
     eprintln!("{answers:#?}");
     // Of nothing there is only one kind of answer, but for a join.
-    assert_eq!(answers.len(), 19, "{answers:#?}");
+    assert_eq!(answers.len(), 21, "{answers:#?}");
     assert!(answers.values().all(|times| *times >= 20), "{answers:#?}");
 }

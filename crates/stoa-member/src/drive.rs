@@ -239,6 +239,11 @@ impl Inner {
                     tracing::warn!(peer = %peer.daemon, is_dead, "a daemon does not answer");
                 })
             }
+            MemberAction::Trust { peer, me } => self.cluster.trust(peer, me).await.map(|is_done| {
+                if is_done {
+                    tracing::info!(peer = %peer.daemon, "a daemon answers again");
+                }
+            }),
             MemberAction::Expire { peer, observed } => {
                 self.cluster.expire(peer, observed).await.map(|is_dead| {
                     if is_dead {

@@ -154,6 +154,7 @@ impl Seen {
                 new.push(MemberHappened { by: Some(*by), ..suspected });
             }
         }
+        self.suspicions.retain(|suspicion| member.suspicions.contains(suspicion));
         if self.state != Some(member.state) {
             self.state = Some(member.state);
             let kind = match member.state {

@@ -55,7 +55,8 @@ impl Default for PeerOptions {
             ping_interval: Duration::from_secs(2),
             ping_timeout: Duration::from_secs(3),
             retry_min: Duration::from_millis(100),
-            retry_max: Duration::from_secs(2),
+            // Short beside the time after which a daemon is suspected: one that is back is reached within the next probe.
+            retry_max: Duration::from_millis(500),
             shutdown_grace: Duration::from_secs(10),
             limits: Limits::default(),
         }

@@ -15,12 +15,13 @@ use serde::Serialize;
 use stoa_env::clock::monotonic;
 use stoa_env::{task, timer};
 use stoa_error::{Error, Result};
+use tokio::process::Command;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_postgres::SimpleQueryMessage;
 
 use super::check::{check, look};
-use super::daemon::{Daemon, Place};
+use super::daemon::{Daemon, Place, STORE_ENDPOINT, Warehouse};
 use super::gardener::tend;
 use super::hurt::{From, Hurt};
 use super::random::Random;
@@ -47,8 +48,8 @@ const AFTERMATH: Duration = Duration::from_millis(500);
 pub struct ClusterTortureOptions {
     /// The `stoa` binary.
     pub program: PathBuf,
-    /// An empty directory, or one that does not exist; it is left as it is where something is wrong.
-    pub warehouse: PathBuf,
+    /// It is left as it is where something is wrong.
+    pub warehouse: Warehouse,
     /// A new database of PostgreSQL.
     pub catalog: String,
     /// How many daemons there are.
@@ -76,7 +77,7 @@ pub struct ClusterTortureResult {
     pub frozen: [u32; 2],
     /// Ended in order (SIGTERM).
     pub drained: u32,
-    /// Times that daemons were cut off from the catalog or from each other; daemons that had been declared dead meanwhile.
+    /// Times that daemons were cut off from the catalog, from the store or from each other; daemons that had been declared dead meanwhile.
     pub cut: [u32; 2],
     /// Parcels that are there in the end.
     pub parcels: u64,
@@ -115,7 +116,8 @@ pub async fn run_cluster(
         settled_ms: Vec::new(),
     };
     while torture.result.faults < options.faults {
-        let (fault, hurt) = (torture.result.faults, Hurt::pick(&mut torture.random));
+        let hurt = Hurt::pick(&mut torture.random, options.warehouse.is_store());
+        let fault = torture.result.faults;
         torture.round(&hurt).await.map_err(|error| {
             error.at(format!("fault {fault}, seed {}, whose daemon {hurt}", options.seed))
         })?;
@@ -190,13 +192,14 @@ impl Torture<'_> {
     /// Cuts what is between daemons and others, or mends it.
     fn cut(&self, nth: usize, from: From, state: State) {
         let is_meant = |(number, daemon)| {
-            let all = matches!(from, From::CatalogOfAll | From::PeersOfAll);
+            let all = matches!(from, From::CatalogOfAll | From::PeersOfAll | From::StoreOfAll);
             (all || number == nth).then_some(daemon)
         };
         for daemon in self.daemons.iter().enumerate().filter_map(is_meant) {
             match from {
                 From::Catalog | From::CatalogOfAll => daemon.set_catalog(state),
                 From::Peers | From::PeersOfAll => daemon.set_from_peers(state),
+                From::Store | From::StoreOfAll => daemon.set_store(state),
             }
         }
     }
@@ -389,7 +392,30 @@ impl Torture<'_> {
         for daemon in self.daemons.drain(..) {
             daemon.process.stop().await?;
         }
+        let tables: Vec<_> = self.tables.all().cloned().collect();
+        for table in tables {
+            self.check_files(&table.name).await?;
+        }
         Ok(())
+    }
+
+    /// All data files of all snapshots are there, and as they were written (`stoa table check --data`).
+    async fn check_files(&self, table: &str) -> Result<()> {
+        let ClusterTortureOptions { program, warehouse, catalog, .. } = self.options;
+        let mut command = Command::new(program);
+        command.args(["table", "check", table, "--data"]);
+        command.args(["--warehouse", &warehouse.place(), "--catalog", catalog]);
+        if let Warehouse::Store { endpoint, .. } = warehouse {
+            command.env(STORE_ENDPOINT, endpoint);
+        }
+        let checked = command.kill_on_drop(true).output().await;
+        let checked =
+            checked.map_err(|e| Error::unavailable("cannot start this program").with_source(e))?;
+        match checked.status.success() {
+            true => Ok(()),
+            false => Err(Error::corrupt(format!("table {table} is damaged: {}", checked.status))
+                .with_detail(String::from_utf8_lossy(&[checked.stdout, checked.stderr].concat()))),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
-//! A daemon whose ways to the catalog and from its peers can be cut.
+//! A daemon whose ways to the catalog, to the store and from its peers can be cut.
 
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use stoa_error::{Error, Result};
@@ -12,19 +12,51 @@ use super::run::FAILPOINTS;
 use super::wire::{State, Wire};
 use crate::server_process::ServerProcess;
 
+/// Where daemons find their object store.
+pub(crate) const STORE_ENDPOINT: &str = "AWS_ENDPOINT_URL_S3";
+
 /// A daemon of a cluster, and the network around it.
 pub(crate) struct Daemon {
     pub(crate) process: ServerProcess,
     catalog: Wire,
+    store: Option<Wire>,
     /// What others send to it: requests, and parts of statements.
     from_peers: [Wire; 2],
+}
+
+/// Where files and commit logs are.
+#[derive(Clone, Debug)]
+pub enum Warehouse {
+    /// An empty directory, or one that does not exist.
+    Directory(PathBuf),
+    /// In an object store: `s3://bucket/prefix`, where nothing is, at `http://host:port`. Keys are in the environment.
+    Store {
+        /// The place.
+        url: String,
+        /// The store's endpoint.
+        endpoint: String,
+    },
+}
+
+impl Warehouse {
+    /// What `--warehouse` says.
+    pub(crate) fn place(&self) -> String {
+        match self {
+            Self::Directory(directory) => directory.display().to_string(),
+            Self::Store { url, .. } => url.clone(),
+        }
+    }
+
+    pub(crate) fn is_store(&self) -> bool {
+        matches!(self, Self::Store { .. })
+    }
 }
 
 /// Where its daemons' files and catalog are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'a> {
     pub(crate) program: &'a Path,
-    pub(crate) warehouse: &'a Path,
+    pub(crate) warehouse: &'a Warehouse,
     /// A database, `postgres://user@host:port/name`.
     pub(crate) catalog: &'a str,
 }
@@ -35,13 +67,13 @@ impl Daemon {
     /// # Errors
     /// Invalid: the catalog is no such address. Unavailable: it does not start, or ended at a fail point.
     pub(crate) async fn start(place: Place<'_>, failpoints: &str) -> Result<Self> {
-        let (catalog, url) = catalog_wire(place.catalog).await?;
+        let (catalog, url) = wire_to(place.catalog, 5432).await?;
         // Each has an address of its own, where the wires listen at the ports at which it listens at another one.
         let (address, peer_port) = free_port().await?;
         let (_, task_port) = free_port().await?;
         let wire = |port: u16| Wire::open(address, port, format!("{}:{port}", Ipv4Addr::LOCALHOST));
         let from_peers = [wire(peer_port).await?, wire(task_port).await?];
-        let warehouse = place.warehouse.display().to_string();
+        let warehouse = place.warehouse.place();
         let (address, peer_port, task_port) =
             (address.to_string(), peer_port.to_string(), task_port.to_string());
         let arguments = [
@@ -53,15 +85,29 @@ impl Daemon {
             ["--task-port", &task_port],
             ["--log-level", "off"],
         ];
-        let variables = [(FAILPOINTS, failpoints)];
-        let process =
-            ServerProcess::start_with(place.program, arguments.as_flattened(), &variables).await?;
-        Ok(Self { process, catalog, from_peers })
+        let mut arguments = arguments.as_flattened().to_vec();
+        let mut variables = vec![(FAILPOINTS, failpoints)];
+        let (mut store, logs, endpoint);
+        store = None;
+        if let Warehouse::Store { url, endpoint: at } = place.warehouse {
+            let (wire, through) = wire_to(at, 80).await?;
+            store = Some(wire);
+            (logs, endpoint) = (format!("{url}-logs"), through);
+            arguments.extend(["--commit-log", &logs]);
+            variables.push((STORE_ENDPOINT, &endpoint));
+        }
+        let process = ServerProcess::start_with(place.program, &arguments, &variables).await?;
+        Ok(Self { process, catalog, store, from_peers })
     }
 
     /// What becomes of its connections to the catalog.
     pub(crate) fn set_catalog(&self, state: State) {
         self.catalog.set(state);
+    }
+
+    /// What becomes of its connections to the object store, if there is one.
+    pub(crate) fn set_store(&self, state: State) {
+        self.store.iter().for_each(|wire| wire.set(state));
     }
 
     /// What becomes of connections of other daemons to this one.
@@ -70,15 +116,15 @@ impl Daemon {
     }
 }
 
-/// A way to the catalog, and its address.
-async fn catalog_wire(catalog: &str) -> Result<(Wire, String)> {
+/// A way to where a URL leads, and the URL of that way.
+async fn wire_to(address: &str, port: u16) -> Result<(Wire, String)> {
     let unusable = || {
-        Error::invalid(format!("{catalog:?} is no address of a database"))
-            .with_hint("postgres://USER@HOST/DATABASE")
+        Error::invalid(format!("{address:?} is no address"))
+            .with_hint("postgres://USER@HOST/DATABASE for a catalog, http://HOST:PORT for a store")
     };
-    let mut url = Url::parse(catalog).map_err(|_| unusable())?;
+    let mut url = Url::parse(address).map_err(|_| unusable())?;
     let upstream =
-        format!("{}:{}", url.host_str().ok_or_else(unusable)?, url.port().unwrap_or(5432));
+        format!("{}:{}", url.host_str().ok_or_else(unusable)?, url.port().unwrap_or(port));
     let wire = Wire::open(Ipv4Addr::LOCALHOST.into(), 0, upstream).await?;
     url.set_ip_host(Ipv4Addr::LOCALHOST.into()).map_err(|()| unusable())?;
     url.set_port(Some(wire.port())).map_err(|()| unusable())?;

@@ -24,16 +24,21 @@ pub(crate) enum From {
     Catalog,
     /// The other daemons, as far as they call it: its own calls arrive.
     Peers,
+    /// The object store that has files and commit logs.
+    Store,
     /// All daemons are cut off from the catalog's database.
     CatalogOfAll,
     /// All daemons are cut off from each other.
     PeersOfAll,
+    /// All daemons are cut off from the object store.
+    StoreOfAll,
 }
 
 impl Hurt {
-    pub(crate) fn pick(random: &mut Random) -> Self {
+    /// Something by chance; an object store is cut off only where there is one.
+    pub(crate) fn pick(random: &mut Random, has_store: bool) -> Self {
         let ms = |random: &mut Random, most| Duration::from_millis(random.below(most));
-        match random.below(14) {
+        match random.below(if has_store { 16 } else { 14 }) {
             0..3 => Self::Killed(ms(random, 700)),
             3..6 => loop {
                 let death = Death::pick(random.next());
@@ -46,22 +51,27 @@ impl Hurt {
                 Self::Frozen { after, frozen: ms(random, 9_000) }
             }
             9 => Self::Drained(ms(random, 500)),
-            _ => {
+            kind => {
                 let from = match random.below(8) {
+                    0..6 if kind >= 14 => From::Store,
+                    _ if kind >= 14 => From::StoreOfAll,
                     0..3 => From::Catalog,
                     3..6 => From::Peers,
                     6 => From::CatalogOfAll,
                     _ => From::PeersOfAll,
                 };
                 let state = [State::Silent, State::Broken][random.below(2) as usize];
-                // Peers that miss each other for longer declare each other dead, also when they are reached again: which
-                // of them will end, and when, is not known then.
-                let most = match from {
-                    From::Catalog | From::CatalogOfAll => 9_000,
-                    From::Peers | From::PeersOfAll => 800,
-                };
                 let after = ms(random, 500);
-                Self::Cut { from, state, after, lasting: ms(random, most) }
+                let lasting = match from {
+                    // A peer that is missed for four to six seconds may be declared dead when it is reached again:
+                    // whether it lives is known of shorter and of longer cuts.
+                    From::Peers | From::PeersOfAll => match random.below(4) {
+                        0 => Duration::from_secs(7) + ms(random, 2_000),
+                        _ => ms(random, 3_000),
+                    },
+                    _ => ms(random, 9_000),
+                };
+                Self::Cut { from, state, after, lasting }
             }
         }
     }
@@ -80,6 +90,8 @@ impl fmt::Display for Hurt {
                 let from = match from {
                     From::Catalog => "was cut off from the catalog",
                     From::Peers => "was not reached by the others",
+                    From::Store => "was cut off from the store",
+                    From::StoreOfAll => "was cut off from the store as all others were",
                     From::CatalogOfAll => "was cut off from the catalog as all others were",
                     From::PeersOfAll => "was not reached by the others, nor they by anyone",
                 };

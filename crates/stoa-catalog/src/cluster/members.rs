@@ -159,6 +159,23 @@ impl Cluster {
         self.changes(Lane::Changes, statements).await
     }
 
+    /// `by` reaches `peer` again: its note of [`Self::suspect`] goes. False if there is none.
+    ///
+    /// # Errors
+    /// As [`Self::join`].
+    pub async fn trust(&self, peer: Holder, by: Holder) -> Result<bool> {
+        let note = format!(
+            "DELETE FROM stoa_suspicions WHERE {} AND suspected_by = {}
+             AND EXISTS (SELECT FROM stoa_daemons WHERE {})
+             AND EXISTS (SELECT FROM stoa_daemons WHERE {}) RETURNING daemon",
+            self.of_daemon(peer.daemon),
+            daemon(by.daemon),
+            self.living(peer),
+            self.living(by)
+        );
+        self.gives_row(Lane::Changes, vec![self.lock(), note]).await
+    }
+
     /// Declares a member dead whose lease has expired and is still as the caller `observed` it. True if this
     /// call has.
     ///

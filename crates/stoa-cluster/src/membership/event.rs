@@ -93,6 +93,13 @@ pub enum MemberAction {
         /// Who we are.
         me: Holder,
     },
+    /// Note that a suspect answers again: [`MemberTable::trust`].
+    Trust {
+        /// The peer.
+        peer: Holder,
+        /// Who we are.
+        me: Holder,
+    },
     /// Declare a peer dead: [`MemberTable::expire`].
     Expire {
         /// The peer.

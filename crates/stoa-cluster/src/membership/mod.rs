@@ -9,7 +9,7 @@
 //! send. [`MemberTable`] is what the database decides, [`Membership`] one daemon's side.
 //!
 //! There are two levels. *Routing* is local and reversible: a failed connection or two missed probes take a
-//! peer out at once, three good probes let it back in. *Membership* is shared and final: a dead incarnation
+//! peer out at once, three good probes let it back in, and withdraw our suspicion. *Membership* is shared and final: a dead incarnation
 //! never comes back. Without the database nobody joins, nobody dies, and reports go on.
 //!
 //! **Invariants:** a member is declared dead by expiry only if the database's clock says so and the one
@@ -241,6 +241,7 @@ impl Membership {
         let living = living.map(|(daemon, row)| Holder { daemon, incarnation: row.incarnation });
         self.peers.set(living, now);
         let mut actions = self.expired();
+        actions.extend(self.trusted(me));
         let state = self.table.get(self.daemon).map(|row| row.state);
         if state.is_some_and(|state| state < self.wanted) {
             actions.push(MemberAction::SetState { me, state: self.wanted });
@@ -294,6 +295,18 @@ impl Membership {
             is_expired.then_some(MemberAction::Expire { peer, observed: row.until })
         });
         expired.collect()
+    }
+
+    /// Peers that we have suspected and now send requests to again. Else a suspicion would wait there for another one, of
+    /// another daemon at another time, and both together would declare dead a peer that everybody reaches.
+    fn trusted(&self, me: Holder) -> impl Iterator<Item = MemberAction> {
+        self.table.iter().filter_map(move |(daemon, row)| {
+            let is_suspect = row.suspicions.iter().any(|(by, _)| *by == me.daemon);
+            let is_trusted =
+                is_suspect && row.state != MemberState::Dead && self.peers.is_routed(daemon);
+            let peer = Holder { daemon, incarnation: row.incarnation };
+            is_trusted.then_some(MemberAction::Trust { peer, me })
+        })
     }
 
     fn end(&mut self) -> Vec<MemberAction> {

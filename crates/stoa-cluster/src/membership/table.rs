@@ -1,7 +1,7 @@
 //! The table of members: what the database decides.
 //!
 //! A model of statements that each run in one transaction. Every change of a state, a join and a removal
-//! included, adds one to a single epoch (a row that these statements lock); renewals and suspicions do not.
+//! included, adds one to a single epoch (a row that these statements lock); renewals, suspicions and their end do not.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -155,6 +155,17 @@ impl MemberTable {
             self.epoch += 1;
         }
         is_dead
+    }
+
+    /// `by` reaches `peer` again: its note of [`Self::suspect`] goes. False if there is none, or one of both is dead.
+    pub fn trust(&mut self, peer: Holder, by: Holder) -> bool {
+        if !self.lives(by) {
+            return false;
+        }
+        let Some(row) = self.living(peer) else { return false };
+        let before = row.suspicions.len();
+        row.suspicions.retain(|(other, _)| *other != by.daemon);
+        row.suspicions.len() < before
     }
 
     /// Declares a member dead whose lease has expired and is still as the caller `observed` it. True if it is

@@ -61,6 +61,44 @@ fn two_suspicions_declare_a_member_dead_and_one_of_a_pair() {
 }
 
 #[test]
+fn a_suspicion_ends_when_the_suspect_has_answered_three_probes() {
+    let holder = |id| Holder { daemon: daemon(id), incarnation: 1 };
+    let window = Duration::from_secs(180);
+    let (mut table, mut me) = cluster(3);
+    read(&mut me, &table, 20);
+    let mut trusted = vec![];
+    // Not reached for six seconds, and reached from then on.
+    for second in 1..13 {
+        let now = second * 1000;
+        for action in me.on(MemberEvent::Tick, at(now)) {
+            match action {
+                MemberAction::Probe { peer, probe } if peer != daemon(3) || second >= 7 => {
+                    me.on(MemberEvent::Answered { peer, probe }, at(now + 10));
+                }
+                MemberAction::Suspect { peer, me } => {
+                    assert!(!table.suspect(peer, me, window, database(now)));
+                }
+                MemberAction::Read { request } => {
+                    let table = table.clone();
+                    for action in me.on(MemberEvent::Read { request, table }, at(now + 20)) {
+                        if let MemberAction::Trust { peer, me } = action {
+                            trusted.push((second, peer, me));
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        for (_, peer, me) in &trusted {
+            table.trust(*peer, *me);
+        }
+    }
+    assert_eq!(trusted, [(11, holder(3), holder(1))]);
+    assert!(!table.suspect(holder(3), holder(2), window, database(14_000)), "the only one");
+    assert!(!table.trust(holder(3), holder(1)), "it is gone");
+}
+
+#[test]
 fn a_removed_daemon_never_gets_an_incarnation_again() {
     let (mut table, _) = cluster(2);
     table.join(daemon(1), TTL, database(0));

@@ -73,6 +73,7 @@ impl Database {
                 let window = self.options.suspicion_window;
                 Returned::Changed(self.members.suspect(peer, me, window, now))
             }
+            Statement::Trust { peer, me } => Returned::Changed(self.members.trust(peer, me)),
             Statement::Expire { peer, observed } => {
                 let mut observed = observed;
                 if self.trusts_clocks(&mut now, now_ms, wall_ahead_ms) {

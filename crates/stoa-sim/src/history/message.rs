@@ -72,6 +72,7 @@ pub enum Statement {
     Renew { me: Holder, pin: Option<u64> },
     SetState { me: Holder, state: MemberState },
     Suspect { peer: Holder, me: Holder },
+    Trust { peer: Holder, me: Holder },
     Expire { peer: Holder, observed: DatabaseTime },
     Read,
     Acquire { name: Name, holder: Holder, observed: Option<DatabaseTime> },

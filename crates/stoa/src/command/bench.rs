@@ -2,6 +2,7 @@
 //! range reads.
 
 mod cells;
+mod cluster;
 mod ingest;
 mod own_server;
 mod s3_proxy;
@@ -25,6 +26,7 @@ use stoa_error::{Condition, Error, ErrorKind, Result};
 use stoa_query::{Engine, LoadTarget};
 
 use self::cells::{CellsArgs, cells};
+use self::cluster::{ClusterArgs, cluster};
 use self::ingest::{IngestArgs, ingest};
 use self::own_server::start_server;
 use self::s3_proxy::{S3ProxyArgs, s3_proxy};
@@ -58,6 +60,8 @@ pub enum BenchCommand {
     Seek(SeekArgs),
     /// Kill servers during writes over all protocols, and check that nothing is lost
     Torture(TortureArgs),
+    /// Measure reports on one daemon and on several, and while one joins or is killed
+    Cluster(ClusterArgs),
     /// Measure durable writes over all protocols: rows/s, acknowledgement time, CPU per row
     Ingest(IngestArgs),
     /// Measure tables of cells: loads, dumps, single rows, restart
@@ -315,6 +319,7 @@ pub fn run(command: BenchCommand, file: Option<PathBuf>) -> Result<(), Failure> 
         BenchCommand::Orc(args) => orc(args),
         BenchCommand::Seek(args) => seek(args),
         BenchCommand::Torture(args) => block_on_threads(CLIENT_THREADS, torture(args)),
+        BenchCommand::Cluster(args) => block_on_threads(CLIENT_THREADS, cluster(args)),
         BenchCommand::Cells(args) => block_on_threads(CLIENT_THREADS, cells(args)),
         BenchCommand::S3Proxy(args) => block_on_threads(CLIENT_THREADS, s3_proxy(args)),
         BenchCommand::Ingest(args) => block_on_threads(CLIENT_THREADS, ingest(args)),

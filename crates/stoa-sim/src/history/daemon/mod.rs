@@ -271,6 +271,9 @@ impl Daemon {
                 MemberAction::Suspect { peer, me } => {
                     self.statement(Statement::Suspect { peer, me }, Purpose::Other);
                 }
+                MemberAction::Trust { peer, me } => {
+                    self.statement(Statement::Trust { peer, me }, Purpose::Other);
+                }
                 MemberAction::Expire { peer, observed } => {
                     self.statement(Statement::Expire { peer, observed }, Purpose::Other);
                 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use stoa_bench::WritePath;
 use stoa_bench::ingest::{IngestOptions, run};
-use stoa_error::{Error, Result};
+use stoa_error::Result;
 
 use crate::units;
 
@@ -77,8 +77,7 @@ impl From<PathArg> for WritePath {
 }
 
 pub async fn ingest(args: IngestArgs) -> Result<()> {
-    let program = std::env::current_exe()
-        .map_err(|e| Error::unavailable("cannot find this program's file").with_source(e))?;
+    let program = super::torture::this_program()?;
     let unnamed = || std::env::temp_dir().join(format!("stoa-ingest-{}", std::process::id()));
     let paths = match args.path.is_empty() {
         true => WritePath::ROWS.to_vec(),

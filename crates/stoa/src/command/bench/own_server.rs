@@ -1,14 +1,14 @@
 //! The server that `stoa bench report` starts for itself.
 
 use stoa_bench::ServerProcess;
-use stoa_error::{Error, Result};
+use stoa_error::Result;
 
+use super::torture::this_program;
 use crate::config::Config;
 
 /// Starts this program as a server with the settings of `config`.
 pub(super) async fn start_server(config: &Config) -> Result<ServerProcess> {
-    let program = std::env::current_exe()
-        .map_err(|e| Error::unavailable("cannot find this program's file").with_source(e))?;
+    let program = this_program()?;
     let mut arguments = vec![
         "--warehouse".to_owned(),
         config.warehouse.clone(),

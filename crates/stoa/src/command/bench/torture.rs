@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use stoa_bench::torture::{
     ClusterTortureOptions, ClusterTortureResult, HistoryOptions, HistoryResult, TortureOptions,
-    TortureResult, run, run_cluster, run_histories,
+    TortureResult, Warehouse, run, run_cluster, run_histories,
 };
 use stoa_env::clock;
 use stoa_error::{Error, Result};
@@ -20,6 +20,8 @@ Examples:
   stoa bench torture --kills 1000 --dir /mnt/disk/torture
   stoa bench torture --histories --statements 100000 --kills 0
   stoa bench torture --daemons 3 --catalog postgres://me@localhost/new
+  stoa bench torture --daemons 3 --catalog postgres://me@localhost/new \\
+      --store s3://bucket/new --store-endpoint http://localhost:9000
   stoa bench torture --histories --servers 3 --catalog postgres://me@localhost/new
 
 Starts servers on their own warehouse, writes to them over all protocols, and kills them: by a signal
@@ -33,8 +35,8 @@ lost or duplicated, no increment is lost, and nothing that was seen disappears.
 
 With --daemons, that many daemons share a catalog in PostgreSQL, and all are written to while one at a
 time is killed, frozen for up to nine seconds, ended, or cut off from PostgreSQL or from the others; or
-all are. Whatever one has acknowledged, all others must
-show at once, and after they have taken its log over.")]
+all are. Whatever one has acknowledged, all others must show at once, and after they have taken its log
+over. With --store, files and logs are in S3, and daemons are cut off from there as well.")]
 pub struct TortureArgs {
     /// Number of kills
     #[arg(long, value_name = "N", default_value_t = 100)]
@@ -66,6 +68,14 @@ pub struct TortureArgs {
     #[arg(long, value_name = "URL")]
     catalog: Option<String>,
 
+    /// Where the files and logs of --daemons are, instead of --dir: s3://BUCKET/PREFIX, where nothing is
+    #[arg(long, value_name = "URL", requires_all = ["daemons", "store_endpoint"])]
+    store: Option<String>,
+
+    /// The endpoint of --store, http://HOST:PORT; its keys are in the environment
+    #[arg(long, value_name = "URL", requires = "store")]
+    store_endpoint: Option<String>,
+
     /// Check the histories of concurrent sessions
     #[arg(long)]
     histories: bool,
@@ -88,8 +98,7 @@ pub struct TortureArgs {
 }
 
 pub async fn torture(args: TortureArgs) -> Result<()> {
-    let program = std::env::current_exe()
-        .map_err(|e| Error::unavailable("cannot find this program's file").with_source(e))?;
+    let program = this_program()?;
     let seed = args.seed.unwrap_or_else(|| clock::unix_ms().unsigned_abs());
     let unnamed = || std::env::temp_dir().join(format!("stoa-torture-{}", std::process::id()));
     let warehouse = args.dir.clone().unwrap_or_else(unnamed);
@@ -114,6 +123,13 @@ pub async fn torture(args: TortureArgs) -> Result<()> {
     eprintln!("seed {seed}, warehouse {}", warehouse.display());
     let result = run(&options, &mut |step| eprintln!("{step}")).await;
     end(&warehouse, args.json, result, text)
+}
+
+/// # Errors
+/// Unavailable: the system does not say which file it is.
+pub(super) fn this_program() -> Result<PathBuf> {
+    std::env::current_exe()
+        .map_err(|e| Error::unavailable("cannot find this program's file").with_source(e))
 }
 
 async fn histories(
@@ -149,9 +165,13 @@ async fn cluster(
     daemons: usize,
     catalog: String,
 ) -> Result<()> {
+    let place = match args.store.zip(args.store_endpoint) {
+        Some((url, endpoint)) => Warehouse::Store { url, endpoint },
+        None => Warehouse::Directory(warehouse.clone()),
+    };
     let options = ClusterTortureOptions {
         program,
-        warehouse: warehouse.clone(),
+        warehouse: place,
         catalog,
         daemons,
         faults: args.kills,
@@ -200,7 +220,7 @@ fn cluster_text(result: &ClusterTortureResult) -> String {
 }
 
 /// Prints what happened and removes the warehouse; where something is wrong, it stays.
-fn end<R: serde::Serialize>(
+pub(super) fn end<R: serde::Serialize>(
     warehouse: &std::path::Path,
     as_json: bool,
     result: Result<R>,
@@ -241,7 +261,7 @@ fn history_text(result: &HistoryResult) -> String {
     )
 }
 
-fn make_empty(directory: &std::path::Path) -> Result<()> {
+pub(super) fn make_empty(directory: &std::path::Path) -> Result<()> {
     let failed =
         |e| Error::unavailable(format!("cannot use {}", directory.display())).with_source(e);
     std::fs::create_dir_all(directory).map_err(failed)?;
