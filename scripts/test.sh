@@ -98,8 +98,11 @@ client_suite() {
   [ -n "${SERVER_PID:-}" ] &&
     note "server: PostgreSQL on port $SERVER_PG_PORT, HTTP on port $SERVER_HTTP_PORT," \
       "Flight SQL on port $SERVER_FLIGHT_PORT, HiveServer2 on port $SERVER_HIVE_PORT"
-  STOA_BIN=${STOA_BIN:-} STOA_PG_PORT=${SERVER_PG_PORT:-} STOA_HTTP_PORT=${SERVER_HTTP_PORT:-} \
-    STOA_FLIGHT_PORT=${SERVER_FLIGHT_PORT:-} STOA_HIVE_PORT=${SERVER_HIVE_PORT:-} \
+  # Without a server there are no ports: an empty one is a wrong setting for the binary.
+  local ports=()
+  [ -z "${SERVER_PID:-}" ] || ports=(STOA_PG_PORT="$SERVER_PG_PORT" STOA_HTTP_PORT="$SERVER_HTTP_PORT"
+    STOA_FLIGHT_PORT="$SERVER_FLIGHT_PORT" STOA_HIVE_PORT="$SERVER_HIVE_PORT")
+  env "${ports[@]}" STOA_BIN="${STOA_BIN:-}" \
     STOA_WAREHOUSE="$scratch/$name/warehouse" STOA_SCRATCH="$scratch/$name" \
     "clients/$name/run.sh" </dev/null 2>&1 | tee "$log"
   status=${PIPESTATUS[0]}

@@ -34,7 +34,7 @@ ORDER = {
     13: [1, 0], 15: [0], 16: [3, 0, 1, 2], 18: [4, 3], 20: [0], 21: [1, 0], 22: [0],
 }  # fmt: skip
 # Queries that run on one daemon.
-ALONE = [22]
+ALONE = []
 # Files of each large table, and rows from which on a table is large.
 FILES = 4
 LARGE = 1000
