@@ -1,6 +1,7 @@
 //! `stoa bench report`, small.
 
 use serde_json::Value;
+use stoa_testkit::PostgresServer;
 
 use crate::harness::Place;
 
@@ -81,4 +82,26 @@ fn a_table_of_other_rows_is_noticed() {
     assert_eq!(other.code, Some(1));
     assert!(other.stderr.contains("error: wrong answer: account "), "{}", other.stderr);
     assert_eq!(place.query("SELECT count(*) FROM ad_report"), "1000\n");
+}
+
+/// Every answer of a random daemon is right, and nobody sees that one is killed, except those who wait.
+#[test]
+fn reports_of_a_cluster_survive_a_killed_daemon() {
+    let Some(postgres) = PostgresServer::start(&["fsync=off"]) else { return };
+    let place = Place::new();
+    let catalog = postgres.database();
+    let size = ["--rows", "20000", "--accounts", "500", "--clients", "3", "--duration", "1s"];
+    let arguments = ["bench", "cluster", "--catalog", &catalog, "--dir", "w", "--json"];
+    let ran = place.run(&[&arguments[..], &size, &["--check-every", "3"]].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let result: Value = serde_json::from_str(&ran.stdout).unwrap();
+    for steady in result["steady"].as_array().unwrap() {
+        assert!(steady["checked"].as_u64().unwrap() > 0, "{result}");
+    }
+    assert_eq!(result["steady"][1]["daemons"], 3, "{result}");
+    let changes = result["changes"].as_array().unwrap();
+    assert_eq!(changes.len(), 2, "{result}");
+    assert!(changes.iter().all(|change| change["lost"] == 0), "{result}");
+    assert_eq!(changes[0]["repeated"], 0, "joining fails no report: {result}");
+    assert!(!place.path("w").exists());
 }
