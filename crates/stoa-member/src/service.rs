@@ -21,14 +21,14 @@ pub enum ServiceKind {
     Figures = 0x102,
     /// The rows of a ticket.
     Ticket = 0x103,
-    /// Answer a report.
-    Report = 0x104,
     /// Compute parts of a large statement.
     Enlist = 0x105,
     /// Such a statement has ended.
     Release = 0x106,
     /// What was done of it so far.
     Done = 0x107,
+    /// Answer a report. (0x104 was one in another form.)
+    Report = 0x108,
 }
 
 /// Answers requests of one kind that other daemons send. Called on the runtime of the membership; long work

@@ -1,13 +1,19 @@
 //! Reports and answers as bytes, for another daemon.
 //!
 //! A report is sent without what both sides know: types of columns are those of the table's schema, which must be the
-//! same version of it there. All integers are little-endian. An answer is its counts and one Arrow IPC batch.
+//! same version of it there. All integers are little-endian. An answer has few rows and is on the way of each report, so
+//! it is not Arrow IPC, whose headers cost more than its values:
+//!
+//! ```text
+//! counts of the work · number of rows · for each column: 1 and a bit for each valid row, or 0 · values
+//! values: as they are in memory; bits; or, of texts, the end of each and the bytes of all
+//! ```
 
 use std::sync::Arc;
 
-use arrow_ipc::reader::read_record_batch;
-use arrow_ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteContext, IpcWriteOptions};
-use arrow_ipc::{MessageHeader, MetadataVersion, root_as_message};
+use arrow_array::{Array, RecordBatch, RecordBatchOptions, make_array};
+use arrow_buffer::{BooleanBuffer, Buffer};
+use arrow_data::ArrayData;
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use stoa_error::{Error, Result};
@@ -25,7 +31,10 @@ impl Report {
     /// The report as bytes; `None` where it has a type that [`Report::decode`] does not know.
     pub fn encode(&self) -> Option<Bytes> {
         let mut out = BytesMut::with_capacity(256);
-        put_list(&mut out, &self.columns, |out, column| out.put_i32_le(column.field_id));
+        put_list(&mut out, &self.columns, |out, column| {
+            put_index(out, column.position);
+            out.put_i32_le(column.field_id);
+        });
         put_list(&mut out, &self.conditions, |out, condition| {
             put_index(out, condition.column);
             put_test(out, &condition.test);
@@ -64,22 +73,18 @@ impl Answer {
     /// Writes the answer as bytes.
     ///
     /// # Errors
-    /// `Internal`: Arrow cannot write it.
+    /// `Internal`: it has a type that no report has.
     pub fn encode(&self, out: &mut BytesMut) -> Result<()> {
-        let generator = IpcDataGenerator::default();
-        let mut dictionaries = DictionaryTracker::new(false);
-        let mut compression = IpcWriteContext::default();
-        let options = IpcWriteOptions::default();
-        let (_, encoded) = generator
-            .encode(&self.batch, &mut dictionaries, &options, &mut compression)
-            .map_err(|e| Error::internal("an answer cannot be sent").with_source(e))?;
-        out.reserve(128 + encoded.ipc_message.len() + encoded.arrow_data.len());
+        let rows = self.batch.num_rows();
+        out.reserve(128 + self.batch.num_columns() * (8 + rows * 9));
         for count in counts(&self.work) {
             out.put_u64_le(count);
         }
-        put_index(out, encoded.ipc_message.len());
-        out.put_slice(&encoded.ipc_message);
-        out.put_slice(&encoded.arrow_data);
+        put_index(out, rows);
+        for column in self.batch.columns() {
+            put_column(out, &column.to_data())
+                .ok_or_else(|| Error::internal(format!("{} cannot be sent", column.data_type())))?;
+        }
         Ok(())
     }
 
@@ -88,14 +93,7 @@ impl Answer {
     /// # Errors
     /// 08P01: the bytes are no answer of that schema.
     pub fn decode(bytes: Bytes, schema: &SchemaRef) -> Result<Self> {
-        let answer = read_answer(bytes, schema).ok_or_else(|| unreadable("answer"))?;
-        let columns = answer.batch.columns().iter().zip(schema.fields());
-        if answer.batch.num_columns() != schema.fields().len()
-            || !columns.into_iter().all(|(column, field)| column.data_type() == field.data_type())
-        {
-            return Err(unreadable("answer"));
-        }
-        Ok(answer)
+        read_answer(bytes, schema).ok_or_else(|| unreadable("answer"))
     }
 }
 
@@ -115,26 +113,90 @@ fn read_answer(mut bytes: Bytes, schema: &SchemaRef) -> Option<Answer> {
         bytes_read: read()?,
         hedges: read()?,
     };
-    let length = index(&mut bytes)?;
-    let header = take(&mut bytes, length)?;
-    let message = root_as_message(&header).ok()?;
-    if message.header_type() != MessageHeader::RecordBatch {
-        return None;
+    let rows = index(&mut bytes)?;
+    let mut columns = Vec::with_capacity(schema.fields().len());
+    for field in schema.fields() {
+        columns.push(make_array(read_column(&mut bytes, field.data_type(), rows)?));
     }
-    let batch = message.header_as_record_batch()?;
-    // Arrow slices without asking.
-    let ends = batch.buffers()?.iter().map(|part| {
-        let (offset, length) = (usize::try_from(part.offset()), usize::try_from(part.length()));
-        offset.ok()?.checked_add(length.ok()?)
-    });
-    if !ends.into_iter().all(|end| end.is_some_and(|end| end <= bytes.len())) {
-        return None;
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    let batch = RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options).ok()?;
+    bytes.is_empty().then_some(Answer { batch, work })
+}
+
+/// How values of a type lie in memory.
+enum Values {
+    Bits,
+    Bytes(usize),
+    Texts,
+}
+
+impl Values {
+    fn of(data_type: &DataType) -> Option<Self> {
+        Some(match data_type {
+            DataType::Boolean => Self::Bits,
+            DataType::Utf8 => Self::Texts,
+            DataType::Decimal128(..) => Self::Bytes(16),
+            DataType::Decimal256(..) => Self::Bytes(32),
+            other => Self::Bytes(other.primitive_width()?),
+        })
     }
-    let data = arrow_buffer::Buffer::from(bytes);
-    let nothing = std::collections::HashMap::new();
-    let batch =
-        read_record_batch(&data, batch, Arc::clone(schema), &nothing, None, &MetadataVersion::V5);
-    Some(Answer { batch: batch.ok()?, work })
+}
+
+fn put_column(out: &mut BytesMut, column: &ArrayData) -> Option<()> {
+    let (first, rows) = (column.offset(), column.len());
+    out.put_u8(u8::from(column.nulls().is_some()));
+    if let Some(valid) = column.nulls() {
+        put_bits(out, valid.inner());
+    }
+    let values = column.buffers().first()?;
+    match Values::of(column.data_type())? {
+        Values::Bits => put_bits(out, &BooleanBuffer::new(values.clone(), first, rows)),
+        Values::Bytes(width) => out.put_slice(values.get(first * width..(first + rows) * width)?),
+        Values::Texts => {
+            let ends = match rows {
+                // It may have no offsets at all.
+                0 => &[0],
+                _ => values.typed_data::<i32>().get(first..=first + rows)?,
+            };
+            let begin = *ends.first()?;
+            ends.iter().skip(1).for_each(|end| out.put_i32_le(end - begin));
+            let text = column.buffers().get(1)?;
+            out.put_slice(text.get(begin as usize..*ends.last()? as usize)?);
+        }
+    }
+    Some(())
+}
+
+fn put_bits(out: &mut BytesMut, bits: &BooleanBuffer) {
+    out.put_slice(&bits.sliced().as_slice()[..bits.len().div_ceil(8)]);
+}
+
+fn read_column(read: &mut Bytes, data_type: &DataType, rows: usize) -> Option<ArrayData> {
+    let valid = match flag(read)? {
+        true => Some(Buffer::from(take(read, rows.div_ceil(8))?)),
+        false => None,
+    };
+    let array = ArrayData::builder(data_type.clone()).len(rows).null_bit_buffer(valid);
+    let array = match Values::of(data_type)? {
+        Values::Bits => array.add_buffer(Buffer::from(take(read, rows.div_ceil(8))?)),
+        Values::Bytes(width) => {
+            array.add_buffer(Buffer::from(take(read, rows.checked_mul(width)?)?))
+        }
+        Values::Texts => {
+            let mut ends = take(read, rows.checked_mul(4)?)?;
+            let mut offsets = Vec::with_capacity(rows + 1);
+            offsets.push(0);
+            while ends.has_remaining() {
+                offsets.push(ends.get_i32_le());
+            }
+            let length = usize::try_from(*offsets.last()?).ok()?;
+            array
+                .add_buffer(Buffer::from_vec(offsets))
+                .add_buffer(Buffer::from(take(read, length)?))
+        }
+    };
+    // Checks ends and texts.
+    array.align_buffers(true).build().ok()
 }
 
 /// In the order in which they are read.
@@ -259,7 +321,7 @@ fn put_type(out: &mut BytesMut, data_type: &DataType) -> Option<()> {
 
 fn read_report(mut bytes: Bytes, table: &Schema) -> Option<Report> {
     let read = &mut bytes;
-    let columns = list(read, |read| column(read.try_get_i32_le().ok()?, table))?;
+    let columns = list(read, |read| column(index(read)?, read.try_get_i32_le().ok()?, table))?;
     let conditions =
         list(read, |read| Some(Condition { column: index(read)?, test: self::test(read)? }))?;
     let grouped = flag(read)?;
@@ -310,10 +372,12 @@ fn read_report(mut bytes: Bytes, table: &Schema) -> Option<Report> {
     Some(report)
 }
 
-fn column(field_id: i32, table: &Schema) -> Option<Column> {
-    let id = |field: &Field| field.metadata().get(FIELD_ID_KEY)?.parse::<i32>().ok();
-    let position = table.fields().iter().position(|field| id(field) == Some(field_id))?;
-    Some(Column { position, field_id, data_type: table.field(position).data_type().clone() })
+/// A column, which is where the same schema has it.
+fn column(position: usize, field_id: i32, table: &Schema) -> Option<Column> {
+    let field = table.fields().get(position)?;
+    let id = field.metadata().get(FIELD_ID_KEY)?.parse::<i32>().ok()?;
+    let data_type = field.data_type().clone();
+    (id == field_id).then_some(Column { position, field_id, data_type })
 }
 
 fn index(read: &mut Bytes) -> Option<usize> {
@@ -403,7 +467,11 @@ fn unreadable(what: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::{ArrayRef, Decimal128Array, Int64Array, RecordBatch, StringArray};
+    use arrow_array::{
+        ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Decimal256Array,
+        Float32Array, Int8Array, Int64Array, StringArray, TimestampMicrosecondArray,
+    };
+    use arrow_buffer::i256;
 
     use super::*;
 
@@ -421,7 +489,7 @@ mod tests {
 
     fn report() -> Report {
         let schema = schema();
-        let column = |field_id| column(field_id, &schema).unwrap();
+        let column = |position, field_id| column(position, field_id, &schema).unwrap();
         let zoned = DataType::Timestamp(TimeUnit::Microsecond, Some("+00:00".into()));
         let answer = [DataType::Int64, DataType::Decimal256(40, 2), DataType::Utf8, zoned];
         let fields = answer.into_iter().map(|of| Field::new("", of, true));
@@ -440,7 +508,7 @@ mod tests {
         let functions =
             [Function::Count, Function::Sum, Function::Min, Function::Max, Function::Mean];
         Report {
-            columns: vec![column(3), column(7), column(1)].into_iter().rev().collect(),
+            columns: vec![column(2, 3), column(1, 7), column(0, 1)].into_iter().rev().collect(),
             conditions: tests.map(|(column, test)| Condition { column, test }).into(),
             grouped: true,
             group_by: vec![0, 1],
@@ -490,28 +558,53 @@ mod tests {
 
     #[test]
     fn answers_come_back_and_damaged_ones_are_refused() {
-        let sums = Decimal128Array::from(vec![Some(1), None, Some(-7)]);
+        let sums = Decimal128Array::from(vec![Some(1), None, Some(-7), Some(8)]);
+        let wide = Decimal256Array::from(vec![Some(i256::MAX), None, Some(i256::MINUS_ONE), None]);
         let columns: Vec<ArrayRef> = vec![
-            Arc::new(Int64Array::from(vec![Some(1), Some(i64::MIN), None])),
-            Arc::new(StringArray::from(vec![Some("ä"), None, Some("")])),
+            Arc::new(Int64Array::from(vec![Some(1), Some(i64::MIN), None, Some(5)])),
+            Arc::new(StringArray::from(vec![Some("ä"), None, Some(""), Some("yz")])),
             Arc::new(sums.with_precision_and_scale(10, 2).unwrap()),
+            Arc::new(wide.with_precision_and_scale(76, 2).unwrap()),
+            Arc::new(BooleanArray::from(vec![Some(true), None, Some(false), Some(true)])),
+            Arc::new(Date32Array::from(vec![1, 2, 3, 4])),
+            Arc::new(Int8Array::from(vec![-1, 2, 3, 4])),
+            Arc::new(Float32Array::from(vec![0.5, f32::NAN, -0.0, 1.0])),
+            Arc::new(TimestampMicrosecondArray::from(vec![1, 2, 3, 4]).with_timezone("+00:00")),
         ];
-        for rows in [0, 2, 3] {
-            let columns = columns.iter().map(|column| column.slice(0, rows)).collect();
-            let batch = RecordBatch::try_new(Arc::new(schema()), columns).unwrap();
+        let field = |column: &ArrayRef| Field::new("", column.data_type().clone(), true);
+        let schema = Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()));
+        for (first, rows) in [(0, 0), (0, 2), (1, 3), (0, 4), (3, 1)] {
+            let columns = columns.iter().map(|column| column.slice(first, rows)).collect();
+            let batch = RecordBatch::try_new(Arc::clone(&schema), columns).unwrap();
             let work = ReportWork { hedges: 9, files_total: 4, ..ReportWork::default() };
             let answer = Answer { batch, work };
             let mut bytes = BytesMut::new();
             answer.encode(&mut bytes).unwrap();
             let bytes = bytes.freeze();
-            let read = Answer::decode(bytes.clone(), &answer.batch.schema()).unwrap();
-            assert_eq!((read.batch, read.work), (answer.batch.clone(), work));
+            let read = Answer::decode(bytes.clone(), &schema).unwrap();
+            // Columns with NaN are not equal to themselves.
+            let shown = |batch: &RecordBatch| format!("{:?}", batch.columns());
+            assert_eq!((shown(&read.batch), read.work), (shown(&answer.batch), work));
             for length in 0..bytes.len() {
-                match Answer::decode(bytes.slice(..length), &answer.batch.schema()) {
-                    Ok(read) => assert_eq!(read.batch, answer.batch, "only padding was cut"),
-                    Err(error) => assert_eq!(error.sqlstate(), "08P01"),
+                let error = Answer::decode(bytes.slice(..length), &schema).unwrap_err();
+                assert_eq!(error.sqlstate(), "08P01");
+            }
+            for at in 96..bytes.len() {
+                for flip in [0x01, 0x80, 0xff] {
+                    let mut damaged = bytes.to_vec();
+                    damaged[at] ^= flip;
+                    // Refused, or another answer that is in order.
+                    if let Ok(read) = Answer::decode(damaged.into(), &schema) {
+                        read.batch.columns().iter().for_each(|column| {
+                            column.to_data().validate_full().unwrap();
+                        });
+                    }
                 }
             }
         }
+        let odd = Arc::new(BinaryArray::from(vec![&b"x"[..]])) as ArrayRef;
+        let batch = RecordBatch::try_from_iter([("", odd)]).unwrap();
+        let answer = Answer { batch, work: ReportWork::default() };
+        assert!(answer.encode(&mut BytesMut::new()).is_err());
     }
 }
