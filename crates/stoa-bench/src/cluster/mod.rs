@@ -43,8 +43,10 @@ pub struct ClusterOptions {
     pub daemons: usize,
     /// The table's rows.
     pub spec: AdReportSpec,
-    /// Clients at once; each has a connection to every daemon.
+    /// Clients at once for each daemon; each has a connection to every daemon.
     pub clients: usize,
+    /// The memory for data of each daemon (`--cache-memory`); with less than the table needs, reports are forwarded.
+    pub cache_memory: Option<String>,
     /// How long each measurement takes.
     pub duration: Duration,
     /// One of so many answers is checked; 0 = none.
@@ -165,24 +167,28 @@ impl Bench<'_> {
     async fn start(&mut self) -> Result<()> {
         let ClusterOptions { program, warehouse, catalog, .. } = self.options;
         let warehouse = warehouse.display().to_string();
-        let arguments = [
+        let mut arguments = vec![
             ["--warehouse", &warehouse],
             ["--catalog", catalog],
             ["--shared-table-size", "0"],
             ["--log-level", "error"],
         ];
+        arguments.extend(self.options.cache_memory.iter().map(|size| ["--cache-memory", size]));
         self.daemons.push(ServerProcess::start(program, arguments.as_flattened()).await?);
         Ok(())
     }
 
-    fn clients(&self) -> Clients {
+    /// Clients for so many daemons.
+    fn clients(&self, daemons: usize) -> Clients {
+        let options =
+            ClusterOptions { clients: self.options.clients * daemons, ..self.options.clone() };
         let addresses = self.daemons.iter().map(ServerProcess::address).collect();
-        Clients::start(self.options, TABLE, Arc::clone(&self.table), addresses)
+        Clients::start(&options, TABLE, Arc::clone(&self.table), addresses)
     }
 
     /// Warms up for as long as it measures.
     async fn steady(&self) -> Result<Steady> {
-        let clients = self.clients();
+        let clients = self.clients(self.daemons.len());
         timer::sleep(self.options.duration).await;
         let (before, begin) = (self.used().await?, monotonic());
         clients.forget();
@@ -211,7 +217,7 @@ impl Bench<'_> {
     }
 
     async fn join(&mut self) -> Result<Change> {
-        let clients = self.clients();
+        let clients = self.clients(self.options.daemons);
         timer::sleep(self.options.duration / 4).await;
         while self.daemons.len() < self.options.daemons {
             self.start().await?;
@@ -222,7 +228,7 @@ impl Bench<'_> {
     }
 
     async fn kill(&mut self) -> Result<Change> {
-        let clients = self.clients();
+        let clients = self.clients(self.options.daemons);
         timer::sleep(self.options.duration / 4).await;
         if let Some(last) = self.daemons.pop() {
             last.kill().await?;

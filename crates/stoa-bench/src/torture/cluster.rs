@@ -8,13 +8,14 @@
 //! The daemons agree by the catalog's database, which must be a new one in PostgreSQL.
 
 use std::path::PathBuf;
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
 use stoa_env::clock::monotonic;
 use stoa_env::{task, timer};
-use stoa_error::{Error, Result};
+use stoa_error::{Error, ErrorKind, Result};
 use tokio::process::Command;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -36,6 +37,9 @@ const FAULTS_PER_TABLE: u32 = 15;
 
 /// How long the dead may take to be noticed and their logs to be taken over.
 const SETTLE_LIMIT: Duration = Duration::from_secs(90);
+
+/// How long a daemon takes to end that reads that it was declared dead.
+const END_LIMIT: Duration = Duration::from_secs(10);
 
 /// Time between looks whether they are.
 const LOOK_EACH: Duration = Duration::from_millis(100);
@@ -79,6 +83,8 @@ pub struct ClusterTortureResult {
     pub drained: u32,
     /// Times that daemons were cut off from the catalog, from the store or from each other; daemons that had been declared dead meanwhile.
     pub cut: [u32; 2],
+    /// Daemons that were frozen or cut off, answered again, and were declared dead a moment later.
+    pub late: u32,
     /// Parcels that are there in the end.
     pub parcels: u64,
     /// Their rows.
@@ -157,7 +163,10 @@ impl Torture<'_> {
             match self.start(&death.failpoints()).await {
                 Ok(armed) => self.daemons.push(armed),
                 // It died while it joined.
-                Err(_) => return self.died(monotonic()).await,
+                Err(_) => {
+                    self.result.faults += 1;
+                    return self.died(monotonic()).await;
+                }
             }
         }
         self.make_tables().await?;
@@ -186,7 +195,34 @@ impl Torture<'_> {
             let done = client.await.map_err(|e| Error::internal("a client failed").with_source(e));
             self.result.statements += done?;
         }
-        self.died(began).await
+        self.result.faults += 1;
+        let may_die_late = matches!(hurt, Hurt::Frozen { .. } | Hurt::Cut { .. });
+        loop {
+            match self.died(began).await {
+                Err(error) if may_die_late && error.kind() == ErrorKind::Unavailable => {
+                    if !self.without_ended().await? {
+                        return Err(error);
+                    }
+                }
+                done => return done,
+            }
+        }
+    }
+
+    /// Leaves out a daemon that was declared dead when it answered again already: one that could not be reached for about
+    /// as long as its lease lasts. True if there is one.
+    async fn without_ended(&mut self) -> Result<bool> {
+        let began = monotonic();
+        let before = self.daemons.len();
+        while self.daemons.len() == before && began.elapsed() < END_LIMIT {
+            for mut daemon in std::mem::take(&mut self.daemons) {
+                match timer::timeout(LOOK_EACH, daemon.process.wait()).await {
+                    Ok(status) => self.result.late += u32::from(is_declared_dead(status?)?),
+                    Err(_) => self.daemons.push(daemon),
+                }
+            }
+        }
+        Ok(self.daemons.len() < before)
     }
 
     /// Cuts what is between daemons and others, or mends it.
@@ -269,7 +305,6 @@ impl Torture<'_> {
     /// One daemon was hurt, and nobody writes: all that was acknowledged is there, at once and after the logs of
     /// the dead were taken over.
     async fn died(&mut self, began: std::time::Instant) -> Result<()> {
-        self.result.faults += 1;
         let addresses: Vec<_> =
             self.daemons.iter().map(|daemon| daemon.process.address()).collect();
         for address in &addresses {
@@ -423,8 +458,8 @@ impl Torture<'_> {
 async fn has_ended(daemon: &mut ServerProcess) -> Result<bool> {
     let began = monotonic();
     while began.elapsed() < SETTLE_LIMIT {
-        if timer::timeout(LOOK_EACH, daemon.wait()).await.is_ok() {
-            return Ok(true);
+        if let Ok(status) = timer::timeout(LOOK_EACH, daemon.wait()).await {
+            return is_declared_dead(status?);
         }
         let Ok(client) = daemon.address().postgres().await else { continue };
         let exact = client.simple_query("SELECT exact FROM system.cluster").await;
@@ -437,6 +472,17 @@ async fn has_ended(daemon: &mut ServerProcess) -> Result<bool> {
         }
     }
     Err(Error::unavailable("a daemon that was hurt neither goes on nor ends"))
+}
+
+/// Whether a daemon that has ended did so as one does that others have declared dead.
+///
+/// # Errors
+/// `Corrupt`: it ended otherwise.
+fn is_declared_dead(status: ExitStatus) -> Result<bool> {
+    match status.code() {
+        Some(1) => Ok(true),
+        _ => Err(Error::corrupt(format!("a daemon that nobody ended has ended: {status}"))),
+    }
 }
 
 fn no_daemon() -> Error {

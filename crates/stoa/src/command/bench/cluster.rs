@@ -34,9 +34,13 @@ pub struct ClusterArgs {
     #[command(flatten)]
     spec: SpecArgs,
 
-    /// Clients at once
+    /// Clients at once, for each daemon
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=1024))]
     clients: u16,
+
+    /// Memory for data of each daemon, such as 64MB; with less than the table needs, reports are forwarded
+    #[arg(long, value_name = "BYTES")]
+    cache_memory: Option<String>,
 
     /// Duration of each measurement, and of the warm-up before it
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = units::parse_duration)]
@@ -67,6 +71,7 @@ pub(super) async fn cluster(args: ClusterArgs) -> Result<()> {
         daemons: usize::from(args.daemons),
         spec: args.spec.into(),
         clients: usize::from(args.clients),
+        cache_memory: args.cache_memory,
         duration: args.duration,
         check_every: args.check_every,
     };

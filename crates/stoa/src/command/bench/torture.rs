@@ -193,6 +193,7 @@ fn cluster_text(result: &ClusterTortureResult) -> String {
          \x20 frozen           {}, of which {} were declared dead\n\
          \x20 ended in order   {}\n\
          \x20 cut off          {}, {} daemons were declared dead\n\
+         \x20 dead afterwards  {}\n\
          parcels there      {} with {} rows\n\
          in flight          {} there, {} not\n\
          statements         {}\n\
@@ -207,6 +208,7 @@ fn cluster_text(result: &ClusterTortureResult) -> String {
         result.drained,
         result.cut[0],
         result.cut[1],
+        result.late,
         count(result.parcels),
         count(result.rows),
         count(result.in_flight_kept),
