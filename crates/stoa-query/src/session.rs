@@ -44,6 +44,7 @@ use crate::run::pools::Pool;
 use crate::run::registry::{Asker, PlanningGuard, QueryGuard};
 use crate::run::runner::Runner;
 use crate::run::stop;
+use crate::scripts::SessionScripts;
 use crate::settings::Settings;
 use crate::tables::data::Data;
 use crate::tables::seen::SeenCatalogs;
@@ -103,6 +104,8 @@ pub struct Session {
     pub(crate) block: Arc<Block>,
     /// Its temporary tables.
     temporary: Arc<Temporary>,
+    /// The files that it has added for scripts.
+    pub(crate) scripts: Arc<SessionScripts>,
     pub(crate) planner: Mutex<Planner>,
     running: Mutex<Vec<CancellationToken>>,
     /// What its client keeps from call to call.
@@ -189,6 +192,8 @@ impl Session {
         state.config_mut().set_extension(Arc::clone(&caller));
         state.config_mut().set_extension(Arc::clone(&block));
         state.config_mut().set_extension(Arc::clone(&temporary));
+        let scripts = Arc::new(SessionScripts::new(state.config(), &caller));
+        state.config_mut().set_extension(Arc::clone(&scripts));
         let known_tables = Arc::<KnownTables>::default();
         if caller.is_asked() {
             let all = Arc::clone(state.catalog_list());
@@ -213,6 +218,7 @@ impl Session {
                 known_tables,
                 block,
                 temporary,
+                scripts,
                 settings: Mutex::new(settings),
                 block_settings: Mutex::default(),
                 running: Mutex::default(),

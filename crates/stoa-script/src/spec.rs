@@ -1,4 +1,4 @@
-//! How rows are written for a program, and read from it: `arguments=2 columns=2 input=9:5C4E output=9:5C4E sort=af`.
+//! How rows are written for a program, and read from it: `columns=2 input=9:5C4E output=9:5C4E sort=af`.
 //!
 //! The text stands in statements, where `hive_transform` has it as an operand.
 
@@ -38,19 +38,17 @@ pub struct SortKey {
     pub nulls_first: bool,
 }
 
-/// How rows go through a program. A row has the arguments, then the keys by which rows are distributed, then those by which
-/// they are sorted; the program gets the arguments only.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// How rows go through a program. A row has the columns that the program gets, then the keys by which rows are distributed,
+/// then those by which they are sorted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Spec {
-    /// Columns that the program gets.
-    pub arguments: usize,
     /// Columns that come back.
     pub columns: usize,
     /// Whether the last column is the rest of the line, separators and all.
     pub takes_rest: bool,
     /// Whether a program may end before it has read all rows.
     pub partial: bool,
-    /// How many columns behind the arguments say which rows go to one process.
+    /// How many columns say which rows go to one process.
     pub distribute: usize,
     /// The columns behind those, by which the rows of a process are sorted.
     pub sort: Vec<SortKey>,
@@ -61,9 +59,9 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// Columns of the rows that go in.
-    pub fn width(&self) -> usize {
-        self.arguments + self.distribute + self.sort.len()
+    /// Columns of the rows that go in which the program does not get: the last ones.
+    pub fn keys(&self) -> usize {
+        self.distribute + self.sort.len()
     }
 }
 
@@ -77,7 +75,7 @@ impl fmt::Display for Format {
 
 impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "arguments={} columns={}", self.arguments, self.columns)?;
+        write!(f, "columns={}", self.columns)?;
         write!(f, " input={} output={}", self.input, self.output)?;
         if self.takes_rest {
             f.write_str(" rest")?;
@@ -146,16 +144,7 @@ impl FromStr for Spec {
     /// # Errors
     /// 22023, with the word that cannot be read.
     fn from_str(text: &str) -> Result<Self> {
-        let mut spec = Self {
-            arguments: 0,
-            columns: 0,
-            takes_rest: false,
-            partial: false,
-            distribute: 0,
-            sort: Vec::new(),
-            input: Format::default(),
-            output: Format::default(),
-        };
+        let mut spec = Self::default();
         for word in text.split_ascii_whitespace() {
             let (name, value) = word.split_once('=').unwrap_or((word, ""));
             let count = || {
@@ -164,7 +153,6 @@ impl FromStr for Spec {
             };
             let format = || value.parse::<Format>().map_err(|()| wrong(word));
             match name {
-                "arguments" => spec.arguments = count()?,
                 "columns" => spec.columns = count()?,
                 "distribute" => spec.distribute = count()?,
                 "rest" if value.is_empty() => spec.takes_rest = true,
@@ -197,7 +185,6 @@ mod tests {
         ];
         let format = Format { field: 1, escape: Some(b'\\'), null: "ä".to_owned() };
         let base = Spec {
-            arguments: 3,
             columns: 2,
             takes_rest: true,
             partial: true,
