@@ -46,7 +46,7 @@ use crate::engine::file_access::FileAccess;
 use crate::engine::watch::{Pulses, StallStatus};
 use crate::reuse::Reuse;
 use crate::run::admission::AdmissionStatus;
-use crate::run::backends::SharedByAll;
+use crate::run::backends::{SessionInfo, SharedByAll};
 use crate::run::pools::{PoolOptions, PoolStatus, WorkloadRule};
 use crate::run::refusals::RefusalStatus;
 use crate::run::registry::{QueryGuard, QueryRegistry};
@@ -279,6 +279,11 @@ impl Engine {
     /// What runs and ran.
     pub fn queries(&self) -> &QueryRegistry {
         self.handles.runner.queries()
+    }
+
+    /// What is known of the open sessions, oldest first.
+    pub fn sessions(&self) -> Vec<SessionInfo> {
+        self.shared.backends().open()
     }
 
     /// What it was opened with.

@@ -48,6 +48,7 @@ pub use engine::watch::StallStatus;
 pub use engine::{DATABASE, DEFAULT_NAMESPACE, Engine, EngineOptions, Joining};
 pub use plain::{plain_batch, plain_schema};
 pub use run::admission::AdmissionStatus;
+pub use run::backends::SessionInfo;
 pub use run::kept::Kept;
 pub use run::latency::LatencyHistogram;
 pub use run::live_plan::{PlanMetric, PlanNode, PlanUnit};

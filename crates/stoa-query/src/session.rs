@@ -19,7 +19,7 @@ mod temporary;
 mod transaction;
 pub(crate) mod views;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ use crate::access::{Caller, Gate};
 use crate::engine::{DATABASE, Engine, EngineOptions, Handles};
 use crate::reuse::{Reuse, results};
 use crate::run::advisory::{LockSpan, SessionLocks};
-use crate::run::backends::{Backend, Ends, SharedByAll};
+use crate::run::backends::{Backend, Ends, SessionInfo, SharedByAll};
 use crate::run::kept::{Kept, KeptBySession};
 use crate::run::memory;
 use crate::run::pools::Pool;
@@ -132,6 +132,9 @@ struct Identity {
     ends: CancellationToken,
     /// When the server started, microseconds since 1970-01-01 UTC.
     started_unix_us: i64,
+    /// When the session began, and when its latest statement began, milliseconds since 1970-01-01 UTC.
+    opened_unix_ms: i64,
+    used_unix_ms: AtomicI64,
 }
 
 impl Identity {
@@ -139,7 +142,10 @@ impl Identity {
         let backend = shared.enter(Weak::clone(session) as Weak<dyn Ends>);
         let locks = SessionLocks::new(shared.locks(), backend.id());
         let started_unix_us = shared.started_unix_us();
-        Arc::new(Self { backend, locks, ends: CancellationToken::new(), started_unix_us })
+        let opened_unix_ms = stoa_env::clock::unix_ms();
+        let used_unix_ms = AtomicI64::new(opened_unix_ms);
+        let ends = CancellationToken::new();
+        Arc::new(Self { backend, locks, ends, started_unix_us, opened_unix_ms, used_unix_ms })
     }
 }
 
@@ -294,6 +300,7 @@ impl Session {
         text: &str,
         fingerprint: Option<&SharedFingerprint>,
     ) -> QueryGuard {
+        self.own.used_unix_ms.store(stoa_env::clock::unix_ms(), Ordering::Relaxed);
         let (queries, pool) = (self.runner.queries(), Arc::clone(&self.pool.lock()));
         queries.start(text, fingerprint, self.asker(), pool)
     }
@@ -459,6 +466,16 @@ impl Session {
 }
 
 impl Ends for Session {
+    fn info(&self) -> SessionInfo {
+        SessionInfo {
+            process_id: self.own.backend.id(),
+            user: self.options.user.clone(),
+            protocol: self.options.protocol,
+            opened_unix_ms: self.own.opened_unix_ms,
+            used_unix_ms: self.own.used_unix_ms.load(Ordering::Relaxed),
+        }
+    }
+
     fn user(&self) -> &str {
         &self.options.user
     }
