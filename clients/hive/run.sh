@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Drives a server with the clients of HiveServer2: PyHive, SQLAlchemy's dialect of it, impyla, Hive's JDBC driver (3.1.3
-# and 4.0.1) and beeline. Started by scripts/test.sh, which gives it a server; see CONTRIBUTING.md. By hand:
+# Drives a server with the clients of HiveServer2: PyHive, SQLAlchemy's dialect of it, impyla, Hive's JDBC driver (3.1.3,
+# 4.0.1 and 4.1.0) and beeline. Started by scripts/test.sh, which gives it a server; see CONTRIBUTING.md. By hand:
 #
 #   clients/hive/run.sh [python|jdbc|beeline …]
 #

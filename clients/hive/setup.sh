@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the checks with Hive's clients need: a Python environment with PyHive, impyla and SQLAlchemy, a JDK, Hive's
-# JDBC driver in two versions, and beeline. What is not a system package goes to $STOA_TOOLS.
+# JDBC driver in three versions, and beeline. What is not a system package goes to $STOA_TOOLS.
 #
 # Exit status 3 means: cannot be installed here, with the reason on stderr.
 set -euo pipefail
@@ -9,7 +9,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../scripts/lib.sh"
 
 tools="$STOA_TOOLS/hive"
-drivers="org.apache.hive:hive-jdbc:3.1.3:jar:standalone org.apache.hive:hive-jdbc:4.0.1:jar:standalone"
+drivers="org.apache.hive:hive-jdbc:3.1.3:jar:standalone org.apache.hive:hive-jdbc:4.0.1:jar:standalone
+  org.apache.hive:hive-jdbc:4.1.0:jar:standalone"
 # beeline, and what it needs beside the driver.
 beeline="org.apache.hive:hive-beeline:3.1.3 jline:jline:2.12 net.sf.supercsv:super-csv:2.2.0
   commons-cli:commons-cli:1.5.0 commons-io:commons-io:2.11.0 commons-lang:commons-lang:2.6

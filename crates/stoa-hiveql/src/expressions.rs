@@ -319,7 +319,7 @@ fn span(interval: &Interval) -> Result<(Unit, i64)> {
     count.checked_mul(factor).map(|all| (unit, sign * all)).ok_or_else(wrong)
 }
 
-fn cast_as(expr: Expr, to: &sqlparser::ast::DataType) -> Result<Expr> {
+pub(crate) fn cast_as(expr: Expr, to: &sqlparser::ast::DataType) -> Result<Expr> {
     let (name, more) = cast_to(to)?;
     // A literal of the type, which reports are recognised by.
     let is_null = matches!(&expr, Expr::Value(value) if value.value == Value::Null);

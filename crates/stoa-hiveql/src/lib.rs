@@ -4,6 +4,7 @@
 //! text ─► variables ─► lexer ─► statement by its first words ─┬► queries ─► expressions ─► calls
 //!                                                             ├► inserts
 //!                                                             ├► definitions, shows, rights
+//!                                                             ├► scripts (TRANSFORM), script_files (ADD FILE)
 //!                                                             └► refused by name (0A000)
 //! ```
 //! In: the text of one statement. Out: a text that `stoa-sql` reads, and that means in Stoa what the first one means in
@@ -32,6 +33,8 @@ mod partitions;
 mod queries;
 mod refused;
 mod rights;
+mod script_files;
+mod scripts;
 mod shows;
 mod statements;
 mod types;

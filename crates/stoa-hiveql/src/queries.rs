@@ -18,6 +18,7 @@ use crate::lateral_views;
 use crate::made::{call, cast};
 use crate::nulls::order_nulls;
 use crate::options::Options;
+use crate::scripts;
 
 /// A query as Stoa's SQL.
 ///
@@ -60,7 +61,7 @@ impl VisitorMut for Rewriter {
     }
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
-        flow(before(query))
+        flow(before(query, self.nulls_last))
     }
 
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
@@ -98,9 +99,9 @@ fn relation(table: &mut TableFactor) -> Result<()> {
 }
 
 /// What has to be done before the parts are rewritten: names of columns come from what was written.
-fn before(query: &mut Query) -> Result<()> {
+fn before(query: &mut Query, nulls_last: bool) -> Result<()> {
     name_columns(&mut query.body);
-    Ok(())
+    scripts::take_order(&mut query.body, nulls_last)
 }
 
 /// Columns without a name are `_c0`, `_c1`, … by their places.
@@ -129,6 +130,7 @@ fn name_column(at: usize, item: &mut SelectItem) {
         },
         Expr::CompoundIdentifier(_) => return,
         Expr::Function(function) if lateral_views::is_rows(function) => return,
+        Expr::Function(function) if scripts::is_script(function) => return,
         Expr::CompoundFieldAccess { access_chain, .. } => match access_chain.last() {
             Some(sqlparser::ast::AccessExpr::Dot(Expr::Identifier(field))) => field.value.clone(),
             _ => format!("_c{at}"),
@@ -203,7 +205,8 @@ impl Rewriter {
             }
         }
         lateral_views::write(select)?;
-        group(select)
+        group(select)?;
+        scripts::write(select)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Statements and clauses of Hive's that Stoa has not, by name, with what to use instead.
 
-use sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::tokenizer::TokenWithSpan;
 use stoa_error::{Error, Result};
 
 use crate::cursor::Cursor;
@@ -47,11 +47,11 @@ const STATEMENTS: &[(&[&str], &str)] = &[
     (&["drop", "trigger"], "limits of pools are set in stoa.toml"),
     (&["drop", "scheduled"], "use a scheduler such as cron"),
     (&["reload"], "there are no functions of users"),
-    (&["add"], "there are no jars and files of sessions"),
-    (&["delete", "jar"], "there are no jars and files of sessions"),
-    (&["delete", "file"], "there are no jars and files of sessions"),
-    (&["list", "jar"], "there are no jars and files of sessions"),
-    (&["list", "file"], "there are no jars and files of sessions"),
+    (&["add"], "ADD FILE adds a file for scripts"),
+    (&["delete", "jar"], "there are no jars of sessions"),
+    (&["delete", "archive"], "there are no archives of sessions"),
+    (&["list", "jar"], "there are no jars of sessions"),
+    (&["list", "archive"], "there are no archives of sessions"),
     (&["dfs"], "use a client of the store"),
     (&["compile"], "use the functions of docs/hiveql.md"),
     (&["lock"], "readers and writers do not wait for each other"),
@@ -64,8 +64,6 @@ const STATEMENTS: &[(&[&str], &str)] = &[
     (&["enable"], "pools are set in stoa.toml"),
     (&["disable"], "pools are set in stoa.toml"),
     (&["llap"], "the console shows the caches; PURGE CACHE empties them"),
-    (&["map"], "TRANSFORM scripts are not run: use the functions of docs/hiveql.md"),
-    (&["reduce"], "TRANSFORM scripts are not run: use the functions of docs/hiveql.md"),
     (&["show", "locks"], "readers and writers do not wait for each other"),
     (&["show", "transactions"], "read system.queries"),
     (&["show", "compactions"], "the console shows the maintenance of tables"),
@@ -86,7 +84,7 @@ const STATEMENTS: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// Refuses a statement that begins so, or runs a script.
+/// Refuses a statement that begins so.
 ///
 /// # Errors
 /// 0A000, with what to use instead.
@@ -105,31 +103,6 @@ pub(crate) fn check(tokens: &[TokenWithSpan]) -> Result<()> {
             )
             .with_hint("SET stoa.dialect=postgres, and read docs/sql.md on time travel"));
         }
-        let is_script = ["transform", "map", "reduce"].iter().any(|word| here.looking_at(&[word]));
-        let is_begin = at == 0
-            || Cursor { tokens, at: at - 1 }.looking_at(&["select"])
-            || !here.looking_at(&["transform"]);
-        if is_script && is_begin && runs_script(here) {
-            return Err(Error::unsupported("TRANSFORM, MAP and REDUCE are not supported")
-                .with_hint(
-                    "use the functions of docs/hiveql.md, or a client that reads and writes rows",
-                ));
-        }
     }
     Ok(())
-}
-
-/// Whether `(…) [AS …] USING 'script'` follows, or `… USING 'script'`.
-fn runs_script(mut cursor: Cursor<'_>) -> bool {
-    let is_transform = cursor.looking_at(&["transform"]);
-    cursor.at += 1;
-    if is_transform && *cursor.peek() != Token::LParen {
-        return false;
-    }
-    cursor.until(|cursor| {
-        cursor.looking_at(&["using"])
-            || cursor.looking_at(&["from"])
-            || cursor.looking_at(&["where"])
-    });
-    cursor.take(&["using"]) && matches!(cursor.peek(), Token::SingleQuotedString(_))
 }

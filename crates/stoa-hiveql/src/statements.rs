@@ -6,7 +6,9 @@ use stoa_error::{Error, Result};
 
 use crate::cursor::{Cursor, literal, quoted, statement_of};
 use crate::options::Options;
-use crate::{definitions, inserts, lexer, partitions, queries, refused, rights, shows};
+use crate::{
+    definitions, inserts, lexer, partitions, queries, refused, rights, script_files, scripts, shows,
+};
 
 /// Operators of a statement.
 const CHAIN_MAX: usize = 2000;
@@ -17,7 +19,10 @@ const CHAIN_MAX: usize = 2000;
 /// 42601: it is no statement; 0A000: Stoa has not what it asks for, and the hint says what to use; 42883: Hive has no
 /// such function.
 pub fn translate(text: &str, options: Options) -> Result<String> {
-    let tokens = lexer::tokens(text)?;
+    if let Some(statement) = script_files::statement(text) {
+        return statement;
+    }
+    let tokens = scripts::marked(lexer::tokens(text)?, options)?;
     let end =
         tokens.iter().rposition(|token| token.token != Token::SemiColon).map_or(0, |at| at + 1);
     let tokens = &tokens[..end];

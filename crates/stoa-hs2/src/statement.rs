@@ -21,6 +21,8 @@ use stoa_thrift::OperationKind;
 const HIDDEN_SCHEMAS: [&str; 3] = ["system", "pg_catalog", "information_schema"];
 /// The variable that says where NULLs come in ascending order.
 const NULLS_LAST: &str = "hive.default.nulls.last";
+/// The variable that says whether scripts may end before they have read all their rows.
+const PARTIAL_SCRIPTS: &str = "hive.exec.script.allow.partial.consumption";
 /// What the names of Stoa's settings may begin with.
 pub(crate) const SETTING_PREFIX: &str = "stoa.";
 
@@ -65,7 +67,9 @@ async fn plan(own: &HiveSession, text: &str) -> Result<Prepared> {
     let mut statements = match session.speaks_hive() {
         true => {
             let nulls_last = own.variable(NULLS_LAST).is_some_and(|value| value == "true");
-            session.parse_hiveql(text, HiveOptions { nulls_last }).await?
+            let partial_scripts =
+                own.variable(PARTIAL_SCRIPTS).is_some_and(|value| value == "true");
+            session.parse_hiveql(text, HiveOptions { nulls_last, partial_scripts }).await?
         }
         false => session.parse_sql(&translate(text)).await?,
     };

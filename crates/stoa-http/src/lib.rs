@@ -33,6 +33,7 @@ mod compress;
 mod files;
 mod format;
 mod guard;
+mod hive_ui;
 mod hql;
 mod kept;
 mod layout;

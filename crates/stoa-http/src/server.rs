@@ -27,7 +27,7 @@ use crate::guard::Guard;
 use crate::options::HttpOptions;
 use crate::problem::Problem;
 use crate::{
-    assets, cluster, compress, files, hql, me, probes, prometheus, queries, results, rows,
+    assets, cluster, compress, files, hive_ui, hql, me, probes, prometheus, queries, results, rows,
     sessions, shapes, sql, status, tables,
 };
 
@@ -116,6 +116,9 @@ fn router(app: Arc<App>, body_bytes_max: usize) -> Router {
         .route("/v1/queries/{id}", delete(queries::cancel))
         .route("/v1/queries/{id}/plan", get(queries::plan))
         .route("/v1/query-log", get(queries::log))
+        .route("/api/v1/sessions", get(hive_ui::sessions))
+        .route("/api/v1/queries/active", get(hive_ui::active))
+        .route("/api/v1/queries/historical", get(hive_ui::historical))
         .route("/v1/me", get(me::me))
         .route("/v1/sign-out", get(me::sign_out))
         .route("/v1/shapes", get(shapes::list))

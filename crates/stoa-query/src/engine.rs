@@ -46,11 +46,12 @@ use crate::engine::file_access::FileAccess;
 use crate::engine::watch::{Pulses, StallStatus};
 use crate::reuse::Reuse;
 use crate::run::admission::AdmissionStatus;
-use crate::run::backends::SharedByAll;
+use crate::run::backends::{SessionInfo, SharedByAll};
 use crate::run::pools::{PoolOptions, PoolStatus, WorkloadRule};
 use crate::run::refusals::RefusalStatus;
 use crate::run::registry::{QueryGuard, QueryRegistry};
 use crate::run::runner::Runner;
+use crate::scripts::ScriptOptions;
 use crate::tables::data::Data;
 use crate::tables::temporary::prefix_of;
 
@@ -121,6 +122,8 @@ pub struct EngineOptions {
     pub access_control: bool,
     /// Which files of the machine statements may name.
     pub file_access: FileAccess,
+    /// Which programs rows may go through, and for whom.
+    pub scripts: ScriptOptions,
 }
 
 impl EngineOptions {
@@ -151,6 +154,7 @@ impl EngineOptions {
             maintenance: false,
             access_control: false,
             file_access: FileAccess::Off,
+            scripts: ScriptOptions::default(),
         }
     }
 }
@@ -275,6 +279,11 @@ impl Engine {
     /// What runs and ran.
     pub fn queries(&self) -> &QueryRegistry {
         self.handles.runner.queries()
+    }
+
+    /// What is known of the open sessions, oldest first.
+    pub fn sessions(&self) -> Vec<SessionInfo> {
+        self.shared.backends().open()
     }
 
     /// What it was opened with.

@@ -12,7 +12,7 @@
 //!                  StoaTable (TableProvider) ──► OrcScanExec / TableSink ──► stoa-table, stoa-orc
 //! ```
 //!
-//! The modules are rooms, and each uses only those before it: `run`, `access`, `tables`, `reuse`,
+//! The modules are rooms, and each uses only those before it: `run`, `access`, `tables`, `scripts`, `reuse`,
 //! `settings`, `engine`, `catalogs`, `session`, `statements`, `dispatch`, `open` (ARCHITECTURE.md says
 //! what is in them; `scripts/layers.py` checks it).
 //!
@@ -33,6 +33,7 @@ mod open;
 mod plain;
 mod reuse;
 mod run;
+mod scripts;
 mod session;
 mod settings;
 mod statements;
@@ -47,6 +48,7 @@ pub use engine::watch::StallStatus;
 pub use engine::{DATABASE, DEFAULT_NAMESPACE, Engine, EngineOptions, Joining};
 pub use plain::{plain_batch, plain_schema};
 pub use run::admission::AdmissionStatus;
+pub use run::backends::SessionInfo;
 pub use run::kept::Kept;
 pub use run::latency::LatencyHistogram;
 pub use run::live_plan::{PlanMetric, PlanNode, PlanUnit};
@@ -55,6 +57,7 @@ pub use run::refusals::RefusalStatus;
 pub use run::registry::{QueryInfo, QueryRegistry, QueryState, Totals};
 pub use run::shapes::QueryShape;
 pub use run::spent::Spent;
+pub use scripts::ScriptOptions;
 pub use session::outcome::{Completion, RowStream};
 pub use session::statement::Statement;
 pub use session::{Session, SessionOptions};

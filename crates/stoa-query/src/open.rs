@@ -26,6 +26,7 @@ use crate::reuse::Reuse;
 use crate::run::kept::KeptMemory;
 use crate::run::pools::Pools;
 use crate::run::runner::Runner;
+use crate::scripts::{self, Scripts};
 use crate::session::{Session, SessionOptions};
 use crate::statements::temporary;
 use crate::tables::catalog::StoaCatalog;
@@ -155,13 +156,17 @@ fn build_state(
     engine.optimizer.enable_aggregate_dynamic_filter_pushdown = false;
     // Whether values may be NULL is told differently by expressions and what computes them.
     engine.execution.skip_physical_aggregate_schema_check = true;
+    let config = config.with_extension(Arc::new(Scripts::open(
+        options.scripts.clone(),
+        options.spill_dir.as_deref(),
+    )?));
     let runtime = build_runtime(options)?;
     let memory = Arc::clone(&runtime.memory_pool);
     let builder = SessionStateBuilder::new()
         .with_config(config)
         .with_runtime_env(runtime)
         .with_default_features();
-    let state = stoa_semantics::install(builder, &memory).build();
+    let state = scripts::install(stoa_semantics::install(builder, &memory)).build();
     let context = SessionContext::new_with_state(state);
     let catalog = Arc::new(StoaCatalog::new(Arc::clone(data)));
     context.register_udf((*NextValue::function(data.warehouse().catalog())).clone());

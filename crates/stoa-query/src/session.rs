@@ -19,7 +19,7 @@ mod temporary;
 mod transaction;
 pub(crate) mod views;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -37,13 +37,14 @@ use crate::access::{Caller, Gate};
 use crate::engine::{DATABASE, Engine, EngineOptions, Handles};
 use crate::reuse::{Reuse, results};
 use crate::run::advisory::{LockSpan, SessionLocks};
-use crate::run::backends::{Backend, Ends, SharedByAll};
+use crate::run::backends::{Backend, Ends, SessionInfo, SharedByAll};
 use crate::run::kept::{Kept, KeptBySession};
 use crate::run::memory;
 use crate::run::pools::Pool;
 use crate::run::registry::{Asker, PlanningGuard, QueryGuard};
 use crate::run::runner::Runner;
 use crate::run::stop;
+use crate::scripts::SessionScripts;
 use crate::settings::Settings;
 use crate::tables::data::Data;
 use crate::tables::seen::SeenCatalogs;
@@ -103,6 +104,8 @@ pub struct Session {
     pub(crate) block: Arc<Block>,
     /// Its temporary tables.
     temporary: Arc<Temporary>,
+    /// The files that it has added for scripts.
+    pub(crate) scripts: Arc<SessionScripts>,
     pub(crate) planner: Mutex<Planner>,
     running: Mutex<Vec<CancellationToken>>,
     /// What its client keeps from call to call.
@@ -129,6 +132,9 @@ struct Identity {
     ends: CancellationToken,
     /// When the server started, microseconds since 1970-01-01 UTC.
     started_unix_us: i64,
+    /// When the session began, and when its latest statement began, milliseconds since 1970-01-01 UTC.
+    opened_unix_ms: i64,
+    used_unix_ms: AtomicI64,
 }
 
 impl Identity {
@@ -136,7 +142,10 @@ impl Identity {
         let backend = shared.enter(Weak::clone(session) as Weak<dyn Ends>);
         let locks = SessionLocks::new(shared.locks(), backend.id());
         let started_unix_us = shared.started_unix_us();
-        Arc::new(Self { backend, locks, ends: CancellationToken::new(), started_unix_us })
+        let opened_unix_ms = stoa_env::clock::unix_ms();
+        let used_unix_ms = AtomicI64::new(opened_unix_ms);
+        let ends = CancellationToken::new();
+        Arc::new(Self { backend, locks, ends, started_unix_us, opened_unix_ms, used_unix_ms })
     }
 }
 
@@ -189,6 +198,8 @@ impl Session {
         state.config_mut().set_extension(Arc::clone(&caller));
         state.config_mut().set_extension(Arc::clone(&block));
         state.config_mut().set_extension(Arc::clone(&temporary));
+        let scripts = Arc::new(SessionScripts::new(state.config(), &caller));
+        state.config_mut().set_extension(Arc::clone(&scripts));
         let known_tables = Arc::<KnownTables>::default();
         if caller.is_asked() {
             let all = Arc::clone(state.catalog_list());
@@ -213,6 +224,7 @@ impl Session {
                 known_tables,
                 block,
                 temporary,
+                scripts,
                 settings: Mutex::new(settings),
                 block_settings: Mutex::default(),
                 running: Mutex::default(),
@@ -288,6 +300,7 @@ impl Session {
         text: &str,
         fingerprint: Option<&SharedFingerprint>,
     ) -> QueryGuard {
+        self.own.used_unix_ms.store(stoa_env::clock::unix_ms(), Ordering::Relaxed);
         let (queries, pool) = (self.runner.queries(), Arc::clone(&self.pool.lock()));
         queries.start(text, fingerprint, self.asker(), pool)
     }
@@ -453,6 +466,16 @@ impl Session {
 }
 
 impl Ends for Session {
+    fn info(&self) -> SessionInfo {
+        SessionInfo {
+            process_id: self.own.backend.id(),
+            user: self.options.user.clone(),
+            protocol: self.options.protocol,
+            opened_unix_ms: self.own.opened_unix_ms,
+            used_unix_ms: self.own.used_unix_ms.load(Ordering::Relaxed),
+        }
+    }
+
     fn user(&self) -> &str {
         &self.options.user
     }

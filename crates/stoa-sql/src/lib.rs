@@ -65,6 +65,7 @@ mod row_values;
 mod rows_from;
 mod rows_in_queries;
 mod samples;
+mod script_files;
 pub mod secrets;
 mod series;
 mod session;
@@ -118,6 +119,7 @@ pub use partitions::{
 pub use roles::{
     ColumnPrivilege, GrantObjects, GrantStatement, Password, RoleOptions, RoleStatement,
 };
+pub use script_files::ScriptFilesStatement;
 pub use session::{Isolation, TransactionControl, TransactionModes, path_of};
 pub use show::ShowStatement;
 pub use split::{first_word, last_parameter, number_parameters, split_statements};
@@ -167,6 +169,7 @@ fn parse_kind(text: &str, others: Rewrite) -> Result<StatementKind> {
         | "APPLY" | "KILL" | "CACHE" | "PURGE" | "GRANT" | "REVOKE" | "COMMENT" | "VACUUM"
         | "ANALYZE" | "ANALYSE" => parse_own(text, &word, others),
         "LOAD" => parse_own(text, &word, others),
+        word if script_files::is_in(text, word) => parse_own(text, word, others),
         "INSERT" if insert_all::is_in(text) => insert_all::parse(text, others),
         "INSERT" => match insert::parse_partitioned(text) {
             Ok(Some(statement)) => {
@@ -303,6 +306,7 @@ fn parse_own(text: &str, word: &str, others: Rewrite) -> Result<StatementKind> {
         "DESCRIBE" | "DESC" => show::parse_describe(&mut parser),
         "KILL" => parse_kill(&mut parser),
         "LOAD" => load_data::parse(&mut parser),
+        "ADD" | "DELETE" | "LIST" => script_files::parse(&mut parser, word),
         "CACHE" => parse_cache(&mut parser),
         "PURGE" => parse_purge(&mut parser),
         "FLUSH" | "COMPACT" | "EXPIRE" | "APPLY" => maintain::parse(&mut parser, word),

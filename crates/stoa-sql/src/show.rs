@@ -15,6 +15,8 @@ use crate::{Parsed, literal, parse_word};
 pub enum ShowStatement {
     /// `SHOW TABLES [IN namespace] [LIKE like]`
     Tables { namespace: Option<ObjectName>, like: Option<String> },
+    /// `LIST FILES`: files of the session for scripts
+    ScriptFiles,
     /// `SHOW SCHEMAS [LIKE like]`
     Schemas { like: Option<String> },
     /// `SHOW COLUMNS FROM table`

@@ -6,7 +6,7 @@ use datafusion_sql::sqlparser::ast;
 use crate::{
     AlterTableStatement, AlterViewStatement, CommentStatement, CopyStatement, CreateTableStatement,
     CreateViewStatement, LoadDataStatement, Maintenance, PartitionStatement, RoleStatement,
-    ShowStatement, TransactionControl, TransactionModes,
+    ScriptFilesStatement, ShowStatement, TransactionControl, TransactionModes,
 };
 
 /// A statement that was parsed.
@@ -80,6 +80,8 @@ pub enum StatementKind {
     Partitions(PartitionStatement),
     /// `LOAD DATA INPATH 'path' INTO TABLE name`
     LoadData(LoadDataStatement),
+    /// `ADD FILES …`, `DELETE FILES …`
+    ScriptFiles(ScriptFilesStatement),
     /// `COPY …`
     Copy(CopyStatement),
     /// Roles and grants.

@@ -54,6 +54,9 @@ fn give_memory_back() {
 fn main() -> ExitCode {
     give_memory_back();
     failure::install_panic_hook();
+    if std::env::args_os().nth(1).is_some_and(|word| word == stoa_script::GUARD_WORD) {
+        return stoa_script::guard(std::env::args_os().skip(2));
+    }
     let cli = Cli::parse();
     // Commands without a server plan statements themselves, on a stack that fits what is refused.
     let work = move || arm_failpoints().and_then(|()| cli.run());

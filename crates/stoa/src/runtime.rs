@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stoa_error::{Error, Result};
-use stoa_query::{DiskOptions, Engine, EngineOptions, FileAccess};
+use stoa_query::{DiskOptions, Engine, EngineOptions, FileAccess, ScriptOptions};
 use stoa_table::{CatalogPlace, Warehouse, WarehouseOptions};
 use tracing_subscriber::EnvFilter;
 use url::Url;
@@ -193,6 +193,11 @@ pub async fn open_server_engine(config: &Config) -> Result<Arc<Engine>> {
     options.spread_bytes_min = config.distributed_scan_size.0;
     options.access_control = config.access_control;
     options.file_access = config.file_access.0.clone().unwrap_or(FileAccess::Off);
+    options.scripts = ScriptOptions {
+        listed: config.scripts.0.clone(),
+        roles: config.script_roles.0.clone(),
+        guard: std::env::current_exe().ok(),
+    };
     let beside = beside_catalog(&options.warehouse, options.catalog.as_ref())?;
     options.hot_list = (!config.no_warm_restart).then(|| beside.join("hot.json"));
     let is_local = options.warehouse.scheme() == "file";

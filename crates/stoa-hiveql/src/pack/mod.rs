@@ -9,6 +9,7 @@ mod casts;
 mod checksums;
 mod collections;
 mod dates;
+mod fields;
 mod java_pattern;
 mod json_path;
 mod masks;
@@ -82,6 +83,7 @@ pub fn functions() -> impl Iterator<Item = &'static Function> {
         checksums::FUNCTIONS,
         dates::FUNCTIONS,
         collections::FUNCTIONS,
+        fields::FUNCTIONS,
         json_path::FUNCTIONS,
         masks::FUNCTIONS,
     ]

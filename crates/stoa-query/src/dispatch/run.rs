@@ -10,7 +10,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::sql::sqlparser::ast::ObjectName;
 use stoa_env::clock;
 use stoa_error::{Error, ErrorKind, Result};
-use stoa_sql::{PartitionStatement, StatementKind};
+use stoa_sql::{PartitionStatement, ScriptFilesStatement, StatementKind};
 
 use super::parse;
 use super::prepare::{ExplainedReport, LongWay, PlannedStatement, Prepared, Way};
@@ -148,6 +148,13 @@ impl Session {
                 self.insert_all(inserts, guard).await.map(Ran::Done)
             }
             StatementKind::LoadData(load) => self.load_data(load, guard).await.map(Ran::Done),
+            StatementKind::ScriptFiles(ScriptFilesStatement::Add(paths)) => {
+                self.scripts.add(paths).map(|()| Ran::Done(Completion::of("ADD FILES")))
+            }
+            StatementKind::ScriptFiles(ScriptFilesStatement::Delete(paths)) => {
+                self.scripts.remove(paths);
+                Ok(Ran::Done(Completion::of("DELETE FILES")))
+            }
             StatementKind::Partitions(statement) => {
                 self.change_partitions(statement, guard).await.map(Ran::Done)
             }

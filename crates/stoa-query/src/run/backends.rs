@@ -12,8 +12,26 @@ use parking_lot::Mutex;
 
 use super::advisory::AdvisoryLocks;
 
+/// What is known of an open session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionInfo {
+    /// The process id that its client knows it by.
+    pub process_id: i32,
+    /// Its role.
+    pub user: String,
+    /// `postgresql`, `http`, `flight`, `hive`, `shell`.
+    pub protocol: &'static str,
+    /// When it began, milliseconds since 1970-01-01 UTC.
+    pub opened_unix_ms: i64,
+    /// When its latest statement began; when it began, if there was none.
+    pub used_unix_ms: i64,
+}
+
 /// A session that others can end.
 pub(crate) trait Ends: Send + Sync {
+    /// What is known of it.
+    fn info(&self) -> SessionInfo;
+
     /// Its role.
     fn user(&self) -> &str;
 
@@ -110,6 +128,14 @@ impl Backends {
         };
         sessions.insert(id, session);
         Backend { all: Arc::clone(self), id }
+    }
+
+    /// What is known of the open sessions, oldest first.
+    pub(crate) fn open(&self) -> Vec<SessionInfo> {
+        let sessions: Vec<_> = self.sessions.lock().values().filter_map(Weak::upgrade).collect();
+        let mut all: Vec<SessionInfo> = sessions.iter().map(|session| session.info()).collect();
+        all.sort_by_key(|session| (session.opened_unix_ms, session.process_id));
+        all
     }
 
     /// The open session with this id.

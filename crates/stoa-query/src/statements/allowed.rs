@@ -12,6 +12,7 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement, WriteOp};
 use stoa_error::{Error, Result};
 
+use crate::scripts;
 use stoa_semantics::errors::from_datafusion;
 
 /// Refuses a plan with a node that is not listed, subqueries included.
@@ -55,6 +56,9 @@ fn may_write(op: &WriteOp, is_explained: bool) -> bool {
 
 /// The nodes of queries.
 fn only_reads(node: &LogicalPlan) -> bool {
+    if let LogicalPlan::Extension(extension) = node {
+        return scripts::is_script(extension);
+    }
     matches!(
         node,
         LogicalPlan::Projection(_)

@@ -38,6 +38,7 @@ fn columns(show: &ShowStatement) -> Vec<Column> {
     match show {
         ShowStatement::Tables { .. } => vec![("namespace", TEXT), ("table_name", TEXT)],
         ShowStatement::Schemas { .. } => vec![("namespace", TEXT)],
+        ShowStatement::ScriptFiles => vec![("resource", TEXT)],
         ShowStatement::Columns { .. } | ShowStatement::Describe { .. } => {
             vec![("column_name", TEXT), ("data_type", TEXT), ("nullable", TEXT), ("comment", TEXT)]
         }
@@ -124,6 +125,9 @@ pub(crate) async fn run(
             let names = names.into_iter().filter(|name| !is_temporary(name));
             let wanted = names.filter(|name| matches_like(name, like.as_deref()));
             wanted.map(|name| vec![name.into()]).collect()
+        }
+        ShowStatement::ScriptFiles => {
+            session.scripts.files().into_iter().map(|path| vec![path.into()]).collect()
         }
         ShowStatement::Columns { table } => {
             column_rows(session, &find_known(session, table).await?)

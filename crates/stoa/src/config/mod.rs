@@ -20,6 +20,7 @@ mod flags;
 mod machine;
 mod pools;
 mod resolve;
+mod scripts;
 mod setting;
 mod settings;
 mod show;

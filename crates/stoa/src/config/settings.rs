@@ -8,6 +8,7 @@ use stoa_store::Secret;
 use super::Machine;
 use super::file_access::NamedFiles;
 use super::pools::{PoolList, RuleList};
+use super::scripts::{RoleNames, ScriptPaths};
 use super::setting::{Setting, SettingValue, scope, settings, toml_text};
 use super::value::{
     ByteSize, ByteThreshold, Count, FilePath, HivePort, LogFormat, LogLevel, PathStyle, Percent,
@@ -180,6 +181,16 @@ settings! {
     /// is `off` for a server, and `/` (all files) for `stoa sql` on a warehouse. With
     /// `access_control`, only superusers can name files.
     file_access: NamedFiles = "auto" for scope::SERVER | scope::SHELL;
+
+    /// Programs that statements can run rows through (`TRANSFORM` in HiveQL, `docs/hiveql.md`): `off`, or a list of
+    /// files and folders such as `/usr/bin/awk:/srv/scripts`. A listed file can be run with any arguments, so an
+    /// interpreter (`/usr/bin/python3`) can run anything. Files in a listed folder can be run, and added with `ADD
+    /// FILE`. Programs run as the server's own account: list only what may do with it what it can, and let only people
+    /// you trust write to the folders. With `access_control`, only superusers and `script_roles` can run programs.
+    scripts: ScriptPaths = "off" for scope::SERVER;
+
+    /// Roles, separated by commas, whose members can run the programs of `scripts`, in addition to superusers.
+    script_roles: RoleNames = "" for scope::SERVER;
 
     /// Address of the S3 service, such as `https://s3.example.com`. If empty:
     /// `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL`, the profile's endpoint, or Amazon's.

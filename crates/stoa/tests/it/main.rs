@@ -22,6 +22,7 @@ mod log;
 mod log_faults;
 mod orc;
 mod permissions;
+mod scripts;
 mod server;
 mod settings;
 mod shared_catalog;
