@@ -8,7 +8,7 @@ use stoa_error::{Error, Result};
 use crate::cursor::{Cursor, expr_of, literal, quoted};
 use crate::options::Options;
 use crate::types::column_type;
-use crate::{external, partitions, queries};
+use crate::{partitions, queries};
 
 /// The statement of Stoa's that does the same.
 ///
@@ -107,9 +107,6 @@ fn create(cursor: &mut Cursor<'_>, options: Options) -> Result<String> {
         let name = quoted(&cursor.name()?);
         cursor.expect_end()?;
         return Ok(format!("CREATE ROLE {name}"));
-    }
-    if cursor.take(&["external", "table"]) {
-        return external::create(cursor, options);
     }
     let is_temporary = cursor.take(&["temporary"]);
     let _ = cursor.take(&["transactional"]) || cursor.take(&["managed"]);

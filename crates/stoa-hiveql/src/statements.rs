@@ -6,7 +6,7 @@ use stoa_error::{Error, Result};
 
 use crate::cursor::{Cursor, literal, quoted, statement_of};
 use crate::options::Options;
-use crate::{definitions, inserts, lexer, partitions, queries, refused, rights, shows};
+use crate::{definitions, external, inserts, lexer, partitions, queries, refused, rights, shows};
 
 /// Operators of a statement.
 const CHAIN_MAX: usize = 2000;
@@ -102,6 +102,9 @@ fn statement(tokens: &[TokenWithSpan], options: Options) -> Result<String> {
                 None => queries::translated(tokens, options),
             },
             "update" | "delete" | "merge" => change(tokens, options),
+            "create" if cursor.take(&["create", "external", "table"]) => {
+                external::create(&mut cursor, options)
+            }
             "create" | "alter" | "drop" | "truncate" | "use" | "analyze" | "msck" => {
                 definitions::translate(tokens, options)
             }

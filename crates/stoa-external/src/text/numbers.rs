@@ -2,9 +2,8 @@
 
 use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
 
-/// A whole number, as `LazyLong.parseLong`: digits behind a point are read and dropped.
+/// A whole number, as `LazyLong.parseLong`: digits behind a point are read and dropped; blanks make it none.
 pub(super) fn whole(text: &[u8]) -> Option<i64> {
-    let text = text.trim_ascii();
     let (is_negative, digits) = match text.split_first() {
         Some((b'-', rest)) => (true, rest),
         Some((b'+', rest)) => (false, rest),
@@ -113,10 +112,10 @@ fn day(text: &str) -> Option<NaiveDate> {
     NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, month, day)
 }
 
-/// Microseconds since 1970-01-01: `yyyy-m[m]-d[d] [h]h:mm:ss[.fffffffff]`, or a date.
+/// Microseconds since 1970-01-01: `yyyy-m[m]-d[d] [h]h:mm:ss[.fffffffff]`, also with a `T`.
 pub(super) fn timestamp(text: &[u8]) -> Option<i64> {
     let text = std::str::from_utf8(text).ok()?.trim();
-    let (date, time) = text.split_once(' ').unwrap_or((text, "00:00:00"));
+    let (date, time) = text.split_once([' ', 'T'])?;
     let day = day(date)?;
     let (time, fraction) = time.trim().split_once('.').unwrap_or((time.trim(), "0"));
     let mut parts = time.splitn(3, ':');
@@ -149,7 +148,7 @@ mod tests {
         };
         check("12", Some(12));
         check("-12.9", Some(-12));
-        check(" 7 ", Some(7));
+        check(" 7 ", None);
         check("+3.", Some(3));
         check("-9223372036854775808", Some(i64::MIN));
         check("9223372036854775808", None);
@@ -189,9 +188,9 @@ mod tests {
         assert_eq!(date(b"1970-02-30"), None);
         assert_eq!(date(b"70-01-02"), None);
         assert_eq!(timestamp(b"1970-01-01 00:00:01.5"), Some(1_500_000));
-        assert_eq!(timestamp(b"1970-01-02"), Some(86_400_000_000));
+        assert_eq!(timestamp(b"1970-01-02"), None);
         assert_eq!(timestamp(b"1970-01-01 00:00:00.1234567"), Some(123_456));
-        assert_eq!(timestamp(b"1970-01-01T00:00:00"), None);
+        assert_eq!(timestamp(b"1970-01-01T00:00:01"), Some(1_000_000));
         assert_eq!(timestamp(b"now"), None);
     }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::hiveql;
 use arrow::array::ArrayRef;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use stoa_query::{Engine, EngineOptions, FileAccess, Outcome, Session, SessionOptions};
@@ -328,6 +329,24 @@ async fn definitions_are_durable_and_shown() {
     assert_eq!(home.code("ALTER TABLE t RENAME COLUMN p TO q").await, "0A000");
 }
 
+/// The statements of docs/hiveql.md run.
+#[tokio::test]
+async fn the_statements_of_the_page_run() {
+    let home = Home::new().await;
+    let page = std::fs::read_to_string("../../docs/hiveql.md").unwrap();
+    let page = page.replace("/srv/exports", &home.path("page").display().to_string());
+    let mut last = Vec::new();
+    for heading in ["## External tables", "## INSERT OVERWRITE DIRECTORY"] {
+        let section = page.split(heading).nth(1).unwrap();
+        let block = section.split("```sql\n").nth(1).unwrap().split("```").next().unwrap();
+        for statement in stoa_hiveql::split(block).unwrap() {
+            last.push(home.run(statement).await);
+        }
+    }
+    assert_eq!(last[2], ["2024-05-01|1"]);
+    assert_eq!(home.names("page/out").len(), 1);
+}
+
 #[tokio::test]
 async fn directories_are_written() {
     let home = Home::new().await;
@@ -349,6 +368,58 @@ async fn directories_are_written() {
     .await;
     home.create("orc", "a int", "STORED AS ORC").await;
     assert_eq!(home.run("SELECT * FROM orc").await, ["5"]);
+}
+
+/// Wrong answers of the statements of a corpus on the files in a folder.
+async fn wrong_answers(home: &Home, text: &str, folder: &str) -> Vec<String> {
+    let text = text.replace("@DIR@", &home.path(folder).display().to_string());
+    let mut wrong = Vec::new();
+    for block in hiveql::blocks(&text) {
+        let found = hiveql::rows(&home.session, &block.statement).await;
+        let plain = |rows: &[String]| rows.iter().map(|row| hiveql::plain(row)).collect::<Vec<_>>();
+        match found {
+            Ok(rows) if plain(&rows) == plain(&block.rows) => {}
+            found => wrong
+                .push(format!("{}\n   here {found:?}\n   want {:?}", block.statement, block.rows)),
+        }
+    }
+    wrong
+}
+
+fn copy_all(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let (from, to) = (entry.as_ref().unwrap().path(), to.join(entry.unwrap().file_name()));
+        match from.is_dir() {
+            true => copy_all(&from, &to),
+            false => std::fs::copy(&from, &to).map(drop).unwrap(),
+        }
+    }
+}
+
+#[tokio::test]
+async fn files_of_hive_have_the_rows_that_hive_reads() {
+    let home = Home::new().await;
+    copy_all(Path::new("tests/hiveql/files/external"), &home.path("hive"));
+    let text = std::fs::read_to_string("tests/hiveql/external.txt").unwrap();
+    let wrong = wrong_answers(&home, &text, "hive").await;
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[tokio::test]
+async fn what_stoa_writes_it_reads_as_hive_reads_what_hive_writes() {
+    let home = Home::new().await;
+    for files in ["raw", "escaped"] {
+        copy_all(
+            &Path::new("tests/hiveql/files/external").join(files),
+            &home.path("own").join(files),
+        );
+    }
+    let text = std::fs::read_to_string("tests/hiveql/external.txt").unwrap();
+    // Hive's own CSV files lose backslashes when they are read.
+    let text = text.replace("\nW ", "\nQ ").replace("\tbackslash", "\tback\\slash");
+    let wrong = wrong_answers(&home, &text, "own").await;
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[tokio::test]
