@@ -82,6 +82,15 @@ impl Encoder {
         }
     }
 
+    /// Bytes of memory that it holds, about, but for what [`Self::take_output`] would give.
+    pub(super) fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Orc(writer) => writer.memory_bytes(),
+            Self::Parquet(writer) => writer.memory_size(),
+            Self::Text(..) | Self::Sequence(..) => 0,
+        }
+    }
+
     /// The rest of the file.
     pub(super) fn finish(mut self) -> Result<Bytes> {
         match &mut self {

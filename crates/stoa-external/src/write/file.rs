@@ -25,7 +25,7 @@ pub(super) struct OpenFile {
     pending: Vec<Bytes>,
     pending_bytes: usize,
     bytes: u64,
-    rows: u64,
+    encoder_bytes: usize,
 }
 
 impl OpenFile {
@@ -36,16 +36,18 @@ impl OpenFile {
     ) -> Result<Self> {
         let encoder = Mutex::new(Encoder::new(definition, schema)?);
         let upload = Mutex::new(None);
-        let (pending, pending_bytes, bytes, rows) = (Vec::new(), 0, 0, 0);
-        Ok(Self { location, encoder, upload, pending, pending_bytes, bytes, rows })
+        let (pending, pending_bytes, bytes) = (Vec::new(), 0, 0);
+        let encoder_bytes = 0;
+        Ok(Self { location, encoder, upload, pending, pending_bytes, bytes, encoder_bytes })
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.location.path
     }
 
-    pub(super) fn rows(&self) -> u64 {
-        self.rows
+    /// Bytes of memory that it holds, about.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.encoder_bytes + self.pending_bytes
     }
 
     /// Encoded bytes so far.
@@ -55,8 +57,8 @@ impl OpenFile {
 
     pub(super) async fn write(&mut self, rows: &RecordBatch) -> Result<()> {
         self.encoder.get_mut().write(rows)?;
-        self.rows += rows.num_rows() as u64;
         let output = self.encoder.get_mut().take_output();
+        self.encoder_bytes = self.encoder.get_mut().memory_bytes();
         self.add(output);
         match self.pending_bytes >= PART_BYTES {
             true => self.send().await,

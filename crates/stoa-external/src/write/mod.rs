@@ -31,8 +31,11 @@ use file::OpenFile;
 /// What directories of files that are not complete yet begin with.
 const STAGING: &str = ".stoa-staging-";
 
-/// Files that are open at a time; beyond that, the one with the most rows ends.
+/// Files that are open at a time; beyond that, the largest ends.
 const OPEN_FILES_MAX: usize = 64;
+
+/// Bytes that all open files hold in memory; beyond that, the largest ends.
+const MEMORY_BYTES_MAX: usize = 256 << 20;
 
 /// A file ends at about this size.
 const FILE_BYTES: u64 = 256 << 20;
@@ -178,14 +181,7 @@ impl HiveWriter {
                 .with_hint("write them with several statements"));
             }
             if self.open.len() >= OPEN_FILES_MAX {
-                let most = self
-                    .open
-                    .iter()
-                    .max_by_key(|(_, file)| file.rows())
-                    .map(|(name, _)| name.clone());
-                if let Some(most) = most {
-                    self.end_file(&most).await?;
-                }
+                self.end_largest().await?;
             }
             let path = below(&self.staging, &self.files_begun.to_string())?;
             self.files_begun += 1;
@@ -198,9 +194,22 @@ impl HiveWriter {
             return Err(Error::internal("a file was not opened"));
         };
         file.write(rows).await?;
-        match file.bytes() >= FILE_BYTES {
-            true => self.end_file(&partition).await,
+        if file.bytes() >= FILE_BYTES {
+            return self.end_file(&partition).await;
+        }
+        let held: usize = self.open.values().map(OpenFile::memory_bytes).sum();
+        match held > MEMORY_BYTES_MAX {
+            true => self.end_largest().await,
             false => Ok(()),
+        }
+    }
+
+    /// Ends the file that holds most memory.
+    async fn end_largest(&mut self) -> Result<()> {
+        let largest = self.open.iter().max_by_key(|(_, file)| file.memory_bytes());
+        match largest.map(|(name, _)| name.clone()) {
+            Some(name) => self.end_file(&name).await,
+            None => Ok(()),
         }
     }
 
