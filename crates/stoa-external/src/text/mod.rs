@@ -13,9 +13,22 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field, SchemaRef};
 use stoa_error::{Error, Result};
 
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
 use crate::{Definition, Serde};
+
 pub use output::value_text;
 pub(crate) use output::write_rows;
+
+/// Binary values as Hive writes them, without padding, and reads them, with or without.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_encode_padding(false)
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
 
 /// How fields and values are written in a line.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,10 +11,9 @@ use arrow_array::{Array, RecordBatch};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{DataType, TimeUnit};
 use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use stoa_error::{Error, Place, Result};
 
-use super::{Csv, Delimited, TextFormat};
+use super::{BASE64, Csv, Delimited, TextFormat};
 
 /// Calls `line` with each row of a batch as a line, without its end.
 pub(crate) fn write_rows(
@@ -121,9 +120,7 @@ fn value(
     match array.data_type() {
         DataType::Utf8 => string(array.as_string::<i32>().value(row).as_bytes(), format, text),
         DataType::Binary => {
-            text.extend_from_slice(
-                BASE64_STANDARD.encode(array.as_binary::<i32>().value(row)).as_bytes(),
-            );
+            text.extend_from_slice(BASE64.encode(array.as_binary::<i32>().value(row)).as_bytes());
             Ok(())
         }
         DataType::List(_) => {

@@ -112,7 +112,7 @@ fn all_types_come_back() {
     ];
     let schema: SchemaRef = Arc::new(Schema::new(fields));
     let format = TextFormat::Delimited(Delimited::default());
-    let line = "true\u{1}2024-02-29\u{1}2024-02-29 12:30:00.25\u{1}1.50\u{1}1.0E10\u{1}AAE=\u{1}-5";
+    let line = "true\u{1}2024-02-29\u{1}2024-02-29 12:30:00.25\u{1}1.50\u{1}1.0E10\u{1}AAE\u{1}-5";
     let batch =
         read(&format, &[line, "\\N\u{1}\\N\u{1}\\N\u{1}\\N\u{1}\\N\u{1}\\N\u{1}\\N"], &schema);
     let mut lines = Vec::new();

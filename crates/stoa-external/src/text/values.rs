@@ -15,11 +15,10 @@ use arrow_array::{
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, TimeUnit};
 use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use stoa_error::{Error, Place, Result};
 
 use super::fields::split;
-use super::{Delimited, numbers};
+use super::{BASE64, Delimited, numbers};
 
 /// The values of a column. `level` is the place, in the format's separators, of the one between items.
 pub(super) fn array(
@@ -112,7 +111,7 @@ fn binaries(texts: &[Option<&[u8]>], escape: Option<u8>) -> ArrayRef {
     for text in texts {
         match text.map(|text| unescaped(text, escape, &mut plain)) {
             None => all.append_null(),
-            Some(text) => match BASE64_STANDARD.decode(text) {
+            Some(text) => match BASE64.decode(text) {
                 Ok(bytes) => all.append_value(bytes),
                 Err(_) => all.append_value(text),
             },

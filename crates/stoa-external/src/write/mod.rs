@@ -224,6 +224,11 @@ impl HiveWriter {
         file.finish().await
     }
 
+    /// The names of the partitions into which rows come.
+    pub fn partitions(&self) -> &BTreeSet<String> {
+        &self.partitions
+    }
+
     /// Makes the rows visible, and takes away what they replace. Says how many rows there are.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 //!
 //! In: rows with the columns of the table, in order. Out: their number, once the files are visible.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -16,7 +17,8 @@ use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 use futures::StreamExt;
 use stoa_error::{Error, Result};
-use stoa_external::{HiveWriter, WriteTarget};
+use stoa_external::{Definition, HiveWriter, WriteTarget};
+use stoa_table::{Table, TableChange};
 
 use super::{ExternalFiles, partition_columns, privileges};
 use crate::access::Caller;
@@ -78,7 +80,7 @@ fn plan(
         overwrites: overwrite.is_some(),
         replaced: overwrite.map(|of| of.partitions.clone()).unwrap_or_default(),
     };
-    let sink = FileSink { target, schema };
+    let sink = FileSink { target, schema, table: Some(table.table.clone()) };
     Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), None)))
 }
 
@@ -160,7 +162,7 @@ impl TableProvider for DirectoryTarget {
         input: Arc<dyn ExecutionPlan>,
         _operation: InsertOp,
     ) -> EngineResult<Arc<dyn ExecutionPlan>> {
-        let sink = FileSink { target: self.target.clone(), schema: input.schema() };
+        let sink = FileSink { target: self.target.clone(), schema: input.schema(), table: None };
         Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), None)))
     }
 }
@@ -169,6 +171,8 @@ impl TableProvider for DirectoryTarget {
 struct FileSink {
     target: WriteTarget,
     schema: SchemaRef,
+    /// The external table, unless it is a directory.
+    table: Option<Table>,
 }
 
 impl fmt::Debug for FileSink {
@@ -202,7 +206,26 @@ impl FileSink {
                 return Err(error);
             }
         }
+        if let Err(error) = self.take_in(writer.partitions()).await {
+            writer.abort().await;
+            return Err(error);
+        }
         writer.commit().await
+    }
+
+    /// Partitions that were dropped are there again when rows come into them.
+    async fn take_in(&self, written: &BTreeSet<String>) -> Result<()> {
+        let dropped = &self.target.definition.dropped;
+        let Some(table) = self.table.as_ref().filter(|_| !dropped.is_empty()) else {
+            return Ok(());
+        };
+        let left: Vec<String> =
+            dropped.iter().filter(|name| !written.contains(*name)).cloned().collect();
+        if left.len() < dropped.len() {
+            let property = Definition::dropped_property(&left);
+            table.alter(vec![TableChange::SetProperties([property].into())]).await?;
+        }
+        Ok(())
     }
 }
 
