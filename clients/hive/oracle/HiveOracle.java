@@ -77,6 +77,12 @@ public class HiveOracle {
 
   private static void run(IDriver driver, String statement, PrintStream out) {
     out.println("Q " + statement);
+    if (statement.matches("(?i)set [^ =]+=.*")) {
+      String[] setting = statement.substring(4).split("=", 2);
+      SessionState.get().getConf().set(setting[0], setting[1]);
+      driver.getConf().set(setting[0], setting[1]);
+      return;
+    }
     try {
       driver.run(statement);
       List<String> rows = new ArrayList<>();

@@ -178,13 +178,7 @@ fn create_table(cursor: &mut Cursor<'_>, is_temporary: bool, options: Options) -
         return Ok(format!("{all} LIKE {like}{rest}"));
     }
     if *cursor.peek() == Token::LParen {
-        let mut columns = Vec::new();
-        let mut inner = Cursor::new(cursor.parenthesised()?);
-        while columns.is_empty() || inner.take_token(&Token::Comma) {
-            columns.push(column(&mut inner, options)?);
-        }
-        inner.expect_end()?;
-        all.push_str(&format!(" ({})", columns.join(", ")));
+        all.push_str(&columns(cursor, options)?);
     }
     all.push_str(&clauses(cursor)?);
     if cursor.take(&["as"]) {
@@ -192,6 +186,20 @@ fn create_table(cursor: &mut Cursor<'_>, is_temporary: bool, options: Options) -
     }
     cursor.expect_end()?;
     Ok(all)
+}
+
+/// ` (column, …)`
+///
+/// # Errors
+/// As [`translate`].
+pub(crate) fn columns(cursor: &mut Cursor<'_>, options: Options) -> Result<String> {
+    let mut columns = Vec::new();
+    let mut inner = Cursor::new(cursor.parenthesised()?);
+    while columns.is_empty() || inner.take_token(&Token::Comma) {
+        columns.push(column(&mut inner, options)?);
+    }
+    inner.expect_end()?;
+    Ok(format!(" ({})", columns.join(", ")))
 }
 
 /// `name type [NOT NULL] [DEFAULT value] [COMMENT 'text']`, or `PRIMARY KEY (…) DISABLE NOVALIDATE`.
@@ -284,15 +292,16 @@ fn clauses(cursor: &mut Cursor<'_>) -> Result<String> {
     Ok(all)
 }
 
-fn refused_clause(cursor: &Cursor<'_>) -> Error {
+/// What is said of a clause that is not read.
+pub(crate) fn refused_clause(cursor: &Cursor<'_>) -> Error {
     for (words, hint) in [
-        (&["row", "format"][..], "tables are stored as ORC; `stoa load` reads delimited files"),
+        (&["row", "format"][..], "tables are stored as ORC; external tables may have other files"),
         (
             &["clustered", "by"],
             "SORTED BY sorts a table in Stoa's SQL, and PARTITIONED BY (bucket(n, column)) makes buckets",
         ),
         (&["skewed", "by"], "leave it out: files are split by size"),
-        (&["location"], "tables are below the warehouse"),
+        (&["location"], "tables are below the warehouse; CREATE EXTERNAL TABLE has LOCATION"),
         (&["with", "serdeproperties"], "tables are stored as ORC"),
         (&["on"], "leave it out"),
     ] {
@@ -303,7 +312,11 @@ fn refused_clause(cursor: &Cursor<'_>) -> Error {
     cursor.wrong("COMMENT, PARTITIONED BY, STORED AS ORC, TBLPROPERTIES or AS")
 }
 
-fn partitions(cursor: &mut Cursor<'_>) -> Result<String> {
+/// `column type, …` of `PARTITIONED BY (…)`.
+///
+/// # Errors
+/// As [`translate`].
+pub(crate) fn partitions(cursor: &mut Cursor<'_>) -> Result<String> {
     let mut all = Vec::new();
     let mut inner = Cursor::new(cursor.parenthesised()?);
     while all.is_empty() || inner.take_token(&Token::Comma) {
@@ -354,7 +367,10 @@ fn stored_by(cursor: &mut Cursor<'_>) -> Result<()> {
 }
 
 /// Properties but those that say of Hive's storage what is so in Stoa anyway.
-fn properties(cursor: &mut Cursor<'_>) -> Result<Option<String>> {
+///
+/// # Errors
+/// As [`translate`].
+pub(crate) fn properties(cursor: &mut Cursor<'_>) -> Result<Option<String>> {
     const NEEDLESS: [&str; 4] =
         ["transactional", "transactional_properties", "external.table.purge", "format-version"];
     let mut all = Vec::new();

@@ -1,6 +1,7 @@
 //! `INSERT INTO|OVERWRITE`, also behind `WITH` and `FROM`.
 //!
 //! ```text
+//! INSERT OVERWRITE [LOCAL] DIRECTORY 'path' [ROW FORMAT …] [STORED AS …] query
 //! INSERT INTO|OVERWRITE [TABLE] name [PARTITION (column [= value], …)] [IF NOT EXISTS] [(column, …)] query | VALUES …
 //! WITH name AS (…) INSERT …
 //! FROM tables INSERT … SELECT … [WHERE …] [INSERT … SELECT …]…
@@ -9,9 +10,9 @@
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 use stoa_error::{Error, Result};
 
-use crate::cursor::{Cursor, expr_of, is_word, quoted};
+use crate::cursor::{Cursor, expr_of, is_word, literal, quoted};
 use crate::options::Options;
-use crate::{expressions, queries};
+use crate::{expressions, external, queries};
 
 /// INSERTs of one statement.
 const INSERTS_MAX: usize = 100;
@@ -123,6 +124,9 @@ fn head(cursor: &mut Cursor<'_>, options: Options) -> Result<String> {
         () if cursor.take(&["overwrite"]) => true,
         () => return Err(cursor.wrong("INTO or OVERWRITE")),
     };
+    if overwrites && (cursor.take(&["local", "directory"]) || cursor.take(&["directory"])) {
+        return directory(cursor);
+    }
     let has_word = cursor.take(&["table"]);
     let mut all = match overwrites {
         true => "INSERT OVERWRITE TABLE ".to_owned(),
@@ -157,6 +161,15 @@ fn head(cursor: &mut Cursor<'_>, options: Options) -> Result<String> {
             name.expect_end()?;
         }
         all.push_str(&format!(" ({})", columns.join(", ")));
+    }
+    Ok(all)
+}
+
+/// What follows `INSERT OVERWRITE [LOCAL] DIRECTORY`, up to the rows.
+fn directory(cursor: &mut Cursor<'_>) -> Result<String> {
+    let mut all = format!("INSERT OVERWRITE DIRECTORY {}", literal(&cursor.string()?));
+    while let Some(clause) = external::file_clause(cursor)? {
+        all.push_str(&clause);
     }
     Ok(all)
 }

@@ -22,6 +22,7 @@ mod cursor;
 mod definitions;
 mod dialect;
 mod expressions;
+mod external;
 mod inserts;
 mod lateral_views;
 mod lexer;

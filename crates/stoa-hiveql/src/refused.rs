@@ -12,11 +12,7 @@ const STATEMENTS: &[(&[&str], &str)] = &[
         "copy the rows with INSERT OVERWRITE, or read the Iceberg table with another engine",
     ),
     (&["import"], "use `stoa load`"),
-    (&["create", "external"], "use CREATE TABLE, and `stoa load` for the files"),
-    (
-        &["create", "temporary", "external"],
-        "use CREATE TEMPORARY TABLE, and `stoa load` for the files",
-    ),
+    (&["create", "temporary", "external"], "use CREATE EXTERNAL TABLE"),
     (&["create", "function"], "use the functions of docs/hiveql.md"),
     (&["create", "temporary", "function"], "use the functions of docs/hiveql.md"),
     (&["create", "temporary", "macro"], "write the expression out, or use a view"),
@@ -74,14 +70,6 @@ const STATEMENTS: &[(&[&str], &str)] = &[
     (&["show", "materialized"], "there are no materialized views"),
     (&["show", "table", "extended"], "use DESCRIBE FORMATTED"),
     (&["show", "connectors"], "there are no connectors"),
-    (
-        &["insert", "overwrite", "directory"],
-        "fetch the rows with a client, or COPY … TO in Stoa's SQL",
-    ),
-    (
-        &["insert", "overwrite", "local", "directory"],
-        "fetch the rows with a client, or COPY … TO in Stoa's SQL",
-    ),
 ];
 
 /// Refuses a statement that begins so.

@@ -7,7 +7,8 @@ use stoa_error::{Error, Result};
 use crate::cursor::{Cursor, literal, quoted, statement_of};
 use crate::options::Options;
 use crate::{
-    definitions, inserts, lexer, partitions, queries, refused, rights, script_files, scripts, shows,
+    definitions, external, inserts, lexer, partitions, queries, refused, rights, script_files,
+    scripts, shows,
 };
 
 /// Operators of a statement.
@@ -107,6 +108,9 @@ fn statement(tokens: &[TokenWithSpan], options: Options) -> Result<String> {
                 None => queries::translated(tokens, options),
             },
             "update" | "delete" | "merge" => change(tokens, options),
+            "create" if cursor.take(&["create", "external", "table"]) => {
+                external::create(&mut cursor, options)
+            }
             "create" | "alter" | "drop" | "truncate" | "use" | "analyze" | "msck" => {
                 definitions::translate(tokens, options)
             }

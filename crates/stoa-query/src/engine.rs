@@ -8,7 +8,6 @@
 
 mod cluster;
 pub(crate) mod elsewhere;
-pub(crate) mod file_access;
 pub(crate) mod hot_list;
 mod logins;
 pub(crate) mod logs;
@@ -40,9 +39,8 @@ use stoa_store::S3Options;
 use stoa_table::{CatalogPlace, TableIdent, Warehouse};
 use url::Url;
 
-use crate::access::{Gate, Rights};
+use crate::access::{FileAccess, Gate, Rights};
 pub use crate::engine::cluster::Joining;
-use crate::engine::file_access::FileAccess;
 use crate::engine::watch::{Pulses, StallStatus};
 use crate::reuse::Reuse;
 use crate::run::admission::AdmissionStatus;

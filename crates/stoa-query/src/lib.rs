@@ -39,10 +39,9 @@ mod settings;
 mod statements;
 mod tables;
 
-pub use access::login_error;
+pub use access::{FileAccess, login_error};
 pub use dispatch::hiveql::HiveOptions;
 pub use dispatch::prepare::Prepared;
-pub use engine::file_access::FileAccess;
 pub use engine::table_status::TableStatus;
 pub use engine::watch::StallStatus;
 pub use engine::{DATABASE, DEFAULT_NAMESPACE, Engine, EngineOptions, Joining};

@@ -70,7 +70,10 @@ impl Engine {
         let cell_options = CellOptions::default();
         let hooks = CellMergeHooks::new(Arc::clone(&cell_options.timestamps));
         let cells = CellTables::open(warehouse.clone(), ingest.clone(), cell_options).await?;
-        let data = Arc::new(Data::open(warehouse.clone(), ingest, cells, reports).await?);
+        let data = Arc::new(
+            Data::open(warehouse.clone(), ingest, cells, reports, options.file_access.clone())
+                .await?,
+        );
         let gate = Gate::open(warehouse.catalog(), options.access_control).await?;
         let system = Arc::new(OnceLock::new());
         let state = build_state(&options, &data, &system)?;

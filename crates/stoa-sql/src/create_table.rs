@@ -7,7 +7,8 @@
 //!   [PARTITIONED BY (term, …)] [ORDER BY (term, …)] [ON COMMIT PRESERVE ROWS | DROP]
 //!   [COMMENT 'text'] [TBLPROPERTIES ('key' = 'value', …)] [AS query]
 //! ```
-//! The clauses after the columns come in any order.
+//! The clauses after the columns come in any order. `CREATE EXTERNAL TABLE` has those of [`crate::external`] in
+//! place of `USING`, `STORED AS` and `ORDER BY`, and columns, but no query.
 
 use arrow::datatypes::{DataType, Field};
 use datafusion_sql::parser::Statement as EngineStatement;
@@ -18,6 +19,7 @@ use datafusion_sql::sqlparser::tokenizer::Token;
 use stoa_table::{DEFAULT_KEY, DeclaredType, PartitionTerm, SortTerm, Transform};
 
 use crate::defining::DefiningQuery;
+use crate::external::{self, ExternalFiles};
 use crate::identity::{self, IDENTITY_KEY, Identity};
 use crate::types::declared_type;
 use crate::{Parsed, arrow_type, defaults, literal, normalise, parse_word};
@@ -51,6 +53,8 @@ pub struct CreateTableStatement {
     pub properties: Vec<(String, String)>,
     /// The query whose rows it gets: `CREATE TABLE … AS`.
     pub query: Option<DefiningQuery>,
+    /// Of an external table: its files.
+    pub external: Option<ExternalFiles>,
 }
 
 impl CreateTableStatement {
@@ -70,6 +74,7 @@ impl CreateTableStatement {
             comment: None,
             properties: Vec::new(),
             query: None,
+            external: None,
         }
     }
 }
@@ -130,6 +135,29 @@ pub(super) fn taken_into(statement: &mut EngineStatement) -> Option<(ObjectName,
 
 /// Key of a column's comment in Arrow's field metadata.
 pub const COMMENT_KEY: &str = "comment";
+
+/// Parses what follows `CREATE EXTERNAL TABLE`.
+pub(super) fn parse_external(parser: &mut Parser<'_>) -> Parsed<CreateTableStatement> {
+    let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
+    let named = CreateTableStatement::named(parser.parse_object_name(false)?);
+    let mut table = CreateTableStatement { if_not_exists, ..named };
+    parse_columns(parser, &mut table)?;
+    let mut files = ExternalFiles::default();
+    while external::parse_clause(parser, &mut files)? || parse_clause(parser, &mut table)? {}
+    if files.location.is_none() {
+        let found = parser.peek_token();
+        return parser.expected("LOCATION 'directory' of an external table", found);
+    }
+    let is_plain =
+        table.likes.is_empty() && table.sort_by.is_empty() && table.primary_key.is_empty();
+    if !is_plain {
+        return Err(ParserError::ParserError(
+            "an external table has neither LIKE, ORDER BY nor a PRIMARY KEY".into(),
+        ));
+    }
+    table.external = Some(files);
+    Ok(table)
+}
 
 /// Parses what follows `CREATE TABLE`; whether the query follows, which is left to the caller.
 pub(super) fn parse(

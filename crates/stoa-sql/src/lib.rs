@@ -28,6 +28,7 @@ mod defining;
 mod distinct_from;
 pub mod explain;
 mod extent;
+mod external;
 pub mod fingerprint;
 mod frames;
 mod from_names;
@@ -111,6 +112,7 @@ pub use create_table::{COMMENT_KEY, parse_partition_terms, parse_sort_terms};
 pub use create_table::{CreateTableStatement, Including, Like};
 pub use defining::DefiningQuery;
 pub use extent::measure;
+pub use external::ExternalFiles;
 pub use load_data::LoadDataStatement;
 pub use maintain::{Maintenance, MaintenanceWork};
 pub use partitions::{
@@ -123,7 +125,7 @@ pub use script_files::ScriptFilesStatement;
 pub use session::{Isolation, TransactionControl, TransactionModes, path_of};
 pub use show::ShowStatement;
 pub use split::{first_word, last_parameter, number_parameters, split_statements};
-pub use statement::{Statement, StatementKind};
+pub use statement::{Statement, StatementKind, WriteDirectoryStatement};
 pub use stoa_table::DeclaredType;
 pub use types::arrow_type;
 pub use view::{AlterViewAction, AlterViewStatement, CreateViewStatement, ViewHead};
@@ -171,6 +173,7 @@ fn parse_kind(text: &str, others: Rewrite) -> Result<StatementKind> {
         "LOAD" => parse_own(text, &word, others),
         word if script_files::is_in(text, word) => parse_own(text, word, others),
         "INSERT" if insert_all::is_in(text) => insert_all::parse(text, others),
+        "INSERT" if external::is_directory_in(text) => external::parse_directory(text, others),
         "INSERT" => match insert::parse_partitioned(text) {
             Ok(Some(statement)) => {
                 let mut statement = EngineStatement::Statement(Box::new(statement));
@@ -322,6 +325,10 @@ type Parsed<T> = std::result::Result<T, datafusion_sql::sqlparser::parser::Parse
 fn parse_create(parser: &mut Parser<'_>, text: &str, others: Rewrite) -> Result<StatementKind> {
     let explain = |error| from_parser_raw(error, text);
     let is_temporary = view::parse_temporary(parser);
+    if !is_temporary && parser.parse_keywords(&[Keyword::EXTERNAL, Keyword::TABLE]) {
+        let table = create_table::parse_external(parser).map_err(explain)?;
+        return Ok(StatementKind::CreateTable(Box::new(table)));
+    }
     if parser.parse_keyword(Keyword::TABLE) {
         let (mut table, has_query) = create_table::parse(parser, is_temporary).map_err(explain)?;
         if has_query {

@@ -5,8 +5,9 @@ use datafusion_sql::sqlparser::ast;
 
 use crate::{
     AlterTableStatement, AlterViewStatement, CommentStatement, CopyStatement, CreateTableStatement,
-    CreateViewStatement, LoadDataStatement, Maintenance, PartitionStatement, RoleStatement,
-    ScriptFilesStatement, ShowStatement, TransactionControl, TransactionModes,
+    CreateViewStatement, DefiningQuery, ExternalFiles, LoadDataStatement, Maintenance,
+    PartitionStatement, RoleStatement, ScriptFilesStatement, ShowStatement, TransactionControl,
+    TransactionModes,
 };
 
 /// A statement that was parsed.
@@ -18,6 +19,15 @@ pub struct Statement {
     pub kind: StatementKind,
 }
 
+/// A query whose rows become files.
+#[derive(Clone, Debug)]
+pub struct WriteDirectoryStatement {
+    /// Where and how.
+    pub files: ExternalFiles,
+    /// The query.
+    pub query: DefiningQuery,
+}
+
 /// What it asks for: Stoa's own statements, and everything that the engine plans.
 #[derive(Clone, Debug)]
 pub enum StatementKind {
@@ -27,6 +37,8 @@ pub enum StatementKind {
     Plan(Box<EngineStatement>),
     /// `INSERT ALL (INSERT …) (INSERT …)`: rows of one source into several tables, at once.
     InsertAll(Vec<Statement>),
+    /// `INSERT OVERWRITE DIRECTORY 'path' … query`: rows into files of the server.
+    WriteDirectory(Box<WriteDirectoryStatement>),
     /// `CREATE TABLE`
     CreateTable(Box<CreateTableStatement>),
     /// `CREATE VIEW`

@@ -128,3 +128,32 @@ fn temporary_name(target: &Path) -> io::Result<PathBuf> {
     let head: String = name.chars().take(48).collect();
     Ok(parent_of(target)?.join(format!(".{head}.{:016x}.tmp", stoa_env::random::u64())))
 }
+/// As [`create_directory`], waiting on a thread for that.
+///
+/// # Errors
+/// `Unavailable`: the operating system's.
+pub async fn make_directory(path: &str) -> stoa_error::Result<()> {
+    let directory = PathBuf::from(path);
+    let made = stoa_env::task::spawn_blocking(move || create_directory(&directory)).await;
+    let made = made.map_err(|e| stoa_error::Error::internal("a thread was lost").with_source(e))?;
+    made.map_err(|e| {
+        stoa_error::Error::unavailable(format!("cannot make the directory {path}")).with_source(e)
+    })
+}
+
+/// Takes a directory of hidden files away, at once, for what is dropped; what stays is hidden.
+pub fn remove_hidden_directory(path: &str) {
+    let is_hidden =
+        Path::new(path).file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+    if is_hidden {
+        drop(std::fs::remove_dir_all(path));
+    }
+}
+
+/// Takes a directory away if nothing is in it, waiting on a thread for that; whether it was there does not matter.
+pub async fn remove_empty_directory(path: &str) {
+    let path = path.to_owned();
+    let removed = stoa_env::task::spawn_blocking(move || std::fs::remove_dir(path)).await;
+    // One that is not empty, or not there, stays as it is.
+    drop(removed);
+}

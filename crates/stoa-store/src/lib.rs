@@ -21,7 +21,9 @@ mod s3;
 mod stores;
 
 pub use charge::{Charge, Charged, also_charged, charged};
-pub use durable::create_directory;
+pub use durable::{
+    create_directory, make_directory, remove_empty_directory, remove_hidden_directory,
+};
 pub use error::from_object_store;
 pub use local::LocalStore;
 pub use location::{Location, literal_of, parse_location};

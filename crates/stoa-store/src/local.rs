@@ -20,7 +20,7 @@ use object_store::{
 };
 use stoa_env::task::spawn_blocking;
 
-use crate::durable::{Replace, Staged};
+use crate::durable::{Replace, Staged, create_directory};
 
 /// Local files from the root directory on; reads are [`LocalFileSystem`]'s, writes are durable
 /// when they return (temporary name, fsync, link or rename, fsync of the directory).
@@ -127,7 +127,15 @@ impl ObjectStore for LocalStore {
     }
 
     async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
-        self.files.rename_opts(from, to, options).await
+        let target = self.files.path_to_filesystem(to)?;
+        let Some(parent) = target.parent().map(std::path::Path::to_owned) else {
+            return self.files.rename_opts(from, to, options).await;
+        };
+        let (place, made) = (to.to_string(), parent.clone());
+        blocking(place.clone(), move || create_directory(&made)).await?;
+        self.files.rename_opts(from, to, options).await?;
+        // As what is written, a name survives a power cut once this returns.
+        blocking(place, move || std::fs::File::open(&parent)?.sync_all()).await
     }
 }
 

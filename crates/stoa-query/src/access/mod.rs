@@ -17,6 +17,7 @@
 //! who it is (the protocols).
 
 mod attempts;
+pub(crate) mod file_access;
 mod gate;
 mod logins;
 mod names;
@@ -35,6 +36,7 @@ use stoa_orc::FIELD_ID_KEY;
 use stoa_table::Table;
 use uuid::Uuid;
 
+pub use file_access::FileAccess;
 pub(crate) use gate::Gate;
 use logins::Logins;
 pub use logins::login_error;

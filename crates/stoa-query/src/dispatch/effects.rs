@@ -123,6 +123,7 @@ fn effect_of(prepared: &Prepared) -> Result<Effect> {
             }
         },
         StatementKind::InsertAll(_) => Effect::Rows("INSERT".to_owned()),
+        StatementKind::WriteDirectory(_) => Effect::Lasting("INSERT OVERWRITE DIRECTORY"),
         StatementKind::LoadData(_) => Effect::Rows("LOAD DATA".to_owned()),
         StatementKind::Partitions(_) => Effect::Rows("ALTER TABLE … PARTITION".to_owned()),
         StatementKind::Truncate { .. } => Effect::Rows("TRUNCATE".to_owned()),

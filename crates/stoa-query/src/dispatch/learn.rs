@@ -12,7 +12,7 @@ use crate::reuse::report::{
 };
 use crate::reuse::template::PlanTemplate;
 use crate::session::Session;
-use crate::tables::cells;
+use crate::tables::external;
 
 /// Bytes of statements whose form is remembered: longer ones seldom come again, and take as much memory.
 const TEMPLATE_TEXT_MAX: usize = 64 << 10;
@@ -49,8 +49,8 @@ impl Session {
             }
             None => None,
         };
-        // A table of cells shows other columns than it has.
-        let table = table.filter(|table| cells::refuse_rows(table).is_ok());
+        // A table of cells shows other columns than it has, and an external one has other files.
+        let table = table.filter(|table| external::refuse_rows(table).is_ok());
         forms.learn_report(&context, fingerprint, || -> Option<ReportShape> {
             let literals = &fingerprint.literals;
             let types = prepared.parameter_types();

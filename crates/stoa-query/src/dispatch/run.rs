@@ -28,8 +28,10 @@ use crate::run::registry::QueryGuard;
 use crate::session::outcome::Completion;
 use crate::session::{Planner, Session};
 use crate::statements::outcome::{Ran, count_written};
-use crate::statements::{copy, ddl, dml, maintain, partitions, roles, show, truncate};
-use crate::tables::{cells, scan, table};
+use crate::statements::{
+    copy, ddl, dml, external as external_statements, maintain, partitions, roles, show, truncate,
+};
+use crate::tables::{external, scan, table};
 use stoa_semantics::parameters;
 
 impl Session {
@@ -154,6 +156,9 @@ impl Session {
             StatementKind::ScriptFiles(ScriptFilesStatement::Delete(paths)) => {
                 self.scripts.remove(paths);
                 Ok(Ran::Done(Completion::of("DELETE FILES")))
+            }
+            StatementKind::WriteDirectory(statement) => {
+                external_statements::write_directory(self, statement, guard).await.map(Ran::Done)
             }
             StatementKind::Partitions(statement) => {
                 self.change_partitions(statement, guard).await.map(Ran::Done)
@@ -410,7 +415,7 @@ impl Session {
     async fn cache_table(&self, name: &ObjectName) -> Result<Completion> {
         let ident = self.table_ident(name)?;
         let table = self.data.snapshot(&ident).await?.table;
-        cells::refuse_rows(&table)?;
+        external::refuse_rows(&table)?;
         self.caller.must_own(&table)?;
         let warmed = self.data.reports().warm(&table).await?;
         let notice = match warmed.complete {

@@ -234,7 +234,7 @@ pub(crate) fn key_of(plan: &LogicalPlan, asked: &Asked) -> Option<ResultKey> {
     let walked = plan.apply_with_subqueries(|node| {
         if let LogicalPlan::TableScan(scan) = node {
             match stoa_table(&scan.source) {
-                Some(table) if table.has_own() => only_tables = false,
+                Some(table) if table.has_own() || table.is_external() => only_tables = false,
                 Some(table) => {
                     let location = table.table.metadata_location();
                     versions.insert(TableVersion::new(location, table.fresh_extent()));

@@ -122,7 +122,7 @@ async fn bring(
             });
         }
     };
-    crate::tables::cells::refuse_rows(&table)?;
+    crate::tables::external::refuse_rows(&table)?;
     match target.exists {
         IfExists::Fail => Err(Error::already_exists(format!("table {ident} exists already"))
             .with_sqlstate("42P07")

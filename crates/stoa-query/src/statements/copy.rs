@@ -220,7 +220,7 @@ pub(crate) async fn run(
         CopySource::FromStdin(name) => {
             let ident = session.table_ident(name)?;
             let table = session.data.warehouse().table(&ident).await?;
-            crate::tables::cells::refuse_rows(&table)?;
+            crate::tables::external::refuse_rows(&table)?;
             session.caller.may_write(&table, Privilege::Insert)?;
             start(session, copy, table).await.map(Ran::CopyIn)
         }

@@ -20,6 +20,7 @@ use crate::statements::allowed::check as check_plan;
 use crate::statements::columns::{cast_to, named, storable_schema, with_declared_types};
 use crate::statements::comment;
 use crate::statements::defaults;
+use crate::statements::external;
 use crate::statements::like;
 use crate::statements::maintain;
 use crate::statements::outcome::count_written;
@@ -156,6 +157,9 @@ async fn create_table(
     let ident = session.ident_to_create(&table.name, table.is_temporary).await?;
     if !session.is_own_temporary(&ident.namespace) {
         session.caller.must_be_superuser("create tables")?;
+    }
+    if let Some(files) = &table.external {
+        return external::create(session, table, files).await;
     }
     let table = &like::with_columns(session, table).await?;
     properties::check(texts(&table.properties))?;
@@ -303,6 +307,7 @@ async fn alter_table(
             properties::check(texts(set))?;
         }
     }
+    external::check_changes(&table, &alter.actions)?;
     // What was acknowledged before is in what a tag names.
     let names_now =
         |action: &AlterAction| matches!(action, AlterAction::CreateTag { snapshot_id: None, .. });

@@ -24,7 +24,8 @@ use datafusion::sql::sqlparser::ast::{
 use stoa_error::{ErrorKind, Result};
 
 use crate::session::Session;
-use crate::tables::cells::refuse_rows;
+use crate::tables::cells;
+use crate::tables::external::refuse_rows;
 use stoa_semantics::errors::from_datafusion;
 use stoa_sql::normalise;
 
@@ -121,7 +122,7 @@ pub(crate) async fn with_columns(
     session.caller.must_know(&table.table)?;
     let schema = datafusion::catalog::TableProvider::schema(&table);
     // A table of cells shows other columns than it has, and takes no rows.
-    if refuse_rows(&table.table).is_err() || width >= schema.fields().len() {
+    if cells::refuse_rows(&table.table).is_err() || width >= schema.fields().len() {
         return Ok(None);
     }
     let quoted =

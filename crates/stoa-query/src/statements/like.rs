@@ -83,7 +83,8 @@ fn take_layout(statement: &mut CreateTableStatement, table: &Table) {
         statement.sort_by = table.sort_terms();
     }
     for (key, value) in table.properties() {
-        if !statement.properties.iter().any(|(own, _)| *own == key) {
+        let is_free = !stoa_external::Definition::is_own_property(&key);
+        if is_free && !statement.properties.iter().any(|(own, _)| *own == key) {
             statement.properties.push((key.clone(), value.clone()));
         }
     }

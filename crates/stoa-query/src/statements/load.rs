@@ -25,8 +25,8 @@ use stoa_error::{Error, Result};
 use stoa_load::{BatchReader, Input, LoadOptions};
 use stoa_table::Table;
 
+use crate::access::FileAccess;
 use crate::engine::Engine;
-use crate::engine::file_access::FileAccess;
 use crate::run::registry::QueryGuard;
 use crate::session::outcome::Completion;
 use crate::session::{Session, SessionOptions};
@@ -157,7 +157,7 @@ pub(crate) async fn write(
         }
         found => found.map_err(with_create_hint)?,
     };
-    crate::tables::cells::refuse_rows(&table)?;
+    crate::tables::external::refuse_rows(&table)?;
     let appears = table.is_staged();
     let rows = append(session, table, schema, batches, guard).await?;
     if appears {
@@ -324,7 +324,7 @@ pub(crate) async fn copy_from_files(
 ) -> Result<Completion> {
     let ident = session.table_ident(name)?;
     let table = session.data.warehouse().table(&ident).await?;
-    crate::tables::cells::refuse_rows(&table)?;
+    crate::tables::external::refuse_rows(&table)?;
     let access = &session.engine_options().file_access;
     let inputs: Vec<Input> =
         files.iter().map(|file| access.to_read(file).map(Input::Path)).collect::<Result<_>>()?;

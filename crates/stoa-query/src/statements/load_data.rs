@@ -3,7 +3,7 @@
 //! In: a file, or a directory whose files are all read but those that Hive does not see (`_…`, `.…`). Formats are told
 //! by names or first bytes, columns by their names, as for `COPY`. The files stay where they are.
 //!
-//! Not here: the rows that go with OVERWRITE (`dispatch`), which files may be named (`engine::file_access`).
+//! Not here: the rows that go with OVERWRITE (`dispatch`), which files may be named (`access::file_access`).
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(crate) async fn run(
 ) -> Result<Completion> {
     session.caller.must_be_superuser("read files of the server")?;
     let table = session.data.warehouse().table(&session.table_ident(&load.table)?).await?;
-    crate::tables::cells::refuse_rows(&table)?;
+    crate::tables::external::refuse_rows(&table)?;
     let partition = partitions::whole(&table, &load.partition)?;
     let inputs = inputs(session, &load.path)?;
     let file_columns = columns_without(&table, &partition);

@@ -8,6 +8,7 @@ pub(crate) mod copy;
 pub(crate) mod ddl;
 pub(crate) mod defaults;
 pub(crate) mod dml;
+pub(crate) mod external;
 pub(crate) mod insert_values;
 mod like;
 pub(crate) mod load;

@@ -11,7 +11,8 @@ use std::collections::BTreeSet;
 
 use arrow::array::{Array, AsArray, StringArray};
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::datatypes::{DataType, Field, SchemaRef};
+use datafusion::logical_expr::{Expr, cast, lit};
 use datafusion::sql::sqlparser::ast::ObjectName;
 use stoa_catalog::TableIdent;
 use stoa_error::{Error, Result};
@@ -19,13 +20,13 @@ use stoa_orc::Predicate;
 use stoa_sql::{
     Comparison, NULL_PARTITION, PartitionSpec, PartitionStatement, PartitionTerm, PartitionWork,
 };
-use stoa_table::{Table, Transform};
+use stoa_table::{Table, TableChange, Transform};
 
 use crate::session::Session;
 use crate::session::outcome::Completion;
 use crate::statements::show::sql_type;
-use crate::tables::cells;
 use crate::tables::table::StoaTable;
+use crate::tables::{cells, external};
 
 /// Values of the partition columns; `None` is NULL.
 type Values = Vec<Option<String>>;
@@ -49,6 +50,9 @@ pub(crate) async fn change(session: &Session, statement: &PartitionStatement) ->
     session.caller.must_know(&table.table)?;
     cells::refuse_rows(&table.table)?;
     let columns = Columns::of(&table.table);
+    if table.is_external() {
+        return external_change(session, &table, &columns, statement).await;
+    }
     if statement.work == PartitionWork::Recover {
         let notice = "partitions come with their rows: there is nothing to recover";
         return Ok(Change::Done(Completion::of("ALTER TABLE").with_notice(notice)));
@@ -185,6 +189,10 @@ async fn exists(
 
 /// The values of all partitions, of files and of rows that are in none yet.
 async fn values(table: &StoaTable, columns: &Columns) -> Result<BTreeSet<Values>> {
+    if table.is_external() {
+        let found = external_partitions(table, columns).await?;
+        return Ok(found.into_iter().map(|(_, values)| values).collect());
+    }
     let mut all = BTreeSet::new();
     let plan = table.table.plan_scan(&Predicate::always()).await?;
     for file in plan.files {
@@ -211,6 +219,109 @@ async fn values(table: &StoaTable, columns: &Columns) -> Result<BTreeSet<Values>
         }
     }
     Ok(all)
+}
+
+/// The partitions of an external table, with their values as names of partitions have them.
+async fn external_partitions(
+    table: &StoaTable,
+    columns: &Columns,
+) -> Result<Vec<(stoa_external::Partition, Values)>> {
+    let names: Vec<String> = columns.0.iter().map(|column| column.name.clone()).collect();
+    let found = external::ExternalFiles::of(table)?.partitions(&names).await?;
+    let mut arrays = Vec::with_capacity(names.len());
+    for (at, column) in columns.0.iter().enumerate() {
+        let values: Vec<Option<&str>> = found.iter().map(|one| one.values[at].as_deref()).collect();
+        let field = Field::new(&column.name, column.data_type.clone(), true);
+        arrays.push(texts(&stoa_external::partition_array(&values, &field)?)?);
+    }
+    let value =
+        |array: &StringArray, row: usize| array.is_valid(row).then(|| array.value(row).to_owned());
+    let with_values = |(row, one)| (one, arrays.iter().map(|array| value(array, row)).collect());
+    Ok(found.into_iter().enumerate().map(with_values).collect())
+}
+
+/// `ADD` makes the directory, `DROP` leaves out partitions whose files stay, and `RECOVER` takes them in again.
+async fn external_change(
+    session: &Session,
+    table: &StoaTable,
+    columns: &Columns,
+    statement: &PartitionStatement,
+) -> Result<Change> {
+    session.caller.must_own(&table.table)?;
+    let files = external::ExternalFiles::of(table)?;
+    let mut dropped = files.definition.dropped.clone();
+    if statement.work == PartitionWork::Recover {
+        dropped.clear();
+        return set_dropped(table, &files, dropped).await;
+    }
+    columns.must_be_some(&table.table)?;
+    for spec in &statement.specs {
+        let spec = columns.checked(spec)?;
+        match statement.work {
+            PartitionWork::Add { if_not_exists } => {
+                columns.must_be_whole(&spec)?;
+                if exists(session, table, columns, &spec).await? {
+                    if if_not_exists {
+                        continue;
+                    }
+                    return Err(Error::already_exists(format!(
+                        "partition {} is there already",
+                        shown(&spec)
+                    ))
+                    .with_sqlstate("42710")
+                    .with_hint("write ADD IF NOT EXISTS"));
+                }
+                let value = |column: &Column| {
+                    spec.iter()
+                        .find(|term| term.column == column.name)
+                        .and_then(|term| term.value.clone())
+                };
+                let name = columns.path(&columns.0.iter().map(value).collect());
+                stoa_external::make_partition(&files.location, &name).await?;
+                dropped.retain(|known| *known != name);
+            }
+            PartitionWork::Drop => {
+                let names: Vec<String> =
+                    columns.0.iter().map(|column| column.name.clone()).collect();
+                let all = files.partitions(&names).await?;
+                let schema = datafusion::catalog::TableProvider::schema(table);
+                let fields = names
+                    .iter()
+                    .filter_map(|name| schema.fields().iter().find(|field| field.name() == name));
+                let fields: Vec<_> = fields.cloned().collect();
+                let conditions: Vec<Expr> =
+                    spec.iter().map(|term| columns.condition(term)).collect();
+                let kept = external::kept(&all, &fields, &conditions, session.state().as_ref())?;
+                let gone = all
+                    .into_iter()
+                    .zip(kept)
+                    .filter_map(|(one, is_met)| is_met.then_some(one.name));
+                dropped.extend(gone);
+            }
+            PartitionWork::Truncate | PartitionWork::Recover => {
+                return Err(Error::unsupported(format!(
+                    "TRUNCATE of the external table {} is not supported",
+                    table.table.ident()
+                ))
+                .with_hint("its files are others'; INSERT OVERWRITE replaces them"));
+            }
+        }
+    }
+    set_dropped(table, &files, dropped).await
+}
+
+async fn set_dropped(
+    table: &StoaTable,
+    files: &external::ExternalFiles,
+    mut dropped: Vec<String>,
+) -> Result<Change> {
+    dropped.sort();
+    dropped.dedup();
+    if dropped != files.definition.dropped {
+        let property = stoa_external::Definition::dropped_property(&dropped);
+        table.table.alter(vec![TableChange::SetProperties([property].into())]).await?;
+    }
+    Ok(Change::Done(Completion::of("ALTER TABLE")))
 }
 
 /// The values of a column as names of partitions have them.
@@ -287,6 +398,28 @@ impl Columns {
         let value = cast_with_options(&given, &column.data_type, &strict).map_err(wrong)?;
         let value = texts(&value)?.value(0).to_owned();
         Ok(PartitionTerm { value: Some(value), ..term.clone() })
+    }
+
+    /// A term as the engine computes it.
+    fn condition(&self, term: &PartitionTerm) -> Expr {
+        let column = Expr::Column(datafusion::common::Column::from_name(&term.column));
+        let of = self.0.iter().find(|column| column.name == term.column);
+        let Some((value, of)) = term.value.as_ref().zip(of) else {
+            return match term.comparison {
+                Comparison::Equal => column.is_null(),
+                Comparison::NotEqual => column.is_not_null(),
+                _ => lit(false),
+            };
+        };
+        let value = cast(lit(value.as_str()), of.data_type.clone());
+        match term.comparison {
+            Comparison::Equal => column.eq(value),
+            Comparison::NotEqual => column.not_eq(value),
+            Comparison::Less => column.lt(value),
+            Comparison::LessOrEqual => column.lt_eq(value),
+            Comparison::Greater => column.gt(value),
+            Comparison::GreaterOrEqual => column.gt_eq(value),
+        }
     }
 
     fn is_whole(&self, spec: &PartitionSpec) -> bool {

@@ -9,6 +9,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::stream;
 use stoa_catalog::TableIdent;
 use stoa_error::{Error, Result};
+use stoa_external::Definition;
 use stoa_orc::Predicate;
 use stoa_sql::identity::Identity;
 use stoa_table::{DeclaredType, Table};
@@ -16,6 +17,7 @@ use stoa_table::{DeclaredType, Table};
 use crate::session::Session;
 use crate::settings::shown_name;
 use crate::statements::partitions;
+use crate::tables::external;
 use stoa_sql::StatementKind;
 use stoa_sql::temporary::is_temporary;
 use stoa_sql::{ShowStatement, name_parts};
@@ -260,10 +262,23 @@ fn layout_rows(table: &Table, extended: bool) -> Vec<Vec<Cell>> {
     add("# partitioned by", joined(&table.partition_terms()));
     add("# ordered by", joined(&table.sort_terms()));
     if extended {
-        add("# location", table.location().to_owned());
-        add("# format", format!("iceberg v{}, orc", table.format_version()));
-        add("# rows", table.row_count().map_or_else(|| "unknown".to_owned(), |n| n.to_string()));
-        for (name, value) in table.properties() {
+        if let Ok(Some(definition)) = external::definition_of(table) {
+            add("# location", definition.location.clone());
+            add("# format", format!("external, {}", definition.format.name().to_lowercase()));
+            if definition.format.has_lines() {
+                add("# serde", definition.serde.class().to_owned());
+            }
+            for (name, value) in &definition.serde_properties {
+                add(&format!("# serde property {name}"), value.clone());
+            }
+        } else {
+            add("# location", table.location().to_owned());
+            add("# format", format!("iceberg v{}, orc", table.format_version()));
+            let rows = table.row_count();
+            add("# rows", rows.map_or_else(|| "unknown".to_owned(), |n| n.to_string()));
+        }
+        let all = table.properties().into_iter();
+        for (name, value) in all.filter(|(name, _)| !Definition::is_own_property(name)) {
             add(&format!("# property {name}"), value.clone());
         }
     }
@@ -338,14 +353,27 @@ fn create_statement(table: &Table) -> String {
         columns.push(format!("  PRIMARY KEY ({})", key.join(", ")));
     }
     let ident = table.ident();
+    let definition = external::definition_of(table).ok().flatten();
+    // Partition columns of external tables are declared where the partitions are.
+    let partitions = table.partition_terms().len();
+    let of_partitions = match &definition {
+        Some(_) => columns.split_off(columns.len().saturating_sub(partitions)),
+        None => Vec::new(),
+    };
     let mut text = format!(
-        "CREATE TABLE {}.{} (\n{}\n)",
+        "CREATE {}TABLE {}.{} (\n{}\n)",
+        if definition.is_some() { "EXTERNAL " } else { "" },
         quoted(&ident.namespace),
         quoted(&ident.name),
         columns.join(",\n")
     );
-    if !table.partition_terms().is_empty() {
+    if !of_partitions.is_empty() {
+        text.push_str(&format!("\nPARTITIONED BY (\n{}\n)", of_partitions.join(",\n")));
+    } else if !table.partition_terms().is_empty() {
         text.push_str(&format!("\nPARTITIONED BY ({})", joined(&table.partition_terms())));
+    }
+    if let Some(definition) = &definition {
+        text.push_str(&file_clauses(definition));
     }
     if !table.sort_terms().is_empty() {
         text.push_str(&format!("\nORDER BY ({})", joined(&table.sort_terms())));
@@ -353,11 +381,31 @@ fn create_statement(table: &Table) -> String {
     let properties: Vec<String> = table
         .properties()
         .iter()
+        .filter(|(key, _)| !Definition::is_own_property(key))
         .map(|(key, value)| format!("  '{key}' = '{}'", value.replace('\'', "''")))
         .collect();
     if !properties.is_empty() {
         text.push_str(&format!("\nTBLPROPERTIES (\n{}\n)", properties.join(",\n")));
     }
+    text
+}
+
+/// The clauses of an external table that say where and what its files are.
+fn file_clauses(definition: &Definition) -> String {
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
+    let mut text = String::new();
+    if definition.format.has_lines() {
+        text.push_str(&format!("\nROW FORMAT SERDE {}", quoted(definition.serde.class())));
+        let properties = definition.serde_properties.iter();
+        let properties: Vec<String> = properties
+            .map(|(key, value)| format!("  {} = {}", quoted(key), quoted(value)))
+            .collect();
+        if !properties.is_empty() {
+            text.push_str(&format!("\nWITH SERDEPROPERTIES (\n{}\n)", properties.join(",\n")));
+        }
+    }
+    text.push_str(&format!("\nSTORED AS {}", definition.format.name()));
+    text.push_str(&format!("\nLOCATION {}", quoted(&definition.location)));
     text
 }
 

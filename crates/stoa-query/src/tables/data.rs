@@ -19,6 +19,7 @@ use stoa_report::{Answer, Memory, Report, Reports};
 use stoa_table::{Table, Warehouse};
 use uuid::Uuid;
 
+use crate::access::FileAccess;
 use crate::tables::cells::{self, Form};
 use crate::tables::changes::Changes;
 use crate::tables::file_cache::FileCache;
@@ -37,6 +38,8 @@ pub(crate) struct Data {
     cells: CellTables,
     files: Arc<FileCache>,
     reports: Arc<Reports>,
+    /// The files that external tables may have.
+    file_access: Arc<FileAccess>,
     changes: Arc<Changes>,
     /// The cluster that the server is a member of, if any.
     member: OnceLock<Member>,
@@ -69,6 +72,7 @@ impl Data {
         ingest: Option<Ingest>,
         cells: CellTables,
         reports: Reports,
+        file_access: FileAccess,
     ) -> Result<Self> {
         let data = Self {
             warehouse,
@@ -76,6 +80,7 @@ impl Data {
             cells,
             files: Arc::default(),
             reports: Arc::new(reports),
+            file_access: Arc::new(file_access),
             changes: Arc::default(),
             member: OnceLock::new(),
             homes: OnceLock::new(),
@@ -254,8 +259,8 @@ impl Data {
     /// log.
     pub(crate) fn as_engine_table(&self, table: Table) -> StoaTable {
         let ingest = self.ingest.clone().filter(|_| !table.is_staged());
-        StoaTable::new(table, Arc::clone(&self.files), Arc::clone(&self.reports))
-            .with_ingest(ingest)
+        let (files, reports) = (Arc::clone(&self.files), Arc::clone(&self.reports));
+        StoaTable::new(table, files, reports, Arc::clone(&self.file_access)).with_ingest(ingest)
     }
 
     /// Forgets the fresh rows of a table that is gone.

@@ -8,6 +8,7 @@ pub(crate) mod catalog;
 pub(crate) mod cells;
 pub(crate) mod changes;
 pub(crate) mod data;
+pub(crate) mod external;
 pub(crate) mod file_cache;
 pub(crate) mod filter;
 pub(crate) mod fresh;

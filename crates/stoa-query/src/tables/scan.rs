@@ -49,6 +49,7 @@ use stoa_table::{ScanFile, ScanPlan};
 
 use crate::run::memory::ReportMemory;
 use crate::run::progress::Progress;
+use crate::tables::external::ExternalScanExec;
 use crate::tables::filter::predicate_of_all;
 use crate::tables::nested::engine_schema;
 use crate::tables::table::StoaTable;
@@ -166,6 +167,9 @@ fn attach_progress(plan: &Arc<dyn ExecutionPlan>, progress: &Arc<Progress>) {
         *scan.progress.write() = Arc::clone(progress);
         progress.plan_rows(scan.plan.rows());
     }
+    if let Some(scan) = (plan.as_ref() as &dyn Any).downcast_ref::<ExternalScanExec>() {
+        scan.attach(progress);
+    }
     for child in plan.children() {
         attach_progress(child, progress);
     }
@@ -175,6 +179,8 @@ fn attach_progress(plan: &Arc<dyn ExecutionPlan>, progress: &Arc<Progress>) {
 fn planned_bytes(plan: &Arc<dyn ExecutionPlan>) -> u64 {
     let own = (plan.as_ref() as &dyn Any).downcast_ref::<OrcScanExec>();
     let own = own.map_or(0, |scan| scan.plan.bytes());
+    let external = (plan.as_ref() as &dyn Any).downcast_ref::<ExternalScanExec>();
+    let own = external.map_or(own, ExternalScanExec::bytes);
     plan.children().into_iter().map(planned_bytes).fold(own, u64::saturating_add)
 }
 

@@ -30,9 +30,10 @@ use stoa_orc::Predicate;
 use stoa_report::Reports;
 use stoa_table::{ScanFile, ScanPlan, Table};
 
-use crate::access::{Caller, fields_at};
+use crate::access::{Caller, FileAccess, fields_at};
 use crate::tables::cells::{self, refuse_rows};
 use crate::tables::changes::Reading;
+use crate::tables::external;
 use crate::tables::file_cache::FileCache;
 use crate::tables::filter::may_be_predicate;
 use crate::tables::fresh::{plan_batches, plan_fresh};
@@ -49,6 +50,8 @@ pub(crate) struct StoaTable {
     pub(crate) table: Table,
     pub(crate) files: Arc<FileCache>,
     pub(crate) reports: Arc<Reports>,
+    /// The files that an external table may have.
+    pub(crate) file_access: Arc<FileAccess>,
     schema: SchemaRef,
     /// Data files to which scans keep; all, and the fresh rows, if `None`.
     only: Option<Arc<[Arc<ScanFile>]>>,
@@ -71,10 +74,27 @@ impl std::fmt::Debug for StoaTable {
 }
 
 impl StoaTable {
-    pub(crate) fn new(table: Table, files: Arc<FileCache>, reports: Arc<Reports>) -> Self {
+    pub(crate) fn new(
+        table: Table,
+        files: Arc<FileCache>,
+        reports: Arc<Reports>,
+        file_access: Arc<FileAccess>,
+    ) -> Self {
         let schema = engine_schema(&table.schema());
         let (only, ingest, fresh, reading, own, reader) = (None, None, None, None, None, None);
-        Self { table, files, reports, schema, only, ingest, fresh, reading, own, reader }
+        Self {
+            table,
+            files,
+            reports,
+            file_access,
+            schema,
+            only,
+            ingest,
+            fresh,
+            reading,
+            own,
+            reader,
+        }
     }
 
     /// The same table, whose small writes go into a log.
@@ -127,6 +147,11 @@ impl StoaTable {
         self.own.is_some()
     }
 
+    /// Whether its rows are in files of others.
+    pub(crate) fn is_external(&self) -> bool {
+        external::is_external(&self.table)
+    }
+
     /// Whether scans read all data files.
     pub(crate) fn scans_all(&self) -> bool {
         self.only.is_none()
@@ -176,6 +201,9 @@ impl StoaTable {
 
     /// Rows in the table, or in the files to which scans keep.
     fn row_count(&self) -> Option<u64> {
+        if self.is_external() {
+            return None;
+        }
         match &self.only {
             Some(files) => {
                 let counted = files.iter().all(|file| file.deletes.is_empty());
@@ -205,7 +233,9 @@ impl TableProvider for StoaTable {
         &self,
         filters: &[&Expr],
     ) -> EngineResult<Vec<TableProviderFilterPushDown>> {
-        let support = |filter: &&Expr| match may_be_predicate(filter, &self.schema) {
+        let is_external = self.is_external();
+        let support = |filter: &&Expr| match is_external || may_be_predicate(filter, &self.schema) {
+            // Of an external table, any filter may be on its partitions.
             true => TableProviderFilterPushDown::Inexact,
             false => TableProviderFilterPushDown::Unsupported,
         };
@@ -228,6 +258,10 @@ impl TableProvider for StoaTable {
         _limit: Option<usize>,
     ) -> EngineResult<Arc<dyn ExecutionPlan>> {
         self.check_rights(state, projection, filters).map_err(to_datafusion)?;
+        if self.is_external() {
+            let scan = external::plan_scan(self, state, projection, filters).await;
+            return Ok(Arc::new(scan.map_err(to_datafusion)?));
+        }
         let scan = OrcScanExec::plan(self, state, projection, filters).await;
         let scan: Arc<dyn ExecutionPlan> = Arc::new(scan.map_err(to_datafusion)?);
         let mut parts = vec![scan];
@@ -255,6 +289,9 @@ impl TableProvider for StoaTable {
                 Error::unsupported("INSERT OVERWRITE and REPLACE are not supported")
                     .with_hint("drop the table and create it again from a query"),
             ));
+        }
+        if self.is_external() {
+            return external::plan_append(self, state, input).map_err(to_datafusion);
         }
         refuse_rows(&self.table).map_err(to_datafusion)?;
         Caller::of(state)
@@ -291,7 +328,7 @@ pub(crate) fn reads_tables(plan: &LogicalPlan) -> Result<bool> {
     plan.exists(is_table).map_err(from_datafusion)
 }
 
-/// Whether a plan reads nothing but tables of the warehouse.
+/// Whether a plan reads nothing but tables of the warehouse that have their files there.
 ///
 /// # Errors
 /// Those of walking the plan.
@@ -299,7 +336,8 @@ pub(crate) fn only_reads_tables(plan: &LogicalPlan) -> Result<bool> {
     let mut only = true;
     plan.apply_with_subqueries(|node| {
         if let LogicalPlan::TableScan(scan) = node {
-            only &= stoa_table(&scan.source).is_some();
+            // What external tables have changes without their snapshots.
+            only &= stoa_table(&scan.source).is_some_and(|table| !table.is_external());
         }
         Ok(TreeNodeRecursion::Continue)
     })

@@ -15,13 +15,13 @@ use stoa_hiveql::pack::value::{Value, double_text, timestamp_text};
 use stoa_query::{Outcome, Session, SessionOptions};
 
 #[derive(Debug, Default)]
-struct Block {
-    statement: String,
-    rows: Vec<String>,
+pub(crate) struct Block {
+    pub(crate) statement: String,
+    pub(crate) rows: Vec<String>,
     sqlstate: Option<String>,
 }
 
-fn blocks(text: &str) -> Vec<Block> {
+pub(crate) fn blocks(text: &str) -> Vec<Block> {
     let mut all: Vec<Block> = Vec::new();
     for line in text.lines() {
         let (mark, rest) = line.split_at(line.len().min(2));
@@ -29,7 +29,7 @@ fn blocks(text: &str) -> Vec<Block> {
             "Q" => all.push(Block { statement: rest.to_owned(), ..Block::default() }),
             "R" => all.last_mut().unwrap().rows.push(rest.to_owned()),
             "X" => all.last_mut().unwrap().sqlstate = Some(rest.to_owned()),
-            "" | "#" | "D" | "H" => {}
+            "" | "#" | "D" | "H" | "S" | "W" | "M" => {}
             // A row whose text has line breaks.
             _ => {
                 let row = all.last_mut().unwrap().rows.last_mut().unwrap();
@@ -84,7 +84,7 @@ fn cell(column: &ArrayRef, row: usize, is_inner: bool) -> String {
     }
 }
 
-async fn rows(session: &Session, sql: &str) -> Result<Vec<String>> {
+pub(crate) async fn rows(session: &Session, sql: &str) -> Result<Vec<String>> {
     let Outcome::Rows(stream) = session.sql(sql).await? else { return Ok(Vec::new()) };
     let mut all = Vec::new();
     for batch in stream.collect().await? {
@@ -98,7 +98,7 @@ async fn rows(session: &Session, sql: &str) -> Result<Vec<String>> {
 }
 
 /// Without the zeros at the end of decimals, and with floats in 12 digits.
-fn plain(row: &str) -> String {
+pub(crate) fn plain(row: &str) -> String {
     let number = |cell: &str| {
         let is_decimal = cell.contains('.')
             && cell.trim_start_matches('-').chars().all(|c| c.is_ascii_digit() || c == '.')

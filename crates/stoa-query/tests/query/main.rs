@@ -9,6 +9,7 @@ mod bounds;
 mod broken_table;
 mod canaries;
 mod conversions;
+mod external;
 mod files;
 mod guarded;
 mod hiveql;

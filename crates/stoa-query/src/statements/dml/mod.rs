@@ -51,6 +51,7 @@ use crate::run::registry::QueryGuard;
 use crate::session::Session;
 use crate::session::outcome::Completion;
 use crate::statements::columns;
+use crate::statements::external;
 use crate::statements::outcome::count_written;
 use crate::tables::cells;
 use crate::tables::changes::{Reading, Turn};
@@ -209,6 +210,9 @@ async fn attempt(
     };
     let ident = planned.table.ident();
     let table = session.data.table(ident).await?;
+    if table.is_external() {
+        return external::overwrite(session, table, plan, overwritten, guard).await;
+    }
     cells::refuse_rows(&table.table)?;
     check_rights(session, dml, &table.table, overwritten.is_some())?;
     if let Some(returning) = returning {

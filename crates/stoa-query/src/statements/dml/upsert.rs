@@ -7,7 +7,7 @@ use stoa_sql::upsert::{Target, table_of, write_as_merge};
 
 use crate::session::Session;
 use crate::statements::show::sql_type;
-use crate::tables::cells::refuse_rows;
+use crate::tables::external::refuse_rows;
 
 /// The MERGE that an `INSERT … ON CONFLICT` means; `None` for any other statement.
 ///

@@ -119,6 +119,55 @@ impl FileAccess {
         }
     }
 
+    /// The directory of an external table as it is really called; it need not be there yet.
+    ///
+    /// # Errors
+    /// 42501 where statements may not use it, `Invalid` for a file.
+    pub(crate) fn directory(&self, path: &Path) -> Result<PathBuf> {
+        if *self == Self::Off {
+            return Err(is_off());
+        }
+        let shown = path.display().to_string();
+        // What is there is resolved; what is not cannot lead elsewhere.
+        let mut there = path.to_owned();
+        let mut missing = Vec::new();
+        let real = loop {
+            match there.canonicalize() {
+                Ok(real) => break real,
+                Err(_) => match (there.file_name(), there.parent()) {
+                    (Some(name), Some(parent)) => {
+                        missing.push(name.to_owned());
+                        there = parent.to_owned();
+                    }
+                    _ => return Err(elsewhere(&shown)),
+                },
+            }
+        };
+        let real = missing.iter().rev().fold(real, |real, name| real.join(name));
+        match self {
+            Self::Folders(folders) if !is_within(folders, &real) => Err(elsewhere(&shown)),
+            _ if real.is_file() => Err(Error::invalid(format!("{shown} is no directory"))
+                .with_sqlstate("42809")
+                .with_hint("name the directory that its files are in")),
+            _ => Ok(real),
+        }
+    }
+
+    /// Refuses a location, as it is really called, that statements may not use now. Object stores have rules of their
+    /// own, and are refused only where statements may use no files at all.
+    ///
+    /// # Errors
+    /// 42501.
+    pub(crate) fn may_use(&self, location: &str) -> Result<()> {
+        match (self, location.strip_prefix("file://")) {
+            (Self::Off, _) => Err(is_off()),
+            (Self::Folders(folders), Some(path)) if !is_within(folders, Path::new(path)) => {
+                Err(elsewhere(path))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Whether files that are there already must be left as they are.
     pub(crate) fn keeps_files(&self) -> bool {
         *self != Self::Everything
@@ -276,6 +325,29 @@ mod tests {
         {
             check(outside, "42501");
         }
+    }
+
+    #[test]
+    fn directories_of_tables_are_within_folders_only() {
+        let place = place();
+        let root = place.directory.path();
+        let check = |path: &str, expected: &str| {
+            assert_eq!(said(place.access.directory(&root.join(path))), expected, "{path}");
+        };
+        check("data", "ok");
+        check("data/in", "ok");
+        check("data/new/deep", "ok");
+        check("leads_in", "ok");
+        check("data/a.csv", "42809");
+        for outside in
+            ["database", "data/leads_out", "data/leads_out/new", "new", "data/../database"]
+        {
+            check(outside, "42501");
+        }
+        assert_eq!(said(FileAccess::Off.directory(root)), "42501");
+        assert_eq!(said(FileAccess::Off.may_use("s3://bucket/x")), "42501");
+        assert_eq!(said(place.access.may_use("s3://bucket/x")), "ok");
+        assert_eq!(said(place.access.may_use("file:///etc")), "42501");
     }
 
     #[test]
