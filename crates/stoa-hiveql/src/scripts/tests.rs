@@ -68,8 +68,5 @@ fn what_is_no_script_is_refused() {
         refused(hive, "0A000");
     }
     // Columns of these names are columns.
-    check(
-        "SELECT map, reduce FROM t WHERE map = 1",
-        "SELECT map, reduce FROM t WHERE hive_eq(map, 1)",
-    );
+    check("SELECT map, reduce FROM t WHERE map = 1", "SELECT map, reduce FROM t WHERE map = 1");
 }
