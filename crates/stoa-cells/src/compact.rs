@@ -6,7 +6,10 @@
 //! too old ([`Compaction::Partial`]).
 //!
 //! Cells that are in the log only take no part. A marker that a full compaction drops no longer hides
-//! a cell that comes in later with an older timestamp; that is HQL's rule (docs/hql.md, Writing).
+//! a cell that comes in later with an older timestamp; that is HQL's rule (docs/hql.md, Writing). It is a rule for
+//! timestamps that somebody has set: **what was acknowledged before a marker stays hidden.** Of one log it is in files
+//! before the marker is. Of the logs of others it may not be, so beside others a marker goes only where COMPACT has made
+//! all of them bring their cells into files first, and only with the files that there were then.
 //!
 //! Not here: which files are merged in the background (`stoa-table`), when (`stoa-ingest`).
 
@@ -36,12 +39,19 @@ const TRIES: usize = 5;
 #[derive(Clone)]
 pub struct CellMergeHooks {
     timestamps: Arc<TimestampSource>,
+    beside_others: bool,
 }
 
 impl CellMergeHooks {
     /// Hooks that ask this source how late it is.
     pub fn new(timestamps: Arc<TimestampSource>) -> Self {
-        Self { timestamps }
+        Self { timestamps, beside_others: false }
+    }
+
+    /// Whether others may have cells of the tables in logs of their own: then no merge is a full one.
+    #[must_use]
+    pub fn beside_others(self, beside_others: bool) -> Self {
+        Self { beside_others, ..self }
     }
 }
 
@@ -54,7 +64,7 @@ impl fmt::Debug for CellMergeHooks {
 impl MergeHooks for CellMergeHooks {
     fn hook(&self, table: &Table, group: &CompactionGroup) -> Result<Option<Box<dyn MergeHook>>> {
         let Some(schema) = crate::layout::schema_of(table)? else { return Ok(None) };
-        let kind = match group.whole_partition {
+        let kind = match group.whole_partition && !self.beside_others {
             true => Compaction::Full,
             false => Compaction::Partial,
         };
@@ -134,29 +144,38 @@ pub(crate) async fn compact(
 }
 
 async fn compact_table(inner: &Inner, table: Table, kind: Option<CompactKind>) -> Result<()> {
-    let table = match &inner.ingest {
-        Some(ingest) => ingest.flush_now(&table).await?,
-        None => table,
-    };
-    let hooks = CellMergeHooks::new(Arc::clone(&inner.options.timestamps));
-    let work = CompactionWork {
+    match kind {
+        Some(CompactKind::Minor) => flushed(inner, &table).await.map(|_| ()),
+        Some(CompactKind::Merging) => {
+            let (table, work) = (flushed(inner, &table).await?, work(inner, true));
+            table.compact(&CompactionOptions::default(), &work).await.map(|_| ())
+        }
+        Some(CompactKind::Major | CompactKind::Gc) | None => merge_all(inner, &table).await,
+    }
+}
+
+/// The version of a table that has the cells in its files which anybody has acknowledged.
+async fn flushed(inner: &Inner, table: &Table) -> Result<Table> {
+    match &inner.ingest {
+        Some(ingest) => ingest.flush_now(table).await,
+        None => table.reload().await,
+    }
+}
+
+/// `of_some`: markers stay.
+fn work(inner: &Inner, of_some: bool) -> CompactionWork {
+    let hooks = CellMergeHooks::new(Arc::clone(&inner.options.timestamps)).beside_others(of_some);
+    CompactionWork {
         memory_max_bytes: inner.options.compaction_memory_bytes,
         hooks: Some(Arc::new(hooks)),
         ..CompactionWork::default()
-    };
-    match kind {
-        Some(CompactKind::Minor) => Ok(()),
-        Some(CompactKind::Merging) => {
-            table.compact(&CompactionOptions::default(), &work).await.map(|_| ())
-        }
-        Some(CompactKind::Major | CompactKind::Gc) | None => merge_all(table, &work).await,
     }
 }
 
 /// Merges all files of a table into one run. Somebody else may be merging some of them: then again.
-async fn merge_all(table: Table, work: &CompactionWork) -> Result<()> {
+async fn merge_all(inner: &Inner, table: &Table) -> Result<()> {
     for _ in 0..TRIES {
-        if merge_all_once(table.reload().await?, work).await? {
+        if merge_all_once(inner, flushed(inner, table).await?).await? {
             return Ok(());
         }
     }
@@ -164,12 +183,14 @@ async fn merge_all(table: Table, work: &CompactionWork) -> Result<()> {
         .with_hint("compact it again later"))
 }
 
-/// Says no where files were replaced meanwhile.
-async fn merge_all_once(mut table: Table, work: &CompactionWork) -> Result<bool> {
+/// Merges the files of this version, and no later ones: cells that are in none of them may be older than a marker in
+/// those. Says no where files were replaced meanwhile.
+async fn merge_all_once(inner: &Inner, table: Table) -> Result<bool> {
     let options = CompactionOptions { full: true, ..CompactionOptions::default() };
     if table.plan_compaction(&options).await?.groups.iter().any(|group| group.sorts) {
         // Files that another engine wrote are not in order.
-        table = table.compact(&options, work).await?.table;
+        table.compact(&options, &work(inner, true)).await?;
+        return Ok(false);
     }
     let plan = table.plan_scan(&Predicate::always()).await?;
     if plan.files.is_empty() {
@@ -181,5 +202,5 @@ async fn merge_all_once(mut table: Table, work: &CompactionWork) -> Result<bool>
         sorts: false,
         whole_partition: true,
     };
-    Ok(table.compact_group(&group, &options, work).await?.overtaken == 0)
+    Ok(table.compact_group(&group, &options, &work(inner, false)).await?.overtaken == 0)
 }

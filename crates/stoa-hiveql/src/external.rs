@@ -47,6 +47,11 @@ pub(crate) fn create(cursor: &mut Cursor<'_>, options: Options) -> Result<String
             }
         } else if let Some(clause) = file_clause(cursor)? {
             all.push_str(&clause);
+        } else if cursor.looking_at(&["stored", "by"]) {
+            return Err(refused(
+                "STORED BY",
+                "write STORED AS TEXTFILE, SEQUENCEFILE, ORC or PARQUET",
+            ));
         } else if cursor.looking_at(&["as"]) {
             return Err(refused(
                 "CREATE EXTERNAL TABLE … AS",

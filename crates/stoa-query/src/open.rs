@@ -68,7 +68,9 @@ impl Engine {
             None => (None, None),
         };
         let cell_options = CellOptions::default();
-        let hooks = CellMergeHooks::new(Arc::clone(&cell_options.timestamps));
+        // Other daemons have logs of their own.
+        let hooks = CellMergeHooks::new(Arc::clone(&cell_options.timestamps))
+            .beside_others(warehouse.catalog().cluster().is_some());
         let cells = CellTables::open(warehouse.clone(), ingest.clone(), cell_options).await?;
         let data = Arc::new(
             Data::open(warehouse.clone(), ingest, cells, reports, options.file_access.clone())

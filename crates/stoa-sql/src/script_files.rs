@@ -35,12 +35,21 @@ pub(super) fn parse(parser: &mut Parser<'_>, word: &str) -> Parsed<StatementKind
     let mut paths = Vec::new();
     let may_be_none = word == "DELETE";
     if !may_be_none || matches!(parser.peek_token_ref().token, Token::SingleQuotedString(_)) {
-        paths = parser.parse_comma_separated(Parser::parse_literal_string)?;
+        paths = parser.parse_comma_separated(path)?;
     }
     Ok(StatementKind::ScriptFiles(match may_be_none {
         true => ScriptFilesStatement::Delete(paths),
         false => ScriptFilesStatement::Add(paths),
     }))
+}
+
+/// A name without quotes is no path.
+fn path(parser: &mut Parser<'_>) -> Parsed<String> {
+    let token = parser.next_token();
+    match token.token {
+        Token::SingleQuotedString(path) => Ok(path),
+        _ => parser.expected("a path in quotes", token),
+    }
 }
 
 #[cfg(test)]

@@ -55,8 +55,18 @@ impl MergeHooks for OfSome {
 }
 
 pub async fn open(directory: &Path, ingest: IngestOptions, cells: CellOptions) -> Store {
+    open_with_log(directory, "log", ingest, cells).await
+}
+
+/// As [`open`], with a log of that name: several may write the same tables.
+pub async fn open_with_log(
+    directory: &Path,
+    log: &str,
+    ingest: IngestOptions,
+    cells: CellOptions,
+) -> Store {
     let warehouse = open_warehouse(directory).await;
-    let storage = local_storage(&directory.join("log")).unwrap();
+    let storage = local_storage(&directory.join(log)).unwrap();
     let log = loop {
         match CommitLog::open(storage.clone(), LogOptions::disk()).await {
             // The thread of a log that was closed, or dropped, lets go of it a little later.
@@ -102,8 +112,12 @@ impl Store {
     /// Flushes and merges files as if there were others.
     pub async fn merge(&self) {
         self.flush().await;
-        let timestamps = Arc::clone(&self.timestamps);
-        let hooks = Some(Arc::new(OfSome(CellMergeHooks::new(timestamps))) as Arc<dyn MergeHooks>);
+        self.merge_with(OfSome(CellMergeHooks::new(Arc::clone(&self.timestamps)))).await;
+    }
+
+    /// Merges files as the background does.
+    pub async fn merge_with(&self, hooks: impl MergeHooks + 'static) {
+        let hooks = Some(Arc::new(hooks) as Arc<dyn MergeHooks>);
         let work = CompactionWork { hooks, ..CompactionWork::default() };
         let options = CompactionOptions { inputs_min: Some(2), ..CompactionOptions::default() };
         for table in self.tables().await {
