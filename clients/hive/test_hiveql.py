@@ -94,7 +94,7 @@ def test_what_superset_asks_for(hive, name):
 def test_what_is_refused_and_the_other_dialect(hive):
     with pytest.raises(OperationalError, match="scripts are off"):
         hive.execute("SELECT TRANSFORM (1) USING 'cat'")
-    with pytest.raises(OperationalError, match="EXTERNAL"):
+    with pytest.raises(OperationalError, match="file_access is off"):
         hive.execute("CREATE EXTERNAL TABLE t (a INT) LOCATION '/x'")
     hive.execute("SET stoa.dialect=postgres")
     assert rows(hive, "SELECT 7 / 2") == [(3,)]

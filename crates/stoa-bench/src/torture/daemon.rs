@@ -1,9 +1,11 @@
 //! A daemon whose ways to the catalog, to the store and from its peers can be cut.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use stoa_env::random;
 use stoa_error::{Error, Result};
 use tokio::net::TcpListener;
 use url::Url;
@@ -136,8 +138,22 @@ async fn free_port() -> Result<(IpAddr, u16)> {
     static NEXT: AtomicU8 = AtomicU8::new(0);
     let last = 2 + NEXT.fetch_add(1, Ordering::Relaxed) % 250;
     let address = Ipv4Addr::new(127, 0, 0, last);
-    let failed = |e| Error::unavailable("no port is free").with_source(e);
-    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).await.map_err(failed)?;
-    let port = listener.local_addr().map_err(failed)?.port();
-    Ok((address.into(), port))
+    let mut failed = None;
+    for _ in 0..PORT_TRIES {
+        let port = PORTS.start + (random::u64() % PORTS.len() as u64) as u16;
+        match TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)).await {
+            Ok(_free) => return Ok((address.into(), port)),
+            Err(error) => failed = Some(error),
+        }
+    }
+    let error = Error::unavailable("no port is free");
+    Err(match failed {
+        Some(source) => error.with_source(source),
+        None => error,
+    })
 }
+
+/// Below those that systems give to connections and to listeners at port 0: nobody gets it before the daemon listens.
+const PORTS: Range<u16> = 12_000..32_000;
+
+const PORT_TRIES: usize = 100;
