@@ -96,9 +96,6 @@ pub struct Change {
 pub struct ClusterResult {
     /// One daemon, then all.
     pub steady: Vec<Steady>,
-    /// CPU time that a forwarded report cost on both sides together, beyond a local one: the difference of both, divided by the
-    /// share that was forwarded. `None` where hardly any was.
-    pub forwarding_cpu_us: Option<f64>,
     /// Joining, and a kill -9 and the start afterwards.
     pub changes: Vec<Change>,
 }
@@ -127,9 +124,7 @@ pub async fn run_cluster_reports(
     for daemon in bench.daemons {
         daemon.stop().await?;
     }
-    let is_forwarded = all.forwarded > 0.05;
-    let forwarding_cpu_us = is_forwarded.then(|| (all.cpu_us - one.cpu_us) / all.forwarded);
-    Ok(ClusterResult { steady: vec![one, all], forwarding_cpu_us, changes: vec![joined, killed] })
+    Ok(ClusterResult { steady: vec![one, all], changes: vec![joined, killed] })
 }
 
 /// Makes the table with a process of its own, whose memory is free again then.

@@ -95,12 +95,6 @@ fn text(result: &ClusterResult) -> String {
             count(*per_second as u64),
         );
     }
-    if let Some(us) = result.forwarding_cpu_us {
-        let _ = writeln!(
-            out,
-            "a forwarded report costs {us:.1} µs of CPU more than a local one, on both sides together"
-        );
-    }
     for Change { what, seconds, repeated, lost } in &result.changes {
         let _ = writeln!(
             out,
