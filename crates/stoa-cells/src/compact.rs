@@ -162,6 +162,12 @@ async fn flushed(inner: &Inner, table: &Table) -> Result<Table> {
     }
 }
 
+/// Whether nobody has cells of before [`flushed`] that are in no file. Another process than a daemon cannot ask the daemons.
+fn has_flushed_all(inner: &Inner) -> bool {
+    let is_alone = inner.warehouse.catalog().cluster().is_none();
+    is_alone || inner.ingest.as_ref().is_some_and(|ingest| ingest.has_others())
+}
+
 /// `of_some`: markers stay.
 fn work(inner: &Inner, of_some: bool) -> CompactionWork {
     let hooks = CellMergeHooks::new(Arc::clone(&inner.options.timestamps)).beside_others(of_some);
@@ -202,5 +208,6 @@ async fn merge_all_once(inner: &Inner, table: Table) -> Result<bool> {
         sorts: false,
         whole_partition: true,
     };
-    Ok(table.compact_group(&group, &options, &work(inner, false)).await?.overtaken == 0)
+    let work = work(inner, !has_flushed_all(inner));
+    Ok(table.compact_group(&group, &options, &work).await?.overtaken == 0)
 }

@@ -84,6 +84,11 @@ impl Ingest {
         let _ = self.inner.others.set(others);
     }
 
+    /// Whether [`Self::hold_flush`] makes other daemons flush, too. In a process that is no member of its cluster it does not.
+    pub fn has_others(&self) -> bool {
+        self.inner.others.get().is_some()
+    }
+
     /// Forgets the fresh rows of a table that was just dropped. (The next flush would do it too.)
     pub async fn forget(&self, table: &Table) {
         if let Some(state) = self.inner.tables.get(table.uuid()) {
