@@ -109,7 +109,7 @@ impl Clients {
         self.shared.version.fetch_add(1, Ordering::Release);
     }
 
-    /// The seconds begin now; what was seen before is forgotten.
+    /// The seconds begin now; answers that came before are forgotten.
     pub(super) fn forget(&self) {
         *self.shared.begin.write() = monotonic();
     }
@@ -127,10 +127,7 @@ impl Clients {
                 Some(all) => add(all, seen)?,
             }
         }
-        let mut seen = all.ok_or_else(|| Error::internal("there is no client"))?;
-        // Each ends in a second that is not whole.
-        seen.seconds.pop();
-        Ok(seen)
+        all.ok_or_else(|| Error::internal("there is no client"))
     }
 }
 
