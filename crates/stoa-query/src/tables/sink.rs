@@ -18,7 +18,7 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::sink::{DataSink, DataSinkExec};
-use datafusion::error::Result as EngineResult;
+use datafusion::error::{DataFusionError, Result as EngineResult};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{
@@ -73,6 +73,11 @@ pub(crate) struct Commit {
     pub(crate) reading: Option<Arc<Reading>>,
     /// The transaction block whose COMMIT makes it, if there is one.
     pub(crate) staging: Option<Staging>,
+}
+
+/// What a provider that only takes rows says to a scan: no statement plans one.
+pub(crate) fn write_only<T>() -> EngineResult<T> {
+    Err(DataFusionError::Internal("what is to be written cannot be read".to_owned()))
 }
 
 /// A plan that writes `input` to `table`, partitioned and sorted, in one commit.

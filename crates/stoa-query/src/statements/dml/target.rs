@@ -6,7 +6,7 @@ use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session as EngineSession, TableProvider};
 use datafusion::datasource::provider_as_source;
-use datafusion::error::{DataFusionError, Result as EngineResult};
+use datafusion::error::Result as EngineResult;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{Expr, TableSource, TableType};
 use datafusion::physical_plan::ExecutionPlan;
@@ -55,7 +55,7 @@ impl TableProvider for Target {
         _filters: &[Expr],
         _limit: Option<usize>,
     ) -> EngineResult<Arc<dyn ExecutionPlan>> {
-        Err(DataFusionError::Internal("what is to be written cannot be read".to_owned()))
+        sink::write_only()
     }
 
     async fn insert_into(

@@ -10,7 +10,7 @@ use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session as EngineSession, TableProvider};
 use datafusion::datasource::sink::{DataSink, DataSinkExec};
-use datafusion::error::{DataFusionError, Result as EngineResult};
+use datafusion::error::Result as EngineResult;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{Expr, TableType};
@@ -22,6 +22,7 @@ use stoa_table::{Table, TableChange};
 
 use super::{ExternalFiles, partition_columns, privileges};
 use crate::access::Caller;
+use crate::tables::sink::write_only;
 use crate::tables::table::StoaTable;
 use crate::tables::transaction::Block;
 use stoa_semantics::errors::{from_datafusion, to_datafusion};
@@ -123,7 +124,7 @@ impl TableProvider for OverwriteTarget {
         _filters: &[Expr],
         _limit: Option<usize>,
     ) -> EngineResult<Arc<dyn ExecutionPlan>> {
-        Err(DataFusionError::Internal("what is to be written cannot be read".to_owned()))
+        write_only()
     }
 
     async fn insert_into(
@@ -153,7 +154,7 @@ impl TableProvider for DirectoryTarget {
         _filters: &[Expr],
         _limit: Option<usize>,
     ) -> EngineResult<Arc<dyn ExecutionPlan>> {
-        Err(DataFusionError::Internal("what is to be written cannot be read".to_owned()))
+        write_only()
     }
 
     async fn insert_into(
