@@ -95,10 +95,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 _ = closing.changed(), if self.at_rest => continue,
                 () = session.terminated() => continue,
             };
-            // Boxed, so that an idle connection does not hold room for the largest handler.
             result = match incoming {
                 Incoming::Message(Message::Terminate) | Incoming::End => return false,
-                Incoming::Message(message) => Box::pin(self.take(message)).await,
+                Incoming::Message(message) => self.take(message).await,
                 Incoming::Damaged(damage) => self.take_damage(damage).await,
             };
         }
@@ -111,13 +110,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         }
         self.at_rest = false;
         let extended = message.is_extended();
+        // What runs statements is boxed, so that an idle connection does not hold room for it; the other
+        // messages, most of all, need none.
         let result = match message {
-            Message::Query(sql) => self.simple_query(&sql).await,
-            Message::Parse { name, sql, types } => self.parse(name, &sql, &types).await,
+            Message::Query(sql) => Box::pin(self.simple_query(&sql)).await,
+            Message::Parse { name, sql, types } => Box::pin(self.parse(name, &sql, &types)).await,
             Message::Bind(bind) => self.bind(bind),
             Message::DescribeStatement(name) => self.describe_statement(&name),
             Message::DescribePortal(name) => self.describe_portal(&name),
-            Message::Execute { portal, rows_max } => self.execute_portal(&portal, rows_max).await,
+            Message::Execute { portal, rows_max } => {
+                Box::pin(self.execute_portal(&portal, rows_max)).await
+            }
             Message::CloseStatement(name) => self.close_statement(&name),
             Message::ClosePortal(name) => self.close_portal(&name),
             Message::Flush => self.wire.flush().await,

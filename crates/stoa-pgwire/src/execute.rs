@@ -65,7 +65,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 self.portals.insert(name.clone(), portal);
                 Ok(Executed::Done("DECLARE CURSOR".to_owned()))
             }
-            Plan::Command(command, text) => self.execute_command(command, text).await,
+            Plan::Command(command, text) => Box::pin(self.execute_command(command, text)).await,
         }
     }
 
@@ -87,12 +87,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             match controlled.then {
                 Then::Nothing => {}
                 Then::RollBack => {
-                    let stays = self.session.roll_back().await;
+                    let stays = Box::pin(self.session.roll_back()).await;
                     self.warn(stays.map(|message| Warning::new("01000", message)));
                 }
                 Then::Run => {
                     // A commit is not to be given up half way because time is over.
-                    let work = self.session.run_transaction(control);
+                    let work = Box::pin(self.session.run_transaction(control));
                     let done = self.wire.watch(None, work).await??;
                     tag = self.completed(done);
                 }

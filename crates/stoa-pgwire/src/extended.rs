@@ -175,14 +175,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 }
                 Executed::CopyOut(rows, options) => {
                     let deadline = self.deadline();
-                    return self.copy_out(rows, &options, deadline).await;
+                    return Box::pin(self.copy_out(rows, &options, deadline)).await;
                 }
-                Executed::CopyIn(copy) => return self.copy_in(copy).await,
+                Executed::CopyIn(copy) => return Box::pin(self.copy_in(copy)).await,
                 Executed::Fetch { cursor, direction, discard } => {
                     let schema = self.portal(&cursor)?.state.schema();
                     let schema = schema.unwrap_or_else(|| Arc::new(arrow_schema::Schema::empty()));
                     let encoder = self.encoder(schema, &formats)?;
-                    return self.fetch(&cursor, direction, discard, &encoder).await;
+                    return Box::pin(self.fetch(&cursor, direction, discard, &encoder)).await;
                 }
                 Executed::Rows(rows) => {
                     if let Some(portal) = self.portals.get_mut(name) {

@@ -66,8 +66,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 let sent = rows.send(&mut self.wire, &encoder, usize::MAX, deadline).await?;
                 self.wire.output.command_complete(&rows_tag(text, sent.rows));
             }
-            Executed::CopyOut(rows, options) => self.copy_out(rows, &options, deadline).await?,
-            Executed::CopyIn(copy) => self.copy_in(copy).await?,
+            Executed::CopyOut(rows, options) => {
+                Box::pin(self.copy_out(rows, &options, deadline)).await?;
+            }
+            Executed::CopyIn(copy) => Box::pin(self.copy_in(copy)).await?,
             Executed::Fetch { cursor, direction, discard } => {
                 let portal = self.portal(&cursor)?;
                 let Some(schema) = portal.state.schema() else { return self.fetched(0, discard) };
@@ -76,7 +78,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 if !discard {
                     self.wire.output.row_description(&encoder);
                 }
-                self.fetch(&cursor, direction, discard, &encoder).await?;
+                Box::pin(self.fetch(&cursor, direction, discard, &encoder)).await?;
             }
         }
         Ok(())

@@ -51,13 +51,30 @@ impl Reports {
     ) -> Result<Option<Vec<KnownFile>>> {
         let mut known: Vec<Option<KnownFile>> =
             files.iter().map(|file| self.known_zones(file.number, columns)).collect();
-        if missing == Missing::Leave && known.iter().any(Option::is_none) {
-            return Ok(None);
+        if known.iter().any(Option::is_none) {
+            if missing == Missing::Leave {
+                return Ok(None);
+            }
+            // Boxed: most reports have all in memory, and are not to make room for this.
+            Box::pin(self.read_unknown_zones(&mut known, files, table, columns, metrics)).await?;
         }
-        let missing = known.iter().zip(files).enumerate().filter(|(_, (known, _))| known.is_none());
+        let whole = known.into_iter().zip(files);
+        whole.map(|(known, file)| known.ok_or_else(|| lost("bounds", file)).map(Some)).collect()
+    }
+
+    /// Reads the zones of those of `files` whose place in `known` is empty, and puts them there.
+    async fn read_unknown_zones(
+        &self,
+        known: &mut [Option<KnownFile>],
+        files: &[&ViewFile],
+        table: &Table,
+        columns: &[&Column],
+        metrics: &Arc<ReadMetrics>,
+    ) -> Result<()> {
+        let unknown = known.iter().zip(files).enumerate().filter(|(_, (known, _))| known.is_none());
         // The futures are made before they are streamed, which would else keep this one from
         // being `Send`.
-        let reads: Vec<_> = missing
+        let reads: Vec<_> = unknown
             .map(|(index, (_, file))| async move {
                 Result::<_>::Ok((index, self.read_zones(file, table, columns, metrics).await?))
             })
@@ -68,9 +85,7 @@ impl Reports {
                 *known = Some(read);
             }
         }
-        drop(reads);
-        let whole = known.into_iter().zip(files);
-        whole.map(|(known, file)| known.ok_or_else(|| lost("bounds", file)).map(Some)).collect()
+        Ok(())
     }
 
     pub(crate) fn known_zones(&self, file: u32, columns: &[&Column]) -> Option<KnownFile> {
@@ -142,25 +157,57 @@ impl Reports {
             let known = |group: &u32| self.known_chunks(work.file.number, *group, columns);
             found.push(work.groups.iter().map(known).collect());
         }
-        if missing == Missing::Leave && found.iter().flatten().any(Option::is_none) {
-            return Ok(Outcome::Cold);
-        }
-        let hits = found.iter().flatten().flatten().count() as u64;
-        counts.chunk_hits += columns.len() as u64 * hits;
-        let of_file = files.iter().zip(&found).map(|(work, found)| {
-            let missing = work.groups.iter().zip(found).filter(|(_, found)| found.is_none());
-            work.bytes_of(missing.map(|(group, _)| *group), report)
-        });
-        let bytes: usize = of_file.fold(0, usize::saturating_add);
+        let hits = found.iter().flatten().flatten().count();
+        let all: usize = files.iter().map(|work| work.groups.len()).sum();
+        let bytes = match hits == all {
+            true => 0,
+            false if missing == Missing::Leave => return Ok(Outcome::Cold),
+            false => {
+                let unknown = files.iter().zip(&found).map(|(work, found)| {
+                    let unknown =
+                        work.groups.iter().zip(found).filter(|(_, found)| found.is_none());
+                    work.bytes_of(unknown.map(|(group, _)| *group), report)
+                });
+                unknown.fold(0, usize::saturating_add)
+            }
+        };
+        counts.chunk_hits += (columns.len() * hits) as u64;
         if bytes > 0 && !taken.resize(before.saturating_add(bytes)) {
             return Ok(Outcome::Beyond);
         }
-        let missing = found.iter().zip(files).enumerate().filter_map(|(index, (found, work))| {
+        if hits < all {
+            // Boxed, as the zones are.
+            Box::pin(self.read_unknown_chunks(&mut found, files, table, columns, metrics, counts))
+                .await?;
+        }
+        let mut sources = Vec::new();
+        for (work, found) in files.iter().zip(found) {
+            for (group, found) in work.groups.iter().zip(found) {
+                let place = work.tail.groups.get(*group as usize).copied();
+                let place = place.ok_or_else(|| lost("a row group", work.file))?;
+                let chunks = found.filter(|chunks| are_whole(chunks, columns, place));
+                sources.push((place, chunks.ok_or_else(|| lost("columns", work.file))?));
+            }
+        }
+        Ok(Outcome::Done((sources, bytes)))
+    }
+
+    /// Reads the chunks of those row groups whose place in `found` is empty, and puts them there.
+    async fn read_unknown_chunks(
+        &self,
+        found: &mut [Vec<Option<GroupChunks>>],
+        files: &[FileWork<'_>],
+        table: &Table,
+        columns: &[&Column],
+        metrics: &Arc<ReadMetrics>,
+        counts: &mut ReportWork,
+    ) -> Result<()> {
+        let unknown = found.iter().zip(files).enumerate().filter_map(|(index, (found, work))| {
             let groups = work.groups.iter().zip(found).filter(|(_, found)| found.is_none());
             let groups: Vec<u32> = groups.map(|(group, _)| *group).collect();
             (!groups.is_empty()).then_some((index, work, groups))
         });
-        let reads: Vec<_> = missing
+        let reads: Vec<_> = unknown
             .map(|(index, work, groups)| async move {
                 let read = self.read_missing(work, &groups, table, columns, metrics).await?;
                 Result::<_>::Ok((index, read))
@@ -177,17 +224,7 @@ impl Reports {
                 }
             }
         }
-        drop(reads);
-        let mut sources = Vec::new();
-        for (work, found) in files.iter().zip(found) {
-            for (group, found) in work.groups.iter().zip(found) {
-                let place = work.tail.groups.get(*group as usize).copied();
-                let place = place.ok_or_else(|| lost("a row group", work.file))?;
-                let chunks = found.filter(|chunks| are_whole(chunks, columns, place));
-                sources.push((place, chunks.ok_or_else(|| lost("columns", work.file))?));
-            }
-        }
-        Ok(Outcome::Done((sources, bytes)))
+        Ok(())
     }
 
     fn known_chunks(&self, file: u32, group: u32, columns: &[&Column]) -> Option<GroupChunks> {

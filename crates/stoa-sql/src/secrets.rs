@@ -14,12 +14,12 @@ use crate::lexer::{Lexer, Token, TokenKind};
 const HIDDEN_TEXT: &str = "'…'";
 const HIDDEN: &str = "…";
 
-/// Words of which one is in each text that holds a password.
+/// Words of which one is in each text that holds a password. `has_mark` knows their first letters.
 const MARKS: [&str; 4] = ["password", "identified", "create", "alter"];
 
 /// The text without what may be a password; borrowed where nothing of it is hidden.
 pub fn without_secrets(text: &str) -> Cow<'_, str> {
-    if !MARKS.iter().any(|mark| contains(text, mark)) {
+    if !has_mark(text) {
         return Cow::Borrowed(text);
     }
     let mut hiding = Hiding::default();
@@ -34,6 +34,18 @@ pub fn without_secrets(text: &str) -> Cow<'_, str> {
 
 fn contains(text: &str, word: &str) -> bool {
     text.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word.as_bytes()))
+}
+
+/// Looked at once for all marks: every statement is asked.
+fn has_mark(text: &str) -> bool {
+    let is_at = |at: usize, mark: &str| {
+        let found = text.as_bytes().get(at..at + mark.len());
+        found.is_some_and(|found| found.eq_ignore_ascii_case(mark.as_bytes()))
+    };
+    text.bytes().enumerate().any(|(at, byte)| match byte.to_ascii_lowercase() {
+        b'p' | b'i' | b'c' | b'a' => MARKS.iter().any(|mark| is_at(at, mark)),
+        _ => false,
+    })
 }
 
 /// Decides, token by token.

@@ -73,6 +73,14 @@ pub(super) async fn serve(shared: Weak<Shared>, mut asked: mpsc::Receiver<Questi
         if let Ok(0) = timer::timeout(wait, asked.recv_many(&mut batch, BATCH_MAX)).await {
             return;
         }
+        // Whatever else is ready to run on this thread may ask as well: where much is going on, more questions are
+        // answered by one query, and where nothing is, this takes no time.
+        tokio::task::yield_now().await;
+        while batch.len() < BATCH_MAX
+            && let Ok(question) = asked.try_recv()
+        {
+            batch.push(question);
+        }
         let Some(shared) = shared.upgrade() else { return };
         if shared.sessions.is_closed() {
             return;

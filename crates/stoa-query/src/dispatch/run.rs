@@ -47,12 +47,13 @@ impl Session {
         match ran {
             Ran::Stream(answer) if prepared.way.is_explain() => {
                 let format = explained::format_of(prepared.statement.text())?;
-                explained::query_plan(answer, format).await.map(Ran::Stream)
+                Box::pin(explained::query_plan(answer, format)).await.map(Ran::Stream)
             }
             ran => Ok(ran),
         }
     }
 
+    /// Boxed are all ways but that of reports, which come most often: they are not to make room for the others.
     async fn run_on_its_way(
         &self,
         prepared: &Prepared,
@@ -61,7 +62,7 @@ impl Session {
     ) -> Result<Ran> {
         let means_the_same = self.means_the_same(prepared);
         match &prepared.way {
-            Way::Own => self.run_own(prepared, guard).await,
+            Way::Own => Box::pin(self.run_own(prepared, guard)).await,
             Way::Report(report, long_way) => {
                 if means_the_same
                     && self.takes_short_path()
@@ -70,29 +71,32 @@ impl Session {
                 {
                     return Ok(Ran::Stream(stream));
                 }
-                self.run_long_way(prepared, long_way, parameters, guard).await
+                Box::pin(self.run_long_way(prepared, long_way, parameters, guard)).await
             }
             Way::Lifted(lifted, long_way) => {
                 if means_the_same
-                    && let Some(ran) = self.run_lifted(prepared, lifted, guard).await?
+                    && let Some(ran) = Box::pin(self.run_lifted(prepared, lifted, guard)).await?
                 {
                     return Ok(ran);
                 }
-                self.run_long_way(prepared, long_way, parameters, guard).await
+                Box::pin(self.run_long_way(prepared, long_way, parameters, guard)).await
             }
             Way::Explain(explained, planned) => {
                 if means_the_same
                     && !self.block.reads_its_own()
-                    && let Some(batch) = self.explain_report(explained, &parameters, guard).await?
+                    && let Some(batch) =
+                        Box::pin(self.explain_report(explained, &parameters, guard)).await?
                 {
                     let schema = batch.schema();
                     let rows = futures::stream::iter(std::iter::once(Ok(batch)));
                     let rows = RecordBatchStreamAdapter::new(schema, rows);
                     return Ok(Ran::Stream(Box::pin(rows)));
                 }
-                self.run_planned(prepared, planned, parameters, guard).await
+                Box::pin(self.run_planned(prepared, planned, parameters, guard)).await
             }
-            Way::Plan(planned) => self.run_planned(prepared, planned, parameters, guard).await,
+            Way::Plan(planned) => {
+                Box::pin(self.run_planned(prepared, planned, parameters, guard)).await
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 
 use crate::run::latency::LatencyHistogram;
@@ -54,9 +55,12 @@ pub(crate) struct Ended {
     pub(crate) elapsed_us: u64,
 }
 
+/// Texts are long, and each statement is looked up.
+type Shapes = HashMap<Arc<str>, Counted, RandomState>;
+
 /// All shapes.
 #[derive(Default)]
-pub(crate) struct QueryShapes(Mutex<HashMap<Arc<str>, Counted>>);
+pub(crate) struct QueryShapes(Mutex<Shapes>);
 
 #[derive(Default)]
 struct Counted {
@@ -72,28 +76,33 @@ struct Counted {
     latency: LatencyHistogram,
 }
 
+impl Counted {
+    fn add(&mut self, ended: &Ended) {
+        self.queries += 1;
+        self.failed += u64::from(ended.failed);
+        self.short_path += u64::from(ended.short_path);
+        self.rows += ended.rows;
+        self.bytes_read += ended.bytes_read;
+        self.requests += ended.requests;
+        self.spent = self.spent.plus(&ended.spent);
+        self.total_us += ended.elapsed_us;
+        self.max_us = self.max_us.max(ended.elapsed_us);
+        self.latency.record(ended.elapsed_us);
+    }
+}
+
 impl QueryShapes {
     /// Counts a statement by its fingerprint, or by how its text begins where it has none.
     pub(crate) fn add(&self, sql: &str, fingerprint: Option<&Fingerprint<'_>>, ended: Ended) {
         let text = fingerprint.map_or_else(|| beginning(sql), |known| known.text.as_str());
         let mut shapes = self.0.lock();
-        if !shapes.contains_key(text) {
-            if shapes.len() >= SHAPES_MAX {
-                forget_rare(&mut shapes);
-            }
-            shapes.insert(text.into(), Counted::default());
+        if let Some(counted) = shapes.get_mut(text) {
+            return counted.add(&ended);
         }
-        let Some(counted) = shapes.get_mut(text) else { return };
-        counted.queries += 1;
-        counted.failed += u64::from(ended.failed);
-        counted.short_path += u64::from(ended.short_path);
-        counted.rows += ended.rows;
-        counted.bytes_read += ended.bytes_read;
-        counted.requests += ended.requests;
-        counted.spent = counted.spent.plus(&ended.spent);
-        counted.total_us += ended.elapsed_us;
-        counted.max_us = counted.max_us.max(ended.elapsed_us);
-        counted.latency.record(ended.elapsed_us);
+        if shapes.len() >= SHAPES_MAX {
+            forget_rare(&mut shapes);
+        }
+        shapes.entry(text.into()).or_default().add(&ended);
     }
 
     /// All shapes, those that took most time first.
@@ -127,7 +136,7 @@ fn beginning(sql: &str) -> &str {
 }
 
 /// Forgets the tenth that was asked least.
-fn forget_rare(shapes: &mut HashMap<Arc<str>, Counted>) {
+fn forget_rare(shapes: &mut Shapes) {
     let mut counts: Vec<u64> = shapes.values().map(|counted| counted.queries).collect();
     counts.sort_unstable();
     let limit = counts.get(SHAPES_MAX / 10).copied().unwrap_or(0);

@@ -110,7 +110,7 @@ impl Session {
     /// there then, unless the error says otherwise.
     pub async fn run_transaction(&self, control: &TransactionControl) -> Result<Completion> {
         if *control != TransactionControl::Commit || !self.block.has_writes() {
-            return self.control(control).await.inspect_err(|_| self.block.fail());
+            return Box::pin(self.control(control)).await.inspect_err(|_| self.block.fail());
         }
         if let Err(error) = self.must_be_open() {
             self.roll_back().await;

@@ -153,11 +153,15 @@ impl Homes {
             Outcome::Beyond => return Ok(None),
             Outcome::Cold => {}
         }
-        let here = reports.run_within(table, fresh, report, memory);
-        match self.home(reports, table, report).await? {
-            Some(daemon) => self.ask(daemon, table, report, here).await,
-            None => here.await,
-        }
+        // Boxed: most reports end above, and are not to make room for this.
+        Box::pin(async {
+            let here = reports.run_within(table, fresh, report, memory);
+            match self.home(reports, table, report).await? {
+                Some(daemon) => self.ask(daemon, table, report, here).await,
+                None => here.await,
+            }
+        })
+        .await
     }
 
     /// Another daemon that is to answer a report.
