@@ -197,7 +197,8 @@
  * @property {number} shipping_bytes Memory of records that are in no file yet, kept for daemons that join.
  * @property {number} reports_forwarded Reports that other daemons answered for this one, since their part of the table is in their memory.
  * @property {number} reports_hedged Reports that this daemon began to answer itself, since another one did not, or not soon.
- * @property {number} reports_for_others Reports that this daemon answered for others.
+ * @property {number} reports_for_others Reports that this daemon answered for others, or parts of them.
+ * @property {number} reports_in_parts Reports over many parts of a table that this daemon answered together with their homes.
  * @property {number} statements_distributed Large statements of this daemon that all daemons computed.
  * @property {number} statements_distributed_failed Of those, statements of which a part failed before the first row, so that this daemon computed them alone.
  * @property {number} statements_for_others Large statements of other daemons of which this one computed parts.

@@ -29,6 +29,8 @@ pub enum ServiceKind {
     Done = 0x107,
     /// Answer a report. (0x104 was one in another form.)
     Report = 0x108,
+    /// Answer a report on some parts of a version of a table.
+    ReportParts = 0x109,
 }
 
 /// Answers requests of one kind that other daemons send. Called on the runtime of the membership; long work

@@ -7,6 +7,8 @@
 //!
 //! Not here: the order of the answer, and the first rows of it (`order`).
 
+mod merge;
+
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::ops::Range;

@@ -41,6 +41,7 @@ mod missing;
 mod order;
 mod outcome;
 mod output;
+mod parts;
 mod portion;
 mod position;
 mod report;
@@ -63,7 +64,7 @@ pub use disk::DiskOptions;
 pub use hot::{HotFile, HotList, HotPart, RewarmOptions, Rewarmed};
 pub use memory::{Memory, Uncounted};
 pub use outcome::{Answer, Missing, Outcome};
-pub use position::PARTS;
+pub use position::{PARTS, PartSet};
 pub use report::{
     Aggregate, Column, Condition, Function, Item, Order, Report, Test, ValueKind, kind_of,
 };

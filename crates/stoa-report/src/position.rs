@@ -2,7 +2,7 @@
 //!
 //! The parts are ranges of values of the first sort column with about as many rows each: those of the row groups of the
 //! table's largest file. Every daemon finds the same ones for the same files; new files move them little, since they
-//! are sorted as the largest one is.
+//! are sorted as the largest one is. Each row group of any file belongs to just one part: that of its least value.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -11,12 +11,84 @@ use stoa_error::Result;
 use stoa_rangeio::ReadMetrics;
 use stoa_table::Table;
 
-use crate::report::{Column, Report};
+use crate::report::{Column, Report, Test};
 use crate::reports::Reports;
 use crate::view::{TableView, ViewFile};
+use crate::zones::{Zone, Zones};
 
 /// Parts of a table.
 pub const PARTS: u32 = 256;
+
+/// Some of a table's parts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PartSet([u64; PARTS as usize / 64]);
+
+impl PartSet {
+    /// Adds a part; nothing happens where there is none of that number.
+    pub fn insert(&mut self, part: u32) {
+        if let Some(word) = self.0.get_mut(part as usize / 64) {
+            *word |= 1 << (part % 64);
+        }
+    }
+
+    /// Adds all parts of `other`.
+    pub fn insert_all(&mut self, other: &Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(word, other)| *word |= other);
+    }
+
+    /// Whether a part is among them.
+    pub fn contains(&self, part: u32) -> bool {
+        self.0.get(part as usize / 64).is_some_and(|word| word >> (part % 64) & 1 == 1)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(|word| *word == 0)
+    }
+
+    /// A bit for each part.
+    pub fn words(&self) -> [u64; PARTS as usize / 64] {
+        self.0
+    }
+
+    /// The parts of those bits.
+    pub fn of_words(words: [u64; PARTS as usize / 64]) -> Self {
+        Self(words)
+    }
+}
+
+/// How a version of a table is parted.
+pub(crate) struct Parting {
+    /// The bounds of the first sort column in the largest file, which ascend.
+    zones: Arc<Zones>,
+    /// Its row groups; at least one.
+    groups: usize,
+}
+
+impl Parting {
+    /// The parts in which values are that meet all of these tests.
+    fn of_tests<'a>(&self, tests: impl Iterator<Item = &'a Test>) -> RangeInclusive<u32> {
+        let all = tests.map(|test| self.zones.range(test));
+        let range = all.fold(0..self.groups, |range, of_test| {
+            range.start.max(of_test.start)..range.end.min(of_test.end)
+        });
+        // Values between two row groups, or behind the last, belong to the one before.
+        let first = range.start.min(self.groups - 1);
+        let last = range.end.saturating_sub(1).clamp(first, self.groups - 1);
+        self.part(first)..=self.part(last)
+    }
+
+    /// The part to which rows of these bounds belong.
+    pub(crate) fn of_zone(&self, zone: Option<&Zone>) -> u32 {
+        let test = zone.and_then(Zone::at_or_above_least);
+        let first = test.map_or(0, |test| self.zones.range(&test).start);
+        self.part(first.min(self.groups - 1))
+    }
+
+    fn part(&self, group: usize) -> u32 {
+        (group as u64 * u64::from(PARTS) / self.groups as u64) as u32
+    }
+}
 
 impl Reports {
     /// Bytes of the data files of a version.
@@ -39,14 +111,30 @@ impl Reports {
         report: &Report,
         first_sort_column: i32,
     ) -> Result<Option<RangeInclusive<u32>>> {
-        let conditions = report.conditions.iter().filter_map(|condition| {
-            let column: &Column = report.columns.get(condition.column)?;
-            (column.field_id == first_sort_column).then_some((column, &condition.test))
+        let tests = report.conditions.iter().filter(|condition| {
+            let column = report.columns.get(condition.column);
+            column.is_some_and(|column| column.field_id == first_sort_column)
         });
-        let conditions: Vec<_> = conditions.collect();
-        let Some((column, _)) = conditions.first() else { return Ok(None) };
         let view = self.view(table).await?;
-        let Some(file) = largest(&view) else { return Ok(None) };
+        let parting = self.parting(table, &view, report, first_sort_column).await?;
+        Ok(parting.map(|parting| parting.of_tests(tests.map(|condition| &condition.test))))
+    }
+
+    /// How a version is parted; `None` where the report has no condition on the first sort column, or nothing is known
+    /// of its values.
+    pub(crate) async fn parting(
+        &self,
+        table: &Table,
+        view: &TableView,
+        report: &Report,
+        first_sort_column: i32,
+    ) -> Result<Option<Parting>> {
+        let columns = report.conditions.iter().filter_map(|condition| {
+            let column: &Column = report.columns.get(condition.column)?;
+            (column.field_id == first_sort_column).then_some(column)
+        });
+        let Some(column) = columns.into_iter().next() else { return Ok(None) };
+        let Some(file) = largest(view) else { return Ok(None) };
         let known = match self.known_zones(file.number, &[column]) {
             Some(known) => known,
             None => {
@@ -55,19 +143,9 @@ impl Reports {
             }
         };
         let (tail, zones) = known;
-        let (Some(zones), groups) = (zones.first(), tail.groups.len()) else { return Ok(None) };
-        if groups == 0 || !zones.ascend() {
-            return Ok(None);
-        }
-        let all = conditions.iter().map(|(_, test)| zones.range(test));
-        let range = all.fold(0..groups, |range, of_test| {
-            range.start.max(of_test.start)..range.end.min(of_test.end)
-        });
-        // Values between two row groups, or behind the last, belong to the one before.
-        let first = range.start.min(groups - 1);
-        let last = range.end.saturating_sub(1).clamp(first, groups - 1);
-        let part = |group: usize| (group as u64 * u64::from(PARTS) / groups as u64) as u32;
-        Ok(Some(part(first)..=part(last)))
+        let groups = tail.groups.len();
+        let zones = zones.into_iter().next().filter(|zones| groups > 0 && zones.ascend());
+        Ok(zones.map(|zones| Parting { zones, groups }))
     }
 }
 

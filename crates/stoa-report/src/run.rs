@@ -12,6 +12,7 @@ use crate::memory::{Memory, Taken, Uncounted};
 use crate::outcome::{Answer, Missing, Outcome};
 use crate::output::answer;
 use crate::portion::{FileWork, next_portion};
+use crate::position::{PartSet, Parting};
 use crate::report::{Column, Report};
 use crate::reports::Reports;
 use crate::rows::Selection;
@@ -29,6 +30,22 @@ const SELECTED_COST: usize = 16;
 
 /// Rows of a row group that are looked at without a pause; files with larger ones are the planner's.
 const GROUP_ROWS_MAX: u32 = 1 << 18;
+
+/// Of what a report is answered.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope<'a> {
+    pub(crate) missing: Missing,
+    /// The first sort column's field id, and the parts of the table whose row groups count; else all do.
+    pub(crate) parts: Option<(i32, &'a PartSet)>,
+}
+
+/// The parts of a version whose row groups count, and how to tell.
+struct Within<'a> {
+    parts: &'a PartSet,
+    parting: Parting,
+    /// The condition on the first sort column whose bounds are looked at.
+    condition: usize,
+}
 
 impl Reports {
     /// Answers `report` on one version of a table and the `fresh` rows that it lacks. `None` where it
@@ -78,14 +95,25 @@ impl Reports {
         memory: &dyn Memory,
         missing: Missing,
     ) -> Result<Outcome> {
+        self.run_in(table, fresh, report, memory, Scope { missing, parts: None }).await
+    }
+
+    pub(crate) async fn run_in(
+        &self,
+        table: &Table,
+        fresh: &FreshRows,
+        report: &Report,
+        memory: &dyn Memory,
+        scope: Scope<'_>,
+    ) -> Result<Outcome> {
         report.check()?;
         if report.rows_kept().is_some_and(|rows| rows > self.options.answer_rows_max) {
             return Ok(Outcome::Beyond);
         }
         let view = self.view(table).await?;
-        let outcome = self.run_on(&view, table, fresh, report, memory, missing).await;
+        let outcome = self.run_on(&view, table, fresh, report, memory, scope).await;
         match outcome.is_err().then(|| self.renewed(table, &view)).flatten() {
-            Some(view) => self.run_on(&view, table, fresh, report, memory, missing).await,
+            Some(view) => self.run_on(&view, table, fresh, report, memory, scope).await,
             None => outcome,
         }
     }
@@ -97,8 +125,17 @@ impl Reports {
         fresh: &FreshRows,
         report: &Report,
         memory: &dyn Memory,
-        missing: Missing,
+        scope: Scope<'_>,
     ) -> Result<Outcome> {
+        let missing = scope.missing;
+        let within = match scope.parts {
+            // Boxed: few reports are parted.
+            Some(parts) => match Box::pin(self.within(view, table, report, parts)).await? {
+                Some(within) => Some(within),
+                None => return Ok(Outcome::Beyond),
+            },
+            None => None,
+        };
         let metrics = Arc::new(ReadMetrics::default());
         let mut work = ReportWork { files_total: view.files.len() as u64, ..ReportWork::default() };
         let Some(pieces) = self.plan_fresh(fresh, report, &mut work).await? else {
@@ -109,7 +146,8 @@ impl Reports {
             return Ok(Outcome::Beyond);
         }
         work.files_read = files.len() as u64;
-        let planned = self.plan(files, table, report, &metrics, &mut work, missing).await?;
+        let planned =
+            self.plan(files, table, report, &metrics, &mut work, missing, within.as_ref()).await?;
         let mut files = match planned {
             Outcome::Done(files) => files,
             Outcome::Beyond => return Ok(Outcome::Beyond),
@@ -172,6 +210,22 @@ impl Reports {
         Ok(Outcome::Done(Answer { batch, work }))
     }
 
+    async fn within<'a>(
+        &self,
+        view: &TableView,
+        table: &Table,
+        report: &Report,
+        (first_sort_column, parts): (i32, &'a PartSet),
+    ) -> Result<Option<Within<'a>>> {
+        let condition = report.conditions.iter().position(|condition| {
+            let column = report.columns.get(condition.column);
+            column.is_some_and(|column| column.field_id == first_sort_column)
+        });
+        let parting = self.parting(table, view, report, first_sort_column).await?;
+        let found = condition.zip(parting);
+        Ok(found.map(|(condition, parting)| Within { parts, parting, condition }))
+    }
+
     /// Chooses row groups; beyond a bound where they have too many rows.
     async fn plan<'a>(
         &self,
@@ -181,6 +235,7 @@ impl Reports {
         metrics: &Arc<ReadMetrics>,
         work: &mut ReportWork,
         missing: Missing,
+        within: Option<&Within<'_>>,
     ) -> Result<Outcome<Vec<FileWork<'a>>>> {
         let judged: Vec<&Column> =
             report.conditions.iter().map(|condition| &report.columns[condition.column]).collect();
@@ -194,7 +249,14 @@ impl Reports {
         let Some(known) = known else { return Ok(Outcome::Cold) };
         let mut planned = Vec::with_capacity(files.len());
         for (file, (tail, zones)) in files.into_iter().zip(known) {
-            let groups = groups_that_may_match(report, &zones, tail.groups.len());
+            let mut groups = groups_that_may_match(report, &zones, tail.groups.len());
+            if let Some(within) = within {
+                let zones = zones.get(within.condition);
+                groups.retain(|group| {
+                    let zone = zones.and_then(|zones| zones.of_group(*group as usize));
+                    within.parts.contains(within.parting.of_zone(zone))
+                });
+            }
             work.row_groups_total += tail.groups.len() as u64;
             work.row_groups_read += groups.len() as u64;
             let rows_of = |group: &u32| tail.groups[*group as usize].rows;

@@ -28,3 +28,21 @@ pub struct ReportWork {
     /// Requests among them that were sent a second time because the first was slow.
     pub hedges: u64,
 }
+
+impl ReportWork {
+    /// Adds what another part of the same report took. Both know of the same files of the version.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.files_total = self.files_total.max(other.files_total);
+        self.files_read = self.files_read.max(other.files_read);
+        self.row_groups_total = self.row_groups_total.max(other.row_groups_total);
+        self.row_groups_read += other.row_groups_read;
+        self.rows_read += other.rows_read;
+        self.rows_selected += other.rows_selected;
+        self.chunk_hits += other.chunk_hits;
+        self.chunk_misses += other.chunk_misses;
+        self.disk_hits += other.disk_hits;
+        self.requests += other.requests;
+        self.bytes_read += other.bytes_read;
+        self.hedges += other.hedges;
+    }
+}

@@ -93,6 +93,19 @@ impl Zone {
         }
     }
 
+    /// A test that just those values meet that are not less than all of these rows; `None` where nothing is known of
+    /// them.
+    pub(crate) fn at_or_above_least(&self) -> Option<Test> {
+        match &self.bounds {
+            OwnBounds::Numbers(least, _) => Some(Test::Between(*least, i128::MAX)),
+            OwnBounds::Texts(least, _) => {
+                let low = std::str::from_utf8(least).ok()?;
+                Some(Test::TextBetween { low: Some((low.into(), true)), high: None })
+            }
+            OwnBounds::Unknown | OwnBounds::NoValue => None,
+        }
+    }
+
     /// Memory this takes, about, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         let texts = match &self.bounds {
@@ -120,6 +133,11 @@ impl Zones {
     /// Whether both ends of the bounds ascend.
     pub(crate) fn ascend(&self) -> bool {
         self.ascend
+    }
+
+    /// What is known of a row group.
+    pub(crate) fn of_group(&self, group: usize) -> Option<&Zone> {
+        self.zones.get(group)
     }
 
     /// Whether rows of a row group may meet a test; true for row groups of which nothing is known.

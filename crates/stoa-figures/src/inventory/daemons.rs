@@ -75,8 +75,10 @@ pub struct ClusterFigures {
     pub reports_forwarded: u64,
     /// Reports that were answered here, since another daemon did not, or not soon.
     pub reports_hedged: u64,
-    /// Reports that were answered for others.
+    /// Reports that were answered for others, or parts of them.
     pub reports_for_others: u64,
+    /// Reports that were answered together with other daemons, each on its parts of the table.
+    pub reports_in_parts: u64,
     /// Statements that were computed with other daemons.
     pub statements_distributed: u64,
     /// Statements of which a part failed before the first row, so that this daemon computed them alone.
@@ -260,10 +262,17 @@ const CLUSTER_FIGURES: &[Cluster] = &[
     Cluster::counter(
         "reports_for_others",
         Unit::Of("reports"),
-        "Reports that this daemon answered for others.",
+        "Reports that this daemon answered for others, or parts of them.",
         |s| s.reports_for_others,
     )
     .metric("stoa_cluster_reports_for_others_total"),
+    Cluster::counter(
+        "reports_in_parts",
+        Unit::Of("reports"),
+        "Reports over many parts of a table that this daemon answered together with their homes.",
+        |s| s.reports_in_parts,
+    )
+    .metric("stoa_cluster_reports_in_parts_total"),
     Cluster::counter(
         "statements_distributed",
         Unit::Of("statements"),

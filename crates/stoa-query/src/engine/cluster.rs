@@ -97,11 +97,14 @@ impl Engine {
         let member = joined.ok_or_else(|| Error::internal("the catalog is not shared"))?;
         self.end_for_others(&member);
         let reports = ReportsForOthers {
+            in_parts: false,
             data: Arc::downgrade(data),
             memory: Arc::clone(self.handles().runner.memory()),
             pool: self.handles().runner.pools().find("", "", PROTOCOL_OF_OTHERS),
         };
+        let parts = ReportsForOthers { in_parts: true, ..reports.clone() };
         member.serve(ServiceKind::Report, Arc::new(reports));
+        member.serve(ServiceKind::ReportParts, Arc::new(parts));
         let spreading = self.spread_with(&member, joining.task_listener)?;
         for (kind, service) in spreading.services() {
             member.serve(kind, service);

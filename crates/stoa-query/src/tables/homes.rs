@@ -8,29 +8,32 @@
 //!                                                        └ none soon enough ─► read, answer; the sooner one counts
 //! ```
 //!
+//! A report over many parts whose homes are several is answered by them together, each on the same version of the table;
+//! fresh rows are added by whoever was asked.
+//!
 //! A home is about speed only: every daemon can answer every report, and does so where another one fails.
 //!
 //! **Invariant:** an answer of another daemon is of a snapshot that it took after it was asked, so it shows all that was
 //! acknowledged before; who asks has checked the rights.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use futures::future::{Either, select};
+use futures::future::{Either, join_all, select};
 use parking_lot::{Mutex, RwLock};
 use stoa_catalog::TableIdent;
 use stoa_cluster::hot::{HotBuckets, HotEvent, HotOptions, choose};
 use stoa_cluster::placement::{Bucket, Placement};
 use stoa_cluster::{DaemonId, Monotonic, TableId};
 use stoa_env::{clock, timer};
-use stoa_error::{Error, Result};
-use stoa_ingest::TableSnapshot;
+use stoa_error::{Error, ErrorKind, Result};
+use stoa_ingest::{FreshRows, TableSnapshot};
 use stoa_member::{Member, ServiceKind};
-use stoa_report::{Answer, Memory, Missing, Outcome, PARTS, Report, Reports};
+use stoa_report::{Answer, Memory, Missing, Outcome, PARTS, PartSet, Report, Reports};
 use stoa_table::Table;
 use uuid::Uuid;
 
@@ -42,6 +45,12 @@ const AVOIDED_FOR: Duration = Duration::from_secs(2);
 
 /// How long a home may take altogether.
 const LIMIT: Duration = Duration::from_secs(60);
+
+/// How long homes may take for their parts of a report. What is not there then is read here.
+const PARTS_LIMIT: Duration = Duration::from_secs(1);
+
+/// Other daemons that answer a report together with this one, at most.
+const SPLIT_MAX: usize = 8;
 
 /// How long homes are used before the members are looked at again, though their epoch is the same.
 const PLACED_FOR: Duration = Duration::from_secs(5);
@@ -56,8 +65,10 @@ pub(crate) struct HomeCounts {
     pub(crate) forwarded: u64,
     /// Reports that were answered here, since another did not, or not soon.
     pub(crate) hedged: u64,
-    /// Reports that this daemon answered for others.
+    /// Reports that this daemon answered for others, or parts of them.
     pub(crate) for_others: u64,
+    /// Reports that this daemon answered together with others.
+    pub(crate) in_parts: u64,
 }
 
 /// The homes of tables' parts, and the way to them.
@@ -73,6 +84,7 @@ pub(crate) struct Homes {
     forwarded: AtomicU64,
     hedged: AtomicU64,
     for_others: AtomicU64,
+    in_parts: AtomicU64,
 }
 
 #[derive(Clone)]
@@ -88,6 +100,29 @@ struct Busy {
     in_flight: AtomicU64,
     /// Nanoseconds since the origin until which it is not asked.
     avoided_until: AtomicU64,
+}
+
+/// Where a report is answered.
+enum Route {
+    Here,
+    To(DaemonId),
+    ToAll(Split),
+}
+
+/// Who has what a report reads.
+enum Home {
+    Here,
+    Other(DaemonId),
+    Several,
+}
+
+/// A report whose parts are answered by their homes.
+struct Split {
+    /// What each is asked.
+    partial: Report,
+    first_sort_column: i32,
+    here: PartSet,
+    there: BTreeMap<DaemonId, PartSet>,
 }
 
 /// Counts a report for as long as it is with a daemon.
@@ -120,6 +155,7 @@ impl Homes {
             forwarded: AtomicU64::new(0),
             hedged: AtomicU64::new(0),
             for_others: AtomicU64::new(0),
+            in_parts: AtomicU64::new(0),
         }
     }
 
@@ -128,6 +164,7 @@ impl Homes {
             forwarded: self.forwarded.load(Ordering::Relaxed),
             hedged: self.hedged.load(Ordering::Relaxed),
             for_others: self.for_others.load(Ordering::Relaxed),
+            in_parts: self.in_parts.load(Ordering::Relaxed),
         }
     }
 
@@ -156,38 +193,51 @@ impl Homes {
         // Boxed: most reports end above, and are not to make room for this.
         Box::pin(async {
             let here = reports.run_within(table, fresh, report, memory);
-            match self.home(reports, table, report).await? {
-                Some(daemon) => self.ask(daemon, table, report, here).await,
-                None => here.await,
+            match self.route(reports, table, report).await? {
+                Route::Here => here.await,
+                Route::To(daemon) => self.ask(daemon, table, report, here).await,
+                Route::ToAll(split) => {
+                    match self.in_parts(reports, snapshot, report, memory, split).await {
+                        Some(answer) => Ok(answer),
+                        None => here.await,
+                    }
+                }
             }
         })
         .await
     }
 
-    /// Another daemon that is to answer a report.
-    async fn home(
-        &self,
-        reports: &Reports,
-        table: &Table,
-        report: &Report,
-    ) -> Result<Option<DaemonId>> {
+    /// Where a report that is not in memory is to be answered.
+    async fn route(&self, reports: &Reports, table: &Table, report: &Report) -> Result<Route> {
         if self.member.is_alone() || reports.table_bytes(table).await? < self.bytes_min {
-            return Ok(None);
+            return Ok(Route::Here);
         }
-        let Some(first_sort_column) = table.first_sort_column() else { return Ok(None) };
-        let parts = reports.parts(table, report, first_sort_column).await?;
-        Ok(parts.and_then(|parts| self.home_of(table.uuid(), &parts)))
+        let Some(first_sort_column) = table.first_sort_column() else { return Ok(Route::Here) };
+        let Some(parts) = reports.parts(table, report, first_sort_column).await? else {
+            return Ok(Route::Here);
+        };
+        Ok(match self.home_of(table.uuid(), &parts) {
+            Home::Here => Route::Here,
+            Home::Other(daemon) => Route::To(daemon),
+            Home::Several => {
+                let partial = report.partial();
+                let split = partial.and_then(|partial| {
+                    self.split(table.uuid(), parts, first_sort_column, partial)
+                });
+                split.map_or(Route::Here, Route::ToAll)
+            }
+        })
     }
 
-    fn home_of(&self, table: Uuid, parts: &RangeInclusive<u32>) -> Option<DaemonId> {
+    fn home_of(&self, table: Uuid, parts: &RangeInclusive<u32>) -> Home {
         let placement = self.placement(table);
         let (first, me) = (*parts.start(), self.member.id());
-        let home = placement.homes(first).first()?;
+        let Some(home) = placement.homes(first).first() else { return Home::Here };
         // The rows of an account may lie on both sides of a border. Of a report over more, one daemon must have all
         // parts, else none is better than this one.
         let is_wide = parts.end() - first > 1;
         if is_wide && !parts.clone().all(|part| placement.homes(part).first() == Some(home)) {
-            return None;
+            return Home::Several;
         }
         let now = self.now();
         let id = TableId(table.into_bytes());
@@ -199,16 +249,106 @@ impl Homes {
         let homes = placement.homes(first);
         let homes = homes.get(..count).unwrap_or(homes);
         if homes.contains(&me) {
-            return None;
+            return Home::Here;
         }
         let request = self.asked.fetch_add(1, Ordering::Relaxed);
-        choose(homes, request, |daemon| {
-            let busy = self.busy(daemon);
-            let is_avoided =
-                now.0.as_nanos() < u128::from(busy.avoided_until.load(Ordering::Relaxed));
-            let is_open = !is_avoided && self.member.reaches(daemon);
-            is_open.then(|| busy.in_flight.load(Ordering::Relaxed))
-        })
+        let in_flight = |daemon| {
+            let busy = self.open(daemon, now)?;
+            Some(busy.in_flight.load(Ordering::Relaxed))
+        };
+        choose(homes, request, in_flight).map_or(Home::Here, Home::Other)
+    }
+
+    /// What a daemon has to do, if it is likely to answer.
+    fn open(&self, daemon: DaemonId, now: Monotonic) -> Option<Arc<Busy>> {
+        let busy = self.busy(daemon);
+        let is_avoided = now.0.as_nanos() < u128::from(busy.avoided_until.load(Ordering::Relaxed));
+        (!is_avoided && self.member.reaches(daemon)).then_some(busy)
+    }
+
+    /// Shares the parts of a report among their homes; `None` where these are too many.
+    fn split(
+        &self,
+        table: Uuid,
+        parts: RangeInclusive<u32>,
+        first_sort_column: i32,
+        partial: Report,
+    ) -> Option<Split> {
+        let (placement, me, now) = (self.placement(table), self.member.id(), self.now());
+        let mut split =
+            Split { partial, first_sort_column, here: PartSet::default(), there: BTreeMap::new() };
+        let mut is_open: HashMap<DaemonId, bool> = HashMap::new();
+        for part in parts {
+            let home = placement.homes(part).first().copied().filter(|home| {
+                *home != me
+                    && *is_open.entry(*home).or_insert_with(|| self.open(*home, now).is_some())
+            });
+            match home {
+                Some(home) => split.there.entry(home).or_default().insert(part),
+                None => split.here.insert(part),
+            }
+        }
+        (1..=SPLIT_MAX).contains(&split.there.len()).then_some(split)
+    }
+
+    /// Answers a report together with the homes of its parts. `None` where it must be answered here in one piece; the
+    /// answer is `None` where the planner must.
+    async fn in_parts(
+        &self,
+        reports: &Reports,
+        snapshot: &TableSnapshot,
+        report: &Report,
+        memory: &dyn Memory,
+        split: Split,
+    ) -> Option<Option<Answer>> {
+        let Split { partial, first_sort_column, here, there } = &split;
+        let (table, fresh) = (&snapshot.table, &snapshot.fresh);
+        let run = |fresh, parts| {
+            reports.run_parts(table, fresh, partial, (*first_sort_column, parts), memory)
+        };
+        let asked =
+            there.iter().map(|(home, parts)| self.ask_for_parts(*home, table, &split, parts));
+        let (own, others) = tokio::join!(run(fresh, here), join_all(asked));
+        let mut answers = vec![own.ok()??];
+        let mut missing = PartSet::default();
+        for (parts, answer) in there.values().zip(others) {
+            match answer {
+                Some(answer) => answers.push(answer?),
+                None => missing.insert_all(parts),
+            }
+        }
+        if !missing.is_empty() {
+            self.hedged.fetch_add(1, Ordering::Relaxed);
+            answers.push(run(&FreshRows::none(table), &missing).await.ok()??);
+        }
+        let combined = reports.combine(report, &answers, memory).await.ok()?;
+        self.in_parts.fetch_add(1, Ordering::Relaxed);
+        Some(combined)
+    }
+
+    /// Asks a home for its parts of a report. `None` where it does not answer soon, or has another version; the answer is
+    /// `None` where it is beyond a bound there.
+    async fn ask_for_parts(
+        &self,
+        home: DaemonId,
+        table: &Table,
+        split: &Split,
+        parts: &PartSet,
+    ) -> Option<Option<Answer>> {
+        let body = encode(table, &split.partial, Some((split.first_sort_column, parts)))?;
+        let busy = self.busy(home);
+        let _in_flight = InFlight::begin(Arc::clone(&busy));
+        let answer = self.member.ask(home, ServiceKind::ReportParts, body, PARTS_LIMIT).await;
+        match answer.and_then(|answer| decode(answer, &split.partial)) {
+            Ok(answer) => Some(answer),
+            Err(error) => {
+                tracing::debug!(daemon = %home, %error, "parts of a report were not answered at their home");
+                if error.kind() == ErrorKind::Unavailable {
+                    self.avoid(&busy);
+                }
+                None
+            }
+        }
     }
 
     fn placement(&self, table: Uuid) -> Arc<Placement> {
@@ -239,7 +379,7 @@ impl Homes {
         report: &Report,
         here: impl Future<Output = Result<Option<Answer>>> + Send,
     ) -> Result<Option<Answer>> {
-        let Some(body) = encode(table, report) else { return here.await };
+        let Some(body) = encode(table, report, None) else { return here.await };
         let busy = self.busy(home);
         let in_flight = InFlight::begin(Arc::clone(&busy));
         let call = async {
@@ -295,20 +435,37 @@ impl Homes {
     }
 }
 
-/// The table's UUID and schema, its name, then the report.
-fn encode(table: &Table, report: &Report) -> Option<Bytes> {
+/// The table's UUID and schema, its name; for some parts, the version, the field id of the first sort column and a bit for
+/// each part; then the report.
+fn encode(table: &Table, report: &Report, parts: Option<(i32, &PartSet)>) -> Option<Bytes> {
     let report = report.encode()?;
     let ident = table.ident();
+    let version = table.metadata_location();
     let texts = ident.namespace.len() + ident.name.len();
     let mut out = BytesMut::with_capacity(report.len() + texts + 32);
     out.put_slice(table.uuid().as_bytes());
     out.put_i32_le(table.schema_id());
-    for text in [&ident.namespace, &ident.name] {
-        out.put_u32_le(u32::try_from(text.len()).ok()?);
-        out.put_slice(text.as_bytes());
+    put_text(&mut out, &ident.namespace)?;
+    put_text(&mut out, &ident.name)?;
+    if let Some((first_sort_column, parts)) = parts {
+        put_text(&mut out, version)?;
+        out.put_i32_le(first_sort_column);
+        parts.words().iter().for_each(|word| out.put_u64_le(*word));
     }
     out.put_slice(&report);
     Some(out.freeze())
+}
+
+fn put_text(out: &mut BytesMut, text: &str) -> Option<()> {
+    out.put_u32_le(u32::try_from(text.len()).ok()?);
+    out.put_slice(text.as_bytes());
+    Some(())
+}
+
+fn read_text(body: &mut Bytes) -> Option<String> {
+    let length = body.try_get_u32_le().ok()? as usize;
+    let text = (length <= body.len()).then(|| body.split_to(length))?;
+    String::from_utf8(text.to_vec()).ok()
 }
 
 /// What an answer begins with.
@@ -348,13 +505,28 @@ impl Asked {
         let mut uuid = [0; 16];
         body.try_copy_to_slice(&mut uuid).ok()?;
         let schema_id = body.try_get_i32_le().ok()?;
-        let mut text = || {
-            let length = body.try_get_u32_le().ok()? as usize;
-            let text = (length <= body.len()).then(|| body.split_to(length))?;
-            String::from_utf8(text.to_vec()).ok()
-        };
-        let ident = TableIdent::new(text()?, text()?);
+        let ident = TableIdent::new(read_text(body)?, read_text(body)?);
         Some(Self { uuid: Uuid::from_bytes(uuid), schema_id, ident })
+    }
+}
+
+/// Which parts of which version a report of another daemon is for.
+pub(crate) struct AskedParts {
+    pub(crate) version: String,
+    pub(crate) first_sort_column: i32,
+    pub(crate) parts: PartSet,
+}
+
+impl AskedParts {
+    /// Reads what is between [`Asked`] and the report.
+    pub(crate) fn read(body: &mut Bytes) -> Option<Self> {
+        let version = read_text(body)?;
+        let first_sort_column = body.try_get_i32_le().ok()?;
+        let mut words = PartSet::default().words();
+        for word in &mut words {
+            *word = body.try_get_u64_le().ok()?;
+        }
+        Some(Self { version, first_sort_column, parts: PartSet::of_words(words) })
     }
 }
 

@@ -7,6 +7,7 @@ mod disk;
 mod elsewhere;
 mod fresh;
 mod hot;
+mod parts;
 mod whole;
 
 use std::collections::BTreeMap;

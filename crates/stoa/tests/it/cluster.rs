@@ -253,21 +253,49 @@ fn reports_are_answered_by_who_has_their_part_in_memory() {
         assert!(passes < 5, "{again} chunks were not in the home's memory, {late} may have been");
     }
 
+    // Over many parts, each home answers for its own.
+    let ask_wide = |server: &Server, accounts: std::ops::Range<i64>, more: i64| {
+        let (first, last) = (accounts.start, accounts.end - 1);
+        let clicks: i64 = accounts.clone().map(sum).sum();
+        let count = EACH * (last - first + 1) + i64::from(more > 0);
+        let (least, greatest) = (EACH * first, EACH * (last + 1) - 1);
+        let sql = format!(
+            "SELECT count(*), sum(clicks), min(clicks), max(clicks) FROM ads
+             WHERE account BETWEEN {first} AND {last}"
+        );
+        let expected = format!("{count},{},{least},{greatest}", clicks + more);
+        assert_eq!(rows(server, &sql), [expected], "accounts {first} to {last}");
+        let sql = format!(
+            "SELECT account, count(*) FROM ads WHERE account BETWEEN {first} AND {last}
+             GROUP BY account ORDER BY account DESC LIMIT 2"
+        );
+        let expected = [last, last - 1].map(|account| format!("{account},{EACH}"));
+        assert_eq!(rows(server, &sql), expected, "accounts {first} to {last}");
+    };
+    all.iter().for_each(|server| ask_wide(server, 100..900, 0));
+    let in_parts = all.map(|server| figure(server, "reports_in_parts"));
+    assert!(in_parts.iter().all(|count| *count > 0), "{in_parts:?}");
+
     // A row that is in no file yet shows wherever the report is answered.
     sent(&two, "INSERT INTO ads VALUES (7, 5)");
     more += 5;
-    all.iter().for_each(|server| ask(server, 7, more));
+    for server in all {
+        ask(server, 7, more);
+        ask_wide(server, 0..500, more);
+    }
 
     two.signal(Signal::STOP);
     for server in [&one, &three] {
         accounts().for_each(|account| ask(server, account, if account == 7 { more } else { 0 }));
     }
+    ask_wide(&one, 500..1000, 0);
     let helped = figure(&one, "reports_hedged") + figure(&three, "reports_hedged");
     assert!(helped > 0, "the frozen one was asked");
     two.signal(Signal::KILL);
     two.wait();
     for server in [&one, &three] {
         accounts().for_each(|account| ask(server, account, if account == 7 { more } else { 0 }));
+        ask_wide(server, 0..999, more);
     }
 }
 

@@ -26,6 +26,7 @@ pub(super) fn cluster(engine: &Engine) -> Option<ClusterFigures> {
         reports_forwarded: homes.forwarded,
         reports_hedged: homes.hedged,
         reports_for_others: homes.for_others,
+        reports_in_parts: homes.in_parts,
         statements_distributed: spread.spread,
         statements_distributed_failed: spread.failed,
         statements_for_others: spread.for_others,
