@@ -64,12 +64,15 @@ impl Session {
         match &prepared.way {
             Way::Own => Box::pin(self.run_own(prepared, guard)).await,
             Way::Report(report, long_way) => {
-                if means_the_same
-                    && self.takes_short_path()
-                    && !self.block.reads_its_own()
-                    && let Some(stream) = self.run_report(report, &parameters, guard).await?
-                {
-                    return Ok(Ran::Stream(stream));
+                let is_short =
+                    means_the_same && self.takes_short_path() && !self.block.reads_its_own();
+                match is_short {
+                    true => {
+                        if let Some(stream) = self.run_report(report, &parameters, guard).await? {
+                            return Ok(Ran::Stream(stream));
+                        }
+                    }
+                    false => self.caller.refresh().await?,
                 }
                 Box::pin(self.run_long_way(prepared, long_way, parameters, guard)).await
             }
@@ -340,7 +343,7 @@ impl Session {
         self.run_plan(plan, asked, planner.clone(), guard).await.map(Some)
     }
 
-    /// Answers a report; `None` where the planner must.
+    /// Answers a report, with the rights of now; `None` where the planner must.
     async fn run_report(
         &self,
         report: &ReportStatement,
@@ -348,8 +351,12 @@ impl Session {
         guard: &QueryGuard,
     ) -> Result<Option<SendableRecordBatchStream>> {
         let shape = &report.shape;
+        // Both at once: a catalog that is asked over the network answers both with one query.
+        let (policy, snapshot) =
+            tokio::join!(self.caller.refresh(), self.data.snapshot(&shape.table.ident));
+        policy?;
         let Some(bound) = report.bind(parameters) else { return Ok(None) };
-        let snapshot = match self.data.snapshot(&shape.table.ident).await {
+        let snapshot = match snapshot {
             // The planner says it in the user's words.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             snapshot => snapshot?,
