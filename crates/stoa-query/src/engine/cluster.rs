@@ -99,7 +99,7 @@ impl Engine {
         let reports = ReportsForOthers {
             data: Arc::downgrade(data),
             memory: Arc::clone(self.handles().runner.memory()),
-            pool: self.handles().runner.pools().find("", "", PROTOCOL_OF_OTHERS),
+            pool: self.handles().runner.pools().configured("", "", PROTOCOL_OF_OTHERS),
         };
         member.serve(ServiceKind::Report, Arc::new(reports));
         let spreading = self.spread_with(&member, joining.task_listener)?;

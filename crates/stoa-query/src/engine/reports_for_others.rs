@@ -12,7 +12,8 @@ use stoa_member::Service;
 use stoa_report::{Memory, Report};
 
 use crate::run::memory::ReportMemory;
-use crate::run::pools::Pool;
+use crate::run::pool::Pool;
+use crate::run::query_pool::QueryPool;
 use crate::tables::data::Data;
 use crate::tables::homes::{Asked, encode_answer, unreadable};
 
@@ -31,7 +32,8 @@ impl Service for ReportsForOthers {
             let closed =
                 || Error::unavailable("the server is shutting down").with_sqlstate("57P01");
             let data = data.upgrade().ok_or_else(closed)?;
-            let memory = ReportMemory::of_statement(&memory, &pool, &Arc::default());
+            let memory =
+                ReportMemory::of_statement(&memory, &QueryPool::new(pool), &Arc::default());
             answer_here(&data, body, &memory).await
         }
         .boxed()
