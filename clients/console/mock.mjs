@@ -137,6 +137,7 @@ async function answer(request, response) {
   if (url.pathname.startsWith("/v1/queries/")) return running.get(Number(url.pathname.split("/")[3]))?.cancel(), response.writeHead(204).end();
   if (url.pathname === "/v1/sql") return sql(request, response, send);
   if (url.pathname.startsWith("/v1/sessions")) return request.method === "POST" ? send(201, { session: "mock" }) : response.writeHead(204).end();
+  if (url.pathname === "/api/v1/sessions" || url.pathname === "/api/v1/queries/active") return send(200, []);
   if (url.pathname.startsWith("/v1/results/")) return kept(url, request, response, send);
   const path = normalize(url.pathname === "/" ? "/index.html" : url.pathname);
   try {

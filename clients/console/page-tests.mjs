@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 
 import { lowestContrast } from "./contrast.mjs";
 import { cell, crowd, figure, go, json, killAll, post, text, until, url, write } from "./harness.mjs";
+import { openHiveSession } from "./hive-client.mjs";
 
 export const pageTests = {
   async "opens, and asks nobody but the server"(page) {
@@ -215,6 +216,30 @@ export const pageTests = {
     } finally {
       await killAll();
     }
+  },
+
+  async "lists sessions of HiveServer2's clients and what they run"(page) {
+    await go(page, "Queries");
+    await page.getByRole("region", { name: "Now" }).waitFor();
+    const region = page.getByRole("region", { name: "HiveServer2 sessions" });
+    assert.equal(await region.isVisible(), false, "there is no such client");
+    const session = await openHiveSession("console_hive");
+    try {
+      const row = region.locator("tbody tr", { hasText: "console_hive" });
+      await row.waitFor();
+      assert.match(await region.locator("h2").innerText(), /1 session/);
+      await session.run("SELECT count(*) AS console_operation FROM console_report a, console_report b, console_report c, console_report d WHERE a.clicks + b.clicks + c.clicks + d.clicks = -99");
+      await row.locator("code", { hasText: "console_operation" }).waitFor();
+      await row.click();
+      const details = page.getByRole("complementary", { name: "Query" });
+      await details.getByText("console_hive over hive").waitFor();
+      await details.getByRole("button", { name: "Kill" }).click();
+      await details.getByText("cancelled", { exact: true }).waitFor();
+    } finally {
+      await killAll();
+      await session.close();
+    }
+    await region.waitFor({ state: "hidden" });
   },
 
   async "lists what took long, what came last and what failed"(page) {

@@ -1,6 +1,6 @@
 """HiBench's three Hive jobs (scan, aggregation, join) on external tables of text and of SequenceFiles, against DuckDB.
 
-Columns of OpenCSVSerde are texts; other than in Hive, sums and averages of them need a CAST.
+Columns of OpenCSVSerde are texts, which sums and averages read as doubles.
 """
 
 import datetime
@@ -135,13 +135,13 @@ def test_jobs_give_the_rows_of_duckdb(bench, kind):
     assert found == sorted(duck.execute("FROM uservisits").fetchall())
 
     cursor.execute(
-        "INSERT OVERWRITE TABLE uservisits_aggre SELECT sourceIP, SUM(CAST(adRevenue AS DOUBLE)) FROM uservisits GROUP BY sourceIP"
+        "INSERT OVERWRITE TABLE uservisits_aggre SELECT sourceIP, SUM(adRevenue) FROM uservisits GROUP BY sourceIP"
     )
     expected = duck.execute("SELECT sourceIP, sum(adRevenue::DOUBLE) FROM uservisits GROUP BY 1 ORDER BY 1").fetchall()
     near(rows(cursor, "SELECT * FROM uservisits_aggre ORDER BY sourceIP"), expected)
 
     cursor.execute(
-        "INSERT OVERWRITE TABLE rankings_uservisits_join SELECT sourceIP, avg(CAST(pageRank AS DOUBLE)), sum(CAST(adRevenue AS DOUBLE)) AS totalRevenue "
+        "INSERT OVERWRITE TABLE rankings_uservisits_join SELECT sourceIP, avg(pageRank), sum(adRevenue) AS totalRevenue "
         "FROM rankings R JOIN (SELECT sourceIP, destURL, adRevenue FROM uservisits UV WHERE "
         "(datediff(UV.visitDate, '1999-01-01') >= 0 AND datediff(UV.visitDate, '2000-01-01') <= 0)) NUV "
         "ON (R.pageURL = NUV.destURL) GROUP BY sourceIP ORDER BY totalRevenue DESC"

@@ -647,6 +647,24 @@ export async function clusterDaemon(daemon, since) {
 }
 
 /**
+ * A session of a client of HiveServer2, with Hive's names; times in seconds.
+ *
+ * @typedef {{ sessionId: string, username: string, operationCount: number, activeTime: number, idleTime: number }} HiveSession
+ */
+
+/**
+ * A query that runs, of whatever session, with Hive's names.
+ *
+ * @typedef {{ sessionId: string, operationId: string, queryDisplay: { queryString: string } }} HiveOperation
+ */
+
+/** @returns {Promise<[HiveSession[], HiveOperation[]]>} both oldest first; operations only where there are sessions */
+export async function hiveSessions() {
+  const sessions = await (await request("/api/v1/sessions")).json();
+  return [sessions, sessions.length === 0 ? [] : await (await request("/api/v1/queries/active")).json()];
+}
+
+/**
  * An ended query in the log.
  *
  * @typedef {QueryInfo & { ended_unix_ms: number }} LoggedQuery

@@ -1,6 +1,6 @@
 // Puts the page together and runs what the editor asks for.
 
-import { ApiError, cluster, clusterDaemon, forgetResult, me, queries, queryLog, runSql, shapes, status, tables as listTables } from "./api.js";
+import { ApiError, cluster, clusterDaemon, forgetResult, hiveSessions, me, queries, queryLog, runSql, shapes, status, tables as listTables } from "./api.js";
 import { ClusterPage } from "./cluster-page.js";
 import { confirmed } from "./confirm.js";
 import { h } from "./dom.js";
@@ -338,6 +338,7 @@ const READ = {
     if (queriesPage.isPaused) return;
     const { running, recent } = await queries(RECENT_MAX);
     queriesPage.showQueries(running, recent);
+    queriesPage.hive.show(...(await hiveSessions()));
     const filter = queriesPage.logFilter();
     if (filter === null || performance.now() - logReadAt < LOG_EVERY_MS) return;
     logReadAt = performance.now();

@@ -6,6 +6,7 @@ import { h, icon, setText } from "./dom.js";
 import { ago, bytes, count, dateTime, dollars, duration, oneLine, percent, sentence, short, timeOfDay } from "./format.js";
 import { paint } from "./highlight.js";
 import { Listing } from "./listing.js";
+import { HiveSessions } from "./hive-sessions.js";
 import { isActive } from "./live.js";
 import { LogFilter } from "./log-filter.js";
 import { Progress } from "./progress.js";
@@ -50,6 +51,7 @@ export class QueriesPage {
     });
     this.ended = new Listing({ label: "Ended queries", key, open, state, empty: "None.", columns: common() });
     this.counts = h("span", { class: "muted tabular" });
+    this.hive = new HiveSessions((id) => this.#go(id));
     this.filter = new LogFilter(() => actions.refresh());
     this.pause = h("button", { type: "button", class: "quiet", "aria-pressed": "false", title: "Stop the lists, to read them", onclick: () => this.#pause() }, "Pause");
     this.choices = CHOICES.map(([name, label]) => h("button", { type: "button", class: "quiet", "aria-pressed": String(name === this.#choice), onclick: () => this.#choose(name) }, label));
@@ -62,7 +64,8 @@ export class QueriesPage {
     },
       h("div", { class: "page-main" },
         h("section", { "aria-label": "Now" }, h("h2", {}, "Running and queued", this.counts, h("span", { class: "spring" }), this.pause, now.button), now.panel, this.active.element),
-        h("section", { "aria-label": "Ended" }, h("h2", {}, "Finished recently", h("span", { class: "segments", role: "group", "aria-label": "Which" }, ...this.choices), h("span", { class: "spring" }), this.endedSql.button), this.endedSql.panel, this.filter.element, this.ended.element)),
+        h("section", { "aria-label": "Ended" }, h("h2", {}, "Finished recently", h("span", { class: "segments", role: "group", "aria-label": "Which" }, ...this.choices), h("span", { class: "spring" }), this.endedSql.button), this.endedSql.panel, this.filter.element, this.ended.element),
+        this.hive.element),
       this.details);
   }
 

@@ -18,6 +18,8 @@ import org.apache.hadoop.hive.ql.session.SessionState;
 public class HiveOracle {
   /** The line of a corpus whose statements are run by a user who is asked for rights. */
   private static final String RIGHTS = "# hive.security.authorization.enabled=true";
+  /** The line of a corpus whose statements Hive only takes from a client of HiveServer2. */
+  private static final String SERVER = "# hive.server2=true";
 
   public static void main(String[] args) throws Exception {
     Path home = Path.of(args[2]).toAbsolutePath();
@@ -62,7 +64,7 @@ public class HiveOracle {
       conf.set("hive.users.in.admin.role", "hive");
     }
     SessionState session = new SessionState(conf, "hive");
-    session.setIsHiveServerQuery(asksForRights);
+    session.setIsHiveServerQuery(asksForRights || lines.contains(SERVER));
     SessionState.start(session);
     IDriver driver = DriverFactory.newDriver(conf);
     try (PrintStream out = new PrintStream(new FileOutputStream(args[1]), true, "UTF-8")) {

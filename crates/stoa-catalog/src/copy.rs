@@ -33,7 +33,7 @@ macro_rules! table {
 
 /// Not those of the cluster (`stoa_daemons` and others): members and leases are of one database and of the
 /// daemons that run on it now.
-const TABLES: [Table; 10] = [
+const TABLES: [Table; 11] = [
     table!(
         "iceberg_tables",
         "table_namespace, table_name, metadata_location, previous_metadata_location, iceberg_type",
@@ -52,6 +52,7 @@ const TABLES: [Table; 10] = [
     table!("stoa_logs", "log_id, place, closed_at", "$2, $3, $4"),
     table!("stoa_login_key", "login_key", "$2"),
     table!("stoa_sequences", "sequence_id, next_value, step", "$2, $3, $4"),
+    table!("stoa_resource_plans", "plan_name, definition", "$2, $3"),
 ];
 
 /// What was copied: each table with its rows.

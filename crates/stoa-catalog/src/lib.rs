@@ -1,5 +1,5 @@
 //! Namespaces, and pointers of tables and views, in the layout of the Iceberg JDBC catalog (schema
-//! version V1), and beside them roles and grants, in tables of Stoa's own; in SQLite or PostgreSQL.
+//! version V1), and beside them roles, grants and resource plans, in tables of Stoa's own; in SQLite or PostgreSQL.
 //!
 //! In: names and metadata locations; roles, grants and owners. Out: the location that the name of a
 //! table or view points to now, the compare-and-swap that moves it, and the
@@ -11,7 +11,8 @@
 //! **Invariants:** a name is a table or a view, never both; a pointer moves only from the location that the caller has seen; every change is
 //! one SQL transaction, durable when the call returns; the policy's version counts its changes; any
 //! number of processes may use the database. Not here: what a metadata location holds (`stoa-table`),
-//! what follows from a policy (`stoa-access`), who may change it (`stoa-query`).
+//! what follows from a policy (`stoa-access`), what changes of resource plans mean (`stoa-workload`), who may make them
+//! (`stoa-query`).
 
 mod catalog;
 mod cluster;
@@ -30,6 +31,7 @@ mod pointers;
 mod policy;
 mod postgres;
 mod relation;
+mod resource_plans;
 mod roles;
 mod schema;
 mod sequences;

@@ -10,7 +10,7 @@ use crate::database::{Change, Row, Statement};
 use crate::{Catalog, error, grants, roles};
 
 impl Catalog {
-    /// How often roles, memberships, grants and owners were changed. Asked again, it costs a few
+    /// How often roles, memberships, grants, owners and resource plans were changed. Asked again, it costs a few
     /// microseconds as long as nobody changed the database: fit for asking before each statement.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
-//! The tables of the JDBC catalog, as Iceberg's Java and PyIceberg create them, and those of roles
-//! and grants, which are Stoa's.
+//! The tables of the JDBC catalog, as Iceberg's Java and PyIceberg create them, and those of roles,
+//! grants and resource plans, which are Stoa's.
 
 use sqlx::{Row, SqliteConnection};
 
@@ -82,10 +82,26 @@ const SEQUENCES: &str = "CREATE TABLE IF NOT EXISTS stoa_sequences (
     step BIGINT NOT NULL,
     PRIMARY KEY (catalog_name, sequence_id))";
 
+/// definition: the text of `stoa_workload::ResourcePlan`.
+const RESOURCE_PLANS: &str = "CREATE TABLE IF NOT EXISTS stoa_resource_plans (
+    catalog_name VARCHAR(255) NOT NULL,
+    plan_name VARCHAR(255) NOT NULL,
+    definition TEXT NOT NULL,
+    PRIMARY KEY (catalog_name, plan_name))";
+
 /// All tables but [`TABLES`] that both databases have.
-pub(crate) const OTHERS: [&str; 10] = [
-    NAMESPACES, POLICY[0], POLICY[1], POLICY[2], POLICY[3], POLICY[4], SETTLED, LOGS, LOGIN_KEY,
+pub(crate) const OTHERS: [&str; 11] = [
+    NAMESPACES,
+    POLICY[0],
+    POLICY[1],
+    POLICY[2],
+    POLICY[3],
+    POLICY[4],
+    SETTLED,
+    LOGS,
+    LOGIN_KEY,
     SEQUENCES,
+    RESOURCE_PLANS,
 ];
 
 /// Brings [`TABLES`] of schema version V0 to V1.

@@ -13,6 +13,7 @@ pub(crate) mod pools;
 pub(crate) mod queries;
 pub(crate) mod recent;
 pub(crate) mod refusals;
+pub(crate) mod resource_plans;
 pub(crate) mod rights;
 pub(crate) mod server;
 pub(crate) mod shapes;
@@ -53,6 +54,11 @@ pub fn declarations() -> Vec<Declaration> {
         tables::TABLES.declaration(),
         rights::ROLES.declaration(),
         rights::GRANTS.declaration(),
+        resource_plans::WM_RESOURCEPLANS.declaration(),
+        resource_plans::WM_POOLS.declaration(),
+        resource_plans::WM_TRIGGERS.declaration(),
+        resource_plans::WM_POOLS_TO_TRIGGERS.declaration(),
+        resource_plans::WM_MAPPINGS.declaration(),
     ]
 }
 

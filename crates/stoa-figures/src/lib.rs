@@ -53,6 +53,10 @@ pub use inventory::pools::{POOLS, Pool};
 pub use inventory::queries::{QUERIES, Query};
 pub use inventory::recent::{HISTORY, LATENCY, Latency, RATE, Rate, Sample};
 pub use inventory::refusals::{REFUSALS, REFUSED_CONNECTIONS, Refusals, RefusedConnections};
+pub use inventory::resource_plans::{
+    PlanMappingRow, PlanPoolRow, PlanRow, PlanTriggerRow, PoolTriggerRow, ResourcePlanRows,
+    WM_MAPPINGS, WM_POOLS, WM_POOLS_TO_TRIGGERS, WM_RESOURCEPLANS, WM_TRIGGERS,
+};
 pub use inventory::rights::{GRANTS, Grant, ROLES, Role};
 pub use inventory::server::{SERVER, Server};
 pub use inventory::shapes::{QUERY_SHAPES, QueryShape};

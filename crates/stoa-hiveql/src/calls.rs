@@ -452,7 +452,7 @@ fn special(name: &str, function: &mut Function, mut args: Vec<Expr>) -> Result<O
             ));
         }
         ("sum", 1) => {
-            // Of a column it stays as it is, so that reports are recognised; texts are no numbers to it then.
+            // Of a column it stays as it is, so that reports are recognised; sessions know that texts are doubles.
             if !matches!(
                 args[0],
                 Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_)

@@ -162,7 +162,7 @@ fn create_view(cursor: &mut Cursor<'_>, replaces: bool, options: Options) -> Res
         }
     }
     cursor.expect(&["as"])?;
-    Ok(format!("{all} AS {}", queries::translated(cursor.rest(), options)?))
+    Ok(format!("{all} AS {}", queries::translated_view(cursor.rest(), options)?))
 }
 
 fn create_table(cursor: &mut Cursor<'_>, is_temporary: bool, options: Options) -> Result<String> {

@@ -12,7 +12,7 @@ use stoa_error::{Error, Result};
 
 use crate::cursor::{Cursor, expr_of, is_word, literal, quoted};
 use crate::options::Options;
-use crate::{expressions, external, queries};
+use crate::{expressions, external, partitions, queries};
 
 /// INSERTs of one statement.
 const INSERTS_MAX: usize = 100;
@@ -38,8 +38,24 @@ pub(crate) fn translate(tokens: &[TokenWithSpan], options: Options) -> Result<Op
     if outer_word(before, "from").is_none() {
         return Err(Cursor { tokens, at: begins[1] }.wrong("the end of the statement"));
     }
-    let all = all.map(|insert| Ok(format!("({})", one(before, insert, options)?)));
+    let all = all.map(|insert| {
+        if has_condition(insert) {
+            return Err(Error::unsupported("IF NOT EXISTS in several INSERTs is not supported")
+                .with_hint("write the INSERT by itself"));
+        }
+        Ok(format!("({})", one(before, insert, options)?))
+    });
     Ok(Some(format!("INSERT ALL {}", all.collect::<Result<Vec<_>>>()?.join(" "))))
+}
+
+/// Whether an INSERT has `IF NOT EXISTS` before its rows.
+fn has_condition(insert: &[TokenWithSpan]) -> bool {
+    let mut head = Cursor::new(insert);
+    let before_rows = head.until(|cursor| {
+        let next = ["select", "values", "map", "reduce", "if"];
+        next.iter().any(|word| cursor.looking_at(&[word]))
+    });
+    before_rows.len() < insert.len() && head.looking_at(&["if", "not", "exists"])
 }
 
 /// One INSERT with what stands before it.
@@ -136,18 +152,12 @@ fn head(cursor: &mut Cursor<'_>, options: Options) -> Result<String> {
         return Err(cursor.wrong("TABLE"));
     }
     all.push_str(&cursor.table()?);
-    if cursor.take(&["partition"]) {
-        let mut terms = Cursor::new(cursor.parenthesised()?);
-        let mut written = Vec::new();
-        for term in terms.items() {
-            written.push(partition(term, options)?);
-        }
-        all.push_str(&format!(" PARTITION ({})", written.join(", ")));
-    }
-    if cursor.take(&["if", "not", "exists"]) {
-        return Err(Error::unsupported("INSERT … IF NOT EXISTS is not supported").with_hint(
-            "INSERT OVERWRITE replaces the partition; check with SHOW PARTITIONS before",
-        ));
+    if cursor.looking_at(&["partition"]) {
+        all.push(' ');
+        all.push_str(&partitions_of(cursor, overwrites, options)?);
+    } else if overwrites {
+        // Of a whole table it says nothing, as in Hive.
+        let _ = cursor.take(&["if", "not", "exists"]);
     }
     let is_columns = *cursor.peek() == Token::LParen
         && !["select", "with", "values", "from"].iter().any(|word| is_word(cursor.nth(1), word))
@@ -163,6 +173,27 @@ fn head(cursor: &mut Cursor<'_>, options: Options) -> Result<String> {
         all.push_str(&format!(" ({})", columns.join(", ")));
     }
     Ok(all)
+}
+
+/// `PARTITION (…) [IF NOT EXISTS]`
+fn partitions_of(cursor: &mut Cursor<'_>, overwrites: bool, options: Options) -> Result<String> {
+    let mut behind = cursor.clone();
+    behind.at += 1;
+    let terms = behind.parenthesised()?;
+    if overwrites && behind.looking_at(&["if", "not", "exists"]) {
+        let is_dynamic = |term: &&[TokenWithSpan]| term.len() == 1;
+        if Cursor::new(terms).items().iter().any(is_dynamic) {
+            return Err(Error::invalid("dynamic partitions do not support IF NOT EXISTS")
+                .with_sqlstate("42601")
+                .with_hint("give each partition column a value"));
+        }
+        let spec = partitions::spec(cursor)?;
+        cursor.expect(&["if", "not", "exists"])?;
+        return Ok(format!("{spec} IF NOT EXISTS"));
+    }
+    cursor.at = behind.at;
+    let written = Cursor::new(terms).items().into_iter().map(|term| partition(term, options));
+    Ok(format!("PARTITION ({})", written.collect::<Result<Vec<_>>>()?.join(", ")))
 }
 
 /// What follows `INSERT OVERWRITE [LOCAL] DIRECTORY`, up to the rows.

@@ -4,6 +4,7 @@
 //! text ─► variables ─► lexer ─► statement by its first words ─┬► queries ─► expressions ─► calls
 //!                                                             ├► inserts
 //!                                                             ├► definitions, shows, rights
+//!                                                             ├► resource_plans
 //!                                                             ├► scripts (TRANSFORM), script_files (ADD FILE)
 //!                                                             └► refused by name (0A000)
 //! ```
@@ -33,6 +34,7 @@ pub mod pack;
 mod partitions;
 mod queries;
 mod refused;
+mod resource_plans;
 mod rights;
 mod script_files;
 mod scripts;
@@ -40,6 +42,7 @@ mod shows;
 mod statements;
 mod types;
 mod variables;
+mod views;
 
 pub use calls::function_names;
 pub use lexer::DEFAULT_DATABASE;

@@ -18,7 +18,7 @@ use crate::lateral_views;
 use crate::made::{call, cast};
 use crate::nulls::order_nulls;
 use crate::options::Options;
-use crate::scripts;
+use crate::{scripts, views};
 
 /// A query as Stoa's SQL.
 ///
@@ -27,6 +27,17 @@ use crate::scripts;
 pub(crate) fn translated(tokens: &[TokenWithSpan], options: Options) -> Result<String> {
     let mut query = query_of(tokens)?;
     rewrite(&mut query, options.nulls_last)?;
+    Ok(query.to_string())
+}
+
+/// The query of a view as Stoa's SQL.
+///
+/// # Errors
+/// As [`crate::translate`].
+pub(crate) fn translated_view(tokens: &[TokenWithSpan], options: Options) -> Result<String> {
+    let mut query = query_of(tokens)?;
+    rewrite(&mut query, options.nulls_last)?;
+    views::for_all_sessions(&mut query);
     Ok(query.to_string())
 }
 

@@ -5,10 +5,11 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 use stoa_error::{Error, Result};
 
 use crate::cursor::{Cursor, literal, quoted, statement_of};
+use crate::lexer::DEFAULT_DATABASE;
 use crate::options::Options;
 use crate::{
-    definitions, external, inserts, lexer, partitions, queries, refused, rights, script_files,
-    scripts, shows,
+    definitions, external, inserts, lexer, partitions, queries, refused, resource_plans, rights,
+    script_files, scripts, shows,
 };
 
 /// Operators of a statement.
@@ -23,7 +24,8 @@ pub fn translate(text: &str, options: Options) -> Result<String> {
     if let Some(statement) = script_files::statement(text) {
         return statement;
     }
-    let tokens = scripts::marked(lexer::tokens(text)?, options)?;
+    let mut tokens = scripts::marked(lexer::tokens(text)?, options)?;
+    resource_plans::with_system_tables(&mut tokens);
     let end =
         tokens.iter().rposition(|token| token.token != Token::SemiColon).map_or(0, |at| at + 1);
     let tokens = &tokens[..end];
@@ -36,6 +38,14 @@ pub fn translate(text: &str, options: Options) -> Result<String> {
             .with_hint("send statements one by one"));
     }
     check_operators(tokens)?;
+    if resource_plans::is_in(tokens) {
+        return resource_plans::translate(tokens, |token| {
+            let written = text[offset_of(text, token)..].trim_start_matches('`');
+            written
+                .get(..DEFAULT_DATABASE.len())
+                .is_some_and(|name| name.eq_ignore_ascii_case(DEFAULT_DATABASE))
+        });
+    }
     statement(tokens, options)
 }
 
@@ -146,6 +156,10 @@ fn explain(cursor: &mut Cursor<'_>, options: Options) -> Result<String> {
             ))
             .with_hint("use EXPLAIN, or EXPLAIN ANALYZE"));
         }
+    }
+    if resource_plans::is_in(cursor.rest()) {
+        return Err(Error::unsupported("EXPLAIN of resource plans is not supported")
+            .with_hint("SHOW RESOURCE PLAN name shows a plan"));
     }
     let explained = statement(cursor.rest(), options)?;
     for (begin, what, hint) in [

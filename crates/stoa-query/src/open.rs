@@ -20,6 +20,7 @@ use crate::catalogs;
 use crate::engine::hot_list;
 use crate::engine::logs;
 use crate::engine::no_stores::NoStores;
+use crate::engine::resource_plans;
 use crate::engine::watch;
 use crate::engine::{DATABASE, DEFAULT_NAMESPACE, Engine, EngineOptions, Handles};
 use crate::reuse::Reuse;
@@ -80,7 +81,13 @@ impl Engine {
         let system = Arc::new(OnceLock::new());
         let state = build_state(&options, &data, &system)?;
         let (slots, queue_max) = (options.query_slots, options.queue_max);
-        let pools = Pools::new(&options.pools, &options.workload_rules, slots, queue_max)?;
+        let pools = Pools::new(
+            &options.pools,
+            &options.workload_rules,
+            slots,
+            queue_max,
+            options.memory_limit_bytes,
+        )?;
         let memory = Arc::clone(&state.runtime_env().memory_pool);
         let kept = KeptMemory::new(options.memory_limit_bytes);
         let runner = Runner::start(options.threads, pools, memory, kept)?;
@@ -109,6 +116,7 @@ impl Engine {
         watch::start(&engine)
             .map_err(|e| Error::unavailable("cannot start a thread").with_source(e))?;
         temporary::drop_left_behind(&engine).await?;
+        resource_plans::start(&engine).await?;
         if let Some(file) = &engine.options().hot_list {
             hot_list::start(&engine, file.clone());
         }

@@ -40,7 +40,8 @@ use crate::run::advisory::{LockSpan, SessionLocks};
 use crate::run::backends::{Backend, Ends, SessionInfo, SharedByAll};
 use crate::run::kept::{Kept, KeptBySession};
 use crate::run::memory;
-use crate::run::pools::Pool;
+use crate::run::pool::Pool;
+use crate::run::pools::Pools;
 use crate::run::registry::{Asker, PlanningGuard, QueryGuard};
 use crate::run::runner::Runner;
 use crate::run::stop;
@@ -80,6 +81,22 @@ impl Default for SessionOptions {
     }
 }
 
+/// The pool of a session, as long as nobody changes who goes where.
+struct SessionPool {
+    application: String,
+    generation: u64,
+    pool: Arc<Pool>,
+}
+
+impl SessionPool {
+    fn find(pools: &Pools, options: &SessionOptions, application: &str) -> Self {
+        // Before: what changes meanwhile is found by the next statement.
+        let generation = pools.generation();
+        let pool = pools.find(&options.user, application, options.protocol);
+        Self { application: application.to_owned(), generation, pool }
+    }
+}
+
 /// A client's session. Statements of one session may run at the same time.
 pub struct Session {
     /// Itself, for work on other threads.
@@ -113,7 +130,8 @@ pub struct Session {
     /// Wakes who waits for a statement to be parsed or planned when that is cancelled.
     planning_cancelled: Notify,
     /// Whose slots, queue and memory its statements share.
-    pool: Mutex<Arc<Pool>>,
+    /// Where its statements go.
+    pool: Mutex<SessionPool>,
     /// Whether transactions refuse writes unless they say otherwise.
     pub(crate) read_only: AtomicBool,
     /// Whether reports that are recognised skip the planner.
@@ -205,7 +223,7 @@ impl Session {
             let all = Arc::clone(state.catalog_list());
             state.register_catalog_list(Arc::new(SeenCatalogs::new(all, Arc::clone(&caller))));
         }
-        let pool = runner.pools().find(&options.user, &options.application, options.protocol);
+        let pool = SessionPool::find(runner.pools(), &options, &options.application);
         Arc::new_cyclic(|itself| {
             own_functions::install(&mut state, itself, &options, &caller, &known_tables);
             Self {
@@ -301,7 +319,7 @@ impl Session {
         fingerprint: Option<&SharedFingerprint>,
     ) -> QueryGuard {
         self.own.used_unix_ms.store(stoa_env::clock::unix_ms(), Ordering::Relaxed);
-        let (queries, pool) = (self.runner.queries(), Arc::clone(&self.pool.lock()));
+        let (queries, pool) = (self.runner.queries(), self.current_pool());
         queries.start(text, fingerprint, self.asker(), pool)
     }
 
@@ -312,8 +330,18 @@ impl Session {
 
     /// Shows a statement that is being parsed or planned.
     pub(crate) fn start_planning(&self, text: &str) -> PlanningGuard {
-        let (queries, pool) = (self.runner.queries(), Arc::clone(&self.pool.lock()));
+        let (queries, pool) = (self.runner.queries(), self.current_pool());
         queries.start_planning(text, self.asker(), pool)
+    }
+
+    /// The pool of its next statement, by the resource plan that is active now.
+    fn current_pool(&self) -> Arc<Pool> {
+        let pools = self.runner.pools();
+        let mut own = self.pool.lock();
+        if own.generation != pools.generation() {
+            *own = SessionPool::find(pools, &self.options, &own.application);
+        }
+        Arc::clone(&own.pool)
     }
 
     fn asker(&self) -> Asker<'_> {

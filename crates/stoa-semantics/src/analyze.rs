@@ -11,7 +11,7 @@ use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::logical_expr::expr::{BinaryExpr, Exists, InSubquery, SetComparison};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, LogicalPlan, Operator, Subquery};
+use datafusion::logical_expr::{Expr, LogicalPlan, Operator, Subquery, WindowFunctionDefinition};
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::scope::Scope;
@@ -163,11 +163,21 @@ impl Scope<'_> {
                 Some(same_kind) => Ok(Transformed::yes(same_kind)),
                 None => compare::in_list(list, self),
             },
-            Expr::AggregateFunction(aggregate) => {
+            Expr::AggregateFunction(mut aggregate) => {
+                let args = &mut aggregate.params.args;
+                let is_hives = hive::as_sum(&mut aggregate.func, args, self)?;
                 refused::aggregate(&aggregate, self)?;
-                Ok(filtered::aggregate(aggregate))
+                let filtered = filtered::aggregate(aggregate);
+                Ok(Transformed::new_transformed(filtered.data, filtered.transformed || is_hives))
             }
-            Expr::WindowFunction(function) => windows::rewrite(function, self),
+            Expr::WindowFunction(mut function) => {
+                let mut is_hives = false;
+                if let WindowFunctionDefinition::AggregateUDF(of) = &mut function.fun {
+                    is_hives = hive::as_sum(of, &mut function.params.args, self)?;
+                }
+                let rewritten = windows::rewrite(function, self)?;
+                Ok(Transformed::new_transformed(rewritten.data, rewritten.transformed || is_hives))
+            }
             other => Ok(Transformed::no(other)),
         }
     }

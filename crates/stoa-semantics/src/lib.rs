@@ -131,7 +131,7 @@ mod zero_products;
 
 pub use by_name::with_functions_of_plans;
 pub use casts::length_cut_to;
-pub use hive::{HIVE_COMPARISONS_KEY, HiveComparisons};
+pub use hive::{HIVE_COMPARISONS_KEY, HiveComparisons, sum_of_session};
 pub use numeric::{NUMERIC, numeric_text};
 pub use relational::volatility;
 pub use text_style::{INTERVAL_STYLE_KEY, TextStyle};

@@ -39,6 +39,7 @@ pub mod identity;
 mod in_lists;
 mod insert;
 mod insert_all;
+mod insert_if_absent;
 pub mod intervals;
 mod join_conditions;
 pub mod lexer;
@@ -59,6 +60,7 @@ mod records;
 pub mod recursive_terms;
 mod references;
 mod reread;
+mod resource_plans;
 pub mod returning;
 mod roles;
 mod row_functions;
@@ -113,6 +115,7 @@ pub use create_table::{CreateTableStatement, Including, Like};
 pub use defining::DefiningQuery;
 pub use extent::measure;
 pub use external::ExternalFiles;
+pub use insert_if_absent::InsertIfAbsentStatement;
 pub use load_data::LoadDataStatement;
 pub use maintain::{Maintenance, MaintenanceWork};
 pub use partitions::{
@@ -163,6 +166,9 @@ pub fn parse(sql: &str, others: Rewrite) -> Result<Vec<Statement>> {
 fn parse_kind(text: &str, others: Rewrite) -> Result<StatementKind> {
     let text = &*literals::written_out(text)?;
     let word = first_word(text).to_ascii_uppercase();
+    if resource_plans::is_in(text) {
+        return parse_resource_plan(text);
+    }
     absent::refuse(text)?;
     match word.as_str() {
         "CREATE" | "DROP" | "ALTER" | "COPY" | "SHOW" | "DESCRIBE" | "DESC" | "SET" | "RESET"
@@ -173,6 +179,7 @@ fn parse_kind(text: &str, others: Rewrite) -> Result<StatementKind> {
         "LOAD" => parse_own(text, &word, others),
         word if script_files::is_in(text, word) => parse_own(text, word, others),
         "INSERT" if insert_all::is_in(text) => insert_all::parse(text, others),
+        "INSERT" if insert_if_absent::is_in(text) => insert_if_absent::parse(text, others),
         "INSERT" if external::is_directory_in(text) => external::parse_directory(text, others),
         "INSERT" => match insert::parse_partitioned(text) {
             Ok(Some(statement)) => {
@@ -318,6 +325,15 @@ fn parse_own(text: &str, word: &str, others: Rewrite) -> Result<StatementKind> {
     .map_err(|e| from_parser_raw(e, text))?;
     expect_end(&mut parser, text)?;
     Ok(kind)
+}
+
+fn parse_resource_plan(text: &str) -> Result<StatementKind> {
+    let dialect = Bounded::new(GenericDialect {}, text.len());
+    let mut parser =
+        Parser::new(&dialect).try_with_sql(text).map_err(|e| from_parser_raw(e, text))?;
+    let kind = resource_plans::parse(&mut parser).map_err(|e| from_parser_raw(e, text))?;
+    expect_end(&mut parser, text)?;
+    kind
 }
 
 type Parsed<T> = std::result::Result<T, datafusion_sql::sqlparser::parser::ParserError>;

@@ -15,6 +15,12 @@ use crate::{Parsed, literal, parse_word};
 pub enum ShowStatement {
     /// `SHOW TABLES [IN namespace] [LIKE like]`
     Tables { namespace: Option<ObjectName>, like: Option<String> },
+    /// `SHOW RESOURCE PLANS`
+    ResourcePlans,
+    /// `SHOW RESOURCE PLAN name`
+    ResourcePlan { name: String },
+    /// `ALTER RESOURCE PLAN name VALIDATE`: what is wrong with it
+    ResourcePlanProblems { name: String },
     /// `LIST FILES`: files of the session for scripts
     ScriptFiles,
     /// `SHOW SCHEMAS [LIKE like]`

@@ -2,12 +2,13 @@
 
 use datafusion_sql::parser::Statement as EngineStatement;
 use datafusion_sql::sqlparser::ast;
+use stoa_workload::PlanChange;
 
 use crate::{
     AlterTableStatement, AlterViewStatement, CommentStatement, CopyStatement, CreateTableStatement,
-    CreateViewStatement, DefiningQuery, ExternalFiles, LoadDataStatement, Maintenance,
-    PartitionStatement, RoleStatement, ScriptFilesStatement, ShowStatement, TransactionControl,
-    TransactionModes,
+    CreateViewStatement, DefiningQuery, ExternalFiles, InsertIfAbsentStatement, LoadDataStatement,
+    Maintenance, PartitionStatement, RoleStatement, ScriptFilesStatement, ShowStatement,
+    TransactionControl, TransactionModes,
 };
 
 /// A statement that was parsed.
@@ -37,6 +38,8 @@ pub enum StatementKind {
     Plan(Box<EngineStatement>),
     /// `INSERT ALL (INSERT …) (INSERT …)`: rows of one source into several tables, at once.
     InsertAll(Vec<Statement>),
+    /// `INSERT OVERWRITE TABLE name PARTITION (…) IF NOT EXISTS …`
+    InsertIfAbsent(Box<InsertIfAbsentStatement>),
     /// `INSERT OVERWRITE DIRECTORY 'path' … query`: rows into files of the server.
     WriteDirectory(Box<WriteDirectoryStatement>),
     /// `CREATE TABLE`
@@ -98,6 +101,8 @@ pub enum StatementKind {
     Copy(CopyStatement),
     /// Roles and grants.
     Role(RoleStatement),
+    /// Resource plans: `CREATE POOL` and the like
+    ResourcePlan(PlanChange),
     /// `COMPACT TABLE name` and the like
     Maintain(Maintenance),
     /// `KILL QUERY id`.

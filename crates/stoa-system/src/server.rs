@@ -7,7 +7,8 @@ use datafusion::prelude::SessionConfig;
 use stoa_error::Result;
 use stoa_figures::{
     Cache, CatalogFigures, ClusterEvent, ClusterFigures, Daemon, Executors, Grant, IngestTable,
-    Log, Maintenance, Pool, Query, QueryShape, Refusals, Role, Store, Table, Totals,
+    Log, Maintenance, Pool, Query, QueryShape, Refusals, ResourcePlanRows, Role, Store, Table,
+    Totals,
 };
 
 /// The server.
@@ -73,6 +74,12 @@ pub trait Figures: Send + Sync {
 
     /// Statements that differ in their literals only.
     fn query_shapes(&self) -> Vec<QueryShape>;
+
+    /// Resource plans.
+    ///
+    /// # Errors
+    /// The catalog's.
+    async fn resource_plans(&self) -> Result<ResourcePlanRows>;
 
     /// What was refused since the start.
     fn refusals(&self) -> Refusals;

@@ -46,6 +46,21 @@ pub(crate) fn all() -> Vec<SystemTable> {
         SystemTable::of(&stoa_figures::STORES, |figures| figures.stores()),
         SystemTable::loaded(&stoa_figures::TABLES, |figures| figures.tables()),
         SystemTable::of(&stoa_figures::TOTALS, |figures| vec![figures.totals()]),
+        SystemTable::loaded(&stoa_figures::WM_MAPPINGS, |figures| {
+            async { Ok(figures.resource_plans().await?.mappings) }.boxed()
+        }),
+        SystemTable::loaded(&stoa_figures::WM_POOLS, |figures| {
+            async { Ok(figures.resource_plans().await?.pools) }.boxed()
+        }),
+        SystemTable::loaded(&stoa_figures::WM_POOLS_TO_TRIGGERS, |figures| {
+            async { Ok(figures.resource_plans().await?.pools_to_triggers) }.boxed()
+        }),
+        SystemTable::loaded(&stoa_figures::WM_RESOURCEPLANS, |figures| {
+            async { Ok(figures.resource_plans().await?.plans) }.boxed()
+        }),
+        SystemTable::loaded(&stoa_figures::WM_TRIGGERS, |figures| {
+            async { Ok(figures.resource_plans().await?.triggers) }.boxed()
+        }),
     ]
 }
 

@@ -102,6 +102,10 @@ impl Figures for Fake {
         Refusals::default()
     }
 
+    async fn resource_plans(&self) -> Result<stoa_figures::ResourcePlanRows> {
+        Ok(stoa_figures::ResourcePlanRows::default())
+    }
+
     fn roles(&self) -> Vec<Role> {
         vec![Role::default()]
     }

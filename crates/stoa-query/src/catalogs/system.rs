@@ -3,6 +3,7 @@
 mod cluster;
 mod ingest;
 mod queries;
+mod resource_plans;
 mod rights;
 pub(crate) mod snapshot;
 mod stores;
@@ -17,7 +18,8 @@ use datafusion::prelude::SessionConfig;
 use stoa_error::{Error, Result};
 use stoa_figures::{
     Cache, CatalogFigures, ClusterEvent, ClusterFigures, Daemon, Executors, Grant, IngestTable,
-    Log, Maintenance, Pool, Query, QueryShape, Refusals, Role, Store, Table, Totals,
+    Log, Maintenance, Pool, Query, QueryShape, Refusals, ResourcePlanRows, Role, Store, Table,
+    Totals,
 };
 use stoa_system::{Figures, Server};
 
@@ -112,6 +114,10 @@ impl Figures for SeenFigures {
 
     fn refusals(&self) -> Refusals {
         snapshot::refusals(&self.engine)
+    }
+
+    async fn resource_plans(&self) -> Result<ResourcePlanRows> {
+        resource_plans::load(&self.engine).await
     }
 
     fn roles(&self) -> Vec<Role> {

@@ -122,7 +122,9 @@ fn effect_of(prepared: &Prepared) -> Result<Effect> {
                 Effect::Nothing
             }
         },
-        StatementKind::InsertAll(_) => Effect::Rows("INSERT".to_owned()),
+        StatementKind::InsertAll(_) | StatementKind::InsertIfAbsent(_) => {
+            Effect::Rows("INSERT".to_owned())
+        }
         StatementKind::WriteDirectory(_) => Effect::Lasting("INSERT OVERWRITE DIRECTORY"),
         StatementKind::LoadData(_) => Effect::Rows("LOAD DATA".to_owned()),
         StatementKind::Partitions(_) => Effect::Rows("ALTER TABLE … PARTITION".to_owned()),
@@ -138,6 +140,7 @@ fn effect_of(prepared: &Prepared) -> Result<Effect> {
         StatementKind::DropView { .. } => Effect::Lasting("DROP VIEW"),
         StatementKind::Role(RoleStatement::Activate(_)) => Effect::Nothing,
         StatementKind::Role(_) => Effect::Lasting("a change of roles or rights"),
+        StatementKind::ResourcePlan(_) => Effect::Lasting("a change of resource plans"),
         StatementKind::Maintain(_) => Effect::Maintenance("maintenance of a table"),
         _ => Effect::Nothing,
     })

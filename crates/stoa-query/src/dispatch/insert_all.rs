@@ -1,4 +1,5 @@
-//! `INSERT ALL (INSERT …) (INSERT …)`, which Hive writes as `FROM source INSERT … INSERT …`.
+//! `INSERT ALL (INSERT …) (INSERT …)`, which Hive writes as `FROM source INSERT … INSERT …`, and
+//! `INSERT OVERWRITE … PARTITION (…) IF NOT EXISTS`.
 //!
 //! In: the INSERTs. Each is planned as a statement of its own; what their queries have in common is read once
 //! (`dml::read_once`). All run in one transaction block: the session's, or one that begins and ends with the statement.
@@ -15,7 +16,9 @@ use crate::session::Session;
 use crate::session::outcome::Completion;
 use crate::session::statement::Statement;
 use crate::statements::dml::{self, InsertPlan};
+use crate::statements::partitions;
 use stoa_semantics::parameters;
+use stoa_sql::InsertIfAbsentStatement;
 
 impl Session {
     /// Runs several INSERTs: all of them, or none.
@@ -28,6 +31,24 @@ impl Session {
         guard: &QueryGuard,
     ) -> Result<Completion> {
         self.in_one_block(|| self.insert_each(inserts, guard).boxed()).await
+    }
+
+    /// Runs an INSERT for a partition, unless that has rows.
+    ///
+    /// # Errors
+    /// Those of the INSERT; 42501 for whoever may not see the table's partitions.
+    pub(super) async fn insert_if_absent(
+        &self,
+        statement: &InsertIfAbsentStatement,
+        guard: &QueryGuard,
+    ) -> Result<Completion> {
+        let InsertIfAbsentStatement { table, partition, insert } = statement;
+        let there = partitions::names(self, table, partition).await?;
+        match there.first() {
+            Some(name) => Ok(Completion::rows("INSERT", 0)
+                .with_notice(format!("partition {name} exists; nothing was inserted"))),
+            None => self.insert_each(std::slice::from_ref(insert), guard).await,
+        }
     }
 
     async fn insert_each(

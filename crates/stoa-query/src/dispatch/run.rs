@@ -29,7 +29,8 @@ use crate::session::outcome::Completion;
 use crate::session::{Planner, Session};
 use crate::statements::outcome::{Ran, count_written};
 use crate::statements::{
-    copy, ddl, dml, external as external_statements, maintain, partitions, roles, show, truncate,
+    copy, ddl, dml, external as external_statements, maintain, partitions, resource_plans, roles,
+    show, truncate,
 };
 use crate::tables::{external, scan, table};
 use stoa_semantics::parameters;
@@ -146,6 +147,10 @@ impl Session {
                 let done = roles::run(self, role).await?;
                 Ok(Ran::Done(self.note_lasting(prepared, done)))
             }
+            StatementKind::ResourcePlan(change) => {
+                let done = resource_plans::run(self, change).await?;
+                Ok(Ran::Done(self.note_lasting(prepared, done)))
+            }
             StatementKind::CacheTable(name) => self.cache_table(name).await.map(Ran::Done),
             StatementKind::PurgeCache => {
                 self.caller.must_be_superuser("purge the cache")?;
@@ -155,6 +160,9 @@ impl Session {
             }
             StatementKind::InsertAll(inserts) => {
                 self.insert_all(inserts, guard).await.map(Ran::Done)
+            }
+            StatementKind::InsertIfAbsent(statement) => {
+                self.insert_if_absent(statement, guard).await.map(Ran::Done)
             }
             StatementKind::LoadData(load) => self.load_data(load, guard).await.map(Ran::Done),
             StatementKind::ScriptFiles(ScriptFilesStatement::Add(paths)) => {
@@ -324,7 +332,8 @@ impl Session {
         planner: &Planner,
         guard: &QueryGuard,
     ) -> Result<Option<Ran>> {
-        let admission = &guard.pool().admission;
+        let pool = guard.pool().now();
+        let admission = &pool.admission;
         if template.reads_tables() && admission.is_full() {
             // What is kept is still given; all else is refused while that costs little.
             if let Some(asked) = &asked
@@ -473,7 +482,7 @@ impl Session {
         guard: &QueryGuard,
     ) -> Result<SendableRecordBatchStream> {
         let ticket = match table::reads_tables(plan.plan())? {
-            true => Some(guard.pool().admission.reserve()?),
+            true => Some(guard.pool().now().admission.reserve()?),
             false => None,
         };
         self.start(plan, planner, guard, ticket).await

@@ -100,7 +100,7 @@ impl Engine {
             in_parts: false,
             data: Arc::downgrade(data),
             memory: Arc::clone(self.handles().runner.memory()),
-            pool: self.handles().runner.pools().find("", "", PROTOCOL_OF_OTHERS),
+            pool: self.handles().runner.pools().configured("", "", PROTOCOL_OF_OTHERS),
         };
         let parts = ReportsForOthers { in_parts: true, ..reports.clone() };
         member.serve(ServiceKind::Report, Arc::new(reports));

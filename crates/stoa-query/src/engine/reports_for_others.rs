@@ -13,7 +13,8 @@ use stoa_member::Service;
 use stoa_report::{Answer, Memory, Report};
 
 use crate::run::memory::ReportMemory;
-use crate::run::pools::Pool;
+use crate::run::pool::Pool;
+use crate::run::query_pool::QueryPool;
 use crate::tables::data::Data;
 use crate::tables::homes::{Asked, AskedParts, encode_answer, unreadable};
 
@@ -34,7 +35,8 @@ impl Service for ReportsForOthers {
             let closed =
                 || Error::unavailable("the server is shutting down").with_sqlstate("57P01");
             let data = data.upgrade().ok_or_else(closed)?;
-            let memory = ReportMemory::of_statement(&memory, &pool, &Arc::default());
+            let memory =
+                ReportMemory::of_statement(&memory, &QueryPool::new(pool), &Arc::default());
             match in_parts {
                 true => answer_parts(&data, body, &memory).await,
                 false => answer_here(&data, body, &memory).await,

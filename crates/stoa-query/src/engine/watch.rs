@@ -90,7 +90,7 @@ fn watch(engine: &Weak<Engine>, io: Option<&Handle>) {
     loop {
         std::thread::sleep(EVERY);
         let Some(engine) = engine.upgrade() else { return };
-        engine.queries().end_what_is_not_allowed();
+        engine.queries().end_what_is_not_allowed(engine.handles.runner.pools());
         if !engine.options().watch_threads {
             continue;
         }

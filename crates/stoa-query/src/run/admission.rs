@@ -24,10 +24,21 @@ const BYTES_PER_SECOND: u64 = 64 << 20;
 #[derive(Clone, Debug)]
 pub(crate) struct Admission(Arc<Shared>);
 
+/// Who goes first among those who wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// The smallest, and who waits gains.
+    #[default]
+    Smallest,
+    /// Who came first.
+    Arrival,
+}
+
 #[derive(Debug)]
 struct Shared {
     slots: usize,
     queue_max: usize,
+    order: Order,
     state: Mutex<State>,
     refused: AtomicU64,
 }
@@ -95,8 +106,13 @@ struct Place<'a> {
 impl Admission {
     /// `slots` at once (at least one), `queue_max` waiting.
     pub(crate) fn new(slots: usize, queue_max: usize) -> Self {
+        Self::ordered(slots, queue_max, Order::default())
+    }
+
+    /// As [`Self::new`], with this order among those who wait.
+    pub(crate) fn ordered(slots: usize, queue_max: usize, order: Order) -> Self {
         let (state, refused) = (Mutex::default(), AtomicU64::new(0));
-        Self(Arc::new(Shared { slots: slots.max(1), queue_max, state, refused }))
+        Self(Arc::new(Shared { slots: slots.max(1), queue_max, order, state, refused }))
     }
 
     /// A place for a query that is planned now; without one, planning it would be in vain.
@@ -202,7 +218,10 @@ impl Shared {
         let mut state = self.state.lock();
         loop {
             let now = clock::monotonic();
-            let rank = |waiter: &Waiter| rank(waiter.bytes, now.duration_since(waiter.since));
+            let rank = |waiter: &Waiter| match self.order {
+                Order::Smallest => rank(waiter.bytes, now.duration_since(waiter.since)),
+                Order::Arrival => waiter.number as f64,
+            };
             let next = state.waiting.iter().enumerate();
             let next = next.min_by(|(_, a), (_, b)| rank(a).total_cmp(&rank(b)));
             let Some((index, _)) = next else {
@@ -220,6 +239,13 @@ impl Shared {
 /// Seconds of scanning, less the square of the seconds waited: the lowest goes first.
 fn rank(bytes: u64, waited: Duration) -> f64 {
     bytes as f64 / BYTES_PER_SECOND as f64 - waited.as_secs_f64().powi(2)
+}
+
+impl Slot {
+    /// Whether it is one of these.
+    pub(crate) fn is_of(&self, admission: &Admission) -> bool {
+        Arc::ptr_eq(&self.0, &admission.0)
+    }
 }
 
 impl Drop for Slot {
@@ -285,6 +311,21 @@ mod tests {
         drop(small);
         drop(large.await.unwrap());
         assert_eq!(admission.status().running, 0);
+    }
+
+    #[tokio::test]
+    async fn in_order_of_arrival_the_first_goes_first() {
+        let admission = Admission::ordered(1, 2, Order::Arrival);
+        let first = enter(&admission, 1).await.unwrap();
+        let mut large = Box::pin(enter(&admission, 1 << 40));
+        let mut small = Box::pin(enter(&admission, 1));
+        assert!((&mut large).now_or_never().is_none());
+        assert!((&mut small).now_or_never().is_none());
+        drop(first);
+        let large = large.await.unwrap();
+        assert!((&mut small).now_or_never().is_none());
+        drop(large);
+        drop(small.await.unwrap());
     }
 
     #[test]

@@ -29,12 +29,12 @@ use stoa_error::{Error, Result};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::run::admission::{Admission, Slot, Ticket};
+use crate::run::admission::Ticket;
 use crate::run::analyzed::Analyzed;
 use crate::run::cooperate::make_cooperative;
 use crate::run::live_plan::{Execution, Watched};
-use crate::run::pools::Pool;
 use crate::run::progress::Progress;
+use crate::run::query_pool::{HeldSlot, QueryPool};
 use crate::run::runner::Runner;
 use crate::run::scalars;
 use crate::run::spread::{Ask, Spread, SpreadPlan, follow, rows_or_here};
@@ -56,7 +56,7 @@ pub(crate) struct Work {
     pub(crate) tasks: Arc<TaskContext>,
     pub(crate) progress: Arc<Progress>,
     /// Who lets it compute again after a pause.
-    pub(crate) pool: Arc<Pool>,
+    pub(crate) pool: Arc<QueryPool>,
     /// Its place among those who want to compute; parts of other statements need none.
     pub(crate) ticket: Option<Ticket>,
     /// Tells the scans of a plan for whom they read; bytes of the files that they read, whole.
@@ -114,7 +114,7 @@ enum Begun {
 /// A query that computes.
 struct Running {
     stream: SendableRecordBatchStream,
-    slot: Option<Slot>,
+    slot: Option<HeldSlot>,
     bytes: u64,
 }
 
@@ -169,7 +169,7 @@ impl Work {
         }
         let (send, receive) = mpsc::channel(AHEAD_MAX);
         if begun.send(Ok(Begun::Stream(schema, receive))).is_ok() {
-            feed_to_end(running, batches, send, &self.pool.admission).await;
+            feed_to_end(running, batches, send, &self.pool).await;
         }
     }
 
@@ -190,10 +190,11 @@ impl Work {
                 self.progress.set_queued(true);
                 let slot = ticket.enter(bytes).await;
                 self.progress.set_queued(false);
-                Some(slot?)
+                Some(self.pool.hold(slot?))
             }
             _ => None,
         };
+        self.progress.set_begun();
         let physical = match physical.downcast_ref::<ExplainExec>() {
             Some(explain) => self.explained(explain, stop).await?.unwrap_or(physical),
             None => physical,
@@ -394,10 +395,10 @@ async fn feed_to_end(
     running: Running,
     read: Vec<Batch>,
     send: mpsc::Sender<Batch>,
-    admission: &Admission,
+    pool: &Arc<QueryPool>,
 ) {
     let last = send.clone();
-    if AssertUnwindSafe(feed(running, read, send, admission)).catch_unwind().await.is_err() {
+    if AssertUnwindSafe(feed(running, read, send, pool)).catch_unwind().await.is_err() {
         let error = Error::internal("an operator broke off while it computed");
         let _ = last.send(Err(to_datafusion(error))).await;
     }
@@ -408,7 +409,7 @@ async fn feed(
     running: Running,
     read: Vec<Batch>,
     send: mpsc::Sender<Batch>,
-    admission: &Admission,
+    pool: &Arc<QueryPool>,
 ) {
     let Running { mut stream, mut slot, bytes } = running;
     let mut read = read.into_iter();
@@ -435,7 +436,7 @@ async fn feed(
                     let again = tokio::select! {
                         // Nobody waits for the rest.
                         () = send.closed() => return,
-                        again = admission.enter_again(bytes) => again,
+                        again = pool.enter_again(bytes) => again,
                     };
                     match again {
                         Ok(again) => slot = Some(again),
@@ -459,6 +460,7 @@ mod tests {
     use arrow::datatypes::Schema;
 
     use super::*;
+    use crate::run::pools::Pools;
 
     #[tokio::test]
     async fn an_operator_that_panics_is_not_the_end_of_the_answer() {
@@ -471,7 +473,7 @@ mod tests {
         let stream = Box::pin(RecordBatchStreamAdapter::new(schema, batches));
         let running = Running { stream, slot: None, bytes: 0 };
         let (send, mut receive) = mpsc::channel::<Batch>(AHEAD_MAX);
-        let admission = Admission::new(1, 1);
+        let pool = QueryPool::new(Pools::new(&[], &[], 1, 1, 1000).unwrap().find("", "", ""));
         let reading = async {
             let mut read = Vec::new();
             while let Some(batch) = receive.recv().await {
@@ -479,7 +481,7 @@ mod tests {
             }
             read
         };
-        let feeding = feed_to_end(running, Vec::new(), send, &admission);
+        let feeding = feed_to_end(running, Vec::new(), send, &pool);
         let (read, ()) = tokio::join!(reading, feeding);
         assert_eq!(read, [true, true, false]);
     }

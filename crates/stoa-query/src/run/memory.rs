@@ -18,15 +18,15 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::execution::session_state::SessionState;
 use stoa_error::Result;
 
-use crate::run::pools::Pool;
 use crate::run::progress::Progress;
+use crate::run::query_pool::QueryPool;
 use stoa_semantics::errors::{from_datafusion, to_datafusion};
 
 /// The part of the engine's memory that one query takes.
 #[derive(Clone)]
 struct QueryMemory {
     shared: Arc<dyn MemoryPool>,
-    pool: Arc<Pool>,
+    pool: Arc<QueryPool>,
     progress: Arc<Progress>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn tasks_of(state: &SessionState) -> Arc<TaskContext> {
 /// `tasks` for one query, which counts its memory.
 pub(crate) fn counted(
     tasks: &TaskContext,
-    pool: &Arc<Pool>,
+    pool: &Arc<QueryPool>,
     progress: &Arc<Progress>,
 ) -> Arc<TaskContext> {
     let runtime = tasks.runtime_env();
@@ -49,7 +49,7 @@ pub(crate) fn counted(
 /// The part of `shared` that a query takes, counted for it and for its pool.
 pub(crate) fn of_query(
     shared: &Arc<dyn MemoryPool>,
-    pool: &Arc<Pool>,
+    pool: &Arc<QueryPool>,
     progress: &Arc<Progress>,
 ) -> Arc<dyn MemoryPool> {
     Arc::new(QueryMemory::new(shared, pool, progress))
@@ -81,7 +81,7 @@ fn without_functions(
 }
 
 impl QueryMemory {
-    fn new(shared: &Arc<dyn MemoryPool>, pool: &Arc<Pool>, progress: &Arc<Progress>) -> Self {
+    fn new(shared: &Arc<dyn MemoryPool>, pool: &Arc<QueryPool>, progress: &Arc<Progress>) -> Self {
         Self { shared: Arc::clone(shared), pool: Arc::clone(pool), progress: Arc::clone(progress) }
     }
 }
@@ -134,7 +134,7 @@ impl ReportMemory {
     /// For a statement on the short path.
     pub(crate) fn of_statement(
         shared: &Arc<dyn MemoryPool>,
-        pool: &Arc<Pool>,
+        pool: &Arc<QueryPool>,
         progress: &Arc<Progress>,
     ) -> Self {
         let source = Source::Statement(QueryMemory::new(shared, pool, progress));
@@ -232,14 +232,15 @@ mod tests {
     use stoa_report::Memory as _;
 
     use super::*;
-    use crate::run::pools::{PoolOptions, Pools, WorkloadRule};
+    use crate::run::pool::PoolOptions;
+    use crate::run::pools::{Pools, WorkloadRule};
 
     fn shared(bytes: usize) -> Arc<dyn MemoryPool> {
         Arc::new(GreedyMemoryPool::new(bytes))
     }
 
     /// A pool of queries with a bound of its own.
-    fn pool(bytes: usize) -> Arc<Pool> {
+    fn pool(bytes: usize) -> Arc<QueryPool> {
         let name = "small".to_owned();
         let options = PoolOptions {
             name: name.clone(),
@@ -247,7 +248,8 @@ mod tests {
             ..PoolOptions::default()
         };
         let rule = WorkloadRule { user: None, application: None, protocol: None, pool: name };
-        Pools::new(&[options], &[rule], 4, 10).unwrap().find("ann", "psql", "http")
+        let pools = Pools::new(&[options], &[rule], 4, 10, 1000).unwrap();
+        QueryPool::new(pools.find("ann", "psql", "http"))
     }
 
     fn used(progress: &Progress) -> (u64, u64) {
@@ -259,7 +261,7 @@ mod tests {
     fn a_query_is_bounded_by_its_pool_and_by_the_engine() {
         let (shared, small, large) = (shared(1000), pool(300), pool(10_000));
         let (one, other) = (Arc::new(Progress::default()), Arc::new(Progress::default()));
-        let register = |pool: &Arc<Pool>, progress: &Arc<Progress>| {
+        let register = |pool: &Arc<QueryPool>, progress: &Arc<Progress>| {
             let memory: Arc<dyn MemoryPool> = Arc::new(QueryMemory::new(&shared, pool, progress));
             MemoryConsumer::new("sort").register(&memory)
         };

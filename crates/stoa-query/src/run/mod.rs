@@ -3,6 +3,7 @@
 //! In: physical plans, and statements that begin and end. Out: batches, and the registry of queries. Knows
 //! neither tables nor statements. [`runner::Runner`] is what all sessions share of it.
 
+pub(crate) mod active_plan;
 pub(crate) mod admission;
 pub(crate) mod advisory;
 pub(crate) mod analyzed;
@@ -16,8 +17,10 @@ pub(crate) mod latency;
 pub(crate) mod live_plan;
 pub(crate) mod memory;
 pub(crate) mod planners;
+pub(crate) mod pool;
 pub(crate) mod pools;
 pub(crate) mod progress;
+pub(crate) mod query_pool;
 pub(crate) mod refusals;
 pub(crate) mod registry;
 pub(crate) mod runner;

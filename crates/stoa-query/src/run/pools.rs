@@ -1,36 +1,22 @@
-//! Pools: which queries share slots, a queue and memory, and when a query is ended.
+//! Pools: which queries go into which.
 //!
-//! In: [`PoolOptions`] and [`WorkloadRule`]s. Out: the [`Pool`] of a session, by its user, its
-//! program and its protocol. **Invariant:** the pool [`DEFAULT_POOL`] is always there and takes whoever
-//! no rule names.
+//! In: [`PoolOptions`] and [`WorkloadRule`]s of the configuration; the active resource plan of the catalog, if there is
+//! one, which counts before them and may change while the server runs. Out: the [`Pool`] of a session, by its user, its
+//! program and its protocol; where a trigger moves a query. **Invariant:** the pool [`DEFAULT_POOL`] is always there and
+//! takes whoever neither the plan nor a rule names.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use stoa_error::{Error, ErrorKind, Result};
+use parking_lot::RwLock;
+use stoa_error::{Error, Result};
+use stoa_workload::ResourcePlan;
 
-use crate::run::admission::{Admission, AdmissionStatus};
+use crate::run::active_plan::{ActivePlan, Groups, PlanSizes};
+use crate::run::pool::{Pool, PoolOptions, PoolStatus, QueryCounters};
 
 /// The pool of sessions that no rule names.
 pub const DEFAULT_POOL: &str = "default";
-
-/// A pool, as it is configured. What is `None` has no bound of its own.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PoolOptions {
-    /// Its name.
-    pub name: String,
-    /// Queries that may compute at the same time; as many as by default if `None`.
-    pub slots: Option<usize>,
-    /// Queries that may wait; as many as by default if `None`.
-    pub queue_max: Option<usize>,
-    /// Memory of all its queries together, bytes.
-    pub memory_bytes_max: Option<usize>,
-    /// A statement that takes longer is ended.
-    pub timeout: Option<Duration>,
-    /// A statement that reads more from storage is ended, bytes.
-    pub bytes_read_max: Option<u64>,
-}
 
 /// Who goes into which pool. `*` in a pattern stands for any text; what is `None` takes anybody.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,39 +31,20 @@ pub struct WorkloadRule {
     pub pool: String,
 }
 
-/// How busy a pool is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PoolStatus {
-    /// Its name.
-    pub name: String,
-    /// Slots and queue.
-    pub admission: AdmissionStatus,
-    /// Memory of its queries now, bytes.
-    pub memory_bytes: usize,
-    /// Bound on it, bytes.
-    pub memory_bytes_max: Option<usize>,
-    /// Statements ended since the start because they took too long or read too much.
-    pub ended: u64,
-}
-
-/// Queries that share slots, a queue and memory.
-#[derive(Debug)]
-pub(crate) struct Pool {
-    pub(crate) options: PoolOptions,
-    pub(crate) admission: Admission,
-    memory_bytes: AtomicUsize,
-    ended: AtomicU64,
-}
-
 /// All pools of an engine.
 #[derive(Debug)]
 pub(crate) struct Pools {
     pools: Vec<Arc<Pool>>,
     rules: Vec<WorkloadRule>,
+    sizes: PlanSizes,
+    active: RwLock<Option<Arc<ActivePlan>>>,
+    /// Changes of the active plan.
+    generation: AtomicU64,
 }
 
 impl Pools {
-    /// With at least the default pool; `slots` and `queue_max` are those of pools that say nothing.
+    /// With at least the default pool; `slots` and `queue_max` are those of pools that say nothing. Pools of resource
+    /// plans share `memory_bytes`.
     ///
     /// # Errors
     /// Two pools of one name, and a rule whose pool is not there.
@@ -86,6 +53,7 @@ impl Pools {
         rules: &[WorkloadRule],
         slots: usize,
         queue_max: usize,
+        memory_bytes: usize,
     ) -> Result<Self> {
         let mut all: Vec<Arc<Pool>> = Vec::with_capacity(pools.len() + 1);
         let default = PoolOptions { name: DEFAULT_POOL.to_owned(), ..PoolOptions::default() };
@@ -101,11 +69,64 @@ impl Pools {
             return Err(Error::invalid(format!("a workload rule names no pool: {}", rule.pool))
                 .with_hint("add it to the setting pools"));
         }
-        Ok(Self { pools: all, rules: rules.to_vec() })
+        Ok(Self {
+            pools: all,
+            rules: rules.to_vec(),
+            sizes: PlanSizes { queue_max, memory_bytes },
+            active: RwLock::default(),
+            generation: AtomicU64::new(0),
+        })
     }
 
-    /// The pool of a session: that of the first rule it meets.
+    /// Goes by this plan from now on, or by none. Pools that are as before stay, with the queries in them; other queries
+    /// end in the pools that they are in.
+    pub(crate) fn follow(&self, plan: Option<&ResourcePlan>, groups: Groups) {
+        let mut active = self.active.write();
+        if plan.is_none() && active.is_none() {
+            return;
+        }
+        let before = active.take();
+        *active = plan.map(|plan| {
+            Arc::new(ActivePlan::new(plan.clone(), groups, self.sizes, before.as_deref()))
+        });
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// Another number each time that sessions may belong into other pools than before.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// The pool of a session: that of the active plan, or else that of the first rule it meets.
     pub(crate) fn find(&self, user: &str, application: &str, protocol: &str) -> Arc<Pool> {
+        let active = self.active.read();
+        match active.as_ref().and_then(|plan| plan.find(user, application)) {
+            Some(pool) => pool,
+            None => self.configured(user, application, protocol),
+        }
+    }
+
+    /// Where triggers move a query of `pool` that has spent so much.
+    ///
+    /// # Errors
+    /// `Cancelled` (57014) where one of them ends it.
+    pub(crate) fn triggered(
+        &self,
+        pool: &Pool,
+        spent: &QueryCounters,
+    ) -> Result<Option<Arc<Pool>>> {
+        if pool.triggers.as_ref().is_some_and(|triggers| triggers.is_empty()) {
+            return Ok(None);
+        }
+        let Some(active) = self.active.read().clone() else { return Ok(None) };
+        let triggers = pool.triggers.as_ref().unwrap_or(active.unmanaged_triggers());
+        let to = pool.triggered(triggers, spent)?;
+        // A query whose plan is not active any more stays where it is, unless the new one has such a pool.
+        Ok(to.and_then(|path| active.pool(path)))
+    }
+
+    /// The pool of a session by the rules of the configuration.
+    pub(crate) fn configured(&self, user: &str, application: &str, protocol: &str) -> Arc<Pool> {
         let meets = |pattern: &Option<String>, text: &str| {
             pattern.as_ref().is_none_or(|pattern| matches(pattern, text))
         };
@@ -119,98 +140,17 @@ impl Pools {
         Arc::clone(found.unwrap_or(&self.pools[0]))
     }
 
+    /// The pool of the configuration of this name.
+    #[cfg(test)]
+    pub(crate) fn named(&self, name: &str) -> Option<Arc<Pool>> {
+        self.pools.iter().find(|pool| pool.options.name == name).map(Arc::clone)
+    }
+
     /// How busy they are.
     pub(crate) fn status(&self) -> Vec<PoolStatus> {
-        self.pools.iter().map(|pool| pool.status()).collect()
-    }
-}
-
-impl Pool {
-    fn new(options: PoolOptions, slots: usize, queue_max: usize) -> Self {
-        let admission =
-            Admission::new(options.slots.unwrap_or(slots), options.queue_max.unwrap_or(queue_max));
-        Self { options, admission, memory_bytes: AtomicUsize::new(0), ended: AtomicU64::new(0) }
-    }
-
-    /// Whether a statement must end now; counts it.
-    ///
-    /// # Errors
-    /// `Cancelled` (57014) where it took too long or read too much.
-    pub(crate) fn check(&self, elapsed: Duration, bytes_read: u64) -> Result<()> {
-        let name = &self.options.name;
-        let error = match (self.options.timeout, self.options.bytes_read_max) {
-            (Some(timeout), _) if elapsed > timeout => Error::new(
-                ErrorKind::Cancelled,
-                format!("canceling statement due to the timeout of pool {name}"),
-            )
-            .with_detail(format!("a statement may take {} s there", timeout.as_secs_f64())),
-            (_, Some(max)) if bytes_read > max => Error::new(
-                ErrorKind::Cancelled,
-                format!("canceling statement because it read too much for pool {name}"),
-            )
-            .with_detail(format!("it read {bytes_read} bytes; {max} are allowed"))
-            .with_hint("ask for fewer columns, or for a part of the table's partitions"),
-            _ => return Ok(()),
-        };
-        self.ended.fetch_add(1, Ordering::Relaxed);
-        Err(error.with_sqlstate("57014"))
-    }
-
-    /// Whether a statement must end now because of the memory that it uses on other daemons; counts it.
-    ///
-    /// # Errors
-    /// 53200: together with what the pool uses here, that is more than it may use.
-    pub(crate) fn check_elsewhere(&self, memory_elsewhere: u64) -> Result<()> {
-        let Some(max) = self.options.memory_bytes_max.filter(|_| memory_elsewhere > 0) else {
-            return Ok(());
-        };
-        let here = self.memory_bytes.load(Ordering::Relaxed);
-        if here as u64 + memory_elsewhere <= max as u64 {
-            return Ok(());
-        }
-        self.ended.fetch_add(1, Ordering::Relaxed);
-        let name = &self.options.name;
-        Err(Error::new(ErrorKind::Exhausted, format!("the memory of pool {name} is used up"))
-            .with_sqlstate("53200")
-            .with_detail(format!(
-                "{here} bytes are in use here, {memory_elsewhere} by the statement on other daemons; {max} are allowed"
-            )))
-    }
-
-    /// Takes memory for a query.
-    ///
-    /// # Errors
-    /// `Exhausted` (53200) beyond the pool's bound.
-    pub(crate) fn take(&self, bytes: usize) -> Result<()> {
-        let max = self.options.memory_bytes_max.unwrap_or(usize::MAX);
-        let fits = |used: usize| used.checked_add(bytes).filter(|sum| *sum <= max);
-        let taken = self.memory_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits);
-        taken.map(drop).map_err(|used| {
-            let name = &self.options.name;
-            Error::new(ErrorKind::Exhausted, format!("the memory of pool {name} is used up"))
-                .with_sqlstate("53200")
-                .with_detail(format!("{used} of {max} bytes are in use, {bytes} more are needed"))
-        })
-    }
-
-    /// Takes memory for a query that has it already.
-    pub(crate) fn take_anyway(&self, bytes: usize) {
-        self.memory_bytes.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    /// Gives memory back.
-    pub(crate) fn give_back(&self, bytes: usize) {
-        self.memory_bytes.fetch_sub(bytes, Ordering::Relaxed);
-    }
-
-    fn status(&self) -> PoolStatus {
-        PoolStatus {
-            name: self.options.name.clone(),
-            admission: self.admission.status(),
-            memory_bytes: self.memory_bytes.load(Ordering::Relaxed),
-            memory_bytes_max: self.options.memory_bytes_max,
-            ended: self.ended.load(Ordering::Relaxed),
-        }
+        let active = self.active.read();
+        let planned = active.iter().flat_map(|plan| plan.pools());
+        self.pools.iter().chain(planned).map(|pool| pool.status()).collect()
     }
 }
 
@@ -234,6 +174,10 @@ fn matches(pattern: &str, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use stoa_error::ErrorKind;
+
     use super::*;
 
     fn pool(name: &str) -> PoolOptions {
@@ -265,13 +209,13 @@ mod tests {
             pool: pool.to_owned(),
         };
         let rules = [rule("etl", Some("psql"), "default"), rule("etl*", None, "batch")];
-        let pools = Pools::new(&[pool("batch")], &rules, 4, 10).unwrap();
+        let pools = Pools::new(&[pool("batch")], &rules, 4, 10, 1000).unwrap();
         let name = |user, application| pools.find(user, application, "http").options.name.clone();
         assert_eq!(name("etl", "psql"), "default");
         assert_eq!(name("etl_7", "psql"), "batch");
         assert_eq!(name("ann", "psql"), "default");
-        assert!(Pools::new(&[], &rules, 4, 10).is_err());
-        assert!(Pools::new(&[pool("a"), pool("a")], &[], 4, 10).is_err());
+        assert!(Pools::new(&[], &rules, 4, 10, 1000).is_err());
+        assert!(Pools::new(&[pool("a"), pool("a")], &[], 4, 10, 1000).is_err());
     }
 
     #[test]
@@ -282,7 +226,7 @@ mod tests {
             bytes_read_max: Some(1000),
             ..pool("small")
         };
-        let pools = Pools::new(&[options], &[], 4, 10).unwrap();
+        let pools = Pools::new(&[options], &[], 4, 10, 1000).unwrap();
         let pool = &pools.pools[1];
         pool.take(70).unwrap();
         assert_eq!(pool.take(40).unwrap_err().sqlstate(), "53200");

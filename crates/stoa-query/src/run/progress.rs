@@ -2,10 +2,12 @@
 //!
 //! In: counts, from whatever thread. Out: figures of [`crate::QueryInfo`], and how the query is executed.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use stoa_env::clock;
 use stoa_report::ReportWork;
 use stoa_store::Charge;
 
@@ -24,6 +26,7 @@ pub(crate) struct Progress {
     rows_planned: AtomicU64,
     rows_scanned: AtomicU64,
     pub(crate) queued: AtomicBool,
+    begun: OnceLock<Instant>,
     pub(crate) short_path: AtomicBool,
     hedges: AtomicU64,
     chunk_hits: AtomicU64,
@@ -48,6 +51,16 @@ impl Progress {
     /// Notes whether the query waits for an executor.
     pub(crate) fn set_queued(&self, queued: bool) {
         self.queued.store(queued, Ordering::Relaxed);
+    }
+
+    /// Notes that the query was let in; the first time counts.
+    pub(crate) fn set_begun(&self) {
+        let _ = self.begun.set(clock::monotonic());
+    }
+
+    /// Time since the query was let in; nothing if it waits, is planned, or needs no plan.
+    pub(crate) fn execution_time(&self) -> Duration {
+        self.begun.get().map_or(Duration::ZERO, Instant::elapsed)
     }
 
     /// Counts rows of files that will be scanned.

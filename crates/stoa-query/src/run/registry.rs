@@ -21,8 +21,10 @@ use tokio_util::sync::CancellationToken;
 use crate::run::journal::{self, Journal};
 use crate::run::latency::LatencyHistogram;
 use crate::run::live_plan::{Execution, PlanNode};
-use crate::run::pools::Pool;
+use crate::run::pool::{Pool, QueryCounters};
+use crate::run::pools::Pools;
 use crate::run::progress::Progress;
+use crate::run::query_pool::QueryPool;
 use crate::run::refusals::{RefusalStatus, Statements};
 use crate::run::shapes::{Ended, QueryShape, QueryShapes};
 use crate::run::spent::Spent;
@@ -182,7 +184,7 @@ struct Running {
     started: Instant,
     progress: Arc<Progress>,
     cancel: CancellationToken,
-    pool: Arc<Pool>,
+    pool: Arc<QueryPool>,
     /// Whether it is only planned.
     is_planning: bool,
     /// Why it was cancelled, if not because somebody asked for it.
@@ -274,14 +276,12 @@ impl QueryRegistry {
         running.len()
     }
 
-    /// Ends statements that take longer or read more than their pool allows.
-    pub(crate) fn end_what_is_not_allowed(&self) {
+    /// Ends statements that take longer or read more than their pool allows, and does what triggers of resource plans
+    /// say.
+    pub(crate) fn end_what_is_not_allowed(&self, pools: &Pools) {
         let running: Vec<Arc<Running>> = self.0.running.lock().values().cloned().collect();
         for query in running.iter().filter(|query| !query.cancel.is_cancelled()) {
-            let (progress, elapsed) = (&query.progress, query.started.elapsed());
-            let elsewhere = progress.memory_elsewhere();
-            let checked = query.pool.check(elapsed, progress.done().bytes_read);
-            if let Err(error) = checked.and_then(|()| query.pool.check_elsewhere(elsewhere)) {
+            if let Err(error) = query.check(pools) {
                 *query.reason.lock() = Some(error);
                 query.cancel.cancel();
             }
@@ -431,7 +431,7 @@ impl Running {
             started: clock::monotonic(),
             progress: Arc::default(),
             cancel: CancellationToken::new(),
-            pool,
+            pool: QueryPool::new(pool),
             is_planning: false,
             reason: Mutex::default(),
         }
@@ -443,6 +443,40 @@ impl Running {
             true => QueryState::Queued,
             false => QueryState::Running,
         }
+    }
+
+    /// Whether it may go on; it may be in another pool then.
+    ///
+    /// # Errors
+    /// Why it must end.
+    fn check(&self, pools: &Pools) -> Result<(), Error> {
+        let done = self.progress.done();
+        let spent = QueryCounters {
+            elapsed: self.started.elapsed(),
+            executing: self.progress.execution_time(),
+            bytes_read: done.bytes_read,
+        };
+        let pool = self.pool.now();
+        pool.check(spent.elapsed, spent.bytes_read)?;
+        pool.check_elsewhere(self.progress.memory_elsewhere())?;
+        match pools.triggered(&pool, &spent)? {
+            // What waits or is planned is moved once it runs.
+            Some(to) if self.state() == QueryState::Running => self.move_to(&pool, &to),
+            _ => Ok(()),
+        }
+    }
+
+    fn move_to(&self, from: &Pool, to: &Arc<Pool>) -> Result<(), Error> {
+        if self.pool.try_move(to) {
+            tracing::info!(
+                query = self.id,
+                from = from.options.name,
+                to = to.options.name,
+                "a trigger moved a query"
+            );
+            return Ok(());
+        }
+        Err(from.killed(&format!("a trigger moves it to pool {}, which is full", to.options.name)))
     }
 
     /// The error of a query that was cancelled.
@@ -469,7 +503,7 @@ impl Running {
             requests: done.requests,
             spent: self.progress.spent(),
             short_path: self.progress.short_path.load(Ordering::Relaxed),
-            pool: self.pool.options.name.clone(),
+            pool: self.pool.now().options.name.clone(),
             memory_bytes: done.memory_bytes,
             memory_peak_bytes: done.memory_peak_bytes,
             progress: self.progress.share(),
@@ -508,7 +542,7 @@ impl QueryGuard {
     }
 
     /// Whose slots, queue and memory it shares.
-    pub(crate) fn pool(&self) -> &Arc<Pool> {
+    pub(crate) fn pool(&self) -> &Arc<QueryPool> {
         &self.query.pool
     }
 
@@ -631,12 +665,11 @@ mod tests {
     const ME: Asker<'_> = Asker { user: "me", protocol: "http", backend_id: 1 };
 
     use super::*;
-    use crate::run::pools::Pools;
 
     #[test]
     fn a_query_ends_once_and_is_remembered() {
         let registry = QueryRegistry::default();
-        let pool = Pools::new(&[], &[], 1, 1).unwrap().find("me", "", "http");
+        let pool = Pools::new(&[], &[], 1, 1, 1000).unwrap().find("me", "", "http");
         let mut guard = registry.start("SELECT 1", None, ME, pool);
         assert_eq!(registry.running_count(), 1);
         guard.end(Err(&Error::invalid("no")));
@@ -650,7 +683,7 @@ mod tests {
     #[test]
     fn what_is_planned_is_shown_and_leaves_no_trace() {
         let registry = QueryRegistry::default();
-        let pool = Pools::new(&[], &[], 1, 1).unwrap().find("me", "", "http");
+        let pool = Pools::new(&[], &[], 1, 1, 1000).unwrap().find("me", "", "http");
         let planning = registry.start_planning("SELECT 1", ME, pool);
         let shown = registry.running().remove(0);
         assert_eq!((shown.state.name(), shown.sql.as_str()), ("planning", "SELECT 1"));
@@ -665,7 +698,7 @@ mod tests {
     #[test]
     fn a_statement_counts_by_the_fingerprint_it_came_with() {
         let registry = QueryRegistry::default();
-        let pool = || Pools::new(&[], &[], 1, 1).unwrap().find("me", "", "http");
+        let pool = || Pools::new(&[], &[], 1, 1, 1000).unwrap().find("me", "", "http");
         let run = |text: &str, fingerprint: Option<&SharedFingerprint>| {
             drop(registry.start(text, fingerprint, ME, pool()));
             let all = registry.shapes();
@@ -686,7 +719,7 @@ mod tests {
     #[test]
     fn neither_text_nor_error_nor_shape_shows_a_password() {
         let registry = QueryRegistry::default();
-        let pool = || Pools::new(&[], &[], 1, 1).unwrap().find("me", "", "http");
+        let pool = || Pools::new(&[], &[], 1, 1, 1000).unwrap().find("me", "", "http");
         for text in [
             "EXPLAIN ALTER ROLE ann PASSWORD 'brush'",
             "PREPARE p AS ALTER ROLE ann PASSWORD $$brush$$",

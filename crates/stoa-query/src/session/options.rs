@@ -5,10 +5,11 @@ use std::sync::atomic::Ordering;
 
 use datafusion::common::config::ConfigOptions;
 use datafusion::error::DataFusionError;
+use datafusion::execution::FunctionRegistry;
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_sql::intervals::IntervalStyle;
 
-use super::{Planner, Session};
+use super::{Planner, Session, SessionPool};
 use crate::engine::DEFAULT_NAMESPACE;
 use crate::settings::{self, Settings, as_boolean};
 use stoa_semantics::errors::from_datafusion;
@@ -164,6 +165,8 @@ impl Session {
         if !same_options(planner.state.config_options(), &options) {
             let mut state = (*planner.state).clone();
             *state.config_mut().options_mut() = options;
+            let sum = stoa_semantics::sum_of_session(speaks_hive);
+            state.register_udaf(sum).map_err(from_datafusion)?;
             let planner = Planner::new(state, &self.engine);
             *self.planner.lock() = planner.with_temporary(&self.temporary);
         }
@@ -172,9 +175,8 @@ impl Session {
         self.plan_templates.store(is_on("plan_templates")?, Ordering::Relaxed);
         let read_only = as_boolean(&settings.get("default_transaction_read_only")?);
         self.read_only.store(read_only == Some(true), Ordering::Relaxed);
-        let (user, protocol) = (&self.options.user, self.options.protocol);
         let application = settings.get("application_name")?;
-        *self.pool.lock() = self.runner.pools().find(user, &application, protocol);
+        *self.pool.lock() = SessionPool::find(self.runner.pools(), &self.options, &application);
         Ok(())
     }
 }

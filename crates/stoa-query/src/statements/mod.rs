@@ -16,6 +16,7 @@ pub(crate) mod load_data;
 pub(crate) mod maintain;
 pub(crate) mod outcome;
 pub(crate) mod partitions;
+pub(crate) mod resource_plans;
 pub(crate) mod roles;
 pub(crate) mod show;
 pub(crate) mod temporary;

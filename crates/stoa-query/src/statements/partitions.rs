@@ -97,7 +97,7 @@ pub(crate) async fn change(session: &Session, statement: &PartitionStatement) ->
 ///
 /// # Errors
 /// As [`change`]; 42809 for a table without partitions.
-pub(super) async fn names(
+pub(crate) async fn names(
     session: &Session,
     name: &ObjectName,
     only: &PartitionSpec,

@@ -13,10 +13,11 @@ use stoa_external::Definition;
 use stoa_orc::Predicate;
 use stoa_sql::identity::Identity;
 use stoa_table::{DeclaredType, Table};
+use stoa_workload::ResourcePlans;
 
 use crate::session::Session;
 use crate::settings::shown_name;
-use crate::statements::partitions;
+use crate::statements::{partitions, resource_plans};
 use crate::tables::external;
 use stoa_sql::StatementKind;
 use stoa_sql::temporary::is_temporary;
@@ -41,6 +42,11 @@ fn columns(show: &ShowStatement) -> Vec<Column> {
         ShowStatement::Tables { .. } => vec![("namespace", TEXT), ("table_name", TEXT)],
         ShowStatement::Schemas { .. } => vec![("namespace", TEXT)],
         ShowStatement::ScriptFiles => vec![("resource", TEXT)],
+        ShowStatement::ResourcePlans => {
+            vec![("rp_name", TEXT), ("status", TEXT), ("query_parallelism", NUMBER)]
+        }
+        ShowStatement::ResourcePlan { .. } => vec![("line", TEXT)],
+        ShowStatement::ResourcePlanProblems { .. } => vec![("error", TEXT)],
         ShowStatement::Columns { .. } | ShowStatement::Describe { .. } => {
             vec![("column_name", TEXT), ("data_type", TEXT), ("nullable", TEXT), ("comment", TEXT)]
         }
@@ -131,6 +137,13 @@ pub(crate) async fn run(
         ShowStatement::ScriptFiles => {
             session.scripts.files().into_iter().map(|path| vec![path.into()]).collect()
         }
+        ShowStatement::ResourcePlans => resource_plan_rows(&resource_plans::all(session).await?),
+        ShowStatement::ResourcePlan { name } => {
+            text_rows(resource_plans::lines(session, name).await?)
+        }
+        ShowStatement::ResourcePlanProblems { name } => {
+            text_rows(resource_plans::problems(session, name).await?)
+        }
         ShowStatement::Columns { table } => {
             column_rows(session, &find_known(session, table).await?)
         }
@@ -174,6 +187,18 @@ pub(crate) async fn run(
         ShowStatement::Setting { name } => vec![vec![setting(session, name)?.into()]],
     };
     batch_stream(&columns(show), rows)
+}
+
+fn text_rows(texts: Vec<String>) -> Vec<Vec<Cell>> {
+    texts.into_iter().map(|text| vec![text.into()]).collect()
+}
+
+fn resource_plan_rows(plans: &ResourcePlans) -> Vec<Vec<Cell>> {
+    let row = |plan: &stoa_workload::ResourcePlan| {
+        let parallelism = plan.parallelism.map_or(Cell::Null, |most| Cell::Number(most.into()));
+        vec![plan.name.as_str().into(), plan.status.name().into(), parallelism]
+    };
+    plans.iter().map(row).collect()
 }
 
 fn setting(session: &Session, name: &str) -> Result<String> {

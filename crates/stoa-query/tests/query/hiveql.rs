@@ -188,6 +188,11 @@ async fn roles_and_rights_are_those_of_hive() {
 }
 
 #[tokio::test]
+async fn resource_plans_are_those_of_hive() {
+    check("resource_plans.txt", 160).await;
+}
+
+#[tokio::test]
 async fn what_is_refused_says_what_to_use_instead() {
     check("refused.txt", 60).await;
 }

@@ -24,6 +24,7 @@ mod properties;
 mod read_only;
 mod renewal;
 mod reports;
+mod resource_plans;
 mod settings;
 mod shared;
 mod slt;

@@ -6,6 +6,7 @@
 
 mod columns;
 mod mixed;
+mod sums;
 
 use std::any::Any;
 use std::hash::{Hash, Hasher};
@@ -22,6 +23,8 @@ use super::call::{Operation, function};
 use crate::errors::to_datafusion;
 
 pub(super) use mixed::{between, binary, in_list};
+pub(super) use sums::as_sum;
+pub use sums::sum_of_session;
 
 /// The key of [`HiveComparisons`] among a session's options.
 pub const HIVE_COMPARISONS_KEY: &str = "stoa_hive.comparisons";

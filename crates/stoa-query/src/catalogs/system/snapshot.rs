@@ -16,7 +16,7 @@ use super::{cluster, ingest, stores};
 use crate::access::Caller;
 use crate::engine::Engine;
 use crate::engine::watch::StallStatus;
-use crate::run::pools::PoolStatus;
+use crate::run::pool::PoolStatus;
 
 impl Engine {
     /// What is known of it, of all tables; the process, rates and requests are left empty.

@@ -27,6 +27,7 @@ use super::done;
 use super::parts::{Options, Part, PartId, PartOptions, Taken};
 use crate::run::memory;
 use crate::run::progress::Progress;
+use crate::run::query_pool::QueryPool;
 use crate::run::spread::DoneByDaemon;
 
 /// How long a daemon has to say whether it takes part.
@@ -222,7 +223,7 @@ fn take_part(spreading: &Spreading, from: DaemonId, body: Bytes) -> Result<Bytes
         return Err(Error::unsupported(what));
     }
     let runner = spreading.runner.upgrade().ok_or_else(closed)?;
-    let pool = runner.pools().find("", "", PROTOCOL_OF_OTHERS);
+    let pool = runner.pools().configured("", "", PROTOCOL_OF_OTHERS);
     let busy = || {
         Error::new(stoa_error::ErrorKind::Exhausted, "all slots of this daemon are busy")
             .with_sqlstate("53300")
@@ -230,7 +231,7 @@ fn take_part(spreading: &Spreading, from: DaemonId, body: Bytes) -> Result<Bytes
     let slot = pool.admission.try_enter().ok_or_else(busy)?;
     let (stop, waiting) = runner.stops.begin();
     let progress = Arc::<Progress>::default();
-    let memory = memory::of_query(runner.memory(), &pool, &progress);
+    let memory = memory::of_query(runner.memory(), &QueryPool::new(pool), &progress);
     let (options, is_analyzed) = (enlist.options, enlist.is_analyzed);
     let part = Part::new(PartOptions { stop, memory, progress, options, is_analyzed });
     let taken = Taken { _waiting: waiting, _slot: slot };

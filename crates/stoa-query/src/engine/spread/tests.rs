@@ -19,7 +19,8 @@ use tokio::net::TcpStream;
 use super::*;
 use crate::Outcome;
 use crate::engine::{Engine, EngineOptions};
-use crate::run::pools::{DEFAULT_POOL, PoolOptions};
+use crate::run::pool::PoolOptions;
+use crate::run::pools::DEFAULT_POOL;
 use crate::session::{Session, SessionOptions};
 
 type Services = BTreeMap<u16, Arc<dyn Service>>;
