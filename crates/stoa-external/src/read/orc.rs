@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{FieldRef, Schema, SchemaRef};
+use arrow_schema::{Schema, SchemaRef};
 use stoa_error::{Error, Result};
 use stoa_orc::{
-    ArrowOptions, ColumnRef, Decoder, FIELD_ID_KEY, FileMetadata, Predicate, Projection, Step,
-    TailDecoder, TailStep, TimestampOutput, TypeKind,
+    ArrowOptions, ColumnRef, Decoder, FileMetadata, Predicate, Projection, Step, TailDecoder,
+    TailStep, TimestampOutput, TypeKind,
 };
 
 use super::source::Source;
-use super::{FilePart, ReadOptions};
+use super::{FilePart, PrunedGroups, ReadOptions};
 use crate::adapt::{self, Matching};
 
 /// Tables keep microseconds, and years beyond those of 64-bit nanoseconds.
@@ -72,6 +72,18 @@ impl OrcRows {
             .with_stripes(stripes);
         let kind = Kind::Decoded(Box::new(Decoder::new(Arc::new(metadata), read)?));
         Ok(Self { source, kind, schema, from })
+    }
+
+    /// What was left out so far.
+    pub(super) fn pruned(&self) -> PrunedGroups {
+        let Kind::Decoded(decoder) = &self.kind else { return PrunedGroups::default() };
+        let metrics = decoder.metrics();
+        PrunedGroups {
+            stripes_total: metrics.stripes_total,
+            stripes_pruned: metrics.stripes_pruned,
+            row_groups_total: metrics.row_groups_total,
+            row_groups_pruned: metrics.row_groups_pruned,
+        }
     }
 
     pub(super) async fn next(&mut self) -> Result<Option<RecordBatch>> {
@@ -148,14 +160,8 @@ impl Columns<'_> {
 
     /// The column of the file, if its values are those of the table's column.
     fn column(&self, column: ColumnRef) -> Option<ColumnRef> {
-        let ColumnRef::Field(id) = column else { return None };
-        let of = |field: &FieldRef| field.metadata().get(FIELD_ID_KEY)?.parse::<i32>().ok();
-        let columns = &self.options.columns;
-        let place = columns.fields().iter().position(|field| of(field) == Some(id))?;
-        if self.options.limits.get(place).copied().flatten().is_some() {
-            return None;
-        }
-        let one = columns.project(&[place]).ok()?;
+        let (place, _) = self.options.column(column)?;
+        let one = self.options.columns.project(&[place]).ok()?;
         let at = self.matching.find(self.file, &one, &[place]).first().copied().flatten()?;
         let is_same = self.file.fields().get(at)?.data_type() == one.field(0).data_type();
         is_same.then(|| self.ids.get(at).copied()).flatten().map(ColumnRef::Id)
