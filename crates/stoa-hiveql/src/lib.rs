@@ -23,6 +23,7 @@ mod definitions;
 mod dialect;
 mod expressions;
 mod external;
+mod forms;
 mod inserts;
 mod lateral_views;
 mod lexer;
@@ -42,6 +43,7 @@ mod types;
 mod variables;
 
 pub use calls::function_names;
+pub use forms::{Form, Skeleton};
 pub use lexer::DEFAULT_DATABASE;
 pub use options::Options;
 pub use statements::{split, translate};
