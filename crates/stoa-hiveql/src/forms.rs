@@ -278,6 +278,56 @@ mod tests {
         );
     }
 
+    /// The text with a literal of each kind in all places of that kind.
+    fn with_all(skeleton: &Skeleton<'_>, number: &str, text: &str, date: &str) -> String {
+        let (mut all, mut copied) = (String::new(), 0);
+        for literal in &skeleton.literals {
+            all.push_str(&skeleton.text[copied..literal.at]);
+            all.push_str(match literal.kind {
+                Kind::Number => number,
+                Kind::Text => text,
+                Kind::Date => date,
+            });
+            copied = literal.at + literal.text.len();
+        }
+        all + &skeleton.text[copied..]
+    }
+
+    #[test]
+    fn queries_of_the_corpus_are_put_together() {
+        let options = Options::default();
+        let mut forms = 0;
+        for entry in std::fs::read_dir("../stoa-query/tests/hiveql").unwrap() {
+            let path = entry.unwrap().path();
+            if !path.is_file() {
+                continue;
+            }
+            for line in std::fs::read_to_string(path).unwrap().lines() {
+                let Some(query) = line.strip_prefix("Q ") else { continue };
+                let Some(skeleton) = Skeleton::of(query, options) else { continue };
+                let Some(form) = skeleton.learn(options) else { continue };
+                forms += 1;
+                for (number, text, date) in [
+                    ("0", "''", "'2024-02-29'"),
+                    ("1", "'a'", "'0001-01-01'"),
+                    ("12", "'%_'", "'1969-12-31'"),
+                    ("2147483648", "'yyyy-MM-dd'", "'9999-12-31'"),
+                    ("999999999999999999", "' 1.50 '", "'2024-05-01'"),
+                ] {
+                    let other = with_all(&skeleton, number, text, date);
+                    let same = Skeleton::of(&other, options).unwrap();
+                    assert_eq!(same.key(), skeleton.key(), "{other}");
+                    assert_eq!(
+                        same.translated(&form),
+                        translate(&other, options).unwrap(),
+                        "{other}"
+                    );
+                }
+            }
+        }
+        assert!(forms > 30, "{forms}");
+    }
+
     #[test]
     fn other_literals_are_part_of_the_skeleton() {
         let key = |text: &str| {
