@@ -23,7 +23,7 @@ DAY = datetime.date(2024, 1, 1)
 MOMENT = datetime.datetime(1969, 12, 30)
 COLUMNS = {
     "id": "bigint", "small": "int", "f": "double precision", "name": "text", "day": "date", "price": "numeric(12,2)",
-    "moment": "timestamp", "flag": "boolean", "short": "varchar(3)",
+    "moment": "timestamp", "flag": "boolean", "short": "varchar(3)", "tiny": "smallint", "narrow": "int",
 }  # fmt: skip
 
 
@@ -45,6 +45,9 @@ def generated():
             "price": column(lambda n: decimal.Decimal(n - 20_000) / 4, pa.decimal128(12, 2)),
             "moment": column(lambda n: MOMENT + datetime.timedelta(seconds=n * 9 % 10**6, microseconds=n), pa.timestamp("us")),
             "flag": column(lambda n: n // GROUP % 3 == 0, pa.bool_()),
+            "tiny": column(lambda n: n - 20_000, pa.int16()),
+            # Some do not fit the table's type, and are NULL.
+            "narrow": column(lambda n: n * 100_000, pa.int64()),
             "short": column(lambda n: f"{n // 100:03}abc", pa.string()),
         }
     )
@@ -72,13 +75,13 @@ def asked(warehouse, store, bucket, table, request):  # noqa: F811
     duck = duckdb.connect()
     # varchar(3) cuts what is longer, as in Hive.
     duck.register("files", table)
-    duck.execute("CREATE TABLE t AS SELECT * REPLACE (short[:3] AS short) FROM files")
+    duck.execute("CREATE TABLE t AS SELECT * REPLACE (short[:3] AS short, TRY_CAST(narrow AS INTEGER) AS narrow) FROM files")
     return server, duck
 
 
 def literal(chosen, table, name):
     value = None
-    while value is None:
+    while value is None or name == "narrow" and value >= 2**31:
         value = table[name][chosen.randrange(ROWS)].as_py()
     match COLUMNS[name]:
         case "text" | "varchar(3)":

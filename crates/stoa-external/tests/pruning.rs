@@ -10,7 +10,8 @@ use parking_lot::Mutex;
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 use stoa_external::{
-    Definition, FileFormat, FilePart, PrunedGroups, ReadOptions, Rows, Serde, files, partitions,
+    Definition, FileFormat, FilePart, Limit, PrunedGroups, ReadOptions, Rows, Serde, files,
+    partitions,
 };
 use stoa_orc::{ColumnRef, CompareOp, FIELD_ID_KEY, Literal, Predicate};
 use stoa_store::{Location, Stores};
@@ -64,6 +65,21 @@ fn location(directory: &Path) -> Location {
 
 /// How many rows are read, and what was left out.
 async fn read(directory: &Path, format: FileFormat, predicate: Predicate) -> (usize, PrunedGroups) {
+    let options = ReadOptions {
+        columns: schema(),
+        wanted: vec![1],
+        limits: Vec::new(),
+        predicate,
+        batch_rows: 100,
+    };
+    read_with(directory, format, options).await
+}
+
+async fn read_with(
+    directory: &Path,
+    format: FileFormat,
+    options: ReadOptions,
+) -> (usize, PrunedGroups) {
     let location = location(directory);
     let definition = Definition {
         location: location.literal_of(&location.path),
@@ -74,19 +90,12 @@ async fn read(directory: &Path, format: FileFormat, predicate: Predicate) -> (us
         is_shared: false,
         dropped: Vec::new(),
     };
-    let options = ReadOptions {
-        columns: schema(),
-        wanted: vec![1],
-        limits: Vec::new(),
-        predicate,
-        batch_rows: 100,
-    };
     let file = files(&location, &location.path).await.unwrap().remove(0);
     let part = FilePart { file, part: 0, parts: 1 };
     let mut rows = Rows::open(&location, &definition, &part, &options).await.unwrap();
     let mut count = 0;
     while let Some(batch) = rows.next().await.unwrap() {
-        assert_eq!(batch.num_columns(), 1);
+        assert_eq!(batch.num_columns(), options.wanted.len());
         count += batch.num_rows();
     }
     assert!(rows.read_counts().bytes_read > 0);
@@ -136,6 +145,42 @@ async fn groups_that_cannot_match_are_not_read() {
                 _ => pruned.row_groups_pruned,
             };
             assert_eq!(left_out as usize, (all - rows) / group, "{format:?} {predicate:?}");
+        }
+    }
+}
+
+/// A value that does not fit the table's type is NULL, which no statistics of the file tell.
+#[tokio::test]
+async fn nulls_of_values_that_do_not_fit_are_not_left_out() {
+    let narrow: SchemaRef = Arc::new(Schema::new(vec![
+        field("id", 1, DataType::Int32),
+        field("name", 2, DataType::Utf8),
+    ]));
+    for format in [FileFormat::Parquet, FileFormat::Orc] {
+        let directory = tempfile::tempdir().unwrap();
+        write(directory.path(), format);
+        for limits in [Vec::new(), vec![Some(Limit::Short), Some(Limit::Characters(2))]] {
+            let read = async |predicate| {
+                let options = ReadOptions {
+                    columns: narrow.clone(),
+                    wanted: vec![0, 1],
+                    limits: limits.clone(),
+                    predicate,
+                    batch_rows: 1000,
+                };
+                read_with(directory.path(), format, options).await.0
+            };
+            let all = (GROUPS * GROUP_ROWS) as usize;
+            assert_eq!(read(Predicate::IsNull(ColumnRef::Field(1))).await, all, "{format:?}");
+            // Names are cut off to `n0`.
+            let cut = compare(2, CompareOp::Eq, Literal::String("n0".to_owned()));
+            let expected = match (format, limits.is_empty()) {
+                (_, true) => 0,
+                // All but the group without names.
+                (FileFormat::Parquet, false) => all - GROUP_ROWS as usize,
+                (_, false) => all,
+            };
+            assert_eq!(read(cut).await, expected, "{format:?} {limits:?}");
         }
     }
 }

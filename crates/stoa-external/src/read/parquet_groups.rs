@@ -1,8 +1,8 @@
 //! Which row groups of a Parquet file may have rows that a predicate keeps, by their statistics.
 //!
 //! **Invariant:** a row group is left out only if no row of it can match. Statistics that old writers compared as
-//! signed bytes, columns with narrower types than their values, and columns whose values change their order when they
-//! are converted to the table's type are not judged by.
+//! signed bytes, and columns whose values change their order when they are converted to the table's type, are not judged
+//! by. Where a conversion makes NULL of a value that does not fit, there may be NULLs that no statistics count.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use parquet::file::statistics::Statistics;
 use stoa_orc::{ColumnRef, ColumnStatistics, TimestampBound, ValueStatistics};
 
 use super::ReadOptions;
-use crate::adapt::{self, Matching};
+use crate::adapt::{self, Limit, Matching, fits, limited};
 
 const NANOS_PER_MICRO: i64 = 1_000;
 const MICROS_PER_MILLI: i64 = 1_000;
@@ -59,7 +59,7 @@ fn statistics(
     options: &ReadOptions,
     column: ColumnRef,
 ) -> Option<Vec<ColumnStatistics>> {
-    let (place, wanted) = options.column(column)?;
+    let (place, wanted, limit) = options.column(column)?;
     let file: &Schema = metadata.schema();
     let one = Schema::new(vec![wanted.clone().with_nullable(true)]);
     let at = Matching::Name.find(file, &one, &[place]).first().copied().flatten()?;
@@ -67,6 +67,7 @@ fn statistics(
     if !keeps_order(own.data_type(), wanted.data_type()) {
         return None;
     }
+    let fits = limit != Some(Limit::Short) && fits(own.data_type(), wanted.data_type());
     let schema = metadata.parquet_schema();
     let converter = StatisticsConverter::try_new(own.name(), file, schema).ok()?;
     let leaf = converter.parquet_column_index()?;
@@ -74,13 +75,15 @@ fn statistics(
     let in_table = |array: ArrayRef| -> Option<ArrayRef> {
         let rows = array.len();
         let batch = adapt::batch(&Arc::new(one.clone()), &[Some(0)], &[array], rows).ok()?;
-        Some(Arc::clone(batch.column(0)))
+        // Cutting texts off keeps their order.
+        Some(limited(Arc::clone(batch.column(0)), limit))
     };
     let least = in_table(converter.row_group_mins(groups.iter()).ok()?)?;
     let most = in_table(converter.row_group_maxes(groups.iter()).ok()?)?;
     let of_group = |(at, group): (usize, &RowGroupMetaData)| {
         let rows = u64::try_from(group.num_rows()).ok();
         let nulls = group.column(leaf).statistics().and_then(|known| known.null_count_opt());
+        let nulls = nulls.filter(|_| fits);
         ColumnStatistics {
             values: rows.zip(nulls).map(|(rows, nulls)| rows.saturating_sub(nulls)),
             has_null: nulls.is_none_or(|nulls| nulls > 0),
@@ -202,12 +205,12 @@ fn timestamp(micros: i64) -> TimestampBound {
 }
 
 impl ReadOptions {
-    /// A column of the table by its field id, and its place, if its values are those of the files.
-    pub(super) fn column(&self, column: ColumnRef) -> Option<(usize, &Field)> {
+    /// A column of the table by its field id: its place, and what its values are limited to.
+    pub(super) fn column(&self, column: ColumnRef) -> Option<(usize, &Field, Option<Limit>)> {
         let ColumnRef::Field(id) = column else { return None };
         let of = |field: &Field| field.metadata().get(stoa_orc::FIELD_ID_KEY)?.parse::<i32>().ok();
         let place = self.columns.fields().iter().position(|field| of(field) == Some(id))?;
-        let is_limited = self.limits.get(place).copied().flatten().is_some();
-        (!is_limited).then(|| (place, self.columns.field(place)))
+        let limit = self.limits.get(place).copied().flatten();
+        Some((place, self.columns.field(place), limit))
     }
 }
