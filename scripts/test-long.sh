@@ -27,8 +27,9 @@ export STOA_ATTACK_STREAMS=${STOA_ATTACK_STREAMS:-20000}
 export STOA_ATTACK_STATEMENTS=${STOA_ATTACK_STATEMENTS:-1000000}
 export STOA_ATTACK_TIMEOUT_MS=${STOA_ATTACK_TIMEOUT_MS:-1000}
 export STOA_TRANSFORM_BYTES=${STOA_TRANSFORM_BYTES:-1000000000}
+export STOA_PRUNING_CONDITIONS=${STOA_PRUNING_CONDITIONS:-5000}
 export STOA_ATTACK_DEPTH=${STOA_ATTACK_DEPTH:-1000}
 
 suites=("$@")
-[ ${#suites[@]} = 0 ] && suites=(rust oracle duckdb tpch attacks hive)
+[ ${#suites[@]} = 0 ] && suites=(rust oracle duckdb tpch attacks hive s3)
 exec scripts/test.sh "${suites[@]}"

@@ -33,8 +33,9 @@ def database():
 class Daemons:
     """Daemons on one warehouse, each as if on a machine of its own: with a folder of its own."""
 
-    def __init__(self, gateway, bucket, database, directory):
+    def __init__(self, gateway, bucket, database, directory, *flags):
         self.gateway, self.bucket, self.database, self.directory = gateway, bucket, database, directory
+        self.flags = flags
         self.all = []
 
     def start(self):
@@ -42,7 +43,7 @@ class Daemons:
         directory.mkdir()
         place = Warehouse(f"s3://{self.bucket}/tables", self.gateway.url, directory)
         place.catalog = self.database
-        daemon = place.server("--commit-log", f"s3://{self.bucket}/logs")
+        daemon = place.server("--commit-log", f"s3://{self.bucket}/logs", *self.flags)
         self.all.append(place)
         return daemon
 

@@ -37,13 +37,17 @@ class Refused(Exception):
 
 
 class Daemon:
-    """A daemon on a machine."""
+    """A daemon on a machine; `host` is what the machine calls itself, if not as the one that the tests run on."""
 
-    def __init__(self, place, name):
+    def __init__(self, place, name, flags=(), host=None):
         self.address = place.network.machines[name][1]
         directory = place.directory / name
         directory.mkdir(exist_ok=True)
-        command = [*place.network.on(name), os.environ["STOA_BIN"], "server"]
+        command = [*place.network.on(name)]
+        if host:
+            naming = 'echo "$0" >/proc/sys/kernel/hostname && exec "$@"'
+            command += ["unshare", "--uts", "sh", "-c", naming, host]
+        command += [os.environ["STOA_BIN"], "server", *flags]
         command += ["--warehouse", f"s3://{place.bucket}/tables", "--commit-log", f"s3://{place.bucket}/logs"]
         command += ["--catalog", place.catalog, "--listen", self.address, "--insecure-listen"]
         command += ["--advertise", self.address, "--s3-allow-http", "--http-port", "0", "--pg-port", "0", "--flight-port", "0"]
@@ -161,8 +165,8 @@ class Place:
         s3.create_bucket(Bucket=self.bucket)
         self.daemons = {}
 
-    def start(self, name):
-        self.daemons[name] = Daemon(self, name)
+    def start(self, name, flags=(), host=None):
+        self.daemons[name] = Daemon(self, name, flags, host)
         return self.daemons[name]
 
 

@@ -14,6 +14,28 @@ where
     tokio::spawn(future)
 }
 
+/// Starts tasks later on the runtime that is current now: for what a `drop`, which may be on any thread, leaves to be
+/// done.
+#[derive(Clone, Debug)]
+pub struct Spawner(Option<tokio::runtime::Handle>);
+
+impl Spawner {
+    /// That of the current runtime; without one, no task is ever started.
+    pub fn current() -> Self {
+        Self(tokio::runtime::Handle::try_current().ok())
+    }
+
+    /// Starts a task, and leaves it running.
+    pub fn spawn<F>(&self, future: F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        if let Some(runtime) = &self.0 {
+            runtime.spawn(future);
+        }
+    }
+}
+
 /// Runs `work`, which may block, on the current runtime's pool for blocking work.
 pub fn spawn_blocking<F, T>(work: F) -> JoinHandle<T>
 where

@@ -108,6 +108,12 @@ fn adapt(array: &ArrayRef, to: &Field) -> Result<ArrayRef> {
     }
 }
 
+/// Whether all values of the file's type are values of the table's.
+pub(crate) fn fits(own: &DataType, wanted: &DataType) -> bool {
+    let bytes = |of: &DataType| of.is_signed_integer().then(|| of.primitive_width()).flatten();
+    own == wanted || bytes(own).zip(bytes(wanted)).is_some_and(|(own, wanted)| own <= wanted)
+}
+
 fn map(array: &MapArray, entries: &FieldRef, sorted: bool) -> Result<ArrayRef> {
     let wrong = || cannot(array.data_type(), entries);
     let DataType::Struct(pair) = entries.data_type() else { return Err(wrong()) };

@@ -16,6 +16,8 @@ const SERDE: &str = "stoa.external.serde";
 const DROPPED: &str = "stoa.external.dropped";
 /// Hive's own: lines at the beginning of each text file that hold no rows.
 const SKIP_HEADER: &str = "skip.header.line.count";
+/// A user's statement that a directory is the same on all machines.
+const SHARED: &str = "stoa.shared-directory";
 const SKIP_FOOTER: &str = "skip.footer.line.count";
 /// Most lines of a header.
 const HEADER_LINES_MAX: u64 = 1000;
@@ -55,6 +57,8 @@ pub struct Definition {
     pub serde_properties: BTreeMap<String, String>,
     /// Lines at the beginning of each text file that hold no rows.
     pub header_lines: u64,
+    /// Whether a directory is the same on all machines, as on a network file system.
+    pub is_shared: bool,
     /// Names of partitions (`day=2024-05-01/hour=1`) that were dropped while their files stayed.
     pub dropped: Vec<String>,
 }
@@ -157,13 +161,14 @@ impl Definition {
         };
         let dropped = property(DROPPED).unwrap_or_default().lines().map(str::to_owned).collect();
         let all = all();
-        let header_lines = header_lines(&all)?;
+        let (header_lines, is_shared) = (header_lines(&all)?, is_shared(&all)?);
         Ok(Some(Self {
             location: location.to_owned(),
             format,
             serde,
             serde_properties: all.into_iter().filter_map(of_serde).collect(),
             header_lines,
+            is_shared,
             dropped,
         }))
     }
@@ -174,6 +179,7 @@ impl Definition {
     /// `Invalid` (22023) and `Unsupported` for what cannot be followed.
     pub fn check(&self, properties: &BTreeMap<String, String>) -> Result<()> {
         header_lines(properties)?;
+        is_shared(properties)?;
         if self.format.has_lines() {
             crate::TextFormat::of(self)?;
         }
@@ -184,7 +190,10 @@ impl Definition {
         Ok(())
     }
 
-    /// The properties that hold it.
+    /// Properties of external tables that users may set although they begin as Stoa's own do.
+    pub const USER_PROPERTIES: [&'static str; 1] = [SHARED];
+
+    /// The properties that hold it, but for those of users.
     pub fn properties(&self) -> BTreeMap<String, String> {
         let mut all = BTreeMap::from([
             (LOCATION.to_owned(), self.location.clone()),
@@ -213,6 +222,16 @@ fn header_lines(properties: &BTreeMap<String, String>) -> Result<u64> {
     })
 }
 
+fn is_shared(properties: &BTreeMap<String, String>) -> Result<bool> {
+    match properties.get(SHARED).map(|text| text.trim()) {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(text) => Err(Error::invalid(format!("{SHARED} is \"{text}\""))
+            .with_sqlstate("22023")
+            .with_hint("write true where the directory is the same on all machines, else false")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -225,6 +244,7 @@ mod tests {
             serde: Serde::Delimited,
             serde_properties: BTreeMap::from([("field.delim".to_owned(), "\t".to_owned())]),
             header_lines: 0,
+            is_shared: false,
             dropped: Vec::new(),
         };
         let all = definition.properties();
@@ -239,5 +259,8 @@ mod tests {
         assert_eq!(Serde::of_class("org.x.RegexSerDe").unwrap_err().sqlstate(), "0A000");
         let lines = BTreeMap::from([(SKIP_HEADER.to_owned(), "many".to_owned())]);
         assert_eq!(header_lines(&lines).unwrap_err().sqlstate(), "22023");
+        let shared = |text: &str| is_shared(&[(SHARED.to_owned(), text.to_owned())].into());
+        assert_eq!(shared("yes").unwrap_err().sqlstate(), "22023");
+        assert!(shared("true").unwrap() && !shared("false").unwrap());
     }
 }

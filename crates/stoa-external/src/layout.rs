@@ -5,9 +5,13 @@
 //!
 //! **Invariant:** what is hidden (`_…`, `.…`) is not looked into.
 
+use std::time::Duration;
+
 use futures::stream::{self, StreamExt, TryStreamExt};
 use object_store::path::Path;
-use stoa_error::{Error, Result};
+use object_store::{ListResult, ObjectStoreExt, PutPayload};
+use stoa_env::timer;
+use stoa_error::{Error, ErrorKind, Result};
 use stoa_store::{Location, from_object_store};
 
 use crate::names::{DEFAULT_PARTITION, is_hidden, unescaped};
@@ -23,6 +27,15 @@ const FILES_MAX: usize = 1_000_000;
 
 /// How deep directories in partitions are looked into.
 const DEPTH_MAX: usize = 16;
+
+/// After that, a directory is not listed again.
+const LIST_TIME: Duration = Duration::from_secs(5);
+
+/// Before it is listed again the first time; then twice as long each time.
+const LIST_WAIT: Duration = Duration::from_millis(50);
+
+/// An empty file that stands for a directory in a store that has none. Hive does not see it either.
+const MARKER: &str = "_stoa_partition";
 
 /// A partition that is there; the whole table where there are no partition columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,18 +57,27 @@ pub struct DataFile {
     pub bytes: u64,
 }
 
-/// The partitions that are there, in the order of their names. A location that is not there has none.
+/// Those of some directories that are wanted, with the number of partition columns that they have values of.
+pub type KeepDirectories<'a> =
+    dyn Fn(Vec<Partition>, usize) -> Result<Vec<Partition>> + Send + Sync + 'a;
+
+/// The partitions that are there and that `keep` keeps, in the order of their names. A location that is not there has
+/// none. Directories that `keep` does not keep are not looked into, which saves a request each.
 ///
 /// # Errors
-/// Those of the store; 54000 for too many.
-pub async fn partitions(location: &Location, columns: &[String]) -> Result<Vec<Partition>> {
+/// Those of the store, and of `keep`; 54000 for too many.
+pub async fn partitions(
+    location: &Location,
+    columns: &[String],
+    keep: &KeepDirectories<'_>,
+) -> Result<Vec<Partition>> {
     let mut level =
         vec![Partition { path: location.path.clone(), name: String::new(), values: Vec::new() }];
-    for column in columns {
-        let list = |parent| below(location.clone(), parent, column.clone());
+    for (depth, column) in columns.iter().enumerate() {
+        let list = |parent| directories(location.clone(), parent, column.clone());
         let below = stream::iter(level).map(list);
         let below: Vec<Vec<Partition>> = below.buffered(LISTS_MAX).try_collect().await?;
-        level = below.into_iter().flatten().collect();
+        level = keep(below.into_iter().flatten().collect(), depth + 1)?;
         if level.len() > PARTITIONS_MAX {
             let place = location.literal_of(&location.path);
             return Err(Error::invalid(format!(
@@ -70,7 +92,11 @@ pub async fn partitions(location: &Location, columns: &[String]) -> Result<Vec<P
 }
 
 /// The directories `column=value` in a directory.
-async fn below(location: Location, parent: Partition, column: String) -> Result<Vec<Partition>> {
+async fn directories(
+    location: Location,
+    parent: Partition,
+    column: String,
+) -> Result<Vec<Partition>> {
     let listed = list(&location, &parent.path).await?;
     let mut found = Vec::new();
     for path in listed.common_prefixes {
@@ -131,25 +157,52 @@ pub async fn files(location: &Location, directory: &Path) -> Result<Vec<DataFile
         )))
 }
 
-/// Makes the directory of a partition, which has no rows then. A store without directories has nothing to make.
+/// Makes the directory of a partition, which has no rows then. In a store without directories, an empty file that nobody
+/// reads ([`MARKER`]) stands for it.
 ///
 /// # Errors
-/// Those of the disk.
+/// Those of the store; `Invalid` for a name that cannot be one of directories.
 pub async fn make_partition(location: &Location, name: &str) -> Result<()> {
     let place = format!("{}/{name}", location.literal_of(&location.path));
-    match place.strip_prefix("file://") {
-        Some(path) => stoa_store::make_directory(path).await,
-        None => Ok(()),
+    if let Some(path) = place.strip_prefix("file://") {
+        return stoa_store::make_directory(path).await;
     }
+    let marker = below(&location.path, &format!("{name}/{MARKER}"))?;
+    let put = location.store.put(&marker, PutPayload::new()).await;
+    put.map(drop).map_err(|error| from_object_store(&location.literal_of(&marker), error))
 }
 
-async fn list(location: &Location, path: &Path) -> Result<object_store::ListResult> {
-    let listed = location.store.list_with_delimiter(Some(path)).await;
-    match listed {
-        Err(object_store::Error::NotFound { .. }) => {
-            Ok(object_store::ListResult { common_prefixes: Vec::new(), objects: Vec::new() })
+/// A path below another; what names stand for is not changed.
+pub(crate) fn below(path: &Path, name: &str) -> Result<Path> {
+    let all = match path.as_ref() {
+        "" => name.to_owned(),
+        path => format!("{path}/{name}"),
+    };
+    Path::parse(&all).map_err(|source| {
+        Error::invalid(format!("{all} is no usable path"))
+            .with_sqlstate("22023")
+            .with_hint("values of partition columns become names of directories")
+            .with_source(source)
+    })
+}
+
+/// What is directly in a directory. An answer that breaks off half-way, which the store itself does not ask for again, is
+/// asked for again here.
+async fn list(location: &Location, path: &Path) -> Result<ListResult> {
+    let began = timer::now();
+    let mut wait = LIST_WAIT;
+    loop {
+        let error = match location.store.list_with_delimiter(Some(path)).await {
+            Ok(listed) => return Ok(listed),
+            Err(object_store::Error::NotFound { .. }) => {
+                return Ok(ListResult { common_prefixes: Vec::new(), objects: Vec::new() });
+            }
+            Err(error) => from_object_store(&location.literal_of(path), error),
+        };
+        if error.kind() != ErrorKind::Unavailable || began.elapsed() > LIST_TIME {
+            return Err(error);
         }
-        Err(error) => Err(from_object_store(&location.literal_of(path), error)),
-        Ok(listed) => Ok(listed),
+        timer::sleep(wait).await;
+        wait *= 2;
     }
 }

@@ -29,8 +29,8 @@ mod write;
 
 pub use adapt::Limit;
 pub use definition::{Definition, FileFormat, Serde};
-pub use layout::{DataFile, Partition, files, make_partition, partitions};
+pub use layout::{DataFile, KeepDirectories, Partition, files, make_partition, partitions};
 pub use names::{DEFAULT_PARTITION, escaped, is_hidden, unescaped};
-pub use read::{FilePart, ReadOptions, Rows};
+pub use read::{FilePart, PrunedGroups, ReadOptions, Rows};
 pub use text::{TextFormat, partition_array, value_text};
 pub use write::{HiveWriter, WriteTarget};

@@ -24,6 +24,7 @@ mod definitions;
 mod dialect;
 mod expressions;
 mod external;
+mod forms;
 mod inserts;
 mod lateral_views;
 mod lexer;
@@ -45,6 +46,7 @@ mod variables;
 mod views;
 
 pub use calls::function_names;
+pub use forms::{Form, Skeleton};
 pub use lexer::DEFAULT_DATABASE;
 pub use options::Options;
 pub use statements::{split, translate};

@@ -350,8 +350,12 @@ impl Service {
             Begun::Planned(operation, prepared) => (operation, prepared),
         };
         let operation = self.begin(own, operation).map_err(of_statement)?;
-        let running = Arc::clone(&operation).run(prepared, self.engine.queries().clone());
-        task::spawn(running);
+        let queries = self.engine.queries().clone();
+        let mut running = Box::pin(Arc::clone(&operation).run(prepared, queries));
+        // A report is done at once: another task, on another thread, would cost more than it.
+        if futures::poll!(running.as_mut()).is_pending() {
+            task::spawn(running);
+        }
         if run_async {
             return Ok(answer_of(&operation));
         }

@@ -67,6 +67,15 @@ impl Member {
         })
     }
 
+    /// The name of another machine with a living daemon; `None` if all are on this one, whose disks they share.
+    pub fn other_machine(&self) -> Option<String> {
+        let state = self.0.known.state()?;
+        let name = |daemon: DaemonId| state.daemons.get(&daemon).map(|info| info.name.as_str());
+        let own = name(self.id())?;
+        let found = self.others().into_iter().filter_map(name).find(|other| *other != own);
+        found.map(str::to_owned)
+    }
+
     /// The other living daemons, in the order of their ids.
     pub fn others(&self) -> Vec<DaemonId> {
         let Inner { me, known, .. } = &*self.0;

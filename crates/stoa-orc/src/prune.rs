@@ -45,6 +45,27 @@ pub(crate) enum Test {
     IsNotNull,
 }
 
+impl Predicate {
+    /// Whether one of some rows may match, by what is known of their columns; for files of other formats, whose
+    /// statistics the caller trusts. `statistics` gives `None` for a column of which nothing is known.
+    pub fn may_match(&self, statistics: &impl Fn(ColumnRef) -> Option<ColumnStatistics>) -> bool {
+        let judged = |column: ColumnRef, test: Test| {
+            let Some(known) = statistics(column) else { return true };
+            test.may_match(None, true, &known, &|_| true)
+        };
+        match self {
+            Self::And(parts) => parts.iter().all(|part| part.may_match(statistics)),
+            Self::Or(parts) => parts.iter().any(|part| part.may_match(statistics)),
+            Self::Compare { column, op, value } => {
+                judged(*column, Test::Compare(*op, value.clone()))
+            }
+            Self::In { column, values } => judged(*column, Test::In(values.clone())),
+            Self::IsNull(column) => judged(*column, Test::IsNull),
+            Self::IsNotNull(column) => judged(*column, Test::IsNotNull),
+        }
+    }
+}
+
 /// Where statistics of a column are found.
 pub(crate) trait Evidence {
     /// Its statistics, if they may be trusted.
@@ -86,7 +107,19 @@ impl Condition {
             Self::And(parts) => parts.iter().all(|part| part.may_match(file, evidence)),
             Self::Or(parts) => parts.iter().any(|part| part.may_match(file, evidence)),
             Self::Constant(value) => *value,
-            Self::Test { column, test } => test.may_match(*column, file, evidence),
+            Self::Test { column, test } => {
+                let statistics = evidence.statistics(*column).unwrap_or_else(unknown);
+                let kind = file.types.get(*column).map(|ty| ty.kind);
+                let is_top = file.types.types()[0].children.contains(column);
+                let bloom = |value: &Literal| {
+                    let hash = kind.and_then(|kind| hash(kind, value));
+                    match (evidence.bloom(*column), hash) {
+                        (Some((index, group)), Some(hash)) => index.may_contain(group, hash),
+                        _ => true,
+                    }
+                };
+                test.may_match(kind, is_top, &statistics, &bloom)
+            }
         }
     }
 
@@ -156,27 +189,23 @@ fn is_row_level(file: &FileMetadata, column: u32) -> bool {
 }
 
 impl Test {
-    fn may_match(&self, column: u32, file: &FileMetadata, evidence: &impl Evidence) -> bool {
-        let statistics = evidence.statistics(column).unwrap_or_else(unknown);
-        let kind = file.types.get(column).map(|ty| ty.kind);
+    /// Whether a column of `kind` may pass, which is one of the file's rows themselves if `is_top`; `bloom` says
+    /// whether a value may be there at all.
+    fn may_match(
+        &self,
+        kind: Option<TypeKind>,
+        is_top: bool,
+        statistics: &ColumnStatistics,
+        bloom: &impl Fn(&Literal) -> bool,
+    ) -> bool {
         // Java writes "0 values, no NULL" where it knows nothing (ORC-1553).
         let all_null = statistics.values == Some(0) && statistics.has_null;
-        let bloom = |value: &Literal| {
-            let hash = kind.and_then(|kind| hash(kind, value));
-            match (evidence.bloom(column), hash) {
-                (Some((index, group)), Some(hash)) => index.may_contain(group, hash),
-                _ => true,
-            }
-        };
         match self {
             // A NULL parent makes a NULL that the column's own statistics do not count.
-            Self::IsNull => {
-                let is_top = file.types.types()[0].children.contains(&column);
-                statistics.has_null || !is_top || statistics.values.is_none()
-            }
+            Self::IsNull => statistics.has_null || !is_top || statistics.values.is_none(),
             Self::IsNotNull => !all_null,
             Self::Compare(op, Literal::Boolean(value)) => {
-                !all_null && may_be_boolean(*op, *value, &statistics)
+                !all_null && may_be_boolean(*op, *value, statistics)
             }
             Self::Compare(op, value) => {
                 !all_null

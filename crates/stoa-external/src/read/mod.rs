@@ -10,6 +10,7 @@
 mod lines;
 mod orc;
 mod parquet;
+mod parquet_groups;
 mod sequence;
 mod source;
 
@@ -19,6 +20,7 @@ use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{Schema, SchemaRef};
 use stoa_error::{Error, Place, Result};
 use stoa_orc::Predicate;
+use stoa_rangeio::{ReadCounts, ReadMetrics};
 use stoa_store::Location;
 
 use crate::adapt::{Limit, limited};
@@ -49,8 +51,8 @@ pub struct ReadOptions {
     pub wanted: Vec<usize>,
     /// Narrower types of `columns`, by place; may be shorter.
     pub limits: Vec<Option<Limit>>,
-    /// On field ids of `columns`: stripes that cannot match need not be read. What is read may hold rows that do not
-    /// match.
+    /// On field ids of `columns`: stripes and row groups that cannot match need not be read. What is read may hold rows
+    /// that do not match.
     pub predicate: Predicate,
     /// Most rows in a batch.
     pub batch_rows: usize,
@@ -91,6 +93,20 @@ pub struct Rows {
     rows: Kind,
     limits: Vec<Option<Limit>>,
     place: String,
+    counters: Arc<ReadMetrics>,
+}
+
+/// How much of a file's parts was left out by statistics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PrunedGroups {
+    /// Stripes of ORC, or row groups of Parquet, of the part of the file.
+    pub stripes_total: u64,
+    /// Those that were not read.
+    pub stripes_pruned: u64,
+    /// ORC's row groups in the stripes that were looked into.
+    pub row_groups_total: u64,
+    /// Those that were not read.
+    pub row_groups_pruned: u64,
 }
 
 enum Kind {
@@ -128,11 +144,27 @@ impl Rows {
         options: &ReadOptions,
     ) -> Result<Self> {
         let place = location.literal_of(&part.file.path);
-        let source = Source::new(location, &part.file);
+        let counters = Arc::<ReadMetrics>::default();
+        let source = Source::new(location, &part.file, &counters);
         let rows = Self::kind(source, definition, part, options).await;
         let rows = rows.map_err(|error| error.at(Place::file(&place)))?;
         let limit = |at: &usize| options.limits.get(*at).copied().flatten();
-        Ok(Self { rows, limits: options.wanted.iter().map(limit).collect(), place })
+        let limits = options.wanted.iter().map(limit).collect();
+        Ok(Self { rows, limits, place, counters })
+    }
+
+    /// What was read of the file so far.
+    pub fn read_counts(&self) -> ReadCounts {
+        self.counters.counts()
+    }
+
+    /// What was left out of the file so far.
+    pub fn pruned(&self) -> PrunedGroups {
+        match &self.rows {
+            Kind::Orc(rows) => rows.pruned(),
+            Kind::Parquet(rows) => rows.pruned(),
+            Kind::Lines(_) => PrunedGroups::default(),
+        }
     }
 
     async fn kind(

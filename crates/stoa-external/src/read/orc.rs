@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{FieldRef, Schema, SchemaRef};
+use arrow_schema::{Schema, SchemaRef};
 use stoa_error::{Error, Result};
 use stoa_orc::{
-    ArrowOptions, ColumnRef, Decoder, FIELD_ID_KEY, FileMetadata, Predicate, Projection, Step,
-    TailDecoder, TailStep, TimestampOutput, TypeKind,
+    ArrowOptions, ColumnRef, Decoder, FileMetadata, Predicate, Projection, Step, TailDecoder,
+    TailStep, TimestampOutput, TypeKind, TypeTree,
 };
 
 use super::source::Source;
-use super::{FilePart, ReadOptions};
-use crate::adapt::{self, Matching};
+use super::{FilePart, PrunedGroups, ReadOptions};
+use crate::adapt::{self, Limit, Matching, fits};
 
 /// Tables keep microseconds, and years beyond those of 64-bit nanoseconds.
 const TIMESTAMPS: TimestampOutput = TimestampOutput::Micros;
@@ -62,7 +62,8 @@ impl OrcRows {
             return Ok(Self { source, kind, schema, from });
         }
         let columns: Vec<u32> = read.iter().filter_map(|at| ids.get(*at)).copied().collect();
-        let known = Columns { options, file: &file, ids: &ids, matching };
+        let types = &metadata.types;
+        let known = Columns { options, file: &file, ids: &ids, types, matching };
         let predicate = known.translated(&options.predicate).unwrap_or_else(Predicate::always);
         let read = stoa_orc::ReadOptions::default()
             .with_projection(Projection::Columns(columns))
@@ -72,6 +73,18 @@ impl OrcRows {
             .with_stripes(stripes);
         let kind = Kind::Decoded(Box::new(Decoder::new(Arc::new(metadata), read)?));
         Ok(Self { source, kind, schema, from })
+    }
+
+    /// What was left out so far.
+    pub(super) fn pruned(&self) -> PrunedGroups {
+        let Kind::Decoded(decoder) = &self.kind else { return PrunedGroups::default() };
+        let metrics = decoder.metrics();
+        PrunedGroups {
+            stripes_total: metrics.stripes_total,
+            stripes_pruned: metrics.stripes_pruned,
+            row_groups_total: metrics.row_groups_total,
+            row_groups_pruned: metrics.row_groups_pruned,
+        }
     }
 
     pub(super) async fn next(&mut self) -> Result<Option<RecordBatch>> {
@@ -120,6 +133,7 @@ struct Columns<'a> {
     options: &'a ReadOptions,
     file: &'a Schema,
     ids: &'a [u32],
+    types: &'a TypeTree,
     matching: Matching,
 }
 
@@ -148,16 +162,20 @@ impl Columns<'_> {
 
     /// The column of the file, if its values are those of the table's column.
     fn column(&self, column: ColumnRef) -> Option<ColumnRef> {
-        let ColumnRef::Field(id) = column else { return None };
-        let of = |field: &FieldRef| field.metadata().get(FIELD_ID_KEY)?.parse::<i32>().ok();
-        let columns = &self.options.columns;
-        let place = columns.fields().iter().position(|field| of(field) == Some(id))?;
-        if self.options.limits.get(place).copied().flatten().is_some() {
-            return None;
-        }
-        let one = columns.project(&[place]).ok()?;
+        let (place, wanted, limit) = self.options.column(column)?;
+        let one = self.options.columns.project(&[place]).ok()?;
         let at = self.matching.find(self.file, &one, &[place]).first().copied().flatten()?;
-        let is_same = self.file.fields().get(at)?.data_type() == one.field(0).data_type();
-        is_same.then(|| self.ids.get(at).copied()).flatten().map(ColumnRef::Id)
+        let id = self.ids.get(at).copied()?;
+        let own = self.types.get(id)?;
+        // Nothing is cut off, and nothing becomes NULL.
+        let is_within = match limit {
+            None => true,
+            Some(Limit::Short) => matches!(own.kind, TypeKind::Byte | TypeKind::Short),
+            Some(Limit::Characters(most)) => {
+                own.kind == TypeKind::Varchar && (1..=most).contains(&(own.max_length as usize))
+            }
+        };
+        let fits = fits(self.file.fields().get(at)?.data_type(), wanted.data_type());
+        (is_within && fits).then_some(ColumnRef::Id(id))
     }
 }

@@ -1,4 +1,4 @@
-//! Rows of a Parquet file: one row group after the other.
+//! Rows of a Parquet file: one row group after the other, but for those that statistics rule out.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -17,8 +17,11 @@ use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataP
 use stoa_error::{Error, Result};
 
 use super::source::Source;
-use super::{FilePart, ReadOptions};
+use super::{FilePart, PrunedGroups, ReadOptions, parquet_groups};
 use crate::adapt::{self, Matching};
+
+/// The end of a file that is read first: most footers are in there.
+const TAIL_BYTES: u64 = 64 << 10;
 
 pub(super) struct ParquetRows {
     source: Source,
@@ -29,6 +32,7 @@ pub(super) struct ParquetRows {
     from: Vec<Option<usize>>,
     batch_rows: usize,
     groups: VecDeque<usize>,
+    pruned: PrunedGroups,
     open: Option<ParquetPushDecoder>,
 }
 
@@ -58,9 +62,23 @@ impl ParquetRows {
         read.dedup();
         let from = found.iter().map(|at| read.iter().position(|own| Some(*own) == *at)).collect();
         let mask = ProjectionMask::roots(metadata.parquet_schema(), read);
-        let groups = part.range_of(parsed.num_row_groups()).collect();
+        let kept = parquet_groups::kept(&parsed, &metadata, options);
+        let part = part.range_of(parsed.num_row_groups());
+        let total = part.len() as u64;
+        let is_kept = |group: &usize| kept.get(*group).copied().unwrap_or(true);
+        let groups: VecDeque<usize> = part.filter(is_kept).collect();
+        let pruned = PrunedGroups {
+            stripes_total: total,
+            stripes_pruned: total - groups.len() as u64,
+            ..PrunedGroups::default()
+        };
         let batch_rows = options.batch_rows.max(1);
-        Ok(Self { source, metadata, mask, schema, from, batch_rows, groups, open: None })
+        Ok(Self { source, metadata, mask, schema, from, batch_rows, groups, pruned, open: None })
+    }
+
+    /// What was left out.
+    pub(super) fn pruned(&self) -> PrunedGroups {
+        self.pruned
     }
 
     pub(super) async fn next(&mut self) -> Result<Option<RecordBatch>> {
@@ -93,6 +111,9 @@ impl ParquetRows {
 async fn footer(source: &Source) -> Result<ParquetMetaData> {
     let decoder = ParquetMetaDataPushDecoder::try_new(source.bytes).map_err(damaged)?;
     let mut decoder = decoder.with_page_index_policy(PageIndexPolicy::Skip);
+    let tail = source.bytes.saturating_sub(TAIL_BYTES)..source.bytes;
+    let bytes = exactly(source, std::slice::from_ref(&tail)).await?;
+    decoder.push_ranges(vec![tail], bytes).map_err(damaged)?;
     loop {
         match decoder.try_decode().map_err(damaged)? {
             DecodeResult::NeedsData(ranges) => {

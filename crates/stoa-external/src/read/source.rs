@@ -1,16 +1,18 @@
 //! The bytes of a file.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use object_store::path::Path;
 use stoa_error::{Error, Result};
-use stoa_rangeio::RangeReader;
+use stoa_rangeio::{RangeReader, ReadMetrics};
 use stoa_store::Location;
 
 use crate::DataFile;
 
-/// One file.
+/// One file. A store that tells what an answer is from (S3) is asked for one and the same object throughout: a file that
+/// is overwritten meanwhile is an error, not a mixture.
 pub(super) struct Source {
     reader: RangeReader,
     pub(super) path: Path,
@@ -18,8 +20,12 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub(super) fn new(location: &Location, file: &DataFile) -> Self {
-        Self { reader: location.reader.clone(), path: file.path.clone(), bytes: file.bytes }
+    pub(super) fn new(location: &Location, file: &DataFile, counters: &Arc<ReadMetrics>) -> Self {
+        let mut reader = location.reader.clone().with_metrics(Arc::clone(counters));
+        if !location.literal_of(&file.path).starts_with("file://") {
+            reader = reader.with_pin(Arc::default());
+        }
+        Self { reader, path: file.path.clone(), bytes: file.bytes }
     }
 
     /// Some of its bytes, as offsets and chunks.

@@ -18,12 +18,15 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_schema::{Field, Schema, SchemaRef};
 use arrow_select::take::take_record_batch;
+use futures::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use object_store::{ObjectStoreExt, RenameOptions};
 use stoa_env::random;
+use stoa_env::task::Spawner;
 use stoa_error::{Error, Result};
 use stoa_store::{Location, from_object_store};
 
+use crate::layout::below;
 use crate::text::value_text;
 use crate::{DEFAULT_PARTITION, DataFile, Definition, escaped, files};
 use file::OpenFile;
@@ -39,6 +42,9 @@ const MEMORY_BYTES_MAX: usize = 256 << 20;
 
 /// A file ends at about this size.
 const FILE_BYTES: u64 = 256 << 20;
+
+/// Files that are moved or deleted at a time.
+const CHANGES_MAX: usize = 8;
 
 /// Most partitions that one statement writes to.
 const PARTITIONS_MAX: usize = 10_000;
@@ -73,6 +79,8 @@ pub struct HiveWriter {
     partitions: BTreeSet<String>,
     files_begun: usize,
     rows: u64,
+    /// Takes away what is left when the writer is dropped.
+    spawner: Spawner,
 }
 
 /// A complete file that is not visible yet.
@@ -110,6 +118,7 @@ impl HiveWriter {
             partitions: BTreeSet::new(),
             files_begun: 0,
             rows: 0,
+            spawner: Spawner::current(),
         })
     }
 
@@ -250,34 +259,52 @@ impl HiveWriter {
             self.end_file(&name).await?;
         }
         let old = self.replaced_files().await?;
-        let mut moved: Vec<Path> = Vec::new();
-        let store = Arc::clone(&self.target.location.store);
-        for staged in &self.complete {
-            let to = below(&self.directory(&staged.partition)?, &staged.name)?;
-            let renamed = store.rename_opts(&staged.path, &to, RenameOptions::default()).await;
-            if let Err(error) = renamed {
-                for path in moved {
-                    // What cannot be taken away either is told by the first error.
-                    let _ = store.delete(&path).await;
-                }
-                return Err(from_object_store(&self.target.location.literal_of(&to), error));
-            }
-            moved.push(to);
-        }
+        self.show_files().await?;
         self.complete.clear();
-        for file in old {
-            match store.delete(&file.path).await {
-                Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
-                Err(error) => {
-                    let place = self.target.location.literal_of(&file.path);
-                    return Err(from_object_store(&place, error)
-                        .with_detail("the new rows are there, beside some that they should replace")
-                        .with_hint("repeat the statement"));
+        let location = &self.target.location;
+        let delete = |file: DataFile| {
+            let (location, store) = (location.clone(), Arc::clone(&location.store));
+            async move {
+                match store.delete(&file.path).await {
+                    Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+                    Err(error) => Err(from_object_store(&location.literal_of(&file.path), error)),
                 }
             }
-        }
+        };
+        let deleted = stream::iter(old).map(delete).buffer_unordered(CHANGES_MAX);
+        let deleted: Result<()> = deleted.try_collect().await;
+        deleted.map_err(|error| {
+            error
+                .with_detail("the new rows are there, beside some that they should replace")
+                .with_hint("repeat the statement")
+        })?;
         self.remove_staging().await;
         Ok(())
+    }
+
+    /// Moves the files to where they are seen, or none of them.
+    async fn show_files(&self) -> Result<()> {
+        let location = &self.target.location;
+        let moves = self.complete.iter().map(|staged| {
+            let to = below(&self.directory(&staged.partition)?, &staged.name)?;
+            Ok((staged.path.clone(), to))
+        });
+        let moves: Vec<(Path, Path)> = moves.collect::<Result<_>>()?;
+        let rename = |(from, to): (Path, Path)| {
+            let (location, store) = (location.clone(), Arc::clone(&location.store));
+            async move {
+                let renamed = store.rename_opts(&from, &to, RenameOptions::default()).await;
+                renamed.map_err(|error| from_object_store(&location.literal_of(&to), error))
+            }
+        };
+        let renamed = stream::iter(moves.clone()).map(rename).buffer_unordered(CHANGES_MAX);
+        let renamed: Vec<Result<()>> = renamed.collect().await;
+        let Some(error) = renamed.into_iter().find_map(Result::err) else { return Ok(()) };
+        for (_, to) in moves {
+            // What was not moved is not there; what cannot be taken away either is told by the first error.
+            let _ = location.store.delete(&to).await;
+        }
+        Err(error)
     }
 
     /// The files that go.
@@ -323,18 +350,31 @@ impl HiveWriter {
     }
 }
 
-/// Given up half-way, as when a statement is cancelled: on a disk, its files go at once. In an object store they stay
-/// hidden.
+/// Given up half-way, as when a statement is cancelled: on a disk, its files go at once. In an object store they go a
+/// little later, or stay hidden if the process ends before that.
 impl Drop for HiveWriter {
     fn drop(&mut self) {
         if self.open.is_empty() && self.complete.is_empty() {
             return;
         }
-        self.open.clear();
+        let open = std::mem::take(&mut self.open);
+        let complete = std::mem::take(&mut self.complete);
         let place = self.target.location.literal_of(&self.staging);
         if let Some(path) = place.strip_prefix("file://") {
+            drop(open);
             stoa_store::remove_hidden_directory(path);
+            return;
         }
+        let store = Arc::clone(&self.target.location.store);
+        self.spawner.spawn(async move {
+            for (_, file) in open {
+                file.abort().await;
+            }
+            for staged in complete {
+                // What cannot be taken away stays hidden; the statement has told its own error.
+                let _ = store.delete(&staged.path).await;
+            }
+        });
     }
 }
 
@@ -346,20 +386,6 @@ fn partition_name(names: &[String], values: &[Option<String>]) -> String {
         Some(value) => format!("{name}={}", escaped(value)),
     };
     names.iter().zip(values).map(part).collect::<Vec<_>>().join("/")
-}
-
-/// A path below another; what names stand for is not changed.
-fn below(path: &Path, name: &str) -> Result<Path> {
-    let all = match path.as_ref() {
-        "" => name.to_owned(),
-        path => format!("{path}/{name}"),
-    };
-    Path::parse(&all).map_err(|source| {
-        Error::invalid(format!("{all} is no usable path"))
-            .with_sqlstate("22023")
-            .with_hint("values of partition columns become names of directories")
-            .with_source(source)
-    })
 }
 
 impl std::fmt::Debug for HiveWriter {

@@ -63,8 +63,13 @@ impl Session {
     /// # Errors
     /// As [`Session::parse`]; 0A000 for what Hive has and Stoa has not.
     pub async fn parse_hiveql(&self, sql: &str, options: HiveOptions) -> Result<Vec<Statement>> {
-        let translated = match sql.len() <= SHORT_TEXT {
-            true => hiveql::translated(sql, options),
+        let is_short = sql.len() <= SHORT_TEXT;
+        let known = self.reuse.translations();
+        if let Some(text) = is_short.then(|| known.find(sql, options)).flatten() {
+            return self.parse_sql(&text).await;
+        }
+        let translated = match is_short {
+            true => hiveql::translated(sql, options).inspect(|_| known.learn(sql, options)),
             false => {
                 let _memory = memory::of_text(self.runner.memory(), sql)?;
                 let text = sql.to_owned();

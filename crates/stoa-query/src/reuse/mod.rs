@@ -1,4 +1,5 @@
-//! What earlier statements left for later ones: forms of reports, plans with places for values, answers.
+//! What earlier statements left for later ones: forms of reports, plans with places for values, translations of HiveQL,
+//! answers.
 //!
 //! In: a statement's text or plan, and values. Out: a report, a plan or an answer that is the same as if the
 //! statement had been planned and run.
@@ -7,16 +8,19 @@ pub(crate) mod forms;
 pub(crate) mod report;
 pub(crate) mod results;
 pub(crate) mod template;
+pub(crate) mod translations;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use forms::Forms;
 use results::Results;
+use translations::Translations;
 
 /// What all sessions of an engine share of it, and how often it was of use.
 pub(crate) struct Reuse {
     forms: Forms,
+    translations: Translations,
     results: Arc<Results>,
     reports_answered: AtomicU64,
     plans_used: AtomicU64,
@@ -27,6 +31,7 @@ impl Reuse {
     pub(crate) fn new(result_bytes_max: u64) -> Self {
         Self {
             forms: Forms::default(),
+            translations: Translations::default(),
             results: Arc::new(Results::new(result_bytes_max)),
             reports_answered: AtomicU64::new(0),
             plans_used: AtomicU64::new(0),
@@ -36,6 +41,11 @@ impl Reuse {
     /// What statements became.
     pub(crate) fn forms(&self) -> &Forms {
         &self.forms
+    }
+
+    /// What queries of HiveQL became.
+    pub(crate) fn translations(&self) -> &Translations {
+        &self.translations
     }
 
     /// What they were answered.

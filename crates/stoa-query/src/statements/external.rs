@@ -44,9 +44,14 @@ pub(crate) async fn create(
     let properties: BTreeMap<String, String> = table.properties.iter().cloned().collect();
     let definition = definition(session, files)?;
     definition.check(&properties)?;
-    let schema = columns(table, &definition)?;
     let mut all = definition.properties();
     all.extend(properties);
+    // A user's property says whether the directory is the same on all machines.
+    let known = Definition::of(|key| all.get(key).map(String::as_str), || all.clone())?;
+    if let Some(known) = known {
+        external::refuse_elsewhere(&known, &ident, session.data.member())?;
+    }
+    let schema = columns(table, &definition)?;
     let spec = TableSpec {
         partition_by: table.partition_by.clone(),
         properties: all,
@@ -100,6 +105,7 @@ fn definition(session: &Session, files: &ExternalFiles) -> Result<Definition> {
         serde: serde.unwrap_or(Serde::Delimited),
         serde_properties: files.serde_properties.iter().cloned().collect(),
         header_lines: 0,
+        is_shared: false,
         dropped: Vec::new(),
     })
 }

@@ -18,7 +18,8 @@ use stoa_workload::ResourcePlans;
 use crate::session::Session;
 use crate::settings::shown_name;
 use crate::statements::{partitions, resource_plans};
-use crate::tables::external;
+use crate::tables::external::{self, ExternalFiles};
+use crate::tables::table::StoaTable;
 use stoa_sql::StatementKind;
 use stoa_sql::temporary::is_temporary;
 use stoa_sql::{ShowStatement, name_parts};
@@ -172,9 +173,19 @@ pub(crate) async fn run(
             }
             vec![vec![create_statement(&table).into()]]
         }
-        ShowStatement::Files { table } => file_rows(&find_read(session, table).await?).await?,
+        ShowStatement::Files { table } => {
+            let table = find_read(session, table).await?;
+            match external::is_external(&table) {
+                true => external_file_rows(&session.data.as_engine_table(table)).await?,
+                false => file_rows(&table).await?,
+            }
+        }
         ShowStatement::Partitions { table } => {
-            partition_rows(&find_read(session, table).await?).await?
+            let table = find_read(session, table).await?;
+            match external::is_external(&table) {
+                true => external_partition_rows(&session.data.as_engine_table(table)).await?,
+                false => partition_rows(&table).await?,
+            }
         }
         ShowStatement::Snapshots { table } => snapshot_rows(&find(session, table).await?),
         ShowStatement::Setting { name } if name == "all" => {
@@ -334,6 +345,32 @@ async fn partition_rows(table: &Table) -> Result<Vec<Vec<Cell>>> {
         vec![name.into(), files.into(), rows.into(), bytes.into()]
     };
     Ok(partitions.into_iter().map(row).collect())
+}
+
+/// Of external tables, nobody counts the rows.
+async fn external_file_rows(table: &StoaTable) -> Result<Vec<Vec<Cell>>> {
+    let files = ExternalFiles::of(table)?;
+    let mut rows = Vec::new();
+    for partition in files.partitions(&external::partition_columns(&table.table)).await? {
+        for file in files.files(&partition).await? {
+            let place = files.location.literal_of(&file.path);
+            let name = partition.name.as_str().into();
+            rows.push(vec![place.into(), name, Cell::Null, file.bytes.into()]);
+        }
+    }
+    Ok(rows)
+}
+
+async fn external_partition_rows(table: &StoaTable) -> Result<Vec<Vec<Cell>>> {
+    let files = ExternalFiles::of(table)?;
+    let mut rows = Vec::new();
+    for partition in files.partitions(&external::partition_columns(&table.table)).await? {
+        let found = files.files(&partition).await?;
+        let bytes: u64 = found.iter().map(|file| file.bytes).sum();
+        let count = found.len() as u64;
+        rows.push(vec![partition.name.into(), count.into(), Cell::Null, bytes.into()]);
+    }
+    Ok(rows)
 }
 
 fn snapshot_rows(table: &Table) -> Vec<Vec<Cell>> {

@@ -260,7 +260,9 @@ impl Data {
     pub(crate) fn as_engine_table(&self, table: Table) -> StoaTable {
         let ingest = self.ingest.clone().filter(|_| !table.is_staged());
         let (files, reports) = (Arc::clone(&self.files), Arc::clone(&self.reports));
-        StoaTable::new(table, files, reports, Arc::clone(&self.file_access)).with_ingest(ingest)
+        StoaTable::new(table, files, reports, Arc::clone(&self.file_access))
+            .with_ingest(ingest)
+            .with_member(self.member.get().cloned())
     }
 
     /// Forgets the fresh rows of a table that is gone.

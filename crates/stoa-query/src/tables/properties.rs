@@ -2,10 +2,11 @@
 //!
 //! In: keys and values of `CREATE TABLE … TBLPROPERTIES`, `ALTER TABLE … SET`, `stoa load --create`. Out:
 //! nothing, or which of them cannot be set. `stoa-table` judges its own properties when it makes or alters
-//! the table; here are those that it does not know: of fresh rows, of tables of cells, and names that
+//! the table; here are those that it does not know: of fresh rows, of external tables, of tables of cells, and names that
 //! begin like Stoa's own but mean nothing.
 
 use stoa_error::{Error, Result};
+use stoa_external::Definition;
 
 /// What Stoa's own properties begin with.
 const PREFIX: &str = "stoa.";
@@ -30,10 +31,11 @@ pub(crate) fn check<'a>(properties: impl Iterator<Item = (&'a str, &'a str)>) ->
         stoa_ingest::check_property(key, value)?;
         let is_known = stoa_ingest::PROPERTIES.contains(&key)
             || stoa_table::STOA_PROPERTIES.contains(&key)
+            || Definition::USER_PROPERTIES.contains(&key)
             || key.starts_with(LOG_PREFIX);
         if key.starts_with(PREFIX) && !is_known {
-            let known: Vec<&str> =
-                stoa_ingest::PROPERTIES.into_iter().chain(stoa_table::STOA_PROPERTIES).collect();
+            let known = stoa_ingest::PROPERTIES.into_iter().chain(stoa_table::STOA_PROPERTIES);
+            let known: Vec<&str> = known.chain(Definition::USER_PROPERTIES).collect();
             return Err(Error::invalid(format!("there is no property {key}"))
                 .with_hint(format!("Stoa's own are {}", known.join(", "))));
         }

@@ -26,6 +26,7 @@ use stoa_access::Privilege;
 use stoa_catalog::TableIdent;
 use stoa_error::{Error, Result};
 use stoa_ingest::{FreshRows, Ingest};
+use stoa_member::Member;
 use stoa_orc::Predicate;
 use stoa_report::Reports;
 use stoa_table::{ScanFile, ScanPlan, Table};
@@ -52,6 +53,8 @@ pub(crate) struct StoaTable {
     pub(crate) reports: Arc<Reports>,
     /// The files that an external table may have.
     pub(crate) file_access: Arc<FileAccess>,
+    /// The cluster that the server is a member of, if any.
+    pub(crate) member: Option<Member>,
     schema: SchemaRef,
     /// Data files to which scans keep; all, and the fresh rows, if `None`.
     only: Option<Arc<[Arc<ScanFile>]>>,
@@ -87,6 +90,7 @@ impl StoaTable {
             files,
             reports,
             file_access,
+            member: None,
             schema,
             only,
             ingest,
@@ -95,6 +99,11 @@ impl StoaTable {
             own,
             reader,
         }
+    }
+
+    /// The same table as a daemon of a cluster sees it.
+    pub(crate) fn with_member(self, member: Option<Member>) -> Self {
+        Self { member, ..self }
     }
 
     /// The same table, whose small writes go into a log.

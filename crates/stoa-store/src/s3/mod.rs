@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | a request: 5xx, 429, 408, no connection, time-out | `object_store`, here | [`RETRIES`] times, waits from 100 ms to 5 s, 30 s in all |
 //! | a body that breaks off | `object_store`, here | the rest is asked for, same limits |
+//! | a list that breaks off | `stoa_external`, of directories | again, 5 s in all |
 //! | a read that is slow | `stoa_rangeio` | a second request beside the first |
 //! | put-if-absent whose answer is lost | [`crate::Location::put_new`] | again, twice; compares what is there |
 //!

@@ -13,15 +13,19 @@
 //!
 //! Not here: layouts and formats (`stoa-external`), statements that define such tables (`statements::external`).
 
+mod metrics;
 mod prune;
 mod scan;
 mod sink;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use stoa_access::Privilege;
+use stoa_catalog::TableIdent;
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_external::{Definition, Partition};
+use stoa_member::Member;
 use stoa_store::Location;
 use stoa_table::Table;
 
@@ -68,6 +72,9 @@ pub(crate) fn refuse_rows(table: &Table) -> Result<()> {
     }
 }
 
+/// Whether each of some partitions is wanted, of whose columns so many are known.
+type Keep<'a> = dyn Fn(&[Partition], usize) -> Result<Vec<bool>> + Send + Sync + 'a;
+
 /// An external table at one moment.
 pub(crate) struct ExternalFiles {
     pub(crate) definition: Definition,
@@ -79,12 +86,13 @@ impl ExternalFiles {
     /// The files of an external table.
     ///
     /// # Errors
-    /// 42501 where statements may not use them.
+    /// 42501 where statements may not use them, 0A000 where other daemons of the cluster would see others.
     pub(crate) fn of(table: &StoaTable) -> Result<Self> {
         let definition = definition_of(&table.table)?
             .ok_or_else(|| Error::internal("a table lost its definition as an external one"))?;
         let access = table.file_access.as_ref().clone();
         access.may_use(&definition.location)?;
+        refuse_elsewhere(&definition, table.table.ident(), table.member.as_ref())?;
         let location = table.table.warehouse().stores().resolve(&definition.location)?;
         Ok(Self { definition, location, access })
     }
@@ -94,12 +102,30 @@ impl ExternalFiles {
     /// # Errors
     /// Those of the store.
     pub(crate) async fn partitions(&self, columns: &[String]) -> Result<Vec<Partition>> {
-        let mut all = stoa_external::partitions(&self.location, columns).await?;
-        let dropped = &self.definition.dropped;
-        if !dropped.is_empty() {
-            all.retain(|partition| !dropped.contains(&partition.name));
-        }
-        Ok(all)
+        self.partitions_where(columns, &|some, _| Ok(vec![true; some.len()])).await
+    }
+
+    /// Those of them that `keep` keeps. It is asked for all partitions at once, and before that for the directories
+    /// around them, of which those that it does not keep are not looked into; the number is that of the columns whose
+    /// values are known.
+    ///
+    /// # Errors
+    /// Those of the store, and of `keep`.
+    pub(crate) async fn partitions_where(
+        &self,
+        columns: &[String],
+        keep: &Keep<'_>,
+    ) -> Result<Vec<Partition>> {
+        let dropped: BTreeSet<&String> = self.definition.dropped.iter().collect();
+        let keep_there = |level: Vec<Partition>, depth: usize| {
+            let is_there = |partition: &Partition| !dropped.contains(&partition.name);
+            let there: Vec<Partition> = level.into_iter().filter(is_there).collect();
+            let kept = keep(&there, depth)?;
+            let kept =
+                there.into_iter().zip(kept).filter_map(|(one, is_kept)| is_kept.then_some(one));
+            Ok(kept.collect())
+        };
+        stoa_external::partitions(&self.location, columns, &keep_there).await
     }
 
     /// The files of a partition.
@@ -118,6 +144,31 @@ impl ExternalFiles {
             }
         }
         Ok(files)
+    }
+}
+
+/// Refuses a directory of this machine while daemons of the cluster are on others, which have another directory of this
+/// name, or none.
+///
+/// # Errors
+/// 0A000.
+pub(crate) fn refuse_elsewhere(
+    definition: &Definition,
+    ident: &TableIdent,
+    member: Option<&Member>,
+) -> Result<()> {
+    let is_local = definition.location.starts_with("file://") && !definition.is_shared;
+    match member.filter(|_| is_local).and_then(Member::other_machine) {
+        None => Ok(()),
+        Some(machine) => Err(Error::unsupported(format!(
+            "the external table {ident} is in {}, a directory of this machine, and daemons of the cluster are also on \
+             others, such as {machine}",
+            definition.location
+        ))
+        .with_hint(
+            "keep its files in s3://…; if the directory is the same on all machines, as on a network file system, say so \
+             with TBLPROPERTIES ('stoa.shared-directory' = 'true')",
+        )),
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
@@ -16,7 +17,7 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
-use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
@@ -25,9 +26,11 @@ use datafusion::physical_plan::{
 use futures::{StreamExt, TryStreamExt, stream};
 use parking_lot::RwLock;
 use stoa_error::{Error, Result};
-use stoa_external::{FilePart, Limit, ReadOptions, Rows};
+use stoa_external::{FilePart, Limit, Partition, ReadOptions, Rows};
+use stoa_rangeio::ReadCounts;
 use stoa_table::DeclaredType;
 
+use super::metrics::ExternalMetrics;
 use super::{ExternalFiles, kept, partition_columns, prune};
 use crate::run::progress::Progress;
 use crate::tables::filter::predicate_of_all;
@@ -73,7 +76,7 @@ enum ColumnSource {
     Partition(usize),
 }
 
-/// What was left of how much.
+/// What was left of how much. A directory that is left out together with those below it counts as one partition.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     partitions: usize,
@@ -100,14 +103,22 @@ pub(crate) async fn plan(
         .collect::<std::result::Result<_, _>>()
         .map_err(|e| Error::internal("a partition column is none of the table's").with_source(e))?;
     let fields: Vec<FieldRef> = places.iter().map(|at| Arc::clone(&schema.fields()[*at])).collect();
-    let all = files.partitions(&names).await?;
-    let kept = kept(&all, &fields, filters, state)?;
-    let mut counts = Counts { partitions_total: all.len(), ..Counts::default() };
-    let left: Vec<_> =
-        all.into_iter().zip(kept).filter_map(|(one, is_kept)| is_kept.then_some(one)).collect();
-    counts.partitions = left.len();
+    let pruned = AtomicUsize::new(0);
+    // What a directory's own column rules out is not looked into.
+    let keep = |some: &[Partition], depth: usize| {
+        let kept = kept(some, &fields[..depth.min(fields.len())], filters, state)?;
+        let left_out = kept.iter().filter(|is_kept| !**is_kept).count();
+        pruned.fetch_add(left_out, Ordering::Relaxed);
+        Ok(kept)
+    };
+    let left = files.partitions_where(&names, &keep).await?;
+    let mut counts = Counts {
+        partitions: left.len(),
+        partitions_total: left.len() + pruned.into_inner(),
+        ..Counts::default()
+    };
     let values = prune::values(&left, &fields)?;
-    let list = |partition: stoa_external::Partition| {
+    let list = |partition: Partition| {
         let files = Arc::clone(&files);
         async move { files.files(&partition).await }
     };
@@ -231,13 +242,23 @@ struct SplitReader {
     read: ReadOptions,
     sources: Arc<[ColumnSource]>,
     schema: SchemaRef,
-    metrics: BaselineMetrics,
-    progress: Arc<Progress>,
+    metrics: ExternalMetrics,
 }
 
 impl SplitReader {
     async fn open(&self, split: &Split) -> Result<Rows> {
-        Rows::open(&self.files.location, &self.files.definition, &split.part, &self.read).await
+        let (location, definition) = (&self.files.location, &self.files.definition);
+        let rows = Rows::open(location, definition, &split.part, &self.read);
+        let rows = self.metrics.charged(rows).await?;
+        self.metrics.record_read(&ReadCounts::default(), &rows.read_counts());
+        Ok(rows)
+    }
+
+    async fn next(&self, rows: &mut Rows) -> Result<Option<RecordBatch>> {
+        let before = rows.read_counts();
+        let batch = self.metrics.charged(rows.next()).await;
+        self.metrics.record_read(&before, &rows.read_counts());
+        batch
     }
 
     /// A file's batch with the values of its partition.
@@ -266,13 +287,14 @@ impl SplitReader {
         let state = (self, splits.into_iter(), None::<(Rows, Split)>);
         let batches = stream::try_unfold(state, |(reader, mut splits, mut open)| async move {
             loop {
-                if let Some((rows, split)) = &mut open
-                    && let Some(batch) = rows.next().await?
-                {
-                    let batch = reader.whole(&batch, &split.values)?;
-                    reader.progress.scan_rows(batch.num_rows() as u64);
-                    reader.metrics.record_output(batch.num_rows());
-                    return Ok(Some((batch, (reader, splits, open))));
+                if let Some((rows, split)) = &mut open {
+                    if let Some(batch) = reader.next(rows).await? {
+                        let batch = reader.whole(&batch, &split.values)?;
+                        reader.metrics.progress.scan_rows(batch.num_rows() as u64);
+                        reader.metrics.baseline.record_output(batch.num_rows());
+                        return Ok(Some((batch, (reader, splits, open))));
+                    }
+                    reader.metrics.record_pruned(rows);
                 }
                 let Some(split) = splits.next() else { return Ok(None) };
                 open = Some((reader.open(&split).await?, split));
@@ -355,8 +377,11 @@ impl ExecutionPlan for ExternalScanExec {
             read: self.read.clone(),
             sources: Arc::clone(&self.sources),
             schema: Arc::clone(&self.schema),
-            metrics: BaselineMetrics::new(&self.metrics, partition),
-            progress: Arc::clone(&self.progress.read()),
+            metrics: ExternalMetrics::new(
+                &self.metrics,
+                partition,
+                Arc::clone(&self.progress.read()),
+            ),
         };
         Ok(reader.stream(splits))
     }
