@@ -8,6 +8,7 @@ use chrono::DateTime;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use stoa_error::{Error, Result};
+use stoa_query::sql_type;
 use stoa_table::{CheckReport, Orphan, RemovedOrphans, Table, TableIdent, Warehouse};
 
 use super::{print, settle};
@@ -239,7 +240,7 @@ async fn describe(warehouse: &Warehouse, args: &DescribeArgs) -> Result<()> {
     let width = schema.fields().iter().map(|field| field.name().len()).max().unwrap_or(0);
     for field in schema.fields() {
         let null = if field.is_nullable() { "" } else { " not null" };
-        let _ = writeln!(text, "  {:width$}  {}{null}", field.name(), field.data_type());
+        let _ = writeln!(text, "  {:width$}  {}{null}", field.name(), sql_type(field.data_type()));
     }
     let mut section = |title: &str, lines: Vec<String>| {
         if !lines.is_empty() {
@@ -280,7 +281,7 @@ fn description(table: &Table) -> Value {
     let column = |field: &std::sync::Arc<arrow_schema::Field>| {
         json!({
             "name": field.name(),
-            "type": field.data_type().to_string(),
+            "type": sql_type(field.data_type()),
             "nullable": field.is_nullable(),
         })
     };
