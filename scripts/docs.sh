@@ -11,5 +11,5 @@ cd "$STOA_ROOT"
 site=$(realpath -m "${STOA_SITE:-$CARGO_TARGET_DIR/site}")
 step "The documents as a site"
 make_venv "$STOA_TOOLS/docs" docs/site/requirements.txt || exit 3
-"$STOA_TOOLS/docs/bin/python" -m mkdocs --quiet build --strict --site-dir "$site" </dev/null
+NO_MKDOCS_2_WARNING=1 "$STOA_TOOLS/docs/bin/python" -m mkdocs --quiet build --strict --site-dir "$site" </dev/null
 note "open $site/index.html"

@@ -51,7 +51,7 @@ class Page:
             input=text if kind == "sql" else None, stdin=subprocess.DEVNULL if kind == "sh" else None,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )
-        printed = re.sub(r"\s+$", "", ended.stdout, flags=re.M) + "\n" if ended.stdout.strip() else ""
+        printed = re.sub(r"[ \t]+$", "", ended.stdout, flags=re.M).rstrip("\n") + "\n" if ended.stdout.strip() else ""
         return printed if ended.returncode == 0 else f"{printed}(exit code {ended.returncode})\n"
 
     def start(self):

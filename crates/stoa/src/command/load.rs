@@ -321,3 +321,19 @@ impl FromArgMatches for FormatFlags {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_time_is_promised_where_none_is_known() {
+        assert_eq!(Stage::of(10, 0), Stage::Reading);
+        assert_eq!(Stage::of(10, 100), Stage::ReadingOf(100));
+        assert_eq!(Stage::of(100, 100), Stage::Writing);
+        assert!(Stage::ReadingOf(100).template().contains("{eta} left"));
+        for stage in [Stage::Reading, Stage::Writing] {
+            assert!(!stage.template().contains("left"), "{stage:?}");
+        }
+    }
+}

@@ -14,7 +14,7 @@ use stoa_table::{CheckReport, Orphan, RemovedOrphans, Table, TableIdent, Warehou
 use super::{print, settle};
 use crate::config::{SettingFlags, scope};
 use crate::failure::Failure;
-use crate::runtime::{block_on, open_warehouse, start_log, warehouse_options};
+use crate::runtime::{block_on_until_ctrl_c, open_warehouse, start_log, warehouse_options};
 use crate::units;
 
 /// What to do with tables.
@@ -118,7 +118,7 @@ pub fn run(command: TableCommand, file: Option<PathBuf>) -> Result<(), Failure> 
     };
     let resolved = settle(&common.settings, file)?;
     start_log(&resolved, true);
-    block_on(&resolved.config, async {
+    block_on_until_ctrl_c(&resolved.config, async {
         let mut options = warehouse_options(&resolved.config)?;
         options.new_catalog = matches!(command, TableCommand::Recover(_));
         let warehouse = open_warehouse(&options).await?;

@@ -104,6 +104,9 @@ impl Pipe {
     }
 }
 
+/// More than any screen holds, whatever its lines are.
+const HELD_BYTES_MAX: usize = 1 << 20;
+
 /// Rows on their way to a terminal: held back until it is known whether they fit on it.
 pub(super) struct Paged<'a> {
     out: &'a mut Output,
@@ -199,13 +202,16 @@ impl Write for Paged<'_> {
             self.page(bytes);
             return Ok(bytes.len());
         }
-        self.held.extend_from_slice(bytes);
-        while let Some(length) = self.held[self.line_at..].iter().position(|b| *b == b'\n') {
-            self.lines += screen.lines(&self.held[self.line_at..self.line_at + length]);
-            self.line_at += length + 1;
+        for (at, _) in bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
+            let end = self.held.len() + at;
+            let begin = std::mem::replace(&mut self.line_at, end + 1);
+            let before = self.held.get(begin..).unwrap_or_default();
+            let here = &bytes[begin.saturating_sub(self.held.len())..at];
+            self.lines += screen.lines(&[before, here].concat());
         }
+        self.held.extend_from_slice(bytes);
         // The prompt takes a line, too.
-        if self.lines >= screen.rows {
+        if self.lines >= screen.rows || self.held.len() > HELD_BYTES_MAX {
             let started = Pipe::start(&screen.pager);
             self.pager = started.map_err(std::io::Error::other)?.into();
             let held = std::mem::take(&mut self.held);
@@ -276,6 +282,8 @@ mod tests {
         // Larger than a pipe holds, so that the writer learns that nobody reads.
         for _ in 0..10_000 {
             paged.write_all(&[b'x'; 1000]).unwrap();
+            // As after each batch.
+            paged.flush().unwrap();
         }
         assert!(paged.is_closed());
         drop(paged);

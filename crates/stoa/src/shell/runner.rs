@@ -289,6 +289,7 @@ async fn execute(
             writer.begin(&mut paged)?;
             while let Some(batch) = batches.next().await {
                 writer.batch(&batch?, &mut paged)?;
+                paged.flush().map_err(output_error)?;
                 if paged.is_closed() {
                     return Ok(None);
                 }
