@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 
 .DEFAULT_GOAL := help
-.PHONY: help demo cluster build test test-long lint bench torture torture-cluster interop clean
+.PHONY: help demo cluster build package docs test test-long lint bench torture torture-cluster interop clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -16,6 +16,12 @@ cluster: ## start three daemons, a PostgreSQL and an S3 stand-in on this machine
 
 build: ## build the release binary and print its path
 	@scripts/build.sh
+
+package: ## pack the release binary as tarball, deb, rpm, Python wheel and OCI image (STOA_BIN=FILE: that binary)
+	@scripts/package.sh
+
+docs: ## build the documents as a site with search, all links checked, and print where it is
+	@scripts/docs.sh
 
 test: ## run all Rust tests, then real clients against a real server
 	@scripts/test.sh

@@ -29,7 +29,8 @@ export STOA_ATTACK_TIMEOUT_MS=${STOA_ATTACK_TIMEOUT_MS:-1000}
 export STOA_TRANSFORM_BYTES=${STOA_TRANSFORM_BYTES:-1000000000}
 export STOA_PRUNING_CONDITIONS=${STOA_PRUNING_CONDITIONS:-5000}
 export STOA_ATTACK_DEPTH=${STOA_ATTACK_DEPTH:-1000}
+export STOA_PACKAGE_KINDS=${STOA_PACKAGE_KINDS:-deb rpm wheel tar image}
 
 suites=("$@")
-[ ${#suites[@]} = 0 ] && suites=(rust oracle duckdb tpch attacks hive s3)
+[ ${#suites[@]} = 0 ] && suites=(rust oracle duckdb tpch attacks hive s3 package)
 exec scripts/test.sh "${suites[@]}"

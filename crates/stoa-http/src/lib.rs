@@ -8,7 +8,7 @@
 //!  request ─► guard ─► routes ─┬─► sql ──► engine ──► format ──► body (streamed, bounded)
 //!                              │          └─► kept ──► results (pages, downloads)
 //!                              ├─► hql, rows (written), tables, files, queries, shapes
-//!                              ├─► status, probes, prometheus
+//!                              ├─► status, probes, prometheus, description (OpenAPI)
 //!                              ├─► cluster ──► other daemons' figures, merged
 //!                              └─► assets (the console)
 //!  once a second ─► sampler, alerts ──► webhook
@@ -30,6 +30,7 @@ mod assets;
 mod body;
 mod cluster;
 mod compress;
+mod description;
 mod files;
 mod format;
 mod guard;

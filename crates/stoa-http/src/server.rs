@@ -27,8 +27,8 @@ use crate::guard::Guard;
 use crate::options::HttpOptions;
 use crate::problem::Problem;
 use crate::{
-    assets, cluster, compress, files, hive_ui, hql, me, probes, prometheus, queries, results, rows,
-    sessions, shapes, sql, status, tables,
+    assets, cluster, compress, description, files, hive_ui, hql, me, probes, prometheus, queries,
+    results, rows, sessions, shapes, sql, status, tables,
 };
 
 /// Answers requests on `listener` until `shutdown` completes, with default options.
@@ -125,6 +125,7 @@ fn router(app: Arc<App>, body_bytes_max: usize) -> Router {
         .route("/v1/status", get(status::status))
         .route("/v1/cluster", get(cluster::overview))
         .route("/v1/cluster/{daemon}", get(cluster::daemon))
+        .route("/openapi.yaml", get(description::openapi))
         .route("/health", get(probes::health))
         .route("/ready", get(probes::ready))
         .route("/metrics", get(prometheus::metrics))
@@ -200,7 +201,7 @@ impl Drop for Counted {
 }
 
 fn route_name(path: &str) -> &'static str {
-    const ROUTES: [&str; 15] = [
+    const ROUTES: [&str; 16] = [
         "/v1/me",
         "/v1/sign-out",
         "/v1/query-log",
@@ -213,6 +214,7 @@ fn route_name(path: &str) -> &'static str {
         "/v1/shapes",
         "/v1/status",
         "/v1/cluster",
+        "/openapi.yaml",
         "/health",
         "/ready",
         "/metrics",
@@ -224,7 +226,7 @@ async fn method_not_allowed(method: Method, request: Request) -> Problem {
     let path = request.uri().path();
     Problem::with_status(
         Error::invalid(format!("{method} is not possible on {path}"))
-            .with_hint("docs/openapi.yaml lists the requests that are"),
+            .with_hint("GET /openapi.yaml lists the requests that are"),
         StatusCode::METHOD_NOT_ALLOWED,
     )
 }

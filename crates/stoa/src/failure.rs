@@ -104,7 +104,7 @@ pub fn install_panic_hook() {
         let what = info.payload_as_str().unwrap_or("a bug without a message");
         let place = info.location().map_or("unknown".into(), ToString::to_string);
         let error = Error::internal(format!("internal error: {what}"))
-            .with_detail(format!("at {place}, version {}", env!("CARGO_PKG_VERSION")))
+            .with_detail(format!("at {place}, version {}", crate::VERSION))
             .with_hint("this is a bug in Stoa; please report it with these lines");
         print_error(&error, None);
         let backtrace = std::backtrace::Backtrace::capture();

@@ -25,6 +25,9 @@ use stoa_error::Error;
 use crate::command::Cli;
 use crate::failure::Failure;
 
+/// The version, with the commit where the build knows it: `0.1.0 (76b770e8a1c2)`.
+pub const VERSION: &str = env!("STOA_VERSION");
+
 /// Plans and batches are many small and some large pieces of memory, made on one thread and freed on
 /// another; the C library's allocator takes twice as long for them.
 #[global_allocator]

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stoa_error::{Error, Result};
+use stoa_error::{Error, ErrorKind, Result};
 use stoa_query::{DiskOptions, Engine, EngineOptions, FileAccess, ScriptOptions};
 use stoa_table::{CatalogPlace, Warehouse, WarehouseOptions};
 use tracing_subscriber::EnvFilter;
@@ -32,6 +32,26 @@ where
     E: From<Error>,
 {
     block_on_threads(config.io_threads.0.max(config.num_executors.0), work)
+}
+
+/// As [`block_on`], for commands that Ctrl-C ends with a word; what they write appears as a whole or not at all.
+///
+/// # Errors
+/// As [`block_on`]; cancelled after Ctrl-C.
+pub fn block_on_until_ctrl_c<F, T, E>(config: &Config, work: F) -> Result<T, E>
+where
+    F: Future<Output = Result<T, E>>,
+    E: From<Error>,
+{
+    block_on(config, async {
+        tokio::select! {
+            biased;
+            result = work => result,
+            _ = tokio::signal::ctrl_c() => {
+                Err(Error::new(ErrorKind::Cancelled, "cancelled with Ctrl-C").into())
+            }
+        }
+    })
 }
 
 /// As [`block_on`], for commands without settings.

@@ -27,6 +27,15 @@ async fn errors_have_code_status_and_place() {
 }
 
 #[tokio::test]
+async fn the_description_is_that_of_the_documents() {
+    let server = Server::start().await;
+    let served = server.get("/openapi.yaml").await;
+    assert_eq!(served.status(), 200);
+    assert_eq!(served.headers()["content-type"], "application/yaml");
+    assert_eq!(served.text().await.unwrap(), include_str!("../../../../docs/openapi.yaml"));
+}
+
+#[tokio::test]
 async fn what_follows_a_failed_statement_does_not_run() {
     let server = Server::start().await;
     let text = "CREATE TABLE t (a bigint); SELECT 1 / 0; INSERT INTO t VALUES (1)";

@@ -18,6 +18,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 use datafusion::sql::sqlparser::dialect::GenericDialect;
 use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::tokenizer::Token;
 use futures::stream::BoxStream;
 use parking_lot::Mutex;
 use stoa_catalog::TableIdent;
@@ -136,7 +137,16 @@ impl Session {
         let mut parser =
             Parser::new(&dialect).try_with_sql(name).map_err(|e| from_sql_parser(&e, name))?;
         let parsed = parser.parse_object_name(false).map_err(|e| from_sql_parser(&e, name))?;
-        self.table_ident(&parsed)
+        // What follows a name would be dropped, and the rows would go to another table.
+        match parser.peek_token().token {
+            Token::EOF => self.table_ident(&parsed),
+            _ => Err(Error::invalid(format!("{name:?} is not the name of a table"))
+                .with_sqlstate("42602")
+                .with_hint(format!(
+                    "write name or namespace.name; put other names in double quotes: '\"{}\"'",
+                    name.trim().replace('"', "")
+                ))),
+        }
     }
 }
 
@@ -155,7 +165,11 @@ pub(crate) async fn write(
             let spec = spec_of(target, columns::storable_schema(&schema)?)?;
             warehouse.stage_table(ident, spec).await?
         }
-        found => found.map_err(with_create_hint)?,
+        found => {
+            let table = found.map_err(with_create_hint)?;
+            require_as_described(target, &table)?;
+            table
+        }
     };
     crate::tables::external::refuse_rows(&table)?;
     let appears = table.is_staged();
@@ -218,6 +232,44 @@ fn spec_of(target: &LoadTarget, schema: SchemaRef) -> Result<stoa_table::TableSp
         text => parse_sort_terms(&mut parser(text)?).map_err(|e| from_sql_parser(&e, text))?,
     };
     Ok(ddl::spec_from_parts(schema, partition_by, sort_by, target.properties.clone()))
+}
+
+/// Refuses to load into a table that is there and is not as the target describes a new one.
+///
+/// # Errors
+/// Already exists, with what the table has: its terms or a property differ.
+fn require_as_described(target: &LoadTarget, table: &Table) -> Result<()> {
+    let spec = spec_of(target, table.schema())?;
+    let list = |terms: Vec<String>| match terms.is_empty() {
+        true => "nothing".to_owned(),
+        false => terms.join(", "),
+    };
+    let wanted = list(spec.partition_by.iter().map(ToString::to_string).collect());
+    let found = list(table.partition_terms().iter().map(ToString::to_string).collect());
+    if !spec.partition_by.is_empty() && wanted != found {
+        return Err(differs(table, &format!("is partitioned by {found}, not by {wanted}")));
+    }
+    let wanted = list(spec.sort_by.iter().map(ToString::to_string).collect());
+    let found = list(table.sort_terms().iter().map(ToString::to_string).collect());
+    if !spec.sort_by.is_empty() && wanted != found {
+        return Err(differs(table, &format!("is ordered by {found}, not by {wanted}")));
+    }
+    for (name, value) in &target.properties {
+        match table.properties().get(name) {
+            Some(found) if found == value => {}
+            Some(found) => {
+                return Err(differs(table, &format!("has {name} = {found}, not {value}")));
+            }
+            None => return Err(differs(table, &format!("has no property {name}"))),
+        }
+    }
+    Ok(())
+}
+
+fn differs(table: &Table, how: &str) -> Error {
+    Error::already_exists(format!("table {} already exists and {how}", table.ident()))
+        .with_sqlstate("42P07")
+        .with_hint("load without these options to add rows to it as it is, or choose another name")
 }
 
 fn inferred_schema(inputs: &[Input], options: &LoadOptions) -> Result<SchemaRef> {

@@ -17,7 +17,7 @@ use super::{print, settle};
 use crate::client::ClientTls;
 use crate::config::{Resolved, SettingFlags, scope};
 use crate::failure::Failure;
-use crate::runtime::{block_on, open_warehouse, start_log, warehouse_options};
+use crate::runtime::{block_on_until_ctrl_c, open_warehouse, start_log, warehouse_options};
 use crate::shell::RemoteBackend;
 use crate::units;
 
@@ -99,7 +99,7 @@ struct Common {
 pub fn run_backup(args: BackupArgs, file: Option<PathBuf>) -> Result<(), Failure> {
     let resolved = settle(&args.common.settings, file)?;
     start_log(&resolved, true);
-    block_on(&resolved.config, async {
+    block_on_until_ctrl_c(&resolved.config, async {
         let to = literal_of(&parse_location(&args.to)?)?;
         if args.list {
             return list(&to, &args, &resolved).await.map_err(Failure::from);
@@ -114,7 +114,7 @@ pub fn run_backup(args: BackupArgs, file: Option<PathBuf>) -> Result<(), Failure
 pub fn run_restore(args: RestoreArgs, file: Option<PathBuf>) -> Result<(), Failure> {
     let resolved = settle(&args.common.settings, file)?;
     start_log(&resolved, true);
-    block_on(&resolved.config, async {
+    block_on_until_ctrl_c(&resolved.config, async {
         let from = literal_of(&parse_location(&args.from)?)?;
         let options = warehouse_options(&resolved.config)?;
         let meter = Meter::new("restored");

@@ -11,7 +11,7 @@ use stoa_table::{CATALOG_NAME, CatalogPlace};
 use super::settle;
 use crate::config::{SettingFlags, scope};
 use crate::failure::Failure;
-use crate::runtime::{block_on, named_catalog, start_log, warehouse_options};
+use crate::runtime::{block_on_until_ctrl_c, named_catalog, start_log, warehouse_options};
 use crate::shell::output_error;
 
 /// What to do with a catalog.
@@ -48,7 +48,7 @@ pub fn run(command: CatalogCommand, file: Option<PathBuf>) -> Result<(), Failure
     let CatalogCommand::Migrate(args) = command;
     let resolved = settle(&args.settings, file)?;
     start_log(&resolved, true);
-    block_on(&resolved.config, async {
+    block_on_until_ctrl_c(&resolved.config, async {
         let from = warehouse_options(&resolved.config)?.catalog_place()?;
         let to = named_catalog(&args.to)?;
         if from.file().is_some_and(|file| !file.exists()) {

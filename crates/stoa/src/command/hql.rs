@@ -196,10 +196,7 @@ impl HqlArgs {
         }
         let quiet = self.batch || self.no_prompt || self.test_mode;
         if !quiet && self.command_file.is_none() && std::io::stdin().is_terminal() {
-            println!(
-                "stoa {}, HQL. \"help\" for help, \"quit\" to quit.",
-                env!("CARGO_PKG_VERSION")
-            );
+            println!("stoa {}, HQL. \"help\" for help, \"quit\" to quit.", crate::VERSION);
             return Ok(Box::new(Editor::new()?));
         }
         Ok(Box::new(StdinLines))

@@ -9,7 +9,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use indicatif::{ProgressBar, ProgressStyle};
 use stoa_env::clock::monotonic;
-use stoa_error::{Error, Result};
+use stoa_error::{Error, ErrorKind, Result};
 use stoa_load::{Input, LoadOptions, Progress};
 use stoa_query::{Engine, LoadRequest, LoadTarget};
 
@@ -38,7 +38,13 @@ pub struct LoadArgs {
     create: bool,
 
     /// With --create: how to partition, such as 'month(day)' or 'region, bucket(16, id)'
-    #[arg(long, value_name = "TERMS", default_value = "", hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "TERMS",
+        requires = "create",
+        default_value = "",
+        hide_default_value = true
+    )]
     partition_by: String,
 
     /// With --create: how to sort, such as 'account_id, day DESC'
@@ -46,13 +52,14 @@ pub struct LoadArgs {
         long,
         visible_alias = "sort-by",
         value_name = "TERMS",
+        requires = "create",
         default_value = "",
         hide_default_value = true
     )]
     order_by: String,
 
     /// With --create: a table property; can be repeated
-    #[arg(long = "property", value_name = "NAME=VALUE", value_parser = parse_property)]
+    #[arg(long = "property", value_name = "NAME=VALUE", requires = "create", value_parser = parse_property)]
     properties: Vec<(String, String)>,
 
     /// Show no progress and no summary
@@ -114,6 +121,7 @@ async fn load(engine: &Arc<Engine>, args: LoadArgs, options: LoadOptions) -> Res
         tokio::select! {
             biased;
             result = &mut loading => break result,
+            _ = tokio::signal::ctrl_c() => break Err(cancelled(&args.into)),
             _ = tick.tick() => {
                 counters = counters.or_else(|| progress.try_recv().ok());
                 shown.update(counters.as_deref());
@@ -128,6 +136,13 @@ async fn load(engine: &Arc<Engine>, args: LoadArgs, options: LoadOptions) -> Res
     let counters = counters.or_else(|| progress.try_recv().ok());
     println!("{}", summary(engine, &args.into, rows, counters, begin.elapsed()).await);
     Ok(())
+}
+
+/// What Ctrl-C says. Rows appear in one commit at the end, which may just have been made.
+fn cancelled(table: &str) -> Error {
+    Error::new(ErrorKind::Cancelled, "cancelled with Ctrl-C")
+        .with_detail("a load makes all rows visible at its end; before that, nothing is loaded")
+        .with_hint(format!("`stoa table describe {table}` shows the newest commit of the table"))
 }
 
 async fn summary(
@@ -180,36 +195,71 @@ fn parse_property(text: &str) -> Result<(String, String), String> {
 /// The bar on a terminal; nothing elsewhere.
 struct Shown {
     bar: ProgressBar,
-    sized: bool,
+    stage: Stage,
+}
+
+/// What a load does; each has its own line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Input of unknown length is read.
+    Reading,
+    /// So much of the input is read, so long it will take.
+    ReadingOf(u64),
+    /// All is read. Nobody knows how long sorting and writing take.
+    Writing,
+}
+
+impl Stage {
+    fn of(read: u64, total: u64) -> Self {
+        match total {
+            0 => Self::Reading,
+            total if read >= total => Self::Writing,
+            total => Self::ReadingOf(total),
+        }
+    }
+
+    fn template(self) -> &'static str {
+        match self {
+            Self::Reading => "{spinner} {bytes} reading: {msg}, {elapsed}",
+            Self::ReadingOf(_) => {
+                "{wide_bar} {bytes}/{total_bytes} reading: {msg}, {elapsed}, {eta} left"
+            }
+            Self::Writing => "{spinner} {bytes} read; sorting and writing: {msg}, {elapsed}",
+        }
+    }
 }
 
 impl Shown {
     fn new(quiet: bool) -> Self {
         // indicatif draws on stderr, and nothing where that is no terminal.
         let bar = if quiet { ProgressBar::hidden() } else { ProgressBar::no_length() };
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {bytes} {msg}, {elapsed}") {
-            bar.set_style(style);
+        let mut shown = Self { bar, stage: Stage::Reading };
+        shown.enter(Stage::Reading);
+        shown
+    }
+
+    fn enter(&mut self, stage: Stage) {
+        self.stage = stage;
+        if let Stage::ReadingOf(total) = stage {
+            self.bar.set_length(total);
         }
-        Self { bar, sized: false }
+        if let Ok(style) = ProgressStyle::with_template(stage.template()) {
+            self.bar.set_style(style);
+        }
     }
 
     fn update(&mut self, counters: Option<&Progress>) {
         let Some(counters) = counters else { return };
         let (read, total) = (counters.bytes_read(), counters.bytes_total());
-        if total > 0 && !self.sized {
-            self.sized = true;
-            self.bar.set_length(total);
-            let template = "{wide_bar} {bytes}/{total_bytes} {msg}, {elapsed}, {eta} left";
-            if let Ok(style) = ProgressStyle::with_template(template) {
-                self.bar.set_style(style);
-            }
+        let stage = Stage::of(read, total);
+        if stage != self.stage {
+            self.enter(stage);
         }
         self.bar.set_position(read);
         let rows = counters.rows_read();
         let rate = rows as f64 / self.bar.elapsed().as_secs_f64().max(0.1);
-        let what = if total > 0 && read >= total { "sorting and writing" } else { "reading" };
         let (rows, rate) = (units::count(rows), units::count(rate as u64));
-        self.bar.set_message(format!("{what}: {rows} rows, {rate} rows/s"));
+        self.bar.set_message(format!("{rows} rows, {rate} rows/s"));
     }
 
     fn clear(&self) {
@@ -269,5 +319,21 @@ impl FromArgMatches for FormatFlags {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_time_is_promised_where_none_is_known() {
+        assert_eq!(Stage::of(10, 0), Stage::Reading);
+        assert_eq!(Stage::of(10, 100), Stage::ReadingOf(100));
+        assert_eq!(Stage::of(100, 100), Stage::Writing);
+        assert!(Stage::ReadingOf(100).template().contains("{eta} left"));
+        for stage in [Stage::Reading, Stage::Writing] {
+            assert!(!stage.template().contains("left"), "{stage:?}");
+        }
     }
 }

@@ -6,13 +6,16 @@
 mod backup;
 mod bench;
 mod catalog;
+mod completions;
 mod config;
 mod daemons;
 mod figures;
 mod hql;
 mod load;
 mod log;
+mod man;
 mod orc;
+mod ready;
 mod server;
 mod sql;
 mod table;
@@ -29,7 +32,7 @@ use crate::shell::output_error;
 /// Stoa, a report server: loads data into Apache Iceberg tables of ORC files and answers SQL over
 /// the PostgreSQL protocol, HTTP and Arrow Flight SQL.
 #[derive(Debug, Parser)]
-#[command(name = "stoa", version, after_help = EXAMPLES, disable_help_subcommand = true)]
+#[command(name = "stoa", version = crate::VERSION, after_help = EXAMPLES, disable_help_subcommand = true)]
 pub struct Cli {
     /// Read settings from this TOML file [default: stoa.toml, if it exists]
     #[arg(long, global = true, value_name = "FILE")]
@@ -53,6 +56,8 @@ Data is stored in ./stoa-data; --warehouse changes this.
 enum Command {
     /// Serve SQL over the PostgreSQL protocol, HTTP and Arrow Flight SQL
     Server(server::ServerArgs),
+    /// Check whether a server takes statements
+    Ready(ready::ReadyArgs),
     /// Run SQL, on a server or directly on a warehouse
     Sql(sql::SqlArgs),
     /// Run HQL, Hypertable's language, on tables of cells
@@ -85,6 +90,10 @@ enum Command {
     /// Measure performance and durability
     #[command(subcommand)]
     Bench(bench::BenchCommand),
+    /// Print completions for a shell
+    Completions(completions::CompletionsArgs),
+    /// Write manual pages
+    Man(man::ManArgs),
 }
 
 impl Cli {
@@ -96,6 +105,7 @@ impl Cli {
         let file = self.config;
         match self.command {
             Command::Server(args) => server::run(args, file),
+            Command::Ready(args) => ready::run(args, file),
             Command::Sql(args) => sql::run(args, file),
             Command::Hql(args) => hql::run(args, file),
             Command::Load(args) => load::run(args, file),
@@ -109,6 +119,8 @@ impl Cli {
             Command::Config(args) => config::run(args, file),
             Command::Figures(args) => figures::run(&args),
             Command::Bench(command) => bench::run(command, file),
+            Command::Completions(args) => completions::run(&args),
+            Command::Man(args) => man::run(&args),
         }
     }
 }

@@ -15,6 +15,10 @@ use crate::server;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ServerArgs {
+    /// Stop when standard input ends: for programs that start a server, which then ends with them
+    #[arg(long)]
+    stop_with_stdin: bool,
+
     #[command(flatten)]
     settings: SettingFlags<{ scope::SERVER }>,
 }
@@ -37,5 +41,6 @@ pub fn run(args: ServerArgs, file: Option<PathBuf>) -> Result<(), Failure> {
     server::check_tls(&resolved.config).map_err(Failure::Usage)?;
     server::check_listen(&resolved.config).map_err(Failure::Usage)?;
     start_log(&resolved, false);
-    block_on(&resolved.config, server::run(&resolved.config)).map_err(Failure::Failed)
+    block_on(&resolved.config, server::run(&resolved.config, args.stop_with_stdin))
+        .map_err(Failure::Failed)
 }

@@ -90,8 +90,8 @@ async fn run_shell(args: &SqlArgs, resolved: &Resolved) -> Result<(), Failure> {
     };
     let mut shell = Shell::new(open_backend(args, resolved).await?, options);
     let ended = run_sources(args, &mut shell).await;
-    shell.close().await;
-    ended
+    let closed = shell.close().await;
+    ended.and(closed.map_err(Failure::from))
 }
 
 async fn run_sources(args: &SqlArgs, shell: &mut Shell) -> Result<(), Failure> {
@@ -119,11 +119,7 @@ async fn run_sources(args: &SqlArgs, shell: &mut Shell) -> Result<(), Failure> {
 
 async fn interact(shell: &mut Shell, quiet: bool) -> Result<()> {
     if !quiet {
-        println!(
-            "stoa {} on {}. \\? for help, \\q to quit.",
-            env!("CARGO_PKG_VERSION"),
-            shell.place()
-        );
+        println!("stoa {} on {}. \\? for help, \\q to quit.", crate::VERSION, shell.place());
     }
     let mut editor = Editor::new(shell.names())?;
     shell.run(&mut editor).await.map(drop)

@@ -8,12 +8,13 @@ use chrono::DateTime;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use stoa_error::{Error, Result};
+use stoa_query::sql_type;
 use stoa_table::{CheckReport, Orphan, RemovedOrphans, Table, TableIdent, Warehouse};
 
 use super::{print, settle};
 use crate::config::{SettingFlags, scope};
 use crate::failure::Failure;
-use crate::runtime::{block_on, open_warehouse, start_log, warehouse_options};
+use crate::runtime::{block_on_until_ctrl_c, open_warehouse, start_log, warehouse_options};
 use crate::units;
 
 /// What to do with tables.
@@ -117,7 +118,7 @@ pub fn run(command: TableCommand, file: Option<PathBuf>) -> Result<(), Failure> 
     };
     let resolved = settle(&common.settings, file)?;
     start_log(&resolved, true);
-    block_on(&resolved.config, async {
+    block_on_until_ctrl_c(&resolved.config, async {
         let mut options = warehouse_options(&resolved.config)?;
         options.new_catalog = matches!(command, TableCommand::Recover(_));
         let warehouse = open_warehouse(&options).await?;
@@ -239,7 +240,7 @@ async fn describe(warehouse: &Warehouse, args: &DescribeArgs) -> Result<()> {
     let width = schema.fields().iter().map(|field| field.name().len()).max().unwrap_or(0);
     for field in schema.fields() {
         let null = if field.is_nullable() { "" } else { " not null" };
-        let _ = writeln!(text, "  {:width$}  {}{null}", field.name(), field.data_type());
+        let _ = writeln!(text, "  {:width$}  {}{null}", field.name(), sql_type(field.data_type()));
     }
     let mut section = |title: &str, lines: Vec<String>| {
         if !lines.is_empty() {
@@ -280,7 +281,7 @@ fn description(table: &Table) -> Value {
     let column = |field: &std::sync::Arc<arrow_schema::Field>| {
         json!({
             "name": field.name(),
-            "type": field.data_type().to_string(),
+            "type": sql_type(field.data_type()),
             "nullable": field.is_nullable(),
         })
     };

@@ -16,6 +16,10 @@ const DEFAULT_FILE: &str = "stoa.toml";
 /// Names the file in place of `--config`.
 const FILE_VARIABLE: &str = "STOA_CONFIG";
 
+/// Variables that look like settings and are those of scripts of this project.
+const OF_SCRIPTS: [&str; 4] =
+    ["STOA_ATTACK_CONNECTIONS", "STOA_DISK_FAULTS", "STOA_SCRATCH", "STOA_TOOLS"];
+
 /// Stands for a secret.
 const HIDDEN: &str = "(hidden)";
 
@@ -145,7 +149,7 @@ fn environment_values(
 fn environment_warnings(environment: &BTreeMap<String, String>) -> Vec<String> {
     let known: Vec<String> = SETTINGS.iter().map(Setting::variable).collect();
     let misspelt = environment.keys().filter_map(|name| {
-        if known.contains(name) || name == FILE_VARIABLE {
+        if known.contains(name) || name == FILE_VARIABLE || OF_SCRIPTS.contains(&name.as_str()) {
             return None;
         }
         let near = nearest(name, known.iter().map(String::as_str))?;

@@ -92,8 +92,8 @@ fn unknown_keys_are_errors_with_the_nearest_name() {
         message(Some("colour = 'red'"), &[], &[]),
         "f.toml:1: unknown setting \"colour\"; `stoa config` lists all settings"
     );
-    let warnings =
-        resolved(None, &[("STOA_HTP_PORT", "1"), ("STOA_SERVICE_HOST", "x")], &[]).warnings;
+    let environment = [("STOA_HTP_PORT", "1"), ("STOA_SERVICE_HOST", "x"), ("STOA_TOOLS", "/t")];
+    let warnings = resolved(None, &environment, &[]).warnings;
     assert_eq!(
         warnings,
         ["environment variable STOA_HTP_PORT is not a setting; did you mean STOA_HTTP_PORT?"]

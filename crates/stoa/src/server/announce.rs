@@ -79,8 +79,8 @@ impl Announcement {
     }
 
     fn banner(&self) -> String {
-        let Self { listen, http_port, pg_port, flight_port, warehouse, catalog, version, .. } =
-            self;
+        let Self { listen, http_port, pg_port, flight_port, warehouse, catalog, .. } = self;
+        let version = crate::VERSION;
         let hive = self.hive_port.map(|port| {
             let ssl = if self.tls { "/default;ssl=true" } else { "" };
             format!("beeline  beeline -u jdbc:hive2://{listen}:{port}{ssl}\n    ")

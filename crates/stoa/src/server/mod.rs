@@ -43,12 +43,13 @@ const CLOSE_LIMIT: Duration = Duration::from_secs(3);
 /// ([`stoa_query::Engine::shutdown`]).
 const END_LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs a server until a signal ends it, or an operator who drains it.
+/// Runs a server until a signal ends it, or an operator who drains it; with `stop_with_stdin`, also the end of
+/// standard input.
 ///
 /// # Errors
 /// A port or the warehouse cannot be had, or a protocol's server ended by itself.
-pub async fn run(config: &Config) -> Result<()> {
-    let mut signals = signals::Signals::listen()?;
+pub async fn run(config: &Config, stop_with_stdin: bool) -> Result<()> {
+    let mut signals = signals::Signals::listen(stop_with_stdin)?;
     let tls = tls::open(config)?;
     let http = listen::bind(config, "http_port", config.http_port).await?;
     let pg = listen::bind(config, "pg_port", config.pg_port).await?;

@@ -5,6 +5,8 @@ use std::sync::{Mutex, PoisonError};
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 
+use super::meta::NAMES;
+
 /// Names of tables and columns, sorted, each once.
 #[derive(Debug, Default)]
 pub struct Names(Mutex<Vec<String>>);
@@ -40,7 +42,7 @@ impl Names {
             return (begin, Vec::new());
         }
         if word.starts_with('\\') {
-            let commands = COMMANDS.iter().filter(|name| name.starts_with(word));
+            let commands = NAMES.iter().filter(|name| name.starts_with(word));
             return (begin, commands.map(|name| (*name).to_owned()).collect());
         }
         let lower = word.to_lowercase();
@@ -56,23 +58,6 @@ impl Names {
         (begin, found)
     }
 }
-
-const COMMANDS: [&str; 14] = [
-    "\\d",
-    "\\d+",
-    "\\dt",
-    "\\dn",
-    "\\df",
-    "\\ds",
-    "\\x",
-    "\\timing",
-    "\\format",
-    "\\i",
-    "\\echo",
-    "\\conninfo",
-    "\\?",
-    "\\q",
-];
 
 const KEYWORDS: [&str; 96] = [
     "ADD",

@@ -1,5 +1,7 @@
 //! Commands of the shell itself: lines that start with a backslash.
 
+use std::time::Duration;
+
 use clap::ValueEnum;
 use stoa_error::{Error, Result};
 
@@ -20,6 +22,20 @@ pub(super) enum Meta {
     Include(String),
     /// `\echo TEXT`.
     Echo(String),
+    /// `\g [FILE]`, `\gx [FILE]`: run what was typed, or the last statement again.
+    Go { expanded: bool, to: Option<String> },
+    /// `\watch [SECONDS] [c=TIMES]`.
+    Watch { pause: Duration, times: Option<u64> },
+    /// `\e [FILE]`.
+    Edit(Option<String>),
+    /// `\o [FILE]`.
+    Output(Option<String>),
+    /// `\p`.
+    Print,
+    /// `\r`.
+    Reset,
+    /// `\pset pager [on|off]`.
+    Pager(Option<bool>),
     /// `\conninfo`.
     Place,
     /// `\?`.
@@ -28,7 +44,7 @@ pub(super) enum Meta {
     Quit,
 }
 
-pub(super) const HELP: &str = r"Statements end with a semicolon and can take several lines.
+pub(super) const HELP: &str = r"Statements end with a semicolon or \g and can take several lines.
 
   \d             list tables
   \d TABLE       columns of a table          \d+ TABLE   the statement that creates it
@@ -38,16 +54,24 @@ pub(super) const HELP: &str = r"Statements end with a semicolon and can take sev
   \x [on|off]    one line per value
   \timing [on|off]  show how long statements take
   \format table|csv|tsv|jsonl
+  \g [FILE]      run the statement (again); rows go to FILE, or to a command: \g |COMMAND
+  \gx [FILE]     as \g, one line per value
+  \watch [SECONDS] [c=TIMES]  run the statement again and again (2 seconds), until Ctrl-C
+  \e [FILE]      edit the statement, or a file, with $EDITOR
+  \p             print the statement typed so far; \r discards it
+  \o [FILE]      rows go to FILE or |COMMAND from now on; without one, to the screen again
+  \pset pager [on|off]  long results go through $PAGER (less)
   \i FILE        run statements from a file
   \echo TEXT     print a text
   \conninfo      where statements run
-  \q             quit (also Ctrl-D)
+  \q             quit (also exit, quit, Ctrl-D)
 
 Ctrl-C cancels the running statement, or discards the one being typed.
 Tab completes keywords, tables and columns.
 ";
 
-const NAMES: [&str; 17] = [
+/// Their names, for completion and for those that are misspelt.
+pub(super) const NAMES: [&str; 24] = [
     "\\d",
     "\\d+",
     "\\dt",
@@ -58,6 +82,13 @@ const NAMES: [&str; 17] = [
     "\\timing",
     "\\format",
     "\\pset",
+    "\\g",
+    "\\gx",
+    "\\watch",
+    "\\e",
+    "\\p",
+    "\\r",
+    "\\o",
     "\\i",
     "\\echo",
     "\\conninfo",
@@ -88,9 +119,18 @@ pub(super) fn parse(line: &str) -> Result<Meta> {
         "\\x" => on_or_off(name, argument).map(Meta::Expanded),
         "\\timing" => on_or_off(name, argument).map(Meta::Timing),
         "\\format" => format(argument).map(Meta::Format),
+        "\\pset" if argument.split_whitespace().next() == Some("pager") => {
+            on_or_off("\\pset pager", argument["pager".len()..].trim()).map(Meta::Pager)
+        }
         "\\pset" => {
             format(argument.strip_prefix("format").unwrap_or(argument).trim()).map(Meta::Format)
         }
+        "\\g" | "\\gx" => Ok(Meta::Go { expanded: name == "\\gx", to: target(argument) }),
+        "\\watch" => watch(argument),
+        "\\e" | "\\edit" => Ok(Meta::Edit(target(argument))),
+        "\\o" | "\\out" => Ok(Meta::Output(target(argument))),
+        "\\p" => Ok(Meta::Print),
+        "\\r" => Ok(Meta::Reset),
         "\\i" if argument.is_empty() => Err(Error::invalid("\\i needs the name of a file")),
         "\\i" => Ok(Meta::Include(unquoted(argument))),
         "\\echo" => Ok(Meta::Echo(unquoted(argument))),
@@ -124,6 +164,40 @@ fn format(name: &str) -> Result<Format> {
     })
 }
 
+/// A file, or a command after `|`, which keeps its quotes.
+fn target(argument: &str) -> Option<String> {
+    match argument {
+        "" => None,
+        command if command.starts_with('|') => Some(command.to_owned()),
+        file => Some(unquoted(file)),
+    }
+}
+
+/// The longest pause of `\watch`.
+const PAUSE_SECONDS_MAX: f64 = 86_400.0;
+
+/// `\watch [SECONDS | i=SECONDS] [c=TIMES]`, as psql has it.
+fn watch(argument: &str) -> Result<Meta> {
+    let wrong = |word: &str| {
+        Error::invalid(format!("\\watch: {word:?} is neither seconds nor c=TIMES"))
+            .with_hint("write \\watch 5, or \\watch 5 c=10 for ten times")
+    };
+    let (mut pause, mut times) = (Duration::from_secs(2), None);
+    for word in argument.split_whitespace() {
+        if let Some(count) = word.strip_prefix("c=") {
+            times = Some(count.parse().ok().filter(|count| *count > 0).ok_or_else(|| wrong(word))?);
+            continue;
+        }
+        let seconds: f64 =
+            word.strip_prefix("i=").unwrap_or(word).parse().map_err(|_| wrong(word))?;
+        if !(0.0..=PAUSE_SECONDS_MAX).contains(&seconds) {
+            return Err(wrong(word));
+        }
+        pause = Duration::from_secs_f64(seconds);
+    }
+    Ok(Meta::Watch { pause, times })
+}
+
 fn unquoted(text: &str) -> String {
     let inner = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\''));
     inner.map_or_else(|| text.to_owned(), |inner| inner.replace("''", "'"))
@@ -146,6 +220,16 @@ mod tests {
             ("\\format json", Meta::Format(Format::Jsonl)),
             ("\\pset format tsv", Meta::Format(Format::Tsv)),
             ("\\i 'my file.sql'", Meta::Include("my file.sql".into())),
+            ("\\g", Meta::Go { expanded: false, to: None }),
+            ("\\gx 'a b'", Meta::Go { expanded: true, to: Some("a b".into()) }),
+            ("\\o |tr 'a' 'b'", Meta::Output(Some("|tr 'a' 'b'".into()))),
+            ("\\watch", Meta::Watch { pause: Duration::from_secs(2), times: None }),
+            (
+                "\\watch i=0.5 c=3",
+                Meta::Watch { pause: Duration::from_millis(500), times: Some(3) },
+            ),
+            ("\\pset pager off", Meta::Pager(Some(false))),
+            ("\\e", Meta::Edit(None)),
             ("\\q", Meta::Quit),
         ] {
             assert_eq!(parse(line).unwrap(), expected, "{line}");
@@ -159,5 +243,8 @@ mod tests {
         assert_eq!(error.hint(), Some("did you mean \\timing? \\? lists all"));
         assert!(parse("\\x maybe").is_err());
         assert!(parse("\\format xml").is_err());
+        for wrong in ["\\watch often", "\\watch -1", "\\watch c=0", "\\watch nan"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -4,7 +4,8 @@
 //!
 //! ```text
 //! source.rs ─ lines ─► splitter.rs ─ statements ─► runner.rs ─► backend (local.rs │ remote.rs)
-//! (editor.rs, complete.rs)     └── \d \x \timing … meta.rs          └─ rows ─► format/
+//! (editor.rs, complete.rs)     └── \d \g \watch … ─► meta.rs ─► commands.rs
+//!                                                 rows ─► format/ ─► output.rs (stdout, pager, file, command)
 //! ```
 //!
 //! **Invariants:** a statement is sent when its semicolon is there, or at the end of a text that is
@@ -14,11 +15,13 @@
 //! Not here: what statements mean (`stoa-query`), the protocol's server side (`stoa-http`).
 
 mod backend;
+mod commands;
 mod complete;
 mod editor;
 mod format;
 mod local;
 mod meta;
+mod output;
 mod remote;
 mod runner;
 mod source;

@@ -1,6 +1,6 @@
 //! Runs what sources give, one statement after the other.
 
-use std::io::{BufWriter, Stdout, Write};
+use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,9 +12,10 @@ use stoa_query::CopyIn;
 use super::backend::{Backend, Reply};
 use super::complete::Names;
 use super::format::{Format, Style, output_error, row_writer};
-use super::meta::{self, Meta};
-use super::source::{Line, LineSource, TextSource};
-use super::splitter::Splitter;
+use super::meta;
+use super::output::{Output, Paged, Screen};
+use super::source::{Line, LineSource};
+use super::splitter::{Piece, Splitter};
 use crate::failure::print_error;
 
 /// How the shell starts.
@@ -36,11 +37,16 @@ pub struct ShellOptions {
 
 /// A shell on a backend.
 pub struct Shell {
-    backend: Backend,
-    options: ShellOptions,
+    pub(super) backend: Backend,
+    pub(super) options: ShellOptions,
     names: Arc<Names>,
-    out: BufWriter<Stdout>,
-    failed: bool,
+    pub(super) out: Output,
+    /// Whether long results go through a pager, where a person reads them.
+    pub(super) pager: bool,
+    /// The newest statement, for `\g`, `\watch` and `\e`.
+    pub(super) last: Option<String>,
+    /// Statements and commands that failed.
+    pub(super) failures: u64,
 }
 
 /// What to do after a line or statement.
@@ -52,14 +58,18 @@ pub enum Next {
     Stop,
 }
 
-/// Files that include files, at most so deep.
-const INCLUDES_MAX: usize = 16;
-
 impl Shell {
     /// A shell that has run nothing yet.
     pub fn new(backend: Backend, options: ShellOptions) -> Self {
-        let out = BufWriter::new(std::io::stdout());
-        Self { backend, options, names: Arc::default(), out, failed: false }
+        Self {
+            backend,
+            options,
+            names: Arc::default(),
+            out: Output::stdout(),
+            pager: true,
+            last: None,
+            failures: 0,
+        }
     }
 
     /// The names that completion offers, kept current by this shell.
@@ -69,12 +79,16 @@ impl Shell {
 
     /// Whether any statement failed.
     pub fn has_failed(&self) -> bool {
-        self.failed
+        self.failures > 0
     }
 
     /// Brings what was written without a server into files; nothing runs afterwards.
-    pub async fn close(&self) {
+    ///
+    /// # Errors
+    /// The file or command of `\o` did not take all rows.
+    pub async fn close(&mut self) -> Result<()> {
         self.backend.close().await;
+        self.end_output()
     }
 
     /// Where statements run, for people.
@@ -93,7 +107,11 @@ impl Shell {
         self.run_nested(source, 0).await
     }
 
-    async fn run_nested(&mut self, source: &mut dyn LineSource, depth: usize) -> Result<Next> {
+    pub(super) async fn run_nested(
+        &mut self,
+        source: &mut dyn LineSource,
+        depth: usize,
+    ) -> Result<Next> {
         let mut splitter = Splitter::default();
         loop {
             let line = match source.next_line(&splitter)? {
@@ -104,14 +122,18 @@ impl Shell {
                 }
                 Line::End => break,
             };
-            let next = if splitter.is_blank() && line.trim_start().starts_with('\\') {
-                source.remember(line.trim());
-                self.run_meta(&line, depth).await?
-            } else {
-                splitter.push_line(&line);
-                self.run_complete(&mut splitter, source).await?
-            };
-            if next == Next::Stop {
+            if splitter.is_blank() && source.is_interactive() {
+                match line.trim().trim_end_matches(';').to_ascii_lowercase().as_str() {
+                    "exit" | "quit" => return Ok(Next::Stop),
+                    "help" => {
+                        self.say(meta::HELP.trim_end())?;
+                        continue;
+                    }
+                    _ => {}
+                }
+            }
+            splitter.push_line(&line);
+            if self.run_pieces(&mut splitter, source, depth).await? == Next::Stop {
                 return Ok(Next::Stop);
             }
         }
@@ -121,14 +143,25 @@ impl Shell {
         }
     }
 
-    async fn run_complete(
+    /// Runs what the newest line has completed.
+    async fn run_pieces(
         &mut self,
         splitter: &mut Splitter,
         source: &mut dyn LineSource,
+        depth: usize,
     ) -> Result<Next> {
-        while let Some(statement) = splitter.next_statement() {
-            source.remember(&format!("{statement};"));
-            if self.run_statement(&statement, source).await? == Next::Stop {
+        while let Some(piece) = splitter.next_piece() {
+            let next = match piece {
+                Piece::Statement(statement) => {
+                    source.remember(&format!("{statement};"));
+                    self.run_statement(&statement, source).await?
+                }
+                Piece::Command(command) => {
+                    source.remember(format!("{} {command}", splitter.pending()).trim());
+                    self.run_command(&command, splitter, source, depth).await?
+                }
+            };
+            if next == Next::Stop {
                 return Ok(Next::Stop);
             }
         }
@@ -136,11 +169,17 @@ impl Shell {
     }
 
     /// Runs one statement and shows what it gives; Ctrl-C cancels it.
-    async fn run_statement(
+    pub(super) async fn run_statement(
         &mut self,
         statement: &str,
         source: &mut dyn LineSource,
     ) -> Result<Next> {
+        self.last = Some(statement.to_owned());
+        let screen = match self.pager && source.is_interactive() && self.out.is_stdout() {
+            true => Screen::here(),
+            false => None,
+        };
+        let style = self.style();
         let begin = monotonic();
         let result = tokio::select! {
             biased;
@@ -148,12 +187,12 @@ impl Shell {
                 signal.map_err(|e| Error::internal("cannot wait for Ctrl-C").with_source(e))?;
                 Err(Error::new(ErrorKind::Cancelled, "statement cancelled"))
             }
-            result = execute(&self.backend, statement, self.style(), &mut self.out, source) => result,
+            result = execute(&self.backend, statement, style, &mut self.out, screen, source) => result,
         };
         let flushed = self.out.flush().map_err(output_error);
         match result {
             Ok(done) => self.show_done(done)?,
-            Err(error) if is_of_output(&error) => return Err(error),
+            Err(error) if is_of_output(&error) && self.out.is_stdout() => return Err(error),
             Err(error) => {
                 flushed?;
                 return Ok(self.show_error(&error, statement, source.is_interactive()));
@@ -182,16 +221,15 @@ impl Shell {
         }
         // Among rows for a machine a tag would be taken for one of them.
         if self.options.format == Format::Table {
-            writeln!(self.out, "{tag}").and_then(|()| self.out.flush()).map_err(output_error)?;
-        } else {
-            eprintln!("{tag}");
+            return print_line(&tag);
         }
+        eprintln!("{tag}");
         Ok(())
     }
 
-    fn show_error(&mut self, error: &Error, statement: &str, interactive: bool) -> Next {
+    pub(super) fn show_error(&mut self, error: &Error, statement: &str, interactive: bool) -> Next {
         self.backend.cancel();
-        self.failed = true;
+        self.failures += 1;
         print_error(error, Some(statement));
         let cancelled = error.kind() == ErrorKind::Cancelled;
         let stop = !interactive && (self.options.stop_on_error || cancelled);
@@ -203,63 +241,16 @@ impl Shell {
             return Ok(());
         }
         let ms = elapsed.as_secs_f64() * 1000.0;
-        if self.options.format == Format::Table {
-            writeln!(self.out, "Time: {ms:.3} ms").and_then(|()| self.out.flush())
-        } else {
-            writeln!(std::io::stderr(), "Time: {ms:.3} ms")
-        }
-        .map_err(output_error)
-    }
-
-    async fn run_meta(&mut self, line: &str, depth: usize) -> Result<Next> {
-        let parsed = meta::parse(line);
-        let command = match parsed {
-            Ok(command) => command,
-            Err(error) => return Ok(self.show_error(&error, line, false)),
-        };
-        match command {
-            Meta::Run(statement) => {
-                let mut no_lines = TextSource::new("command", std::io::empty());
-                return self.run_statement(&statement, &mut no_lines).await;
-            }
-            Meta::Include(path) => return self.include(&path, depth).await,
-            Meta::Quit => return Ok(Next::Stop),
-            Meta::Timing(on) => {
-                self.options.timing = on.unwrap_or(!self.options.timing);
-                self.say(&format!("Timing is {}.", on_off(self.options.timing)))?;
-            }
-            Meta::Expanded(on) => {
-                self.options.expanded = on.unwrap_or(!self.options.expanded);
-                self.say(&format!("Expanded display is {}.", on_off(self.options.expanded)))?;
-            }
-            Meta::Format(format) => self.options.format = format,
-            Meta::Echo(text) => {
-                writeln!(self.out, "{text}")
-                    .and_then(|()| self.out.flush())
-                    .map_err(output_error)?;
-            }
-            Meta::Place => self.say(&format!("Statements run on {}.", self.backend.place()))?,
-            Meta::Help => self.say(meta::HELP.trim_end())?,
-        }
-        Ok(Next::Continue)
-    }
-
-    async fn include(&mut self, path: &str, depth: usize) -> Result<Next> {
-        let opened = match depth < INCLUDES_MAX {
-            true => TextSource::open(path),
-            false => Err(Error::invalid(format!("{path}: files include each other too deep"))),
-        };
-        match opened {
-            Ok(mut file) => Box::pin(self.run_nested(&mut file, depth + 1)).await,
-            Err(error) => Ok(self.show_error(&error, "", false)),
+        let time = format!("Time: {ms:.3} ms");
+        match self.options.format {
+            Format::Table => print_line(&time),
+            _ => writeln!(std::io::stderr(), "{time}").map_err(output_error),
         }
     }
 
-    fn say(&mut self, text: &str) -> Result<()> {
-        if self.options.quiet {
-            return Ok(());
-        }
-        writeln!(self.out, "{text}").and_then(|()| self.out.flush()).map_err(output_error)
+    /// Shows a text for people, whatever takes the rows.
+    pub(super) fn say(&mut self, text: &str) -> Result<()> {
+        if self.options.quiet { Ok(()) } else { print_line(text) }
     }
 
     async fn refresh_names(&mut self) {
@@ -274,12 +265,19 @@ impl Shell {
     }
 }
 
+/// Prints a line to stdout.
+fn print_line(text: &str) -> Result<()> {
+    let mut out = std::io::stdout();
+    writeln!(out, "{text}").and_then(|()| out.flush()).map_err(output_error)
+}
+
 /// Runs a statement; None if it gave rows, else its tag and notices.
 async fn execute(
     backend: &Backend,
     statement: &str,
     style: Style,
-    out: &mut dyn Write,
+    out: &mut Output,
+    screen: Option<Screen>,
     source: &mut dyn LineSource,
 ) -> Result<Option<(String, Vec<String>)>> {
     match backend.run(statement).await? {
@@ -287,11 +285,17 @@ async fn execute(
         Reply::CopyIn(copy) => copy_in(*copy, source).await.map(Some),
         Reply::Rows { schema, mut batches } => {
             let mut writer = row_writer(style, &schema);
-            writer.begin(out)?;
+            let mut paged = Paged::new(out, screen);
+            writer.begin(&mut paged)?;
             while let Some(batch) = batches.next().await {
-                writer.batch(&batch?, out)?;
+                writer.batch(&batch?, &mut paged)?;
+                paged.flush().map_err(output_error)?;
+                if paged.is_closed() {
+                    return Ok(None);
+                }
             }
-            writer.end(out)?;
+            writer.end(&mut paged)?;
+            paged.finish().map_err(output_error)?;
             Ok(None)
         }
     }
@@ -323,10 +327,6 @@ async fn copy_in(mut copy: CopyIn, source: &mut dyn LineSource) -> Result<(Strin
     }
     let done = copy.finish().await?;
     Ok((done.tag, done.notices))
-}
-
-fn on_off(on: bool) -> &'static str {
-    if on { "on" } else { "off" }
 }
 
 fn is_of_output(error: &Error) -> bool {

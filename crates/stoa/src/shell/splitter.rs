@@ -1,7 +1,8 @@
 //! Cuts typed or read lines into statements.
 //!
-//! In: lines, one after the other. Out: statements as soon as their semicolon is there; quotes and comments
-//! take as many lines as they need. Not here: what the statements mean (the server parses them).
+//! In: lines, one after the other. Out: statements as soon as their semicolon is there, and commands that begin
+//! with a backslash; quotes and comments take as many lines as they need. Not here: what statements mean (the server
+//! parses them) and what commands do (`meta.rs`).
 
 use stoa_sql::lexer::{Lexer, TokenKind};
 
@@ -14,6 +15,15 @@ pub struct Splitter {
     inside: Option<TokenKind>,
 }
 
+/// What a line completed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// A statement, without its semicolon; never blank.
+    Statement(String),
+    /// A command from its backslash to the end of its line; the statement before it is still held.
+    Command(String),
+}
+
 impl Splitter {
     /// Takes a line, with or without its line end.
     pub(super) fn push_line(&mut self, line: &str) {
@@ -21,18 +31,32 @@ impl Splitter {
         self.text.push('\n');
     }
 
-    /// The next complete statement, without its semicolon; empty ones are left out.
-    pub(super) fn next_statement(&mut self) -> Option<String> {
+    /// The next complete statement or command; empty statements are left out.
+    pub(super) fn next_piece(&mut self) -> Option<Piece> {
         loop {
-            let end = self.semicolon()?;
-            let rest = self.text.split_off(end + 1);
-            let mut statement = std::mem::replace(&mut self.text, rest);
-            self.scanned = 0;
-            statement.truncate(end);
-            if !is_blank(&statement) {
-                return Some(statement.trim().to_owned());
+            match self.scan()? {
+                End::Semicolon(end) => {
+                    let rest = self.text.split_off(end + 1);
+                    let mut statement = std::mem::replace(&mut self.text, rest);
+                    self.scanned = 0;
+                    statement.truncate(end);
+                    if !is_blank(&statement) {
+                        return Some(Piece::Statement(statement.trim().to_owned()));
+                    }
+                }
+                End::Backslash(begin) => {
+                    let end =
+                        self.text[begin..].find('\n').map_or(self.text.len(), |at| begin + at);
+                    let command = self.text.drain(begin..end).collect();
+                    return Some(Piece::Command(command));
+                }
             }
         }
+    }
+
+    /// What is held of a statement that has not ended.
+    pub(super) fn pending(&self) -> &str {
+        self.text.trim()
     }
 
     /// What is left without a semicolon, if anything; the splitter is empty afterwards.
@@ -56,8 +80,8 @@ impl Splitter {
         self.inside
     }
 
-    /// Scans on; offset of the first semicolon that ends a statement.
-    fn semicolon(&mut self) -> Option<usize> {
+    /// Scans on, to the first semicolon or backslash outside of quotes and comments.
+    fn scan(&mut self) -> Option<End> {
         self.inside = None;
         let (from, mut last) = (self.scanned, self.scanned);
         for token in Lexer::new(&self.text[from..]) {
@@ -67,7 +91,11 @@ impl Splitter {
             }
             if token.is_sign(';') {
                 self.scanned = from + token.end();
-                return Some(from + token.at);
+                return Some(End::Semicolon(from + token.at));
+            }
+            if token.is_sign('\\') {
+                self.scanned = from + token.at;
+                return Some(End::Backslash(from + token.at));
             }
             // A word is looked at again with what follows it: it may be the `E` of `E'…'`.
             last = match token.kind {
@@ -78,6 +106,12 @@ impl Splitter {
         self.scanned = last;
         None
     }
+}
+
+/// Where a statement or its line ends, bytes from the start of what is held.
+enum End {
+    Semicolon(usize),
+    Backslash(usize),
 }
 
 /// Whether a text is nothing but blanks and comments.
@@ -94,8 +128,11 @@ mod tests {
         let mut found = Vec::new();
         for line in text.lines() {
             splitter.push_line(line);
-            while let Some(statement) = splitter.next_statement() {
-                found.push(statement);
+            while let Some(piece) = splitter.next_piece() {
+                match piece {
+                    Piece::Statement(statement) => found.push(statement),
+                    Piece::Command(command) => panic!("{command}"),
+                }
             }
         }
         assert_eq!(found, statements, "{text:?}");
@@ -126,6 +163,24 @@ mod tests {
     }
 
     #[test]
+    fn commands_end_with_their_line_and_leave_the_statement() {
+        let mut splitter = Splitter::default();
+        splitter.push_line("\\d a;b 'c");
+        assert_eq!(splitter.next_piece(), Some(Piece::Command("\\d a;b 'c".into())));
+        assert_eq!(splitter.next_piece(), None);
+        assert!(splitter.is_blank());
+        splitter.push_line("SELECT 1;SELECT '\\g', E'\\n' \\g x.csv");
+        assert_eq!(splitter.next_piece(), Some(Piece::Statement("SELECT 1".into())));
+        assert_eq!(splitter.next_piece(), Some(Piece::Command("\\g x.csv".into())));
+        assert_eq!(splitter.next_piece(), None);
+        assert_eq!(splitter.pending(), "SELECT '\\g', E'\\n'");
+        splitter.push_line("-- \\q");
+        splitter.push_line(", 2;");
+        let rest = "SELECT '\\g', E'\\n' \n-- \\q\n, 2";
+        assert_eq!(splitter.next_piece(), Some(Piece::Statement(rest.into())));
+    }
+
+    #[test]
     fn quotes_run_over_lines() {
         check("SELECT 'a\n;\nb';", &["SELECT 'a\n;\nb'"], None);
         check("SELECT 'never\n;", &[], Some("SELECT 'never\n;"));
@@ -152,7 +207,7 @@ mod tests {
         let mut splitter = Splitter::default();
         assert!(splitter.is_blank());
         splitter.push_line("SELECT 'a");
-        assert_eq!(splitter.next_statement(), None);
+        assert_eq!(splitter.next_piece(), None);
         assert_eq!(splitter.inside(), Some(TokenKind::Text { escapes: false }));
         assert!(!splitter.is_blank());
         splitter.clear();

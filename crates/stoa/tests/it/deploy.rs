@@ -1,6 +1,8 @@
-//! The files in `deploy/` name only flags and settings that there are. They are not run: that needs systemd, containers.
+//! The files in `deploy/` and `packaging/` name only flags, settings and files that there are. They are not run here: that
+//! needs systemd (`clients/package` has it) or containers.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
@@ -9,6 +11,9 @@ use crate::harness::Place;
 
 const UNIT: &str = include_str!("../../../../deploy/stoa.service");
 const COMPOSE: &str = include_str!("../../../../deploy/compose.yaml");
+
+const MONITORING: &str = include_str!("../../../../deploy/monitoring/compose.yaml");
+const PACKAGED_SETTINGS: &str = include_str!("../../../../packaging/stoa.toml");
 
 /// All flags of `stoa server`, with their dashes.
 fn flags(place: &Place) -> BTreeSet<String> {
@@ -74,6 +79,44 @@ fn settings_that_the_files_name_are_there() {
     for word in UNIT.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
         assert!(!word.starts_with("STOA_") || variables.contains(word), "{word}");
     }
+}
+
+#[test]
+fn settings_of_packages_are_valid_also_those_in_comments() {
+    let place = Place::new();
+    // Prose has blanks before its equals signs, settings do not begin with one.
+    let all: String = PACKAGED_SETTINGS
+        .lines()
+        .map(|line| match line.strip_prefix("# ") {
+            Some(setting) if setting.split(' ').nth(1) == Some("=") => format!("{setting}\n"),
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    for text in [PACKAGED_SETTINGS, &all] {
+        place.write("packaged.toml", text);
+        let shown = place.ok(&["config", "--json", "--config", "packaged.toml"]);
+        assert!(shown.contains("/var/lib/stoa/warehouse"), "{shown}");
+    }
+    assert_eq!(all.matches("_port = ").count(), 4, "{all}");
+}
+
+#[test]
+fn monitoring_names_this_version_and_files_that_are_there() {
+    let version = env!("CARGO_PKG_VERSION");
+    assert!(MONITORING.contains(&format!("stoa:{version}}}")), "{MONITORING}");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/monitoring");
+    let mut files = 0;
+    for line in MONITORING.lines() {
+        let mounted = line.trim().strip_prefix("- .").and_then(|rest| rest.split(':').next());
+        if let Some(file) = mounted {
+            files += 1;
+            assert!(folder.join(format!(".{file}")).is_file(), "{line}");
+        }
+    }
+    assert_eq!(files, 5, "{MONITORING}");
+    let known = flags(&Place::new());
+    let (_, command) = MONITORING.split_once("command: [server, ").unwrap();
+    assert!(known.contains(command.split(']').next().unwrap()), "{command}");
 }
 
 /// What systemd says of the unit, where it is installed.

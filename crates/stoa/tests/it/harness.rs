@@ -1,11 +1,14 @@
 //! Runs the binary and looks at what it says.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::Value;
 use stoa_env::clock::monotonic;
 
@@ -104,6 +107,34 @@ fn ran(output: std::process::Output) -> Ran {
     }
 }
 
+/// Runs a program at a terminal of 24 lines and 80 columns, with all that is typed there before it reads the
+/// first line; gives how it ended and what the terminal has shown.
+pub fn at_terminal(mut command: Command, typed: &str) -> (ExitStatus, String) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap();
+    let terminal = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+    let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&terminal, size).unwrap();
+    let mut master = File::from(master);
+    master.write_all(typed.as_bytes()).unwrap();
+    command.env("TERM", "xterm").stdin(terminal.try_clone().unwrap());
+    let mut child = command.stdout(terminal).stderr(Stdio::null()).spawn().unwrap();
+    // Holds copies of the terminal, which would never end then.
+    drop(command);
+    let (sender, shown) = std::sync::mpsc::channel();
+    let reading = stoa_env::task::spawn_thread("terminal", move || {
+        let mut shown = Vec::new();
+        // The end of a terminal is an error.
+        let _ = master.read_to_end(&mut shown);
+        sender.send(String::from_utf8_lossy(&shown).into_owned()).unwrap();
+    });
+    let ended = wait_for("the shell leaves", || child.try_wait().unwrap());
+    reading.unwrap().join().unwrap();
+    (ended, shown.recv().unwrap())
+}
+
 /// Waits until `fact` gives something.
 pub fn wait_for<T>(what: &str, mut fact: impl FnMut() -> Option<T>) -> T {
     let begin = monotonic();
@@ -188,6 +219,11 @@ impl Server {
 
     fn request(&self, text: &str) -> Option<(u16, String)> {
         request(self.http_port(), text)
+    }
+
+    /// The server's standard input, if it is piped.
+    pub fn stdin(&mut self) -> std::process::ChildStdin {
+        self.child.stdin.take().unwrap()
     }
 
     pub fn signal(&self, signal: rustix::process::Signal) {

@@ -1,14 +1,9 @@
 //! `stoa hql` and `POST /v1/hql`: the same statements without a server and on one.
 
-use std::fs::File;
-use std::io::{Read, Write};
-use std::process::Stdio;
-
 use rustix::process::Signal;
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::Value;
 
-use crate::harness::{Place, Server, request, wait_for};
+use crate::harness::{Place, Server, at_terminal, request};
 
 const LOG: &str = "#AnonID\tQuery\tItemRank\tClickURL\n\
                    142\trentdirect.com\t\t\n\
@@ -103,30 +98,10 @@ fn a_script_may_bring_the_rows_that_it_loads() {
 #[test]
 fn lines_that_are_pasted_at_a_terminal_are_run() {
     let place = Place::new();
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&master).unwrap();
-    unlockpt(&master).unwrap();
-    let name = ptsname(&master, Vec::new()).unwrap();
-    let terminal = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
     // All of it is there before the first line is read.
-    let mut master = File::from(master);
     let pasted = "status;\ncreate table t (a); exists table t;\nexists\ntable u;\nexit 7\n";
-    master.write_all(pasted.as_bytes()).unwrap();
-    let mut command = place.command(&["hql", "--warehouse", "w"]);
-    command.env("TERM", "xterm").stdin(terminal.try_clone().unwrap());
-    let mut child = command.stdout(terminal).stderr(Stdio::null()).spawn().unwrap();
-    // Holds copies of the terminal, which would never end then.
-    drop(command);
-    let (sender, shown) = std::sync::mpsc::channel();
-    let reading = stoa_env::task::spawn_thread("terminal", move || {
-        let mut shown = Vec::new();
-        // The end of a terminal is an error.
-        let _ = master.read_to_end(&mut shown);
-        sender.send(String::from_utf8_lossy(&shown).into_owned()).unwrap();
-    });
-    let ended = wait_for("the shell leaves", || child.try_wait().unwrap());
-    reading.unwrap().join().unwrap();
-    let shown = shown.recv().unwrap();
+    let command = place.command(&["hql", "--warehouse", "w"]);
+    let (ended, shown) = at_terminal(command, pasted);
     assert_eq!(ended.code(), Some(7), "{shown}");
     for answer in ["Hypertable OK", "true", "false"] {
         assert_eq!(shown.matches(answer).count(), 1, "{shown}");

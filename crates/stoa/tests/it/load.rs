@@ -1,5 +1,8 @@
 //! `stoa load`: good files, bad files, and what is said about them.
 
+use std::io::Write;
+use std::process::Stdio;
+
 use crate::harness::Place;
 
 const GOOD: &str = "id,day,n\n1,2025-01-01,10\n2,2025-01-02,20\n3,2025-02-01,\n";
@@ -33,6 +36,77 @@ fn a_file_makes_a_table() {
     assert!(said.contains("month(day)") && said.contains("id DESC"), "{said}");
     assert_eq!(load(&place, &["good.csv", "-q"]).stdout, "");
     assert_eq!(place.query("SELECT count(*), sum(n) FROM t"), "6,60\n");
+}
+
+#[test]
+fn rows_go_to_no_other_table_than_the_one_named() {
+    let place = Place::new();
+    place.write("good.csv", GOOD);
+    place.query("CREATE TABLE t (id bigint, day date, n bigint)");
+    for name in ["t-x y", "t;", "t (id)", "t x"] {
+        let ran = place.run(&["load", "good.csv", "--into", name, "--create", "--warehouse", "w"]);
+        assert_eq!(ran.code, Some(1), "{name}: {}", ran.stdout);
+        assert!(ran.stderr.contains("is not the name of a table"), "{name}: {}", ran.stderr);
+        assert!(ran.stderr.contains("in double quotes"), "{name}: {}", ran.stderr);
+    }
+    assert_eq!(place.query("SELECT count(*) FROM t"), "0\n");
+    place.ok(&["load", "good.csv", "--into", "\"t-x y\"", "--create", "--warehouse", "w"]);
+    assert_eq!(place.query("SELECT count(*) FROM \"t-x y\""), "3\n");
+}
+
+#[test]
+fn options_for_a_new_table_are_not_ignored_for_one_that_is_there() {
+    let place = Place::new();
+    place.write("good.csv", GOOD);
+    let like = ["--partition-by", "month(day)", "--order-by", "id DESC"];
+    let create = |options: &[&str]| {
+        let mut all = vec!["good.csv", "--create"];
+        all.extend(options);
+        load(&place, &all)
+    };
+    assert_eq!(create(&like).code, Some(0));
+    // The same again adds rows, and so does a load that asks for nothing.
+    assert_eq!(create(&like).code, Some(0));
+    assert_eq!(create(&[]).code, Some(0));
+    for (options, why) in [
+        (["--partition-by", "day"], "is partitioned by month(day), not by day"),
+        (["--order-by", "n"], "is ordered by id DESC NULLS LAST, not by n ASC NULLS FIRST"),
+        (["--property", "write.target-file-size-bytes=1000000"], "has no property write.target"),
+    ] {
+        let ran = create(&options);
+        assert_eq!(ran.code, Some(1), "{options:?}: {}", ran.stdout);
+        assert!(ran.stderr.contains("table public.t already exists and "), "{}", ran.stderr);
+        assert!(ran.stderr.contains(why), "{why}: {}", ran.stderr);
+        assert!(ran.stderr.contains("code: 42P07"), "{}", ran.stderr);
+    }
+    let ran = load(&place, &["good.csv", "--order-by", "id"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stdout);
+    assert!(ran.stderr.contains("--create"), "{}", ran.stderr);
+    assert_eq!(place.query("SELECT count(*) FROM t"), "9\n");
+}
+
+#[test]
+fn ctrl_c_says_that_nothing_is_loaded() {
+    let place = Place::new();
+    place.query("CREATE TABLE t (id bigint, day date, n bigint)");
+    let mut command =
+        place.command(&["load", "-", "--format", "csv", "--into", "t", "--warehouse", "w"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // More than a pipe holds: when all is taken, it reads.
+    let stdin = child.stdin.as_mut().unwrap();
+    stdin.write_all(b"id,day,n\n").unwrap();
+    for id in 0..20_000 {
+        stdin.write_all(format!("{id},2025-01-01,{id}\n").as_bytes()).unwrap();
+    }
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!(ended.status.code(), Some(1), "{said}");
+    assert!(said.contains("error: cancelled with Ctrl-C"), "{said}");
+    assert!(said.contains("hint: `stoa table describe t`"), "{said}");
+    assert_eq!(place.query("SELECT count(*) FROM t"), "0\n");
 }
 
 #[test]

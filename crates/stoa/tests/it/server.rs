@@ -30,6 +30,41 @@ fn a_server_says_where_it_listens_and_ends_cleanly() {
 }
 
 #[test]
+fn a_server_ends_with_the_program_that_started_it() {
+    let place = Place::new();
+    let mut command = place.command(&["server", "--warehouse", "w", "--stop-with-stdin"]);
+    for port in ["--http-port", "--pg-port", "--flight-port", "--hive-port"] {
+        command.args([port, "0"]);
+    }
+    command.stdin(std::process::Stdio::piped());
+    let mut server = Server::run(command);
+    let mut stdin = server.stdin();
+    // What is written means nothing.
+    std::io::Write::write_all(&mut stdin, b"hello\n").unwrap();
+    assert_eq!(server.get("/ready").unwrap().0, 200);
+    drop(stdin);
+    let (status, log) = server.wait();
+    assert_eq!(status.code(), Some(0), "{log}");
+    assert!(log.contains("the end of standard input") && log.contains("stopped"), "{log}");
+}
+
+#[test]
+fn ready_says_whether_a_server_takes_statements() {
+    let place = Place::new();
+    let server = Server::start(&place, &[]);
+    let port = server.http_port().to_string();
+    assert_eq!(
+        place.ok(&["ready", "--http-port", &port, "--wait", "5s"]),
+        format!("{} is ready\n", server.http_url())
+    );
+    server.signal(Signal::TERM);
+    server.wait();
+    let ran = place.run(&["ready", "--http-port", &port]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
+    assert!(ran.stderr.starts_with("error: no server answers at http://127"), "{}", ran.stderr);
+}
+
+#[test]
 fn postgresql_clients_are_answered() {
     let place = Place::new();
     place.query("CREATE TABLE t (id bigint)");

@@ -1,6 +1,9 @@
 //! `stoa sql` on a warehouse and on a server.
 
-use crate::harness::{Place, Server};
+use std::io::Write;
+use std::process::Stdio;
+
+use crate::harness::{Place, Server, at_terminal};
 
 const TABLE: &str = "CREATE TABLE t (id bigint, name text, day date)";
 const ROWS: &str = "INSERT INTO t VALUES (1, 'a', DATE '2025-01-01'), (2, NULL, DATE '2025-01-02')";
@@ -98,6 +101,79 @@ fn commands_describe_tables() {
     let ran = place.run(&["sql", "--warehouse", "w", "-c", "\\timng"]);
     assert_eq!(ran.code, Some(1));
     assert!(ran.stderr.contains("did you mean \\timing?"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_statement_ends_with_g_and_runs_again() {
+    let place = filled();
+    let input = "SELECT max(id)\nFROM t \\g\n\\g\n\\conninfo\n\\gx\nSELECT '\\g' \\g out.csv\n";
+    let ran = place.run_with_input(&["sql", "--warehouse", "w", "--no-header", "-q"], input);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    assert_eq!(ran.stdout, " 2\n 2\n-[ RECORD 1 ]-\nmax | 2\n");
+    assert_eq!(std::fs::read_to_string(place.path("out.csv")).unwrap(), " \\g\n");
+    let ran = place.run_with_input(&["sql", "--warehouse", "w"], "\\g\n");
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("there is no statement to run yet"), "{}", ran.stderr);
+}
+
+#[test]
+fn rows_go_to_a_file_or_a_command() {
+    let place = filled();
+    let input = "\\o rows.csv\nSELECT id FROM t ORDER BY id;\nINSERT INTO t VALUES (3, 'c', NULL);\n\\o\n\
+                 SELECT 'here';\n\\o |sort -r > sorted.csv\nSELECT id FROM t ORDER BY id;\n";
+    let arguments = ["sql", "--warehouse", "w", "--format", "csv", "--no-header"];
+    let ran = place.run_with_input(&arguments, input);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "here\n"), "{}", ran.stderr);
+    assert_eq!(std::fs::read_to_string(place.path("rows.csv")).unwrap(), "1\n2\n");
+    assert_eq!(std::fs::read_to_string(place.path("sorted.csv")).unwrap(), "3\n2\n1\n");
+    let ran = place.run_with_input(&arguments, "\\o absent/rows.csv\nSELECT 1;\n");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "1\n"));
+    assert!(ran.stderr.contains("cannot write to absent/rows.csv"), "{}", ran.stderr);
+}
+
+#[test]
+fn watch_runs_a_statement_until_it_fails_or_has_run_so_often() {
+    let place = filled();
+    let arguments = ["sql", "--warehouse", "w", "--format", "csv", "--no-header", "-q"];
+    let ran = place.run_with_input(&arguments, "SELECT 7 \\watch 0.01 c=3\n");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "7\n7\n7\n"), "{}", ran.stderr);
+    let ran = place.run_with_input(&arguments, "SELECT nothing \\watch 0.01\n");
+    assert_eq!(ran.code, Some(1));
+    assert_eq!(ran.stderr.matches("code: 42703").count(), 1, "{}", ran.stderr);
+}
+
+#[test]
+fn an_editor_changes_the_statement() {
+    let place = filled();
+    let mut command = place.command(&["sql", "--warehouse", "w", "--format", "csv", "--no-header"]);
+    command.env("VISUAL", "").env("EDITOR", "sed -i s/1/2;/").stdin(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"SELECT 1 AS n\n\\e\n").unwrap();
+    let ended = child.wait_with_output().unwrap();
+    let (out, err) =
+        (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+    assert_eq!(out, "SELECT 2; AS n\n2\n", "{err}");
+    // What is left after the semicolon is the next statement.
+    assert!(err.contains("AS n"), "{err}");
+}
+
+#[test]
+fn a_terminal_pages_long_results_and_is_left_with_a_word() {
+    let place = filled();
+    let typed = "SELECT value FROM generate_series(1, 100) AS s(value);\n\
+                 SELECT 'short';\n\\pset pager off\nexit\nSELECT 'not run';\n";
+    let mut command = place.command(&["sql", "--warehouse", "w"]);
+    command.env("PAGER", "tee paged");
+    let (ended, shown) = at_terminal(command, typed);
+    assert_eq!(ended.code(), Some(0), "{shown}");
+    let paged = std::fs::read_to_string(place.path("paged")).unwrap();
+    assert!(paged.contains("\n   100\n(100 rows)\n"), "{paged}");
+    assert!(!paged.contains("short"), "{paged}");
+    // What is typed is shown, too.
+    assert_eq!(shown.matches("(100 rows)").count(), 1, "{shown}");
+    assert!(shown.contains("(1 row)") && shown.contains("The pager is off."), "{shown}");
+    assert!(!shown.contains(" not run"), "{shown}");
 }
 
 #[test]
