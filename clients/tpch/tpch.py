@@ -101,7 +101,9 @@ def difference(number, found, expected):
         keys = [[values[column] for column in ORDER.get(number, [])] for values in (row, other)]
         if not all_equal(*keys):
             return f"row {at} is {row} instead of {other}"
-    # Among rows of equal keys, any order will do.
+    # Among rows of equal keys, any order will do. Most are where they should be.
+    moved = [(row, other) for row, other in zip(found, expected) if not all_equal(row, other)]
+    found, expected = [row for row, _ in moved], [other for _, other in moved]
     rest = collections.defaultdict(list)
     for row in found:
         rest[tuple(row[column] for column in ORDER.get(number, []))].append(row)
