@@ -44,6 +44,36 @@ def test_lists_have_the_columns_of_hive(hive, name):
     assert [column[0] for column in hive.description] == ["createtab_stmt"]
 
 
+def test_a_resource_plan_kills_what_takes_too_long(hive, name):
+    plan = f"plan_{name}"
+    for statement in (
+        f"CREATE RESOURCE PLAN {plan} WITH QUERY_PARALLELISM=4",
+        f"CREATE TRIGGER {plan}.late WHEN ELAPSED_TIME > '1 sec' DO KILL",
+        f"ALTER POOL {plan}.default ADD TRIGGER late",
+        f"ALTER RESOURCE PLAN {plan} ENABLE ACTIVATE",
+    ):
+        hive.execute(statement)
+    try:
+        assert (plan, "ACTIVE", 4) in rows(hive, "SHOW RESOURCE PLANS")
+        assert [column[0] for column in hive.description] == ["rp_name", "status", "query_parallelism"]
+        assert rows(hive, f"SHOW RESOURCE PLAN {plan}") == [
+            (f"{plan}[status=ACTIVE,parallelism=4,defaultPool=default]",),
+            (" +  default[allocFraction=1.0,schedulingPolicy=null,parallelism=4]",),
+            ("     |  trigger late: if (ELAPSED_TIME > '1 sec') { KILL }",),
+            ("     |  mapped for default",),
+        ]
+        assert rows(hive, f"SELECT path, query_parallelism FROM sys.wm_pools WHERE rp_name = '{plan}'") == [("default", 4)]
+        ten = " UNION ALL ".join(["SELECT * FROM " + name] * 10)
+        tables = ", ".join(f"({ten}) t{number}" for number in range(8))
+        with pytest.raises(OperationalError, match="due to a trigger of pool"):
+            rows(hive, f"SELECT count(*) FROM {tables} WHERE t0.id + t1.id + t2.id + t3.id + t4.id + t5.id + t6.id + t7.id = -1")
+        with pytest.raises(OperationalError, match="is active"):
+            hive.execute(f"DROP RESOURCE PLAN {plan}")
+    finally:
+        hive.execute("DISABLE WORKLOAD MANAGEMENT")
+        hive.execute(f"DROP RESOURCE PLAN {plan}")
+
+
 def test_several_inserts_of_one_source(hive, cursor, name):
     for column in ("word STRING", "tag STRING"):
         hive.execute(f"CREATE TABLE {name}_{column[0]} ({column}, n BIGINT)")

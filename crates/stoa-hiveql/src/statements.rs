@@ -162,6 +162,10 @@ fn explain(cursor: &mut Cursor<'_>, options: Options) -> Result<String> {
             .with_hint("SHOW RESOURCE PLAN name shows a plan"));
     }
     let explained = statement(cursor.rest(), options)?;
+    if explained.starts_with("INSERT OVERWRITE TABLE") && explained.contains(") IF NOT EXISTS ") {
+        return Err(Error::unsupported("EXPLAIN of IF NOT EXISTS is not supported")
+            .with_hint("explain the INSERT without it"));
+    }
     for (begin, what, hint) in [
         ("INSERT ALL", "several INSERTs", "explain them one by one"),
         ("LOAD DATA", "LOAD DATA", "it reads the files and writes them, and has no plan"),

@@ -53,6 +53,7 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
         "/js/highlight.js",
         "/js/history-dialog.js",
         "/js/history.js",
+        "/js/hive-sessions.js",
         "/js/home.js",
         "/js/listing.js",
         "/js/live.js",

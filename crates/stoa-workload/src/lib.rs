@@ -18,8 +18,10 @@
 mod change;
 mod destination;
 mod edit;
+mod failure;
 mod mapping;
 mod plan;
+mod plan_edit;
 mod problems;
 mod show;
 mod trigger;

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use crate::hiveql::rows;
 use crate::statements::Home;
+use stoa_catalog::CatalogPlace;
 use stoa_query::{Engine, EngineOptions, Outcome, RowStream, Session, SessionOptions};
+use stoa_testkit::PostgresServer;
 use url::Url;
 
 /// Takes longer than any test, and can be stopped after each batch of numbers.
@@ -17,9 +19,19 @@ const PLAN: &str = "CREATE RESOURCE PLAN day; \
      CREATE POOL day.slow WITH ALLOC_FRACTION = 0.5, QUERY_PARALLELISM = 1, SCHEDULING_POLICY = 'fifo'";
 
 async fn engine(directory: &tempfile::TempDir) -> Arc<Engine> {
+    engine_on(directory, None).await
+}
+
+/// With the catalog at this place; in the warehouse if `None`.
+async fn engine_on(directory: &tempfile::TempDir, catalog: Option<CatalogPlace>) -> Arc<Engine> {
     let warehouse = Url::from_directory_path(directory.path()).unwrap();
-    let options =
-        EngineOptions { query_slots: 1, queue_max: 1, threads: 2, ..EngineOptions::new(warehouse) };
+    let options = EngineOptions {
+        catalog,
+        query_slots: 1,
+        queue_max: 1,
+        threads: 2,
+        ..EngineOptions::new(warehouse)
+    };
     Engine::open(options).await.unwrap()
 }
 
@@ -143,23 +155,34 @@ async fn triggers_of_unmanaged_queries_kill_those_of_no_pool() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn other_servers_of_the_catalog_follow() {
-    let directory = tempfile::tempdir().unwrap();
-    let (one, other) = (engine(&directory).await, engine(&directory).await);
-    let root = session(&one, "root");
-    root.sql(PLAN).await.unwrap();
-    root.sql("ALTER RESOURCE PLAN day ENABLE ACTIVATE").await.unwrap();
-    let has_plan =
-        |engine: &Engine| engine.pools_status().iter().any(|pool| pool.name.starts_with("day."));
-    assert!(has_plan(&one));
-    while !has_plan(&other) {
-        tokio::task::yield_now().await;
+    let postgres = PostgresServer::shared().map(|server| server.database());
+    let places = [None].into_iter().chain(postgres.as_deref().map(CatalogPlace::postgres));
+    for place in places {
+        let directory = tempfile::tempdir().unwrap();
+        let one = engine_on(&directory, place.clone()).await;
+        let other = engine_on(&directory, place.clone()).await;
+        let root = session(&one, "root");
+        root.sql(PLAN).await.unwrap();
+        root.sql("ALTER RESOURCE PLAN day ENABLE ACTIVATE").await.unwrap();
+        let has_plan = |engine: &Engine| {
+            engine.pools_status().iter().any(|pool| pool.name.starts_with("day."))
+        };
+        assert!(has_plan(&one));
+        while !has_plan(&other) {
+            tokio::task::yield_now().await;
+        }
+        session(&other, "root").sql("DISABLE WORKLOAD MANAGEMENT").await.unwrap();
+        while has_plan(&one) {
+            tokio::task::yield_now().await;
+        }
+        root.sql("ALTER RESOURCE PLAN day ACTIVATE").await.unwrap();
+        // What is kept is there after a start.
+        drop((root, one, other));
+        let again = engine_on(&directory, place).await;
+        assert!(has_plan(&again));
+        let shown = rows(&session(&again, "root"), "SHOW RESOURCE PLAN day").await.unwrap();
+        assert_eq!(shown[0], "day[status=ACTIVE,parallelism=null,defaultPool=default]");
     }
-    // What is kept is there after a start.
-    drop((one, other));
-    let again = engine(&directory).await;
-    assert!(has_plan(&again));
-    let shown = rows(&session(&again, "root"), "SHOW RESOURCE PLAN day").await.unwrap();
-    assert_eq!(shown[0], "day[status=ACTIVE,parallelism=null,defaultPool=default]");
 }
 
 #[tokio::test]
