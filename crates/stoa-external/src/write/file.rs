@@ -3,13 +3,13 @@
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
-use object_store::path::Path;
-use object_store::{MultipartUpload, ObjectStoreExt, PutPayload};
+use object_store::PutPayload;
 use parking_lot::Mutex;
 use stoa_error::{Place, Result};
-use stoa_store::{Location, from_object_store};
+use stoa_store::Location;
 
 use super::encoder::Encoder;
+use super::sending::Sending;
 use crate::Definition;
 
 /// Bytes of one part of an upload; a smaller file is put whole.
@@ -17,11 +17,10 @@ const PART_BYTES: usize = 8 << 20;
 
 /// A file that is being written.
 ///
-/// The mutexes are never locked: they make the whole `Sync`, so that futures that borrow it can move between threads.
+/// The mutex is never locked: it makes the whole `Sync`, so that futures that borrow it can move between threads.
 pub(super) struct OpenFile {
-    location: Location,
+    sending: Sending,
     encoder: Mutex<Encoder>,
-    upload: Mutex<Option<Box<dyn MultipartUpload>>>,
     pending: Vec<Bytes>,
     pending_bytes: usize,
     bytes: u64,
@@ -35,14 +34,14 @@ impl OpenFile {
         schema: &SchemaRef,
     ) -> Result<Self> {
         let encoder = Mutex::new(Encoder::new(definition, schema)?);
-        let upload = Mutex::new(None);
         let (pending, pending_bytes, bytes) = (Vec::new(), 0, 0);
-        let encoder_bytes = 0;
-        Ok(Self { location, encoder, upload, pending, pending_bytes, bytes, encoder_bytes })
+        let (sending, encoder_bytes) = (Sending::new(location), 0);
+        Ok(Self { sending, encoder, pending, pending_bytes, bytes, encoder_bytes })
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.location.path
+    /// The file in the store, which outlives this.
+    pub(super) fn sending(&self) -> &Sending {
+        &self.sending
     }
 
     /// Bytes of memory that it holds, about.
@@ -60,10 +59,12 @@ impl OpenFile {
         let output = self.encoder.get_mut().take_output();
         self.encoder_bytes = self.encoder.get_mut().memory_bytes();
         self.add(output);
-        match self.pending_bytes >= PART_BYTES {
-            true => self.send().await,
-            false => Ok(()),
+        if self.pending_bytes < PART_BYTES {
+            return Ok(());
         }
+        let payload: PutPayload = std::mem::take(&mut self.pending).into_iter().collect();
+        self.pending_bytes = 0;
+        self.sending.put_part(payload).await
     }
 
     fn add(&mut self, output: Bytes) {
@@ -74,42 +75,12 @@ impl OpenFile {
         }
     }
 
-    async fn send(&mut self) -> Result<()> {
-        let place = self.location.literal_of(&self.location.path);
-        let upload = match self.upload.get_mut() {
-            Some(upload) => upload,
-            none => {
-                let begun = self.location.store.put_multipart(&self.location.path).await;
-                none.insert(begun.map_err(|e| from_object_store(&place, e))?)
-            }
-        };
-        let payload: PutPayload = std::mem::take(&mut self.pending).into_iter().collect();
-        self.pending_bytes = 0;
-        upload.put_part(payload).await.map_err(|e| from_object_store(&place, e))
-    }
-
     /// Writes the rest and makes the file durable.
     pub(super) async fn finish(self) -> Result<()> {
-        let Self { location, encoder, upload, mut pending, .. } = self;
-        let place = location.literal_of(&location.path);
-        let failed = |e| from_object_store(&place, e);
-        let rest = encoder.into_inner().finish().map_err(|error| error.at(Place::file(&place)))?;
+        let Self { sending, encoder, mut pending, .. } = self;
+        let rest = encoder.into_inner().finish();
+        let rest = rest.map_err(|error| error.at(Place::file(sending.place())))?;
         pending.push(rest);
-        let payload: PutPayload = pending.into_iter().filter(|bytes| !bytes.is_empty()).collect();
-        let Some(mut upload) = upload.into_inner() else {
-            return location.store.put(&location.path, payload).await.map(drop).map_err(failed);
-        };
-        if payload.content_length() > 0 {
-            upload.put_part(payload).await.map_err(failed)?;
-        }
-        upload.complete().await.map(drop).map_err(failed)
-    }
-
-    /// Gives the file up.
-    pub(super) async fn abort(self) {
-        if let Some(mut upload) = self.upload.into_inner() {
-            // Nothing of it is visible either way.
-            let _ = upload.abort().await;
-        }
+        sending.finish(pending.into_iter().filter(|bytes| !bytes.is_empty()).collect()).await
     }
 }

@@ -10,6 +10,7 @@
 
 mod encoder;
 mod file;
+mod sending;
 mod sequence;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,6 +31,7 @@ use crate::layout::below;
 use crate::text::value_text;
 use crate::{DEFAULT_PARTITION, DataFile, Definition, escaped, files};
 use file::OpenFile;
+use sending::Sending;
 
 /// What directories of files that are not complete yet begin with.
 const STAGING: &str = ".stoa-staging-";
@@ -86,7 +88,7 @@ pub struct HiveWriter {
 /// A complete file that is not visible yet.
 struct Staged {
     partition: String,
-    path: Path,
+    file: Sending,
     /// Its name in the partition.
     name: String,
 }
@@ -224,12 +226,12 @@ impl HiveWriter {
 
     async fn end_file(&mut self, partition: &str) -> Result<()> {
         let Some(file) = self.open.remove(partition) else { return Ok(()) };
-        let path = file.path().clone();
+        let sending = file.sending().clone();
         let number = self.complete.len();
         let ending = encoder::ending(&self.target.definition);
         // Noted before it is there, so that it goes if that fails half-way.
         let name = format!("{}-{number:05}{ending}", self.id);
-        self.complete.push(Staged { partition: partition.to_owned(), path, name });
+        self.complete.push(Staged { partition: partition.to_owned(), file: sending, name });
         file.finish().await
     }
 
@@ -287,7 +289,7 @@ impl HiveWriter {
         let location = &self.target.location;
         let moves = self.complete.iter().map(|staged| {
             let to = below(&self.directory(&staged.partition)?, &staged.name)?;
-            Ok((staged.path.clone(), to))
+            Ok((staged.file.path().clone(), to))
         });
         let moves: Vec<(Path, Path)> = moves.collect::<Result<_>>()?;
         let rename = |(from, to): (Path, Path)| {
@@ -332,13 +334,17 @@ impl HiveWriter {
 
     /// Gives everything up. What cannot be taken away is hidden, and told in no other error.
     pub async fn abort(&mut self) {
-        for (_, file) in std::mem::take(&mut self.open) {
-            file.abort().await;
-        }
-        for staged in std::mem::take(&mut self.complete) {
-            let _ = self.target.location.store.delete(&staged.path).await;
+        for file in self.take_files() {
+            file.give_up().await;
         }
         self.remove_staging().await;
+    }
+
+    /// What is not visible yet.
+    fn take_files(&mut self) -> Vec<Sending> {
+        let open = std::mem::take(&mut self.open).into_values();
+        let complete = std::mem::take(&mut self.complete).into_iter();
+        open.map(|file| file.sending().clone()).chain(complete.map(|staged| staged.file)).collect()
     }
 
     /// Takes the empty directory away, where a store has directories.
@@ -357,22 +363,22 @@ impl Drop for HiveWriter {
         if self.open.is_empty() && self.complete.is_empty() {
             return;
         }
-        let open = std::mem::take(&mut self.open);
-        let complete = std::mem::take(&mut self.complete);
+        let files = self.take_files();
         let place = self.target.location.literal_of(&self.staging);
         if let Some(path) = place.strip_prefix("file://") {
-            drop(open);
             stoa_store::remove_hidden_directory(path);
-            return;
-        }
-        let store = Arc::clone(&self.target.location.store);
-        self.spawner.spawn(async move {
-            for (_, file) in open {
-                file.abort().await;
+            // A request that is under way may make the directory again.
+            if !files.iter().any(Sending::is_busy) {
+                return;
             }
-            for staged in complete {
+        }
+        self.spawner.spawn(async move {
+            for file in files {
                 // What cannot be taken away stays hidden; the statement has told its own error.
-                let _ = store.delete(&staged.path).await;
+                file.give_up().await;
+            }
+            if let Some(path) = place.strip_prefix("file://") {
+                stoa_store::remove_hidden_directory(path);
             }
         });
     }

@@ -16,8 +16,10 @@ use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 use futures::StreamExt;
+use stoa_env::task;
 use stoa_error::{Error, Result};
 use stoa_external::{Definition, HiveWriter, WriteTarget};
+use stoa_store::also_charged;
 use stoa_table::{Table, TableChange};
 
 use super::{ExternalFiles, partition_columns, privileges};
@@ -211,7 +213,9 @@ impl FileSink {
             writer.abort().await;
             return Err(error);
         }
-        writer.commit().await
+        // Whoever cancels the statement meanwhile finds all of its files or none.
+        let commit = task::spawn(also_charged(writer.commit())).await;
+        commit.map_err(|source| Error::internal("a commit was broken off").with_source(source))?
     }
 
     /// Partitions that were dropped are there again when rows come into them.
