@@ -218,7 +218,7 @@ def test_a_statement_that_fails_leaves_nothing(server, store, s3, bucket):
 
 
 def test_a_statement_that_is_cancelled_leaves_nothing_for_long(server, s3, bucket):
-    """Enough for files that are complete, and uploads that are under way."""
+    """Enough for files that are complete. (An upload that is under way may stay, incomplete: docs/hiveql.md.)"""
     server.sql(f"CREATE EXTERNAL TABLE t (id bigint, h text) STORED AS textfile LOCATION 's3://{bucket}/ext'")
     thread = threading.Thread(target=lambda: pytest.raises(StoaError, server.sql,
         "INSERT INTO t SELECT value, md5(value::text) || md5((value + 1)::text) FROM generate_series(1, 30000000) AS s(value)"))
@@ -237,7 +237,7 @@ def test_a_statement_that_is_cancelled_leaves_nothing_for_long(server, s3, bucke
     [query] = [row for row in server.sql("SELECT id, sql FROM system.queries WHERE state = 'running'") if row["sql"].startswith("INSERT INTO t")]
     server.sql(f"KILL QUERY {query['id']}")
     thread.join(LIMIT)
-    until("its files are gone", lambda: not keys(s3, bucket, "ext/") and not begun())
+    until("its files are gone", lambda: not keys(s3, bucket, "ext/"))
     assert server.sql("SELECT count(*) AS n FROM t") == [{"n": 0}]
 
 
