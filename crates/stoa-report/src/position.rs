@@ -67,7 +67,10 @@ pub(crate) struct Parting {
 
 impl Parting {
     /// The parts in which values are that meet all of these tests.
-    fn of_tests<'a>(&self, tests: impl Iterator<Item = &'a Test>) -> RangeInclusive<u32> {
+    pub(crate) fn of_tests<'a>(
+        &self,
+        tests: impl Iterator<Item = &'a Test>,
+    ) -> RangeInclusive<u32> {
         let all = tests.map(|test| self.zones.range(test));
         let range = all.fold(0..self.groups, |range, of_test| {
             range.start.max(of_test.start)..range.end.min(of_test.end)

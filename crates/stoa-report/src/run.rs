@@ -1,5 +1,6 @@
 //! Running a report: prune, look up, read what is missing, select, sum.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use stoa_error::Result;
@@ -43,6 +44,8 @@ pub(crate) struct Scope<'a> {
 struct Within<'a> {
     parts: &'a PartSet,
     parting: Parting,
+    /// The parts in which the report reads.
+    range: RangeInclusive<u32>,
     /// The condition on the first sort column whose bounds are looked at.
     condition: usize,
 }
@@ -222,8 +225,15 @@ impl Reports {
             column.is_some_and(|column| column.field_id == first_sort_column)
         });
         let parting = self.parting(table, view, report, first_sort_column).await?;
+        let tests = report.conditions.iter().filter(|condition| {
+            let column = report.columns.get(condition.column);
+            column.is_some_and(|column| column.field_id == first_sort_column)
+        });
         let found = condition.zip(parting);
-        Ok(found.map(|(condition, parting)| Within { parts, parting, condition }))
+        Ok(found.map(|(condition, parting)| {
+            let range = parting.of_tests(tests.map(|condition| &condition.test));
+            Within { parts, parting, range, condition }
+        }))
     }
 
     /// Chooses row groups; beyond a bound where they have too many rows.
@@ -254,7 +264,9 @@ impl Reports {
                 let zones = zones.get(within.condition);
                 groups.retain(|group| {
                     let zone = zones.and_then(|zones| zones.of_group(*group as usize));
-                    within.parts.contains(within.parting.of_zone(zone))
+                    // One that begins before what the report asks for, and has rows of it, is of the first part.
+                    let part = within.parting.of_zone(zone);
+                    within.parts.contains(part.clamp(*within.range.start(), *within.range.end()))
                 });
             }
             work.row_groups_total += tail.groups.len() as u64;

@@ -182,7 +182,8 @@ fn what_runs_on_one_daemon_is_ended_at_another() {
 #[test]
 fn reports_are_answered_by_who_has_their_part_in_memory() {
     const ACCOUNTS: i64 = 1000;
-    const EACH: i64 = 200;
+    // Row groups of 1,000 rows begin within an account.
+    const EACH: i64 = 230;
     let Some(postgres) = PostgresServer::start(&["fsync=off"]) else { return };
     let place = Place::new();
     let url = postgres.database();
