@@ -2,19 +2,18 @@
 //!
 //! ```text
 //! report ─► all in memory here? ─► answer
-//!             └no─► its table is small, or it reads many parts? ─► read, answer
-//!                     └no─► the part's home ─► that is this daemon? ─► read, answer
+//!             └no─► its table is small, or it has no condition on the first sort column? ─► read, answer
+//!                     ├─► its parts have several homes? ─► each is asked for its parts; all are put together
+//!                     └─► the part's home ─► that is this daemon? ─► read, answer
 //!                                                └no─► asked ─► answer
 //!                                                        └ none soon enough ─► read, answer; the sooner one counts
 //! ```
 //!
-//! A report over many parts whose homes are several is answered by them together, each on the same version of the table;
-//! fresh rows are added by whoever was asked.
-//!
 //! A home is about speed only: every daemon can answer every report, and does so where another one fails.
 //!
-//! **Invariant:** an answer of another daemon is of a snapshot that it took after it was asked, so it shows all that was
-//! acknowledged before; who asks has checked the rights.
+//! **Invariants:** a whole answer of another daemon is of a snapshot that it took after it was asked, so it shows all that
+//! was acknowledged before. Answers on parts are all of the version that this daemon has looked up, of data files only; this
+//! daemon adds the rows that are in none. Who asks has checked the rights.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
