@@ -11,7 +11,7 @@ use stoa_error::Result;
 use stoa_rangeio::ReadMetrics;
 use stoa_table::Table;
 
-use crate::report::{Column, Report, Test};
+use crate::report::{Report, Test};
 use crate::reports::Reports;
 use crate::view::{TableView, ViewFile};
 use crate::zones::{Zone, Zones};
@@ -114,13 +114,12 @@ impl Reports {
         report: &Report,
         first_sort_column: i32,
     ) -> Result<Option<RangeInclusive<u32>>> {
-        let tests = report.conditions.iter().filter(|condition| {
-            let column = report.columns.get(condition.column);
-            column.is_some_and(|column| column.field_id == first_sort_column)
-        });
         let view = self.view(table).await?;
         let parting = self.parting(table, &view, report, first_sort_column).await?;
-        Ok(parting.map(|parting| parting.of_tests(tests.map(|condition| &condition.test))))
+        Ok(parting.map(|parting| {
+            let conditions = report.conditions_on(first_sort_column);
+            parting.of_tests(conditions.map(|(_, condition)| &condition.test))
+        }))
     }
 
     /// How a version is parted; `None` where the report has no condition on the first sort column, or nothing is known
@@ -132,11 +131,11 @@ impl Reports {
         report: &Report,
         first_sort_column: i32,
     ) -> Result<Option<Parting>> {
-        let columns = report.conditions.iter().filter_map(|condition| {
-            let column: &Column = report.columns.get(condition.column)?;
-            (column.field_id == first_sort_column).then_some(column)
-        });
-        let Some(column) = columns.into_iter().next() else { return Ok(None) };
+        let first = report.conditions_on(first_sort_column).next();
+        let Some(column) = first.and_then(|(_, condition)| report.columns.get(condition.column))
+        else {
+            return Ok(None);
+        };
         let Some(file) = largest(view) else { return Ok(None) };
         let known = match self.known_zones(file.number, &[column]) {
             Some(known) => known,

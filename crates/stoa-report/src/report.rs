@@ -153,6 +153,14 @@ pub struct Report {
 }
 
 impl Report {
+    /// The conditions on the column of a field id, with their indexes.
+    pub(crate) fn conditions_on(&self, field_id: i32) -> impl Iterator<Item = (usize, &Condition)> {
+        self.conditions.iter().enumerate().filter(move |(_, condition)| {
+            let column = self.columns.get(condition.column);
+            column.is_some_and(|column| column.field_id == field_id)
+        })
+    }
+
     /// Rows that must be kept until the last was seen, of an answer that is rows of the table; `None`
     /// where there is no limit, or rows are grouped.
     pub(crate) fn rows_kept(&self) -> Option<usize> {

@@ -220,18 +220,11 @@ impl Reports {
         report: &Report,
         (first_sort_column, parts): (i32, &'a PartSet),
     ) -> Result<Option<Within<'a>>> {
-        let condition = report.conditions.iter().position(|condition| {
-            let column = report.columns.get(condition.column);
-            column.is_some_and(|column| column.field_id == first_sort_column)
-        });
+        let conditions = || report.conditions_on(first_sort_column);
         let parting = self.parting(table, view, report, first_sort_column).await?;
-        let tests = report.conditions.iter().filter(|condition| {
-            let column = report.columns.get(condition.column);
-            column.is_some_and(|column| column.field_id == first_sort_column)
-        });
-        let found = condition.zip(parting);
-        Ok(found.map(|(condition, parting)| {
-            let range = parting.of_tests(tests.map(|condition| &condition.test));
+        let found = conditions().next().zip(parting);
+        Ok(found.map(|((condition, _), parting)| {
+            let range = parting.of_tests(conditions().map(|(_, condition)| &condition.test));
             Within { parts, parting, range, condition }
         }))
     }
