@@ -31,7 +31,7 @@ trap finish EXIT
 trap 'exit 130' INT TERM
 
 passed=0 failed=0 skipped=0
-table=()
+table=() failures=()
 
 # record NAME PASSED FAILED SKIPPED START_MS REMARK: adds one suite to the sums.
 record() {
@@ -45,6 +45,15 @@ count() {
   sed -E 's/\x1b\[[0-9;]*m//g' "$1" |
     grep -E '^test result: |^=+ .* in [0-9.]+s.*=+$|^[0-9]+ (passed|failed|skipped)(, [0-9]+ [a-z]+)*( in [0-9.]+s.*)?$' |
     grep -oE "[0-9]+ $2\b" | awk '{ sum += $1 } END { print sum + 0 }'
+}
+
+# keep_failures LOG NAME: what failed in LOG, with the three lines that follow, for the end of the output:
+# a reader of a long log looks there, and a log that is cut off is cut off before it.
+keep_failures() {
+  local found
+  found=$(sed -E 's/\x1b\[[0-9;]*m//g' "$1" |
+    grep -E -A 3 '^(FAILED|FAIL|ERROR)\b|^test .* FAILED$|^not ok\b' | cut -c1-300 | head -n 40)
+  [ -z "$found" ] || failures+=("$2:" "$found" "")
 }
 
 need_rust
@@ -61,6 +70,7 @@ rust_suite() {
   p=$(count "$log" passed) f=$(count "$log" failed)
   # A crate that does not build, or a test binary that dies, counts as one failure.
   [ "$status" != 0 ] && [ "$f" = 0 ] && f=1
+  [ "$f" = 0 ] || keep_failures "$log" rust
   record rust "$p" "$f" "$(count "$log" ignored)" "$start" ""
 }
 
@@ -121,6 +131,7 @@ client_suite() {
   elif ! stop_server; then
     f=$((f + 1)) remark="the server did not stop cleanly on SIGTERM"
   fi
+  [ "$f" = 0 ] || keep_failures "$log" "$name"
   case "$remark" in "the server"*) tail -n 30 "$scratch/$name/server.log" ;; esac
   record "$name" "$p" "$f" "$s" "$start" "$remark"
 }
@@ -135,6 +146,10 @@ for suite in "${suites[@]}"; do
   fi
 done
 
+if [ ${#failures[@]} != 0 ]; then
+  step "What failed"
+  printf '%s\n' "${failures[@]}"
+fi
 step "Summary"
 printf '%s\n' "${table[@]}" ""
 printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
