@@ -2,8 +2,6 @@
 pyarrow and boto3 read.
 """
 
-import threading
-import time
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -215,30 +213,6 @@ def test_a_statement_that_fails_leaves_nothing(server, store, s3, bucket):
         server.sql("INSERT OVERWRITE TABLE t PARTITION (y, m) SELECT value, CASE WHEN value = 99999 THEN E'two\\nlines' ELSE 'x' END, '2024', 'b' || value % 3 FROM generate_series(1, 100000) AS s(value)")
     assert keys(s3, bucket, "ext/") == before
     assert rows(server) == [(1, "one", "2024", "a")]
-
-
-def test_a_statement_that_is_cancelled_leaves_nothing_for_long(server, s3, bucket):
-    """Enough for files that are complete. (An upload that is under way may stay, incomplete: docs/hiveql.md.)"""
-    server.sql(f"CREATE EXTERNAL TABLE t (id bigint, h text) STORED AS textfile LOCATION 's3://{bucket}/ext'")
-    thread = threading.Thread(target=lambda: pytest.raises(StoaError, server.sql,
-        "INSERT INTO t SELECT value, md5(value::text) || md5((value + 1)::text) FROM generate_series(1, 30000000) AS s(value)"))
-    thread.start()
-
-    def begun():
-        return s3.list_multipart_uploads(Bucket=bucket).get("Uploads", [])
-
-    def until(what, is_so):
-        end = time.monotonic() + LIMIT
-        while not is_so():
-            assert time.monotonic() < end, f"in vain: {what}"
-            time.sleep(0.05)
-
-    until("an upload begins", lambda: begun() or keys(s3, bucket, "ext/"))
-    [query] = [row for row in server.sql("SELECT id, sql FROM system.queries WHERE state = 'running'") if row["sql"].startswith("INSERT INTO t")]
-    server.sql(f"KILL QUERY {query['id']}")
-    thread.join(LIMIT)
-    until("its files are gone", lambda: not keys(s3, bucket, "ext/"))
-    assert server.sql("SELECT count(*) AS n FROM t") == [{"n": 0}]
 
 
 @pytest.mark.parametrize("seed", ["1"])

@@ -19,6 +19,7 @@ mod prices;
 mod put_new;
 mod s3;
 mod stores;
+mod upload;
 
 pub use charge::{Charge, Charged, also_charged, charged};
 pub use durable::{
@@ -31,3 +32,4 @@ pub use meter::{Metered, StoreMetrics, StoreTotals};
 pub use prices::Prices;
 pub use s3::{Credentials, S3Options, Secret};
 pub use stores::{StoreUsage, Stores};
+pub use upload::Upload;

@@ -23,9 +23,9 @@ use futures::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
 use object_store::{ObjectStoreExt, RenameOptions};
 use stoa_env::random;
-use stoa_env::task::Spawner;
+use stoa_env::task::{self, Spawner};
 use stoa_error::{Error, Result};
-use stoa_store::{Location, from_object_store};
+use stoa_store::{Location, also_charged, from_object_store};
 
 use crate::layout::below;
 use crate::text::value_text;
@@ -332,11 +332,17 @@ impl HiveWriter {
         }
     }
 
-    /// Gives everything up. What cannot be taken away is hidden, and told in no other error.
+    /// Gives everything up, to the end, whoever waits for it. What cannot be taken away is hidden, and told in no other
+    /// error.
     pub async fn abort(&mut self) {
-        for file in self.take_files() {
-            file.give_up().await;
-        }
+        let files = self.take_files();
+        let given_up = also_charged(async move {
+            for file in files {
+                file.give_up().await;
+            }
+        });
+        // Fails only where the process ends.
+        drop(task::spawn(given_up).await);
         self.remove_staging().await;
     }
 

@@ -6,21 +6,21 @@
 use std::sync::Arc;
 
 use object_store::path::Path;
-use object_store::{MultipartUpload, ObjectStoreExt, PutPayload};
+use object_store::{ObjectStoreExt, PutPayload};
 use stoa_env::task;
 use stoa_error::{Error, Result};
-use stoa_store::{Location, also_charged, from_object_store};
+use stoa_store::{Location, Upload, also_charged, from_object_store};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-/// An upload that has begun and is not complete.
-type Upload = Option<Box<dyn MultipartUpload>>;
+/// Parts on their way at a time: while one is, the next is encoded.
+const PARTS_IN_FLIGHT_MAX: usize = 1;
 
 /// A file in the store. Clones are the same file.
 #[derive(Clone)]
 pub(super) struct Sending {
     location: Location,
-    /// Locked while a request is under way.
-    upload: Arc<Mutex<Upload>>,
+    /// One that has begun and is not complete. Locked while a request is waited for.
+    upload: Arc<Mutex<Option<Upload>>>,
 }
 
 impl Sending {
@@ -50,9 +50,9 @@ impl Sending {
         self.to_its_end(|location, mut upload| async move {
             let upload = match &mut *upload {
                 Some(upload) => upload,
-                none => none.insert(location.store.put_multipart(&location.path).await?),
+                none => none.insert(Upload::begin(&location.store, &location.path).await?),
             };
-            upload.put_part(payload).await
+            upload.put_part(payload, PARTS_IN_FLIGHT_MAX).await
         })
         .await
     }
@@ -63,15 +63,13 @@ impl Sending {
     /// Those of the store.
     pub(super) async fn finish(&self, payload: PutPayload) -> Result<()> {
         self.to_its_end(|location, mut upload| async move {
-            let Some(begun) = &mut *upload else {
+            let Some(mut begun) = upload.take() else {
                 return location.store.put(&location.path, payload).await.map(drop);
             };
             if payload.content_length() > 0 {
-                begun.put_part(payload).await?;
+                begun.put_part(payload, PARTS_IN_FLIGHT_MAX).await?;
             }
-            begun.complete().await?;
-            *upload = None;
-            Ok(())
+            begun.complete().await
         })
         .await
     }
@@ -80,7 +78,7 @@ impl Sending {
     pub(super) async fn give_up(self) {
         let upload = self.upload.lock().await.take();
         match upload {
-            Some(mut upload) => drop(upload.abort().await),
+            Some(upload) => drop(upload.abort().await),
             None => drop(self.location.store.delete(&self.location.path).await),
         }
     }
@@ -88,7 +86,7 @@ impl Sending {
     /// Does `work` on a task of its own.
     async fn to_its_end<F, W>(&self, work: F) -> Result<()>
     where
-        F: FnOnce(Location, OwnedMutexGuard<Upload>) -> W,
+        F: FnOnce(Location, OwnedMutexGuard<Option<Upload>>) -> W,
         W: Future<Output = object_store::Result<()>> + Send + 'static,
     {
         // Before the task begins, so that nobody gives the file up in between.

@@ -61,12 +61,17 @@ fn spec() -> TableSpec {
 
 /// Rows of a part: accounts ascend, ten rows each.
 pub(crate) fn rows(part: i32, rows: i64, salt: i64) -> RecordBatch {
+    rows_of(10, part, rows, salt)
+}
+
+/// Rows of a part: accounts ascend, `each` rows each.
+fn rows_of(each: i64, part: i32, rows: i64, salt: i64) -> RecordBatch {
     let regions = ["eu", "us", "apac"];
     let region = |n: i64| (n % 11 != 0).then(|| regions[(n % 3) as usize]);
     let mixed = |n: i64| (n + salt).wrapping_mul(0x9e37_79b9).rem_euclid(100_003);
     let columns: Vec<ArrayRef> = vec![
         Arc::new(Int32Array::from_iter_values((0..rows).map(|_| part))),
-        Arc::new(Int64Array::from_iter_values((0..rows).map(|n| n / 10))),
+        Arc::new(Int64Array::from_iter_values((0..rows).map(|n| n / each))),
         Arc::new(StringArray::from_iter((0..rows).map(region))),
         Arc::new(Int64Array::from_iter_values((0..rows).map(mixed))),
     ];
@@ -74,8 +79,14 @@ pub(crate) fn rows(part: i32, rows: i64, salt: i64) -> RecordBatch {
 }
 
 impl Home {
-    /// `parts` files of `part_rows` rows, in row groups of 1000.
+    /// `parts` files of `part_rows` rows, in row groups of 1000, in which 100 accounts are whole.
     pub(crate) async fn new(parts: i32, part_rows: i64) -> Self {
+        Self::spread(&vec![10; parts as usize], part_rows).await
+    }
+
+    /// A file of `part_rows` rows, in row groups of 1000, for each part; `each` says how many rows an account has in
+    /// it.
+    pub(crate) async fn spread(each: &[i64], part_rows: i64) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path().join("warehouse");
         let url = stoa_store::parse_location(place.to_str().unwrap()).unwrap();
@@ -83,12 +94,12 @@ impl Home {
         let ident = TableIdent::new("public", "clicks");
         let table = warehouse.create_table(&ident, spec()).await.unwrap();
         let mut writer = table.writer(WriteOptions::default()).unwrap();
-        for part in 0..parts {
-            writer.write(rows(part, part_rows, i64::from(part))).await.unwrap();
+        for (part, each) in (0..).zip(each) {
+            writer.write(rows_of(*each, part, part_rows, i64::from(part))).await.unwrap();
         }
         let table = writer.commit().await.unwrap().table;
         let files = table.plan_scan(&Predicate::always()).await.unwrap().files;
-        assert_eq!(files.len(), parts as usize);
+        assert_eq!(files.len(), each.len());
         Self { table, files, warehouse, directory }
     }
 

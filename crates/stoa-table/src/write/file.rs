@@ -6,13 +6,11 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use iceberg::spec::{DataContentType, DataFile, DataFileBuilder, DataFileFormat, Schema, Struct};
-use object_store::{MultipartUpload, ObjectStoreExt, PutPayload};
+use object_store::{ObjectStoreExt, PutPayload};
 use parking_lot::Mutex;
-use stoa_env::task::spawn;
 use stoa_error::{Error, Place, Result};
 use stoa_orc::{FileSummary, Writer};
-use stoa_store::{Location, Stores, also_charged, from_object_store};
-use tokio::task::JoinHandle;
+use stoa_store::{Location, Stores, Upload, from_object_store};
 
 use super::OrcOptions;
 use crate::metrics::file_metrics;
@@ -40,21 +38,16 @@ pub(super) struct OpenFile {
     place: Location,
     orc: Mutex<Writer>,
     /// Begun with the first part.
-    upload: Mutex<Option<Box<dyn MultipartUpload>>>,
+    upload: Mutex<Option<Upload>>,
     /// The encoder's own estimates, after the last batch.
     orc_memory_bytes: usize,
     estimated_bytes: u64,
     /// Output not yet handed to the store.
     pending: VecDeque<Bytes>,
     pending_bytes: usize,
-    in_flight: VecDeque<Part>,
+    /// Bytes of the parts that may be on their way, the latest last.
+    in_flight: VecDeque<usize>,
     watch: OrderWatch,
-}
-
-/// A part on its way to the store.
-struct Part {
-    bytes: usize,
-    upload: JoinHandle<object_store::Result<()>>,
 }
 
 /// A finished, durable file.
@@ -110,7 +103,7 @@ impl OpenFile {
 
     /// Bytes held in memory for the file, parts on their way included.
     pub(super) fn memory_bytes(&self) -> usize {
-        let in_flight: usize = self.in_flight.iter().map(|part| part.bytes).sum();
+        let in_flight: usize = self.in_flight.iter().sum();
         self.orc_memory_bytes + self.pending_bytes + in_flight
     }
 
@@ -136,10 +129,7 @@ impl OpenFile {
             return put.map(drop).map_err(failed);
         }
         self.send(self.pending_bytes).await?;
-        while let Some(part) = self.in_flight.pop_front() {
-            landed(&self.location, part).await?;
-        }
-        let Some(upload) = self.upload.get_mut() else { return Ok(()) };
+        let Some(upload) = self.upload.get_mut().take() else { return Ok(()) };
         let Err(error) = upload.complete().await else { return Ok(()) };
         // If the answer to a first try was lost, the second finds no upload, but the file: its name is
         // nobody else's.
@@ -154,11 +144,7 @@ impl OpenFile {
 
     /// Gives the upload up; nothing of it stays.
     pub(super) async fn abort(mut self) -> Result<()> {
-        while let Some(part) = self.in_flight.pop_front() {
-            // The outcome of a part of a file that is given up does not matter.
-            let _ = part.upload.await;
-        }
-        let Some(upload) = self.upload.get_mut() else { return Ok(()) };
+        let Some(upload) = self.upload.get_mut().take() else { return Ok(()) };
         upload.abort().await.map_err(|source| from_object_store(&self.location, source))
     }
 
@@ -178,22 +164,21 @@ impl OpenFile {
         if bytes == 0 {
             return Ok(());
         }
-        while self.in_flight.len() >= PARTS_IN_FLIGHT_MAX
-            && let Some(part) = self.in_flight.pop_front()
-        {
-            landed(&self.location, part).await?;
-        }
         let payload = self.take(bytes);
         let bytes = payload.content_length();
+        let failed = |source| from_object_store(&self.location, source);
         let upload = match self.upload.get_mut() {
             Some(upload) => upload,
             none => {
-                let begun = self.place.store.put_multipart(&self.place.path).await;
-                none.insert(begun.map_err(|source| from_object_store(&self.location, source))?)
+                let begun = Upload::begin(&self.place.store, &self.place.path).await;
+                none.insert(begun.map_err(failed)?)
             }
         };
-        let upload = spawn(also_charged(upload.put_part(payload)));
-        self.in_flight.push_back(Part { bytes, upload });
+        upload.put_part(payload, PARTS_IN_FLIGHT_MAX).await.map_err(failed)?;
+        self.in_flight.push_back(bytes);
+        if self.in_flight.len() > PARTS_IN_FLIGHT_MAX {
+            self.in_flight.pop_front();
+        }
         Ok(())
     }
 
@@ -257,11 +242,4 @@ impl WrittenFile {
                 .with_source(source)
         })
     }
-}
-
-async fn landed(location: &str, part: Part) -> Result<()> {
-    let outcome = part.upload.await.map_err(|source| {
-        Error::unavailable("writing was interrupted").at(Place::file(location)).with_source(source)
-    })?;
-    outcome.map_err(|source| from_object_store(location, source))
 }
