@@ -11,9 +11,7 @@ come in any order.
 
 import argparse
 import collections
-import csv
 import decimal
-import io
 import math
 import os
 import pathlib
@@ -41,10 +39,10 @@ LARGE = 1000
 TYPES = {"VARCHAR": "text"}
 
 
-def generated(scale):
-    """DuckDB with the tables of TPC-H."""
+def generated(scale, directory):
+    """DuckDB with the tables of TPC-H, in a file: large ones leave the memory to the daemons."""
     (extension,) = pathlib.Path(duckdb.__file__).parents[1].glob("duckdb_ext/extensions/*/*/tpch.duckdb_extension")
-    oracle = duckdb.connect()
+    oracle = duckdb.connect(directory / "oracle.duckdb", config={"memory_limit": "4GB"})
     oracle.execute(f"LOAD '{extension}'")
     oracle.execute(f"CALL dbgen(sf = {scale})")
     return oracle
@@ -56,7 +54,7 @@ def connect(daemon):
     )
 
 
-def fill(oracle, connections):
+def fill(oracle, connections, directory):
     """Makes the tables: all rows but the last quarter of the large ones come in files."""
     for (table,) in oracle.execute("SELECT table_name FROM duckdb_tables() ORDER BY 1").fetchall():
         columns = oracle.execute(f"DESCRIBE {table}").fetchall()
@@ -66,14 +64,15 @@ def fill(oracle, connections):
         parts = FILES if count >= LARGE else 1
         size = math.ceil(count / parts)
         for part in range(parts):
-            rows = oracle.execute(f"SELECT * FROM {table} WHERE rowid >= {part * size} AND rowid < {(part + 1) * size}")
+            rows = f"SELECT * FROM {table} WHERE rowid >= {part * size} AND rowid < {(part + 1) * size}"
+            lines = directory / "rows.csv"
+            oracle.execute(f"COPY ({rows}) TO '{lines}' (FORMAT csv, HEADER false)")
             is_last = parts > 1 and part == parts - 1
             connection = connections[1] if is_last else connections[0]
-            with connection.cursor().copy(f"COPY {table} FROM STDIN WITH (FORMAT csv)") as copy:
-                while batch := rows.fetchmany(20_000):
-                    text = io.StringIO()
-                    csv.writer(text).writerows(batch)
-                    copy.write(text.getvalue())
+            with connection.cursor().copy(f"COPY {table} FROM STDIN WITH (FORMAT csv)") as copy, open(lines, "rb") as file:
+                while block := file.read(1 << 20):
+                    copy.write(block)
+            lines.unlink()
             if not is_last:
                 connection.execute(f"FLUSH TABLE {table}")
         (stored,) = connections[2].execute(f"SELECT count(*) FROM {table}").fetchone()
@@ -135,11 +134,11 @@ def main():
         print("no PostgreSQL server is installed (package postgresql)\n0 passed, 0 failed, 1 skipped")
         return 0
     started = time.monotonic()
-    oracle = generated(chosen.scale)
-    queries = [(n, q) for n, q in oracle.execute("FROM tpch_queries()").fetchall() if n in (chosen.query or range(23))]
     passed, failures, alone = 0, [], []
     with tempfile.TemporaryDirectory(prefix="stoa-tpch-") as home:
         directory = pathlib.Path(chosen.log or home)
+        oracle = generated(chosen.scale, pathlib.Path(home))
+        queries = [(n, q) for n, q in oracle.execute("FROM tpch_queries()").fetchall() if n in (chosen.query or range(23))]
         with cluster(directory, 2, "--distributed-scan-size", "0", "--num-executors", "2") as daemons:
             catalog = daemons[0].process.args[daemons[0].process.args.index("--catalog") + 1]
             flags = ["--access-control", "--distributed-scan-size", "1TiB", "--num-executors", "2"]
@@ -148,7 +147,7 @@ def main():
             for connection in connections:
                 connection.execute("SET result_reuse = off")
                 connection.execute("SET short_path = off")
-            fill(oracle, connections)
+            fill(oracle, connections, pathlib.Path(home))
             print(f"scale {chosen.scale}: loaded after {time.monotonic() - started:.1f} s", flush=True)
             # A daemon computes with others once it knows which build it is.
             until = time.monotonic() + 60
