@@ -74,6 +74,37 @@ def test_a_resource_plan_kills_what_takes_too_long(hive, name):
         hive.execute(f"DROP RESOURCE PLAN {plan}")
 
 
+def test_a_session_asks_for_one_of_its_pools(hive, name):
+    plan = f"plan_{name}"
+    for statement in (
+        f"CREATE RESOURCE PLAN {plan} WITH QUERY_PARALLELISM=4",
+        f"CREATE POOL {plan}.etl WITH QUERY_PARALLELISM=1, ALLOC_FRACTION=0.2, SCHEDULING_POLICY='fair'",
+        f"CREATE POOL {plan}.bi WITH QUERY_PARALLELISM=1, ALLOC_FRACTION=0.2",
+        f"CREATE USER MAPPING 'eve' IN {plan} TO bi",
+        f"CREATE APPLICATION MAPPING 'nightly' IN {plan} TO etl",
+        f"ALTER RESOURCE PLAN {plan} ENABLE ACTIVATE",
+    ):
+        hive.execute(statement)
+
+    def pool(**asked):
+        settings = {f"set:hivevar:{key}": value for key, value in asked.items()}
+        session = connect(username="eve", configuration=settings)
+        own = "SELECT pool FROM system.queries WHERE user_name = 'eve' AND state = 'running'"
+        [(found,)] = rows(session.cursor(), own)
+        session.close()
+        return found
+
+    try:
+        assert pool() == pool(wmpool="bi") == f"{plan}.bi"
+        assert pool(wmapp="nightly") == f"{plan}.bi", "the user's mapping counts first"
+        assert pool(wmapp="nightly", wmpool="etl") == f"{plan}.etl"
+        with pytest.raises(OperationalError, match="does not let .*eve.* into the pool .*etl"):
+            pool(wmpool="etl")
+    finally:
+        hive.execute("DISABLE WORKLOAD MANAGEMENT")
+        hive.execute(f"DROP RESOURCE PLAN {plan}")
+
+
 def test_several_inserts_of_one_source(hive, cursor, name):
     for column in ("word STRING", "tag STRING"):
         hive.execute(f"CREATE TABLE {name}_{column[0]} ({column}, n BIGINT)")

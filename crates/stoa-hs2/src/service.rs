@@ -27,6 +27,8 @@ const ANONYMOUS: &str = "stoa";
 /// Versions of the protocol: rows as columns are in all from V6 on.
 const V6: i32 = 5;
 const V11: i32 = 10;
+/// The setting of a session that asks for a pool of the resource plan.
+const POOL_KEY: &str = "wmpool";
 /// Settings of a session that name the program that asks, for rules of workloads.
 const APPLICATION_KEYS: [&str; 3] = ["applicationName", "ApplicationName", "wmapp"];
 /// The setting of a session by which somebody asks to be taken for somebody else.
@@ -237,8 +239,10 @@ impl Service {
             user: user.clone(),
             protocol: PROTOCOL,
             application,
+            pool: value(POOL_KEY).filter(|name| !name.is_empty()),
             ..SessionOptions::default()
         });
+        session.check_pool()?;
         // What its client may change: `SET stoa.dialect=postgres`.
         session.begin_with("dialect", "hive")?;
         if let Some(database) = value("use:database").filter(|name| !name.is_empty()) {

@@ -65,6 +65,8 @@ pub struct SessionOptions {
     pub application: String,
     /// Namespace of names without one; [`DEFAULT_NAMESPACE`] if `None`.
     pub namespace: Option<String>,
+    /// The pool of the active resource plan that it asks for.
+    pub pool: Option<String>,
     /// Whether everything is allowed: for work of the server itself.
     pub is_trusted: bool,
 }
@@ -76,6 +78,7 @@ impl Default for SessionOptions {
             protocol: "shell",
             application: String::new(),
             namespace: None,
+            pool: None,
             is_trusted: false,
         }
     }
@@ -92,7 +95,7 @@ impl SessionPool {
     fn find(pools: &Pools, options: &SessionOptions, application: &str) -> Self {
         // Before: what changes meanwhile is found by the next statement.
         let generation = pools.generation();
-        let pool = pools.find(&options.user, application, options.protocol);
+        let pool = pools.find(options, application);
         Self { application: application.to_owned(), generation, pool }
     }
 }
@@ -332,6 +335,14 @@ impl Session {
     pub(crate) fn start_planning(&self, text: &str) -> PlanningGuard {
         let (queries, pool) = (self.runner.queries(), self.current_pool());
         queries.start_planning(text, self.asker(), pool)
+    }
+
+    /// Whether it may have the pool that it asks for, if it does.
+    ///
+    /// # Errors
+    /// `Forbidden` (42501) if the active resource plan has no mapping of it to that pool.
+    pub fn check_pool(&self) -> Result<()> {
+        self.runner.pools().check_wish(&self.options)
     }
 
     /// The pool of its next statement, by the resource plan that is active now.

@@ -12,21 +12,26 @@ pub enum Destination<'a> {
     Pool(&'a str),
     /// Into no pool of the plan.
     Unmanaged,
+    /// Nowhere: no mapping of the session leads to the pool that it asks for.
+    Refused,
 }
 
 impl ResourcePlan {
     /// Where queries of `user` go, who is a member of `groups`, through the program `application`.
     ///
     /// As in Hive, the mapping of a user counts before that of a program, whatever their order, and that of a group
-    /// before both if its order is lower. Whoever none names goes into the default pool, if there is one.
+    /// before both if its order is lower. Whoever none names goes into the default pool, if there is one. Whoever asks
+    /// for the pool `wanted` chooses among the mappings of his own.
     pub fn destination(
         &self,
         user: &str,
         application: &str,
         groups: &[impl AsRef<str>],
+        wanted: Option<&str>,
     ) -> Destination<'_> {
         let of = |kind, name: &str| {
-            self.mappings.iter().find(|mapping| mapping.kind == kind && mapping.name == name)
+            let found = self.mapping_at(kind, name).and_then(|at| self.mappings.get(at));
+            found.filter(|mapping| wanted.is_none() || mapping.pool.as_deref() == wanted)
         };
         let mut found = of(MappingKind::User, user);
         if found.is_none() && !application.is_empty() {
@@ -42,6 +47,7 @@ impl ResourcePlan {
         }
         let pool = match found {
             Some(mapping) => &mapping.pool,
+            None if wanted.is_some() => return Destination::Refused,
             None => &self.default_pool,
         };
         pool.as_deref().map_or(Destination::Unmanaged, Destination::Pool)
@@ -81,7 +87,7 @@ mod tests {
             mapping(MappingKind::Group, "all", Some("d"), 2),
         ];
         let check = |user: &str, application: &str, groups: &[&str], expected: Destination<'_>| {
-            let found = plan.destination(user, application, groups);
+            let found = plan.destination(user, application, groups, None);
             assert_eq!(found, expected, "{user} {application} {groups:?}");
         };
         check("ann", "dbt", &[], Destination::Pool("a"));
@@ -91,7 +97,16 @@ mod tests {
         check("bob", "psql", &["it"], Destination::Unmanaged);
         check("bob", "psql", &["it", "all"], Destination::Pool("d"));
         check("bob", "", &["none"], Destination::Pool("default"));
+        let asks = |user: &str, groups: &[&str], pool: &str, expected: Destination<'_>| {
+            let found = plan.destination(user, "dbt", groups, Some(pool));
+            assert_eq!(found, expected, "{user} {groups:?} {pool}");
+        };
+        asks("ann", &["bi", "all"], "a", Destination::Pool("a"));
+        asks("ann", &["bi", "all"], "b", Destination::Pool("b"));
+        asks("ann", &["bi", "all"], "d", Destination::Pool("d"));
+        asks("ann", &["bi"], "d", Destination::Refused);
+        asks("bob", &["it"], "default", Destination::Refused);
         plan.default_pool = None;
-        assert_eq!(plan.destination("bob", "", &[] as &[&str]), Destination::Unmanaged);
+        assert_eq!(plan.destination("bob", "", &[] as &[&str], None), Destination::Unmanaged);
     }
 }

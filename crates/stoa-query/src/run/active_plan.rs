@@ -53,12 +53,32 @@ impl ActivePlan {
     }
 
     /// The pool of a user who comes through a program; `None` where the plan leaves it to the configuration.
-    pub(crate) fn find(&self, user: &str, application: &str) -> Option<Arc<Pool>> {
-        let groups = self.groups.get(user).map_or(&[][..], Vec::as_slice);
-        match self.plan.destination(user, application, groups) {
+    pub(crate) fn find(
+        &self,
+        user: &str,
+        application: &str,
+        wanted: Option<&str>,
+    ) -> Option<Arc<Pool>> {
+        let destination = match self.destination(user, application, wanted) {
+            // It was not when the session began: it goes where it would have gone without a wish.
+            Destination::Refused => self.destination(user, application, None),
+            destination => destination,
+        };
+        match destination {
             Destination::Pool(path) => self.pool(path),
-            Destination::Unmanaged => None,
+            Destination::Unmanaged | Destination::Refused => None,
         }
+    }
+
+    /// The name of the plan, if no mapping leads this session to the pool that it asks for.
+    pub(crate) fn refuses(&self, user: &str, application: &str, wanted: &str) -> Option<&str> {
+        let found = self.destination(user, application, Some(wanted));
+        (found == Destination::Refused).then_some(&self.plan.name)
+    }
+
+    fn destination(&self, user: &str, application: &str, wanted: Option<&str>) -> Destination<'_> {
+        let groups = self.groups.get(user).map_or(&[][..], Vec::as_slice);
+        self.plan.destination(user, application, groups, wanted)
     }
 
     /// The pool of this path.
@@ -138,7 +158,7 @@ mod tests {
         let admission = night.admission;
         assert_eq!((night.name.as_str(), night.memory_bytes_max), ("p.etl.night", Some(125)));
         assert_eq!((admission.slots, admission.queue_max), (1, 7));
-        assert_eq!(active.find("ann", "").unwrap().options.name, "p.default");
+        assert_eq!(active.find("ann", "", None).unwrap().options.name, "p.default");
     }
 
     #[test]

@@ -9,11 +9,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::RwLock;
-use stoa_error::{Error, Result};
+use stoa_error::{Error, ErrorKind, Result};
 use stoa_workload::ResourcePlan;
 
 use crate::run::active_plan::{ActivePlan, Groups, PlanSizes};
 use crate::run::pool::{Pool, PoolOptions, PoolStatus, QueryCounters};
+use crate::session::SessionOptions;
 
 /// The pool of sessions that no rule names.
 pub const DEFAULT_POOL: &str = "default";
@@ -97,13 +98,48 @@ impl Pools {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// The pool of a session: that of the active plan, or else that of the first rule it meets.
-    pub(crate) fn find(&self, user: &str, application: &str, protocol: &str) -> Arc<Pool> {
+    /// The pool of a session: that of the active plan, or else that of the first rule it meets. `application` is the
+    /// program that it comes through now.
+    pub(crate) fn find(&self, session: &SessionOptions, application: &str) -> Arc<Pool> {
+        let SessionOptions { user, protocol, pool, .. } = session;
+        self.find_for(user, application, protocol, pool.as_deref())
+    }
+
+    /// The pool of who is in no session, or in one that asks for the pool `wanted`.
+    pub(crate) fn find_for(
+        &self,
+        user: &str,
+        application: &str,
+        protocol: &str,
+        wanted: Option<&str>,
+    ) -> Arc<Pool> {
         let active = self.active.read();
-        match active.as_ref().and_then(|plan| plan.find(user, application)) {
+        match active.as_ref().and_then(|plan| plan.find(user, application, wanted)) {
             Some(pool) => pool,
             None => self.configured(user, application, protocol),
         }
+    }
+
+    /// Whether a session may have the pool of the active plan that it asks for, if it does.
+    ///
+    /// # Errors
+    /// `Forbidden` (42501) if none of its mappings leads there.
+    pub(crate) fn check_wish(&self, session: &SessionOptions) -> Result<()> {
+        let Some(wanted) = &session.pool else { return Ok(()) };
+        let active = self.active.read();
+        let plan = active
+            .as_ref()
+            .and_then(|active| active.refuses(&session.user, &session.application, wanted));
+        let Some(plan) = plan else { return Ok(()) };
+        let user = &session.user;
+        Err(Error::new(
+            ErrorKind::Forbidden,
+            format!("resource plan \"{plan}\" does not let \"{user}\" into the pool \"{wanted}\""),
+        )
+        .with_hint(format!(
+            "leave wmPool out; or let an administrator CREATE USER MAPPING '{user}' IN {plan} TO {wanted}, or one of a \
+             group or application"
+        )))
     }
 
     /// Where triggers move a query of `pool` that has spent so much.
@@ -210,7 +246,10 @@ mod tests {
         };
         let rules = [rule("etl", Some("psql"), "default"), rule("etl*", None, "batch")];
         let pools = Pools::new(&[pool("batch")], &rules, 4, 10, 1000).unwrap();
-        let name = |user, application| pools.find(user, application, "http").options.name.clone();
+        let name = |user: &str, application| {
+            let session = SessionOptions { user: user.to_owned(), ..SessionOptions::default() };
+            pools.find(&session, application).options.name.clone()
+        };
         assert_eq!(name("etl", "psql"), "default");
         assert_eq!(name("etl_7", "psql"), "batch");
         assert_eq!(name("ann", "psql"), "default");
