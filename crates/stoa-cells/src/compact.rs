@@ -9,7 +9,9 @@
 //! a cell that comes in later with an older timestamp; that is HQL's rule (docs/hql.md, Writing). It is a rule for
 //! timestamps that somebody has set: **what was acknowledged before a marker stays hidden.** Of one log it is in files
 //! before the marker is. Of the logs of others it may not be, so beside others a marker goes only where COMPACT has made
-//! all of them bring their cells into files first, and only with the files that there were then.
+//! all of them bring their cells into files first, only with the files that there were then, and only if it was written
+//! before the first of them did so: the flush of the last one also has what was written while the others were done, and
+//! a marker in it may hide cells that are in no file yet. Counts are added up by the same rule.
 //!
 //! Not here: which files are merged in the background (`stoa-table`), when (`stoa-ingest`).
 
@@ -39,19 +41,26 @@ const TRIES: usize = 5;
 #[derive(Clone)]
 pub struct CellMergeHooks {
     timestamps: Arc<TimestampSource>,
-    beside_others: bool,
+    of_all: Compaction,
 }
 
 impl CellMergeHooks {
     /// Hooks that ask this source how late it is.
     pub fn new(timestamps: Arc<TimestampSource>) -> Self {
-        Self { timestamps, beside_others: false }
+        Self { timestamps, of_all: Compaction::Full }
     }
 
     /// Whether others may have cells of the tables in logs of their own: then no merge is a full one.
     #[must_use]
     pub fn beside_others(self, beside_others: bool) -> Self {
-        Self { beside_others, ..self }
+        let of_all = if beside_others { Compaction::Partial } else { Compaction::Full };
+        Self { of_all, ..self }
+    }
+
+    /// All that was written until then is in the files that are merged, and nothing is known of what came later.
+    #[must_use]
+    pub(crate) fn settled(self, until: Option<i64>) -> Self {
+        Self { of_all: until.map_or(Compaction::Partial, Compaction::FullUntil), ..self }
     }
 }
 
@@ -64,10 +73,7 @@ impl fmt::Debug for CellMergeHooks {
 impl MergeHooks for CellMergeHooks {
     fn hook(&self, table: &Table, group: &CompactionGroup) -> Result<Option<Box<dyn MergeHook>>> {
         let Some(schema) = crate::layout::schema_of(table)? else { return Ok(None) };
-        let kind = match group.whole_partition && !self.beside_others {
-            true => Compaction::Full,
-            false => Compaction::Partial,
-        };
+        let kind = if group.whole_partition { self.of_all } else { Compaction::Partial };
         let reader = CellReader::compaction(&schema, kind, self.timestamps.now_ns(), 1);
         Ok(Some(Box::new(Hook { layout: Layout::of(table)?, reader, rows_in: 0, rows_out: 0 })))
     }
@@ -147,30 +153,30 @@ async fn compact_table(inner: &Inner, table: Table, kind: Option<CompactKind>) -
     match kind {
         Some(CompactKind::Minor) => flushed(inner, &table).await.map(|_| ()),
         Some(CompactKind::Merging) => {
-            let (table, work) = (flushed(inner, &table).await?, work(inner, true));
+            let (table, work) = (flushed(inner, &table).await?.0, work(inner, None));
             table.compact(&CompactionOptions::default(), &work).await.map(|_| ())
         }
         Some(CompactKind::Major | CompactKind::Gc) | None => merge_all(inner, &table).await,
     }
 }
 
-/// The version of a table that has the cells in its files which anybody has acknowledged.
-async fn flushed(inner: &Inner, table: &Table) -> Result<Table> {
+/// The version of a table that has the cells in its files which anybody has acknowledged, and until when all that
+/// was written is in them. Another process than a daemon cannot ask the daemons.
+async fn flushed(inner: &Inner, table: &Table) -> Result<(Table, Option<i64>)> {
+    let is_alone = inner.warehouse.catalog().cluster().is_none();
     match &inner.ingest {
-        Some(ingest) => ingest.flush_now(table).await,
-        None => table.reload().await,
+        Some(ingest) if is_alone || ingest.has_others() => ingest.flush_settled(table).await,
+        Some(ingest) => Ok((ingest.flush_now(table).await?, None)),
+        None => {
+            let settled = inner.options.timestamps.settled_with(|| inner.revisions.last());
+            Ok((table.reload().await?, is_alone.then_some(settled)))
+        }
     }
 }
 
-/// Whether nobody has cells of before [`flushed`] that are in no file. Another process than a daemon cannot ask the daemons.
-fn has_flushed_all(inner: &Inner) -> bool {
-    let is_alone = inner.warehouse.catalog().cluster().is_none();
-    is_alone || inner.ingest.as_ref().is_some_and(|ingest| ingest.has_others())
-}
-
-/// `of_some`: markers stay.
-fn work(inner: &Inner, of_some: bool) -> CompactionWork {
-    let hooks = CellMergeHooks::new(Arc::clone(&inner.options.timestamps)).beside_others(of_some);
+/// `settled`: until when all cells are in the files, if that is known; otherwise markers stay.
+fn work(inner: &Inner, settled: Option<i64>) -> CompactionWork {
+    let hooks = CellMergeHooks::new(Arc::clone(&inner.options.timestamps)).settled(settled);
     CompactionWork {
         memory_max_bytes: inner.options.compaction_memory_bytes,
         hooks: Some(Arc::new(hooks)),
@@ -181,7 +187,8 @@ fn work(inner: &Inner, of_some: bool) -> CompactionWork {
 /// Merges all files of a table into one run. Somebody else may be merging some of them: then again.
 async fn merge_all(inner: &Inner, table: &Table) -> Result<()> {
     for _ in 0..TRIES {
-        if merge_all_once(inner, flushed(inner, table).await?).await? {
+        let (version, settled) = flushed(inner, table).await?;
+        if merge_all_once(inner, version, settled).await? {
             return Ok(());
         }
     }
@@ -191,11 +198,11 @@ async fn merge_all(inner: &Inner, table: &Table) -> Result<()> {
 
 /// Merges the files of this version, and no later ones: cells that are in none of them may be older than a marker in
 /// those. Says no where files were replaced meanwhile.
-async fn merge_all_once(inner: &Inner, table: Table) -> Result<bool> {
+async fn merge_all_once(inner: &Inner, table: Table, settled: Option<i64>) -> Result<bool> {
     let options = CompactionOptions { full: true, ..CompactionOptions::default() };
     if table.plan_compaction(&options).await?.groups.iter().any(|group| group.sorts) {
         // Files that another engine wrote are not in order.
-        table.compact(&options, &work(inner, true)).await?;
+        table.compact(&options, &work(inner, None)).await?;
         return Ok(false);
     }
     let plan = table.plan_scan(&Predicate::always()).await?;
@@ -208,6 +215,6 @@ async fn merge_all_once(inner: &Inner, table: Table) -> Result<bool> {
         sorts: false,
         whole_partition: true,
     };
-    let work = work(inner, !has_flushed_all(inner));
+    let work = work(inner, settled);
     Ok(table.compact_group(&group, &options, &work).await?.overtaken == 0)
 }

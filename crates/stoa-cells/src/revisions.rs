@@ -23,6 +23,11 @@ impl Revisions {
         }
     }
 
+    /// The newest one that was handed out.
+    pub(crate) fn last(&self) -> i64 {
+        self.last.load(Relaxed)
+    }
+
     /// Makes all later ones higher than `revision`.
     pub(crate) fn continue_after(&self, revision: i64) {
         self.last.fetch_max(revision, Relaxed);

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use stoa_error::Result;
+use stoa_hql::TimestampSource;
 use stoa_hql::store::errors;
-use stoa_ingest::Ingest;
+use stoa_ingest::{Ingest, WriteClock};
 use stoa_table::Warehouse;
 
 use crate::footers::Footers;
@@ -39,6 +40,8 @@ impl Inner {
         revisions.continue_after(newest.revision);
         if let Some(ingest) = &ingest {
             let timestamps = Arc::clone(&options.timestamps);
+            let clock = Clock(Arc::clone(&timestamps), Arc::clone(&revisions));
+            ingest.set_clock(Arc::new(clock));
             ingest
                 .watch_copies(Arc::new(newest::Following::new(timestamps, Arc::clone(&revisions))));
         }
@@ -56,5 +59,14 @@ impl Inner {
     /// Whether writes are refused from now on, by this process.
     pub(crate) fn set_readonly(&self, readonly: bool) {
         self.readonly.store(readonly, Ordering::Relaxed);
+    }
+}
+
+/// The clock of cells, for flushes.
+struct Clock(Arc<TimestampSource>, Arc<Revisions>);
+
+impl WriteClock for Clock {
+    fn settled(&self) -> i64 {
+        self.0.settled_with(|| self.1.last())
     }
 }

@@ -89,4 +89,4 @@ pub use shell::{
 };
 pub use store::{BulkLoad, CellStore, CompactScope, ListingEntry};
 pub use time_text::{TimestampFormat, Zone};
-pub use timestamp::TimestampSource;
+pub use timestamp::{TimestampSource, WriteUnderWay};

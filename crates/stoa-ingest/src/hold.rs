@@ -14,7 +14,7 @@ use crate::error::dropped;
 use crate::ingest::Ingest;
 use crate::inner::Inner;
 use crate::locate::locate;
-use crate::others::{OtherHold, Others, Turn};
+use crate::others::{OtherHold, Others, Turn, WriteClock};
 use crate::tables::TableState;
 use crate::view::TableSnapshot;
 
@@ -32,6 +32,7 @@ pub struct FlushHold {
     inner: Arc<Inner>,
     /// `None` only while it is dropped.
     holding: Option<OwnedMutexGuard<()>>,
+    settled: Option<i64>,
     others: Vec<Box<dyn OtherHold>>,
 }
 
@@ -65,6 +66,24 @@ impl Ingest {
         Ok(hold)
     }
 
+    /// As [`Self::flush_now`], and says until when all that was written with a time is in those files, whichever daemon
+    /// wrote it: what comes into later ones carries a later time. `None` where that is not known.
+    ///
+    /// # Errors
+    /// As [`Self::flush_now`].
+    pub async fn flush_settled(&self, table: &Table) -> Result<(Table, Option<i64>)> {
+        let cluster = self.inner.others.get();
+        let epoch = async || match cluster {
+            Some(cluster) => cluster.epoch().await,
+            None => Ok(0),
+        };
+        let before = epoch().await?;
+        let hold = self.hold_flush(table).await?;
+        // Who has joined since was not asked.
+        let settled = if epoch().await? == before { hold.settled() } else { None };
+        Ok((hold.table.clone(), settled))
+    }
+
     /// As [`Self::hold_flush`], but of this daemon's rows only: for another daemon.
     ///
     /// # Errors
@@ -73,9 +92,16 @@ impl Ingest {
         let inner = &self.inner;
         let state = inner.state(table)?;
         let holding = state.flushing.clone().lock_owned().await;
+        // Before the flush: all of what was written until then is in it.
+        let settled = inner.clock.get().map(|clock| clock.settled());
         let flushed = inner.flush(&state).await?.ok_or_else(|| dropped(table.ident()))?;
         let (inner, holding) = (inner.clone(), Some(holding));
-        Ok(FlushHold { table: flushed, state, inner, holding, others: Vec::new() })
+        Ok(FlushHold { table: flushed, state, inner, holding, settled, others: Vec::new() })
+    }
+
+    /// Asks `clock` from now on how late it is for writes that carry a time. Only the first call counts.
+    pub fn set_clock(&self, clock: Arc<dyn WriteClock>) {
+        let _ = self.inner.clock.set(clock);
     }
 
     /// From now on, statements that rewrite a table make `others` flush and hold it, too. Only the first call
@@ -129,6 +155,13 @@ impl FlushHold {
     /// The table with all rows in its files that were acknowledged before the hold.
     pub fn table(&self) -> &Table {
         &self.table
+    }
+
+    /// Until when all is in the table's files that was written with a time, by this daemon and by those that hold the
+    /// table for it; `None` where one of them does not know.
+    pub fn settled(&self) -> Option<i64> {
+        let others = self.others.iter().map(|other| other.settled());
+        others.fold(self.settled, |all, other| Some(all?.min(other?)))
     }
 
     /// Reads `others`, which are different tables, and the held one: one state of all of them, at

@@ -83,6 +83,7 @@ impl Ingest {
             copies: Copies::default(),
             copy_watch: OnceLock::new(),
             others: OnceLock::new(),
+            clock: OnceLock::new(),
             outbox: None,
             budget,
             unresolved_from: u64::MAX,

@@ -14,7 +14,7 @@ use crate::budget::Budget;
 use crate::copies::{Copies, CopyWatch};
 use crate::log::LogWriter;
 use crate::options::IngestOptions;
-use crate::others::Others;
+use crate::others::{Others, WriteClock};
 use crate::outbox::Outbox;
 use crate::tables::{TableState, Tables};
 
@@ -30,6 +30,8 @@ pub(crate) struct Inner {
     pub(crate) copy_watch: OnceLock<Arc<dyn CopyWatch>>,
     /// The other daemons, where there are some.
     pub(crate) others: OnceLock<Arc<dyn Others>>,
+    /// The clock of writes that carry a time.
+    pub(crate) clock: OnceLock<Arc<dyn WriteClock>>,
     /// Where others are to have the records of the log.
     pub(crate) outbox: Option<Arc<Outbox>>,
     pub(crate) budget: Budget,

@@ -127,7 +127,7 @@ pub use options::{
     Durability, FLUSH_AGE_MS, FLUSH_BYTES, FLUSH_ROWS, FlushLimits, IngestOptions, LOG_SYNC,
     PROPERTIES, check_properties, check_property,
 };
-pub use others::{OtherHold, Others, Turn};
+pub use others::{OtherHold, Others, Turn, WriteClock};
 pub use record::{Record, RecordHead, encode, encode_group};
 pub use recovery::RecoveryReport;
 pub use shipping::Shipping;

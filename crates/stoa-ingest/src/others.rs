@@ -6,6 +6,12 @@ use stoa_table::Table;
 
 /// The other daemons, for statements that rewrite a table.
 pub trait Others: Send + Sync {
+    /// A number that is another one each time that a daemon joins or goes.
+    ///
+    /// # Errors
+    /// `Unavailable` where nobody can be asked.
+    fn epoch(&self) -> BoxFuture<'_, Result<u64>>;
+
     /// Makes those whose turn is before this daemon's, or after it, flush `table` and hold it.
     ///
     /// # Errors
@@ -15,6 +21,13 @@ pub trait Others: Send + Sync {
         table: &'a Table,
         turn: Turn,
     ) -> BoxFuture<'a, Result<Vec<Box<dyn OtherHold>>>>;
+}
+
+/// Tells how late it is for writes that carry a time, such as cells do.
+pub trait WriteClock: Send + Sync {
+    /// A time before all writes that are under way, and before all that begin from now on. Those of before are in the
+    /// log.
+    fn settled(&self) -> i64;
 }
 
 /// Which of the other daemons.
@@ -28,6 +41,11 @@ pub enum Turn {
 
 /// A table that another daemon holds for this one, until dropped.
 pub trait OtherHold: Send + Sync {
+    /// [`FlushHold::settled`] of that daemon.
+    ///
+    /// [`FlushHold::settled`]: crate::FlushHold::settled
+    fn settled(&self) -> Option<i64>;
+
     /// Brings the rows into files that came since.
     ///
     /// # Errors

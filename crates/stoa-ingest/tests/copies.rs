@@ -351,6 +351,10 @@ struct Neighbour {
 struct NeighbourHold(stoa_ingest::FlushHold);
 
 impl Others for Neighbour {
+    fn epoch(&self) -> BoxFuture<'_, stoa_error::Result<u64>> {
+        Box::pin(async { Ok(1) })
+    }
+
     fn hold<'a>(
         &'a self,
         table: &'a Table,
@@ -367,6 +371,10 @@ impl Others for Neighbour {
 }
 
 impl OtherHold for NeighbourHold {
+    fn settled(&self) -> Option<i64> {
+        None
+    }
+
     fn flush(&mut self) -> BoxFuture<'_, stoa_error::Result<()>> {
         Box::pin(self.0.flush())
     }

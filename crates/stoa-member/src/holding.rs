@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use crate::directory::living;
 use crate::member::Inner;
-use crate::messages::{HoldTable, kind, number, read_number};
+use crate::messages::{Held, HoldTable, kind, number};
 use crate::names::log_of;
 
 /// Time between words that keep a hold.
@@ -39,7 +39,12 @@ const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 impl Inner {
     /// Holds a table for another daemon, once the logs that this one takes over are in files.
-    pub(crate) async fn hold_for(&self, by: Holder, uuid: Uuid, ident: &TableIdent) -> Result<u64> {
+    pub(crate) async fn hold_for(
+        &self,
+        by: Holder,
+        uuid: Uuid,
+        ident: &TableIdent,
+    ) -> Result<Held> {
         self.settled(|log, holder, state| self.is_orphan(log, holder, state)).await?;
         let table = self.warehouse.table(ident).await?;
         if table.uuid() != uuid {
@@ -47,7 +52,8 @@ impl Inner {
                 .with_hint("nothing was changed; run the statement again"));
         }
         let hold = self.ingest.hold_own(&table).await?;
-        Ok(self.holds.add(by, hold))
+        let settled = hold.settled();
+        Ok(Held { number: self.holds.add(by, hold), settled })
     }
 
     async fn hold_everywhere(
@@ -85,8 +91,8 @@ impl Inner {
             let held = self.peers.call(peer.daemon, kind::HOLD, message.clone(), HOLD_WAIT).await;
             match held {
                 Ok(answer) => {
-                    let number = read_number(&answer)?;
-                    return Ok(Some(PeerHold::new(Arc::clone(self), peer, number)));
+                    let held = Held::decode(answer)?;
+                    return Ok(Some(PeerHold::new(Arc::clone(self), peer, held)));
                 }
                 Err(error) if stoa_peers::is_unreachable(&error) => {
                     if !self.cluster.state().await?.members.lives(peer) {
@@ -147,6 +153,15 @@ fn logs_of(state: &ClusterState, holder: Holder) -> BTreeSet<String> {
 pub(crate) struct OtherDaemons(pub(crate) Weak<Inner>);
 
 impl Others for OtherDaemons {
+    fn epoch(&self) -> BoxFuture<'_, Result<u64>> {
+        Box::pin(async move {
+            match self.0.upgrade() {
+                Some(inner) => Ok(inner.cluster.state().await?.members.epoch()),
+                None => Ok(0),
+            }
+        })
+    }
+
     fn hold<'a>(
         &'a self,
         table: &'a Table,
@@ -166,11 +181,13 @@ struct PeerHold {
     inner: Arc<Inner>,
     peer: Holder,
     number: u64,
+    settled: Option<i64>,
     keeping: JoinHandle<()>,
 }
 
 impl PeerHold {
-    fn new(inner: Arc<Inner>, peer: Holder, held: u64) -> Self {
+    fn new(inner: Arc<Inner>, peer: Holder, held: Held) -> Self {
+        let Held { number: held, settled } = held;
         let keeper = Arc::clone(&inner);
         let keeping = task::spawn(async move {
             loop {
@@ -181,11 +198,15 @@ impl PeerHold {
                 }
             }
         });
-        Self { inner, peer, number: held, keeping }
+        Self { inner, peer, number: held, settled, keeping }
     }
 }
 
 impl OtherHold for PeerHold {
+    fn settled(&self) -> Option<i64> {
+        self.settled
+    }
+
     fn flush(&mut self) -> BoxFuture<'_, Result<()>> {
         let (peer, number) = (self.peer.daemon, number(self.number));
         Box::pin(async move {

@@ -19,7 +19,7 @@ pub(crate) mod kind {
     pub(crate) const PUSH: u16 = 2;
     /// The sender wants to hear of the receiver's log.
     pub(crate) const HELLO: u16 = 3;
-    /// Flush a table and hold it. Answer: the number of the hold.
+    /// Flush a table and hold it. Answer: a [`super::Held`].
     pub(crate) const HOLD: u16 = 4;
     /// Flush a held table again.
     pub(crate) const FLUSH: u16 = 5;
@@ -44,6 +44,32 @@ pub(crate) struct Push {
 pub(crate) struct HoldTable {
     pub(crate) uuid: Uuid,
     pub(crate) ident: TableIdent,
+}
+
+/// A table is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Held {
+    /// The number of the hold.
+    pub(crate) number: u64,
+    /// Until when all that was written with a time is in files. Older builds do not tell.
+    pub(crate) settled: Option<i64>,
+}
+
+impl Held {
+    pub(crate) fn encode(self) -> Bytes {
+        let mut out = BytesMut::with_capacity(16);
+        out.put_u64_le(self.number);
+        if let Some(settled) = self.settled {
+            out.put_i64_le(settled);
+        }
+        out.freeze()
+    }
+
+    pub(crate) fn decode(bytes: Bytes) -> Result<Self> {
+        let mut reader = Reader(bytes);
+        let number = reader.number()?;
+        Ok(Self { number, settled: reader.0.try_get_i64_le().ok() })
+    }
 }
 
 pub(crate) fn encode_status(status: CopyStatus) -> Bytes {

@@ -12,7 +12,7 @@ use stoa_peers::Handler;
 use crate::event::Event;
 use crate::exact::ended;
 use crate::member::Inner;
-use crate::messages::{HoldTable, Push, encode_status, kind, number, read_number};
+use crate::messages::{Held, HoldTable, Push, encode_status, kind, read_number};
 use crate::service::unknown;
 
 /// Answers for a membership, for as long as there is one.
@@ -46,7 +46,7 @@ impl Inner {
             }
             kind::HOLD => {
                 let HoldTable { uuid, ident } = HoldTable::decode(body)?;
-                self.hold_for(from, uuid, &ident).await.map(number)
+                self.hold_for(from, uuid, &ident).await.map(Held::encode)
             }
             kind::FLUSH => {
                 self.holds.flush(from, read_number(&body)?).await?;

@@ -39,6 +39,11 @@ impl Counter {
         self.closed = restarts;
     }
 
+    /// Whether it has come to where the sum starts anew: nothing older counts.
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
     /// The newest timestamp and the sum, if there was a version; the counter is empty afterwards.
     pub(super) fn take(&mut self) -> Option<(i64, i64)> {
         let counter = std::mem::take(self);

@@ -27,6 +27,10 @@ pub enum Compaction {
     /// All cells of the rows: markers go with what they hide, counters become one value, versions
     /// beyond the limit and cells beyond their age go.
     Full,
+    /// All cells of the rows, but some that were written after this (nanoseconds since 1970-01-01 UTC, as
+    /// [revisions](crate::cell::CellRef::revision)) may be missing, and come later. As [`Self::Full`] for what was written
+    /// until then; later markers stay, and later counts are not added up.
+    FullUntil(i64),
     /// Some files: only what is hidden or written over by another cell of these files goes, and
     /// cells beyond their age. Markers stay.
     Partial,

@@ -56,7 +56,7 @@ impl Rules {
     /// The rules of a compaction at `now_ns`.
     pub(super) fn of_compaction(schema: &TableSchema, kind: Compaction, now_ns: i64) -> Self {
         Self::of_families(schema, |family| {
-            let full = kind == Compaction::Full;
+            let full = kind != Compaction::Partial;
             FamilyRule {
                 read: true,
                 versions: family.options.version_limit().filter(|_| full),

@@ -388,6 +388,39 @@ proptest! {
     }
 }
 
+proptest! {
+    /// Cells that are in none of the files that are merged, but in the logs of others, which may hold what is later than
+    /// some of these files.
+    #[test]
+    fn a_compaction_of_what_is_settled_changes_no_answer(
+        inputs in any_inputs(true),
+        elsewhere in any_inputs(false),
+        marked_elsewhere in any_inputs(true),
+        spec in any_spec(),
+        until in 0_i64..12,
+    ) {
+        let later = |inputs: Vec<Vec<Cell>>| -> Vec<Vec<Cell>> {
+            let is_later = |cell: &Cell| cell.timestamp > until;
+            inputs.into_iter().map(|cells| cells.into_iter().filter(is_later).collect()).collect()
+        };
+        for (schema, elsewhere) in
+            [(schema(), later(elsewhere)), (plain_schema(), later(marked_elsewhere))]
+        {
+            let all: Vec<Vec<Cell>> = inputs.iter().chain(&elsewhere).cloned().collect();
+            let kind = Compaction::FullUntil(until);
+            let reader = CellReader::compaction(&schema, kind, NOW, inputs.len());
+            let merged = answer(reader, &inputs, 4);
+            let dropped = |cell: &Cell| cell.kind.is_delete() && cell.timestamp <= until;
+            prop_assert!(!merged.iter().any(dropped), "a marker stays that nothing needs");
+            let merged: Vec<Vec<Cell>> = std::iter::once(merged).chain(elsewhere).collect();
+            if spec.time.is_all() {
+                let reader = CellReader::new(&schema, &spec, NOW, merged.len());
+                prop_assert_eq!(answer(reader, &merged, 3), expected(&schema, &all, &spec));
+            }
+        }
+    }
+}
+
 #[test]
 fn markers_are_returned_on_request() {
     let cell = |qualifier: &str, timestamp, kind| Cell {

@@ -90,8 +90,8 @@ impl Visibility {
     }
 
     pub(super) fn of_compaction(rules: Rules, kind: Compaction, open: bool) -> Self {
-        let partial = kind == Compaction::Partial;
-        let spec = ScanSpec { return_deletes: partial, ..ScanSpec::default() };
+        let keeps_markers = kind != Compaction::Full;
+        let spec = ScanSpec { return_deletes: keeps_markers, ..ScanSpec::default() };
         Self { compaction: Some(kind), ..Self::of_query(rules, &spec, open) }
     }
 
@@ -190,10 +190,12 @@ impl Visibility {
             return Ok(());
         }
         if cell.kind == CellKind::DeleteRow {
-            if self.row.last_marker.replace(cell.timestamp) == Some(cell.timestamp) {
+            self.row.deleted = self.row.deleted.max(Some(cell.timestamp));
+            if self.is_settled(&cell)
+                || self.row.last_marker.replace(cell.timestamp) == Some(cell.timestamp)
+            {
                 return Ok(());
             }
-            self.row.deleted = self.row.deleted.max(Some(cell.timestamp));
             return self.hand_on_marker(cell, true, out);
         }
         let column = &self.column;
@@ -273,11 +275,8 @@ impl Visibility {
     }
 
     fn accept_marker(&mut self, cell: CellRef<'_>, out: &mut Selection) -> Result<()> {
+        let is_settled = self.is_settled(&cell);
         let column = &mut self.column;
-        let marker = Some((cell.timestamp, cell.kind));
-        if std::mem::replace(&mut column.last_marker, marker) == marker {
-            return Ok(());
-        }
         match cell.kind {
             CellKind::DeleteFamily => {
                 column.family_deleted = column.family_deleted.max(Some(cell.timestamp));
@@ -285,8 +284,18 @@ impl Visibility {
             CellKind::DeleteCell => column.deleted = column.deleted.max(Some(cell.timestamp)),
             _ => column.version_deleted = Some(cell.timestamp),
         }
+        let marker = Some((cell.timestamp, cell.kind));
+        if is_settled || std::mem::replace(&mut column.last_marker, marker) == marker {
+            return Ok(());
+        }
         let wanted = column.wanted;
         self.hand_on_marker(cell, wanted, out)
+    }
+
+    /// Whether a compaction drops a marker once it has hidden what it hides, and adds a count up: nothing that was
+    /// written before it will come later.
+    fn is_settled(&self, cell: &CellRef<'_>) -> bool {
+        matches!(self.compaction, Some(Compaction::FullUntil(until)) if cell.revision <= until)
     }
 
     fn hand_on_marker(&self, cell: CellRef<'_>, wanted: bool, out: &mut Selection) -> Result<()> {
@@ -297,6 +306,8 @@ impl Visibility {
     }
 
     fn accept_value(&mut self, cell: CellRef<'_>, out: &mut Selection) -> Result<()> {
+        let is_late = matches!(self.compaction, Some(Compaction::FullUntil(_)));
+        let is_late = is_late && !self.is_settled(&cell);
         let rule = self.rules.get(cell.family);
         let column = &mut self.column;
         let hidden_up_to = self.row.deleted.max(column.family_deleted).max(column.deleted);
@@ -311,8 +322,13 @@ impl Visibility {
             return self.keep(cell);
         }
         if rule.counter {
+            if is_late {
+                // What was counted before it may not be all yet: it stays as it is, between the sums of the others.
+                self.end_counts(false, out)?;
+                return self.hand_on(cell, out);
+            }
             if self.time.contains(cell.timestamp) {
-                column.counter.add(cell.timestamp, cell.value);
+                self.column.counter.add(cell.timestamp, cell.value);
             }
             return Ok(());
         }
@@ -349,9 +365,7 @@ impl Visibility {
 
     /// Hands on what was kept or counted of the column.
     fn end_column(&mut self, out: &mut Selection) -> Result<()> {
-        if let Some((timestamp, sum)) = self.column.counter.take() {
-            return self.end_counter(timestamp, sum, out);
-        }
+        self.end_counts(true, out)?;
         if self.column.kept.is_empty() {
             return Ok(());
         }
@@ -365,9 +379,12 @@ impl Visibility {
         oldest_first.into_iter().try_for_each(|i| self.hand_on(kept.cell(i), out))
     }
 
-    fn end_counter(&mut self, timestamp: i64, sum: i64, out: &mut Selection) -> Result<()> {
+    /// Hands on what was added up of the column, if anything was; `is_all` says that nothing older follows.
+    fn end_counts(&mut self, is_all: bool, out: &mut Selection) -> Result<()> {
+        let starts_anew = is_all || self.column.counter.is_closed();
+        let Some((timestamp, sum)) = self.column.counter.take() else { return Ok(()) };
         let mut value = Vec::new();
-        if self.compaction.is_some() {
+        if self.compaction.is_some() && starts_anew {
             // What was added up starts anew; later versions add to it.
             value.push(b'=');
         }

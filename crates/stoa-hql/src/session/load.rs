@@ -44,6 +44,7 @@ impl Session {
         let families = Families::of(&schema);
         let reader = self.open_file(options.clone(), source.to_owned(), families).await?;
         let mut progress = self.progress(reader.length(), out)?;
+        let _under_way = self.store.timestamps().begin();
         let mut bulk = self.store.bulk_load(&table, !options.no_log).await?;
         let reader = match feed(bulk.as_mut(), reader, &mut progress, out).await {
             Ok(reader) => reader,

@@ -19,6 +19,7 @@ impl Session {
     ) -> Result<()> {
         let mut statistics = Statistics::start();
         let (table, schema) = self.open(name).await?;
+        let _under_way = self.store.timestamps().begin();
         let mut builder = CellBatchBuilder::new();
         let given = cells.iter().any(|cell| cell.timestamp.is_some());
         for cell in cells {
@@ -49,6 +50,7 @@ impl Session {
     pub(super) async fn delete(&self, delete: &Delete, out: &mut dyn Output) -> Result<()> {
         let mut statistics = Statistics::start();
         let (table, schema) = self.open(&delete.table).await?;
+        let _under_way = self.store.timestamps().begin();
         let timestamp = match &delete.versions {
             DeleteVersions::All => self.store.timestamps().reserve(1),
             DeleteVersions::UpTo(text) | DeleteVersions::Exactly(text) => self.timestamp(text)?,
