@@ -5,7 +5,7 @@
 
 use std::io::Write;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
@@ -89,7 +89,8 @@ pub fn run(command: LogCommand, file: Option<PathBuf>) -> Result<(), Failure> {
     }
 }
 
-/// The logs in a directory: itself, or those of processes `0`, `1`, ….
+/// The logs in a directory: itself, and those of processes (`0`, `1`, …) and of a cluster's daemons
+/// (`9805dd55b3b6e9bb`, …) in it.
 fn logs_in(place: &LogDirectory) -> Result<Vec<Arc<dyn LogStorage>>> {
     let directory = &place.directory;
     let entries = std::fs::read_dir(directory).map_err(|e| {
@@ -98,16 +99,19 @@ fn logs_in(place: &LogDirectory) -> Result<Vec<Arc<dyn LogStorage>>> {
             .with_hint("name the directory of a log, such as ./stoa-data/_log")
             .with_source(e)
     })?;
-    let mut numbered: Vec<(u32, PathBuf)> = entries
-        .flatten()
-        .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path())))
-        .filter(|(_, path)| path.is_dir())
-        .collect();
-    numbered.sort();
-    match numbered.is_empty() {
-        true => Ok(vec![local_storage(directory)?]),
-        false => numbered.iter().map(|(_, path)| local_storage(path)).collect(),
+    let paths = entries.flatten().map(|entry| entry.path());
+    let mut logs: Vec<PathBuf> = paths.filter(|path| path.is_dir() && has_segments(path)).collect();
+    // Those of processes in the order of their numbers.
+    logs.sort_by_key(|path| (path.as_os_str().len(), path.clone()));
+    if logs.is_empty() || has_segments(directory) {
+        logs.insert(0, directory.clone());
     }
+    logs.iter().map(|path| local_storage(path)).collect()
+}
+
+fn has_segments(directory: &Path) -> bool {
+    let Ok(entries) = std::fs::read_dir(directory) else { return false };
+    entries.flatten().any(|entry| entry.path().extension().is_some_and(|ending| ending == "log"))
 }
 
 fn verify_all(place: &LogDirectory) -> Result<(), Failure> {

@@ -43,6 +43,28 @@ fn a_sound_log_is_counted_and_dumped() {
     );
 }
 
+/// As the daemons of a cluster have them.
+#[test]
+fn each_of_several_logs_is_read() {
+    let place = killed();
+    let log = place.path("w/_log");
+    for name in ["9805dd55b3b6e9bb", "00252d6e352890d8"] {
+        std::fs::create_dir(log.join(name)).unwrap();
+        std::fs::copy(segment(&place), log.join(name).join("00000000000000000001.log")).unwrap();
+    }
+    std::fs::remove_file(segment(&place)).unwrap();
+    let verified = place.ok(&["log", "verify", "w/_log"]);
+    assert_eq!(verified.matches("4 frames").count(), 2, "{verified}");
+    assert_eq!(place.ok(&["log", "dump", "w/_log"]).lines().count(), 8);
+    let damaged = log.join("00252d6e352890d8/00000000000000000001.log");
+    let mut bytes = std::fs::read(&damaged).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&damaged, bytes).unwrap();
+    let found = place.run(&["log", "verify", "w/_log"]);
+    assert_eq!(found.code, Some(1), "{}", found.stdout);
+}
+
 #[test]
 fn damage_is_refused_named_and_repaired() {
     let place = killed();
