@@ -18,6 +18,7 @@ pub(crate) mod outcome;
 pub(crate) mod partitions;
 pub(crate) mod resource_plans;
 pub(crate) mod roles;
+mod roll_back;
 pub(crate) mod show;
 pub(crate) mod temporary;
 pub(crate) mod truncate;
