@@ -9,6 +9,7 @@ pub(crate) mod ddl;
 pub(crate) mod defaults;
 pub(crate) mod dml;
 pub(crate) mod external;
+pub(crate) mod file_columns;
 pub(crate) mod insert_values;
 mod like;
 pub(crate) mod load;
