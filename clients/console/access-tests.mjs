@@ -8,7 +8,8 @@ import { dirname, join } from "node:path";
 import { cell, go, json, open, post, run, until, url, write } from "./harness.mjs";
 
 const PAGES = ["home", "sql", "tables", "tables/public/console_report", "queries", "shapes", "nowhere"];
-const axe = await readFile(join(dirname(process.env.PLAYWRIGHT ?? ""), "../axe-core/axe.min.js"), "utf8");
+/** What finds faults; runs in the page. */
+export const axe = await readFile(join(dirname(process.env.PLAYWRIGHT ?? ""), "../axe-core/axe.min.js"), "utf8");
 
 /** What reaches over the window's right edge, and is not scrolled by itself. */
 function overflow() {
@@ -263,12 +264,21 @@ export const accessTests = {
     const page = await open({}, "#/queries");
     try {
       await page.getByRole("grid", { name: "Ended queries" }).locator("tbody tr").nth(50).waitFor();
-      const received = page.evaluate(() => new Promise((resolve) => {
-        let bytes = 0;
-        new PerformanceObserver((list) => list.getEntries().forEach((entry) => { bytes += entry.transferSize; })).observe({ type: "resource" });
-        setTimeout(() => resolve(bytes), 15_000);
+      // From one look at the server to another one, some of them apart: between two it waits for up to eight seconds.
+      const perSecond = await page.evaluate(() => new Promise((resolve) => {
+        const began = performance.now();
+        let [first, bytes, since] = [0, 0, 0];
+        new PerformanceObserver((list) => {
+          for (const entry of list.getEntries()) {
+            if (new URL(entry.name).pathname === "/v1/status") {
+              if (first === 0) first = entry.startTime;
+              else if (entry.startTime - began > 15_000) return resolve((bytes - since) / ((entry.startTime - first) / 1000));
+              if (first === entry.startTime) since = bytes;
+            }
+            bytes += entry.transferSize;
+          }
+        }).observe({ type: "resource" });
       }));
-      const perSecond = (await received) / 15;
       console.log(`        Queries under load: ${(perSecond / 1000).toFixed(1)} KB/s`);
       assert.ok(perSecond <= 12_000, `${perSecond} bytes per second`);
     } finally {

@@ -51,7 +51,8 @@ export const clusterTests = {
     await until("the processors in use are known", async () => /^\d+\.\d\d$/.test(await cell(page, "Daemons", daemons(page).last(), "cpu")));
     const shapes = page.getByRole("grid", { name: "Shapes of all daemons" }).locator("tbody tr", { hasText: "FROM shared WHERE n =" });
     await until("the statements of all count together", async () => (await shapes.count()) === 1 && (await cell(page, "Shapes of all daemons", shapes, "queries")) === "6");
-    assert.equal(await eventsOf(page, "joined").count(), 3);
+    // A daemon that was held up for long may have joined twice.
+    await until("all have joined", async () => new Set(await eventsOf(page, "joined").locator(":nth-child(3)").allInnerTexts()).size === 3);
   },
 
   async "goes into one daemon, from another one's console"(page) {

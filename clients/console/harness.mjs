@@ -1,8 +1,11 @@
 // The browser, the server, and what all tests do with them.
 //
-// Environment: PLAYWRIGHT (module to drive the browser with), CHROMIUM (the browser).
+// Environment: PLAYWRIGHT (module to drive the browser with), CHROMIUM (the browser), CONSOLE_DIR (for work on the
+// console: a folder whose files are served in the place of
+// those that the binary contains).
 
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
 export const url = process.argv[2];
@@ -37,6 +40,9 @@ function watch(page) {
 export async function openPage(options = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
   await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: new URL(url).origin });
+  if (process.env.CONSOLE_DIR) {
+    await context.route(/\.(js|css|svg)$/, (route) => route.fulfill({ path: join(process.env.CONSOLE_DIR, new URL(route.request().url()).pathname.replace(/^\/a\/[^/]+/, "")) }));
+  }
   const page = await context.newPage();
   page.offences = watch(page);
   return page;

@@ -1,7 +1,7 @@
 // The console in a real browser: node test.mjs URL [--screenshot FILE] [--pictures DIR]
 //                                node test.mjs URL --cluster | --login
 //
-// Environment: as harness.mjs says; for pictures that are kept, also STOA_BIN, STOA_WAREHOUSE and
+// Environment: as harness.mjs says; CONSOLE_TESTS, words that the names of the tests to be run contain; for pictures that are kept, also STOA_BIN, STOA_WAREHOUSE and
 // STOA_PG_PORT of the server, which `stoa bench` then asks for reports.
 // Each test gets a new page of one browser; the last line printed is the sum.
 
@@ -10,6 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { accessTests } from "./access-tests.mjs";
+import { chartTests } from "./chart-tests.mjs";
 import { clusterTests } from "./cluster-tests.mjs";
 import { editorTests } from "./editor-tests.mjs";
 import { browser, open, openPage, post, prepare, url } from "./harness.mjs";
@@ -18,6 +19,7 @@ import { pageTests } from "./page-tests.mjs";
 import { takePagePictures, takePicture } from "./picture.mjs";
 import { safetyTests } from "./safety-tests.mjs";
 import { sqlTests } from "./sql-tests.mjs";
+import { tableTests } from "./table-tests.mjs";
 
 const argument = (name) => (process.argv[3] === name ? process.argv[4] : undefined);
 const keep = argument("--screenshot");
@@ -54,8 +56,9 @@ async function testAll(tests, opened = open) {
 }
 
 async function testServer() {
+  const only = process.env.CONSOLE_TESTS;
   // First, while the server has seen nothing else.
-  await test("makes a picture", async () => {
+  if (!only) await test("makes a picture", async () => {
     const page = await open({}, "#/home");
     await takePicture({ page, file: screenshot, keep: keep !== undefined, url, post });
     await page.context().close();
@@ -68,7 +71,8 @@ async function testServer() {
     });
   }
   await prepare();
-  await testAll({ ...pageTests, ...sqlTests, ...safetyTests, ...editorTests, ...accessTests });
+  const all = { ...pageTests, ...sqlTests, ...chartTests, ...tableTests, ...safetyTests, ...editorTests, ...accessTests };
+  await testAll(only ? Object.fromEntries(Object.entries(all).filter(([name]) => name.includes(only))) : all);
 }
 
 try {

@@ -83,6 +83,25 @@ def test_stoa_compacts_and_expires(stoa, spark, iceberg, name):
     assert check_same(stoa, spark, iceberg, table) == 908
 
 
+def test_stoa_rolls_back(stoa, spark, iceberg, name):
+    table = f"public.{name}"
+    fill(stoa, table)
+    stoa.server_sql(f"FLUSH TABLE {table}")
+    version = stoa.server_sql(f'SELECT snapshot_id FROM "{name}$history" ORDER BY made_current_at DESC LIMIT 1')[0]["snapshot_id"]
+    held = stoa.server_sql(f"SELECT count(*) AS n FROM {table}")[0]["n"]
+    stoa.server_sql(f"DELETE FROM {table}")
+    stoa.server_sql(f"INSERT INTO {table} VALUES (10000, 1, DATE '2026-01-15')")
+    stoa.server_sql(f"ALTER TABLE {table} ROLLBACK TO VERSION {version}")
+    assert check_same(stoa, spark, iceberg, table) == held
+    stoa.server_sql(f"INSERT INTO {table} VALUES (10001, 1, DATE '2026-01-15')")
+    stoa.server_sql(f"FLUSH TABLE {table}")
+    assert check_same(stoa, spark, iceberg, table) == held + 1
+    # For the other engines, too, all versions are there.
+    assert spark.sql(f"SELECT count(*) AS n FROM stoa.{table} VERSION AS OF {version}").collect()[0]["n"] == held
+    iceberg_table = iceberg.load_table(table)
+    assert [snapshot.snapshot_id for snapshot in iceberg_table.snapshots()].count(int(version)) == 1
+
+
 def test_cells_are_a_table_like_others(stoa, spark, iceberg, name):
     """Other engines see every cell that was written; Stoa's SQL and HQL, those that can be seen."""
     statements = (

@@ -451,7 +451,7 @@ export class ApiError extends Error {
  * @param {string} message
  * @param {string} hint
  */
-function unreachable(message, hint) {
+export function unreachable(message, hint) {
   return new ApiError({
     code: "08006", kind: "unavailable", message, detail: null, hint, position: null, retryable: true,
   });
@@ -461,7 +461,7 @@ function unreachable(message, hint) {
  * @param {string} path
  * @param {RequestInit} [init]
  */
-async function request(path, init) {
+export async function request(path, init) {
   /** @type {Response} */
   let response;
   try {

@@ -3,7 +3,7 @@
 
 import { KEYWORDS, tokenize } from "./highlight.js";
 import { statementAt } from "./sql-tokens.js";
-import { quoted } from "./tables.js";
+import { quoted } from "./sql-names.js";
 
 /** @typedef {import("./names.js").NamedTable} NamedTable */
 /** @typedef {{ text: string, kind: "table" | "column" | "schema" | "function" | "keyword", from: string }} Proposal */

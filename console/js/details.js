@@ -41,9 +41,9 @@ export function columns(table) {
 
 /**
  * @param {Snapshot[]} all
- * @param {(id: string) => void} look shows the table as it was then
+ * @param {{ look: (snapshot: Snapshot) => void, rollBack: (snapshot: Snapshot) => void }} actions
  */
-export function snapshots(all, look) {
+export function snapshots(all, { look, rollBack }) {
   if (all.length === 0) return h("p", { class: "muted" }, "Nothing was written yet.");
   const number = (/** @type {string | undefined} */ value) => (value === undefined ? "" : count(Number(value)));
   const heads = ["Committed", "Operation", "Rows added", "Rows deleted", "Files added", "Rows in all", "Snapshot"];
@@ -52,8 +52,12 @@ export function snapshots(all, look) {
     number(summary["added-data-files"]), number(summary["total-records"]), current ? `${id} (current)` : id, "",
   ]), [2, 3, 4, 5]);
   for (const [index, row] of [...frame.querySelectorAll("tbody tr")].entries()) {
-    const id = all[index]?.id ?? "";
-    row.lastElementChild?.append(h("button", { type: "button", class: "link", title: `SELECT … FOR VERSION AS OF ${id}`, onclick: () => look(id) }, "Look at it"));
+    const snapshot = all[index];
+    if (!snapshot) continue;
+    const { id, current } = snapshot;
+    row.lastElementChild?.append(
+      h("button", { type: "button", class: "link", title: `SELECT … FOR VERSION AS OF ${id}`, onclick: () => look(snapshot) }, "Look at it"),
+      current ? "" : h("button", { type: "button", class: "link", title: `ALTER TABLE … ROLLBACK TO VERSION ${id}`, onclick: () => rollBack(snapshot) }, "Roll back"));
   }
   return frame;
 }

@@ -14,8 +14,9 @@ import { QueriesPage } from "./queries-page.js";
 import { codeUnits, Results } from "./results.js";
 import { Samples } from "./samples.js";
 import { ShapesPage } from "./shapes-page.js";
+import { qualified } from "./sql-names.js";
 import { TablesPage } from "./tables-page.js";
-import { qualified, Tables } from "./tables.js";
+import { Tables } from "./tables.js";
 import { TabSessions } from "./tab-sessions.js";
 import { Tabs } from "./tabs.js";
 import { openHelp, Top } from "./top.js";
@@ -101,6 +102,11 @@ const tablesPage = new TablesPage({
   openSql, notify,
   open: (namespace, name) => pages.go("tables", namespace, name),
   close: () => pages.go("tables"),
+  refresh: () => {
+    tablesReadAt = -Infinity;
+    refreshPage();
+    tables.refresh();
+  },
   preview: (namespace, name) => {
     preview(namespace, name);
     pages.go("sql");

@@ -2,7 +2,7 @@
 
 const PIXELS = 2;
 /** What the drawing takes from the page's style sheets. */
-const STYLES = ["fill", "stroke", "stroke-width", "font-size", "font-family", "stroke-linejoin", "visibility"];
+const STYLES = ["fill", "fill-opacity", "stroke", "stroke-width", "font-size", "font-family", "stroke-linejoin", "visibility"];
 
 /**
  * @param {SVGSVGElement} svg

@@ -1,17 +1,18 @@
 // The rows of a result as lines or bars, in SVG. Numbers are those that came; nothing is summed up.
 
-import { niceStep } from "./charts.js";
+import { bars, linear, lines, logarithmic, number, stacked, stackedAreas, stackedBars, tickText } from "./chart-marks.js";
 import { h, s, setText } from "./dom.js";
-import { count, plural, short } from "./format.js";
+import { count, plural } from "./format.js";
 import { savePicture } from "./picture.js";
 import { drawnOf } from "./series.js";
+import { hasZone, isTime, ownZone, timeOf, timeText, timeTicks } from "./time-axis.js";
 
 /** @typedef {import("./api.js").SqlResult} SqlResult */
 /** @typedef {import("./api.js").ResultColumn} ResultColumn */
 
-/** What is drawn: `x`, `y` and `by` are numbers of columns; `by` makes a series of each of its values. @typedef {{ kind: "line" | "bar", x: number, y: number[], by?: number, log?: boolean }} ChartChoice */
+/** What is drawn: `x`, `y` and `by` are numbers of columns; `by` makes a series of each of its values; `zone` is that of moments. @typedef {{ kind: "line" | "bar", x: number, y: number[], by?: number, log?: boolean, isStacked?: boolean, zone?: string }} ChartChoice */
 
-/** @typedef {{ left: number, right: number, top: number, bottom: number, y: (value: number) => number, x: (place: number) => number, step: number }} Scale */
+/** @typedef {import("./chart-marks.js").Scale} Scale */
 
 const POINTS_MAX = { line: 2000, bar: 200 };
 const SERIES_MAX = 6;
@@ -54,6 +55,8 @@ export class ResultChart {
   #width = 600;
   #height = 300;
   #cursor = -1;
+  /** Whether the axis is one of times. */
+  isTime = false;
   /** @type {import("./series.js").Drawn} */
   #drawn;
 
@@ -76,6 +79,8 @@ export class ResultChart {
       onblur: () => this.#point(-1),
       onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),
     }, this.svg, this.tip);
+    this.zone = this.#zones();
+    this.log = h("input", { type: "checkbox", checked: choice.log ?? false, onchange: () => this.#choose({ log: this.log.checked }) });
     this.element = h("div", { class: "result-chart-box" }, this.#controls(), this.legend, this.frame, this.note);
     new ResizeObserver(([entry]) => {
       this.#width = Math.max(240, Math.floor(entry?.contentRect.width ?? 600));
@@ -99,11 +104,36 @@ export class ResultChart {
     const by = h("select", { "aria-label": "A series for each", onchange: () => this.#choose({ by: Number(by.value) }) },
       h("option", { value: "-1", selected: (this.choice.by ?? -1) < 0 }, "one series per value column"),
       ...columns.map((column, index) => h("option", { value: String(index), selected: index === this.choice.by }, `a series for each ${column.name}`)));
-    const log = h("input", { type: "checkbox", checked: this.choice.log ?? false, onchange: () => this.#choose({ log: log.checked }) });
+    const stack = h("input", { type: "checkbox", checked: this.choice.isStacked ?? false, onchange: () => this.#choose({ isStacked: stack.checked }) });
     return h("div", { class: "chart-controls" }, kind, h("span", { class: "muted" }, "by"), x, by,
       h("span", { class: "series", role: "group", "aria-label": "Values" }, ...series),
-      h("label", { title: "Zero and negative values are not drawn" }, log, "logarithmic"),
+      h("label", { title: "One series upon the other: bars, or areas where there are lines" }, stack, "stacked"),
+      h("label", { title: "Zero and negative values are not drawn" }, this.log, "logarithmic"), this.zone,
       h("button", { type: "button", class: "quiet", onclick: () => savePicture(this.svg, `${this.#xName()} chart`) }, "Save picture"));
+  }
+
+  /** The zone whose clocks label the axis, for columns of moments. */
+  #zones() {
+    const own = ownZone();
+    const all = ["UTC", own, ...Intl.supportedValuesOf("timeZone")];
+    const zone = h("select", { "aria-label": "Time zone of the axis", onchange: () => this.#choose({ zone: zone.value }) },
+      ...[...new Set(all)].map((name) => h("option", { value: name, selected: name === this.#zone }, name === own ? `${name} (here)` : name)));
+    return zone;
+  }
+
+  get #zone() {
+    return this.choice.zone ?? "UTC";
+  }
+
+  get #isStacked() {
+    return this.choice.isStacked === true && this.#drawn.y.length > 1;
+  }
+
+  /** Whether the axis is one of times: of lines over a column whose values all are times. */
+  get #times() {
+    const { x, kind } = this.choice;
+    const type = this.#drawn.columns[this.#drawn.x]?.type ?? "";
+    return kind === "line" && x >= 0 && isTime(type);
   }
 
   /** @param {Partial<ChartChoice>} change */
@@ -126,18 +156,31 @@ export class ResultChart {
     return this.#drawn.rows.slice(0, POINTS_MAX[this.choice.kind]);
   }
 
+  /** Brings the rows into the order of time, where the axis is one; whether it is. */
+  #order() {
+    const at = this.#drawn.x;
+    if (!this.#times || this.#drawn.rows.some((row) => timeOf(row[at]) === null)) return false;
+    this.#drawn = { ...this.#drawn, rows: this.#drawn.rows.toSorted((a, b) => (timeOf(a[at]) ?? 0) - (timeOf(b[at]) ?? 0)) };
+    return true;
+  }
+
   draw() {
     const { kind } = this.choice;
     this.#drawn = drawnOf(this.result, this.choice, SERIES_MAX);
+    this.isTime = this.#order();
     const { columns, y } = this.#drawn;
     const rows = this.#rows;
+    this.zone.hidden = !this.isTime || !hasZone(columns[this.#drawn.x]?.type ?? "");
+    // A stack has no place on such an axis: its parts would look smaller the higher they are.
+    this.log.disabled = this.#isStacked;
     const scale = this.#scale(rows);
     this.svg.setAttribute("viewBox", `0 0 ${this.#width} ${this.#height}`);
     this.svg.setAttribute("width", String(this.#width));
     this.svg.setAttribute("height", String(this.#height));
-    this.svg.setAttribute("aria-label", `${kind === "line" ? "Lines" : "Bars"} of ${y.map((index) => columns[index]?.name).join(", ") || "nothing"} by ${this.#xName()}, ${count(rows.length)} points`);
+    this.svg.setAttribute("aria-label", `${this.#isStacked ? (kind === "line" ? "Stacked areas" : "Stacked bars") : kind === "line" ? "Lines" : "Bars"} of ${y.map((index) => columns[index]?.name).join(", ") || "nothing"} by ${this.#xName()}, ${count(rows.length)} points`);
     const cursor = s("line", { class: "chart-cursor", y1: scale.top, y2: scale.bottom, visibility: "hidden" });
-    const marks = y.flatMap((column, place) => (kind === "line" ? lines(rows, column, place, scale) : bars(rows, column, place, y.length, scale)));
+    const marks = this.#isStacked ? (kind === "line" ? stackedAreas : stackedBars)(rows, y, scale)
+      : y.flatMap((column, place) => (kind === "line" ? lines(rows, column, place, scale) : bars(rows, column, place, y.length, scale)));
     this.svg.replaceChildren(this.#axes(rows, scale), s("g", {}, ...marks), cursor);
     this.legend.replaceChildren(...y.map((column, place) => h("li", {}, h("span", { class: `swatch series-${place}` }), columns[column]?.name ?? "")));
     const notes = [
@@ -155,33 +198,56 @@ export class ResultChart {
 
   /**
    * @param {unknown[][]} rows
-   * @returns {Scale & { ticks: number[] }}
+   * @returns {Scale & { ticks: number[], from?: number, to?: number }}
    */
   #scale(rows) {
-    const values = rows.flatMap((row) => this.#drawn.y.map((column) => number(row[column]))).filter((value) => value !== null);
-    const { ticks, share } = this.choice.log ? logarithmic(values) : linear(values);
+    const { x, y } = this.#drawn;
+    const values = rows.flatMap((row) => (this.#isStacked ? stacked(row, y).flat() : y.map((column) => number(row[column])))).filter((value) => value !== null);
+    const { ticks, share } = this.choice.log && !this.#isStacked ? logarithmic(values) : linear(values);
     const [left, right, top, bottom] = [LEFT, this.#width - RIGHT, TOP, this.#height - BOTTOM];
     const bar = this.choice.kind === "bar";
     const step = (right - left) / Math.max(1, rows.length - (bar ? 0 : 1));
+    const place = (/** @type {unknown[] | undefined} */ row) => timeOf(row?.[x]) ?? 0;
+    const [from, to] = [place(rows[0]), place(rows.at(-1))];
     return {
       ticks, left, right, top, bottom, step,
+      ...(this.isTime ? { from, to } : {}),
       y: (value) => bottom - (bottom - top) * share(value),
-      x: (place) => left + step * (bar ? place + 0.5 : place),
+      x: (nth) => (this.isTime ? left + (from === to ? 0.5 : (place(rows[nth]) - from) / (to - from)) * (right - left) : left + step * (bar ? nth + 0.5 : nth)),
     };
   }
 
   /**
    * @param {unknown[][]} rows
-   * @param {Scale & { ticks: number[] }} scale
+   * @param {Scale & { ticks: number[], from?: number, to?: number }} scale
    */
   #axes(rows, scale) {
     const across = scale.ticks.flatMap((tick) => [
       s("line", { x1: scale.left, x2: scale.right, y1: scale.y(tick), y2: scale.y(tick), class: tick === 0 ? "zero" : false }),
       s("text", { x: scale.left - 8, y: scale.y(tick) + 3.5, "text-anchor": "end" }, tickText(tick)),
     ]);
+    if (scale.from !== undefined && scale.to !== undefined) return s("g", { class: "chart-grid" }, ...across, ...this.#timeAxis(scale, scale.from, scale.to));
     const every = Math.max(1, Math.ceil((rows.length * LABEL_PX) / (scale.right - scale.left)));
     const along = rows.flatMap((row, place) => (place % every === 0 ? [s("text", { x: scale.x(place), y: scale.bottom + 18, "text-anchor": "middle" }, cut(this.#label(row, place)))] : []));
     return s("g", { class: "chart-grid" }, ...across, ...along);
+  }
+
+  /**
+   * @param {Scale} scale
+   * @param {number} from
+   * @param {number} to
+   */
+  #timeAxis({ left, right, top, bottom }, from, to) {
+    const ticks = from === to ? [{ at: from, label: timeText(from, this.#clock) }] : timeTicks(from, to, Math.max(2, Math.floor((right - left) / LABEL_PX)), this.#clock);
+    return ticks.flatMap(({ at, label }) => {
+      const x = left + (from === to ? 0.5 : (at - from) / (to - from)) * (right - left);
+      return [s("line", { class: "tick", x1: x, x2: x, y1: top, y2: bottom + 4 }), s("text", { class: "time", x, y: bottom + 18, "text-anchor": "middle" }, label)];
+    });
+  }
+
+  /** The zone that labels are in: times without one are as they are written. */
+  get #clock() {
+    return hasZone(this.#drawn.columns[this.#drawn.x]?.type ?? "") ? this.#zone : "UTC";
   }
 
   /**
@@ -191,13 +257,18 @@ export class ResultChart {
   #label(row, place) {
     if (this.choice.x < 0) return String(place + 1);
     const value = row[this.#drawn.x];
-    return value === null || value === undefined ? "NULL" : String(value);
+    if (value === null || value === undefined) return "NULL";
+    return this.isTime && this.#clock !== "UTC" ? timeText(timeOf(value) ?? 0, this.#clock) : String(value);
   }
 
   /** @param {PointerEvent} event */
   #hover(event) {
     const scale = this.#scale(this.#rows);
     const x = event.clientX - this.svg.getBoundingClientRect().left;
+    if (this.isTime) {
+      const away = this.#rows.map((_, nth) => Math.abs(scale.x(nth) - x));
+      return this.#point(away.indexOf(Math.min(...away)));
+    }
     const place = (x - scale.left) / scale.step;
     this.#point(Math.min(Math.max(this.choice.kind === "bar" ? Math.floor(place) : Math.round(place), 0), this.#rows.length - 1));
   }
@@ -226,90 +297,6 @@ export class ResultChart {
     setText(this.tip, [this.#label(row, place), ...values].join("  ·  "));
     this.tip.style.left = `${Math.min(Math.max(x - this.tip.offsetWidth / 2, 0), this.#width - this.tip.offsetWidth)}px`;
   }
-}
-
-/**
- * An axis from zero, or through it.
- *
- * @param {number[]} values
- */
-function linear(values) {
-  const low = Math.min(0, ...values);
-  const high = Math.max(0, ...values, low === 0 && values.every((value) => value === 0) ? 1 : -Infinity);
-  const every = niceStep((high - low) / 5);
-  const [from, to] = [Math.floor(low / every), Math.ceil(high / every)];
-  const ticks = Array.from({ length: to - from + 1 }, (_, index) => (from + index) * every);
-  return { ticks, share: (/** @type {number} */ value) => (value - from * every) / ((to - from) * every) };
-}
-
-/**
- * An axis of powers of ten; what is not above zero has no place on it.
- *
- * @param {number[]} values
- */
-function logarithmic(values) {
-  const positive = values.filter((value) => value > 0).map(Math.log10);
-  const from = Math.floor(Math.min(...positive, positive.length === 0 ? 0 : Infinity));
-  const to = Math.max(from + 1, Math.ceil(Math.max(...positive, -Infinity)));
-  const ticks = Array.from({ length: to - from + 1 }, (_, index) => 10 ** (from + index));
-  return { ticks, share: (/** @type {number} */ value) => (value > 0 ? (Math.log10(value) - from) / (to - from) : NaN) };
-}
-
-/**
- * One series: a line per run of values, a dot where one stands alone.
- *
- * @param {unknown[][]} rows
- * @param {number} column
- * @param {number} series
- * @param {Scale} scale
- */
-function lines(rows, column, series, scale) {
-  /** @type {string[][]} */
-  const runs = [[]];
-  for (const [place, row] of rows.entries()) {
-    const value = number(row[column]);
-    if (value === null || !Number.isFinite(scale.y(value))) runs.push([]);
-    else runs.at(-1)?.push(`${scale.x(place).toFixed(1)},${scale.y(value).toFixed(1)}`);
-  }
-  return runs.filter((run) => run.length > 0).map((run) => {
-    const [x = "0", y = "0"] = (run[0] ?? "").split(",");
-    return run.length === 1 ? s("circle", { class: `mark series-${series}`, cx: x, cy: y, r: 2.4 }) : s("path", { class: `mark line series-${series}`, d: `M${run.join("L")}` });
-  });
-}
-
-/**
- * @param {unknown[][]} rows
- * @param {number} column
- * @param {number} series
- * @param {number} all how many stand side by side
- * @param {Scale} scale
- */
-function bars(rows, column, series, all, scale) {
-  const width = Math.max(1, (scale.step * 0.8) / all);
-  const zero = Number.isFinite(scale.y(0)) ? scale.y(0) : scale.bottom;
-  return rows.flatMap((row, place) => {
-    const value = number(row[column]);
-    if (value === null || !Number.isFinite(scale.y(value))) return [];
-    const y = scale.y(value);
-    const x = scale.x(place) - (width * all) / 2 + series * width;
-    return [s("rect", { class: `mark series-${series}`, x: x.toFixed(1), width: Math.max(1, width - 1).toFixed(1), y: Math.min(y, zero).toFixed(1), height: Math.max(Math.abs(zero - y), 0.5).toFixed(1) })];
-  });
-}
-
-/**
- * Large integers and decimals come as text; lines need no more digits than a double has.
- *
- * @param {unknown} value
- */
-function number(value) {
-  if (value === null || value === undefined || value === "") return null;
-  const read = Number(value);
-  return Number.isFinite(read) ? read : null;
-}
-
-/** @param {number} tick */
-function tickText(tick) {
-  return Math.abs(tick) >= 10_000 ? `${tick < 0 ? "−" : ""}${short(Math.abs(tick))}` : String(Number(tick.toPrecision(6)));
 }
 
 /** @param {string} label */

@@ -1,8 +1,9 @@
 // The tree of namespaces, tables and columns.
 
-import { ApiError, table as fetchTable, tables as fetchTables } from "./api.js";
+import { ApiError, runSql, table as fetchTable, tables as fetchTables } from "./api.js";
 import { h, icon, iconButton } from "./dom.js";
 import { bytes, count, plural, short, sortOrder } from "./format.js";
+import { quoted } from "./sql-names.js";
 
 /** @typedef {import("./api.js").Namespace} Namespace */
 /** @typedef {import("./api.js").TableSummary} TableSummary */
@@ -13,11 +14,22 @@ import { bytes, count, plural, short, sortOrder } from "./format.js";
  *   details: (namespace: string, table: string) => void, changed: () => void, empty: (isEmpty: boolean) => void }} TableActions
  */
 
+/** @typedef {{ name: string, columns: { name: string, type: string }[] }} SystemTable */
+
+/** The namespace of the server's figures about itself. */
+const SYSTEM = "system";
+const SYSTEM_COLUMNS = `SELECT table_name, column_name, data_type FROM information_schema.columns
+WHERE table_schema = '${SYSTEM}' ORDER BY table_name, ordinal_position`;
+
 export class Tables {
   /** @type {Namespace[]} */
   #namespaces = [];
   /** @type {Set<string>} */
   #open = new Set();
+  /** Namespaces whose tables are not shown: the server's own, until somebody asks for them. @type {Set<string>} */
+  #closed = new Set([SYSTEM]);
+  /** The server's own tables, once they were read. @type {SystemTable[] | string | null} */
+  #system = null;
   /** @type {Map<string, TableDetails | string>} */
   #details = new Map();
   #shown = "";
@@ -65,7 +77,7 @@ export class Tables {
       const found = tables.filter((table) => `${name}.${table.name}`.toLowerCase().includes(words));
       return words !== "" && found.length === 0 ? null : this.#namespace(name, found);
     });
-    this.tree.replaceChildren(...groups.filter((group) => group !== null));
+    this.tree.replaceChildren(...groups.filter((group) => group !== null), this.#systemGroup(words));
     const items = this.#items();
     const current = items.find((item) => item.dataset["key"] === focused) ?? items[0];
     if (current) current.tabIndex = 0;
@@ -77,10 +89,85 @@ export class Tables {
    * @param {TableSummary[]} tables
    */
   #namespace(name, tables) {
+    // What is looked for is shown.
+    const open = !this.#closed.has(name) || this.filter.value.trim() !== "";
     return h("li", { class: "namespace", role: "none" },
-      h("div", { class: "namespace-name", role: "treeitem", "aria-expanded": "true", "aria-level": "1", tabindex: "-1", "data-key": name },
-        h("span", {}, name), h("span", { class: "muted tabular" }, count(tables.length))),
-      h("ul", { role: "group" }, ...tables.map((table) => this.#table(name, table))));
+      this.#namespaceRow(name, open, count(tables.length)),
+      open && h("ul", { role: "group" }, ...tables.map((table) => this.#table(name, table))));
+  }
+
+  /**
+   * @param {string} name
+   * @param {boolean} open
+   * @param {string} note
+   */
+  #namespaceRow(name, open, note) {
+    return h("div", { class: "namespace-name", role: "treeitem", "aria-expanded": String(open), "aria-level": "1", tabindex: "-1", "data-key": name, title: name, onclick: () => this.#toggleNamespace(name) },
+      h("span", { class: open ? "twist open" : "twist" }, icon("chevron")), h("span", { class: "name" }, name), h("span", { class: "muted tabular" }, note));
+  }
+
+  /** @param {string} name */
+  #toggleNamespace(name) {
+    if (!this.#closed.delete(name)) this.#closed.add(name);
+    if (name === SYSTEM && this.#system === null) this.#readSystem();
+    this.#draw();
+  }
+
+  async #readSystem() {
+    try {
+      const { rows } = await runSql({ sql: SYSTEM_COLUMNS, parameters: [] }, { maxRows: 5000 });
+      /** @type {Map<string, SystemTable>} */
+      const found = new Map();
+      for (const [table, name, type] of /** @type {[string, string, string][]} */ (rows)) {
+        const one = found.get(table) ?? { name: table, columns: [] };
+        one.columns.push({ name, type });
+        found.set(table, one);
+      }
+      this.#system = [...found.values()];
+    } catch (error) {
+      this.#system = error instanceof ApiError ? error.message : String(error);
+    }
+    this.#draw();
+  }
+
+  /**
+   * The server's own tables.
+   *
+   * @param {string} words that they are filtered by
+   */
+  #systemGroup(words) {
+    const all = this.#system;
+    const found = Array.isArray(all) ? all.filter((table) => `${SYSTEM}.${table.name}`.includes(words)) : [];
+    const open = Array.isArray(all) && words !== "" ? found.length > 0 : !this.#closed.has(SYSTEM);
+    const inside = typeof all === "string" ? h("div", { class: "inside bad" }, all) : all === null ? h("div", { class: "inside muted" }, "…")
+      : h("ul", { role: "group" }, ...found.map((table) => this.#systemTable(table)));
+    return h("li", { class: "namespace", role: "none" },
+      this.#namespaceRow(SYSTEM, open, Array.isArray(all) ? count(found.length) : ""), open && inside);
+  }
+
+  /** @param {SystemTable} table */
+  #systemTable({ name, columns }) {
+    const key = `${SYSTEM}.${name}`;
+    const open = this.#open.has(key);
+    const row = h("div", {
+      class: "table-name", role: "treeitem", "aria-expanded": String(open), "aria-level": "2", tabindex: "-1", "data-key": key, title: key, onclick: () => this.#toggle(key),
+    },
+      h("span", { class: open ? "twist open" : "twist" }, icon("chevron")), h("span", { class: "name" }, name),
+      h("span", { class: "row-actions" }, this.#action("play", `First rows of ${key}`, () => this.actions.preview(SYSTEM, name))));
+    return h("li", { role: "none" }, row, open && h("div", { class: "inside" }, this.#columns(key, columns.map((column) => ({ ...column, comment: null, nullable: true })))));
+  }
+
+  /**
+   * @param {string} key of the table
+   * @param {{ name: string, type: string, comment: string | null, nullable: boolean }[]} columns
+   */
+  #columns(key, columns) {
+    return h("ul", { class: "columns", role: "group" }, ...columns.map((column) => h("li", { role: "none" },
+      h("div", {
+        role: "treeitem", "aria-level": "3", tabindex: "-1", "data-key": `${key}.${column.name}`,
+        title: `${column.name} ${column.type}${column.nullable ? "" : " NOT NULL"}${column.comment === null ? "" : `\n${column.comment}`}`,
+        ondblclick: () => this.actions.insert(quoted(column.name)),
+      }, h("span", { class: "name" }, column.name), h("span", { class: "type" }, column.type)))));
   }
 
   /**
@@ -135,12 +222,7 @@ export class Tables {
         h("span", {}, facts.join(" · ")),
         table.partitioned_by.length > 0 && h("span", {}, `partitioned by ${table.partitioned_by.join(", ")}`),
         table.sorted_by.length > 0 && h("span", {}, `sorted by ${sortOrder(table.sorted_by)}`)),
-      h("ul", { class: "columns", role: "group" }, ...details.columns.map((column) => h("li", { role: "none" },
-        h("div", {
-          role: "treeitem", "aria-level": "3", tabindex: "-1", "data-key": `${key}.${column.name}`,
-          title: column.comment ?? `${column.name} ${column.type}${column.nullable ? "" : " NOT NULL"}`,
-          ondblclick: () => this.actions.insert(quoted(column.name)),
-        }, h("span", { class: "name" }, column.name), h("span", { class: "type" }, column.type))))));
+      this.#columns(key, details.columns));
   }
 
   /** @param {string} key */
@@ -178,11 +260,15 @@ export class Tables {
     if (!item) return;
     const key = item.dataset["key"] ?? "";
     const isTable = item.classList.contains("table-name");
-    const open = this.#open.has(key);
+    const isNamespace = level(item) === 1;
+    const open = item.getAttribute("aria-expanded") === "true";
     if (event.key === "ArrowDown") this.#focus(items, index + 1);
     else if (event.key === "ArrowUp") this.#focus(items, index - 1);
     else if (event.key === "Home") this.#focus(items, 0);
     else if (event.key === "End") this.#focus(items, items.length - 1);
+    else if (event.key === "ArrowRight" && isNamespace && !open) this.#toggleNamespace(key);
+    else if (event.key === "ArrowLeft" && isNamespace && open) this.#toggleNamespace(key);
+    else if ((event.key === "Enter" || event.key === " ") && isNamespace) this.#toggleNamespace(key);
     else if (event.key === "ArrowRight" && isTable && !open) this.#toggle(key);
     else if (event.key === "ArrowRight") this.#focus(items, index + 1);
     else if (event.key === "ArrowLeft" && isTable && open) this.#toggle(key);
@@ -222,21 +308,4 @@ function tableTitle(key, table) {
   if (table.rows !== null) facts.push(plural(table.rows, "row"));
   if (table.bytes !== null) facts.push(bytes(table.bytes));
   return facts.join("\n");
-}
-
-/**
- * A name as SQL writes it: quoted only where it must be.
- *
- * @param {string} name
- */
-export function quoted(name) {
-  return /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`;
-}
-
-/**
- * @param {string} namespace
- * @param {string} table
- */
-export function qualified(namespace, table) {
-  return namespace === "public" ? quoted(table) : `${quoted(namespace)}.${quoted(table)}`;
 }

@@ -31,6 +31,7 @@ mod body;
 mod cluster;
 mod compress;
 mod description;
+mod file_columns;
 mod files;
 mod format;
 mod guard;

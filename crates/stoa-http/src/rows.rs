@@ -1,7 +1,7 @@
 //! `POST /v1/tables/{namespace}/{table}/rows`: adds the rows of the body.
 //!
-//! The body is NDJSON, CSV, TSV or an Arrow IPC stream, as its `Content-Type` says; it is parsed as it
-//! comes. All rows are added, or none. The answer comes when they are durable and visible:
+//! The body is NDJSON, CSV, TSV, an Arrow IPC stream or a Parquet file, as its `Content-Type` says; it is parsed as it
+//! comes, but for Parquet, which is kept on disk until its end is there. All rows are added, or none. The answer comes when they are durable and visible:
 //!
 //! ```json
 //! {"table": "public.t", "rows": 2, "elapsed_ms": 1.25}
@@ -27,13 +27,14 @@ use crate::parameters::{checked, checked_path};
 use crate::problem::Problem;
 
 /// Content types and the formats that they are.
-const FORMATS: [(&str, &str); 6] = [
+const FORMATS: [(&str, &str); 7] = [
     ("application/x-ndjson", "ndjson"),
     ("application/ndjson", "ndjson"),
     ("application/jsonl", "ndjson"),
     ("text/csv", "csv"),
     ("text/tab-separated-values", "tsv"),
     ("application/vnd.apache.arrow.stream", "arrow"),
+    ("application/vnd.apache.parquet", "parquet"),
 ];
 
 pub(crate) async fn add(

@@ -27,8 +27,8 @@ use crate::guard::Guard;
 use crate::options::HttpOptions;
 use crate::problem::Problem;
 use crate::{
-    assets, cluster, compress, description, files, hive_ui, hql, me, probes, prometheus, queries,
-    results, rows, sessions, shapes, sql, status, tables,
+    assets, cluster, compress, description, file_columns, files, hive_ui, hql, me, probes,
+    prometheus, queries, results, rows, sessions, shapes, sql, status, tables,
 };
 
 /// Answers requests on `listener` until `shutdown` completes, with default options.
@@ -112,6 +112,7 @@ fn router(app: Arc<App>, body_bytes_max: usize) -> Router {
         .route("/v1/tables/{namespace}/{table}", get(tables::describe))
         .route("/v1/tables/{namespace}/{table}/files", get(files::list))
         .route("/v1/tables/{namespace}/{table}/rows", post(rows::add))
+        .route("/v1/file-columns", post(file_columns::infer))
         .route("/v1/queries", get(queries::list))
         .route("/v1/queries/{id}", delete(queries::cancel))
         .route("/v1/queries/{id}/plan", get(queries::plan))
@@ -201,7 +202,8 @@ impl Drop for Counted {
 }
 
 fn route_name(path: &str) -> &'static str {
-    const ROUTES: [&str; 16] = [
+    const ROUTES: [&str; 17] = [
+        "/v1/file-columns",
         "/v1/me",
         "/v1/sign-out",
         "/v1/query-log",

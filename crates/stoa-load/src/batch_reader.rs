@@ -1,11 +1,12 @@
 //! All inputs, one after the other, as batches of one schema.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use stoa_error::{Error, Result};
+use stoa_error::{Error, ErrorKind, Result};
 
 use crate::arrow_ipc::IpcFile;
 use crate::batches::{FileBatches, FileShare};
@@ -120,22 +121,65 @@ impl BatchReader {
             let file = PgBinaryReader::new(name, reader, target, options.clone())?;
             return Ok(Box::new(file));
         }
-        let Some(path) = input.path() else {
-            if format == Format::Arrow {
-                let reader = input.into_reader(compression, self.progress.clone())?;
-                let file = IpcFile::from_stream(name, reader, target, options)?;
-                return Ok(Box::new(file));
-            }
-            return Err(Error::unsupported(format!("{name}: {} from a stream", format.name()))
-                .with_hint("these files are read from their end; load it as a file"));
-        };
         let share = FileShare::new(self.progress.clone(), before, bytes);
-        Ok(match format {
-            Format::Parquet => Box::new(ParquetFile::open(path, target, options, share)?),
-            Format::Arrow => Box::new(IpcFile::open(path, target, options, share)?),
-            _ => Box::new(OrcFile::open(path, target, options, share)?),
-        })
+        match (input.path(), format) {
+            (Some(path), Format::Arrow) => {
+                Ok(Box::new(IpcFile::open(path, target, options, share)?))
+            }
+            (Some(path), _) => read_from_end(name, path, format, target, options, share),
+            (None, Format::Arrow) => {
+                let reader = input.into_reader(compression, self.progress.clone())?;
+                Ok(Box::new(IpcFile::from_stream(name, reader, target, options)?))
+            }
+            (None, _) => {
+                let Some(spool) = &options.spool else {
+                    let what = format!("{name}: {} from a stream", format.name());
+                    return Err(Error::unsupported(what)
+                        .with_hint("these files are read from their end; load it as a file"));
+                };
+                let reader = input.into_reader(compression, self.progress.clone())?;
+                let spooled = spool.take(&name, reader)?;
+                // Opened, it can go.
+                let file = read_from_end(name, spooled.path(), format, target, options, share);
+                Ok(Box::new(Sent(file.map_err(as_sent)?)))
+            }
+        }
     }
+}
+
+/// A file that a client has sent: damage is the client's to mend, not the server's.
+struct Sent(Box<dyn FileBatches>);
+
+impl FileBatches for Sent {
+    fn next_batch(&mut self, rejects: &mut Rejects) -> Result<Option<RecordBatch>> {
+        self.0.next_batch(rejects).map_err(as_sent)
+    }
+}
+
+/// Damage as an error of whoever has sent it.
+pub(crate) fn as_sent(error: Error) -> Error {
+    if error.kind() != ErrorKind::Corrupt {
+        return error;
+    }
+    Error::invalid(error.message().to_owned())
+        .with_sqlstate("22P04")
+        .with_hint("the file is damaged or was cut off on its way; nothing was loaded")
+        .with_source(error)
+}
+
+/// A file of a format whose columns are told at its end.
+fn read_from_end(
+    name: String,
+    path: &Path,
+    format: Format,
+    target: SchemaRef,
+    options: &LoadOptions,
+    share: FileShare,
+) -> Result<Box<dyn FileBatches>> {
+    Ok(match format {
+        Format::Parquet => Box::new(ParquetFile::open(name, path, target, options, share)?),
+        _ => Box::new(OrcFile::open(name, path, target, options, share)?),
+    })
 }
 
 /// The options under which a stream is read.

@@ -2,22 +2,28 @@
 
 mod guess;
 
+use std::io::{Cursor, Read};
 use std::path::PathBuf;
 
 use arrow_schema::{DataType, SchemaRef};
+use bytes::Bytes;
 use serde_json::value::RawValue;
 use stoa_error::{Error, Result};
 
 use crate::adapt;
+use crate::batch_reader::as_sent;
 use crate::convert::Conversions;
 use crate::delimited::Records;
 use crate::header::{clean_names, no_names, schema_of};
-use crate::input::Input;
+use crate::input::{Input, cannot_read};
 use crate::json_object::for_each_member;
 use crate::ndjson::{line_options, not_an_object};
 use crate::progress::Progress;
-use crate::{Format, LoadOptions, arrow_ipc, format, orc_file, parquet_file};
+use crate::{FileCompression, Format, LoadOptions, arrow_ipc, format, orc_file, parquet_file};
 use guess::Guess;
+
+/// Decompressed bytes of a sample that are looked at.
+const SAMPLE_BYTES_MAX: u64 = 16 << 20;
 
 /// Columns in the order they were met, each with the narrowest type that holds what was seen.
 type Guesses = Vec<(String, Guess)>;
@@ -53,16 +59,9 @@ pub fn infer_schema(inputs: &[PathBuf], options: &LoadOptions) -> Result<SchemaR
                 return Err(Error::invalid(format!("{name}: the binary format has no columns"))
                     .with_hint("create the table first"));
             }
-            Format::Ndjson => {
+            Format::Ndjson | Format::Csv | Format::Tsv | Format::PgText => {
                 let reader = input.into_reader(compression, Progress::default().into())?;
-                let records = Records::new(name, reader, &line_options(options), Format::Csv)?;
-                merge(&mut guesses, ndjson(records, options)?);
-                continue;
-            }
-            Format::Csv | Format::Tsv | Format::PgText => {
-                let reader = input.into_reader(compression, Progress::default().into())?;
-                let records = Records::new(name, reader, options, format)?;
-                merge(&mut guesses, delimited(records, format, options)?);
+                merge(&mut guesses, text(name, reader, format, options)?);
                 continue;
             }
         };
@@ -84,12 +83,90 @@ pub fn infer_schema(inputs: &[PathBuf], options: &LoadOptions) -> Result<SchemaR
         (Some(schema), true) => Ok(schema),
         (Some(_), false) => Err(Error::invalid("text files and files with a schema of their own cannot be mixed when the table is created from them")
             .with_hint("create the table with the columns wanted, then load into it")),
-        (None, true) => Err(Error::invalid("the files have no columns")
-            .with_hint("they are empty; create the table with the columns wanted")),
-        (None, false) => {
-            Ok(schema_of(guesses.into_iter().map(|(n, guess)| (n, guess.data_type())).collect()))
-        }
+        (None, _) => guessed(guesses),
     }
+}
+
+/// As [`infer_schema`], of one file of which only a part is there: the first bytes of a text file, the last ones of
+/// a Parquet file, with its footer. `is_cut` says that more follows: the last line counts as cut off then.
+///
+/// # Errors
+/// As [`infer_schema`]; `Unsupported` (0A000) for other formats.
+pub fn infer_sample(
+    name: &str,
+    sample: Bytes,
+    is_cut: bool,
+    options: &LoadOptions,
+) -> Result<(Format, FileCompression, SchemaRef)> {
+    options.check()?;
+    let (format, compression) = format::detect(name, None, options.format, options.compression)?;
+    let schema = if format == Format::Parquet {
+        adapt::table_schema(&*parquet_file::schema_of_tail(name, sample).map_err(as_sent)?)
+    } else if format.is_text() {
+        let (lines, is_cut) = whole_lines(name, sample, compression, is_cut)?;
+        // A line within quotes may have been cut in two.
+        let max_errors = options.max_errors.max(u64::from(is_cut));
+        let options = LoadOptions { max_errors, ..options.clone() };
+        guessed(text(name.to_owned(), Box::new(Cursor::new(lines)), format, &options)?)?
+    } else {
+        return Err(Error::unsupported(format!(
+            "{name}: columns of {} from a part",
+            format.name()
+        ))
+        .with_hint("create the table with the columns wanted, then load into it"));
+    };
+    Ok((format, compression, schema))
+}
+
+/// The decompressed lines of the first bytes of a file, and whether more follow.
+fn whole_lines(
+    name: &str,
+    sample: Bytes,
+    compression: FileCompression,
+    is_cut: bool,
+) -> Result<(Vec<u8>, bool)> {
+    let reader = Box::new(Cursor::new(sample));
+    let input = Input::Stream { name: name.to_owned(), reader, total_bytes: None };
+    let mut lines = Vec::new();
+    let reader = input.into_reader(compression, Progress::default().into())?;
+    let read = reader.take(SAMPLE_BYTES_MAX).read_to_end(&mut lines);
+    match read {
+        // What is compressed ends in the middle where the file was cut.
+        Err(error) if !is_cut || lines.is_empty() => return Err(cannot_read(name, error)),
+        _ => {}
+    }
+    let is_cut = is_cut || lines.len() as u64 == SAMPLE_BYTES_MAX;
+    if is_cut {
+        let end = lines.iter().rposition(|byte| matches!(byte, b'\n' | b'\r'));
+        let Some(end) = end else {
+            return Err(Error::invalid(format!("{name}: the first line does not end"))
+                .with_detail(format!("it has more than {} bytes", lines.len()))
+                .with_hint("create the table with the columns wanted, then load into it"));
+        };
+        lines.truncate(end + 1);
+    }
+    Ok((lines, is_cut))
+}
+
+fn text(
+    name: String,
+    reader: Box<dyn Read + Send>,
+    format: Format,
+    options: &LoadOptions,
+) -> Result<Guesses> {
+    if format == Format::Ndjson {
+        let records = Records::new(name, reader, &line_options(options), Format::Csv)?;
+        return ndjson(records, options);
+    }
+    delimited(Records::new(name, reader, options, format)?, format, options)
+}
+
+fn guessed(guesses: Guesses) -> Result<SchemaRef> {
+    if guesses.is_empty() {
+        return Err(Error::invalid("the files have no columns")
+            .with_hint("they are empty; create the table with the columns wanted"));
+    }
+    Ok(schema_of(guesses.into_iter().map(|(n, guess)| (n, guess.data_type())).collect()))
 }
 
 fn merge(all: &mut Guesses, one: Guesses) {

@@ -14,8 +14,8 @@ pub enum Input {
     /// A file.
     Path(PathBuf),
     /// Bytes that come from somewhere else, such as COPY FROM STDIN. The format must be set in
-    /// the options or be told by the name; Parquet and ORC files, and Arrow's file format, cannot be
-    /// read this way.
+    /// the options or be told by the name; Parquet and ORC files need [`LoadOptions::spool`](crate::LoadOptions::spool),
+    /// and Arrow's file format cannot be read this way.
     Stream {
         /// What errors call it; its ending may tell the format.
         name: String,

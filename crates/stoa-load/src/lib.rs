@@ -3,7 +3,8 @@
 //! In: CSV, TSV, NDJSON, PostgreSQL's COPY text and binary, Parquet, ORC and Arrow IPC, as files or
 //! streams, text formats optionally compressed (.gz, .zst); the schema wanted; [`LoadOptions`]. Out: an
 //! iterator of record batches ([`BatchReader`]) and counters that a progress bar reads
-//! ([`Progress`]). [`infer_schema`] proposes a schema for files whose table does not exist yet.
+//! ([`Progress`]). [`infer_schema`] proposes a schema for files whose table does not exist yet,
+//! [`infer_sample`] one for a file of which only a part is there.
 //!
 //! ```no_run
 //! use stoa_load::{Input, LoadOptions, infer_schema, open};
@@ -79,14 +80,16 @@ mod pg_binary;
 mod progress;
 mod rejects;
 mod settings;
+mod spool;
 mod type_name;
 
 pub use adapt::Adapter;
 pub use batch_reader::{BatchReader, open};
 pub use format::{FileCompression, Format};
-pub use infer::infer_schema;
+pub use infer::{infer_sample, infer_schema};
 pub use input::Input;
 pub use ipc_message::check_ipc_message;
 pub use options::{ColumnPolicy, LineEnding, LoadOptions};
 pub use progress::Progress;
 pub use settings::SettingDescription;
+pub use spool::Spool;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use stoa_error::{Error, Result};
 
-use crate::{FileCompression, Format};
+use crate::{FileCompression, Format, Spool};
 
 /// How lines end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,6 +91,9 @@ pub struct LoadOptions {
     /// Whether a reject file that is there already is an error, instead of being written anew. Not
     /// for users to say: [`LoadOptions::set`] does not know it.
     pub reject_file_is_new: bool,
+    /// Where streams of formats that are read from their end (Parquet, ORC) become files first; they are
+    /// refused if `None`. Not for users to say, either.
+    pub spool: Option<Spool>,
     /// Rows per batch.
     pub batch_rows: usize,
     /// Longest line, in bytes; quoted line ends count as part of it.
@@ -129,6 +132,7 @@ impl Default for LoadOptions {
             max_errors: 0,
             reject_file: None,
             reject_file_is_new: false,
+            spool: None,
             batch_rows: 8192,
             max_line_bytes: 64 << 20,
             sample_rows: 10_000,

@@ -36,13 +36,13 @@ pub(crate) struct OrcFile {
 
 impl OrcFile {
     pub fn open(
+        name: String,
         path: &Path,
         target: SchemaRef,
         options: &LoadOptions,
         share: FileShare,
     ) -> Result<Self> {
-        let name = display(path);
-        let (file, metadata) = open(path)?;
+        let (file, metadata) = open(&name, path)?;
         let schema = arrow_schema(&name, &metadata)?;
         let adapter = Adapter::new(&name, &schema, target, options)?;
         let rows_total = metadata.rows;
@@ -79,8 +79,9 @@ impl FileBatches for OrcFile {
 
 /// The schema in the file's footer.
 pub(crate) fn schema(path: &Path) -> Result<SchemaRef> {
-    let (_, metadata) = open(path)?;
-    arrow_schema(&display(path), &metadata)
+    let name = display(path);
+    let (_, metadata) = open(&name, path)?;
+    arrow_schema(&name, &metadata)
 }
 
 fn arrow_schema(name: &str, metadata: &FileMetadata) -> Result<SchemaRef> {
@@ -99,15 +100,14 @@ fn projection(metadata: &FileMetadata, positions: &[usize]) -> Projection {
     }
 }
 
-fn open(path: &Path) -> Result<(File, FileMetadata)> {
-    let name = display(path);
-    let file = File::open(path).map_err(|e| cannot_read(&name, e))?;
-    let bytes = file.metadata().map_err(|e| cannot_read(&name, e))?.len();
+fn open(name: &str, path: &Path) -> Result<(File, FileMetadata)> {
+    let file = File::open(path).map_err(|e| cannot_read(name, e))?;
+    let bytes = file.metadata().map_err(|e| cannot_read(name, e))?.len();
     let mut tail = TailDecoder::new(bytes);
     let mut wanted = tail.first_read();
     loop {
         let from = bytes.saturating_sub(wanted);
-        match tail.decode(read(&file, &name, from, bytes)?).map_err(|e| e.at(Place::file(&name)))? {
+        match tail.decode(read(&file, name, from, bytes)?).map_err(|e| e.at(Place::file(name)))? {
             TailStep::Done(metadata) => return Ok((file, metadata)),
             TailStep::NeedsTail(more) if more > wanted => wanted = more,
             TailStep::NeedsTail(_) => {

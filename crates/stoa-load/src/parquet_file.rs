@@ -5,6 +5,7 @@ use std::path::Path;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::errors::ParquetError;
@@ -28,13 +29,13 @@ pub(crate) struct ParquetFile {
 
 impl ParquetFile {
     pub fn open(
+        name: String,
         path: &Path,
         target: SchemaRef,
         options: &LoadOptions,
         share: FileShare,
     ) -> Result<Self> {
-        let name = display(path);
-        let builder = builder(path)?;
+        let builder = builder(&name, path)?;
         let adapter = Adapter::new(&name, builder.schema(), target, options)?;
         let rows_total = builder.metadata().file_metadata().num_rows().try_into().unwrap_or(0);
         let columns = adapter.projection().iter().copied();
@@ -68,13 +69,18 @@ impl FileBatches for ParquetFile {
 
 /// The schema in the file's footer.
 pub(crate) fn schema(path: &Path) -> Result<SchemaRef> {
-    Ok(builder(path)?.schema().clone())
+    Ok(builder(&display(path), path)?.schema().clone())
 }
 
-fn builder(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>> {
-    let name = display(path);
-    let file = File::open(path).map_err(|e| cannot_read(&name, e))?;
-    ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| damaged(&name, e))
+/// The schema in the footer that `tail`, which may be less than the file, ends with.
+pub(crate) fn schema_of_tail(name: &str, tail: Bytes) -> Result<SchemaRef> {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(tail).map_err(|e| damaged(name, e))?;
+    Ok(builder.schema().clone())
+}
+
+fn builder(name: &str, path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>> {
+    let file = File::open(path).map_err(|e| cannot_read(name, e))?;
+    ParquetRecordBatchReaderBuilder::try_new(file).map_err(|e| damaged(name, e))
 }
 
 fn damaged(name: &str, error: ParquetError) -> Error {

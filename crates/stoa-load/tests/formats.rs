@@ -16,8 +16,9 @@ use arrow_array::{
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field, SchemaRef, TimeUnit};
+use bytes::Bytes;
 use common::{load, options, rows, schema, stream};
-use stoa_load::{Input, LoadOptions, infer_schema};
+use stoa_load::{Input, LoadOptions, Spool, infer_sample, infer_schema};
 
 fn table() -> SchemaRef {
     schema(&[
@@ -165,6 +166,65 @@ fn binary_formats_give_the_same_rows() {
         let inferred = infer_schema(&[path], &LoadOptions::default()).unwrap();
         assert_eq!(inferred, table());
     }
+}
+
+#[test]
+fn streams_that_are_read_from_their_end_go_through_a_file() {
+    let (folder, spool) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    for path in [write_parquet(&folder, &typed_batch()), write_orc(&folder, &typed_batch())] {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        let error = load(vec![stream(name, bytes.clone())], table(), options(&[])).unwrap_err();
+        assert_eq!(error.sqlstate(), "0A000", "{error:?}");
+        let directory = spool.path().to_owned();
+        let spooled = |bytes_max| LoadOptions {
+            spool: Some(Spool { directory: directory.clone(), bytes_max }),
+            ..LoadOptions::default()
+        };
+        let all = bytes.len() as u64;
+        let batches = load(vec![stream(name, bytes.clone())], table(), spooled(all)).unwrap();
+        assert_eq!(rows(&batches), expected(), "{name}");
+        let error = load(vec![stream(name, bytes.clone())], table(), spooled(all - 1)).unwrap_err();
+        assert_eq!(error.sqlstate(), "54000", "{error:?}");
+        let cut = bytes[..bytes.len() - 20].to_vec();
+        let error = load(vec![stream(name, cut)], table(), spooled(all)).unwrap_err();
+        assert!(error.message().contains(name), "{error:?}");
+        assert!(!format!("{error:?}").contains(directory.to_str().unwrap()), "{error:?}");
+        assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0, "nothing stays");
+    }
+}
+
+#[test]
+fn a_part_of_a_file_tells_its_columns() {
+    let infer = |name: &str, part: &[u8], is_cut| {
+        infer_sample(name, Bytes::copy_from_slice(part), is_cut, &LoadOptions::default())
+    };
+    let text = "id,note\n".to_owned() + &"1,\"two\nlines, or more\"\n".repeat(500);
+    let wanted = schema(&[("id", DataType::Int64), ("note", DataType::Utf8)]);
+    let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+    gz.write_all(text.as_bytes()).unwrap();
+    let gz = gz.finish().unwrap();
+    let zst = zstd::encode_all(text.as_bytes(), 1).unwrap();
+    for (name, bytes) in [("a.csv", text.as_bytes()), ("a.csv.gz", &gz), ("a.csv.zst", &zst)] {
+        assert_eq!(infer(name, bytes, false).unwrap().2, wanted, "{name}");
+    }
+    // Wherever it is cut after the first row: in a number, within quotes, between lines.
+    for at in 40..120 {
+        assert_eq!(infer("a.csv", &text.as_bytes()[..at], true).unwrap().2, wanted, "at {at}");
+        assert_eq!(infer("a.csv.gz", &gz[..at + 20], true).unwrap().2, wanted, "at {at}");
+    }
+    assert_eq!(infer("a.csv", b"id,note", true).unwrap_err().sqlstate(), "22023");
+    let bad = infer("a.csv", b"id,note\n1,a\n2\n", false).unwrap_err();
+    assert!(bad.message().contains("line 3"), "{bad:?}");
+    let folder = tempfile::tempdir().unwrap();
+    let file = std::fs::read(write_parquet(&folder, &typed_batch())).unwrap();
+    let footer = u32::from_le_bytes(file[file.len() - 8..][..4].try_into().unwrap()) as usize + 8;
+    let tail = &file[file.len() - footer..];
+    assert!(tail.len() < file.len());
+    assert_eq!(infer("a.parquet", tail, true).unwrap().2, table());
+    assert_eq!(infer("a.parquet", &tail[..tail.len() - 1], true).unwrap_err().sqlstate(), "22P04");
+    assert_eq!(infer("a.orc", tail, true).unwrap_err().sqlstate(), "0A000");
+    assert!(infer("a.unknown", b"x", false).is_err());
 }
 
 #[test]

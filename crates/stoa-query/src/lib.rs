@@ -64,6 +64,7 @@ pub use session::{Session, SessionOptions};
 pub use settings::{reported_settings, session_settings_markdown};
 pub use statements::append::{AppendTarget, BatchesIn, IfExists, IfMissing};
 pub use statements::copy::CopyIn;
+pub use statements::file_columns::{FileColumns, file_columns};
 pub use statements::load::{LoadRequest, LoadTarget};
 pub use statements::outcome::Outcome;
 pub use statements::show::sql_type;

@@ -51,10 +51,23 @@ pub enum AlterAction {
     CreateTag { name: String, if_not_exists: bool, snapshot_id: Option<i64> },
     /// `DROP TAG [IF EXISTS] name`
     DropTag { name: String, if_exists: bool },
+    /// `ROLLBACK TO VERSION snapshot_id | 'tag'`, `ROLLBACK TO TIMESTAMP 'time'`, or Hive's `EXECUTE ROLLBACK (…)`
+    RollBack(RollBackTarget),
     /// `OWNER TO role`
     SetOwner(String),
     /// What tables cannot have: the clause's name.
     Unsupported(&'static str),
+}
+
+/// What a table is rolled back to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RollBackTarget {
+    /// The snapshot with this id.
+    Snapshot(i64),
+    /// The snapshot that a tag or branch names.
+    Named(String),
+    /// What was current at this time, in the session's time zone unless it names one.
+    Time(String),
 }
 
 /// The clause, where a constraint follows `ADD` and no column.
@@ -135,6 +148,19 @@ fn parse_actions(parser: &mut Parser<'_>) -> Parsed<Vec<AlterAction>> {
         parser.expect_keyword(Keyword::TO)?;
         return Ok(vec![AlterAction::SetOwner(normalise(&parser.parse_identifier()?))]);
     }
+    if parser.parse_keyword(Keyword::ROLLBACK) {
+        return Ok(vec![AlterAction::RollBack(parse_roll_back(parser)?)]);
+    }
+    if parser.parse_keywords(&[Keyword::EXECUTE, Keyword::ROLLBACK]) {
+        parser.expect_token(&Token::LParen)?;
+        // In Hive, a text is a time.
+        let target = match parser.peek_token().token {
+            Token::SingleQuotedString(_) => RollBackTarget::Time(parser.parse_literal_string()?),
+            _ => RollBackTarget::Snapshot(parse_snapshot_id(parser)?),
+        };
+        parser.expect_token(&Token::RParen)?;
+        return Ok(vec![AlterAction::RollBack(target)]);
+    }
     if parse_word(parser, "UNSET") {
         let _ = parser.parse_keyword(Keyword::TBLPROPERTIES) || parse_word(parser, "PROPERTIES");
         parser.expect_token(&Token::LParen)?;
@@ -152,7 +178,7 @@ fn parse_actions(parser: &mut Parser<'_>) -> Parsed<Vec<AlterAction>> {
     }
     let found = parser.peek_token();
     parser.expected(
-        "RENAME, ADD, DROP, ALTER COLUMN, SET, UNSET, OWNER TO, WRITE ORDERED BY, CREATE TAG or DROP TAG",
+        "RENAME, ADD, DROP, ALTER COLUMN, SET, UNSET, OWNER TO, WRITE ORDERED BY, ROLLBACK TO, CREATE TAG or DROP TAG",
         found,
     )
 }
@@ -173,11 +199,26 @@ fn parse_create_tag(parser: &mut Parser<'_>) -> Parsed<AlterAction> {
     let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
     let name = normalise(&parser.parse_identifier()?);
     let snapshot_id = match parser.parse_keywords(&[Keyword::AS, Keyword::OF, Keyword::VERSION]) {
-        true => Some(parser.parse_literal_uint()?),
+        true => Some(parse_snapshot_id(parser)?),
         false => None,
     };
-    let snapshot_id = snapshot_id.map(|id| i64::try_from(id).unwrap_or(i64::MAX));
     Ok(AlterAction::CreateTag { name, if_not_exists, snapshot_id })
+}
+
+fn parse_roll_back(parser: &mut Parser<'_>) -> Parsed<RollBackTarget> {
+    parser.expect_keyword(Keyword::TO)?;
+    if parser.parse_keyword(Keyword::TIMESTAMP) {
+        return Ok(RollBackTarget::Time(parser.parse_literal_string()?));
+    }
+    parser.expect_keyword(Keyword::VERSION)?;
+    match parser.peek_token().token {
+        Token::Number(..) => Ok(RollBackTarget::Snapshot(parse_snapshot_id(parser)?)),
+        _ => Ok(RollBackTarget::Named(parser.parse_literal_string()?)),
+    }
+}
+
+fn parse_snapshot_id(parser: &mut Parser<'_>) -> Parsed<i64> {
+    parser.parse_literal_uint().map(|id| i64::try_from(id).unwrap_or(i64::MAX))
 }
 
 fn parse_alter_column(parser: &mut Parser<'_>) -> Parsed<AlterAction> {

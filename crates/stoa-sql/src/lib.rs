@@ -105,7 +105,7 @@ use datafusion_sql::sqlparser::tokenizer::{Token, Tokenizer};
 use stoa_error::{Error, Result};
 
 pub use aliases_apart::{column_of_no_table, tell_aliases_apart};
-pub use alter::{AlterAction, AlterTableStatement};
+pub use alter::{AlterAction, AlterTableStatement, RollBackTarget};
 pub use bounded::Bounded;
 pub use casts_apart::tell_casts_apart;
 pub use comment::CommentStatement;

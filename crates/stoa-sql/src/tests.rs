@@ -176,6 +176,26 @@ fn alter_table_takes_several_changes() {
 }
 
 #[test]
+fn alter_table_rolls_back() {
+    let check = |text: &str, expected: RollBackTarget| {
+        let StatementKind::AlterTable(alter) = one(text) else { panic!("{text}: no alter") };
+        let [AlterAction::RollBack(target)] = alter.actions.as_slice() else { panic!("{text}") };
+        assert_eq!(*target, expected, "{text}");
+    };
+    check("ALTER TABLE t ROLLBACK TO VERSION 7", RollBackTarget::Snapshot(7));
+    check("ALTER TABLE a.t rollback to version 'eoy'", RollBackTarget::Named("eoy".to_owned()));
+    check(
+        "ALTER TABLE t ROLLBACK TO TIMESTAMP '2026-01-31'",
+        RollBackTarget::Time("2026-01-31".to_owned()),
+    );
+    check("ALTER TABLE t EXECUTE ROLLBACK(7)", RollBackTarget::Snapshot(7));
+    check(
+        "ALTER TABLE t EXECUTE ROLLBACK('2026-01-31')",
+        RollBackTarget::Time("2026-01-31".to_owned()),
+    );
+}
+
+#[test]
 fn plain_rows_are_not_walked_over() {
     let is_plain = |text: &str| {
         let statement = crate::parse_query(text).unwrap();

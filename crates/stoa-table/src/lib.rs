@@ -53,6 +53,7 @@ mod reach;
 mod recover;
 mod retention;
 mod rewrite;
+mod roll_back;
 mod scan;
 mod schema;
 mod snapshot;

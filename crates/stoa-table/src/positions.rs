@@ -13,7 +13,7 @@
 //! |---|---|---|
 //! | another engine commits | its snapshot lacks the keys | stay |
 //! | another engine expires snapshots | keys go with them | stay |
-//! | rollback to an older snapshot | positions go back: rows whose log is recycled would be lost, the others would come back | stay: the rollback undoes those rows, as was asked |
+//! | rollback to an older snapshot, by another engine or by `roll_back` | positions go back: rows whose log is recycled would be lost, the others would come back | stay: the rollback undoes those rows, as was asked |
 //! | replace table, branches | no main snapshot to look at | stay |
 //!
 //! Each snapshot of Stoa also carries all positions in its summary, as a record for people and

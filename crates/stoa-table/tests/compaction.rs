@@ -5,6 +5,7 @@ mod common;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
@@ -16,9 +17,9 @@ use futures::future::BoxFuture;
 use stoa_env::failpoint::{Action, Failpoints};
 use stoa_orc::{ColumnRef, CompareOp, Literal, Predicate};
 use stoa_table::{
-    CompactionGroup, CompactionOptions, CompactionOutcome, CompactionWork, LogAdvance, MergeHook,
-    MergeHooks, PartitionTerm, RewriteOptions, SortTerm, Table, TableChange, TableRewrite,
-    TableSpec, Throttle, Transform, WriteOptions,
+    CompactionGroup, CompactionOptions, CompactionOutcome, CompactionWork, ExpireOptions,
+    LogAdvance, MergeHook, MergeHooks, PartitionTerm, RewriteOptions, SortTerm, Table, TableChange,
+    TableRewrite, TableSpec, TableVersion, Throttle, Transform, WriteOptions,
 };
 
 /// 2015-01-01 in days.
@@ -206,6 +207,41 @@ async fn a_delete_of_files_that_were_compacted_is_decided_anew() {
     assert_eq!(done.groups, 1);
     let table = delete.commit().await.unwrap().committed().unwrap().table;
     assert_eq!(assert_sound(&table).await.rows, 105);
+}
+
+#[tokio::test]
+async fn a_change_notices_a_rollback() {
+    let home = Home::new().await;
+    let table = small_files(&new_table(&home).await, 5, 20).await;
+    let compacted = compact(&table).await.table;
+    let held = rows(&compacted).await;
+    let version = TableVersion::Snapshot(compacted.current_snapshot().unwrap().id);
+    let mut removal = compacted.rewrite(RewriteOptions::default()).unwrap();
+    removal.truncate().unwrap();
+    let emptied = removal.commit().await.unwrap().committed().unwrap().table;
+    let march = append(&emptied, sorted(&report_rows(NEW_YEAR_2015 + 62, 5))).await;
+    // The file that comes back is one of a compaction, but its rows are not there meanwhile.
+    let mut delete = serializable(&march);
+    delete.write(sorted(&report_rows(NEW_YEAR_2015 + 62, 1))).await.unwrap();
+    let back = march.roll_back(&version).await.unwrap();
+    assert_eq!(rows(&back).await, held);
+    assert_eq!(back.row_count(), compacted.row_count());
+    let error = delete.commit().await.unwrap().committed().unwrap_err();
+    assert_eq!(error.sqlstate(), "40001");
+    // A file that the rollback took away is gone for whoever read it.
+    let mut delete = march.rewrite(RewriteOptions::default()).unwrap();
+    delete.remove(&march.plan_scan(&Predicate::always()).await.unwrap().files).unwrap();
+    assert_eq!(delete.commit().await.unwrap().committed().unwrap_err().sqlstate(), "40001");
+    // What is kept needs its files, whatever snapshot they came with.
+    let options = ExpireOptions {
+        age_max: Some(Duration::ZERO),
+        age_min: Duration::ZERO,
+        ..ExpireOptions::default()
+    };
+    let expired = back.expire_snapshots(&options).await.unwrap().table;
+    assert_eq!((rows(&expired).await, expired.snapshots().len()), (held, 1));
+    assert_eq!(assert_sound(&expired).await.orphans, []);
+    assert_eq!(expired.roll_back(&version).await.unwrap_err().sqlstate(), "42704");
 }
 
 /// A DELETE of all rows, as far as isolation goes.

@@ -159,6 +159,75 @@ async fn rows_are_added_in_many_formats() {
     assert_eq!(server.sql("SELECT count(*) FROM t").await["rows"], json!([[3]]));
 }
 
+/// Written by pyarrow; its `make.py` says what is in it.
+const TRIPS: &[u8] = include_bytes!("../../../../clients/console/fixtures/trips.parquet");
+
+#[tokio::test]
+async fn a_parquet_file_becomes_a_table() {
+    let server = Server::start().await;
+    let footer = TRIPS.len()
+        - 8
+        - u32::from_le_bytes(TRIPS[TRIPS.len() - 8..][..4].try_into().unwrap()) as usize;
+    let infer = server.request(Method::POST, "/v1/file-columns?name=trips.parquet&cut=true");
+    let found: Value = infer.body(&TRIPS[footer..]).send().await.unwrap().json().await.unwrap();
+    assert_eq!((&found["format"], &found["compression"]), (&json!("parquet"), &json!("none")));
+    let columns: Vec<(&str, &str)> = found["columns"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|column| (column["name"].as_str().unwrap(), column["type"].as_str().unwrap()))
+        .collect();
+    assert_eq!(columns[0], ("id", "bigint"));
+    assert_eq!(columns[4], ("fare", "decimal(10, 2)"));
+    let defined: Vec<String> =
+        columns.iter().map(|(name, of)| format!("\"{name}\" {of}")).collect();
+    server.sql(&format!("CREATE TABLE t ({})", defined.join(", "))).await;
+    let add = |body: &'static [u8]| {
+        let request = server.request(Method::POST, "/v1/tables/public/t/rows");
+        request.header("content-type", "application/vnd.apache.parquet").body(body).send()
+    };
+    let added: Value = add(TRIPS).await.unwrap().json().await.unwrap();
+    assert_eq!(added["rows"], 1000);
+    let sums = "SELECT count(*), sum(id)::bigint, count(\"Base name\"), sum(fare)::text, min(day)::text, count(DISTINCT at) FROM t";
+    // As pyarrow adds them up.
+    assert_eq!(
+        server.sql(sums).await["rows"],
+        json!([[1000, 499500, 900, "124875.00", "2026-01-01", 1000]])
+    );
+    let refused = add(&TRIPS[..TRIPS.len() - 100]).await.unwrap();
+    assert_eq!(refused.status(), 400);
+    let refused: Value = refused.json().await.unwrap();
+    assert!(
+        refused["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("stdin is not a readable Parquet file"),
+        "{refused}"
+    );
+    assert_eq!(server.sql("SELECT count(*) FROM t").await["rows"], json!([[1000]]));
+}
+
+#[tokio::test]
+async fn columns_of_a_file_are_told_from_its_beginning() {
+    let server = Server::start().await;
+    let infer = async |query: &str, body: &'static str| -> Value {
+        let request = server.request(Method::POST, &format!("/v1/file-columns?{query}"));
+        request.body(body).send().await.unwrap().json().await.unwrap()
+    };
+    let found = infer("name=a.csv&cut=true&delimiter=;", "day;cost\n2026-01-01;1,5\n2026-0").await;
+    assert_eq!(
+        found["columns"],
+        json!([{ "name": "day", "type": "date" }, { "name": "cost", "type": "text" }]),
+        "{found}"
+    );
+    let found = infer("name=a.csv&delimiter=;&decimal_point=,", "day;cost\n2026-01-01;1,5\n").await;
+    assert_eq!(found["columns"][1]["type"], "double precision", "{found}");
+    let bad = infer("name=a.csv", "a,b\n1,2\n3\n").await;
+    assert!(bad["error"]["message"].as_str().unwrap().contains("a.csv line 3"), "{bad}");
+    assert_eq!(infer("name=a.xls", "x").await["error"]["kind"], "invalid");
+    assert_eq!(infer("name=a.csv&no_such=1", "x").await["error"]["kind"], "invalid");
+}
+
 #[tokio::test]
 async fn rows_beyond_the_declared_types_are_refused() {
     let server = Server::start().await;

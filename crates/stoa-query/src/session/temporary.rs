@@ -69,7 +69,9 @@ impl Session {
             return Ok(None);
         }
         let mut qualified = statement.clone();
-        let has_times = time_travel::replace_times(&mut qualified, &|time| self.micros_of(time))?;
+        let has_times = time_travel::replace_times(&mut qualified, &|time| {
+            self.micros_of(time).map(|us| us.to_string())
+        })?;
         if !names_temporary {
             return Ok(has_times.then_some(qualified));
         }
@@ -81,13 +83,15 @@ impl Session {
     }
 
     /// A time as it is written in this session, in microseconds since 1970-01-01 UTC.
-    fn micros_of(&self, time: &str) -> Result<String> {
-        if time.parse::<i64>().is_ok() {
-            return Ok(time.to_owned());
+    ///
+    /// # Errors
+    /// What is no time (22007).
+    pub(crate) fn micros_of(&self, time: &str) -> Result<i64> {
+        if let Ok(micros) = time.parse::<i64>() {
+            return Ok(micros);
         }
         let zone = self.setting("timezone")?;
-        let micros = stoa_semantics::read_time(time, &zone).map_err(from_datafusion)?;
-        Ok(micros.to_string())
+        stoa_semantics::read_time(time, &zone).map_err(from_datafusion)
     }
 
     /// The temporary table that a name means, if it means one.

@@ -15,11 +15,12 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 use stoa_access::Privilege;
 use stoa_error::{Error, ErrorKind, Result};
-use stoa_load::{Format, Input, LoadOptions};
+use stoa_load::{Format, Input, LoadOptions, Spool};
 use stoa_table::Table;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 
+use crate::engine::EngineOptions;
 use crate::run::registry::QueryGuard;
 use crate::session::Session;
 use crate::session::outcome::Completion;
@@ -35,6 +36,9 @@ const CHUNKS_QUEUED_MAX: usize = 16;
 
 /// Bytes of client data that wait to be parsed, or one chunk that is larger.
 const QUEUED_BYTES_MAX: usize = 4 << 20;
+
+/// Bytes of Parquet or ORC that one client sends: they are on disk before their rows are read.
+const SPOOLED_BYTES_MAX: u64 = 64 << 30;
 
 /// A `COPY … FROM STDIN` that waits for its rows.
 pub struct CopyIn {
@@ -239,7 +243,8 @@ pub(crate) async fn run(
 }
 
 async fn start(session: &Session, copy: &CopyStatement, table: Table) -> Result<CopyIn> {
-    let options = options_of_stream(LoadOptions::pg_copy(), &copy.options)?;
+    let mut options = options_of_stream(LoadOptions::pg_copy(), &copy.options)?;
+    options.spool = Some(spool(session.engine_options()));
     let columns = target_schema(&table, &copy.columns)?;
     let defaults = defaults::of_missing(session, &table, &columns).await?;
     let is_binary = options.format == Some(Format::Binary);
@@ -270,6 +275,12 @@ async fn start(session: &Session, copy: &CopyStatement, table: Table) -> Result<
     let chunks = Some(sender);
     let room = Arc::new(Semaphore::new(QUEUED_BYTES_MAX));
     Ok(CopyIn { columns, is_binary, chunks, load, ended: None, guard: None, block, room, memory })
+}
+
+/// Where rows of formats that are read from their end wait: where queries spill.
+fn spool(options: &EngineOptions) -> Spool {
+    let directory = options.spill_dir.clone().unwrap_or_else(std::env::temp_dir);
+    Spool { directory, bytes_max: SPOOLED_BYTES_MAX }
 }
 
 /// The table's columns that a copy names, in its order; all if it names none.

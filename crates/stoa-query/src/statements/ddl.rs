@@ -24,6 +24,7 @@ use crate::statements::external;
 use crate::statements::like;
 use crate::statements::maintain;
 use crate::statements::outcome::count_written;
+use crate::statements::roll_back;
 use crate::statements::view;
 use crate::tables::properties;
 use stoa_semantics::errors::from_datafusion;
@@ -302,6 +303,11 @@ async fn alter_table(
         session.renamed(&ident, &target);
         return Ok(completion);
     }
+    if let [AlterAction::RollBack(target)] = alter.actions.as_slice() {
+        return roll_back::run(session, &table, target)
+            .await
+            .map(|done| completion.with_notice(done));
+    }
     for action in &alter.actions {
         if let AlterAction::SetProperties(set) = action {
             properties::check(texts(set))?;
@@ -414,9 +420,9 @@ fn change_of(action: &AlterAction, table: &Table, columns: &[String]) -> Result<
         }
         AlterAction::UnsetProperties(names) => TableChange::UnsetProperties(names),
         AlterAction::SetSortOrder(terms) => TableChange::SetSortOrder(terms),
-        AlterAction::RenameTable { .. } | AlterAction::SetOwner(_) => {
-            return Err(Error::invalid("RENAME TO and OWNER TO stand alone in an ALTER TABLE")
-                .with_sqlstate("42601"));
+        AlterAction::RenameTable { .. } | AlterAction::SetOwner(_) | AlterAction::RollBack(_) => {
+            let what = "RENAME TO, OWNER TO and ROLLBACK TO stand alone in an ALTER TABLE";
+            return Err(Error::invalid(what).with_sqlstate("42601"));
         }
     }))
 }

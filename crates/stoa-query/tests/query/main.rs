@@ -25,6 +25,7 @@ mod read_only;
 mod renewal;
 mod reports;
 mod resource_plans;
+mod roll_back;
 mod settings;
 mod shared;
 mod slt;

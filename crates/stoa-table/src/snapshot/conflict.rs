@@ -14,7 +14,7 @@ use chrono::{DateTime, SecondsFormat};
 use iceberg::spec::{ManifestContentType, ManifestFile, Operation, Snapshot};
 use stoa_error::{Error, ErrorKind, Result};
 
-use super::{current_id, parent_manifests};
+use super::{ROLLED_BACK_TO, current_id, parent_manifests};
 use crate::Table;
 use crate::deletes::DeleteIndex;
 use crate::files::LoadedManifest;
@@ -40,12 +40,13 @@ pub(crate) async fn added_since(
         let loaded = files.manifest(manifest).await?;
         moved.extend(loaded.files.iter().map(|live| live.file.location.clone()));
     }
+    let rolled_back = is_rolled_back(seen, now);
     let new = after.iter().filter(|m| !known.contains(m.manifest_path.as_str()));
     for manifest in new.filter(|m| manifest_may_match(now.metadata(), m, coverage.predicate())) {
         let loaded = files.manifest(manifest).await?;
         let added = loaded.files.iter().map(|live| &live.file).find(|file| {
             !moved.contains(&file.location)
-                && !same_rows(now, file.snapshot_id)
+                && (rolled_back || !same_rows(now, file.snapshot_id))
                 && coverage.may_match(file)
         });
         if let Some(file) = added {
@@ -145,6 +146,19 @@ async fn live_manifests(table: &Table) -> Result<Vec<ManifestFile>> {
     // Deletes bring no rows.
     manifests.retain(|m| m.content == ManifestContentType::Data && has_live_files(m));
     Ok(manifests)
+}
+
+/// Whether the table was rolled back since: files of a compaction may bring rows again then.
+fn is_rolled_back(seen: &Table, now: &Table) -> bool {
+    let metadata = now.metadata();
+    let mut next = metadata.current_snapshot();
+    while let Some(snapshot) = next.filter(|next| Some(next.snapshot_id()) != current_id(seen)) {
+        if snapshot.summary().additional_properties.contains_key(ROLLED_BACK_TO) {
+            return true;
+        }
+        next = snapshot.parent_snapshot_id().and_then(|id| metadata.snapshot_by_id(id));
+    }
+    false
 }
 
 /// Whether a snapshot only moved rows to other files. One that is not known any more did not.

@@ -38,6 +38,7 @@ use merge::{Target, merge};
 pub(crate) use removal::Removal;
 use removal::{Remaining, remove};
 use summary::{Before, Counts, summary};
+pub(crate) use summary::{ROLLED_BACK_TO, engine_keys};
 
 /// What a commit carries beside its rows.
 #[derive(Clone, Debug, Default)]

@@ -6,6 +6,9 @@ use iceberg::spec::{DataFile, Struct};
 
 use crate::deletes::DeleteCounts;
 
+/// Summary key of a snapshot that holds what an earlier one held: the id of that one.
+pub(crate) const ROLLED_BACK_TO: &str = "stoa.rolled-back-to";
+
 /// Files and what is in them.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
@@ -93,7 +96,12 @@ pub(crate) fn summary(
             set(key, total);
         }
     }
-    summary.insert("engine-name".to_owned(), "stoa".to_owned());
-    summary.insert("engine-version".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
+    summary.extend(engine_keys());
     summary
+}
+
+/// Who made a snapshot.
+pub(crate) fn engine_keys() -> [(String, String); 2] {
+    [("engine-name", "stoa"), ("engine-version", env!("CARGO_PKG_VERSION"))]
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
 }
