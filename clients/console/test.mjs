@@ -18,6 +18,7 @@ import { pageTests } from "./page-tests.mjs";
 import { takePagePictures, takePicture } from "./picture.mjs";
 import { safetyTests } from "./safety-tests.mjs";
 import { sqlTests } from "./sql-tests.mjs";
+import { streamTests } from "./stream-tests.mjs";
 
 const argument = (name) => (process.argv[3] === name ? process.argv[4] : undefined);
 const keep = argument("--screenshot");
@@ -68,7 +69,7 @@ async function testServer() {
     });
   }
   await prepare();
-  await testAll({ ...pageTests, ...sqlTests, ...safetyTests, ...editorTests, ...accessTests });
+  await testAll({ ...pageTests, ...sqlTests, ...safetyTests, ...editorTests, ...accessTests, ...streamTests });
 }
 
 try {

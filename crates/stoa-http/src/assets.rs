@@ -56,6 +56,7 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
         "/js/hive-sessions.js",
         "/js/home.js",
         "/js/listing.js",
+        "/js/live-stream.js",
         "/js/live.js",
         "/js/log-filter.js",
         "/js/main.js",
