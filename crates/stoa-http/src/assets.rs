@@ -64,6 +64,7 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
         "/js/pages.js",
         "/js/parameters.js",
         "/js/picture.js",
+        "/js/pins.js",
         "/js/plan.js",
         "/js/progress.js",
         "/js/queries-page.js",
