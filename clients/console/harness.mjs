@@ -90,6 +90,12 @@ export const recent = (page, text) => page.locator("#recent li", { hasText: text
 export const figure = (page, name) => page.locator(`[data-figure="${name}"]`);
 export const json = async (path) => (await fetch(new URL(path, url))).json();
 
+/** A live stream that tells each topic once, for routes that stand in for the server. */
+export const events = (topics) => ({
+  contentType: "text/event-stream",
+  body: Object.entries(topics).map(([topic, document]) => `event: ${topic}\ndata: ${JSON.stringify({ v: document })}\n\n`).join(""),
+});
+
 /** Waits until something is so, for what no element shows. */
 export async function until(what, holds) {
   const end = Date.now() + 20_000;

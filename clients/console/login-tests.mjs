@@ -33,6 +33,19 @@ export const loginTests = {
     }
   },
 
+  async "signing out in one window ends what another one is told"(first) {
+    const [page, other] = [await first.context().newPage(), await first.context().newPage()];
+    await signIn(page, plain);
+    await other.goto(`${url}#/queries`);
+    await other.getByText("ready", { exact: true }).waitFor();
+    const signOut = page.locator(".role").getByText("Sign out");
+    await Promise.all([page.waitForResponse(/sign-out/), signOut.click()]);
+    await other.getByText(/no connection/).waitFor();
+    // Somebody else signs in: both windows are theirs.
+    await signIn(await first.context().newPage(), boss);
+    await other.locator(".role").getByText("bob").waitFor();
+  },
+
   async "a plain role sees its own statements, on all pages without an error"(page) {
     await signIn(page, plain);
     for (const title of ["SQL", "Tables", "Queries", "Shapes", "Home"]) {

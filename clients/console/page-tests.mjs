@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 
 import { lowestContrast } from "./contrast.mjs";
-import { cell, crowd, figure, go, json, killAll, post, text, until, url, write } from "./harness.mjs";
+import { cell, crowd, events, figure, go, json, killAll, post, text, until, url, write } from "./harness.mjs";
 import { openHiveSession } from "./hive-client.mjs";
 
 export const pageTests = {
@@ -52,13 +52,15 @@ export const pageTests = {
       peer_address: "one:1", pg_address: "one:5433", http_address: "one:15002", flight_address: "one:15003", zone: "", build: "stoa 0.1.0",
       executors: 2, cache_bytes: 1, calls: 1, calls_failed: 0, calls_in_flight: 0, round_trip_us: 250, ...more,
     });
-    await page.route("**/v1/status*", async (route) => {
-      const answer = await route.fetch();
-      const status = await answer.json();
+    await page.route("**/v1/live?*", async (route) => {
+      const status = await json("v1/status");
       status.cluster = { epoch: 7, exact: true, up: 2, logs: 3, logs_orphaned: 1, takeovers: 0, copied_rows: 1234, copied_bytes: 1, shipping_bytes: 1, reports_forwarded: 1, reports_hedged: 0, reports_for_others: 1, statements_distributed: 0, statements_distributed_failed: 0, statements_for_others: 0 };
       status.daemons = [daemon("00000000000000aa", { is_this: true }), daemon("00000000000000bb", { host: "two", http_address: "two:15002" }), daemon("00000000000000cc", { host: "three", state: "dead", is_reached: false })];
-      await route.fulfill({ response: answer, json: status });
+      await route.fulfill(events({ status }));
     });
+    // Another page wants another stream.
+    await go(page, "Tables");
+    await go(page, "Home");
     await card.waitFor();
     const lines = await card.locator(".daemons li").allInnerTexts();
     assert.equal(lines.length, 3);
@@ -71,7 +73,7 @@ export const pageTests = {
     assert.ok(await figure(page, "orphaned").evaluate((place) => place.classList.contains("bad")));
     await card.getByRole("button", { name: "Show SQL" }).press("Enter");
     assert.ok((await post(await card.locator(".sql-panel pre").innerText())).columns.length > 0);
-    await page.unroute("**/v1/status*");
+    await page.unroute("**/v1/live?*");
     await until("the card goes", async () => !(await card.isVisible()));
   },
 

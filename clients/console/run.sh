@@ -45,13 +45,14 @@ node "$here/test.mjs" "http://127.0.0.1:$STOA_HTTP_PORT/" "$@" || status=1
 # A server that asks for passwords.
 guarded="$STOA_SCRATCH/guarded"
 mkdir -p "$guarded"
+# Becomes it: to be called in a subshell, whose process is the server then.
 own_server() {
-  (cd "$guarded" && unset PLAYWRIGHT CHROMIUM && exec env -u STOA_BIN -u STOA_TOOLS -u STOA_HTTP_PORT -u STOA_PG_PORT \
-    -u STOA_FLIGHT_PORT -u STOA_HIVE_PORT -u STOA_WAREHOUSE -u STOA_SCRATCH "$STOA_BIN" "$@")
+  cd "$guarded" && unset PLAYWRIGHT CHROMIUM && exec env -u STOA_BIN -u STOA_TOOLS -u STOA_HTTP_PORT -u STOA_PG_PORT \
+    -u STOA_FLIGHT_PORT -u STOA_HIVE_PORT -u STOA_WAREHOUSE -u STOA_SCRATCH "$STOA_BIN" "$@"
 }
-own_server sql --warehouse warehouse -c "CREATE USER ann PASSWORD 'pencil'" -c "CREATE USER bob SUPERUSER PASSWORD 'pencil'" >/dev/null
-own_server server --warehouse warehouse --access-control --http-port 0 --pg-port 0 --flight-port 0 --hive-port 0 \
-  >"$guarded/listening.json" 2>"$guarded/server.log" </dev/null &
+(own_server sql --warehouse warehouse -c "CREATE USER ann PASSWORD 'pencil'" -c "CREATE USER bob SUPERUSER PASSWORD 'pencil'" >/dev/null)
+(own_server server --warehouse warehouse --access-control --http-port 0 --pg-port 0 --flight-port 0 --hive-port 0 \
+  >"$guarded/listening.json" 2>"$guarded/server.log" </dev/null) &
 guarded_pid=$!
 for _ in $(seq 600); do
   [ ! -s "$guarded/listening.json" ] || break

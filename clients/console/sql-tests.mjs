@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFile, stat } from "node:fs/promises";
 
-import { cell, recent, run, text, url, write } from "./harness.mjs";
+import { cell, recent, run, text, until, url, write } from "./harness.mjs";
 
 const ENDLESS = "SELECT count(*) FROM generate_series(1, 1000000000000) AS t(n) WHERE n % 7 = 8";
 
@@ -228,6 +228,66 @@ export const sqlTests = {
     assert.equal(await cell(page, 9999, 1).innerText(), "20000");
     await page.locator(".more button").click();
     await page.locator(".result-bar", { hasText: "25,000 rows" }).waitFor();
+  },
+
+  async "a pinned column stays in view, wherever the others are"(page) {
+    const columns = Array.from({ length: 40 }, (_, n) => `n * 100 + ${n} AS "column ${n}"`).join(", ");
+    await run(page, `SELECT ${columns} FROM generate_series(1, 500) AS s(n)`);
+    await cell(page, 0, 0).waitFor();
+    const grid = page.locator(".grid");
+    const head = (n) => page.locator(".grid .head", { hasText: new RegExp(`column ${n}(?!\\d)`) });
+    const scroll = (left, top = 0) => grid.evaluate((scroller, to) => scroller.scrollTo(to[0], to[1]), [left, top]);
+    /** Left and right edge in the view, of head and cell alike. */
+    const edges = async (row, n) => {
+      const view = await grid.boundingBox();
+      const [top, box] = [await head(n).boundingBox(), await cell(page, row, n).boundingBox()];
+      assert.ok(Math.abs(top.x - box.x) < 1 && Math.abs(top.width - box.width) < 1, JSON.stringify([top, box]));
+      return { left: box.x - view.x, right: view.x + view.width - (box.x + box.width) };
+    };
+    const natural = await edges(0, 2);
+    await head(2).hover();
+    await head(2).getByRole("button", { name: "Pin column 2" }).click();
+    assert.equal(await page.locator(".grid .head[aria-sort]").count(), 0, "that sorted nothing");
+    assert.deepEqual(await edges(0, 2), natural, "in its place while that is in view");
+    await scroll(99_999, 99_999);
+    await cell(page, 499, 39).waitFor();
+    const gutter = (await page.locator(".grid-head .gutter").boundingBox()).width;
+    await until("it is beside the row numbers", async () => Math.abs((await edges(499, 2)).left - gutter) < 1);
+    assert.equal(await cell(page, 499, 2).innerText(), "50002");
+    assert.equal(await cell(page, 499, 1).count(), 0, "others are not there");
+    // What is below a pinned column is not read through it, nor clicked.
+    const box = await cell(page, 499, 2).boundingBox();
+    assert.equal(await page.evaluate(([x, y]) => document.elementFromPoint(x, y).id, [box.x + box.width / 2, box.y + box.height / 2]), "cell-499-2");
+    // A column on the right is pinned by key, and is there at the right edge from the left end on.
+    await cell(page, 499, 38).click();
+    await page.keyboard.press("p");
+    await scroll(0, 0);
+    await cell(page, 0, 1).waitFor();
+    await until("it is at the right edge", async () => (await edges(0, 38)).right < 20);
+    assert.equal(await cell(page, 0, 38).innerText(), "138");
+    // Walking does not hide the active cell behind a pinned one.
+    await cell(page, 0, 3).click();
+    for (let n = 0; n < 34; n += 1) await page.keyboard.press("ArrowRight");
+    const active = await page.locator(".cell.active").boundingBox();
+    assert.equal(await page.evaluate(([x, y]) => document.elementFromPoint(x, y).id, [active.x + active.width - 3, active.y + 9]), "cell-0-37");
+    for (let n = 0; n < 34; n += 1) await page.keyboard.press("ArrowLeft");
+    const back = await page.locator(".cell.active").boundingBox();
+    assert.equal(await page.evaluate(([x, y]) => document.elementFromPoint(x, y).id, [back.x + 3, back.y + 9]), "cell-0-3");
+    // Sorting and widths are of the column, pinned or not; few elements exist.
+    await head(2).click();
+    await head(2).click();
+    await until("it is sorted", async () => (await cell(page, 0, 2).innerText()) === "50002");
+    assert.ok((await page.locator(".grid .cell").count()) < 1500);
+    // The same statement again keeps pins; another one does not.
+    await page.keyboard.press("Escape");
+    await page.locator("#sql").press("Control+Enter");
+    await until("it ran again", async () => (await cell(page, 0, 2).innerText()) === "102");
+    assert.equal(await page.locator(".grid .head.pinned").count(), 2);
+    await head(2).getByRole("button", { name: "Pin column 2" }).click();
+    assert.equal(await page.locator(".grid .head.pinned").count(), 1);
+    await run(page, "SELECT 1 AS other");
+    await until("another result", async () => (await page.locator(".grid .head").count()) === 1);
+    assert.equal(await page.locator(".grid .head.pinned").count(), 0);
   },
 
   async "walks, selects and copies cells by keyboard"(page) {

@@ -19,6 +19,7 @@ import { pageTests } from "./page-tests.mjs";
 import { takePagePictures, takePicture } from "./picture.mjs";
 import { safetyTests } from "./safety-tests.mjs";
 import { sqlTests } from "./sql-tests.mjs";
+import { streamTests } from "./stream-tests.mjs";
 import { tableTests } from "./table-tests.mjs";
 
 const argument = (name) => (process.argv[3] === name ? process.argv[4] : undefined);
@@ -71,7 +72,7 @@ async function testServer() {
     });
   }
   await prepare();
-  const all = { ...pageTests, ...sqlTests, ...chartTests, ...tableTests, ...safetyTests, ...editorTests, ...accessTests };
+  const all = { ...pageTests, ...sqlTests, ...chartTests, ...tableTests, ...safetyTests, ...editorTests, ...accessTests, ...streamTests };
   await testAll(only ? Object.fromEntries(Object.entries(all).filter(([name]) => name.includes(only))) : all);
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the commands of the tutorial and compares what they print with the page, and builds the site of the documents
-# with all its links checked. Started by scripts/test.sh; see CONTRIBUTING.md. By hand:
+# Runs the commands of the tutorial and compares what they print with the page; runs what the pages "Coming from …" say, on
+# data of the systems that readers come from; and builds the site of the documents with all its links checked. Started by scripts/test.sh; see CONTRIBUTING.md. By hand:
 #
 #   STOA_BIN=… clients/documents/run.sh
 #   STOA_REWRITE=1 STOA_BIN=… clients/documents/run.sh     write the answers into the page
@@ -24,6 +24,20 @@ if "$python" "$here/run_page.py" "$STOA_ROOT/docs/tutorial.md" "$stoa" "$scratch
 else
   failed=$((failed + 1))
 fi
+
+# Not in the suite's folder: PostgreSQL runs as somebody else, who has to get there.
+home=$(mktemp -d "${TMPDIR:-/tmp}/stoa-coming.XXXXXX")
+chmod 711 "$home"
+trap 'end_postgres "$home/pg"; rm -rf "$home"; [ -n "${STOA_SCRATCH:-}" ] || rm -rf "$scratch"' EXIT
+if postgresql_bin >/dev/null && have psql; then
+  begin_postgres "$home/pg"
+  PGPORT=${POSTGRES_URL##*:}
+  export PGHOST=127.0.0.1 PGUSER=stoa PGPORT=${PGPORT%%/*}
+fi
+"$python" "$here/coming.py" "$stoa" "$home" | tee "$scratch/coming.log"
+while read -r count what; do
+  declare "$what=$((${!what} + count))"
+done < <(tail -n 1 "$scratch/coming.log" | tr , '\n')
 
 STOA_SITE="$scratch/site" "$STOA_ROOT/scripts/docs.sh" >"$scratch/site.log" 2>&1
 case $? in

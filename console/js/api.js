@@ -601,14 +601,6 @@ export async function tableFiles(namespace, table) {
 }
 
 /**
- * @param {number} recent most ended queries to list
- * @returns {Promise<{ running: QueryInfo[], recent: QueryInfo[] }>} queued ones are among the running
- */
-export async function queries(recent) {
-  return (await request(`/v1/queries?recent=${recent}`)).json();
-}
-
-/**
  * @param {number} id
  * @param {AbortSignal} signal
  * @returns {Promise<{ query: QueryInfo, plan: PlanNode }>} with what its operators have counted until now
@@ -626,27 +618,6 @@ export async function shapes(most) {
 }
 
 /**
- * All daemons of the cluster.
- *
- * @param {number} most shapes
- * @returns {Promise<AllDaemons>}
- */
-export async function cluster(most) {
-  return (await request(`/v1/cluster?shapes=${most}`)).json();
-}
-
-/**
- * The state of one daemon of the cluster.
- *
- * @param {string} daemon
- * @param {number} since only samples taken after this time (ms since 1970)
- * @returns {Promise<Status>}
- */
-export async function clusterDaemon(daemon, since) {
-  return (await request(`/v1/cluster/${encodeURIComponent(daemon)}?since=${since}`)).json();
-}
-
-/**
  * A session of a client of HiveServer2, with Hive's names; times in seconds.
  *
  * @typedef {{ sessionId: string, username: string, operationCount: number, activeTime: number, idleTime: number }} HiveSession
@@ -657,12 +628,6 @@ export async function clusterDaemon(daemon, since) {
  *
  * @typedef {{ sessionId: string, operationId: string, queryDisplay: { queryString: string } }} HiveOperation
  */
-
-/** @returns {Promise<[HiveSession[], HiveOperation[]]>} both oldest first; operations only where there are sessions */
-export async function hiveSessions() {
-  const sessions = await (await request("/api/v1/sessions")).json();
-  return [sessions, sessions.length === 0 ? [] : await (await request("/api/v1/queries/active")).json()];
-}
 
 /**
  * An ended query in the log.
@@ -694,12 +659,4 @@ export async function me() {
 /** @param {number} id */
 export async function cancelQuery(id) {
   await request(`/v1/queries/${id}`, { method: "DELETE" });
-}
-
-/**
- * @param {number} since only samples taken after this time (ms since 1970)
- * @returns {Promise<Status>}
- */
-export async function status(since) {
-  return (await request(`/v1/status?since=${since}`)).json();
 }

@@ -1,7 +1,8 @@
 // A table of any size: only the cells in view exist. Cells can be walked and selected by keyboard or
-// pointer, and copied; rows sorted by a column, columns made wider.
+// pointer, and copied; rows sorted by a column, columns made wider, and pinned so that they stay in view.
 
-import { h } from "./dom.js";
+import { h, icon } from "./dom.js";
+import { Pins } from "./pins.js";
 import { sortedBy } from "./row-order.js";
 
 /** @typedef {import("./api.js").ResultColumn} ResultColumn */
@@ -33,6 +34,9 @@ export class Grid {
   #anchor = null;
   #gutter = 40;
   #frame = 0;
+  #pins = new Pins();
+  /** Left edges of pinned columns, as the view is now. @type {Map<number, number>} */
+  #pinned = new Map();
 
   constructor() {
     this.head = h("div", { class: "grid-head", role: "row" });
@@ -61,6 +65,8 @@ export class Grid {
    * @param {boolean} [stays] whether the place stays: there are more rows of the same
    */
   show(columns, rows, stays = false) {
+    // The same statement again keeps its pins.
+    if (columns.map(({ name }) => name).join("\n") !== this.#columns.map(({ name }) => name).join("\n")) this.#pins.all = [];
     this.#columns = columns;
     this.#rows = rows;
     if (!stays) this.#active = this.#anchor = null;
@@ -91,6 +97,7 @@ export class Grid {
     const { scrollTop, scrollLeft, clientHeight, clientWidth } = this.scroller;
     const firstRow = Math.max(0, Math.floor(scrollTop / ROW_PX) - MARGIN_ROWS);
     const lastRow = Math.min(this.#rows.length, Math.ceil((scrollTop + clientHeight) / ROW_PX) + MARGIN_ROWS);
+    this.#pinned = this.#pins.places((column) => this.#natural(column), scrollLeft + this.#gutter, scrollLeft + clientWidth);
     const columns = this.#columnsBetween(scrollLeft, scrollLeft + clientWidth);
     this.head.replaceChildren(this.#corner(scrollLeft), ...columns.map((column) => this.#headCell(column)));
     const rows = [];
@@ -107,7 +114,8 @@ export class Grid {
   #columnsBetween(left, right) {
     const columns = [];
     for (let column = 0; column < this.#columns.length; column += 1) {
-      if ((this.#edges[column + 1] ?? 0) >= left && (this.#edges[column] ?? 0) <= right) columns.push(column);
+      const isInView = (this.#edges[column + 1] ?? 0) >= left && (this.#edges[column] ?? 0) <= right;
+      if (isInView || this.#pinned.has(column)) columns.push(column);
     }
     return columns;
   }
@@ -124,12 +132,15 @@ export class Grid {
   #headCell(index) {
     const column = this.#columns[index];
     const sort = this.#sort?.column === index ? this.#sort : null;
+    const isPinned = this.#pins.has(index);
     const cell = h("div", {
-      class: numeric(column) ? "head numeric" : "head", role: "columnheader", "aria-colindex": index + 1, title: `${column?.name}  ${column?.type}: click sorts the rows shown`,
+      class: `head${numeric(column) ? " numeric" : ""}${isPinned ? " pinned" : ""}`, role: "columnheader", "aria-colindex": index + 1, title: `${column?.name}  ${column?.type}: click sorts the rows shown`,
       "aria-sort": sort && (sort.down ? "descending" : "ascending"), "data-column": index,
     },
       h("span", { class: "name" }, column?.name, sort && h("span", { class: "arrow", "aria-hidden": "true" }, sort.down ? " ↓" : " ↑")),
-      h("span", { class: "type" }, column?.type), h("span", { class: "resize", "aria-hidden": "true" }));
+      h("span", { class: "type" }, column?.type),
+      h("button", { type: "button", class: "pin", tabindex: "-1", "aria-pressed": String(isPinned), "aria-label": `Pin ${column?.name}`, title: isPinned ? "Let the column scroll" : "Keep the column in view" }, icon("pin")),
+      h("span", { class: "resize", "aria-hidden": "true" }));
     this.#place(cell, index);
     return cell;
   }
@@ -158,6 +169,7 @@ export class Grid {
    */
   #cell(row, column, value) {
     let classes = numeric(this.#columns[column]) ? "cell numeric" : "cell";
+    if (this.#pins.has(column)) classes += " pinned";
     if (value === null) classes += " null";
     if (this.#isSelected(row, column)) classes += " selected";
     if (this.#active?.row === row && this.#active.column === column) classes += " active";
@@ -173,9 +185,19 @@ export class Grid {
    * @param {number} column
    */
   #place(cell, column) {
+    const { left, width } = this.#natural(column);
+    cell.style.left = `${this.#pinned.get(column) ?? left}px`;
+    cell.style.width = `${width}px`;
+  }
+
+  /**
+   * Where a column is if it is not pinned.
+   *
+   * @param {number} column
+   */
+  #natural(column) {
     const left = this.#edges[column] ?? 0;
-    cell.style.left = `${left}px`;
-    cell.style.width = `${(this.#edges[column + 1] ?? left) - left}px`;
+    return { left, width: (this.#edges[column + 1] ?? left) - left };
   }
 
   /**
@@ -244,6 +266,7 @@ export class Grid {
    */
   #columnKey(event, column) {
     if (event.key === "s" && !event.altKey) this.#sortBy(column);
+    else if (event.key === "p" && !event.altKey) this.#pin(column);
     else if (event.altKey && event.key === "ArrowLeft") this.#widen(column, -24);
     else if (event.altKey && event.key === "ArrowRight") this.#widen(column, 24);
     else return false;
@@ -254,7 +277,16 @@ export class Grid {
   #headClicked(event) {
     const target = /** @type {Element} */ (event.target);
     const column = columnOf(target);
-    if (column !== null && !target.closest(".resize")) this.#sortBy(column);
+    if (column === null || target.closest(".resize")) return;
+    if (target.closest(".pin")) this.#pin(column);
+    else this.#sortBy(column);
+  }
+
+  /** @param {number} column */
+  #pin(column) {
+    this.#pins.toggle(column);
+    this.said.textContent = `${this.#columns[column]?.name} ${this.#pins.has(column) ? "stays in view" : "scrolls"}`;
+    this.#draw();
   }
 
   /**
@@ -334,8 +366,10 @@ export class Grid {
     if (top < view.scrollTop) view.scrollTop = top;
     const bottom = top + ROW_PX + HEAD_PX;
     if (bottom > view.scrollTop + view.clientHeight) view.scrollTop = bottom - view.clientHeight;
-    const left = (this.#edges[column] ?? 0) - this.#gutter;
-    const right = this.#edges[column + 1] ?? 0;
+    if (this.#pinned.has(column)) return;
+    const covered = this.#pins.cover(column, (one) => this.#natural(one));
+    const left = (this.#edges[column] ?? 0) - this.#gutter - (this.#pinned.size > 0 ? covered.left : 0);
+    const right = (this.#edges[column + 1] ?? 0) + (this.#pinned.size > 0 ? covered.right : 0);
     if (left < view.scrollLeft) view.scrollLeft = left;
     if (right > view.scrollLeft + view.clientWidth) view.scrollLeft = right - view.clientWidth;
   }

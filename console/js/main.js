@@ -1,6 +1,6 @@
 // Puts the page together and runs what the editor asks for.
 
-import { ApiError, cluster, clusterDaemon, forgetResult, hiveSessions, me, queries, queryLog, runSql, shapes, status, tables as listTables } from "./api.js";
+import { ApiError, forgetResult, me, runSql } from "./api.js";
 import { ClusterPage } from "./cluster-page.js";
 import { confirmed } from "./confirm.js";
 import { h } from "./dom.js";
@@ -8,6 +8,7 @@ import { Editor } from "./editor.js";
 import { remember } from "./history.js";
 import { Home } from "./home.js";
 import { Live } from "./live.js";
+import { LiveStream } from "./live-stream.js";
 import { Names } from "./names.js";
 import { Pages } from "./pages.js";
 import { QueriesPage } from "./queries-page.js";
@@ -26,20 +27,14 @@ import { openHelp, Top } from "./top.js";
 
 const FIRST_ROWS = 10_000;
 const EXPLAIN = "EXPLAIN ANALYZE ";
-const TABLES_EVERY_MS = 15_000;
+const TABLES_EVERY_S = 15;
 /** On their own page tables are looked at more often. */
-const TABLES_SHOWN_EVERY_MS = 3000;
+const TABLES_SHOWN_EVERY_S = 3;
 const RECENT_IN_LIVE = 60;
 const RECENT_MAX = 256;
-/** The log on disk is looked at less often. */
-const LOG_EVERY_MS = 3000;
 const SHAPES_ON_HOME = 20;
 const SHAPES_MAX = 200;
 const SHAPES_OF_CLUSTER = 50;
-/** What an open page may ask for, on average. */
-const BYTES_PER_S = 10_000;
-const WAIT_MS_MAX = 8000;
-const POLLED = /^\/v1\/(status|queries|query-log|shapes|tables|cluster)/;
 /** How long the second key after `g` may take. */
 const SECOND_KEY_MS = 1500;
 
@@ -87,17 +82,14 @@ const home = new Home({
 });
 const queriesPage = new QueriesPage({
   openSql, notify,
-  refresh: () => {
-    logReadAt = -Infinity;
-    refreshPage();
-  },
+  refresh: () => stream.begin(),
   open: (...place) => pages.go("queries", ...place),
   openShape: (sql) => {
     shapesPage.open(sql);
     pages.go("shapes");
   },
 });
-const shapesPage = new ShapesPage({ openSql, notify, refresh: () => refreshPage() });
+const shapesPage = new ShapesPage({ openSql, notify, refresh: () => shapesPage.showQueries(remembered) });
 const tablesPage = new TablesPage({
   openSql, notify,
   open: (namespace, name) => pages.go("tables", namespace, name),
@@ -119,12 +111,12 @@ const clusterPage = new ClusterPage({
 });
 const workbench = h("div", { class: "app", hidden: true });
 const pages = new Pages([
-  { name: "home", title: "Home", key: "h", element: home.element, shown: shownPage },
-  { name: "sql", title: "SQL", key: "s", element: workbench, shown: () => { shownPage(); editor.load().catch(() => notify("The editor could not be loaded: reload the page")); editor.focus(); } },
-  { name: "tables", title: "Tables", key: "t", element: tablesPage.element, shown: (place) => { tablesPage.show(place); tablesReadAt = -Infinity; shownPage(); } },
-  { name: "queries", title: "Queries", key: "q", element: queriesPage.element, shown: (place) => { queriesPage.show(place); logReadAt = -Infinity; shownPage(); } },
-  { name: "shapes", title: "Shapes", key: "p", element: shapesPage.element, shown: shownPage },
-  { name: "cluster", title: "Cluster", key: "c", element: clusterPage.element, shown: (place) => { clusterPage.show(place); shownPage(); } },
+  { name: "home", title: "Home", key: "h", element: home.element, shown: () => stream.begin() },
+  { name: "sql", title: "SQL", key: "s", element: workbench, shown: () => { stream.begin(); editor.load().catch(() => notify("The editor could not be loaded: reload the page")); editor.focus(); } },
+  { name: "tables", title: "Tables", key: "t", element: tablesPage.element, shown: (place) => { tablesPage.show(place); stream.begin(); } },
+  { name: "queries", title: "Queries", key: "q", element: queriesPage.element, shown: (place) => { queriesPage.show(place); stream.begin(); } },
+  { name: "shapes", title: "Shapes", key: "p", element: shapesPage.element, shown: () => stream.begin() },
+  { name: "cluster", title: "Cluster", key: "c", element: clusterPage.element, shown: (place) => { clusterPage.show(place); stream.begin(); } },
 ]);
 
 /**
@@ -184,7 +176,6 @@ async function run(statement, offset) {
   if (view.kind === "error" && view.error.position !== null && tab === tabs.active) {
     editor.markError(offset + codeUnits(sql, view.error.position), view.error.message);
   }
-  refreshPage();
 }
 
 /**
@@ -291,23 +282,78 @@ function notify(text, action) {
 /** When the server last answered, ms since 1970. @type {number | null} */
 let lastAnswer = null;
 
-async function refreshStatus() {
-  try {
-    const now = await status(samples.newest);
-    if (lastAnswer === null || document.body.classList.contains("lost")) showRole();
+/** Queries that run and that ended, for pages that choose among them. @type {import("./api.js").QueryInfo[]} */
+let remembered = [];
+
+const stream = new LiveStream({
+  address: () => `/v1/live?${new URLSearchParams(topics())}`,
+  changed: (topic, document) => {
     lastAnswer = Date.now();
+    // What the role may not see is not shown; the page says so.
+    if (document.error === undefined) SEEN[topic]?.(document);
+  },
+  begun: () => {
     document.body.classList.remove("lost");
+    showRole();
+  },
+  lost: () => {
+    document.body.classList.add("lost");
+    top_.showLost(lastAnswer);
+  },
+});
+
+/** What the page in view shows, as parameters of the stream. @returns {Record<string, string>} */
+function topics() {
+  const page = pages.active?.name ?? "";
+  const logged = page === "queries" ? queriesPage.logFilter() : null;
+  /** @type {Record<string, Record<string, string | number>>} */
+  const of = {
+    home: { shapes: SHAPES_ON_HOME },
+    sql: { queries: RECENT_IN_LIVE },
+    queries: queriesPage.isPaused ? {} : { queries: RECENT_MAX, hive: "true", ...(logged === null ? {} : { log: JSON.stringify(logged) }) },
+    cluster: { cluster: SHAPES_OF_CLUSTER, ...(clusterPage.open === "" ? {} : { daemon: clusterPage.open, daemon_since: clusterPage.newest }) },
+    shapes: { shapes: SHAPES_MAX, queries: RECENT_MAX },
+  };
+  const shared = { status: samples.newest, tables: page === "tables" ? TABLES_SHOWN_EVERY_S : TABLES_EVERY_S };
+  return Object.fromEntries(Object.entries({ ...shared, ...of[page] }).map(([name, value]) => [name, String(value)]));
+}
+
+/** What to do with each topic's document. @type {Record<string, (document: any) => void>} */
+const SEEN = {
+  status(now) {
     top_.show(now);
     samples.add(now);
     pages.offer("cluster", now.cluster !== null);
     if (pages.active?.name === "home") home.showStatus(now, samples);
     if (pages.active?.name === "sql") live.showStatus(now, samples);
-  } catch (error) {
-    if (!(error instanceof ApiError)) throw error;
-    document.body.classList.add("lost");
-    top_.showLost(lastAnswer);
-  }
-}
+  },
+  queries({ running, recent }) {
+    remembered = [...running, ...recent];
+    if (pages.active?.name === "sql") live.showQueries(running, recent);
+    if (pages.active?.name === "queries" && !queriesPage.isPaused) queriesPage.showQueries(running, recent);
+    if (pages.active?.name === "shapes") shapesPage.showQueries(remembered);
+  },
+  shapes({ shapes, known }) {
+    if (pages.active?.name === "home") home.showShapes(shapes);
+    else shapesPage.showShapes(shapes, known);
+  },
+  tables({ namespaces }) {
+    tables.show(namespaces);
+    if (pages.active?.name === "tables") tablesPage.showTables(namespaces);
+  },
+  cluster(all) {
+    clusterPage.showCluster(all);
+  },
+  daemon(one) {
+    clusterPage.showDaemon(clusterPage.open, one);
+  },
+  hive({ sessions: open, operations }) {
+    queriesPage.hive.show(open, operations);
+  },
+  log({ queries }) {
+    queriesPage.showLog(queries);
+  },
+};
 
 /** Who asks; asked for anew after the connection was lost, as another one may have signed in. */
 async function showRole() {
@@ -318,95 +364,6 @@ async function showRole() {
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
   }
-}
-
-/** When the tables page read its list. */
-let tablesReadAt = -Infinity;
-
-/** When the log of queries was read. */
-let logReadAt = -Infinity;
-
-/** What each page asks for besides the status. @type {Record<string, () => Promise<void>>} */
-const READ = {
-  async home() {
-    home.showShapes((await shapes(SHAPES_ON_HOME)).shapes);
-  },
-  async sql() {
-    const { running, recent } = await queries(RECENT_IN_LIVE);
-    live.showQueries(running, recent);
-  },
-  async tables() {
-    if (performance.now() - tablesReadAt < TABLES_SHOWN_EVERY_MS) return;
-    tablesReadAt = performance.now();
-    tablesPage.showTables((await listTables()).namespaces);
-  },
-  async queries() {
-    if (queriesPage.isPaused) return;
-    const { running, recent } = await queries(RECENT_MAX);
-    queriesPage.showQueries(running, recent);
-    queriesPage.hive.show(...(await hiveSessions()));
-    const filter = queriesPage.logFilter();
-    if (filter === null || performance.now() - logReadAt < LOG_EVERY_MS) return;
-    logReadAt = performance.now();
-    queriesPage.showLog(await queryLog(filter));
-  },
-  async cluster() {
-    const daemon = clusterPage.open;
-    const [all, one] = await Promise.all([
-      cluster(SHAPES_OF_CLUSTER),
-      // One that does not answer is marked so in the list.
-      daemon === "" ? null : clusterDaemon(daemon, clusterPage.newest).catch(() => null),
-    ]);
-    clusterPage.showCluster(all);
-    if (one) clusterPage.showDaemon(daemon, one);
-  },
-  async shapes() {
-    const [counted, { running, recent }] = await Promise.all([shapes(SHAPES_MAX), queries(RECENT_MAX)]);
-    shapesPage.showShapes(counted.shapes, counted.known);
-    shapesPage.showQueries([...running, ...recent]);
-  },
-};
-
-async function refreshPage() {
-  try {
-    await READ[pages.active?.name ?? ""]?.();
-  } catch (error) {
-    // Without a connection the top line says so.
-    if (!(error instanceof ApiError)) throw error;
-  }
-}
-
-function shownPage() {
-  refreshStatus();
-  refreshPage();
-}
-
-/** Asks once a second while the page is in view, and less often where answers are long. */
-function poll() {
-  let tablesAt = 0;
-  let received = 0;
-  new PerformanceObserver((list) => {
-    for (const entry of list.getEntries()) {
-      if (POLLED.test(new URL(entry.name).pathname)) received += /** @type {PerformanceResourceTiming} */ (entry).transferSize;
-    }
-  }).observe({ type: "resource" });
-  const tick = async () => {
-    if (document.visibilityState === "visible") {
-      await Promise.all([refreshStatus(), refreshPage()]);
-      if (performance.now() - tablesAt > TABLES_EVERY_MS || tablesAt === 0) {
-        tablesAt = performance.now();
-        tables.refresh();
-      }
-    }
-    const wait = Math.min(Math.max(1000, (received / BYTES_PER_S) * 1000), WAIT_MS_MAX);
-    received = 0;
-    performance.clearResourceTimings();
-    setTimeout(tick, wait);
-  };
-  tick();
-  document.addEventListener("visibilitychange", () => {
-    if (document.visibilityState === "visible") refreshStatus();
-  });
 }
 
 /** Walks through the three places where the keyboard works. */
@@ -504,4 +461,5 @@ openLinked();
 showActive();
 pages.offer("cluster", false);
 pages.start();
-poll();
+// Also where the address names no page.
+stream.begin();

@@ -53,21 +53,30 @@ export class Tables {
    */
   async refresh(columns = false) {
     try {
-      const { namespaces } = await fetchTables();
-      const text = JSON.stringify(namespaces);
-      if (text === this.#shown && !columns) return;
-      this.#shown = text;
-      this.#namespaces = namespaces;
-      this.#details.clear();
-      this.actions.changed();
-      const isEmpty = namespaces.every((namespace) => namespace.tables.length === 0);
-      this.actions.empty(isEmpty);
-      this.note.textContent = !isEmpty ? "" : "No tables yet. Load a file with: stoa load FILE --into TABLE --create";
-      this.#draw();
-      for (const key of this.#open) this.#read(key);
+      this.show((await fetchTables()).namespaces, columns);
     } catch (error) {
       this.note.textContent = error instanceof ApiError ? error.message : String(error);
     }
+  }
+
+  /**
+   * Shows a list of tables, and reads the columns of those that are open again if it is another one than before.
+   *
+   * @param {Namespace[]} namespaces
+   * @param {boolean} [columns] forget all columns read before, in any case
+   */
+  show(namespaces, columns = false) {
+    const text = JSON.stringify(namespaces);
+    if (text === this.#shown && !columns) return;
+    this.#shown = text;
+    this.#namespaces = namespaces;
+    this.#details.clear();
+    this.actions.changed();
+    const isEmpty = namespaces.every((namespace) => namespace.tables.length === 0);
+    this.actions.empty(isEmpty);
+    this.note.textContent = !isEmpty ? "" : "No tables yet. Load a file with: stoa load FILE --into TABLE --create";
+    this.#draw();
+    for (const key of this.#open) this.#read(key);
   }
 
   #draw() {

@@ -96,7 +96,7 @@ const KEYS = /** @type {const} */ ([
   ["/", "Filter tables"],
   ["F6", "Walk through tables, editor and rows"],
   ["← → ↑ ↓", "Walk through tables or cells; Shift selects cells, Ctrl C copies them"],
-  ["s  Alt ←  Alt →", "On a cell: sort the rows by its column, make the column narrower or wider"],
+  ["s  p  Alt ←  Alt →", "On a cell: sort the rows by its column, pin the column (it stays in view), make it narrower or wider"],
   ["↑ ↓  Enter  Esc", "In lists: walk, open, close"],
   ["Enter", "On a table: its first rows; on a column: insert its name"],
 ]);

@@ -26,8 +26,17 @@ impl Columns {
         }
     }
 
+    /// Whether `more` has all of these columns.
+    pub(crate) fn is_within(&self, more: &Self) -> bool {
+        match (self, more) {
+            (Self::None, _) | (_, Self::All) => true,
+            (Self::Some(ids), Self::Some(more)) => ids.is_subset(more),
+            (_, _) => false,
+        }
+    }
+
     /// Adds the columns of a grant (`None`: all).
-    fn add(&mut self, more: Option<&BTreeSet<i32>>) {
+    pub(crate) fn add(&mut self, more: Option<&BTreeSet<i32>>) {
         match (&mut *self, more) {
             (Self::All, _) => {}
             (_, None) => *self = Self::All,

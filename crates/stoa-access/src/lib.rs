@@ -22,6 +22,7 @@ mod membership;
 mod policy;
 mod role;
 mod scram;
+mod standing;
 
 pub use access::{Access, Columns};
 pub use error::unknown_role;
@@ -30,3 +31,4 @@ pub use membership::{Membership, Memberships};
 pub use policy::{Policy, PolicyParts};
 pub use role::Role;
 pub use scram::ScramSecret;
+pub use standing::Standing;

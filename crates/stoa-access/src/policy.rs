@@ -1,12 +1,12 @@
 //! One version of roles, memberships, grants and owners, and what follows from them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use stoa_error::Result;
 use uuid::Uuid;
 
 use crate::error::unknown_role;
-use crate::{Access, Grant, Grantee, Membership, Memberships, Object, Role};
+use crate::{Access, Columns, Grant, Grantee, Membership, Memberships, Object, Privilege, Role};
 
 /// What a [`Policy`] is made of, in any order.
 #[derive(Clone, Debug, Default)]
@@ -92,6 +92,29 @@ impl Policy {
             }
         }
         access
+    }
+
+    /// What `role` owns, by itself or as a member of the owner.
+    pub(crate) fn owned_by(&self, role: &str) -> BTreeSet<Uuid> {
+        let roles = self.memberships.roles_of(role);
+        let owned = self.owners.iter().filter(|(_, owner)| roles.contains(owner.as_str()));
+        owned.map(|(table, _)| *table).collect()
+    }
+
+    /// What `role`, a role of its, or everybody was granted `SELECT` on.
+    pub(crate) fn selectable(&self, role: &str) -> BTreeMap<Object, Columns> {
+        let roles = self.memberships.roles_of(role);
+        let mut all: BTreeMap<Object, Columns> = BTreeMap::new();
+        for grant in self.grants().filter(|grant| grant.privilege == Privilege::Select) {
+            let holds = match &grant.grantee {
+                Grantee::Public => true,
+                Grantee::Role(name) => roles.contains(name.as_str()),
+            };
+            if holds {
+                all.entry(grant.object.clone()).or_default().add(grant.columns.as_ref());
+            }
+        }
+        all
     }
 
     /// The role of this name.

@@ -17,6 +17,7 @@ use crate::kept::{Results, Sessions};
 use crate::options::{HttpOptions, Readiness};
 use crate::query_log::QueryLog;
 use crate::sampler::Sampler;
+use crate::streams::Streams;
 
 /// Threads that have not taken up work for so many microseconds do not answer.
 const UNANSWERED_US: u64 = 3_000_000;
@@ -31,6 +32,7 @@ pub(crate) struct App {
     pub(crate) alerts: Arc<Alerts>,
     pub(crate) flights: Flights,
     pub(crate) requests: Requests,
+    pub(crate) streams: Streams,
     pub(crate) query_log: Arc<QueryLog>,
     pub(crate) results: Arc<Results>,
     pub(crate) sessions: Sessions,
@@ -57,6 +59,7 @@ impl App {
             guard,
             flights: Flights::new(),
             requests: Requests::default(),
+            streams: Streams::new(),
             started_unix_ms: clock::unix_ms(),
             started: clock::monotonic(),
             readiness: options.readiness.clone(),

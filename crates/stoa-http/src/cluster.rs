@@ -53,17 +53,21 @@ pub(crate) async fn overview(
     asker: Asker,
     parameters: Result<Query<ClusterParameters>, QueryRejection>,
 ) -> Result<Json<Value>, Problem> {
-    let shapes = checked(parameters)?.shapes;
+    Ok(Json(read(&app, &asker, checked(parameters)?.shapes).await?))
+}
+
+/// All daemons as they are now, with the `shapes` that took most time.
+pub(crate) async fn read(app: &App, asker: &Asker, shapes: usize) -> Result<Value> {
     let is_superuser = asker.session(&app.engine).may_everything().await?;
     let member = member(&app.engine)?;
     let question =
         Question { shapes: if is_superuser { shapes } else { 0 }, ..Question::default() };
     let others = member.ask_others(ServiceKind::Figures, question.encode()?, ANSWER_LIMIT).await;
-    let mut merged = Merged::new(&app, &question);
+    let mut merged = Merged::new(app, &question);
     for (daemon, answer) in others {
         merged.add(daemon.to_string(), answer.and_then(|body| Report::decode(&body)));
     }
-    Ok(Json(merged.into_json(is_superuser)))
+    Ok(merged.into_json(is_superuser))
 }
 
 #[derive(Deserialize)]
@@ -83,17 +87,27 @@ pub(crate) async fn daemon(
 ) -> Result<Json<Value>, Problem> {
     let wanted = checked_path(wanted)?;
     let since = checked(parameters)?.since;
+    Ok(Json(read_daemon(&app, &wanted, &asker, since).await?))
+}
+
+/// The state of one daemon now, with samples taken after `since` (milliseconds since 1970-01-01 UTC).
+pub(crate) async fn read_daemon(
+    app: &App,
+    wanted: &str,
+    asker: &Asker,
+    since: i64,
+) -> Result<Value> {
     let is_superuser = asker.session(&app.engine).may_everything().await?;
     let member = member(&app.engine)?;
     let question = Question { history_since: Some(since), ..Question::default() };
     let report = match member.id().to_string() == wanted {
-        true => Report::of(&app, &question),
-        false => ask(member, &wanted, &question).await?,
+        true => Report::of(app, &question),
+        false => ask(member, wanted, &question).await?,
     };
-    Ok(Json(match is_superuser {
+    Ok(match is_superuser {
         true => report.status,
         false => stoa_figures::for_everyone(&report.status),
-    }))
+    })
 }
 
 async fn ask(member: &Member, wanted: &str, question: &Question) -> Result<Report> {

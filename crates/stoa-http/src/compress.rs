@@ -22,6 +22,8 @@ use http_body::{Body as _, Frame, SizeHint};
 
 /// Shorter bodies are sent as they are.
 const BYTES_MIN: u64 = 1024;
+/// How far back a stream of updates is compressed by what was sent before, as a power of two: 128 KiB.
+const LIVE_WINDOW_LOG: u32 = 17;
 /// Little effort: what counts is the time until the rows are there.
 const ZSTD_LEVEL: i32 = 1;
 
@@ -82,7 +84,9 @@ fn is_worth_it(response: &Response) -> bool {
 
 fn compress(response: Response, coding: Coding) -> Response {
     let (mut parts, body) = response.into_parts();
-    let encoder = match Encoder::new(coding) {
+    let kind = parts.headers.get(header::CONTENT_TYPE);
+    let is_live = kind.is_some_and(|kind| kind == "text/event-stream");
+    let encoder = match Encoder::new(coding, is_live) {
         Ok(encoder) => encoder,
         Err(error) => {
             tracing::warn!(%error, "an answer is sent as it is");
@@ -102,9 +106,16 @@ enum Encoder {
 }
 
 impl Encoder {
-    fn new(coding: Coding) -> io::Result<Self> {
+    /// Streams that stay open for hours get less memory.
+    fn new(coding: Coding, is_live: bool) -> io::Result<Self> {
         Ok(match coding {
-            Coding::Zstd => Self::Zstd(zstd::stream::write::Encoder::new(Vec::new(), ZSTD_LEVEL)?),
+            Coding::Zstd => {
+                let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), ZSTD_LEVEL)?;
+                if is_live {
+                    encoder.window_log(LIVE_WINDOW_LOG)?;
+                }
+                Self::Zstd(encoder)
+            }
             Coding::Gzip => Self::Gzip(GzEncoder::new(Vec::new(), Compression::fast())),
         })
     }
@@ -150,6 +161,10 @@ impl http_body::Body for CompressedBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        if self.encoder.is_none() {
+            // Bodies need not bear to be asked after their end.
+            return Poll::Ready(None);
+        }
         let framed =
             |written: io::Result<Bytes>| written.map(Frame::data).map_err(axum::Error::new);
         match ready!(Pin::new(&mut self.body).poll_frame(context)) {
@@ -195,7 +210,11 @@ mod tests {
     }
 
     async fn sent(coding: Coding, chunks: Vec<Result<&'static str, io::Error>>) -> (Vec<u8>, bool) {
-        let body = Body::from_stream(stream::iter(chunks));
+        // One that must not be asked after its end.
+        let next = |mut chunks: std::vec::IntoIter<_>| async move {
+            chunks.next().map(|chunk| (chunk, chunks))
+        };
+        let body = Body::from_stream(stream::unfold(chunks.into_iter(), next));
         let response = compress(Response::new(body), coding);
         assert_eq!(response.headers()[header::CONTENT_ENCODING], coding.name());
         let mut frames = response.into_body().into_data_stream();

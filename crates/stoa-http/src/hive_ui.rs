@@ -24,6 +24,11 @@ pub(crate) async fn sessions(
     State(app): State<Arc<App>>,
     asker: Asker,
 ) -> Result<Json<Value>, Problem> {
+    Ok(Json(read_sessions(&app, &asker).await?))
+}
+
+/// Those sessions that `asker` may see.
+pub(crate) async fn read_sessions(app: &App, asker: &Asker) -> stoa_error::Result<Value> {
     let session = asker.session(&app.engine);
     let is_superuser = session.may_everything().await?;
     let mut operations: HashMap<i32, u64> = HashMap::new();
@@ -46,7 +51,7 @@ pub(crate) async fn sessions(
             "idleTime": idle,
         })
     };
-    Ok(Json(all.iter().map(of).collect()))
+    Ok(all.iter().map(of).collect())
 }
 
 /// Queries that run or wait, oldest first.
@@ -54,7 +59,12 @@ pub(crate) async fn active(
     State(app): State<Arc<App>>,
     asker: Asker,
 ) -> Result<Json<Value>, Problem> {
-    Ok(Json(seen(&app, &asker, &app.engine.queries().running())))
+    Ok(Json(read_active(&app, &asker)))
+}
+
+/// Those of the queries that run that `asker` may see.
+pub(crate) fn read_active(app: &App, asker: &Asker) -> Value {
+    seen(app, asker, &app.engine.queries().running())
 }
 
 /// Queries that ended lately, newest first.

@@ -11,7 +11,8 @@
 //! The keeper reads ahead up to [`KeptOptions::ahead_bytes`], and further only as rows are asked for. A query that
 //! nobody wants more rows of ends after [`KeptOptions::unwanted_ms_max`]; what was read of it stays: it is *cut*.
 //!
-//! **Invariants:** a result is given to the role that ran the statement only, by an id that nobody can guess. Bytes,
+//! **Invariants:** a result is given to the role that ran the statement only, by an id that nobody can guess, and only while
+//! the role can read all that it could read then (`results` asks for that). Bytes,
 //! number and age of results are bounded; files have no name, so nothing is left behind by a crash. A result that was
 //! cut is never taken for a complete one: who reads to its end gets an error, unless they ask for a part.
 //!
@@ -31,10 +32,10 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use stoa_env::random;
 use stoa_error::{Error, Result};
-use stoa_query::RowStream;
+use stoa_query::{RowStream, Standing};
 
 use crate::options::KeptOptions;
-pub(crate) use result::{Kept, Page};
+pub(crate) use result::{Kept, Page, Reader};
 pub(crate) use sessions::Sessions;
 
 /// All results that are kept.
@@ -52,12 +53,19 @@ impl Results {
         Self { options, directory, budget, all: Mutex::default() }
     }
 
-    /// Keeps what `rows` gives, for `owner`; its first page. If that is dropped before its end, the result goes,
+    /// Keeps what `rows` gives, for `owner`, who could read `standing` when it was asked for; its first page. If that is dropped before its end, the result goes,
     /// and the query is cancelled.
-    pub(crate) fn keep(self: &Arc<Self>, owner: &str, rows: RowStream) -> Page {
+    pub(crate) fn keep(
+        self: &Arc<Self>,
+        owner: &str,
+        standing: Option<Standing>,
+        rows: RowStream,
+    ) -> Page {
         self.make_room();
         let id = id();
-        let kept = Kept::new(id.clone(), owner, rows, &self.options, &self.directory, &self.budget);
+        let reader = Reader { owner: owner.to_owned(), standing };
+        let kept =
+            Kept::new(id.clone(), reader, rows, &self.options, &self.directory, &self.budget);
         let kept = Arc::new(kept);
         self.all.lock().insert(id, Arc::clone(&kept));
         Page::first(kept, self)

@@ -8,6 +8,7 @@
 //!  request ─► guard ─► routes ─┬─► sql ──► engine ──► format ──► body (streamed, bounded)
 //!                              │          └─► kept ──► results (pages, downloads)
 //!                              ├─► hql, rows (written), tables, files, queries, shapes
+//!                              ├─► live: what changed in these, as a stream
 //!                              ├─► status, probes, prometheus, description (OpenAPI)
 //!                              ├─► cluster ──► other daemons' figures, merged
 //!                              └─► assets (the console)
@@ -39,6 +40,7 @@ mod hive_ui;
 mod hql;
 mod kept;
 mod layout;
+mod live;
 mod me;
 mod options;
 mod parameters;
@@ -59,6 +61,7 @@ mod shapes;
 mod snapshot;
 mod sql;
 mod status;
+mod streams;
 mod tables;
 
 pub use alerts::AlertOptions;

@@ -47,6 +47,7 @@ pub(crate) async fn sign_out(
     if !app.engine.asks_for_login() || asker.user() != role {
         return Ok(Redirect::to("/").into_response());
     }
+    app.streams.sign_out(&role);
     let mut response = (StatusCode::UNAUTHORIZED, Html(SIGNED_OUT)).into_response();
     let challenge = HeaderValue::from_static(CHALLENGE);
     response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);

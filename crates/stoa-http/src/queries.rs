@@ -78,14 +78,23 @@ pub(crate) async fn log(
     asker: Asker,
     filter: Result<Query<Filter>, QueryRejection>,
 ) -> Result<Json<Value>, Problem> {
-    let mut filter = checked(filter)?;
+    let found = read_log(&app, &asker, checked(filter)?).await?;
+    Ok(Json(json!({ "queries": found })))
+}
+
+/// Entries of the log that `asker` may see.
+pub(crate) async fn read_log(
+    app: &App,
+    asker: &Asker,
+    mut filter: Filter,
+) -> stoa_error::Result<Vec<Value>> {
     filter.most = filter.most.min(LOG_MAX);
     let session = asker.session(&app.engine);
     let is_superuser = session.may_everything().await?;
     let user = asker.user().to_owned();
     let is_seen = move |entry: &Entry| is_superuser || entry.text("user") == user;
     let found = app.query_log.search(filter, is_seen).await?;
-    Ok(Json(json!({ "queries": found.iter().map(|entry| entry.as_ref()).collect::<Vec<_>>() })))
+    Ok(found.iter().map(|entry| json!(entry.as_ref())).collect())
 }
 
 /// Asks a query to stop; 204 says that it was asked.
@@ -104,7 +113,7 @@ pub(crate) async fn cancel(
 }
 
 /// A query that the caller was found to be allowed to see.
-fn to_json(query: &QueryInfo) -> Value {
+pub(crate) fn to_json(query: &QueryInfo) -> Value {
     let viewer = Viewer { role: &query.user, is_superuser: false };
     Value::Object(members(&QUERIES, &stoa_figures::Query::from(query), viewer))
 }

@@ -10,13 +10,13 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::Value;
 use stoa_env::clock;
-use stoa_error::{Error, Result};
+use stoa_error::{Error, ErrorKind, Result};
 
 use crate::app::App;
 use crate::asker::Asker;
 use crate::body::{ResultBody, Rows};
 use crate::format::{self, Format};
-use crate::kept::Page;
+use crate::kept::{Kept, Page};
 use crate::parameters::{checked, checked_path};
 use crate::problem::Problem;
 
@@ -26,7 +26,20 @@ pub(crate) async fn describe(
     asker: Asker,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<Json<Value>, Problem> {
-    Ok(Json(app.results.of(&checked_path(id)?, asker.user())?.to_json()))
+    Ok(Json(readable(&app, &asker, &checked_path(id)?).await?.to_json()))
+}
+
+/// The result `id` of `asker`, who can still read what it could read when the statement ran.
+///
+/// # Errors
+/// Not found: there is no such result of this role. 42501: rights were taken away since; the result is gone then.
+async fn readable(app: &App, asker: &Asker, id: &str) -> Result<Arc<Kept>> {
+    let kept = app.results.of(id, asker.user())?;
+    let still = asker.session(&app.engine).must_still_read(kept.standing()).await;
+    if still.as_ref().is_err_and(|error| error.kind() == ErrorKind::Forbidden) {
+        app.results.remove(id);
+    }
+    still.map(|()| kept)
 }
 
 #[derive(Deserialize)]
@@ -59,7 +72,7 @@ pub(crate) async fn rows(
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
     let format = Format::choose(parameters.format.as_deref(), accept)?;
     let flight = app.flights.start()?;
-    let kept = app.results.of(&checked_path(id)?, asker.user())?;
+    let kept = readable(&app, &asker, &checked_path(id)?).await?;
     let page = Rows::Kept(Page::of(kept, parameters.from, parameters.partial));
     let max_rows = parameters.max_rows.unwrap_or(u64::MAX);
     let body = ResultBody::new(page, format::encoder(format), max_rows, began, flight);

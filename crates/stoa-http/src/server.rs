@@ -27,7 +27,7 @@ use crate::guard::Guard;
 use crate::options::HttpOptions;
 use crate::problem::Problem;
 use crate::{
-    assets, cluster, compress, description, file_columns, files, hive_ui, hql, me, probes,
+    assets, cluster, compress, description, file_columns, files, hive_ui, hql, live, me, probes,
     prometheus, queries, results, rows, sessions, shapes, sql, status, tables,
 };
 
@@ -124,6 +124,7 @@ fn router(app: Arc<App>, body_bytes_max: usize) -> Router {
         .route("/v1/sign-out", get(me::sign_out))
         .route("/v1/shapes", get(shapes::list))
         .route("/v1/status", get(status::status))
+        .route("/v1/live", get(live::live))
         .route("/v1/cluster", get(cluster::overview))
         .route("/v1/cluster/{daemon}", get(cluster::daemon))
         .route("/openapi.yaml", get(description::openapi))
@@ -202,8 +203,9 @@ impl Drop for Counted {
 }
 
 fn route_name(path: &str) -> &'static str {
-    const ROUTES: [&str; 17] = [
+    const ROUTES: [&str; 18] = [
         "/v1/file-columns",
+        "/v1/live",
         "/v1/me",
         "/v1/sign-out",
         "/v1/query-log",

@@ -33,11 +33,18 @@ pub(crate) async fn list(
     asker: Asker,
     parameters: Result<Query<ListParameters>, QueryRejection>,
 ) -> Result<Json<Value>, Problem> {
-    let most = checked(parameters)?.most;
+    Ok(Json(read(&app, &asker, checked(parameters)?.most).await?))
+}
+
+/// The `most` that took most time.
+///
+/// # Errors
+/// 42501 for a role that is no superuser.
+pub(crate) async fn read(app: &App, asker: &Asker, most: usize) -> stoa_error::Result<Value> {
     asker.session(&app.engine).must_be_superuser("see what statements others run").await?;
     let all = app.engine.queries().shapes();
     let listed: Vec<Value> = all.iter().take(most).map(to_json).collect();
-    Ok(Json(json!({ "shapes": listed, "known": all.len() })))
+    Ok(json!({ "shapes": listed, "known": all.len() }))
 }
 
 /// A shape; who asks is a superuser.

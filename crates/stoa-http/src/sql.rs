@@ -37,6 +37,11 @@ pub(crate) async fn run(
     let body = body.map_err(|rejection| unreadable(&rejection))?;
     let request = SqlRequest::read(checked(parameters)?, &headers, &body)?;
     let flight = app.flights.start()?;
+    // Before the statement: what is taken away while it runs counts, too.
+    let standing = match request.keep {
+        true => asker.session(&app.engine).standing().await?,
+        false => None,
+    };
     let outcome = match &request.session {
         Some(id) => {
             let turn = app.sessions.turn(id, asker.user()).await?;
@@ -52,7 +57,7 @@ pub(crate) async fn run(
         }
     };
     let answer_with = |rows| match request.keep {
-        true => Rows::Kept(app.results.keep(asker.user(), rows)),
+        true => Rows::Kept(app.results.keep(asker.user(), standing, rows)),
         false => Rows::Live(rows),
     };
     answer(outcome, answer_with, &request, began, flight).await

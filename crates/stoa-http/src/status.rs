@@ -29,12 +29,16 @@ pub(crate) async fn status(
     asker: Asker,
     parameters: Result<Query<StatusParameters>, QueryRejection>,
 ) -> Result<Json<Value>, Problem> {
-    let since = checked(parameters)?.since;
+    Ok(Json(read(&app, &asker, checked(parameters)?.since).await?))
+}
+
+/// The state now, as `asker` may see it, with samples taken after `since` (milliseconds since 1970-01-01 UTC).
+pub(crate) async fn read(app: &App, asker: &Asker, since: i64) -> stoa_error::Result<Value> {
     let session = asker.session(&app.engine);
     let viewer = Viewer { role: asker.user(), is_superuser: session.may_everything().await? };
     let seen = Snapshot {
         history: app.sampler.samples_since(since),
-        ..snapshot::complete(&app, session.figures().await?)
+        ..snapshot::complete(app, session.figures().await?)
     };
-    Ok(Json(stoa_figures::status(&seen, viewer)))
+    Ok(stoa_figures::status(&seen, viewer))
 }

@@ -28,20 +28,25 @@ pub(crate) async fn list(
     State(app): State<Arc<App>>,
     asker: Asker,
 ) -> Result<Json<Value>, Problem> {
+    Ok(Json(read(&app, &asker).await?))
+}
+
+/// The list, of what `asker` may see.
+pub(crate) async fn read(app: &App, asker: &Asker) -> Result<Value> {
     let session = asker.session(&app.engine);
     let mut namespaces = Vec::new();
     let mut all = app.engine.tables().await?;
     for name in app.engine.namespaces().await? {
         let idents: Vec<_> = all.extract_if(.., |table| table.namespace == name).collect();
         let tables: Vec<Value> = stream::iter(idents)
-            .map(|ident| entry(&app, &session, ident))
+            .map(|ident| entry(app, &session, ident))
             .buffered(READS_AT_ONCE)
             .filter_map(std::future::ready)
             .collect()
             .await;
         namespaces.push(json!({ "name": name, "tables": tables }));
     }
-    Ok(Json(json!({ "namespaces": namespaces })))
+    Ok(json!({ "namespaces": namespaces }))
 }
 
 /// A table; `None` where the session's user may not read anything of it.

@@ -68,6 +68,7 @@ pub use statements::file_columns::{FileColumns, file_columns};
 pub use statements::load::{LoadRequest, LoadTarget};
 pub use statements::outcome::Outcome;
 pub use statements::show::sql_type;
+pub use stoa_access::Standing;
 pub use stoa_semantics::errors::from_datafusion;
 pub use stoa_semantics::{NUMERIC, numeric_text, time_text};
 pub use stoa_sql::secrets::without_secrets;

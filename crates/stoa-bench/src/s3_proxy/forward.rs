@@ -51,6 +51,7 @@ impl Upstream {
             Some(Fault::InternalError) => return Ok(refusal(500, "InternalError")),
             _ => {}
         }
+        let is_head = parts.method == "HEAD";
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
         let failed = |e| Error::unavailable("the store behind does not answer").with_source(e);
         let sent = self
@@ -62,6 +63,8 @@ impl Upstream {
         let (status, headers) = (answer.status(), end_to_end(answer.headers().clone()));
         let bytes = answer.bytes().await.map_err(failed)?;
         Ok(match fault {
+            // Without a body that breaks off, an answer to HEAD looks like a good one.
+            Some(Fault::Lost) if is_head => refusal(500, "InternalError"),
             Some(Fault::Lost) => broken(Vec::new(), 1),
             Some(Fault::Truncated) if bytes.len() > 1 => {
                 let half = bytes.slice(..bytes.len() / 2);

@@ -63,6 +63,8 @@ async fn faults_look_as_they_should() {
 
     let url = proxy(ProxyOptions { lost: 1.0, ..fast() }).await;
     assert!(get(url.clone()).await.is_err());
+    let head = reqwest::Client::new().head(proxy(ProxyOptions { lost: 1.0, ..fast() }).await);
+    assert!(!head.send().await.is_ok_and(|answer| answer.status().is_success()));
     let counts = reqwest::get(format!("{url}{COUNTS}")).await.unwrap().text().await.unwrap();
     assert!(counts.contains("\"lost\":1") && counts.contains("\"GET\":1"), "{counts}");
 

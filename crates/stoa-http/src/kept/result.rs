@@ -14,17 +14,24 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use stoa_env::{clock, task};
 use stoa_error::{Error, ErrorKind, Result};
-use stoa_query::{RowStream, plain_schema};
+use stoa_query::{RowStream, Standing, plain_schema};
 use tokio::sync::watch;
 
 use super::keeper::{Cut, End, Keeper, Shared};
 use super::{Budget, Results};
 use crate::options::KeptOptions;
 
+/// Whose a result is.
+pub(crate) struct Reader {
+    pub(crate) owner: String,
+    /// What the role could read before the statement ran; `None` where nobody is asked who they are.
+    pub(crate) standing: Option<Standing>,
+}
+
 /// A result that the server keeps. When it is dropped, a query that still runs is cancelled.
 pub(crate) struct Kept {
     id: String,
-    owner: String,
+    reader: Reader,
     query_id: u64,
     schema: SchemaRef,
     shared: Arc<Shared>,
@@ -35,7 +42,7 @@ pub(crate) struct Kept {
 impl Kept {
     pub(super) fn new(
         id: String,
-        owner: &str,
+        reader: Reader,
         rows: RowStream,
         options: &KeptOptions,
         directory: &Path,
@@ -56,11 +63,16 @@ impl Kept {
         };
         task::spawn(keeper.run(rows));
         let read_at = Mutex::new(clock::monotonic());
-        Self { id, owner: owner.to_owned(), query_id, schema, shared, wanted, read_at }
+        Self { id, reader, query_id, schema, shared, wanted, read_at }
     }
 
     pub(super) fn owner(&self) -> &str {
-        &self.owner
+        &self.reader.owner
+    }
+
+    /// What the role could read before the statement ran.
+    pub(crate) fn standing(&self) -> Option<&Standing> {
+        self.reader.standing.as_ref()
     }
 
     pub(super) fn touch(&self) {

@@ -191,3 +191,110 @@ async fn a_result_is_for_the_role_that_ran_the_statement() {
     assert_eq!(server.get(&path).await.status(), StatusCode::UNAUTHORIZED);
     assert_eq!(ask("ann", Method::DELETE, &path).await.status(), 204);
 }
+
+/// A result of `ann`, kept, and the status and code of what she gets of it now.
+struct Granted {
+    server: Server,
+}
+
+impl Granted {
+    /// A server on which `ann` may read the column `n` of `orders` and all of `open`.
+    async fn start() -> Self {
+        let server = Server::guarded().await;
+        for sql in [
+            "CREATE TABLE orders (n bigint, secret text)",
+            "INSERT INTO orders SELECT value, 'secret' || value FROM generate_series(1, 1000) AS s(value)",
+            "CREATE TABLE open (n bigint)",
+            "CREATE ROLE staff",
+            "GRANT SELECT ON open TO staff",
+            "GRANT staff TO ann",
+            "GRANT SELECT (n, secret) ON orders TO ann",
+        ] {
+            server.trusted(sql).await;
+        }
+        Self { server }
+    }
+
+    async fn ask(&self, method: Method, path: &str, body: &str) -> (StatusCode, String) {
+        let request = self.server.request(method, path).basic_auth("ann", Some("pencil"));
+        let request = request.header("content-type", "text/plain").body(body.to_owned());
+        let response = request.send().await.unwrap();
+        (response.status(), response.text().await.unwrap())
+    }
+
+    async fn keep(&self, sql: &str) -> String {
+        let (status, text) = self.ask(Method::POST, "/v1/sql?keep=true&max_rows=10", sql).await;
+        assert_eq!(status, 200, "{text}");
+        id(&serde_json::from_str(&text).unwrap())
+    }
+
+    /// What pages, downloads and the description of a result are answered with; all alike.
+    async fn reads(&self, id: &str) -> StatusCode {
+        let mut statuses = Vec::new();
+        for rest in ["/rows?from=990", "/rows?format=csv&file=a.csv", "/rows?format=arrow", ""] {
+            let (status, text) =
+                self.ask(Method::GET, &format!("/v1/results/{id}{rest}"), "").await;
+            assert!(status == StatusCode::OK || !text.contains("secret9"), "{text}");
+            if status == StatusCode::FORBIDDEN {
+                assert!(
+                    text.contains("42501") && text.contains("run the statement again"),
+                    "{text}"
+                );
+            }
+            statuses.push(status);
+        }
+        // Once it was refused, it is gone.
+        statuses.dedup();
+        assert!(
+            statuses.len() == 1 || statuses == [StatusCode::FORBIDDEN, StatusCode::NOT_FOUND],
+            "{statuses:?}"
+        );
+        statuses[0]
+    }
+}
+
+#[tokio::test]
+async fn a_right_that_was_taken_away_ends_what_was_read_by_it() {
+    for (taken, statement) in [
+        ("a column", "REVOKE SELECT (secret) ON orders FROM ann"),
+        ("a table", "REVOKE SELECT ON orders FROM ann"),
+        ("a membership", "REVOKE staff FROM ann"),
+        ("a right of a role", "REVOKE SELECT ON open FROM staff"),
+    ] {
+        let granted = Granted::start().await;
+        let result = granted.keep("SELECT n, secret FROM orders ORDER BY n").await;
+        assert_eq!(granted.reads(&result).await, StatusCode::OK);
+        granted.server.trusted(statement).await;
+        assert_eq!(granted.reads(&result).await, StatusCode::FORBIDDEN, "{taken}");
+        // Whatever she may still read she can ask for.
+        let (status, text) = granted.ask(Method::POST, "/v1/sql", "SELECT 1").await;
+        assert_eq!(status, 200, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn other_changes_of_rights_leave_results_alone() {
+    let granted = Granted::start().await;
+    let result = granted.keep("SELECT n, secret FROM orders ORDER BY n").await;
+    for statement in [
+        "GRANT SELECT ON orders TO ann",
+        "CREATE USER carl PASSWORD 'pencil'",
+        "GRANT SELECT ON open TO carl",
+        "REVOKE SELECT ON open FROM carl",
+        "GRANT INSERT ON orders TO ann",
+        "REVOKE INSERT ON orders FROM ann",
+        "DROP USER carl",
+    ] {
+        granted.server.trusted(statement).await;
+        assert_eq!(granted.reads(&result).await, StatusCode::OK, "{statement}");
+    }
+}
+
+#[tokio::test]
+async fn a_superuser_who_is_none_any_more_loses_results() {
+    let granted = Granted::start().await;
+    granted.server.trusted("ALTER USER ann SUPERUSER").await;
+    let result = granted.keep("SELECT n, secret FROM orders ORDER BY n").await;
+    granted.server.trusted("ALTER USER ann NOSUPERUSER").await;
+    assert_eq!(granted.reads(&result).await, StatusCode::FORBIDDEN);
+}

@@ -14,6 +14,7 @@ mod grafana;
 mod hive_ui;
 mod kept;
 mod lifecycle;
+mod live;
 mod queries;
 mod query_log;
 mod sessions;

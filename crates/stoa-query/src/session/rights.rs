@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use arrow::datatypes::Schema;
-use stoa_error::Result;
+use stoa_access::Standing;
+use stoa_error::{Error, ErrorKind, Result};
 use stoa_figures::Snapshot;
 use stoa_table::Table;
 
@@ -70,6 +71,37 @@ impl Session {
     pub async fn may_everything(&self) -> Result<bool> {
         self.caller.refresh().await?;
         Ok(self.caller.may_everything())
+    }
+
+    /// What its user can read now; `None` where nobody is asked who they are.
+    ///
+    /// # Errors
+    /// The catalog's.
+    pub async fn standing(&self) -> Result<Option<Standing>> {
+        if !self.caller.is_asked() {
+            return Ok(None);
+        }
+        let policy = self.caller.policy_now().await?;
+        Ok(Some(Standing::of(&policy, self.caller.role())))
+    }
+
+    /// Whether its user can still read all that it could read at an earlier time.
+    ///
+    /// # Errors
+    /// 42501 if some of it was taken away; the catalog's.
+    pub async fn must_still_read(&self, earlier: Option<&Standing>) -> Result<()> {
+        let Some(earlier) = earlier.filter(|_| self.caller.is_asked()) else { return Ok(()) };
+        let policy = self.caller.policy_now().await?;
+        if earlier.holds_under(&policy) {
+            return Ok(());
+        }
+        let role = self.caller.role();
+        Err(Error::new(
+            ErrorKind::Forbidden,
+            format!("rights of role \"{role}\" were taken away after these rows were read"),
+        )
+        .with_sqlstate("42501")
+        .with_hint("run the statement again: it returns what the role may read now"))
     }
 
     /// What is known of the engine, of tables that its user may see.

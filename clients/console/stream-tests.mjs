@@ -1,0 +1,162 @@
+// The one connection by which a window stays up to date (`/v1/live`): what it costs under load, that nothing else is asked
+// for, and that it survives the server.
+//
+// Environment: STOA_BIN, a server's binary; STOA_WAREHOUSE and STOA_PG_PORT of the server that is tested.
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { go, openPage, post, until, url } from "./harness.mjs";
+
+/** What an open page may receive. */
+const BYTES_PER_S = 10_000;
+const PAGES = ["Home", "SQL", "Tables", "Queries", "Shapes"];
+
+/** The server as seen through a socket that counts what comes from it, headers and all. */
+async function counted() {
+  const counter = { bytes: 0, url: "", close: () => {} };
+  const sockets = new Set();
+  const server = createServer((client) => {
+    const upstream = connect(Number(new URL(url).port), "127.0.0.1");
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on("error", () => {});
+      socket.on("close", () => { sockets.delete(socket); client.destroy(); upstream.destroy(); });
+    }
+    upstream.on("data", (data) => { counter.bytes += data.length; });
+    client.pipe(upstream).pipe(client);
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  counter.url = `http://127.0.0.1:${server.address().port}/`;
+  counter.close = () => { server.close(); sockets.forEach((socket) => socket.destroy()); };
+  return counter;
+}
+
+/** Statements of a few shapes with ever new literals, over HTTP and, with `stoa bench`, thousands of reports a second. */
+function load() {
+  const stop = new AbortController();
+  const one = async (shape) => {
+    for (let n = 0; !stop.signal.aborted; n += 1) await fetch(new URL("v1/sql", url), { method: "POST", body: `SELECT ${n} AS load_${shape}, '${"x".repeat(n % 300)}' AS words` });
+  };
+  const loads = [one(1), one(2), one(3)];
+  const { STOA_BIN: bin, STOA_WAREHOUSE: warehouse, STOA_PG_PORT: port } = process.env;
+  const run = (...options) => spawn(bin, ["bench", ...options, "--rows", "20000", "--log-level", "error"], { stdio: "ignore" });
+  const reports = (async () => {
+    const made = run("generate", "--warehouse", warehouse, "--recreate");
+    await new Promise((resolve) => { made.once("exit", resolve); });
+    const reporting = run("report", "--url", url.replace(/\/$/, ""), "--port", port, "--clients", "2", "--mode", "simple", "--duration", "600s");
+    const ended = new Promise((resolve) => { reporting.once("exit", resolve); });
+    stop.signal.addEventListener("abort", () => reporting.kill());
+    if (stop.signal.aborted) reporting.kill();
+    await ended;
+  })();
+  return async () => {
+    stop.abort();
+    await Promise.all([...loads, reports]);
+    await post("DROP TABLE IF EXISTS ad_report");
+  };
+}
+
+const perSecond = async () => (await (await fetch(new URL("v1/status", url))).json()).rate.per_second;
+
+/** A server of its own: `port` 0 takes a free one. */
+async function server(directory, port) {
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("STOA_")));
+  const process_ = spawn(process.env.STOA_BIN, ["server", "--warehouse", "warehouse", "--http-port", String(port), "--pg-port", "0", "--flight-port", "0", "--hive-port", "0"], { cwd: directory, env, stdio: ["ignore", "pipe", "ignore"] });
+  const line = await new Promise((resolve, reject) => {
+    process_.stdout.once("data", (data) => resolve(String(data)));
+    process_.once("exit", (code) => reject(new Error(`the server ended with ${code}`)));
+  });
+  const ended = new Promise((resolve) => { process_.once("exit", resolve); });
+  return { port: JSON.parse(line).http_port, end: async (signal) => { process_.kill(signal); await ended; } };
+}
+
+export const streamTests = {
+  async "a page is kept up to date by one connection, and asks for nothing else"(page) {
+    await until("the connection is there", () => page.evaluate(() => document.querySelector("#state").textContent === "ready"));
+    for (const title of PAGES) {
+      await go(page, title);
+      await page.waitForTimeout(700);
+      const asked = [];
+      const note = (request) => asked.push(new URL(request.url()).pathname);
+      page.on("request", note);
+      const before = await page.locator("header").first().innerText();
+      // The uptime goes on.
+      await until("the page is up to date", async () => (await page.locator("header").first().innerText()) !== before);
+      await page.waitForTimeout(2500);
+      page.off("request", note);
+      assert.deepEqual(asked, [], `${title} asks by itself`);
+    }
+  },
+
+  async "an open page costs at most 10 KB/s, however busy the server is"() {
+    const stop = load();
+    const counter = await counted();
+    const page = await openPage();
+    try {
+      await page.goto(`${counter.url}#/home`);
+      await page.getByText("ready", { exact: true }).waitFor();
+      // Thousands, of a release build; a page receives the same of hundreds.
+      await until("the server is busy", async () => (await perSecond()) > 100);
+      for (const title of PAGES) {
+        await go(page, title);
+        await page.waitForTimeout(2500);
+        const [before, began] = [counter.bytes, performance.now()];
+        await page.waitForTimeout(6000);
+        const each = (counter.bytes - before) / ((performance.now() - began) / 1000);
+        console.log(`        ${title}: ${(each / 1000).toFixed(1)} KB/s at ${Math.round(await perSecond())} statements per second`);
+        assert.ok(each > 50, "it is kept up to date");
+        assert.ok(each <= BYTES_PER_S, `${title}: ${each} bytes per second`);
+      }
+    } finally {
+      await page.context().close();
+      counter.close();
+      await stop();
+    }
+  },
+
+  async "what is typed elsewhere is here within seconds"(page) {
+    await go(page, "Queries");
+    await page.getByRole("button", { name: "Latest" }).click();
+    const mark = `elsewhere${Date.now()}`;
+    await post(`SELECT 1 AS ${mark}`);
+    await page.getByRole("grid", { name: "Ended queries" }).locator("tbody tr", { hasText: mark }).waitFor({ timeout: 5000 });
+    await go(page, "SQL");
+    await post(`CREATE TABLE ${mark} (n bigint)`);
+    await page.locator(".table-name", { hasText: mark }).waitFor();
+    await post(`DROP TABLE ${mark}`);
+    await until("it is gone", async () => (await page.locator(".table-name", { hasText: mark }).count()) === 0);
+  },
+
+  async "goes on by itself after the server was killed, and after it was restarted"() {
+    const directory = await mkdtemp(join(tmpdir(), "stoa-stream."));
+    let running = await server(directory, 0);
+    const { port } = running;
+    const page = await openPage();
+    try {
+      await page.goto(`http://127.0.0.1:${port}/#/home`);
+      const ready = page.getByText("ready", { exact: true });
+      await ready.waitFor();
+      for (const signal of ["SIGTERM", "SIGKILL"]) {
+        await running.end(signal);
+        await page.getByText(/no connection · last answer/).waitFor();
+        running = await server(directory, port);
+        await ready.waitFor();
+        const mark = `after_${signal}`;
+        const made = await fetch(`http://127.0.0.1:${port}/v1/sql`, { method: "POST", body: `CREATE TABLE ${mark} (n bigint)` });
+        assert.ok(made.ok);
+        await go(page, "Tables");
+        await page.getByRole("grid", { name: "Tables" }).locator("tbody tr", { hasText: mark.toLowerCase() }).waitFor();
+        await go(page, "Home");
+      }
+    } finally {
+      await page.context().close();
+      await running.end("SIGKILL");
+      await rm(directory, { recursive: true });
+    }
+  },
+};
