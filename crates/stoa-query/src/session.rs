@@ -95,7 +95,7 @@ impl SessionPool {
     fn find(pools: &Pools, options: &SessionOptions, application: &str) -> Self {
         // Before: what changes meanwhile is found by the next statement.
         let generation = pools.generation();
-        let pool = pools.find(options, application);
+        let pool = pools.of_session(options, application);
         Self { application: application.to_owned(), generation, pool }
     }
 }

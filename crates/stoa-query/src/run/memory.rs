@@ -249,7 +249,7 @@ mod tests {
         };
         let rule = WorkloadRule { user: None, application: None, protocol: None, pool: name };
         let pools = Pools::new(&[options], &[rule], 4, 10, 1000).unwrap();
-        QueryPool::new(pools.find_for("ann", "psql", "http", None))
+        QueryPool::new(pools.find("ann", "psql", "http"))
     }
 
     fn used(progress: &Progress) -> (u64, u64) {

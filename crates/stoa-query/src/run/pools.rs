@@ -100,13 +100,17 @@ impl Pools {
 
     /// The pool of a session: that of the active plan, or else that of the first rule it meets. `application` is the
     /// program that it comes through now.
-    pub(crate) fn find(&self, session: &SessionOptions, application: &str) -> Arc<Pool> {
+    pub(crate) fn of_session(&self, session: &SessionOptions, application: &str) -> Arc<Pool> {
         let SessionOptions { user, protocol, pool, .. } = session;
         self.find_for(user, application, protocol, pool.as_deref())
     }
 
-    /// The pool of who is in no session, or in one that asks for the pool `wanted`.
-    pub(crate) fn find_for(
+    /// The pool of who is in no session.
+    pub(crate) fn find(&self, user: &str, application: &str, protocol: &str) -> Arc<Pool> {
+        self.find_for(user, application, protocol, None)
+    }
+
+    fn find_for(
         &self,
         user: &str,
         application: &str,
@@ -248,7 +252,7 @@ mod tests {
         let pools = Pools::new(&[pool("batch")], &rules, 4, 10, 1000).unwrap();
         let name = |user: &str, application| {
             let session = SessionOptions { user: user.to_owned(), ..SessionOptions::default() };
-            pools.find(&session, application).options.name.clone()
+            pools.of_session(&session, application).options.name.clone()
         };
         assert_eq!(name("etl", "psql"), "default");
         assert_eq!(name("etl_7", "psql"), "batch");

@@ -98,7 +98,7 @@ impl Runner {
     /// Registers a statement of no session.
     pub(crate) fn start_query(&self, text: &str, user: &str, protocol: &'static str) -> QueryGuard {
         let fingerprint = Fingerprint::shared(text);
-        let pool = self.pools.find_for(user, "", protocol, None);
+        let pool = self.pools.find(user, "", protocol);
         let asker = Asker { user, protocol, backend_id: 0 };
         self.queries.start(text, fingerprint.as_ref(), asker, pool)
     }
