@@ -61,4 +61,42 @@ export const loginTests = {
     await until("there are statements", async () => (await users.count()) > 0);
     for (const user of await users.allInnerTexts()) assert.match(user, /^ann/);
   },
+
+  async "what a plain role may not do to a table is refused, and said so"(page) {
+    // The superuser makes it, and lets ann read it.
+    const ask = async (credentials, sql) => {
+      const answer = await fetch(new URL("v1/sql", url), { method: "POST", body: sql, headers: { authorization: `Basic ${btoa(credentials)}` } });
+      return [answer.status, await answer.json()];
+    };
+    for (const sql of ["DROP TABLE IF EXISTS guarded", "CREATE TABLE guarded (n bigint)", "INSERT INTO guarded VALUES (1)", "FLUSH TABLE guarded", "INSERT INTO guarded VALUES (2)", "FLUSH TABLE guarded", "GRANT SELECT ON guarded TO ann"]) {
+      assert.equal((await ask(boss, sql))[0], 200, sql);
+    }
+    await signIn(page, plain);
+    await page.goto(`${url}#/tables/public/guarded`);
+    const table = page.getByRole("complementary", { name: "Table" });
+    await table.locator("h2", { hasText: "guarded" }).waitFor();
+    const dialog = page.getByRole("dialog");
+    const refused = async (go) => {
+      await dialog.getByRole("button", { name: go, exact: true }).click();
+      await dialog.locator(".dialog-trouble .badge", { hasText: "42501" }).waitFor();
+      await page.keyboard.press("Escape");
+      await dialog.waitFor({ state: "detached" });
+    };
+    for (const [label, go] of [["Compact", "Compact"], ["Expire snapshots", "Expire"], ["Drop", "Drop"]]) {
+      await table.getByRole("group", { name: "Change the table" }).getByRole("button", { name: label }).click();
+      await refused(go);
+    }
+    await table.getByRole("button", { name: "Rename" }).click();
+    await dialog.getByLabel("New name").fill("mine_now");
+    await refused("Rename");
+    await table.getByRole("button", { name: "Snapshots", exact: true }).click();
+    await table.getByRole("button", { name: "Roll back" }).click();
+    await refused("Roll back");
+    // Neither into a table that she may only read, nor into one of her own making.
+    for (const name of ["guarded.csv", "of_her_own.csv"]) {
+      await page.getByLabel("File to load").setInputFiles({ name, mimeType: "text/csv", buffer: Buffer.from("n\n3\n") });
+      await refused("Load");
+    }
+    assert.deepEqual((await ask(boss, "SELECT count(*), (SELECT count(*) FROM information_schema.tables WHERE table_schema = 'public') FROM guarded"))[1].rows, [[2, 1]]);
+  },
 };

@@ -416,6 +416,41 @@ export const pageTests = {
     }
   },
 
+  async "columns have one unit, percentiles are no more than the longest, and stalls are at home"(page) {
+    for (const account of [1, 2, 3, 4, 5]) await post(`SELECT min(clicks) AS one_unit FROM console_report WHERE account_id = ${account}`);
+    await post("SELECT count(*) AS slow FROM generate_series(1, 3000000) AS s(n) WHERE n % 7 = 3");
+    await go(page, "Shapes");
+    const grid = page.getByRole("grid", { name: "Shapes" });
+    await grid.locator("tbody tr", { hasText: "AS one_unit" }).waitFor();
+    await grid.locator("tbody tr", { hasText: "AS slow" }).waitFor();
+    const units = await grid.evaluate((table) => [...table.querySelectorAll("thead th")].flatMap((head, column) => {
+      if (!["total_ms", "p50_ms", "p95_ms", "p99_ms", "max_ms", "bytes_read"].includes(head.dataset.column)) return [];
+      const all = [...table.tBodies[0].rows].map((row) => row.cells[column].textContent).filter((text) => text !== "–");
+      return [[head.dataset.column, [...new Set(all.map((text) => text.split(" ").at(-1)))], all.every((text) => /^(< )?[\d,.]+ \S+$/.test(text))]];
+    }));
+    assert.deepEqual(units.map(([column]) => column), ["total_ms", "p50_ms", "p95_ms", "p99_ms", "max_ms", "bytes_read"]);
+    for (const [column, all, isValue] of units) assert.ok(all.length === 1 && isValue, `${column}: ${all.join(", ")}`);
+    const { rows } = await post("SELECT sql, p50_ms, p95_ms, p99_ms, max_ms FROM system.query_shapes");
+    for (const [sql, p50, p95, p99, longest] of rows) assert.ok(p50 <= p95 && p95 <= p99 && p99 <= longest + 1e-6, `${sql}: ${[p50, p95, p99, longest]}`);
+    const texts = await page.evaluate(async () => {
+      const { durationsOf, sizesOf } = await import("/js/format.js");
+      return [[0.004, 0.5, 0.9], [0.5, 12, 999], [0.00001, 1500, 180_000], [0]].map((all) => all.map(durationsOf(all)).join(" "))
+        .concat([[0, 900], [10, 2048, 5_000_000]].map((all) => all.map(sizesOf(all)).join(" ")));
+    });
+    assert.deepEqual(texts, ["4.00 µs 500 µs 900 µs", "0.500 ms 12.0 ms 999 ms", "< 0.0001 s 1.50 s 180 s", "0 µs", "0 B 900 B", "< 0.0001 MiB 0.0020 MiB 4.77 MiB"]);
+    // What the console asks for itself is not among what users ask.
+    await go(page, "SQL");
+    await page.getByRole("tree", { name: "Tables" }).locator('[data-key="system"]').click();
+    await until("it has asked", async () => (await json("v1/shapes?most=1000")).shapes.some(({ sql }) => sql.includes("console_columns")));
+    await go(page, "Shapes");
+    await grid.locator("tbody tr", { hasText: "AS slow" }).waitFor();
+    assert.equal(await grid.locator("tbody tr", { hasText: "console_columns" }).count(), 0);
+    await go(page, "Home");
+    const { executors } = await json("v1/status");
+    await until("stalls are shown", async () => /longest wait [\d.]+ (µs|ms|s)$/.test(await figure(page, "stalls").innerText()));
+    if (executors.executor_stalls + executors.planner_stalls + executors.io_stalls === 0) assert.match(await figure(page, "stalls").innerText(), /^none/);
+  },
+
   async "turns dark and light"(page) {
     const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     const light = await ground();

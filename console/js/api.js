@@ -373,7 +373,7 @@
  * @property {number} failed Those that ended with an error or were cancelled.
  * @property {number} short_path Those answered without the planner.
  * @property {number} total_ms Time of all together.
- * @property {number | null} p50_ms What half of them did not exceed; shown at most 19 % too high, as the others are.
+ * @property {number | null} p50_ms What half of them did not exceed; interpolated, and never above the longest, as the others are.
  * @property {number | null} p95_ms What 95 % did not exceed.
  * @property {number | null} p99_ms What 99 % did not exceed.
  * @property {number} max_ms The longest.

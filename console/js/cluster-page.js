@@ -2,7 +2,7 @@
 
 import { Chart } from "./charts.js";
 import { h, icon, reconcile, setText } from "./dom.js";
-import { ago, bytes, count, dateTime, dollars, duration, percent, rate, short, shortDuration } from "./format.js";
+import { ago, bytes, count, dateTime, dollars, duration, durationsOf, percent, rate, short, shortDuration } from "./format.js";
 import { Listing } from "./listing.js";
 import { paintStatement } from "./queries-page.js";
 import { points, Samples, SPAN_MS } from "./samples.js";
@@ -265,15 +265,15 @@ function figureColumns() {
 
 /** @returns {import("./listing.js").Column<Shape>[]} */
 function shapeColumns() {
-  const ms = (/** @type {number | null} */ value) => (value === null ? "–" : duration(value));
+  const unit = durationsOf;
   return [
-    { name: "total_ms", label: "Total", numeric: true, value: (shape) => shape.total_ms, text: (shape) => duration(shape.total_ms) },
+    { name: "total_ms", label: "Total", numeric: true, unit, value: (shape) => shape.total_ms },
     { name: "queries", label: "Queries", numeric: true, value: (shape) => shape.queries, text: (shape) => count(shape.queries) },
     { name: "failed", label: "Failed", numeric: true, value: (shape) => shape.failed, text: (shape) => count(shape.failed) },
-    { name: "p50_ms", label: "p50", numeric: true, value: (shape) => shape.p50_ms ?? -1, text: (shape) => ms(shape.p50_ms) },
-    { name: "p95_ms", label: "p95", numeric: true, value: (shape) => shape.p95_ms ?? -1, text: (shape) => ms(shape.p95_ms) },
-    { name: "p99_ms", label: "p99", numeric: true, value: (shape) => shape.p99_ms ?? -1, text: (shape) => ms(shape.p99_ms) },
-    { name: "max_ms", label: "Longest", numeric: true, value: (shape) => shape.max_ms, text: (shape) => ms(shape.max_ms) },
+    { name: "p50_ms", label: "p50", numeric: true, unit, value: (shape) => shape.p50_ms ?? -1, text: (shape, inUnit) => (shape.p50_ms === null ? "–" : inUnit(shape.p50_ms)) },
+    { name: "p95_ms", label: "p95", numeric: true, unit, value: (shape) => shape.p95_ms ?? -1, text: (shape, inUnit) => (shape.p95_ms === null ? "–" : inUnit(shape.p95_ms)) },
+    { name: "p99_ms", label: "p99", numeric: true, unit, value: (shape) => shape.p99_ms ?? -1, text: (shape, inUnit) => (shape.p99_ms === null ? "–" : inUnit(shape.p99_ms)) },
+    { name: "max_ms", label: "Longest", numeric: true, unit, value: (shape) => shape.max_ms },
     { name: "hit_ratio", label: "Hits", numeric: true, value: (shape) => shape.hit_ratio ?? -1, text: (shape) => percent(shape.hit_ratio) },
     { name: "sql", label: "Statement", wide: true, value: (shape) => shape.sql, paint: paintStatement },
   ];

@@ -125,7 +125,7 @@ export async function uploadFile(file, actions) {
   let isMade = false;
   const opened = openSqlDialog({
     title: `Load ${file.name}`, yes: "Load", wide: true,
-    note: `${bytes(file.size)}, ${found.format}${found.compression === "none" ? "" : ` (${found.compression})`}. All rows are loaded, or none; a table that was made for them is dropped then.`,
+    note: `${bytes(file.size)}, ${found.format}${found.compression === "none" ? "" : ` (${found.compression})`}. All rows are loaded, or none: if that fails, a table that was created for them is dropped again.`,
     fields: [...parts, reading, fresh, progress, sent],
     statements: () => {
       const { namespace, name } = place();

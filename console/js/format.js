@@ -78,6 +78,50 @@ export function shortDuration(ms) {
 }
 
 /**
+ * One unit for all values of a column: that of the largest, with three digits that count.
+ *
+ * @param {number[]} values
+ * @param {[number, string][]} units how many of what is given each has, and its name; ascending
+ * @returns {(value: number) => string}
+ */
+function inOneUnit(values, units) {
+  const largest = Math.max(0, ...values.filter(Number.isFinite));
+  const [size, name] = units.findLast(([each]) => largest >= each) ?? units[0] ?? [1, ""];
+  return (value) => {
+    const scaled = value / size;
+    const digits = scaled === 0 ? 0 : Math.min(4, Math.max(0, 2 - Math.floor(Math.log10(Math.abs(scaled)))));
+    const text = grouped(digits).format(scaled);
+    return scaled !== 0 && Number(scaled.toFixed(digits)) === 0 ? `< ${grouped(digits).format(10 ** -digits)} ${name}` : `${text} ${name}`;
+  };
+}
+
+/** @type {Intl.NumberFormat[]} */
+const BY_DIGITS = [];
+
+/** @param {number} digits behind the point */
+function grouped(digits) {
+  return (BY_DIGITS[digits] ??= new Intl.NumberFormat("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+}
+
+/**
+ * Durations of one column, in one unit.
+ *
+ * @param {number[]} all milliseconds
+ */
+export function durationsOf(all) {
+  return inOneUnit(all, [[0.001, "µs"], [1, "ms"], [1000, "s"]]);
+}
+
+/**
+ * Sizes of one column, in one unit.
+ *
+ * @param {number[]} all bytes
+ */
+export function sizesOf(all) {
+  return inOneUnit(all, [[1, "B"], [1024, "KiB"], [1024 ** 2, "MiB"], [1024 ** 3, "GiB"], [1024 ** 4, "TiB"]]);
+}
+
+/**
  * A share of 0 to 1: `–`, `0 %`, `7.3 %`, `98 %`, `99.6 %`; never rounded up to all.
  *
  * @param {number | null} value

@@ -6,7 +6,7 @@ import { ago, bytes, count, duration, oneLine, percent, plural, rate, short, sho
 import { paint } from "./highlight.js";
 import { points, SPAN_MS } from "./samples.js";
 import { showSql } from "./show-sql.js";
-import { CACHE, DAEMONS, EXECUTORS, INGEST, LATENCY, LOG, RATE, shapesStatement } from "./statements.js";
+import { CACHE, DAEMONS, EXECUTORS, INGEST, isOwn, LATENCY, LOG, RATE, shapesStatement } from "./statements.js";
 
 /** @typedef {import("./api.js").Status} Status */
 /** @typedef {import("./api.js").Shape} Shape */
@@ -45,7 +45,7 @@ export class Home {
         this.#figures(["p50", "p50"], ["p95", "p95"], ["p99", "p99"]), this.latencyChart.element]),
       this.#card("Executors", "", EXECUTORS, [
         this.#figures(["computing", "of slots compute"], ["waiting", "wait"], ["refused", "refused"]), this.executorChart.element,
-        this.#facts(["executors", "Threads"], ["waiting-limit", "Queue"], ["query-memory", "Memory of queries"])]),
+        this.#facts(["executors", "Threads"], ["stalls", "Stalls"], ["waiting-limit", "Queue"], ["query-memory", "Memory of queries"])]),
       this.#card("Cache", "", CACHE, [
         this.#figures(["hit-ratio", "hits"], ["cache-bytes", ""]), meter("Cache in use", this.fill), this.hitChart.element,
         this.#facts(["entries", "Entries"], ["answered", "Reports on the short path"], ["templates", "Statements known"], ["reused", "Results reused"])]),
@@ -95,8 +95,9 @@ export class Home {
     this.freshChart.update(points(samples, ({ fresh_rows }) => [fresh_rows]), now);
   }
 
-  /** @param {Shape[]} shapes */
-  showShapes(shapes) {
+  /** @param {Shape[]} all */
+  showShapes(all) {
+    const shapes = all.filter((shape) => !isOwn(shape));
     const total = shapes.reduce((sum, shape) => sum + shape.total_ms, 0);
     reconcile(this.shapes, shapes.slice(0, 6), (shape) => shape.sql, (shape) => this.#shape(shape), (element, shape) => {
       const bar = /** @type {HTMLElement} */ (element.querySelector(".bar-fill"));
@@ -132,6 +133,10 @@ export class Home {
     this.#set("waiting", count(executors.waiting), executors.waiting > 0);
     this.#set("refused", short(executors.refused), executors.refused > 0);
     this.#set("executors", count(executors.executors));
+    const stalls = /** @type {const} */ ([["executors", executors.executor_stalls], ["planning", executors.planner_stalls], ["connections", executors.io_stalls]])
+      .flatMap(([of, times]) => (times > 0 ? [`${count(times)} of ${of}`] : []));
+    const longest = Math.max(executors.executor_wait_max_us, executors.planner_wait_max_us, executors.io_wait_max_us) / 1000;
+    this.#set("stalls", `${stalls.length === 0 ? "none" : stalls.join(", ")} · longest wait ${shortDuration(longest)}`, stalls.length > 0);
     this.#set("waiting-limit", `${count(executors.waiting)} of ${count(executors.queue_max)} places taken`);
     this.#set("query-memory", `${bytes(executors.memory_bytes)} of ${bytes(executors.memory_bytes_max)}`);
   }

@@ -3,12 +3,13 @@
 import { h, reconcile, setText } from "./dom.js";
 
 /**
- * A column; a `spare` one is left out where there is little room. `value` is what is sorted by, `text` what is shown; `paint` fills cells that are more than
+ * A column; a `spare` one is left out where there is little room. `value` is what is sorted by, `text` what is shown; `unit` makes one unit for all
+ * values of the column; `paint` fills cells that are more than
  * text.
  *
  * @template T
  * @typedef {{ name: string, label: string, title?: string, numeric?: boolean, wide?: boolean, spare?: boolean,
- *   value: (row: T) => number | string, text?: (row: T) => string,
+ *   value: (row: T) => number | string, text?: (row: T, inUnit: (value: number) => string) => string, unit?: (values: number[]) => (value: number) => string,
  *   paint?: (cell: HTMLElement, row: T) => void }} Column
  */
 
@@ -28,6 +29,8 @@ export class Listing {
   /** @type {Map<string, T>} */
   #byKey = new Map();
   #open = "";
+  /** How values of each column are shown. @type {((value: number) => string)[]} */
+  #units = [];
 
   /** @param {ListingOptions<T>} options */
   constructor(options) {
@@ -71,11 +74,12 @@ export class Listing {
     const { columns, key, state } = this.options;
     const rows = this.#last === undefined ? this.#sorted() : [...this.#sorted(), this.#last];
     this.#byKey = new Map(rows.map((row) => [key(row), row]));
+    this.#units = columns.map(({ unit, value }) => unit?.(rows.map((row) => Number(value(row)))) ?? String);
     this.empty.hidden = rows.length > 0;
     reconcile(this.body, rows, key, () => h("tr", { tabindex: "-1" }, ...columns.map((column) => h("td", { class: kind(column) }))), (element, row) => {
       element.setAttribute("aria-selected", String(key(row) === this.#open));
       if (state) element.dataset["state"] = state(row);
-      for (const [index, column] of columns.entries()) this.#fill(element.children[index], column, row);
+      for (const [index, column] of columns.entries()) this.#fill(element.children[index], column, row, this.#units[index] ?? String);
     });
     const all = this.#elements();
     if (!all.some((element) => element.tabIndex === 0) && all[0]) all[0].tabIndex = 0;
@@ -85,11 +89,12 @@ export class Listing {
    * @param {Element | undefined} cell
    * @param {Column<T>} column
    * @param {T} row
+   * @param {(value: number) => string} inUnit
    */
-  #fill(cell, column, row) {
+  #fill(cell, column, row, inUnit) {
     if (!(cell instanceof HTMLElement)) return;
     if (column.paint) column.paint(cell, row);
-    else setText(cell, column.text ? column.text(row) : String(column.value(row)));
+    else setText(cell, column.text ? column.text(row, inUnit) : column.unit ? inUnit(Number(column.value(row))) : String(column.value(row)));
   }
 
   #sorted() {

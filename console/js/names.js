@@ -1,10 +1,11 @@
 // Names for completion: tables and their columns, read when they are first needed.
 
 import { runSql } from "./api.js";
+import { OWN } from "./statements.js";
 
 /** @typedef {{ namespace: string, name: string, columns: string[] }} NamedTable */
 
-const COLUMNS = `SELECT table_schema, table_name, column_name FROM information_schema.columns
+const COLUMNS = `SELECT table_schema, table_name, column_name FROM information_schema.columns AS ${OWN}
 WHERE table_schema NOT IN ('information_schema', 'pg_catalog') ORDER BY table_schema, table_name, ordinal_position`;
 const COLUMNS_MAX = 20_000;
 

@@ -3,7 +3,7 @@
 
 import { ApiError, cancelQuery, queryLog, shapes } from "./api.js";
 import { h, icon, setText } from "./dom.js";
-import { ago, bytes, count, dateTime, dollars, duration, oneLine, percent, sentence, short, timeOfDay } from "./format.js";
+import { ago, bytes, count, dateTime, dollars, duration, durationsOf, oneLine, percent, sentence, short, sizesOf, timeOfDay } from "./format.js";
 import { paint } from "./highlight.js";
 import { Listing } from "./listing.js";
 import { HiveSessions } from "./hive-sessions.js";
@@ -205,7 +205,7 @@ export class QueriesPage {
   /** @returns {import("./listing.js").Column<QueryInfo>} */
   #rate() {
     const of = (/** @type {QueryInfo} */ query) => this.progress.of(query.id)?.bytes ?? 0;
-    return { spare: true, name: "rate", label: "Read/s", title: "Bytes read per second", numeric: true, value: of, text: (query) => (of(query) === 0 ? "–" : bytes(of(query))) };
+    return { spare: true, name: "rate", label: "Read/s", title: "Bytes read per second", numeric: true, unit: sizesOf, value: of, text: (query, inUnit) => (of(query) === 0 ? "–" : inUnit(of(query))) };
   }
 
   /** @param {string} key `""` closes */
@@ -271,9 +271,9 @@ function common(more = []) {
   return [
     { spare: true, name: "id", label: "Id", numeric: true, value: (query) => query.id },
     { name: "state", label: "State", value: (query) => query.state },
-    { name: "elapsed_ms", label: "Time", numeric: true, value: (query) => query.elapsed_ms, text: (query) => duration(query.elapsed_ms) },
+    { name: "elapsed_ms", label: "Time", numeric: true, unit: durationsOf, value: (query) => query.elapsed_ms },
     { spare: true, name: "rows", label: "Rows", numeric: true, value: (query) => query.rows, text: (query) => count(query.rows) },
-    { spare: true, name: "bytes_read", label: "Read", title: "Bytes read from storage", numeric: true, value: (query) => query.bytes_read, text: (query) => (query.bytes_read === 0 ? "–" : bytes(query.bytes_read)) },
+    { spare: true, name: "bytes_read", label: "Read", title: "Bytes read from storage", numeric: true, value: (query) => query.bytes_read, unit: sizesOf, text: (query, inUnit) => (query.bytes_read === 0 ? "–" : inUnit(query.bytes_read)) },
     ...more,
     { spare: true, name: "requests", label: "Requests", title: "Read requests to storage", numeric: true, value: (query) => query.requests, text: (query) => count(query.requests) },
     { spare: true, name: "path", label: "Path", title: "Short: answered without the planner", value: (query) => (query.short_path ? "short" : "full") },

@@ -1,13 +1,13 @@
 // Shapes: statements that differ only in their literals, counted together.
 
 import { h, icon, reconcile, setText } from "./dom.js";
-import { ago, bytes, count, dollars, duration, percent, plural, short } from "./format.js";
+import { ago, count, dollars, duration, durationsOf, percent, plural, short, sizesOf } from "./format.js";
 import { paint } from "./highlight.js";
 import { Listing } from "./listing.js";
 import { paintStatement } from "./queries-page.js";
 import { matcherOf } from "./shape-text.js";
 import { showSql } from "./show-sql.js";
-import { shapesStatement } from "./statements.js";
+import { isOwn, shapesStatement } from "./statements.js";
 
 /** @typedef {import("./api.js").Shape} Shape */
 /** @typedef {import("./api.js").QueryInfo} QueryInfo */
@@ -54,9 +54,9 @@ export class ShapesPage {
    * @param {number} known
    */
   showShapes(shapes, known) {
-    this.#shapes = shapes;
+    this.#shapes = shapes.filter((shape) => !isOwn(shape));
     setText(this.known, `${plural(known, "shape")} since the start${known > shapes.length ? `, ${count(shapes.length)} shown` : ""}`);
-    this.listing.show(shapes);
+    this.listing.show(this.#shapes);
     this.#showFacts();
   }
 
@@ -99,7 +99,7 @@ export class ShapesPage {
   #showFacts() {
     const shape = this.#shapes.find((candidate) => candidate.sql === this.#open);
     if (!shape) return this.facts.replaceChildren();
-    const facts = columns().filter((column) => column.name !== "sql").map((column) => [column.title ?? column.label, column.text ? column.text(shape) : String(column.value(shape))]);
+    const facts = columns().filter((column) => column.name !== "sql").map((column) => [column.title ?? column.label, factOf(column, shape)]);
     this.facts.replaceChildren(...facts.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
   }
 
@@ -109,21 +109,32 @@ export class ShapesPage {
   }
 }
 
+/**
+ * A value alone, in a unit of its own.
+ *
+ * @param {import("./listing.js").Column<Shape>} column
+ * @param {Shape} shape
+ */
+function factOf(column, shape) {
+  const inUnit = column.unit?.([Number(column.value(shape))]) ?? String;
+  return column.text ? column.text(shape, inUnit) : inUnit(Number(column.value(shape)));
+}
+
 /** @returns {import("./listing.js").Column<Shape>[]} */
 function columns() {
-  const ms = (/** @type {number | null} */ value) => (value === null ? "–" : duration(value));
+  const unit = durationsOf;
   return [
-    { name: "total_ms", label: "Total", title: "Time of all together", numeric: true, value: (shape) => shape.total_ms, text: (shape) => duration(shape.total_ms) },
+    { name: "total_ms", label: "Total", title: "Time of all together", numeric: true, unit, value: (shape) => shape.total_ms },
     { name: "queries", label: "Queries", title: "Statements that ended", numeric: true, value: (shape) => shape.queries, text: (shape) => count(shape.queries) },
     { spare: true, name: "failed", label: "Failed", numeric: true, value: (shape) => shape.failed, text: (shape) => count(shape.failed) },
-    { name: "p50_ms", label: "p50", numeric: true, value: (shape) => shape.p50_ms ?? -1, text: (shape) => ms(shape.p50_ms) },
-    { spare: true, name: "p95_ms", label: "p95", numeric: true, value: (shape) => shape.p95_ms ?? -1, text: (shape) => ms(shape.p95_ms) },
-    { name: "p99_ms", label: "p99", numeric: true, value: (shape) => shape.p99_ms ?? -1, text: (shape) => ms(shape.p99_ms) },
-    { spare: true, name: "max_ms", label: "Longest", numeric: true, value: (shape) => shape.max_ms, text: (shape) => ms(shape.max_ms) },
+    { name: "p50_ms", label: "p50", numeric: true, unit, value: (shape) => shape.p50_ms ?? -1, text: (shape, inUnit) => (shape.p50_ms === null ? "–" : inUnit(shape.p50_ms)) },
+    { spare: true, name: "p95_ms", label: "p95", numeric: true, unit, value: (shape) => shape.p95_ms ?? -1, text: (shape, inUnit) => (shape.p95_ms === null ? "–" : inUnit(shape.p95_ms)) },
+    { name: "p99_ms", label: "p99", numeric: true, unit, value: (shape) => shape.p99_ms ?? -1, text: (shape, inUnit) => (shape.p99_ms === null ? "–" : inUnit(shape.p99_ms)) },
+    { spare: true, name: "max_ms", label: "Longest", numeric: true, unit, value: (shape) => shape.max_ms },
     { spare: true, name: "short_path", label: "Short path", title: "Share answered without the planner", numeric: true, value: (shape) => shape.short_path / Math.max(shape.queries, 1), text: (shape) => percent(shape.short_path / Math.max(shape.queries, 1)) },
     { spare: true, name: "hit_ratio", label: "Hits", title: "Share of chunks that were in memory", numeric: true, value: (shape) => shape.hit_ratio ?? -1, text: (shape) => (shape.hit_ratio === null ? "–" : percent(shape.hit_ratio)) },
     { spare: true, name: "rows", label: "Rows", numeric: true, value: (shape) => shape.rows, text: (shape) => short(shape.rows) },
-    { spare: true, name: "bytes_read", label: "Read", title: "Bytes read from storage", numeric: true, value: (shape) => shape.bytes_read, text: (shape) => (shape.bytes_read === 0 ? "–" : bytes(shape.bytes_read)) },
+    { spare: true, name: "bytes_read", label: "Read", title: "Bytes read from storage", numeric: true, value: (shape) => shape.bytes_read, unit: sizesOf, text: (shape, inUnit) => (shape.bytes_read === 0 ? "–" : inUnit(shape.bytes_read)) },
     { spare: true, name: "requests", label: "Requests", title: "Read requests to storage", numeric: true, value: (shape) => shape.requests, text: (shape) => (shape.requests === 0 ? "–" : short(shape.requests)) },
     { spare: true, name: "cost_usd", label: "Cost", title: "Price of the requests to object stores", numeric: true, value: (shape) => shape.cost_usd, text: (shape) => (shape.cost_usd === 0 ? "–" : dollars(shape.cost_usd)) },
     { name: "sql", label: "Statement", wide: true, value: (shape) => shape.sql, paint: paintStatement },

@@ -68,7 +68,7 @@ export function openSqlDialog(options) {
   update();
   document.body.append(dialog);
   dialog.showModal();
-  /** @type {HTMLElement | null} */ (dialog.querySelector(".dialog-body input, .dialog-body select"))?.focus();
+  /** @type {HTMLElement | null} */ (dialog.querySelector(".dialog-body input.text:not([readonly])") ?? dialog.querySelector(".dialog-body input"))?.focus();
   return { dialog, update, trouble };
 }
 

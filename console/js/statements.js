@@ -4,15 +4,25 @@ export const RATE = `-- Queries since the start; the rate is how fast "finished"
 SELECT running, started, finished, failed, cancelled, rows, bytes_read, requests
 FROM system.totals`;
 
-export const LATENCY = `-- Statements that finished lately.
+/** What the console's own statements call a table, so that they can be told from those of users. */
+export const OWN = "console_columns";
+
+/** @param {{ sql: string }} shape */
+export function isOwn({ sql }) {
+  return sql.includes(OWN);
+}
+
+export const LATENCY = `-- Of the last minute, from statements that are still remembered; the page counts all of them.
 SELECT approx_percentile_cont(elapsed_ms, 0.50) AS p50_ms,
        approx_percentile_cont(elapsed_ms, 0.95) AS p95_ms,
        approx_percentile_cont(elapsed_ms, 0.99) AS p99_ms
 FROM system.queries
-WHERE state = 'finished'`;
+WHERE state = 'finished' AND started >= now() - INTERVAL '1 minute'`;
 
 export const EXECUTORS = `SELECT executors, slots, running, waiting, queue_max, refused,
-       memory_bytes, memory_bytes_max
+       memory_bytes, memory_bytes_max,
+       executor_stalls, planner_stalls, io_stalls,
+       executor_wait_max_us, planner_wait_max_us, io_wait_max_us
 FROM system.executors`;
 
 export const CACHE = `SELECT bytes, bytes_max, entries, chunk_hits, chunk_misses, hit_ratio,
@@ -77,6 +87,7 @@ export function shapesStatement(order, down) {
        total_ms, p50_ms, p95_ms, p99_ms, max_ms, hit_ratio, rows, bytes_read, requests,
        cost_usd, sql
 FROM system.query_shapes
+WHERE sql NOT LIKE '%${OWN}%' -- the console's own
 ORDER BY ${order} ${down ? "DESC" : "ASC"}
 LIMIT 200`;
 }

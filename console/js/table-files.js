@@ -2,7 +2,7 @@
 
 import { factsList } from "./details.js";
 import { h, setText } from "./dom.js";
-import { bytes, count, percent, plural } from "./format.js";
+import { bytes, count, percent, plural, sizesOf } from "./format.js";
 import { Listing } from "./listing.js";
 import { sizeChart } from "./size-chart.js";
 
@@ -78,7 +78,7 @@ function partitionColumns() {
     { name: "partition", label: "Partition", value: (row) => row.partition },
     { name: "files", label: "Files", numeric: true, value: (row) => row.files, text: (row) => count(row.files) },
     { name: "rows", label: "Rows", numeric: true, value: (row) => row.rows, text: (row) => count(row.rows) },
-    { name: "bytes", label: "Size", numeric: true, value: (row) => row.bytes, text: (row) => bytes(row.bytes) },
+    { name: "bytes", label: "Size", numeric: true, unit: sizesOf, value: (row) => row.bytes },
     { name: "overlapping", label: "Overlapping", title: "Files that share keys with another of the partition", numeric: true, value: (row) => row.overlapping, text: (row) => count(row.overlapping) },
     { name: "depth", label: "Depth", title: "Most files that hold one key", numeric: true, value: (row) => row.depth_max ?? 0, text: (row) => (row.depth_max === null ? "–" : count(row.depth_max)) },
   ];
@@ -98,7 +98,7 @@ function fileColumns(bounds, partitions) {
     { name: "path", label: "File", value: (file) => file.path, paint: paintFile },
     ...(partitions ? [{ name: "partition", label: "Partition", value: (/** @type {DataFile} */ file) => file.partition }] : []),
     { name: "rows", label: "Rows", numeric: true, value: (file) => file.rows, text: (file) => count(file.rows) },
-    { name: "bytes", label: "Size", numeric: true, value: (file) => file.bytes, text: (file) => bytes(file.bytes) },
+    { name: "bytes", label: "Size", numeric: true, unit: sizesOf, value: (file) => file.bytes },
     { name: "stripes", label: "Stripes", numeric: true, value: (file) => file.stripes ?? 0, text: (file) => (file.stripes === null ? "–" : count(file.stripes)) },
     { name: "sorted", label: "Sorted", title: "Whether its rows follow the table's order", value: (file) => (file.sorted ? "yes" : "no") },
     { name: "depth", label: "Depth", title: "Most files of its partition that hold one of its keys; 1 is best", numeric: true, value: (file) => file.depth ?? 0, text: (file) => (file.depth === null ? "–" : count(file.depth)) },

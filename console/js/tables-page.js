@@ -5,7 +5,7 @@ import { ColumnStatisticsView, statisticsStatement } from "./column-statistics.j
 import { createTable, takeFiles, uploadFile } from "./create-table.js";
 import { columns, facts, properties, snapshots } from "./details.js";
 import { h, icon, setText } from "./dom.js";
-import { ago, bytes, count, dateTime, sortOrder } from "./format.js";
+import { ago, bytes, count, dateTime, sizesOf, sortOrder } from "./format.js";
 import { Listing } from "./listing.js";
 import { showSql } from "./show-sql.js";
 import { sizeChart } from "./size-chart.js";
@@ -250,9 +250,9 @@ function entryColumns() {
     { name: "name", label: "Table", value: keyOf },
     { name: "rows", label: "Rows", numeric: true, value: (entry) => entry.rows ?? -1, text: (entry) => number(entry.rows, count) },
     { spare: true, name: "fresh_rows", label: "Fresh", title: "Rows in the commit log and not yet in files", numeric: true, value: (entry) => entry.fresh_rows ?? 0, text: (entry) => (entry.fresh_rows ? count(entry.fresh_rows) : "–") },
-    { name: "bytes", label: "Size", numeric: true, value: (entry) => entry.bytes ?? -1, text: (entry) => number(entry.bytes, bytes) },
+    { name: "bytes", label: "Size", numeric: true, value: (entry) => entry.bytes ?? -1, unit: sizesOf, text: (entry, inUnit) => number(entry.bytes, inUnit) },
     { name: "files", label: "Files", numeric: true, value: (entry) => entry.files ?? -1, text: (entry) => number(entry.files, count) },
-    { spare: true, name: "average", label: "File size", title: "Size of a file on average", numeric: true, value: average, text: (entry) => (entry.files ? bytes(average(entry)) : "–") },
+    { spare: true, name: "average", label: "File size", title: "Size of a file on average", numeric: true, unit: sizesOf, value: average, text: (entry, inUnit) => (entry.files ? inUnit(average(entry)) : "–") },
     { spare: true, name: "partitioned_by", label: "Partitioned by", value: (entry) => entry.partitioned_by.join(", ") || "–" },
     { spare: true, name: "sorted_by", label: "Sorted by", value: (entry) => sortOrder(entry.sorted_by) || "–" },
     { spare: true, name: "committed", label: "Last commit", numeric: true, value: (entry) => entry.committed_unix_ms ?? 0, text: (entry) => (entry.committed_unix_ms === null ? "–" : ago(Date.now() - entry.committed_unix_ms)) },

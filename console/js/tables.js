@@ -4,6 +4,7 @@ import { ApiError, runSql, table as fetchTable, tables as fetchTables } from "./
 import { h, icon, iconButton } from "./dom.js";
 import { bytes, count, plural, short, sortOrder } from "./format.js";
 import { quoted } from "./sql-names.js";
+import { OWN } from "./statements.js";
 
 /** @typedef {import("./api.js").Namespace} Namespace */
 /** @typedef {import("./api.js").TableSummary} TableSummary */
@@ -18,7 +19,7 @@ import { quoted } from "./sql-names.js";
 
 /** The namespace of the server's figures about itself. */
 const SYSTEM = "system";
-const SYSTEM_COLUMNS = `SELECT table_name, column_name, data_type FROM information_schema.columns
+const SYSTEM_COLUMNS = `SELECT table_name, column_name, data_type FROM information_schema.columns AS ${OWN}
 WHERE table_schema = '${SYSTEM}' ORDER BY table_name, ordinal_position`;
 
 export class Tables {

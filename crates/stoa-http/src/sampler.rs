@@ -40,6 +40,8 @@ struct Mark {
     at: Instant,
     totals: Totals,
     latencies: Vec<u64>,
+    /// The longest since the mark before, microseconds.
+    longest_us: u64,
     cache: CacheStatus,
     writes: Option<Writes>,
 }
@@ -55,7 +57,7 @@ struct Writes {
 
 impl Sampler {
     pub(crate) fn new(engine: Arc<Engine>) -> Self {
-        let first = Mark::now(&engine);
+        let first = Mark::next(&engine);
         let inner = Inner { samples: VecDeque::new(), marks: VecDeque::from([first]) };
         Self { engine, inner: Mutex::new(inner) }
     }
@@ -72,7 +74,7 @@ impl Sampler {
     }
 
     fn sample(&self) {
-        let mark = Mark::now(&self.engine);
+        let mark = Mark::next(&self.engine);
         let admission = self.engine.admission_status();
         let mut inner = self.inner.lock();
         let Some(before) = inner.marks.back() else { return };
@@ -81,7 +83,8 @@ impl Sampler {
         let failed = mark.totals.failed.saturating_sub(before.totals.failed);
         let window = inner.marks.len().saturating_sub(WINDOW);
         let from = inner.marks.get(window).unwrap_or(before);
-        let [p50_ms, p95_ms, p99_ms] = percentiles(from, &mark);
+        let longest_us = inner.longest_us(window, &mark);
+        let [p50_ms, p95_ms, p99_ms] = percentiles(from, &mark, longest_us);
         let writes = before.writes.zip(mark.writes);
         let sample = Sample {
             unix_ms: clock::unix_ms(),
@@ -119,16 +122,29 @@ impl Sampler {
         if seconds > 0.0 { finished as f64 / seconds } else { 0.0 }
     }
 
-    /// Counts of latencies as [`LatencyHistogram::snapshot`] gives them, over the last [`RECENT`] seconds.
-    pub(crate) fn recent_latencies(&self) -> Vec<u64> {
+    /// Counts of latencies as [`LatencyHistogram::snapshot`] gives them, over the last [`RECENT`] seconds, and the longest
+    /// of them in microseconds.
+    pub(crate) fn recent_latencies(&self) -> (Vec<u64>, u64) {
         let now = Mark::now(&self.engine);
-        self.inner.lock().marks.front().map_or_else(Vec::new, |from| now.latencies_since(from))
+        let inner = self.inner.lock();
+        let counts = inner.marks.front().map_or_else(Vec::new, |from| now.latencies_since(from));
+        (counts, inner.longest_us(0, &now))
     }
 
     /// Percentiles over the last [`RECENT`] seconds, including what ended since the last tick.
     pub(crate) fn recent_percentiles(&self) -> Percentiles {
         let now = Mark::now(&self.engine);
-        self.inner.lock().marks.front().map_or([None; 3], |from| percentiles(from, &now))
+        let inner = self.inner.lock();
+        let longest_us = inner.longest_us(0, &now);
+        inner.marks.front().map_or([None; 3], |from| percentiles(from, &now, longest_us))
+    }
+}
+
+impl Inner {
+    /// The longest after the mark `from`, and until `now`.
+    fn longest_us(&self, from: usize, now: &Mark) -> u64 {
+        let since = self.marks.iter().skip(from + 1).map(|mark| mark.longest_us);
+        since.fold(now.longest_us, u64::max)
     }
 }
 
@@ -138,12 +154,19 @@ impl Mark {
         counts.map(|(after, before)| after.saturating_sub(*before)).collect()
     }
 
+    /// The next mark that is kept.
+    fn next(engine: &Engine) -> Self {
+        let longest_us = engine.queries().latency().take_longest_us();
+        Self { longest_us, ..Self::now(engine) }
+    }
+
     fn now(engine: &Engine) -> Self {
         let registry = engine.queries();
         Self {
             at: clock::monotonic(),
             totals: registry.totals(),
             latencies: registry.latency().snapshot(),
+            longest_us: registry.latency().longest_us(),
             cache: engine.cache_status(),
             writes: engine.ingest().map(|ingest| Writes::of(&ingest.status())),
         }
@@ -171,10 +194,11 @@ fn hit_ratio(from: &Mark, to: &Mark) -> Option<f64> {
     (asked > 0).then(|| hits as f64 / asked as f64)
 }
 
-fn percentiles(from: &Mark, to: &Mark) -> Percentiles {
+fn percentiles(from: &Mark, to: &Mark, longest_us: u64) -> Percentiles {
     let counts = to.latencies_since(from);
-    [0.50, 0.95, 0.99]
-        .map(|share| LatencyHistogram::percentile_us(&counts, share).map(|us| us / 1000.0))
+    [0.50, 0.95, 0.99].map(|share| {
+        LatencyHistogram::percentile_us(&counts, share, longest_us).map(|us| us / 1000.0)
+    })
 }
 
 fn push_bounded<T>(queue: &mut VecDeque<T>, item: T, max: usize) {

@@ -49,7 +49,7 @@ pub use plain::{plain_batch, plain_schema};
 pub use run::admission::AdmissionStatus;
 pub use run::backends::SessionInfo;
 pub use run::kept::Kept;
-pub use run::latency::LatencyHistogram;
+pub use run::latency::{LatencyHistogram, interpolated};
 pub use run::live_plan::{PlanMetric, PlanNode, PlanUnit};
 pub use run::pool::{PoolOptions, PoolStatus};
 pub use run::pools::{DEFAULT_POOL, WorkloadRule};

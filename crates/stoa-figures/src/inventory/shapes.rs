@@ -60,7 +60,7 @@ const FIGURES: &[This] = with_spent!(
             "p50_ms",
             GAUGE,
             MILLIS,
-            "What half of them did not exceed; shown at most 19 % too high, as the others are.",
+            "What half of them did not exceed; interpolated, and never above the longest, as the others are.",
             |s| { s.p50_ms }
         ),
         This::maybe_float("p95_ms", GAUGE, MILLIS, "What 95 % did not exceed.", |s| s.p95_ms),

@@ -3,19 +3,27 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use stoa_query::LatencyHistogram;
+use stoa_query::{LatencyHistogram, interpolated};
 
-/// Counts by the upper end of their bucket, nanoseconds.
+/// Counts by the upper end of their bucket, nanoseconds; that of the longest ends with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Latencies(BTreeMap<u64, u64>);
 
 impl Latencies {
-    /// Of the counts of a [`LatencyHistogram`].
-    pub(crate) fn of(counts: &[u64]) -> Self {
+    /// Of the counts of a [`LatencyHistogram`], of which the longest took `longest_us`.
+    pub(crate) fn of(counts: &[u64], longest_us: u64) -> Self {
         let there = counts.iter().enumerate().filter(|(_, count)| **count > 0);
-        let upper_ns = |index| (LatencyHistogram::bucket_upper_us(index) * 1000.0).round() as u64;
-        Self(there.map(|(index, count)| (upper_ns(index), *count)).collect())
+        let longest_ns = longest_us.saturating_mul(1000);
+        let upper_ns = |index| {
+            let upper = (LatencyHistogram::bucket_upper_us(index) * 1000.0).round() as u64;
+            upper.min(longest_ns)
+        };
+        let mut all = Self::default();
+        for (index, count) in there {
+            all.add(&Self(BTreeMap::from([(upper_ns(index), *count)])));
+        }
+        all
     }
 
     pub(crate) fn add(&mut self, other: &Self) {
@@ -27,14 +35,8 @@ impl Latencies {
 
     /// The latency in milliseconds that a `share` (0 to 1) does not exceed; `None` where there are none.
     pub(crate) fn percentile_ms(&self, share: f64) -> Option<f64> {
-        let total = self.0.values().fold(0_u64, |sum, count| sum.saturating_add(*count));
-        let wanted = ((total as f64 * share).ceil() as u64).max(1);
-        let mut seen = 0_u64;
-        let reached = self.0.iter().find(|(_, count)| {
-            seen = seen.saturating_add(**count);
-            seen >= wanted
-        });
-        reached.map(|(upper_ns, _)| *upper_ns as f64 / 1e6)
+        interpolated(self.0.iter().map(|(upper_ns, count)| (*upper_ns as f64, *count)), share)
+            .map(|ns| ns / 1e6)
     }
 }
 
@@ -48,7 +50,7 @@ mod tests {
         for (doublings, count) in all {
             counts[doublings * 4 - 1] = *count;
         }
-        Latencies::of(&counts)
+        Latencies::of(&counts, u64::MAX)
     }
 
     #[test]
@@ -56,9 +58,19 @@ mod tests {
         // 99 fast ones here, one slow one there: each alone has its own p50.
         let mut all = counts(&[(10, 99)]);
         all.add(&counts(&[(20, 1)]));
-        assert_eq!(all.percentile_ms(0.5), Some(1.024));
-        assert_eq!(all.percentile_ms(0.99), Some(1.024));
-        assert_eq!(all.percentile_ms(0.999), Some(1_048.576));
+        let near = |share: f64, wanted: f64| {
+            let found = all.percentile_ms(share).unwrap();
+            assert!((found / wanted - 1.0).abs() < 0.001, "{share}: {found}");
+        };
+        // The middle one of its bucket, the last one of it, and the last of all.
+        near(0.5, 0.939);
+        near(0.99, 1.023);
+        near(0.999, 1_048.576);
+        assert_eq!(
+            Latencies::of(&[0, 4], 1).percentile_ms(1.0),
+            Some(0.001),
+            "no longer than the longest"
+        );
         assert_eq!(Latencies::default().percentile_ms(0.5), None);
     }
 
@@ -68,7 +80,8 @@ mod tests {
         let other: Latencies = serde_json::from_str(r#"{"500000":1,"1024000":1}"#).unwrap();
         all.add(&other);
         assert_eq!(serde_json::to_string(&all).unwrap(), r#"{"500000":1,"1024000":3}"#);
-        assert_eq!(all.percentile_ms(0.25), Some(0.5));
+        let first = all.percentile_ms(0.25).unwrap();
+        assert!((0.45..0.5).contains(&first), "{first}");
     }
 
     #[test]
@@ -78,8 +91,8 @@ mod tests {
             *count = (index * 7919 % 13) as u64;
         }
         for share in [0.01, 0.5, 0.95, 0.99, 1.0] {
-            let one = LatencyHistogram::percentile_us(&counts, share).unwrap() / 1000.0;
-            let merged = Latencies::of(&counts).percentile_ms(share).unwrap();
+            let one = LatencyHistogram::percentile_us(&counts, share, u64::MAX).unwrap() / 1000.0;
+            let merged = Latencies::of(&counts, u64::MAX).percentile_ms(share).unwrap();
             assert!((one - merged).abs() <= one * 1e-3 + 1e-6, "{share}: {one} {merged}");
         }
     }

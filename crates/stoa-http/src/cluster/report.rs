@@ -70,10 +70,11 @@ impl Report {
             ..snapshot::complete(app, app.engine.figures())
         };
         let events = app.engine.cluster_events();
+        let (recent, longest_us) = app.sampler.recent_latencies();
         let object = |event| Value::Object(members(&CLUSTER_EVENTS, event, EVERYTHING));
         Self {
             status: stoa_figures::status(&snapshot, EVERYTHING),
-            recent: Latencies::of(&app.sampler.recent_latencies()),
+            recent: Latencies::of(&recent, longest_us),
             shapes: shapes(app, question.shapes),
             events: events.iter().map(object).collect(),
         }
@@ -98,7 +99,7 @@ fn shapes(app: &App, most: usize) -> Vec<ShapeReport> {
         row.sql = row.sql.chars().take(TEXT_MAX).collect();
         ShapeReport {
             figures: members(&QUERY_SHAPES, &row, EVERYTHING),
-            latency: Latencies::of(&shape.latency),
+            latency: Latencies::of(&shape.latency, shape.max_us),
         }
     });
     told.collect()

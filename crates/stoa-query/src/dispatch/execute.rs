@@ -53,7 +53,7 @@ impl Session {
                 Ok(Outcome::Rows(RowStream::new(stream, guard, block)))
             }
             Ok(Ran::Done(completion)) => {
-                guard.end(Ok(()));
+                guard.ended_after(completion.rows);
                 Ok(Outcome::Done(completion))
             }
             Ok(Ran::CopyIn(copy)) => Ok(Outcome::CopyIn(copy.with_guard(guard))),

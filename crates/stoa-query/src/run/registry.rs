@@ -587,6 +587,12 @@ impl QueryGuard {
         result
     }
 
+    /// Ends a query that went well and wrote so many rows.
+    pub(crate) fn ended_after(mut self, rows: u64) {
+        self.progress().rows.fetch_max(rows, Ordering::Relaxed);
+        self.end(Ok(()));
+    }
+
     /// Ends a query that wrote rows.
     ///
     /// # Errors

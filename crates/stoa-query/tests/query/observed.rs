@@ -50,6 +50,23 @@ fn ended(home: &Home, id: u64) -> Vec<QueryInfo> {
     home.engine.queries().recent().into_iter().filter(|info| info.id == id).collect()
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_that_were_written_are_counted() {
+    let home = with_table().await;
+    for (sql, rows) in [
+        ("INSERT INTO t VALUES (4, 'four'), (5, 'five')", 2),
+        ("INSERT INTO t SELECT value, 'x' FROM generate_series(6, 105) AS s(value)", 100),
+        ("UPDATE t SET s = 'y' WHERE a > 100", 5),
+        ("DELETE FROM t WHERE a <= 50", 50),
+        ("CREATE TABLE u AS SELECT a FROM t", 55),
+    ] {
+        home.run(sql).await;
+        let recent = home.engine.queries().recent();
+        let query = recent.iter().find(|query| query.sql == sql).unwrap();
+        assert_eq!(query.rows, rows, "{sql}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn statements_are_counted_once_they_end() {
     let home = with_table().await;

@@ -301,6 +301,41 @@ fn reports_are_answered_by_who_has_their_part_in_memory() {
 }
 
 #[test]
+fn a_rollback_undoes_rows_in_the_logs_of_all_daemons() {
+    let Some(postgres) = PostgresServer::start(&["fsync=off"]) else { return };
+    let place = Place::new();
+    let url = postgres.database();
+    let start = || Server::start(&place, &["--catalog", &url]);
+    let (one, two) = (start(), start());
+    sent(&one, "CREATE TABLE t (id bigint)");
+    sent(&one, "INSERT INTO t VALUES (1)");
+    sent(&two, "INSERT INTO t VALUES (2)");
+    sent(&one, "FLUSH TABLE t");
+    let newest = "SELECT snapshot_id FROM \"t$history\" ORDER BY made_current_at DESC LIMIT 1";
+    let version = rows(&one, newest).concat();
+    // In the logs of both, and in no file.
+    sent(&one, "INSERT INTO t VALUES (3)");
+    sent(&two, "INSERT INTO t VALUES (4)");
+    sent(&two, &format!("ALTER TABLE t ROLLBACK TO VERSION {version}"));
+    for reader in [&one, &two] {
+        assert_eq!(ids(reader), BTreeSet::from([1, 2]));
+    }
+    let undone =
+        "SELECT snapshot_id FROM \"t$history\" ORDER BY made_current_at DESC LIMIT 1 OFFSET 1";
+    let undone = rows(&one, undone).concat();
+    assert_eq!(rows(&one, &format!("SELECT id FROM t@{undone} ORDER BY id")), ["1", "2", "3", "4"]);
+    // Rows that come later stay; those of a log that another daemon takes over do not come again.
+    sent(&one, "INSERT INTO t VALUES (5)");
+    one.signal(Signal::KILL);
+    one.wait();
+    assert_eq!(ids(&two), BTreeSet::from([1, 2, 5]));
+    wait_for("its log is taken over", || (log_count(&two) == "1").then_some(()));
+    assert_eq!(ids(&two), BTreeSet::from([1, 2, 5]));
+    sent(&two, &format!("ALTER TABLE t ROLLBACK TO VERSION {undone}"));
+    assert_eq!(ids(&two), BTreeSet::from([1, 2, 3, 4]));
+}
+
+#[test]
 fn three_daemons_are_one_server() {
     let Some(postgres) = PostgresServer::start(&["fsync=off"]) else { return };
     let place = Place::new();

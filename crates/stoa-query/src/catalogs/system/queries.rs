@@ -48,7 +48,8 @@ impl From<&QueryInfo> for Query {
 impl From<&shapes::QueryShape> for QueryShape {
     fn from(shape: &shapes::QueryShape) -> Self {
         let percentile = |share: f64| {
-            LatencyHistogram::percentile_us(&shape.latency, share).map(|us| us / 1000.0)
+            LatencyHistogram::percentile_us(&shape.latency, share, shape.max_us)
+                .map(|us| us / 1000.0)
         };
         Self {
             queries: shape.queries,
