@@ -1,5 +1,5 @@
 // The console in a real browser: node test.mjs URL [--screenshot FILE] [--pictures DIR]
-//                                node test.mjs URL --cluster | --login
+//                                node test.mjs URL --cluster | --login | --only TEXT
 //
 // Environment: as harness.mjs says; for pictures that are kept, also STOA_BIN, STOA_WAREHOUSE and
 // STOA_PG_PORT of the server, which `stoa bench` then asks for reports.
@@ -12,6 +12,7 @@ import { join } from "node:path";
 import { accessTests } from "./access-tests.mjs";
 import { clusterTests } from "./cluster-tests.mjs";
 import { editorTests } from "./editor-tests.mjs";
+import { firstMinutesTests } from "./first-minutes-tests.mjs";
 import { browser, open, openPage, post, prepare, url } from "./harness.mjs";
 import { loginTests } from "./login-tests.mjs";
 import { pageTests } from "./page-tests.mjs";
@@ -21,6 +22,8 @@ import { sqlTests } from "./sql-tests.mjs";
 import { streamTests } from "./stream-tests.mjs";
 
 const argument = (name) => (process.argv[3] === name ? process.argv[4] : undefined);
+/** A part of the names of the tests to run. */
+const only = argument("--only") ?? "";
 const keep = argument("--screenshot");
 const pictures = argument("--pictures");
 const screenshot = keep ?? join(process.env.STOA_SCRATCH ?? tmpdir(), "console.png");
@@ -56,7 +59,7 @@ async function testAll(tests, opened = open) {
 
 async function testServer() {
   // First, while the server has seen nothing else.
-  await test("makes a picture", async () => {
+  if (only === "") await test("makes a picture", async () => {
     const page = await open({}, "#/home");
     await takePicture({ page, file: screenshot, keep: keep !== undefined, url, post });
     await page.context().close();
@@ -69,7 +72,8 @@ async function testServer() {
     });
   }
   await prepare();
-  await testAll({ ...pageTests, ...sqlTests, ...safetyTests, ...editorTests, ...accessTests, ...streamTests });
+  const all = Object.entries({ ...pageTests, ...sqlTests, ...safetyTests, ...editorTests, ...accessTests, ...streamTests, ...firstMinutesTests });
+  await testAll(Object.fromEntries(all.filter(([name]) => name.includes(only))));
 }
 
 try {
