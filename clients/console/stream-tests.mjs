@@ -11,6 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { go, openPage, post, until, url } from "./harness.mjs";
+import { startServer } from "./own-server.mjs";
 
 /** What an open page may receive. */
 const BYTES_PER_S = 10_000;
@@ -62,18 +63,6 @@ function load() {
 }
 
 const perSecond = async () => (await (await fetch(new URL("v1/status", url))).json()).rate.per_second;
-
-/** A server of its own: `port` 0 takes a free one. */
-async function server(directory, port) {
-  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("STOA_")));
-  const process_ = spawn(process.env.STOA_BIN, ["server", "--warehouse", "warehouse", "--http-port", String(port), "--pg-port", "0", "--flight-port", "0", "--hive-port", "0"], { cwd: directory, env, stdio: ["ignore", "pipe", "ignore"] });
-  const line = await new Promise((resolve, reject) => {
-    process_.stdout.once("data", (data) => resolve(String(data)));
-    process_.once("exit", (code) => reject(new Error(`the server ended with ${code}`)));
-  });
-  const ended = new Promise((resolve) => { process_.once("exit", resolve); });
-  return { port: JSON.parse(line).http_port, end: async (signal) => { process_.kill(signal); await ended; } };
-}
 
 export const streamTests = {
   async "a page is kept up to date by one connection, and asks for nothing else"(page) {
@@ -134,7 +123,7 @@ export const streamTests = {
 
   async "goes on by itself after the server was killed, and after it was restarted"() {
     const directory = await mkdtemp(join(tmpdir(), "stoa-stream."));
-    let running = await server(directory, 0);
+    let running = await startServer(directory, 0);
     const { port } = running;
     const page = await openPage();
     try {
@@ -144,7 +133,7 @@ export const streamTests = {
       for (const signal of ["SIGTERM", "SIGKILL"]) {
         await running.end(signal);
         await page.getByText(/no connection · last answer/).waitFor();
-        running = await server(directory, port);
+        running = await startServer(directory, port);
         await ready.waitFor();
         const mark = `after_${signal}`;
         const made = await fetch(`http://127.0.0.1:${port}/v1/sql`, { method: "POST", body: `CREATE TABLE ${mark} (n bigint)` });

@@ -1,8 +1,8 @@
 // The console in a real browser: node test.mjs URL [--screenshot FILE] [--pictures DIR]
-//                                node test.mjs URL --cluster | --login
+//                                node test.mjs URL --cluster | --login | --only TEXT
 //
-// Environment: as harness.mjs says; CONSOLE_TESTS, words that the names of the tests to be run contain; for pictures that are kept, also STOA_BIN, STOA_WAREHOUSE and
-// STOA_PG_PORT of the server, which `stoa bench` then asks for reports.
+// Environment: as harness.mjs says; CONSOLE_TESTS, words that the names of the tests to be run contain, as --only; for
+// pictures that are kept, also STOA_BIN, STOA_WAREHOUSE and STOA_PG_PORT of the server, which `stoa bench` then asks for reports.
 // Each test gets a new page of one browser; the last line printed is the sum.
 
 import assert from "node:assert/strict";
@@ -13,6 +13,7 @@ import { accessTests } from "./access-tests.mjs";
 import { chartTests } from "./chart-tests.mjs";
 import { clusterTests } from "./cluster-tests.mjs";
 import { editorTests } from "./editor-tests.mjs";
+import { firstMinutesTests } from "./first-minutes-tests.mjs";
 import { browser, open, openPage, post, prepare, url } from "./harness.mjs";
 import { loginTests } from "./login-tests.mjs";
 import { pageTests } from "./page-tests.mjs";
@@ -23,6 +24,8 @@ import { streamTests } from "./stream-tests.mjs";
 import { tableTests } from "./table-tests.mjs";
 
 const argument = (name) => (process.argv[3] === name ? process.argv[4] : undefined);
+/** A part of the names of the tests to run. */
+const only = argument("--only") ?? process.env.CONSOLE_TESTS ?? "";
 const keep = argument("--screenshot");
 const pictures = argument("--pictures");
 const screenshot = keep ?? join(process.env.STOA_SCRATCH ?? tmpdir(), "console.png");
@@ -57,9 +60,8 @@ async function testAll(tests, opened = open) {
 }
 
 async function testServer() {
-  const only = process.env.CONSOLE_TESTS;
   // First, while the server has seen nothing else.
-  if (!only) await test("makes a picture", async () => {
+  if (only === "") await test("makes a picture", async () => {
     const page = await open({}, "#/home");
     await takePicture({ page, file: screenshot, keep: keep !== undefined, url, post });
     await page.context().close();
@@ -72,8 +74,11 @@ async function testServer() {
     });
   }
   await prepare();
-  const all = { ...pageTests, ...sqlTests, ...chartTests, ...tableTests, ...safetyTests, ...editorTests, ...accessTests, ...streamTests };
-  await testAll(only ? Object.fromEntries(Object.entries(all).filter(([name]) => name.includes(only))) : all);
+  const all = Object.entries({
+    ...pageTests, ...sqlTests, ...chartTests, ...tableTests, ...safetyTests, ...editorTests, ...accessTests, ...streamTests,
+    ...firstMinutesTests,
+  });
+  await testAll(Object.fromEntries(all.filter(([name]) => name.includes(only))));
 }
 
 try {

@@ -603,10 +603,11 @@ export async function tableFiles(namespace, table) {
 /**
  * @param {number} id
  * @param {AbortSignal} signal
- * @returns {Promise<{ query: QueryInfo, plan: PlanNode }>} with what its operators have counted until now
+ * @returns {Promise<{ query: QueryInfo, plan: PlanNode } | null>} with what its operators have counted until now, if there is a plan
  */
 export async function queryPlan(id, signal) {
-  return (await request(`/v1/queries/${id}/plan`, { signal })).json();
+  const answer = await request(`/v1/queries/${id}/plan?optional=true`, { signal });
+  return answer.status === 204 ? null : answer.json();
 }
 
 /**

@@ -73,12 +73,13 @@ export class QueryPlan {
     this.#asked = asked;
     this.#following = true;
     try {
-      const { query: now, plan } = await queryPlan(query.id, asked.signal);
-      if (asked.signal.aborted) return;
+      const found = await queryPlan(query.id, asked.signal);
+      // Not known yet, or not any more: what was seen last stays.
+      if (asked.signal.aborted || found === null) return;
+      const { query: now, plan } = found;
       setText(this.when, isActive(now) ? "as it runs" : "as it ran");
       this.#show(planView(operatorsOfTree(plan)));
     } catch (error) {
-      // Not known yet, or not any more: what was seen last stays.
       if (!(error instanceof ApiError) && !asked.signal.aborted) throw error;
     } finally {
       if (this.#asked === asked) this.#following = false;

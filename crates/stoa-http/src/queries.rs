@@ -7,9 +7,10 @@ use axum::Json;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use stoa_error::Error;
+use stoa_error::{Error, ErrorKind};
 use stoa_figures::{QUERIES, Viewer, members};
 use stoa_query::{PlanMetric, PlanNode, QueryInfo};
 
@@ -49,15 +50,30 @@ pub(crate) async fn list(
     Ok(Json(json!({ "running": running, "recent": recent })))
 }
 
-/// The plan of a query with what its operators have counted so far.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PlanParameters {
+    /// Whether it is no error that there is no plan.
+    #[serde(default)]
+    optional: bool,
+}
+
+/// The plan of a query with what its operators have counted so far; 204 without one, if that is no error.
 pub(crate) async fn plan(
     State(app): State<Arc<App>>,
     asker: Asker,
     id: Result<Path<u64>, PathRejection>,
-) -> Result<Json<Value>, Problem> {
-    let (query, plan) = app.engine.queries().plan(checked_path(id)?)?;
+    parameters: Result<Query<PlanParameters>, QueryRejection>,
+) -> Result<Response, Problem> {
+    let is_optional = checked(parameters)?.optional;
+    let (query, plan) = match app.engine.queries().plan(checked_path(id)?) {
+        Err(error) if is_optional && error.kind() == ErrorKind::NotFound => {
+            return Ok(StatusCode::NO_CONTENT.into_response());
+        }
+        found => found?,
+    };
     asker.session(&app.engine).may_see_query_of(&query.user)?;
-    Ok(Json(json!({ "query": to_json(&query), "plan": node(&plan) })))
+    Ok(Json(json!({ "query": to_json(&query), "plan": node(&plan) })).into_response())
 }
 
 fn node(plan: &PlanNode) -> Value {

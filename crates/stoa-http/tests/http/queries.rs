@@ -124,6 +124,9 @@ async fn what_has_no_plan_says_so() {
         assert!(error["hint"].is_string());
     }
     assert_eq!(server.get("/v1/queries/x/plan").await.status(), 400);
+    // For those who only look whether there is one.
+    let none = server.get("/v1/queries/987654321/plan?optional=true").await;
+    assert_eq!((none.status().as_u16(), none.text().await.unwrap().len()), (204, 0));
 }
 
 #[tokio::test]
