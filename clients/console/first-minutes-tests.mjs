@@ -100,7 +100,9 @@ const STEPS = {
     await page.reload();
     await page.getByText("ready", { exact: true }).waitFor();
     await until("the tabs are there", async () => (await page.getByRole("tab").count()) >= 2);
-    await page.locator("body").press("?");
+    // Not in the editor, where it is a text.
+    await go(page, "Home");
+    await page.keyboard.press("?");
     await page.getByRole("dialog", { name: "Keys" }).waitFor();
     await page.keyboard.press("Escape");
   },
