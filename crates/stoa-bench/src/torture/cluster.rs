@@ -327,7 +327,8 @@ impl Torture<'_> {
         Ok(())
     }
 
-    /// Waits until no log has an owner that is dead, as every daemon sees it.
+    /// Waits until all logs of the dead are taken over and retired, as every daemon sees it: until then what nobody
+    /// acknowledged may still appear.
     async fn settle(&mut self, began: std::time::Instant) -> Result<()> {
         while !self.is_settled().await? {
             if began.elapsed() > SETTLE_LIMIT {
@@ -339,19 +340,21 @@ impl Torture<'_> {
         Ok(())
     }
 
-    /// Whether every daemon sees no log of a dead owner, and all daemons that there are.
+    /// Whether every daemon sees a log of each daemon and no other, and all daemons that there are.
     async fn is_settled(&self) -> Result<bool> {
-        const ORPHANS: &str = "SELECT logs_orphaned, (SELECT count(*) FROM system.daemons \
-                               WHERE state <> 'dead') FROM system.cluster";
+        const LOGS: &str = "SELECT logs_orphaned, logs, (SELECT count(*) FROM system.daemons \
+                            WHERE state <> 'dead') FROM system.cluster";
         let alive = self.daemons.len().to_string();
         for daemon in &self.daemons {
             let client = daemon.process.address().postgres().await?;
-            let rows = client.simple_query(ORPHANS).await.map_err(|e| {
+            let rows = client.simple_query(LOGS).await.map_err(|e| {
                 Error::unavailable("a daemon does not tell of its cluster").with_source(e)
             })?;
             let is_settled = rows.iter().any(|row| match row {
                 SimpleQueryMessage::Row(row) => {
-                    row.get(0) == Some("0") && row.get(1) == Some(alive.as_str())
+                    row.get(0) == Some("0")
+                        && row.get(1) == Some(alive.as_str())
+                        && row.get(2) == Some(alive.as_str())
                 }
                 _ => false,
             });
