@@ -95,8 +95,7 @@ const tablesPage = new TablesPage({
   open: (namespace, name) => pages.go("tables", namespace, name),
   close: () => pages.go("tables"),
   refresh: () => {
-    tablesReadAt = -Infinity;
-    refreshPage();
+    stream.begin();
     tables.refresh();
   },
   preview: (namespace, name) => {

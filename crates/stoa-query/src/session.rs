@@ -95,7 +95,10 @@ impl SessionPool {
     fn find(pools: &Pools, options: &SessionOptions, application: &str) -> Self {
         // Before: what changes meanwhile is found by the next statement.
         let generation = pools.generation();
-        let pool = pools.of_session(options, application);
+        let pool = {
+            let SessionOptions { user, protocol, pool, .. } = options;
+            pools.find_for(user, application, protocol, pool.as_deref())
+        };
         Self { application: application.to_owned(), generation, pool }
     }
 }
@@ -342,7 +345,9 @@ impl Session {
     /// # Errors
     /// `Forbidden` (42501) if the active resource plan has no mapping of it to that pool.
     pub fn check_pool(&self) -> Result<()> {
-        self.runner.pools().check_wish(&self.options)
+        let SessionOptions { user, application, pool, .. } = &self.options;
+        let Some(pool) = pool else { return Ok(()) };
+        self.runner.pools().check_wish(user, application, pool)
     }
 
     /// The pool of its next statement, by the resource plan that is active now.

@@ -14,7 +14,6 @@ use stoa_workload::ResourcePlan;
 
 use crate::run::active_plan::{ActivePlan, Groups, PlanSizes};
 use crate::run::pool::{Pool, PoolOptions, PoolStatus, QueryCounters};
-use crate::session::SessionOptions;
 
 /// The pool of sessions that no rule names.
 pub const DEFAULT_POOL: &str = "default";
@@ -98,19 +97,14 @@ impl Pools {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// The pool of a session: that of the active plan, or else that of the first rule it meets. `application` is the
-    /// program that it comes through now.
-    pub(crate) fn of_session(&self, session: &SessionOptions, application: &str) -> Arc<Pool> {
-        let SessionOptions { user, protocol, pool, .. } = session;
-        self.find_for(user, application, protocol, pool.as_deref())
-    }
-
     /// The pool of who is in no session.
     pub(crate) fn find(&self, user: &str, application: &str, protocol: &str) -> Arc<Pool> {
         self.find_for(user, application, protocol, None)
     }
 
-    fn find_for(
+    /// The pool of a session, which may ask for the pool `wanted`: that of the active plan, or else that of the first rule
+    /// it meets.
+    pub(crate) fn find_for(
         &self,
         user: &str,
         application: &str,
@@ -124,18 +118,14 @@ impl Pools {
         }
     }
 
-    /// Whether a session may have the pool of the active plan that it asks for, if it does.
+    /// Whether a session may have the pool `wanted` of the active plan.
     ///
     /// # Errors
     /// `Forbidden` (42501) if none of its mappings leads there.
-    pub(crate) fn check_wish(&self, session: &SessionOptions) -> Result<()> {
-        let Some(wanted) = &session.pool else { return Ok(()) };
+    pub(crate) fn check_wish(&self, user: &str, application: &str, wanted: &str) -> Result<()> {
         let active = self.active.read();
-        let plan = active
-            .as_ref()
-            .and_then(|active| active.refuses(&session.user, &session.application, wanted));
+        let plan = active.as_ref().and_then(|active| active.refuses(user, application, wanted));
         let Some(plan) = plan else { return Ok(()) };
-        let user = &session.user;
         Err(Error::new(
             ErrorKind::Forbidden,
             format!("resource plan \"{plan}\" does not let \"{user}\" into the pool \"{wanted}\""),
@@ -250,10 +240,7 @@ mod tests {
         };
         let rules = [rule("etl", Some("psql"), "default"), rule("etl*", None, "batch")];
         let pools = Pools::new(&[pool("batch")], &rules, 4, 10, 1000).unwrap();
-        let name = |user: &str, application| {
-            let session = SessionOptions { user: user.to_owned(), ..SessionOptions::default() };
-            pools.of_session(&session, application).options.name.clone()
-        };
+        let name = |user, application| pools.find(user, application, "http").options.name.clone();
         assert_eq!(name("etl", "psql"), "default");
         assert_eq!(name("etl_7", "psql"), "batch");
         assert_eq!(name("ann", "psql"), "default");
