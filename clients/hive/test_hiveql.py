@@ -78,6 +78,7 @@ def test_a_session_asks_for_one_of_its_pools(hive, name):
     plan = f"plan_{name}"
     for statement in (
         f"CREATE RESOURCE PLAN {plan} WITH QUERY_PARALLELISM=4",
+        f"ALTER POOL {plan}.default SET QUERY_PARALLELISM=2, ALLOC_FRACTION=0.6",
         f"CREATE POOL {plan}.etl WITH QUERY_PARALLELISM=1, ALLOC_FRACTION=0.2, SCHEDULING_POLICY='fair'",
         f"CREATE POOL {plan}.bi WITH QUERY_PARALLELISM=1, ALLOC_FRACTION=0.2",
         f"CREATE USER MAPPING 'eve' IN {plan} TO bi",
@@ -89,7 +90,7 @@ def test_a_session_asks_for_one_of_its_pools(hive, name):
     def pool(**asked):
         settings = {f"set:hivevar:{key}": value for key, value in asked.items()}
         session = connect(username="eve", configuration=settings)
-        own = "SELECT pool FROM system.queries WHERE user_name = 'eve' AND state = 'running'"
+        own = "SELECT pool FROM system.queries WHERE \"user\" = 'eve' AND state = 'running'"
         [(found,)] = rows(session.cursor(), own)
         session.close()
         return found
