@@ -85,6 +85,8 @@ pub struct ClusterTortureResult {
     pub cut: [u32; 2],
     /// Daemons that were frozen or cut off, answered again, and were declared dead a moment later.
     pub late: u32,
+    /// Daemons whose logs had stopped, and that were started again.
+    pub stopped: u32,
     /// Parcels that are there in the end.
     pub parcels: u64,
     /// Their rows.
@@ -152,6 +154,7 @@ struct Torture<'a> {
 
 impl Torture<'_> {
     async fn round(&mut self, hurt: &Hurt) -> Result<()> {
+        self.without_stopped().await?;
         while self.daemons.len() < self.options.daemons.max(1) {
             let daemon = self.start("").await?;
             self.daemons.push(daemon);
@@ -207,6 +210,25 @@ impl Torture<'_> {
                 done => return done,
             }
         }
+    }
+
+    /// Kills daemons whose logs have stopped, as where the store was out of reach for too long: they answer, but write no more
+    /// until they are started again.
+    async fn without_stopped(&mut self) -> Result<()> {
+        let before = self.daemons.len();
+        for daemon in std::mem::take(&mut self.daemons) {
+            match has_stopped(&daemon).await? {
+                true => daemon.process.kill().await?,
+                false => self.daemons.push(daemon),
+            }
+        }
+        self.result.stopped += (before - self.daemons.len()) as u32;
+        match self.daemons.is_empty() {
+            true => self.daemons.push(self.start("").await?),
+            false if self.daemons.len() < before => self.settle(monotonic()).await?,
+            false => {}
+        }
+        Ok(())
     }
 
     /// Leaves out a daemon that was declared dead when it answered again already: one that could not be reached for about
@@ -413,6 +435,7 @@ impl Torture<'_> {
 
     /// Looks at all tables, and once more with all rows in files.
     async fn last_look(&mut self) -> Result<()> {
+        self.without_stopped().await?;
         let first = self.daemons.first().ok_or_else(no_daemon)?;
         let client = first.process.address().postgres().await?;
         for table in self.tables.all().cloned().collect::<Vec<_>>() {
@@ -455,6 +478,18 @@ impl Torture<'_> {
                 .with_detail(String::from_utf8_lossy(&[checked.stdout, checked.stderr].concat()))),
         }
     }
+}
+
+async fn has_stopped(daemon: &Daemon) -> Result<bool> {
+    let client = daemon.process.address().postgres().await?;
+    let rows = client
+        .simple_query("SELECT is_stopped FROM system.log")
+        .await
+        .map_err(|e| Error::unavailable("a daemon does not tell of its log").with_source(e))?;
+    Ok(rows.iter().any(|row| match row {
+        SimpleQueryMessage::Row(row) => row.get(0) == Some("t"),
+        _ => false,
+    }))
 }
 
 /// Whether a daemon that was frozen or cut off has been declared dead, reads that, and ends; else it goes on.

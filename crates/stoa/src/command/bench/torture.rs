@@ -194,6 +194,7 @@ fn cluster_text(result: &ClusterTortureResult) -> String {
          \x20 ended in order   {}\n\
          \x20 cut off          {}, {} daemons were declared dead\n\
          \x20 dead afterwards  {}\n\
+         \x20 logs stopped     {}\n\
          parcels there      {} with {} rows\n\
          in flight          {} there, {} not\n\
          statements         {}\n\
@@ -209,6 +210,7 @@ fn cluster_text(result: &ClusterTortureResult) -> String {
         result.cut[0],
         result.cut[1],
         result.late,
+        result.stopped,
         count(result.parcels),
         count(result.rows),
         count(result.in_flight_kept),
