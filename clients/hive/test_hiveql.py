@@ -1,5 +1,6 @@
 """HiveQL over PyHive: what a session speaks unless it asks for Stoa's SQL."""
 
+import contextlib
 import decimal
 
 import pytest
@@ -44,16 +45,28 @@ def test_lists_have_the_columns_of_hive(hive, name):
     assert [column[0] for column in hive.description] == ["createtab_stmt"]
 
 
+@contextlib.contextmanager
+def active_plan(hive, plan, *statements):
+    """A resource plan with a parallelism of 4 that these statements shape; gone afterwards."""
+    hive.execute(f"CREATE RESOURCE PLAN {plan} WITH QUERY_PARALLELISM=4")
+    for statement in statements:
+        hive.execute(statement)
+    hive.execute(f"ALTER RESOURCE PLAN {plan} ENABLE ACTIVATE")
+    try:
+        yield
+    finally:
+        hive.execute("DISABLE WORKLOAD MANAGEMENT")
+        hive.execute(f"DROP RESOURCE PLAN {plan}")
+
+
 def test_a_resource_plan_kills_what_takes_too_long(hive, name):
     plan = f"plan_{name}"
-    for statement in (
-        f"CREATE RESOURCE PLAN {plan} WITH QUERY_PARALLELISM=4",
+    with active_plan(
+        hive,
+        plan,
         f"CREATE TRIGGER {plan}.late WHEN ELAPSED_TIME > '1 sec' DO KILL",
         f"ALTER POOL {plan}.default ADD TRIGGER late",
-        f"ALTER RESOURCE PLAN {plan} ENABLE ACTIVATE",
     ):
-        hive.execute(statement)
-    try:
         assert (plan, "ACTIVE", 4) in rows(hive, "SHOW RESOURCE PLANS")
         assert [column[0] for column in hive.description] == ["rp_name", "status", "query_parallelism"]
         assert rows(hive, f"SHOW RESOURCE PLAN {plan}") == [
@@ -69,23 +82,10 @@ def test_a_resource_plan_kills_what_takes_too_long(hive, name):
             rows(hive, f"SELECT count(*) FROM {tables} WHERE t0.id + t1.id + t2.id + t3.id + t4.id + t5.id + t6.id + t7.id = -1")
         with pytest.raises(OperationalError, match="is active"):
             hive.execute(f"DROP RESOURCE PLAN {plan}")
-    finally:
-        hive.execute("DISABLE WORKLOAD MANAGEMENT")
-        hive.execute(f"DROP RESOURCE PLAN {plan}")
 
 
 def test_a_session_asks_for_one_of_its_pools(hive, name):
     plan = f"plan_{name}"
-    for statement in (
-        f"CREATE RESOURCE PLAN {plan} WITH QUERY_PARALLELISM=4",
-        f"ALTER POOL {plan}.default SET QUERY_PARALLELISM=2, ALLOC_FRACTION=0.6",
-        f"CREATE POOL {plan}.etl WITH QUERY_PARALLELISM=1, ALLOC_FRACTION=0.2, SCHEDULING_POLICY='fair'",
-        f"CREATE POOL {plan}.bi WITH QUERY_PARALLELISM=1, ALLOC_FRACTION=0.2",
-        f"CREATE USER MAPPING 'eve' IN {plan} TO bi",
-        f"CREATE APPLICATION MAPPING 'nightly' IN {plan} TO etl",
-        f"ALTER RESOURCE PLAN {plan} ENABLE ACTIVATE",
-    ):
-        hive.execute(statement)
 
     def pool(**asked):
         settings = {f"set:hivevar:{key}": value for key, value in asked.items()}
@@ -95,15 +95,20 @@ def test_a_session_asks_for_one_of_its_pools(hive, name):
         session.close()
         return found
 
-    try:
+    with active_plan(
+        hive,
+        plan,
+        f"ALTER POOL {plan}.default SET QUERY_PARALLELISM=2, ALLOC_FRACTION=0.6",
+        f"CREATE POOL {plan}.etl WITH QUERY_PARALLELISM=1, ALLOC_FRACTION=0.2, SCHEDULING_POLICY='fair'",
+        f"CREATE POOL {plan}.bi WITH QUERY_PARALLELISM=1, ALLOC_FRACTION=0.2",
+        f"CREATE USER MAPPING 'eve' IN {plan} TO bi",
+        f"CREATE APPLICATION MAPPING 'nightly' IN {plan} TO etl",
+    ):
         assert pool() == pool(wmpool="bi") == f"{plan}.bi"
         assert pool(wmapp="nightly") == f"{plan}.bi", "the user's mapping counts first"
         assert pool(wmapp="nightly", wmpool="etl") == f"{plan}.etl"
         with pytest.raises(OperationalError, match="does not let .*eve.* into the pool .*etl"):
             pool(wmpool="etl")
-    finally:
-        hive.execute("DISABLE WORKLOAD MANAGEMENT")
-        hive.execute(f"DROP RESOURCE PLAN {plan}")
 
 
 def test_several_inserts_of_one_source(hive, cursor, name):
