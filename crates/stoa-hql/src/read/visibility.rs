@@ -323,7 +323,7 @@ impl Visibility {
         }
         if rule.counter {
             if is_late {
-                // What was counted before it may not be all yet: it stays as it is, between the sums of the others.
+                // Older counts may still come from other logs. It stays as it is, between the sums of the others.
                 self.end_counts(false, out)?;
                 return self.hand_on(cell, out);
             }
