@@ -162,3 +162,70 @@ def test_make_cluster_starts_one():
         done = subprocess.run([script], env=environment, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "daemon 3 says 42" in done.stdout and done.stdout.count(" up ") == 3, done.stdout
+
+
+def behind_a_proxy(daemons, proxy):
+    """A daemon that reaches the store by a way of its own, and the port of that way."""
+    way = proxy("--latency", "0ms")
+    daemons.gateway, gateway = way, daemons.gateway
+    daemon = daemons.start()
+    daemons.gateway = gateway
+    return daemon, way, int(way.url.rsplit(":", 1)[1])
+
+
+def in_the_background(daemon, statement):
+    body = json.dumps({"sql": statement})
+    url = f"http://127.0.0.1:{daemon.said['http_port']}/v1/sql"
+    curl = ["curl", "-s", "-m", str(LIMIT), "-H", "Content-Type: application/json", "-d", body, url]
+    return subprocess.Popen(curl, stdout=subprocess.PIPE, text=True)
+
+
+def test_small_writes_wait_for_a_store_that_comes_back(daemons, proxy):
+    other = daemons.start()
+    daemon, way, port = behind_a_proxy(daemons, proxy)
+    other.sql("CREATE TABLE t (id bigint, d text)")
+    daemon.sql("INSERT INTO t VALUES (1, 'x')")
+    way.stop()
+    waiting = in_the_background(daemon, "INSERT INTO t VALUES (2, 'x')")
+    # Longer than one request is repeated: eight times, which takes a second or more.
+    log = Path(daemon.log.name)
+    until("the daemon tells that it waits", lambda: "appends wait for it" in log.read_text())
+    # The others go on.
+    other.sql("INSERT INTO t VALUES (3, 'x')")
+    assert waiting.poll() is None and 3 in ids(other)
+    proxy("--latency", "0ms", port=port)
+    answer, _ = waiting.communicate(timeout=LIMIT)
+    assert '"error"' not in answer and answer, answer
+    for one in (daemon, other):
+        assert ids(one) == {1, 2, 3}
+    daemon.sql("INSERT INTO t VALUES (4, 'x')")
+    assert ids(other) == {1, 2, 3, 4}
+    daemon.stop()
+    other.stop()
+
+
+def test_a_daemon_whose_log_has_stopped_ends_when_the_store_is_back(daemons, proxy):
+    daemons.flags = ("--log-store-wait-s", "1")
+    other = daemons.start()
+    daemon, way, port = behind_a_proxy(daemons, proxy)
+    other.sql("CREATE TABLE t (id bigint, d text)")
+    daemon.sql("INSERT INTO t VALUES (1, 'x')")
+    way.stop()
+    with pytest.raises(StoaError, match="08007"):
+        daemon.sql("INSERT INTO t VALUES (2, 'x')")
+    # Reports go on where they need no file, and nothing ends yet.
+    assert ids(daemon) == {1}
+    assert daemon.sql("SELECT is_stopped FROM system.log") == [{"is_stopped": True}]
+    other.sql("INSERT INTO t VALUES (3, 'x')")
+    assert daemon.process.poll() is None
+    proxy("--latency", "0ms", port=port)
+    assert daemon.process.wait(LIMIT) == 1
+    said = Path(daemon.log.name).read_text()
+    assert "the commit log of this daemon has stopped" in said and "start it again" in said
+    until("its log is taken over", lambda: logs(other) == 1)
+    assert ids(other) - {2} == {1, 3}
+    again = daemons.start()
+    again.sql("INSERT INTO t VALUES (4, 'x')")
+    assert ids(other) - {2} == {1, 3, 4}
+    again.stop()
+    other.stop()

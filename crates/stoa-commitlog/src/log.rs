@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use stoa_env::Env;
@@ -17,9 +18,12 @@ use crate::queue::Queue;
 use crate::recover::{self, Recovery};
 use crate::replay::Replay;
 use crate::status::LogStatus;
-use crate::storage::LogStorage;
+use crate::storage::{LogStorage, StorageKind};
 use crate::writer::Writer;
 use crate::{LogId, LogPosition};
+
+/// How often a storage that failed is asked whether it answers.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// A commit log that is open for appends.
 ///
@@ -191,6 +195,27 @@ impl CommitLog {
     /// Why the log takes no more appends, if it has stopped.
     pub fn stopped(&self) -> Option<String> {
         self.core.queue.poison().map(|poison| poison.cause().to_owned())
+    }
+
+    /// Waits until the log has stopped because of an error, and then until its storage answers again: whoever opens it
+    /// then can write. Never returns while the log is well, after it was closed in order, or on a disk, where somebody
+    /// must find out first what is wrong with it.
+    pub async fn can_be_reopened(&self) {
+        let mut stopped = self.core.stopped.subscribe();
+        // The sender lives in `core`.
+        let _ = stopped.wait_for(|stopped| *stopped).await;
+        let is_disk = self.core.storage.kind() == StorageKind::Appendable;
+        if is_disk || self.core.queue.poison().is_none() {
+            return std::future::pending().await;
+        }
+        let env = &self.core.queue.env;
+        loop {
+            let storage = self.core.storage.clone();
+            if let Ok(Ok(_)) = env.spawn_blocking(move || storage.segments()).await {
+                return;
+            }
+            env.sleep(LOOK_AGAIN).await;
+        }
     }
 
     /// The log in numbers.

@@ -10,6 +10,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt};
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use object_store::path::Path;
@@ -25,6 +26,8 @@ use stoa_error::ErrorKind;
 use tokio::runtime::{Handle, Runtime};
 use url::Url;
 
+const PATIENCE: Duration = Duration::from_secs(600);
+
 fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
 }
@@ -34,7 +37,15 @@ fn options() -> LogOptions {
 }
 
 fn storage(store: &Arc<dyn ObjectStore>, runtime: &Handle) -> Arc<dyn LogStorage> {
-    object_storage(store.clone(), Path::from("warehouse/logs/daemon-1"), runtime.clone())
+    patient(store, runtime, PATIENCE)
+}
+
+fn patient(
+    store: &Arc<dyn ObjectStore>,
+    runtime: &Handle,
+    patience: Duration,
+) -> Arc<dyn LogStorage> {
+    object_storage(store.clone(), Path::from("warehouse/logs/daemon-1"), runtime.clone(), patience)
 }
 
 fn open(store: &Arc<dyn ObjectStore>, runtime: &Handle) -> (CommitLog, Recovery) {
@@ -207,6 +218,59 @@ fn a_put_whose_answer_was_lost_counts() {
     assert_eq!(payloads(&log, 0), [&b"kept"[..], b"next"]);
 }
 
+/// One answer that is lost in ten thousand puts is a matter of days: it must not end a daemon's writing.
+#[test]
+fn a_store_that_comes_back_does_not_stop_the_log() {
+    let runtime = runtime();
+    for mode in [FAILS_BEFORE, FAILS_AFTER] {
+        let flaky = Arc::new(Flaky::default());
+        let store: Arc<dyn ObjectStore> = flaky.clone();
+        let (log, _) = open(&store, runtime.handle());
+        append(&log, b"one");
+        flaky.mode.store(mode, Ordering::SeqCst);
+        let mut two = log.append_blocking(&[b"two"], Durability::Sync).unwrap();
+        let puts = flaky.puts.load(Ordering::SeqCst);
+        while flaky.puts.load(Ordering::SeqCst) < puts + 3 {
+            std::thread::yield_now();
+        }
+        // Nobody is told before it is so.
+        if mode == FAILS_BEFORE {
+            assert!(two.acknowledged().now_or_never().is_none());
+        }
+        flaky.mode.store(0, Ordering::SeqCst);
+        two.wait().unwrap();
+        append(&log, b"three");
+        assert_eq!(log.stopped(), None);
+        assert_eq!(payloads(&log, 0), [&b"one"[..], b"two", b"three"]);
+        let (log, recovery) = open(&store, runtime.handle());
+        assert_eq!((recovery.frames, payloads(&log, 0).len()), (3, 3));
+    }
+}
+
+/// Who waits for the store and is taken over meanwhile is refused when it answers again.
+#[test]
+fn a_log_that_is_taken_over_while_it_waits_is_fenced_off() {
+    let runtime = runtime();
+    let flaky = Arc::new(Flaky::default());
+    let store: Arc<dyn ObjectStore> = flaky.clone();
+    let (old, _) = open(&store, runtime.handle());
+    append(&old, b"one");
+    flaky.mode.store(FAILS_BEFORE, Ordering::SeqCst);
+    let two = old.append_blocking(&[b"two"], Durability::Sync).unwrap();
+    let puts = flaky.puts.load(Ordering::SeqCst);
+    while flaky.puts.load(Ordering::SeqCst) < puts + 2 {
+        std::thread::yield_now();
+    }
+    // Another daemon reaches the store.
+    let direct: Arc<dyn ObjectStore> = flaky.inner.clone();
+    let (new, recovery) = open(&direct, runtime.handle());
+    assert_eq!((recovery.frames, append(&new, b"its")), (1, 2));
+    flaky.mode.store(0, Ordering::SeqCst);
+    assert_eq!(two.wait().unwrap_err().sqlstate(), "08007");
+    assert!(old.stopped().is_some());
+    assert_eq!(payloads(&new, 0), [&b"one"[..], b"its"]);
+}
+
 #[test]
 fn a_busy_store_is_asked_again() {
     let runtime = runtime();
@@ -243,7 +307,8 @@ fn a_failed_put_stops_the_log_and_its_outcome_is_settled_by_opening_it() {
     for (mode, kept) in [(FAILS_BEFORE, 1), (FAILS_AFTER, 2)] {
         let flaky = Arc::new(Flaky::default());
         let store: Arc<dyn ObjectStore> = flaky.clone();
-        let (log, _) = open(&store, runtime.handle());
+        let storage = patient(&store, runtime.handle(), Duration::ZERO);
+        let (log, _) = CommitLog::open_blocking(storage, options()).unwrap();
         append(&log, b"one");
         flaky.mode.store(mode, Ordering::SeqCst);
         let failed = log.append_blocking(&[b"two"], Durability::Sync).unwrap().wait();
@@ -253,6 +318,35 @@ fn a_failed_put_stops_the_log_and_its_outcome_is_settled_by_opening_it() {
         let (log, recovery) = open(&store, runtime.handle());
         assert_eq!((recovery.frames, payloads(&log, 0).len()), (kept, kept as usize));
     }
+}
+
+/// A log that has stopped can be opened again once its store answers, and not before.
+#[test]
+fn whoever_waits_learns_when_the_log_can_be_opened_again() {
+    let runtime = runtime();
+    let flaky = Arc::new(Flaky::default());
+    let store: Arc<dyn ObjectStore> = flaky.clone();
+    let storage = patient(&store, runtime.handle(), Duration::ZERO);
+    let (log, _) = CommitLog::open_blocking(storage, options()).unwrap();
+    append(&log, b"one");
+    let mut waiting = Box::pin(log.can_be_reopened());
+    assert!(runtime.block_on(async { (&mut waiting).now_or_never() }).is_none(), "it is well");
+    flaky.mode.store(AWAY, Ordering::SeqCst);
+    log.append_blocking(&[b"two"], Durability::Sync).unwrap().wait().unwrap_err();
+    let listed = flaky.listed.load(Ordering::SeqCst);
+    runtime.block_on(async {
+        let back = async {
+            while flaky.listed.load(Ordering::SeqCst) < listed + 2 {
+                tokio::task::yield_now().await;
+            }
+            flaky.mode.store(0, Ordering::SeqCst);
+        };
+        tokio::join!(&mut waiting, back);
+    });
+    assert_eq!(open(&store, runtime.handle()).1.frames, 1);
+    let (log, _) = open(&store, runtime.handle());
+    log.close_blocking().unwrap();
+    assert!(runtime.block_on(async { log.can_be_reopened().now_or_never() }).is_none(), "closed");
 }
 
 #[test]
@@ -282,15 +376,15 @@ fn a_url_names_the_storage() {
     let directory = tempfile::tempdir().unwrap();
     let url = Url::from_file_path(directory.path().join("a/b")).unwrap();
     let refuse = |url: &Url| Err(stoa_error::Error::unsupported(format!("no store for {url}")));
-    let files = storage_for_url(&url, runtime.handle(), refuse).unwrap();
+    let files = storage_for_url(&url, runtime.handle(), PATIENCE, refuse).unwrap();
     assert_eq!(files.place(), directory.path().join("a/b").display().to_string());
     let url = Url::parse("s3://bucket/logs").unwrap();
     let memory =
         |_: &Url| Ok((Arc::new(InMemory::new()) as Arc<dyn ObjectStore>, Path::from("logs")));
-    let objects = storage_for_url(&url, runtime.handle(), memory).unwrap();
+    let objects = storage_for_url(&url, runtime.handle(), PATIENCE, memory).unwrap();
     assert_eq!(objects.place(), "InMemory logs");
     assert_eq!(
-        storage_for_url(&url, runtime.handle(), refuse).unwrap_err().message(),
+        storage_for_url(&url, runtime.handle(), PATIENCE, refuse).unwrap_err().message(),
         "no store for s3://bucket/logs"
     );
 }
@@ -300,14 +394,16 @@ const FAILS_AFTER: usize = 2;
 const LOSES_ANSWER_AND_RETRIES: usize = 3;
 const BUSY: usize = 4;
 const IGNORES_IF_ABSENT: usize = 5;
+const AWAY: usize = 6;
 
 /// A store in memory whose puts fail as told.
 #[derive(Debug, Default)]
 struct Flaky {
-    inner: InMemory,
+    inner: Arc<InMemory>,
     mode: AtomicUsize,
     puts: AtomicUsize,
     busy: AtomicUsize,
+    listed: AtomicUsize,
 }
 
 impl fmt::Display for Flaky {
@@ -331,7 +427,7 @@ impl ObjectStore for Flaky {
         self.puts.fetch_add(1, Ordering::SeqCst);
         assert_eq!(options.mode, PutMode::Create);
         let mode = self.mode.load(Ordering::SeqCst);
-        if mode == FAILS_BEFORE {
+        if mode == FAILS_BEFORE || mode == AWAY {
             return Err(timed_out());
         }
         if mode == BUSY && self.busy.fetch_add(1, Ordering::SeqCst) < 3 {
@@ -378,6 +474,10 @@ impl ObjectStore for Flaky {
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.listed.fetch_add(1, Ordering::SeqCst);
+        if self.mode.load(Ordering::SeqCst) == AWAY {
+            return futures::stream::once(async { Err(timed_out()) }).boxed();
+        }
         self.inner.list(prefix)
     }
 

@@ -54,7 +54,7 @@ impl Ingest {
         location: &Url,
         options: IngestOptions,
     ) -> Result<(Self, RecoveryReport)> {
-        let log = log::open(warehouse.env(), location, warehouse.stores()).await?;
+        let log = log::open(&warehouse, location, options.log_store_wait).await?;
         Self::with_log(warehouse, log, options).await
     }
 
@@ -115,6 +115,11 @@ impl Ingest {
     /// while it runs.
     pub fn log_stopped(&self) -> Option<String> {
         self.inner.log.stopped()
+    }
+
+    /// Waits until the commit log has stopped because of an error and its storage answers again: a start would open it.
+    pub async fn log_can_be_reopened(&self) {
+        self.inner.log.can_be_reopened().await;
     }
 
     /// Takes no more rows, flushes what there is if `flush` says so, and closes the log. What is

@@ -124,8 +124,8 @@ pub use maintenance::{
     Maintenance, MaintenanceKind, MaintenanceOptions, MaintenanceStatus, MaintenanceWork, Share,
 };
 pub use options::{
-    Durability, FLUSH_AGE_MS, FLUSH_BYTES, FLUSH_ROWS, FlushLimits, IngestOptions, LOG_SYNC,
-    PROPERTIES, check_properties, check_property,
+    Durability, FLUSH_AGE_MS, FLUSH_BYTES, FLUSH_ROWS, FlushLimits, IngestOptions, LOG_STORE_WAIT,
+    LOG_SYNC, PROPERTIES, check_properties, check_property,
 };
 pub use others::{OtherHold, Others, Turn, WriteClock};
 pub use record::{Record, RecordHead, encode, encode_group};

@@ -3,13 +3,14 @@
 //! A position is the sequence of a record's frame; bounds are exclusive, as `stoa-table` keeps them:
 //! the first position that is not durable, not flushed, still needed.
 
+use std::time::Duration;
+
 use stoa_commitlog::{
     Appended, CommitLog, Durability, LogOptions, LogPosition, LogStatus, Recovery, Replay,
     storage_for_url,
 };
-use stoa_env::Env;
 use stoa_error::{Error, Result};
-use stoa_store::Stores;
+use stoa_table::Warehouse;
 use tokio::runtime::Handle;
 use url::Url;
 
@@ -21,18 +22,21 @@ pub(crate) struct LogWriter {
     first: Option<LogPosition>,
 }
 
-/// Opens the log at `location`: a directory, or a prefix of an object store.
+/// Opens the log at `location`: a directory, or a prefix of an object store, which is waited for for `store_wait`
+/// where it does not answer.
 ///
 /// # Errors
 /// Those of [`CommitLog::open`] and of opening the store.
 pub(crate) async fn open(
-    env: &Env,
+    warehouse: &Warehouse,
     location: &Url,
-    stores: &Stores,
+    store_wait: Duration,
 ) -> Result<(CommitLog, Recovery)> {
-    let (location, stores, runtime) = (location.clone(), stores.clone(), Handle::current());
+    let (location, stores, runtime) =
+        (location.clone(), warehouse.stores().clone(), Handle::current());
+    let env = warehouse.env();
     let storage = env.spawn_blocking(move || {
-        storage_for_url(&location, &runtime, |url| {
+        storage_for_url(&location, &runtime, store_wait, |url| {
             let place = stores.open(url)?;
             Ok((place.store, place.path))
         })
@@ -106,6 +110,11 @@ impl LogWriter {
 
     pub(crate) fn stopped(&self) -> Option<String> {
         self.log.stopped()
+    }
+
+    /// As [`CommitLog::can_be_reopened`].
+    pub(crate) async fn can_be_reopened(&self) {
+        self.log.can_be_reopened().await;
     }
 
     pub(crate) fn status(&self) -> LogStatus {

@@ -23,9 +23,14 @@ pub const FLUSH_AGE_MS: &str = "stoa.flush-age-ms";
 /// The properties of a table that this crate reads.
 pub const PROPERTIES: [&str; 4] = [LOG_SYNC, FLUSH_BYTES, FLUSH_ROWS, FLUSH_AGE_MS];
 
+/// How long stores that come back are usually away.
+pub const LOG_STORE_WAIT: Duration = Duration::from_secs(120);
+
 /// Settings of [`crate::Ingest`].
 #[derive(Clone, Debug)]
 pub struct IngestOptions {
+    /// How long a log in an object store that does not answer is written to again before it stops; appends wait meanwhile.
+    pub log_store_wait: Duration,
     /// Memory for fresh rows of all tables together; appends wait beyond it.
     pub fresh_bytes_max: usize,
     /// How long an append waits for room before it fails with 53200.
@@ -48,6 +53,7 @@ pub struct IngestOptions {
 impl Default for IngestOptions {
     fn default() -> Self {
         Self {
+            log_store_wait: LOG_STORE_WAIT,
             fresh_bytes_max: 256 << 20,
             room_wait_max: Duration::from_secs(10),
             flush: FlushLimits::default(),

@@ -224,7 +224,7 @@ async fn the_log_may_be_in_an_object_store() {
     let store: Arc<dyn object_store::ObjectStore> = Arc::new(object_store::memory::InMemory::new());
     for life in 0..3 {
         let (store, runtime) = (store.clone(), tokio::runtime::Handle::current());
-        let storage = object_storage(store, "log".into(), runtime);
+        let storage = object_storage(store, "log".into(), runtime, std::time::Duration::ZERO);
         let mut options = LogOptions::for_kind(storage.kind());
         options.sync_interval_min = std::time::Duration::ZERO;
         let log = CommitLog::open(storage, options).await.unwrap();

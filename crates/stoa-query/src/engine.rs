@@ -112,6 +112,8 @@ pub struct EngineOptions {
     pub home_bytes_min: u64,
     /// In a cluster, bytes of the files that a statement reads from which on other daemons compute parts of it.
     pub spread_bytes_min: u64,
+    /// How long a commit log in an object store that does not answer is written to again before it stops.
+    pub log_store_wait: Duration,
     /// Memory for rows that are in the log and not yet in files, bytes.
     pub fresh_bytes_max: usize,
     /// Memory for what reports keep of data files: decoded columns, bounds, tails; bytes.
@@ -149,6 +151,7 @@ impl EngineOptions {
             cluster: false,
             home_bytes_min: 64 << 20,
             spread_bytes_min: 1 << 30,
+            log_store_wait: stoa_ingest::LOG_STORE_WAIT,
             fresh_bytes_max: 256 << 20,
             cache_bytes_max: 512 << 20,
             maintenance: false,

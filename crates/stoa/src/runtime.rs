@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use stoa_error::{Error, ErrorKind, Result};
 use stoa_query::{DiskOptions, Engine, EngineOptions, FileAccess, ScriptOptions};
@@ -264,6 +265,7 @@ fn engine_options(config: &Config) -> Result<EngineOptions> {
     options.logs = logs_url(config, &options.warehouse, place.catalog.as_ref())?;
     options.catalog = place.catalog;
     options.s3 = place.s3;
+    options.log_store_wait = Duration::from_secs(config.log_store_wait_s);
     options.fresh_bytes_max = usize::try_from(config.fresh_memory.0).unwrap_or(usize::MAX);
     options.memory_limit_bytes = usize::try_from(config.memory_limit.0).unwrap_or(usize::MAX);
     options.spill_dir.clone_from(&config.spill_dir);

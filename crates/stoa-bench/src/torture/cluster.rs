@@ -85,7 +85,7 @@ pub struct ClusterTortureResult {
     pub cut: [u32; 2],
     /// Daemons that were frozen or cut off, answered again, and were declared dead a moment later.
     pub late: u32,
-    /// Daemons whose logs had stopped, and that were started again.
+    /// Daemons whose logs had stopped: they ended, and others were started.
     pub stopped: u32,
     /// Parcels that are there in the end.
     pub parcels: u64,
@@ -212,14 +212,21 @@ impl Torture<'_> {
         }
     }
 
-    /// Kills daemons whose logs have stopped, as where the store was out of reach for too long: they answer, but write no more
-    /// until they are started again.
+    /// Waits for the end of daemons whose logs have stopped, as where the store was out of reach for too long: they end
+    /// when it is back.
     async fn without_stopped(&mut self) -> Result<()> {
         let before = self.daemons.len();
-        for daemon in std::mem::take(&mut self.daemons) {
-            match has_stopped(&daemon).await? {
-                true => daemon.process.kill().await?,
-                false => self.daemons.push(daemon),
+        for mut daemon in std::mem::take(&mut self.daemons) {
+            match has_stopped(&daemon).await {
+                Ok(false) => self.daemons.push(daemon),
+                // It may be ending already.
+                Ok(true) | Err(_) => {
+                    let ending = timer::timeout(SETTLE_LIMIT, daemon.process.wait()).await;
+                    let late =
+                        "a daemon whose log has stopped does not end, or one does not answer";
+                    let status = ending.map_err(|_| Error::unavailable(late))?;
+                    is_declared_dead(status?)?;
+                }
             }
         }
         self.result.stopped += (before - self.daemons.len()) as u32;

@@ -11,6 +11,9 @@
 //! A refused put may have been one's own, whose answer was lost: the object is read and compared. Where there is no
 //! object, the store was busy with another put of the same name (S3 answers 409), and the put is repeated.
 //!
+//! A store that cannot be reached, or whose answer is lost, is asked again for some time: appends wait meanwhile.
+//! That is safe, as the number is put once at most, whoever puts it.
+//!
 //! A store that puts where it should refuse would lose the fence without a word. So an opening first puts
 //! an object twice, and does not use a store that takes it twice.
 
@@ -22,7 +25,8 @@ use bytes::Bytes;
 use futures::TryStreamExt;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
-use stoa_error::{Error, Result};
+use stoa_env::clock::monotonic;
+use stoa_error::{Error, ErrorKind, Result};
 use tokio::runtime::Handle;
 
 use super::error::object_error;
@@ -33,13 +37,14 @@ use super::{
 /// An object that is put twice, to see whether the store refuses.
 const PROOF: &str = "put-if-absent";
 
-/// How often a put is repeated that was refused although there is no object.
-const BUSY_TRIES: u32 = 6;
+/// The first wait before a put is repeated; doubles each time.
+const WAIT_MIN: Duration = Duration::from_millis(50);
 
-/// The first wait before that; doubles each time.
-const BUSY_WAIT: Duration = Duration::from_millis(50);
+/// The longest.
+const WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// A log under `prefix` of an object store that knows put-if-absent.
+/// A log under `prefix` of an object store that knows put-if-absent. A store that cannot be reached is asked again
+/// for `patience` before an append fails and the log stops.
 ///
 /// `runtime` drives the store's requests; it must have threads of its own, as the log's calls
 /// block while they wait for it.
@@ -47,8 +52,9 @@ pub fn object_storage(
     store: Arc<dyn ObjectStore>,
     prefix: Path,
     runtime: Handle,
+    patience: Duration,
 ) -> Arc<dyn LogStorage> {
-    Arc::new(ObjectStorage { shared: Arc::new(Shared { store, prefix, runtime }) })
+    Arc::new(ObjectStorage { shared: Arc::new(Shared { store, prefix, runtime, patience }) })
 }
 
 struct ObjectStorage {
@@ -59,6 +65,7 @@ struct Shared {
     store: Arc<dyn ObjectStore>,
     prefix: Path,
     runtime: Handle,
+    patience: Duration,
 }
 
 impl Shared {
@@ -83,29 +90,46 @@ impl Shared {
         }
     }
 
-    /// Puts `bytes` unless there is an object of other bytes.
+    /// Puts `bytes` unless there is an object of other bytes. Asks again while the store cannot be reached.
     fn put_once(&self, path: &Path, bytes: Bytes) -> Result<()> {
-        let mut wait = BUSY_WAIT;
-        for _ in 0..BUSY_TRIES {
-            let refused = match self.put(path, bytes.clone(), PutMode::Create) {
-                Ok(()) => return Ok(()),
-                Err(source @ object_store::Error::AlreadyExists { .. }) => source,
-                Err(source) => return Err(object_error("put", path.as_ref(), source)),
+        let (began, mut wait, mut is_told) = (monotonic(), WAIT_MIN, false);
+        loop {
+            let error = match self.try_put(path, &bytes) {
+                Ok(()) => break,
+                Err(error) if error.kind() != ErrorKind::Unavailable => return Err(error),
+                Err(error) if began.elapsed() + wait > self.patience => return Err(error),
+                Err(error) => error,
             };
-            match self.get(path) {
-                Ok(there) if there == bytes => return Ok(()),
-                Ok(_) => {
-                    return Err(object_error("put", path.as_ref(), refused)
-                        .with_hint("another daemon has taken this log over"));
-                }
-                Err(object_store::Error::NotFound { .. }) => {}
-                Err(source) => return Err(object_error("read", path.as_ref(), source)),
+            if !std::mem::replace(&mut is_told, true) {
+                tracing::warn!(%error, %path, "the store of the commit log fails; appends wait for it");
             }
             self.runtime.block_on(async { stoa_env::timer::sleep(wait).await });
-            wait *= 2;
+            wait = (wait * 2).min(WAIT_MAX);
         }
-        Err(Error::unavailable(format!("{path} cannot be put: the store is busy with it"))
-            .with_hint("look whether the store answers 409 to each conditional put"))
+        if is_told {
+            let waited_ms = began.elapsed().as_millis();
+            tracing::info!(%path, waited_ms, "the store of the commit log is back");
+        }
+        Ok(())
+    }
+
+    /// Puts `bytes`, or finds that they are there. `Conflict` where others are; `Unavailable` where it may be tried again.
+    fn try_put(&self, path: &Path, bytes: &Bytes) -> Result<()> {
+        let refused = match self.put(path, bytes.clone(), PutMode::Create) {
+            Ok(()) => return Ok(()),
+            Err(source @ object_store::Error::AlreadyExists { .. }) => source,
+            Err(source) => return Err(object_error("put", path.as_ref(), source)),
+        };
+        match self.get(path) {
+            Ok(there) if there == bytes => Ok(()),
+            Ok(_) => Err(object_error("put", path.as_ref(), refused)
+                .with_hint("another daemon has taken this log over")),
+            Err(object_store::Error::NotFound { .. }) => {
+                Err(Error::unavailable(format!("{path} cannot be put: the store is busy with it"))
+                    .with_hint("look whether the store answers 409 to each conditional put"))
+            }
+            Err(source) => Err(object_error("read", path.as_ref(), source)),
+        }
     }
 
     /// Makes sure that the store refuses to put what is there.

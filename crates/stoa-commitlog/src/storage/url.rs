@@ -1,6 +1,7 @@
 //! Storage by URL.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use object_store::ObjectStore;
 use object_store::path::Path;
@@ -13,7 +14,7 @@ use super::local::local_storage;
 use super::object::object_storage;
 
 /// The storage that `url` names: a directory for `file:`, else an object store, which `open_store`
-/// opens (this crate knows no store's configuration) and `runtime` drives.
+/// opens (this crate knows no store's configuration) and `runtime` drives. For `patience` see [`object_storage`].
 ///
 /// Blocks while it makes a directory.
 ///
@@ -22,11 +23,12 @@ use super::object::object_storage;
 pub fn storage_for_url(
     url: &Url,
     runtime: &Handle,
+    patience: Duration,
     open_store: impl FnOnce(&Url) -> Result<(Arc<dyn ObjectStore>, Path)>,
 ) -> Result<Arc<dyn LogStorage>> {
     if url.scheme() != "file" {
         let (store, prefix) = open_store(url)?;
-        return Ok(object_storage(store, prefix, runtime.clone()));
+        return Ok(object_storage(store, prefix, runtime.clone(), patience));
     }
     let directory = url.to_file_path().map_err(|()| {
         Error::invalid(format!("{url} is no directory for a commit log"))

@@ -110,6 +110,7 @@ async fn open_one(
 
 fn ingest_options(options: &EngineOptions) -> IngestOptions {
     IngestOptions {
+        log_store_wait: options.log_store_wait,
         fresh_bytes_max: options.fresh_bytes_max,
         order: Some(Arc::new(CellFlushOrder)),
         ..IngestOptions::default()

@@ -98,6 +98,12 @@ settings! {
     /// warehouse is in S3; with `off`, each write is a commit of files.
     commit_log: String = "auto" for scope::SERVER | scope::SHELL;
 
+    /// Seconds that small writes wait for a commit log in an object store that does not answer. After
+    /// that they fail with code 08007 and the log stops. A daemon of a cluster then ends once the
+    /// store answers again, so that others take its log over; a server alone answers reports until
+    /// it is restarted.
+    log_store_wait_s: u64 = "120" for scope::SERVER | scope::SHELL;
+
     /// Memory for rows that are in the commit log and not yet in files; if it is full, writes wait.
     fresh_memory: ByteSize = "256MiB" for scope::SERVER | scope::SHELL;
 

@@ -70,6 +70,22 @@ pub(super) async fn ended(engine: &Engine) {
     }
 }
 
+/// Returns when this daemon's log has stopped and could be opened again: one daemon of a cluster that ends loses nothing,
+/// as others take its log over, and whoever watches over it starts it again. A daemon alone goes on answering reports.
+pub(super) async fn log_can_be_reopened(engine: &Engine) {
+    match (engine.member(), engine.ingest()) {
+        (Some(_), Some(ingest)) => ingest.log_can_be_reopened().await,
+        _ => std::future::pending().await,
+    }
+}
+
+pub(super) fn log_stopped(engine: &Engine) -> Error {
+    let cause = engine.ingest().and_then(|ingest| ingest.log_stopped()).unwrap_or_default();
+    Error::unavailable(format!("the commit log of this daemon has stopped: {cause}"))
+        .with_detail("its storage answers again, and the other daemons take the log over")
+        .with_hint("start it again: it will join anew; what it had acknowledged is not lost")
+}
+
 /// Returns when an operator wants this daemon to end.
 pub(super) async fn asked_to_drain(engine: &Engine) {
     match engine.member() {

@@ -123,6 +123,7 @@ pub async fn run(config: &Config, stop_with_stdin: bool) -> Result<()> {
             Ok(())
         }
         () = cluster::ended(&engine) => Err(cluster::declared_dead()),
+        () = cluster::log_can_be_reopened(&engine) => Err(cluster::log_stopped(&engine)),
         result = &mut pg => Err(ended_early("the PostgreSQL protocol", result)),
         result = &mut http => Err(ended_early("HTTP", result)),
         result = &mut flight => Err(ended_early("Flight SQL", result)),
