@@ -2,16 +2,19 @@
 
 use bytes::Bytes;
 use crc_fast::{CrcAlgorithm, Digest};
-use futures::StreamExt;
-use object_store::{ObjectStoreExt, WriteMultipart};
+use futures::{Stream, StreamExt};
+use object_store::{ObjectStoreExt, PutPayload};
 use stoa_error::{Error, ErrorKind, Result};
-use stoa_store::{Location, Stores, from_object_store};
+use stoa_store::{Location, Stores, Upload, from_object_store};
 
 /// Files that are copied at once.
 pub(crate) const AT_ONCE: usize = 8;
 
 /// Larger files are written in parts.
-const PART_BYTES: u64 = 8 << 20;
+const PART_BYTES: usize = 8 << 20;
+
+/// Parts of one file that are on their way at once.
+const PARTS_AT_ONCE: usize = 2;
 
 /// How far a backup, a restore or a check is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -104,37 +107,51 @@ pub(crate) async fn copy(stores: &Stores, from: &str, to: &str) -> Result<Conten
     let unwritten = |error| from_object_store(to, error);
     let found = source.store.get(&source.path).await.map_err(unread)?;
     let size = found.meta.size;
-    if size <= PART_BYTES {
+    if size <= PART_BYTES as u64 {
         return write(stores, to, found.bytes().await.map_err(unread)?).await;
     }
     if size_of(&target, to).await?.is_some() {
         return Err(Error::already_exists(format!("{to} is there already")));
     }
-    let mut parts = found.into_stream();
-    let upload = target.store.put_multipart(&target.path).await.map_err(unwritten)?;
-    let mut writer = WriteMultipart::new_with_chunk_size(upload, PART_BYTES as usize);
-    let mut sum = Sum::new();
-    while let Some(part) = parts.next().await {
-        match part {
-            Ok(part) => {
-                sum.add(&part);
-                writer.wait_for_capacity(2).await.map_err(unwritten)?;
-                writer.put(part);
-            }
-            Err(error) => {
-                // The file that was begun stays invisible.
-                let _ = writer.abort().await;
-                return Err(unread(error));
-            }
-        }
-    }
-    writer.finish().await.map_err(unwritten)?;
-    let content = sum.content();
-    match content.bytes == size {
+    let mut upload = Upload::begin(&target.store, &target.path).await.map_err(unwritten)?;
+    let sent = send(found.into_stream(), &mut upload, &unread, &unwritten).await;
+    let sent = sent.and_then(|content| match content.bytes == size {
         true => Ok(content),
         false => Err(Error::new(
             ErrorKind::Unavailable,
             format!("{from} has {size} bytes, of which {} could be read", content.bytes),
         )),
+    });
+    if sent.is_err() {
+        // Waited for, as the process may end next. What the store says to it is of no use beside the first error.
+        let _ = upload.abort().await;
+        return sent;
     }
+    upload.complete().await.map_err(unwritten)?;
+    sent
+}
+
+/// Sends what is read in parts.
+async fn send(
+    mut read: impl Stream<Item = object_store::Result<Bytes>> + Unpin,
+    upload: &mut Upload,
+    unread: &impl Fn(object_store::Error) -> Error,
+    unwritten: &impl Fn(object_store::Error) -> Error,
+) -> Result<Content> {
+    let (mut sum, mut part, mut bytes) = (Sum::new(), Vec::new(), 0);
+    while let Some(piece) = read.next().await {
+        let piece = piece.map_err(unread)?;
+        sum.add(&piece);
+        bytes += piece.len();
+        part.push(piece);
+        if bytes >= PART_BYTES {
+            bytes = 0;
+            let full = PutPayload::from_iter(std::mem::take(&mut part));
+            upload.put_part(full, PARTS_AT_ONCE).await.map_err(unwritten)?;
+        }
+    }
+    if !part.is_empty() {
+        upload.put_part(PutPayload::from_iter(part), PARTS_AT_ONCE).await.map_err(unwritten)?;
+    }
+    Ok(sum.content())
 }
