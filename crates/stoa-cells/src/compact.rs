@@ -11,12 +11,14 @@
 //! before the marker is. Of the logs of others it may not be, so beside others a marker goes only where COMPACT has made
 //! all of them bring their cells into files first, only with the files that there were then, and only if it was written
 //! before the first of them did so: the flush of the last one also has what was written while the others were done, and
-//! a marker in it may hide cells that are in no file yet. Counts are added up by the same rule.
+//! a marker in it may hide cells that are in no file yet. Counts are added up by the same rule. Merges in the background
+//! leave alone what was written within the last hour ([`CellMergeHooks::in_background`]).
 //!
 //! Not here: which files are merged in the background (`stoa-table`), when (`stoa-ingest`).
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_select::concat::concat_batches;
@@ -41,26 +43,49 @@ const TRIES: usize = 5;
 #[derive(Clone)]
 pub struct CellMergeHooks {
     timestamps: Arc<TimestampSource>,
-    of_all: Compaction,
+    of_all: OfAll,
 }
+
+/// What a merge of all files of a table is.
+#[derive(Clone, Copy)]
+enum OfAll {
+    Kind(Compaction),
+    /// A full one of what was written until [`LATE_MAX`] ago.
+    Aged,
+}
+
+/// No write takes so long from its timestamp to the log, and from there into a file: longer than it waits for memory, and
+/// for a log whose store is away. A merge in the background does not know what is under way, or in the log only.
+const LATE_MAX: Duration = Duration::from_secs(3600);
 
 impl CellMergeHooks {
     /// Hooks that ask this source how late it is.
     pub fn new(timestamps: Arc<TimestampSource>) -> Self {
-        Self { timestamps, of_all: Compaction::Full }
+        Self { timestamps, of_all: OfAll::Kind(Compaction::Full) }
     }
 
     /// Whether others may have cells of the tables in logs of their own: then no merge is a full one.
     #[must_use]
     pub fn beside_others(self, beside_others: bool) -> Self {
         let of_all = if beside_others { Compaction::Partial } else { Compaction::Full };
-        Self { of_all, ..self }
+        Self { of_all: OfAll::Kind(of_all), ..self }
+    }
+
+    /// For merges while rows are written, of which nothing more is known: markers and counts of the last hour stay, as a
+    /// cell that is older than a marker may still come into a file.
+    #[must_use]
+    pub fn in_background(self) -> Self {
+        match self.of_all {
+            OfAll::Kind(Compaction::Full) => Self { of_all: OfAll::Aged, ..self },
+            _ => self,
+        }
     }
 
     /// All that was written until then is in the files that are merged, and nothing is known of what came later.
     #[must_use]
     pub(crate) fn settled(self, until: Option<i64>) -> Self {
-        Self { of_all: until.map_or(Compaction::Partial, Compaction::FullUntil), ..self }
+        let of_all = until.map_or(Compaction::Partial, Compaction::FullUntil);
+        Self { of_all: OfAll::Kind(of_all), ..self }
     }
 }
 
@@ -73,7 +98,12 @@ impl fmt::Debug for CellMergeHooks {
 impl MergeHooks for CellMergeHooks {
     fn hook(&self, table: &Table, group: &CompactionGroup) -> Result<Option<Box<dyn MergeHook>>> {
         let Some(schema) = crate::layout::schema_of(table)? else { return Ok(None) };
-        let kind = if group.whole_partition { self.of_all } else { Compaction::Partial };
+        let late_max = i64::try_from(LATE_MAX.as_nanos()).unwrap_or(i64::MAX);
+        let kind = match self.of_all {
+            _ if !group.whole_partition => Compaction::Partial,
+            OfAll::Kind(kind) => kind,
+            OfAll::Aged => Compaction::FullUntil(self.timestamps.now_ns().saturating_sub(late_max)),
+        };
         let reader = CellReader::compaction(&schema, kind, self.timestamps.now_ns(), 1);
         Ok(Some(Box::new(Hook { layout: Layout::of(table)?, reader, rows_in: 0, rows_out: 0 })))
     }

@@ -56,6 +56,39 @@ async fn markers_stay_while_cells_may_be_in_other_logs() {
     }
 }
 
+/// A cell that is on its way into the log while a later marker is brought into a file, and merged with all others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn young_markers_outlive_a_merge_in_the_background() {
+    let home = tempfile::tempdir().unwrap();
+    let timestamps = Arc::new(TimestampSource::manual(1_000_000));
+    let options = || CellOptions { timestamps: Arc::clone(&timestamps), ..CellOptions::default() };
+    // The log of `late` stands for the way into the log.
+    let late = open_with_log(home.path(), "log", by_hand(), options()).await;
+    let own = open_with_log(home.path(), "own", by_hand(), options()).await;
+    ask(&own, "CREATE TABLE t (c, n COUNTER);").await;
+    ask(&late, "INSERT INTO t VALUES ('old', 'c', 'v'), ('n', 'n', '1');").await;
+    ask(&own, "DELETE * FROM t WHERE ROW = 'old'; INSERT INTO t VALUES ('n', 'n', '2');").await;
+    own.flush().await;
+    ask(&own, "INSERT INTO t VALUES ('newer', 'c', 'v'), ('n', 'n', '4');").await;
+    own.flush().await;
+    let hooks = CellMergeHooks::new(Arc::clone(&timestamps)).in_background();
+    own.merge_with(hooks.clone()).await;
+    let plan = own.tables().await[0].plan_scan(&Predicate::always()).await.unwrap();
+    assert_eq!(plan.files.len(), 1, "all files are one");
+    late.flush().await;
+    for store in [&late, &own] {
+        assert_eq!(ask(store, "SELECT * FROM t;").await, "n\tn\t7\nnewer\tc\tv\n");
+    }
+    // An hour later it hides what it hid, and goes.
+    timestamps.advance(2 * 3_600_000_000_000);
+    own.merge_with(hooks).await;
+    for store in [&late, &own] {
+        assert_eq!(ask(store, "SELECT * FROM t;").await, "n\tn\t7\nnewer\tc\tv\n");
+        let deletes = ask(store, "SELECT * FROM t RETURN_DELETES KEYS_ONLY;").await;
+        assert!(!deletes.contains("old"), "{deletes}");
+    }
+}
+
 /// Another daemon, in whose log a cell comes once it has flushed, which is deleted here at once.
 struct Busy {
     own: Store,

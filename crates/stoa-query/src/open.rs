@@ -71,7 +71,8 @@ impl Engine {
         let cell_options = CellOptions::default();
         // Other daemons have logs of their own.
         let hooks = CellMergeHooks::new(Arc::clone(&cell_options.timestamps))
-            .beside_others(warehouse.catalog().cluster().is_some());
+            .beside_others(warehouse.catalog().cluster().is_some())
+            .in_background();
         let cells = CellTables::open(warehouse.clone(), ingest.clone(), cell_options).await?;
         let data = Arc::new(
             Data::open(warehouse.clone(), ingest, cells, reports, options.file_access.clone())
