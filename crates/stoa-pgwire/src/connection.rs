@@ -22,6 +22,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
 use crate::portal::Portal;
+use crate::recent::Recent;
 use crate::settings::Settings;
 use crate::statement::SharedStatement;
 use crate::transaction::{Transaction, Warning};
@@ -40,6 +41,8 @@ pub(crate) struct Connection<S> {
     pub(crate) session: Arc<Session>,
     pub(crate) statements: HashMap<String, SharedStatement>,
     pub(crate) portals: HashMap<String, Portal>,
+    /// What came by the simple protocol.
+    pub(crate) recent: Recent,
     pub(crate) transaction: Transaction,
     pub(crate) settings: Settings,
     /// Extended messages are dropped until the next `Sync`.
@@ -56,6 +59,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             session,
             statements: HashMap::new(),
             portals: HashMap::new(),
+            recent: Recent::default(),
             transaction: Transaction::default(),
             settings: Settings::default(),
             skipping: false,

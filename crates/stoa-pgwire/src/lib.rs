@@ -36,6 +36,7 @@ mod login;
 #[doc(hidden)]
 pub mod measure;
 mod portal;
+mod recent;
 mod scroll;
 mod server;
 mod settings;

@@ -1,6 +1,7 @@
 //! The simple protocol: one message holds any number of statements, all values are text.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use stoa_error::Error;
 use stoa_query::split_statements;
@@ -12,7 +13,7 @@ use crate::execute::Executed;
 use crate::format::Format;
 use crate::portal::PortalState;
 use crate::scroll::Direction;
-use crate::statement::{Parsed, rows_tag};
+use crate::statement::{Parsed, SharedStatement, rows_tag};
 use crate::wire::stream::Stop;
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
@@ -44,16 +45,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
 
     async fn simple_statement(&mut self, text: &str) -> Result<(), Stop> {
         let deadline = self.deadline();
-        let planning = async {
-            // In a failed block the statement may refer to what is not there.
-            Parsed::new(&self.session, text, &[]).await
-        };
-        let statement = match self.wire.watch(deadline, planning).await? {
-            Ok(parsed) => Arc::new(parsed),
-            Err(error) => {
-                self.transaction.check_usable(None)?;
-                return Err(error.into());
-            }
+        let statement = match self.recent.find(text, &self.session) {
+            Some(statement) => statement,
+            None => self.planned(text, deadline).await?,
         };
         match self.execute(&statement, Vec::new()).await? {
             Executed::Empty => self.wire.output.empty_query(),
@@ -82,6 +76,25 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             }
         }
         Ok(())
+    }
+
+    async fn planned(
+        &mut self,
+        text: &str,
+        deadline: Option<Instant>,
+    ) -> Result<SharedStatement, Stop> {
+        match self.wire.watch(deadline, Parsed::new(&self.session, text, &[])).await? {
+            Ok(parsed) => {
+                let statement = Arc::new(parsed);
+                self.recent.keep(text, &statement);
+                Ok(statement)
+            }
+            Err(error) => {
+                // In a failed block the statement may refer to what is not there.
+                self.transaction.check_usable(None)?;
+                Err(error.into())
+            }
+        }
     }
 
     /// Moves a cursor.

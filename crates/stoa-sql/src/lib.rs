@@ -86,6 +86,7 @@ mod types;
 pub mod upsert;
 mod using_joins;
 pub mod uuid_texts;
+mod value_rows;
 mod view;
 mod volatile_with;
 pub mod walk;
@@ -131,6 +132,7 @@ pub use split::{first_word, last_parameter, number_parameters, split_statements}
 pub use statement::{Statement, StatementKind, WriteDirectoryStatement};
 pub use stoa_table::DeclaredType;
 pub use types::arrow_type;
+pub use value_rows::{ValueLiteral, ValueRows};
 pub use view::{AlterViewAction, AlterViewStatement, CreateViewStatement, ViewHead};
 
 use crate::syntax_error::{from_parser, from_sql_parser};

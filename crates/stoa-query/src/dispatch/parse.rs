@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use stoa_error::Result;
+use stoa_sql::ValueRows;
 use stoa_sql::fingerprint::{Fingerprint, SharedFingerprint};
 
 use super::hiveql::{self, HiveOptions};
@@ -85,6 +86,11 @@ impl Session {
     /// # Errors
     /// As [`Session::parse`].
     pub async fn parse_sql(&self, sql: &str) -> Result<Vec<Statement>> {
+        if ValueRows::may_be(sql)
+            && let Some(statement) = self.parse_value_rows(sql).await?
+        {
+            return Ok(vec![statement]);
+        }
         let context = self.options_context();
         let kinds = FormKinds {
             reports: self.takes_short_path(),
@@ -99,11 +105,26 @@ impl Session {
                 KnownStatement::Lifted(lifted) => StatementForm::Lifted(lifted),
             };
             let text = sql.trim().trim_end_matches(';').to_owned();
-            return Ok(vec![Statement { text, fingerprint, form, memory: None }]);
+            return Ok(vec![Statement { text, fingerprint, form, rows: None, memory: None }]);
         }
         self.parse_text(sql, fingerprint.clone()).await.inspect_err(|error| {
             self.record_failure(sql, fingerprint.as_ref(), error);
         })
+    }
+
+    /// A long INSERT of literals; `None` where it is something else, or is wrong.
+    async fn parse_value_rows(&self, sql: &str) -> Result<Option<Statement>> {
+        let memory = memory::of_text(self.runner.memory(), sql)?;
+        let text = sql.trim().trim_end_matches(';').trim_end().to_owned();
+        let read = async move {
+            let Some(rows) = ValueRows::of(&text) else { return Ok(None) };
+            let head = rows.with_first_row(&text).map(|head| statements_of(head, None));
+            // What is wrong with it is told of the whole text.
+            let Some(Ok(mut head)) = head else { return Ok(None) };
+            let rows = Some(Arc::new(rows));
+            Ok(head.pop().map(|head| Statement { text, rows, memory, ..head }))
+        };
+        self.shown_planning(sql, read).await
     }
 
     async fn parse_text(

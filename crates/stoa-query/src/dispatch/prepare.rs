@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use arrow::datatypes::{DataType, SchemaRef};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::sql::parser::Statement as EngineStatement;
@@ -11,7 +12,7 @@ use stoa_error::{Error, Result};
 use stoa_pg_catalog::Asker;
 use stoa_semantics::errors::from_datafusion;
 use stoa_sql::pointing::point;
-use stoa_sql::{CopySource, CopyStatement, StatementKind};
+use stoa_sql::{CopySource, CopyStatement, StatementKind, ValueRows};
 use tokio::sync::OnceCell;
 
 use super::parse;
@@ -134,6 +135,27 @@ impl Prepared {
         self.schema.clone()
     }
 
+    /// Whether it is a query without tables, views and parameters: what it means depends on the session's settings only.
+    pub fn reads_nothing(&self) -> bool {
+        let Way::Plan(planned) = &self.way else { return false };
+        let mut is_plain = planned.views.is_empty()
+            && !planned.asks_about_tables
+            && planned.returning.is_none()
+            && self.parameter_types.is_empty()
+            && self.statement.copy().is_none();
+        let looked = planned.plan.apply_with_subqueries(|node| {
+            is_plain &= matches!(
+                node,
+                LogicalPlan::Projection(_) | LogicalPlan::EmptyRelation(_) | LogicalPlan::Values(_)
+            );
+            Ok(match is_plain {
+                true => TreeNodeRecursion::Continue,
+                false => TreeNodeRecursion::Stop,
+            })
+        });
+        looked.is_ok() && is_plain
+    }
+
     /// Whether it changes rows of a table.
     pub fn changes_rows(&self) -> bool {
         self.planned().is_some_and(|planned| matches!(*planned.plan, LogicalPlan::Dml(_)))
@@ -248,6 +270,20 @@ impl Session {
             return Box::pin(self.plan(parsed, parameter_types)).await;
         }
         self.must_know_of(&statement).await?;
+        if let Some(rows) = statement.rows.clone() {
+            return match self.plan_of_rows(&statement, &rows).await? {
+                Some(plan) => {
+                    let state = &self.planner().state;
+                    self.prepared_plan(state, statement, plan, &parameter_types).await
+                }
+                None => {
+                    let Statement { text, memory, .. } = statement;
+                    let parsed = parse::statements_of(&text, None)?.swap_remove(0);
+                    let parsed = Statement { memory, ..parsed };
+                    Box::pin(self.plan_now(parsed, parameter_types)).await
+                }
+            };
+        }
         if let Some(StatementKind::Plan(parsed)) = statement.kind() {
             if let Some(named) = self.with_temporary_names(parsed, &statement.text)? {
                 let form = StatementForm::Parsed(StatementKind::Plan(Box::new(named)));
@@ -314,6 +350,23 @@ impl Session {
             return Ok(Prepared { statement, ..prepared });
         }
         Ok(Prepared::without_plan(statement, None))
+    }
+
+    /// The plan of a long INSERT of literals; `None` where it is not to be taken as it stands.
+    async fn plan_of_rows(
+        &self,
+        statement: &Statement,
+        rows: &ValueRows,
+    ) -> Result<Option<LogicalPlan>> {
+        let Some(StatementKind::Plan(parsed)) = statement.kind() else { return Ok(None) };
+        let text = statement.text();
+        let is_changed = self.with_temporary_names(parsed, text)?.is_some()
+            || columns::populated(self, parsed, text).await?.is_some()
+            || defaults::filled(self, parsed).await?.is_some();
+        match is_changed {
+            true => Ok(None),
+            false => insert_values::plan_rows(self, parsed, rows, text).await,
+        }
     }
 
     /// Plans a statement with RETURNING: the statement, and the query over its rows.

@@ -52,7 +52,7 @@ impl Session {
     }
 
     /// Whether the session reads names as it did when the statement was planned.
-    pub(super) fn means_the_same(&self, prepared: &Prepared) -> bool {
+    pub fn means_the_same(&self, prepared: &Prepared) -> bool {
         prepared.context.as_ref().is_none_or(|context| *context == self.options_context())
     }
 

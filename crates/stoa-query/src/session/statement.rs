@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datafusion::execution::memory_pool::MemoryReservation;
 use stoa_sql::fingerprint::SharedFingerprint;
-use stoa_sql::{CopyStatement, StatementKind, TransactionControl};
+use stoa_sql::{CopyStatement, StatementKind, TransactionControl, ValueRows};
 
 use crate::reuse::report::ReportStatement;
 use crate::reuse::template::LiftedStatement;
@@ -16,6 +16,8 @@ pub struct Statement {
     /// That of the text, taken once; `None` where it is no plain SELECT.
     pub(crate) fingerprint: Option<SharedFingerprint>,
     pub(crate) form: StatementForm,
+    /// The rows of a long INSERT of literals; its tree has the first one only.
+    pub(crate) rows: Option<Arc<ValueRows>>,
     /// What a long one takes while anybody has it.
     pub(crate) memory: Option<Arc<MemoryReservation>>,
 }
@@ -37,7 +39,7 @@ impl Statement {
     /// A statement that was parsed; `fingerprint` is that of its text.
     pub(crate) fn of(parsed: stoa_sql::Statement, fingerprint: Option<SharedFingerprint>) -> Self {
         let form = StatementForm::Parsed(parsed.kind);
-        Self { text: parsed.text, fingerprint, form, memory: None }
+        Self { text: parsed.text, fingerprint, form, rows: None, memory: None }
     }
 
     /// The statement's text, without the semicolon that ended it.

@@ -27,7 +27,7 @@ use crate::session::Session;
 use crate::tables::cells;
 use crate::tables::external::refuse_rows;
 use stoa_semantics::errors::from_datafusion;
-use stoa_sql::normalise;
+use stoa_sql::{ValueLiteral, ValueRows, normalise};
 
 /// Digits that a 64-bit float keeps whatever they are.
 const FLOAT_DIGITS: usize = 15;
@@ -40,7 +40,67 @@ pub(crate) async fn plan(
     session: &Session,
     parsed: &EngineStatement,
 ) -> Result<Option<LogicalPlan>> {
-    let Some((insert, name, rows)) = literal_insert(parsed) else { return Ok(None) };
+    let Some((_, _, values)) = literal_insert(parsed) else { return Ok(None) };
+    plan_of(session, parsed, &Rows::Parsed(values)).await
+}
+
+/// As [`plan`], of the statement that `parsed` is with its first row only, and `text` with all of them.
+///
+/// # Errors
+/// As [`plan`].
+pub(crate) async fn plan_rows(
+    session: &Session,
+    parsed: &EngineStatement,
+    rows: &ValueRows,
+    text: &str,
+) -> Result<Option<LogicalPlan>> {
+    plan_of(session, parsed, &Rows::Read { rows, text }).await
+}
+
+/// The rows of an INSERT.
+enum Rows<'a> {
+    Parsed(&'a Values),
+    Read { rows: &'a ValueRows, text: &'a str },
+}
+
+impl<'a> Rows<'a> {
+    fn count(&self) -> usize {
+        match self {
+            Self::Parsed(values) => values.rows.len(),
+            Self::Read { rows, .. } => rows.count(),
+        }
+    }
+
+    /// Values of each row; `None` where they differ in that.
+    fn width(&self) -> Option<usize> {
+        match self {
+            Self::Parsed(values) => {
+                let width = values.rows.first().map_or(0, |row| row.content.len());
+                values.rows.iter().all(|row| row.content.len() == width).then_some(width)
+            }
+            Self::Read { rows, .. } => Some(rows.width()),
+        }
+    }
+
+    /// The values at one place of the rows; `None` where one is no literal.
+    fn column(&self, place: usize) -> Option<Vec<ValueLiteral<'a>>> {
+        match self {
+            Self::Parsed(values) => {
+                let values = values.rows.iter().map(|row| row.content.get(place));
+                values.map(|value| literal(value?)).collect()
+            }
+            Self::Read { rows, text } => rows.column(place, text).collect(),
+        }
+    }
+}
+
+async fn plan_of(
+    session: &Session,
+    parsed: &EngineStatement,
+    rows: &Rows<'_>,
+) -> Result<Option<LogicalPlan>> {
+    let Some((insert, name, _)) = literal_insert(parsed) else { return Ok(None) };
+    let Some(width) = rows.width() else { return Ok(None) };
     let ident = session.table_ident(name)?;
     let table = match session.data.table(&ident).await {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -51,17 +111,15 @@ pub(crate) async fn plan(
         return Ok(None);
     }
     let schema = datafusion::catalog::TableProvider::schema(&table);
-    let width = rows.rows.first().map_or(0, |row| row.content.len());
     let names = schema.fields().iter().map(|field| field.name().as_str());
     let Some(places) = places(insert, width, names) else { return Ok(None) };
-    let listed = places.iter().flatten().count();
-    if rows.rows.iter().any(|row| row.content.len() != listed) {
+    if places.iter().flatten().count() != width {
         return Ok(None);
     }
     let columns = schema.fields().iter().zip(&places).map(|(field, place)| match place {
-        None if field.is_nullable() => Some(new_null_array(field.data_type(), rows.rows.len())),
+        None if field.is_nullable() => Some(new_null_array(field.data_type(), rows.count())),
         None => None,
-        Some(place) => column(field, rows.rows.iter().map(|row| row.content.get(*place))),
+        Some(place) => column(field, &rows.column(*place)?),
     });
     let Some(columns) = columns.collect::<Option<Vec<_>>>() else { return Ok(None) };
     let Ok(batch) = RecordBatch::try_new(Arc::clone(&schema), columns) else { return Ok(None) };
@@ -156,36 +214,26 @@ fn column_name(name: &ObjectName) -> Option<String> {
     }
 }
 
-/// A value as it was written.
-enum Literal<'a> {
-    Null,
-    Number { text: &'a str, negative: bool },
-    Text(&'a str),
-    Date(&'a str),
-    Timestamp(&'a str),
-    Boolean(bool),
-}
-
-fn literal(expr: &Expr) -> Option<Literal<'_>> {
+fn literal(expr: &Expr) -> Option<ValueLiteral<'_>> {
     match expr {
         Expr::Value(value) => match &value.value {
-            Value::Number(text, false) => Some(Literal::Number { text, negative: false }),
-            Value::SingleQuotedString(text) => Some(Literal::Text(text)),
-            Value::Boolean(value) => Some(Literal::Boolean(*value)),
-            Value::Null => Some(Literal::Null),
+            Value::Number(text, false) => Some(ValueLiteral::Number { text, negative: false }),
+            Value::SingleQuotedString(text) => Some(ValueLiteral::Text(text.into())),
+            Value::Boolean(value) => Some(ValueLiteral::Boolean(*value)),
+            Value::Null => Some(ValueLiteral::Null),
             _ => None,
         },
         Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match literal(expr)? {
-            Literal::Number { text, negative: false } => {
-                Some(Literal::Number { text, negative: true })
+            ValueLiteral::Number { text, negative: false } => {
+                Some(ValueLiteral::Number { text, negative: true })
             }
             _ => None,
         },
         Expr::TypedString(typed) => {
             let Value::SingleQuotedString(text) = &typed.value.value else { return None };
             match typed.data_type {
-                SqlType::Date => Some(Literal::Date(text)),
-                SqlType::Timestamp(None, _) => Some(Literal::Timestamp(text)),
+                SqlType::Date => Some(ValueLiteral::Date(text.into())),
+                SqlType::Timestamp(None, _) => Some(ValueLiteral::Timestamp(text.into())),
                 _ => None,
             }
         }
@@ -193,45 +241,44 @@ fn literal(expr: &Expr) -> Option<Literal<'_>> {
     }
 }
 
-/// One column of the rows; `None` where a value is no literal, or not of a kind that fits as it is.
-fn column<'a>(field: &Field, values: impl Iterator<Item = Option<&'a Expr>>) -> Option<ArrayRef> {
-    let literals = values.map(|value| literal(value?)).collect::<Option<Vec<_>>>()?;
-    if !field.is_nullable() && literals.iter().any(|value| matches!(value, Literal::Null)) {
+/// One column of the rows; `None` where a value is not of a kind that fits as it is.
+fn column(field: &Field, literals: &[ValueLiteral<'_>]) -> Option<ArrayRef> {
+    if !field.is_nullable() && literals.iter().any(|value| matches!(value, ValueLiteral::Null)) {
         return None;
     }
     let array: ArrayRef = match field.data_type() {
         DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => {
-            Arc::new(collect(&literals, integer)?.into_iter().collect::<Int64Array>())
+            Arc::new(collect(literals, integer)?.into_iter().collect::<Int64Array>())
         }
         DataType::Float32 | DataType::Float64 => {
-            Arc::new(collect(&literals, float)?.into_iter().collect::<Float64Array>())
+            Arc::new(collect(literals, float)?.into_iter().collect::<Float64Array>())
         }
         DataType::Decimal128(precision, scale) => {
-            let values = collect(&literals, |value| decimal(value, *precision, *scale))?;
+            let values = collect(literals, |value| decimal(value, *precision, *scale))?;
             let array: Decimal128Array = values.into_iter().collect();
             Arc::new(array.with_precision_and_scale(*precision, *scale).ok()?)
         }
         DataType::Boolean => {
-            let boolean = |value: &Literal<'a>| match value {
-                Literal::Boolean(value) => Some(*value),
+            let boolean = |value: &ValueLiteral<'_>| match value {
+                ValueLiteral::Boolean(value) => Some(*value),
                 _ => None,
             };
-            Arc::new(collect(&literals, boolean)?.into_iter().collect::<BooleanArray>())
+            Arc::new(collect(literals, boolean)?.into_iter().collect::<BooleanArray>())
         }
-        DataType::Utf8 => Arc::new(texts(&literals, |value| match value {
-            Literal::Text(text) => Some(*text),
+        DataType::Utf8 => Arc::new(texts(literals, |value| match value {
+            ValueLiteral::Text(text) => Some(&**text),
             _ => None,
         })?),
         of @ DataType::Date32 => {
-            let dates = texts(&literals, |value| match value {
-                Literal::Text(text) | Literal::Date(text) => Some(*text),
+            let dates = texts(literals, |value| match value {
+                ValueLiteral::Text(text) | ValueLiteral::Date(text) => Some(&**text),
                 _ => None,
             })?;
             stoa_semantics::read_local(&dates, of).ok()?
         }
         of @ DataType::Timestamp(TimeUnit::Microsecond, None) => {
-            let times = texts(&literals, |value| match value {
-                Literal::Text(text) | Literal::Timestamp(text) => Some(*text),
+            let times = texts(literals, |value| match value {
+                ValueLiteral::Text(text) | ValueLiteral::Timestamp(text) => Some(&**text),
                 _ => None,
             })?;
             stoa_semantics::read_local(&times, of).ok()?
@@ -244,38 +291,38 @@ fn column<'a>(field: &Field, values: impl Iterator<Item = Option<&'a Expr>>) -> 
 
 /// Nulls as they are, others by `of`; `None` if that fails for one of them.
 fn collect<'a, T>(
-    literals: &[Literal<'a>],
-    of: impl Fn(&Literal<'a>) -> Option<T>,
+    literals: &'a [ValueLiteral<'a>],
+    of: impl Fn(&'a ValueLiteral<'a>) -> Option<T>,
 ) -> Option<Vec<Option<T>>> {
     let values = literals.iter().map(|value| match value {
-        Literal::Null => Some(None),
+        ValueLiteral::Null => Some(None),
         value => of(value).map(Some),
     });
     values.collect()
 }
 
 fn texts<'a>(
-    literals: &[Literal<'a>],
-    of: impl Fn(&Literal<'a>) -> Option<&'a str>,
+    literals: &'a [ValueLiteral<'a>],
+    of: impl Fn(&'a ValueLiteral<'a>) -> Option<&'a str>,
 ) -> Option<StringArray> {
     Some(collect(literals, of)?.into_iter().collect())
 }
 
-fn integer(value: &Literal<'_>) -> Option<i64> {
-    let Literal::Number { text, negative } = value else { return None };
+fn integer(value: &ValueLiteral<'_>) -> Option<i64> {
+    let ValueLiteral::Number { text, negative } = value else { return None };
     let value: i64 = text.parse().ok()?;
     if *negative { value.checked_neg() } else { Some(value) }
 }
 
-fn float(value: &Literal<'_>) -> Option<f64> {
-    let Literal::Number { text, negative } = value else { return None };
+fn float(value: &ValueLiteral<'_>) -> Option<f64> {
+    let ValueLiteral::Number { text, negative } = value else { return None };
     let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let value: f64 = (plain && text.len() <= FLOAT_DIGITS).then(|| text.parse().ok())??;
     Some(if *negative { -value } else { value })
 }
 
-fn decimal(value: &Literal<'_>, precision: u8, scale: i8) -> Option<i128> {
-    let Literal::Number { text, negative } = value else { return None };
+fn decimal(value: &ValueLiteral<'_>, precision: u8, scale: i8) -> Option<i128> {
+    let ValueLiteral::Number { text, negative } = value else { return None };
     let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let fraction = text.split_once('.').map_or(0, |(_, fraction)| fraction.len());
     if !plain || fraction > usize::try_from(scale).ok()? {
