@@ -239,7 +239,9 @@ fn a_death_is_seen_by_all_and_told_once() {
         let cluster = wait_for("the others know that it is dead", || {
             let cluster = get(server, "/v1/cluster");
             let all = [events(&cluster, "died", &dead), events(&cluster, "took over", &dead)];
-            (all == [1, 1]).then_some(cluster)
+            // On a busy machine the other one may answer late.
+            let of = figure(&cluster, "totals", "finished")["of"].as_object().map(|of| of.len());
+            (all == [1, 1] && of == Some(2)).then_some(cluster)
         });
         let daemons = cluster["daemons"].as_array().unwrap();
         let of: Vec<&Value> =
@@ -248,16 +250,16 @@ fn a_death_is_seen_by_all_and_told_once() {
             (&of[0]["state"], &of[0]["answered"], &of[0]["trouble"]),
             (&json!("dead"), &json!(false), &json!("it is dead"))
         );
-        assert_eq!(figure(&cluster, "totals", "finished")["of"].as_object().unwrap().len(), 2);
         let own = "SELECT count(*) FROM system.cluster_events WHERE event = 'died'";
         assert_eq!(sent(server, own).lines().nth(1), Some("1"));
         assert_eq!(server.get(&format!("/v1/cluster/{dead}")).unwrap().0, 404);
         wait_for("the alert is on", || {
             let alerts = get(server, "/v1/status")["alerts"].clone();
-            (alerts[0]["alert"] == "daemon_died").then_some(())
+            alerts.as_array()?.iter().any(|alert| alert["alert"] == "daemon_died").then_some(())
         });
         let alerts = get(server, "/v1/cluster")["alerts"].clone();
-        assert_eq!(alerts.as_array().unwrap().len(), 1, "{alerts}");
+        let of_death = |alert: &&Value| alert["alert"] == "daemon_died";
+        assert_eq!(alerts.as_array().unwrap().iter().filter(of_death).count(), 1, "{alerts}");
         let metrics = server.get("/metrics").unwrap().1;
         let on = format!("stoa_alert_on{{alert=\"daemon_died\",about=\"{dead}\"}} 1");
         assert!(metrics.contains(&on), "{metrics}");
