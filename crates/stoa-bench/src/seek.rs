@@ -1,7 +1,7 @@
 //! ORC-1136's experiment rebuilt: what merging of range reads saves on a slow store.
 //!
 //! In: sizes. Out: a [`SeekResult`]: requests, bytes and seconds of reading all columns, or every
-//! second one, of a real ORC file under three rules (nothing merged, ORC-1136's fixed gap, the
+//! second one, of a real ORC file under several rules (nothing merged, ORC-1136's fixed gap, the
 //! adaptive plan), and of one report on a file never seen before.
 //!
 //! ```text
@@ -27,6 +27,7 @@ pub use wide::{Columns, Rule, WideRead};
 
 use stoa_error::{Error, Result};
 
+use self::fetch::Slowness;
 use crate::ad_report::AdReportSpec;
 
 /// What to read.
@@ -64,10 +65,16 @@ pub fn run(options: &SeekOptions, progress: &mut dyn FnMut(&str)) -> Result<Seek
         .map_err(|e| Error::internal("cannot start a runtime").with_source(e))?;
     runtime.block_on(async {
         progress("writing the wide file");
-        let file = wide::file(options.columns, options.rows)?;
+        let file = wide::file(options.columns, options.rows, 1)?;
         let file_bytes = file.len() as u64;
+        let one = wide::Wide::new(file, options.rows)?;
+        let several = wide::file(options.columns, options.rows, wide::STRIPES)?;
+        let several = wide::Wide::new(several, options.rows)?;
         progress("reading the wide file");
-        let wide = wide::read_all(file, options.rows).await?;
+        let mut wide = one.read_all(Slowness::all()).await?;
+        wide.extend(one.read_all(Slowness::with_jitter()).await?);
+        wide.extend(several.read_all(Slowness::in_parallel()).await?);
+        wide.extend(several.read_all(Slowness::with_jitter()).await?);
         progress("writing the ad-report table");
         let reports = cold::Reports::make(options.report_table.clone())?;
         progress("reading reports");

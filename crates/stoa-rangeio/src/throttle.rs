@@ -25,6 +25,8 @@ const PIECE_BYTES: usize = 64 << 10;
 pub struct Throttle {
     /// Wait before the first byte of each request.
     pub latency: Duration,
+    /// How much longer a request waits, on average: exponentially distributed, the same for the n-th request in each run.
+    pub jitter: Duration,
     /// Bytes per second of one request; `None` = no limit.
     pub bandwidth: Option<f64>,
     /// Bytes per second of all requests together; `None` = no limit.
@@ -65,6 +67,7 @@ impl ThrottledStore {
         if is_nth(self.throttle.straggler_every) {
             wait += self.throttle.straggle;
         }
+        wait += self.throttle.jitter.mul_f64(exponential(number));
         sleep(wait).await;
         if is_nth(self.throttle.failure_every) {
             return Err(object_store::Error::Generic {
@@ -104,6 +107,17 @@ impl ThrottledStore {
             }
         }))
     }
+}
+
+/// The n-th of numbers that are exponentially distributed with the mean 1, and look random.
+fn exponential(n: u64) -> f64 {
+    // SplitMix64 (Steele, Lea, Flood 2014).
+    let mut bits = n.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    bits ^= bits >> 31;
+    let uniform = ((bits >> 11) + 1) as f64 / (1_u64 << 53) as f64;
+    -uniform.ln()
 }
 
 impl fmt::Display for ThrottledStore {
@@ -180,5 +194,24 @@ impl ObjectStore for ThrottledStore {
 
     async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
         self.inner.rename_opts(from, to, options).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::exponential;
+
+    #[test]
+    fn jitter_is_exponentially_distributed() {
+        let numbers: Vec<f64> = (1..=100_000).map(exponential).collect();
+        let share = |above: f64| {
+            numbers.iter().filter(|number| **number > above).count() as f64 / numbers.len() as f64
+        };
+        let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
+        assert!((mean - 1.0).abs() < 0.01, "{mean}");
+        for above in [0.5_f64, 1.0, 3.0] {
+            assert!((share(above) - (-above).exp()).abs() < 0.005, "{above}: {}", share(above));
+        }
+        assert!(numbers.iter().all(|number| (0.0..40.0).contains(number)));
     }
 }

@@ -21,26 +21,42 @@ pub(super) struct Slowness {
     pub(super) bandwidth: f64,
     /// Connections.
     pub(super) parallelism: usize,
+    /// How much longer than the latency a request waits on average.
+    pub(super) jitter_ms: u64,
 }
 
 impl Slowness {
     /// All that are tried.
-    pub(super) fn all() -> impl Iterator<Item = Self> {
+    pub(super) fn all() -> impl Iterator<Item = Self> + Clone {
         super::LATENCIES_MS.into_iter().flat_map(|latency_ms| {
             super::BANDWIDTHS.into_iter().flat_map(move |bandwidth| {
                 super::PARALLELISMS.into_iter().map(move |parallelism| Self {
                     latency_ms,
                     bandwidth,
                     parallelism,
+                    jitter_ms: 0,
                 })
             })
+        })
+    }
+
+    /// Those with several connections.
+    pub(super) fn in_parallel() -> impl Iterator<Item = Self> + Clone {
+        Self::all().filter(|slowness| slowness.parallelism > 1)
+    }
+
+    /// As [`Self::in_parallel`], with latencies of which half are certain and half vary.
+    pub(super) fn with_jitter() -> impl Iterator<Item = Self> + Clone {
+        Self::in_parallel().map(|slowness| {
+            let jitter_ms = slowness.latency_ms / 2;
+            Self { latency_ms: slowness.latency_ms - jitter_ms, jitter_ms, ..slowness }
         })
     }
 
     /// What an adaptive plan is told.
     pub(super) fn profile(self) -> StoreProfile {
         StoreProfile {
-            latency: Duration::from_millis(self.latency_ms),
+            latency: Duration::from_millis(self.latency_ms + self.jitter_ms),
             bandwidth: self.bandwidth,
             parallelism: self.parallelism,
             ..StoreProfile::default()
@@ -66,6 +82,7 @@ impl RemoteFile {
             .map_err(|e| Error::internal("cannot put a file into memory").with_source(e))?;
         let throttle = Throttle {
             latency: Duration::from_millis(slowness.latency_ms),
+            jitter: Duration::from_millis(slowness.jitter_ms),
             bandwidth: Some(slowness.bandwidth),
             bandwidth_total: Some(StoreProfile::default().bandwidth_total),
             ..Throttle::default()

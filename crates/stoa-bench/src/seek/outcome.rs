@@ -22,7 +22,7 @@ impl SeekResult {
         self.file_bytes
     }
 
-    /// Reads of the wide file: for each choice of columns and store the three rules in turn.
+    /// Reads of the wide file: for each choice of columns and store the five rules in turn.
     pub fn wide(&self) -> &[WideRead] {
         &self.wide
     }
@@ -40,6 +40,7 @@ impl SeekResult {
                 && other.latency_ms == read.latency_ms
                 && other.bandwidth == read.bandwidth
                 && other.parallelism == read.parallelism
+                && (other.jitter_ms, other.stripes) == (read.jitter_ms, read.stripes)
         })
     }
 
@@ -69,10 +70,12 @@ impl SeekResult {
         let mut text = format!(
             "Time is simulated: exact to 1 ms, without decoding.\n\n\
              Wide file, {:.1} MB, from known metadata to the last byte:\n\
-             {:<10} {:>5} {:>6} {:>4}  {:<16} {:>8} {:>9} {:>8} {:>8} {:>7}\n",
+             {:<10} {:>7} {:>5} {:>6} {:>6} {:>4}  {:<16} {:>8} {:>9} {:>8} {:>8} {:>7}\n",
             mb(self.file_bytes as f64),
             "columns",
+            "stripes",
             "ms",
+            "jitter",
             "MB/s",
             "K",
             "rule",
@@ -89,8 +92,10 @@ impl SeekResult {
             };
             let _ = writeln!(
                 text,
-                "{columns:<10} {:>5} {:>6.0} {:>4}  {:<16} {:>8} {:>9.1} {:>8.1} {:>8.3} {:>6.0}%",
+                "{columns:<10} {:>7} {:>5} {:>6} {:>6.0} {:>4}  {:<16} {:>8} {:>9.1} {:>8.1} {:>8.3} {:>6.0}%",
+                read.stripes,
                 read.latency_ms,
+                read.jitter_ms,
                 mb(read.bandwidth),
                 read.parallelism,
                 read.rule.title(),

@@ -1,4 +1,4 @@
-//! The wide file, and reads of its columns under three rules.
+//! The wide file, and reads of its columns under several rules.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,10 +33,15 @@ pub enum Columns {
 pub enum Rule {
     /// Only neighbours that touch.
     NoMerging,
+    /// As [`Self::NoMerging`], but what touches is divided among the connections: what merging must beat.
+    Split,
     /// Gaps up to 4 MiB, whatever the store (`orc.min.disk.seek.size`, as advised for S3).
     Orc1136,
-    /// What costs least on this store.
+    /// What costs least on this store, whose latency and bandwidth the reader is told.
     Adaptive,
+    /// As [`Self::Adaptive`], but the reader begins with the preset for S3 and has seen what its requests take when it
+    /// read the file before: as the server reads.
+    Learnt,
 }
 
 /// One read of the wide file.
@@ -50,6 +55,10 @@ pub struct WideRead {
     pub bandwidth: f64,
     /// Requests that run at once.
     pub parallelism: usize,
+    /// How much longer than that a request waits on average, in milliseconds: exponentially distributed.
+    pub jitter_ms: u64,
+    /// Stripes of the file, which are read one after the other.
+    pub stripes: usize,
     /// By which rule.
     pub rule: Rule,
     /// Requests sent.
@@ -62,7 +71,15 @@ pub struct WideRead {
     pub seconds: f64,
 }
 
-const RULES: [Rule; 3] = [Rule::NoMerging, Rule::Orc1136, Rule::Adaptive];
+const RULES: [Rule; 5] =
+    [Rule::NoMerging, Rule::Split, Rule::Orc1136, Rule::Adaptive, Rule::Learnt];
+
+/// How often a reader that learns has read the file before.
+const READ_BEFORE: usize = 4;
+/// A connection's part is not smaller.
+const SPLIT_BYTES_MIN: u64 = 256 << 10;
+/// Stripes of a file that has several.
+pub(super) const STRIPES: usize = 4;
 
 /// The original's gap and tolerance.
 const SEEK_BYTES: u64 = 4 << 20;
@@ -71,7 +88,7 @@ const TOLERANCE: f64 = 10.0;
 const STRIDE: u32 = 8192;
 const DECIMAL: (u8, i8) = (20, 6);
 const SEED: u64 = 1024;
-/// So that the file is one stripe.
+/// No stripe ends because it is this large.
 const STRIPE_BYTES: usize = 1 << 30;
 
 impl Rule {
@@ -79,29 +96,40 @@ impl Rule {
     pub fn title(self) -> &'static str {
         match self {
             Self::NoMerging => "no merging",
+            Self::Split => "split, unmerged",
             Self::Orc1136 => "ORC-1136, 4 MiB",
-            Self::Adaptive => "adaptive",
+            Self::Adaptive => "adaptive, told",
+            Self::Learnt => "adaptive, learnt",
         }
     }
 
-    fn plan(self, slowness: Slowness) -> PlanOptions {
+    /// The plan for reads of so many bytes at a time.
+    fn plan(self, slowness: Slowness, bytes: u64) -> PlanOptions {
         match self {
             Self::NoMerging => PlanOptions::orc_1136(0, TOLERANCE),
+            Self::Split => {
+                let part = bytes.div_ceil(slowness.parallelism as u64).max(SPLIT_BYTES_MIN);
+                PlanOptions { max_read_bytes: part, ..PlanOptions::orc_1136(0, TOLERANCE) }
+            }
             Self::Orc1136 => PlanOptions::orc_1136(SEEK_BYTES, TOLERANCE),
             Self::Adaptive => {
                 PlanOptions { profile: Some(slowness.profile()), ..PlanOptions::object_store() }
             }
+            Self::Learnt => PlanOptions::object_store(),
         }
     }
 }
 
-/// The file: a row number and `columns` columns.
-pub(super) fn file(columns: usize, rows: u64) -> Result<Bytes> {
+/// The file: a row number and `columns` columns, in so many stripes of equally many rows.
+pub(super) fn file(columns: usize, rows: u64, stripes: usize) -> Result<Bytes> {
     let mut fields = vec![Field::new("id", DataType::Int64, true)];
     fields.extend((1..=columns).map(|at| Field::new(format!("f_{at}"), data_type(at), true)));
     let schema = Arc::new(Schema::new(fields));
-    let options =
-        WriterOptions::default().with_row_index_stride(STRIDE).with_stripe_bytes(STRIPE_BYTES);
+    let stripe_rows = rows.div_ceil(stripes as u64);
+    let options = WriterOptions::default()
+        .with_row_index_stride(STRIDE)
+        .with_stripe_bytes(STRIPE_BYTES)
+        .with_stripe_rows(stripe_rows);
     let mut writer = Writer::new(&schema, options)?;
     let mut file = Vec::new();
     let mut sequence = Sequence::new(SEED);
@@ -144,54 +172,84 @@ fn decimals(values: &[i64]) -> Result<ArrayRef> {
         .map_err(|e| Error::internal("a decimal does not fit").with_source(e))
 }
 
-/// Reads `file` of `rows` rows in every way.
-pub(super) async fn read_all(file: Bytes, rows: u64) -> Result<Vec<WideRead>> {
-    let TailStep::Done(metadata) = TailDecoder::new(file.len() as u64).decode(file.clone())? else {
-        return Err(Error::internal("the whole file is no tail"));
-    };
-    let metadata = Arc::new(metadata);
-    let mut reads = Vec::new();
-    for columns in [Columns::All, Columns::Alternate] {
-        for slowness in Slowness::all() {
-            for rule in RULES {
-                let one = read(&file, &metadata, rows, columns, slowness, rule).await?;
-                reads.push(one);
-            }
-        }
-    }
-    Ok(reads)
+/// A file, and what is known of it.
+pub(super) struct Wide {
+    file: Bytes,
+    rows: u64,
+    stripes: usize,
+    metadata: Arc<FileMetadata>,
 }
 
-async fn read(
-    file: &Bytes,
-    metadata: &Arc<FileMetadata>,
-    rows: u64,
-    columns: Columns,
-    slowness: Slowness,
-    rule: Rule,
-) -> Result<WideRead> {
-    let remote = RemoteFile::new(file.clone(), slowness, rule.plan(slowness)).await?;
-    let mut found = 0;
-    let mut count = |batch: RecordBatch| {
-        found += batch.num_rows() as u64;
-        Ok(())
-    };
-    remote.read(Arc::clone(metadata), options(metadata, columns), &mut count).await?;
-    if found != rows {
-        return Err(Error::corrupt(format!("{found} rows were read, not {rows}")));
+impl Wide {
+    pub(super) fn new(file: Bytes, rows: u64) -> Result<Self> {
+        let tail = TailDecoder::new(file.len() as u64).decode(file.clone())?;
+        let TailStep::Done(metadata) = tail else {
+            return Err(Error::internal("the whole file is no tail"));
+        };
+        let stripes = metadata.stripes.len();
+        Ok(Self { file, rows, stripes, metadata: Arc::new(metadata) })
     }
-    let counts: ReadCounts = remote.reader.metrics().counts();
-    Ok(WideRead {
-        columns,
-        latency_ms: slowness.latency_ms,
-        bandwidth: slowness.bandwidth,
-        parallelism: slowness.parallelism,
-        rule,
-        requests: counts.requests,
-        bytes_needed: counts.bytes_needed,
-        bytes_read: counts.bytes_read,
-        seconds: rounded(counts.elapsed),
-    })
+
+    /// Reads it by all rules on each of `stores`.
+    pub(super) async fn read_all(
+        &self,
+        stores: impl Iterator<Item = Slowness> + Clone,
+    ) -> Result<Vec<WideRead>> {
+        let mut reads = Vec::new();
+        for columns in [Columns::All, Columns::Alternate] {
+            for slowness in stores.clone() {
+                for rule in RULES {
+                    reads.push(self.read(columns, slowness, rule).await?);
+                }
+            }
+        }
+        Ok(reads)
+    }
+
+    async fn read(&self, columns: Columns, slowness: Slowness, rule: Rule) -> Result<WideRead> {
+        let share = match columns {
+            Columns::All => 1,
+            Columns::Alternate => 2,
+        };
+        let at_once = self.file.len() as u64 / (share * self.stripes as u64);
+        let plan = rule.plan(slowness, at_once);
+        let remote = RemoteFile::new(self.file.clone(), slowness, plan).await?;
+        if rule == Rule::Learnt {
+            for _ in 0..READ_BEFORE {
+                self.read_rows(&remote, columns).await?;
+            }
+        }
+        let before = remote.reader.metrics().counts();
+        self.read_rows(&remote, columns).await?;
+        let counts: ReadCounts = remote.reader.metrics().counts();
+        Ok(WideRead {
+            columns,
+            latency_ms: slowness.latency_ms,
+            bandwidth: slowness.bandwidth,
+            parallelism: slowness.parallelism,
+            jitter_ms: slowness.jitter_ms,
+            stripes: self.stripes,
+            rule,
+            requests: counts.requests - before.requests,
+            bytes_needed: counts.bytes_needed - before.bytes_needed,
+            bytes_read: counts.bytes_read - before.bytes_read,
+            seconds: rounded(counts.elapsed - before.elapsed),
+        })
+    }
+
+    async fn read_rows(&self, remote: &RemoteFile, columns: Columns) -> Result<()> {
+        let mut found = 0;
+        let mut count = |batch: RecordBatch| {
+            found += batch.num_rows() as u64;
+            Ok(())
+        };
+        let options = options(&self.metadata, columns);
+        remote.read(Arc::clone(&self.metadata), options, &mut count).await?;
+        match found == self.rows {
+            true => Ok(()),
+            false => Err(Error::corrupt(format!("{found} rows were read, not {}", self.rows))),
+        }
+    }
 }
 
 /// Seconds to the millisecond, the resolution of the clock.
