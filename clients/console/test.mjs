@@ -13,6 +13,7 @@ import { accessTests } from "./access-tests.mjs";
 import { chartTests } from "./chart-tests.mjs";
 import { clusterTests } from "./cluster-tests.mjs";
 import { editorTests } from "./editor-tests.mjs";
+import { figuresTests } from "./figures-tests.mjs";
 import { firstMinutesTests } from "./first-minutes-tests.mjs";
 import { browser, open, openPage, post, prepare, url } from "./harness.mjs";
 import { loginTests } from "./login-tests.mjs";
@@ -75,7 +76,7 @@ async function testServer() {
   }
   await prepare();
   const all = Object.entries({
-    ...pageTests, ...sqlTests, ...chartTests, ...tableTests, ...safetyTests, ...editorTests, ...accessTests, ...streamTests,
+    ...pageTests, ...sqlTests, ...chartTests, ...tableTests, ...safetyTests, ...editorTests, ...accessTests, ...streamTests, ...figuresTests,
     ...firstMinutesTests,
   });
   await testAll(Object.fromEntries(all.filter(([name]) => name.includes(only))));

@@ -70,7 +70,7 @@ const live = new Live({
     tabs.open(sql);
     editor.focus();
   },
-  notify,
+  openSql, notify,
 });
 const samples = new Samples();
 const home = new Home({

@@ -16,6 +16,7 @@ mod disk_faults;
 mod distributed;
 mod file_access;
 mod harness;
+mod history;
 mod hql;
 mod load;
 mod log;
