@@ -16,6 +16,7 @@ import { editorTests } from "./editor-tests.mjs";
 import { figuresTests } from "./figures-tests.mjs";
 import { firstMinutesTests } from "./first-minutes-tests.mjs";
 import { browser, open, openPage, post, prepare, url } from "./harness.mjs";
+import { listTests } from "./list-tests.mjs";
 import { loginTests } from "./login-tests.mjs";
 import { pageTests } from "./page-tests.mjs";
 import { takePagePictures, takePicture } from "./picture.mjs";
@@ -76,7 +77,7 @@ async function testServer() {
   }
   await prepare();
   const all = Object.entries({
-    ...pageTests, ...sqlTests, ...chartTests, ...tableTests, ...safetyTests, ...editorTests, ...accessTests, ...streamTests, ...figuresTests,
+    ...pageTests, ...sqlTests, ...chartTests, ...tableTests, ...safetyTests, ...editorTests, ...accessTests, ...streamTests, ...figuresTests, ...listTests,
     ...firstMinutesTests,
   });
   await testAll(Object.fromEntries(all.filter(([name]) => name.includes(only))));

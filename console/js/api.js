@@ -28,7 +28,8 @@
  *   current: boolean, summary: Record<string, string> }} Snapshot
  *
  * @typedef {TableSummary & { namespace: string, location: string, metadata_location: string,
- *   columns: TableColumn[], properties: Record<string, string>, snapshots: Snapshot[] }} TableDetails
+ *   columns: TableColumn[], properties: Record<string, string>, snapshots: Snapshot[],
+ *   snapshots_total: number }} TableDetails
  *
  * @typedef {{ partition: string, files: number, rows: number, bytes: number, overlapping: number,
  *   depth_max: number | null }} TablePartition
@@ -633,12 +634,16 @@ export async function tables() {
 /**
  * @param {string} namespace
  * @param {string} table
+ * @param {number} [snapshots] most that are told, the newest
  * @returns {Promise<TableDetails>}
  */
-export async function table(namespace, table) {
+export async function table(namespace, table, snapshots = 0) {
   const path = `/v1/tables/${encodeURIComponent(namespace)}/${encodeURIComponent(table)}`;
-  return (await request(path)).json();
+  return (await request(`${path}?snapshots=${snapshots}`)).json();
 }
+
+/** Files, and table partitions, that are asked for at once; of larger tables, the rest is in SHOW FILES. */
+const FILES_MAX = 20_000;
 
 /**
  * @param {string} namespace
@@ -646,7 +651,7 @@ export async function table(namespace, table) {
  * @returns {Promise<TableFiles>}
  */
 export async function tableFiles(namespace, table) {
-  const path = `/v1/tables/${encodeURIComponent(namespace)}/${encodeURIComponent(table)}/files`;
+  const path = `/v1/tables/${encodeURIComponent(namespace)}/${encodeURIComponent(table)}/files?most=${FILES_MAX}`;
   return (await request(path)).json();
 }
 

@@ -1,6 +1,7 @@
 // The charts of Home: what each draws of a sample, how, and the statement that gives the same.
 
 import { Chart } from "./charts.js";
+import { h } from "./dom.js";
 import { bytes, percent, rate, short, shortDuration } from "./format.js";
 import { LIVE } from "./ranges.js";
 
@@ -15,7 +16,6 @@ import { LIVE } from "./ranges.js";
  */
 
 const SMALL_PX = 84;
-const perSecond = (/** @type {number} */ value) => `${bytes(value)}/s`;
 
 /** By card. @satisfies {Record<string, Description>} */
 const ALL = {
@@ -34,9 +34,9 @@ const ALL = {
   disk: {
     title: "Bytes per second of disks",
     series: [["machine reads", "rate", "disk_read_per_second"], ["machine writes", "p95", "disk_written_per_second"], ["server reads", "p50", "process_read_per_second"], ["server writes", "p99", "process_written_per_second"]],
-    format: perSecond, heightPx: SMALL_PX, minTop: 1024,
+    format: bytes, heightPx: SMALL_PX, minTop: 1024,
   },
-  network: { title: "Bytes per second of the network", series: [["received", "rate", "received_per_second"], ["sent", "p95", "sent_per_second"]], format: perSecond, heightPx: SMALL_PX, minTop: 1024 },
+  network: { title: "Bytes per second of the network", series: [["received", "rate", "received_per_second"], ["sent", "p95", "sent_per_second"]], format: bytes, heightPx: SMALL_PX, minTop: 1024 },
 };
 
 /** @typedef {keyof typeof ALL} ChartName */
@@ -48,13 +48,16 @@ export class HomeCharts {
       const description = one;
       const { title, series, ...more } = description;
       const chart = new Chart({ label: labelOf(title, LIVE), series: series.map(([label, kind]) => ({ name: label, class: kind })), spanMs: LIVE.spanMs, ...more });
-      return { name, title, columns: series.map(([, , column]) => column), chart };
+      // The figures above the latencies have their colours already.
+      const names = series.length < 2 || name === "latency" ? [] : series.map(([label, kind]) => h("span", { class: kind }, label));
+      const element = h("div", {}, chart.element, names.length > 0 && h("div", { class: "chart-legend" }, ...names));
+      return { name, title, columns: series.map(([, , column]) => column), chart, element };
     });
   }
 
   /** @param {ChartName} name */
   element(name) {
-    return this.#find(name).chart.element;
+    return this.#find(name).element;
   }
 
   /** @param {ChartName} name */

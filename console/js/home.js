@@ -18,6 +18,9 @@ import {
 /** @typedef {import("./samples.js").Samples} Samples */
 /** @typedef {import("./show-sql.js").SqlActions & { openShape: (sql: string) => void }} HomeActions */
 
+/** Of many tables with fresh rows, so many are named. */
+const TABLES_NAMED_MAX = 20;
+
 export class Home {
   /** @type {[Status, Samples] | null} */
   #shown = null;
@@ -186,7 +189,7 @@ export class Home {
     this.fresh.style.width = `${(100 * log.fresh_bytes) / Math.max(log.fresh_bytes_max, 1)}%`;
     this.#set("log", log.stopped ?? `${plural(log.segments, "segment")}, ${bytes(log.segment_bytes)}`, log.stopped !== null);
     this.#set("written", count(log.appended_rows));
-    this.#set("fresh-tables", fresh.length === 0 ? "all rows are in files" : fresh.map((table) => `${table.table} ${short(table.fresh_rows)}`).join(", "));
+    this.#set("fresh-tables", fresh.length === 0 ? "all rows are in files" : namesOf(fresh));
     const oldest = Math.max(...fresh.map((table) => table.oldest_ms ?? 0));
     this.#set("oldest", fresh.length === 0 ? "–" : ago(oldest));
     const failing = ingest.filter((table) => table.failures > 0);
@@ -280,4 +283,15 @@ export class Home {
  */
 function meter(label, fill) {
   return h("span", { class: "bar", role: "img", "aria-label": label }, fill);
+}
+
+/**
+ * Some tables with their fresh rows, those with most first.
+ *
+ * @param {import("./api.js").IngestTable[]} fresh
+ */
+function namesOf(fresh) {
+  const most = fresh.toSorted((a, b) => b.fresh_rows - a.fresh_rows).slice(0, TABLES_NAMED_MAX);
+  const left = fresh.length - most.length;
+  return most.map((table) => `${table.table} ${short(table.fresh_rows)}`).concat(left > 0 ? [`and ${count(left)} more`] : []).join(", ");
 }

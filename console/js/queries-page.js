@@ -21,9 +21,8 @@ import { ENDED, RUNNING } from "./statements.js";
 /** @typedef {import("./show-sql.js").SqlActions} SqlActions */
 
 const CHOICES = /** @type {const} */ ([["slow", "Slowest"], ["latest", "Latest"], ["failed", "Failed"], ["log", "Log"]]);
-const FAILED = { state: "failed,cancelled", most: 200 };
+const FAILED = { state: "failed,cancelled", most: 1000 };
 const SHAPES_MAX = 1000;
-const ROWS_MAX = 200;
 
 export class QueriesPage {
   /** @type {QueryInfo[]} */
@@ -80,7 +79,7 @@ export class QueriesPage {
     const queued = running.filter((query) => query.state === "queued").length;
     setText(this.counts, `${count(running.length - queued)} running · ${count(queued)} queued`);
     this.active.show(running);
-    this.ended.show(this.#chosen(recent).slice(0, ROWS_MAX));
+    this.ended.show(this.#chosen(recent));
     this.#update();
   }
 
@@ -96,7 +95,7 @@ export class QueriesPage {
   /** @param {QueryInfo[]} logged entries of the log that its filter left */
   showLog(logged) {
     this.#logged = logged;
-    this.ended.show(this.#chosen(this.#all.filter((query) => !isActive(query))).slice(0, ROWS_MAX));
+    this.ended.show(this.#chosen(this.#all.filter((query) => !isActive(query))));
     this.#update();
   }
 
@@ -137,7 +136,7 @@ export class QueriesPage {
     this.ended.sort = null;
     this.filter.element.hidden = choice !== "log";
     this.#logged = [];
-    this.ended.show(this.#chosen(this.#all.filter((query) => !isActive(query))).slice(0, ROWS_MAX));
+    this.ended.show(this.#chosen(this.#all.filter((query) => !isActive(query))));
     this.endedSql.update();
     this.actions.refresh();
   }

@@ -123,8 +123,7 @@ export function shapesStatement(order, down) {
        cost_usd, sql
 FROM system.query_shapes
 WHERE sql NOT LIKE '%${OWN}%' -- the console's own
-ORDER BY ${order} ${down ? "DESC" : "ASC"}
-LIMIT 200`;
+ORDER BY ${order} ${down ? "DESC" : "ASC"}`;
 }
 
 export const TABLES = `-- Sizes and sort quality of one table: SHOW PARTITIONS name, SHOW FILES FROM name.

@@ -18,6 +18,7 @@ mod file_access;
 mod harness;
 mod history;
 mod hql;
+mod live_stream;
 mod load;
 mod log;
 mod log_faults;
