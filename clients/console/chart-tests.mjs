@@ -60,6 +60,34 @@ export const chartTests = {
     assert.match(await page.locator(".result-chart-frame .chart-tip").innerText(), /2026-01-12\s+·\s+n 3/);
   },
 
+  async "puts bars of times where they are, each as wide as the shortest time between them"(page) {
+    const chart = await draw(page, "SELECT * FROM (VALUES (DATE '2026-01-12', 3), (DATE '2026-01-01', 1), (DATE '2026-01-02', 2), (DATE '2026-01-04', 4)) AS t(day, n)");
+    await page.getByLabel("Kind of chart").selectOption("bar");
+    await chart.locator("rect.series-0").nth(3).waitFor();
+    const [x, width] = [await numbers(chart.locator("rect.series-0"), "x"), await numbers(chart.locator("rect.series-0"), "width")];
+    const day = x[1] - x[0];
+    assert.ok(Math.abs(x[2] - x[1] - 2 * day) < 1 && Math.abs(x[3] - x[2] - 8 * day) < 1, String(x));
+    assert.ok(Math.abs(width[0] + 1 - 0.8 * day) < 1.5, `${width[0]} of ${day}`);
+    const { right } = await chart.evaluate((svg) => ({ right: svg.viewBox.baseVal.width }));
+    assert.ok(x[3] + width[3] < right && x[0] > 0, "none is cut off");
+    for (const label of await labels(chart)) assert.match(label, /^2026-01-\d\d$/);
+    await page.getByRole("group", { name: /^Chart/ }).focus();
+    await page.keyboard.press("End");
+    assert.match(await page.locator(".result-chart-frame .chart-tip").innerText(), /2026-01-12\s+·\s+n 3/);
+    // One time twice: the bars stand beside each other.
+    const other = await draw(page, "SELECT * FROM (VALUES (DATE '2026-01-01', 1), (DATE '2026-01-01', 2), (DATE '2026-03-01', 3)) AS t(day, n)");
+    await page.getByLabel("Kind of chart").selectOption("bar");
+    await other.locator("rect.series-0").nth(2).waitFor();
+    const places = await numbers(other.locator("rect.series-0"), "x");
+    assert.ok(Math.abs(places[2] - places[1] - (places[1] - places[0])) < 1, String(places));
+    assert.equal((await labels(other)).length, 0);
+    // One bar alone.
+    const alone = await draw(page, "SELECT DATE '2026-01-01' AS day, 7 AS n");
+    await page.getByLabel("Kind of chart").selectOption("bar");
+    assert.deepEqual(await labels(alone).then((all) => all.length > 0), true);
+    assert.equal(await alone.locator("rect.series-0").count(), 1);
+  },
+
   async "labels moments in the zone that is chosen, over the change of clocks"(page) {
     const chart = await draw(page, "SELECT TIMESTAMPTZ '2026-03-27 23:00:00+00' + value * INTERVAL '1 hour' AS at, value AS n FROM generate_series(0, 95) AS s(value)");
     const zone = page.getByLabel("Time zone of the axis");

@@ -92,6 +92,17 @@ export const loginTests = {
     await table.getByRole("button", { name: "Snapshots", exact: true }).click();
     await table.getByRole("button", { name: "Roll back" }).click();
     await refused("Roll back");
+    // What is missing is said in a sentence.
+    await page.getByRole("main", { name: "Tables" }).getByRole("button", { name: "Create" }).click();
+    await dialog.getByRole("textbox", { name: "Table", exact: true }).fill("of_her_own");
+    await dialog.getByRole("button", { name: "Create", exact: true }).click();
+    const trouble = dialog.locator(".dialog-trouble");
+    await trouble.locator(".badge", { hasText: "42501" }).waitFor();
+    const said = await trouble.innerText();
+    assert.match(said, /Permission denied: only a superuser may create tables\./, said);
+    assert.match(said, /The role is "ann"\./, said);
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
     // Neither into a table that she may only read, nor into one of her own making.
     for (const name of ["guarded.csv", "of_her_own.csv"]) {
       await page.getByLabel("File to load").setInputFiles({ name, mimeType: "text/csv", buffer: Buffer.from("n\n3\n") });

@@ -40,6 +40,7 @@ function status(since) {
     rate: { per_second: last.per_second, per_hour: last.per_second * 3600, window_s: 10 },
     latency: { p50_ms: last.p50_ms, p95_ms: last.p95_ms, p99_ms: last.p99_ms, window_s: 10 },
     executors: { executors: 2, slots: 4, running: last.computing, waiting: last.waiting, queue_max: 256, refused: 17, memory_bytes: 12_000_000, memory_bytes_max: 2 ** 31, kept_bytes: 0, overdue: 0 },
+    latency_paths: [], machine: { processors: 4, cpu_busy_s: 1, cpu_idle_s: 1, memory_bytes: 2 ** 32, memory_bytes_max: 2 ** 34, disk_bytes_read: 1, disk_bytes_written: 1, bytes_received: 1, bytes_sent: 1, process_cpu_s: 5120, process_bytes_read: 1, process_bytes_written: 1 },
     cluster: null, daemons: [], this_daemon: null, alerts: [], catalog: { reachable: true, since_unix_ms: started }, pools: [], stores: [], http: { requests_running: 1 }, http_requests: [],
     cache: { bytes: last.cache_bytes, bytes_max: 2 ** 29, entries: 18_412, chunk_hits: 9_871_220, chunk_misses: 31_204, hit_ratio: 0.9968, reports_answered: 9_101_200, templates: 23, results_reused: 40_112 },
     log: { place: "/data/log", open: true, stopped: null, fresh_rows: last.fresh_rows, fresh_bytes: 51_000_000, fresh_bytes_max: 2 ** 28, appends_waiting: 0, appends: 81_000, appended_rows: 88_120_400, syncs: 9100, segments: 3, segment_bytes: 190_000_000 },

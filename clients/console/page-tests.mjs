@@ -23,7 +23,7 @@ export const pageTests = {
     await until("reports are counted", async () => Number((await shown("answered")).replaceAll(",", "")) >= 1);
     const status = await json("v1/status");
     assert.ok(status.cache.bytes > 0 && status.cache.reports_answered > 0, JSON.stringify(status.cache));
-    for (const [name, wanted] of [["hit-ratio", /^[\d.]+ %$/], ["cache-bytes", /of .*iB$/], ["computing", new RegExp(`^0 / ${status.executors.slots}$`)], ["waiting", /^0$/], ["p99", /\d m?s$/], ["log", /segment/], ["running", /^\d+$/]]) {
+    for (const [name, wanted] of [["hit-ratio", /^[\d.]+ %$/], ["cache-bytes", /of .*iB$/], ["computing", new RegExp(`^0 of ${status.executors.slots}$`)], ["waiting", /^0$/], ["p99", /\d m?s$/], ["log", /segment/], ["running", /^\d+$/]]) {
       await until(`${name} is ${wanted}`, async () => wanted.test(await shown(name)));
     }
     // They are fresh for half a minute, whenever this machine comes to look.
@@ -211,7 +211,7 @@ export const pageTests = {
       await details.getByRole("button", { name: "Kill" }).press("Enter");
       await details.getByText("cancelled", { exact: true }).waitFor();
       await go(page, "Home");
-      await until("home counts those that compute", async () => (await figure(page, "computing").innerText()).startsWith(`${all - 2} /`));
+      await until("home counts those that compute", async () => (await figure(page, "computing").innerText()).startsWith(`${all - 2} of`));
       await go(page, "Queries");
       await page.getByRole("button", { name: "Failed" }).click();
       const ended = page.getByRole("grid", { name: "Ended queries" });

@@ -16,6 +16,18 @@ import { startServer } from "./own-server.mjs";
 /** What an open page may receive. */
 const BYTES_PER_S = 10_000;
 const PAGES = ["Home", "SQL", "Tables", "Queries", "Shapes"];
+/** What opening a page may take of a browser that knows nothing yet: requests, and bytes as they are sent. */
+const FIRST = { Home: [80, 260_000], SQL: [82, 420_000], Tables: [80, 260_000], Queries: [80, 260_000] };
+
+/** Counts what a page asks for, and what comes. */
+async function watched(page) {
+  const seen = { requests: [], bytes: 0 };
+  const client = await page.context().newCDPSession(page);
+  await client.send("Network.enable");
+  client.on("Network.requestWillBeSent", ({ request }) => seen.requests.push(new URL(request.url).pathname));
+  client.on("Network.loadingFinished", ({ encodedDataLength }) => { seen.bytes += encodedDataLength; });
+  return seen;
+}
 
 /** The server as seen through a socket that counts what comes from it, headers and all. */
 async function counted() {
@@ -79,6 +91,43 @@ export const streamTests = {
       await page.waitForTimeout(2500);
       page.off("request", note);
       assert.deepEqual(asked, [], `${title} asks by itself`);
+    }
+  },
+
+  async "something is painted before any script has run"() {
+    const page = await openPage();
+    // Scripts never come.
+    await page.route(/\/js\/(?!theme-boot).*\.js$/, () => {});
+    await page.goto(`${url}#/home`, { waitUntil: "commit" });
+    await page.getByRole("heading", { name: "Stoa" }).waitFor();
+    await until("it is painted", () => page.evaluate(() => performance.getEntriesByName("first-contentful-paint").length > 0));
+    assert.deepEqual(await page.getByRole("navigation", { name: "Pages" }).getByRole("link").allInnerTexts(), PAGES);
+    await page.context().close();
+  },
+
+  async "opening a page takes few requests and bytes, and once more nearly none"() {
+    for (const [title, [requests, bytes]] of Object.entries(FIRST)) {
+      const page = await openPage();
+      const seen = await watched(page);
+      const address = `${url}#/${title.toLowerCase()}`;
+      await page.goto(address);
+      await page.getByText("ready", { exact: true }).waitFor();
+      if (title === "SQL") await page.locator("#sql").waitFor();
+      await page.waitForLoadState("load");
+      console.log(`        ${title}: ${seen.requests.length} requests, ${Math.round(seen.bytes / 1000)} KB`);
+      assert.ok(seen.requests.length <= requests, `${title}: ${seen.requests.length} requests`);
+      // Files that a test puts into their place come uncompressed.
+      if (!process.env.CONSOLE_DIR) assert.ok(seen.bytes > 1000 && seen.bytes <= bytes, `${title}: ${seen.bytes} bytes`);
+      assert.deepEqual(seen.requests.filter((path, index) => seen.requests.indexOf(path) !== index), [], "nothing is asked for twice");
+      const scripts = seen.requests.filter((path) => path.startsWith("/a/") && path.endsWith(".js"));
+      assert.ok(scripts.length > 30, "modules are named by their version");
+      if (!process.env.CONSOLE_DIR) {
+        Object.assign(seen, { requests: [], bytes: 0 });
+        await page.reload();
+        await page.getByText("ready", { exact: true }).waitFor();
+        assert.ok(seen.bytes <= 60_000, `${title} again: ${seen.bytes} bytes`);
+      }
+      await page.context().close();
     }
   },
 

@@ -13,8 +13,10 @@ import { accessTests } from "./access-tests.mjs";
 import { chartTests } from "./chart-tests.mjs";
 import { clusterTests } from "./cluster-tests.mjs";
 import { editorTests } from "./editor-tests.mjs";
+import { figuresTests } from "./figures-tests.mjs";
 import { firstMinutesTests } from "./first-minutes-tests.mjs";
 import { browser, open, openPage, post, prepare, url } from "./harness.mjs";
+import { listTests } from "./list-tests.mjs";
 import { loginTests } from "./login-tests.mjs";
 import { pageTests } from "./page-tests.mjs";
 import { takePagePictures, takePicture } from "./picture.mjs";
@@ -75,7 +77,7 @@ async function testServer() {
   }
   await prepare();
   const all = Object.entries({
-    ...pageTests, ...sqlTests, ...chartTests, ...tableTests, ...safetyTests, ...editorTests, ...accessTests, ...streamTests,
+    ...pageTests, ...sqlTests, ...chartTests, ...tableTests, ...safetyTests, ...editorTests, ...accessTests, ...streamTests, ...figuresTests, ...listTests,
     ...firstMinutesTests,
   });
   await testAll(Object.fromEntries(all.filter(([name]) => name.includes(only))));

@@ -28,7 +28,8 @@
  *   current: boolean, summary: Record<string, string> }} Snapshot
  *
  * @typedef {TableSummary & { namespace: string, location: string, metadata_location: string,
- *   columns: TableColumn[], properties: Record<string, string>, snapshots: Snapshot[] }} TableDetails
+ *   columns: TableColumn[], properties: Record<string, string>, snapshots: Snapshot[],
+ *   snapshots_total: number }} TableDetails
  *
  * @typedef {{ partition: string, files: number, rows: number, bytes: number, overlapping: number,
  *   depth_max: number | null }} TablePartition
@@ -89,6 +90,32 @@
  */
 
 /**
+ * @typedef {object} LatencyPath
+ * @property {string} path `short`: reports on the short path; `planned`: queries that a plan computed, without the time that they waited for a slot; `reused`: given the answer of an equal one; `other`: statements without a plan; `waiting`: what planned queries waited for a slot.
+ * @property {number} queries Queries that finished within the last minute.
+ * @property {number | null} p50_ms What half of them did not exceed.
+ * @property {number | null} p95_ms What 95 % did not exceed.
+ * @property {number | null} p99_ms What 99 % did not exceed.
+ * @property {number | null} max_ms The longest.
+ */
+
+/**
+ * @typedef {object} Machine
+ * @property {number} processors That the process may use.
+ * @property {number | null} cpu_busy_s Time since the machine's start that its processors worked, of all together; null where the system does not tell, here and below.
+ * @property {number | null} cpu_idle_s Time that they had nothing to do, or waited for a disk.
+ * @property {number | null} memory_bytes Memory of the machine in use that cannot be had at once.
+ * @property {number | null} memory_bytes_max All memory of the machine.
+ * @property {number | null} disk_bytes_read What the machine's disks read since its start; of partitions and layers above disks, only the disks count.
+ * @property {number | null} disk_bytes_written What they wrote.
+ * @property {number | null} bytes_received What the machine received over the network since its start, loopback left out; in a container, what the container received.
+ * @property {number | null} bytes_sent What it sent.
+ * @property {number | null} process_cpu_s CPU time of this process since its start.
+ * @property {number | null} process_bytes_read What this process read from disks since its start; what was in the system's memory does not count.
+ * @property {number | null} process_bytes_written What it wrote to them.
+ */
+
+/**
  * @typedef {object} Executors
  * @property {number} executors Threads that compute.
  * @property {number} slots Queries that may compute at the same time.
@@ -119,6 +146,11 @@
  * @property {number} memory_bytes Memory of queries.
  * @property {number | null} memory_bytes_max Bound on it; null where the pool has none of its own.
  * @property {number} ended Statements ended because they took too long or read too much.
+ * @property {number} queries Queries of the pool that finished within the last minute.
+ * @property {number | null} p50_ms What half of these did not exceed, waiting for a slot included; null where there were none, here and below.
+ * @property {number | null} p95_ms What 95 % of them did not exceed.
+ * @property {number | null} p99_ms What 99 % of them did not exceed.
+ * @property {number | null} wait_p99_ms What 99 % of those that needed a slot waited for it at most.
  */
 
 /**
@@ -317,20 +349,34 @@
 
 /**
  * @typedef {object} Sample
- * @property {number} unix_ms The end of the second.
+ * @property {number} unix_ms The end of the step.
+ * @property {number} step_s Its length: 1, 10, 60 or 600.
  * @property {number} per_second Queries that finished.
- * @property {number} failed Queries that failed.
- * @property {number} running Queries that ran or waited at its end.
- * @property {number | null} p50_ms What half of the queries of the last ten seconds did not exceed.
- * @property {number | null} p95_ms What 95 % of them did not exceed.
- * @property {number | null} p99_ms What 99 % of them did not exceed.
- * @property {number} computing Queries that had a slot at its end.
- * @property {number} waiting Queries that waited for one.
- * @property {number} cache_bytes Memory of the cache.
- * @property {number | null} hit_ratio Share of chunks that were in the cache, over the last ten seconds.
- * @property {number | null} fresh_rows Rows in no file yet; null without a log, here and below.
+ * @property {number} reused_per_second Those of them that were given the answer of an equal one.
+ * @property {number} failed Queries that failed in the step.
+ * @property {number} running The most queries that ran or waited at the end of a second.
+ * @property {number | null} p50_ms What half of the queries did not exceed, over the step and at least the last ten seconds, as all latencies here.
+ * @property {number | null} p95_ms What 95 % did not exceed.
+ * @property {number | null} p99_ms What 99 % did not exceed.
+ * @property {number | null} short_p99_ms What 99 % of the reports on the short path did not exceed.
+ * @property {number | null} planned_p99_ms What 99 % of the planned queries did not exceed, without waiting for a slot.
+ * @property {number | null} reused_p99_ms What 99 % of the queries did not exceed that were given the answer of an equal one.
+ * @property {number | null} wait_p99_ms What 99 % of the planned queries waited at most for a slot.
+ * @property {number} computing The most queries that had a slot at the end of a second.
+ * @property {number} waiting The most that waited for one.
+ * @property {number} cache_bytes The most memory of the cache.
+ * @property {number | null} hit_ratio Share of chunks that were in the cache, over the same time as latencies.
+ * @property {number | null} fresh_rows The most rows in no file yet; null without a log, here and in the next two.
  * @property {number | null} rows_per_second Rows that small writes brought.
- * @property {number | null} appends_waiting Writes that waited for room.
+ * @property {number | null} appends_waiting The most writes that waited for room.
+ * @property {number | null} process_cpu_ratio Share of the machine's processors that the process used; null where the system does not tell, here and below.
+ * @property {number | null} machine_cpu_ratio Share of its processors that the machine used.
+ * @property {number | null} process_read_per_second What the process read from disks.
+ * @property {number | null} process_written_per_second What it wrote to them.
+ * @property {number | null} disk_read_per_second What the disks of the machine read.
+ * @property {number | null} disk_written_per_second What they wrote.
+ * @property {number | null} received_per_second What the machine received over the network, loopback left out.
+ * @property {number | null} sent_per_second What it sent.
  */
 
 /**
@@ -342,6 +388,8 @@
  * @property {number} started_unix_ms When it was started.
  * @property {number} elapsed_ms Time from start to now or to the end.
  * @property {boolean} short_path Whether it was answered without the planner.
+ * @property {string} path short: on the short path; planned: by a plan; reused: with the answer of an equal one; other: without a plan.
+ * @property {number} wait_ms How long it waited for a slot, which elapsed_ms includes.
  * @property {number | null} progress Share of its files' rows that were scanned; null where it scans none.
  * @property {number} rows Returned or written so far.
  * @property {number} bytes_read Read from storage so far.
@@ -372,8 +420,9 @@
  * @property {number} queries Statements that ended.
  * @property {number} failed Those that ended with an error or were cancelled.
  * @property {number} short_path Those answered without the planner.
+ * @property {number} reused Those given the answer of an equal one; latencies are of the others only.
  * @property {number} total_ms Time of all together.
- * @property {number | null} p50_ms What half of them did not exceed; interpolated, and never above the longest, as the others are.
+ * @property {number | null} p50_ms What half of those that were computed did not exceed; interpolated, and never above the longest, as the others are.
  * @property {number | null} p95_ms What 95 % did not exceed.
  * @property {number | null} p99_ms What 99 % did not exceed.
  * @property {number} max_ms The longest.
@@ -410,6 +459,8 @@
  * @property {Totals} totals All queries since the start.
  * @property {Rate} rate Queries that finished, over the last `window_s` seconds.
  * @property {Latency} latency How long queries took that finished, over the last `window_s` seconds; null where there were none.
+ * @property {LatencyPath[]} latency_paths How long queries took that finished within the last minute, by the way on which they were answered; null where there were none.
+ * @property {Machine} machine Processors, memory, disks and network of the machine, and what this process takes of them.
  * @property {Executors} executors Who computes and who waits, in all pools together. Reports on the short path and statements that read no files need no slot.
  * @property {Pool[]} pools Pools: queries that share slots, a queue and memory.
  * @property {Refusals} refusals Logins and statements refused since the start.
@@ -426,7 +477,7 @@
  * @property {Maintenance | null} maintenance What is done to tables in the background; nothing where that is off.
  * @property {Http} http The HTTP server.
  * @property {HttpRequests[]} http_requests HTTP requests since the start.
- * @property {Sample[]} history One sample per second, oldest first, at most 600.
+ * @property {Sample[]} history Samples, oldest first: of each second of the last ten minutes, 10 s of the last hour, minute of the last day and 10 minutes of the last week. `/v1/status` has those of a second.
  */
 
 // figures: end
@@ -583,12 +634,16 @@ export async function tables() {
 /**
  * @param {string} namespace
  * @param {string} table
+ * @param {number} [snapshots] most that are told, the newest
  * @returns {Promise<TableDetails>}
  */
-export async function table(namespace, table) {
+export async function table(namespace, table, snapshots = 0) {
   const path = `/v1/tables/${encodeURIComponent(namespace)}/${encodeURIComponent(table)}`;
-  return (await request(path)).json();
+  return (await request(`${path}?snapshots=${snapshots}`)).json();
 }
+
+/** Files, and table partitions, that are asked for at once; of larger tables, the rest is in SHOW FILES. */
+const FILES_MAX = 20_000;
 
 /**
  * @param {string} namespace
@@ -596,7 +651,7 @@ export async function table(namespace, table) {
  * @returns {Promise<TableFiles>}
  */
 export async function tableFiles(namespace, table) {
-  const path = `/v1/tables/${encodeURIComponent(namespace)}/${encodeURIComponent(table)}/files`;
+  const path = `/v1/tables/${encodeURIComponent(namespace)}/${encodeURIComponent(table)}/files?most=${FILES_MAX}`;
   return (await request(path)).json();
 }
 
@@ -616,6 +671,19 @@ export async function queryPlan(id, signal) {
  */
 export async function shapes(most) {
   return (await request(`/v1/shapes?most=${most}`)).json();
+}
+
+/**
+ * Samples of one step, oldest first.
+ *
+ * @param {number} stepS 1, 10, 60 or 600
+ * @param {number} since ms since 1970; those that ended after it
+ * @returns {Promise<Sample[]>}
+ */
+export async function history(stepS, since) {
+  /** @type {{ columns: string[], rows: unknown[][] }} */
+  const { columns, rows } = await (await request(`/v1/history?step_s=${stepS}&since=${since}`)).json();
+  return rows.map((row) => /** @type {any} */ (Object.fromEntries(columns.map((name, index) => [name, row[index]]))));
 }
 
 /**

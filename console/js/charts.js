@@ -1,6 +1,8 @@
-// Lines over time, in SVG: the last five minutes, newest at the right.
+// Lines over time, in SVG: the last minutes to days, newest at the right.
 
 import { h, s, setText } from "./dom.js";
+import { ago } from "./format.js";
+import { ownZone, timeTicks } from "./time-axis.js";
 
 /**
  * One point in time; values in the order of the chart's series, `null` where there is none.
@@ -16,11 +18,15 @@ const LEFT = 0;
 const RIGHT = 46;
 const TOP = 8;
 const BOTTOM = 16;
+const MINUTE_MS = 60_000;
 
 export class Chart {
   /** @type {Point[]} */
   #points = [];
   #now = 0;
+  #spanMs = 0;
+  /** Points further apart are not joined, ms. */
+  #gapMs = 2500;
   #width = 300;
   #height = HEIGHT_PX;
 
@@ -28,6 +34,7 @@ export class Chart {
   constructor(options) {
     this.options = options;
     this.#height = options.heightPx ?? HEIGHT_PX;
+    this.#spanMs = options.spanMs;
     this.grid = s("g", { class: "chart-grid" });
     this.lines = s("g", {});
     this.cursor = s("line", { class: "chart-cursor", y1: TOP, y2: this.#height - BOTTOM, visibility: "hidden" });
@@ -43,6 +50,19 @@ export class Chart {
       this.#width = Math.max(120, Math.floor(entry?.contentRect.width ?? 300));
       this.#draw();
     }).observe(this.element);
+  }
+
+  /**
+   * Another span of time; drawn with the next points.
+   *
+   * @param {number} spanMs
+   * @param {number} stepMs between points
+   * @param {string} label
+   */
+  setSpan(spanMs, stepMs, label) {
+    this.#spanMs = spanMs;
+    this.#gapMs = 2.5 * stepMs;
+    if (this.svg.getAttribute("aria-label") !== label) this.svg.setAttribute("aria-label", label);
   }
 
   /**
@@ -97,12 +117,14 @@ export class Chart {
   }
 
   #timeLabels() {
-    const minutes = Math.round(this.options.spanMs / 60_000);
     const y = this.#height - 3;
-    return [
-      s("text", { x: LEFT, y }, `${minutes} min ago`),
-      s("text", { x: this.#width - RIGHT, y, "text-anchor": "end" }, "now"),
-    ];
+    const right = this.#width - RIGHT;
+    const now = s("text", { x: right, y, "text-anchor": "end" }, "now");
+    const minutes = Math.round(this.#spanMs / MINUTE_MS);
+    if (minutes < 60) return [s("text", { x: LEFT, y }, `${minutes} min ago`), now];
+    const ticks = timeTicks(this.#now - this.#spanMs, this.#now, Math.max(2, Math.floor(right / 110)), ownZone());
+    const places = ticks.map(({ at, label }) => ({ x: this.#x(at), label })).filter(({ x }) => x > 16 && x < right - 60);
+    return [...places.map(({ x, label }) => s("text", { x, y, "text-anchor": "middle" }, label)), now];
   }
 
   /**
@@ -140,7 +162,7 @@ export class Chart {
     for (const { at, values } of this.#points) {
       const value = values[series] ?? null;
       if (value === null) continue;
-      if (at - last > 2500 || runs.length === 0) runs.push([]);
+      if (at - last > this.#gapMs || runs.length === 0) runs.push([]);
       runs.at(-1)?.push({ at, value });
       last = at;
     }
@@ -150,7 +172,7 @@ export class Chart {
   /** @param {number} at */
   #x(at) {
     const width = this.#width - LEFT - RIGHT;
-    return LEFT + width * (1 - (this.#now - at) / this.options.spanMs);
+    return LEFT + width * (1 - (this.#now - at) / this.#spanMs);
   }
 
   /** @param {PointerEvent} event */
@@ -171,7 +193,7 @@ export class Chart {
       const value = values[index] ?? null;
       return `${name} ${value === null ? "–" : this.options.format(value)}`;
     });
-    setText(this.tip, `${parts.join("  ")}  ·  ${Math.round((this.#now - at) / 1000)} s ago`);
+    setText(this.tip, `${parts.join("  ")}  ·  ${this.#spanMs < 60 * MINUTE_MS ? `${Math.round((this.#now - at) / 1000)} s` : ago(this.#now - at)} ago`);
     this.tip.hidden = false;
     this.tip.style.left = `${Math.min(Math.max(place - 70, 0), Math.max(0, this.#width - this.tip.offsetWidth))}px`;
   }

@@ -1,60 +1,74 @@
 // Home: how the server is, at a glance. Cards lead to the pages that say more.
 
-import { Chart } from "./charts.js";
+import { showDaemons } from "./daemon-lines.js";
 import { h, reconcile, setText } from "./dom.js";
+import { firstSteps } from "./first-steps.js";
 import { ago, bytes, count, duration, oneLine, percent, plural, rate, short, shortDuration } from "./format.js";
 import { paint } from "./highlight.js";
-import { points, SPAN_MS } from "./samples.js";
+import { HomeCharts } from "./home-charts.js";
+import { pathTable, poolTable } from "./latency-tables.js";
+import { RangeChoice } from "./ranges.js";
 import { showSql } from "./show-sql.js";
-import { CACHE, DAEMONS, EXECUTORS, INGEST, isOwn, LATENCY, LOG, RATE, shapesStatement } from "./statements.js";
+import {
+  CACHE, DAEMONS, EXECUTORS, INGEST, isOwn, LATENCY, LOG, MACHINE_CPU, MACHINE_DISK, MACHINE_NETWORK, PATHS, POOLS, RATE, shapesStatement,
+} from "./statements.js";
 
 /** @typedef {import("./api.js").Status} Status */
 /** @typedef {import("./api.js").Shape} Shape */
-/** @typedef {import("./api.js").Daemon} Daemon */
 /** @typedef {import("./samples.js").Samples} Samples */
 /** @typedef {import("./show-sql.js").SqlActions & { openShape: (sql: string) => void }} HomeActions */
 
-const SMALL_PX = 84;
+/** Of many tables with fresh rows, so many are named. */
+const TABLES_NAMED_MAX = 20;
 
 export class Home {
+  /** @type {[Status, Samples] | null} */
+  #shown = null;
+  /** Bring the statements in view up to date. @type {(() => void)[]} */
+  sqls = [];
+
   /** @param {HomeActions} actions */
   constructor(actions) {
     this.actions = actions;
-    this.rateChart = chart("Queries per second over the last five minutes", [["queries/s", "rate"]], rate, { area: true, minTop: 3 });
-    this.latencyChart = chart("Latency percentiles over the last five minutes, logarithmic", ["p50", "p95", "p99"].map((name) => [name, name]), shortDuration, { log: true, minTop: 1 });
-    this.executorChart = chart("Queries that compute and that wait over the last five minutes", [["compute", "rate"], ["wait", "p99"]], rate, { heightPx: SMALL_PX, minTop: 3 });
-    this.hitChart = chart("Hit ratio of the cache over the last five minutes", [["hits", "p50"]], (value) => `${Math.round(value * 100)} %`, { heightPx: SMALL_PX, minTop: 1 });
-    this.ingestChart = chart("Rows written per second over the last five minutes", [["rows/s", "rate"]], short, { area: true, heightPx: SMALL_PX, minTop: 3 });
-    this.freshChart = chart("Fresh rows over the last five minutes", [["fresh rows", "p95"]], short, { heightPx: SMALL_PX, minTop: 3 });
+    this.charts = new HomeCharts();
+    this.ranges = new RangeChoice(() => this.#draw());
+    this.byPath = pathTable();
+    this.byPool = poolTable();
     /** @type {Map<string, HTMLElement>} */
     this.places = new Map();
     this.fill = h("span", { class: "bar-fill" });
     this.fresh = h("span", { class: "bar-fill" });
     this.shapes = h("ul", { class: "top-shapes" });
     this.daemons = h("ul", { class: "daemons" });
-    this.cluster = this.#card("Cluster", "wide two", DAEMONS, [
+    this.cluster = this.#card("Cluster", "wide two", DAEMONS, null, [
       this.#figures(["daemons-up", "daemons up"], ["copied-rows", "rows of others in no file"], ["orphaned", "logs without a daemon"], ["exact", ""]), this.daemons]);
     this.cluster.hidden = true;
     this.note = h("p", { class: "card wide two role-note", hidden: true });
     this.first = firstSteps(actions);
     this.element = h("main", { class: "page home", "aria-label": "Home", hidden: true },
       this.note, this.first,
-      this.#card("Queries per second", "wide", RATE, [
-        this.#figures(["rate", "", "large"], ["hour", "per hour"], ["running", "running"], ["finished", "finished"], ["failed", "failed"]), this.rateChart.element]),
-      this.#card("Latency", "wide", LATENCY, [
-        this.#figures(["p50", "p50"], ["p95", "p95"], ["p99", "p99"]), this.latencyChart.element]),
-      this.#card("Executors", "", EXECUTORS, [
-        this.#figures(["computing", "of slots compute"], ["waiting", "wait"], ["refused", "refused"]), this.executorChart.element,
-        this.#facts(["executors", "Threads"], ["stalls", "Stalls"], ["waiting-limit", "Queue"], ["query-memory", "Memory of queries"])]),
-      this.#card("Cache", "", CACHE, [
-        this.#figures(["hit-ratio", "hits"], ["cache-bytes", ""]), meter("Cache in use", this.fill), this.hitChart.element,
-        this.#facts(["entries", "Entries"], ["answered", "Reports on the short path"], ["templates", "Statements known"], ["reused", "Results reused"])]),
-      this.#card("Ingest", "", LOG, [
-        this.#figures(["fresh-rows", "fresh rows"], ["rows-per-second", "rows/s"], ["writers", "writers wait"]), meter("Memory for fresh rows in use", this.fresh), this.ingestChart.element,
-        this.#facts(["log", "Commit log"], ["written", "Rows since the start"], ["maintenance", "Maintenance"], ["catalog", "Catalog"])]),
-      this.#card("Fresh rows by table", "", INGEST, [this.freshChart.element, this.#facts(["fresh-tables", "Tables"], ["oldest", "Oldest"], ["flushes", "Trouble"])]),
+      h("div", { class: "home-range" }, h("span", { class: "muted" }, "Charts show"), this.ranges.element),
+      this.#card("Queries per second", "wide", RATE, "rate", [
+        this.#figures(["rate", "", "large"], ["hour", "per hour"], ["running", "running"], ["finished", "finished"], ["failed", "failed"])]),
+      this.#card("Latency", "wide", LATENCY, "latency", [
+        this.#figures(["p50", "p50"], ["p95", "p95"], ["p99", "p99"])]),
+      this.#card("Latency by path", "wide", PATHS, "paths", [this.byPath.element]),
+      this.#card("Latency by pool", "wide", POOLS, null, [this.byPool.element]),
+      this.#card("Executors", "", EXECUTORS, "executors", [
+        this.#figures(["computing", "slots busy"], ["waiting", "wait"], ["refused", "refused"])],
+        this.#facts(["executors", "Threads"], ["stalls", "Stalls"], ["waiting-limit", "Queue"], ["query-memory", "Memory of queries"])),
+      this.#card("Cache", "", CACHE, "cache", [
+        this.#figures(["hit-ratio", "hits"], ["cache-bytes", ""]), meter("Cache in use", this.fill)],
+        this.#facts(["entries", "Entries"], ["answered", "Reports on the short path"], ["templates", "Statements known"], ["reused", "Results reused"])),
+      this.#card("Ingest", "", LOG, "ingest", [
+        this.#figures(["fresh-rows", "fresh rows"], ["rows-per-second", "rows/s"], ["writers", "writers wait"]), meter("Memory for fresh rows in use", this.fresh)],
+        this.#facts(["log", "Commit log"], ["written", "Rows since the start"], ["maintenance", "Maintenance"], ["catalog", "Catalog"])),
+      this.#card("Fresh rows by table", "", INGEST, "fresh", [], this.#facts(["fresh-tables", "Tables"], ["oldest", "Oldest"], ["flushes", "Trouble"])),
+      this.#card("Processors", "third", MACHINE_CPU, "cpu", [], this.#facts(["processors", "Processors"], ["cpu-time", "CPU time of the server"], ["machine-memory", "Memory of the machine"])),
+      this.#card("Disks", "third", MACHINE_DISK, "disk", [], this.#facts(["disk-read", "Machine has read"], ["disk-written", "Machine has written"], ["process-read", "Server has read"], ["process-written", "Server has written"])),
+      this.#card("Network", "third", MACHINE_NETWORK, "network", [], this.#facts(["received", "Machine has received"], ["sent", "Machine has sent"])),
       this.cluster,
-      this.#card("Shapes that take most time", "wide two", shapesStatement("total_ms", true), [this.shapes]));
+      this.#card("Shapes that take most time", "wide two", shapesStatement("total_ms", true), null, [this.shapes]));
   }
 
   /**
@@ -86,13 +100,19 @@ export class Home {
     this.#showCache(status);
     this.#showIngest(status);
     this.#showCluster(status);
+    this.#showMachine(status);
+    this.byPath.show(status.latency_paths);
+    this.byPool.show(status.pools);
+    this.#shown = [status, samples];
+    this.#draw();
+  }
+
+  #draw() {
+    if (!this.#shown) return;
+    const [status, samples] = this.#shown;
     const now = samples.newest || status.now_unix_ms;
-    this.rateChart.update(points(samples, (sample) => [sample.per_second]), now);
-    this.latencyChart.update(points(samples, (sample) => [sample.p50_ms, sample.p95_ms, sample.p99_ms]), now);
-    this.executorChart.update(points(samples, ({ computing, waiting }) => [computing, waiting]), now);
-    this.hitChart.update(points(samples, ({ hit_ratio }) => [hit_ratio]), now);
-    this.ingestChart.update(points(samples, ({ rows_per_second }) => [rows_per_second]), now);
-    this.freshChart.update(points(samples, ({ fresh_rows }) => [fresh_rows]), now);
+    this.charts.update(this.ranges.samples(samples, now), this.ranges.range, now);
+    for (const update of this.sqls) update();
   }
 
   /** @param {Shape[]} all */
@@ -103,7 +123,7 @@ export class Home {
       const bar = /** @type {HTMLElement} */ (element.querySelector(".bar-fill"));
       bar.style.width = `${(100 * shape.total_ms) / Math.max(total, 1e-9)}%`;
       setText(/** @type {HTMLElement} */ (element.querySelector(".what")),
-        `${short(shape.queries)} × ${shape.p50_ms === null ? "–" : shortDuration(shape.p50_ms)} · p99 ${shape.p99_ms === null ? "–" : shortDuration(shape.p99_ms)} · ${percent(shape.short_path / Math.max(shape.queries, 1))} on the short path`);
+        `${short(shape.queries)} × ${shape.p50_ms === null ? "–" : shortDuration(shape.p50_ms)} · p99 ${shape.p99_ms === null ? "–" : shortDuration(shape.p99_ms)} · ${percent(shape.short_path / Math.max(shape.queries, 1))} on the short path · ${percent(shape.reused / Math.max(shape.queries, 1))} reused`);
     });
   }
 
@@ -129,7 +149,7 @@ export class Home {
 
   /** @param {Status} status */
   #showExecutors({ executors }) {
-    this.#set("computing", `${count(executors.running)} / ${count(executors.slots)}`);
+    this.#set("computing", `${count(executors.running)} of ${count(executors.slots)}`);
     this.#set("waiting", count(executors.waiting), executors.waiting > 0);
     this.#set("refused", short(executors.refused), executors.refused > 0);
     this.#set("executors", count(executors.executors));
@@ -169,7 +189,7 @@ export class Home {
     this.fresh.style.width = `${(100 * log.fresh_bytes) / Math.max(log.fresh_bytes_max, 1)}%`;
     this.#set("log", log.stopped ?? `${plural(log.segments, "segment")}, ${bytes(log.segment_bytes)}`, log.stopped !== null);
     this.#set("written", count(log.appended_rows));
-    this.#set("fresh-tables", fresh.length === 0 ? "all rows are in files" : fresh.map((table) => `${table.table} ${short(table.fresh_rows)}`).join(", "));
+    this.#set("fresh-tables", fresh.length === 0 ? "all rows are in files" : namesOf(fresh));
     const oldest = Math.max(...fresh.map((table) => table.oldest_ms ?? 0));
     this.#set("oldest", fresh.length === 0 ? "–" : ago(oldest));
     const failing = ingest.filter((table) => table.failures > 0);
@@ -186,20 +206,41 @@ export class Home {
     this.#set("copied-rows", short(cluster.copied_rows));
     this.#set("orphaned", count(cluster.logs_orphaned), cluster.logs_orphaned > 0);
     this.#set("exact", cluster.exact ? "reads are exact" : "reads wait", !cluster.exact);
-    const order = [...daemons].sort((a, b) => a.host.localeCompare(b.host) || a.daemon.localeCompare(b.daemon));
-    reconcile(this.daemons, order, ({ daemon }) => daemon, () => daemonLine(), (line, daemon) => showDaemon(line, daemon, now_unix_ms));
+    showDaemons(this.daemons, daemons, now_unix_ms);
+  }
+
+  /** @param {Status} status */
+  #showMachine({ machine }) {
+    const size = (/** @type {number | null} */ value) => (value === null ? "–" : bytes(value));
+    this.#set("processors", count(machine.processors));
+    this.#set("cpu-time", machine.process_cpu_s === null ? "–" : duration(1000 * machine.process_cpu_s));
+    this.#set("machine-memory", `${size(machine.memory_bytes)} of ${size(machine.memory_bytes_max)}`);
+    this.#set("disk-read", size(machine.disk_bytes_read));
+    this.#set("disk-written", size(machine.disk_bytes_written));
+    this.#set("process-read", size(machine.process_bytes_read));
+    this.#set("process-written", size(machine.process_bytes_written));
+    this.#set("received", size(machine.bytes_received));
+    this.#set("sent", size(machine.bytes_sent));
   }
 
   /**
    * @param {string} title
    * @param {string} kind
-   * @param {string} statement
-   * @param {(HTMLElement)[]} parts
+   * @param {string} statement whose answer has the figures
+   * @param {import("./home-charts.js").ChartName | null} chart
+   * @param {HTMLElement[]} above the chart
+   * @param {...HTMLElement} below
    */
-  #card(title, kind, statement, parts) {
-    const { button, panel } = showSql(title, () => statement, this.actions);
+  #card(title, kind, statement, chart, above, ...below) {
+    const both = () => (chart === null ? statement : `${statement};\n\n${this.charts.statement(chart, this.ranges.range)}`);
+    const { button, panel, update } = showSql(title, both, this.actions);
+    let written = "";
+    this.sqls.push(() => {
+      if (both() !== written) update();
+      written = both();
+    });
     return h("section", { class: `card ${kind}`, "aria-label": title },
-      h("h2", {}, title, button), panel, ...parts);
+      h("h2", {}, title, button), panel, ...above, chart !== null && this.charts.element(chart), ...below);
   }
 
   /** @param {...[string, string, string?]} all name, unit, and class of each */
@@ -236,42 +277,6 @@ export class Home {
   }
 }
 
-const SAMPLE = `CREATE TABLE first_report (day date, account_id bigint, impressions bigint, clicks bigint)
-PARTITIONED BY (month(day)) ORDER BY (account_id, day);
-
-INSERT INTO first_report
-SELECT DATE '2025-12-31' + value, value % 12, value * 1000, value * 21
-FROM generate_series(1, 366) AS s(value);
-
-SELECT account_id, sum(impressions) AS impressions, sum(clicks) AS clicks
-FROM first_report
-WHERE day >= DATE '2026-06-01'
-GROUP BY account_id
-ORDER BY account_id;
-`;
-
-/** @param {HomeActions} actions */
-function firstSteps(actions) {
-  const host = location.hostname;
-  return h("section", { class: "card wide two first-steps", "aria-label": "First steps", hidden: true },
-    h("h2", {}, "First steps"),
-    h("p", {}, "This server has no tables yet."),
-    h("ol", {},
-      h("li", {}, "Make a small table, fill it and run a report: ", h("button", { type: "button", onclick: () => actions.openSql(SAMPLE, "First report") }, "Open in SQL editor"), " then choose ", h("b", {}, "Run all"), "."),
-      h("li", {}, "Load a file of your own, CSV, TSV, JSON or ORC: ", h("code", {}, "stoa load data.csv --into my_table --create")),
-      h("li", {}, "Connect with PostgreSQL's clients, by default on port 5433: ", h("code", {}, `psql -h ${host} -p 5433`))));
-}
-
-/**
- * @param {string} label
- * @param {string[][]} series name and class of each
- * @param {(value: number) => string} format
- * @param {{ area?: boolean, log?: boolean, minTop: number, heightPx?: number }} more
- */
-function chart(label, series, format, more) {
-  return new Chart({ label, series: series.map(([name = "", kind = ""]) => ({ name, class: kind })), format, spanMs: SPAN_MS, ...more });
-}
-
 /**
  * @param {string} label
  * @param {HTMLElement} fill
@@ -280,26 +285,13 @@ function meter(label, fill) {
   return h("span", { class: "bar", role: "img", "aria-label": label }, fill);
 }
 
-function daemonLine() {
-  return h("li", {}, h("a", { class: "name" }), h("span", { class: "state" }), h("span", { class: "what muted" }));
-}
-
 /**
- * @param {HTMLElement} line
- * @param {Daemon} daemon
- * @param {number} now_unix_ms
+ * Some tables with their fresh rows, those with most first.
+ *
+ * @param {import("./api.js").IngestTable[]} fresh
  */
-function showDaemon(line, daemon, now_unix_ms) {
-  const [name, state, what] = /** @type {HTMLElement[]} */ ([...line.children]);
-  if (!name || !state || !what) return;
-  setText(name, `${daemon.host} ${daemon.daemon.slice(0, 8)}${daemon.is_this ? " (this one)" : ""}`);
-  // Its own console; a dead one has none.
-  if (daemon.is_this || daemon.state === "dead") name.removeAttribute("href");
-  else name.setAttribute("href", `${location.protocol}//${daemon.http_address}/`);
-  const bad = daemon.state === "dead" || !daemon.is_reached;
-  setText(state, daemon.state === "dead" || daemon.is_reached ? daemon.state : `${daemon.state}, not reached`);
-  state.classList.toggle("bad", bad);
-  const since = daemon.state_since_unix_ms === null ? "" : `since ${duration(Math.max(0, now_unix_ms - daemon.state_since_unix_ms))} · `;
-  const answers = daemon.is_this ? "" : ` · answers in ${shortDuration(daemon.round_trip_us / 1000)}`;
-  setText(what, `${since}${daemon.pg_address}${daemon.zone ? ` · ${daemon.zone}` : ""} · ${daemon.build}${answers}`);
+function namesOf(fresh) {
+  const most = fresh.toSorted((a, b) => b.fresh_rows - a.fresh_rows).slice(0, TABLES_NAMED_MAX);
+  const left = fresh.length - most.length;
+  return most.map((table) => `${table.table} ${short(table.fresh_rows)}`).concat(left > 0 ? [`and ${count(left)} more`] : []).join(", ");
 }

@@ -1,6 +1,7 @@
-// A table that can be sorted and walked through by keyboard; it keeps its rows between updates.
+// A table that can be sorted and walked through by keyboard; it keeps its rows between updates. Of long ones, a part is shown.
 
 import { h, reconcile, setText } from "./dom.js";
+import { Pager } from "./pager.js";
 
 /**
  * A column; a `spare` one is left out where there is little room. `value` is what is sorted by, `text` what is shown; `unit` makes one unit for all
@@ -43,10 +44,11 @@ export class Listing {
       onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event),
     });
     this.empty = h("p", { class: "muted listing-empty" }, options.empty);
+    this.pager = new Pager(options.label.toLowerCase(), () => this.#draw());
     this.element = h("div", { class: "listing-frame" },
       h("table", { class: "listing rows", role: "grid", "aria-label": options.label },
         h("thead", {}, h("tr", {}, ...this.heads)), this.body),
-      this.empty);
+      this.empty, this.pager.element);
     this.#markSorted();
   }
 
@@ -66,15 +68,21 @@ export class Listing {
    * @param {string} key `""` for none
    */
   mark(key) {
+    const isNew = key !== this.#open;
     this.#open = key;
+    if (isNew && key !== "") {
+      const place = this.#sorted().findIndex((row) => this.options.key(row) === key);
+      if (place >= 0) this.pager.goTo(place);
+    }
     this.#draw();
   }
 
   #draw() {
     const { columns, key, state } = this.options;
-    const rows = this.#last === undefined ? this.#sorted() : [...this.#sorted(), this.#last];
+    const part = this.pager.of(this.#sorted());
+    const rows = this.#last === undefined ? part : [...part, this.#last];
     this.#byKey = new Map(rows.map((row) => [key(row), row]));
-    this.#units = columns.map(({ unit, value }) => unit?.(rows.map((row) => Number(value(row)))) ?? String);
+    this.#units = columns.map(({ unit, value }) => unit?.(this.#rows.concat(this.#last ?? []).map((row) => Number(value(row)))) ?? String);
     this.empty.hidden = rows.length > 0;
     reconcile(this.body, rows, key, () => h("tr", { tabindex: "-1" }, ...columns.map((column) => h("td", { class: kind(column) }))), (element, row) => {
       element.setAttribute("aria-selected", String(key(row) === this.#open));
@@ -118,6 +126,7 @@ export class Listing {
   #sortBy(column) {
     const down = this.sort?.name === column.name ? !this.sort.down : column.numeric === true;
     this.sort = { name: column.name, down };
+    this.pager.goTo(0);
     this.#markSorted();
     this.#draw();
     this.options.sorted?.();
@@ -158,7 +167,10 @@ export class Listing {
     if (index < 0) return;
     const to = { ArrowDown: index + 1, ArrowUp: index - 1, Home: 0, End: all.length - 1 }[event.key];
     const element = all[index];
-    if (to !== undefined) this.#focus(all[to]);
+    // Beyond the ends are the other parts of a long list.
+    if (event.key === "ArrowDown" && index === all.length - 1 && this.pager.turn(1)) this.#focus(this.#elements()[0]);
+    else if (event.key === "ArrowUp" && index === 0 && this.pager.turn(-1)) this.#focus(this.#elements().at(-1));
+    else if (to !== undefined) this.#focus(all[to]);
     else if ((event.key === "Enter" || event.key === " ") && element) this.#openRow(element);
     else return;
     event.preventDefault();

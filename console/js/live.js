@@ -5,7 +5,10 @@ import { Chart } from "./charts.js";
 import { h, icon, reconcile, setText } from "./dom.js";
 import { ago, bytes, count, duration, oneLine, plural, rate, short, shortDuration } from "./format.js";
 import { paint } from "./highlight.js";
+import { pathText } from "./paths.js";
 import { points, SPAN_MS } from "./samples.js";
+import { showSql } from "./show-sql.js";
+import { LATENCY, LIVE_LATENCY_CHART, LIVE_RATE_CHART, RATE } from "./statements.js";
 
 /** @typedef {import("./api.js").Status} Status */
 /** @typedef {import("./api.js").QueryInfo} QueryInfo */
@@ -14,9 +17,11 @@ export class Live {
   /** @type {Map<number, string>} */
   #titles = new Map();
 
-  /** @param {{ open: (sql: string) => void, notify: (text: string) => void }} actions */
+  /** @param {import("./show-sql.js").SqlActions & { open: (sql: string) => void }} actions */
   constructor(actions) {
     this.actions = actions;
+    const rateSql = showSql("Queries per second", () => `${RATE};\n\n${LIVE_RATE_CHART}`, actions);
+    const latencySql = showSql("Latency", () => `${LATENCY};\n\n${LIVE_LATENCY_CHART}`, actions);
     this.rateNumber = h("span", { class: "figure", id: "rate" }, "0");
     this.rateHour = h("span", { class: "muted tabular" }, "");
     this.rateChart = new Chart({
@@ -35,10 +40,10 @@ export class Live {
     this.totals = h("span", { class: "muted tabular" });
     this.parts = [
       h("section", { class: "card", "aria-label": "Rate" },
-        h("h2", {}, "Queries per second", h("span", { class: "muted" }, "last 10 seconds")),
+        h("h2", {}, "Queries per second", h("span", { class: "muted" }, "last 10 seconds"), rateSql.button), rateSql.panel,
         h("div", { class: "figures" }, this.rateNumber, this.rateHour), this.rateChart.element),
       h("section", { class: "card", "aria-label": "Latency" },
-        h("h2", {}, "Latency", h("span", { class: "muted" }, "last minute")),
+        h("h2", {}, "Latency", h("span", { class: "muted" }, "last minute"), latencySql.button), latencySql.panel,
         h("div", { class: "figures" }, ...this.percentiles.map(({ name, value }) =>
           h("span", { class: `percentile ${name}` }, h("span", { class: "key" }, name), value))),
         this.latencyChart.element),
@@ -101,7 +106,7 @@ export class Live {
     if (!state || !what || !time) return;
     const running = isActive(query);
     setText(state, query.sqlstate ?? (query.state === "finished" || query.state === "running" ? duration(query.elapsed_ms) : query.state));
-    setText(what, `${plural(query.rows, "row")}${query.bytes_read > 0 ? ` · ${bytes(query.bytes_read)}` : ""}`);
+    setText(what, `${plural(query.rows, "row")}${query.bytes_read > 0 ? ` · ${bytes(query.bytes_read)}` : ""}${query.path === "reused" ? ` · ${pathText("reused").toLowerCase()}` : ""}`);
     setText(time, running ? query.protocol : `${query.protocol} · ${ago(Date.now() - query.started_unix_ms)}`);
     this.#title(element, query);
   }

@@ -5,7 +5,7 @@ import { h } from "./dom.js";
 const RANGES = /** @type {const} */ ([["Last 15 minutes", 15], ["Last hour", 60], ["Last 24 hours", 1440], ["Last 7 days", 10_080]]);
 const STATES = /** @type {const} */ ([["Any state", ""], ["Failed or cancelled", "failed,cancelled"], ["Failed", "failed"], ["Cancelled", "cancelled"], ["Finished", "finished"]]);
 const TIMES = /** @type {const} */ ([["Any time", 0], ["100 ms or longer", 100], ["1 s or longer", 1000], ["10 s or longer", 10_000]]);
-const MOST = 200;
+const MOST = 1000;
 
 export class LogFilter {
   /** @param {() => void} changed */

@@ -33,7 +33,7 @@ const TABLES_SHOWN_EVERY_S = 3;
 const RECENT_IN_LIVE = 60;
 const RECENT_MAX = 256;
 const SHAPES_ON_HOME = 20;
-const SHAPES_MAX = 200;
+const SHAPES_MAX = 1000;
 const SHAPES_OF_CLUSTER = 50;
 /** How long the second key after `g` may take. */
 const SECOND_KEY_MS = 1500;
@@ -70,7 +70,7 @@ const live = new Live({
     tabs.open(sql);
     editor.focus();
   },
-  notify,
+  openSql, notify,
 });
 const samples = new Samples();
 const home = new Home({
@@ -444,7 +444,7 @@ function splitter() {
   return bar;
 }
 
-document.getElementById("top")?.append(...top_.parts(pages.nav));
+document.getElementById("top")?.replaceChildren(...top_.parts(pages.nav));
 workbench.append(
   h("nav", { class: "side", id: "side", "aria-label": "Tables" }, ...tables.parts),
   h("main", { class: "work", id: "work", "aria-label": "Queries and results" }, editor.element, splitter(), results.element),

@@ -9,6 +9,7 @@ import { Listing } from "./listing.js";
 import { HiveSessions } from "./hive-sessions.js";
 import { isActive } from "./live.js";
 import { LogFilter } from "./log-filter.js";
+import { pathText } from "./paths.js";
 import { Progress } from "./progress.js";
 import { QueryPlan } from "./query-plan.js";
 import { matcherOf } from "./shape-text.js";
@@ -20,9 +21,8 @@ import { ENDED, RUNNING } from "./statements.js";
 /** @typedef {import("./show-sql.js").SqlActions} SqlActions */
 
 const CHOICES = /** @type {const} */ ([["slow", "Slowest"], ["latest", "Latest"], ["failed", "Failed"], ["log", "Log"]]);
-const FAILED = { state: "failed,cancelled", most: 200 };
+const FAILED = { state: "failed,cancelled", most: 1000 };
 const SHAPES_MAX = 1000;
-const ROWS_MAX = 200;
 
 export class QueriesPage {
   /** @type {QueryInfo[]} */
@@ -79,7 +79,7 @@ export class QueriesPage {
     const queued = running.filter((query) => query.state === "queued").length;
     setText(this.counts, `${count(running.length - queued)} running · ${count(queued)} queued`);
     this.active.show(running);
-    this.ended.show(this.#chosen(recent).slice(0, ROWS_MAX));
+    this.ended.show(this.#chosen(recent));
     this.#update();
   }
 
@@ -95,7 +95,7 @@ export class QueriesPage {
   /** @param {QueryInfo[]} logged entries of the log that its filter left */
   showLog(logged) {
     this.#logged = logged;
-    this.ended.show(this.#chosen(this.#all.filter((query) => !isActive(query))).slice(0, ROWS_MAX));
+    this.ended.show(this.#chosen(this.#all.filter((query) => !isActive(query))));
     this.#update();
   }
 
@@ -136,7 +136,7 @@ export class QueriesPage {
     this.ended.sort = null;
     this.filter.element.hidden = choice !== "log";
     this.#logged = [];
-    this.ended.show(this.#chosen(this.#all.filter((query) => !isActive(query))).slice(0, ROWS_MAX));
+    this.ended.show(this.#chosen(this.#all.filter((query) => !isActive(query))));
     this.endedSql.update();
     this.actions.refresh();
   }
@@ -276,7 +276,7 @@ function common(more = []) {
     { spare: true, name: "bytes_read", label: "Read", title: "Bytes read from storage", numeric: true, value: (query) => query.bytes_read, unit: sizesOf, text: (query, inUnit) => (query.bytes_read === 0 ? "–" : inUnit(query.bytes_read)) },
     ...more,
     { spare: true, name: "requests", label: "Requests", title: "Read requests to storage", numeric: true, value: (query) => query.requests, text: (query) => count(query.requests) },
-    { spare: true, name: "path", label: "Path", title: "Short: answered without the planner", value: (query) => (query.short_path ? "short" : "full") },
+    { spare: true, name: "path", label: "Path", title: "Short: without the planner; reused: the answer of an equal statement; other: without a plan", value: (query) => query.path },
     { spare: true, name: "user", label: "User", value: (query) => `${query.user} ${query.protocol}`, text: (query) => `${query.user} · ${query.protocol}` },
     { name: "sql", label: "Statement", wide: true, value: (query) => query.sql, paint: paintStatement },
   ];
@@ -308,7 +308,7 @@ function queryDetails(query, more, actions) {
     ["User", `${query.user} over ${query.protocol}`], ["Rows", count(query.rows)],
     ["Read", `${bytes(query.bytes_read)} in ${count(query.requests)} requests`],
     ...spentFacts(query),
-    ["Path", query.short_path ? "short: without the planner" : "full planner"],
+    ["Path", pathText(query.path)], ["Waited for a slot", query.wait_ms > 0 ? duration(query.wait_ms) : "–"],
     ["Pool", query.pool],
     ["Memory", query.memory_peak_bytes === 0 ? "–" : `${bytes(query.memory_bytes)}, at most ${bytes(query.memory_peak_bytes)}`],
     ...more,

@@ -16,6 +16,7 @@ import { hasZone, isTime, ownZone, timeOf, timeText, timeTicks } from "./time-ax
 
 const POINTS_MAX = { line: 2000, bar: 200 };
 const SERIES_MAX = 6;
+const DAY_MS = 86_400_000;
 const [LEFT, RIGHT, TOP, BOTTOM] = [64, 16, 12, 30];
 /** Room that a label of the axis takes, in pixels. */
 const LABEL_PX = 92;
@@ -129,11 +130,10 @@ export class ResultChart {
     return this.choice.isStacked === true && this.#drawn.y.length > 1;
   }
 
-  /** Whether the axis is one of times: of lines over a column whose values all are times. */
+  /** Whether the axis may be one of times. */
   get #times() {
-    const { x, kind } = this.choice;
     const type = this.#drawn.columns[this.#drawn.x]?.type ?? "";
-    return kind === "line" && x >= 0 && isTime(type);
+    return this.choice.x >= 0 && isTime(type);
   }
 
   /** @param {Partial<ChartChoice>} change */
@@ -153,13 +153,15 @@ export class ResultChart {
   }
 
   get #rows() {
-    return this.#drawn.rows.slice(0, POINTS_MAX[this.choice.kind]);
+    return this.#drawn.rows.slice(0, this.isTime ? POINTS_MAX.line : POINTS_MAX[this.choice.kind]);
   }
 
   /** Brings the rows into the order of time, where the axis is one; whether it is. */
   #order() {
     const at = this.#drawn.x;
     if (!this.#times || this.#drawn.rows.some((row) => timeOf(row[at]) === null)) return false;
+    // Two bars at one time would hide each other: they stand side by side, as if the times were names.
+    if (this.choice.kind === "bar" && new Set(this.#drawn.rows.map((row) => timeOf(row[at]))).size < this.#drawn.rows.length) return false;
     this.#drawn = { ...this.#drawn, rows: this.#drawn.rows.toSorted((a, b) => (timeOf(a[at]) ?? 0) - (timeOf(b[at]) ?? 0)) };
     return true;
   }
@@ -206,15 +208,20 @@ export class ResultChart {
     const { ticks, share } = this.choice.log && !this.#isStacked ? logarithmic(values) : linear(values);
     const [left, right, top, bottom] = [LEFT, this.#width - RIGHT, TOP, this.#height - BOTTOM];
     const bar = this.choice.kind === "bar";
-    const step = (right - left) / Math.max(1, rows.length - (bar ? 0 : 1));
     const place = (/** @type {unknown[] | undefined} */ row) => timeOf(row?.[x]) ?? 0;
-    const [from, to] = [place(rows[0]), place(rows.at(-1))];
-    return {
-      ticks, left, right, top, bottom, step,
-      ...(this.isTime ? { from, to } : {}),
-      y: (value) => bottom - (bottom - top) * share(value),
-      x: (nth) => (this.isTime ? left + (from === to ? 0.5 : (place(rows[nth]) - from) / (to - from)) * (right - left) : left + step * (bar ? nth + 0.5 : nth)),
-    };
+    const y_ = (/** @type {number} */ value) => bottom - (bottom - top) * share(value);
+    if (!this.isTime) {
+      const step = (right - left) / Math.max(1, rows.length - (bar ? 0 : 1));
+      return { ticks, left, right, top, bottom, step, y: y_, x: (nth) => left + step * (bar ? nth + 0.5 : nth) };
+    }
+    const times = rows.map(place);
+    const [first, last] = [times[0] ?? 0, times.at(-1) ?? 0];
+    // A bar is as wide as the time to the next one, and has half of that on each side.
+    const each = times.reduce((least, at, nth) => (nth > 0 ? Math.min(least, at - (times[nth - 1] ?? 0)) : least), Infinity);
+    const margin = !bar || rows.length === 0 ? 0 : Number.isFinite(each) ? each / 2 : DAY_MS / 2;
+    const [from, to] = [first - margin, last + margin];
+    const at = (/** @type {number} */ time) => left + (from === to ? 0.5 : (time - from) / (to - from)) * (right - left);
+    return { ticks, left, right, top, bottom, step: bar ? at(from + 2 * margin) - left : 1, from, to, y: y_, x: (nth) => at(times[nth] ?? 0) };
   }
 
   /**

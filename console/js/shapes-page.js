@@ -4,6 +4,7 @@ import { h, icon, reconcile, setText } from "./dom.js";
 import { ago, count, dollars, duration, durationsOf, percent, plural, short, sizesOf } from "./format.js";
 import { paint } from "./highlight.js";
 import { Listing } from "./listing.js";
+import { pathText } from "./paths.js";
 import { paintStatement } from "./queries-page.js";
 import { matcherOf } from "./shape-text.js";
 import { showSql } from "./show-sql.js";
@@ -14,7 +15,7 @@ import { isOwn, shapesStatement } from "./statements.js";
 
 const RECENT_MAX = 12;
 /** Columns that are computed in the statement, too. */
-const IN_SQL = new Map([["short_path", "short_path_share"]]);
+const IN_SQL = new Map([["short_path", "short_path_share"], ["reused", "reused_share"]]);
 
 export class ShapesPage {
   /** @type {Shape[]} */
@@ -67,7 +68,7 @@ export class ShapesPage {
     reconcile(this.recent, found, (query) => String(query.id), (query) => this.#example(query), (element, query) => {
       element.dataset["state"] = query.state;
       setText(/** @type {HTMLElement} */ (element.querySelector(".state")), query.sqlstate ?? duration(query.elapsed_ms));
-      setText(/** @type {HTMLElement} */ (element.querySelector(".what")), `${plural(query.rows, "row")} · ${query.short_path ? "short path" : "full planner"}`);
+      setText(/** @type {HTMLElement} */ (element.querySelector(".what")), `${plural(query.rows, "row")} · ${pathText(query.path).toLowerCase()}`);
       setText(/** @type {HTMLElement} */ (element.querySelector(".time")), `${query.user} · ${ago(Date.now() - query.started_unix_ms)}`);
     });
   }
@@ -130,8 +131,9 @@ function columns() {
     { name: "p50_ms", label: "p50", numeric: true, unit, value: (shape) => shape.p50_ms ?? -1, text: (shape, inUnit) => (shape.p50_ms === null ? "–" : inUnit(shape.p50_ms)) },
     { spare: true, name: "p95_ms", label: "p95", numeric: true, unit, value: (shape) => shape.p95_ms ?? -1, text: (shape, inUnit) => (shape.p95_ms === null ? "–" : inUnit(shape.p95_ms)) },
     { name: "p99_ms", label: "p99", numeric: true, unit, value: (shape) => shape.p99_ms ?? -1, text: (shape, inUnit) => (shape.p99_ms === null ? "–" : inUnit(shape.p99_ms)) },
-    { spare: true, name: "max_ms", label: "Longest", numeric: true, unit, value: (shape) => shape.max_ms },
+    { spare: true, name: "max_ms", label: "Longest", title: "The longest that was computed", numeric: true, unit, value: (shape) => shape.max_ms },
     { spare: true, name: "short_path", label: "Short path", title: "Share answered without the planner", numeric: true, value: (shape) => shape.short_path / Math.max(shape.queries, 1), text: (shape) => percent(shape.short_path / Math.max(shape.queries, 1)) },
+    { spare: true, name: "reused", label: "Reused", title: "Share given the answer of an equal statement; latencies are of the others", numeric: true, value: (shape) => shape.reused / Math.max(shape.queries, 1), text: (shape) => percent(shape.reused / Math.max(shape.queries, 1)) },
     { spare: true, name: "hit_ratio", label: "Hits", title: "Share of chunks that were in memory", numeric: true, value: (shape) => shape.hit_ratio ?? -1, text: (shape) => (shape.hit_ratio === null ? "–" : percent(shape.hit_ratio)) },
     { spare: true, name: "rows", label: "Rows", numeric: true, value: (shape) => shape.rows, text: (shape) => short(shape.rows) },
     { spare: true, name: "bytes_read", label: "Read", title: "Bytes read from storage", numeric: true, value: (shape) => shape.bytes_read, unit: sizesOf, text: (shape, inUnit) => (shape.bytes_read === 0 ? "–" : inUnit(shape.bytes_read)) },

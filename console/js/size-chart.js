@@ -10,10 +10,11 @@ const BARS_MAX = 200;
 
 /**
  * @param {string} title what is drawn
- * @param {Size[]} all in the order in which they are drawn; of more than 200, the last
+ * @param {Size[]} all in the order in which they are drawn
+ * @param {"sum" | "last"} together what neighbours come to of which there is no room for each
  */
-export function sizeChart(title, all) {
-  const sizes = all.slice(-BARS_MAX);
+export function sizeChart(title, all, together) {
+  const sizes = joined(all, together);
   const highest = Math.max(...sizes.map((size) => size.bytes), 1);
   const tip = h("p", { class: "muted tabular size-tip", "aria-live": "polite" });
   const step = 100 / Math.max(sizes.length, 1);
@@ -22,7 +23,7 @@ export function sizeChart(title, all) {
     return s("rect", { class: "size-bar", x: `${index * step + step * 0.1}%`, width: `${step * 0.8}%`, y: HEIGHT - BOTTOM - height, height: Math.max(height, size.bytes > 0 ? 1 : 0) });
   });
   const [first, last] = [sizes[0], sizes.at(-1)];
-  const svg = s("svg", { class: "size-chart", role: "img", height: HEIGHT, width: "100%", "aria-label": `${title}: ${sizes.length}, the largest ${bytes(highest)}` },
+  const svg = s("svg", { class: "size-chart", role: "img", height: HEIGHT, width: "100%", "aria-label": `${title}: ${all.length}, the largest ${bytes(highest)}` },
     ...bars,
     s("text", { x: 0, y: HEIGHT - 3 }, first?.label ?? ""),
     sizes.length > 1 && s("text", { x: "100%", y: HEIGHT - 3, "text-anchor": "end" }, last?.label ?? ""));
@@ -49,4 +50,23 @@ export function sizeChart(title, all) {
       event.preventDefault();
     },
   }, svg, tip);
+}
+
+/**
+ * At most as many as there is room for: neighbours become one.
+ *
+ * @param {Size[]} all
+ * @param {"sum" | "last"} together
+ * @returns {Size[]}
+ */
+function joined(all, together) {
+  const each = Math.ceil(all.length / BARS_MAX);
+  if (each <= 1) return all;
+  return Array.from({ length: Math.ceil(all.length / each) }, (_, place) => {
+    const part = all.slice(place * each, (place + 1) * each);
+    const [first, last] = [part[0], part.at(-1)];
+    const label = `${first?.label} to ${last?.label}`;
+    if (together === "last") return { label, bytes: last?.bytes ?? 0, rows: last?.rows ?? null };
+    return { label, bytes: part.reduce((sum, size) => sum + size.bytes, 0), rows: part.reduce((sum, size) => sum + (size.rows ?? 0), 0) };
+  });
 }

@@ -36,7 +36,7 @@ export function filesSection(files, details) {
   if (files.partitions.length < 2) return [...parts, listed];
   // Names of days, months and years are in the order of time.
   const ordered = files.partitions.toSorted((a, b) => a.partition.localeCompare(b.partition, "en", { numeric: true }));
-  const chart = sizeChart("Sizes of table partitions", ordered.map(({ partition, bytes: size, rows }) => ({ label: partition, bytes: size, rows })));
+  const chart = sizeChart("Sizes of table partitions", ordered.map(({ partition, bytes: size, rows }) => ({ label: partition, bytes: size, rows })), "sum");
   return [...parts, h("h3", {}, "Table partitions"), chart, partitionListing(files, list), listed];
 }
 

@@ -27,6 +27,8 @@ import { filesSection } from "./table-files.js";
  *   preview: (namespace: string, table: string) => void, refresh: () => void }} TablesPageActions
  */
 
+/** Snapshots that are asked for; of more, the rest is in SHOW SNAPSHOTS. */
+const SNAPSHOTS_MAX = 10_000;
 const SECTIONS = /** @type {const} */ ([["overview", "Overview"], ["statistics", "Statistics"], ["files", "Files"], ["snapshots", "Snapshots"]]);
 
 export class TablesPage {
@@ -130,7 +132,7 @@ export class TablesPage {
   async #readDetails(namespace, name) {
     const key = `${namespace}.${name}`;
     try {
-      const [details, files] = await Promise.all([fetchTable(namespace, name), tableFiles(namespace, name).catch(messageOf)]);
+      const [details, files] = await Promise.all([fetchTable(namespace, name, SNAPSHOTS_MAX), tableFiles(namespace, name).catch(messageOf)]);
       if (this.#open !== key) return;
       this.#shown = { details, files };
       this.#draw();
@@ -193,7 +195,8 @@ export class TablesPage {
       const rows = Number(summary["total-records"]);
       return Number.isFinite(size) ? [{ label: dateTime(committed_unix_ms), bytes: size, rows: Number.isFinite(rows) ? rows : null }] : [];
     });
-    return sizes.length < 2 ? [list] : [h("h3", {}, "Size after each commit"), sizeChart("Size after each commit", sizes), list];
+    const left = details.snapshots.length < details.snapshots_total ? [h("p", { class: "muted" }, `The newest ${count(details.snapshots.length)} of ${count(details.snapshots_total)} snapshots are listed.`)] : [];
+    return sizes.length < 2 ? [list, ...left] : [h("h3", {}, "Size after each commit"), sizeChart("Size after each commit", sizes, "last"), list, ...left];
   }
 
   /** What follows a change. @returns {import("./table-dialogs.js").TableDialogActions} */

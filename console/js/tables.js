@@ -19,6 +19,8 @@ import { OWN } from "./statements.js";
 
 /** The namespace of the server's figures about itself. */
 const SYSTEM = "system";
+/** Tables of a namespace, and columns of a table, that are shown at once. */
+const ITEMS_MAX = 200;
 const SYSTEM_COLUMNS = `SELECT table_name, column_name, data_type FROM information_schema.columns AS ${OWN}
 WHERE table_schema = '${SYSTEM}' ORDER BY table_name, ordinal_position`;
 
@@ -34,11 +36,13 @@ export class Tables {
   /** @type {Map<string, TableDetails | string>} */
   #details = new Map();
   #shown = "";
+  /** Of namespaces with many tables, the first one that is shown. @type {Map<string, number>} */
+  #from = new Map();
 
   /** @param {TableActions} actions */
   constructor(actions) {
     this.actions = actions;
-    this.filter = h("input", { type: "search", class: "filter", placeholder: "Filter tables", "aria-label": "Filter tables", title: "Press / to come here", oninput: () => this.#draw() });
+    this.filter = h("input", { type: "search", class: "filter", placeholder: "Filter tables", "aria-label": "Filter tables", title: "Press / to come here", oninput: () => { this.#from.clear(); this.#draw(); } });
     this.tree = h("ul", { class: "tree", role: "tree", "aria-label": "Tables", onkeydown: (/** @type {KeyboardEvent} */ event) => this.#key(event) });
     this.note = h("p", { class: "side-note muted" });
     this.parts = [
@@ -103,7 +107,39 @@ export class Tables {
     const open = !this.#closed.has(name) || this.filter.value.trim() !== "";
     return h("li", { class: "namespace", role: "none" },
       this.#namespaceRow(name, open, count(tables.length)),
-      open && h("ul", { role: "group" }, ...tables.map((table) => this.#table(name, table))));
+      open && h("ul", { role: "group" }, ...this.#part(name, tables)));
+  }
+
+  /**
+   * Some of the tables of a namespace, and items that lead to the others.
+   *
+   * @param {string} name
+   * @param {TableSummary[]} tables
+   */
+  #part(name, tables) {
+    const from = Math.min(this.#from.get(name) ?? 0, Math.floor(Math.max(0, tables.length - 1) / ITEMS_MAX) * ITEMS_MAX);
+    const to = Math.min(from + ITEMS_MAX, tables.length);
+    const more = (/** @type {number} */ at, /** @type {string} */ text) => h("li", { role: "none" },
+      h("div", { class: "table-name more", role: "treeitem", "aria-level": "2", tabindex: "-1", "data-key": `${name} ${text}`, "data-from": at, onclick: () => this.#showFrom(name, at) },
+        h("span", { class: "name muted" }, text)));
+    return [
+      from > 0 && more(from - ITEMS_MAX, `${count(from)} before these`),
+      ...tables.slice(from, to).map((table) => this.#table(name, table)),
+      to < tables.length && more(to, `${count(tables.length - to)} more of ${count(tables.length)}`),
+    ];
+  }
+
+  /**
+   * @param {string} name
+   * @param {number} from
+   */
+  #showFrom(name, from) {
+    this.#from.set(name, from);
+    this.#draw();
+    const group = [...this.tree.querySelectorAll(".namespace-name")].find((row) => /** @type {HTMLElement} */ (row).dataset["key"] === name);
+    const first = /** @type {HTMLElement | null} */ (group?.parentElement?.querySelector(".table-name:not(.more)"));
+    const items = this.#items();
+    if (first) this.#focus(items, items.indexOf(first));
   }
 
   /**
@@ -172,12 +208,14 @@ export class Tables {
    * @param {{ name: string, type: string, comment: string | null, nullable: boolean }[]} columns
    */
   #columns(key, columns) {
-    return h("ul", { class: "columns", role: "group" }, ...columns.map((column) => h("li", { role: "none" },
+    const left = columns.length - ITEMS_MAX;
+    return h("ul", { class: "columns", role: "group" }, ...columns.slice(0, ITEMS_MAX).map((column) => h("li", { role: "none" },
       h("div", {
         role: "treeitem", "aria-level": "3", tabindex: "-1", "data-key": `${key}.${column.name}`,
         title: `${column.name} ${column.type}${column.nullable ? "" : " NOT NULL"}${column.comment === null ? "" : `\n${column.comment}`}`,
         ondblclick: () => this.actions.insert(quoted(column.name)),
-      }, h("span", { class: "name" }, column.name), h("span", { class: "type" }, column.type)))));
+      }, h("span", { class: "name" }, column.name), h("span", { class: "type" }, column.type)))),
+      left > 0 && h("li", { class: "muted", role: "none" }, `and ${count(left)} more: see “About” of the table`));
   }
 
   /**
@@ -269,13 +307,15 @@ export class Tables {
     const item = items[index];
     if (!item) return;
     const key = item.dataset["key"] ?? "";
-    const isTable = item.classList.contains("table-name");
+    const isMore = item.classList.contains("more");
+    const isTable = item.classList.contains("table-name") && !isMore;
     const isNamespace = level(item) === 1;
     const open = item.getAttribute("aria-expanded") === "true";
     if (event.key === "ArrowDown") this.#focus(items, index + 1);
     else if (event.key === "ArrowUp") this.#focus(items, index - 1);
     else if (event.key === "Home") this.#focus(items, 0);
     else if (event.key === "End") this.#focus(items, items.length - 1);
+    else if ((event.key === "Enter" || event.key === " ") && isMore) item.click();
     else if (event.key === "ArrowRight" && isNamespace && !open) this.#toggleNamespace(key);
     else if (event.key === "ArrowLeft" && isNamespace && open) this.#toggleNamespace(key);
     else if ((event.key === "Enter" || event.key === " ") && isNamespace) this.#toggleNamespace(key);

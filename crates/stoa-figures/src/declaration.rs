@@ -85,6 +85,9 @@ impl Column {
 
     /// Its name in SQL: a moment is a timestamp there, not a number of milliseconds.
     pub fn sql_name(&self) -> &'static str {
-        self.name.strip_suffix("_unix_ms").unwrap_or(self.name)
+        match self.name {
+            "unix_ms" => "at",
+            name => name.strip_suffix("_unix_ms").unwrap_or(name),
+        }
     }
 }

@@ -72,6 +72,16 @@ impl<S: 'static> Figure<S> {
         Self::new(name, Kind::Counter, unit, help, Get::Integer(get))
     }
 
+    /// A sum since the start, where it is known.
+    pub const fn maybe_counter(
+        name: &'static str,
+        unit: Unit,
+        help: &'static str,
+        get: fn(&S) -> Option<u64>,
+    ) -> Self {
+        Self::new(name, Kind::Counter, unit, help, Get::MaybeInteger(get))
+    }
+
     /// A whole number as it is now.
     pub const fn gauge(
         name: &'static str,

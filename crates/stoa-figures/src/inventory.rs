@@ -5,10 +5,13 @@ pub(crate) mod cache;
 pub(crate) mod catalog;
 pub(crate) mod daemons;
 pub(crate) mod executors;
+pub(crate) mod history;
 pub(crate) mod http;
 pub(crate) mod ingest;
 pub(crate) mod log;
+pub(crate) mod machine;
 pub(crate) mod maintenance;
+pub(crate) mod paths;
 pub(crate) mod pools;
 pub(crate) mod queries;
 pub(crate) mod recent;
@@ -31,6 +34,8 @@ pub fn declarations() -> Vec<Declaration> {
         totals::TOTALS.declaration(),
         recent::RATE.declaration(),
         recent::LATENCY.declaration(),
+        paths::LATENCY_PATHS.declaration(),
+        machine::MACHINE.declaration(),
         executors::EXECUTORS.declaration(),
         pools::POOLS.declaration(),
         refusals::REFUSALS.declaration(),
@@ -48,7 +53,7 @@ pub fn declarations() -> Vec<Declaration> {
         maintenance::MAINTENANCE.declaration(),
         http::HTTP.declaration(),
         http::HTTP_REQUESTS.declaration(),
-        recent::HISTORY.declaration(),
+        history::HISTORY.declaration(),
         queries::QUERIES.declaration(),
         shapes::QUERY_SHAPES.declaration(),
         tables::TABLES.declaration(),

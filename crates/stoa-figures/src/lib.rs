@@ -45,13 +45,16 @@ pub use inventory::daemons::{
     CLUSTER, CLUSTER_EVENTS, ClusterEvent, ClusterFigures, DAEMONS, Daemon, THIS_DAEMON, ThisDaemon,
 };
 pub use inventory::executors::{EXECUTORS, Executors, Stalls};
+pub use inventory::history::{HISTORY, Sample};
 pub use inventory::http::{HTTP, HTTP_REQUESTS, Http, HttpRequests};
 pub use inventory::ingest::{INGEST, IngestTable};
 pub use inventory::log::{LOG, Log};
+pub use inventory::machine::{MACHINE, Machine};
 pub use inventory::maintenance::{MAINTENANCE, Maintenance};
+pub use inventory::paths::{LATENCY_PATHS, LatencyPath};
 pub use inventory::pools::{POOLS, Pool};
 pub use inventory::queries::{QUERIES, Query};
-pub use inventory::recent::{HISTORY, LATENCY, Latency, RATE, Rate, Sample};
+pub use inventory::recent::{LATENCY, Latency, RATE, Rate};
 pub use inventory::refusals::{REFUSALS, REFUSED_CONNECTIONS, Refusals, RefusedConnections};
 pub use inventory::resource_plans::{
     PlanMappingRow, PlanPoolRow, PlanRow, PlanTriggerRow, PoolTriggerRow, ResourcePlanRows,

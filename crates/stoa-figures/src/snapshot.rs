@@ -10,12 +10,15 @@ use crate::inventory::daemons::{
     CLUSTER, ClusterFigures, DAEMONS, Daemon, THIS_DAEMON, ThisDaemon,
 };
 use crate::inventory::executors::{EXECUTORS, Executors};
+use crate::inventory::history::{HISTORY, Sample};
 use crate::inventory::http::{HTTP, HTTP_REQUESTS, Http, HttpRequests};
 use crate::inventory::ingest::{INGEST, IngestTable};
 use crate::inventory::log::{LOG, Log};
+use crate::inventory::machine::{MACHINE, Machine};
 use crate::inventory::maintenance::{MAINTENANCE, Maintenance};
+use crate::inventory::paths::{LATENCY_PATHS, LatencyPath};
 use crate::inventory::pools::{POOLS, Pool};
-use crate::inventory::recent::{HISTORY, LATENCY, Latency, RATE, Rate, Sample};
+use crate::inventory::recent::{LATENCY, Latency, RATE, Rate};
 use crate::inventory::refusals::{REFUSALS, REFUSED_CONNECTIONS, Refusals, RefusedConnections};
 use crate::inventory::server::{SERVER, Server};
 use crate::inventory::stores::{STORES, Store};
@@ -32,6 +35,10 @@ pub struct Snapshot {
     pub rate: Rate,
     /// How long they take.
     pub latency: Latency,
+    /// The same by the way on which they are answered.
+    pub latency_paths: Vec<LatencyPath>,
+    /// What the machine does.
+    pub machine: Machine,
     /// Who computes and who waits.
     pub executors: Executors,
     /// The same by pool.
@@ -81,6 +88,8 @@ impl Snapshot {
         visitor.visit(&TOTALS, slice::from_ref(&self.totals));
         visitor.visit(&RATE, slice::from_ref(&self.rate));
         visitor.visit(&LATENCY, slice::from_ref(&self.latency));
+        visitor.visit(&LATENCY_PATHS, &self.latency_paths);
+        visitor.visit(&MACHINE, slice::from_ref(&self.machine));
         visitor.visit(&EXECUTORS, slice::from_ref(&self.executors));
         visitor.visit(&POOLS, &self.pools);
         visitor.visit(&REFUSALS, slice::from_ref(&self.refusals));

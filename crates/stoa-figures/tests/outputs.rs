@@ -9,9 +9,9 @@ use exposition::{Exposition, parse};
 use serde_json::Value;
 use stoa_figures::{
     Alert, Cache, ClusterFigures, Daemon, EXECUTORS, Executors, Histogram, HttpRequests,
-    IngestTable, Latency, Log, Maintenance, Pool, QUERIES, Query, RefusedConnections, Sample,
-    Server, Shape, Snapshot, Store, ThisDaemon, Totals, Viewer, declarations, for_everyone,
-    members, prometheus, status, together,
+    IngestTable, Latency, LatencyPath, Log, Machine, Maintenance, Pool, QUERIES, Query,
+    RefusedConnections, Sample, Server, Shape, Snapshot, Store, ThisDaemon, Totals, Viewer,
+    declarations, for_everyone, members, prometheus, status, together,
 };
 
 const ROOT: Viewer<'_> = Viewer { role: "stoa", is_superuser: true };
@@ -43,6 +43,21 @@ fn snapshot() -> Snapshot {
         latency: Latency {
             duration: Histogram { buckets: vec![(0.001, 1), (0.5, 3)], sum: 0.25, count: 4 },
             ..Latency::default()
+        },
+        latency_paths: vec![LatencyPath { path: "short", queries: 5, ..LatencyPath::default() }],
+        machine: Machine {
+            processors: 2,
+            cpu_busy_s: Some(1.5),
+            cpu_idle_s: Some(2.5),
+            memory_bytes: Some(5),
+            memory_bytes_max: Some(6),
+            disk_bytes_read: Some(7),
+            disk_bytes_written: Some(8),
+            bytes_received: Some(9),
+            bytes_sent: Some(10),
+            process_cpu_s: Some(0.25),
+            process_bytes_read: Some(11),
+            process_bytes_written: Some(12),
         },
         executors: Executors { queue_max: 256, memory_bytes_max: 1 << 31, ..Executors::default() },
         pools: vec![pool("default"), pool("ba\"tch\\\n")],

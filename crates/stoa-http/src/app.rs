@@ -16,7 +16,6 @@ use crate::guard::Guard;
 use crate::kept::{Results, Sessions};
 use crate::options::{HttpOptions, Readiness};
 use crate::query_log::QueryLog;
-use crate::sampler::Sampler;
 use crate::streams::Streams;
 
 /// Threads that have not taken up work for so many microseconds do not answer.
@@ -28,7 +27,6 @@ const TIDY_EVERY: Duration = Duration::from_secs(1);
 pub(crate) struct App {
     pub(crate) engine: Arc<Engine>,
     pub(crate) guard: Guard,
-    pub(crate) sampler: Arc<Sampler>,
     pub(crate) alerts: Arc<Alerts>,
     pub(crate) flights: Flights,
     pub(crate) requests: Requests,
@@ -53,7 +51,6 @@ impl App {
                 Duration::from_millis(kept.session_idle_ms_max),
                 kept.sessions_per_role_max,
             ),
-            sampler: Arc::new(Sampler::new(Arc::clone(&engine))),
             alerts: Arc::new(Alerts::new(Arc::clone(&engine), options.alerts.clone())),
             engine,
             guard,

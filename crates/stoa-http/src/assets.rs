@@ -47,10 +47,12 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
         "/js/completion.js",
         "/js/confirm.js",
         "/js/create-table.js",
+        "/js/daemon-lines.js",
         "/js/details.js",
         "/js/dom.js",
         "/js/download.js",
         "/js/editor.js",
+        "/js/first-steps.js",
         "/js/format-sql.js",
         "/js/format.js",
         "/js/grid.js",
@@ -58,7 +60,9 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
         "/js/history-dialog.js",
         "/js/history.js",
         "/js/hive-sessions.js",
+        "/js/home-charts.js",
         "/js/home.js",
+        "/js/latency-tables.js",
         "/js/listing.js",
         "/js/live-stream.js",
         "/js/live.js",
@@ -66,13 +70,16 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
         "/js/main.js",
         "/js/names.js",
         "/js/pages.js",
+        "/js/pager.js",
         "/js/parameters.js",
+        "/js/paths.js",
         "/js/picture.js",
         "/js/pins.js",
         "/js/plan.js",
         "/js/progress.js",
         "/js/queries-page.js",
         "/js/query-plan.js",
+        "/js/ranges.js",
         "/js/result-chart.js",
         "/js/results.js",
         "/js/row-order.js",
@@ -103,6 +110,9 @@ static ASSETS: LazyLock<Vec<Asset>> = LazyLock::new(|| {
     ]
 });
 
+/// A script that is no module.
+const BEFORE_PAINT: &str = "/js/theme-boot.js";
+
 /// What all files are together.
 static VERSION: LazyLock<String> = LazyLock::new(|| {
     let mut hasher = DefaultHasher::new();
@@ -114,7 +124,9 @@ static VERSION: LazyLock<String> = LazyLock::new(|| {
 static PAGE: LazyLock<Asset> = LazyLock::new(|| {
     let index = ASSETS.iter().find(|asset| asset.path == "/index.html");
     let text = index.and_then(|index| std::str::from_utf8(index.content).ok()).unwrap_or_default();
-    let scripts = ASSETS.iter().filter(|asset| asset.path.starts_with("/js/"));
+    // The one that runs before the first paint is no module: it would be asked for twice.
+    let is_module = |asset: &&Asset| asset.path.starts_with("/js/") && asset.path != BEFORE_PAINT;
+    let scripts = ASSETS.iter().filter(is_module);
     let preloads: String = scripts
         .map(|asset| format!("<link rel=\"modulepreload\" href=\"{}\">\n    ", asset.path))
         .collect();

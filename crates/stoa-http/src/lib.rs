@@ -12,7 +12,7 @@
 //!                              ├─► status, probes, prometheus, description (OpenAPI)
 //!                              ├─► cluster ──► other daemons' figures, merged
 //!                              └─► assets (the console)
-//!  once a second ─► sampler, alerts ──► webhook
+//!  once a second ─► history (of the engine), alerts ──► webhook
 //! ```
 //!
 //! **Invariants:** a response needs the memory of one batch, however long it is. A result that
@@ -36,6 +36,7 @@ mod file_columns;
 mod files;
 mod format;
 mod guard;
+mod history;
 mod hive_ui;
 mod hql;
 mod kept;
@@ -53,7 +54,6 @@ mod query_log;
 mod request;
 mod results;
 mod rows;
-mod sampler;
 mod scalar;
 mod server;
 mod sessions;

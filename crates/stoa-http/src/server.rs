@@ -27,8 +27,8 @@ use crate::guard::Guard;
 use crate::options::HttpOptions;
 use crate::problem::Problem;
 use crate::{
-    assets, cluster, compress, description, file_columns, files, hive_ui, hql, live, me, probes,
-    prometheus, queries, results, rows, sessions, shapes, sql, status, tables,
+    assets, cluster, compress, description, file_columns, files, history, hive_ui, hql, live, me,
+    probes, prometheus, queries, results, rows, sessions, shapes, sql, status, tables,
 };
 
 /// Answers requests on `listener` until `shutdown` completes, with default options.
@@ -58,7 +58,7 @@ pub async fn serve_with(
     let address = listener.local_addr().map_err(unusable)?;
     let guard = Guard::new(address.ip(), &options.allowed_hosts);
     let app = Arc::new(App::new(engine, guard, &options));
-    let sampling = stoa_env::task::spawn(Arc::clone(&app.sampler).run());
+    let sampling = stoa_env::task::spawn(Arc::clone(&app.engine).keep_history());
     let watching = stoa_env::task::spawn(Arc::clone(&app.alerts).run());
     let logging = stoa_env::task::spawn(Arc::clone(&app.query_log).run());
     let tidying = stoa_env::task::spawn(Arc::clone(&app).tidy());
@@ -124,6 +124,7 @@ fn router(app: Arc<App>, body_bytes_max: usize) -> Router {
         .route("/v1/sign-out", get(me::sign_out))
         .route("/v1/shapes", get(shapes::list))
         .route("/v1/status", get(status::status))
+        .route("/v1/history", get(history::read))
         .route("/v1/live", get(live::live))
         .route("/v1/cluster", get(cluster::overview))
         .route("/v1/cluster/{daemon}", get(cluster::daemon))
@@ -203,8 +204,9 @@ impl Drop for Counted {
 }
 
 fn route_name(path: &str) -> &'static str {
-    const ROUTES: [&str; 18] = [
+    const ROUTES: [&str; 19] = [
         "/v1/file-columns",
+        "/v1/history",
         "/v1/live",
         "/v1/me",
         "/v1/sign-out",

@@ -37,7 +37,7 @@ pub(crate) async fn read(app: &App, asker: &Asker, since: i64) -> stoa_error::Re
     let session = asker.session(&app.engine);
     let viewer = Viewer { role: asker.user(), is_superuser: session.may_everything().await? };
     let seen = Snapshot {
-        history: app.sampler.samples_since(since),
+        history: app.engine.samples_since(1, since),
         ..snapshot::complete(app, session.figures().await?)
     };
     Ok(stoa_figures::status(&seen, viewer))

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use arrow_schema::Field;
 use axum::Json;
-use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, State};
+use axum::extract::rejection::{PathRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
 use futures::{StreamExt, stream};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use stoa_error::Result;
 use stoa_query::{Session, sql_type};
@@ -14,13 +15,13 @@ use stoa_table::{FIELD_ID_KEY, SnapshotInfo, Table, TableIdent};
 
 use crate::app::App;
 use crate::asker::Asker;
-use crate::parameters::checked_path;
+use crate::parameters::{checked, checked_path};
 use crate::problem::{self, Problem};
 
 /// Tables whose metadata is read at the same time.
 const READS_AT_ONCE: usize = 8;
-/// Snapshots in a table's description, newest first.
-const SNAPSHOTS_MAX: usize = 100;
+/// Snapshots in a table's description, newest first, where nobody says how many.
+const SNAPSHOTS_DEFAULT: usize = 100;
 
 /// All namespaces with their tables. A table whose metadata cannot be read is listed with its `error`,
 /// for those who may see all.
@@ -67,13 +68,27 @@ async fn entry(app: &App, session: &Session, ident: TableIdent) -> Option<Value>
     })
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DescribeParameters {
+    /// Most snapshots to list, the newest.
+    #[serde(default = "snapshots_default")]
+    snapshots: usize,
+}
+
+fn snapshots_default() -> usize {
+    SNAPSHOTS_DEFAULT
+}
+
 /// One table in full.
 pub(crate) async fn describe(
     State(app): State<Arc<App>>,
     asker: Asker,
     path: Result<Path<(String, String)>, PathRejection>,
+    parameters: Result<Query<DescribeParameters>, QueryRejection>,
 ) -> Result<Json<Value>, Problem> {
     let (namespace, name) = checked_path(path)?;
+    let most = checked(parameters)?.snapshots;
     let table = app.engine.warehouse().table(&TableIdent::new(namespace, name)).await?;
     let session = asker.session(&app.engine);
     session.may_see_table(&table).await?;
@@ -82,19 +97,15 @@ pub(crate) async fn describe(
     let known = session.known_columns(&table, &schema);
     let columns = known.iter().filter_map(|place| schema.fields().get(*place));
     let columns: Vec<Value> = columns.map(|field| column(field)).collect();
-    let snapshots: Vec<Value> = table
-        .snapshots()
-        .iter()
-        .rev()
-        .take(SNAPSHOTS_MAX)
-        .map(|info| snapshot(info, current))
-        .collect();
+    let snapshots: Vec<Value> =
+        table.snapshots().iter().rev().take(most).map(|info| snapshot(info, current)).collect();
     let mut members = summary(&app, &table);
     members.insert("namespace".into(), table.ident().namespace.as_str().into());
     members.insert("location".into(), table.location().into());
     members.insert("metadata_location".into(), table.metadata_location().into());
     members.insert("columns".into(), columns.into());
     members.insert("properties".into(), json!(table.properties()));
+    members.insert("snapshots_total".into(), table.snapshots().len().into());
     members.insert("snapshots".into(), snapshots.into());
     Ok(Json(Value::Object(members)))
 }

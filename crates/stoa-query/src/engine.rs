@@ -8,9 +8,11 @@
 
 mod cluster;
 pub(crate) mod elsewhere;
+pub(crate) mod history;
 pub(crate) mod hot_list;
 mod logins;
 pub(crate) mod logs;
+pub(crate) mod machine;
 pub(crate) mod no_stores;
 mod reports_for_others;
 pub(crate) mod resource_plans;
@@ -42,6 +44,7 @@ use url::Url;
 
 use crate::access::{FileAccess, Gate, Rights};
 pub use crate::engine::cluster::Joining;
+use crate::engine::history::History;
 use crate::engine::watch::{Pulses, StallStatus};
 use crate::reuse::Reuse;
 use crate::run::admission::AdmissionStatus;
@@ -95,6 +98,8 @@ pub struct EngineOptions {
     /// The file in which a server notes what reports ask for most, so as to read it into memory again
     /// after a restart; none if `None`.
     pub hot_list: Option<PathBuf>,
+    /// The directory in which a server keeps the history of its figures; in memory only if `None`.
+    pub history: Option<PathBuf>,
     /// Pools of queries, beside [`DEFAULT_POOL`](crate::DEFAULT_POOL).
     pub pools: Vec<PoolOptions>,
     /// Who goes into which pool; the first rule that is met counts.
@@ -144,6 +149,7 @@ impl EngineOptions {
             disk_cache: None,
             watch_threads: false,
             hot_list: None,
+            history: None,
             pools: Vec::new(),
             workload_rules: Vec::new(),
             batch_rows: 8192,
@@ -191,6 +197,7 @@ pub struct Engine {
     /// What drops one of these schemas.
     drop_temporary: DropTemporary,
     pulses: Pulses,
+    history: History,
     maintenance: Mutex<Option<Maintenance>>,
     /// Where the log is, if it is sent to other daemons.
     shipped_log: Option<Url>,
@@ -216,6 +223,7 @@ impl Engine {
             shared: SharedByAll::starting(),
             temporary_prefix: prefix_of(&log),
             drop_temporary,
+            history: History::new(options.history.as_deref()),
             handles,
             options,
             state,

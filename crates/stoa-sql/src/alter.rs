@@ -210,10 +210,16 @@ fn parse_roll_back(parser: &mut Parser<'_>) -> Parsed<RollBackTarget> {
     if parser.parse_keyword(Keyword::TIMESTAMP) {
         return Ok(RollBackTarget::Time(parser.parse_literal_string()?));
     }
-    parser.expect_keyword(Keyword::VERSION)?;
-    match parser.peek_token().token {
+    let found = parser.peek_token();
+    if !parser.parse_keyword(Keyword::VERSION) {
+        return parser
+            .expected("VERSION id, VERSION 'tag' or TIMESTAMP 'time' after ROLLBACK TO", found);
+    }
+    let found = parser.peek_token();
+    match found.token {
         Token::Number(..) => Ok(RollBackTarget::Snapshot(parse_snapshot_id(parser)?)),
-        _ => Ok(RollBackTarget::Named(parser.parse_literal_string()?)),
+        Token::SingleQuotedString(_) => Ok(RollBackTarget::Named(parser.parse_literal_string()?)),
+        _ => parser.expected("the id of a snapshot, or 'tag', after ROLLBACK TO VERSION", found),
     }
 }
 

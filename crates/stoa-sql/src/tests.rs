@@ -196,6 +196,19 @@ fn alter_table_rolls_back() {
 }
 
 #[test]
+fn a_roll_back_to_nothing_says_to_what_there_is_one() {
+    for text in [
+        "ALTER TABLE t ROLLBACK TO",
+        "ALTER TABLE t ROLLBACK TO 7",
+        "ALTER TABLE t ROLLBACK TO SAVEPOINT a",
+    ] {
+        fails(text, "VERSION id, VERSION 'tag' or TIMESTAMP 'time'");
+    }
+    fails("ALTER TABLE t ROLLBACK TO VERSION", "the id of a snapshot, or 'tag'");
+    fails("ALTER TABLE t ROLLBACK TO VERSION eoy", "the id of a snapshot, or 'tag'");
+}
+
+#[test]
 fn plain_rows_are_not_walked_over() {
     let is_plain = |text: &str| {
         let statement = crate::parse_query(text).unwrap();

@@ -7,8 +7,8 @@ use datafusion::prelude::SessionConfig;
 use stoa_error::Result;
 use stoa_figures::{
     Cache, CatalogFigures, ClusterEvent, ClusterFigures, Daemon, Executors, Grant, IngestTable,
-    Log, Maintenance, Pool, Query, QueryShape, Refusals, ResourcePlanRows, Role, Store, Table,
-    Totals,
+    Latency, LatencyPath, Log, Machine, Maintenance, Pool, Query, QueryShape, Rate, Refusals,
+    ResourcePlanRows, Role, Sample, Store, Table, Totals,
 };
 
 /// The server.
@@ -60,8 +60,20 @@ pub trait Figures: Send + Sync {
     /// What happened to it, the oldest first.
     fn cluster_events(&self) -> Vec<ClusterEvent>;
 
+    /// Samples of the last week.
+    fn history(&self) -> Vec<Sample>;
+
+    /// How long queries took within the last minute.
+    fn latency(&self) -> Latency;
+
+    /// The same by path.
+    fn latency_paths(&self) -> Vec<LatencyPath>;
+
     /// The commit log; `None` without one.
     fn log(&self) -> Option<Log>;
+
+    /// What the machine does.
+    fn machine(&self) -> Machine;
 
     /// The work in the background; `None` where that is off.
     fn maintenance(&self) -> Option<Maintenance>;
@@ -74,6 +86,9 @@ pub trait Figures: Send + Sync {
 
     /// Statements that differ in their literals only.
     fn query_shapes(&self) -> Vec<QueryShape>;
+
+    /// Queries a second.
+    fn rate(&self) -> Rate;
 
     /// Resource plans.
     ///

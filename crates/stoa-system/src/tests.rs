@@ -9,8 +9,8 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use stoa_error::{Error, Result};
 use stoa_figures::{
     Cache, CatalogFigures, ClusterEvent, ClusterFigures, Daemon, Executors, Figure, Grant, Group,
-    IngestTable, Log, Maintenance, Pool, Query, QueryShape, Refusals, Role, Shape, Store, Table,
-    Totals, Unit, declarations,
+    IngestTable, Latency, LatencyPath, Log, Machine, Maintenance, Pool, Query, QueryShape, Rate,
+    Refusals, Role, Sample, Shape, Store, Table, Totals, Unit, declarations,
 };
 use stoa_semantics::errors::from_datafusion;
 
@@ -59,6 +59,26 @@ impl Figures for Fake {
 
     async fn ingest(&self) -> Result<Vec<IngestTable>> {
         Ok(vec![IngestTable::default()])
+    }
+
+    fn history(&self) -> Vec<Sample> {
+        vec![Sample::default()]
+    }
+
+    fn latency(&self) -> Latency {
+        Latency::default()
+    }
+
+    fn latency_paths(&self) -> Vec<LatencyPath> {
+        vec![LatencyPath::default()]
+    }
+
+    fn machine(&self) -> Machine {
+        Machine::default()
+    }
+
+    fn rate(&self) -> Rate {
+        Rate::default()
     }
 
     fn log(&self) -> Option<Log> {

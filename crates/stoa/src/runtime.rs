@@ -221,6 +221,7 @@ pub async fn open_server_engine(config: &Config) -> Result<Arc<Engine>> {
     };
     let beside = beside_catalog(&options.warehouse, options.catalog.as_ref())?;
     options.hot_list = (!config.no_warm_restart).then(|| beside.join("hot.json"));
+    options.history = Some(beside.join("history"));
     let is_local = options.warehouse.scheme() == "file";
     let folder = match config.disk_cache.as_str() {
         "off" => None,

@@ -2,7 +2,7 @@
 
 use crate::figure::Figure;
 use crate::group::Group;
-use crate::kind::Unit;
+use crate::kind::{Kind, Unit};
 use crate::seen::Shape;
 
 /// One pool.
@@ -26,6 +26,16 @@ pub struct Pool {
     pub memory_bytes_max: Option<u64>,
     /// Statements ended because they took too long or read too much.
     pub ended: u64,
+    /// Its queries that finished within the last minute.
+    pub queries: u64,
+    /// What half of these did not exceed, milliseconds; waiting for a slot included, as in the next two.
+    pub p50_ms: Option<f64>,
+    /// The same for 95 %.
+    pub p95_ms: Option<f64>,
+    /// The same for 99 %.
+    pub p99_ms: Option<f64>,
+    /// What 99 % of those that needed a slot waited for it at most, milliseconds.
+    pub wait_p99_ms: Option<f64>,
 }
 
 const QUERIES: Unit = Unit::Of("queries");
@@ -65,6 +75,40 @@ const FIGURES: &[This] = &[
         |s| s.ended,
     )
     .metric("stoa_pool_ended_queries_total"),
+    This::gauge(
+        "queries",
+        QUERIES,
+        "Queries of the pool that finished within the last minute.",
+        |s| s.queries,
+    ),
+    This::maybe_float(
+        "p50_ms",
+        Kind::Gauge,
+        Unit::Milliseconds,
+        "What half of these did not exceed, waiting for a slot included; null where there were none, here and below.",
+        |s| s.p50_ms,
+    ),
+    This::maybe_float(
+        "p95_ms",
+        Kind::Gauge,
+        Unit::Milliseconds,
+        "What 95 % of them did not exceed.",
+        |s| s.p95_ms,
+    ),
+    This::maybe_float(
+        "p99_ms",
+        Kind::Gauge,
+        Unit::Milliseconds,
+        "What 99 % of them did not exceed.",
+        |s| s.p99_ms,
+    ),
+    This::maybe_float(
+        "wait_p99_ms",
+        Kind::Gauge,
+        Unit::Milliseconds,
+        "What 99 % of those that needed a slot waited for it at most.",
+        |s| s.wait_p99_ms,
+    ),
 ];
 
 /// `system.pools`.

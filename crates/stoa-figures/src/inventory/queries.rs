@@ -23,6 +23,10 @@ pub struct Query {
     pub elapsed_ms: f64,
     /// Whether it was answered without the planner.
     pub short_path: bool,
+    /// On which way it was answered: `short`, `planned`, `reused` or `other`.
+    pub path: &'static str,
+    /// How long it waited for a slot, milliseconds.
+    pub wait_ms: f64,
     /// Share of its files' rows that were scanned.
     pub progress: Option<f64>,
     /// Rows returned or written so far.
@@ -64,6 +68,18 @@ const FIGURES: &[This] = with_spent!(
             |s| s.elapsed_ms,
         ),
         This::flag("short_path", "Whether it was answered without the planner.", |s| s.short_path),
+        This::text(
+            "path",
+            "short: on the short path; planned: by a plan; reused: with the answer of an equal one; other: without a plan.",
+            |s| s.path
+        ),
+        This::float(
+            "wait_ms",
+            Kind::Gauge,
+            Unit::Milliseconds,
+            "How long it waited for a slot, which elapsed_ms includes.",
+            |s| s.wait_ms,
+        ),
         This::maybe_float(
             "progress",
             Kind::Gauge,

@@ -15,15 +15,17 @@ pub struct QueryShape {
     pub failed: u64,
     /// Those that were answered without the planner.
     pub short_path: u64,
+    /// Those that were given the answer of an equal one.
+    pub reused: u64,
     /// Time of all together, milliseconds.
     pub total_ms: f64,
-    /// What half of them did not exceed, milliseconds.
+    /// What half of those that were computed did not exceed, milliseconds.
     pub p50_ms: Option<f64>,
     /// The same for 95 %.
     pub p95_ms: Option<f64>,
     /// The same for 99 %.
     pub p99_ms: Option<f64>,
-    /// The longest, milliseconds.
+    /// The longest that was computed, milliseconds.
     pub max_ms: f64,
     /// Rows returned.
     pub rows: u64,
@@ -55,12 +57,18 @@ const FIGURES: &[This] = with_spent!(
         This::gauge("short_path", STATEMENTS, "Those answered without the planner.", |s| {
             s.short_path
         }),
+        This::gauge(
+            "reused",
+            STATEMENTS,
+            "Those given the answer of an equal one; latencies are of the others only.",
+            |s| { s.reused }
+        ),
         This::float("total_ms", GAUGE, MILLIS, "Time of all together.", |s| s.total_ms).summed(),
         This::maybe_float(
             "p50_ms",
             GAUGE,
             MILLIS,
-            "What half of them did not exceed; interpolated, and never above the longest, as the others are.",
+            "What half of those that were computed did not exceed; interpolated, and never above the longest, as the others are.",
             |s| { s.p50_ms }
         ),
         This::maybe_float("p95_ms", GAUGE, MILLIS, "What 95 % did not exceed.", |s| s.p95_ms),

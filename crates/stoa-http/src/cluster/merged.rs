@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 use stoa_error::{Error, Result};
 use stoa_figures::{DAEMONS, Daemon, Together, Viewer, members, together};
+use stoa_query::RECENT_S;
 
 use crate::app::App;
 use crate::cluster::latencies::Latencies;
 use crate::cluster::report::{Question, Report};
 use crate::cluster::shapes::MergedShapes;
-use crate::sampler::RECENT;
 
 /// What `system.daemons` has is for everyone.
 const ANYONE: Viewer<'_> = Viewer { role: "", is_superuser: false };
@@ -69,7 +69,7 @@ impl Merged {
                 "p50_ms": recent.percentile_ms(0.5),
                 "p95_ms": recent.percentile_ms(0.95),
                 "p99_ms": recent.percentile_ms(0.99),
-                "window_s": RECENT,
+                "window_s": RECENT_S,
             },
             "shapes": is_superuser.then(|| shapes.into_json(self.shapes_max)),
             "alerts": alerts,

@@ -64,13 +64,13 @@ impl Question {
 impl Report {
     /// What this daemon tells.
     pub(crate) fn of(app: &App, question: &Question) -> Self {
-        let history = question.history_since.map(|since| app.sampler.samples_since(since));
+        let history = question.history_since.map(|since| app.engine.samples_since(1, since));
         let snapshot = Snapshot {
             history: history.unwrap_or_default(),
             ..snapshot::complete(app, app.engine.figures())
         };
         let events = app.engine.cluster_events();
-        let (recent, longest_us) = app.sampler.recent_latencies();
+        let (recent, longest_us) = app.engine.recent_latencies();
         let object = |event| Value::Object(members(&CLUSTER_EVENTS, event, EVERYTHING));
         Self {
             status: stoa_figures::status(&snapshot, EVERYTHING),

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value, json};
 
 /// Members by which the items of the API's lists are told from each other.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 16] = [
     "id",
     "sql",
     "daemon",
@@ -27,6 +27,8 @@ const NAMES: [&str; 14] = [
     "alert",
     "about",
     "listener",
+    "path",
+    "pool",
     "sessionId",
     "operationId",
 ];

@@ -11,6 +11,7 @@ mod errors;
 mod foreign;
 mod formats;
 mod grafana;
+mod history;
 mod hive_ui;
 mod kept;
 mod lifecycle;

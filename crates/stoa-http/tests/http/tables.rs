@@ -36,6 +36,7 @@ async fn tables_are_listed_and_described() {
     assert_eq!(table["columns"][2]["type"], "decimal(18, 4)");
     assert_eq!(table["snapshots"][0]["current"], true);
     assert_eq!(table["snapshots"][0]["summary"]["added-records"], "2");
+    assert_eq!(table["snapshots_total"], table["snapshots"].as_array().unwrap().len());
     assert!(table["location"].as_str().unwrap().starts_with("file://"));
 }
 

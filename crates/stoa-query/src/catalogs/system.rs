@@ -18,13 +18,13 @@ use datafusion::prelude::SessionConfig;
 use stoa_error::{Error, Result};
 use stoa_figures::{
     Cache, CatalogFigures, ClusterEvent, ClusterFigures, Daemon, Executors, Grant, IngestTable,
-    Log, Maintenance, Pool, Query, QueryShape, Refusals, ResourcePlanRows, Role, Store, Table,
-    Totals,
+    Latency, LatencyPath, Log, Machine, Maintenance, Pool, Query, QueryShape, Rate, Refusals,
+    ResourcePlanRows, Role, Sample, Store, Table, Totals,
 };
 use stoa_system::{Figures, Server};
 
 use crate::access::Caller;
-use crate::engine::Engine;
+use crate::engine::{Engine, machine};
 
 /// The server whose figures are those of `engine`, which is set when the engine is there.
 pub(crate) fn server(engine: &Arc<OnceLock<Weak<Engine>>>) -> Arc<dyn Server> {
@@ -76,8 +76,24 @@ impl Figures for SeenFigures {
         Ok(ingest::load(&self.engine, &self.caller).await)
     }
 
+    fn history(&self) -> Vec<Sample> {
+        self.engine.all_samples()
+    }
+
+    fn latency(&self) -> Latency {
+        self.engine.latency()
+    }
+
+    fn latency_paths(&self) -> Vec<LatencyPath> {
+        self.engine.latency_paths()
+    }
+
     fn log(&self) -> Option<Log> {
         snapshot::log(&self.engine)
+    }
+
+    fn machine(&self) -> Machine {
+        machine::read()
     }
 
     fn maintenance(&self) -> Option<Maintenance> {
@@ -110,6 +126,10 @@ impl Figures for SeenFigures {
 
     fn catalog(&self) -> CatalogFigures {
         snapshot::catalog(&self.engine)
+    }
+
+    fn rate(&self) -> Rate {
+        self.engine.rate()
     }
 
     fn refusals(&self) -> Refusals {

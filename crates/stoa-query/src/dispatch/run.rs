@@ -24,6 +24,7 @@ use crate::run::execution::Work;
 use crate::run::explained;
 use crate::run::live_plan::Execution;
 use crate::run::memory::{self, ReportMemory};
+use crate::run::paths::QueryPath;
 use crate::run::registry::QueryGuard;
 use crate::session::outcome::Completion;
 use crate::session::{Planner, Session};
@@ -340,6 +341,7 @@ impl Session {
                 && let Some(key) = template.result_key(&self.data, asked).await
                 && let Some(answer) = self.reuse.results().kept(&key)
             {
+                guard.progress().set_path(QueryPath::Reused);
                 return Ok(Some(Ran::Stream(answer)));
             }
             drop(admission.reserve()?);
@@ -387,7 +389,7 @@ impl Session {
         let store = progress.charge.charged();
         shown.answered = Some(Answered { rows, work, store, elapsed: started.elapsed() });
         progress.set_execution(Execution::ShortPath(Arc::new(shown)));
-        progress.set_short_path();
+        progress.set_path(QueryPath::Short);
         self.reuse.count_report();
         progress.add_work(&work);
         let (schema, batch) = (bound.schema.clone(), answer.batch);
@@ -466,7 +468,10 @@ impl Session {
             return self.admitted(&plan, planner, guard).await.map(Ran::Stream);
         };
         match self.reuse.results().find(key).await {
-            Found::Answer(answer) => Ok(Ran::Stream(answer)),
+            Found::Answer(answer) => {
+                guard.progress().set_path(QueryPath::Reused);
+                Ok(Ran::Stream(answer))
+            }
             Found::Compute(computing) => {
                 let stream = self.admitted(&plan, planner, guard).await?;
                 computing.keep(stream).await.map(Ran::Stream)

@@ -23,6 +23,7 @@ use datafusion::physical_plan::explain::ExplainExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
 use futures::{FutureExt, StreamExt, stream};
+use stoa_env::clock;
 use stoa_env::executors::Executors;
 use stoa_env::timer::timeout;
 use stoa_error::{Error, Result};
@@ -33,6 +34,7 @@ use crate::run::admission::Ticket;
 use crate::run::analyzed::Analyzed;
 use crate::run::cooperate::make_cooperative;
 use crate::run::live_plan::{Execution, Watched};
+use crate::run::paths::QueryPath;
 use crate::run::progress::Progress;
 use crate::run::query_pool::{HeldSlot, QueryPool};
 use crate::run::runner::Runner;
@@ -185,11 +187,14 @@ impl Work {
     ) -> Result<Running> {
         let bytes = (self.note_scans)(&physical, &self.progress);
         self.progress.set_execution(Execution::Plan(Arc::downgrade(&physical)));
+        self.progress.set_path(QueryPath::Planned);
         let slot = match self.ticket.take() {
             Some(ticket) if bytes > 0 => {
                 self.progress.set_queued(true);
+                let since = clock::monotonic();
                 let slot = ticket.enter(bytes).await;
                 self.progress.set_queued(false);
+                self.progress.set_waited(since.elapsed());
                 Some(self.pool.hold(slot?))
             }
             _ => None,

@@ -16,7 +16,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::error::Result as EngineResult;
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream};
-use datafusion::physical_plan::metrics::MetricValue;
+use datafusion::physical_plan::metrics::{Metric, MetricValue, MetricsSet};
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 use futures::{Stream, StreamExt};
 use stoa_env::clock;
@@ -200,10 +200,24 @@ fn node(plan: &dyn ExecutionPlan, left: &mut usize) -> PlanNode {
         name,
         detail,
         rows: count(all.as_ref().and_then(|all| all.output_rows())),
-        compute_ns: count(all.as_ref().and_then(|all| all.elapsed_compute())),
+        compute_ns: computed(all.as_ref()),
         metrics,
         inputs,
     }
+}
+
+/// The time that an operator computed, nanoseconds. Joins say how long they built and probed as they go, and only when they
+/// are dropped how long both took.
+fn computed(metrics: Option<&MetricsSet>) -> Option<u64> {
+    let metrics = metrics?;
+    let time = |wanted: &str| {
+        let is_wanted = |metric: &&Arc<Metric>| matches!(metric.value(), MetricValue::Time { name, .. } if name == wanted);
+        let times = metrics.iter().filter(is_wanted).map(|metric| metric.value().as_usize());
+        times.reduce(|sum, time| sum + time)
+    };
+    let parts = [time("build_time"), time("join_time")].into_iter().flatten();
+    let so_far = parts.reduce(|build, join| build + join);
+    metrics.elapsed_compute().max(so_far).map(|ns| ns as u64)
 }
 
 /// The operator itself, without what only makes it give way to others.

@@ -16,6 +16,7 @@ pub(crate) mod kept;
 pub(crate) mod latency;
 pub(crate) mod live_plan;
 pub(crate) mod memory;
+pub(crate) mod paths;
 pub(crate) mod planners;
 pub(crate) mod pool;
 pub(crate) mod pools;

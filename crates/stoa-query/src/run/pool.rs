@@ -8,6 +8,7 @@ use stoa_error::{Error, ErrorKind, Result};
 use stoa_workload::{Action, Counter, Trigger};
 
 use crate::run::admission::{Admission, AdmissionStatus, Order};
+use crate::run::latency::LatencyHistogram;
 
 /// A pool, as it is configured. What is `None` has no bound of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,6 +65,10 @@ pub(crate) struct Pool {
     pub(crate) triggers: Option<Triggers>,
     memory_bytes: AtomicUsize,
     ended: AtomicU64,
+    /// How long its queries took that finished, waiting included.
+    pub(crate) latency: LatencyHistogram,
+    /// How long they waited for a slot, of those that needed one.
+    pub(crate) waits: LatencyHistogram,
 }
 
 impl Pool {
@@ -87,7 +92,8 @@ impl Pool {
 
     fn of(options: PoolOptions, admission: Admission, triggers: Option<Triggers>) -> Self {
         let (memory_bytes, ended) = (AtomicUsize::new(0), AtomicU64::new(0));
-        Self { options, admission, triggers, memory_bytes, ended }
+        let (latency, waits) = (LatencyHistogram::default(), LatencyHistogram::default());
+        Self { options, admission, triggers, memory_bytes, ended, latency, waits }
     }
 
     /// Whether a statement must end now; counts it.

@@ -176,6 +176,13 @@ impl Pools {
         self.pools.iter().find(|pool| pool.options.name == name).map(Arc::clone)
     }
 
+    /// All of them, those of the active plan last.
+    pub(crate) fn all(&self) -> Vec<Arc<Pool>> {
+        let active = self.active.read();
+        let planned = active.iter().flat_map(|plan| plan.pools());
+        self.pools.iter().chain(planned).map(Arc::clone).collect()
+    }
+
     /// How busy they are.
     pub(crate) fn status(&self) -> Vec<PoolStatus> {
         let active = self.active.read();

@@ -2,7 +2,7 @@
 //!
 //! In: counts, from whatever thread. Out: figures of [`crate::QueryInfo`], and how the query is executed.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,7 @@ use stoa_report::ReportWork;
 use stoa_store::Charge;
 
 use crate::run::live_plan::Execution;
+use crate::run::paths::QueryPath;
 use crate::run::spent::Spent;
 use crate::run::spread::DoneByDaemon;
 
@@ -27,7 +28,10 @@ pub(crate) struct Progress {
     rows_scanned: AtomicU64,
     pub(crate) queued: AtomicBool,
     begun: OnceLock<Instant>,
-    pub(crate) short_path: AtomicBool,
+    /// A [`QueryPath`].
+    path: AtomicU8,
+    /// What it waited for its first slot.
+    waited: OnceLock<Duration>,
     hedges: AtomicU64,
     chunk_hits: AtomicU64,
     chunk_misses: AtomicU64,
@@ -146,9 +150,25 @@ impl Progress {
         self.memory_bytes.fetch_sub(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Notes that the query is answered without the planner.
-    pub(crate) fn set_short_path(&self) {
-        self.short_path.store(true, Ordering::Relaxed);
+    /// Notes on which way the query is answered; the last one counts.
+    pub(crate) fn set_path(&self, path: QueryPath) {
+        self.path.store(path as u8, Ordering::Relaxed);
+    }
+
+    /// On which way the query is answered.
+    pub(crate) fn path(&self) -> QueryPath {
+        QueryPath::of(self.path.load(Ordering::Relaxed))
+    }
+
+    /// Notes how long the query waited for a slot; the first time counts.
+    pub(crate) fn set_waited(&self, time: Duration) {
+        let _ = self.waited.set(time);
+    }
+
+    /// What the query waited for a slot, microseconds; `None` where it needed none, or waits now.
+    pub(crate) fn wait_us(&self) -> Option<u64> {
+        let waited = self.waited.get()?;
+        Some(u64::try_from(waited.as_micros()).unwrap_or(u64::MAX))
     }
 
     /// Counts reads that were sent a second time.

@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::run::journal::{self, Journal};
 use crate::run::latency::LatencyHistogram;
 use crate::run::live_plan::{Execution, PlanNode};
+use crate::run::paths::{PathLatencies, QueryPath};
 use crate::run::pool::{Pool, QueryCounters};
 use crate::run::pools::Pools;
 use crate::run::progress::Progress;
@@ -95,8 +96,10 @@ pub struct QueryInfo {
     pub requests: u64,
     /// What it took of caches and object stores so far.
     pub spent: Spent,
-    /// Whether it was answered without the planner.
-    pub short_path: bool,
+    /// On which way it is answered; [`QueryPath::Other`] until that is known.
+    pub path: QueryPath,
+    /// What it waited for a slot, microseconds; `None` where it needed none.
+    pub wait_us: Option<u64>,
     /// The pool whose slots, queue and memory it shares.
     pub pool: String,
     /// Memory of its sorts, joins and groups now, bytes.
@@ -158,6 +161,7 @@ struct Shared {
     bytes_read: AtomicU64,
     requests: AtomicU64,
     latency: LatencyHistogram,
+    paths: PathLatencies,
     shapes: QueryShapes,
     refused: Statements,
     journal: Journal<QueryInfo>,
@@ -327,6 +331,11 @@ impl QueryRegistry {
         &self.0.latency
     }
 
+    /// How long they took by the way on which they were answered.
+    pub(crate) fn paths(&self) -> &PathLatencies {
+        &self.0.paths
+    }
+
     /// Registers a query with the fingerprint of its text, if that has one; it ends when the guard is ended or
     /// dropped.
     pub(crate) fn start(
@@ -385,13 +394,19 @@ impl QueryRegistry {
         shared.requests.fetch_add(info.requests, Ordering::Relaxed);
         if state == QueryState::Finished {
             shared.latency.record(info.elapsed_us);
+            shared.paths.record(info.path, info.elapsed_us, info.wait_us);
+            let pool = query.pool.now();
+            pool.latency.record(info.elapsed_us);
+            if let Some(wait_us) = info.wait_us {
+                pool.waits.record(wait_us);
+            }
         }
         shared.shapes.add(
             &query.sql,
             query.fingerprint.as_deref(),
             Ended {
                 failed: state != QueryState::Finished,
-                short_path: info.short_path,
+                path: info.path,
                 rows: info.rows,
                 bytes_read: info.bytes_read,
                 requests: info.requests,
@@ -502,7 +517,8 @@ impl Running {
             bytes_read: done.bytes_read,
             requests: done.requests,
             spent: self.progress.spent(),
-            short_path: self.progress.short_path.load(Ordering::Relaxed),
+            path: self.progress.path(),
+            wait_us: self.progress.wait_us(),
             pool: self.pool.now().options.name.clone(),
             memory_bytes: done.memory_bytes,
             memory_peak_bytes: done.memory_peak_bytes,

@@ -7,6 +7,7 @@ use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 
 use crate::run::latency::LatencyHistogram;
+use crate::run::paths::QueryPath;
 use crate::run::spent::Spent;
 use stoa_sql::fingerprint::Fingerprint;
 
@@ -27,6 +28,8 @@ pub struct QueryShape {
     pub failed: u64,
     /// Those that were answered without the planner.
     pub short_path: u64,
+    /// Those that were given the answer of an equal one.
+    pub reused: u64,
     /// Rows returned.
     pub rows: u64,
     /// Bytes read from storage.
@@ -37,9 +40,9 @@ pub struct QueryShape {
     pub spent: Spent,
     /// Time of all together, microseconds.
     pub total_us: u64,
-    /// The longest, microseconds.
+    /// The longest that was computed, microseconds.
     pub max_us: u64,
-    /// Counts by latency, as [`LatencyHistogram::snapshot`] gives them.
+    /// Counts of those that were computed by latency, as [`LatencyHistogram::snapshot`] gives them.
     pub latency: Vec<u64>,
 }
 
@@ -47,7 +50,7 @@ pub struct QueryShape {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ended {
     pub(crate) failed: bool,
-    pub(crate) short_path: bool,
+    pub(crate) path: QueryPath,
     pub(crate) rows: u64,
     pub(crate) bytes_read: u64,
     pub(crate) requests: u64,
@@ -67,6 +70,7 @@ struct Counted {
     queries: u64,
     failed: u64,
     short_path: u64,
+    reused: u64,
     rows: u64,
     bytes_read: u64,
     requests: u64,
@@ -80,12 +84,17 @@ impl Counted {
     fn add(&mut self, ended: &Ended) {
         self.queries += 1;
         self.failed += u64::from(ended.failed);
-        self.short_path += u64::from(ended.short_path);
+        self.short_path += u64::from(ended.path == QueryPath::Short);
         self.rows += ended.rows;
         self.bytes_read += ended.bytes_read;
         self.requests += ended.requests;
         self.spent = self.spent.plus(&ended.spent);
         self.total_us += ended.elapsed_us;
+        // An answer given again would hide what computing it takes.
+        if ended.path == QueryPath::Reused {
+            self.reused += 1;
+            return;
+        }
         self.max_us = self.max_us.max(ended.elapsed_us);
         self.latency.record(ended.elapsed_us);
     }
@@ -115,6 +124,7 @@ impl QueryShapes {
                 queries: counted.queries,
                 failed: counted.failed,
                 short_path: counted.short_path,
+                reused: counted.reused,
                 rows: counted.rows,
                 bytes_read: counted.bytes_read,
                 requests: counted.requests,
@@ -160,7 +170,8 @@ mod tests {
     fn statements_of_one_shape_count_together() {
         let shapes = QueryShapes::default();
         for n in 0..10 {
-            let ended = Ended { elapsed_us: n, short_path: n > 0, ..Ended::default() };
+            let path = if n > 0 { QueryPath::Short } else { QueryPath::Planned };
+            let ended = Ended { elapsed_us: n, path, ..Ended::default() };
             add(&shapes, &format!("SELECT a FROM t WHERE b = {n}"), ended);
         }
         add(&shapes, "CREATE TABLE x (a int)", Ended { failed: true, ..Ended::default() });
@@ -171,6 +182,20 @@ mod tests {
             (10, 9, 45, 9)
         );
         assert_eq!((all[1].queries, all[1].failed), (1, 1));
+    }
+
+    #[test]
+    fn answers_given_again_do_not_hide_what_computing_takes() {
+        let shapes = QueryShapes::default();
+        for (elapsed_us, path) in
+            [(9000, QueryPath::Planned), (5, QueryPath::Reused), (99_000, QueryPath::Reused)]
+        {
+            add(&shapes, "SELECT a FROM t", Ended { elapsed_us, path, ..Ended::default() });
+        }
+        let shape = &shapes.all()[0];
+        assert_eq!((shape.queries, shape.reused, shape.max_us), (3, 2, 9000));
+        let p50 = LatencyHistogram::percentile_us(&shape.latency, 0.5, shape.max_us).unwrap();
+        assert!((p50 - 9000.0).abs() < 1.0, "{p50}");
     }
 
     #[test]

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use crate::statements::{Home, answer};
 use stoa_query::{
-    Engine, EngineOptions, Outcome, QueryInfo, QueryState, RowStream, Session, SessionOptions,
+    Engine, EngineOptions, Outcome, PlanNode, QueryInfo, QueryState, RowStream, Session,
+    SessionOptions,
 };
 
 /// Runs for minutes unless it is ended.
@@ -119,6 +120,36 @@ async fn a_running_statement_is_listed_and_can_be_cancelled() {
     assert!(!queries.cancel(id));
     assert_eq!(queries.user_of(id), None);
     assert_eq!(queries.plan(u64::MAX).unwrap_err().sqlstate(), "42704");
+}
+
+fn find<'a>(plan: &'a PlanNode, name: &str) -> Option<&'a PlanNode> {
+    if plan.name.starts_with(name) {
+        return Some(plan);
+    }
+    plan.inputs.iter().find_map(|input| find(input, name))
+}
+
+/// A join says only when it is dropped how long it took as a whole; its plan is described before that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_join_has_its_time_in_its_own_node() {
+    let home = with_table().await;
+    let sql = "SELECT count(*) FROM generate_series(1, 400000) AS a(v) JOIN generate_series(1, 400000) AS b(w) \
+               ON a.v % 1000 = b.w AND a.v > b.w";
+    let id = {
+        let rows = rows_of(&home.long, sql).await;
+        let id = rows.query_id();
+        rows.collect().await.unwrap();
+        id
+    };
+    let (_, plan) = home.engine.queries().plan(id).unwrap();
+    let join = find(&plan, "HashJoinExec").unwrap_or_else(|| panic!("{plan:?}"));
+    let part = |name: &str| join.metrics.iter().find(|m| m.name == name).map_or(0, |m| m.value);
+    let (build, probe) = (part("build_time"), part("join_time"));
+    assert!(build > 0 && probe > 0, "{join:?}");
+    assert!(join.compute_ns >= Some(build + probe), "{join:?}");
+    // The operator above counts groups only: what the join took is not in it.
+    let rows: u64 = plan.rows.unwrap_or_default();
+    assert_eq!(rows, 1, "{plan:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

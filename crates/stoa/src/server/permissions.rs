@@ -38,6 +38,7 @@ fn places(options: &EngineOptions) -> Vec<PathBuf> {
     }
     places.extend(options.logs.as_ref().and_then(local));
     places.extend(options.hot_list.clone());
+    places.extend(options.history.clone());
     places.extend(options.disk_cache.as_ref().map(|cache| cache.folder.clone()));
     places
 }

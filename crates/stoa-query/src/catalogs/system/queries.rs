@@ -4,6 +4,7 @@ use stoa_figures::{Query, QueryShape};
 
 use crate::engine::Engine;
 use crate::run::latency::LatencyHistogram;
+use crate::run::paths::QueryPath;
 use crate::run::registry::QueryInfo;
 use crate::run::shapes;
 use crate::run::spent::Spent;
@@ -29,7 +30,9 @@ impl From<&QueryInfo> for Query {
             protocol: query.protocol,
             started_unix_ms: query.started_unix_ms,
             elapsed_ms: query.elapsed_us as f64 / 1000.0,
-            short_path: query.short_path,
+            short_path: query.path == QueryPath::Short,
+            path: query.path.name(),
+            wait_ms: query.wait_us.unwrap_or_default() as f64 / 1000.0,
             progress: query.progress,
             rows: query.rows,
             bytes_read: query.bytes_read,
@@ -55,6 +58,7 @@ impl From<&shapes::QueryShape> for QueryShape {
             queries: shape.queries,
             failed: shape.failed,
             short_path: shape.short_path,
+            reused: shape.reused,
             total_ms: shape.total_us as f64 / 1000.0,
             p50_ms: percentile(0.5),
             p95_ms: percentile(0.95),

@@ -15,11 +15,13 @@ use stoa_ingest::{IngestStatus, MaintenanceStatus};
 use super::{cluster, ingest, stores};
 use crate::access::Caller;
 use crate::engine::Engine;
+use crate::engine::history::PoolLatency;
+use crate::engine::machine;
 use crate::engine::watch::StallStatus;
 use crate::run::pool::PoolStatus;
 
 impl Engine {
-    /// What is known of it, of all tables; the process, rates and requests are left empty.
+    /// What is known of it, of all tables; the process, samples and requests are left empty.
     pub fn figures(&self) -> Snapshot {
         let status = self.ingest().map(|ingest| ingest.status());
         let tables = status.iter().flat_map(|status| &status.tables);
@@ -38,6 +40,10 @@ impl Engine {
     fn figures_of_no_table(&self) -> Snapshot {
         Snapshot {
             totals: totals(self),
+            rate: self.rate(),
+            latency: self.latency(),
+            latency_paths: self.latency_paths(),
+            machine: machine::read(),
             executors: executors(self),
             pools: pools(self),
             refusals: refusals(self),
@@ -124,10 +130,17 @@ fn stalls(status: StallStatus) -> Stalls {
 
 /// Pools of queries: slots, queue, memory, and what was ended by their bounds.
 pub(super) fn pools(engine: &Engine) -> Vec<Pool> {
-    engine.pools_status().into_iter().map(pool).collect()
+    let mut latencies = engine.pool_latencies();
+    let all = engine.pools_status().into_iter();
+    all.map(|status| {
+        let latency = latencies.remove(&status.name).unwrap_or_default();
+        pool(status, &latency)
+    })
+    .collect()
 }
 
-fn pool(status: PoolStatus) -> Pool {
+fn pool(status: PoolStatus, PoolLatency { latency, waits }: &PoolLatency) -> Pool {
+    let [p50_ms, p95_ms, p99_ms] = latency.percentiles_ms();
     Pool {
         slots: status.admission.slots as u64,
         running: status.admission.running as u64,
@@ -137,6 +150,11 @@ fn pool(status: PoolStatus) -> Pool {
         memory_bytes: status.memory_bytes as u64,
         memory_bytes_max: status.memory_bytes_max.map(|max| max as u64),
         ended: status.ended,
+        queries: latency.total(),
+        p50_ms,
+        p95_ms,
+        p99_ms,
+        wait_p99_ms: waits.percentile_ms(0.99),
         pool: status.name,
     }
 }
