@@ -18,6 +18,7 @@ import known
 import manual
 import pairs
 import parameters
+import shapes
 import tables
 import within
 from compare import compare
@@ -53,12 +54,13 @@ class Oracle:
         self.findings = {}
         self.reductions = 0
 
-    def verdict(self, sql, ordered=False, values=None):
-        return compare(self.postgres.ask(sql, values), self.stoa.ask(sql, values), ordered)
+    def verdict(self, sql, ordered=False, values=None, convert=None):
+        expected, actual = self.postgres.ask(sql, values), self.stoa.ask(sql, values)
+        return compare(convert(expected, actual) if convert else expected, actual, ordered)
 
-    def check(self, sql, ordered=False, values=None):
-        """Compares a statement that cannot be made smaller."""
-        verdict = self.verdict(sql, ordered, values)
+    def check(self, sql, ordered=False, values=None, convert=None):
+        """Compares a statement that cannot be made smaller; `convert` changes what PostgreSQL answers before."""
+        verdict = self.verdict(sql, ordered, values, convert)
         if values is not None:
             sql = f"{sql}  -- {values}"
         if verdict.word == "differ" and known.known(verdict, sql):
@@ -207,6 +209,20 @@ def run_parameters(oracle, only):
             oracle.check(statement, values=values)
 
 
+def run_shapes(oracle, seed, only):
+    """Reports of BI tools; complaints about those that did not take the short path."""
+    if only not in ("", "shapes"):
+        return []
+    rng = random.Random(seed)
+    for statement in shapes.statements(rng):
+        oracle.stoa.must(statement)
+        if not statement.startswith("FLUSH"):
+            oracle.postgres.must(statement)
+    complaints = list(shapes.run(oracle, rng))
+    shapes.after_changes(oracle, rng)
+    return complaints
+
+
 def run_drawn(oracle, seed, expressions, only):
     done, number = 0, 0
     while done < expressions:
@@ -265,7 +281,7 @@ def main():
     parser.add_argument("--seed", default=os.environ.get("STOA_ORACLE_SEED", "1"))
     size = os.environ.get("STOA_ORACLE_EXPRESSIONS", EXPRESSIONS)
     parser.add_argument("--expressions", type=int, default=int(size))
-    parser.add_argument("--only", default="", help="cases, the name of a file of cases, pairs, within, parameters, manual, drawn, form:NAME")
+    parser.add_argument("--only", default="", help="cases, the name of a file of cases, pairs, within, parameters, shapes, manual, drawn, form:NAME")
     parser.add_argument("--files", nargs="*", type=pathlib.Path, help="files of statements to compare instead")
     parser.add_argument("--logictests", nargs="*", type=pathlib.Path, help="files or folders of sqllogictest to compare instead")
     options = parser.parse_args()
@@ -281,6 +297,7 @@ def main():
     run_pairs(oracle, options.seed, options.only, options.expressions)
     run_within(oracle, options.seed, options.only, options.expressions)
     run_parameters(oracle, options.only)
+    complaints += run_shapes(oracle, options.seed, options.only)
     if options.only in ("", "manual"):
         page = manual.page(manual.run(oracle))
         complaints += manual.complaints(page, bool(os.environ.get("STOA_REWRITE")))

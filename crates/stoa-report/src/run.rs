@@ -244,7 +244,9 @@ impl Reports {
             report.conditions.iter().map(|condition| &report.columns[condition.column]).collect();
         if judged.is_empty() {
             let rows: u64 = files.iter().map(|file| file.file.rows).sum();
-            if rows > self.options.rows_max {
+            let is_listed = !report.grouped && report.limit.is_none();
+            let listed_max = if is_listed { self.options.answer_rows_max as u64 } else { u64::MAX };
+            if rows > self.options.rows_max.min(listed_max) {
                 return Ok(Outcome::Beyond);
             }
         }

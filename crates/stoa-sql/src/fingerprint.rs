@@ -87,12 +87,18 @@ impl Fingerprint<'static> {
     }
 }
 
+/// Words of statements that change rows.
+const CHANGES: [&str; 4] = ["insert", "update", "delete", "merge"];
+
 impl<'a> Fingerprint<'a> {
     /// `None` for what is no plain SELECT.
     pub fn of(sql: &'a str) -> Option<Self> {
         let sql = sql.trim();
-        let is_select = sql.get(..6).is_some_and(|word| word.eq_ignore_ascii_case("select"));
-        if !is_select || sql.len() > TEXT_BYTES_MAX {
+        let begins_with = |word: &str| {
+            sql.get(..word.len()).is_some_and(|first| first.eq_ignore_ascii_case(word))
+        };
+        let has_names = begins_with("with");
+        if !has_names && !begins_with("select") || sql.len() > TEXT_BYTES_MAX {
             return None;
         }
         let mut scan = Scan {
@@ -108,6 +114,10 @@ impl<'a> Fingerprint<'a> {
                     return None;
                 }
                 break;
+            }
+            // What begins with WITH may change rows.
+            if has_names && CHANGES.iter().any(|word| token.is_word(word)) {
+                return None;
             }
             scan.take(token)?;
         }

@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering;
 use stoa_sql::fingerprint::{Fingerprint, SharedFingerprint};
 
 use super::parse;
-use super::prepare::{ExplainedReport, Prepared, Way};
+use super::prepare::{Explained, ExplainedReport, Prepared, Way};
 use crate::reuse::report::{
     ReportShape, ReportStatement, explain, parse_places, recognise, table_of,
 };
-use crate::reuse::template::PlanTemplate;
+use crate::reuse::template::{Lift, LiftedForm, LiftedStatement, PlanTemplate};
 use crate::session::Session;
 use crate::tables::external;
 
@@ -67,13 +67,37 @@ impl Session {
         let (context, fingerprint) = (self.options_context(), Fingerprint::shared(query));
         let find = |fingerprint| self.reuse.forms().find_report(&context, fingerprint);
         if let Some(report) = fingerprint.as_ref().and_then(find) {
-            return Some(ExplainedReport { report, analyses });
+            return Some(ExplainedReport { of: Explained::Report(report), analyses });
         }
-        let statement = parse::statements_of(query, fingerprint).ok()?.pop()?;
-        match Box::pin(self.plan(statement, Vec::new())).await.ok()?.way {
-            Way::Report(report, _) => Some(ExplainedReport { report, analyses }),
-            _ => None,
+        let statement = parse::statements_of(query, fingerprint.clone()).ok()?.pop()?;
+        let planned = Box::pin(self.plan(statement, Vec::new())).await.ok()?;
+        let of = match &planned.way {
+            Way::Report(report, _) => Explained::Report(report.clone()),
+            Way::Plan(_) => {
+                let lifted = self.lifted_now(&planned, fingerprint.as_ref()?).await?;
+                lifted.template().composite()?;
+                Explained::Composite(lifted)
+            }
+            _ => return None,
+        };
+        Some(ExplainedReport { of, analyses })
+    }
+
+    /// A statement that was planned, as one of its form, whether that comes again or not.
+    async fn lifted_now(
+        &self,
+        prepared: &Prepared,
+        fingerprint: &SharedFingerprint,
+    ) -> Option<LiftedStatement> {
+        if !self.plan_templates.load(Ordering::Relaxed) {
+            return None;
         }
+        let Lift { text, values, pinned } = Lift::of(fingerprint)?;
+        let planned = Box::pin(self.plan_form(&text, values.len())).await?;
+        let schema = planned.schema.clone().filter(|_| planned.schema == prepared.schema)?;
+        let template = self.make_template(&planned, self.options_context()).await?;
+        let form = Arc::new(LiftedForm { pinned, values, template, schema });
+        LiftedStatement::of(form, fingerprint)
     }
 
     /// Plans a statement once more without its values, if that was not done yet and it comes again.
@@ -86,7 +110,7 @@ impl Session {
         let Some(wanted) = forms.wanted(&context, fingerprint) else { return };
         let template = match Box::pin(self.plan_form(wanted.text(), wanted.parameters())).await {
             Some(planned) if planned.schema == prepared.schema => {
-                let template = self.make_template(&planned, context);
+                let template = self.make_template(&planned, context).await;
                 template.zip(planned.schema.clone())
             }
             _ => None,
@@ -114,14 +138,19 @@ impl Session {
         if known.get().is_none() {
             let (session, of) = (self.shared().ok()?, prepared.clone());
             let made_for = Arc::clone(context);
-            let made = self.on_planners(async move { Ok(session.make_template(&of, made_for)) });
+            let made =
+                self.on_planners(async move { Ok(session.make_template(&of, made_for).await) });
             let _ = known.set(made.await.ok()?);
         }
         let template = known.get()?.as_ref();
         template.filter(|template| template.is_of(context))
     }
 
-    fn make_template(&self, prepared: &Prepared, context: Arc<str>) -> Option<PlanTemplate> {
+    pub(super) async fn make_template(
+        &self,
+        prepared: &Prepared,
+        context: Arc<str>,
+    ) -> Option<PlanTemplate> {
         if prepared.statement.text().len() > TEMPLATE_TEXT_MAX {
             return None;
         }
@@ -130,6 +159,6 @@ impl Session {
             return None;
         }
         let (planned, state) = (prepared.planned()?, self.state());
-        PlanTemplate::of(&planned.plan, &prepared.parameter_types, &state, context)
+        PlanTemplate::of(&planned.plan, &prepared.parameter_types, &state, context).await
     }
 }

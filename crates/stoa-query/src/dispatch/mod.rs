@@ -6,6 +6,7 @@
 //! answer.
 
 mod bytes;
+mod composite;
 mod effects;
 mod execute;
 pub(crate) mod hiveql;

@@ -92,12 +92,21 @@ pub(super) struct PlannedStatement {
     pub(super) renewed: Renewed,
 }
 
-/// The report that an EXPLAIN is about.
+/// What goes the short path and an EXPLAIN is about.
 #[derive(Clone)]
 pub(super) struct ExplainedReport {
-    pub(super) report: ReportStatement,
+    pub(super) of: Explained,
     /// Whether it is executed.
     pub(super) analyses: bool,
+}
+
+/// A statement on the short path.
+#[derive(Clone)]
+pub(super) enum Explained {
+    /// A report.
+    Report(ReportStatement),
+    /// A statement that is computed from reports.
+    Composite(LiftedStatement),
 }
 
 impl Prepared {

@@ -13,7 +13,7 @@ use stoa_error::{Error, ErrorKind, Result};
 use stoa_sql::{PartitionStatement, ScriptFilesStatement, StatementKind};
 
 use super::parse;
-use super::prepare::{ExplainedReport, LongWay, PlannedStatement, Prepared, Way};
+use super::prepare::{Explained, ExplainedReport, LongWay, PlannedStatement, Prepared, Way};
 use super::renew::{RENEWALS_MAX, may_be_outdated};
 use crate::reuse::report::explain::{Answered, ReportRun};
 use crate::reuse::report::{self, ReportStatement};
@@ -333,6 +333,9 @@ impl Session {
         planner: &Planner,
         guard: &QueryGuard,
     ) -> Result<Option<Ran>> {
+        if let Some(answer) = self.run_composite(template, values, guard).await? {
+            return Ok(Some(Ran::Stream(answer)));
+        }
         let pool = guard.pool().now();
         let admission = &pool.admission;
         if template.reads_tables() && admission.is_full() {
@@ -408,7 +411,14 @@ impl Session {
         parameters: &[ScalarValue],
         guard: &QueryGuard,
     ) -> Result<Option<RecordBatch>> {
-        let (report, shape) = (&explained.report, &explained.report.shape);
+        let report = match &explained.of {
+            Explained::Report(report) => report,
+            Explained::Composite(lifted) => {
+                let (template, values) = (lifted.template(), lifted.values());
+                return self.explain_composite(template, values, explained.analyses, guard).await;
+            }
+        };
+        let shape = &report.shape;
         let Some(bound) = report.bind(parameters) else { return Ok(None) };
         if !shape.table.is_current(&self.data).await {
             return Ok(None);

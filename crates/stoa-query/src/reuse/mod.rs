@@ -4,6 +4,7 @@
 //! In: a statement's text or plan, and values. Out: a report, a plan or an answer that is the same as if the
 //! statement had been planned and run.
 
+pub(crate) mod composite;
 pub(crate) mod forms;
 pub(crate) mod report;
 pub(crate) mod results;

@@ -211,21 +211,30 @@ impl Data {
 
     /// The tables as they are at one moment, with the rows that are in no data file then. None comes
     /// twice.
-    pub(crate) async fn tables(&self, idents: &[TableIdent]) -> Result<Vec<StoaTable>> {
+    pub(crate) async fn snapshots(&self, idents: &[TableIdent]) -> Result<Vec<TableSnapshot>> {
+        if let [one] = idents {
+            return Ok(vec![self.snapshot(one).await?]);
+        }
         match &self.ingest {
             None => {
                 let tables = self.warehouse.tables_at_once(idents).await?;
-                Ok(tables.into_iter().map(|table| self.as_engine_table(table)).collect())
+                let snapshot = |table| TableSnapshot { fresh: FreshRows::none(&table), table };
+                Ok(tables.into_iter().map(snapshot).collect())
             }
             Some(ingest) => loop {
                 self.may_read().await?;
                 let snapshots = ingest.snapshots(idents).await?;
-                if !self.has_read() {
-                    continue;
+                if self.has_read() {
+                    return Ok(snapshots);
                 }
-                return Ok(snapshots.into_iter().map(|snapshot| self.at(snapshot)).collect());
             },
         }
+    }
+
+    /// The same as the engine sees them.
+    pub(crate) async fn tables(&self, idents: &[TableIdent]) -> Result<Vec<StoaTable>> {
+        let snapshots = self.snapshots(idents).await?;
+        Ok(snapshots.into_iter().map(|snapshot| self.at(snapshot)).collect())
     }
 
     /// All tables of the warehouse, at one moment.

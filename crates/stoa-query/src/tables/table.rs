@@ -122,6 +122,11 @@ impl StoaTable {
         Self { reader, ..self }
     }
 
+    /// Whether it is read with the rights of somebody else than who runs the plan.
+    pub(crate) fn has_reader(&self) -> bool {
+        self.reader.is_some()
+    }
+
     /// Whether both are read with the same rights.
     pub(crate) fn has_reader_of(&self, other: &Self) -> bool {
         match (&self.reader, &other.reader) {

@@ -26,7 +26,10 @@ pub(crate) const OPERATOR: &str = "ReportExec";
 pub(crate) fn explained(sql: &str) -> Option<(&str, bool)> {
     let explain = stoa_sql::explain::read(sql).ok()??;
     let first = Lexer::new(explain.statement).find(Token::is_significant)?;
-    first.is_word("select").then_some((explain.statement, explain.analyzes))
+    ["select", "with"]
+        .iter()
+        .any(|word| first.is_word(word))
+        .then_some((explain.statement, explain.analyzes))
 }
 
 /// One row of EXPLAIN, in the columns of the engine's.

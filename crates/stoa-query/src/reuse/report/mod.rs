@@ -15,15 +15,17 @@
 
 mod bind;
 pub(crate) mod explain;
+mod functions;
 mod places;
 mod recognise;
 mod shape;
 mod statement;
 
-pub(crate) use bind::days;
+pub(crate) use bind::{Values, days};
+pub(crate) use functions::{fits, function_of};
 pub(crate) use places::parse_places;
 pub(crate) use recognise::{recognise, table_of};
-pub(crate) use shape::ReportShape;
+pub(crate) use shape::{Operand, ReportShape, ShapeCondition, ShapeTest};
 pub(crate) use statement::ReportStatement;
 
 #[cfg(test)]

@@ -15,12 +15,12 @@ use datafusion::sql::sqlparser::ast::{
     Statement, TableFactor, TimezoneInfo, UnaryOperator, Value,
 };
 use stoa_orc::FIELD_ID_KEY;
-use stoa_report::{Aggregate, Column, Function, Item, Order, ValueKind, kind_of};
+use stoa_report::{Aggregate, Column, Item, Order, ValueKind, kind_of};
 use stoa_table::Table;
 
+use super::functions::{fits, function_of};
 use super::shape::{Operand, ReportShape, ShapeCondition, ShapeTest};
 use crate::reuse::template::TableForm;
-use stoa_semantics::NUMERIC;
 use stoa_sql::fingerprint::{Literal, literal_of_place};
 use stoa_sql::normalise;
 
@@ -77,7 +77,7 @@ pub(crate) fn recognise(
         && items
             .iter()
             .zip(schema.fields())
-            .all(|(item, field)| found.fits(*item, field.data_type()));
+            .all(|(item, field)| fits(*item, &found.columns, &found.aggregates, field.data_type()));
     if !fits {
         return None;
     }
@@ -255,47 +255,12 @@ impl Recogniser<'_> {
             FunctionArgExpr::Expr(expr) => Some(self.column(expr)?),
             _ => return None,
         };
-        let kind = match column {
-            Some(column) => Some(self.kind(column)?),
+        let of = match column {
+            Some(column) => Some(&self.columns.get(column)?.data_type),
             None => None,
         };
-        let function = match (name.as_str(), kind) {
-            ("count", _) => Function::Count,
-            ("sum", Some(ValueKind::Decimal | ValueKind::Float)) => Function::Sum,
-            ("sum" | "avg", Some(ValueKind::Int)) if !self.is_integer(column?) => return None,
-            ("sum", Some(ValueKind::Int)) => Function::Sum,
-            ("avg", Some(ValueKind::Int | ValueKind::Float)) => Function::Mean,
-            ("min", Some(kind)) if kind != ValueKind::Float => Function::Min,
-            ("max", Some(kind)) if kind != ValueKind::Float => Function::Max,
-            _ => return None,
-        };
+        let function = function_of(&name, of)?;
         Some(Aggregate { function, column })
-    }
-
-    fn is_integer(&self, column: usize) -> bool {
-        self.columns.get(column).is_some_and(|column| column.data_type.is_integer())
-    }
-
-    /// Whether the planner gave an item the type that it has on the short path.
-    fn fits(&self, item: Item, planned: &DataType) -> bool {
-        let of = |column: usize| self.columns.get(column).map(|column| &column.data_type);
-        let aggregate = match item {
-            Item::Column(column) => return of(column) == Some(planned),
-            Item::Aggregate(index) => self.aggregates.get(index),
-        };
-        let Some(aggregate) = aggregate else { return false };
-        match (aggregate.function, aggregate.column.and_then(of)) {
-            (Function::Count, _) => *planned == DataType::Int64,
-            (Function::Min | Function::Max, Some(of)) => of == planned,
-            (Function::Mean, Some(of)) if of.is_integer() => *planned == NUMERIC,
-            (Function::Mean, Some(_)) => *planned == DataType::Float64,
-            (Function::Sum, Some(DataType::Decimal128(_, scale))) => {
-                matches!(planned, DataType::Decimal128(_, planned) if planned == scale)
-            }
-            (Function::Sum, Some(of)) if of.is_integer() => *planned == DataType::Int64,
-            (Function::Sum, Some(of)) if of.is_floating() => *planned == DataType::Float64,
-            _ => false,
-        }
     }
 
     /// Adds the parts of an AND.

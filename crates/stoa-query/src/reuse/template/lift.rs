@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::ops::ControlFlow;
 
 use datafusion::common::ScalarValue;
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Select, Value, Visitor};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, DataType, Expr, Select, Value, Visitor};
 
 use crate::reuse::report::{days, parse_places};
 use stoa_sql::fingerprint::{Fingerprint, Literal, LiteralKind, literal_of_place, place_of};
@@ -127,6 +127,11 @@ impl Compared {
             return;
         }
         for value in values {
+            // As in PostgreSQL, `'2026-01-31'::date` reads the text as a value of that type reads it.
+            let value = match value {
+                Expr::Cast { expr, data_type: DataType::Date, format: None, .. } => expr.as_ref(),
+                value => value,
+            };
             if let Expr::Value(value) = value
                 && let Value::Placeholder(name) = &value.value
                 && let Some(number) = literal_of_place(name)
@@ -156,16 +161,18 @@ mod tests {
         let (text, values) = lifted(
             "SELECT a + 1, 'x' FROM t WHERE a = 5 AND (b <> 'it''s' OR 7 < t.c) \
              AND d BETWEEN DATE '2026-01-01' AND '2026-02-01' AND e IN (1, 2) AND f + 1 = 2 \
-             AND g > 1.5 AND h = -3 AND lower(i) = 'x' LIMIT 10",
+             AND g > 1.5 AND h = -3 AND lower(i) = 'x' \
+             AND j >= '2026-01-01'::date AND j < CAST('2026-02-01' AS date) LIMIT 10",
         )
         .unwrap();
         assert_eq!(
             text,
             "SELECT a + 1, 'x' FROM t WHERE a = $1 AND (b <> $2 OR $3 < t.c) \
              AND d BETWEEN $4 AND $5 AND e IN ($6, $7) AND f + 1 = 2 \
-             AND g > 1.5 AND h = -3 AND lower(i) = 'x' LIMIT 10"
+             AND g > 1.5 AND h = -3 AND lower(i) = 'x' \
+             AND j >= $8::date AND j < CAST($9 AS date) LIMIT 10"
         );
-        assert_eq!(values, 7);
+        assert_eq!(values, 9);
         assert_eq!(
             lifted("SELECT a FROM t WHERE a IN (SELECT b > 1 FROM u WHERE c = 'it''s')").unwrap().0,
             "SELECT a FROM t WHERE a IN (SELECT b > 1 FROM u WHERE c = $1)"

@@ -15,6 +15,7 @@ use stoa_error::Result;
 use stoa_table::Table;
 use uuid::Uuid;
 
+use crate::reuse::composite::Composite;
 use crate::reuse::results::{self, Asked, ResultKey, TableVersion};
 use crate::tables::data::Data;
 use crate::tables::table::{StoaTable, only_reads_tables, stoa_table};
@@ -30,6 +31,8 @@ pub(crate) struct PlanTemplate {
     tables: Vec<TableForm>,
     /// Namespace and options of the session that it was made for.
     context: Arc<str>,
+    /// The same as reports, if it can be computed from some.
+    composite: Option<Arc<Composite>>,
 }
 
 /// What a plan takes for granted of a table.
@@ -47,7 +50,8 @@ impl TableForm {
         snapshot.is_ok_and(|snapshot| self.is_of(&snapshot.table))
     }
 
-    fn is_of(&self, table: &Table) -> bool {
+    /// Whether `table` is the one that it was, with the same columns.
+    pub(crate) fn is_of(&self, table: &Table) -> bool {
         table.uuid() == self.uuid && table.schema_id() == self.schema_id
     }
 }
@@ -55,7 +59,7 @@ impl TableForm {
 impl PlanTemplate {
     /// The template of `plan`, whose parameters have these `types`; `None` where its values must be
     /// seen to plan it well, or where it reads other things than tables.
-    pub(crate) fn of(
+    pub(crate) async fn of(
         plan: &LogicalPlan,
         types: &[DataType],
         state: &SessionState,
@@ -69,7 +73,21 @@ impl PlanTemplate {
         let plan = state.optimize(plan).ok()?;
         let tables = tables_of(&plan).ok()?;
         let compares = values_are_compared(&plan).ok()?;
-        compares.then(|| Self { plan, types: types.to_vec(), tables, context })
+        if !compares {
+            return None;
+        }
+        let composite = Composite::of(&plan, types, state).await.map(Arc::new);
+        Some(Self { plan, types: types.to_vec(), tables, context, composite })
+    }
+
+    /// The same as reports, if it can be computed from some.
+    pub(crate) fn composite(&self) -> Option<&Arc<Composite>> {
+        self.composite.as_ref()
+    }
+
+    /// The values as their places want them; `None` where one is of another type.
+    pub(crate) fn fitting(&self, values: &[ScalarValue]) -> Option<Vec<ScalarValue>> {
+        (values.len() == self.types.len()).then(|| fitting(values, &self.types)).flatten()
     }
 
     /// Whether it was made for sessions like this.
@@ -124,10 +142,7 @@ impl PlanTemplate {
     /// # Errors
     /// Those of walking the plan.
     pub(crate) fn bind(&self, values: &[ScalarValue]) -> Result<Option<LogicalPlan>> {
-        if values.len() != self.types.len() {
-            return Ok(None);
-        }
-        let Some(values) = fitting(values, &self.types) else { return Ok(None) };
+        let Some(values) = self.fitting(values) else { return Ok(None) };
         if values.is_empty() {
             return Ok(Some(self.plan.clone()));
         }
