@@ -49,6 +49,7 @@ mod reports;
 mod rows;
 mod run;
 mod select;
+mod small;
 mod view;
 mod warm;
 mod wire;
