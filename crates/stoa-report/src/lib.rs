@@ -50,6 +50,7 @@ mod rows;
 mod run;
 mod select;
 mod small;
+mod small_answers;
 mod view;
 mod warm;
 mod wire;

@@ -231,7 +231,7 @@ async fn explain_shows_the_reports_as_leaves() {
     let home = Home::new().await;
     home.fill().await;
     with_names(&home).await;
-    let sql = "SELECT n.name, sum(e.clicks) * 2 FROM events e JOIN names n ON n.id = e.account \
+    let sql = "SELECT n.name, sum(e.cost) * 2 FROM events e JOIN names n ON n.id = e.account \
                WHERE e.account = 7 AND e.day >= DATE '2026-01-05' GROUP BY n.name ORDER BY 2 DESC LIMIT 3";
     let explain =
         async |session: &Session, sql: String| answer(session, &sql, &[], true).await.join("\n");
