@@ -63,6 +63,10 @@ class Oracle:
         verdict = self.verdict(sql, ordered, values, convert)
         if values is not None:
             sql = f"{sql}  -- {values}"
+        self.note(verdict, sql)
+
+    def note(self, verdict, sql):
+        """Counts how a statement compared."""
         if verdict.word == "differ" and known.known(verdict, sql):
             self.excused[known.known(verdict, sql).docs] += 1
             self.counts["known"] += 1
@@ -218,7 +222,7 @@ def run_shapes(oracle, seed, only):
         oracle.stoa.must(statement)
         if not statement.startswith("FLUSH"):
             oracle.postgres.must(statement)
-    complaints = list(shapes.run(oracle, rng))
+    complaints = [*shapes.run(oracle, rng), *shapes.run_prepared(oracle, rng)]
     shapes.after_changes(oracle, rng)
     return complaints
 

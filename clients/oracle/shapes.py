@@ -5,7 +5,9 @@ planned, those after them must be on the short path (`system.queries.short_path`
 """
 
 import random
+import re
 
+from compare import compare
 from sides import Answer, Refusal
 
 # Statements of one form that are planned before one is answered on the short path.
@@ -206,7 +208,7 @@ def values(rng):
         "from": lambda: first,
         "to": lambda: last,
         "date": lambda: rng.choice([first, last]).removeprefix("DATE "),
-        "list": lambda: ", ".join(str(rng.randint(1, 5000)) for _ in range(1500)),
+        "list": lambda: ", ".join(str(rng.randint(1, 5000)) for _ in range(100)),
     }
 
 
@@ -227,6 +229,44 @@ def run(oracle, rng):
             oracle.check(sql, ordered=is_ordered(sql), convert=by_value)
             if number >= PLANNED_FIRST and not took_short_path(oracle.stoa, sql):
                 yield f"{name}: planned, although it was drawn {number} times before: {sql}"
+
+
+def run_prepared(oracle, rng):
+    """The same as prepared statements with parameters; says which of them were not on the short path."""
+    for name, shape in SHAPES.items():
+        sql, names = with_parameters(shape)
+        if "list" in names:
+            continue
+        answers = {}
+        for side in (oracle.postgres, oracle.stoa):
+            side.connection.prepare(b"shape", sql.encode())
+        for number in range(DRAWS):
+            chosen = values(rng)
+            given = [bare(chosen[name]()).encode() for name in names]
+            for side in (oracle.postgres, oracle.stoa):
+                answers[side] = side.outcome(side.connection.exec_prepared(b"shape", given))
+            expected, actual = answers[oracle.postgres], answers[oracle.stoa]
+            oracle.note(compare(by_value(expected, actual), actual, is_ordered(sql)), f"{sql}  -- {given}")
+            if number and not took_short_path(oracle.stoa, sql):
+                yield f"{name}: planned, although it was prepared: {sql}"
+        for side in (oracle.postgres, oracle.stoa):
+            side.must("DEALLOCATE shape")
+
+
+def with_parameters(shape):
+    """The statement with $1, $2, …, and the names of their values."""
+    names = []
+
+    def number(place):
+        names.append(place[1])
+        return f"${len(names)}"
+
+    return re.sub(r"\{(\w+)\}", number, " ".join(shape.split())), names
+
+
+def bare(value):
+    """A value without what makes it a literal."""
+    return str(value).removeprefix("DATE ").strip("'")
 
 
 def by_value(expected, actual):

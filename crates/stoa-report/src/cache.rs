@@ -1,4 +1,4 @@
-//! Chunks, zones and tails of files in memory, under one bound.
+//! Chunks, zones and tails of files, and small tables, in memory, under one bound.
 //!
 //! **Invariants:** the sum of what entries say they take stays within the bound; an entry never
 //! changes. What was asked for once goes before what was asked for often, so a scan does not drive
@@ -9,10 +9,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
+use uuid::Uuid;
 
 use crate::chunk::Chunk;
 use crate::disk::DiskStatus;
 use crate::files::FileTail;
+use crate::small::SmallTable;
 use crate::zones::Zones;
 
 /// Memory of an entry beside its content: key, hash table, counters, about.
@@ -31,13 +33,15 @@ pub(crate) enum Key {
     FreshZones { batch: u64, field: i32 },
     /// A column of a block of fresh rows.
     FreshChunk { batch: u64, block: u32, field: i32 },
+    /// All rows of some columns (a hash of their field ids) of a table.
+    Small { table: Uuid, columns: u64 },
 }
 
 impl Key {
     fn file(self) -> Option<u32> {
         match self {
             Self::Tail { file } | Self::Zones { file, .. } | Self::Chunk { file, .. } => Some(file),
-            Self::FreshZones { .. } | Self::FreshChunk { .. } => None,
+            Self::FreshZones { .. } | Self::FreshChunk { .. } | Self::Small { .. } => None,
         }
     }
 }
@@ -47,6 +51,7 @@ enum Entry {
     Tail(Arc<FileTail>, usize),
     Zones(Arc<Zones>, usize),
     Chunk(Arc<Chunk>, usize),
+    Small(Arc<SmallTable>, usize),
 }
 
 #[derive(Clone)]
@@ -54,7 +59,10 @@ struct Bytes;
 
 impl Weighter<Key, Entry> for Bytes {
     fn weight(&self, _key: &Key, entry: &Entry) -> u64 {
-        let (Entry::Tail(_, bytes) | Entry::Zones(_, bytes) | Entry::Chunk(_, bytes)) = entry;
+        let (Entry::Tail(_, bytes)
+        | Entry::Zones(_, bytes)
+        | Entry::Chunk(_, bytes)
+        | Entry::Small(_, bytes)) = entry;
         (bytes + ENTRY_BYTES) as u64
     }
 }
@@ -73,7 +81,7 @@ pub struct CacheStatus {
     pub bytes: u64,
     /// The bound on them.
     pub bytes_max: u64,
-    /// Chunks, zones and tails.
+    /// Chunks, zones, tails and small tables.
     pub entries: u64,
     /// Chunks that were there when they were asked for, since the start.
     pub chunk_hits: u64,
@@ -190,6 +198,18 @@ impl ChunkCache {
             _ => None,
         };
         self.entries.iter().filter_map(heat).collect()
+    }
+
+    pub(crate) fn small(&self, key: Key) -> Option<Arc<SmallTable>> {
+        match self.entries.get(&key) {
+            Some(Entry::Small(small, _)) => Some(small),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn put_small(&self, key: Key, small: Arc<SmallTable>) {
+        let bytes = small.memory_bytes();
+        self.entries.insert(key, Entry::Small(small, bytes));
     }
 
     pub(crate) fn put_tail(&self, file: u32, tail: Arc<FileTail>) {

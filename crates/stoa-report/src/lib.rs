@@ -49,6 +49,8 @@ mod reports;
 mod rows;
 mod run;
 mod select;
+mod small;
+mod small_answers;
 mod view;
 mod warm;
 mod wire;

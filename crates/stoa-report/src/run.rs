@@ -79,8 +79,14 @@ impl Reports {
         report: &Report,
         memory: &dyn Memory,
     ) -> Result<Option<Answer>> {
+        if let Some(answer) = self.small(table, fresh, report) {
+            return Ok(Some(answer));
+        }
         match self.run_reading(table, fresh, report, memory, Missing::Read).await? {
-            Outcome::Done(answer) => Ok(Some(answer)),
+            Outcome::Done(answer) => {
+                self.keep_small(table, fresh, report, &answer.batch);
+                Ok(Some(answer))
+            }
             Outcome::Beyond | Outcome::Cold => Ok(None),
         }
     }

@@ -65,7 +65,8 @@ impl Session {
         let mut shown = CompositeRun { composite, columns, answered: None };
         progress.set_execution(Execution::ShortPath(Arc::new(shown.clone())));
         let Some(cores) = self.answers(&bound, guard).await? else { return Ok(None) };
-        let Some(batch) = self.head_of(&bound, &cores).await? else { return Ok(None) };
+        let answer = self.head_of(&bound, &cores, guard).await?;
+        let Some((batch, of_head)) = answer else { return Ok(None) };
         let store = progress.charge.charged();
         let answered = |(answer, elapsed): &(Answer, Duration)| {
             let rows = answer.batch.num_rows() as u64;
@@ -84,7 +85,8 @@ impl Session {
         progress.set_execution(Execution::ShortPath(Arc::new(shown)));
         progress.set_short_path();
         self.reuse.count_report();
-        let (schema, memory) = (Arc::clone(bound.composite.head().schema()), cores.memory);
+        let memory = (cores.memory, of_head);
+        let schema = Arc::clone(bound.composite.head().schema());
         let rows = futures::stream::once(async move {
             // What the answer takes is given back once it is handed out.
             drop(memory);
@@ -108,7 +110,7 @@ impl Session {
             return row("physical_plan", plan).map(Some);
         }
         let Some(cores) = self.answers(&bound, guard).await? else { return Ok(None) };
-        if self.head_of(&bound, &cores).await?.is_none() {
+        if self.head_of(&bound, &cores, guard).await?.is_none() {
             return Ok(None);
         }
         for (answer, _) in &cores.answers {
@@ -130,8 +132,7 @@ impl Session {
         let Some(reports) = composite.bind(&values) else { return Ok(None) };
         let values = values.into();
         let tables = composite.tables();
-        let idents: Vec<_> = tables.iter().map(|table| table.ident.clone()).collect();
-        let snapshots = match self.data.snapshots(&idents).await {
+        let snapshots = match self.data.snapshots(composite.idents()).await {
             // The planner says it in the user's words.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             snapshots => snapshots?,
@@ -155,8 +156,7 @@ impl Session {
         for (core, report) in bound.composite.cores().iter().zip(&bound.reports) {
             let Some(snapshot) = bound.snapshots.get(core.table) else { return Ok(None) };
             let started = clock::monotonic();
-            let memory =
-                ReportMemory::of_statement(self.runner.memory(), guard.pool(), guard.progress());
+            let memory = self.report_memory(guard);
             match self.data.report(snapshot, report, &memory).await {
                 Ok(Some(answer)) => cores.answers.push((answer, started.elapsed())),
                 Ok(None) => {
@@ -172,15 +172,29 @@ impl Session {
         Ok(Some(cores))
     }
 
-    /// What the head makes of the answers; `None` where the planner must answer.
-    async fn head_of(&self, bound: &Bound<'_>, cores: &Cores) -> Result<Option<RecordBatch>> {
+    fn report_memory(&self, guard: &QueryGuard) -> ReportMemory {
+        ReportMemory::of_statement(self.runner.memory(), guard.pool(), guard.progress())
+    }
+
+    /// What the head makes of the answers, and the memory of that; `None` where the planner must answer.
+    async fn head_of(
+        &self,
+        bound: &Bound<'_>,
+        cores: &Cores,
+        guard: &QueryGuard,
+    ) -> Result<Option<(RecordBatch, ReportMemory)>> {
         let batches: Vec<RecordBatch> =
             cores.answers.iter().map(|(answer, _)| answer.batch.clone()).collect();
         let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
         let (head, values) = (Arc::clone(bound.composite.head()), Arc::clone(&bound.values));
+        let memory = self.report_memory(guard);
+        let compute = move || {
+            let computed = computed(&head, &batches, &values, &memory)?;
+            Some((computed, memory))
+        };
         match rows <= ROWS_AT_ONCE {
-            true => Ok(computed(&head, &batches, &values)),
-            false => self.on_planners(async move { Ok(computed(&head, &batches, &values)) }).await,
+            true => Ok(compute()),
+            false => self.on_planners(async move { Ok(compute()) }).await,
         }
     }
 }
@@ -190,6 +204,7 @@ fn computed(
     head: &Head,
     batches: &[RecordBatch],
     values: &Arc<[ScalarValue]>,
+    memory: &ReportMemory,
 ) -> Option<RecordBatch> {
-    catch_unwind(AssertUnwindSafe(|| head.compute(batches, values))).ok()?.ok()
+    catch_unwind(AssertUnwindSafe(|| head.compute(batches, values, memory))).ok()?.ok()
 }

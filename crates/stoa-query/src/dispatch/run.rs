@@ -126,6 +126,9 @@ impl Session {
         guard: &QueryGuard,
     ) -> Result<Option<Ran>> {
         let (template, values) = (lifted.template(), lifted.values());
+        if let Some(answer) = self.run_composite(template, values, guard).await? {
+            return Ok(Some(Ran::Stream(answer)));
+        }
         let planner = self.planner();
         let asked = self.asked(&planner, prepared, &[]);
         self.run_template(template, values, asked, &planner, guard).await
@@ -248,6 +251,14 @@ impl Session {
         if planned.asks_about_tables {
             self.learn_tables().await?;
         }
+        // It looks at its tables itself.
+        if let Some(Some(template)) = planned.template.get()
+            && self.means_the_same(prepared)
+            && template.is_of(&self.options_context())
+            && let Some(answer) = self.run_composite(template, &parameters, guard).await?
+        {
+            return Ok(Ran::Stream(answer));
+        }
         for _ in 1..RENEWALS_MAX {
             let renewed = self.renewed(prepared).await?;
             let current = renewed.as_deref().unwrap_or(prepared);
@@ -333,9 +344,6 @@ impl Session {
         planner: &Planner,
         guard: &QueryGuard,
     ) -> Result<Option<Ran>> {
-        if let Some(answer) = self.run_composite(template, values, guard).await? {
-            return Ok(Some(Ran::Stream(answer)));
-        }
         let pool = guard.pool().now();
         let admission = &pool.admission;
         if template.reads_tables() && admission.is_full() {

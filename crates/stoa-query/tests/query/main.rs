@@ -8,6 +8,7 @@ mod admission;
 mod bounds;
 mod broken_table;
 mod canaries;
+mod composed;
 mod conversions;
 mod external;
 mod files;

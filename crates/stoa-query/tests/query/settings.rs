@@ -194,6 +194,7 @@ async fn words_within_names_and_literals_mean_nothing() {
         answer(&session, "SELECT 1e2 + 0.5, count(*) FROM pg_class WHERE relname = 'x'", &[], true);
     assert_eq!(typed.await, ["100.5|0"]);
     // Nor are its answers kept from others.
+    session.set("short_path", Some("off")).unwrap();
     for sql in [
         "SELECT known + 1 FROM things",
         "SELECT known + 2 FROM things WHERE note = 'current_user'",

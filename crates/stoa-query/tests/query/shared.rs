@@ -463,7 +463,7 @@ async fn sessions_that_share_caches_answer_as_those_that_do_not() {
     // Otherwise nothing was tried.
     let used = [shared.reports_answered(), shared.plan_templates_used(), shared.results_reused()];
     println!("{asked} statements, {refused} refused; short path, templates, reused: {used:?}");
-    assert!(used.iter().all(|count| *count > asked as u64 / 50), "{used:?} of {asked}");
+    assert!(used.iter().all(|count| *count > asked as u64 / 200), "{used:?} of {asked}");
     assert!(refused < asked / 3, "{refused} of {asked} were refused");
     let lonely = [lonely.reports_answered(), lonely.plan_templates_used(), lonely.results_reused()];
     assert_eq!(lonely, [0; 3]);

@@ -32,6 +32,7 @@ use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::LogicalPlan;
+use stoa_catalog::TableIdent;
 use stoa_report::Report;
 
 use core::Cores;
@@ -47,8 +48,9 @@ const PLANNED_AFTER_BEYOND: u32 = 15;
 /// A statement as reports, and what computes on their answers.
 pub(crate) struct Composite {
     cores: Vec<Core>,
-    /// The tables that they read, each once.
+    /// The tables that they read, each once, and their names.
     tables: Vec<TableForm>,
+    idents: Vec<TableIdent>,
     /// Values that all statements of the form have; they come after the parameters.
     constants: Vec<ScalarValue>,
     head: Arc<Head>,
@@ -75,9 +77,11 @@ impl Composite {
         let sum = state.aggregate_functions().get("sum").cloned();
         let mut found = Cores::new(types, sum);
         let above = found.head_of(plan)?;
+        let schema = Arc::clone(plan.schema().inner());
         let (cores, tables, constants) = found.finished();
-        let head = Arc::new(Head::of(above, cores.len(), types, state).await?);
-        Some(Self { cores, tables, constants, head, passed_over: AtomicU32::new(0) })
+        let head = Arc::new(Head::of(above, schema, cores.len(), types, state).await?);
+        let idents = tables.iter().map(|table| table.ident.clone()).collect();
+        Some(Self { cores, tables, idents, constants, head, passed_over: AtomicU32::new(0) })
     }
 
     /// The reports that it consists of.
@@ -88,6 +92,11 @@ impl Composite {
     /// The tables that they read, each once.
     pub(crate) fn tables(&self) -> &[TableForm] {
         &self.tables
+    }
+
+    /// The names of the tables, in the same order.
+    pub(crate) fn idents(&self) -> &[TableIdent] {
+        &self.idents
     }
 
     /// What computes on their answers.

@@ -56,9 +56,6 @@ impl Cores<'_> {
         let schema = aggregate.input.schema();
         let computed = aggregate.aggr_expr.iter().map(|expr| needs.aggregate(expr, schema));
         let computed: Vec<Expr> = computed.collect::<Option<_>>()?;
-        if needs.partials.is_empty() {
-            return None;
-        }
         let input = self.groups_below(&aggregate.input, needs.keys, &needs.partials)?;
         let keys = aggregate.group_expr.clone();
         let above = AggregateNode::try_new(Arc::new(input), keys, computed).ok()?;
@@ -281,7 +278,9 @@ impl Needs {
             }
             ("sum", false, argument) => {
                 let sums = self.linear(argument, schema)?;
-                over(func, sums)
+                // That of `integer` has another function than that of its sums.
+                let of = argument.get_type(schema).ok()?;
+                over(if of.is_integer() { &sum } else { func }, sums)
             }
             _ => None,
         }

@@ -123,8 +123,10 @@ impl Compared {
     }
 
     fn compared<'a>(&mut self, column: &Expr, values: impl IntoIterator<Item = &'a Expr>) {
-        if !matches!(column, Expr::Identifier(_) | Expr::CompoundIdentifier(_)) {
-            return;
+        match column {
+            Expr::Nested(inner) => return self.compared(inner, values),
+            Expr::Identifier(_) | Expr::CompoundIdentifier(_) => {}
+            _ => return,
         }
         for value in values {
             // As in PostgreSQL, `'2026-01-31'::date` reads the text as a value of that type reads it.

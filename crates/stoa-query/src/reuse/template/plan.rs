@@ -70,7 +70,7 @@ impl PlanTemplate {
             return None;
         }
         // What is wrong with it, planning in full says.
-        let plan = state.optimize(plan).ok()?;
+        let plan = without_casts(state.optimize(plan).ok()?, types).ok()?;
         let tables = tables_of(&plan).ok()?;
         let compares = values_are_compared(&plan).ok()?;
         if !compares {
@@ -198,6 +198,27 @@ pub(super) fn fitting(values: &[ScalarValue], types: &[DataType]) -> Option<Vec<
 /// Nodes in which values may be.
 fn holds_values(node: &LogicalPlan) -> bool {
     matches!(node, LogicalPlan::Filter(_) | LogicalPlan::TableScan(_) | LogicalPlan::Limit(_))
+}
+
+/// The plan without casts of places to the types that their values have anyway.
+fn without_casts(plan: LogicalPlan, types: &[DataType]) -> EngineResult<LogicalPlan> {
+    let uncast = |expr: Expr| match expr {
+        Expr::Cast(Cast { expr, field }) => match expr.as_ref() {
+            Expr::Placeholder(place)
+                if index_of(&place.id).and_then(|index| types.get(index))
+                    == Some(field.data_type()) =>
+            {
+                Ok(Transformed::yes(*expr))
+            }
+            _ => Ok(Transformed::no(Expr::Cast(Cast { expr, field }))),
+        },
+        expr => Ok(Transformed::no(expr)),
+    };
+    let bare = plan.transform_up_with_subqueries(|node| match holds_values(&node) {
+        true => node.map_expressions(|expr| expr.transform_up(uncast)),
+        false => Ok(Transformed::no(node)),
+    });
+    bare.map(|bare| bare.data)
 }
 
 /// Whether every place is compared with a column, or limits rows.

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, new_null_array};
 use arrow::compute::{filter, prep_null_mask_filter};
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::error::Result as EngineResult;
 use datafusion::logical_expr::{EmitTo, GroupsAccumulator};
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::{GroupsAccumulatorAdapter, PhysicalExpr};
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::aggregates::group_values::new_group_values;
+use datafusion::physical_plan::aggregates::group_values::{GroupValues, new_group_values};
 use datafusion::physical_plan::aggregates::order::GroupOrdering;
 use datafusion::physical_plan::aggregates::{
     AggregateExec, AggregateMode, PhysicalGroupBy, evaluate_group_by,
@@ -106,7 +106,12 @@ impl Grouping {
         let of = |computed: &Computed| Ok((computed.accumulator()?, computed.arguments(batch)?));
         let mut states = self.aggregates.iter().map(of).collect::<EngineResult<Vec<_>>>()?;
         let mut group_of = Vec::with_capacity(batch.num_rows());
-        if batch.num_rows() > 0 {
+        if batch.num_rows() == 0 {
+            self.add_totals(&mut *keys, batch)?;
+            for (accumulator, Arguments { values, .. }) in &mut states {
+                accumulator.update_batch(values, &[], None, keys.len())?;
+            }
+        } else {
             for set in evaluate_group_by(&self.keys, batch)? {
                 keys.intern(&set, &mut group_of)?;
                 for (accumulator, Arguments { values, counted }) in &mut states {
@@ -123,6 +128,26 @@ impl Grouping {
             columns.push(accumulator.evaluate(EmitTo::All)?);
         }
         batch_of(&self.schema, columns, groups)
+    }
+}
+
+impl Grouping {
+    /// Adds the groups that there are without any row: those of grouping sets without columns.
+    fn add_totals(&self, keys: &mut dyn GroupValues, batch: &RecordBatch) -> EngineResult<()> {
+        let is_total = |set: &Vec<bool>| set.iter().all(|is_left_out| *is_left_out);
+        if !self.keys.groups().iter().any(is_total) {
+            return Ok(());
+        }
+        let fields = batch.schema();
+        let fields = fields.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
+        let nothing = schema.fields().iter().map(|field| new_null_array(field.data_type(), 1));
+        let row = batch_of(&schema, nothing.collect(), 1)?;
+        let sets = evaluate_group_by(&self.keys, &row)?;
+        for (set, _) in sets.iter().zip(self.keys.groups()).filter(|(_, set)| is_total(set)) {
+            keys.intern(set, &mut Vec::new())?;
+        }
+        Ok(())
     }
 }
 

@@ -1,11 +1,14 @@
 //! Joins of rows that are all there.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, UInt32Array, UInt32Builder};
-use arrow::compute::{filter, take};
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::array::{
+    Array, ArrayRef, AsArray, PrimitiveArray, RecordBatch, UInt32Array, UInt32Builder,
+};
+use arrow::compute::{cast, filter, take};
+use arrow::datatypes::{DataType, Int64Type, SchemaRef, UInt32Type};
 use arrow::row::{RowConverter, SortField};
 use datafusion::common::{JoinSide, JoinType, NullEquality};
 use datafusion::error::Result as EngineResult;
@@ -178,6 +181,16 @@ impl Join {
             self.on.iter().map(key).collect::<EngineResult<Vec<_>>>()
         };
         let (left_keys, right_keys) = (keys(left, true)?, keys(right, false)?);
+        if let ([left], [right]) = (left_keys.as_slice(), right_keys.as_slice())
+            && self.null_equality == NullEquality::NullEqualsNothing
+            && left.data_type().is_integer()
+        {
+            let (left, right) = (cast(left, &DataType::Int64)?, cast(right, &DataType::Int64)?);
+            let (left, right) = (left.as_primitive_opt(), right.as_primitive_opt());
+            if let (Some(left), Some(right)) = (left, right) {
+                return matched(numbers(left), numbers(right), computation);
+            }
+        }
         let types = left_keys.iter().map(|key| SortField::new(key.data_type().clone()));
         let converter = RowConverter::new(types.collect())?;
         let (lefts, rights) =
@@ -186,24 +199,66 @@ impl Join {
             self.null_equality == NullEquality::NullEqualsNull
                 || keys.iter().all(|key| key.is_valid(row))
         };
-        let mut by_key: HashMap<_, Vec<u32>, RandomState> = HashMap::default();
-        for (row, number) in (0..right.num_rows()).zip(0_u32..) {
-            if counts(&right_keys, row) {
-                by_key.entry(rights.row(row)).or_default().push(number);
+        let lefts = lefts.iter().enumerate();
+        let lefts = lefts.map(|(row, key)| counts(&left_keys, row).then_some(key));
+        let rights = rights.iter().enumerate();
+        let rights = rights.map(|(row, key)| counts(&right_keys, row).then_some(key));
+        matched(lefts, rights, computation)
+    }
+}
+
+/// The keys of a column of whole numbers.
+fn numbers(keys: &PrimitiveArray<Int64Type>) -> impl ExactSizeIterator<Item = Option<i64>> + '_ {
+    keys.iter()
+}
+
+/// Rows with equal keys; those without a key have no partner.
+fn matched<K: Copy + Eq + Hash>(
+    left: impl ExactSizeIterator<Item = Option<K>>,
+    right: impl ExactSizeIterator<Item = Option<K>>,
+    computation: &mut Computation<'_>,
+) -> EngineResult<Pairs> {
+    let mut pairs = Pairs::default();
+    // The smaller side is put into a table: the other may be all of a large dimension.
+    if left.len() <= right.len() {
+        Partners::of(left).find(right, &mut pairs.left, &mut pairs.right, computation)?;
+    } else {
+        Partners::of(right).find(left, &mut pairs.right, &mut pairs.left, computation)?;
+    }
+    Ok(pairs)
+}
+
+/// The rows of one side by key: the last one of each, and the one before each.
+struct Partners<K> {
+    last: HashMap<K, u32, RandomState>,
+    before: Vec<Option<u32>>,
+}
+
+impl<K: Copy + Eq + Hash> Partners<K> {
+    fn of(keys: impl ExactSizeIterator<Item = Option<K>>) -> Self {
+        let mut last = HashMap::with_capacity_and_hasher(keys.len(), RandomState::default());
+        let before = keys.zip(0_u32..).map(|(key, row)| last.insert(key?, row)).collect();
+        Self { last, before }
+    }
+
+    /// Adds pairs of a row of this side and one of another.
+    fn find(
+        &self,
+        others: impl Iterator<Item = Option<K>>,
+        own: &mut Vec<u32>,
+        other: &mut Vec<u32>,
+        computation: &mut Computation<'_>,
+    ) -> EngineResult<()> {
+        for (key, row) in others.zip(0_u32..) {
+            let mut partner = key.and_then(|key| self.last.get(&key).copied());
+            while let Some(found) = partner {
+                computation.take(PAIR_BYTES)?;
+                own.push(found);
+                other.push(row);
+                partner = self.before.get(found as usize).copied().flatten();
             }
         }
-        let mut pairs = Pairs::default();
-        for (row, number) in (0..left.num_rows()).zip(0_u32..) {
-            if !counts(&left_keys, row) {
-                continue;
-            }
-            if let Some(partners) = by_key.get(&lefts.row(row)) {
-                computation.take(PAIR_BYTES * partners.len())?;
-                pairs.left.extend(std::iter::repeat_n(number, partners.len()));
-                pairs.right.extend(partners);
-            }
-        }
-        Ok(pairs)
+        Ok(())
     }
 }
 
@@ -230,7 +285,7 @@ impl Pairs {
         let met = met.as_boolean_opt().ok_or_else(|| internal("a condition is none"))?;
         let kept = |rows: &UInt32Array| -> EngineResult<Vec<u32>> {
             let kept = filter(rows, met)?;
-            let kept = kept.as_primitive_opt::<arrow::datatypes::UInt32Type>();
+            let kept = kept.as_primitive_opt::<UInt32Type>();
             Ok(kept.map(|kept| kept.values().to_vec()).unwrap_or_default())
         };
         Ok(Self { left: kept(&lefts)?, right: kept(&rights)? })

@@ -34,6 +34,8 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 
+use stoa_report::Memory;
+
 use super::leaf::LeafExec;
 use aggregate::Grouping;
 use join::Join;
@@ -42,6 +44,9 @@ use window::Windows;
 
 /// Bytes of all batches of one computation; beyond, the engine must compute, which can spill.
 const BYTES_MAX: usize = 64 << 20;
+
+/// Steps in which memory is asked for; a computation that takes less asks nobody.
+const BYTES_STEP: usize = 1 << 20;
 
 /// The operators above the cores of a form.
 pub(crate) struct Head {
@@ -70,13 +75,16 @@ enum Node {
 /// The answers of the cores, and what was computed from them so far.
 pub(super) struct Computation<'a> {
     cores: &'a [RecordBatch],
+    memory: &'a dyn Memory,
     bytes: usize,
 }
 
 impl Head {
-    /// The head of `plan`, whose leaves stand for so many cores, and whose places have these `types`.
+    /// The head of `plan`, whose leaves stand for so many cores, and whose places have these `types`. Its answer has
+    /// the columns of `schema`.
     pub(super) async fn of(
         plan: LogicalPlan,
+        schema: SchemaRef,
         cores: usize,
         types: &[DataType],
         state: &SessionState,
@@ -89,9 +97,14 @@ impl Head {
             .build();
         let planned = state.query_planner().create_physical_plan(&plan, &state).await.ok()?;
         let top = Node::of(&planned)?;
-        (top.cores() == cores).then(|| Self {
+        let computed = planned.schema();
+        let types = |schema: &SchemaRef| -> Vec<DataType> {
+            schema.fields().iter().map(|field| field.data_type().clone()).collect()
+        };
+        let fits = top.cores() == cores && types(&computed) == types(&schema);
+        fits.then(|| Self {
             top,
-            schema: planned.schema(),
+            schema,
             shown: displayable(planned.as_ref()).indent(false).to_string(),
         })
     }
@@ -106,7 +119,8 @@ impl Head {
         &self.shown
     }
 
-    /// Computes the answer from those of the cores, in their order, with the values of the call.
+    /// Computes the answer from those of the cores, in their order, with the values of the call. What it took of
+    /// `memory` beyond the answer is given back.
     ///
     /// # Errors
     /// Those of the expressions, and `ResourcesExhausted` where it takes too much memory.
@@ -114,9 +128,13 @@ impl Head {
         &self,
         cores: &[RecordBatch],
         values: &Arc<[ScalarValue]>,
+        memory: &dyn Memory,
     ) -> EngineResult<RecordBatch> {
-        let compute = || self.top.compute(&mut Computation { cores, bytes: 0 });
-        places::with_values(values, compute)
+        let compute = || self.top.compute(&mut Computation { cores, memory, bytes: 0 });
+        let batch = with_schema(&self.schema, places::with_values(values, compute)?)?;
+        // Less than before: there is that much.
+        memory.resize(batch.get_array_memory_size() / BYTES_STEP * BYTES_STEP);
+        Ok(batch)
     }
 }
 
@@ -135,8 +153,11 @@ impl Computation<'_> {
 
     /// Counts bytes that are about to be taken.
     pub(super) fn take(&mut self, bytes: usize) -> EngineResult<()> {
+        let before = self.bytes;
         self.bytes = self.bytes.saturating_add(bytes);
-        match self.bytes > BYTES_MAX {
+        let steps = self.bytes / BYTES_STEP;
+        let is_more = steps > before / BYTES_STEP;
+        match self.bytes > BYTES_MAX || is_more && !self.memory.resize(steps * BYTES_STEP) {
             true => Err(DataFusionError::ResourcesExhausted("too much for a report".to_owned())),
             false => Ok(()),
         }

@@ -45,18 +45,9 @@ pub(super) fn with_functions(plan: LogicalPlan, types: &[DataType]) -> EngineRes
         let place = Place { number, of, name: format!("value_{}", number + 1), signature };
         Ok(Transformed::yes(ScalarUDF::from(place).call(Vec::new())))
     };
-    // The names of columns stay: others refer to them.
-    let replaced = plan.transform_up(|node| {
-        node.map_expressions(|expr| {
-            let name = expr.schema_name().to_string();
-            let replaced = expr.transform_up(function)?;
-            let renamed = replaced.transformed && !matches!(replaced.data, Expr::Alias(_));
-            match renamed && replaced.data.schema_name().to_string() != name {
-                true => replaced.map_data(|expr| Ok(expr.alias(name))),
-                false => Ok(replaced),
-            }
-        })
-    });
+    // Places are in conditions only: no column is called by one.
+    let replaced =
+        plan.transform_up(|node| node.map_expressions(|expr| expr.transform_up(function)));
     replaced.map(|replaced| replaced.data)
 }
 
