@@ -23,6 +23,7 @@ use crate::reuse::report::explain::{Answered, row};
 use crate::reuse::template::PlanTemplate;
 use crate::run::live_plan::Execution;
 use crate::run::memory::ReportMemory;
+use crate::run::paths::QueryPath;
 use crate::run::registry::QueryGuard;
 use crate::session::Session;
 
@@ -83,7 +84,7 @@ impl Session {
         });
         shown.answered = whole.map(|whole| (each, whole));
         progress.set_execution(Execution::ShortPath(Arc::new(shown)));
-        progress.set_short_path();
+        progress.set_path(QueryPath::Short);
         self.reuse.count_report();
         let memory = (cores.memory, of_head);
         let schema = Arc::clone(bound.composite.head().schema());
