@@ -9,9 +9,9 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, Schema};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column as NamedColumn, DFSchema, ScalarValue};
-use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams};
+use datafusion::logical_expr::expr::{AggregateFunction, AggregateFunctionParams, Cast};
 use datafusion::logical_expr::{
-    Aggregate as AggregateNode, AggregateUDF, Expr, Filter, LogicalPlan, TableScan,
+    Aggregate as AggregateNode, AggregateUDF, Expr, ExprSchemable, Filter, LogicalPlan, TableScan,
     utils::{conjunction, split_conjunction},
 };
 use stoa_orc::FIELD_ID_KEY;
@@ -368,7 +368,13 @@ impl Source {
         }
         let column = match argument {
             Expr::Literal(value, _) if !value.is_null() && func.name() == "count" => None,
-            argument => Some(self.column(*positions.get(index_in(schema, argument)?)?)?),
+            argument => {
+                let argument = match func.name() {
+                    "sum" | "avg" => widened(argument, schema),
+                    _ => argument,
+                };
+                Some(self.column(*positions.get(index_in(schema, argument)?)?)?)
+            }
         };
         let of = match column {
             Some(column) => Some(&self.columns.get(column)?.data_type),
@@ -417,6 +423,19 @@ impl Source {
 fn index_in(schema: &DFSchema, expr: &Expr) -> Option<usize> {
     let column: &NamedColumn = unaliased(expr).try_as_col()?;
     schema.maybe_index_of_column(column)
+}
+
+/// The whole number that a cast makes wider: sums and means of it are the same.
+pub(super) fn widened<'e>(expr: &'e Expr, schema: &DFSchema) -> &'e Expr {
+    let Expr::Cast(Cast { expr: inner, field }) = expr else { return expr };
+    let is_wider = matches!(
+        field.data_type(),
+        DataType::Int64 | DataType::Decimal128(_, 0..) | DataType::Decimal256(_, 0..)
+    );
+    match is_wider && inner.get_type(schema).is_ok_and(|of| of.is_integer()) {
+        true => inner,
+        false => expr,
+    }
 }
 
 pub(super) fn unaliased(expr: &Expr) -> &Expr {

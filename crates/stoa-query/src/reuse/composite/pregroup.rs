@@ -24,7 +24,7 @@ use datafusion::logical_expr::{
 };
 use stoa_report::{Aggregate, Function, Item, ValueKind, kind_of};
 
-use super::core::{Cores, FoundCore, Source, has_subqueries, unaliased};
+use super::core::{Cores, FoundCore, Source, has_subqueries, unaliased, widened};
 use super::leaf;
 
 /// Digits of sums of decimals in cores.
@@ -288,13 +288,16 @@ impl Needs {
 
     /// An expression whose sum is the same over the sums of its columns: a column, or one of several, as keys say.
     fn linear(&mut self, expr: &Expr, schema: &DFSchema) -> Option<Expr> {
-        match expr {
+        match widened(expr, schema) {
             Expr::Column(column) => {
                 let of = schema.qualified_field_from_column(column).ok()?.1.data_type();
                 let adds = of.is_integer() || matches!(of, DataType::Decimal128(..));
                 adds.then(|| self.partial(Function::Sum, Some(column)))
             }
-            Expr::Literal(value, _) if value.is_null() || is_zero(value) => Some(expr.clone()),
+            Expr::Literal(value, _) if value.is_null() || is_zero(value) => {
+                let of = partial_type(Function::Sum, Some(&value.data_type()))?;
+                Some(Expr::Literal(value.cast_to(&of).ok()?, None))
+            }
             Expr::Case(Case { expr: None, when_then_expr, else_expr }) => {
                 let mut cases = Vec::with_capacity(when_then_expr.len());
                 for (condition, value) in when_then_expr {
