@@ -6,7 +6,7 @@ use std::fmt::Write;
 use crate::statements::{Home, answer, literal};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use stoa_query::{ScalarValue, Session, SessionOptions};
+use stoa_query::{QueryPath, ScalarValue, Session, SessionOptions};
 
 /// So often a form is asked before it is sure to be on the short path.
 const PLANNED_FIRST: usize = 2;
@@ -58,7 +58,7 @@ async fn with_names(home: &Home) {
 
 /// Whether the session's last statement was answered on the short path.
 fn was_short(home: &Home) -> bool {
-    home.engine.queries().recent().first().is_some_and(|asked| asked.short_path)
+    home.engine.queries().recent().first().is_some_and(|asked| asked.path == QueryPath::Short)
 }
 
 #[test]
@@ -223,7 +223,7 @@ async fn a_composed_report_sees_what_changed_since_the_last() {
 
 /// Of the session `short`, when the session `long` was asked last.
 fn was_short_before_last(home: &Home) -> bool {
-    home.engine.queries().recent().get(1).is_some_and(|asked| asked.short_path)
+    home.engine.queries().recent().get(1).is_some_and(|asked| asked.path == QueryPath::Short)
 }
 
 #[tokio::test]
