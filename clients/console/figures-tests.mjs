@@ -100,6 +100,26 @@ export const figuresTests = {
     }
   },
 
+  async "has the statements beside the editor, too"(page) {
+    await asks();
+    const live = page.locator("#live");
+    for (const [name, region] of [["rate", "Rate"], ["latency", "Latency"]]) {
+      const part = live.getByRole("region", { name: region, exact: true });
+      await part.getByRole("button", { name: "Show SQL" }).press("Enter");
+      const [figures = "", chart = ""] = (await part.locator(".sql-panel pre").innerText()).split(/;\s*\n/);
+      assert.ok((await psql(chart)).length > 0, chart);
+      await until(`${name}: the page shows what psql gets`, async () => {
+        const texts = async () => (await part.locator(".figure").allInnerTexts()).map((text) => text.trim());
+        const before = await texts();
+        const [row = {}] = await psql(figures);
+        const answer = name === "rate" ? [rate(Number(row.per_second))] : [row.p50_ms, row.p95_ms, row.p99_ms].map((value) => (value === "" ? "–" : duration(Number(value))));
+        await page.waitForTimeout(1300);
+        const after = await texts();
+        return answer.every((text, index) => [before[index], after[index]].includes(text));
+      });
+    }
+  },
+
   async "draws what psql gets from the statement of a chart"(page) {
     await go(page, "Home");
     const charts = { "Queries per second": ["per_second", "reused_per_second"], Processors: ["process_cpu_ratio", "machine_cpu_ratio"], Executors: ["computing", "waiting"], "Fresh rows by table": ["fresh_rows"] };

@@ -72,6 +72,7 @@ async fn every_metric_of_the_dashboard_is_exposed() {
         "report",
         "fresh",
         "log",
+        "machine",
         "maintenance",
         "process",
         "store",

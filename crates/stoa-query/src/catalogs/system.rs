@@ -24,7 +24,7 @@ use stoa_figures::{
 use stoa_system::{Figures, Server};
 
 use crate::access::Caller;
-use crate::engine::{Engine, machine};
+use crate::engine::Engine;
 
 /// The server whose figures are those of `engine`, which is set when the engine is there.
 pub(crate) fn server(engine: &Arc<OnceLock<Weak<Engine>>>) -> Arc<dyn Server> {
@@ -93,7 +93,7 @@ impl Figures for SeenFigures {
     }
 
     fn machine(&self) -> Machine {
-        machine::read()
+        self.engine.machine()
     }
 
     fn maintenance(&self) -> Option<Maintenance> {

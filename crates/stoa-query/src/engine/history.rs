@@ -24,12 +24,13 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use stoa_env::task;
 use stoa_env::timer::{MissedTickBehavior, interval};
-use stoa_figures::{Histogram, Latency, LatencyPath, Rate, Sample};
+use stoa_figures::{Histogram, Latency, LatencyPath, Machine, Rate, Sample};
 
 use crate::engine::Engine;
 use crate::engine::history::levels::Levels;
 use crate::engine::history::marks::{Between, Mark, Window};
 use crate::engine::history::ring::Ring;
+use crate::engine::machine;
 use crate::run::latency::LatencyHistogram;
 use crate::run::paths::SERIES;
 
@@ -146,6 +147,15 @@ impl Engine {
     /// All samples, the coarsest first; those that finer ones cover included.
     pub(crate) fn all_samples(&self) -> Vec<Sample> {
         STEPS.iter().rev().flat_map(|step| self.samples_since(step.seconds, i64::MIN)).collect()
+    }
+
+    /// What the machine does: as of the last sample where there are samples, else of now.
+    pub(crate) fn machine(&self) -> Machine {
+        if !self.history.is_sampled.load(Ordering::Acquire) {
+            return machine::read();
+        }
+        let inner = self.history.inner.lock();
+        inner.marks.back().map_or_else(machine::read, |mark| mark.machine)
     }
 
     /// Queries a second over the last [`RATE_S`] seconds.

@@ -13,6 +13,7 @@ const UNIT: &str = include_str!("../../../../deploy/stoa.service");
 const COMPOSE: &str = include_str!("../../../../deploy/compose.yaml");
 
 const MONITORING: &str = include_str!("../../../../deploy/monitoring/compose.yaml");
+const PROMETHEUS: &str = include_str!("../../../../deploy/monitoring/prometheus.yml");
 const PACKAGED_SETTINGS: &str = include_str!("../../../../packaging/stoa.toml");
 
 /// All flags of `stoa server`, with their dashes.
@@ -117,6 +118,60 @@ fn monitoring_names_this_version_and_files_that_are_there() {
     let known = flags(&Place::new());
     let (_, command) = MONITORING.split_once("command: [server, ").unwrap();
     assert!(known.contains(command.split(']').next().unwrap()), "{command}");
+}
+
+/// Ports of the server inside containers are those that it listens on.
+#[test]
+fn ports_are_those_of_the_server() {
+    let place = Place::new();
+    let json: Value = serde_json::from_str(&place.ok(&["config", "--json"])).unwrap();
+    let settings = json["settings"].as_array().unwrap();
+    let own: BTreeSet<String> = settings
+        .iter()
+        .filter(|setting| setting["name"].as_str().unwrap().ends_with("_port"))
+        .map(|setting| setting["value"].to_string().trim_matches('"').to_owned())
+        .collect();
+    assert!(own.contains("15002") && own.contains("5433"), "{own:?}");
+    // Of HiveServer2, the setting is `auto`; the help names the port.
+    let help = place.ok(&["server", "--help"]);
+    // Prometheus', Grafana's.
+    let others = ["9090", "3000"];
+    let mut seen = 0;
+    for text in [COMPOSE, MONITORING] {
+        for line in text.lines().filter(|line| line.trim().starts_with("ports:")) {
+            for mapped in line.split('"').filter(|part| part.starts_with("127.0.0.1:")) {
+                let inside = mapped.rsplit(':').next().unwrap();
+                let is_known = own.contains(inside) || help.contains(inside);
+                assert!(is_known || others.contains(&inside), "{mapped}: {own:?}");
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen >= 10, "{seen} ports");
+    let (_, target) = PROMETHEUS.split_once("targets: [\"stoa:").unwrap();
+    assert!(own.contains(target.split('"').next().unwrap()), "{target}");
+}
+
+/// What a parser that is not ours says of the YAML, where there is one.
+#[test]
+fn yaml_is_yaml() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy");
+    let files: Vec<_> = crate::harness::files_below(&root)
+        .into_iter()
+        .filter(|file| file.extension().is_some_and(|end| end == "yaml" || end == "yml"))
+        .collect();
+    assert!(files.len() >= 5, "{files:?}");
+    let program = "import sys\ntry:\n import yaml\nexcept ImportError:\n sys.exit(3)\n\
+                   for name in sys.argv[1:]: assert isinstance(yaml.safe_load(open(name)), dict), name";
+    let Ok(ran) = Command::new("python3").args(["-c", program]).args(&files).output() else {
+        println!("skipped: no python3");
+        return;
+    };
+    if ran.status.code() == Some(3) {
+        println!("skipped: no module yaml");
+        return;
+    }
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
 }
 
 /// What systemd says of the unit, where it is installed.

@@ -16,7 +16,6 @@ use super::{cluster, ingest, stores};
 use crate::access::Caller;
 use crate::engine::Engine;
 use crate::engine::history::PoolLatency;
-use crate::engine::machine;
 use crate::engine::watch::StallStatus;
 use crate::run::pool::PoolStatus;
 
@@ -43,7 +42,7 @@ impl Engine {
             rate: self.rate(),
             latency: self.latency(),
             latency_paths: self.latency_paths(),
-            machine: machine::read(),
+            machine: self.machine(),
             executors: executors(self),
             pools: pools(self),
             refusals: refusals(self),

@@ -91,7 +91,7 @@ pub(super) struct Mark {
     chunk_hits: u64,
     chunk_misses: u64,
     writes: Option<Writes>,
-    machine: Machine,
+    pub(super) machine: Machine,
 }
 
 /// The longest of each histogram over some time, microseconds.
@@ -115,37 +115,38 @@ impl Longest {
 impl Mark {
     /// Of an engine that has just been started.
     pub(super) fn first() -> Self {
-        Self {
-            at: clock::monotonic(),
-            totals: Totals::default(),
-            all: Counts::default(),
-            paths: Default::default(),
-            pools: BTreeMap::new(),
-            cache_bytes: 0,
-            chunk_hits: 0,
-            chunk_misses: 0,
-            writes: None,
-            machine: machine::read(),
-        }
+        Self { machine: machine::read(), ..Self::nothing() }
     }
 
     /// The next one that is kept.
     pub(super) fn next(engine: &Engine) -> Self {
-        Self::read(engine, |histogram| {
-            let longest_us = histogram.take_longest_us();
-            Counts::of(histogram, longest_us)
-        })
-    }
-
-    /// One that is not kept.
-    pub(super) fn now(engine: &Engine) -> Self {
-        Self::read(engine, |histogram| Counts::of(histogram, histogram.longest_us()))
-    }
-
-    fn read(engine: &Engine, counts: impl Fn(&LatencyHistogram) -> Counts) -> Self {
-        let registry = engine.queries();
         let cache = engine.cache_status();
         let ingest = engine.ingest().map(|ingest| ingest.status());
+        let latencies = Self::latencies(engine, |histogram| {
+            let longest_us = histogram.take_longest_us();
+            Counts::of(histogram, longest_us)
+        });
+        Self {
+            cache_bytes: cache.bytes,
+            chunk_hits: cache.chunk_hits,
+            chunk_misses: cache.chunk_misses,
+            writes: ingest.map(|status| Writes {
+                appended_rows: status.appended_rows,
+                fresh_rows: status.tables.iter().map(|table| table.fresh_rows).sum(),
+                waiting: status.appends_waiting as u64,
+            }),
+            machine: machine::read(),
+            ..latencies
+        }
+    }
+
+    /// One that is not kept, with totals and latencies only: those who look at a server ask for it often.
+    pub(super) fn now(engine: &Engine) -> Self {
+        Self::latencies(engine, |histogram| Counts::of(histogram, histogram.longest_us()))
+    }
+
+    fn latencies(engine: &Engine, counts: impl Fn(&LatencyHistogram) -> Counts) -> Self {
+        let registry = engine.queries();
         let pools = engine.handles.runner.pools().all();
         let of_pool = pools
             .iter()
@@ -156,15 +157,22 @@ impl Mark {
             all: counts(registry.latency()),
             paths: SERIES.map(|series| counts(registry.paths().of(series))),
             pools: of_pool.collect(),
-            cache_bytes: cache.bytes,
-            chunk_hits: cache.chunk_hits,
-            chunk_misses: cache.chunk_misses,
-            writes: ingest.map(|status| Writes {
-                appended_rows: status.appended_rows,
-                fresh_rows: status.tables.iter().map(|table| table.fresh_rows).sum(),
-                waiting: status.appends_waiting as u64,
-            }),
-            machine: machine::read(),
+            ..Self::nothing()
+        }
+    }
+
+    fn nothing() -> Self {
+        Self {
+            at: clock::monotonic(),
+            totals: Totals::default(),
+            all: Counts::default(),
+            paths: Default::default(),
+            pools: BTreeMap::new(),
+            cache_bytes: 0,
+            chunk_hits: 0,
+            chunk_misses: 0,
+            writes: None,
+            machine: Machine::default(),
         }
     }
 
