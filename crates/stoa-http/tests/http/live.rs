@@ -35,12 +35,16 @@ impl Reader {
 
     /// The topics of the next update; none at the end.
     async fn update(&mut self) -> Vec<String> {
-        let next = timer::timeout(Duration::from_secs(20), self.response.chunk()).await;
-        let Some(chunk) = next.expect("an update arrives").unwrap() else { return Vec::new() };
-        self.bytes += chunk.len();
-        self.decoder.write_all(&chunk).unwrap();
-        self.decoder.flush().unwrap();
-        let text = String::from_utf8(std::mem::take(self.decoder.get_mut())).unwrap();
+        let mut text = String::new();
+        // A large update may arrive in several parts.
+        while !text.ends_with("\n\n") {
+            let next = timer::timeout(Duration::from_secs(20), self.response.chunk()).await;
+            let Some(chunk) = next.expect("an update arrives").unwrap() else { break };
+            self.bytes += chunk.len();
+            self.decoder.write_all(&chunk).unwrap();
+            self.decoder.flush().unwrap();
+            text += &String::from_utf8(std::mem::take(self.decoder.get_mut())).unwrap();
+        }
         let mut topics = Vec::new();
         for event in text.split("\n\n").filter(|event| !event.is_empty() && *event != ":") {
             let (topic, data) = event.split_once('\n').unwrap();
@@ -200,7 +204,8 @@ async fn an_update_is_small_whatever_the_server_answers() {
     }
     let idle = (reader.bytes - before) / 3;
     println!("idle: {idle} bytes with each update");
-    assert!(idle < 1000, "{idle} bytes with each update while nothing runs");
+    // The machine's own figures change every second.
+    assert!(idle < BYTES_EACH_MAX / 5, "{idle} bytes with each update while nothing runs");
 }
 
 #[tokio::test]
